@@ -1,0 +1,1 @@
+//! Cubin (ELF) reader and writer.

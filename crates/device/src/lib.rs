@@ -1,0 +1,1 @@
+//! Launches, device memory, faults and printf, shared by every engine.

@@ -1,0 +1,1 @@
+//! The numbered optimisation phases over Ori.

@@ -1,0 +1,1 @@
+//! Ori, Oriole's SASS-level intermediate representation.

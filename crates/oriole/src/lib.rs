@@ -1,0 +1,1 @@
+//! The Oriole library and command line.

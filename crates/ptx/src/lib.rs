@@ -1,0 +1,1 @@
+//! PTX lexer, syntax tree, parser, printer and diagnostics.

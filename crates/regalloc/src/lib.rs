@@ -1,0 +1,1 @@
+//! The fat-point register allocator.

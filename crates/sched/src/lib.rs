@@ -1,0 +1,1 @@
+//! Instruction scheduling and control words.
