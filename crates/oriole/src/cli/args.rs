@@ -1,0 +1,234 @@
+//! The command line's grammar (`../shared/design/cli.md`), for clap.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Oriole: PTX in, optimised SASS in a cubin out, and a simulator that runs it.
+#[derive(Debug, Parser)]
+#[command(name = "oriole", version, max_term_width = 100, disable_help_subcommand = false)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compile PTX to a cubin.
+    #[command(after_help = "Example:\n  oriole compile kernel.ptx -o kernel.cubin --arch sm_90 -v")]
+    Compile(CompileArgs),
+    /// Show the SASS of a cubin, or of hexadecimal words.
+    #[command(after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  \
+                            echo 00005800ff0477ac0fca00000000a800 | oriole disasm --arch sm_90 --hex -")]
+    Disasm(DisasmArgs),
+    /// Assemble lines of SASS text to hexadecimal words.
+    #[command(after_help = "Example:\n  echo 'FADD R0, R1, R2' | oriole asm --arch sm_90 --hex -")]
+    Asm(AsmArgs),
+    /// Run a kernel on the simulator (or on a GPU).
+    #[command(after_help = "Example:\n  oriole run vecadd.ptx --entry vecadd --grid 64 --block 256 \\\n    \
+                            in:a.bin in:b.bin out:c.bin:65536 s32:16300")]
+    Run(RunArgs),
+    /// Read the instruction-set data.
+    #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
+    Isa(IsaArgs),
+}
+
+/// `oriole compile`.
+#[derive(Debug, Args)]
+pub struct CompileArgs {
+    /// PTX file, or `-` for standard input.
+    pub input: PathBuf,
+    /// Cubin to write, or `-` for standard output.
+    #[arg(short, long)]
+    pub output: PathBuf,
+    /// What to make of the module.
+    #[command(flatten)]
+    pub code: CodeArgs,
+    /// Print what ptxas prints with -v.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Print the Ori of each function after this phase.
+    #[arg(long, value_name = "PHASE")]
+    pub dump_after: Vec<String>,
+    /// Write the Ori of each function after each phase into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub dump_all: Option<PathBuf>,
+    /// Write the control-flow graphs to this DOT file.
+    #[arg(long, value_name = "DOTFILE")]
+    pub dump_cfg: Option<PathBuf>,
+    /// Print the statistics block of each function.
+    #[arg(long)]
+    pub stats: bool,
+    /// Print a table of phase times.
+    #[arg(long)]
+    pub time_phases: bool,
+}
+
+/// Options that change the code; `compile` and `run` share them.
+#[derive(Debug, Args, Default)]
+pub struct CodeArgs {
+    /// Target, such as sm_90; the module's .target by default.
+    #[arg(long)]
+    pub arch: Option<String>,
+    /// Optimisation level 0 to 3.
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub opt_level: u8,
+    /// Upper bound of R registers per thread.
+    #[arg(long, value_name = "N")]
+    pub maxrregcount: Option<u32>,
+    /// Compile only these kernels.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Vec<String>,
+    /// Set an internal parameter; `oriole compile --knob list=1` names them all.
+    #[arg(long, value_name = "N=V")]
+    pub knob: Vec<String>,
+    /// Threads to compile with; the bytes do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Verify the IR after every phase.
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// `oriole disasm`.
+#[derive(Debug, Args)]
+pub struct DisasmArgs {
+    /// Cubin, or a text of hexadecimal words with --hex; `-` for standard input.
+    pub input: PathBuf,
+    /// The input is text: lines of HEX128 [ADDRESS].
+    #[arg(long)]
+    pub hex: bool,
+    /// Target of the words; needed with --hex.
+    #[arg(long)]
+    pub arch: Option<String>,
+    /// Show only these functions.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Vec<String>,
+    /// Show stall counts, scoreboards and waits.
+    #[arg(long)]
+    pub control: bool,
+}
+
+/// `oriole asm`.
+#[derive(Debug, Args)]
+pub struct AsmArgs {
+    /// Text: lines of INSTRUCTION [@ADDRESS]; `-` for standard input.
+    pub input: PathBuf,
+    /// Print one hexadecimal word per line.
+    #[arg(long, required = true)]
+    pub hex: bool,
+    /// Target.
+    #[arg(long)]
+    pub arch: String,
+}
+
+/// What executes a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// The SASS simulator.
+    #[default]
+    Sim,
+    /// The PTX interpreter.
+    Ptx,
+    /// The CUDA driver and an NVIDIA GPU.
+    Gpu,
+}
+
+/// `oriole run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// PTX or cubin.
+    pub input: PathBuf,
+    /// Kernel to run.
+    #[arg(long)]
+    pub entry: String,
+    /// Target, such as sm_90; the file's by default.
+    #[arg(long)]
+    pub arch: Option<String>,
+    /// Grid size in blocks: X[,Y[,Z]].
+    #[arg(long, default_value = "1", value_parser = parse_dim3)]
+    pub grid: [u32; 3],
+    /// Block size in threads: X[,Y[,Z]].
+    #[arg(long, default_value = "1", value_parser = parse_dim3)]
+    pub block: [u32; 3],
+    /// Cluster size in blocks: X[,Y[,Z]].
+    #[arg(long, default_value = "1", value_parser = parse_dim3)]
+    pub cluster: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    #[arg(long, default_value_t = 0, value_name = "BYTES")]
+    pub shared: u32,
+    /// What executes the kernel.
+    #[arg(long, value_enum, default_value_t = Engine::Sim)]
+    pub engine: Engine,
+    /// Fault where a register is read too early.
+    #[arg(long)]
+    pub strict: bool,
+    /// Add the cycle model.
+    #[arg(long)]
+    pub timing: bool,
+    /// Fault after this many warp instructions.
+    #[arg(long, value_name = "N")]
+    pub max_instructions: Option<u64>,
+    /// Write run statistics as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+    /// Host threads; the results do not depend on it.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Fill a module variable with a file's bytes: NAME=PATH.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub global: Vec<String>,
+    /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER].
+    #[arg(value_name = "ARG", allow_hyphen_values = true)]
+    pub args: Vec<String>,
+}
+
+/// `oriole isa`.
+#[derive(Debug, Args)]
+pub struct IsaArgs {
+    /// What to show.
+    #[command(subcommand)]
+    pub what: IsaCommand,
+}
+
+/// What `oriole isa` shows.
+#[derive(Debug, Subcommand)]
+pub enum IsaCommand {
+    /// Mnemonics, one a line, with family and pipe.
+    List {
+        /// Target.
+        #[arg(long)]
+        arch: String,
+    },
+    /// The manual page of an instruction, by its name or its ROT13 name.
+    Show {
+        /// Mnemonic.
+        mnemonic: String,
+        /// Only the forms of this target.
+        #[arg(long)]
+        arch: Option<String>,
+    },
+    /// Special registers: number, name, bits, how they are read.
+    SpecialRegisters {
+        /// Only those of this target.
+        #[arg(long)]
+        arch: Option<String>,
+    },
+}
+
+/// `X[,Y[,Z]]`, each at least 1.
+fn parse_dim3(text: &str) -> Result<[u32; 3], String> {
+    let mut dims = [1u32; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(format!("'{text}' has {} dimensions; at most 3 are possible", parts.len()));
+    }
+    for (dim, part) in dims.iter_mut().zip(&parts) {
+        *dim = part.trim().parse().map_err(|_| format!("'{part}' is not a number"))?;
+        if *dim == 0 {
+            return Err("a dimension must be at least 1".to_owned());
+        }
+    }
+    Ok(dims)
+}
