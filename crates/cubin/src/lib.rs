@@ -1,1 +1,20 @@
 //! Cubin (ELF) reader and writer.
+//!
+//! [`Cubin::parse`] reads any cubin, ours or another compiler's; [`write()`] makes one from a
+//! [`spec::ModuleSpec`]. [`image::Image`] lays a cubin out in memory and applies its relocations,
+//! as a loader does.
+
+mod error;
+pub mod image;
+mod model;
+pub mod nvinfo;
+mod read;
+pub mod reloc;
+pub mod spec;
+mod target;
+mod write;
+
+pub use error::{CubinError, WriteError};
+pub use model::*;
+pub use target::{Suffix, Target};
+pub use write::{param_base, reserved_shared, write};

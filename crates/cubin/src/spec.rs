@@ -1,0 +1,187 @@
+//! What the writer needs to know: a plain description of a module.
+//!
+//! Everything refers to everything by name, so that a compiler can fill it function by function.
+
+pub use crate::model::{Binding, FileKind};
+use crate::nvinfo::Attribute;
+use crate::target::Target;
+
+/// A module to write with [`crate::write`].
+#[derive(Clone, Debug)]
+pub struct ModuleSpec {
+    /// The SM that the code is for.
+    pub target: Target,
+    /// Linked file or object file.
+    pub kind: FileKind,
+    /// Kernels and device functions, in the order in which they shall stand in the file.
+    pub functions: Vec<FunctionSpec>,
+    /// `.global` variables.
+    pub globals: Vec<VariableSpec>,
+    /// `.const` variables: constant bank 3.
+    pub constants: Vec<VariableSpec>,
+    /// Constant bank 4: 8-byte slots, each with the address of a symbol. Code reads the slot `i`
+    /// as `c[4][8*i]`.
+    pub address_table: Vec<AddressSlot>,
+    /// External functions (`vprintf`, `malloc`, `__assertfail`, …) that relocations may name.
+    pub externs: Vec<String>,
+}
+
+impl ModuleSpec {
+    /// An empty module for `target`.
+    pub fn new(target: Target) -> Self {
+        ModuleSpec {
+            target,
+            kind: FileKind::Executable,
+            functions: Vec::new(),
+            globals: Vec::new(),
+            constants: Vec::new(),
+            address_table: Vec::new(),
+            externs: Vec::new(),
+        }
+    }
+}
+
+/// One slot of constant bank 4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddressSlot {
+    /// Symbol whose address is put in.
+    pub symbol: String,
+    /// Added to the address.
+    pub addend: i64,
+}
+
+/// A kernel or a device function.
+#[derive(Clone, Debug)]
+pub struct FunctionSpec {
+    /// Symbol name.
+    pub name: String,
+    /// Kernel (`.entry`) or device function (`.func`).
+    pub is_kernel: bool,
+    /// Binding of the symbol. `.visible` is global, no linkage directive is local for functions.
+    pub binding: Binding,
+    /// Encoded instructions, 16 bytes each, little endian. The writer pads the section with
+    /// nothing: end it as the hardware wants it (a branch to itself and NOPs up to 128 bytes).
+    pub code: Vec<u8>,
+    /// Registers per thread that the launch allocates.
+    pub registers: u32,
+    /// Number of hardware barriers used (0 to 16).
+    pub barriers: u32,
+    /// Local stack frame of this function in bytes.
+    pub frame_size: u32,
+    /// Stack need with callees in bytes; not below `frame_size`.
+    pub min_stack_size: u32,
+    /// Whether the stack need is unknown (recursion or indirect calls).
+    pub recursive: bool,
+    /// Parameters of a kernel, in order.
+    pub params: Vec<ParamSpec>,
+    /// Bytes of static shared memory, laid out by the compiler from offset 0 of its own data (what
+    /// the system reserves is added by the writer, see [`crate::reserved_shared`]).
+    pub shared_size: u32,
+    /// Alignment of that memory, a power of two; 0 counts as 16.
+    pub shared_align: u32,
+    /// Whether it uses dynamic shared memory (`extern .shared`).
+    pub uses_dynamic_shared: bool,
+    /// Names inside the shared memory, for relocations and debuggers.
+    pub shared_symbols: Vec<SymbolSpec>,
+    /// Contents of constant bank 2 (literals of this kernel).
+    pub literals: Vec<u8>,
+    /// Relocations inside `code`.
+    pub relocations: Vec<RelocSpec>,
+    /// Device functions inside `code`, behind the kernel's own instructions.
+    pub inner_functions: Vec<SymbolSpec>,
+    /// Names of functions that it calls through relocations or bank 4 (`vprintf`, …).
+    pub callees: Vec<String>,
+    /// Byte offsets of the EXIT instructions.
+    pub exits: Vec<u32>,
+    /// Byte offsets of the instructions that read `SR_CTAID.Z`.
+    pub ctaid_z_reads: Vec<u32>,
+    /// Launch bounds.
+    pub limits: crate::model::Limits,
+    /// Further records for `.nv.info.NAME`, written as they are.
+    pub extra_info: Vec<Attribute>,
+}
+
+impl FunctionSpec {
+    /// A kernel with this code and nothing else.
+    pub fn kernel(name: impl Into<String>, code: Vec<u8>, registers: u32) -> Self {
+        FunctionSpec {
+            name: name.into(),
+            is_kernel: true,
+            binding: Binding::Global,
+            code,
+            registers,
+            barriers: 0,
+            frame_size: 0,
+            min_stack_size: 0,
+            recursive: false,
+            params: Vec::new(),
+            shared_size: 0,
+            shared_align: 0,
+            uses_dynamic_shared: false,
+            shared_symbols: Vec::new(),
+            literals: Vec::new(),
+            relocations: Vec::new(),
+            inner_functions: Vec::new(),
+            callees: Vec::new(),
+            exits: Vec::new(),
+            ctaid_z_reads: Vec::new(),
+            limits: crate::model::Limits::default(),
+            extra_info: Vec::new(),
+        }
+    }
+
+    /// A device function in a section of its own.
+    pub fn device(name: impl Into<String>, code: Vec<u8>, registers: u32) -> Self {
+        FunctionSpec { is_kernel: false, ..Self::kernel(name, code, registers) }
+    }
+}
+
+/// A kernel parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamSpec {
+    /// Byte offset from the start of the parameters, as PTX's layout rules give it.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+}
+
+/// A named range inside a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolSpec {
+    /// Name.
+    pub name: String,
+    /// Byte offset.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+}
+
+/// A variable in global or constant memory.
+#[derive(Clone, Debug)]
+pub struct VariableSpec {
+    /// Symbol name.
+    pub name: String,
+    /// Binding of the symbol.
+    pub binding: Binding,
+    /// Size in bytes.
+    pub size: u64,
+    /// Alignment in bytes, a power of two.
+    pub align: u64,
+    /// Initial contents; empty for zeros. May be shorter than `size` (the rest is zero).
+    pub init: Vec<u8>,
+    /// Addresses inside the contents.
+    pub relocations: Vec<RelocSpec>,
+}
+
+/// A relocation to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelocSpec {
+    /// Byte offset in the code or in the variable; for code, of the instruction.
+    pub offset: u32,
+    /// What is patched and how; constants are in [`crate::reloc`].
+    pub kind: &'static crate::reloc::RelocKind,
+    /// Symbol whose value is put in.
+    pub symbol: String,
+    /// Added to the value.
+    pub addend: i64,
+}
