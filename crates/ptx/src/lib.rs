@@ -1,1 +1,3 @@
 //! PTX lexer, syntax tree, parser, printer and diagnostics.
+
+pub mod ast;

@@ -1,0 +1,278 @@
+//! Modules, functions, variables and the other things declared at file level.
+
+use super::name::{Name, Span, SymbolTable};
+use super::operand::Imm;
+use super::stmt::{Block, Loc};
+use super::types::{ScalarType, Space, VectorLen};
+
+/// A whole PTX file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    /// `.version major.minor`
+    pub version: (u32, u32),
+    /// The words of `.target`: `sm_90a`, `texmode_independent`, `debug`…
+    pub target: Vec<String>,
+    /// `.address_size`: 32 or 64; 32 when the directive is absent.
+    pub address_size: u32,
+    /// Everything else, in order.
+    pub items: Vec<Item>,
+    /// The identifiers that the tree refers to.
+    pub symbols: SymbolTable,
+}
+
+impl Module {
+    /// The functions and kernels, in order.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Function(function) => Some(&**function),
+            _ => None,
+        })
+    }
+
+    /// The module-scope variables, in order.
+    pub fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Variable(variable) => Some(variable),
+            _ => None,
+        })
+    }
+
+    /// The spelling of a name.
+    #[must_use]
+    pub fn text(&self, name: Name) -> &str {
+        self.symbols.text(name.sym)
+    }
+}
+
+/// A file-level declaration or directive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Item {
+    /// `.entry` or `.func`, with or without a body.
+    Function(Box<Function>),
+    /// A variable.
+    Variable(Variable),
+    /// `.alias name, aliasee;`
+    Alias {
+        /// The new name.
+        name: Name,
+        /// The function that it stands for.
+        aliasee: Name,
+    },
+    /// `.file index "name" [, timestamp, size]`
+    File(FileDirective),
+    /// `.section name { … }`: DWARF data.
+    Section(Section),
+    /// `.loc`
+    Loc(Loc),
+    /// `.pragma "…", "…";`
+    Pragma(Vec<String>),
+}
+
+/// Visibility of a file-level name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Linkage {
+    /// no directive: local to the module
+    None,
+    /// `.extern`
+    Extern,
+    /// `.visible`
+    Visible,
+    /// `.weak`
+    Weak,
+    /// `.common`
+    Common,
+}
+
+impl Linkage {
+    /// The directive without its dot; empty for [`Linkage::None`].
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Linkage::None => "",
+            Linkage::Extern => "extern",
+            Linkage::Visible => "visible",
+            Linkage::Weak => "weak",
+            Linkage::Common => "common",
+        }
+    }
+}
+
+/// A kernel (`.entry`) or a device function (`.func`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Function {
+    /// True for `.entry`.
+    pub is_entry: bool,
+    /// Visibility.
+    pub linkage: Linkage,
+    /// `.attribute(…)` of the function.
+    pub attributes: Vec<Attribute>,
+    /// Return parameters, in `.reg` or `.param` space.
+    pub rets: Vec<Variable>,
+    /// The name.
+    pub name: Name,
+    /// Parameters, in `.reg` or `.param` space.
+    pub params: Vec<Variable>,
+    /// Performance and other directives between the parameters and the body.
+    pub directives: Vec<FunctionDirective>,
+    /// The body; `None` for a declaration.
+    pub body: Option<Block>,
+    /// From the first directive to the end of the header (before the body).
+    pub span: Span,
+}
+
+/// A directive between the parameters and the body of a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FunctionDirective {
+    /// `.maxntid x, y, z` (1 where absent)
+    MaxNTid([u32; 3]),
+    /// `.reqntid x, y, z` (1 where absent)
+    ReqNTid([u32; 3]),
+    /// `.minnctapersm n`
+    MinNCtaPerSm(u32),
+    /// `.maxnctapersm n`
+    MaxNCtaPerSm(u32),
+    /// `.maxnreg n`
+    MaxNReg(u32),
+    /// `.reqnctapercluster x, y, z` (1 where absent)
+    ReqNCtaPerCluster([u32; 3]),
+    /// `.maxclusterrank n`
+    MaxClusterRank(u32),
+    /// `.explicitcluster`
+    ExplicitCluster,
+    /// `.blocksareclusters`
+    BlocksAreClusters,
+    /// `.noreturn`
+    NoReturn,
+    /// `.abi_preserve n`
+    AbiPreserve(u32),
+    /// `.abi_preserve_control n`
+    AbiPreserveControl(u32),
+    /// `.pragma "…";` before the body
+    Pragma(Vec<String>),
+}
+
+/// One member of `.attribute(…)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attribute {
+    /// `.managed`
+    Managed,
+    /// `.unified(uuid1, uuid2)`
+    Unified(u64, u64),
+}
+
+/// `.ptr .space .align n` of a kernel parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PtrInfo {
+    /// What the pointer points into; `None` when it is not said.
+    pub space: Option<Space>,
+    /// Alignment of what it points to, in bytes.
+    pub align: Option<u32>,
+}
+
+/// A variable or parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// Visibility; [`Linkage::None`] inside functions.
+    pub linkage: Linkage,
+    /// Where it lives; `Reg` and `Param` for parameters.
+    pub space: Space,
+    /// `.attribute(…)`
+    pub attributes: Vec<Attribute>,
+    /// `.align`, in bytes.
+    pub align: Option<u32>,
+    /// Element type.
+    pub ty: ScalarType,
+    /// `.v2`, `.v4`
+    pub vector: Option<VectorLen>,
+    /// `.ptr` of a kernel parameter.
+    pub ptr: Option<PtrInfo>,
+    /// The name; `None` for `_` in prototypes.
+    pub name: Option<Name>,
+    /// Array dimensions, outermost first; `None` for `[]`.
+    pub dims: Vec<Option<u64>>,
+    /// The initial value.
+    pub init: Option<Init>,
+    /// The whole declaration.
+    pub span: Span,
+}
+
+impl Variable {
+    /// Size in bytes: element, vector and all dimensions; 0 when a dimension
+    /// is left open, `None` when the size does not fit 64 bits.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        let element = u64::from(self.ty.bytes()) * self.vector.map_or(1, |v| v.len() as u64);
+        self.dims.iter().try_fold(element, |size, dim| size.checked_mul(dim.unwrap_or(0)))
+    }
+
+    /// Alignment in bytes: as declared, or that of the element or vector.
+    #[must_use]
+    pub fn alignment(&self) -> u32 {
+        let natural = self.ty.bytes() * self.vector.map_or(1, |v| v.len() as u32);
+        self.align.unwrap_or(natural).max(1)
+    }
+}
+
+/// The initial value of a variable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Init {
+    /// A constant.
+    Imm(Imm, Span),
+    /// The address of a variable or function.
+    Address {
+        /// The variable or function.
+        name: Name,
+        /// Bytes added to it.
+        offset: i64,
+        /// True for `generic(name)`: its generic address.
+        generic: bool,
+        /// `0xff00(name)`: only these bits of the address, shifted down to bit 0.
+        mask: Option<u64>,
+    },
+    /// `{…}`
+    List(Vec<Init>, Span),
+    /// `"…"`: the bytes between the quotes.
+    Text(String, Span),
+}
+
+/// `.file index "name" [, timestamp, size]`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileDirective {
+    /// The number that `.loc` refers to.
+    pub index: u32,
+    /// The file name, as written between the quotes.
+    pub name: String,
+    /// Time stamp and size in bytes.
+    pub stamp: Option<(u64, u64)>,
+}
+
+/// `.section name { … }`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// `.debug_info`, `.debug_abbrev`…, with the leading dot.
+    pub name: String,
+    /// The contents.
+    pub entries: Vec<SectionEntry>,
+}
+
+/// One line of a [`Section`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SectionEntry {
+    /// `label:`
+    Label(Name),
+    /// `.b8 1, 2` and so on: a width and values.
+    Data(ScalarType, Vec<SectionValue>),
+}
+
+/// One value of a [`SectionEntry::Data`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SectionValue {
+    /// A number.
+    Int(i64),
+    /// A label or section name, with an added constant.
+    Label(Name, i64),
+    /// The difference of two labels.
+    Difference(Name, Name),
+    /// A section name such as `.debug_abbrev`, with an added constant.
+    Section(String, i64),
+}
