@@ -1,1 +1,7 @@
 //! SASS simulator.
+
+mod constant;
+mod exec;
+mod operand;
+mod special;
+mod state;

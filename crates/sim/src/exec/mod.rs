@@ -1,0 +1,77 @@
+//! What each instruction does.
+//!
+//! An instruction is compiled once, when its function is loaded, into an [`Action`]. Arithmetic
+//! becomes a closure over the resolved operands and modifiers ([`Compute`]); everything that
+//! touches memory, other threads or the flow of control becomes a description that the warp
+//! executes.
+//!
+//! # A family of arithmetic instructions
+//!
+//! One file per family with one function, called for every instruction in turn:
+//!
+//! ```text
+//! pub(super) fn compile(inst: &Inst) -> Result<Option<Compute>, Unsupported>
+//! ```
+//!
+//! * `Ok(None)`: the opcode belongs to another family.
+//! * `Err(Unsupported)`: the opcode is this family's, the modifier combination is not done yet. The
+//!   kernel still loads; reaching the instruction is a fault that quotes the text.
+//! * `Ok(Some(closure))`: match on modifiers *outside* of the closure, so that the closure is one
+//!   straight loop over lanes:
+//!
+//! ```text
+//! Opcode::FADD => {
+//!     let (d, a, b) = (Dst::of(inst, 0), Src::of(inst, 1), Src::of(inst, 2));
+//!     let add = rounding(inst)?;                       // a plain fn(u32, u32) -> u32
+//!     Box::new(move |state: &mut State| {
+//!         let value = map2(&a.f32_bits(state), &b.f32_bits(state), add);
+//!         d.set(state, &value);
+//!     })
+//! }
+//! ```
+//!
+//! The closure runs only if at least one lane is active (`state.active`, guard applied); setters
+//! write active lanes only, so the arithmetic itself may compute all 32. Uniform instructions use
+//! the `*_scalar` accessors. Nothing here may panic on any input: shifts by register, division and
+//! float conversions have to be total.
+
+mod convert;
+mod double;
+mod float;
+mod half;
+mod integer;
+mod predicate;
+mod uniform;
+
+use crate::state::State;
+use oriole_isa::Inst;
+
+/// A compiled arithmetic instruction.
+pub(crate) type Compute = Box<dyn Fn(&mut State) + Send + Sync>;
+
+/// Why an instruction cannot be executed (yet).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not simulated: {0}")]
+pub(crate) struct Unsupported(
+    /// What exactly: a modifier, an operand form.
+    pub(crate) String,
+);
+
+/// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
+pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
+    const FAMILIES: [fn(&Inst) -> Result<Option<Compute>, Unsupported>; 7] = [
+        integer::compile,
+        float::compile,
+        double::compile,
+        half::compile,
+        convert::compile,
+        predicate::compile,
+        uniform::compile,
+    ];
+    for family in FAMILIES {
+        if let Some(compute) = family(inst)? {
+            return Ok(Some(compute));
+        }
+    }
+    Ok(None)
+}

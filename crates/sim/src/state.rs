@@ -1,0 +1,221 @@
+//! Registers of one warp: what arithmetic instructions read and write.
+
+use crate::constant::ConstantBanks;
+use crate::special::WarpIdentity;
+use std::sync::Arc;
+
+/// Threads of a warp.
+pub(crate) const WARP: usize = 32;
+/// One 32-bit value per thread of a warp; element `i` belongs to lane `i`.
+pub(crate) type Lanes = [u32; WARP];
+/// One 64-bit value per thread of a warp.
+pub(crate) type WideLanes = [u64; WARP];
+/// One bit per thread of a warp.
+pub(crate) type Mask = u32;
+
+/// Number of `RZ`.
+pub(crate) const RZ: usize = 255;
+/// Number of `URZ`.
+pub(crate) const URZ: usize = 63;
+/// Number of `PT` and `UPT`.
+pub(crate) const PT: usize = 7;
+
+/// The architectural registers of one warp, kept register by register ("structure of arrays").
+///
+/// `RZ`, `URZ`, `PT` and `UPT` are ordinary elements that the setters never touch, so that readers
+/// need no special case.
+pub(crate) struct State {
+    r: Box<[Lanes; 256]>,
+    p: [Mask; 8],
+    ur: [u32; 64],
+    up: [bool; 8],
+    /// Lanes that execute the instruction at hand: its group's threads, less those that the guard
+    /// switches off. Never zero while an instruction executes.
+    pub(crate) active: Mask,
+    /// Constant banks of the launch.
+    pub(crate) constants: Arc<ConstantBanks>,
+    /// Block and thread numbers.
+    pub(crate) identity: WarpIdentity,
+    /// Warp instructions issued so far; what the clock registers count.
+    pub(crate) clock: u64,
+}
+
+impl State {
+    /// Registers of a fresh warp: all zero.
+    pub(crate) fn new(constants: Arc<ConstantBanks>, identity: WarpIdentity) -> Self {
+        let mut state = State {
+            r: Box::new([[0; WARP]; 256]),
+            p: [0; 8],
+            ur: [0; 64],
+            up: [false; 8],
+            active: 0,
+            constants,
+            identity,
+            clock: 0,
+        };
+        state.p[PT] = Mask::MAX;
+        state.up[PT] = true;
+        state
+    }
+
+    /// All lanes of `R<n>`.
+    pub(crate) fn r(&self, n: usize) -> &Lanes {
+        &self.r[n & 255]
+    }
+
+    /// `R<n>` of one lane.
+    pub(crate) fn lane(&self, n: usize, lane: usize) -> u32 {
+        self.r[n & 255][lane]
+    }
+
+    /// The pair `R<n>`, `R<n+1>` of all lanes; zero for `RZ`.
+    pub(crate) fn r_wide(&self, n: usize) -> WideLanes {
+        if n == RZ {
+            return [0; WARP];
+        }
+        let (low, high) = (self.r(n), self.r(n + 1));
+        std::array::from_fn(|i| u64::from(low[i]) | u64::from(high[i]) << 32)
+    }
+
+    /// The pair `R<n>`, `R<n+1>` of one lane; zero for `RZ`.
+    pub(crate) fn lane_wide(&self, n: usize, lane: usize) -> u64 {
+        if n == RZ {
+            return 0;
+        }
+        u64::from(self.lane(n, lane)) | u64::from(self.lane(n + 1, lane)) << 32
+    }
+
+    /// Write `R<n>` in the active lanes. A write to `RZ` is dropped.
+    pub(crate) fn set_r(&mut self, n: usize, value: &Lanes) {
+        if n >= RZ {
+            return;
+        }
+        let register = &mut self.r[n];
+        if self.active == Mask::MAX {
+            *register = *value;
+        } else {
+            for lane in 0..WARP {
+                if self.active >> lane & 1 != 0 {
+                    register[lane] = value[lane];
+                }
+            }
+        }
+    }
+
+    /// Write the pair `R<n>`, `R<n+1>` in the active lanes. A write to `RZ` is dropped.
+    pub(crate) fn set_r_wide(&mut self, n: usize, value: &WideLanes) {
+        if n == RZ {
+            return;
+        }
+        self.set_r(n, &value.map(|v| v as u32));
+        self.set_r(n + 1, &value.map(|v| (v >> 32) as u32));
+    }
+
+    /// Write `R<n>` in one lane. A write to `RZ` is dropped.
+    pub(crate) fn set_lane(&mut self, n: usize, lane: usize, value: u32) {
+        if n < RZ {
+            self.r[n][lane] = value;
+        }
+    }
+
+    /// `P<n>` as a mask of lanes.
+    pub(crate) fn p(&self, n: usize) -> Mask {
+        self.p[n & 7]
+    }
+
+    /// Write `P<n>` in the active lanes. A write to `PT` is dropped.
+    pub(crate) fn set_p(&mut self, n: usize, value: Mask) {
+        if n < PT {
+            self.p[n] = (self.p[n] & !self.active) | (value & self.active);
+        }
+    }
+
+    /// `UR<n>`.
+    pub(crate) fn ur(&self, n: usize) -> u32 {
+        self.ur[n & 63]
+    }
+
+    /// The pair `UR<n>`, `UR<n+1>`; zero for `URZ`.
+    pub(crate) fn ur_wide(&self, n: usize) -> u64 {
+        if n == URZ {
+            return 0;
+        }
+        u64::from(self.ur(n)) | u64::from(self.ur(n + 1)) << 32
+    }
+
+    /// Write `UR<n>`. A write to `URZ` is dropped.
+    pub(crate) fn set_ur(&mut self, n: usize, value: u32) {
+        if n < URZ {
+            self.ur[n] = value;
+        }
+    }
+
+    /// Write the pair `UR<n>`, `UR<n+1>`. A write to `URZ` is dropped.
+    pub(crate) fn set_ur_wide(&mut self, n: usize, value: u64) {
+        if n < URZ {
+            self.set_ur(n, value as u32);
+            self.set_ur(n + 1, (value >> 32) as u32);
+        }
+    }
+
+    /// `UP<n>`.
+    pub(crate) fn up(&self, n: usize) -> bool {
+        self.up[n & 7]
+    }
+
+    /// Write `UP<n>`. A write to `UPT` is dropped.
+    pub(crate) fn set_up(&mut self, n: usize, value: bool) {
+        if n < PT {
+            self.up[n] = value;
+        }
+    }
+
+    /// The lowest active lane.
+    pub(crate) fn first_active(&self) -> usize {
+        (self.active.trailing_zeros() as usize).min(WARP - 1)
+    }
+
+    /// The active lanes, lowest first.
+    pub(crate) fn active_lanes(&self) -> impl Iterator<Item = usize> + use<> {
+        lanes_of(self.active)
+    }
+}
+
+/// The lanes whose bit is set in `mask`, lowest first.
+pub(crate) fn lanes_of(mask: Mask) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest.wrapping_sub(1);
+        (lane < WARP).then_some(lane)
+    })
+}
+
+/// `f` of each lane.
+#[inline(always)]
+pub(crate) fn map<A: Copy, T>(a: &[A; WARP], f: impl Fn(A) -> T) -> [T; WARP] {
+    std::array::from_fn(|i| f(a[i]))
+}
+
+/// `f` of each lane of two sources.
+#[inline(always)]
+pub(crate) fn map2<A: Copy, B: Copy, T>(a: &[A; WARP], b: &[B; WARP], f: impl Fn(A, B) -> T) -> [T; WARP] {
+    std::array::from_fn(|i| f(a[i], b[i]))
+}
+
+/// `f` of each lane of three sources.
+#[inline(always)]
+pub(crate) fn map3<A: Copy, B: Copy, C: Copy, T>(
+    a: &[A; WARP],
+    b: &[B; WARP],
+    c: &[C; WARP],
+    f: impl Fn(A, B, C) -> T,
+) -> [T; WARP] {
+    std::array::from_fn(|i| f(a[i], b[i], c[i]))
+}
+
+/// The lanes for which `f` holds.
+#[inline(always)]
+pub(crate) fn mask_where(f: impl Fn(usize) -> bool) -> Mask {
+    (0..WARP).fold(0, |mask, lane| mask | Mask::from(f(lane)) << lane)
+}
