@@ -1,0 +1,265 @@
+//! What a multiprocessor of each target offers, and where compiled code finds the facts of its
+//! launch in constant bank 0.
+
+use crate::Arch;
+
+/// Sizes and limits of one target's multiprocessor.
+///
+/// Source: the published compute-capability tables of the CUDA programming guide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmDescription {
+    /// Most general registers of one thread that a kernel may ask for.
+    pub max_registers_per_thread: u32,
+    /// 32-bit registers of the SM (of each CTA too).
+    pub registers: u32,
+    /// Registers are given to a warp in multiples of this many.
+    pub register_allocation_unit: u32,
+    /// Registers per thread are rounded up to a multiple of this.
+    pub register_granularity: u32,
+    /// Uniform registers of a warp that can be written.
+    pub uniform_registers: u32,
+    /// Threads of a warp.
+    pub warp_size: u32,
+    /// Warp schedulers, each with a quarter of the register file.
+    pub schedulers: u32,
+    /// Warps that the SM holds at a time.
+    pub max_warps: u32,
+    /// Blocks that the SM holds at a time.
+    pub max_ctas: u32,
+    /// Threads that the SM holds at a time.
+    pub max_threads: u32,
+    /// Threads of one block.
+    pub max_threads_per_cta: u32,
+    /// Largest block in x, y, z.
+    pub max_block: [u32; 3],
+    /// Largest grid in x, y, z.
+    pub max_grid: [u32; 3],
+    /// Named barriers of a block.
+    pub barriers_per_cta: u32,
+    /// Convergence barriers (`B` registers) of a warp.
+    pub convergence_barriers: u32,
+    /// Shared memory of the SM in bytes.
+    pub shared_memory: u32,
+    /// Most shared memory of one block in bytes, dynamic part by opting in.
+    pub max_shared_per_cta: u32,
+    /// Most static shared memory of one block in bytes.
+    pub max_static_shared: u32,
+    /// Shared memory is given out in multiples of this many bytes.
+    pub shared_allocation_unit: u32,
+    /// Bytes that the system takes of each block's shared memory.
+    pub reserved_shared_per_cta: u32,
+    /// Shared address of the first byte that is the program's: on sm_90 the reserved part lies
+    /// below the program's variables, before it lies elsewhere.
+    pub shared_base: u32,
+    /// Most local memory of one thread in bytes.
+    pub max_local_per_thread: u32,
+    /// Bytes of kernel parameters (CUDA 12.1 and later).
+    pub max_parameter_bytes: u32,
+    /// Bytes of one constant bank.
+    pub constant_bank_bytes: u32,
+    /// The layout of constant bank 0.
+    pub bank0: Bank0,
+}
+
+/// Byte offsets in constant bank 0 of what a launch puts there.
+///
+/// Read off ptxas 13.0.88's code for kernels that use the PTX feature named at each field. `None`:
+/// the target's code does not read it from the bank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bank0 {
+    /// `%ntid.x`, `.y`, `.z`: 32 bits each.
+    pub ntid: [u16; 3],
+    /// `%nctaid.x`, `.y`, `.z`: 32 bits each.
+    pub nctaid: [u16; 3],
+    /// `cvta.shared`: generic address of shared address 0, 64 bits. On sm_90 the high word is
+    /// `SR_SWINHI`, the low word is 0 and byte 3 of a shared address names the block in its cluster.
+    pub shared_window: Option<u16>,
+    /// `cvta.local`: generic address of local address 0, 64 bits.
+    pub local_window: u16,
+    /// First value of the stack pointer `R1`: a local address, 32 bits.
+    pub stack: u16,
+    /// `%dynamic_smem_size` in bytes, 32 bits.
+    pub dynamic_shared_size: u16,
+    /// `%gridid`, 64 bits.
+    pub grid_id: u16,
+    /// Generic address of this constant bank, 64 bits: a parameter's generic address is this plus
+    /// its offset here.
+    pub bank_window: Option<u16>,
+    /// Generic address of the first parameter, 64 bits.
+    pub parameter_window: Option<u16>,
+    /// Generic address just past the last parameter, 64 bits.
+    pub parameter_window_end: Option<u16>,
+    /// Offset of the end of the parameters in this bank, 32 bits.
+    pub parameter_end: Option<u16>,
+    /// `cvta.const`: generic address of the bank of `.const` variables (bank 3), 64 bits.
+    pub constant_window: u16,
+    /// `%envreg0`, `%envreg1`, `%envreg2`: 32 bits each.
+    pub envreg: [u16; 3],
+    /// `%nsmid`, 32 bits.
+    pub nsmid: u16,
+    /// Bytes of shared memory that the system reserves in the block, 32 bits: `%total_smem_size`
+    /// is `SR_SMEMSZ` less this.
+    pub reserved_shared_size: u16,
+    /// Descriptor that global-memory accesses name, 64 bits (loaded to a uniform pair).
+    pub global_descriptor: u16,
+    /// First kernel parameter.
+    pub parameters: u16,
+    /// What clusters add.
+    pub cluster: Option<ClusterBank0>,
+}
+
+/// Byte offsets in constant bank 0 of what a launch with clusters puts there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterBank0 {
+    /// Upper bound of `%aggr_smem_size`, 32 bits: the register is the smaller of it and `SR_SMEMSZ`.
+    pub aggregate_shared_limit: u16,
+    /// `%is_explicit_cluster`: 1 if it is, 32 bits.
+    pub explicit: u16,
+    /// `%cluster_nctaid.x`, `.y`, `.z`: 32 bits each.
+    pub nctaid: [u16; 3],
+    /// Reciprocals of `nctaid`, 32-bit floats: `%clusterid` is `%ctaid` times this, truncated.
+    pub nctaid_reciprocal: [u16; 3],
+    /// `%nclusterid.x`, `.y`, `.z`: 32 bits each.
+    pub nclusterid: [u16; 3],
+    /// `%cluster_nctarank`, 32 bits.
+    pub nctarank: u16,
+    /// `%current_graph_exec`, 64 bits.
+    pub graph_exec: u16,
+}
+
+const AMPERE_BANK0: Bank0 = Bank0 {
+    ntid: [0x0, 0x4, 0x8],
+    nctaid: [0xc, 0x10, 0x14],
+    shared_window: Some(0x18),
+    local_window: 0x20,
+    stack: 0x28,
+    dynamic_shared_size: 0x2c,
+    grid_id: 0x30,
+    bank_window: Some(0x40),
+    parameter_window: None,
+    parameter_window_end: None,
+    parameter_end: Some(0x12c),
+    constant_window: 0x50,
+    envreg: [0x88, 0x8c, 0x90],
+    nsmid: 0x10c,
+    reserved_shared_size: 0x114,
+    global_descriptor: 0x118,
+    parameters: 0x160,
+    cluster: None,
+};
+
+const HOPPER_BANK0: Bank0 = Bank0 {
+    ntid: [0x0, 0x4, 0x8],
+    nctaid: [0xc, 0x10, 0x14],
+    shared_window: None,
+    local_window: 0x20,
+    stack: 0x28,
+    dynamic_shared_size: 0x2c,
+    grid_id: 0x30,
+    bank_window: None,
+    parameter_window: Some(0x198),
+    parameter_window_end: Some(0x1a0),
+    parameter_end: None,
+    constant_window: 0xd0,
+    envreg: [0x40, 0x44, 0x48],
+    nsmid: 0x10c,
+    reserved_shared_size: 0x114,
+    global_descriptor: 0x208,
+    parameters: 0x210,
+    cluster: Some(ClusterBank0 {
+        aggregate_shared_limit: 0x13c,
+        explicit: 0x140,
+        nctaid: [0x144, 0x148, 0x14c],
+        nctaid_reciprocal: [0x150, 0x154, 0x158],
+        nclusterid: [0x15c, 0x160, 0x164],
+        nctarank: 0x188,
+        graph_exec: 0x190,
+    }),
+};
+
+const SM_80: SmDescription = SmDescription {
+    max_registers_per_thread: 255,
+    registers: 65536,
+    register_allocation_unit: 256,
+    register_granularity: 8,
+    uniform_registers: 63,
+    warp_size: 32,
+    schedulers: 4,
+    max_warps: 64,
+    max_ctas: 32,
+    max_threads: 2048,
+    max_threads_per_cta: 1024,
+    max_block: [1024, 1024, 64],
+    max_grid: [0x7fff_ffff, 65535, 65535],
+    barriers_per_cta: 16,
+    convergence_barriers: 16,
+    shared_memory: 164 * 1024,
+    max_shared_per_cta: 163 * 1024,
+    max_static_shared: 48 * 1024,
+    shared_allocation_unit: 128,
+    reserved_shared_per_cta: 1024,
+    shared_base: 0,
+    max_local_per_thread: 512 * 1024,
+    max_parameter_bytes: 32764,
+    constant_bank_bytes: 64 * 1024,
+    bank0: AMPERE_BANK0,
+};
+
+const SM_86: SmDescription = SmDescription {
+    max_warps: 48,
+    max_ctas: 16,
+    max_threads: 1536,
+    shared_memory: 100 * 1024,
+    max_shared_per_cta: 99 * 1024,
+    ..SM_80
+};
+
+const SM_89: SmDescription = SmDescription { max_ctas: 24, ..SM_86 };
+
+const SM_90: SmDescription = SmDescription {
+    shared_memory: 228 * 1024,
+    max_shared_per_cta: 227 * 1024,
+    shared_base: 0x400,
+    bank0: HOPPER_BANK0,
+    ..SM_80
+};
+
+static DESCRIPTIONS: [SmDescription; 4] = [SM_80, SM_86, SM_89, SM_90];
+
+impl Arch {
+    /// The description of this target's multiprocessor.
+    pub fn sm(self) -> &'static SmDescription {
+        &DESCRIPTIONS[self as usize]
+    }
+}
+
+impl SmDescription {
+    /// Warps of a kernel that fit on the SM at a time, by registers alone.
+    pub fn warps_by_registers(&self, registers_per_thread: u32) -> u32 {
+        let per_thread = registers_per_thread.max(1).next_multiple_of(self.register_granularity);
+        let per_warp = (per_thread * self.warp_size).next_multiple_of(self.register_allocation_unit);
+        let per_scheduler = self.registers / self.schedulers / per_warp;
+        (per_scheduler * self.schedulers).min(self.max_warps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Published occupancy figures (CUDA occupancy tables).
+    #[test]
+    fn register_budgets_give_the_published_occupancy() {
+        let sm = Arch::Sm80.sm();
+        assert_eq!([32, 33, 64, 128, 255].map(|r| sm.warps_by_registers(r)), [64, 48, 32, 16, 8]);
+        assert_eq!(Arch::Sm86.sm().warps_by_registers(32), 48);
+    }
+
+    #[test]
+    fn each_target_finds_its_own_description() {
+        assert_eq!(Arch::Sm80.sm().bank0.parameters, 0x160);
+        assert_eq!(Arch::Sm86.sm().max_ctas, 16);
+        assert_eq!(Arch::Sm89.sm().max_ctas, 24);
+        assert_eq!(Arch::Sm90.sm().bank0.parameters, 0x210);
+    }
+}
