@@ -1,1 +1,19 @@
 //! Launches, device memory, faults and printf, shared by every engine.
+//!
+//! * [`Launch`]: grid, block and parameter bytes of one kernel launch;
+//! * [`argument`]: the command line's `ARG`s, from text to parameter bytes and buffers;
+//! * [`Memory`]: global memory as separate allocations, safe to use from several host threads;
+//! * [`Fault`]: how a kernel stops that cannot go on;
+//! * [`printf`]: the text of a device-side `printf`.
+
+pub mod argument;
+mod fault;
+mod heap;
+mod launch;
+mod memory;
+pub mod printf;
+
+pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Space, WaitingThreads};
+pub use heap::Heap;
+pub use launch::{Launch, LaunchError};
+pub use memory::{AddressError, Allocation, Memory};

@@ -1,0 +1,324 @@
+//! Kernel arguments as the command line gives them: one `ARG` per parameter.
+//!
+//! [`Argument`] is what the text says; [`bind`] puts arguments into device memory and parameter
+//! bytes, and [`Bound::outputs`] reads the results back.
+
+use crate::Memory;
+use std::path::{Path, PathBuf};
+
+/// A buffer of device memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// File with the first contents; zeros without one.
+    pub input: Option<PathBuf>,
+    /// Size in bytes; without one, the input's.
+    pub size: Option<u64>,
+    /// File that the contents are written to afterwards.
+    pub output: Option<PathBuf>,
+}
+
+/// One kernel argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A scalar, little-endian.
+    Value(
+        /// Its bytes.
+        Vec<u8>,
+    ),
+    /// An aggregate passed by value, with the addresses of buffers at some offsets.
+    Aggregate {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Byte offsets and the buffers whose 8-byte addresses are put there.
+        buffers: Vec<(usize, Buffer)>,
+    },
+    /// The address of a buffer.
+    Buffer(Buffer),
+}
+
+/// Why an argument cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentError {
+    /// The text is no argument.
+    #[error("argument '{text}': {reason}")]
+    Syntax {
+        /// The argument as given.
+        text: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The number of arguments is not the kernel's number of parameters.
+    #[error("the kernel takes {expected} arguments, {given} were given")]
+    Count {
+        /// Parameters of the kernel.
+        expected: usize,
+        /// Arguments given.
+        given: usize,
+    },
+    /// An argument's size is not its parameter's.
+    #[error("argument {index} has {given} bytes, the kernel's parameter {expected}")]
+    Size {
+        /// Position from 0.
+        index: usize,
+        /// Bytes of the parameter.
+        expected: u32,
+        /// Bytes of the argument.
+        given: usize,
+    },
+    /// A file cannot be read.
+    #[error("cannot read '{}': {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Place of one parameter in the parameter bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Byte offset.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+}
+
+/// Arguments in device memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// The parameter bytes, for [`crate::Launch::params`].
+    pub params: Vec<u8>,
+    outputs: Vec<(PathBuf, u64, u64)>,
+}
+
+impl Argument {
+    /// Reads one `ARG`; the forms are those of `oriole run`.
+    pub fn parse(text: &str) -> Result<Argument, ArgumentError> {
+        let fail = |reason: String| ArgumentError::Syntax { text: text.to_owned(), reason };
+        let (kind, rest) =
+            text.split_once(':').ok_or_else(|| fail("expected KIND:…, such as u32:7 or in:PATH".into()))?;
+        match kind {
+            "bytes" => aggregate(rest).map_err(fail),
+            "in" | "out" | "inout" | "zero" => Buffer::parse(kind, rest).map(Argument::Buffer).map_err(fail),
+            _ => scalar(kind, rest).map(Argument::Value).map_err(fail),
+        }
+    }
+}
+
+impl Buffer {
+    fn parse(kind: &str, rest: &str) -> Result<Buffer, String> {
+        let size = |text: &str| parse_size(text).ok_or_else(|| format!("'{text}' is no size in bytes"));
+        let path = |text: &str| match text {
+            "" => Err(format!("'{kind}' needs a path")),
+            _ => Ok(Some(PathBuf::from(text))),
+        };
+        let pair = || rest.rsplit_once(':').ok_or_else(|| format!("'{kind}' needs two parts after the colon"));
+        Ok(match kind {
+            "in" => Buffer { input: path(rest)?, size: None, output: None },
+            "zero" => Buffer { input: None, size: Some(size(rest)?), output: None },
+            "out" => {
+                let (output, bytes) = pair()?;
+                Buffer { input: None, size: Some(size(bytes)?), output: path(output)? }
+            }
+            _ => {
+                let (input, output) = pair()?;
+                Buffer { input: path(input)?, size: None, output: path(output)? }
+            }
+        })
+    }
+
+    fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, u64), ArgumentError> {
+        let contents = self.input.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let size = self.size.unwrap_or(contents.len() as u64);
+        let address = memory.allocate(name, size);
+        memory.write(address, &contents);
+        Ok((address, size))
+    }
+}
+
+/// Puts the arguments into `memory` and lays out the parameter bytes; `slots` are the kernel's
+/// parameters in order.
+pub fn bind(arguments: &[Argument], slots: &[Slot], memory: &mut Memory) -> Result<Bound, ArgumentError> {
+    if arguments.len() != slots.len() {
+        return Err(ArgumentError::Count { expected: slots.len(), given: arguments.len() });
+    }
+    let mut bound = Bound::default();
+    for (index, (argument, slot)) in arguments.iter().zip(slots).enumerate() {
+        let bytes = bound.place(index, argument, memory)?;
+        if bytes.len() != slot.size as usize {
+            return Err(ArgumentError::Size { index, expected: slot.size, given: bytes.len() });
+        }
+        let end = slot.offset as usize + bytes.len();
+        if bound.params.len() < end {
+            bound.params.resize(end, 0);
+        }
+        bound.params[slot.offset as usize..end].copy_from_slice(&bytes);
+    }
+    Ok(bound)
+}
+
+impl Bound {
+    fn place(&mut self, index: usize, argument: &Argument, memory: &mut Memory) -> Result<Vec<u8>, ArgumentError> {
+        let mut place = |name: String, buffer: &Buffer| {
+            let (address, size) = buffer.place(&name, memory)?;
+            self.outputs.extend(buffer.output.clone().map(|path| (path, address, size)));
+            Ok(address.to_le_bytes())
+        };
+        match argument {
+            Argument::Value(bytes) => Ok(bytes.clone()),
+            Argument::Buffer(buffer) => place(format!("argument {index}"), buffer).map(Vec::from),
+            Argument::Aggregate { bytes, buffers } => {
+                let mut bytes = bytes.clone();
+                for (offset, buffer) in buffers {
+                    let address = place(format!("argument {index} at offset {offset}"), buffer)?;
+                    bytes[*offset..offset + 8].copy_from_slice(&address);
+                }
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// The output files and what belongs into them now, in the order of the arguments.
+    pub fn outputs(&self, memory: &Memory) -> Vec<(PathBuf, Vec<u8>)> {
+        let contents = |&(ref path, address, size): &(PathBuf, u64, u64)| {
+            (path.clone(), memory.read(address, size).unwrap_or_default())
+        };
+        self.outputs.iter().map(contents).collect()
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, ArgumentError> {
+    std::fs::read(path).map_err(|source| ArgumentError::File { path: path.to_owned(), source })
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    // Sizes stay far below what arithmetic on addresses can overflow.
+    parse_unsigned(text).filter(|&size| size <= 1 << 40)
+}
+
+fn parse_unsigned(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// `bytes:HEX@OFF=in:PATH…`, after the first colon.
+fn aggregate(rest: &str) -> Result<Argument, String> {
+    let parts = split_embedded(rest);
+    let bytes = parse_hex(parts[0]).ok_or_else(|| format!("'{}' is no string of hexadecimal byte pairs", parts[0]))?;
+    let mut buffers = Vec::new();
+    for part in &parts[1..] {
+        let (offset, buffer) = part.split_once('=').ok_or_else(|| format!("'@{part}' is not @OFFSET=BUFFER"))?;
+        let offset = parse_unsigned(offset)
+            .and_then(|offset| usize::try_from(offset).ok())
+            .ok_or_else(|| format!("'{offset}' is no offset"))?;
+        if offset.checked_add(8).is_none_or(|end| end > bytes.len()) {
+            return Err(format!("an address at offset {offset} does not fit into {} bytes", bytes.len()));
+        }
+        let (kind, rest) = buffer.split_once(':').unwrap_or((buffer, ""));
+        if !["in", "out", "inout", "zero"].contains(&kind) {
+            return Err(format!("'{kind}' is no kind of buffer (in, out, inout, zero)"));
+        }
+        buffers.push((offset, Buffer::parse(kind, rest)?));
+    }
+    Ok(Argument::Aggregate { bytes, buffers })
+}
+
+/// Splits at each `@` that starts `@OFFSET=`; an `@` inside of a path stays.
+fn split_embedded(rest: &str) -> Vec<&str> {
+    let starts_part =
+        |at: usize| rest[at + 1..].split_once('=').is_some_and(|(offset, _)| parse_unsigned(offset).is_some());
+    let mut parts = Vec::new();
+    let mut from = 0;
+    for (at, _) in rest.match_indices('@') {
+        if starts_part(at) {
+            parts.push(&rest[from..at]);
+            from = at + 1;
+        }
+    }
+    parts.push(&rest[from..]);
+    parts
+}
+
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    if !text.is_ascii() || text.len() % 2 != 0 {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+/// A value such as `u32:7`, after the colon.
+fn scalar(kind: &str, text: &str) -> Result<Vec<u8>, String> {
+    let bits = || kind[1..].parse::<u32>().ok().filter(|bits| [8, 16, 32, 64].contains(bits));
+    let unknown = || format!("'{kind}' is no kind of argument");
+    if kind == "bf16" {
+        return float(text, 16, 8).map(|bits| bits.to_le_bytes()[..2].to_vec());
+    }
+    let class = kind.chars().next().ok_or_else(unknown)?;
+    if !class.is_ascii() {
+        return Err(unknown());
+    }
+    let bits = bits().ok_or_else(unknown)?;
+    let value = match class {
+        'u' | 's' | 'b' => integer(text, bits)?,
+        'f' if bits == 64 => parse_float(text)?.to_bits(),
+        // Through double first would round twice: the standard library rounds decimals once.
+        'f' if bits == 32 => u64::from(parse_float32(text)?.to_bits()),
+        'f' if bits == 16 => float(text, 16, 5)?,
+        _ => return Err(unknown()),
+    };
+    Ok(value.to_le_bytes()[..bits as usize / 8].to_vec())
+}
+
+/// An integer of `bits` bits; negative numbers in two's complement whatever the class.
+fn integer(text: &str, bits: u32) -> Result<u64, String> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let magnitude = parse_unsigned(digits).ok_or_else(|| format!("'{text}' is no integer"))?;
+    let largest = u64::MAX >> (64 - bits);
+    let fits = if negative { magnitude <= largest / 2 + 1 } else { magnitude <= largest };
+    if !fits {
+        return Err(format!("{text} does not fit into {bits} bits"));
+    }
+    Ok(if negative { magnitude.wrapping_neg() & largest } else { magnitude })
+}
+
+fn parse_float(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| format!("'{text}' is no number"))
+}
+
+fn parse_float32(text: &str) -> Result<f32, String> {
+    text.parse().map_err(|_| format!("'{text}' is no number"))
+}
+
+/// A float of `bits` bits with `exponent` bits of exponent, from decimal, rounded to nearest even.
+fn float(text: &str, bits: u32, exponent: u32) -> Result<u64, String> {
+    let value = parse_float(text)?;
+    let fraction = bits - 1 - exponent;
+    let bias = (1i64 << (exponent - 1)) - 1;
+    let sign = u64::from(value.is_sign_negative()) << (bits - 1);
+    let infinity = ((1u64 << exponent) - 1) << fraction;
+    if value.is_nan() {
+        return Ok(infinity | 1 << (fraction - 1));
+    }
+    let magnitude = value.abs();
+    if magnitude == 0.0 {
+        return Ok(sign);
+    }
+    // Exponent of the value's last place in the target format, subnormals included.
+    let power = ((magnitude.to_bits() >> 52) as i64 - 1023).max(1 - bias) - i64::from(fraction);
+    // Exact: powers of two, and the quotient is below 2^(fraction + 1) or becomes infinity.
+    let scaled = magnitude * 2f64.powi((-power) as i32);
+    if !scaled.is_finite() || scaled >= 2f64.powi(fraction as i32 + 2) {
+        return Ok(sign | infinity);
+    }
+    let steps = scaled.round_ties_even() as u64;
+    // Steps of the least exponent run on into the exponent field, as the format intends.
+    let base = ((power + i64::from(fraction) + bias - 1) as u64) << fraction;
+    Ok(sign | (base + steps).min(infinity))
+}
+
+#[cfg(test)]
+#[path = "argument_tests.rs"]
+mod tests;

@@ -1,0 +1,152 @@
+//! What is launched.
+
+/// One kernel launch, apart from the kernel's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub block: [u32; 3],
+    /// Blocks of a cluster in x, y, z; all 1 without clusters.
+    pub cluster: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub shared_bytes: u32,
+    /// The kernel's parameters as they stand in constant bank 0, from the first parameter on.
+    pub params: Vec<u8>,
+}
+
+impl Default for Launch {
+    /// One block of one thread, without parameters.
+    fn default() -> Self {
+        Launch { grid: [1; 3], block: [1; 3], cluster: [1; 3], shared_bytes: 0, params: Vec::new() }
+    }
+}
+
+/// Why a launch was refused before anything ran.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// A dimension of the grid, block or cluster is zero.
+    #[error("the {what} has a dimension of zero")]
+    EmptyDimension {
+        /// `grid`, `block` or `cluster`.
+        what: &'static str,
+    },
+    /// The block is larger than the hardware or the kernel allows.
+    #[error("a block of {threads} threads is too large: {reason}")]
+    BlockTooLarge {
+        /// Threads asked for.
+        threads: u64,
+        /// Which limit.
+        reason: String,
+    },
+    /// A grid dimension exceeds what the hardware takes.
+    #[error("grid dimension {axis} is {size}; at most {limit}")]
+    GridTooLarge {
+        /// `x`, `y` or `z`.
+        axis: char,
+        /// Blocks asked for.
+        size: u32,
+        /// The hardware's limit.
+        limit: u32,
+    },
+    /// The grid does not divide into clusters.
+    #[error("the grid does not divide into clusters of {cluster:?}")]
+    ClusterShape {
+        /// Cluster shape.
+        cluster: [u32; 3],
+    },
+    /// More shared memory than a block may have.
+    #[error("{bytes} bytes of shared memory are too many; a block may have {limit}")]
+    SharedTooLarge {
+        /// Static and dynamic bytes.
+        bytes: u64,
+        /// The target's limit.
+        limit: u64,
+    },
+    /// The kernel demands another block shape (`.reqntid`).
+    #[error("the kernel requires blocks of {required:?} threads, not {given:?}")]
+    RequiredBlock {
+        /// What the kernel demands.
+        required: [u32; 3],
+        /// What was asked for.
+        given: [u32; 3],
+    },
+}
+
+impl Launch {
+    /// Threads of one block.
+    pub fn threads(&self) -> u64 {
+        self.block.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Blocks of the grid.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Block number `linear`, x running fastest.
+    pub fn block_at(&self, linear: u64) -> [u32; 3] {
+        let (x, y) = (u64::from(self.grid[0]).max(1), u64::from(self.grid[1]).max(1));
+        // Each remainder is below a 32-bit dimension; the last is one because `linear` is a block.
+        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    }
+
+    /// Thread number `linear` of a block, x running fastest.
+    pub fn thread_at(&self, linear: u32) -> [u32; 3] {
+        let (x, y) = (self.block[0].max(1), self.block[1].max(1));
+        [linear % x, linear / x % y, linear / x / y]
+    }
+
+    /// Checks what every CUDA device checks: no empty dimension, at most 1024 threads (64 in z),
+    /// 2^31 - 1 by 65535 by 65535 blocks, whole clusters (CUDA C++ guide, "Compute capabilities").
+    pub fn check(&self) -> Result<(), LaunchError> {
+        for (what, shape) in [("grid", self.grid), ("block", self.block), ("cluster", self.cluster)] {
+            if shape.contains(&0) {
+                return Err(LaunchError::EmptyDimension { what });
+            }
+        }
+        let threads = self.threads();
+        if threads > 1024 || self.block[2] > 64 {
+            let reason = "at most 1024 threads, and 64 in z".to_owned();
+            return Err(LaunchError::BlockTooLarge { threads, reason });
+        }
+        for ((axis, limit), size) in [('x', i32::MAX as u32), ('y', 65535), ('z', 65535)].into_iter().zip(self.grid) {
+            if size > limit {
+                return Err(LaunchError::GridTooLarge { axis, size, limit });
+            }
+        }
+        if self.grid.iter().zip(self.cluster).any(|(grid, cluster)| grid % cluster != 0) {
+            return Err(LaunchError::ClusterShape { cluster: self.cluster });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_run_x_first() {
+        let launch = Launch { grid: [3, 2, 2], block: [4, 2, 2], ..Launch::default() };
+        assert_eq!(launch.block_at(0), [0, 0, 0]);
+        assert_eq!(launch.block_at(4), [1, 1, 0]);
+        assert_eq!(launch.block_at(11), [2, 1, 1]);
+        assert_eq!(launch.thread_at(13), [1, 1, 1]);
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        let refuse = |change: fn(&mut Launch)| {
+            let mut launch = Launch { grid: [4; 3], block: [32, 2, 2], ..Launch::default() };
+            launch.check().expect("the base case is a proper launch");
+            change(&mut launch);
+            launch.check().expect_err("the change makes it impossible").to_string()
+        };
+        assert_eq!(refuse(|l| l.grid[1] = 0), "the grid has a dimension of zero");
+        assert!(refuse(|l| l.block[0] = 512).contains("2048 threads"));
+        assert!(refuse(|l| l.block = [1, 1, 65]).contains("64 in z"));
+        assert!(refuse(|l| l.grid[2] = 70000).contains("at most 65535"));
+        assert!(refuse(|l| l.cluster[0] = 3).contains("clusters"));
+    }
+}

@@ -1,0 +1,268 @@
+//! Global memory of the simulated device.
+
+use crate::Nearest;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// First address that is ever given out; below it lie the shared and local windows of generic
+/// addressing on every target.
+const FIRST_ADDRESS: u64 = 0x7_0000_0000;
+/// Every allocation starts at a multiple of this, as `cudaMalloc` guarantees.
+const ALIGNMENT: u64 = 256;
+/// Unused bytes kept between allocations, so that small overruns hit nothing.
+const GAP: u64 = 4096;
+
+/// One allocation.
+///
+/// The bytes are kept in 32-bit atomic words: loads and stores of blocks that run on different host
+/// threads may race, as they may on a device, without undefined behaviour here.
+#[derive(Debug)]
+pub struct Allocation {
+    name: String,
+    base: u64,
+    size: u64,
+    words: Box<[AtomicU32]>,
+}
+
+/// Why an access was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddressError {
+    /// Not inside one allocation; with the nearest allocation, if there is any.
+    Outside(Option<Nearest>),
+    /// Not a multiple of the access size.
+    Misaligned,
+}
+
+/// Global memory: a set of allocations at addresses that never overlap.
+#[derive(Debug)]
+pub struct Memory {
+    /// Sorted by base address.
+    allocations: Vec<Allocation>,
+    next: u64,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new()
+    }
+}
+
+impl Memory {
+    /// Memory without allocations.
+    pub fn new() -> Self {
+        Memory { allocations: Vec::new(), next: FIRST_ADDRESS }
+    }
+
+    /// A zeroed allocation of `size` bytes; returns its address. `name` is for messages.
+    pub fn allocate(&mut self, name: &str, size: u64) -> u64 {
+        let base = self.next;
+        self.next = (base + size + GAP).next_multiple_of(ALIGNMENT);
+        let words = (0..size.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        self.allocations.push(Allocation { name: name.to_owned(), base, size, words });
+        base
+    }
+
+    /// An allocation that holds `bytes`; returns its address.
+    pub fn allocate_with(&mut self, name: &str, bytes: &[u8]) -> u64 {
+        let base = self.allocate(name, bytes.len() as u64);
+        if let Some(allocation) = self.allocations.last() {
+            allocation.fill(0, bytes);
+        }
+        base
+    }
+
+    /// The next address that [`Memory::allocate`] would return.
+    pub fn next_address(&self) -> u64 {
+        self.next
+    }
+
+    /// The allocation that contains `address`.
+    #[inline]
+    pub fn find(&self, address: u64) -> Option<&Allocation> {
+        let after = self.allocations.partition_point(|allocation| allocation.base <= address);
+        let allocation = self.allocations.get(after.checked_sub(1)?)?;
+        (address - allocation.base < allocation.size).then_some(allocation)
+    }
+
+    /// The allocation that wholly contains `size` bytes at `address`, which must be a multiple of
+    /// `size` (a power of two).
+    #[inline]
+    pub fn check(&self, address: u64, size: u32) -> Result<&Allocation, AddressError> {
+        match self.find(address) {
+            Some(allocation) if allocation.holds(address, size) => match address & (u64::from(size) - 1) {
+                0 => Ok(allocation),
+                _ => Err(AddressError::Misaligned),
+            },
+            _ => Err(AddressError::Outside(self.nearest(address))),
+        }
+    }
+
+    /// Bytes from `address` on, or `None` if they are not all inside one allocation.
+    pub fn read(&self, address: u64, size: u64) -> Option<Vec<u8>> {
+        let allocation = self.find(address)?;
+        let offset = address - allocation.base;
+        let end = offset.checked_add(size).filter(|&end| end <= allocation.size)?;
+        Some((offset..end).map(|at| allocation.byte(at)).collect())
+    }
+
+    /// Writes bytes; `false`, and nothing done, if they do not all fit into one allocation.
+    pub fn write(&self, address: u64, bytes: &[u8]) -> bool {
+        let Some(allocation) = self.find(address) else { return bytes.is_empty() };
+        let offset = address - allocation.base;
+        let fits = allocation.size - offset >= bytes.len() as u64;
+        if fits {
+            allocation.fill(offset, bytes);
+        }
+        fits
+    }
+
+    /// The zero-terminated string at `address`, up to the end of its allocation.
+    pub fn c_string(&self, address: u64) -> Option<Vec<u8>> {
+        let allocation = self.find(address)?;
+        let from = address - allocation.base;
+        Some((from..allocation.size).map(|at| allocation.byte(at)).take_while(|&byte| byte != 0).collect())
+    }
+
+    fn nearest(&self, address: u64) -> Option<Nearest> {
+        let distance = |a: &&Allocation| match address < a.base {
+            true => a.base - address,
+            false => address.saturating_sub(a.base + a.size),
+        };
+        let allocation = self.allocations.iter().min_by_key(distance)?;
+        Some(Nearest { name: allocation.name.clone(), base: allocation.base, size: allocation.size })
+    }
+}
+
+impl Allocation {
+    /// Name given when it was made.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// First address.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether `size` bytes at `address` lie inside.
+    #[inline]
+    pub fn holds(&self, address: u64, size: u32) -> bool {
+        address >= self.base
+            && address - self.base <= self.size.saturating_sub(u64::from(size))
+            && self.size >= u64::from(size)
+    }
+
+    /// The aligned 32-bit cell at `address`, for loads, stores and atomics.
+    ///
+    /// The caller has checked the address with [`Memory::check`] or [`Allocation::holds`]; an
+    /// address outside panics like any index out of bounds.
+    #[inline]
+    pub fn word(&self, address: u64) -> &AtomicU32 {
+        &self.words[((address - self.base) / 4) as usize]
+    }
+
+    /// Load 1, 2 or 4 bytes from an address that is a multiple of `size` and inside, zero-extended.
+    #[inline]
+    pub fn load(&self, address: u64, size: u32) -> u32 {
+        let word = self.word(address).load(Relaxed);
+        match size {
+            4 => word,
+            2 => word >> (8 * (address & 2)) & 0xffff,
+            _ => word >> (8 * (address & 3)) & 0xff,
+        }
+    }
+
+    /// Store the low 1, 2 or 4 bytes of `value` to an address that is a multiple of `size` and
+    /// inside.
+    #[inline]
+    pub fn store(&self, address: u64, size: u32, value: u32) {
+        let (mask, shift) = match size {
+            4 => return self.word(address).store(value, Relaxed),
+            2 => (0xffff, 8 * (address & 2) as u32),
+            _ => (0xff, 8 * (address & 3) as u32),
+        };
+        self.update(address, |word| word & !(mask << shift) | (value & mask) << shift);
+    }
+
+    /// Replace the word that contains `address` by `f` of it, atomically; returns the old word.
+    #[inline]
+    pub fn update(&self, address: u64, f: impl Fn(u32) -> u32) -> u32 {
+        let cell = self.word(address);
+        let mut old = cell.load(Relaxed);
+        loop {
+            match cell.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
+                Ok(_) => return old,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    fn byte(&self, offset: u64) -> u8 {
+        let word = self.words[(offset / 4) as usize].load(Relaxed);
+        (word >> (8 * (offset % 4))) as u8
+    }
+
+    fn fill(&self, offset: u64, bytes: &[u8]) {
+        for (at, &byte) in (self.base + offset..).zip(bytes) {
+            self.store(at, 1, u32::from(byte));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_neighbours_stay() {
+        let mut memory = Memory::new();
+        let base = memory.allocate_with("a", &[1, 2, 3, 4, 5, 6, 7]);
+        let allocation = memory.check(base + 4, 2).expect("inside and aligned");
+        allocation.store(base + 4, 2, 0xbeef_cafe);
+        allocation.store(base + 1, 1, 0xff);
+        assert_eq!(memory.read(base, 7), Some(vec![1, 0xff, 3, 4, 0xfe, 0xca, 7]));
+        assert_eq!(allocation.load(base, 4), 0x0403_ff01);
+        assert_eq!(allocation.update(base, |v| v + 1), 0x0403_ff01);
+    }
+
+    #[test]
+    fn overruns_and_misalignment_are_told_apart() {
+        let mut memory = Memory::new();
+        memory.allocate("first", 64);
+        let base = memory.allocate("second", 10);
+        assert!(memory.check(base + 8, 2).is_ok());
+        assert_eq!(memory.check(base + 6, 4).err(), Some(AddressError::Misaligned));
+        for address in [base + 8, base + 12, base + 500] {
+            match memory.check(address, 4).expect_err("past the end") {
+                AddressError::Outside(Some(nearest)) => assert_eq!(nearest.name, "second"),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(memory.check(0, 4).is_err());
+        assert!(memory.check(u64::MAX, 8).is_err());
+        assert_eq!(memory.read(base, 11), None);
+        assert!(!memory.write(base + 8, &[0; 3]));
+    }
+
+    #[test]
+    fn threads_may_share_a_word() {
+        let mut memory = Memory::new();
+        let base = memory.allocate("shared", 4);
+        let memory = &memory;
+        std::thread::scope(|scope| {
+            for lane in 0..4 {
+                scope.spawn(move || {
+                    for _ in 0..1000 {
+                        let allocation = memory.check(base + lane, 1).expect("inside");
+                        allocation.store(base + lane, 1, allocation.load(base + lane, 1) + 1);
+                    }
+                });
+            }
+        });
+        assert_eq!(memory.read(base, 4), Some(vec![(1000 % 256) as u8; 4]));
+    }
+}
