@@ -1,1 +1,30 @@
 //! Ori, Oriole's SASS-level intermediate representation.
+//!
+//! An Ori instruction is a SASS opcode with modifiers, a guard and operands in the order of the
+//! opcode's signature, on virtual registers. See `docs/ori.md` for a tour with examples.
+
+mod builder;
+mod call;
+mod entity;
+mod error;
+mod function;
+mod inst;
+mod module;
+mod operand;
+mod reg;
+mod space;
+pub mod terminator;
+mod visit;
+
+pub use builder::FunctionBuilder;
+pub use call::{CallSite, Callee, Clobbers};
+pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packed_option::PackedOption};
+pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg};
+pub use error::BuildError;
+pub use function::{Attributes, BlockData, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart, SymbolRef};
+pub use inst::{Guard, Inst, InstFlags};
+pub use module::{ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, SymbolData, SymbolKind, Variable};
+pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, ZERO_SENTINEL};
+pub use reg::{PairMode, RegClass, RegMask, RegType, VRegData, VRegFlags};
+pub use space::{Heat, MemSpace};
+pub use visit::{RegRef, Slot};

@@ -1,0 +1,132 @@
+//! Instructions.
+
+use crate::entity::VReg;
+use crate::entity::{CallId, LocId};
+use crate::operand::{Operand, OperandKind};
+use cranelift_entity::packed_option::PackedOption;
+use oriole_isa::{Control, Field, Mods, Opcode};
+use smallvec::SmallVec;
+
+/// The guard predicate `@%P3`, `@!%P3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guard {
+    /// The predicate.
+    pub pred: VReg,
+    /// Execute where the predicate is false.
+    pub negated: bool,
+}
+
+bitflags::bitflags! {
+    /// Facts about one instruction that its opcode and modifiers do not say.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct InstFlags: u16 {
+        /// A MovPhi: `MOV` with operands dst, (source, predecessor block)*.
+        const PHI = 1 << 0;
+        /// Must not be removed, duplicated, merged or reordered with other volatile instructions.
+        const VOLATILE = 1 << 1;
+        /// Stores a register to its spill slot.
+        const SPILL = 1 << 2;
+        /// Loads a register from its spill slot.
+        const REFILL = 1 << 3;
+        /// Computes a value again instead of keeping it.
+        const REMAT = 1 << 4;
+        /// One side of a P2R/R2P pair that saves predicates.
+        const PREDICATE_SAVE = 1 << 5;
+        /// Spills one predicate bit to a general register.
+        const BIT_SPILL = 1 << 6;
+        /// Refills one predicate bit from a general register.
+        const BIT_REFILL = 1 << 7;
+        /// Marks its destination as defined with any value; emits no code.
+        const UNDEF = 1 << 8;
+        /// Reads memory that nothing writes while the kernel runs: may move freely.
+        const INVARIANT = 1 << 9;
+    }
+}
+
+/// One instruction: a SASS opcode on virtual registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inst {
+    /// The mnemonic.
+    pub opcode: Opcode,
+    /// Facts beyond opcode and modifiers.
+    pub flags: InstFlags,
+    /// Explicit modifier values.
+    pub mods: Mods,
+    guard: Operand,
+    /// Operands in the order of the opcode's signature, and as many.
+    pub operands: SmallVec<[Operand; 6]>,
+    /// Scheduling bits; meaningful after scheduling.
+    pub control: Control,
+    /// Where in the source it comes from.
+    pub loc: PackedOption<LocId>,
+    /// For CALL and RET: what else it reads, writes and clobbers.
+    pub call: PackedOption<CallId>,
+}
+
+impl Inst {
+    /// An unguarded instruction.
+    pub fn new(opcode: Opcode, mods: Mods, operands: &[Operand]) -> Self {
+        Inst {
+            opcode,
+            flags: InstFlags::empty(),
+            mods,
+            guard: Operand::pt(),
+            operands: SmallVec::from_slice(operands),
+            control: Control::NONE,
+            loc: PackedOption::default(),
+            call: PackedOption::default(),
+        }
+    }
+
+    /// The guard, or `None` where the instruction always executes.
+    pub fn guard(&self) -> Option<Guard> {
+        match self.guard.kind() {
+            OperandKind::Guard { pred, negated } => Some(Guard { pred, negated }),
+            _ => None,
+        }
+    }
+
+    /// Set or remove the guard.
+    pub fn set_guard(&mut self, guard: Option<Guard>) {
+        self.guard = guard.map_or(Operand::pt(), |g| Operand::guard(g.pred, g.negated));
+    }
+
+    /// The guard as a packed operand (`PT` when there is none).
+    pub fn guard_operand(&self) -> Operand {
+        self.guard
+    }
+
+    /// The same instruction with a guard.
+    pub fn guarded(mut self, guard: Option<Guard>) -> Self {
+        self.set_guard(guard);
+        self
+    }
+
+    /// The value of a modifier field, or the opcode's default where it is not given.
+    pub fn get(&self, field: Field) -> u8 {
+        self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
+    }
+
+    /// Whether it is a MovPhi.
+    pub fn is_phi(&self) -> bool {
+        self.flags.contains(InstFlags::PHI)
+    }
+
+    /// Whether operand `index` is written.
+    pub fn is_def(&self, index: usize) -> bool {
+        if self.is_phi() {
+            return index == 0;
+        }
+        self.opcode.signature().get(index).is_some_and(|spec| spec.is_def)
+    }
+
+    /// The operands that are read, with their positions (not the guard).
+    pub fn uses(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
+        self.operands.iter().copied().enumerate().filter(|(i, _)| !self.is_def(*i))
+    }
+
+    /// The operands that are written, with their positions.
+    pub fn defs(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
+        self.operands.iter().copied().enumerate().filter(|(i, _)| self.is_def(*i))
+    }
+}

@@ -1,0 +1,174 @@
+//! Modules: functions, variables, constant banks.
+
+use crate::entity::{FuncId, Symbol};
+use crate::function::Function;
+use crate::space::MemSpace;
+use cranelift_entity::PrimaryMap;
+use oriole_isa::Arch;
+use std::collections::BTreeMap;
+
+/// Constant bank that holds the 8-byte addresses of the symbols in [`Module::address_table`].
+pub const ADDRESS_BANK: u8 = 4;
+
+/// Who can see a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Linkage {
+    /// This module only.
+    Internal,
+    /// `.visible`: defined here, seen by others.
+    Visible,
+    /// `.weak`: defined here, one of several equal definitions stays.
+    Weak,
+    /// `.common`: merged with others of the name.
+    Common,
+    /// `.extern`: defined elsewhere.
+    External,
+}
+
+/// How an address is stored in initialised data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DataRelocKind {
+    /// The address in its own space.
+    Address,
+    /// The generic address (`generic(symbol)`).
+    Generic,
+    /// Byte `n` of the address (`0xff(symbol)` masks): n = 0 is the lowest.
+    Byte(u8),
+}
+
+/// An address to be filled into initialised data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataReloc {
+    /// Byte offset in the data.
+    pub offset: u64,
+    /// Bytes written: 1, 4 or 8.
+    pub size: u8,
+    /// Whose address.
+    pub symbol: Symbol,
+    /// Added to the address.
+    pub addend: i64,
+    /// How the address is stored.
+    pub kind: DataRelocKind,
+}
+
+/// A variable in some memory space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// `.global`, `.shared`, `.const` or `.local`.
+    pub space: MemSpace,
+    /// Bytes; 0 for an unsized array (dynamic shared memory).
+    pub size: u64,
+    /// Alignment in bytes, a power of two.
+    pub align: u32,
+    /// Initial bytes; empty where it is not initialised. Bytes beyond are zero.
+    pub init: Vec<u8>,
+    /// Addresses within the initial bytes.
+    pub relocs: Vec<DataReloc>,
+    /// Byte offset in its space or constant bank, once laid out ([`Module::lay_out`]).
+    pub offset: Option<u64>,
+}
+
+/// What a symbol names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SymbolKind {
+    /// A variable.
+    Variable(Variable),
+    /// A function with a body in this module.
+    Function(FuncId),
+    /// A function that is only declared (extern, or `vprintf` and such).
+    ExternalFunction,
+}
+
+/// A named object of the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolData {
+    /// Its name, unique in the module.
+    pub name: String,
+    /// Who sees it.
+    pub linkage: Linkage,
+    /// What it is.
+    pub kind: SymbolKind,
+}
+
+/// Everything that becomes one cubin.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The target.
+    pub arch: Arch,
+    /// Functions in order of definition.
+    pub functions: PrimaryMap<FuncId, Function>,
+    /// Variables and functions by name.
+    pub symbols: PrimaryMap<Symbol, SymbolData>,
+    /// Contents of constant banks that the compiler fills besides `.const` variables, by bank number.
+    pub const_banks: BTreeMap<u8, Vec<u8>>,
+    /// Bank 4: the 8 bytes at `8 * i` hold the address of symbol `i` of this list.
+    pub address_table: Vec<Symbol>,
+    /// Source files, as source locations number them.
+    pub files: Vec<String>,
+}
+
+impl Module {
+    /// An empty module for `arch`.
+    pub fn new(arch: Arch) -> Self {
+        Module {
+            arch,
+            functions: PrimaryMap::new(),
+            symbols: PrimaryMap::new(),
+            const_banks: BTreeMap::new(),
+            address_table: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+
+    /// Add a symbol.
+    pub fn add_symbol(&mut self, name: &str, linkage: Linkage, kind: SymbolKind) -> Symbol {
+        self.symbols.push(SymbolData { name: name.to_owned(), linkage, kind })
+    }
+
+    /// The symbol of that name.
+    pub fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.symbols.iter().find(|(_, data)| data.name == name).map(|(symbol, _)| symbol)
+    }
+
+    /// The body of a function symbol.
+    pub fn function_of(&self, symbol: Symbol) -> Option<FuncId> {
+        match self.symbols[symbol].kind {
+            SymbolKind::Function(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The variable behind a symbol.
+    pub fn variable(&self, symbol: Symbol) -> Option<&Variable> {
+        match &self.symbols[symbol].kind {
+            SymbolKind::Variable(variable) => Some(variable),
+            _ => None,
+        }
+    }
+
+    /// Byte offset in constant bank 4 of the symbol's address; a slot is made on first request.
+    pub fn address_slot(&mut self, symbol: Symbol) -> u32 {
+        let at = self.address_table.iter().position(|s| *s == symbol).unwrap_or_else(|| {
+            self.address_table.push(symbol);
+            self.address_table.len() - 1
+        });
+        8 * at as u32
+    }
+
+    /// Give every sized variable of `space` an offset, in order of definition from `base` on; returns
+    /// the end. Unsized variables (dynamic shared memory) all start at the end, aligned.
+    pub fn lay_out(&mut self, space: MemSpace, base: u64) -> u64 {
+        let mut end = base;
+        for unsized_pass in [false, true] {
+            for data in self.symbols.values_mut() {
+                let SymbolKind::Variable(variable) = &mut data.kind else { continue };
+                if variable.space == space && (variable.size == 0) == unsized_pass {
+                    let start = end.next_multiple_of(u64::from(variable.align.max(1)));
+                    variable.offset = Some(start);
+                    end = if unsized_pass { end } else { start + variable.size };
+                }
+            }
+        }
+        end
+    }
+}

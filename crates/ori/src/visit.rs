@@ -1,0 +1,113 @@
+//! Visitors over the virtual registers that an instruction touches.
+
+use crate::entity::{Block, InstId, VReg};
+use crate::function::Function;
+use crate::operand::{Operand, OperandKind, Piece};
+use std::ops::Range;
+
+/// Where an instruction names a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Slot {
+    /// The guard predicate.
+    Guard,
+    /// Operand `i`.
+    Operand(usize),
+    /// Argument `i` of its call site.
+    CallArg(usize),
+    /// Result `i` of its call site.
+    CallResult(usize),
+}
+
+/// One mention of a virtual register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegRef {
+    /// The register.
+    pub reg: VReg,
+    /// The 32-bit components concerned.
+    pub range: Range<u8>,
+    /// Written rather than read.
+    pub is_def: bool,
+    /// The write happens only where the guard is true: the old value may stay.
+    pub conditional: bool,
+    /// Where the instruction names it.
+    pub slot: Slot,
+}
+
+impl Function {
+    /// Call `visit` for every mention of a virtual register in `inst`: the guard and all reads first,
+    /// then all writes. The sources of a MovPhi are reported as reads (see [`Function::phi_inputs`]).
+    pub fn for_each_reg(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
+        self.for_each_use(inst, &mut visit);
+        self.for_each_def(inst, &mut visit);
+    }
+
+    /// The reads of `inst`, guard first.
+    pub fn for_each_use(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
+        let data = &self.insts[inst];
+        if let Some(guard) = data.guard() {
+            visit(RegRef { reg: guard.pred, range: 0..1, is_def: false, conditional: false, slot: Slot::Guard });
+        }
+        for (i, operand) in data.operands.iter().enumerate() {
+            // A bindless constant's handle is read wherever it stands.
+            let handle = matches!(operand.kind(), OperandKind::ConstBindless { .. });
+            if handle || !data.is_def(i) {
+                self.mention(*operand, false, false, Slot::Operand(i), &mut visit);
+            }
+        }
+        if let Some(call) = data.call.expand() {
+            for (i, operand) in self.calls[call].args.iter().enumerate() {
+                self.mention(*operand, false, false, Slot::CallArg(i), &mut visit);
+            }
+        }
+    }
+
+    /// The writes of `inst`.
+    pub fn for_each_def(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
+        let data = &self.insts[inst];
+        let conditional = data.guard().is_some();
+        for (i, operand) in data.defs() {
+            self.mention(operand, true, conditional, Slot::Operand(i), &mut visit);
+        }
+        if let Some(call) = data.call.expand() {
+            for (i, operand) in self.calls[call].results.iter().enumerate() {
+                self.mention(*operand, true, conditional, Slot::CallResult(i), &mut visit);
+            }
+        }
+    }
+
+    fn mention(&self, operand: Operand, is_def: bool, conditional: bool, slot: Slot, visit: &mut impl FnMut(RegRef)) {
+        let (reg, piece) = match operand.kind() {
+            OperandKind::Reg(reg, piece) => (reg, piece),
+            OperandKind::ConstBindless { handle, .. } => (handle, Piece::WHOLE),
+            _ => return,
+        };
+        let range = piece.range(self.vregs[reg].components);
+        visit(RegRef { reg, range, is_def, conditional, slot });
+    }
+
+    /// The (source, predecessor block) pairs of a MovPhi; nothing for other instructions.
+    pub fn phi_inputs(&self, inst: InstId) -> impl Iterator<Item = (Operand, Block)> + '_ {
+        let data = &self.insts[inst];
+        let inputs = if data.is_phi() { data.operands.get(1..).unwrap_or(&[]) } else { &[] };
+        inputs.chunks_exact(2).filter_map(|pair| pair[1].as_block().map(|block| (pair[0], block)))
+    }
+
+    /// Give every mention of a register another register: `rename` gets the register and whether it
+    /// is written. Pieces and flags stay.
+    pub fn rename_regs(&mut self, inst: InstId, mut rename: impl FnMut(VReg, bool) -> VReg) {
+        let is_def: smallvec::SmallVec<[bool; 8]> =
+            (0..self.insts[inst].operands.len()).map(|i| self.insts[inst].is_def(i)).collect();
+        let data = &mut self.insts[inst];
+        if let Some(mut guard) = data.guard() {
+            guard.pred = rename(guard.pred, false);
+            data.set_guard(Some(guard));
+        }
+        for (operand, is_def) in data.operands.iter_mut().zip(is_def) {
+            match operand.kind() {
+                OperandKind::Reg(reg, _) => *operand = operand.with_reg(rename(reg, is_def)),
+                OperandKind::ConstBindless { handle, .. } => *operand = operand.with_reg(rename(handle, false)),
+                _ => {}
+            }
+        }
+    }
+}
