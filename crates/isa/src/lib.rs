@@ -1,1 +1,27 @@
-//! The SASS instruction set as data: encoder, decoder, printer, parser, special registers, latencies.
+//! The SASS instruction set as data: encoder, decoder, printer, parser, special
+//! registers and latencies, all made from the text files in `spec/`.
+//!
+//! The model is flat. An instruction ([`Inst`]) is an opcode (the mnemonic), a
+//! guard predicate, modifier values ([`Mods`]) and a list of atomic operands whose
+//! number, order and roles are fixed per opcode (its *signature*). An address such
+//! as `[R2.64+UR4+0x10]` is three operands (base, uniform base, offset) that the
+//! syntax template prints together. The Ori IR and the simulator use the same
+//! opcodes, signatures and modifier fields.
+
+mod arch;
+mod control;
+mod inst;
+mod mods;
+mod opcode;
+mod operand;
+mod sm;
+pub mod special_registers;
+
+pub use arch::{Arch, UnknownArch};
+pub use control::Control;
+pub use inst::{Guard, Inst};
+pub use mods::Mods;
+pub use opcode::values::*;
+pub use opcode::{Effects, Field, FieldValue, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width};
+pub use operand::{Operand, OperandFlags, RegFile, Value};
+pub use sm::{Bank0, ClusterBank0, SmDescription};

@@ -1,0 +1,46 @@
+//! Makes the ISA tables from the text files in `spec/` (language: `docs/isa/spec-language.md`).
+
+#[path = "build/emit.rs"]
+mod emit;
+#[path = "build/model.rs"]
+mod model;
+#[path = "build/parse.rs"]
+mod parse;
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+fn main() {
+    if let Err(message) = run() {
+        eprintln!("{message}");
+        process::exit(1);
+    }
+}
+
+fn run() -> Result<(), String> {
+    println!("cargo::rerun-if-changed=spec");
+    println!("cargo::rerun-if-changed=build");
+    let folder = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("spec");
+    let mut spec = model::Spec::default();
+    for path in spec_files(&folder)? {
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        parse::file(&mut spec, &path.display().to_string(), &text)?;
+    }
+    spec.check()?;
+    let out = PathBuf::from(variable("OUT_DIR")?);
+    fs::write(out.join("names.rs"), emit::names(&spec)?).map_err(|e| e.to_string())
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|e| format!("{name}: {e}"))
+}
+
+fn spec_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "isa"))
+        .collect();
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,225 @@
+//! Writes the names that the rest of the workspace uses: opcodes, roles, fields, values.
+
+use crate::model::{InstrDef, Kind, Neutral, OperandDef, Spec};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// `names.rs`: the public enums, and one row of facts per opcode.
+pub(crate) fn names(spec: &Spec) -> Result<String, String> {
+    let mut out = String::new();
+    enumeration(
+        &mut out,
+        "Opcode",
+        "A SASS mnemonic.",
+        "u16",
+        spec.instrs.values().map(|i| (i.name.clone(), i.doc.clone(), i.name.clone())),
+    );
+    enumeration(
+        &mut out,
+        "Field",
+        "A modifier field: something that the mnemonic's suffixes or an operand's suffix say.",
+        "u16",
+        spec.fields.values().map(|f| (camel(&f.name), f.doc.clone(), f.name.clone())),
+    );
+    let roles: BTreeSet<&String> = spec.instrs.values().flat_map(|i| i.operands.iter().map(|o| &o.role)).collect();
+    enumeration(
+        &mut out,
+        "Role",
+        "What an operand is to its instruction, as the signature names it.",
+        "u8",
+        roles.into_iter().map(|r| (r.clone(), format!("`{r}`"), r.clone())),
+    );
+    values(&mut out, spec);
+    field_values(&mut out, spec)?;
+    rows(&mut out, spec)?;
+    Ok(out)
+}
+
+/// A fieldless enum with `ALL`, `COUNT` and `name`; items are (identifier, doc, name).
+fn enumeration(
+    out: &mut String,
+    name: &str,
+    doc: &str,
+    repr: &str,
+    items: impl Iterator<Item = (String, String, String)>,
+) {
+    let items: Vec<_> = items.collect();
+    let _ = writeln!(
+        out,
+        "/// {doc}\n#[allow(non_camel_case_types, clippy::upper_case_acronyms)]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\n#[repr({repr})]\npub enum {name} {{"
+    );
+    for (ident, doc, _) in &items {
+        let doc = if doc.is_empty() { format!("`{ident}`") } else { doc.clone() };
+        let _ = writeln!(out, "    /// {doc}\n    {ident},");
+    }
+    let _ =
+        writeln!(out, "}}\nimpl {name} {{\n    /// How many there are.\n    pub const COUNT: usize = {};", items.len());
+    let _ = writeln!(out, "    /// All of them, in order.\n    pub const ALL: [{name}; {}] = [", items.len());
+    for (ident, _, _) in &items {
+        let _ = writeln!(out, "        {name}::{ident},");
+    }
+    let _ = writeln!(out, "    ];\n    const NAMES: [&'static str; {}] = [", items.len());
+    for (_, _, text) in &items {
+        let _ = writeln!(out, "        {text:?},");
+    }
+    let _ = writeln!(
+        out,
+        "    ];\n    /// The name in the spec.\n    pub fn name(self) -> &'static str {{\n        Self::NAMES[self as usize]\n    }}\n}}\n"
+    );
+}
+
+/// One module of constants per enum.
+fn values(out: &mut String, spec: &Spec) {
+    let _ = writeln!(out, "/// Values of modifier fields, one module per enum.\npub(crate) mod values {{");
+    for def in spec.enums.values() {
+        let doc = if def.doc.is_empty() { format!("Values of `{}`.", def.name) } else { def.doc.clone() };
+        let _ = writeln!(out, "    /// {doc}\n    pub mod {} {{", def.name);
+        for value in &def.values {
+            let shown = if value.text.is_empty() { "not printed".to_owned() } else { format!("`.{}`", value.text) };
+            let _ = writeln!(out, "        /// {shown}\n        pub const {}: u8 = {};", value.name, value.code);
+        }
+        let _ = writeln!(out, "    }}");
+    }
+    let _ = writeln!(out, "}}\n");
+}
+
+/// Names and printed texts of every field's values.
+fn field_values(out: &mut String, spec: &Spec) -> Result<(), String> {
+    let _ = writeln!(out, "pub(crate) static FIELD_VALUES: [&[FieldValue]; {}] = [", spec.fields.len());
+    for field in spec.fields.keys() {
+        let rows: Vec<String> = spec
+            .enum_of(field)?
+            .values
+            .iter()
+            .map(|v| format!("FieldValue {{ code: {}, name: {:?}, text: {:?} }}", v.code, v.name, v.text))
+            .collect();
+        let _ = writeln!(out, "    &[{}],", rows.join(", "));
+    }
+    let _ = writeln!(out, "];\n");
+    Ok(())
+}
+
+fn rows(out: &mut String, spec: &Spec) -> Result<(), String> {
+    let _ = writeln!(out, "pub(crate) static INFO: [OpcodeInfo; {}] = [", spec.instrs.len());
+    for instr in spec.instrs.values() {
+        row(out, spec, instr).map_err(|e| format!("{}: {e}", instr.place.0))?;
+    }
+    let _ = writeln!(out, "];");
+    Ok(())
+}
+
+fn row(out: &mut String, spec: &Spec, instr: &InstrDef) -> Result<(), String> {
+    let operands: Vec<String> = instr.operands.iter().map(|o| operand(spec, o)).collect::<Result<_, _>>()?;
+    let mut fields: Vec<(String, u8)> = Vec::new();
+    for (field, default) in &instr.fields {
+        let of = spec.enum_of(field)?;
+        let value = default.as_ref().and_then(|d| of.code(d)).unwrap_or(of.values[0].code);
+        fields.push((field.clone(), value));
+    }
+    fields.sort();
+    let fields: Vec<String> = fields.iter().map(|(f, v)| format!("(Field::{}, {v})", camel(f))).collect();
+    let effects: Vec<String> =
+        instr.effects.iter().map(|e| format!("Effects::{}", e.to_uppercase().replace('-', "_"))).collect();
+    let effects = effects.iter().fold("Effects::NONE".to_owned(), |all, e| format!("{all}.with({e})"));
+    let twin = format!("U{}", instr.name);
+    let uniform = if spec.instrs.contains_key(&twin) { format!("Some(Opcode::{twin})") } else { "None".to_owned() };
+    let _ = writeln!(
+        out,
+        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, number: {:?}, targets: {}, guard_uniform: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
+        instr.doc,
+        instr.family,
+        instr.pipe,
+        instr.latency,
+        instr.number,
+        instr.targets,
+        instr.guard_uniform,
+        rot13(&instr.name),
+        operands.join(", "),
+        fields.join(", "),
+    );
+    Ok(())
+}
+
+fn operand(spec: &Spec, def: &OperandDef) -> Result<String, String> {
+    let mut kinds = def.kinds.iter().map(kind_name).collect::<Vec<_>>();
+    if def.neutral == Neutral::None {
+        kinds.push("NONE");
+    }
+    let kinds = kinds.iter().fold("Kinds::EMPTY".to_owned(), |all, k| format!("{all}.with(Kinds::{k})"));
+    let mut flags = "OperandFlags::empty()".to_owned();
+    for flag in &def.flags {
+        if !["neg", "abs", "not", "reuse"].contains(&flag.as_str()) {
+            return Err(format!("unknown operand flag '{flag}'"));
+        }
+        flags = format!("{flags}.with(OperandFlags::{})", flag.to_uppercase());
+    }
+    let width = match &def.width_by {
+        None => format!("Width::Fixed({})", def.width),
+        Some((field, cases)) => {
+            let of = spec.enum_of(field)?;
+            let cases: Vec<String> =
+                cases.iter().filter_map(|(v, w)| of.code(v).map(|c| format!("({c}, {w})"))).collect();
+            format!(
+                "Width::By {{ field: Field::{}, cases: &[{}], otherwise: {} }}",
+                camel(field),
+                cases.join(", "),
+                def.width
+            )
+        }
+    };
+    Ok(format!(
+        "OperandSpec {{ role: Role::{}, kinds: {kinds}, is_def: {}, flags: {flags}, width: {width}, neutral: {} }}",
+        def.role,
+        def.is_def,
+        neutral(&def.neutral)
+    ))
+}
+
+/// The `Kinds` constant of a kind.
+pub(crate) fn kind_name(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::R => "R",
+        Kind::UR => "UR",
+        Kind::P => "P",
+        Kind::UP => "UP",
+        Kind::B => "B",
+        Kind::SB => "SB",
+        Kind::Const => "CONST",
+        Kind::Bindless => "CONST_BINDLESS",
+        Kind::Special => "SPECIAL",
+        Kind::Label => "LABEL",
+        Kind::Imm(..) => "IMM",
+    }
+}
+
+/// The operand that stands where none is given, as an expression.
+fn neutral(value: &Neutral) -> String {
+    match value {
+        Neutral::Required => "None".to_owned(),
+        Neutral::None => "Some(Operand::NONE)".to_owned(),
+        Neutral::Imm(bits) => format!("Some(Operand::imm({bits}))"),
+        Neutral::Reg { file, number, not } => {
+            let register = format!("Operand::reg(RegFile::{}, {number})", kind_name(file));
+            if *not { format!("Some({register}.with(OperandFlags::NOT))") } else { format!("Some({register})") }
+        }
+    }
+}
+
+/// `src_fmt` to `SrcFmt`.
+pub(crate) fn camel(name: &str) -> String {
+    name.split('_')
+        .map(|part| {
+            let mut chars = part.chars();
+            chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+        })
+        .collect()
+}
+
+fn rot13(name: &str) -> String {
+    name.chars()
+        .map(|c| match c {
+            'A'..='Z' => char::from((c as u8 - b'A' + 13) % 26 + b'A'),
+            _ => c,
+        })
+        .collect()
+}

@@ -1,0 +1,165 @@
+//! The spec as parsed: enums, fields, layouts, instructions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A place in a spec file, for messages.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place(pub String);
+
+/// One value of an enum.
+#[derive(Clone, Debug)]
+pub(crate) struct EnumValue {
+    pub name: String,
+    pub code: u8,
+    pub text: String,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EnumDef {
+    pub name: String,
+    pub doc: String,
+    pub values: Vec<EnumValue>,
+}
+
+impl EnumDef {
+    pub(crate) fn code(&self, name: &str) -> Option<u8> {
+        self.values.iter().find(|v| v.name == name).map(|v| v.code)
+    }
+
+    /// Bits that the largest code needs.
+    pub(crate) fn bits(&self) -> u32 {
+        let top = self.values.iter().map(|v| v.code).max().unwrap_or(0);
+        (8 - top.leading_zeros()).max(1)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FieldDef {
+    pub name: String,
+    pub doc: String,
+    pub of: String,
+}
+
+/// A register, constant … class that an operand may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    R,
+    UR,
+    P,
+    UP,
+    B,
+    SB,
+    Const,
+    Bindless,
+    Special,
+    Label,
+    /// Immediate: format letter(s) and width in bits.
+    Imm(String, u32),
+}
+
+/// Value of an operand where the text or the form does not give one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Neutral {
+    /// It must be given.
+    Required,
+    None,
+    Reg {
+        file: Kind,
+        number: u16,
+        not: bool,
+    },
+    Imm(u64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OperandDef {
+    pub role: String,
+    pub is_def: bool,
+    pub kinds: Vec<Kind>,
+    pub flags: BTreeSet<String>,
+    pub width: u8,
+    /// Field and the widths at its values, where they differ from `width`.
+    pub width_by: Option<(String, Vec<(String, u8)>)>,
+    pub neutral: Neutral,
+}
+
+/// A line with a restriction to targets.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub place: Place,
+    pub text: String,
+    /// Bit per target, in `Arch::ALL` order.
+    pub targets: u8,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InstrDef {
+    pub name: String,
+    pub doc: String,
+    pub place: Place,
+    pub targets: u8,
+    pub number: Option<u16>,
+    pub family: String,
+    pub pipe: String,
+    pub latency: String,
+    pub guard_uniform: bool,
+    pub effects: Vec<String>,
+    pub operands: Vec<OperandDef>,
+    /// Field name and the default value's name.
+    pub fields: Vec<(String, Option<String>)>,
+    pub syntax: Vec<Line>,
+    pub encode: Vec<Line>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub name: String,
+    pub lines: Vec<Line>,
+}
+
+#[derive(Default)]
+pub(crate) struct Spec {
+    pub(crate) enums: BTreeMap<String, EnumDef>,
+    pub fields: BTreeMap<String, FieldDef>,
+    pub layouts: BTreeMap<String, Layout>,
+    pub instrs: BTreeMap<String, InstrDef>,
+}
+
+impl Spec {
+    /// The enum of a field.
+    pub(crate) fn enum_of(&self, field: &str) -> Result<&EnumDef, String> {
+        let def = self.fields.get(field).ok_or_else(|| format!("no field '{field}'"))?;
+        self.enums.get(&def.of).ok_or_else(|| format!("field '{field}': no enum '{}'", def.of))
+    }
+
+    /// Names used before or without their definition.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for field in self.fields.keys() {
+            self.enum_of(field)?;
+        }
+        for instr in self.instrs.values() {
+            self.check_instr(instr).map_err(|e| format!("{}: {}: {e}", instr.place.0, instr.name))?;
+        }
+        Ok(())
+    }
+
+    fn check_instr(&self, instr: &InstrDef) -> Result<(), String> {
+        for (field, default) in &instr.fields {
+            let of = self.enum_of(field)?;
+            if let Some(value) = default {
+                of.code(value).ok_or_else(|| format!("field '{field}' has no value '{value}'"))?;
+            }
+        }
+        for operand in &instr.operands {
+            let Some((field, cases)) = &operand.width_by else { continue };
+            if !instr.fields.iter().any(|(name, _)| name == field) {
+                return Err(format!("width of {} by a field '{field}' that it lacks", operand.role));
+            }
+            let of = self.enum_of(field)?;
+            for (value, _) in cases {
+                of.code(value).ok_or_else(|| format!("field '{field}' has no value '{value}'"))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,314 @@
+//! Reads spec files.
+
+use crate::model::{EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec};
+
+const ALL_TARGETS: u8 = 0b1111;
+const TARGETS: [&str; 4] = ["sm_80", "sm_86", "sm_89", "sm_90"];
+
+/// What the indented lines that follow belong to.
+enum Open {
+    Nothing,
+    Layout(String),
+    Instr(String),
+}
+
+/// Add the contents of one file to `spec`.
+pub(crate) fn file(spec: &mut Spec, name: &str, text: &str) -> Result<(), String> {
+    let mut open = Open::Nothing;
+    let mut family = String::new();
+    for (number, raw) in text.lines().enumerate() {
+        let place = Place(format!("{name}:{}", number + 1));
+        let line = strip_comment(raw).trim_end();
+        if line.trim().is_empty() {
+            continue;
+        }
+        let result = if line.starts_with(' ') {
+            attribute(spec, &open, &place, line.trim())
+        } else {
+            top(spec, &mut open, &mut family, &place, line)
+        };
+        result.map_err(|e| format!("{}: {e}", place.0))?;
+    }
+    Ok(())
+}
+
+fn strip_comment(line: &str) -> &str {
+    let mut quoted = false;
+    for (at, c) in line.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '#' if !quoted => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}
+
+fn top(spec: &mut Spec, open: &mut Open, family: &mut String, place: &Place, line: &str) -> Result<(), String> {
+    let (word, rest) = split_word(line);
+    *open = Open::Nothing;
+    match word {
+        "family" => *family = rest.to_owned(),
+        "enum" => {
+            let (name, rest) = split_word(rest);
+            let (doc, rest) = take_doc(rest)?;
+            add_enum(spec, name, doc, rest)?;
+        }
+        "field" => add_field(spec, rest)?,
+        "flag" => add_flag(spec, rest)?,
+        "layout" => {
+            let layout = Layout { name: rest.to_owned(), lines: Vec::new() };
+            if spec.layouts.insert(rest.to_owned(), layout).is_some() {
+                return Err(format!("layout '{rest}' is defined twice"));
+            }
+            *open = Open::Layout(rest.to_owned());
+        }
+        "instr" => {
+            let (rest, targets) = take_targets(rest)?;
+            let (name, rest) = split_word(rest);
+            let (doc, rest) = take_doc(rest)?;
+            if doc.is_empty() || !rest.is_empty() {
+                return Err("expected: instr NAME \"meaning\" [targets]".to_owned());
+            }
+            let instr = InstrDef {
+                name: name.to_owned(),
+                doc,
+                place: place.clone(),
+                targets,
+                family: family.clone(),
+                ..Default::default()
+            };
+            if spec.instrs.insert(name.to_owned(), instr).is_some() {
+                return Err(format!("instruction '{name}' is defined twice"));
+            }
+            *open = Open::Instr(name.to_owned());
+        }
+        _ => return Err(format!("unknown paragraph '{word}'")),
+    }
+    Ok(())
+}
+
+fn attribute(spec: &mut Spec, open: &Open, place: &Place, line: &str) -> Result<(), String> {
+    match open {
+        Open::Nothing => Err("an indented line that belongs to nothing".to_owned()),
+        Open::Layout(name) => {
+            let (text, targets) = take_targets(line)?;
+            let layout = spec.layouts.get_mut(name).ok_or("no layout is open")?;
+            layout.lines.push(Line { place: place.clone(), text: text.to_owned(), targets });
+            Ok(())
+        }
+        Open::Instr(name) => {
+            let instr = spec.instrs.get_mut(name).ok_or("no instruction is open")?;
+            instr_attribute(instr, place, line)
+        }
+    }
+}
+
+fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<(), String> {
+    let (word, rest) = split_word(line);
+    match word {
+        "number" => instr.number = Some(rest.parse().map_err(|_| format!("bad number '{rest}'"))?),
+        "pipe" => instr.pipe = rest.to_owned(),
+        "latency" => instr.latency = rest.to_owned(),
+        "guard" if rest == "UP" => instr.guard_uniform = true,
+        "effects" => instr.effects.extend(rest.split_whitespace().map(str::to_owned)),
+        "sig" => {
+            for text in rest.split_whitespace() {
+                instr.operands.push(operand(text)?);
+            }
+        }
+        "fields" => {
+            for text in rest.split_whitespace() {
+                let (name, default) = match text.split_once('=') {
+                    Some((name, value)) => (name, Some(value.to_owned())),
+                    None => (text, None),
+                };
+                instr.fields.push((name.to_owned(), default));
+            }
+        }
+        "syntax" | "encode" => {
+            let (text, targets) = take_targets(rest)?;
+            let line = Line { place: place.clone(), text: text.to_owned(), targets: targets & instr.targets };
+            if word == "syntax" { instr.syntax.push(line) } else { instr.encode.push(line) }
+        }
+        _ => return Err(format!("unknown attribute '{word}'")),
+    }
+    Ok(())
+}
+
+/// `NAME[=CODE][/TEXT]…`; codes count up from the last one.
+fn add_enum(spec: &mut Spec, name: &str, doc: String, text: &str) -> Result<(), String> {
+    let mut values = Vec::new();
+    let mut next = 0u8;
+    for word in text.split_whitespace() {
+        let (head, shown) = match word.split_once('/') {
+            Some((head, shown)) => (head, Some(shown)),
+            None => (word, None),
+        };
+        let (value, code) = match head.split_once('=') {
+            Some((value, code)) => (value, code.parse().map_err(|_| format!("bad code '{code}'"))?),
+            None => (head, next),
+        };
+        next = code.wrapping_add(1);
+        values.push(EnumValue { name: value.to_owned(), code, text: shown.unwrap_or(value).to_owned() });
+    }
+    if values.is_empty() {
+        return Err(format!("enum '{name}' has no values"));
+    }
+    let def = EnumDef { name: name.to_owned(), doc, values };
+    match spec.enums.insert(name.to_owned(), def) {
+        None => Ok(()),
+        Some(_) => Err(format!("enum '{name}' is defined twice")),
+    }
+}
+
+/// `field NAME "doc" = ENUM` or `field NAME "doc" VALUES…`, which makes an enum of that name.
+fn add_field(spec: &mut Spec, text: &str) -> Result<(), String> {
+    let (name, rest) = split_word(text);
+    let (doc, rest) = take_doc(rest)?;
+    let of = match rest.strip_prefix('=') {
+        Some(of) => of.trim().to_owned(),
+        None => {
+            add_enum(spec, name, doc.clone(), rest)?;
+            name.to_owned()
+        }
+    };
+    insert_field(spec, name, doc, of)
+}
+
+/// `flag NAME "doc" [TEXT]`: off, or on and printed as TEXT (the name in upper case).
+fn add_flag(spec: &mut Spec, text: &str) -> Result<(), String> {
+    let (name, rest) = split_word(text);
+    let (doc, shown) = take_doc(rest)?;
+    let shown = if shown.is_empty() { name.to_uppercase() } else { shown.to_owned() };
+    add_enum(spec, name, doc.clone(), &format!("OFF/ ON/{}", shown.trim_start_matches('/')))?;
+    insert_field(spec, name, doc, name.to_owned())
+}
+
+fn insert_field(spec: &mut Spec, name: &str, doc: String, of: String) -> Result<(), String> {
+    match spec.fields.insert(name.to_owned(), FieldDef { name: name.to_owned(), doc, of }) {
+        None => Ok(()),
+        Some(_) => Err(format!("field '{name}' is defined twice")),
+    }
+}
+
+/// `[=]ROLE:KINDS[(flags)][*WIDTH][?NEUTRAL]`.
+fn operand(text: &str) -> Result<OperandDef, String> {
+    let bad = || format!("bad operand '{text}'");
+    let (is_def, rest) = match text.strip_prefix('=') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (role, rest) = rest.split_once(':').ok_or_else(bad)?;
+    let (rest, neutral) = match rest.split_once('?') {
+        Some((rest, neutral)) => (rest, neutral_value(neutral)?),
+        None => (rest, Neutral::Required),
+    };
+    let (rest, width, width_by) = match rest.split_once('*') {
+        Some((rest, width)) => {
+            let (width, by) = operand_width(width)?;
+            (rest, width, by)
+        }
+        None => (rest, 1, None),
+    };
+    let (kinds, flags) = match rest.split_once('(') {
+        Some((kinds, flags)) => (kinds, flags.strip_suffix(')').ok_or_else(bad)?),
+        None => (rest, ""),
+    };
+    Ok(OperandDef {
+        role: role.to_owned(),
+        is_def,
+        kinds: kinds.split(',').map(kind).collect::<Result<_, _>>()?,
+        flags: flags.split(',').filter(|f| !f.is_empty()).map(str::to_owned).collect(),
+        width,
+        width_by,
+        neutral,
+    })
+}
+
+type WidthRule = (u8, Option<(String, Vec<(String, u8)>)>);
+
+/// `2` or `[field:VALUE=2,VALUE=4]` (1 elsewhere) or `2[field:…]` (2 elsewhere).
+fn operand_width(text: &str) -> Result<WidthRule, String> {
+    let bad = || format!("bad width '{text}'");
+    let (fixed, by) = match text.split_once('[') {
+        Some((fixed, by)) => (fixed, Some(by.strip_suffix(']').ok_or_else(bad)?)),
+        None => (text, None),
+    };
+    let fixed = if fixed.is_empty() { 1 } else { fixed.parse().map_err(|_| bad())? };
+    let Some(by) = by else { return Ok((fixed, None)) };
+    let (field, cases) = by.split_once(':').ok_or_else(bad)?;
+    let mut list = Vec::new();
+    for case in cases.split(',') {
+        let (value, width) = case.split_once('=').ok_or_else(bad)?;
+        list.push((value.to_owned(), width.parse().map_err(|_| bad())?));
+    }
+    Ok((fixed, Some((field.to_owned(), list))))
+}
+
+/// The kind that a name in a signature or a slot stands for.
+pub(crate) fn kind(text: &str) -> Result<Kind, String> {
+    Ok(match text {
+        "R" => Kind::R,
+        "U" => Kind::UR,
+        "P" => Kind::P,
+        "UP" => Kind::UP,
+        "B" => Kind::B,
+        "SB" => Kind::SB,
+        "C" => Kind::Const,
+        "CX" => Kind::Bindless,
+        "SR" => Kind::Special,
+        "L" => Kind::Label,
+        _ => {
+            let digits = text.find(|c: char| c.is_ascii_digit()).ok_or_else(|| format!("unknown kind '{text}'"))?;
+            let (format, bits) = text.split_at(digits);
+            if !["S", "U", "F", "H", "BF", "D"].contains(&format) {
+                return Err(format!("unknown kind '{text}'"));
+            }
+            Kind::Imm(format.to_owned(), bits.parse().map_err(|_| format!("unknown kind '{text}'"))?)
+        }
+    })
+}
+
+fn neutral_value(text: &str) -> Result<Neutral, String> {
+    let (not, name) = match text.strip_prefix('!') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let register = |file, number| Neutral::Reg { file, number, not };
+    Ok(match name {
+        "none" => Neutral::None,
+        "PT" => register(Kind::P, 7),
+        "UPT" => register(Kind::UP, 7),
+        "RZ" => register(Kind::R, 255),
+        "URZ" => register(Kind::UR, 63),
+        "B0" => register(Kind::B, 0),
+        _ => Neutral::Imm(name.parse().map_err(|_| format!("unknown neutral value '{text}'"))?),
+    })
+}
+
+fn split_word(text: &str) -> (&str, &str) {
+    match text.split_once(char::is_whitespace) {
+        Some((word, rest)) => (word, rest.trim()),
+        None => (text, ""),
+    }
+}
+
+/// A leading quoted text, if there is one.
+fn take_doc(text: &str) -> Result<(String, &str), String> {
+    let Some(rest) = text.strip_prefix('"') else { return Ok((String::new(), text)) };
+    let (doc, rest) = rest.split_once('"').ok_or("the quote does not end")?;
+    Ok((doc.to_owned(), rest.trim()))
+}
+
+/// A trailing `[sm_80 sm_90]`, if there is one.
+fn take_targets(text: &str) -> Result<(&str, u8), String> {
+    let found = text.strip_suffix(']').and_then(|t| t.rsplit_once('['));
+    let Some((head, list)) = found.filter(|(_, list)| list.starts_with("sm_")) else { return Ok((text, ALL_TARGETS)) };
+    let mut targets = 0;
+    for name in list.split_whitespace() {
+        let at = TARGETS.iter().position(|t| *t == name).ok_or_else(|| format!("unknown target '{name}'"))?;
+        targets |= 1 << at;
+    }
+    Ok((head.trim_end(), targets))
+}

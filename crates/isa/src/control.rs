@@ -1,0 +1,32 @@
+//! The scheduling bits of a 128-bit instruction word (bits 105–125).
+
+/// Scheduling control of one instruction, as the hardware reads it.
+///
+/// Bit positions: `../shared/vectors/README.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Control {
+    /// Cycles before the next instruction of this warp may issue, 0–15 (bits 105–108).
+    pub stall: u8,
+    /// Bit 109. Set: stay on this warp; clear: the scheduler may switch.
+    pub stay: bool,
+    /// Scoreboard 0–5 that is released when the results are written; 7: none (bits 110–112).
+    pub write_scoreboard: u8,
+    /// Scoreboard 0–5 that is released when the sources have been read; 7: none (bits 113–115).
+    pub read_scoreboard: u8,
+    /// Scoreboards that must be clear before issue, one bit each (bits 116–121).
+    pub wait_mask: u8,
+}
+
+impl Control {
+    /// The value of a scoreboard field that names none.
+    pub const NO_SCOREBOARD: u8 = 7;
+    /// No scoreboards, no waits, stall 0: what an assembler writes unless told otherwise is all
+    /// bits zero except the two "none" fields.
+    pub const NONE: Control = Control { stall: 0, stay: false, write_scoreboard: 7, read_scoreboard: 7, wait_mask: 0 };
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Control::NONE
+    }
+}

@@ -1,0 +1,41 @@
+//! A decoded instruction.
+
+use crate::{Control, Field, Mods, Opcode, Operand};
+use smallvec::SmallVec;
+
+/// The guard predicate `@P0`, `@!P0`, `@UP0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Guard {
+    /// Predicate number; 7 is always true. A `UP` register on instructions of the uniform
+    /// datapath, a `P` register on all others.
+    pub predicate: u8,
+    /// Execute where the predicate is false.
+    pub negated: bool,
+}
+
+impl Guard {
+    /// Execute always.
+    pub const ALWAYS: Guard = Guard { predicate: 7, negated: false };
+}
+
+/// One SASS instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Inst {
+    /// The mnemonic.
+    pub opcode: Opcode,
+    /// The guard predicate.
+    pub guard: Guard,
+    /// Explicit modifier values.
+    pub mods: Mods,
+    /// Operands in the order of the opcode's signature.
+    pub operands: SmallVec<[Operand; 6]>,
+    /// Scheduling bits.
+    pub control: Control,
+}
+
+impl Inst {
+    /// The value of `field`, or the opcode's default where it is not given.
+    pub fn get(&self, field: Field) -> u8 {
+        self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
+    }
+}

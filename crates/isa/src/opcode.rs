@@ -1,0 +1,278 @@
+//! Opcodes, their signatures, fields and facts. The data comes from `spec/*.isa`.
+
+use crate::{Arch, Inst, Operand, OperandFlags, RegFile, Value};
+
+include!(concat!(env!("OUT_DIR"), "/names.rs"));
+
+/// A set of the kinds of thing that an operand may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// Nothing.
+    pub const EMPTY: Kinds = Kinds(0);
+    /// The operand may be absent ([`Value::None`]).
+    pub const NONE: Kinds = Kinds(1 << 0);
+    /// A general register.
+    pub const R: Kinds = Kinds(1 << 1);
+    /// A uniform register.
+    pub const UR: Kinds = Kinds(1 << 2);
+    /// A predicate.
+    pub const P: Kinds = Kinds(1 << 3);
+    /// A uniform predicate.
+    pub const UP: Kinds = Kinds(1 << 4);
+    /// A convergence barrier.
+    pub const B: Kinds = Kinds(1 << 5);
+    /// A scoreboard.
+    pub const SB: Kinds = Kinds(1 << 6);
+    /// An immediate.
+    pub const IMM: Kinds = Kinds(1 << 7);
+    /// A constant bank `c[bank][offset]`.
+    pub const CONST: Kinds = Kinds(1 << 8);
+    /// A bindless constant bank `cx[UR][offset]`.
+    pub const CONST_BINDLESS: Kinds = Kinds(1 << 9);
+    /// A special register.
+    pub const SPECIAL: Kinds = Kinds(1 << 10);
+    /// A code address.
+    pub const LABEL: Kinds = Kinds(1 << 11);
+
+    /// Union.
+    pub const fn with(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    /// Every kind of `other` is in this set.
+    pub const fn contains(self, other: Kinds) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// No kind is in both.
+    pub const fn is_disjoint(self, other: Kinds) -> bool {
+        self.0 & other.0 == 0
+    }
+
+    /// The set that holds just the kind of `value`.
+    pub const fn of(value: Value) -> Kinds {
+        match value {
+            Value::None => Kinds::NONE,
+            Value::Reg(file, _) => Kinds::of_file(file),
+            Value::Imm(_) => Kinds::IMM,
+            Value::Const { .. } => Kinds::CONST,
+            Value::ConstBindless { .. } => Kinds::CONST_BINDLESS,
+            Value::Special(_) => Kinds::SPECIAL,
+            Value::Label(_) => Kinds::LABEL,
+        }
+    }
+
+    /// The set that holds just the registers of `file`.
+    pub const fn of_file(file: RegFile) -> Kinds {
+        match file {
+            RegFile::R => Kinds::R,
+            RegFile::UR => Kinds::UR,
+            RegFile::P => Kinds::P,
+            RegFile::UP => Kinds::UP,
+            RegFile::B => Kinds::B,
+            RegFile::SB => Kinds::SB,
+        }
+    }
+}
+
+/// How many registers an operand occupies, in registers of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Always the same.
+    Fixed(u8),
+    /// It depends on a modifier.
+    By {
+        /// The modifier.
+        field: Field,
+        /// Widths at the values that are not ordinary.
+        cases: &'static [(u8, u8)],
+        /// Width at all other values.
+        otherwise: u8,
+    },
+}
+
+/// One operand of a signature.
+#[derive(Clone, Copy, Debug)]
+pub struct OperandSpec {
+    /// What it is to the instruction.
+    pub role: Role,
+    /// What it may be, over all forms; whether a combination exists is [`crate::legal`]'s answer.
+    pub kinds: Kinds,
+    /// The instruction writes it.
+    pub is_def: bool,
+    /// Flags that some form has for it (`.reuse` apart, which follows from the slot).
+    pub flags: OperandFlags,
+    /// Registers that it occupies.
+    pub width: Width,
+    /// The operand that means "nothing", for operands that may be left out.
+    pub neutral: Option<Operand>,
+}
+
+/// What an instruction does besides computing its results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Effects(u8);
+
+impl Effects {
+    /// Nothing else.
+    pub const NONE: Effects = Effects(0);
+    /// It reads memory that others may write.
+    pub const READS_MEMORY: Effects = Effects(1);
+    /// It writes memory.
+    pub const WRITES_MEMORY: Effects = Effects(2);
+    /// Its result depends on which threads of the warp execute it together.
+    pub const CONVERGENT: Effects = Effects(4);
+    /// It may change the program counter.
+    pub const BRANCH: Effects = Effects(8);
+    /// It must not be removed, repeated or reordered with others that have this effect.
+    pub const SIDE_EFFECT: Effects = Effects(16);
+    /// Its result may differ each time (clocks, counters).
+    pub const VOLATILE: Effects = Effects(32);
+
+    /// Union.
+    pub const fn with(self, other: Effects) -> Effects {
+        Effects(self.0 | other.0)
+    }
+
+    /// Every effect of `other` is in this set.
+    pub const fn contains(self, other: Effects) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// What the spec says of one opcode.
+#[derive(Clone, Copy, Debug)]
+pub struct OpcodeInfo {
+    /// One line of meaning.
+    pub meaning: &'static str,
+    /// The family: the chapter of the manual.
+    pub family: &'static str,
+    /// The execution pipe.
+    pub pipe: &'static str,
+    /// Name of its class in the latency table.
+    pub latency: &'static str,
+    /// What it does besides computing.
+    pub effects: Effects,
+    /// Its counterpart in the uniform datapath.
+    pub uniform: Option<Opcode>,
+    /// Its guard is a uniform predicate.
+    pub guard_uniform: bool,
+    number: Option<u16>,
+    targets: u8,
+    rot13: &'static str,
+    signature: &'static [OperandSpec],
+    fields: &'static [(Field, u8)],
+}
+
+/// One value of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldValue {
+    /// The value in [`crate::Mods`].
+    pub code: u8,
+    /// Its name in the spec.
+    pub name: &'static str,
+    /// What is printed after a dot; empty where nothing is.
+    pub text: &'static str,
+}
+
+impl Field {
+    /// The values that the field can have, in the order of the spec.
+    pub fn values(self) -> &'static [FieldValue] {
+        FIELD_VALUES[self as usize]
+    }
+
+    /// The row of one value.
+    pub fn value(self, code: u8) -> Option<&'static FieldValue> {
+        self.values().iter().find(|v| v.code == code)
+    }
+
+    /// The value of that name in the spec.
+    pub fn value_named(self, name: &str) -> Option<u8> {
+        self.values().iter().find(|v| v.name == name).map(|v| v.code)
+    }
+
+    /// The field of that name in the spec.
+    pub fn from_name(name: &str) -> Option<Field> {
+        Field::ALL.into_iter().find(|f| f.name() == name)
+    }
+}
+
+impl Opcode {
+    /// Everything that the spec says of it.
+    pub fn info(self) -> &'static OpcodeInfo {
+        &INFO[self as usize]
+    }
+
+    /// Its operands, the same on every target: destinations first.
+    pub fn signature(self) -> &'static [OperandSpec] {
+        self.info().signature
+    }
+
+    /// Its modifier fields with their default values, in field order.
+    pub fn fields(self) -> &'static [(Field, u8)] {
+        self.info().fields
+    }
+
+    /// The value that `field` has where it is not given; 0 for a field that the opcode lacks.
+    pub fn default_of(self, field: Field) -> u8 {
+        self.fields().iter().find(|(f, _)| *f == field).map_or(0, |(_, v)| *v)
+    }
+
+    /// The opcode of that mnemonic.
+    pub fn from_name(name: &str) -> Option<Opcode> {
+        Opcode::NAMES.binary_search(&name).ok().map(|at| Opcode::ALL[at])
+    }
+
+    /// The mnemonic as the published opcode table spells it, letters turned by 13.
+    pub fn rot13_name(self) -> &'static str {
+        self.info().rot13
+    }
+
+    /// Its number in the published Ori opcode table, where that is known.
+    pub fn ori_number(self) -> Option<u16> {
+        self.info().number
+    }
+
+    /// The target has the instruction.
+    pub fn exists_on(self, arch: Arch) -> bool {
+        self.info().targets >> (arch as u8) & 1 == 1
+    }
+
+    /// Position of the operand with that role in the signature.
+    pub fn position(self, role: Role) -> Option<usize> {
+        self.signature().iter().position(|o| o.role == role)
+    }
+}
+
+impl Inst {
+    /// An instruction with default modifiers and the neutral operand wherever there is one
+    /// ([`Operand::NONE`] elsewhere).
+    pub fn new(opcode: Opcode) -> Inst {
+        Inst {
+            opcode,
+            guard: crate::Guard::ALWAYS,
+            mods: crate::Mods::new(),
+            operands: opcode.signature().iter().map(|o| o.neutral.unwrap_or(Operand::NONE)).collect(),
+            control: crate::Control::NONE,
+        }
+    }
+
+    /// Registers that operand `i` occupies, counted in registers of its file.
+    pub fn width(&self, i: usize) -> u8 {
+        match self.opcode.signature()[i].width {
+            Width::Fixed(width) => width,
+            Width::By { field, cases, otherwise } => {
+                let value = self.get(field);
+                cases.iter().find(|(v, _)| *v == value).map_or(otherwise, |(_, w)| *w)
+            }
+        }
+    }
+
+    /// Drop explicit modifiers that equal the opcode's default, so that equal instructions compare equal.
+    pub fn normalise(&mut self) {
+        let opcode = self.opcode;
+        let kept: crate::Mods = self.mods.iter().filter(|(f, v)| opcode.default_of(*f) != *v).collect();
+        self.mods = kept;
+    }
+}
