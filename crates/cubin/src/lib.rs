@@ -4,6 +4,7 @@
 //! [`spec::ModuleSpec`]. [`image::Image`] lays a cubin out in memory and applies its relocations,
 //! as a loader does.
 
+mod compat;
 mod error;
 pub mod image;
 mod model;

@@ -21,7 +21,7 @@ pub struct Cubin {
     pub kind: FileKind,
     /// `e_flags` as they stand in the file.
     pub e_flags: u32,
-    /// `e_ident[EI_ABIVERSION]`: 7 for CUDA 12 and before, 8 for CUDA 13.
+    /// `e_ident[EI_ABIVERSION]`: 7 for CUDA 12 and before, 8 for CUDA 13 (and sm_100 in 12.9).
     pub abi_version: u8,
     /// All sections; element 0 is the null section.
     pub sections: Vec<Section>,
@@ -35,6 +35,8 @@ pub struct Cubin {
     pub constant_banks: Vec<ConstantBank>,
     /// Variables in global memory.
     pub globals: Vec<Variable>,
+    /// Variables in constant banks (`.const`: bank 3).
+    pub constants: Vec<Variable>,
     /// Records of the module-wide `.nv.info`.
     pub info: Vec<Attribute>,
     /// Which function calls which, from `.nv.callgraph`: (caller, callee) symbols.
@@ -196,6 +198,8 @@ pub struct Function {
     /// Stack that one thread needs for this function and its callees, in bytes, as far as the
     /// compiler knows it (not for recursion).
     pub min_stack_size: u32,
+    /// Most stack that it can need, in bytes, where the compiler says so.
+    pub max_stack_size: Option<u32>,
     /// Parameters of a kernel, in order.
     pub params: Vec<Param>,
     /// Place of the parameters in constant bank 0; `None` for device functions.
@@ -241,8 +245,6 @@ pub struct Limits {
     pub max_threads: Option<[u32; 3]>,
     /// `.reqntid`: every block must have this shape.
     pub required_threads: Option<[u32; 3]>,
-    /// `.minnctapersm`.
-    pub min_blocks_per_sm: Option<u32>,
     /// `.maxnreg` or `--maxrregcount`; 255 where there is no limit.
     pub max_registers: Option<u32>,
     /// `.reqnctapercluster`: cluster shape.

@@ -59,3 +59,23 @@ impl fmt::Display for Target {
         write!(f, "sm_{}{}", self.sm, self.suffix.letter())
     }
 }
+
+/// `e_machine` of CUDA.
+pub(crate) const EM_CUDA: u16 = 190;
+
+/// ABI version from which on `e_flags` has the newer layout (CUDA 13, and sm_100 in CUDA 12).
+pub(crate) const ABI_VERSION_NEW: u8 = 8;
+
+/// Bit of an architecture-specific target in the older and the newer layout of `e_flags`.
+const OLD_ARCH_SPECIFIC: u32 = 0x800;
+const NEW_ARCH_SPECIFIC: u32 = 0x8;
+
+/// Target from `e_flags`. Older layout: SM in bits 0–7. Newer layout: SM in bits 8–15.
+pub(crate) fn from_e_flags(flags: u32, abi_version: u8) -> Target {
+    let (sm, specific) = if abi_version >= ABI_VERSION_NEW {
+        ((flags >> 8) & 0xff, flags & NEW_ARCH_SPECIFIC != 0)
+    } else {
+        (flags & 0xff, flags & OLD_ARCH_SPECIFIC != 0)
+    };
+    Target { sm, suffix: if specific { Suffix::Arch } else { Suffix::None } }
+}

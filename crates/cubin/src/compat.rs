@@ -1,0 +1,24 @@
+//! `.nv.compat`: what the code demands of the GPU, from sm_90 on.
+//!
+//! Records have the shape of `.nv.info` records, with numbers of their own.
+
+use crate::error::CubinError;
+use crate::nvinfo;
+use crate::target::Suffix;
+
+/// Section type of `.nv.compat`.
+pub(crate) const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
+
+/// Record that tells the target's suffix (`CUDA_ACCELERATOR_TARGET`).
+pub(crate) const ACCELERATOR_TARGET: u8 = 0x09;
+
+/// Values of that record. ptxas 13.0 writes 0 for the family targets too.
+const SUFFIXES: &[(u32, Suffix)] = &[(0, Suffix::None), (1, Suffix::Arch)];
+
+/// The suffix that the section names, if it does.
+pub(crate) fn suffix(bytes: &[u8], file_offset: u64) -> Result<Option<Suffix>, CubinError> {
+    let records = nvinfo::decode(bytes, file_offset)?;
+    let record = records.iter().find(|r| r.number == ACCELERATOR_TARGET);
+    let value = record.and_then(|r| r.as_words().first().copied());
+    Ok(value.and_then(|v| SUFFIXES.iter().find(|row| row.0 == v)).map(|row| row.1))
+}

@@ -1,0 +1,50 @@
+//! What several tests share: where the shared data and the reference tools are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A path under the shared folder beside the workspace, or `None` with a note.
+pub(crate) fn shared(path: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    println!("skipped: {} is not there", path.display());
+    None
+}
+
+/// The reference tools.
+pub(crate) struct Oracle(PathBuf);
+
+/// The reference tools, or `None` with a note.
+pub(crate) fn oracle() -> Option<Oracle> {
+    match std::env::var_os("ORIOLE_ORACLE") {
+        Some(folder) => Some(Oracle(PathBuf::from(folder))),
+        None => {
+            println!("skipped: ORIOLE_ORACLE is not set");
+            None
+        }
+    }
+}
+
+impl Oracle {
+    /// The cubin that ptxas makes of a file, `None` if it refuses the file.
+    pub(crate) fn ptxas(&self, file: &Path, arch: &str, options: &[&str]) -> Option<Vec<u8>> {
+        let out = tempfile::NamedTempFile::new().unwrap();
+        let mut command = Command::new(self.0.join("ptxas"));
+        command.arg(format!("-arch={arch}")).args(options).arg(file).arg("-o").arg(out.path());
+        let output = command.output().unwrap();
+        output.status.success().then(|| std::fs::read(out.path()).unwrap())
+    }
+
+    /// Standard output of a tool on a cubin; panics if the tool complains.
+    #[allow(dead_code, reason = "not every test file that shares this module calls it")]
+    pub(crate) fn dump(&self, tool: &str, options: &[&str], cubin: &[u8]) -> String {
+        let file = tempfile::NamedTempFile::with_suffix(".cubin").unwrap();
+        std::fs::write(file.path(), cubin).unwrap();
+        let output = Command::new(self.0.join(tool)).args(options).arg(file.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stderr.is_empty(), "{tool}: {stderr}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
