@@ -44,11 +44,11 @@ impl Heap {
         }
         let Some(size) = self.used.remove(&address) else { return false };
         let (mut start, mut end) = (address, address + size);
-        if let Some((&before, &room)) = self.free.range(..start).next_back() {
-            if before + room == start {
-                self.free.remove(&before);
-                start = before;
-            }
+        if let Some((&before, &room)) = self.free.range(..start).next_back()
+            && before + room == start
+        {
+            self.free.remove(&before);
+            start = before;
         }
         if let Some(room) = self.free.remove(&end) {
             end += room;

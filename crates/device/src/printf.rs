@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn floats_as_c_prints_them() {
-        assert_eq!(print("%f %.2f %8.3f", &[double(1.5), double(2.675), double(-3.14159)]), "1.500000 2.67   -3.142");
+        assert_eq!(print("%f %.2f %8.3f", &[double(1.5), double(2.675), double(-3.25)]), "1.500000 2.67   -3.250");
         assert_eq!(print("%e %.0E", &[double(12345.678), double(0.00015)]), "1.234568e+04 1E-04");
         assert_eq!(
             print("%g %g %g %g", &[double(0.0001), double(1e-5), double(123456.0), double(1234567.0)]),

@@ -4,7 +4,13 @@
 //! when the instruction is compiled, and only fetch and store through them when it runs.
 
 use crate::state::{Lanes, Mask, State, WARP, WideLanes};
-use oriole_isa::{Inst, Operand, OperandFlags, RegFile, Value};
+use oriole_isa::{Inst, Operand, OperandFlags, RegFile, Role, Value};
+
+/// The operand of `inst` with that role; [`Operand::NONE`] if its signature has none.
+pub(crate) fn operand(inst: &Inst, role: Role) -> Operand {
+    let position = inst.opcode.position(role);
+    position.and_then(|at| inst.operands.get(at)).copied().unwrap_or(Operand::NONE)
+}
 
 /// Where a source's bits come from.
 #[derive(Clone, Copy, Debug)]
@@ -24,9 +30,10 @@ pub(crate) struct Src {
 }
 
 impl Src {
-    /// Operand `index` of `inst`. A missing operand, and one that is no data source, reads as zero.
-    pub(crate) fn of(inst: &Inst, index: usize) -> Src {
-        let operand = inst.operands.get(index).copied().unwrap_or(Operand::NONE);
+    /// The operand of `inst` with that role. A missing operand, and one that is no data source,
+    /// reads as zero.
+    pub(crate) fn of(inst: &Inst, role: Role) -> Src {
+        let operand = operand(inst, role);
         let origin = match operand.value {
             Value::Reg(RegFile::R, n) => Origin::Register(usize::from(n)),
             Value::Reg(RegFile::UR, n) => Origin::Uniform(usize::from(n)),
@@ -169,9 +176,9 @@ pub(crate) struct PredSrc {
 }
 
 impl PredSrc {
-    /// Operand `index` of `inst`; a missing operand reads as true.
-    pub(crate) fn of(inst: &Inst, index: usize) -> PredSrc {
-        let operand = inst.operands.get(index).copied().unwrap_or(Operand::NONE);
+    /// The operand of `inst` with that role; a missing operand reads as true.
+    pub(crate) fn of(inst: &Inst, role: Role) -> PredSrc {
+        let operand = operand(inst, role);
         let (uniform, number) = match operand.value {
             Value::Reg(RegFile::UP, n) => (true, usize::from(n)),
             Value::Reg(RegFile::P, n) => (false, usize::from(n)),
@@ -213,13 +220,13 @@ pub(crate) enum Dst {
 }
 
 impl Dst {
-    /// Operand `index` of `inst`.
-    pub(crate) fn of(inst: &Inst, index: usize) -> Dst {
-        match inst.operands.get(index).map(|operand| operand.value) {
-            Some(Value::Reg(RegFile::R, n)) => Dst::Register(usize::from(n)),
-            Some(Value::Reg(RegFile::UR, n)) => Dst::Uniform(usize::from(n)),
-            Some(Value::Reg(RegFile::P, n)) => Dst::Predicate(usize::from(n)),
-            Some(Value::Reg(RegFile::UP, n)) => Dst::UniformPredicate(usize::from(n)),
+    /// The operand of `inst` with that role.
+    pub(crate) fn of(inst: &Inst, role: Role) -> Dst {
+        match operand(inst, role).value {
+            Value::Reg(RegFile::R, n) => Dst::Register(usize::from(n)),
+            Value::Reg(RegFile::UR, n) => Dst::Uniform(usize::from(n)),
+            Value::Reg(RegFile::P, n) => Dst::Predicate(usize::from(n)),
+            Value::Reg(RegFile::UP, n) => Dst::UniformPredicate(usize::from(n)),
             _ => Dst::Nothing,
         }
     }

@@ -21,7 +21,7 @@
 //!
 //! ```text
 //! Opcode::FADD => {
-//!     let (d, a, b) = (Dst::of(inst, 0), Src::of(inst, 1), Src::of(inst, 2));
+//!     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
 //!     let add = rounding(inst)?;                       // a plain fn(u32, u32) -> u32
 //!     Box::new(move |state: &mut State| {
 //!         let value = map2(&a.f32_bits(state), &b.f32_bits(state), add);
