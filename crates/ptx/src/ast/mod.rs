@@ -28,4 +28,4 @@ pub use opcode::Opcode;
 pub use operand::{Address, AddressBase, Imm, Operand};
 pub use special::SpecialReg;
 pub use stmt::{Block, InlinedAt, Loc, Prototype, RegisterDecl, RegisterName, Statement, TargetList};
-pub use types::{CmpOp, Rounding, ScalarType, Scope, Selector, Semantics, Space, TypeClass, VectorLen};
+pub use types::{CmpOp, Lanes, Rounding, ScalarType, Scope, Selector, Semantics, Space, TypeClass, VectorLen};

@@ -1,0 +1,208 @@
+//! Diagnostics: errors as values with a place, and their rendering.
+
+use std::ops::Range;
+
+use codespan_reporting::diagnostic::{Diagnostic as Report, Label};
+use codespan_reporting::files::{Error as FilesError, Files};
+use codespan_reporting::term::{self, Config};
+
+use crate::ast::Span;
+
+/// One error in a PTX file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The text that is wrong.
+    pub span: Span,
+    /// What is said beside the caret; may be empty.
+    pub label: String,
+    /// Another place that matters, such as a first declaration.
+    pub related: Option<(Span, String)>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    #[must_use]
+    pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { message: message.into(), span, label: String::new(), related: None, help: None }
+    }
+
+    /// Adds the text beside the caret.
+    #[must_use]
+    pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
+        self.label = text.into();
+        self
+    }
+
+    /// Adds another place with its text.
+    #[must_use]
+    pub fn related(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.related = Some((span, text.into()));
+        self
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help = Some(text.into());
+        self
+    }
+}
+
+/// Source lines longer than this are quoted in part, around the error.
+const LONGEST_QUOTE: usize = 160;
+
+/// Source text with a line index, for turning spans into places.
+#[derive(Debug)]
+pub struct SourceMap<'a> {
+    name: &'a str,
+    text: &'a str,
+    line_starts: Vec<usize>,
+}
+
+impl<'a> SourceMap<'a> {
+    /// Indexes the lines of `text`; `name` is what messages call the file.
+    #[must_use]
+    pub fn new(name: &'a str, text: &'a str) -> SourceMap<'a> {
+        let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1);
+        SourceMap { name, text, line_starts: std::iter::once(0).chain(breaks).collect() }
+    }
+
+    /// Line and column of a byte offset, both counted from 1; the column
+    /// counts characters.
+    #[must_use]
+    pub fn line_column(&self, offset: u32) -> (usize, usize) {
+        let offset = self.clamp(offset as usize);
+        let line = self.line_of(offset);
+        (line + 1, self.text[self.line_starts[line]..offset].chars().count() + 1)
+    }
+
+    /// Renders one diagnostic as plain text: message, `file:line:column`, the
+    /// line quoted with a caret, and the advice.
+    #[must_use]
+    pub fn render(&self, diagnostic: &Diagnostic) -> String {
+        let mut places = vec![(diagnostic.span, diagnostic.label.as_str(), true)];
+        if let Some((span, text)) = &diagnostic.related {
+            places.push((*span, text, false));
+        }
+        let quotes: Vec<Quote> = places.iter().map(|(span, ..)| self.quote(*span)).collect();
+        let view = View { map: self, quotes };
+        let labels = places.iter().enumerate().map(|(at, (span, text, primary))| {
+            let range = view.quotes[at].inner(self.one_line(*span));
+            let label = if *primary { Label::primary(at, range) } else { Label::secondary(at, range) };
+            label.with_message(*text)
+        });
+        let report = Report::error()
+            .with_message(&diagnostic.message)
+            .with_labels(labels.collect())
+            .with_notes(diagnostic.help.iter().map(|help| format!("help: {help}")).collect());
+        let mut out = String::new();
+        let config = Config { start_context_lines: 0, end_context_lines: 0, ..Config::default() };
+        if term::emit_to_string(&mut out, &config, &view, &report).is_err() {
+            out = format!("error: {}\n", diagnostic.message);
+        }
+        out
+    }
+
+    /// Renders all diagnostics, one after the other.
+    #[must_use]
+    pub fn render_all(&self, diagnostics: &[Diagnostic]) -> String {
+        diagnostics.iter().map(|d| self.render(d)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The largest character boundary at or before `offset`.
+    fn clamp(&self, offset: usize) -> usize {
+        let mut at = offset.min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    }
+
+    /// Index, from 0, of the line that holds `offset`.
+    fn line_of(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|&start| start <= offset) - 1
+    }
+
+    /// The line's text range without its line break.
+    fn line_range(&self, line: usize) -> Range<usize> {
+        let start = self.line_starts[line];
+        let end = self.line_starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
+        start..end.max(start)
+    }
+
+    /// The span as a range that stays within its first line.
+    fn one_line(&self, span: Span) -> Range<usize> {
+        let start = self.clamp(span.start as usize);
+        let line = self.line_range(self.line_of(start));
+        start..self.clamp(span.end as usize).clamp(start, line.end.max(start))
+    }
+
+    /// Chooses which part of the span's line is shown.
+    fn quote(&self, span: Span) -> Quote {
+        let range = self.one_line(span);
+        let line = self.line_of(range.start);
+        let whole = self.line_range(line);
+        if whole.len() <= LONGEST_QUOTE {
+            return Quote { line, start: whole.start, text: self.text[whole].to_owned() };
+        }
+        let start = self.clamp(range.start.saturating_sub(LONGEST_QUOTE / 2).max(whole.start));
+        let end = self.clamp((start + LONGEST_QUOTE).min(whole.end));
+        Quote { line, start, text: self.text[start..end].to_owned() }
+    }
+}
+
+/// The part of one source line that a report shows.
+struct Quote {
+    line: usize,
+    start: usize,
+    text: String,
+}
+
+impl Quote {
+    /// A range of the source text as a range of the quote.
+    fn inner(&self, range: Range<usize>) -> Range<usize> {
+        let place = |at: usize| at.saturating_sub(self.start).min(self.text.len());
+        place(range.start)..place(range.end)
+    }
+}
+
+/// Shows each quote to the renderer as a file of one line that keeps its true
+/// line and column numbers.
+struct View<'a> {
+    map: &'a SourceMap<'a>,
+    quotes: Vec<Quote>,
+}
+
+impl<'a> Files<'a> for View<'a> {
+    type FileId = usize;
+    type Name = &'a str;
+    type Source = &'a str;
+
+    fn name(&'a self, _: usize) -> Result<&'a str, FilesError> {
+        Ok(self.map.name)
+    }
+
+    fn source(&'a self, id: usize) -> Result<&'a str, FilesError> {
+        Ok(&self.quotes[id].text)
+    }
+
+    fn line_index(&'a self, _: usize, _: usize) -> Result<usize, FilesError> {
+        Ok(0)
+    }
+
+    fn line_number(&'a self, id: usize, _: usize) -> Result<usize, FilesError> {
+        Ok(self.quotes[id].line + 1)
+    }
+
+    fn column_number(&'a self, id: usize, _: usize, at: usize) -> Result<usize, FilesError> {
+        Ok(self.map.line_column((self.quotes[id].start + at) as u32).1)
+    }
+
+    fn line_range(&'a self, id: usize, _: usize) -> Result<Range<usize>, FilesError> {
+        Ok(0..self.quotes[id].text.len())
+    }
+}

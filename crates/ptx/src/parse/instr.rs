@@ -1,0 +1,252 @@
+//! Instructions and operands.
+
+use smallvec::SmallVec;
+
+use super::{Parse, Parser};
+use crate::ast::{
+    Address, AddressBase, Guard, Instruction, Modifier, Name, Opcode, Operand, Selector, Span, SpecialReg,
+};
+use crate::diag::Diagnostic;
+use crate::lexer::Token;
+use crate::suggest::closest;
+
+impl Parser<'_> {
+    /// Takes `@%p` or `@!%p`.
+    pub(super) fn guard(&mut self) -> Parse<Guard> {
+        self.expect(Token::At)?;
+        let negated = self.eat(Token::Not);
+        Ok(Guard { pred: self.name("a predicate register")?, negated })
+    }
+
+    /// Takes the rest of an instruction whose opcode, `text` at `opcode_at`,
+    /// has just been taken; `start` is where its guard or opcode stands.
+    pub(super) fn instruction(
+        &mut self,
+        guard: Option<Guard>,
+        text: &str,
+        start: Span,
+        opcode_at: Span,
+    ) -> Parse<Instruction> {
+        let opcode = match Opcode::from_name(text) {
+            Some(opcode) => opcode,
+            None => return self.fail(unknown_opcode(text, opcode_at)),
+        };
+        let mut modifiers = SmallVec::new();
+        while self.token == Token::Dot {
+            modifiers.push(self.modifier());
+        }
+        let opcode_span = self.since(opcode_at);
+        let mut operands = SmallVec::new();
+        if !matches!(self.token, Token::Semicolon | Token::RightBrace) {
+            operands.push(self.operand(opcode)?);
+            while self.eat(Token::Comma) {
+                operands.push(self.operand(opcode)?);
+            }
+        }
+        let instruction = Instruction { guard, opcode, modifiers, operands, span: self.since(start), opcode_span };
+        self.expect_semicolon()?;
+        if opcode == Opcode::Call {
+            self.call_shape(&instruction)?;
+        }
+        Ok(instruction)
+    }
+
+    /// Takes one modifier, its dot included.
+    fn modifier(&mut self) -> Modifier {
+        let text = &self.slice()[1..];
+        let modifier = Modifier::from_name(text).unwrap_or_else(|| Modifier::Other(self.intern_text(text)));
+        self.bump();
+        modifier
+    }
+
+    /// A call is `[(rets),] callee [, (args) [, prototype]]`.
+    fn call_shape(&mut self, call: &Instruction) -> Parse<()> {
+        let mut rest = call.operands.as_slice();
+        if let [Operand::List(..), tail @ ..] = rest {
+            rest = tail;
+        }
+        if let [Operand::Name(_), tail @ ..] = rest
+            && let [] | [Operand::List(..)] | [Operand::Name(_)] | [Operand::List(..), Operand::Name(_)] = tail
+        {
+            return Ok(());
+        }
+        self.fail(
+            Diagnostic::new(call.span, "malformed call").help(
+                "write `call (results), function, (arguments);`, with `, prototype` at the end for an indirect call",
+            ),
+        )
+    }
+
+    /// Takes an operand, with its second half when it is `a|b`.
+    fn operand(&mut self, opcode: Opcode) -> Parse<Operand> {
+        if opcode == Opcode::Call && self.token == Token::LeftParen {
+            return self.list();
+        }
+        let first = self.single_operand()?;
+        if self.token != Token::Or || matches!(first, Operand::Imm(..)) {
+            return Ok(first);
+        }
+        self.bump();
+        let second = self.single_operand()?;
+        Ok(Operand::Pair(Box::new([first, second])))
+    }
+
+    fn single_operand(&mut self) -> Parse<Operand> {
+        let start = self.span;
+        match self.token {
+            Token::Ident if self.slice() != "WARP_SZ" => self.named_operand(),
+            Token::LeftBracket => self.address(),
+            Token::LeftBrace => self.vector(),
+            Token::Underscore => {
+                self.bump();
+                Ok(Operand::Sink(start))
+            }
+            Token::Not | Token::Minus => self.signed_operand(),
+            _ if self.at_constant() => {
+                let value = self.constant()?;
+                Ok(Operand::Imm(value, self.since(start)))
+            }
+            _ => Err(self.unexpected("an operand")),
+        }
+    }
+
+    /// `!%p`, `-%r`, or a constant that starts with a sign.
+    fn signed_operand(&mut self) -> Parse<Operand> {
+        let (sign, start) = (self.token, self.span);
+        if self.next_is_name() {
+            self.bump();
+            let inner = Box::new(self.named_operand()?);
+            let span = self.since(start);
+            return Ok(if sign == Token::Not { Operand::Not(inner, span) } else { Operand::Neg(inner, span) });
+        }
+        let value = self.constant()?;
+        Ok(Operand::Imm(value, self.since(start)))
+    }
+
+    /// True if a name comes after the current token.
+    pub(super) fn next_is_name(&self) -> bool {
+        let mut ahead = self.lexer.clone();
+        ahead.next() == Some(Ok(Token::Ident)) && ahead.slice() != "WARP_SZ"
+    }
+
+    /// A name with what may follow it: a component, an offset or an index.
+    fn named_operand(&mut self) -> Parse<Operand> {
+        let name = Name { sym: self.intern(), span: self.span };
+        let special = self.specials[name.sym.index()];
+        self.bump();
+        match self.token {
+            Token::Comma | Token::Semicolon if special.is_none() => Ok(Operand::Name(name)),
+            Token::Dot => {
+                let part = self.selector()?;
+                let span = self.since(name.span);
+                Ok(match special {
+                    Some(reg) => Operand::Special { reg, part: Some(part), span },
+                    None => Operand::Part(Name { span, ..name }, part),
+                })
+            }
+            Token::Plus | Token::Minus => {
+                let offset = self.offset()?;
+                Ok(Operand::Offset { name, offset, element: false })
+            }
+            Token::LeftBracket => {
+                self.bump();
+                let offset = self.integer("an array index")?;
+                self.expect(Token::RightBracket)?;
+                Ok(Operand::Offset { name, offset, element: true })
+            }
+            _ => Ok(plain(name, special)),
+        }
+    }
+
+    fn selector(&mut self) -> Parse<Selector> {
+        let text = &self.slice()[1..];
+        match Selector::from_name(text) {
+            Some(selector) => {
+                self.bump();
+                Ok(selector)
+            }
+            None => {
+                let message = format!("a register has no part `.{}`", super::shorten(text));
+                let help =
+                    "parts are `.x .y .z .w` (or `.r .g .b .a`), and `.b0`…`.b3`, `.h0`, `.h1` in video instructions";
+                self.fail(Diagnostic::new(self.span, message).help(help))
+            }
+        }
+    }
+
+    /// `{a, b, _}`
+    fn vector(&mut self) -> Parse<Operand> {
+        let start = self.span;
+        self.bump();
+        let items = self.nested(|p| p.comma_list(Self::single_operand))?;
+        if self.token != Token::RightBrace {
+            return Err(self.unexpected("`,` or `}`"));
+        }
+        self.bump();
+        Ok(Operand::Vector(items, self.since(start)))
+    }
+
+    /// `(a, b)` of a call; may be empty.
+    fn list(&mut self) -> Parse<Operand> {
+        let start = self.span;
+        self.expect(Token::LeftParen)?;
+        let items = if self.token == Token::RightParen { Vec::new() } else { self.comma_list(Self::single_operand)? };
+        if self.token != Token::RightParen {
+            return Err(self.unexpected("`,` or `)`"));
+        }
+        self.bump();
+        Ok(Operand::List(items, self.since(start)))
+    }
+
+    /// `[base + offset, …]`
+    fn address(&mut self) -> Parse<Operand> {
+        let start = self.span;
+        self.bump();
+        let (base, offset) = self.address_base()?;
+        let mut rest = Vec::new();
+        while self.eat(Token::Comma) {
+            rest.push(self.single_operand()?);
+        }
+        if self.token != Token::RightBracket {
+            return Err(self.unexpected("`]`"));
+        }
+        self.bump();
+        Ok(Operand::Address(Box::new(Address { base, offset, rest, span: self.since(start) })))
+    }
+
+    fn address_base(&mut self) -> Parse<(AddressBase, i64)> {
+        if self.token != Token::Ident || self.slice() == "WARP_SZ" {
+            if !self.at_constant() {
+                return Err(self.unexpected("an address"));
+            }
+            let at = self.span;
+            return match self.constant()?.int_bits() {
+                Some(bits) => Ok((AddressBase::Absolute, bits as i64)),
+                None => self.fail(Diagnostic::new(at, "an address must be an integer")),
+            };
+        }
+        let name = self.name("an address")?;
+        let base = match self.token {
+            Token::Dot => AddressBase::Element(name, self.selector()?),
+            _ => AddressBase::Name(name),
+        };
+        Ok((base, self.offset()?))
+    }
+}
+
+/// A bare name: special register or not.
+fn plain(name: Name, special: Option<SpecialReg>) -> Operand {
+    match special {
+        Some(reg) => Operand::Special { reg, part: None, span: name.span },
+        None => Operand::Name(name),
+    }
+}
+
+fn unknown_opcode(text: &str, at: Span) -> Diagnostic {
+    let shown = super::shorten(text);
+    let diagnostic = Diagnostic::new(at, format!("unknown instruction `{shown}`")).label("not a PTX instruction");
+    match closest(text, Opcode::ALL.iter().map(|op| op.as_str())) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => diagnostic,
+    }
+}

@@ -1,0 +1,233 @@
+//! Modules, functions and their directives.
+
+use super::{Parse, Parsed, Parser};
+use crate::ast::{Function, FunctionDirective, Item, Linkage, Space};
+use crate::diag::Diagnostic;
+use crate::lexer::Token;
+
+/// What the header of a file says.
+struct Header {
+    version: Option<(u32, u32)>,
+    target: Vec<String>,
+    address_size: u32,
+}
+
+impl Parser<'_> {
+    /// Takes a whole file.
+    pub(super) fn module(mut self) -> Parsed {
+        let mut header = Header { version: None, target: Vec::new(), address_size: 32 };
+        let mut items = Vec::new();
+        let first = self.span;
+        while self.token != Token::End {
+            if self.item(&mut header, &mut items).is_err() {
+                self.lost_declarations = true;
+                self.recover_item();
+            }
+        }
+        if header.version.is_none() {
+            let missing = Diagnostic::new(first, "the file does not start with a `.version` directive")
+                .help("start it with, for example, `.version 9.0` and `.target sm_90`");
+            self.errors.insert(0, missing);
+        }
+        self.finish(header.version.unwrap_or((0, 0)), header.target, header.address_size, items)
+    }
+
+    /// Takes one file-level declaration or directive.
+    fn item(&mut self, header: &mut Header, items: &mut Vec<Item>) -> Parse<()> {
+        if self.eat(Token::Semicolon) {
+            return Ok(());
+        }
+        if self.token != Token::Dot {
+            return Err(self.unexpected("a directive"));
+        }
+        match self.slice() {
+            ".version" => header.version = Some(self.version()?),
+            ".target" => {
+                self.bump();
+                header.target = self.comma_list(Self::target_word)?;
+            }
+            ".address_size" => header.address_size = self.address_size()?,
+            ".file" => items.push(Item::File(self.file()?)),
+            ".section" => items.push(Item::Section(self.section()?)),
+            ".loc" => items.push(Item::Loc(self.loc()?)),
+            ".pragma" => items.push(Item::Pragma(self.pragma()?)),
+            ".alias" => items.push(self.alias()?),
+            _ => self.declaration(items)?,
+        }
+        Ok(())
+    }
+
+    fn version(&mut self) -> Parse<(u32, u32)> {
+        self.bump();
+        let (text, at) = (self.slice(), self.span);
+        let parts = text.split_once('.').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        match parts {
+            Some(version) if self.token == Token::Float => {
+                self.bump();
+                Ok(version)
+            }
+            _ => self.fail(Diagnostic::new(at, "expected a version number such as `9.0`")),
+        }
+    }
+
+    fn target_word(&mut self) -> Parse<String> {
+        if self.token != Token::Ident {
+            return Err(self.unexpected("a target such as `sm_90`"));
+        }
+        let word = self.slice().to_owned();
+        self.bump();
+        Ok(word)
+    }
+
+    fn address_size(&mut self) -> Parse<u32> {
+        self.bump();
+        let at = self.span;
+        match self.integer("the address size")? {
+            size @ (32 | 64) => Ok(size),
+            size => self.fail(Diagnostic::new(at, format!("the address size must be 32 or 64, not {size}"))),
+        }
+    }
+
+    fn alias(&mut self) -> Parse<Item> {
+        self.bump();
+        let name = self.name("a function name")?;
+        self.expect(Token::Comma)?;
+        let aliasee = self.name("a function name")?;
+        self.expect_semicolon()?;
+        Ok(Item::Alias { name, aliasee })
+    }
+
+    /// A function or variable, which share their linkage directive.
+    fn declaration(&mut self, items: &mut Vec<Item>) -> Parse<()> {
+        let first_word = self.slice();
+        let deciding = if super::decl::is_linkage(first_word) { self.word_after() } else { first_word };
+        match deciding {
+            ".entry" | ".func" => self.function(items),
+            word => {
+                if super::decl::space(word).is_none_or(|space| matches!(space, Space::Reg | Space::SReg)) {
+                    let message = format!("`{}` is no directive of PTX at file level", super::shorten(first_word));
+                    return self.fail(Diagnostic::new(self.span, message));
+                }
+                let mut variables = Vec::new();
+                let result = self.variables(&mut variables);
+                items.extend(variables.into_iter().map(Item::Variable));
+                result
+            }
+        }
+    }
+
+    /// The text of the token after the current one.
+    fn word_after(&self) -> &str {
+        let mut ahead = self.lexer.clone();
+        match ahead.next() {
+            Some(Ok(Token::Dot)) => ahead.slice(),
+            _ => "",
+        }
+    }
+
+    fn function(&mut self, items: &mut Vec<Item>) -> Parse<()> {
+        let start = self.span;
+        let linkage = self.linkage();
+        let is_entry = self.at_word(".entry");
+        self.bump();
+        let mut function = match self.function_header(is_entry, linkage) {
+            Ok(function) => function,
+            Err(failed) => {
+                self.lost_declarations = true;
+                return Err(failed);
+            }
+        };
+        function.span = self.since(start);
+        let result = self.body(&mut function);
+        items.push(Item::Function(Box::new(function)));
+        result
+    }
+
+    fn function_header(&mut self, is_entry: bool, linkage: Linkage) -> Parse<Function> {
+        let mut attributes = Vec::new();
+        while self.at_word(".attribute") {
+            attributes.extend(self.attributes()?);
+        }
+        let rets = self.optional_parameters()?;
+        let name = self.name("a function name")?;
+        let params = self.optional_parameters()?;
+        let directives = self.function_directives()?;
+        let span = self.span;
+        Ok(Function { is_entry, linkage, attributes, rets, name, params, directives, body: None, span })
+    }
+
+    /// Takes the directives between parameters and body.
+    pub(super) fn function_directives(&mut self) -> Parse<Vec<FunctionDirective>> {
+        let mut found = Vec::new();
+        while self.token == Token::Dot {
+            found.push(self.function_directive()?);
+        }
+        Ok(found)
+    }
+
+    fn function_directive(&mut self) -> Parse<FunctionDirective> {
+        let word = self.slice();
+        if word == ".pragma" {
+            return Ok(FunctionDirective::Pragma(self.pragma()?));
+        }
+        let at = self.span;
+        self.bump();
+        Ok(match word {
+            ".maxntid" => FunctionDirective::MaxNTid(self.dimensions()?),
+            ".reqntid" => FunctionDirective::ReqNTid(self.dimensions()?),
+            ".reqnctapercluster" => FunctionDirective::ReqNCtaPerCluster(self.dimensions()?),
+            ".minnctapersm" => FunctionDirective::MinNCtaPerSm(self.integer(word)?),
+            ".maxnctapersm" => FunctionDirective::MaxNCtaPerSm(self.integer(word)?),
+            ".maxnreg" => FunctionDirective::MaxNReg(self.integer(word)?),
+            ".maxclusterrank" => FunctionDirective::MaxClusterRank(self.integer(word)?),
+            ".abi_preserve" => FunctionDirective::AbiPreserve(self.integer(word)?),
+            ".abi_preserve_control" => FunctionDirective::AbiPreserveControl(self.integer(word)?),
+            ".explicitcluster" => FunctionDirective::ExplicitCluster,
+            ".blocksareclusters" => FunctionDirective::BlocksAreClusters,
+            ".noreturn" => FunctionDirective::NoReturn,
+            _ => {
+                let message = format!("`{}` is no directive of a function", super::shorten(word));
+                return self.fail(Diagnostic::new(at, message));
+            }
+        })
+    }
+
+    /// One to three numbers; absent ones are 1.
+    fn dimensions(&mut self) -> Parse<[u32; 3]> {
+        let mut dims = [1; 3];
+        for (axis, dim) in dims.iter_mut().enumerate() {
+            if axis == 0 || self.eat(Token::Comma) {
+                *dim = self.integer("a dimension")?;
+            } else {
+                break;
+            }
+        }
+        Ok(dims)
+    }
+
+    /// Skips to where the next file-level declaration starts: past a `;` or a
+    /// `{ … }`, or before a directive that only stands at file level. A body
+    /// whose header was wrong is still parsed for its own errors.
+    fn recover_item(&mut self) {
+        loop {
+            match self.token {
+                Token::End => return,
+                Token::Semicolon | Token::RightBrace => return self.bump(),
+                Token::LeftBrace => {
+                    if self.block().is_err() {
+                        self.skip_block();
+                    }
+                    return;
+                }
+                _ => self.bump(),
+            }
+            let starts_item = matches!(
+                self.slice(),
+                ".visible" | ".extern" | ".weak" | ".entry" | ".func" | ".global" | ".const" | ".version" | ".target"
+            );
+            if self.token == Token::Dot && starts_item {
+                return;
+            }
+        }
+    }
+}

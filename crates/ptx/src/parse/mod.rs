@@ -1,0 +1,352 @@
+//! The parser: recursive descent with one token of lookahead, recovery at the
+//! next statement and a bound on nesting.
+//!
+//! | file | parses |
+//! |---|---|
+//! | `item` | modules, functions and their directives |
+//! | `debug` | `.file`, `.section`, `.loc` |
+//! | `decl` | variables, parameters, initial values, registers |
+//! | `stmt` | function bodies |
+//! | `instr` | instructions and operands |
+//! | `expr` | constant expressions |
+
+mod debug;
+mod decl;
+mod expr;
+mod instr;
+mod item;
+mod stmt;
+
+use logos::Logos;
+
+use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Sym, SymbolTable};
+use crate::diag::Diagnostic;
+use crate::lexer::{LexError, Token};
+
+/// How deeply blocks, expressions and operand lists may nest.
+pub const MAX_NESTING: u32 = 200;
+
+/// How many errors are kept; a last one says that there are more.
+pub const MAX_ERRORS: usize = 100;
+
+/// What the parser makes of a file.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// Everything that could be read.
+    pub module: Module,
+    /// All syntax errors, in order of their place.
+    pub errors: Vec<Diagnostic>,
+    /// True when an error may have hidden a declaration, so that a name which
+    /// seems undefined may not be.
+    pub lost_declarations: bool,
+}
+
+/// Parses a whole file. The module holds what could be read, whatever the
+/// errors; without errors it is the whole file.
+#[must_use]
+pub fn parse(text: &str) -> Parsed {
+    if text.len() >= u32::MAX as usize {
+        let mut parser = Parser::new("");
+        parser.error(Diagnostic::new(Span::default(), "the file is larger than 4 GiB"));
+        return parser.finish((0, 0), Vec::new(), 32, Vec::new());
+    }
+    Parser::new(text).module()
+}
+
+/// Marks that parsing of the current construct stopped; the diagnostic is
+/// already recorded.
+#[derive(Debug)]
+struct Failed;
+
+type Parse<T> = Result<T, Failed>;
+
+/// The state of the parser.
+struct Parser<'s> {
+    text: &'s str,
+    lexer: logos::Lexer<'s, Token>,
+    /// The current token and its place.
+    token: Token,
+    span: Span,
+    /// The end of the token before the current one.
+    previous_end: u32,
+    symbols: SymbolTable,
+    /// For each symbol: the special register that it spells.
+    specials: Vec<Option<SpecialReg>>,
+    errors: Vec<Diagnostic>,
+    unreported: usize,
+    depth: u32,
+    lost_declarations: bool,
+}
+
+impl<'s> Parser<'s> {
+    fn new(text: &'s str) -> Parser<'s> {
+        let mut parser = Parser {
+            text,
+            lexer: Token::lexer(text),
+            token: Token::End,
+            span: Span::default(),
+            previous_end: 0,
+            symbols: SymbolTable::new(),
+            specials: Vec::new(),
+            errors: Vec::new(),
+            unreported: 0,
+            depth: 0,
+            lost_declarations: false,
+        };
+        parser.bump();
+        parser
+    }
+
+    fn finish(mut self, version: (u32, u32), target: Vec<String>, address_size: u32, items: Vec<Item>) -> Parsed {
+        if self.unreported > 0 {
+            let message = format!("{} more errors are not shown", self.unreported);
+            self.errors.push(Diagnostic::new(self.span, message));
+        }
+        let module = Module { version, target, address_size, items, symbols: self.symbols };
+        Parsed { module, errors: self.errors, lost_declarations: self.lost_declarations }
+    }
+
+    /// Goes to the next token; text that is no token is reported here, once
+    /// per run of such text.
+    fn bump(&mut self) {
+        self.previous_end = self.span.end;
+        let was_bad = self.token == Token::Bad;
+        let next = self.lexer.next();
+        let range = self.lexer.span();
+        self.span = Span::new(range.start as u32, range.end as u32);
+        self.token = match next {
+            Some(Ok(token)) => token,
+            None => Token::End,
+            Some(Err(error)) => {
+                if !was_bad || error != LexError::Character {
+                    self.lexical_error(error);
+                }
+                Token::Bad
+            }
+        };
+    }
+
+    #[cold]
+    fn lexical_error(&mut self, error: LexError) {
+        let diagnostic = match error {
+            LexError::Character => {
+                let found = self.slice().escape_debug().to_string();
+                Diagnostic::new(self.span, format!("unexpected character `{found}`")).label("not used in PTX")
+            }
+            LexError::OpenComment => {
+                Diagnostic::new(Span::new(self.span.start, self.span.start + 2), "comment is never closed")
+                    .label("starts here")
+                    .help("add `*/`")
+            }
+            LexError::OpenString => Diagnostic::new(self.span, "string is not closed on its line").help("add `\"`"),
+        };
+        self.error(diagnostic);
+    }
+
+    /// The text of the current token.
+    fn slice(&self) -> &'s str {
+        &self.text[self.span.range()]
+    }
+
+    /// Moves on if the current token is `token`.
+    fn eat(&mut self, token: Token) -> bool {
+        let found = self.token == token;
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// Requires `token`.
+    fn expect(&mut self, token: Token) -> Parse<()> {
+        if self.eat(token) { Ok(()) } else { Err(self.unexpected(token.describe())) }
+    }
+
+    /// Moves on if the current token is the directive `word` (with its dot).
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.at_word(word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// True if the current token is the directive `word` (with its dot).
+    fn at_word(&self, word: &str) -> bool {
+        self.token == Token::Dot && self.slice() == word
+    }
+
+    /// Ends a statement. A forgotten `;` at the end of a line is reported and
+    /// assumed.
+    fn expect_semicolon(&mut self) -> Parse<()> {
+        if self.eat(Token::Semicolon) {
+            return Ok(());
+        }
+        let gap = &self.text[self.previous_end as usize..self.span.start as usize];
+        if self.token == Token::Bad || !(gap.contains('\n') || self.token == Token::RightBrace) {
+            return Err(self.unexpected("`;`"));
+        }
+        let at = Span::new(self.previous_end.saturating_sub(1), self.previous_end);
+        self.error(Diagnostic::new(at, "expected `;` at the end of the statement").help("add `;`"));
+        Ok(())
+    }
+
+    /// Reports that something else was expected here.
+    #[cold]
+    fn unexpected(&mut self, expected: &str) -> Failed {
+        // What the lexer refused is already reported.
+        if self.token != Token::Bad {
+            let found = match self.token {
+                Token::End => "the end of the file".to_owned(),
+                _ => format!("`{}`", shorten(self.slice())),
+            };
+            let message = format!("expected {expected}, found {found}");
+            self.error(Diagnostic::new(self.span, message).label(format!("expected {expected}")));
+        }
+        Failed
+    }
+
+    /// Records an error; a second one at the same place adds nothing.
+    #[cold]
+    fn error(&mut self, diagnostic: Diagnostic) {
+        let repeated = self.errors.last().is_some_and(|last| last.span.start == diagnostic.span.start);
+        if repeated && self.errors.len() < MAX_ERRORS {
+            return;
+        }
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(diagnostic);
+        } else {
+            self.unreported += 1;
+        }
+    }
+
+    /// Records an error and stops the construct.
+    #[cold]
+    fn fail<T>(&mut self, diagnostic: Diagnostic) -> Parse<T> {
+        self.error(diagnostic);
+        Err(Failed)
+    }
+
+    /// Runs `inner` one level deeper, or fails when that is too deep.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= MAX_NESTING {
+            let message = format!("nested more than {MAX_NESTING} levels deep");
+            return self.fail(Diagnostic::new(self.span, message).help("take the expression or block apart"));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Skips to the end of a broken statement: past its `;`, or to the `}`
+    /// that closes the block around it. The `}` of an operand vector is not
+    /// such an end.
+    fn recover(&mut self) {
+        loop {
+            match self.token {
+                Token::End => return,
+                Token::Semicolon => return self.bump(),
+                Token::RightBrace if !self.closes_vector() => return,
+                _ => self.bump(),
+            }
+        }
+    }
+
+    /// True if the current `}` is followed by what can only follow an operand.
+    fn closes_vector(&self) -> bool {
+        let next = self.lexer.clone().next();
+        matches!(next, Some(Ok(Token::Comma | Token::Semicolon | Token::Or | Token::RightBracket)))
+    }
+
+    /// Skips a `{ … }` with everything in it.
+    fn skip_block(&mut self) {
+        let mut depth = 0usize;
+        loop {
+            match self.token {
+                Token::End => return,
+                Token::LeftBrace => depth += 1,
+                Token::RightBrace => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.bump();
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Interns the text of the current token, which is an identifier.
+    fn intern(&mut self) -> Sym {
+        self.intern_text(self.slice())
+    }
+
+    /// Interns a name.
+    fn intern_text(&mut self, text: &str) -> Sym {
+        let sym = self.symbols.intern(text);
+        if sym.index() == self.specials.len() {
+            self.specials.push(text.strip_prefix('%').and_then(SpecialReg::from_name));
+        }
+        sym
+    }
+
+    /// Takes a name.
+    fn name(&mut self, expected: &str) -> Parse<Name> {
+        if self.token != Token::Ident {
+            return Err(self.unexpected(expected));
+        }
+        let name = Name { sym: self.intern(), span: self.span };
+        self.bump();
+        Ok(name)
+    }
+
+    /// Takes a list of one or more things, separated by commas.
+    fn comma_list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat(Token::Comma) {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// Takes a string and gives what is between its quotes.
+    fn string(&mut self) -> Parse<String> {
+        if self.token != Token::String {
+            return Err(self.unexpected("a string"));
+        }
+        let text = self.slice();
+        let inner = text[1..text.len() - 1].to_owned();
+        self.bump();
+        Ok(inner)
+    }
+
+    /// Takes a constant expression that must give an integer within `T`.
+    fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> Parse<T> {
+        let start = self.span;
+        let value = match self.constant()? {
+            Imm::S64(value) => i128::from(value),
+            Imm::U64(value) => i128::from(value),
+            Imm::F32(_) | Imm::F64(_) => {
+                return self.fail(Diagnostic::new(start, format!("{what} must be an integer")));
+            }
+        };
+        match T::try_from(value) {
+            Ok(value) => Ok(value),
+            Err(_) => self.fail(Diagnostic::new(start, format!("{what} is out of range: {value}"))),
+        }
+    }
+
+    /// The span from `start` to the end of the last token taken.
+    fn since(&self, start: Span) -> Span {
+        Span::new(start.start, self.previous_end.max(start.start))
+    }
+}
+
+/// Text for a message, cut when it is long.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 40;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

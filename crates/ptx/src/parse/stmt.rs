@@ -1,0 +1,157 @@
+//! Function bodies.
+
+use super::{Parse, Parser};
+use crate::ast::{Block, Function, Name, Prototype, Space, Span, Statement, TargetList};
+use crate::diag::Diagnostic;
+use crate::lexer::Token;
+
+impl Parser<'_> {
+    /// Takes `{ … }`. Errors inside are recorded and skipped.
+    pub(super) fn block(&mut self) -> Parse<Block> {
+        let start = self.span;
+        self.expect(Token::LeftBrace)?;
+        let mut statements = Vec::new();
+        loop {
+            match self.token {
+                Token::RightBrace => {
+                    self.bump();
+                    break;
+                }
+                Token::End => {
+                    let open = Diagnostic::new(self.span, "the file ends inside a block")
+                        .label("expected `}`")
+                        .related(Span::new(start.start, start.start + 1), "the block starts here");
+                    self.error(open);
+                    break;
+                }
+                Token::Semicolon => self.bump(),
+                _ => {
+                    if self.statement(&mut statements).is_err() {
+                        self.recover();
+                    }
+                }
+            }
+        }
+        Ok(Block { statements, span: self.since(start) })
+    }
+
+    /// Takes one statement; a declaration of several variables gives several.
+    fn statement(&mut self, out: &mut Vec<Statement>) -> Parse<()> {
+        match self.token {
+            Token::Ident => self.named_statement(out),
+            Token::At => {
+                let start = self.span;
+                let guard = self.guard()?;
+                let (text, at) = (self.slice(), self.span);
+                if self.token != Token::Ident {
+                    return Err(self.unexpected("an instruction"));
+                }
+                self.bump();
+                let instruction = self.instruction(Some(guard), text, start, at)?;
+                out.push(Statement::Instruction(Box::new(instruction)));
+                Ok(())
+            }
+            Token::Dot => self.directive(out),
+            Token::LeftBrace => {
+                let start = self.span;
+                match self.nested(Self::block) {
+                    Ok(block) => out.push(Statement::Block(block)),
+                    Err(_) if self.span.start == start.start => self.skip_block(),
+                    Err(failed) => return Err(failed),
+                }
+                Ok(())
+            }
+            _ => Err(self.unexpected("a statement")),
+        }
+    }
+
+    /// A label or an instruction: both start with a name.
+    fn named_statement(&mut self, out: &mut Vec<Statement>) -> Parse<()> {
+        let (text, at) = (self.slice(), self.span);
+        self.bump();
+        if self.token != Token::Colon {
+            let instruction = self.instruction(None, text, at, at)?;
+            out.push(Statement::Instruction(Box::new(instruction)));
+            return Ok(());
+        }
+        self.bump();
+        let sym = self.intern_text(text);
+        let label = Name { sym, span: at };
+        let statement = if self.at_word(".callprototype") {
+            Statement::Prototype(Box::new(self.prototype(label)?))
+        } else if self.eat_word(".calltargets") {
+            Statement::CallTargets(self.targets(label)?)
+        } else if self.eat_word(".branchtargets") {
+            Statement::BranchTargets(self.targets(label)?)
+        } else {
+            Statement::Label(label)
+        };
+        out.push(statement);
+        Ok(())
+    }
+
+    fn targets(&mut self, label: Name) -> Parse<TargetList> {
+        let targets = self.comma_list(|p| p.name("a label or function name"))?;
+        self.expect_semicolon()?;
+        Ok(TargetList { label, targets })
+    }
+
+    /// `.callprototype [(rets)] _ [(params)] [directives];`
+    fn prototype(&mut self, label: Name) -> Parse<Prototype> {
+        self.bump();
+        let rets = self.optional_parameters()?;
+        if !self.eat(Token::Underscore) {
+            self.name("`_`")?;
+        }
+        let params = self.optional_parameters()?;
+        let directives = self.function_directives()?;
+        self.expect_semicolon()?;
+        Ok(Prototype { label, rets, params, directives })
+    }
+
+    fn directive(&mut self, out: &mut Vec<Statement>) -> Parse<()> {
+        match self.slice() {
+            ".reg" => match self.registers() {
+                Ok(declaration) => out.push(Statement::Registers(declaration)),
+                Err(failed) => {
+                    self.lost_declarations = true;
+                    return Err(failed);
+                }
+            },
+            ".loc" => out.push(Statement::Loc(self.loc()?)),
+            ".pragma" => out.push(Statement::Pragma(self.pragma()?)),
+            word => {
+                if super::decl::space(word).is_none_or(|space| space == Space::Reg) && !super::decl::is_linkage(word) {
+                    let message = format!("`{}` is no directive of a function body", super::shorten(word));
+                    return self.fail(Diagnostic::new(self.span, message));
+                }
+                let mut variables = Vec::new();
+                let result = self.variables(&mut variables);
+                out.extend(variables.into_iter().map(|variable| Statement::Variable(Box::new(variable))));
+                if result.is_err() {
+                    self.lost_declarations = true;
+                }
+                return result;
+            }
+        }
+        Ok(())
+    }
+
+    /// `.pragma "a", "b";`
+    pub(super) fn pragma(&mut self) -> Parse<Vec<String>> {
+        self.bump();
+        let words = self.comma_list(Self::string)?;
+        self.expect_semicolon()?;
+        Ok(words)
+    }
+
+    /// Takes the body of `function`, or the `;` of a declaration.
+    pub(super) fn body(&mut self, function: &mut Function) -> Parse<()> {
+        if self.token == Token::LeftBrace {
+            function.body = Some(self.block()?);
+        } else if self.token == Token::End || !self.eat(Token::Semicolon) {
+            return Err(self.unexpected("`{` or `;`"));
+        }
+        Ok(())
+    }
+}
