@@ -1,5 +1,7 @@
 //! Speed of parsing and printing, on the three largest shared kernels.
 
+#![allow(missing_docs, reason = "criterion_group! makes an undocumented public function")]
+
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

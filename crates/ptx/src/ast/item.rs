@@ -201,14 +201,14 @@ impl Variable {
     /// is left open, `None` when the size does not fit 64 bits.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
-        let element = u64::from(self.ty.bytes()) * self.vector.map_or(1, |v| v.count() as u64);
+        let element = u64::from(self.ty.bytes()) * self.vector.map_or(1, |v| v.len() as u64);
         self.dims.iter().try_fold(element, |size, dim| size.checked_mul(dim.unwrap_or(0)))
     }
 
     /// Alignment in bytes: as declared, or that of the element or vector.
     #[must_use]
     pub fn alignment(&self) -> u32 {
-        let natural = self.ty.bytes() * self.vector.map_or(1, |v| v.count() as u32);
+        let natural = self.ty.bytes() * self.vector.map_or(1, |v| v.len() as u32);
         self.align.unwrap_or(natural).max(1)
     }
 }

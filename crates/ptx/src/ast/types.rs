@@ -151,7 +151,8 @@ name_table! {
 impl VectorLen {
     /// The number of elements.
     #[must_use]
-    pub const fn count(self) -> usize {
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub const fn len(self) -> usize {
         match self {
             VectorLen::V2 => 2,
             VectorLen::V4 => 4,
