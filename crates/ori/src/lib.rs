@@ -3,17 +3,20 @@
 //! An Ori instruction is a SASS opcode with modifiers, a guard and operands in the order of the
 //! opcode's signature, on virtual registers. See `docs/ori.md` for a tour with examples.
 
+pub mod analysis;
 mod builder;
 mod call;
 mod entity;
 mod error;
 mod function;
 mod inst;
+pub mod layout;
 mod module;
 mod operand;
 mod reg;
 mod space;
 pub mod terminator;
+pub mod text;
 mod visit;
 
 pub use builder::FunctionBuilder;

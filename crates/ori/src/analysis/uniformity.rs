@@ -1,0 +1,215 @@
+//! Which registers may differ between the active threads of a warp ("varying").
+//!
+//! A register varies when an instruction that writes it draws on something per thread, reads a varying
+//! register, or is guarded by a varying predicate; and when two values of it may meet after a varying
+//! branch: it is live where the branch's paths join, and written on one of them. Registers of the
+//! uniform files never vary.
+
+use super::cfg::Cfg;
+use super::dominators::DomTree;
+use super::liveness::Liveness;
+use crate::call::Callee;
+use crate::entity::{Block, InstId, VReg};
+use crate::function::Function;
+use crate::inst::Inst;
+use crate::operand::{Operand, OperandKind};
+use crate::terminator::{Exit, exit_of};
+use cranelift_entity::{EntitySet, SecondaryMap};
+use oriole_isa::{Arch, Effects, RegFile, special_registers};
+
+/// Mnemonics whose results differ per thread whatever their operands.
+const PER_THREAD: [&str; 15] = [
+    "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD", "SUATOM", "LEPC",
+    "BMOV", "MOVM",
+];
+/// Mnemonics whose results are the same for all threads that execute them together.
+const PER_WARP: [&str; 6] = ["VOTE", "VOTEU", "REDUX", "S2UR", "R2UR", "ELECT"];
+
+/// The result: varying registers and varying branches.
+#[derive(Clone, Debug)]
+pub struct Uniformity {
+    varying: EntitySet<VReg>,
+    branches: EntitySet<Block>,
+}
+
+/// Where the analysis stands.
+struct Solver<'f> {
+    func: &'f Function,
+    cfg: &'f Cfg,
+    postdom: &'f DomTree,
+    liveness: &'f Liveness,
+    arch: Arch,
+    readers: SecondaryMap<VReg, Vec<InstId>>,
+    writers: SecondaryMap<VReg, Vec<Block>>,
+    block_of: SecondaryMap<InstId, Option<Block>>,
+    result: Uniformity,
+    work: Vec<VReg>,
+}
+
+impl Uniformity {
+    /// Compute it for `func` on `arch`.
+    pub fn new(func: &Function, arch: Arch, cfg: &Cfg, postdom: &DomTree, liveness: &Liveness) -> Self {
+        let result = Uniformity { varying: EntitySet::new(), branches: EntitySet::new() };
+        let mut solver = Solver {
+            func,
+            cfg,
+            postdom,
+            liveness,
+            arch,
+            readers: SecondaryMap::new(),
+            writers: SecondaryMap::new(),
+            block_of: SecondaryMap::new(),
+            result,
+            work: Vec::new(),
+        };
+        solver.index();
+        solver.start();
+        solver.run();
+        solver.result
+    }
+
+    /// Whether the register may differ between active threads.
+    pub fn is_varying(&self, reg: VReg) -> bool {
+        self.varying.contains(reg)
+    }
+
+    /// Whether the branch at the end of the block may go different ways.
+    pub fn is_divergent(&self, block: Block) -> bool {
+        self.branches.contains(block)
+    }
+
+    /// Whether the operand may differ between active threads. Physical registers are taken to, but for
+    /// the stack pointer R1 and the uniform files.
+    pub fn is_varying_operand(&self, operand: Operand) -> bool {
+        match operand.kind() {
+            OperandKind::Reg(reg, _) | OperandKind::Guard { pred: reg, .. } => self.is_varying(reg),
+            OperandKind::Phys { file, number, .. } => {
+                !matches!((file, number), (RegFile::UR | RegFile::UP, _) | (RegFile::R, 1))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Solver<'_> {
+    fn index(&mut self) {
+        for (block, inst) in self.func.iter_insts() {
+            self.block_of[inst] = Some(block);
+            self.func.for_each_reg(inst, |r| {
+                if r.is_def {
+                    self.writers[r.reg].push(block);
+                } else {
+                    self.readers[r.reg].push(inst);
+                }
+            });
+        }
+    }
+
+    fn start(&mut self) {
+        for &reg in &self.func.live_in {
+            self.mark(reg);
+        }
+        for (_, inst) in self.func.iter_insts() {
+            let data = &self.func.insts[inst];
+            if self.varies_by_itself(data) {
+                self.mark_results(inst);
+            }
+            self.check_branch(inst);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(reg) = self.work.pop() {
+            for inst in self.readers[reg].clone() {
+                if !PER_WARP.contains(&self.func.insts[inst].opcode.name()) {
+                    self.mark_results(inst);
+                }
+                self.check_branch(inst);
+            }
+        }
+    }
+
+    /// Whether the result differs per thread although no register operand does.
+    fn varies_by_itself(&self, inst: &Inst) -> bool {
+        let name = inst.opcode.name();
+        let info = inst.opcode.info();
+        let called = inst.call.expand().is_some_and(|c| self.func.calls[c].callee != Callee::Return);
+        let special = inst.uses().any(|(_, operand)| match operand.kind() {
+            OperandKind::Special(number) => {
+                special_registers::by_number(number, self.arch).is_some_and(|s| !s.scope.is_warp_uniform())
+            }
+            _ => self.result.is_varying_operand(operand),
+        });
+        let volatile_read = info.effects.contains(Effects::READS_MEMORY.with(Effects::VOLATILE));
+        called || special || volatile_read || (PER_THREAD.contains(&name) && !PER_WARP.contains(&name))
+    }
+
+    fn mark(&mut self, reg: VReg) {
+        if !self.func.vregs[reg].reg_type.is_uniform() && self.result.varying.insert(reg) {
+            self.work.push(reg);
+        }
+    }
+
+    fn mark_results(&mut self, inst: InstId) {
+        let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
+        self.func.for_each_def(inst, |r| results.push(r.reg));
+        for reg in results {
+            self.mark(reg);
+        }
+    }
+
+    /// If the instruction is a branch that goes different ways, its paths' joins make values vary.
+    fn check_branch(&mut self, inst: InstId) {
+        let data = &self.func.insts[inst];
+        let branches = matches!(exit_of(data), Exit::Branch | Exit::Indirect);
+        let Some(block) = self.block_of[inst].filter(|_| branches) else { return };
+        let guard = data.guard().is_some_and(|g| self.result.is_varying(g.pred));
+        let decides = guard || data.uses().any(|(_, o)| self.result.is_varying_operand(o));
+        if decides && self.func.succs(block).len() > 1 && self.result.branches.insert(block) {
+            self.join_paths(block);
+        }
+    }
+
+    /// Mark what is written between `branch` and the blocks where its paths meet, and live there.
+    fn join_paths(&mut self, branch: Block) {
+        let end = self.postdom.idom(branch);
+        let (region, mut joins) = self.region(branch, end);
+        joins.extend(end);
+        let mut varying = Vec::new();
+        for join in joins {
+            for (reg, _) in self.liveness.main_live_in(join) {
+                if self.writers[reg].iter().any(|b| region.contains(*b)) {
+                    varying.push(reg);
+                }
+            }
+            // MovPhis of the join have their sources live before it.
+            for &inst in self.func.block_insts(join).iter().take_while(|i| self.func.insts[**i].is_phi()) {
+                self.func.for_each_def(inst, |r| varying.push(r.reg));
+            }
+        }
+        for reg in varying {
+            self.mark(reg);
+        }
+    }
+
+    /// Blocks that `branch` reaches without passing `end`, and those of them that it reaches from two
+    /// of its successors.
+    fn region(&self, branch: Block, end: Option<Block>) -> (EntitySet<Block>, Vec<Block>) {
+        let mut region = EntitySet::new();
+        let mut joins = Vec::new();
+        for (i, &first) in self.func.succs(branch).iter().enumerate() {
+            let mut seen = EntitySet::new();
+            let mut work = vec![first];
+            while let Some(block) = work.pop() {
+                if Some(block) == end || !self.cfg.is_reachable(block) || !seen.insert(block) {
+                    continue;
+                }
+                if !region.insert(block) && i > 0 && !joins.contains(&block) {
+                    joins.push(block);
+                }
+                work.extend_from_slice(self.func.succs(block));
+            }
+        }
+        (region, joins)
+    }
+}

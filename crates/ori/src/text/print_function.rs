@@ -1,0 +1,216 @@
+//! Printing functions.
+
+use super::{FILES, FLAGS, KINDS, NAMING_ARCH, PARTS, callee_text, clobbers_text};
+use crate::entity::{Block, InstId, VReg};
+use crate::function::{Attributes, Function};
+use crate::inst::{Inst, InstFlags};
+use crate::operand::{ImmKind, Operand, OperandKind, Piece};
+use crate::reg::{RegType, VRegData};
+use oriole_isa::{Control, special_registers};
+use std::fmt::{self, Display, Formatter, Write};
+
+impl Display for Function {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, ".function {} {}", KINDS.of(self.kind), self.name)?;
+        for p in &self.params {
+            writeln!(f, "  .param {} offset={} size={} align={}", p.name, p.offset, p.size, p.align)?;
+        }
+        attributes(f, &self.attributes)?;
+        let frame = &self.frame;
+        writeln!(f, "  .frame local={} spill={} align={}", frame.local_bytes, frame.spill_bytes, frame.align)?;
+        for (reg, data) in self.vregs.iter() {
+            writeln!(f, "  .reg {}", declaration(reg, data))?;
+        }
+        if !self.live_in.is_empty() {
+            let names: Vec<_> = self.live_in.iter().map(|r| reg_name(self, *r)).collect();
+            writeln!(f, "  .livein {}", names.join(" "))?;
+        }
+        for (reference, entry) in self.symrefs.iter() {
+            writeln!(f, "  .symref {reference} {} {:+} {}", entry.symbol, entry.addend, PARTS.of(entry.part))?;
+        }
+        for (id, call) in self.calls.iter() {
+            let list = |ops: &[Operand]| ops.iter().map(|o| operand_text(self, *o)).collect::<Vec<_>>().join(", ");
+            let (callee, clobbers) = (callee_text(call.callee), clobbers_text(&call.clobbers));
+            writeln!(f, "  .call {id} {callee} ({}) -> ({}) {clobbers}", list(&call.args), list(&call.results))?;
+        }
+        for &block in &self.layout {
+            print_block(f, self, block)?;
+        }
+        writeln!(f, ".end")
+    }
+}
+
+fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
+    for (name, dims) in [("maxntid", a.maxntid), ("reqntid", a.reqntid), ("cluster", a.cluster)] {
+        if let Some([x, y, z]) = dims {
+            writeln!(f, "  .{name} {x} {y} {z}")?;
+        }
+    }
+    let barriers = (a.barriers != 0).then_some(a.barriers);
+    let numbers = [
+        ("minnctapersm", a.minnctapersm),
+        ("maxnreg", a.maxnreg),
+        ("maxclusterrank", a.max_cluster_rank),
+        ("barriers", barriers),
+    ];
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            writeln!(f, "  .{name} {number}")?;
+        }
+    }
+    for (name, on) in [("explicitcluster", a.explicit_cluster), ("noreturn", a.noreturn)] {
+        if on {
+            writeln!(f, "  .{name}")?;
+        }
+    }
+    Ok(())
+}
+
+fn declaration(reg: VReg, data: &VRegData) -> String {
+    let mut text = format!("%{}{}", data.reg_type, reg.as_u32());
+    let fresh = match data.reg_type {
+        RegType::Group => VRegData::group(data.components, data.align),
+        _ => VRegData::new(data.reg_type),
+    };
+    if data.reg_type == RegType::Group {
+        let _ = write!(text, " group={}/{}", data.components, data.align);
+    }
+    if let Some(number) = data.physical {
+        let _ = write!(text, " physical={number}");
+    }
+    if data.flags != fresh.flags {
+        let _ = write!(text, " flags={:#x}", data.flags.bits());
+    }
+    if let Some(slot) = data.spill_slot {
+        let _ = write!(text, " slot={slot}");
+    }
+    text
+}
+
+fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Result {
+    write!(f, "{block}:")?;
+    let succs: Vec<_> = func.succs(block).iter().map(Block::to_string).collect();
+    if !succs.is_empty() {
+        write!(f, " -> {}", succs.join(", "))?;
+    }
+    writeln!(f)?;
+    for &inst in func.block_insts(block) {
+        writeln!(f, "    {}", inst_text(func, inst))?;
+    }
+    Ok(())
+}
+
+fn reg_name(func: &Function, reg: VReg) -> String {
+    // Operands may name registers that the verifier has yet to refuse.
+    let prefix = func.vregs.get(reg).map_or("?", |data| data.reg_type.prefix());
+    format!("%{prefix}{}", reg.as_u32())
+}
+
+/// One instruction as the text form has it.
+pub fn inst_text(func: &Function, inst: InstId) -> String {
+    let inst = &func.insts[inst];
+    let mut text = String::new();
+    if let Some(guard) = inst.guard() {
+        let _ = write!(text, "@{}{} ", if guard.negated { "!" } else { "" }, reg_name(func, guard.pred));
+    }
+    text.push_str(inst.opcode.name());
+    let mods: Vec<String> = inst.mods.iter().map(|(field, value)| mod_text(field, value)).collect();
+    if !mods.is_empty() {
+        let _ = write!(text, "{{{}}}", mods.join(","));
+    }
+    let operands: Vec<String> = inst.operands.iter().map(|o| operand_text(func, *o)).collect();
+    if !operands.is_empty() {
+        let _ = write!(text, " {}", operands.join(", "));
+    }
+    text + &notes(func, inst)
+}
+
+fn mod_text(field: oriole_isa::Field, value: u8) -> String {
+    match field.value(value) {
+        Some(row) => format!("{}={}", field.name(), row.name),
+        None => format!("{}=#{value}", field.name()),
+    }
+}
+
+/// What follows the operands: flags, call site, control word, source location.
+fn notes(func: &Function, inst: &Inst) -> String {
+    let mut text = String::new();
+    for flag in inst.flags.iter() {
+        let _ = write!(text, " ;{}", FLAGS.of(InstFlags::from_bits_retain(flag.bits())));
+    }
+    if let Some(call) = inst.call.expand() {
+        let _ = write!(text, " ;{call}");
+    }
+    let c = inst.control;
+    if c != Control::NONE {
+        let (wait, rd, wr, stay) = (c.wait_mask, c.read_scoreboard, c.write_scoreboard, u8::from(c.stay));
+        let _ = write!(text, " ;control={wait:#x}:{rd}:{wr}:{stay}:{}", c.stall);
+    }
+    if let Some(loc) = inst.loc.expand().and_then(|loc| func.locs.get(loc)) {
+        let _ = write!(text, " ;at={}:{}:{}", loc.file, loc.line, loc.column);
+    }
+    text
+}
+
+/// One operand as the text form has it.
+pub fn operand_text(func: &Function, operand: Operand) -> String {
+    let kind = operand.kind();
+    let mut text = String::new();
+    if operand.is_neg() {
+        text.push('-');
+    }
+    if operand.is_not() {
+        text.push(if is_predicate(func, kind) { '!' } else { '~' });
+    }
+    let plain = kind_text(func, kind);
+    if operand.is_abs() {
+        let _ = write!(text, "|{plain}|");
+    } else {
+        text.push_str(&plain);
+    }
+    if operand.is_reuse() {
+        text.push_str(".reuse");
+    }
+    text
+}
+
+fn is_predicate(func: &Function, kind: OperandKind) -> bool {
+    match kind {
+        OperandKind::Pt | OperandKind::Upt | OperandKind::Guard { .. } => true,
+        OperandKind::Reg(reg, _) => func.vregs.get(reg).is_some_and(|data| data.reg_type.is_predicate()),
+        _ => false,
+    }
+}
+
+fn kind_text(func: &Function, kind: OperandKind) -> String {
+    match kind {
+        OperandKind::None => "_".to_owned(),
+        OperandKind::Reg(reg, piece) => reg_name(func, reg) + &piece_text(piece),
+        OperandKind::Imm(bits, ImmKind::Bits) => format!("{bits:#x}"),
+        OperandKind::Imm(bits, ImmKind::Signed) => format!("s:{}", bits as i32),
+        OperandKind::Imm(bits, ImmKind::High) => format!("h:{bits:#x}"),
+        OperandKind::Phys { file, number, count: 1 } => format!("{}{number}", FILES.of(file)),
+        OperandKind::Phys { file, number, count } => format!("{}{number}:{count}", FILES.of(file)),
+        OperandKind::Block(block) => block.to_string(),
+        OperandKind::Const { bank, offset } => format!("c[{bank}][{offset:#x}]"),
+        OperandKind::ConstBindless { handle, offset } => format!("cx[{}][{offset:#x}]", reg_name(func, handle)),
+        OperandKind::Symbol(reference) => reference.to_string(),
+        OperandKind::Rz => "RZ".to_owned(),
+        OperandKind::Urz => "URZ".to_owned(),
+        OperandKind::Pt => "PT".to_owned(),
+        OperandKind::Upt => "UPT".to_owned(),
+        OperandKind::Special(number) => special_registers::print(number, NAMING_ARCH),
+        OperandKind::Scoreboard(number) => format!("SB{number}"),
+        OperandKind::Guard { pred, negated } => {
+            format!("@{}{}", if negated { "!" } else { "" }, reg_name(func, pred))
+        }
+    }
+}
+
+fn piece_text(piece: Piece) -> String {
+    match piece {
+        Piece::WHOLE => String::new(),
+        Piece { first, count: 1 } => format!(".{first}"),
+        Piece { first, count } => format!(".{first}:{count}"),
+    }
+}
