@@ -23,12 +23,12 @@ fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
 }
 
 /// The real kernels: file name and text.
-pub fn kernels() -> Vec<(String, String)> {
+pub(crate) fn kernels() -> Vec<(String, String)> {
     files("kernels/ptx", "ptx")
 }
 
 /// The forms that ptxas accepts, as modules for their first target: id and text.
-pub fn forms() -> Vec<(String, String)> {
+pub(crate) fn forms() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (_, lines) in files("ptx_forms/forms", "jsonl") {
         for line in lines.lines() {
