@@ -22,3 +22,12 @@ pub(crate) fn suffix(bytes: &[u8], file_offset: u64) -> Result<Option<Suffix>, C
     let value = record.and_then(|r| r.as_words().first().copied());
     Ok(value.and_then(|v| SUFFIXES.iter().find(|row| row.0 == v)).map(|row| row.1))
 }
+
+/// Numbers and values of the other records that ptxas 13.0 writes, always the same on sm_90. The
+/// names are those that cuobjdump prints.
+pub(crate) const ISA_CLASS: u8 = 0x02;
+pub(crate) const INST_TENSORMAP_V1: u8 = 0x03;
+pub(crate) const INST_TCGEN05_MMA: u8 = 0x05;
+pub(crate) const ENABLE_OPPORTUNISTIC_FINALIZATION: u8 = 0x06;
+pub(crate) const MERCURY_ISA_VERSION: u8 = 0x07;
+pub(crate) const CAN_FASTPATH_FINALIZE: u8 = 0x0b;

@@ -57,10 +57,10 @@ pub struct FunctionSpec {
     pub name: String,
     /// Kernel (`.entry`) or device function (`.func`).
     pub is_kernel: bool,
-    /// Binding of the symbol. `.visible` is global, no linkage directive is local for functions.
+    /// Binding of the symbol: global for `.visible` and for kernels, else local; weak for `.weak`.
     pub binding: Binding,
-    /// Encoded instructions, 16 bytes each, little endian. The writer pads the section with
-    /// nothing: end it as the hardware wants it (a branch to itself and NOPs up to 128 bytes).
+    /// Encoded instructions, 16 bytes each, little endian. The writer adds nothing to them: end
+    /// them as the hardware wants it (a branch to itself, then NOPs up to a multiple of 128 bytes).
     pub code: Vec<u8>,
     /// Registers per thread that the launch allocates.
     pub registers: u32,
@@ -70,8 +70,6 @@ pub struct FunctionSpec {
     pub frame_size: u32,
     /// Stack need with callees in bytes; not below `frame_size`.
     pub min_stack_size: u32,
-    /// Whether the stack need is unknown (recursion or indirect calls).
-    pub recursive: bool,
     /// Parameters of a kernel, in order.
     pub params: Vec<ParamSpec>,
     /// Bytes of static shared memory, laid out by the compiler from offset 0 of its own data (what
@@ -89,12 +87,14 @@ pub struct FunctionSpec {
     pub relocations: Vec<RelocSpec>,
     /// Device functions inside `code`, behind the kernel's own instructions.
     pub inner_functions: Vec<SymbolSpec>,
-    /// Names of functions that it calls through relocations or bank 4 (`vprintf`, …).
+    /// Names of functions outside its own section that it calls (`vprintf`, …).
     pub callees: Vec<String>,
+    /// Byte offsets of the instructions that call external functions.
+    pub syscalls: Vec<u32>,
     /// Byte offsets of the EXIT instructions.
     pub exits: Vec<u32>,
-    /// Byte offsets of the instructions that read `SR_CTAID.Z`.
-    pub ctaid_z_reads: Vec<u32>,
+    /// Whether it reads `SR_CTAID.Z`.
+    pub uses_ctaid_z: bool,
     /// Launch bounds.
     pub limits: crate::model::Limits,
     /// Further records for `.nv.info.NAME`, written as they are.
@@ -113,7 +113,6 @@ impl FunctionSpec {
             barriers: 0,
             frame_size: 0,
             min_stack_size: 0,
-            recursive: false,
             params: Vec::new(),
             shared_size: 0,
             shared_align: 0,
@@ -123,8 +122,9 @@ impl FunctionSpec {
             relocations: Vec::new(),
             inner_functions: Vec::new(),
             callees: Vec::new(),
+            syscalls: Vec::new(),
             exits: Vec::new(),
-            ctaid_z_reads: Vec::new(),
+            uses_ctaid_z: false,
             limits: crate::model::Limits::default(),
             extra_info: Vec::new(),
         }

@@ -79,3 +79,14 @@ pub(crate) fn from_e_flags(flags: u32, abi_version: u8) -> Target {
     };
     Target { sm, suffix: if specific { Suffix::Arch } else { Suffix::None } }
 }
+
+/// `e_ident[EI_OSABI]` of the newer layout.
+pub(crate) const OSABI_CUDA_NEW: u8 = 0x41;
+
+/// What is set in the newer layout beside the SM: a version in the top byte, and 64-bit addresses.
+const NEW_FLAGS: u32 = 0x0600_0004;
+
+/// `e_flags` of a target in the newer layout. CUDA 13 tells the suffix in `.nv.compat` instead.
+pub(crate) fn to_e_flags(target: Target) -> u32 {
+    NEW_FLAGS | (target.sm << 8)
+}

@@ -170,28 +170,35 @@ impl Notes<'_> {
 fn param(attribute: &Attribute) -> Option<Param> {
     let Value::Sized(_) = attribute.value else { return None };
     let words = attribute.as_words();
-    let (&place, &flags) = (words.get(1)?, words.get(2)?);
-    Some(Param { ordinal: place as u16, offset: place >> 16, size: flags >> PARAM_SIZE_SHIFT })
+    let (&place, &word) = (words.get(1)?, words.get(2)?);
+    let large = attribute.number == number::KPARAM_INFO_V2;
+    let size = if large { word & PARAM_V2_SIZE_MASK } else { word >> PARAM_SIZE_SHIFT };
+    Some(Param { ordinal: place as u16, offset: place >> 16, size })
 }
 
 /// Size of a parameter in the third word of its record; below it stand the bank and flags.
 pub(crate) const PARAM_SIZE_SHIFT: u32 = 18;
+/// In a record of the second version, which kernels with more than 4 KB of parameters have, the
+/// size is the low half of the word.
+const PARAM_V2_SIZE_MASK: u32 = 0xffff;
 
-/// The pairs of `.nv.callgraph`. Entries with a negative callee are marks, not calls.
+/// The first list of `.nv.callgraph`: direct calls. Each list is led by a pair with a negative
+/// callee; -1 leads the direct calls, the others are about indirect ones.
 pub(super) fn calls(tables: &Tables) -> Result<Vec<(SymbolIndex, SymbolIndex)>, CubinError> {
     let Some(section) = tables.sections.iter().find(|s| s.name == ".nv.callgraph") else { return Ok(Vec::new()) };
     let mut out = Vec::new();
+    let mut direct = false;
     for (i, pair) in section.data.chunks_exact(8).enumerate() {
         let word = |at: usize| u32::from_le_bytes([pair[at], pair[at + 1], pair[at + 2], pair[at + 3]]);
         let (caller, callee) = (word(0) as usize, word(4));
         if (callee as i32) < 0 {
-            continue;
-        }
-        if caller.max(callee as usize) >= tables.symbols.len() {
+            direct = callee as i32 == -1;
+        } else if direct && caller.max(callee as usize) >= tables.symbols.len() {
             let what = "call graph names a symbol that does not exist".to_owned();
             return Err(CubinError::Malformed { offset: section.file_offset.saturating_add(8 * i as u64), what });
+        } else if direct {
+            out.push((caller, callee as usize));
         }
-        out.push((caller, callee as usize));
     }
     Ok(out)
 }

@@ -3,6 +3,8 @@
 mod functions;
 mod tables;
 
+pub(crate) use functions::{PARAM_SIZE_SHIFT, STO_CUDA_ENTRY};
+
 use crate::error::CubinError;
 use crate::model::{ConstantBank, Cubin, Function, Section, SectionKind, Symbol, SymbolKind, Variable};
 use crate::nvinfo;

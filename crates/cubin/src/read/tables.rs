@@ -19,6 +19,9 @@ const ENDIAN: LittleEndian = LittleEndian;
 /// overlapping sections in a damaged file must not fill the memory.
 const MAX_OVERLAP: u64 = 4;
 
+/// Symbol type of a variable in an object file that is still to be linked.
+const STT_CUDA_OBJECT: u8 = 13;
+
 /// What ELF itself says about a cubin.
 pub(super) struct Tables {
     pub(super) target: Target,
@@ -136,7 +139,7 @@ fn symbols(table: &Sections<'_>, bytes: &[u8], sections: &[Section]) -> Result<V
         }
         let kind = match entry.st_type() {
             elf::STT_NOTYPE => SymbolKind::NoType,
-            elf::STT_OBJECT => SymbolKind::Object,
+            elf::STT_OBJECT | STT_CUDA_OBJECT => SymbolKind::Object,
             elf::STT_FUNC => SymbolKind::Function,
             elf::STT_SECTION => SymbolKind::Section,
             other => SymbolKind::Other(other),

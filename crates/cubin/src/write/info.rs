@@ -1,0 +1,184 @@
+//! The `.nv.info` sections, `.nv.callgraph`, `.nv.compat` and our note.
+
+use super::layout::{InfoItem, Layout};
+use super::plan::SymbolTable;
+use crate::compat;
+use crate::error::WriteError;
+use crate::nvinfo::{self, Attribute, Value, number};
+use crate::read::PARAM_SIZE_SHIFT;
+use crate::spec::{FunctionSpec, ModuleSpec, ParamSpec};
+use crate::target::Suffix;
+
+/// The driver interface that the files follow: that of CUDA 13.0.
+const API_VERSION: u32 = 130;
+
+/// `MAXREG_COUNT` of a kernel without a limit.
+const NO_REGISTER_LIMIT: u32 = 255;
+
+/// Kernels with more bytes of parameters than this have records of the second version.
+const SMALL_PARAMS: u32 = 4096;
+
+/// Flags in the third word of a parameter record: in a constant bank, no alignment known.
+const PARAM_FLAGS: u32 = 0x1_f000;
+
+/// The module's `.nv.info`.
+pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
+    let mut records = Vec::new();
+    for function in spec.functions.iter().rev() {
+        let symbol = symbols.need(&function.name, &function.name)?;
+        records.push(Attribute::words(number::REGCOUNT, &[symbol, function.registers]));
+        for inner in &function.inner_functions {
+            let symbol = symbols.need(&inner.name, &function.name)?;
+            records.push(Attribute::words(number::FRAME_SIZE, &[symbol, function.frame_size]));
+        }
+        records.push(Attribute::words(number::FRAME_SIZE, &[symbol, function.frame_size]));
+    }
+    for function in &spec.functions {
+        let symbol = symbols.need(&function.name, &function.name)?;
+        records.push(Attribute::words(number::MIN_STACK_SIZE, &[symbol, function.min_stack_size]));
+    }
+    encode(&records, "module")
+}
+
+/// `.nv.info.NAME` of one function.
+pub(super) fn function_info(
+    layout: &Layout,
+    function: &FunctionSpec,
+    symbols: &SymbolTable,
+) -> Result<Vec<u8>, WriteError> {
+    let mut records = Vec::new();
+    for item in layout.info {
+        push(&mut records, *item, layout, function, symbols)?;
+    }
+    records.extend_from_slice(&function.extra_info);
+    encode(&records, &function.name)
+}
+
+fn encode(records: &[Attribute], owner: &str) -> Result<Vec<u8>, WriteError> {
+    nvinfo::encode(records).map_err(|number| WriteError::OutOfRange {
+        owner: owner.to_owned(),
+        what: format!("nv.info record {number:#x} is longer than 65535 bytes"),
+    })
+}
+
+/// Appends the records of one item, none where it does not apply.
+fn push(
+    records: &mut Vec<Attribute>,
+    item: InfoItem,
+    layout: &Layout,
+    function: &FunctionSpec,
+    symbols: &SymbolTable,
+) -> Result<(), WriteError> {
+    let limits = &function.limits;
+    let has_params = function.is_kernel && !function.params.is_empty();
+    let list = |number: u8, words: &[u32]| (!words.is_empty()).then(|| Attribute::words(number, words));
+    let shape = |number: u8, shape: Option<[u32; 3]>| shape.map(|s| Attribute::words(number, &s));
+    match item {
+        InfoItem::ApiVersion => records.push(Attribute::words(number::CUDA_API_VERSION, &[API_VERSION])),
+        InfoItem::Flag(number) => records.push(Attribute::flag(number)),
+        InfoItem::Half(number, value) => records.push(Attribute::half(number, value)),
+        InfoItem::Word(number, value) => records.push(Attribute::words(number, &[value])),
+        InfoItem::ParamCbank if has_params => {
+            let symbol = symbols.need(&format!(".nv.constant0.{}", function.name), &function.name)?;
+            let place = layout.param_base | (param_bytes(function) << 16);
+            records.push(Attribute::words(number::PARAM_CBANK, &[symbol, place]));
+        }
+        InfoItem::ParamSize if has_params => {
+            records.push(Attribute::half(number::CBANK_PARAM_SIZE, param_bytes(function) as u16));
+        }
+        InfoItem::ParamCbank | InfoItem::ParamSize => {}
+        InfoItem::Params => {
+            let large = param_bytes(function) > SMALL_PARAMS;
+            let numbered = (0u32..).zip(&function.params);
+            let params: Vec<_> = numbered.map(|(ordinal, p)| param(ordinal, *p, large)).collect();
+            records.extend(params.into_iter().rev());
+        }
+        InfoItem::MaxRegCount => {
+            let count = limits.max_registers.unwrap_or(NO_REGISTER_LIMIT);
+            records.push(Attribute::half(number::MAXREG_COUNT, count as u16));
+        }
+        InfoItem::NumBarriers if function.barriers > 0 => {
+            records.push(Attribute::byte(number::NUM_BARRIERS, function.barriers as u8));
+        }
+        InfoItem::NumBarriers => {}
+        InfoItem::Externs => {
+            let callees: Result<Vec<u32>, _> =
+                function.callees.iter().map(|c| symbols.need(c, &function.name)).collect();
+            records.extend(list(number::EXTERNS, &callees?));
+            records.extend(list(number::SYSCALL_OFFSETS, &function.syscalls));
+        }
+        InfoItem::Exits => records.extend(list(number::EXIT_INSTR_OFFSETS, &function.exits)),
+        InfoItem::CtaidZ => records.extend(function.uses_ctaid_z.then(|| Attribute::flag(number::CTAIDZ_USED))),
+        InfoItem::BlockShape => {
+            records.extend(shape(number::REQNTID, limits.required_threads));
+            records.extend(shape(number::MAX_THREADS, limits.max_threads));
+        }
+        InfoItem::Cluster => {
+            records.extend(shape(number::CTA_PER_CLUSTER, limits.cluster));
+            records.extend(limits.max_cluster_rank.map(|r| Attribute::words(number::MAX_CLUSTER_RANK, &[r])));
+            records.extend(limits.explicit_cluster.then(|| Attribute::flag(number::EXPLICIT_CLUSTER)));
+        }
+        InfoItem::CallStack if function.callees.is_empty() && function.inner_functions.is_empty() => {}
+        InfoItem::CallStack => records.push(Attribute::words(number::CRS_STACK_SIZE, &[0])),
+    }
+    Ok(())
+}
+
+/// Bytes of all parameters.
+pub(super) fn param_bytes(function: &FunctionSpec) -> u32 {
+    function.params.iter().map(|p| p.offset.saturating_add(p.size)).max().unwrap_or(0)
+}
+
+fn param(ordinal: u32, param: ParamSpec, large: bool) -> Attribute {
+    let place = ordinal | (param.offset << 16);
+    if large {
+        Attribute::words(number::KPARAM_INFO_V2, &[0, place, param.size])
+    } else {
+        Attribute::words(number::KPARAM_INFO, &[0, place, (param.size << PARAM_SIZE_SHIFT) | PARAM_FLAGS])
+    }
+}
+
+/// `.nv.callgraph`: a leading pair for each of four lists; the first lists the direct calls.
+pub(super) fn call_graph(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
+    let mut pairs = vec![(0, -1i32 as u32)];
+    for function in &spec.functions {
+        let caller = symbols.need(&function.name, &function.name)?;
+        for callee in &function.callees {
+            pairs.push((caller, symbols.need(callee, &function.name)?));
+        }
+    }
+    pairs.extend([-2i32, -3, -4].map(|mark| (0, mark as u32)));
+    Ok(pairs.iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()].concat()).collect())
+}
+
+/// `.nv.compat` of a target that has it.
+pub(super) fn compat(suffix: Suffix) -> Result<Vec<u8>, WriteError> {
+    let records = [
+        Attribute::byte(compat::ACCELERATOR_TARGET, u8::from(suffix == Suffix::Arch)),
+        Attribute::byte(compat::ISA_CLASS, 1),
+        Attribute::byte(compat::INST_TCGEN05_MMA, 5),
+        Attribute::half(compat::MERCURY_ISA_VERSION, 0x101),
+        Attribute::byte(compat::INST_TENSORMAP_V1, 0),
+        Attribute::byte(compat::ENABLE_OPPORTUNISTIC_FINALIZATION, 1),
+        Attribute { number: compat::CAN_FASTPATH_FINALIZE, value: Value::Sized(vec![0; 8]) },
+    ];
+    encode(&records, ".nv.compat")
+}
+
+/// Note type of our own note: 1, the name of the tool and its version as text.
+const NOTE_TOOL: u32 = 1;
+
+/// An ELF note that says who made the file.
+pub(super) fn tool_note() -> Vec<u8> {
+    let owner = b"oriole\0";
+    let text = concat!("oriole ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+    let mut note = Vec::new();
+    for word in [owner.len() as u32, text.len() as u32, NOTE_TOOL] {
+        note.extend_from_slice(&word.to_le_bytes());
+    }
+    for part in [&owner[..], text] {
+        note.extend_from_slice(part);
+        note.resize(note.len().next_multiple_of(4), 0);
+    }
+    note
+}

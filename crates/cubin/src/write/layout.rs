@@ -1,0 +1,144 @@
+//! What differs between targets, as data. A new SM is a new row.
+
+use crate::nvinfo::number;
+use crate::target::{Suffix, Target};
+
+/// A record that the writer can put into `.nv.info.NAME`. The rows below give the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InfoItem {
+    /// Version of the interface to the driver that the file follows: `CUDA_API_VERSION`.
+    ApiVersion,
+    /// A flag that is always there on this target.
+    Flag(u8),
+    /// A half word with a fixed value.
+    Half(u8, u16),
+    /// A word with a fixed value.
+    Word(u8, u32),
+    /// `PARAM_CBANK`, if there are parameters.
+    ParamCbank,
+    /// `CBANK_PARAM_SIZE`, if there are parameters.
+    ParamSize,
+    /// `KPARAM_INFO` of every parameter, the last first.
+    Params,
+    /// `MAXREG_COUNT`.
+    MaxRegCount,
+    /// `NUM_BARRIERS`, if any is used.
+    NumBarriers,
+    /// `EXTERNS` and `SYSCALL_OFFSETS`, if it calls external functions.
+    Externs,
+    /// `EXIT_INSTR_OFFSETS`, if any.
+    Exits,
+    /// `CTAIDZ_USED`, if so.
+    CtaidZ,
+    /// `MAX_THREADS`, `REQNTID`, if given.
+    BlockShape,
+    /// `CTA_PER_CLUSTER`, `MAX_CLUSTER_RANK`, `EXPLICIT_CLUSTER`, if given.
+    Cluster,
+    /// `CRS_STACK_SIZE` (always 0), if it calls anything.
+    CallStack,
+}
+
+/// How cubins of one SM look.
+pub(super) struct Layout {
+    pub(super) sm: u32,
+    /// Byte offset of the first parameter in constant bank 0.
+    pub(super) param_base: u32,
+    /// Bytes at the start of shared memory that the system keeps.
+    pub(super) reserved_shared: u32,
+    /// Registers stand in the top byte of `sh_info` of text sections.
+    pub(super) registers_in_header: bool,
+    /// All relocations have an explicit addend; else those with addend 0 are REL entries.
+    pub(super) always_rela: bool,
+    /// There is a `.nv.compat` section.
+    pub(super) compat: bool,
+    /// Bank 0 stands before the code, as old targets have it.
+    pub(super) bank0_first: bool,
+    /// Order of the records of `.nv.info.NAME`.
+    pub(super) info: &'static [InfoItem],
+}
+
+use InfoItem::{
+    ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
+    ParamCbank, ParamSize, Params, Word,
+};
+
+macro_rules! before_hopper {
+    ($($special:expr),*) => {
+        Layout {
+            sm: 0,
+            param_base: 0x160,
+            reserved_shared: 0,
+            registers_in_header: true,
+            always_rela: false,
+            compat: false,
+            bank0_first: true,
+            info: &[
+                ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount, NumBarriers,
+                Half(number::MERCURY_ISA_VERSION, 0), Externs, Exits, CtaidZ, BlockShape, CallStack,
+            ],
+        }
+    };
+}
+
+const TURING: Layout = before_hopper!(Word(number::SW_WAR, 1));
+const AMPERE: Layout = before_hopper!(Flag(number::SW2861232_WAR));
+const ADA: Layout = before_hopper!();
+
+const HOPPER: Layout = Layout {
+    sm: 90,
+    param_base: 0x210,
+    reserved_shared: 0x400,
+    registers_in_header: false,
+    always_rela: true,
+    compat: true,
+    bank0_first: false,
+    info: &[
+        ApiVersion,
+        Params,
+        Cluster,
+        Half(number::SPARSE_MMA_MASK, 0),
+        MaxRegCount,
+        NumBarriers,
+        Half(number::MERCURY_ISA_VERSION, 0x101),
+        Externs,
+        Exits,
+        BlockShape,
+        CallStack,
+        ParamSize,
+        ParamCbank,
+        Word(number::SW_WAR, 8),
+    ],
+};
+
+static LAYOUTS: &[Layout] = &[
+    Layout { sm: 75, ..TURING },
+    Layout { sm: 80, ..AMPERE },
+    Layout { sm: 86, ..AMPERE },
+    Layout { sm: 87, ..AMPERE },
+    Layout { sm: 89, ..ADA },
+    HOPPER,
+];
+
+/// The row of a target.
+pub(super) fn layout(target: Target) -> Option<&'static Layout> {
+    let row = LAYOUTS.iter().find(|row| row.sm == target.sm)?;
+    let exists = match target.suffix {
+        Suffix::None => true,
+        Suffix::Arch => row.sm >= 90,
+        Suffix::Family => row.sm >= 100,
+    };
+    exists.then_some(row)
+}
+
+/// Byte offset of the first kernel parameter in constant bank 0, `None` for a target that cannot
+/// be written.
+pub fn param_base(target: Target) -> Option<u32> {
+    layout(target).map(|row| row.param_base)
+}
+
+/// Bytes at the start of a block's shared memory that the system keeps, and so the first address
+/// of a kernel's own shared memory: 0x400 on sm_90, 0 before. 0 for a target that cannot be
+/// written.
+pub fn reserved_shared(target: Target) -> u32 {
+    layout(target).map_or(0, |row| row.reserved_shared)
+}

@@ -1,0 +1,228 @@
+//! [`ModuleSpec`] to bytes.
+
+mod emit;
+mod info;
+mod layout;
+mod plan;
+mod relocations;
+mod symbols;
+mod variables;
+
+use object::elf;
+
+pub use layout::{param_base, reserved_shared};
+
+use crate::compat;
+use crate::error::WriteError;
+use crate::reloc;
+use crate::spec::{FunctionSpec, ModuleSpec, RelocSpec};
+use layout::Layout;
+use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SectionPlan, SymbolTable};
+use relocations::Relocator;
+use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, VariableSection, Variables};
+
+/// Section flags: constants and kernels' shared memory are memory, code can be executed,
+/// variables can be written.
+const CONSTANT_FLAGS: u32 = elf::SHF_ALLOC;
+const TEXT_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_EXECINSTR;
+const MEMORY_FLAGS: u32 = elf::SHF_ALLOC | elf::SHF_WRITE;
+
+/// Alignments in bytes.
+const TEXT_ALIGN: u64 = 128;
+const BANK_ALIGN: u64 = 4;
+const SHARED_ALIGN: u64 = 16;
+
+/// Bytes of an instruction.
+const INSTRUCTION_BYTES: usize = 16;
+
+/// Name of the section of addresses: constant bank 4.
+const ADDRESS_TABLE: &str = ".nv.constant4";
+/// Bytes of one address in it.
+const ADDRESS_BYTES: u32 = 8;
+
+/// Writes a module as a cubin. The same description gives the same bytes.
+pub fn write(module: &ModuleSpec) -> Result<Vec<u8>, WriteError> {
+    let unknown = || WriteError::UnknownTarget(module.target.to_string());
+    let layout = layout::layout(module.target).ok_or_else(unknown)?;
+    for function in &module.functions {
+        check_function(layout, function)?;
+    }
+    let variables = Variables::new(&module.globals, &module.constants)?;
+    let symbols = SymbolTable::new(symbols::collect(module, layout, &variables))?;
+    let sections = sections(module, layout, &variables, &symbols)?;
+    emit::emit(module, &sections, &symbols)
+}
+
+/// Refuses numbers that the format cannot hold.
+fn check_function(layout: &Layout, function: &FunctionSpec) -> Result<(), WriteError> {
+    let code = function.code.len();
+    let params_end = u64::from(layout.param_base) + u64::from(info::param_bytes(function));
+    let inner_end = |s: &crate::spec::SymbolSpec| u64::from(s.offset) + u64::from(s.size);
+    let registers = function.limits.max_registers.unwrap_or(0);
+    let rules = [
+        (code > 0 && code.is_multiple_of(INSTRUCTION_BYTES), "code is not whole instructions"),
+        (function.registers <= 255, "more than 255 registers"),
+        (registers <= 255, "register limit above 255"),
+        (function.barriers <= 16, "more than 16 barriers"),
+        (params_end <= 0xffff, "parameters do not fit into constant bank 0"),
+        (function.inner_functions.iter().all(|s| inner_end(s) <= code as u64), "inner function outside the code"),
+        (function.is_kernel || function.params.is_empty(), "only kernels have parameters here"),
+        (function.shared_align == 0 || function.shared_align.is_power_of_two(), "shared alignment is no power of two"),
+    ];
+    match rules.iter().find(|rule| !rule.0) {
+        Some((_, what)) => Err(WriteError::OutOfRange { owner: function.name.clone(), what: (*what).to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// Whether a function has a shared memory section.
+fn has_shared(function: &FunctionSpec) -> bool {
+    function.shared_size > 0 || function.uses_dynamic_shared
+}
+
+/// All sections behind the symbol table, in the order of the file.
+fn sections(
+    module: &ModuleSpec,
+    layout: &Layout,
+    variables: &Variables<'_>,
+    symbols: &SymbolTable,
+) -> Result<Vec<SectionPlan>, WriteError> {
+    let mut relocator = Relocator { layout, kind: module.kind, symbols, sections: Vec::new() };
+    let program = program_sections(module, layout, variables, &mut relocator)?;
+    let mut out = notes(module, layout, symbols)?;
+    let call_graph = info::call_graph(module, symbols)?;
+    let table = SectionPlan::table(".nv.callgraph".to_owned(), SHT_CUDA_CALLGRAPH, call_graph);
+    out.push(SectionPlan { entry_size: 8, ..table });
+    out.append(&mut relocator.sections);
+    out.extend(program);
+    Ok(out)
+}
+
+/// The sections that describe the others.
+fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<Vec<SectionPlan>, WriteError> {
+    let note = SectionPlan::data(".note.oriole".to_owned(), 0, 4, info::tool_note());
+    let mut out = vec![SectionPlan { sh_type: elf::SHT_NOTE, ..note }];
+    out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(module, symbols)?));
+    if layout.compat {
+        let bytes = info::compat(module.target.suffix)?;
+        let compat = SectionPlan::data(".nv.compat".to_owned(), 0, 4, bytes);
+        out.push(SectionPlan { sh_type: compat::SHT_CUDA_COMPAT, ..compat });
+    }
+    for function in &module.functions {
+        let bytes = info::function_info(layout, function, symbols)?;
+        let plan = SectionPlan::table(format!(".nv.info.{}", function.name), SHT_CUDA_INFO, bytes);
+        out.push(plan.about(text_name(function)));
+    }
+    Ok(out)
+}
+
+/// The sections that are in memory when the program runs.
+fn program_sections(
+    module: &ModuleSpec,
+    layout: &Layout,
+    variables: &Variables<'_>,
+    relocator: &mut Relocator<'_>,
+) -> Result<Vec<SectionPlan>, WriteError> {
+    let mut out = constant_sections(module, variables, relocator)?;
+    if layout.bank0_first {
+        out.extend(bank0_sections(module, layout));
+    }
+    for function in &module.functions {
+        let mut code = function.code.clone();
+        let rest = relocator.take(&function.name, &mut code, 0, &function.relocations)?;
+        let name = text_name(function);
+        relocator.add_section(&name, rest);
+        let symbol = relocator.symbols.need(&function.name, &function.name)?;
+        let registers = if layout.registers_in_header { function.registers << 24 } else { 0 };
+        let text = SectionPlan::data(name, TEXT_FLAGS, TEXT_ALIGN, code);
+        out.push(SectionPlan { link: plan::Link::Symtab, info: registers | symbol, ..text });
+    }
+    if !variables.initialised.is_empty() {
+        out.push(variable_section(GLOBAL_INIT, &variables.initialised, MEMORY_FLAGS, relocator)?);
+    }
+    for function in module.functions.iter().filter(|f| has_shared(f)) {
+        let size = u64::from(layout.reserved_shared) + u64::from(function.shared_size);
+        let align = u64::from(function.shared_align).max(SHARED_ALIGN);
+        let plan = SectionPlan::nobits(shared_name(function), MEMORY_FLAGS, align, size);
+        out.push(plan.about(text_name(function)));
+    }
+    if layout.reserved_shared > 0 {
+        out.push(SectionPlan::nobits(symbols::SHARED_RESERVED.to_owned(), MEMORY_FLAGS, 1, 0));
+    }
+    if !variables.zeroed.is_empty() {
+        let section = &variables.zeroed;
+        out.push(SectionPlan::nobits(GLOBAL.to_owned(), MEMORY_FLAGS, section.align, section.size));
+    }
+    if !layout.bank0_first {
+        out.extend(bank0_sections(module, layout));
+    }
+    Ok(out)
+}
+
+/// Banks 3 and 4 of the module, bank 2 of kernels.
+fn constant_sections(
+    module: &ModuleSpec,
+    variables: &Variables<'_>,
+    relocator: &mut Relocator<'_>,
+) -> Result<Vec<SectionPlan>, WriteError> {
+    let mut out = Vec::new();
+    if !variables.constants.is_empty() {
+        out.push(variable_section(CONSTANT, &variables.constants, CONSTANT_FLAGS, relocator)?);
+    }
+    if !module.address_table.is_empty() {
+        let slots = (0u32..).zip(&module.address_table).map(|(i, slot)| RelocSpec {
+            offset: ADDRESS_BYTES * i,
+            kind: &reloc::R64,
+            symbol: slot.symbol.clone(),
+            addend: slot.addend,
+        });
+        let slots: Vec<RelocSpec> = slots.collect();
+        let mut bytes = vec![0; ADDRESS_BYTES as usize * slots.len()];
+        let rest = relocator.take(ADDRESS_TABLE, &mut bytes, 0, &slots)?;
+        relocator.add_section(ADDRESS_TABLE, rest);
+        out.push(SectionPlan::data(ADDRESS_TABLE.to_owned(), CONSTANT_FLAGS, u64::from(ADDRESS_BYTES), bytes));
+    }
+    for function in module.functions.iter().filter(|f| !f.literals.is_empty()) {
+        let name = format!(".nv.constant2.{}", function.name);
+        let plan = SectionPlan::data(name, CONSTANT_FLAGS, BANK_ALIGN, function.literals.clone());
+        out.push(plan.about(text_name(function)));
+    }
+    Ok(out)
+}
+
+/// Bank 0 of every kernel: what the driver fills in, then the parameters; zeros in the file.
+fn bank0_sections<'a>(module: &'a ModuleSpec, layout: &'a Layout) -> impl Iterator<Item = SectionPlan> + 'a {
+    module.functions.iter().filter(|f| f.is_kernel).map(|function| {
+        let size = layout.param_base + info::param_bytes(function);
+        let plan = SectionPlan::data(bank0_name(function), CONSTANT_FLAGS, BANK_ALIGN, vec![0; size as usize]);
+        plan.about(text_name(function))
+    })
+}
+
+/// A section of variables with contents, with its relocations.
+fn variable_section(
+    name: &str,
+    section: &VariableSection<'_>,
+    flags: u32,
+    relocator: &mut Relocator<'_>,
+) -> Result<SectionPlan, WriteError> {
+    let mut bytes = section.bytes();
+    let mut rest = Vec::new();
+    for (variable, offset) in &section.placed {
+        rest.extend(relocator.take(&variable.name, &mut bytes, *offset, &variable.relocations)?);
+    }
+    relocator.add_section(name, rest);
+    Ok(SectionPlan::data(name.to_owned(), flags, section.align, bytes))
+}
+
+fn text_name(function: &FunctionSpec) -> String {
+    format!(".text.{}", function.name)
+}
+
+fn bank0_name(function: &FunctionSpec) -> String {
+    format!(".nv.constant0.{}", function.name)
+}
+
+fn shared_name(function: &FunctionSpec) -> String {
+    format!(".nv.shared.{}", function.name)
+}

@@ -1,0 +1,121 @@
+//! The symbols of a module.
+
+use object::elf;
+
+use super::layout::Layout;
+use super::plan::SymbolPlan;
+use super::variables::Variables;
+use super::{ADDRESS_TABLE, bank0_name, has_shared, shared_name, text_name};
+use crate::model::Binding;
+use crate::read::STO_CUDA_ENTRY;
+use crate::spec::{FunctionSpec, ModuleSpec, SymbolSpec};
+
+/// Section of the shared memory that the system keeps, and the names that stand for it on
+/// targets that keep some.
+pub(super) const SHARED_RESERVED: &str = ".nv.shared.reserved.0";
+const RESERVED_OFFSET: &str = ".nv.reservedSmem.offset0";
+const RESERVED_ALIAS: &str = "__nv_reservedSMEM_offset_0_alias";
+/// `st_other` of the alias, as ptxas writes it.
+const RESERVED_ALIAS_OTHER: u8 = 0xa0;
+/// `st_size` of the offset: a word.
+const RESERVED_OFFSET_SIZE: u64 = 4;
+
+/// All symbols, in no order yet.
+pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variables<'_>) -> Vec<SymbolPlan> {
+    let mut out = vec![SymbolPlan::of_section(".note.oriole".to_owned())];
+    for function in &module.functions {
+        function_symbols(&mut out, layout, function);
+    }
+    for (section, list) in variables.sections() {
+        if list.is_empty() {
+            continue;
+        }
+        out.push(SymbolPlan::of_section(section.to_owned()));
+        out.extend(list.placed.iter().map(|(variable, offset)| SymbolPlan {
+            name: variable.name.clone(),
+            kind: elf::STT_OBJECT,
+            binding: variable.binding,
+            other: 0,
+            section: Some(section.to_owned()),
+            value: *offset,
+            size: variable.size,
+        }));
+    }
+    if !module.address_table.is_empty() {
+        out.push(SymbolPlan::of_section(ADDRESS_TABLE.to_owned()));
+    }
+    out.push(SymbolPlan::of_section(".nv.callgraph".to_owned()));
+    if layout.reserved_shared > 0 {
+        out.extend(reserved_symbols());
+    }
+    out.extend(module.externs.iter().map(|name| SymbolPlan {
+        name: name.clone(),
+        kind: elf::STT_FUNC,
+        binding: Binding::Global,
+        other: 0,
+        section: None,
+        value: 0,
+        size: 0,
+    }));
+    out
+}
+
+/// The symbols of a function, of its sections and of what is in them.
+fn function_symbols(out: &mut Vec<SymbolPlan>, layout: &Layout, function: &FunctionSpec) {
+    out.push(SymbolPlan::of_section(text_name(function)));
+    if function.is_kernel {
+        out.push(SymbolPlan::of_section(bank0_name(function)));
+    }
+    if has_shared(function) {
+        out.push(SymbolPlan::of_section(shared_name(function)));
+        let base = u64::from(layout.reserved_shared);
+        let inside = |s| inner(s, elf::STT_OBJECT, shared_name(function), base);
+        out.extend(function.shared_symbols.iter().map(inside));
+    }
+    let inside = |s| inner(s, elf::STT_FUNC, text_name(function), 0);
+    out.extend(function.inner_functions.iter().map(inside));
+    out.push(SymbolPlan {
+        name: function.name.clone(),
+        kind: elf::STT_FUNC,
+        binding: function.binding,
+        other: if function.is_kernel { STO_CUDA_ENTRY } else { 0 },
+        section: Some(text_name(function)),
+        value: 0,
+        size: function.code.len() as u64,
+    });
+}
+
+/// A local name inside a section.
+fn inner(symbol: &SymbolSpec, kind: u8, section: String, base: u64) -> SymbolPlan {
+    SymbolPlan {
+        name: symbol.name.clone(),
+        kind,
+        binding: Binding::Local,
+        other: 0,
+        section: Some(section),
+        value: base + u64::from(symbol.offset),
+        size: u64::from(symbol.size),
+    }
+}
+
+fn reserved_symbols() -> [SymbolPlan; 2] {
+    let offset = SymbolPlan {
+        name: RESERVED_OFFSET.to_owned(),
+        kind: elf::STT_OBJECT,
+        binding: Binding::Weak,
+        other: 0,
+        section: None,
+        value: 0,
+        size: RESERVED_OFFSET_SIZE,
+    };
+    let alias = SymbolPlan {
+        name: RESERVED_ALIAS.to_owned(),
+        kind: elf::STT_NOTYPE,
+        other: RESERVED_ALIAS_OTHER,
+        section: Some(SHARED_RESERVED.to_owned()),
+        size: 0,
+        binding: Binding::Weak,
+        value: 0,
+    };
+    [offset, alias]
+}

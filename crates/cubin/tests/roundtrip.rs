@@ -1,0 +1,221 @@
+//! A cubin made of instruction words of the golden vectors is written, then read back by our
+//! reader and by `object`'s own; with the reference tools present they must read it too and show
+//! the vectors' text.
+
+mod common;
+
+use object::read::elf::{FileHeader, SectionHeader};
+use oriole_cubin::image::{Bases, Image, Placement};
+use oriole_cubin::nvinfo::number;
+use oriole_cubin::spec::{AddressSlot, FunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec};
+use oriole_cubin::{Binding, Cubin, FileKind, SectionKind, Target, param_base, reloc, reserved_shared, write};
+
+const TARGETS: [&str; 5] = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"];
+
+/// Words and texts of one target's vectors that mean the same at any address.
+fn vectors(arch: &str, count: usize) -> Option<Vec<(u128, String)>> {
+    let file = common::shared(&format!("vectors/{arch}.tsv"))?;
+    let text = std::fs::read_to_string(file).unwrap();
+    let lines = text.lines().filter_map(|line| {
+        let mut columns = line.split('\t');
+        let word = u128::from_str_radix(columns.next()?, 16).ok()?;
+        let text = columns.nth(1)?.to_owned();
+        let movable = !text.contains("`(") && !text.contains("BRX") && !text.contains("c[0x");
+        movable.then_some((word, text))
+    });
+    let all: Vec<_> = lines.collect();
+    let step = (all.len() / count).max(1);
+    Some(all.into_iter().step_by(step).take(count).collect())
+}
+
+fn code(words: &[(u128, String)]) -> Vec<u8> {
+    words.iter().flat_map(|(word, _)| word.to_le_bytes()).collect()
+}
+
+fn variable(name: &str, size: u64, init: Vec<u8>) -> VariableSpec {
+    VariableSpec { name: name.into(), binding: Binding::Global, size, align: 8, init, relocations: Vec::new() }
+}
+
+/// A module with one of everything.
+fn module(target: Target, code: Vec<u8>) -> ModuleSpec {
+    let mut kernel = FunctionSpec::kernel("first", code.clone(), 24);
+    kernel.barriers = 2;
+    kernel.params = vec![ParamSpec { offset: 0, size: 8 }, ParamSpec { offset: 8, size: 1 }];
+    kernel.shared_size = 0x130;
+    kernel.shared_symbols = vec![SymbolSpec { name: "tile".into(), offset: 0x10, size: 0x100 }];
+    kernel.literals = vec![1, 2, 3, 4, 5, 6, 7, 8];
+    kernel.limits.max_threads = Some([128, 2, 1]);
+    kernel.exits = vec![0x10];
+    kernel.frame_size = 16;
+    kernel.min_stack_size = 48;
+    kernel.callees = vec!["vprintf".into()];
+    kernel.syscalls = vec![0x20];
+    let reloc = |offset, kind, symbol: &str, addend| RelocSpec { offset, kind, symbol: symbol.into(), addend };
+    kernel.relocations = vec![
+        reloc(0, &reloc::ABS32_32, "tile", 4),
+        reloc(16, &reloc::ABS32_LO_32, "zeroed", 0),
+        reloc(32, &reloc::ABS32_HI_32, "table", 12),
+        reloc(48, &reloc::ABS16_32, "coefficients", 0),
+    ];
+    let mut helper = FunctionSpec::device("helper", code, 10);
+    helper.binding = Binding::Local;
+    let mut table = variable("table", 32, vec![0xaa; 16]);
+    table.relocations = vec![reloc(16, &reloc::G64, "zeroed", 0x20), reloc(24, &reloc::R64, "helper", 0)];
+    let mut module = ModuleSpec::new(target);
+    module.functions = vec![kernel, helper];
+    module.globals = vec![variable("zeroed", 100, Vec::new()), table];
+    module.constants = vec![variable("padding", 20, vec![9]), variable("coefficients", 8, vec![7; 8])];
+    module.externs = vec!["vprintf".into()];
+    let slot = |symbol: &str| AddressSlot { symbol: symbol.into(), addend: 0 };
+    module.address_table = vec![slot("vprintf"), slot("table")];
+    module
+}
+
+/// Instructions that need no vectors, for tests of everything but the code.
+fn plain_code() -> Vec<u8> {
+    (0u8..128).collect()
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    for name in TARGETS {
+        let target = Target::from_name(name).unwrap();
+        let module = module(target, plain_code());
+        let bytes = write(&module).unwrap();
+        assert_eq!(bytes, write(&module).unwrap(), "same input, same bytes");
+        let cubin = Cubin::parse(&bytes).unwrap();
+        assert_eq!(cubin.target, target);
+        assert_eq!(cubin.kind, FileKind::Executable);
+        check_kernel(&cubin);
+        check_variables(&cubin);
+        let helper = cubin.functions.iter().find(|f| f.name == "helper").unwrap();
+        assert!(!helper.is_kernel && helper.registers == 10);
+        assert_eq!(cubin.code(helper), plain_code());
+        let call = cubin.calls.iter().map(|&(a, b)| (&*cubin.symbols[a].name, &*cubin.symbols[b].name));
+        assert_eq!(call.collect::<Vec<_>>(), [("first", "vprintf")]);
+    }
+}
+
+fn check_kernel(cubin: &Cubin) {
+    let kernel = cubin.kernel("first").unwrap();
+    assert_eq!((kernel.registers, kernel.barriers), (24, 2));
+    assert_eq!((kernel.frame_size, kernel.min_stack_size), (16, 48));
+    let params: Vec<_> = kernel.params.iter().map(|p| (p.ordinal, p.offset, p.size)).collect();
+    assert_eq!(params, [(0, 0, 8), (1, 8, 1)]);
+    let area = kernel.param_area.unwrap();
+    assert_eq!((Some(area.base), area.size), (param_base(cubin.target), 9));
+    assert_eq!(kernel.shared_size, 0x130 + u64::from(reserved_shared(cubin.target)));
+    assert_eq!(kernel.limits.max_threads, Some([128, 2, 1]));
+    let words = |number| kernel.info.iter().find(|a| a.number == number).unwrap().as_words();
+    assert_eq!(words(number::EXIT_INSTR_OFFSETS), [0x10]);
+    let vprintf = words(number::EXTERNS)[0] as usize;
+    assert_eq!(cubin.symbols[vprintf].name, "vprintf");
+    let banks: Vec<_> = cubin.constant_banks_of(kernel).map(|b| (b.bank, b.size)).collect();
+    assert!(banks.contains(&(0, u64::from(area.base) + 9)) && banks.contains(&(2, 8)));
+    assert!(banks.contains(&(3, 32)) && banks.contains(&(4, 16)));
+}
+
+fn check_variables(cubin: &Cubin) {
+    struct Loader;
+    impl Placement for Loader {
+        fn external(&self, name: &str) -> Option<u64> {
+            (name == "vprintf").then_some(0xdead_0000)
+        }
+    }
+    let bases = Bases { code: 0x4_0000_0000, global: 0x7f12_3456_0000 };
+    let image = Image::link(cubin, bases, &Loader).unwrap();
+    let address = |name: &str| oriole_cubin::image::address_of(cubin, &image, name).unwrap();
+    let section = |name: &str| cubin.sections.iter().position(|s| s.name == name).unwrap();
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    assert_ne!(address("zeroed"), address("table"));
+    assert_eq!(cubin.globals.iter().map(|v| v.size).sum::<u64>(), 132);
+    assert_eq!(cubin.constants[1].offset, 24);
+    let table = &image.contents[section(".nv.global.init")];
+    assert_eq!(table[..16], [0xaa; 16]);
+    assert_eq!(word(table, 16), address("zeroed") + 0x20);
+    assert_eq!(word(table, 24), address("helper"));
+    let slots = &image.contents[section(".nv.constant4")];
+    assert_eq!((word(slots, 0), word(slots, 8)), (0xdead_0000, address("table")));
+    let text = &image.contents[section(".text.first")];
+    let immediate = |i: usize| u32::from_le_bytes(text[16 * i + 4..16 * i + 8].try_into().unwrap());
+    assert_eq!(immediate(0), reserved_shared(cubin.target) + 0x10 + 4);
+    assert_eq!(immediate(1), address("zeroed") as u32);
+    assert_eq!(immediate(2), ((address("table") + 12) >> 32) as u32);
+    let expected = u32::from_le_bytes([24, 0, plain_code()[54], plain_code()[55]]);
+    assert_eq!(immediate(3), expected, "only 16 bits are patched");
+}
+
+#[test]
+fn object_library_reads_it() {
+    use object::{Endianness, elf};
+    for name in TARGETS {
+        let bytes = write(&module(Target::from_name(name).unwrap(), plain_code())).unwrap();
+        let header = elf::FileHeader64::<Endianness>::parse(&*bytes).unwrap();
+        let endian = header.endian().unwrap();
+        assert_eq!(header.e_machine(endian), 190);
+        let sections = header.sections(endian, &*bytes).unwrap();
+        let text = sections.section_by_name(endian, b".text.first").unwrap().1;
+        assert_eq!(text.data(endian, &*bytes).unwrap().len(), plain_code().len());
+        for segment in header.program_headers(endian, &*bytes).unwrap() {
+            let end = segment.p_offset.get(endian) + segment.p_filesz.get(endian);
+            assert!(end <= bytes.len() as u64);
+        }
+        let symbols = sections.symbols(endian, &*bytes, elf::SHT_SYMTAB).unwrap();
+        assert!(symbols.iter().any(|s| symbols.symbol_name(endian, s) == Ok(b"first")));
+    }
+}
+
+#[test]
+fn relocatable_files_keep_their_relocations() {
+    let mut module = module(Target::new(80), plain_code());
+    module.kind = FileKind::Relocatable;
+    let cubin = Cubin::parse(&write(&module).unwrap()).unwrap();
+    assert_eq!(cubin.kind, FileKind::Relocatable);
+    let text = cubin.sections.iter().position(|s| s.name == ".text.first").unwrap();
+    let kinds: Vec<_> = cubin.relocations.iter().filter(|r| r.section == text).collect();
+    assert_eq!(kinds.len(), 4);
+    assert_eq!(kinds.iter().filter(|r| r.addend.is_none()).count(), 2, "addend 0 is REL on sm_80");
+}
+
+#[test]
+fn reference_tools_read_it() {
+    let Some(oracle) = common::oracle() else { return };
+    for name in TARGETS {
+        let Some(words) = vectors(name, 400) else { return };
+        let mut module = module(Target::from_name(name).unwrap(), code(&words));
+        for function in &mut module.functions {
+            function.relocations.clear();
+        }
+        let bytes = write(&module).unwrap();
+        let listing = oracle.dump("nvdisasm", &["-c"], &bytes);
+        let shown: Vec<String> = instructions(&listing, "first");
+        assert_eq!(shown.len(), words.len(), "{name}");
+        for ((_, text), shown) in words.iter().zip(&shown) {
+            assert_eq!(text, shown, "{name}");
+        }
+        let dump = oracle.dump("cuobjdump", &["-elf"], &bytes);
+        assert!(dump.contains(&format!("sm={}", &name[3..])), "{name}: {}", dump.lines().nth(1).unwrap_or(""));
+        for section in Cubin::parse(&bytes).unwrap().sections.iter().filter(|s| s.kind == SectionKind::Text) {
+            assert!(dump.contains(&section.name));
+        }
+        for word in
+            ["EIATTR_REGCOUNT", "EIATTR_KPARAM_INFO", "EIATTR_EXTERNS", "Ordinal : 0x1\tOffset  : 0x8\tSize    : 0x1"]
+        {
+            assert!(dump.contains(word), "{name}: {word}");
+        }
+        assert!(!dump.contains("unknown"), "{name}");
+    }
+}
+
+/// The instruction texts of one function in nvdisasm's listing.
+fn instructions(listing: &str, function: &str) -> Vec<String> {
+    let start = format!("{function}:");
+    let body = listing.lines().skip_while(|line| line.trim() != start).skip(1);
+    let body = body.take_while(|line| !line.starts_with("//---"));
+    let texts = body.filter_map(|line| {
+        let text = line.trim_start().strip_prefix("/*")?.split_once("*/")?.1.trim();
+        let text = text.trim_end_matches(';').trim_matches(|c| c == '{' || c == '}' || c == ' ');
+        Some(text.to_owned())
+    });
+    texts.collect()
+}
