@@ -2,10 +2,16 @@
 
 #[path = "build/emit.rs"]
 mod emit;
+#[path = "build/forms.rs"]
+mod forms;
 #[path = "build/model.rs"]
 mod model;
 #[path = "build/parse.rs"]
 mod parse;
+#[path = "build/tables.rs"]
+mod tables;
+#[path = "build/template.rs"]
+mod template;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -28,7 +34,9 @@ fn run() -> Result<(), String> {
     }
     spec.check()?;
     let out = PathBuf::from(variable("OUT_DIR")?);
-    fs::write(out.join("names.rs"), emit::names(&spec)?).map_err(|e| e.to_string())
+    let forms = forms::forms(&spec)?;
+    fs::write(out.join("names.rs"), emit::names(&spec)?).map_err(|e| e.to_string())?;
+    fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())
 }
 
 fn variable(name: &str) -> Result<String, String> {

@@ -168,11 +168,28 @@ fn operand(spec: &Spec, def: &OperandDef) -> Result<String, String> {
         }
     };
     Ok(format!(
-        "OperandSpec {{ role: Role::{}, kinds: {kinds}, is_def: {}, flags: {flags}, width: {width}, neutral: {} }}",
+        "OperandSpec {{ role: Role::{}, kinds: {kinds}, is_def: {}, flags: {flags}, width: {width}, imm: {}, neutral: {} }}",
         def.role,
         def.is_def,
+        immediate_format(def),
         neutral(&def.neutral)
     ))
+}
+
+/// How the operand's immediate is printed.
+fn immediate_format(def: &OperandDef) -> String {
+    let found = def.kinds.iter().find_map(|k| match k {
+        Kind::Imm(format, bits) => Some((format.as_str(), *bits)),
+        _ => None,
+    });
+    match found {
+        None => "ImmFormat::Unsigned(0)".to_owned(),
+        Some(("S", bits)) => format!("ImmFormat::Signed({bits})"),
+        Some(("F", _)) => "ImmFormat::F32".to_owned(),
+        Some(("D", _)) => "ImmFormat::F64".to_owned(),
+        Some(("H", _)) => "ImmFormat::Half".to_owned(),
+        Some((_, bits)) => format!("ImmFormat::Unsigned({bits})"),
+    }
 }
 
 /// The `Kinds` constant of a kind.
@@ -193,7 +210,7 @@ pub(crate) fn kind_name(kind: &Kind) -> &'static str {
 }
 
 /// The operand that stands where none is given, as an expression.
-fn neutral(value: &Neutral) -> String {
+pub(crate) fn neutral(value: &Neutral) -> String {
     match value {
         Neutral::Required => "None".to_owned(),
         Neutral::None => "Some(Operand::NONE)".to_owned(),

@@ -25,12 +25,6 @@ impl EnumDef {
     pub(crate) fn code(&self, name: &str) -> Option<u8> {
         self.values.iter().find(|v| v.name == name).map(|v| v.code)
     }
-
-    /// Bits that the largest code needs.
-    pub(crate) fn bits(&self) -> u32 {
-        let top = self.values.iter().map(|v| v.code).max().unwrap_or(0);
-        (8 - top.leading_zeros()).max(1)
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -113,7 +107,6 @@ pub(crate) struct InstrDef {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    pub name: String,
     pub lines: Vec<Line>,
 }
 

@@ -57,7 +57,7 @@ fn top(spec: &mut Spec, open: &mut Open, family: &mut String, place: &Place, lin
         "field" => add_field(spec, rest)?,
         "flag" => add_flag(spec, rest)?,
         "layout" => {
-            let layout = Layout { name: rest.to_owned(), lines: Vec::new() };
+            let layout = Layout { lines: Vec::new() };
             if spec.layouts.insert(rest.to_owned(), layout).is_some() {
                 return Err(format!("layout '{rest}' is defined twice"));
             }
@@ -262,7 +262,7 @@ pub(crate) fn kind(text: &str) -> Result<Kind, String> {
         _ => {
             let digits = text.find(|c: char| c.is_ascii_digit()).ok_or_else(|| format!("unknown kind '{text}'"))?;
             let (format, bits) = text.split_at(digits);
-            if !["S", "U", "F", "H", "BF", "D"].contains(&format) {
+            if !["S", "U", "F", "H", "D"].contains(&format) {
                 return Err(format!("unknown kind '{text}'"));
             }
             Kind::Imm(format.to_owned(), bits.parse().map_err(|_| format!("unknown kind '{text}'"))?)
@@ -270,7 +270,8 @@ pub(crate) fn kind(text: &str) -> Result<Kind, String> {
     })
 }
 
-fn neutral_value(text: &str) -> Result<Neutral, String> {
+/// `PT`, `!PT`, `RZ`, a number …
+pub(crate) fn neutral_value(text: &str) -> Result<Neutral, String> {
     let (not, name) = match text.strip_prefix('!') {
         Some(rest) => (true, rest),
         None => (false, text),

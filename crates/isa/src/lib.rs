@@ -10,6 +10,7 @@
 
 mod arch;
 mod control;
+mod engine;
 mod inst;
 mod mods;
 mod opcode;
@@ -19,9 +20,10 @@ pub mod special_registers;
 
 pub use arch::{Arch, UnknownArch};
 pub use control::Control;
+pub use engine::{DecodeError, Display, EncodeError, Illegal, ParseError, decode, encode, legal, parse};
 pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;
-pub use opcode::{Effects, Field, FieldValue, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width};
+pub use opcode::{Effects, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width};
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use sm::{Bank0, ClusterBank0, SmDescription};

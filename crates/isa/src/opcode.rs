@@ -93,6 +93,21 @@ pub enum Width {
     },
 }
 
+/// How an operand's immediate is printed, and its width in bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImmFormat {
+    /// Hexadecimal with a sign.
+    Signed(u8),
+    /// Hexadecimal, unsigned.
+    Unsigned(u8),
+    /// A single.
+    F32,
+    /// A double.
+    F64,
+    /// Two halves, f16 or bf16 as the instruction's format says.
+    Half,
+}
+
 /// One operand of a signature.
 #[derive(Clone, Copy, Debug)]
 pub struct OperandSpec {
@@ -106,6 +121,8 @@ pub struct OperandSpec {
     pub flags: OperandFlags,
     /// Registers that it occupies.
     pub width: Width,
+    /// How its immediate is printed (meaningless where `kinds` has none).
+    pub imm: ImmFormat,
     /// The operand that means "nothing", for operands that may be left out.
     pub neutral: Option<Operand>,
 }

@@ -1,0 +1,357 @@
+//! Turns `encode` lines into forms: which bits of the word each operand and field occupies.
+
+use crate::model::{InstrDef, Kind, Line, Neutral, OperandDef, Spec};
+use crate::parse::kind;
+use std::collections::BTreeMap;
+
+/// Bit ranges (position, length), low part first.
+pub(crate) type Ranges = Vec<(u8, u8)>;
+
+/// Bits that every word has and that no form describes: guard, control.
+const COMMON: u128 = (0xf << 12) | (((1 << 17) - 1) << 105);
+
+/// Where one operand is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// Nowhere: it must be neutral.
+    Neutral,
+    /// Nowhere: it must be this value.
+    Fixed(Neutral),
+    /// A value of this kind; immediates and labels are stored divided by `scale`.
+    Bits { kind: Kind, ranges: Ranges, scale: u32 },
+}
+
+/// One operand of a form, with its flag bits.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub place: Place,
+    pub neg: Option<u8>,
+    pub abs: Option<u8>,
+    pub not: Option<u8>,
+    pub reuse: Option<u8>,
+}
+
+/// One field of a form: raw code of each value code.
+#[derive(Clone, Debug)]
+pub(crate) struct FieldSlot {
+    pub field: String,
+    pub ranges: Ranges,
+    /// (value code, raw code)
+    pub codes: Vec<(u8, u8)>,
+}
+
+/// One way to encode an opcode.
+#[derive(Clone, Debug)]
+pub(crate) struct Form {
+    pub opcode: String,
+    pub targets: u8,
+    pub mask: u128,
+    pub value: u128,
+    pub slots: Vec<Slot>,
+    pub fields: Vec<FieldSlot>,
+    pub fixed: Vec<(String, u8)>,
+}
+
+/// All forms, in the order of the spec.
+pub(crate) fn forms(spec: &Spec) -> Result<Vec<Form>, String> {
+    let mut all = Vec::new();
+    for instr in spec.instrs.values() {
+        for line in &instr.encode {
+            expand(spec, instr, line, &mut all).map_err(|e| format!("{}: {}: {e}", line.place.0, instr.name))?;
+        }
+    }
+    Ok(all)
+}
+
+/// The forms of one `encode` line: one per line of its layout.
+fn expand(spec: &Spec, instr: &InstrDef, line: &Line, all: &mut Vec<Form>) -> Result<(), String> {
+    let mut words = line.text.split_whitespace();
+    let layout = words.next().ok_or("no layout")?;
+    let opcode = words.next().ok_or("no opcode")?;
+    let opcode = opcode.strip_prefix("0x").and_then(|h| u16::from_str_radix(h, 16).ok()).ok_or("bad opcode")?;
+    let items: Vec<&str> = words.collect();
+    if layout == "-" {
+        let mut form = Builder::new(spec, instr, line.targets);
+        form.constant(0, 12, opcode.into())?;
+        all.push(form.finish(&items)?);
+        return Ok(());
+    }
+    let layout = spec.layouts.get(layout).ok_or_else(|| format!("no layout '{layout}'"))?;
+    for row in &layout.lines {
+        let mut slots = row.text.split_whitespace();
+        let number: u128 = slots.next().and_then(|n| n.parse().ok()).ok_or("bad form number")?;
+        let mut merged: Vec<&str> = slots.collect();
+        if merged.iter().any(|slot| !has_kind(instr, slot)) {
+            continue;
+        }
+        merged.extend(&items);
+        let mut form = Builder::new(spec, instr, line.targets & row.targets);
+        form.constant(0, 9, opcode.into())?;
+        form.constant(9, 3, number)?;
+        all.push(form.finish(&merged)?);
+    }
+    Ok(())
+}
+
+/// The signature allows what a layout's slot holds; rows with others are left out.
+fn has_kind(instr: &InstrDef, slot: &str) -> bool {
+    let Some((role, rest)) = slot.split_once('=') else { return true };
+    let Some(operand) = instr.operands.iter().find(|o| o.role == role) else { return true };
+    let name = rest.split_once('@').map_or(rest, |(k, _)| k);
+    match name {
+        "I" => operand.kinds.iter().any(|k| matches!(k, Kind::Imm(..))),
+        _ => kind(name).is_ok_and(|k| operand.kinds.contains(&k)),
+    }
+}
+
+struct Builder<'a> {
+    spec: &'a Spec,
+    instr: &'a InstrDef,
+    form: Form,
+    /// Bits that something claims.
+    used: u128,
+    invert: bool,
+    placed: BTreeMap<String, Slot>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(spec: &'a Spec, instr: &'a InstrDef, targets: u8) -> Self {
+        let form = Form {
+            opcode: instr.name.clone(),
+            targets,
+            mask: 0,
+            value: 0,
+            slots: Vec::new(),
+            fields: Vec::new(),
+            fixed: Vec::new(),
+        };
+        Builder { spec, instr, form, used: COMMON, invert: false, placed: BTreeMap::new() }
+    }
+
+    fn claim(&mut self, at: u8, len: u8, what: &str) -> Result<(), String> {
+        if u32::from(at) + u32::from(len) > 128 || len == 0 {
+            return Err(format!("{what}: bits {at}+{len} are outside the word"));
+        }
+        let mask = bits(at, len);
+        if self.used & mask != 0 {
+            return Err(format!("{what}: bits {at}+{len} are used twice"));
+        }
+        self.used |= mask;
+        Ok(())
+    }
+
+    fn constant(&mut self, at: u8, len: u8, value: u128) -> Result<(), String> {
+        self.claim(at, len, "constant")?;
+        self.form.mask |= bits(at, len);
+        if value >> len != 0 {
+            return Err(format!("constant {value} does not fit {len} bits"));
+        }
+        self.form.value |= value << at;
+        Ok(())
+    }
+
+    fn finish(mut self, items: &[&str]) -> Result<Form, String> {
+        self.invert = items.contains(&"invert");
+        for item in items.iter().filter(|i| **i != "invert") {
+            self.item(item).map_err(|e| format!("'{item}': {e}"))?;
+        }
+        let instr = self.instr;
+        for operand in &instr.operands {
+            let slot = self.placed.remove(&operand.role);
+            let slot = match slot {
+                Some(slot) => slot,
+                None if operand.neutral == Neutral::Required => {
+                    return Err(format!("operand {} has no place and no neutral value", operand.role));
+                }
+                None => Slot { place: Place::Neutral, neg: None, abs: None, not: None, reuse: None },
+            };
+            self.form.slots.push(slot);
+        }
+        self.form.mask |= !self.used;
+        Ok(self.form)
+    }
+
+    fn item(&mut self, item: &str) -> Result<(), String> {
+        if item.starts_with(|c: char| c.is_ascii_digit()) {
+            let (place, value) = item.split_once('=').ok_or("expected BIT=VALUE")?;
+            let (at, len) = match place.split_once(':') {
+                Some((at, len)) => (number(at)?, number(len)?),
+                None => (number(place)?, 1),
+            };
+            return self.constant(at, len, constant_value(value).ok_or("bad value")?);
+        }
+        let end = item.find(['=', '@', ':']).ok_or("expected '=' or '@'")?;
+        let (name, rest) = item.split_at(end);
+        let instr = self.instr;
+        if let Some(operand) = instr.operands.iter().find(|o| o.role == name) {
+            return self.operand(operand, rest);
+        }
+        if !instr.fields.iter().any(|(f, _)| f == name) {
+            return Err(format!("neither operand nor field of {}", instr.name));
+        }
+        match rest.strip_prefix('@') {
+            Some(place) => self.field(name, place),
+            None => self.fixed(name, rest.strip_prefix('=').ok_or("expected '=VALUE'")?),
+        }
+    }
+
+    fn fixed(&mut self, field: &str, value: &str) -> Result<(), String> {
+        let code = self.spec.enum_of(field)?.code(value).ok_or_else(|| format!("no value '{value}'"))?;
+        self.form.fixed.push((field.to_owned(), code));
+        Ok(())
+    }
+
+    fn field(&mut self, field: &str, text: &str) -> Result<(), String> {
+        let of = self.spec.enum_of(field)?;
+        let (place, map) = match text.split_once('{') {
+            Some((place, map)) => (place, Some(map.strip_suffix('}').ok_or("no '}'")?)),
+            None => (text, None),
+        };
+        let mut codes = Vec::new();
+        match map {
+            None => codes.extend(of.values.iter().map(|v| (v.code, v.code))),
+            Some(map) => {
+                for pair in map.split(',') {
+                    let (value, raw) = match pair.split_once('=') {
+                        Some((value, raw)) => (value, Some(number(raw)?)),
+                        None => (pair, None),
+                    };
+                    let code = of.code(value).ok_or_else(|| format!("no value '{value}'"))?;
+                    codes.push((code, raw.unwrap_or(code)));
+                }
+            }
+        }
+        let top = codes.iter().map(|c| c.1).max().unwrap_or(0);
+        let ranges = self.ranges(place, (8 - top.leading_zeros()).max(1) as u8, field)?;
+        let len: u32 = ranges.iter().map(|r| u32::from(r.1)).sum();
+        if len < 8 && u32::from(top) >> len != 0 {
+            return Err(format!("code {top} does not fit {len} bits"));
+        }
+        self.form.fields.push(FieldSlot { field: field.to_owned(), ranges, codes });
+        Ok(())
+    }
+
+    /// `16`, `16:8`, `64:2+80:1`; claims the bits.
+    fn ranges(&mut self, text: &str, default: u8, what: &str) -> Result<Ranges, String> {
+        let mut ranges = Vec::new();
+        for part in text.split('+') {
+            let (at, len) = match part.split_once(':') {
+                Some((at, len)) => (number(at)?, number(len)?),
+                None => (number(part)?, default),
+            };
+            self.claim(at, len, what)?;
+            ranges.push((at, len));
+        }
+        if ranges.len() > 3 {
+            return Err("more than three bit ranges".to_owned());
+        }
+        Ok(ranges)
+    }
+
+    fn operand(&mut self, operand: &OperandDef, text: &str) -> Result<(), String> {
+        if let Some(value) = text.strip_prefix(":=") {
+            let place = Place::Fixed(crate::parse::neutral_value(value)?);
+            self.insert(operand, Slot { place, neg: None, abs: None, not: None, reuse: None });
+            return Ok(());
+        }
+        let (named, place) = text.split_once('@').ok_or("expected '@'")?;
+        let kind = operand_kind(operand, named.strip_prefix('=').unwrap_or(""))?;
+        let end = place.find(['-', '|', '!', '^', '*']).unwrap_or(place.len());
+        let (place, mut marks) = place.split_at(end);
+        let mut scale = 1;
+        if let Some(rest) = marks.strip_prefix('*') {
+            let end = rest.find(['-', '|', '!', '^']).unwrap_or(rest.len());
+            scale = rest[..end].parse().map_err(|_| "bad scale")?;
+            marks = &rest[end..];
+        }
+        let ranges = self.operand_ranges(&kind, place, &operand.role)?;
+        let mut slot =
+            Slot { place: Place::Bits { kind, ranges, scale }, neg: None, abs: None, not: None, reuse: None };
+        self.flags(operand, &mut slot, marks)?;
+        self.insert(operand, slot);
+        Ok(())
+    }
+
+    fn operand_ranges(&mut self, kind: &Kind, place: &str, role: &str) -> Result<Ranges, String> {
+        let default = match kind {
+            Kind::R | Kind::Special => 8,
+            Kind::UR => 6,
+            Kind::P | Kind::UP | Kind::SB => 3,
+            Kind::B => 4,
+            Kind::Imm(_, bits) => u8::try_from(*bits).map_err(|_| "too wide")?,
+            Kind::Label => 48,
+            Kind::Const | Kind::Bindless => return self.constant_ranges(kind, place, role),
+        };
+        self.ranges(place, default, role)
+    }
+
+    /// A constant-bank operand at bit N: the uniform register, if any, in 6 bits from N; the byte
+    /// offset in 16 bits from N+6; the bank, if any, in 5 bits from N+22.
+    fn constant_ranges(&mut self, kind: &Kind, place: &str, role: &str) -> Result<Ranges, String> {
+        let at = number(place)?;
+        let ranges = match kind {
+            Kind::Bindless => vec![(at, 6), (at + 6, 16)],
+            _ => vec![(at + 22, 5), (at + 6, 16)],
+        };
+        for (at, len) in &ranges {
+            self.claim(*at, *len, role)?;
+        }
+        Ok(ranges)
+    }
+
+    fn flags(&mut self, operand: &OperandDef, slot: &mut Slot, marks: &str) -> Result<(), String> {
+        let may = |flag: &str| operand.flags.contains(flag);
+        let mut rest = marks;
+        while let Some(mark) = rest.chars().next() {
+            let end = rest[1..].find(['-', '|', '!', '^']).map_or(rest.len(), |e| e + 1);
+            let at = number(&rest[1..end])?;
+            rest = &rest[end..];
+            let target = match mark {
+                '-' if may("neg") && !self.invert => &mut slot.neg,
+                '-' | '!' if may("not") => &mut slot.not,
+                '|' if may("abs") => &mut slot.abs,
+                '^' => &mut slot.reuse,
+                '-' | '|' => continue,
+                _ => return Err(format!("the signature has no flag for '{mark}'")),
+            };
+            *target = Some(at);
+            self.claim(at, 1, "flag")?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, operand: &OperandDef, slot: Slot) {
+        self.placed.insert(operand.role.clone(), slot);
+    }
+}
+
+/// The kind named, or the only one of the signature.
+fn operand_kind(operand: &OperandDef, named: &str) -> Result<Kind, String> {
+    let found = match named {
+        "" if operand.kinds.len() == 1 => operand.kinds.first(),
+        "" => None,
+        "I" => operand.kinds.iter().find(|k| matches!(k, Kind::Imm(..))),
+        _ => {
+            let kind = kind(named)?;
+            operand.kinds.iter().find(|k| **k == kind)
+        }
+    };
+    found.cloned().ok_or_else(|| format!("the signature of {} has no such kind", operand.role))
+}
+
+fn bits(at: u8, len: u8) -> u128 {
+    if len >= 128 { u128::MAX } else { ((1 << len) - 1) << at }
+}
+
+/// A decimal, `0x` or `0b` number.
+fn constant_value(text: &str) -> Option<u128> {
+    match (text.strip_prefix("0x"), text.strip_prefix("0b")) {
+        (Some(hex), _) => u128::from_str_radix(hex, 16).ok(),
+        (_, Some(binary)) => u128::from_str_radix(binary, 2).ok(),
+        _ => text.parse().ok(),
+    }
+}
+
+fn number(text: &str) -> Result<u8, String> {
+    text.parse().map_err(|_| format!("bad number '{text}'"))
+}

@@ -1,0 +1,173 @@
+//! Writes the tables of the engine: forms, dispatch by opcode bits, syntax.
+
+use crate::emit::{camel, kind_name, neutral};
+use crate::forms::{FieldSlot, Form, Place, Ranges, Slot};
+use crate::model::{Kind, Spec};
+use crate::template;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Targets in `Arch::ALL`.
+const TARGETS: usize = 4;
+
+/// `tables.rs`.
+pub(crate) fn tables(spec: &Spec, forms: &[Form]) -> Result<String, String> {
+    let mut out = String::new();
+    let mut arrays = Arrays::default();
+    let _ = writeln!(out, "pub(crate) static FORMS: [Form; {}] = [", forms.len());
+    for form in forms {
+        form_row(&mut out, spec, form, &mut arrays)?;
+    }
+    let _ = writeln!(out, "];\n");
+    arrays.write(&mut out);
+    by_opcode(&mut out, spec, forms);
+    dispatch(&mut out, forms);
+    syntax(&mut out, spec)?;
+    Ok(out)
+}
+
+/// Byte arrays, each content once.
+#[derive(Default)]
+struct Arrays(BTreeMap<Vec<u8>, usize>);
+
+impl Arrays {
+    fn name(&mut self, bytes: Vec<u8>) -> String {
+        let next = self.0.len();
+        format!("&CODES_{}", self.0.entry(bytes).or_insert(next))
+    }
+
+    fn write(&self, out: &mut String) {
+        for (bytes, number) in &self.0 {
+            let _ = writeln!(out, "static CODES_{number}: [u8; {}] = {bytes:?};", bytes.len());
+        }
+    }
+}
+
+fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> Result<(), String> {
+    let slots: Vec<String> = form.slots.iter().map(slot).collect();
+    let mut fields = Vec::new();
+    for field in &form.fields {
+        fields.push(field_slot(spec, &form.opcode, field, arrays)?);
+    }
+    let fixed: Vec<String> = form.fixed.iter().map(|(f, v)| format!("(Field::{}, {v})", camel(f))).collect();
+    let _ = writeln!(
+        out,
+        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, slots: &[{}], fields: &[{}], fixed: &[{}] }},",
+        form.opcode,
+        form.targets,
+        form.mask,
+        form.value,
+        slots.join(", "),
+        fields.join(", "),
+        fixed.join(", ")
+    );
+    Ok(())
+}
+
+fn ranges(ranges: &Ranges) -> String {
+    let mut parts: Vec<String> = ranges.iter().map(|(at, len)| format!("({at}, {len})")).collect();
+    parts.resize(3, "(0, 0)".to_owned());
+    format!("Ranges([{}])", parts.join(", "))
+}
+
+fn slot(slot: &Slot) -> String {
+    let place = match &slot.place {
+        Place::Neutral => "Place::Neutral".to_owned(),
+        Place::Fixed(value) => match neutral(value).strip_prefix("Some(").and_then(|v| v.strip_suffix(')')) {
+            Some(value) => format!("Place::Fixed({value})"),
+            None => "Place::Neutral".to_owned(),
+        },
+        Place::Bits { kind, ranges: r, scale } => bits_place(kind, &ranges(r), *scale),
+    };
+    let bit = |bit: Option<u8>| bit.unwrap_or(255);
+    format!(
+        "Slot {{ place: {place}, neg: {}, abs: {}, not: {}, reuse: {} }}",
+        bit(slot.neg),
+        bit(slot.abs),
+        bit(slot.not),
+        bit(slot.reuse)
+    )
+}
+
+fn bits_place(kind: &Kind, ranges: &str, scale: u32) -> String {
+    let shift = scale.trailing_zeros();
+    match kind {
+        Kind::Imm(format, bits) if format == "D" => format!("Place::HighWord({ranges}, {bits})"),
+        Kind::Imm(format, bits) => {
+            format!("Place::Imm {{ ranges: {ranges}, signed: {}, shift: {shift} }}", format == "S" && *bits < 32)
+        }
+        Kind::Const => format!("Place::Const({ranges})"),
+        Kind::Bindless => format!("Place::Bindless({ranges})"),
+        Kind::Special => format!("Place::Special({ranges})"),
+        Kind::Label => format!("Place::Label {{ ranges: {ranges}, shift: {shift} }}"),
+        file => format!("Place::Reg(RegFile::{}, {ranges})", kind_name(file)),
+    }
+}
+
+fn field_slot(spec: &Spec, opcode: &str, slot: &FieldSlot, arrays: &mut Arrays) -> Result<String, String> {
+    let len: u32 = slot.ranges.iter().map(|r| u32::from(r.1)).sum();
+    let top = slot.codes.iter().map(|c| c.0).max().unwrap_or(0);
+    let mut decode = vec![255; 1 << len];
+    let mut encode = vec![255; usize::from(top) + 1];
+    for (code, raw) in &slot.codes {
+        decode[usize::from(*raw)] = *code;
+        encode[usize::from(*code)] = *raw;
+    }
+    let of = spec.enum_of(&slot.field)?;
+    let default = spec.instrs[opcode].fields.iter().find(|(f, _)| *f == slot.field).and_then(|(_, d)| d.as_ref());
+    let default = default.and_then(|d| of.code(d)).unwrap_or(of.values[0].code);
+    Ok(format!(
+        "FieldSlot {{ field: Field::{}, ranges: {}, default: {default}, decode: {}, encode: {} }}",
+        camel(&slot.field),
+        ranges(&slot.ranges),
+        arrays.name(decode),
+        arrays.name(encode)
+    ))
+}
+
+/// Forms of an opcode are neighbours: (first, count).
+fn by_opcode(out: &mut String, spec: &Spec, forms: &[Form]) {
+    let _ = writeln!(out, "pub(crate) static FORMS_OF: [(u16, u16); {}] = [", spec.instrs.len());
+    for name in spec.instrs.keys() {
+        let first = forms.iter().position(|f| f.opcode == *name).unwrap_or(0);
+        let count = forms.iter().filter(|f| f.opcode == *name).count();
+        let _ = write!(out, "({first}, {count}), ");
+    }
+    let _ = writeln!(out, "];\n");
+}
+
+/// Per target and 12 opcode bits, the forms to try: (first, count) in `CANDIDATES`.
+fn dispatch(out: &mut String, forms: &[Form]) {
+    let mut candidates: Vec<usize> = Vec::new();
+    let _ = writeln!(out, "pub(crate) static DISPATCH: [[(u16, u16); 4096]; {TARGETS}] = [");
+    for target in 0..TARGETS {
+        let mut rows: Vec<Vec<usize>> = vec![Vec::new(); 4096];
+        for (index, form) in forms.iter().enumerate() {
+            if form.targets >> target & 1 == 1 {
+                rows[(form.value & 0xfff) as usize].push(index);
+            }
+        }
+        let _ = write!(out, "[");
+        for row in rows {
+            let _ = write!(out, "({}, {}), ", if row.is_empty() { 0 } else { candidates.len() }, row.len());
+            candidates.extend(row);
+        }
+        let _ = writeln!(out, "],");
+    }
+    let _ = writeln!(out, "];\npub(crate) static CANDIDATES: [u16; {}] = {candidates:?};\n", candidates.len());
+}
+
+fn syntax(out: &mut String, spec: &Spec) -> Result<(), String> {
+    let _ = writeln!(out, "pub(crate) static SYNTAX: [&[Syntax]; {}] = [", spec.instrs.len());
+    for instr in spec.instrs.values() {
+        let mut rows = Vec::new();
+        for line in &instr.syntax {
+            let items = template::compile(spec, instr, &line.text)
+                .map_err(|e| format!("{}: {}: {e}", line.place.0, instr.name))?;
+            rows.push(format!("Syntax {{ targets: {}, items: {items} }}", line.targets));
+        }
+        let _ = writeln!(out, "    &[{}],", rows.join(", "));
+    }
+    let _ = writeln!(out, "];");
+    Ok(())
+}

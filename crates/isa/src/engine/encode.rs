@@ -1,0 +1,199 @@
+//! Instructions to 128-bit words, and which instructions have an encoding.
+
+use super::table::{FORMS, FORMS_OF, Form, Place, Ranges, Slot};
+use crate::{Arch, Field, Inst, Opcode, Operand, OperandFlags, OperandSpec, Value};
+
+/// Why an instruction has no encoding on a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Illegal {
+    /// The target lacks the opcode, or the spec has no encoding of it.
+    #[error("the target has no such instruction")]
+    Opcode,
+    /// The number of operands is not that of the signature.
+    #[error("wrong number of operands")]
+    Count,
+    /// No form takes this operand (position in the signature) beside the ones before it: its kind,
+    /// register number, immediate or flags.
+    #[error("operand {0} is not encodable here")]
+    Operand(usize),
+    /// No form has this modifier value with these operands.
+    #[error("modifier '{}' is not encodable here", .0.name())]
+    Field(Field),
+}
+
+/// The instruction cannot be encoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// It has no form on the target.
+    #[error("{mnemonic}: {reason}")]
+    Illegal {
+        /// The mnemonic.
+        mnemonic: &'static str,
+        /// What no form takes.
+        reason: Illegal,
+    },
+}
+
+/// The word of an instruction at byte address `pc` of its function.
+pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
+    let form = find_form(inst, arch, Some(pc))
+        .map_err(|reason| EncodeError::Illegal { mnemonic: inst.opcode.name(), reason })?;
+    let mut word = form.value | inst.control.to_word();
+    word |= u128::from(inst.guard.predicate & 7) << 12 | u128::from(inst.guard.negated) << 15;
+    for slot in form.fields {
+        word |= slot.ranges.put(slot.encode[usize::from(inst.get(slot.field))].into());
+    }
+    let signature = inst.opcode.signature();
+    for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
+        word |= bits(slot, actual(operand, spec), pc);
+    }
+    Ok(word)
+}
+
+/// Whether the instruction has an encoding on the target, whatever its address; branch distances are
+/// not judged.
+pub fn legal(inst: &Inst, arch: Arch) -> Result<(), Illegal> {
+    find_form(inst, arch, None).map(|_| ())
+}
+
+impl Opcode {
+    /// Some form of the opcode exists on the target.
+    pub fn encodable_on(self, arch: Arch) -> bool {
+        let (first, count) = FORMS_OF[self as usize];
+        FORMS[usize::from(first)..][..usize::from(count)].iter().any(|form| form.targets >> (arch as u8) & 1 == 1)
+    }
+}
+
+/// The first form that fits, or what stopped the form that came farthest.
+fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, Illegal> {
+    if inst.operands.len() != inst.opcode.signature().len() {
+        return Err(Illegal::Count);
+    }
+    let (first, count) = FORMS_OF[inst.opcode as usize];
+    let mut reason = Illegal::Opcode;
+    for form in &FORMS[usize::from(first)..][..usize::from(count)] {
+        if form.targets >> (arch as u8) & 1 == 0 {
+            continue;
+        }
+        match fits(form, inst, pc) {
+            Ok(()) => return Ok(form),
+            Err(why) if progress(why) > progress(reason) => reason = why,
+            Err(_) => {}
+        }
+    }
+    Err(reason)
+}
+
+/// How far a form came before it failed.
+fn progress(why: Illegal) -> usize {
+    match why {
+        Illegal::Opcode | Illegal::Count => 0,
+        Illegal::Operand(index) => 1 + index,
+        Illegal::Field(_) => usize::MAX,
+    }
+}
+
+fn fits(form: &Form, inst: &Inst, pc: Option<u64>) -> Result<(), Illegal> {
+    let signature = inst.opcode.signature();
+    for (index, slot) in form.slots.iter().enumerate() {
+        let operand = actual(&inst.operands[index], &signature[index]);
+        if !takes(slot, operand, &signature[index], pc) {
+            return Err(Illegal::Operand(index));
+        }
+    }
+    for (field, value) in form.fixed {
+        if inst.get(*field) != *value {
+            return Err(Illegal::Field(*field));
+        }
+    }
+    for slot in form.fields {
+        let code = slot.encode.get(usize::from(inst.get(slot.field)));
+        if code.is_none_or(|raw| *raw == 255) {
+            return Err(Illegal::Field(slot.field));
+        }
+    }
+    for (field, value) in inst.mods.iter() {
+        let known = form.fields.iter().any(|f| f.field == field) || form.fixed.iter().any(|(f, _)| *f == field);
+        if !known && value != inst.opcode.default_of(field) {
+            return Err(Illegal::Field(field));
+        }
+    }
+    Ok(())
+}
+
+/// The operand, or the neutral one where it is left out.
+fn actual(operand: &Operand, spec: &OperandSpec) -> Operand {
+    match (operand.value, spec.neutral) {
+        (Value::None, Some(neutral)) => neutral,
+        _ => *operand,
+    }
+}
+
+fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, pc: Option<u64>) -> bool {
+    let fitting = match (slot.place, operand.value) {
+        (Place::Neutral, _) => return spec.neutral.is_none_or(|neutral| neutral == operand),
+        (Place::Fixed(fixed), _) => return fixed == operand,
+        (Place::Reg(file, ranges), Value::Reg(is, number)) => file == is && u64::from(number) >> ranges.len() == 0,
+        (Place::Imm { ranges, signed, shift }, Value::Imm(value)) => immediate_fits(&ranges, value, signed, shift),
+        (Place::HighWord(_, bits), Value::Imm(value)) => value << bits == 0,
+        (Place::Const(ranges), Value::Const { bank, .. }) => u32::from(bank) >> ranges.part(0).len() == 0,
+        (Place::Bindless(ranges), Value::ConstBindless { ureg, .. }) => u32::from(ureg) >> ranges.part(0).len() == 0,
+        (Place::Special(_), Value::Special(_)) => true,
+        (Place::Label { ranges, shift }, Value::Label(target)) => {
+            pc.is_none_or(|pc| immediate_fits(&ranges, distance(target, pc), true, shift))
+        }
+        _ => false,
+    };
+    let bit = |at: u8, flag: OperandFlags| if at == 255 { OperandFlags::empty() } else { flag };
+    let allowed = bit(slot.neg, OperandFlags::NEG)
+        .with(bit(slot.abs, OperandFlags::ABS))
+        .with(bit(slot.not, OperandFlags::NOT))
+        .with(bit(slot.reuse, OperandFlags::REUSE));
+    fitting && allowed.contains(operand.flags)
+}
+
+/// Bytes from the next instruction to the target.
+fn distance(target: i64, pc: u64) -> u64 {
+    target.wrapping_sub(pc as i64).wrapping_sub(16) as u64
+}
+
+/// The value is a multiple of the scale and has room; 32-bit patterns may come sign-extended.
+fn immediate_fits(ranges: &Ranges, value: u64, signed: bool, shift: u32) -> bool {
+    let scaled = (value as i64) >> shift;
+    if (scaled << shift) as u64 != value {
+        return false;
+    }
+    let len = ranges.len();
+    if len >= 64 {
+        return true;
+    }
+    let as_signed = scaled >> (len - 1);
+    let fits_signed = as_signed == 0 || as_signed == -1;
+    let fits_unsigned = scaled >> len == 0;
+    if signed { fits_signed } else { fits_unsigned || (len == 32 && fits_signed) }
+}
+
+fn bits(slot: &Slot, operand: Operand, pc: u64) -> u128 {
+    let value = match (slot.place, operand.value) {
+        (Place::Reg(_, ranges), Value::Reg(_, number)) => ranges.put(number.into()),
+        (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(value >> shift),
+        (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(value >> (64 - bits)),
+        (Place::Const(ranges), Value::Const { bank, offset }) => {
+            ranges.part(0).put(bank.into()) | ranges.part(1).put(offset.into())
+        }
+        (Place::Bindless(ranges), Value::ConstBindless { ureg, offset }) => {
+            ranges.part(0).put(ureg.into()) | ranges.part(1).put(offset.into())
+        }
+        (Place::Special(ranges), Value::Special(number)) => ranges.put(number.into()),
+        (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(distance(target, pc) >> shift),
+        _ => return 0,
+    };
+    let flag = |at: u8, flag: OperandFlags| {
+        if at != 255 && operand.flags.contains(flag) { 1u128 << at } else { 0 }
+    };
+    value
+        | flag(slot.neg, OperandFlags::NEG)
+        | flag(slot.abs, OperandFlags::ABS)
+        | flag(slot.not, OperandFlags::NOT)
+        | flag(slot.reuse, OperandFlags::REUSE)
+}

@@ -1,0 +1,15 @@
+//! The engine: encoder, decoder, printer and text parser, all walking the tables that `build.rs`
+//! makes from `spec/*.isa`.
+
+mod decode;
+mod encode;
+mod float_text;
+mod parse;
+mod print;
+mod scan;
+mod table;
+
+pub use decode::{DecodeError, decode};
+pub use encode::{EncodeError, Illegal, encode, legal};
+pub use parse::{ParseError, parse};
+pub use print::Display;

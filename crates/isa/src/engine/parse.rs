@@ -1,0 +1,346 @@
+//! Text to instructions: the syntax templates read backwards, with backtracking over optional parts.
+
+use super::encode::legal;
+use super::float_text::Format;
+use super::print::half_format;
+use super::scan::{Scan, is_word};
+use super::table::{Item, SYNTAX};
+use crate::{
+    Arch, Control, Field, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value,
+    special_registers,
+};
+
+/// The text is no instruction of the target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// No opcode of that name on the target.
+    #[error("unknown mnemonic '{0}'")]
+    Mnemonic(String),
+    /// The guard is malformed or of the wrong register file.
+    #[error("bad guard predicate in '{0}'")]
+    Guard(String),
+    /// Modifiers or operands do not follow the instruction's syntax; the text from where reading
+    /// came farthest.
+    #[error("{mnemonic}: cannot read '{rest}'")]
+    Syntax {
+        /// The mnemonic.
+        mnemonic: &'static str,
+        /// What could not be read.
+        rest: String,
+    },
+}
+
+/// The instruction of a text such as `@P0 IADD3 R1, R2, 0x4, RZ`, with no scheduling bits. A label
+/// may be written as a byte address. `resolve` gives the address of a name in `` `(name) ``.
+pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> Result<Inst, ParseError> {
+    let text = text.trim().trim_end_matches(';').trim_end();
+    let mut scan = Scan::new(text);
+    let guard = guard(&mut scan).ok_or_else(|| ParseError::Guard(text.to_owned()))?;
+    let body = scan;
+    let name = scan.while_in(is_word);
+    let opcode = Opcode::from_name(name)
+        .filter(|opcode| opcode.exists_on(arch))
+        .ok_or_else(|| ParseError::Mnemonic(name.to_owned()))?;
+    let (predicate, negated, uniform) = guard;
+    if uniform.is_some_and(|u| u != opcode.info().guard_uniform) {
+        return Err(ParseError::Guard(text.to_owned()));
+    }
+    let mut inst = Inst::new(opcode);
+    inst.guard = Guard { predicate, negated };
+    inst.control = Control::NONE;
+    let target = 1 << (arch as u8);
+    let mut reader = Reader { arch, resolve, farthest: body.rest() };
+    let rows = SYNTAX[opcode as usize].iter().filter(|s| s.targets & target != 0);
+    let mut unencodable = None;
+    for syntax in rows {
+        if let Some(found) = reader.sequence(&[syntax.items], body, inst.clone(), &mut unencodable) {
+            return Ok(found);
+        }
+    }
+    // Read, but without an encoding: the caller's `encode` says why.
+    unencodable.ok_or(ParseError::Syntax { mnemonic: opcode.name(), rest: reader.farthest.to_owned() })
+}
+
+/// Predicate, negation, and the file if one is named: `@!UP0 `.
+fn guard(scan: &mut Scan<'_>) -> Option<(u8, bool, Option<bool>)> {
+    if !scan.take('@') {
+        return Some((7, false, None));
+    }
+    let negated = scan.take('!');
+    let (file, number) = register(scan)?;
+    let uniform = match file {
+        RegFile::P => false,
+        RegFile::UP => true,
+        _ => return None,
+    };
+    scan.skip_space();
+    Some((u8::try_from(number).ok()?, negated, Some(uniform)))
+}
+
+fn register(scan: &mut Scan<'_>) -> Option<(RegFile, u16)> {
+    const ZERO: [(&str, RegFile, u16); 4] =
+        [("RZ", RegFile::R, 255), ("URZ", RegFile::UR, 63), ("PT", RegFile::P, 7), ("UPT", RegFile::UP, 7)];
+    const FILES: [(&str, RegFile, u16); 6] = [
+        ("R", RegFile::R, 254),
+        ("UR", RegFile::UR, 62),
+        ("P", RegFile::P, 6),
+        ("UP", RegFile::UP, 6),
+        ("B", RegFile::B, 15),
+        ("SB", RegFile::SB, 5),
+    ];
+    for (name, file, number) in ZERO {
+        if scan.word_is(name) {
+            return Some((file, number));
+        }
+    }
+    FILES.iter().find_map(|(prefix, file, last)| {
+        let mut ahead = *scan;
+        let number = ahead.numbered(prefix).filter(|n| n <= last)?;
+        *scan = ahead;
+        Some((*file, number))
+    })
+}
+
+struct Reader<'a> {
+    arch: Arch,
+    resolve: &'a dyn Fn(&str) -> Option<i64>,
+    farthest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    /// Read the items of the innermost list, then of the outer ones, to the end of the text.
+    fn sequence(
+        &mut self,
+        lists: &[&'static [Item]],
+        mut scan: Scan<'a>,
+        inst: Inst,
+        unencodable: &mut Option<Inst>,
+    ) -> Option<Inst> {
+        if scan.rest().len() < self.farthest.len() {
+            self.farthest = scan.rest();
+        }
+        let Some((items, outer)) = lists.split_first() else {
+            scan.skip_space();
+            if !scan.rest().is_empty() {
+                return None;
+            }
+            if legal(&inst, self.arch).is_ok() {
+                return Some(inst);
+            }
+            unencodable.get_or_insert(inst);
+            return None;
+        };
+        let Some((item, later)) = items.split_first() else { return self.sequence(outer, scan, inst, unencodable) };
+        let mut rest: Vec<&'static [Item]> = vec![later];
+        rest.extend(outer);
+        match item {
+            Item::Text(text) => scan.literal(text).then(|| self.sequence(&rest, scan, inst, unencodable))?,
+            Item::Field(field) => self
+                .field(*field, scan, &inst, &mut |reader, scan, inst| reader.sequence(&rest, scan, inst, unencodable)),
+            Item::Operand { index, suffix, .. } => {
+                self.operand(*index, *suffix, scan, &inst, &mut |reader, scan, inst| {
+                    reader.sequence(&rest, scan, inst, unencodable)
+                })
+            }
+            Item::Address(parts) => self
+                .address(parts, scan, &inst, &mut |reader, scan, inst| reader.sequence(&rest, scan, inst, unencodable)),
+            Item::Group { items, .. } => {
+                let mut with = vec![*items];
+                with.extend(&rest);
+                self.sequence(&with, scan, inst.clone(), unencodable)
+                    .or_else(|| self.sequence(&rest, scan, inst, unencodable))
+            }
+        }
+    }
+
+    /// Each value whose text comes next, the longest first, then the values without text.
+    fn field(&mut self, field: Field, scan: Scan<'a>, inst: &Inst, next: Next<'_, 'a>) -> Option<Inst> {
+        let mut values: Vec<_> = field.values().iter().collect();
+        values.sort_by_key(|v| std::cmp::Reverse(v.text.len()));
+        for value in values {
+            let mut ahead = scan;
+            let read = value.text.is_empty() || (ahead.take('.') && ahead.word_is(value.text));
+            if !read {
+                continue;
+            }
+            let mut inst = inst.clone();
+            if value.code == inst.opcode.default_of(field) {
+                inst.mods.remove(field);
+            } else {
+                inst.mods.set(field, value.code);
+            }
+            if let Some(found) = next(self, ahead, inst) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn operand(
+        &mut self,
+        index: usize,
+        suffix: Option<Field>,
+        mut scan: Scan<'a>,
+        inst: &Inst,
+        next: Next<'_, 'a>,
+    ) -> Option<Inst> {
+        scan.skip_space();
+        let spec = &inst.opcode.signature()[index];
+        if let Some(value) = self.immediate(spec, &mut scan, inst) {
+            let mut inst = inst.clone();
+            inst.operands[index] = Operand { value, flags: OperandFlags::empty() };
+            return next(self, scan, inst);
+        }
+        let mut flags = OperandFlags::empty();
+        for (mark, flag) in [('!', OperandFlags::NOT), ('~', OperandFlags::NOT), ('-', OperandFlags::NEG)] {
+            if scan.take(mark) {
+                flags = flags.with(flag);
+            }
+        }
+        let bars = scan.take('|');
+        if bars {
+            flags = flags.with(OperandFlags::ABS);
+        }
+        let value = self.value(spec, &mut scan)?;
+        let mut inst = inst.clone();
+        inst.operands[index] = Operand { value, flags };
+        self.tail(index, suffix, bars, scan, &inst, next)
+    }
+
+    /// What follows the value: suffix and closing bar in either order, `.reuse`.
+    fn tail(
+        &mut self,
+        index: usize,
+        suffix: Option<Field>,
+        bars: bool,
+        mut scan: Scan<'a>,
+        inst: &Inst,
+        next: Next<'_, 'a>,
+    ) -> Option<Inst> {
+        let closed = bars && scan.take('|');
+        let mut finish = |reader: &mut Reader<'a>, mut scan: Scan<'a>, mut inst: Inst| {
+            if bars && !closed && !scan.take('|') {
+                return None;
+            }
+            let mut ahead = scan;
+            if ahead.take('.') && ahead.word_is("reuse") {
+                scan = ahead;
+                inst.operands[index].flags = inst.operands[index].flags.with(OperandFlags::REUSE);
+            }
+            next(reader, scan, inst)
+        };
+        match suffix {
+            Some(field) => self.field(field, scan, inst, &mut finish),
+            None => finish(self, scan, inst.clone()),
+        }
+    }
+
+    fn immediate(&self, spec: &OperandSpec, scan: &mut Scan<'a>, inst: &Inst) -> Option<Value> {
+        if !spec.kinds.contains(Kinds::IMM) {
+            return None;
+        }
+        let mut ahead = *scan;
+        let bits = match spec.imm {
+            ImmFormat::Unsigned(_) => ahead.integer().filter(|v| *v >= 0)? as u64,
+            ImmFormat::Signed(32) => u64::from(ahead.integer()? as u32),
+            ImmFormat::Signed(_) => ahead.integer()? as u64,
+            ImmFormat::F32 => float(&mut ahead, Format::F32)?,
+            ImmFormat::F64 => float(&mut ahead, Format::F64)?,
+            ImmFormat::Half => {
+                let format = half_format(inst);
+                let high = float(&mut ahead, format)?;
+                if !ahead.literal(", ") {
+                    return None;
+                }
+                ahead.skip_space();
+                high << 16 | float(&mut ahead, format)?
+            }
+        };
+        *scan = ahead;
+        Some(Value::Imm(bits))
+    }
+
+    fn value(&self, spec: &OperandSpec, scan: &mut Scan<'a>) -> Option<Value> {
+        let mut ahead = *scan;
+        if let Some((file, number)) = register(&mut ahead) {
+            if spec.kinds.contains(Kinds::of_file(file)) {
+                *scan = ahead;
+                return Some(Value::Reg(file, number));
+            }
+        }
+        if !spec.kinds.is_disjoint(Kinds::CONST.with(Kinds::CONST_BINDLESS)) {
+            if let Some(value) = constant(scan) {
+                return Some(value);
+            }
+        }
+        if spec.kinds.contains(Kinds::SPECIAL) {
+            let mut ahead = *scan;
+            let name = ahead.while_in(|c| is_word(c) || c == '.');
+            if let Some(number) = special_registers::parse(name, self.arch) {
+                *scan = ahead;
+                return Some(Value::Special(number));
+            }
+        }
+        if spec.kinds.contains(Kinds::LABEL) { self.label(scan) } else { None }
+    }
+
+    fn label(&self, scan: &mut Scan<'a>) -> Option<Value> {
+        if scan.literal("`(") {
+            let name = scan.while_in(|c| c != ')');
+            let address = (self.resolve)(name)?;
+            return scan.take(')').then_some(Value::Label(address));
+        }
+        scan.integer().map(Value::Label)
+    }
+
+    /// Parts of an address in order, each optional, with `+` between.
+    fn address(
+        &mut self,
+        parts: &[(usize, Option<Field>)],
+        scan: Scan<'a>,
+        inst: &Inst,
+        next: Next<'_, 'a>,
+    ) -> Option<Inst> {
+        let Some(((index, suffix), later)) = parts.split_first() else { return next(self, scan, inst.clone()) };
+        let with = self.operand(*index, *suffix, scan, inst, &mut |reader, mut scan, inst| {
+            if later.is_empty() || scan.rest().starts_with(']') {
+                return next(reader, scan, inst);
+            }
+            if !scan.take('+') { None } else { reader.address(later, scan, &inst, next) }
+        });
+        with.or_else(|| self.address(later, scan, inst, next))
+    }
+}
+
+/// What to read after an item.
+type Next<'n, 'a> = &'n mut dyn FnMut(&mut Reader<'a>, Scan<'a>, Inst) -> Option<Inst>;
+
+fn float(scan: &mut Scan<'_>, format: Format) -> Option<u64> {
+    format.parse(scan.float())
+}
+
+/// `c[bank][offset]` or `cx[UR][offset]`.
+fn constant(scan: &mut Scan<'_>) -> Option<Value> {
+    let mut ahead = *scan;
+    let bindless = ahead.literal("cx[");
+    if !bindless && !ahead.literal("c[") {
+        return None;
+    }
+    let bank = if bindless { register(&mut ahead).filter(|(f, _)| *f == RegFile::UR)?.1 } else { small(&mut ahead)? };
+    if !ahead.literal("] [") {
+        return None;
+    }
+    let offset = small(&mut ahead)?;
+    if !ahead.take(']') {
+        return None;
+    }
+    *scan = ahead;
+    match bindless {
+        true => Some(Value::ConstBindless { ureg: bank, offset }),
+        false => Some(Value::Const { bank: u8::try_from(bank).ok()?, offset }),
+    }
+}
+
+fn small(scan: &mut Scan<'_>) -> Option<u16> {
+    scan.integer().and_then(|value| u16::try_from(value).ok())
+}

@@ -1,0 +1,213 @@
+//! Instructions to text, as nvdisasm prints them.
+
+use super::float_text::Format;
+use super::table::{Item, SYNTAX, Term};
+use crate::{Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, half_fmt, special_registers};
+use std::fmt::{self, Write};
+
+/// Names of code addresses.
+type Labels<'a> = &'a dyn Fn(i64) -> Option<String>;
+
+/// Shows an instruction: see [`Inst::display`].
+pub struct Display<'a> {
+    inst: &'a Inst,
+    arch: Arch,
+    labels: Option<Labels<'a>>,
+}
+
+impl Inst {
+    /// The instruction's text, without `;`. Code addresses are hexadecimal byte addresses unless
+    /// [`Display::labels`] gives them names.
+    pub fn display(&self, arch: Arch) -> Display<'_> {
+        Display { inst: self, arch, labels: None }
+    }
+}
+
+impl<'a> Display<'a> {
+    /// Print the code addresses that `labels` knows as `` `(name) ``.
+    pub fn labels(self, labels: Labels<'a>) -> Display<'a> {
+        Display { labels: Some(labels), ..self }
+    }
+}
+
+impl fmt::Display for Display<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::with_capacity(48);
+        self.guard(&mut text)?;
+        let target = 1 << (self.arch as u8);
+        let syntax = SYNTAX[self.inst.opcode as usize].iter().find(|s| s.targets & target != 0);
+        match syntax {
+            Some(syntax) => self.items(&mut text, syntax.items)?,
+            None => text.push_str(self.inst.opcode.name()),
+        }
+        f.write_str(text.trim_end())
+    }
+}
+
+impl Display<'_> {
+    fn guard(&self, out: &mut String) -> fmt::Result {
+        let guard = self.inst.guard;
+        if guard == crate::Guard::ALWAYS {
+            return Ok(());
+        }
+        let file = if self.inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
+        out.push_str(if guard.negated { "@!" } else { "@" });
+        register(out, file, guard.predicate.into(), self.arch)?;
+        out.push(' ');
+        Ok(())
+    }
+
+    fn items(&self, out: &mut String, items: &[Item]) -> fmt::Result {
+        for item in items {
+            match item {
+                Item::Text(text) => out.push_str(text),
+                Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
+                Item::Operand { index, suffix, half } => self.operand(out, *index, self.suffix(*suffix), *half)?,
+                Item::Address(parts) => self.address(out, parts)?,
+                Item::Group { when, items } => {
+                    if holds(self.inst, when) {
+                        self.items(out, items)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `.TEXT` of a field's value, or nothing.
+    fn suffix(&self, field: Option<Field>) -> String {
+        let text = field.and_then(|f| f.value(self.inst.get(f))).map_or("", |v| v.text);
+        if text.is_empty() { String::new() } else { format!(".{text}") }
+    }
+
+    fn address(&self, out: &mut String, parts: &[(usize, Option<Field>)]) -> fmt::Result {
+        let signature = self.inst.opcode.signature();
+        let present = |index: usize| {
+            let operand = self.inst.operands[index];
+            operand.value != Value::None && Some(operand) != signature[index].neutral
+        };
+        let mut shown: Vec<_> =
+            parts.iter().filter(|(index, field)| present(*index) || !self.suffix(*field).is_empty()).copied().collect();
+        if shown.is_empty() {
+            shown.extend(parts.iter().find(|(index, _)| self.inst.operands[*index].value != Value::None));
+        }
+        for (number, (index, field)) in shown.into_iter().enumerate() {
+            if number > 0 {
+                out.push('+');
+            }
+            self.operand(out, index, self.suffix(field), false)?;
+        }
+        Ok(())
+    }
+
+    fn operand(&self, out: &mut String, index: usize, suffix: String, half: bool) -> fmt::Result {
+        let operand = self.inst.operands[index];
+        let flags = operand.flags;
+        if flags.contains(OperandFlags::NOT) {
+            let predicate = matches!(operand.value, Value::Reg(RegFile::P | RegFile::UP, _));
+            out.push(if predicate { '!' } else { '~' });
+        }
+        if flags.contains(OperandFlags::NEG) {
+            out.push('-');
+        }
+        let bars = flags.contains(OperandFlags::ABS);
+        let outside = half && matches!(operand.value, Value::Reg(RegFile::R, _));
+        if bars {
+            out.push('|');
+        }
+        self.value(out, index, operand, half)?;
+        if !outside {
+            out.push_str(&suffix);
+        }
+        if bars {
+            out.push('|');
+        }
+        if outside {
+            out.push_str(&suffix);
+        }
+        if flags.contains(OperandFlags::REUSE) {
+            out.push_str(".reuse");
+        }
+        Ok(())
+    }
+
+    fn value(&self, out: &mut String, index: usize, operand: Operand, half: bool) -> fmt::Result {
+        match operand.value {
+            Value::None => Ok(()),
+            Value::Reg(file, number) => register(out, file, number, self.arch),
+            Value::Imm(bits) => self.immediate(out, self.inst.opcode.signature()[index].imm, bits),
+            Value::Const { bank, offset } => {
+                write!(out, "c[{bank:#x}]{}[{offset:#x}]", if half { " " } else { "" })
+            }
+            Value::ConstBindless { ureg, offset } => {
+                out.push_str("cx[");
+                register(out, RegFile::UR, ureg, self.arch)?;
+                write!(out, "]{}[{offset:#x}]", if half { " " } else { "" })
+            }
+            Value::Special(number) => {
+                out.push_str(&special_registers::print(number, self.arch));
+                Ok(())
+            }
+            Value::Label(address) => match self.labels.and_then(|labels| labels(address)) {
+                Some(name) => write!(out, "`({name})"),
+                None => signed(out, address),
+            },
+        }
+    }
+
+    fn immediate(&self, out: &mut String, format: ImmFormat, bits: u64) -> fmt::Result {
+        match format {
+            ImmFormat::Signed(32) => signed(out, (bits as u32 as i32).into()),
+            ImmFormat::Signed(_) => signed(out, bits as i64),
+            ImmFormat::Unsigned(_) => write!(out, "{bits:#x}"),
+            ImmFormat::F32 => out.write_str(&Format::F32.print(bits)),
+            ImmFormat::F64 => out.write_str(&Format::F64.print(bits)),
+            ImmFormat::Half => {
+                let format = half_format(self.inst);
+                write!(out, "{}, {}", format.print(bits >> 16 & 0xffff), format.print(bits & 0xffff))
+            }
+        }
+    }
+}
+
+/// The element format of an instruction on halves.
+pub(crate) fn half_format(inst: &Inst) -> Format {
+    if inst.get(Field::HalfFmt) == half_fmt::BF16_V2 { Format::BF16 } else { Format::F16 }
+}
+
+fn signed(out: &mut String, value: i64) -> fmt::Result {
+    if value < 0 { write!(out, "-{:#x}", value.unsigned_abs()) } else { write!(out, "{value:#x}") }
+}
+
+fn register(out: &mut String, file: RegFile, number: u16, arch: Arch) -> fmt::Result {
+    match file {
+        RegFile::R if number == 255 => out.write_str("RZ"),
+        RegFile::R => write!(out, "R{number}"),
+        RegFile::UR if number == arch.urz() => out.write_str("URZ"),
+        RegFile::UR => write!(out, "UR{number}"),
+        RegFile::P if number == 7 => out.write_str("PT"),
+        RegFile::P => write!(out, "P{number}"),
+        RegFile::UP if number == 7 => out.write_str("UPT"),
+        RegFile::UP => write!(out, "UP{number}"),
+        RegFile::B => write!(out, "B{number}"),
+        RegFile::SB => write!(out, "SB{number}"),
+    }
+}
+
+/// All terms of one of the lists hold.
+pub(crate) fn holds(inst: &Inst, when: &[&[Term]]) -> bool {
+    when.iter().any(|all| all.iter().all(|term| term_holds(inst, term)))
+}
+
+fn term_holds(inst: &Inst, term: &Term) -> bool {
+    match term {
+        Term::Field { field, value, equal } => (inst.get(*field) == *value) == *equal,
+        Term::Present { index, present } => {
+            let operand = inst.operands[*index];
+            let neutral = inst.opcode.signature()[*index].neutral;
+            (operand.value != Value::None && Some(operand) != neutral) == *present
+        }
+        Term::Value { index, value, equal } => (Some(inst.operands[*index].value) == value.map(|v| v.value)) == *equal,
+        Term::Kind { index, kinds, within } => kinds.contains(Kinds::of(inst.operands[*index].value)) == *within,
+    }
+}

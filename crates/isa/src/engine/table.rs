@@ -1,0 +1,152 @@
+//! Shapes of the generated tables.
+
+use crate::{Field, Kinds, Opcode, Operand, RegFile};
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+/// Up to three bit ranges (position, length) of a word, low part first; length 0 ends the list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ranges([(u8, u8); 3]);
+
+impl Ranges {
+    /// The value that the word has there.
+    #[inline]
+    pub(crate) fn get(&self, word: u128) -> u64 {
+        let [(at, len), (at2, len2), (at3, len3)] = self.0;
+        let mut value = (word >> at) as u64 & low_mask(len);
+        if len2 != 0 {
+            value |= ((word >> at2) as u64 & low_mask(len2)) << len;
+            if len3 != 0 {
+                value |= ((word >> at3) as u64 & low_mask(len3)) << (len + len2);
+            }
+        }
+        value
+    }
+
+    /// The word bits of a value; bits of it that have no place are dropped.
+    #[inline]
+    pub(crate) fn put(&self, mut value: u64) -> u128 {
+        let mut word = 0;
+        for (at, len) in self.0 {
+            word |= u128::from(value & low_mask(len)) << at;
+            value = value.checked_shr(len.into()).unwrap_or(0);
+        }
+        word
+    }
+
+    /// Bits in all.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.0.iter().map(|r| u32::from(r.1)).sum()
+    }
+
+    /// The range with that number.
+    #[inline]
+    pub(crate) fn part(&self, number: usize) -> Ranges {
+        Ranges([self.0[number], (0, 0), (0, 0)])
+    }
+}
+
+/// `len` ones.
+#[inline]
+pub(crate) fn low_mask(len: u8) -> u64 {
+    if len >= 64 { u64::MAX } else { (1 << len) - 1 }
+}
+
+/// Where an operand is in a form.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "which of them occur depends on the spec")]
+pub(crate) enum Place {
+    /// Nowhere: the operand is neutral.
+    Neutral,
+    /// Nowhere: the operand is this one.
+    Fixed(Operand),
+    /// A register.
+    Reg(RegFile, Ranges),
+    /// An immediate, stored without its low `shift` bits.
+    Imm { ranges: Ranges, signed: bool, shift: u32 },
+    /// The top bits (their number) of a 64-bit immediate.
+    HighWord(Ranges, u32),
+    /// `c[first range][second range]`.
+    Const(Ranges),
+    /// `cx[first range][second range]`.
+    Bindless(Ranges),
+    /// A special register's number.
+    Special(Ranges),
+    /// A signed distance from the next instruction, stored without its low `shift` bits.
+    Label { ranges: Ranges, shift: u32 },
+}
+
+/// An operand of a form; bit 255 means that the form lacks the flag.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub(crate) place: Place,
+    pub(crate) neg: u8,
+    pub(crate) abs: u8,
+    pub(crate) not: u8,
+    pub(crate) reuse: u8,
+}
+
+/// A field of a form; code 255 in a table means that there is no such value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FieldSlot {
+    pub(crate) field: Field,
+    pub(crate) ranges: Ranges,
+    pub(crate) default: u8,
+    pub(crate) decode: &'static [u8],
+    pub(crate) encode: &'static [u8],
+}
+
+/// One way to encode an opcode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) opcode: Opcode,
+    /// Bit per target.
+    pub(crate) targets: u8,
+    /// Bits that have the same value in all words of the form.
+    pub(crate) mask: u128,
+    /// That value.
+    pub(crate) value: u128,
+    /// One per operand of the signature.
+    pub(crate) slots: &'static [Slot],
+    pub(crate) fields: &'static [FieldSlot],
+    /// Fields that the choice of the form implies.
+    pub(crate) fixed: &'static [(Field, u8)],
+}
+
+/// A syntax template, for some targets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Syntax {
+    pub(crate) targets: u8,
+    pub(crate) items: &'static [Item],
+}
+
+/// A piece of a syntax template.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "which of them occur depends on the spec")]
+pub(crate) enum Item {
+    /// Literal text.
+    Text(&'static str),
+    /// A dot and the field's value, if that has a text.
+    Field(Field),
+    /// An operand, with a field as its suffix; `half`: in the style of half-precision instructions.
+    Operand { index: usize, suffix: Option<Field>, half: bool },
+    /// Parts of an address.
+    Address(&'static [(usize, Option<Field>)]),
+    /// Printed when all terms of one list hold.
+    Group { when: &'static [&'static [Term]], items: &'static [Item] },
+}
+
+/// A condition of a template.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "which of them occur depends on the spec")]
+pub(crate) enum Term {
+    /// The field has (or has not) the value.
+    Field { field: Field, value: u8, equal: bool },
+    /// The operand is not neutral (or is).
+    Present { index: usize, present: bool },
+    /// The operand's value is (or is not) this one.
+    Value { index: usize, value: Option<Operand>, equal: bool },
+    /// The operand's kind is (or is not) one of these.
+    Kind { index: usize, kinds: Kinds, within: bool },
+}

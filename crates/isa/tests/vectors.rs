@@ -1,0 +1,163 @@
+//! Golden words: decoded text equals nvdisasm's, encoding gives the word back, parsed text encodes
+//! to the word. `tests/data/vectors` holds a sample; the whole of `../shared/vectors` is used where it is.
+
+use oriole_isa::{Arch, Inst, Opcode, decode, encode, parse};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Bits 105–121: what the text does not show (`.reuse` is shown).
+const CONTROL: u128 = 0x1ffff << 105;
+
+/// One line of a vector file.
+struct Vector {
+    word: u128,
+    pc: u64,
+    text: String,
+}
+
+/// Why a line fails, by kind of check.
+#[derive(Default)]
+struct Tally {
+    done: usize,
+    left: BTreeMap<String, usize>,
+    mnemonics: BTreeMap<String, usize>,
+    failures: Vec<String>,
+}
+
+fn read(folder: &Path, arch: Arch) -> Option<(Vec<Vector>, HashMap<(u128, u64), i64>)> {
+    let text = fs::read_to_string(folder.join(format!("{arch}.tsv"))).ok()?;
+    let labels = fs::read_to_string(folder.join(format!("{arch}.labels.tsv"))).unwrap_or_default();
+    let number = |digits: &str| u64::from_str_radix(digits.trim_start_matches("0x"), 16).expect("hexadecimal");
+    let word = |digits: &str| u128::from_str_radix(digits, 16).expect("hexadecimal");
+    let vectors = text
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.splitn(3, '\t').collect();
+            Vector { word: word(cells[0]), pc: number(cells[1]), text: cells[2].to_owned() }
+        })
+        .collect();
+    let labels = labels
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split('\t').collect();
+            ((word(cells[0]), number(cells[1])), number(cells[2]) as i64)
+        })
+        .collect();
+    Some((vectors, labels))
+}
+
+fn mnemonic(text: &str) -> &str {
+    let body = if text.starts_with('@') { text.split_once(' ').map_or("", |t| t.1) } else { text };
+    body.split(['.', ' ']).next().unwrap_or("")
+}
+
+/// The name in `` `(name) ``, if there is one.
+fn label_of(text: &str) -> Option<&str> {
+    text.split_once("`(").and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name)
+}
+
+/// Operands that the linker fills in have no text of their own.
+fn relocated(text: &str, label: Option<i64>) -> bool {
+    text.contains("32@") || text.contains("fun@") || (label_of(text).is_some() && label.is_none())
+}
+
+fn check(vector: &Vector, arch: Arch, label: Option<i64>) -> Result<(), String> {
+    let inst = decode(vector.word, arch, vector.pc).map_err(|e| format!("decode: {e}"))?;
+    let back = encode(&inst, arch, vector.pc).map_err(|e| format!("encode: {e}"))?;
+    if back != vector.word {
+        return Err(format!("encodes to {back:032x}"));
+    }
+    if relocated(&vector.text, label) {
+        return Ok(());
+    }
+    let name = label_of(&vector.text).map(str::to_owned);
+    let labels = |address: i64| name.clone().filter(|_| label == Some(address));
+    let shown = inst.display(arch).labels(&labels).to_string();
+    if shown != vector.text {
+        return Err(format!("prints '{shown}'"));
+    }
+    check_parse(vector, arch, &inst, label)
+}
+
+/// The text encodes to the same word, apart from control bits and from what is not printed.
+fn check_parse(vector: &Vector, arch: Arch, inst: &Inst, label: Option<i64>) -> Result<(), String> {
+    let parsed = parse(&vector.text, arch, &|_| label).map_err(|e| format!("parse: {e}"))?;
+    let word = encode(&parsed, arch, vector.pc).map_err(|e| format!("parsed: {e}"))?;
+    if (word ^ vector.word) & !CONTROL == 0 || hidden(arch, inst, &parsed) {
+        return Ok(());
+    }
+    Err(format!("parsed text encodes to {word:032x}"))
+}
+
+/// The two differ only in what their common text does not show.
+fn hidden(arch: Arch, inst: &Inst, parsed: &Inst) -> bool {
+    inst.display(arch).to_string() == parsed.display(arch).to_string()
+}
+
+fn run(folder: &Path) -> Option<Vec<(Arch, Tally)>> {
+    let mut all = Vec::new();
+    for arch in Arch::ALL {
+        let (vectors, labels) = read(folder, arch)?;
+        let mut tally = Tally::default();
+        for vector in &vectors {
+            let name = mnemonic(&vector.text);
+            if !Opcode::from_name(name).is_some_and(|opcode| opcode.encodable_on(arch)) {
+                *tally.left.entry(name.to_owned()).or_default() += 1;
+                continue;
+            }
+            tally.done += 1;
+            *tally.mnemonics.entry(name.to_owned()).or_default() += 1;
+            let label = labels.get(&(vector.word, vector.pc)).copied();
+            if let Err(why) = check(vector, arch, label) {
+                tally.failures.push(format!("{arch} {:032x} '{}': {why}", vector.word, vector.text));
+            }
+        }
+        all.push((arch, tally));
+    }
+    Some(all)
+}
+
+fn report(all: &[(Arch, Tally)]) {
+    println!("target  lines done  lines left  mnemonics done  mnemonics left  failures");
+    for (arch, tally) in all {
+        println!(
+            "{arch}   {:10}  {:10}  {:14}  {:14}  {:8}",
+            tally.done,
+            tally.left.values().sum::<usize>(),
+            tally.mnemonics.len(),
+            tally.left.len(),
+            tally.failures.len()
+        );
+    }
+    for (arch, tally) in all {
+        let left: Vec<String> = tally.left.iter().map(|(name, lines)| format!("{name}:{lines}")).collect();
+        println!("{arch} left: {}", left.join(" "));
+    }
+    let shown: usize = env::var("ORIOLE_VECTOR_FAILURES").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    for failure in all.iter().flat_map(|(_, t)| &t.failures).take(shown) {
+        println!("{failure}");
+    }
+}
+
+fn assert_clean(folder: &Path) {
+    let all = run(folder).expect("vector files for every target");
+    report(&all);
+    assert!(all.iter().all(|(_, t)| t.done > 0), "no vectors were checked");
+    assert!(all.iter().all(|(_, t)| t.failures.is_empty()), "see the failures above");
+}
+
+#[test]
+fn committed_sample() {
+    assert_clean(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/vectors"));
+}
+
+#[test]
+fn all_shared_vectors() {
+    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
+    if !folder.is_dir() {
+        println!("skipped: no {}", folder.display());
+        return;
+    }
+    assert_clean(&folder);
+}
