@@ -70,3 +70,25 @@ fn kernels() {
 fn forms() {
     all(&corpus::forms());
 }
+
+/// What ptxas accepts, the checker must accept.
+fn accepted(files: &[(String, String)]) {
+    let mut failures = Vec::new();
+    for (name, text) in files {
+        if let Err(errors) = oriole_ptx::load(text) {
+            failures.push(SourceMap::new(name, text).render_all(&errors));
+        }
+    }
+    let shown = &failures[..failures.len().min(12)];
+    assert!(failures.is_empty(), "{} of {} fail:\n{}", failures.len(), files.len(), shown.join("\n"));
+}
+
+#[test]
+fn checker_accepts_kernels() {
+    accepted(&corpus::kernels());
+}
+
+#[test]
+fn checker_accepts_forms() {
+    accepted(&corpus::forms());
+}

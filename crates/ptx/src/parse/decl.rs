@@ -286,6 +286,8 @@ impl Parser<'_> {
         } else {
             self.name("a register name")?
         };
+        // A declared register hides a special register of the same name.
+        self.specials[name.sym.index()] = None;
         if !self.eat(Token::Less) {
             return Ok(RegisterName { name, count: None });
         }

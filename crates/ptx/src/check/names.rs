@@ -1,0 +1,229 @@
+//! Every name must be declared, and be of the kind that its place needs.
+
+use super::Checker;
+use crate::ast::{Address, AddressBase, Init, Instruction, Name, Opcode, Operand, ScalarType, TargetList, TypeClass};
+use crate::diag::Diagnostic;
+use crate::scope::Binding;
+
+impl<'m> Checker<'m> {
+    /// Checks the names of an instruction; false when one is undefined.
+    pub(super) fn names(&mut self, instruction: &'m Instruction) -> bool {
+        let mut good = true;
+        if let Some(guard) = instruction.guard {
+            good &= self.guard(guard.pred);
+        }
+        for operand in &instruction.operands {
+            good &= self.operand(operand);
+        }
+        if good {
+            match instruction.opcode {
+                Opcode::Bra => self.branch(instruction),
+                Opcode::Brx => self.indexed_branch(instruction),
+                Opcode::Call => self.call(instruction),
+                _ => {}
+            }
+        }
+        good
+    }
+
+    fn guard(&mut self, name: Name) -> bool {
+        let Some(binding) = self.resolve(name) else { return false };
+        if !matches!(binding, Binding::Register(register) if register.ty == ScalarType::Pred) {
+            let message =
+                format!("`{}` cannot guard an instruction: it is {}", self.text(name.sym), describe(&binding));
+            let help = "compare it with `setp` to make a predicate";
+            self.error(Diagnostic::new(name.span, message).label("expected a `.pred` register").help(help));
+        }
+        true
+    }
+
+    /// Checks that all names in an operand are declared.
+    fn operand(&mut self, operand: &'m Operand) -> bool {
+        match operand {
+            Operand::Name(name) | Operand::Offset { name, .. } | Operand::Part(name, _) => {
+                self.resolve(*name).is_some()
+            }
+            Operand::Not(inner, _) | Operand::Neg(inner, _) => self.operand(inner),
+            Operand::Vector(items, _) | Operand::List(items, _) => {
+                items.iter().fold(true, |good, item| self.operand(item) && good)
+            }
+            Operand::Pair(pair) => pair.iter().fold(true, |good, item| self.operand(item) && good),
+            Operand::Address(address) => self.address(address),
+            Operand::Special { .. } | Operand::Imm(..) | Operand::Sink(_) => true,
+        }
+    }
+
+    fn address(&mut self, address: &'m Address) -> bool {
+        let mut good = match address.base {
+            AddressBase::Absolute => true,
+            AddressBase::Element(name, _) | AddressBase::Name(name) => self.address_base(name),
+        };
+        for operand in &address.rest {
+            good &= self.operand(operand);
+        }
+        good
+    }
+
+    /// A register in an address must hold an integer or bits.
+    fn address_base(&mut self, name: Name) -> bool {
+        let Some(binding) = self.resolve(name) else { return false };
+        let text = self.text(name.sym);
+        match binding {
+            Binding::Register(register) if matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate) => {
+                let message = format!("`{text}` cannot be an address: it is {}", describe(&binding));
+                self.error(Diagnostic::new(name.span, message).label("expected an integer or untyped register"));
+            }
+            Binding::Label(_) | Binding::Prototype(_) | Binding::CallTargets(_) | Binding::BranchTargets(_) => {
+                let message = format!("`{text}` cannot be an address: it is {}", describe(&binding));
+                self.error(Diagnostic::new(name.span, message));
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn branch(&mut self, instruction: &'m Instruction) {
+        if let Some(name) = instruction.operands.first().and_then(Operand::name)
+            && let Some(binding) = self.scopes.lookup(name.sym)
+            && !matches!(binding, Binding::Label(_))
+        {
+            let message = format!("`bra` needs a label, but `{}` is {}", self.text(name.sym), describe(&binding));
+            self.error(Diagnostic::new(name.span, message).label("expected a label"));
+        }
+    }
+
+    fn indexed_branch(&mut self, instruction: &'m Instruction) {
+        if let Some(name) = instruction.operands.get(1).and_then(Operand::name)
+            && let Some(binding) = self.scopes.lookup(name.sym)
+            && !matches!(binding, Binding::BranchTargets(_))
+        {
+            let message =
+                format!("`brx.idx` needs a list of targets, but `{}` is {}", self.text(name.sym), describe(&binding));
+            self.error(Diagnostic::new(name.span, message).help("declare one with `label: .branchtargets L0, L1;`"));
+        }
+    }
+
+    fn call(&mut self, instruction: &'m Instruction) {
+        let Some(call) = instruction.call() else { return };
+        let Some(name) = call.callee.name() else { return };
+        let indirect = match self.scopes.lookup(name.sym) {
+            Some(Binding::Function(_) | Binding::Alias(..)) | None => false,
+            Some(Binding::Register(_)) => true,
+            Some(binding) => {
+                let message = format!("`{}` cannot be called: it is {}", self.text(name.sym), describe(&binding));
+                return self.error(Diagnostic::new(name.span, message).label("expected a function or a register"));
+            }
+        };
+        match call.prototype {
+            None if indirect => {
+                let help = "add the label of a `.callprototype` or `.calltargets` as the last operand";
+                let message = "an indirect call needs a prototype";
+                self.error(Diagnostic::new(instruction.span, message).help(help));
+            }
+            Some(label) => self.prototype(label),
+            None => {}
+        }
+    }
+
+    fn prototype(&mut self, label: Name) {
+        if let Some(binding) = self.scopes.lookup(label.sym)
+            && !matches!(binding, Binding::Prototype(_) | Binding::CallTargets(_))
+        {
+            let message =
+                format!("a call needs a prototype here, but `{}` is {}", self.text(label.sym), describe(&binding));
+            self.error(Diagnostic::new(label.span, message));
+        }
+    }
+
+    /// `.calltargets` names functions.
+    pub(super) fn call_targets(&mut self, list: &TargetList) {
+        for &name in &list.targets {
+            let binding = self.resolve(name);
+            if let Some(binding) = binding.filter(|b| !matches!(b, Binding::Function(_) | Binding::Alias(..))) {
+                let message = format!("`{}` is no function: it is {}", self.text(name.sym), describe(&binding));
+                self.error(Diagnostic::new(name.span, message));
+            }
+        }
+    }
+
+    /// `.branchtargets` names labels.
+    pub(super) fn branch_targets(&mut self, list: &TargetList) {
+        for &name in &list.targets {
+            let binding = self.resolve(name);
+            if let Some(binding) = binding.filter(|b| !matches!(b, Binding::Label(_))) {
+                let message = format!("`{}` is no label: it is {}", self.text(name.sym), describe(&binding));
+                self.error(Diagnostic::new(name.span, message));
+            }
+        }
+    }
+
+    /// Names in the initial values of file-level variables.
+    pub(super) fn initial_values(&mut self) {
+        for variable in self.module.variables() {
+            if let Some(init) = &variable.init {
+                self.initial_value(init);
+            }
+        }
+    }
+
+    fn initial_value(&mut self, init: &Init) {
+        match init {
+            Init::Address { name, .. } => {
+                self.resolve(*name);
+            }
+            Init::List(items, _) => items.iter().for_each(|item| self.initial_value(item)),
+            Init::Imm(..) | Init::Text(..) => {}
+        }
+    }
+
+    /// What a name means; reports it, once per function, when it means nothing.
+    fn resolve(&mut self, name: Name) -> Option<Binding<'m>> {
+        let found = self.scopes.lookup(name.sym);
+        let seen = &mut self.seen[name.sym.index()];
+        if found.is_none() && *seen != self.function + 1 {
+            *seen = self.function + 1;
+            self.undefined(name);
+        }
+        found
+    }
+
+    fn undefined(&mut self, name: Name) {
+        let text = self.text(name.sym);
+        let kind = if text.starts_with('%') { "register" } else { "name" };
+        let diagnostic = Diagnostic::new(name.span, format!("undefined {kind} `{text}`")).label("not declared");
+        let diagnostic = match (self.scopes.short_range(name.sym), self.suggestion(text)) {
+            (Some((stem, count)), _) => {
+                let stem_text = self.text(stem.sym);
+                let declared = match count {
+                    0 => "no register".to_owned(),
+                    _ => format!("only `{stem_text}0` to `{stem_text}{}`", count - 1),
+                };
+                diagnostic
+                    .related(stem.span, format!("declares {declared}"))
+                    .help(format!("raise the number in `{stem_text}<{count}>`"))
+            }
+            (None, Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
+            (None, None) if kind == "register" => {
+                diagnostic.help(format!("declare it, for example `.reg .b32 {text};`"))
+            }
+            (None, None) => diagnostic,
+        };
+        self.error(diagnostic);
+    }
+}
+
+/// How messages call what a name refers to.
+pub(super) fn describe(binding: &Binding<'_>) -> String {
+    match binding {
+        Binding::Register(register) => match register.vector {
+            Some(vector) => format!("a `.{vector} .{}` register", register.ty),
+            None => format!("a `.{}` register", register.ty),
+        },
+        Binding::Variable(variable) => format!("a variable in `.{}` space", variable.space),
+        Binding::Function(_) | Binding::Alias(..) => "a function".to_owned(),
+        Binding::Label(_) => "a label".to_owned(),
+        Binding::Prototype(_) => "a call prototype".to_owned(),
+        Binding::CallTargets(_) => "a list of call targets".to_owned(),
+        Binding::BranchTargets(_) => "a list of branch targets".to_owned(),
+    }
+}
