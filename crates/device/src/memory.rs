@@ -56,8 +56,7 @@ impl Memory {
     pub fn allocate(&mut self, name: &str, size: u64) -> u64 {
         let base = self.next;
         self.next = (base + size + GAP).next_multiple_of(ALIGNMENT);
-        let words = (0..size.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
-        self.allocations.push(Allocation { name: name.to_owned(), base, size, words });
+        self.allocations.push(Allocation::new(name, base, size));
         base
     }
 
@@ -68,6 +67,21 @@ impl Memory {
             allocation.fill(0, bytes);
         }
         base
+    }
+
+    /// A zeroed allocation at a place of the caller's choice, a multiple of 4 below the addresses
+    /// that [`Memory::allocate`] gives out: for the variables of a module. `false`, and nothing
+    /// done, if the place is taken or not of that kind.
+    pub fn place(&mut self, name: &str, base: u64, size: u64) -> bool {
+        let at = self.allocations.partition_point(|allocation| allocation.base <= base);
+        let free_from = at.checked_sub(1).map_or(0, |i| self.allocations[i].base + self.allocations[i].size);
+        let free_to = self.allocations.get(at).map_or(FIRST_ADDRESS, |next| next.base.min(FIRST_ADDRESS));
+        let fits = base.checked_add(size).is_some_and(|end| end <= free_to);
+        if !fits || base < free_from || !base.is_multiple_of(4) {
+            return false;
+        }
+        self.allocations.insert(at, Allocation::new(name, base, size));
+        true
     }
 
     /// The next address that [`Memory::allocate`] would return.
@@ -133,6 +147,11 @@ impl Memory {
 }
 
 impl Allocation {
+    fn new(name: &str, base: u64, size: u64) -> Self {
+        let words = (0..size.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        Allocation { name: name.to_owned(), base, size, words }
+    }
+
     /// Name given when it was made.
     pub fn name(&self) -> &str {
         &self.name
@@ -246,6 +265,20 @@ mod tests {
         assert!(memory.check(u64::MAX, 8).is_err());
         assert_eq!(memory.read(base, 11), None);
         assert!(!memory.write(base + 8, &[0; 3]));
+    }
+
+    #[test]
+    fn variables_are_placed_where_the_module_wants_them() {
+        let mut memory = Memory::new();
+        let other = memory.allocate("other", 4);
+        assert!(memory.place("b", 0x6_0000_0100, 16));
+        assert!(memory.place("a", 0x6_0000_0000, 0x100));
+        assert!(!memory.place("twice", 0x6_0000_0108, 4));
+        assert!(!memory.place("into the next", 0x6_0000_00fc, 8));
+        assert!(!memory.place("too high", other + 0x1000, 4));
+        assert!(memory.write(0x6_0000_010c, &[7]));
+        assert_eq!(memory.find(0x6_0000_010c).map(Allocation::name), Some("b"));
+        assert_eq!(memory.find(other).map(Allocation::name), Some("other"));
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl ConstantBanks {
         }
     }
 
+    /// Bytes that `bank` holds.
+    pub(crate) fn size(&self, bank: usize) -> usize {
+        self.banks.get(bank).map_or(0, Vec::len)
+    }
+
     /// One byte of `bank`.
     pub(crate) fn byte(&self, bank: usize, offset: usize) -> u8 {
         self.banks.get(bank).and_then(|contents| contents.get(offset)).copied().unwrap_or(0)

@@ -1,7 +1,32 @@
-//! SASS simulator.
+//! SASS simulator: executes the instructions of a cubin, ours or another compiler's, from its bytes
+//! alone.
+//!
+//! ```text
+//! Simulator::new(&cubin, Options)  decode lazily, lay out, relocate
+//!     .launch(kernel, &Launch, &mut Memory) -> RunReport | RunError
+//! ```
+//!
+//! [`Simulator`] loads a module; a launch runs its blocks on host threads (`grid`), a block its
+//! warps in turn (`block`), a warp its groups of threads (`warp`, `threads`). What each
+//! instruction does is in `exec` and `flow`.
 
+mod barrier;
+mod block;
 mod constant;
 mod exec;
+mod flow;
+mod grid;
+mod machine;
 mod operand;
+mod program;
+mod simulator;
+mod space;
 mod special;
 mod state;
+mod stats;
+mod syscall;
+mod threads;
+mod warp;
+
+pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};
+pub use stats::Statistics;

@@ -38,9 +38,7 @@ impl Src {
             Value::Reg(RegFile::R, n) => Origin::Register(usize::from(n)),
             Value::Reg(RegFile::UR, n) => Origin::Uniform(usize::from(n)),
             Value::Imm(bits) => Origin::Immediate(bits),
-            Value::Const { bank, offset } => {
-                Origin::Constant { bank: usize::from(bank), offset: usize::from(offset) }
-            }
+            Value::Const { bank, offset } => Origin::Constant { bank: usize::from(bank), offset: usize::from(offset) },
             Value::ConstBindless { ureg, offset } => {
                 Origin::Bindless { ureg: usize::from(ureg), offset: usize::from(offset) }
             }
@@ -113,8 +111,7 @@ impl Src {
             Origin::Uniform(n) => state.ur_wide(n),
             Origin::Immediate(bits) => bits,
             Origin::Constant { bank, offset } => {
-                u64::from(state.constants.word(bank, offset))
-                    | u64::from(state.constants.word(bank, offset + 4)) << 32
+                u64::from(state.constants.word(bank, offset)) | u64::from(state.constants.word(bank, offset + 4)) << 32
             }
             Origin::Bindless { ureg, offset } => {
                 let handle = state.ur_wide(ureg);

@@ -35,14 +35,20 @@
 //! the `*_scalar` accessors. Nothing here may panic on any input: shifts by register, division and
 //! float conversions have to be total.
 
+mod address;
+mod atomic;
+mod collective;
 mod convert;
 mod double;
 mod float;
 mod half;
 mod integer;
+mod memory;
 mod predicate;
+mod system;
 mod uniform;
 
+use crate::program::Effect;
 use crate::state::State;
 use oriole_isa::Inst;
 
@@ -71,6 +77,18 @@ pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
     for family in FAMILIES {
         if let Some(compute) = family(inst)? {
             return Ok(Some(compute));
+        }
+    }
+    Ok(None)
+}
+
+/// The effect of `inst` on memory or other lanes, or `None` if it has none.
+pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
+    const FAMILIES: [fn(&Inst) -> Result<Option<Effect>, Unsupported>; 4] =
+        [memory::compile, atomic::compile, collective::compile, system::compile];
+    for family in FAMILIES {
+        if let Some(effect) = family(inst)? {
+            return Ok(Some(effect));
         }
     }
     Ok(None)

@@ -1,0 +1,85 @@
+//! Addresses of memory operands: base register, uniform base, offset.
+
+use super::Unsupported;
+use crate::operand::{Src, operand};
+use crate::state::{State, WARP, WideLanes};
+use oriole_isa::{Field, Inst, Opcode, Role, Value, base_scale, base_size};
+
+/// How wide the addresses of an instruction are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AddressWidth {
+    /// 32 bits: shared and local memory.
+    Narrow,
+    /// 64 bits: global memory and generic addresses.
+    Wide,
+}
+
+/// The address operands of one instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    base: Src,
+    base_is_pair: bool,
+    shift: u32,
+    uniform: Src,
+    offset: u64,
+    width: AddressWidth,
+}
+
+impl Address {
+    /// The operands `Base`, `UBase` and `Offset` of `inst`.
+    pub(super) fn of(inst: &Inst, width: AddressWidth) -> Result<Address, Unsupported> {
+        Address::of_roles(inst, width, [Role::Base, Role::UBase, Role::Offset])
+    }
+
+    /// The operands with these roles: base, uniform base, offset.
+    pub(super) fn of_roles(inst: &Inst, width: AddressWidth, roles: [Role; 3]) -> Result<Address, Unsupported> {
+        let [base, uniform, offset] = roles;
+        let offset = match operand(inst, offset).value {
+            Value::Imm(bits) => bits,
+            Value::None => 0,
+            other => return Err(Unsupported(format!("an address offset of {other:?}"))),
+        };
+        let shift = match inst.get(Field::BaseScale) {
+            base_scale::X1 => 0,
+            base_scale::X4 => 2,
+            base_scale::X8 => 3,
+            _ => 4,
+        };
+        let has_scale = matches!(inst.opcode, Opcode::LDS | Opcode::STS);
+        Ok(Address {
+            base: Src::of(inst, base),
+            base_is_pair: width == AddressWidth::Wide && inst.get(Field::BaseSize) == base_size::X64,
+            shift: if has_scale { shift } else { 0 },
+            uniform: Src::of(inst, uniform),
+            offset,
+            width,
+        })
+    }
+
+    /// The address of each lane.
+    #[inline]
+    pub(super) fn lanes(&self, state: &State) -> WideLanes {
+        let base: WideLanes = match self.base_is_pair {
+            true => self.base.wide_bits(state),
+            false => {
+                let narrow = self.base.bits(state);
+                std::array::from_fn(|lane| u64::from(narrow[lane]) << self.shift)
+            }
+        };
+        match self.width {
+            AddressWidth::Wide => {
+                let rest = self.uniform.wide_scalar(state).wrapping_add(self.offset);
+                base.map(|base| base.wrapping_add(rest))
+            }
+            AddressWidth::Narrow => {
+                let rest = u64::from(self.uniform.scalar(state)).wrapping_add(self.offset);
+                base.map(|base| base.wrapping_add(rest) & 0xffff_ffff)
+            }
+        }
+    }
+
+    /// The address of a uniform instruction: the first active lane's.
+    pub(super) fn scalar(&self, state: &State) -> u64 {
+        self.lanes(state)[state.first_active().min(WARP - 1)]
+    }
+}

@@ -1,0 +1,298 @@
+//! Loads, stores, constant loads, copies to shared memory, cache control.
+
+use super::Unsupported;
+use super::address::{Address, AddressWidth};
+use crate::machine::Halt;
+use crate::operand::{Dst, PredSrc, Src, operand};
+use crate::program::{Effect, Env};
+use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
+use crate::state::{Lanes, Mask, State, WARP, lanes_of};
+use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, matrix_count, matrix_shape, mem, mem_size, qspc_space};
+
+/// The effect of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
+    Ok(Some(match inst.opcode {
+        Opcode::LDG => load(inst, Named::Global)?,
+        Opcode::LD => load(inst, Named::Generic)?,
+        Opcode::LDS => load(inst, Named::Shared)?,
+        Opcode::LDL => load(inst, Named::Local)?,
+        Opcode::STG => store(inst, Named::Global)?,
+        Opcode::ST => store(inst, Named::Generic)?,
+        Opcode::STS => store(inst, Named::Shared)?,
+        Opcode::STL => store(inst, Named::Local)?,
+        Opcode::LDC | Opcode::ULDC => constant(inst)?,
+        Opcode::LDGSTS => copy_to_shared(inst)?,
+        Opcode::LDSM => load_matrix(inst)?,
+        Opcode::STSM => store_matrix(inst)?,
+        Opcode::QSPC => query_space(inst)?,
+        Opcode::CCTL | Opcode::CCTLL | Opcode::LDGDEPBAR => Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())),
+        _ => return Ok(None),
+    }))
+}
+
+/// Width of the addresses of a space.
+pub(super) fn width_of(space: Named) -> AddressWidth {
+    match space {
+        Named::Generic | Named::Global => AddressWidth::Wide,
+        Named::Shared | Named::Local => AddressWidth::Narrow,
+    }
+}
+
+/// Bytes of a `mem_size`, and whether the value is sign-extended.
+fn size_of(inst: &Inst) -> (u32, bool) {
+    match inst.get(Field::MemSize) {
+        mem_size::U8 => (1, false),
+        mem_size::S8 => (1, true),
+        mem_size::U16 => (2, false),
+        mem_size::S16 => (2, true),
+        mem_size::B64 => (8, false),
+        mem_size::B128 => (16, false),
+        _ => (4, false),
+    }
+}
+
+/// Whether blocks may talk to each other through this access, so that their order matters.
+fn is_ordered(inst: &Inst) -> bool {
+    matches!(inst.get(Field::Mem), mem::STRONG_GPU | mem::MMIO_GPU | mem::STRONG_SYS | mem::MMIO_SYS)
+}
+
+/// Asks for the turn if any lane's access is to global memory.
+pub(super) fn turn_for_global(env: &mut Env<'_>, places: &[Place; WARP], active: Mask) -> Result<(), Halt> {
+    match lanes_of(active).any(|lane| matches!(places[lane], Place::Global(_))) {
+        true => env.require_turn(),
+        false => Ok(()),
+    }
+}
+
+fn extend(value: u32, size: u32) -> u32 {
+    match size {
+        1 => value as u8 as i8 as u32,
+        2 => value as u16 as i16 as u32,
+        _ => value,
+    }
+}
+
+fn load(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, width_of(space))?;
+    let (size, signed) = size_of(inst);
+    let ordered = is_ordered(inst);
+    let to = destination(inst)?;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let places = address.lanes(state).map(|address| space.place(address));
+        if ordered {
+            turn_for_global(env, &places, state.active)?;
+        }
+        let mut values = [[0; WARP]; 4];
+        for lane in state.active_lanes() {
+            let words = env.spaces.load(places[lane], size, lane).map_err(|kind| Halt::fault(lane, kind))?;
+            for (value, word) in values.iter_mut().zip(words) {
+                value[lane] = word;
+            }
+        }
+        if signed {
+            values[0] = values[0].map(|value| extend(value, size));
+        }
+        write_registers(state, to, size, &values);
+        Ok(())
+    }))
+}
+
+/// The first register of the destination.
+fn destination(inst: &Inst) -> Result<usize, Unsupported> {
+    match Dst::of(inst, Role::D) {
+        Dst::Register(n) => Ok(n),
+        other => Err(Unsupported(format!("a destination of {other:?}"))),
+    }
+}
+
+/// Writes `size` bytes of each active lane to registers from `to` on.
+fn write_registers(state: &mut State, to: usize, size: u32, values: &[Lanes; 4]) {
+    if to == crate::state::RZ {
+        return;
+    }
+    for i in 0..size.div_ceil(4) as usize {
+        state.set_r(to + i, &values[i]);
+    }
+}
+
+/// Reads `size` bytes of one lane from registers from `from` on.
+fn read_registers(state: &State, from: Src, size: u32, lane: usize) -> Words {
+    match from.register() {
+        Some(crate::state::RZ) | None => [from.scalar(state), 0, 0, 0],
+        Some(n) => {
+            let word = |i: usize| if 4 * (i as u32) < size { state.lane(n + i, lane) } else { 0 };
+            [word(0), word(1), word(2), word(3)]
+        }
+    }
+}
+
+fn store(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, width_of(space))?;
+    let (size, _) = size_of(inst);
+    let ordered = is_ordered(inst);
+    let data = Src::of(inst, Role::Data);
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let places = address.lanes(state).map(|address| space.place(address));
+        if ordered {
+            turn_for_global(env, &places, state.active)?;
+        }
+        for lane in state.active_lanes() {
+            let words = read_registers(state, data, size, lane);
+            env.spaces.store(places[lane], size, lane, words).map_err(|kind| Halt::fault(lane, kind))?;
+        }
+        Ok(())
+    }))
+}
+
+/// `LDC`, `ULDC`: a constant bank, at an offset that may depend on a register.
+fn constant(inst: &Inst) -> Result<Effect, Unsupported> {
+    if inst.opcode == Opcode::LDC && inst.get(Field::LdcMode) != ldc_mode::LINEAR {
+        return Err(Unsupported("LDC with a computed bank".into()));
+    }
+    let (size, signed) = size_of(inst);
+    let base = Src::of(inst, Role::Base);
+    let to = Dst::of(inst, Role::D);
+    let bank = match operand(inst, Role::Bank).value {
+        Value::Const { bank, offset } => Some((usize::from(bank), u32::from(offset))),
+        Value::ConstBindless { .. } => None,
+        other => return Err(Unsupported(format!("a constant bank given as {other:?}"))),
+    };
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let bases = base.bits(state);
+        let fetch = |lane: usize, word: u32| {
+            let Some((bank, offset)) = bank else { return 0 };
+            let at = bases[lane].wrapping_add(offset).wrapping_add(4 * word) as usize;
+            match size {
+                1 => u32::from(state.constants.byte(bank, at)),
+                2 => u32::from(state.constants.byte(bank, at)) | u32::from(state.constants.byte(bank, at + 1)) << 8,
+                _ => state.constants.word(bank, at),
+            }
+        };
+        let low: Lanes = std::array::from_fn(|lane| fetch(lane, 0));
+        let low = if signed { low.map(|value| extend(value, size)) } else { low };
+        if size == 8 {
+            let wide = std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(fetch(lane, 1)) << 32);
+            to.set_wide(state, &wide);
+        } else {
+            to.set(state, &low);
+        }
+        Ok(())
+    }))
+}
+
+/// `LDGSTS`: done at once, so that nothing is ever outstanding.
+fn copy_to_shared(inst: &Inst) -> Result<Effect, Unsupported> {
+    let from = Address::of(inst, AddressWidth::Wide)?;
+    let to = Address::of_roles(inst, AddressWidth::Narrow, [Role::SBase, Role::SUBase, Role::SOffset])?;
+    let (size, _) = size_of(inst);
+    let reads = PredSrc::of(inst, Role::PA);
+    let fills = inst.get(Field::Zfill) != 0;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let (from, to) = (from.lanes(state), to.lanes(state));
+        let reads = reads.mask(state);
+        for lane in state.active_lanes() {
+            let fault = |kind| Halt::fault(lane, kind);
+            let read = reads >> lane & 1 != 0;
+            let words = match read {
+                true => env.spaces.load(Place::Global(from[lane]), size, lane).map_err(fault)?,
+                false => [0; 4],
+            };
+            if read || fills {
+                env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// Number of 8x8 matrices, and whether they are transposed.
+fn matrices(inst: &Inst) -> Result<(usize, bool), Unsupported> {
+    let count = match inst.get(Field::MatrixCount) {
+        matrix_count::TWO => 2,
+        matrix_count::FOUR => 4,
+        _ => 1,
+    };
+    match inst.get(Field::MatrixShape) {
+        matrix_shape::M88 => Ok((count, false)),
+        matrix_shape::MT88 => Ok((count, true)),
+        _ => Err(Unsupported("a matrix shape other than 8x8".into())),
+    }
+}
+
+/// Row and column of the element `half` (0, 1) that lane `lane` holds of an 8x8 matrix.
+fn element(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
+    let (row, column) = (lane / 4, 2 * (lane % 4) + half);
+    if transposed { (column, row) } else { (row, column) }
+}
+
+/// `LDSM`: lane `8 m + r` gives the address of row `r` of matrix `m`.
+fn load_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (count, transposed) = matrices(inst)?;
+    let to = destination(inst)?;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let rows = address.lanes(state);
+        for matrix in 0..count {
+            let mut value = [0; WARP];
+            for (lane, value) in value.iter_mut().enumerate() {
+                for half in 0..2 {
+                    let (row, column) = element(lane, half, transposed);
+                    let from = 8 * matrix + row;
+                    let place = Named::Shared.place(rows[from] + 2 * column as u64);
+                    let words = env.spaces.load(place, 2, from).map_err(|kind| Halt::fault(from, kind))?;
+                    *value |= words[0] << (16 * half);
+                }
+            }
+            state.set_r(to + matrix, &value);
+        }
+        Ok(())
+    }))
+}
+
+/// `STSM`: the inverse of `LDSM`.
+fn store_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (count, transposed) = matrices(inst)?;
+    let data = Src::of(inst, Role::Data).register().ok_or_else(|| Unsupported("STSM without data".into()))?;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let rows = address.lanes(state);
+        for matrix in 0..count {
+            for lane in 0..WARP {
+                for half in 0..2 {
+                    let (row, column) = element(lane, half, transposed);
+                    let at = 8 * matrix + row;
+                    let place = Named::Shared.place(rows[at] + 2 * column as u64);
+                    let value = state.lane(data + matrix, lane) >> (16 * half);
+                    let stored = env.spaces.store(place, 2, at, [value, 0, 0, 0]);
+                    stored.map_err(|kind| Halt::fault(at, kind))?;
+                }
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// `QSPC`: is a generic address in a window, and the address in it.
+fn query_space(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Wide)?;
+    let space = inst.get(Field::QspcSpace);
+    let (truth, to) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::D));
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let addresses = address.lanes(state);
+        let mut mask = 0;
+        let mut offsets = [0; WARP];
+        for lane in 0..WARP {
+            let (inside, offset) = match Named::Generic.place(addresses[lane]) {
+                Place::Global(address) => (space == qspc_space::G, address),
+                Place::Shared(_) => (space == qspc_space::S || space == qspc_space::D, addresses[lane] - SHARED_WINDOW),
+                Place::Local(_) => (space == qspc_space::L, addresses[lane] - LOCAL_WINDOW),
+                Place::Constant { .. } => (false, 0),
+            };
+            mask |= Mask::from(inside) << lane;
+            offsets[lane] = offset as u32;
+        }
+        truth.set_mask(state, mask);
+        to.set(state, &offsets);
+        Ok(())
+    }))
+}

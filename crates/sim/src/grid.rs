@@ -1,0 +1,187 @@
+//! A grid: its blocks on host threads, with the same result whatever their number.
+//!
+//! Blocks run side by side as long as nothing that they do can depend on their order. Operations
+//! that can (atomics that return a value or add floats or 64-bit numbers, loads and stores that are
+//! strong at device scope, `malloc`) need the *turn*, which the unfinished block with the lowest
+//! number has until it ends: a block that comes to such an operation early is put aside. So all of
+//! them happen in the order of the blocks, as on one thread. Only 32-bit integer reductions without
+//! a result go ahead at once, because their order cannot be seen.
+//!
+//! A block may wait for a later one (a barrier of the whole grid, a chain of flags). So a block that
+//! has come to an ordered operation keeps the turn for a fixed number of instructions only; then the
+//! next unfinished block has it. The number is counted from the same place on any machine.
+
+use crate::block::{Block, BlockFault, Entry, Progress};
+use crate::machine::Machine;
+use crate::stats::Counts;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Warp instructions after which a block that needs the turn passes it on.
+const TURN: u64 = 500_000;
+/// Blocks that may be unfinished at a time.
+const WINDOW: u64 = 256;
+
+/// What a grid leaves.
+pub(crate) struct Outcome {
+    /// What was executed.
+    pub(crate) counts: Counts,
+    /// What was printed, in the order of the blocks.
+    pub(crate) printed: Vec<u8>,
+    /// The first fault in the order of the blocks: block and fault.
+    pub(crate) fault: Option<(u64, BlockFault)>,
+}
+
+/// Blocks by number: which are where.
+struct Schedule {
+    blocks: u64,
+    /// The lowest block that has not been started.
+    fresh: u64,
+    /// Blocks put aside.
+    parked: BTreeMap<u64, Block>,
+    /// Blocks that are running.
+    running: BTreeSet<u64>,
+    /// The block that has the turn.
+    turn: u64,
+    printed: BTreeMap<u64, Vec<u8>>,
+    counts: Counts,
+    fault: Option<(u64, BlockFault)>,
+}
+
+/// What a worker does next.
+enum Task {
+    Run(Box<Block>, bool),
+    Start(u64, bool),
+    Wait,
+    Stop,
+}
+
+/// Runs all blocks on `workers` host threads.
+pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
+    let blocks = entry.launch.blocks();
+    let schedule = Mutex::new(Schedule {
+        blocks,
+        fresh: 0,
+        parked: BTreeMap::new(),
+        running: BTreeSet::new(),
+        turn: 0,
+        printed: BTreeMap::new(),
+        counts: Counts::default(),
+        fault: None,
+    });
+    let changed = Condvar::new();
+    let workers = (workers.max(1) as u64).min(blocks);
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(|| work(&schedule, &changed, entry, machine));
+        }
+        work(&schedule, &changed, entry, machine);
+    });
+    let schedule = schedule.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let last = schedule.fault.as_ref().map_or(u64::MAX, |(block, _)| *block);
+    let printed = schedule.printed.into_iter().filter(|(block, _)| *block <= last);
+    Outcome { counts: schedule.counts, printed: printed.flat_map(|(_, text)| text).collect(), fault: schedule.fault }
+}
+
+fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &Machine<'_>) {
+    let lock = || schedule.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut guard: MutexGuard<'_, Schedule> = lock();
+    loop {
+        let (mut block, turn) = match guard.next() {
+            Task::Stop => return,
+            Task::Wait => {
+                guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            Task::Start(number, turn) => {
+                drop(guard);
+                (Box::new(Block::new(number, entry, machine)), turn)
+            }
+            Task::Run(block, turn) => {
+                drop(guard);
+                (block, turn)
+            }
+        };
+        let progress = block.run(machine, turn, TURN);
+        guard = lock();
+        guard.put_back(*block, progress);
+        changed.notify_all();
+    }
+}
+
+impl Schedule {
+    /// Blocks that still matter: all, or those before the first fault.
+    fn end(&self) -> u64 {
+        self.fault.as_ref().map_or(self.blocks, |(block, _)| *block)
+    }
+
+    fn next(&mut self) -> Task {
+        let end = self.end();
+        if self.turn < end
+            && let Some(block) = self.parked.remove(&self.turn)
+        {
+            self.running.insert(self.turn);
+            return Task::Run(Box::new(block), true);
+        }
+        if self.fresh < end && self.fresh < self.lowest() + WINDOW {
+            let number = self.fresh;
+            self.fresh += 1;
+            self.running.insert(number);
+            return Task::Start(number, number == self.turn);
+        }
+        let idle = self.running.is_empty();
+        if idle || self.parked.range(..end).next().is_none() && self.fresh >= end {
+            return Task::Stop;
+        }
+        Task::Wait
+    }
+
+    /// The lowest unfinished block that has been started, or the next to start.
+    fn lowest(&self) -> u64 {
+        let parked = self.parked.keys().next().copied();
+        let running = self.running.first().copied();
+        parked.into_iter().chain(running).chain([self.fresh]).min().unwrap_or(self.fresh)
+    }
+
+    /// The unfinished block after `number`, from the start again after the last one of the window.
+    fn after(&self, number: u64) -> u64 {
+        let lowest = self.lowest();
+        let limit = self.blocks.min(lowest + WINDOW);
+        let is_open =
+            |&block: &u64| block >= self.fresh || self.parked.contains_key(&block) || self.running.contains(&block);
+        (number + 1..limit).chain(lowest..limit).find(is_open).unwrap_or(self.blocks)
+    }
+
+    fn put_back(&mut self, mut block: Block, progress: Result<Progress, BlockFault>) {
+        let number = block.number;
+        self.running.remove(&number);
+        match progress {
+            Ok(Progress::NeedsTurn) => {
+                self.parked.insert(number, block);
+                return;
+            }
+            Ok(Progress::Slice) => {
+                self.parked.insert(number, block);
+                // After a fault nobody is left to wait for: give up on a block that spins.
+                if let Some((last, _)) = self.fault
+                    && number < last
+                {
+                    self.parked.remove(&number);
+                }
+                self.turn = self.after(number);
+                return;
+            }
+            Ok(Progress::Finished) => {}
+            Err(fault) => {
+                if self.fault.as_ref().is_none_or(|(known, _)| number < *known) {
+                    self.fault = Some((number, fault));
+                }
+            }
+        }
+        self.counts.add(&block.counts);
+        self.printed.insert(number, block.take_printed());
+        if self.turn == number {
+            self.turn = self.after(number);
+        }
+    }
+}

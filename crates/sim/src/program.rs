@@ -1,0 +1,182 @@
+//! Code as the simulator runs it: each section decoded and compiled when it is first entered.
+
+use crate::barrier::BarrierResult;
+use crate::exec::{self, Compute, Unsupported};
+use crate::flow::{self, Flow};
+use crate::machine::Halt;
+use crate::space::Spaces;
+use crate::state::{PT, State};
+use oriole_isa::{Arch, Inst};
+use std::sync::OnceLock;
+
+/// Bytes of one instruction.
+pub(crate) const INSTRUCTION: u64 = 16;
+
+/// Outside effects of one warp instruction: memory and the warp's environment.
+pub(crate) struct Env<'a> {
+    /// Memory.
+    pub(crate) spaces: Spaces<'a>,
+    /// What the block has printed.
+    pub(crate) printed: &'a mut Vec<u8>,
+    /// The result of the last `BAR.RED`.
+    pub(crate) barrier_result: BarrierResult,
+    /// Whether the block may do what depends on the order of blocks.
+    pub(crate) turn: bool,
+    /// See [`crate::warp::BlockState::ordered_since`].
+    pub(crate) ordered_since: &'a mut Option<u64>,
+    /// Warp instructions that the block has executed.
+    pub(crate) instructions: u64,
+}
+
+impl Env<'_> {
+    /// Stops a block that has no turn before it does something that depends on the order of blocks.
+    pub(crate) fn require_turn(&mut self) -> Result<(), Halt> {
+        self.ordered_since.get_or_insert(self.instructions);
+        if self.turn { Ok(()) } else { Err(Halt::NeedsTurn) }
+    }
+}
+
+/// A compiled instruction that needs more than registers.
+pub(crate) type Effect = Box<dyn Fn(&mut State, &mut Env<'_>) -> Result<(), Halt> + Send + Sync>;
+
+/// What an instruction does when its guard lets any lane through.
+pub(crate) enum Action {
+    /// Nothing that a program can observe.
+    Nothing,
+    /// Arithmetic on the warp's registers.
+    Compute(Compute),
+    /// Memory, other lanes' registers, the barrier's result.
+    Effect(Effect),
+    /// Flow of control, barriers, calls.
+    Flow(Flow),
+    /// Cannot be executed; reaching it is a fault.
+    Impossible(Unsupported),
+}
+
+/// The guard of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Every lane executes.
+    Always,
+    /// Lanes where `P<number>` differs from `negated`.
+    Predicate { number: usize, negated: bool },
+    /// All lanes or none, by `UP<number>`.
+    Uniform { number: usize, negated: bool },
+}
+
+/// One instruction, ready to run.
+pub(crate) struct Op {
+    /// Its guard.
+    pub(crate) guard: Guard,
+    /// What it does.
+    pub(crate) action: Action,
+    /// The instruction; `None` where the word is none.
+    pub(crate) inst: Option<Inst>,
+}
+
+/// One text section in memory.
+pub(crate) struct Section {
+    /// Name without `.text.`.
+    pub(crate) name: String,
+    /// Address of its first instruction.
+    pub(crate) base: u64,
+    words: Vec<u128>,
+    ops: OnceLock<Vec<Op>>,
+}
+
+/// All code of a module.
+pub(crate) struct Program {
+    /// The target.
+    pub(crate) arch: Arch,
+    /// Sections by ascending address.
+    sections: Vec<Section>,
+}
+
+impl Program {
+    /// Code sections given as (name, address, bytes).
+    pub(crate) fn new(arch: Arch, sections: impl IntoIterator<Item = (String, u64, Vec<u8>)>) -> Self {
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0u128, |word, &byte| word << 8 | u128::from(byte));
+        let section = |(name, base, bytes): (String, u64, Vec<u8>)| Section {
+            name,
+            base,
+            words: bytes.chunks_exact(INSTRUCTION as usize).map(word).collect(),
+            ops: OnceLock::new(),
+        };
+        let mut sections: Vec<Section> = sections.into_iter().map(section).collect();
+        sections.sort_by_key(|section| section.base);
+        Program { arch, sections }
+    }
+
+    /// The section that holds code address `pc`.
+    pub(crate) fn section(&self, pc: u64) -> Option<&Section> {
+        let after = self.sections.partition_point(|section| section.base <= pc);
+        let section = self.sections.get(after.checked_sub(1)?)?;
+        (pc < section.end()).then_some(section)
+    }
+
+    /// The instructions of a section, compiled on first use.
+    pub(crate) fn ops<'p>(&'p self, section: &'p Section) -> &'p [Op] {
+        section.ops.get_or_init(|| {
+            let offsets = (0..).step_by(INSTRUCTION as usize);
+            section.words.iter().zip(offsets).map(|(&word, at)| Op::new(word, self.arch, at, section.base)).collect()
+        })
+    }
+
+    /// The instruction at code address `pc` as text, for messages.
+    pub(crate) fn text(&self, pc: u64) -> String {
+        let found = self.section(pc).and_then(|section| {
+            let offset = pc - section.base;
+            let op = self.ops(section).get((offset / INSTRUCTION) as usize)?;
+            let inst = op.inst.as_ref()?;
+            Some(inst.display(self.arch).to_string())
+        });
+        found.unwrap_or_default()
+    }
+}
+
+impl Section {
+    /// One past its last code address.
+    pub(crate) fn end(&self) -> u64 {
+        self.base + INSTRUCTION * self.words.len() as u64
+    }
+}
+
+impl Op {
+    /// The compiled form of `word` at byte `offset` of a section that starts at `base`.
+    fn new(word: u128, arch: Arch, offset: u64, base: u64) -> Op {
+        let inst = match oriole_isa::decode(word, arch, offset) {
+            Ok(inst) => inst,
+            Err(error) => {
+                let reason = Unsupported(format!("the word {word:032x} ({error})"));
+                return Op { guard: Guard::Always, action: Action::Impossible(reason), inst: None };
+            }
+        };
+        let action = action(&inst, base).unwrap_or_else(Action::Impossible);
+        Op { guard: Guard::of(&inst), action, inst: Some(inst) }
+    }
+}
+
+/// What `inst` does, by whichever part knows it.
+fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
+    if let Some(compute) = exec::arithmetic(inst)? {
+        return Ok(Action::Compute(compute));
+    }
+    if let Some(effect) = exec::effect(inst)? {
+        return Ok(Action::Effect(effect));
+    }
+    if let Some(action) = flow::compile(inst, base)? {
+        return Ok(action);
+    }
+    Err(Unsupported(format!("{} has no meaning here yet", inst.opcode.name())))
+}
+
+impl Guard {
+    fn of(inst: &Inst) -> Guard {
+        let (number, negated) = (usize::from(inst.guard.predicate), inst.guard.negated);
+        match inst.opcode.info().guard_uniform {
+            _ if number == PT && !negated => Guard::Always,
+            true => Guard::Uniform { number, negated },
+            false => Guard::Predicate { number, negated },
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The simulator's face: load a module, launch its kernels.
+
+use crate::block::{BlockFault, Entry, fill_bank0};
+use crate::constant::ConstantBanks;
+use crate::grid;
+use crate::machine::Machine;
+use crate::program::Program;
+use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
+use crate::stats::Statistics;
+use crate::syscall;
+use oriole_cubin::image::{Bases, Image, Placement};
+use oriole_cubin::{Cubin, CubinError, Function, SectionIndex, SectionKind};
+use oriole_device::argument::Slot;
+use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
+use oriole_isa::Arch;
+use std::sync::{Arc, Mutex};
+
+/// Code address of the first function.
+const CODE_BASE: u64 = 0x4_0000_0000;
+/// Address of the module's first global variable.
+const GLOBAL_BASE: u64 = 0x6_0000_0000;
+
+/// How to simulate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Fault where a register is read before its producer's latency has passed or without the
+    /// scoreboard wait that it needs.
+    pub strict: bool,
+    /// Warp instructions that one block may execute before it counts as running for ever.
+    pub max_instructions: u64,
+    /// Host threads; 0: as many as the host has cores.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { strict: false, max_instructions: 1 << 40, threads: 0 }
+    }
+}
+
+/// Why a module cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The code is for a target that is not simulated.
+    #[error("code for {0} cannot be simulated")]
+    Target(
+        /// The target's name.
+        String,
+    ),
+    /// The cubin is broken, or a symbol that it needs does not exist.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
+    /// There is no variable of that name.
+    #[error("the module has no variable '{0}'")]
+    NoVariable(
+        /// The name.
+        String,
+    ),
+    /// More bytes than the variable has.
+    #[error("{given} bytes do not fit into variable '{name}' of {size} bytes")]
+    VariableSize {
+        /// Its name.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// Bytes given.
+        given: usize,
+    },
+}
+
+/// Why a launch gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no kernel of that name.
+    #[error("no kernel '{name}'; the module has: {}", known.join(", "))]
+    NoKernel {
+        /// The name.
+        name: String,
+        /// Names of the kernels that there are.
+        known: Vec<String>,
+    },
+    /// The launch is impossible.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The kernel stopped.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+}
+
+/// What a launch leaves besides memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    /// What the kernel has printed, block after block.
+    pub printed: Vec<u8>,
+    /// What was executed.
+    pub statistics: Statistics,
+}
+
+/// A loaded module.
+pub struct Simulator {
+    program: Program,
+    cubin: Cubin,
+    image: Image,
+    options: Options,
+}
+
+/// Where external functions are, and the windows of generic addresses.
+struct Windows;
+
+impl Placement for Windows {
+    fn external(&self, name: &str) -> Option<u64> {
+        syscall::address(name)
+    }
+
+    fn generic(&self, kind: &SectionKind, address: u64) -> u64 {
+        match kind {
+            SectionKind::Shared | SectionKind::SharedReserved => SHARED_WINDOW + address,
+            SectionKind::Local => LOCAL_WINDOW + address,
+            SectionKind::Constant { .. } => CONSTANT_WINDOW + address,
+            _ => address,
+        }
+    }
+}
+
+impl Simulator {
+    /// Loads a module.
+    pub fn new(cubin: &Cubin, options: Options) -> Result<Simulator, LoadError> {
+        let arch = Arch::ALL.into_iter().find(|arch| arch.number() == cubin.target.sm);
+        let arch = arch.ok_or_else(|| LoadError::Target(cubin.target.to_string()))?;
+        let image = Image::link(cubin, Bases { code: CODE_BASE, global: GLOBAL_BASE }, &Windows)?;
+        let texts = cubin.sections.iter().enumerate().filter(|(_, section)| section.kind == SectionKind::Text);
+        let sections = texts.map(|(index, section)| {
+            let name = section.name.strip_prefix(".text.").unwrap_or(&section.name).to_owned();
+            (name, image.addresses[index], image.contents[index].clone())
+        });
+        let program = Program::new(arch, sections);
+        Ok(Simulator { program, cubin: cubin.clone(), image, options })
+    }
+
+    /// The places of a kernel's parameters, for [`oriole_device::argument::bind`].
+    pub fn parameters(&self, kernel: &str) -> Result<Vec<Slot>, RunError> {
+        let function = self.kernel(kernel)?;
+        Ok(function.params.iter().map(|param| Slot { offset: param.offset, size: param.size }).collect())
+    }
+
+    /// Puts the module's global variables into `memory`, unless they are there already. Launching
+    /// does it too.
+    pub fn place_variables(&self, memory: &mut Memory) {
+        for (index, section) in self.cubin.sections.iter().enumerate() {
+            let is_global = matches!(section.kind, SectionKind::Global | SectionKind::GlobalInit);
+            let address = self.image.addresses[index];
+            if is_global && section.size > 0 && memory.place("a variable of the module", address, section.size) {
+                memory.write(address, &self.image.contents[index]);
+            }
+        }
+    }
+
+    /// Fills the variable `name`, in global or constant memory, from its start with `bytes`.
+    pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), LoadError> {
+        let symbol = self.cubin.symbols.iter().position(|symbol| symbol.name == name && symbol.section.is_some());
+        let missing = || LoadError::NoVariable(name.to_owned());
+        let index = symbol.ok_or_else(missing)?;
+        let symbol = &self.cubin.symbols[index];
+        let section = symbol.section.ok_or_else(missing)?;
+        if bytes.len() as u64 > symbol.size {
+            return Err(LoadError::VariableSize { name: name.to_owned(), size: symbol.size, given: bytes.len() });
+        }
+        match self.cubin.sections[section].kind {
+            SectionKind::Global | SectionKind::GlobalInit => {
+                self.place_variables(memory);
+                memory.write(self.image.symbols[index], bytes);
+            }
+            SectionKind::Constant { .. } => {
+                let start = symbol.value as usize;
+                let place = self.image.contents[section].get_mut(start..start + bytes.len());
+                place.ok_or_else(missing)?.copy_from_slice(bytes);
+            }
+            _ => return Err(missing()),
+        }
+        Ok(())
+    }
+
+    /// Runs `kernel` to its end.
+    pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
+        let function = self.kernel(kernel)?;
+        let entry = self.entry(function, launch)?;
+        self.place_variables(memory);
+        let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
+        let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
+        let machine = Machine {
+            memory,
+            heap,
+            constants: Arc::new(self.constants(function, &entry)),
+            program: &self.program,
+            max_local: self.program.arch.sm().max_local_per_thread,
+            max_instructions: self.options.max_instructions,
+        };
+        let workers = match self.options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            given => given,
+        };
+        let outcome = grid::run(&entry, &machine, workers);
+        if let Some((block, fault)) = outcome.fault {
+            let fault = self.fault(kernel, function, launch, block, fault, outcome.printed);
+            return Err(RunError::Fault(Box::new(fault)));
+        }
+        Ok(RunReport { printed: outcome.printed, statistics: outcome.counts.statistics(launch.blocks()) })
+    }
+
+    fn kernel(&self, name: &str) -> Result<&Function, RunError> {
+        let kernels = || self.cubin.functions.iter().filter(|function| function.is_kernel);
+        kernels().find(|function| function.name == name).ok_or_else(|| RunError::NoKernel {
+            name: name.to_owned(),
+            known: kernels().map(|function| function.name.clone()).collect(),
+        })
+    }
+
+    /// Checks a launch against the kernel's and the target's limits.
+    fn entry(&self, function: &Function, launch: &Launch) -> Result<Entry, LaunchError> {
+        launch.check()?;
+        if let Some(required) = function.limits.required_threads
+            && required != launch.block
+        {
+            return Err(LaunchError::RequiredBlock { required, given: launch.block });
+        }
+        let most = function.limits.max_threads.map(|max| max.iter().map(|&n| u64::from(n)).product::<u64>());
+        if let Some(most) = most.filter(|&most| launch.threads() > most) {
+            let reason = format!("the kernel was compiled for at most {most}");
+            return Err(LaunchError::BlockTooLarge { threads: launch.threads(), reason });
+        }
+        let sm = self.program.arch.sm();
+        let shared_size = function.shared_size.max(u64::from(sm.shared_base)) + u64::from(launch.shared_bytes);
+        let limit = u64::from(sm.max_shared_per_cta) + u64::from(sm.shared_base);
+        if shared_size > limit {
+            return Err(LaunchError::SharedTooLarge { bytes: shared_size, limit });
+        }
+        Ok(Entry {
+            launch: launch.clone(),
+            pc: self.image.section_address(function.section) + function.offset,
+            registers: function.registers,
+            shared_size,
+        })
+    }
+
+    /// The constant banks that `function` sees.
+    fn constants(&self, function: &Function, entry: &Entry) -> ConstantBanks {
+        let mut banks = ConstantBanks::new();
+        let sees = |owner: &Option<String>| owner.as_ref().is_none_or(|name| *name == function.name);
+        for bank in self.cubin.constant_banks.iter().filter(|bank| sees(&bank.function)) {
+            banks.write(bank.bank as usize, 0, self.contents(bank.section));
+        }
+        fill_bank0(&mut banks, entry, self.program.arch);
+        banks
+    }
+
+    fn contents(&self, section: SectionIndex) -> &[u8] {
+        self.image.contents.get(section).map_or(&[], Vec::as_slice)
+    }
+
+    /// The published form of a block's fault.
+    fn fault(
+        &self,
+        kernel: &str,
+        function: &Function,
+        launch: &Launch,
+        block: u64,
+        fault: BlockFault,
+        printed: Vec<u8>,
+    ) -> Fault {
+        let section = fault.pc.and_then(|pc| self.program.section(pc));
+        let offset = match (fault.pc, section) {
+            (Some(pc), Some(section)) => pc - section.base,
+            (pc, _) => pc.unwrap_or(0),
+        };
+        let own = self.image.section_address(function.section);
+        let place = Place {
+            kernel: kernel.to_owned(),
+            block: launch.block_at(block),
+            thread: launch.thread_at(fault.thread),
+            pc: offset,
+            function: section.filter(|section| section.base != own).map(|section| section.name.clone()),
+            instruction: fault.pc.map(|pc| self.program.text(pc)).unwrap_or_default(),
+            source: None,
+        };
+        Fault { kind: fault.kind, place, printed }
+    }
+}

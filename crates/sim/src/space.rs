@@ -1,0 +1,308 @@
+//! Memory as a thread sees it: the windows of generic addresses, and loads and stores of every space.
+
+use crate::machine::Machine;
+use crate::state::WARP;
+use oriole_device::{Access, AddressError, FaultKind, Space};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Generic address of shared address 0. On sm_90 byte 3 of the address below it names the block in
+/// its cluster, so the window is 4 GiB wide.
+pub(crate) const SHARED_WINDOW: u64 = 0x1_0000_0000;
+/// Generic address of local address 0.
+pub(crate) const LOCAL_WINDOW: u64 = 0x2_0000_0000;
+/// Generic address of constant bank 3, the module's `.const` variables.
+pub(crate) const CONSTANT_WINDOW: u64 = 0x3_0000_0000;
+/// Generic address of constant bank 0, where the parameters are.
+pub(crate) const PARAMETER_WINDOW: u64 = 0x3_0100_0000;
+/// Size of each window but the shared one.
+const WINDOW: u64 = 1 << 24;
+/// Local address just past a thread's local memory, where its stack starts to grow down.
+pub(crate) const STACK_TOP: u32 = 0x00f0_0000;
+
+/// An address space as an instruction names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// Any, by address.
+    Generic,
+    /// Global only.
+    Global,
+    /// Shared only.
+    Shared,
+    /// Local only.
+    Local,
+}
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Global memory.
+    Global(u64),
+    /// The block's shared memory.
+    Shared(u64),
+    /// The thread's local memory.
+    Local(u64),
+    /// A constant bank, by a generic address.
+    Constant { bank: usize, offset: usize },
+}
+
+impl Named {
+    /// Where `address` of this space leads.
+    #[inline]
+    pub(crate) fn place(self, address: u64) -> Place {
+        match self {
+            Named::Global => Place::Global(address),
+            Named::Shared => Place::Shared(address & 0xff_ffff),
+            Named::Local => Place::Local(address & 0xffff_ffff),
+            Named::Generic => generic(address),
+        }
+    }
+}
+
+fn generic(address: u64) -> Place {
+    match address {
+        SHARED_WINDOW..LOCAL_WINDOW => Place::Shared(address & 0xff_ffff),
+        LOCAL_WINDOW..CONSTANT_WINDOW if address < LOCAL_WINDOW + WINDOW => Place::Local(address - LOCAL_WINDOW),
+        CONSTANT_WINDOW..PARAMETER_WINDOW => Place::Constant { bank: 3, offset: (address - CONSTANT_WINDOW) as usize },
+        PARAMETER_WINDOW.. if address < PARAMETER_WINDOW + WINDOW => {
+            Place::Constant { bank: 0, offset: (address - PARAMETER_WINDOW) as usize }
+        }
+        _ => Place::Global(address),
+    }
+}
+
+/// Local memory of one thread: its stack, kept from the top down and grown as it is used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LocalMemory {
+    /// Word `i` is at local address `STACK_TOP - 4 * (i + 1)`.
+    words: Vec<u32>,
+}
+
+impl LocalMemory {
+    /// The word at a local address that is in bounds.
+    fn word(&self, address: u64) -> u32 {
+        self.words.get(Self::index(address)).copied().unwrap_or(0)
+    }
+
+    fn word_mut(&mut self, address: u64) -> &mut u32 {
+        let index = Self::index(address);
+        if index >= self.words.len() {
+            self.words.resize((index + 1).next_multiple_of(64), 0);
+        }
+        &mut self.words[index]
+    }
+
+    fn index(address: u64) -> usize {
+        ((u64::from(STACK_TOP) - 1 - address) / 4) as usize
+    }
+}
+
+/// Up to 16 bytes of memory, as 32-bit words; shorter values are zero-extended.
+pub(crate) type Words = [u32; 4];
+
+/// Memory of a running warp.
+pub(crate) struct Spaces<'a> {
+    /// What all warps of the launch share.
+    pub(crate) machine: &'a Machine<'a>,
+    /// Shared memory of the block, in words.
+    pub(crate) shared: &'a mut [u32],
+    /// Bytes of shared memory.
+    pub(crate) shared_size: u64,
+    /// Local memory of the warp's threads.
+    pub(crate) local: &'a mut [LocalMemory; WARP],
+}
+
+impl Spaces<'_> {
+    /// Loads 1, 2, 4, 8 or 16 bytes for one lane.
+    #[inline]
+    pub(crate) fn load(&self, place: Place, size: u32, lane: usize) -> Result<Words, FaultKind> {
+        match place {
+            Place::Global(address) => {
+                let allocation = self.global(address, size, Access::Read)?;
+                if size <= 4 {
+                    return Ok([allocation.load(address, size), 0, 0, 0]);
+                }
+                let word = |i: u32| if 4 * i < size { allocation.load(address + u64::from(4 * i), 4) } else { 0 };
+                Ok([word(0), word(1), word(2), word(3)])
+            }
+            Place::Shared(address) => {
+                self.check(Space::Shared, Access::Read, address, size, 0, self.shared_size)?;
+                Ok(read(size, address, |at| self.shared[(at / 4) as usize]))
+            }
+            Place::Local(address) => {
+                self.check_local(Access::Read, address, size)?;
+                Ok(read(size, address, |at| self.local[lane].word(at)))
+            }
+            Place::Constant { bank, offset } => {
+                let limit = self.machine.constants.size(bank) as u64;
+                self.check(Space::Constant, Access::Read, offset as u64, size, 0, limit)?;
+                Ok(read(size, offset as u64, |at| self.machine.constants.word(bank, at as usize & !3)))
+            }
+        }
+    }
+
+    /// Stores the low 1, 2, 4, 8 or 16 bytes of `value` for one lane.
+    #[inline]
+    pub(crate) fn store(&mut self, place: Place, size: u32, lane: usize, value: Words) -> Result<(), FaultKind> {
+        match place {
+            Place::Global(address) => {
+                let allocation = self.global(address, size, Access::Write)?;
+                for i in 0..size.div_ceil(4) {
+                    allocation.store(address + u64::from(4 * i), size.min(4), value[i as usize]);
+                }
+            }
+            Place::Shared(address) => {
+                self.check(Space::Shared, Access::Write, address, size, 0, self.shared_size)?;
+                for i in 0..size.div_ceil(4) {
+                    let cell = &mut self.shared[(address / 4) as usize + i as usize];
+                    *cell = merge(*cell, size, address, value[i as usize]);
+                }
+            }
+            Place::Local(address) => {
+                self.check_local(Access::Write, address, size)?;
+                for i in 0..size.div_ceil(4) {
+                    let cell = self.local[lane].word_mut(address + u64::from(4 * i));
+                    *cell = merge(*cell, size, address, value[i as usize]);
+                }
+            }
+            Place::Constant { offset, .. } => return Err(read_only(offset)),
+        }
+        Ok(())
+    }
+
+    /// Replaces the 32-bit word at `place` by `f` of it in one step; returns the old word.
+    pub(crate) fn update32(&mut self, place: Place, lane: usize, f: impl Fn(u32) -> u32) -> Result<u32, FaultKind> {
+        if let Place::Global(address) = place {
+            return Ok(self.global(address, 4, Access::Atomic)?.update(address, f));
+        }
+        let [old, ..] = self.load_for_update(place, 4, lane)?;
+        self.store(place, 4, lane, [f(old), 0, 0, 0])?;
+        Ok(old)
+    }
+
+    /// Replaces the 64-bit word at `place` by `f` of it; returns the old word. To global memory only
+    /// a block that has the turn may do this, so two halves need not change in one step.
+    pub(crate) fn update64(&mut self, place: Place, lane: usize, f: impl Fn(u64) -> u64) -> Result<u64, FaultKind> {
+        let [low, high, ..] = self.load_for_update(place, 8, lane)?;
+        let old = u64::from(low) | u64::from(high) << 32;
+        let new = f(old);
+        self.store(place, 8, lane, [new as u32, (new >> 32) as u32, 0, 0])?;
+        Ok(old)
+    }
+
+    fn load_for_update(&self, place: Place, size: u32, lane: usize) -> Result<Words, FaultKind> {
+        self.load(place, size, lane).map_err(|kind| match kind {
+            FaultKind::IllegalAddress { space, address, size, nearest, .. } => {
+                FaultKind::IllegalAddress { space, access: Access::Atomic, address, size, nearest }
+            }
+            FaultKind::Misaligned { space, address, size, .. } => {
+                FaultKind::Misaligned { space, access: Access::Atomic, address, size }
+            }
+            other => other,
+        })
+    }
+
+    /// The 32-bit global word at `address`, for order-free atomics.
+    pub(crate) fn global_add(&self, address: u64, value: u32) -> Result<(), FaultKind> {
+        self.global(address, 4, Access::Atomic)?.word(address).fetch_add(value, Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn global(&self, address: u64, size: u32, access: Access) -> Result<&oriole_device::Allocation, FaultKind> {
+        self.machine.memory.check(address, size).map_err(|error| match error {
+            AddressError::Misaligned => FaultKind::Misaligned { space: Space::Global, access, address, size },
+            AddressError::Outside(nearest) => {
+                FaultKind::IllegalAddress { space: Space::Global, access, address, size, nearest }
+            }
+        })
+    }
+
+    fn check_local(&self, access: Access, address: u64, size: u32) -> Result<(), FaultKind> {
+        let bottom = STACK_TOP - self.machine.max_local;
+        self.check(Space::Local, access, address, size, u64::from(bottom), u64::from(STACK_TOP))
+    }
+
+    #[inline]
+    fn check(
+        &self,
+        space: Space,
+        access: Access,
+        address: u64,
+        size: u32,
+        from: u64,
+        to: u64,
+    ) -> Result<(), FaultKind> {
+        if address < from || address + u64::from(size) > to {
+            let nearest = oriole_device::Nearest { name: format!("{space} memory"), base: from, size: to - from };
+            return Err(FaultKind::IllegalAddress { space, access, address, size, nearest: Some(nearest) });
+        }
+        match address & u64::from(size - 1) {
+            0 => Ok(()),
+            _ => Err(FaultKind::Misaligned { space, access, address, size }),
+        }
+    }
+}
+
+fn read_only(offset: usize) -> FaultKind {
+    FaultKind::Misuse(format!("write to constant memory at offset {offset:#x}"))
+}
+
+/// Loads from words; the address is aligned to the size.
+#[inline]
+fn read(size: u32, address: u64, word: impl Fn(u64) -> u32) -> Words {
+    let first = word(address);
+    match size {
+        1 => [first >> (8 * (address & 3)) & 0xff, 0, 0, 0],
+        2 => [first >> (8 * (address & 2)) & 0xffff, 0, 0, 0],
+        4 => [first, 0, 0, 0],
+        8 => [first, word(address + 4), 0, 0],
+        _ => [first, word(address + 4), word(address + 8), word(address + 12)],
+    }
+}
+
+/// The word at `address` after a store of `size` bytes; 4 and more replace the whole word.
+#[inline]
+fn merge(old: u32, size: u32, address: u64, value: u32) -> u32 {
+    let (mask, shift) = match size {
+        1 => (0xff, 8 * (address & 3)),
+        2 => (0xffff, 8 * (address & 2)),
+        _ => return value,
+    };
+    old & !(mask << shift) | (value & mask) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generic_addresses_lead_to_their_windows() {
+        assert_eq!(Named::Generic.place(SHARED_WINDOW + 0x410), Place::Shared(0x410));
+        assert_eq!(Named::Generic.place(SHARED_WINDOW + 0x0300_0008), Place::Shared(8), "cluster rank 3");
+        assert_eq!(Named::Generic.place(LOCAL_WINDOW + 0xff), Place::Local(0xff));
+        assert_eq!(Named::Generic.place(PARAMETER_WINDOW + 0x160), Place::Constant { bank: 0, offset: 0x160 });
+        assert_eq!(Named::Generic.place(0x7_0000_0000), Place::Global(0x7_0000_0000));
+        assert_eq!(Named::Generic.place(8), Place::Global(8));
+    }
+
+    #[test]
+    fn the_stack_grows_down_from_the_top() {
+        let mut local = LocalMemory::default();
+        let top = u64::from(STACK_TOP);
+        *local.word_mut(top - 4) = 1;
+        *local.word_mut(top - 400) = 2;
+        assert_eq!((local.word(top - 4), local.word(top - 400), local.word(top - 8)), (1, 2, 0));
+        assert_eq!(local.word(top - 100_000), 0);
+    }
+
+    #[test]
+    fn narrow_accesses_keep_their_neighbours() {
+        let words = [0x4433_2211, 0x8877_6655];
+        assert_eq!(read(1, 5, |at| words[(at / 4) as usize])[0], 0x66);
+        assert_eq!(read(2, 2, |at| words[(at / 4) as usize])[0], 0x4433);
+        assert_eq!(read(8, 0, |at| words[(at / 4) as usize]), [0x4433_2211, 0x8877_6655, 0, 0]);
+        assert_eq!(merge(0x8877_6655, 2, 6, 0x1_abcd), 0xabcd_6655);
+        assert_eq!(merge(0x4433_2211, 1, 0, 0xff), 0x4433_22ff);
+        assert_eq!(merge(0x4433_2211, 16, 0, 5), 5);
+    }
+}

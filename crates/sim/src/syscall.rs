@@ -1,0 +1,133 @@
+//! Functions that the system offers to kernels: `vprintf`, `malloc`, `free`, `__assertfail`.
+//!
+//! The loader gives each an address outside of all code. Arguments are passed as CUDA's ABI passes
+//! them to any function: from `R4` on, 64-bit ones in aligned pairs; the result comes back in `R4`.
+
+use crate::machine::Halt;
+use crate::program::Env;
+use crate::space::Named;
+use crate::state::State;
+use oriole_device::{FaultKind, printf};
+
+/// Address of the first function; the others follow at distances of [`STEP`].
+const BASE: u64 = 0x5_0000_0000;
+const STEP: u64 = 16;
+
+/// A function of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// `int vprintf(const char *format, void *arguments)`.
+    Vprintf,
+    /// `void *malloc(size_t)`.
+    Malloc,
+    /// `void free(void *)`.
+    Free,
+    /// `void __assertfail(text, file, line, function, char size)`.
+    AssertFail,
+}
+
+const FUNCTIONS: [(&str, Function); 4] = [
+    ("vprintf", Function::Vprintf),
+    ("malloc", Function::Malloc),
+    ("free", Function::Free),
+    ("__assertfail", Function::AssertFail),
+];
+
+/// Register of the first argument, and of the result.
+const FIRST_ARGUMENT: usize = 4;
+/// Bytes of packed arguments that are fetched for one format at most.
+const MOST_ARGUMENTS: u64 = 4096;
+
+/// Address of the function of that name.
+pub(crate) fn address(name: &str) -> Option<u64> {
+    let at = FUNCTIONS.iter().position(|(known, _)| *known == name)?;
+    Some(BASE + STEP * at as u64)
+}
+
+/// The function at a code address.
+pub(crate) fn at(address: u64) -> Option<Function> {
+    let distance = address.checked_sub(BASE)?;
+    let index = usize::try_from(distance / STEP).ok()?;
+    FUNCTIONS.get(index).filter(|_| distance.is_multiple_of(STEP)).map(|&(_, function)| function)
+}
+
+/// Calls `function` for the active lanes, lowest first.
+pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> Result<(), Halt> {
+    if matches!(function, Function::Malloc | Function::Free) {
+        env.require_turn()?;
+    }
+    for lane in state.active_lanes() {
+        let argument = |n: usize| state.lane_wide(FIRST_ARGUMENT + 2 * n, lane);
+        match function {
+            Function::Vprintf => {
+                let text = formatted(env, lane, argument(0), argument(1))?;
+                env.printed.extend_from_slice(&text);
+                state.set_lane(FIRST_ARGUMENT, lane, text.len() as u32);
+            }
+            Function::Malloc => {
+                let address = with_heap(env, |heap| heap.malloc(argument(0)));
+                state.set_lane(FIRST_ARGUMENT, lane, address as u32);
+                state.set_lane(FIRST_ARGUMENT + 1, lane, (address >> 32) as u32);
+            }
+            Function::Free => {
+                let address = argument(0);
+                if with_heap(env, |heap| u64::from(heap.free(address))) == 0 {
+                    let rule = format!("free of {address:#x}, which malloc has not given out");
+                    return Err(Halt::fault(lane, FaultKind::Misuse(rule)));
+                }
+            }
+            Function::AssertFail => {
+                let text = |address| c_string(env, lane, address).map(|t| String::from_utf8_lossy(&t).into_owned());
+                let line = state.lane(FIRST_ARGUMENT + 4, lane);
+                let (claim, file) = (text(argument(0))?, text(argument(1))?);
+                return Err(Halt::fault(lane, FaultKind::Assertion(format!("{file}:{line}: {claim}"))));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Does something with the heap; 0 without one, or after a panic while it was held.
+fn with_heap(env: &Env<'_>, f: impl FnOnce(&mut oriole_device::Heap) -> u64) -> u64 {
+    let heap = env.spaces.machine.heap.as_ref();
+    heap.and_then(|heap| heap.lock().ok().map(|mut heap| f(&mut heap))).unwrap_or(0)
+}
+
+/// The text of one `printf`.
+fn formatted(env: &Env<'_>, lane: usize, format: u64, arguments: u64) -> Result<Vec<u8>, Halt> {
+    let format = c_string(env, lane, format)?;
+    let size = (printf::packed_size(&format) as u64).min(MOST_ARGUMENTS);
+    let packed: Result<Vec<u8>, Halt> = (0..size).map(|at| byte(env, lane, arguments + at)).collect();
+    Ok(printf::format(&format, &packed?, |address| c_string(env, lane, address).ok()))
+}
+
+fn c_string(env: &Env<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Halt> {
+    let mut text = Vec::new();
+    for at in address.. {
+        match byte(env, lane, at)? {
+            0 => break,
+            byte => text.push(byte),
+        }
+    }
+    Ok(text)
+}
+
+fn byte(env: &Env<'_>, lane: usize, address: u64) -> Result<u8, Halt> {
+    let loaded = env.spaces.load(Named::Generic.place(address), 1, lane);
+    loaded.map(|words| words[0] as u8).map_err(|kind| Halt::fault(lane, kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_functions_belong_together() {
+        for (name, function) in FUNCTIONS {
+            assert_eq!(address(name).and_then(at), Some(function));
+        }
+        assert_eq!(address("fork"), None);
+        assert_eq!(at(BASE + 8), None);
+        assert_eq!(at(0), None);
+    }
+}

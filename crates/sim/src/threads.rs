@@ -1,0 +1,388 @@
+//! Where the threads of a warp are: groups that run together, and what they wait for.
+//!
+//! From Volta on each thread has its own program counter. Threads with the same one that were not
+//! separated form a *group* and execute together. Groups come apart at divergent branches and join
+//! again at `BSYNC` and `WARPSYNC`.
+//!
+//! A convergence barrier `B<n>` is kept per thread: the set of threads that it waits for there.
+//! `BSSY` sets it to the threads that execute it together, `BREAK` takes threads out, exited threads
+//! do not count. Threads that go through the same region at different times so have barriers that
+//! do not disturb each other.
+
+use crate::state::{Mask, WARP, lanes_of, mask_where};
+
+/// Number of convergence barriers.
+const CONVERGENCE_BARRIERS: usize = 16;
+
+/// What a group waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: it can run.
+    Nothing,
+    /// `BSYNC B<n>`.
+    Convergence(u8),
+    /// `WARPSYNC`.
+    WarpSync,
+    /// A barrier of the block.
+    Barrier(u8),
+}
+
+/// Threads that execute together.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// Its threads; never empty.
+    pub(crate) mask: Mask,
+    /// Code address of the next instruction; while it waits, of the one after the wait.
+    pub(crate) pc: u64,
+    /// What it waits for.
+    pub(crate) wait: Wait,
+    /// Cycle in which its next instruction may issue.
+    pub(crate) cycle: u64,
+}
+
+/// The threads of one warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Threads {
+    /// Threads that have not exited.
+    pub(crate) alive: Mask,
+    groups: Vec<Group>,
+    current: usize,
+    /// Element `[b][t]`: the threads that thread `t` waits for at `BSYNC B<b>`.
+    participants: Box<[[Mask; WARP]; CONVERGENCE_BARRIERS]>,
+    /// The threads that each thread waits for at the `WARPSYNC` that it has reached.
+    warpsync: [Mask; WARP],
+}
+
+impl Threads {
+    /// The threads in `mask`, all at `pc`.
+    pub(crate) fn new(mask: Mask, pc: u64) -> Self {
+        Threads {
+            alive: mask,
+            groups: vec![Group { mask, pc, wait: Wait::Nothing, cycle: 0 }],
+            current: 0,
+            participants: Box::new([[0; WARP]; CONVERGENCE_BARRIERS]),
+            warpsync: [0; WARP],
+        }
+    }
+
+    /// The group that runs, `None` if all threads have exited.
+    pub(crate) fn group(&self) -> Option<&Group> {
+        self.groups.get(self.current)
+    }
+
+    /// The group that runs.
+    pub(crate) fn group_mut(&mut self) -> Option<&mut Group> {
+        self.groups.get_mut(self.current)
+    }
+
+    /// All groups.
+    pub(crate) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Makes the next group after the current one that can run the current one. `false` if there is
+    /// none.
+    pub(crate) fn rotate(&mut self) -> bool {
+        self.merge_runnable();
+        let count = self.groups.len();
+        let next = (1..=count).map(|step| (self.current + step) % count.max(1));
+        match next.into_iter().find(|&at| self.groups[at].wait == Wait::Nothing) {
+            Some(at) => {
+                self.current = at;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The `taken` threads of the current group go to `target`, the others to `next`. The others
+    /// stay the current group where there are any. Returns whether the group came apart.
+    pub(crate) fn branch(&mut self, taken: Mask, target: u64, next: u64) -> bool {
+        let Some(group) = self.groups.get_mut(self.current) else { return false };
+        let taken = taken & group.mask;
+        if taken == 0 {
+            group.pc = next;
+            return false;
+        }
+        if taken == group.mask {
+            group.pc = target;
+            return false;
+        }
+        group.mask &= !taken;
+        group.pc = next;
+        let cycle = group.cycle;
+        self.groups.push(Group { mask: taken, pc: target, wait: Wait::Nothing, cycle });
+        true
+    }
+
+    /// Each of the `taken` threads of the current group goes to its own target, the others to
+    /// `next`. Returns whether the group came apart.
+    pub(crate) fn scatter(&mut self, taken: Mask, targets: &[u64; WARP], next: u64) -> bool {
+        let Some(group) = self.group() else { return false };
+        let mut rest = taken & group.mask;
+        let mut apart = rest != group.mask && rest != 0;
+        // The first round also moves the threads that do not jump; each later one takes its own
+        // threads from the group of those still to be sent.
+        if rest == 0 {
+            return self.branch(0, next, next);
+        }
+        if rest != group.mask {
+            self.branch(rest, next, next);
+            self.current = self.groups.len() - 1;
+        }
+        while rest != 0 {
+            let target = targets[rest.trailing_zeros() as usize];
+            let same = rest & mask_where(|lane| targets[lane] == target);
+            rest &= !same;
+            apart |= self.branch(same, target, next);
+        }
+        apart
+    }
+
+    /// The threads of `lanes` exit.
+    pub(crate) fn exit(&mut self, lanes: Mask, next: u64) {
+        self.alive &= !lanes;
+        if let Some(group) = self.groups.get_mut(self.current) {
+            group.mask &= !lanes;
+            group.pc = next;
+        }
+        self.drop_empty();
+        self.release_converged();
+    }
+
+    /// `BSSY B<n>`: the current group will meet at `BSYNC B<n>`.
+    pub(crate) fn set_convergence(&mut self, barrier: u8, participants: Mask, lanes: Mask) {
+        let slots = &mut self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS];
+        for lane in lanes_of(lanes) {
+            slots[lane] = participants;
+        }
+    }
+
+    /// The threads that `lane` will wait for at `BSYNC B<n>`.
+    pub(crate) fn convergence(&self, barrier: u8, lane: usize) -> Mask {
+        self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS][lane]
+    }
+
+    /// `BREAK B<n>`: `lanes` will not come to `BSYNC B<n>`.
+    pub(crate) fn break_out(&mut self, barrier: u8, lanes: Mask) {
+        let slots = &mut self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS];
+        for lane in 0..WARP {
+            if slots[lane] & lanes != 0 {
+                slots[lane] &= !lanes;
+            }
+        }
+        self.release_converged();
+    }
+
+    /// `BSYNC B<n>`: the `lanes` of the current group wait for their participants; the others go on.
+    pub(crate) fn converge(&mut self, barrier: u8, lanes: Mask, next: u64) {
+        self.suspend(lanes, Wait::Convergence(barrier), next);
+        self.release_converged();
+    }
+
+    /// `WARPSYNC`: the `lanes` of the current group wait until the threads in their masks have come.
+    pub(crate) fn warp_sync(&mut self, lanes: Mask, masks: &[Mask; WARP], next: u64) {
+        for lane in lanes_of(lanes) {
+            self.warpsync[lane] = masks[lane];
+        }
+        self.suspend(lanes, Wait::WarpSync, next);
+        self.release_converged();
+    }
+
+    /// The `lanes` of the current group wait at barrier `id` of the block.
+    pub(crate) fn wait_at_barrier(&mut self, id: u8, lanes: Mask, next: u64) {
+        self.suspend(lanes, Wait::Barrier(id), next);
+    }
+
+    /// Barrier `id` of the block is complete.
+    pub(crate) fn release_barrier(&mut self, id: u8) {
+        self.release(|group| if group.wait == Wait::Barrier(id) { group.mask } else { 0 });
+    }
+
+    /// Splits `lanes` off the current group and lets them wait; the rest of the group, if any, goes
+    /// on at `next` as the current group.
+    fn suspend(&mut self, lanes: Mask, wait: Wait, next: u64) {
+        let Some(group) = self.groups.get_mut(self.current) else { return };
+        group.pc = next;
+        if lanes == group.mask {
+            group.wait = wait;
+            return;
+        }
+        group.mask &= !lanes;
+        let cycle = group.cycle;
+        self.groups.push(Group { mask: lanes, pc: next, wait, cycle });
+    }
+
+    /// Lets all threads go on whose convergence barrier or warp synchronisation is complete.
+    fn release_converged(&mut self) {
+        let at = |wait: Wait| self.groups.iter().filter(|g| g.wait == wait).fold(0, |mask, g| mask | g.mask);
+        let alive = self.alive;
+        let synced = at(Wait::WarpSync);
+        let arrived: Vec<(u8, Mask)> = self
+            .groups
+            .iter()
+            .filter_map(|group| match group.wait {
+                Wait::Convergence(barrier) => Some((barrier, at(group.wait))),
+                _ => None,
+            })
+            .collect();
+        if synced == 0 && arrived.is_empty() {
+            return;
+        }
+        let mut free = mask_where(|lane| synced >> lane & 1 != 0 && self.warpsync[lane] & alive & !synced == 0);
+        for (barrier, arrived) in arrived {
+            free |=
+                mask_where(|lane| arrived >> lane & 1 != 0 && self.convergence(barrier, lane) & alive & !arrived == 0);
+        }
+        self.release(|group| match group.wait {
+            Wait::Convergence(_) | Wait::WarpSync => group.mask & free,
+            Wait::Nothing | Wait::Barrier(_) => 0,
+        });
+    }
+
+    /// Lets the threads that `free` gives of each group go on, and joins those that wait for the
+    /// same and go on at the same place.
+    fn release(&mut self, free: impl Fn(&Group) -> Mask) {
+        let mut released: Vec<Group> = Vec::new();
+        for group in &mut self.groups {
+            let mask = free(group);
+            if mask == 0 {
+                continue;
+            }
+            group.mask &= !mask;
+            match released.iter_mut().find(|other| other.pc == group.pc && other.wait == group.wait) {
+                Some(other) => {
+                    other.mask |= mask;
+                    other.cycle = other.cycle.max(group.cycle);
+                }
+                None => released.push(Group { mask, ..*group }),
+            }
+        }
+        if released.is_empty() {
+            return;
+        }
+        let current_is_gone = self.group().is_none_or(|group| group.mask == 0);
+        let at = self.groups.len();
+        self.groups.extend(released.into_iter().map(|group| Group { wait: Wait::Nothing, ..group }));
+        if current_is_gone {
+            self.current = at;
+        }
+        self.drop_empty();
+    }
+
+    /// Joins groups that can run and stand at the same place.
+    fn merge_runnable(&mut self) {
+        if self.groups.len() < 2 {
+            return;
+        }
+        for at in 0..self.groups.len() {
+            let (before, rest) = self.groups.split_at_mut(at);
+            let group = &mut rest[0];
+            let same = |other: &&mut Group| {
+                other.mask != 0 && other.pc == group.pc && other.wait == Wait::Nothing && group.wait == Wait::Nothing
+            };
+            if let Some(other) = before.iter_mut().find(same) {
+                other.mask |= group.mask;
+                other.cycle = other.cycle.max(group.cycle);
+                group.mask = 0;
+            }
+        }
+        self.drop_empty();
+    }
+
+    /// Removes groups without threads; the current one stays current, or its successor becomes it.
+    fn drop_empty(&mut self) {
+        let before_current = self.groups.iter().take(self.current).filter(|group| group.mask != 0).count();
+        self.groups.retain(|group| group.mask != 0);
+        self.current = if before_current < self.groups.len() { before_current } else { 0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(threads: &Threads) -> Vec<(Mask, u64, Wait)> {
+        let mut groups: Vec<_> = threads.groups().iter().map(|g| (g.mask, g.pc, g.wait)).collect();
+        groups.sort_by_key(|group| group.0);
+        groups
+    }
+
+    #[test]
+    fn an_if_comes_apart_and_joins() {
+        let mut threads = Threads::new(0xff, 0);
+        threads.set_convergence(0, 0xff, 0xff);
+        assert!(threads.branch(0x0f, 100, 16));
+        assert_eq!(masks(&threads), [(0x0f, 100, Wait::Nothing), (0xf0, 16, Wait::Nothing)]);
+        threads.converge(0, 0xf0, 200);
+        assert!(threads.rotate());
+        assert_eq!(threads.group().map(|g| g.mask), Some(0x0f));
+        threads.converge(0, 0x0f, 200);
+        assert_eq!(masks(&threads), [(0xff, 200, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn exited_and_broken_threads_are_not_waited_for() {
+        let mut threads = Threads::new(0xf, 0);
+        threads.set_convergence(1, 0xf, 0xf);
+        threads.branch(0x3, 100, 16);
+        threads.converge(1, 0xc, 32);
+        assert!(threads.rotate());
+        threads.break_out(1, 0x1);
+        threads.branch(0x1, 300, 116);
+        threads.exit(0x2, 132);
+        assert_eq!(masks(&threads), [(0x1, 300, Wait::Nothing), (0xc, 32, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn warpsync_waits_for_the_named_threads_only() {
+        let mut threads = Threads::new(0xf, 0);
+        threads.branch(0x3, 100, 16);
+        threads.warp_sync(0xc, &[0x6; WARP], 32);
+        assert_eq!(masks(&threads)[1].2, Wait::WarpSync);
+        assert!(threads.rotate());
+        threads.branch(0x2, 32 - 16, 116);
+        assert!(threads.rotate());
+        threads.warp_sync(0x2, &[0x6; WARP], 32);
+        assert_eq!(masks(&threads), [(0x1, 116, Wait::Nothing), (0xe, 32, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn indirect_jumps_scatter() {
+        let mut threads = Threads::new(0xff, 0);
+        let targets: [u64; WARP] = std::array::from_fn(|lane| 1000 + 16 * (lane as u64 % 3));
+        assert!(threads.scatter(0x3f, &targets, 16));
+        let expected = [
+            (0b001_001, 1000, Wait::Nothing),
+            (0b010_010, 1016, Wait::Nothing),
+            (0b100_100, 1032, Wait::Nothing),
+            (0xc0, 16, Wait::Nothing),
+        ];
+        assert_eq!(masks(&threads), expected);
+    }
+
+    #[test]
+    fn rotation_visits_all_and_merges_equal_places() {
+        let mut threads = Threads::new(0x7, 0);
+        threads.branch(0x1, 100, 16);
+        threads.branch(0x2, 100, 16);
+        assert!(threads.rotate());
+        assert_eq!(masks(&threads), [(0x3, 100, Wait::Nothing), (0x4, 16, Wait::Nothing)]);
+        assert_eq!(threads.group().map(|g| g.mask), Some(0x3));
+        assert!(threads.rotate());
+        assert_eq!(threads.group().map(|g| g.mask), Some(0x4));
+    }
+
+    #[test]
+    fn a_deadlock_has_nothing_to_rotate_to() {
+        let mut threads = Threads::new(0x3, 0);
+        threads.set_convergence(0, 0x3, 0x3);
+        threads.branch(0x1, 100, 16);
+        threads.converge(0, 0x2, 32);
+        assert!(threads.rotate());
+        threads.wait_at_barrier(0, 0x1, 116);
+        assert!(!threads.rotate());
+        threads.release_barrier(0);
+        assert!(threads.rotate());
+    }
+}
