@@ -253,6 +253,11 @@ impl Function {
         self.add_vreg(data)
     }
 
+    /// The register that [`Function::fixed_vreg`] made for a type and number, if it did.
+    pub fn fixed_vreg_of(&self, reg_type: RegType, number: u16) -> Option<VReg> {
+        self.fixed.get(&(reg_type, number)).copied()
+    }
+
     /// The physical registers that an operand names: file, first number, how many. `None` for
     /// operands that are no register and for registers without assignment.
     pub fn physical(&self, operand: Operand) -> Option<(RegFile, u16, u8)> {

@@ -4,7 +4,7 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Control, Field, Mods, Opcode};
+use oriole_isa::{Control, Field, Mods, Opcode, Width};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -105,6 +105,19 @@ impl Inst {
     /// The value of a modifier field, or the opcode's default where it is not given.
     pub fn get(&self, field: Field) -> u8 {
         self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
+    }
+
+    /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that
+    /// the signature lacks.
+    pub fn width(&self, i: usize) -> u8 {
+        match self.opcode.signature().get(i).map(|spec| spec.width) {
+            None => 0,
+            Some(Width::Fixed(width)) => width,
+            Some(Width::By { field, cases, otherwise }) => {
+                let value = self.get(field);
+                cases.iter().find(|(v, _)| *v == value).map_or(otherwise, |(_, w)| *w)
+            }
+        }
     }
 
     /// Whether it is a MovPhi.

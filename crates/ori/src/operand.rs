@@ -399,6 +399,7 @@ impl Operand {
     }
 
     /// Negated; twice negated is as before.
+    #[expect(clippy::should_implement_trait, reason = "chained on operands without importing a trait")]
     pub fn neg(self) -> Self {
         self.with_neg(!self.is_neg())
     }
@@ -409,6 +410,7 @@ impl Operand {
     }
 
     /// Inverted (`!p`, `~x`); twice inverted is as before.
+    #[expect(clippy::should_implement_trait, reason = "chained on operands without importing a trait")]
     pub fn not(self) -> Self {
         self.with_not(!self.is_not())
     }

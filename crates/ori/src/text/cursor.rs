@@ -35,7 +35,9 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn error<T>(&self, message: impl Into<String>) -> Result<T> {
-        Err(ParseError { line: self.line, column: self.at + 1, message: message.into() })
+        let rest = &self.text[self.at..];
+        let column = self.at + rest.len() - rest.trim_start().len() + 1;
+        Err(ParseError { line: self.line, column, message: message.into() })
     }
 
     fn skip_space(&mut self) {

@@ -1,0 +1,131 @@
+//! Operands against the opcode's signature: the register-class contract.
+
+use super::Verifier;
+use crate::entity::InstId;
+use crate::function::Function;
+use crate::inst::Inst;
+use crate::operand::{Operand, OperandKind};
+use oriole_isa::{Kinds, OperandFlags, OperandSpec, RegFile};
+
+pub(super) fn check(v: &mut Verifier<'_>) {
+    let func = v.func;
+    for (block, inst) in func.iter_insts() {
+        let data = &func.insts[inst];
+        let mut messages = Vec::new();
+        if data.is_phi() {
+            messages.extend(bad_phi_types(func, inst));
+        } else {
+            messages.extend(bad_opcode(v, data));
+            messages.extend(bad_guard(func, data));
+            for (i, (operand, spec)) in data.operands.iter().zip(data.opcode.signature()).enumerate() {
+                messages.extend(bad_operand(func, data, i, *operand, spec));
+            }
+        }
+        for message in messages {
+            v.fail(Some(block), Some(inst), message);
+        }
+    }
+}
+
+fn bad_opcode(v: &Verifier<'_>, inst: &Inst) -> Vec<String> {
+    let mut messages = Vec::new();
+    let name = inst.opcode.name();
+    if !inst.opcode.exists_on(v.arch) {
+        messages.push(format!("{} has no instruction {name}", v.arch));
+    }
+    let expected = inst.opcode.signature().len();
+    if inst.operands.len() != expected {
+        messages.push(format!("{name} takes {expected} operands, {} given", inst.operands.len()));
+    }
+    for (field, value) in inst.mods.iter() {
+        if !inst.opcode.fields().iter().any(|(f, _)| *f == field) {
+            messages.push(format!("{name} has no modifier '{}'", field.name()));
+        } else if field.value(value).is_none() {
+            messages.push(format!("modifier '{}' has no value {value}", field.name()));
+        }
+    }
+    messages
+}
+
+fn bad_guard(func: &Function, inst: &Inst) -> Option<String> {
+    let guard = inst.guard()?;
+    let expected = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
+    let found = func.vregs[guard.pred].file();
+    (found != expected)
+        .then(|| format!("Bad register class: the guard of {} is a {expected:?}, not a {found:?}", inst.opcode.name()))
+}
+
+/// The kind of an operand in the signature's terms; `None` for symbols, which stand for an immediate
+/// or a code address.
+fn kinds_of(func: &Function, operand: Operand) -> Option<Kinds> {
+    Some(match operand.kind() {
+        OperandKind::None => Kinds::NONE,
+        OperandKind::Reg(reg, _) => Kinds::of_file(func.vregs[reg].file()),
+        OperandKind::Phys { file, .. } => Kinds::of_file(file),
+        OperandKind::Imm(..) => Kinds::IMM,
+        OperandKind::Block(_) => Kinds::LABEL,
+        OperandKind::Const { .. } => Kinds::CONST,
+        OperandKind::ConstBindless { .. } => Kinds::CONST_BINDLESS,
+        OperandKind::Symbol(_) => return None,
+        OperandKind::Rz => Kinds::R,
+        OperandKind::Urz => Kinds::UR,
+        OperandKind::Pt => Kinds::P,
+        OperandKind::Upt => Kinds::UP,
+        OperandKind::Special(_) => Kinds::SPECIAL,
+        OperandKind::Scoreboard(_) => Kinds::SB,
+        OperandKind::Guard { .. } => Kinds::EMPTY,
+    })
+}
+
+fn bad_operand(func: &Function, inst: &Inst, i: usize, operand: Operand, spec: &OperandSpec) -> Option<String> {
+    let place = || format!("operand {i} ({:?}) of {}", spec.role, inst.opcode.name());
+    match kinds_of(func, operand) {
+        None if spec.kinds.is_disjoint(Kinds::IMM.with(Kinds::LABEL)) => {
+            return Some(format!("{} may not be a symbol", place()));
+        }
+        Some(kind) if kind == Kinds::EMPTY || !spec.kinds.contains(kind) => {
+            let text = crate::text::operand_text(func, operand);
+            return Some(format!("Bad register class: {} may not be '{text}'", place()));
+        }
+        _ => {}
+    }
+    if let Some((_, found)) = register_width(func, operand) {
+        let expected = inst.width(i);
+        if found != expected {
+            return Some(format!("Bad register class: {} takes {expected} registers, not {found}", place()));
+        }
+    }
+    bad_flags(operand, spec).map(|flag| format!("{} may not be {flag}", place()))
+}
+
+fn register_width(func: &Function, operand: Operand) -> Option<(RegFile, u8)> {
+    match operand.kind() {
+        OperandKind::Reg(reg, piece) => {
+            let data = &func.vregs[reg];
+            Some((data.file(), piece.range(data.components).len() as u8))
+        }
+        OperandKind::Phys { file, count, .. } => Some((file, count)),
+        _ => None,
+    }
+}
+
+fn bad_flags(operand: Operand, spec: &OperandSpec) -> Option<&'static str> {
+    let flags = [
+        (operand.is_neg(), OperandFlags::NEG, "negated"),
+        (operand.is_abs(), OperandFlags::ABS, "an absolute value"),
+        (operand.is_not(), OperandFlags::NOT, "inverted"),
+    ];
+    flags.into_iter().find(|(set, flag, _)| *set && !spec.flags.contains(*flag)).map(|(_, _, name)| name)
+}
+
+/// Registers of a MovPhi share file and width.
+fn bad_phi_types(func: &Function, inst: InstId) -> Option<String> {
+    let data = &func.insts[inst];
+    let class = register_width(func, data.operands[0]);
+    let differs = func.phi_inputs(inst).any(|(source, _)| {
+        let found = register_width(func, source);
+        found.is_some() && found != class
+    });
+    (class.is_none() || differs)
+        .then(|| "Bad register class: the MovPhi's registers differ in file or width".to_owned())
+}

@@ -1,0 +1,57 @@
+//! Allocated Ori as hardware instructions.
+
+use oriole_isa::{Arch, Guard as MachineGuard, Opcode, OperandFlags, RegFile, Value};
+use oriole_ori::*;
+
+const ALLOCATED: &str = ".function entry f
+  .frame local=0 spill=0 align=0
+  .reg %R0 physical=9
+  .reg %D1 physical=4
+  .reg %P2 physical=3
+  .reg %UD3 physical=6
+  .reg %R4
+  .symref ref0 sym0 +16 low
+bix0: -> bix1
+    @!%P2 FADD %D1.1, -|%R0|.reuse, h:0x3ff00000
+    MOV %R0, cx[%UD3][0x20], 0xf
+    MOV RZ, ref0, s:-1
+    MOV %R0, %R4, 0xf
+bix1:
+    BRA !PT, bix1
+.end
+";
+
+#[test]
+fn operands_become_hardware_operands() {
+    let func: Function = ALLOCATED.parse().unwrap();
+    let insts: Vec<InstId> = func.iter_insts().map(|(_, i)| i).collect();
+    let machine = |i: usize| func.machine_inst(insts[i], Arch::Sm90, |b| 0x100 + 16 * i64::from(b.as_u32()));
+    let values = |i: usize| machine(i).unwrap().inst.operands.iter().map(|o| o.value).collect::<Vec<_>>();
+
+    let first = machine(0).unwrap().inst;
+    assert_eq!((first.opcode, first.guard), (Opcode::FADD, MachineGuard { predicate: 3, negated: true }));
+    assert_eq!(values(0), [Value::Reg(RegFile::R, 5), Value::Reg(RegFile::R, 9), Value::Imm(0x3ff0_0000 << 32)]);
+    let flags = OperandFlags::NEG.with(OperandFlags::ABS).with(OperandFlags::REUSE);
+    assert_eq!(first.operands[1].flags, flags);
+
+    assert_eq!(values(1)[1], Value::ConstBindless { ureg: 6, offset: 0x20 });
+    assert_eq!(values(2), [Value::Reg(RegFile::R, 255), Value::Imm(16), Value::Imm(u64::MAX)]);
+    let symbol = func.symrefs[SymRef::new(0)];
+    assert_eq!(machine(2).unwrap().relocs.as_slice(), [(1, symbol)]);
+    let unassigned = machine(3).unwrap_err().to_string();
+    assert_eq!(unassigned, "function 'f', inst3 'MOV %R0, %R4, 0xf': %R4 has no physical register");
+    assert_eq!(values(4), [Value::Reg(RegFile::P, 7), Value::Label(0x110)]);
+}
+
+#[test]
+fn operand_classes_follow_type_and_mark() {
+    let text = ALLOCATED.replace("MOV %R0, %R4, 0xf", "MOV %R0, %R4, 0xf ;refill");
+    let func: Function = text.parse().unwrap();
+    let insts: Vec<InstId> = func.iter_insts().map(|(_, i)| i).collect();
+    let class = |inst: usize, i| func.operand_class(insts[inst], i);
+    assert_eq!(class(0, 0), Some(OperandClass::Register));
+    assert_eq!(class(0, 2), Some(OperandClass::Regular));
+    assert_eq!(class(2, 0), Some(OperandClass::AnyRegister));
+    assert_eq!(class(3, 1), Some(OperandClass::SpillRefill));
+    assert_eq!(class(3, 7), None);
+}

@@ -1,0 +1,10 @@
+//! Tests of the IR: operands, text form, analyses, dumps, verifier, hardware form.
+
+mod analyses;
+mod common;
+mod dumps;
+mod machine;
+mod operands;
+mod text;
+mod uniformity;
+mod verifier;
