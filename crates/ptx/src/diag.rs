@@ -131,6 +131,7 @@ impl<'a> SourceMap<'a> {
     fn line_range(&self, line: usize) -> Range<usize> {
         let start = self.line_starts[line];
         let end = self.line_starts.get(line + 1).map_or(self.text.len(), |next| next - 1);
+        let end = if self.text[..end].ends_with('\r') { end - 1 } else { end };
         start..end.max(start)
     }
 
@@ -147,12 +148,25 @@ impl<'a> SourceMap<'a> {
         let line = self.line_of(range.start);
         let whole = self.line_range(line);
         if whole.len() <= LONGEST_QUOTE {
-            return Quote { line, start: whole.start, text: self.text[whole].to_owned() };
+            return Quote { line, start: whole.start, text: printable(&self.text[whole]) };
         }
         let start = self.clamp(range.start.saturating_sub(LONGEST_QUOTE / 2).max(whole.start));
         let end = self.clamp((start + LONGEST_QUOTE).min(whole.end));
-        Quote { line, start, text: self.text[start..end].to_owned() }
+        Quote { line, start, text: printable(&self.text[start..end]) }
     }
+}
+
+/// The text with control characters replaced, byte for byte, so that a broken
+/// file cannot send commands to a terminal.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() && c != '\t' {
+            true => (0..c.len_utf8()).for_each(|_| out.push('?')),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// The part of one source line that a report shows.

@@ -5,7 +5,8 @@
 pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// Names longer than this are not compared: the work grows with the square.
     const LONGEST: usize = 64;
-    if name.len() > LONGEST {
+    // One letter is like any other.
+    if name.len() < 2 || name.len() > LONGEST {
         return None;
     }
     let limit = (name.len() / 3).max(1);

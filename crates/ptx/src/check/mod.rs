@@ -11,7 +11,7 @@ mod names;
 mod rules;
 mod types;
 
-use crate::ast::{Block, Function, Module, RegisterDecl, ScalarType, Span, Statement, Sym};
+use crate::ast::{Block, Function, Instruction, Module, RegisterDecl, ScalarType, Span, Statement, Sym};
 use crate::diag::Diagnostic;
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
@@ -34,7 +34,8 @@ const MOST_CANDIDATES: usize = 4000;
 pub fn check(module: &Module) -> Vec<Diagnostic> {
     let (scopes, duplicates) = Scopes::new(module);
     let seen = vec![0; module.symbols.len()];
-    let mut checker = Checker { module, scopes, errors: Vec::new(), unreported: 0, seen, function: 0 };
+    let mut checker =
+        Checker { module, scopes, errors: Vec::new(), unreported: 0, seen, function: 0, expected: "name" };
     checker.duplicates(&duplicates);
     checker.initial_values();
     for function in module.functions() {
@@ -58,6 +59,8 @@ struct Checker<'m> {
     /// about this name being undefined.
     seen: Vec<u32>,
     function: u32,
+    /// How messages call an undefined name at the current place.
+    expected: &'static str,
 }
 
 impl<'m> Checker<'m> {
@@ -106,11 +109,7 @@ impl<'m> Checker<'m> {
             let duplicates = self.scopes.declare(statement);
             self.duplicates(&duplicates);
             match statement {
-                Statement::Instruction(instruction) => {
-                    if self.names(instruction) {
-                        self.types(instruction);
-                    }
-                }
+                Statement::Instruction(instruction) => self.instruction(instruction),
                 Statement::Block(inner) => {
                     let duplicates = self.scopes.enter_block(inner);
                     self.duplicates(&duplicates);
@@ -122,6 +121,13 @@ impl<'m> Checker<'m> {
                 Statement::BranchTargets(list) => self.branch_targets(list),
                 _ => {}
             }
+        }
+    }
+
+    /// The types mean something only when all names do.
+    fn instruction(&mut self, instruction: &'m Instruction) {
+        if self.names(instruction) {
+            self.types(instruction);
         }
     }
 

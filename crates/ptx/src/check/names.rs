@@ -8,13 +8,16 @@ use crate::scope::Binding;
 impl<'m> Checker<'m> {
     /// Checks the names of an instruction; false when one is undefined.
     pub(super) fn names(&mut self, instruction: &'m Instruction) -> bool {
+        self.expected = match instruction.opcode {
+            Opcode::Bra => "label",
+            Opcode::Call => "function or variable",
+            _ => "name",
+        };
         let mut good = true;
         if let Some(guard) = instruction.guard {
             good &= self.guard(guard.pred);
         }
-        for operand in &instruction.operands {
-            good &= self.operand(operand);
-        }
+        good &= self.operands(&instruction.operands);
         if good {
             match instruction.opcode {
                 Opcode::Bra => self.branch(instruction),
@@ -37,6 +40,15 @@ impl<'m> Checker<'m> {
         true
     }
 
+    /// Checks every operand, also after one with an undefined name.
+    fn operands(&mut self, operands: &'m [Operand]) -> bool {
+        let mut good = true;
+        for operand in operands {
+            good &= self.operand(operand);
+        }
+        good
+    }
+
     /// Checks that all names in an operand are declared.
     fn operand(&mut self, operand: &'m Operand) -> bool {
         match operand {
@@ -44,10 +56,8 @@ impl<'m> Checker<'m> {
                 self.resolve(*name).is_some()
             }
             Operand::Not(inner, _) | Operand::Neg(inner, _) => self.operand(inner),
-            Operand::Vector(items, _) | Operand::List(items, _) => {
-                items.iter().fold(true, |good, item| self.operand(item) && good)
-            }
-            Operand::Pair(pair) => pair.iter().fold(true, |good, item| self.operand(item) && good),
+            Operand::Vector(items, _) | Operand::List(items, _) => self.operands(items),
+            Operand::Pair(pair) => self.operands(&pair[..]),
             Operand::Address(address) => self.address(address),
             Operand::Special { .. } | Operand::Imm(..) | Operand::Sink(_) => true,
         }
@@ -58,9 +68,7 @@ impl<'m> Checker<'m> {
             AddressBase::Absolute => true,
             AddressBase::Element(name, _) | AddressBase::Name(name) => self.address_base(name),
         };
-        for operand in &address.rest {
-            good &= self.operand(operand);
-        }
+        good &= self.operands(&address.rest);
         good
     }
 
@@ -189,7 +197,7 @@ impl<'m> Checker<'m> {
 
     fn undefined(&mut self, name: Name) {
         let text = self.text(name.sym);
-        let kind = if text.starts_with('%') { "register" } else { "name" };
+        let kind = if text.starts_with('%') { "register" } else { self.expected };
         let diagnostic = Diagnostic::new(name.span, format!("undefined {kind} `{text}`")).label("not declared");
         let diagnostic = match (self.scopes.short_range(name.sym), self.suggestion(text)) {
             (Some((stem, count)), _) => {

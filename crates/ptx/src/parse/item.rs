@@ -7,7 +7,9 @@ use crate::lexer::Token;
 
 /// What the header of a file says.
 struct Header {
-    version: Option<(u32, u32)>,
+    version: (u32, u32),
+    /// True once there was a `.version`, even a wrong one.
+    has_version: bool,
     target: Vec<String>,
     address_size: u32,
 }
@@ -15,7 +17,7 @@ struct Header {
 impl Parser<'_> {
     /// Takes a whole file.
     pub(super) fn module(mut self) -> Parsed {
-        let mut header = Header { version: None, target: Vec::new(), address_size: 32 };
+        let mut header = Header { version: (0, 0), has_version: false, target: Vec::new(), address_size: 32 };
         let mut items = Vec::new();
         let first = self.span;
         while self.token != Token::End {
@@ -24,12 +26,12 @@ impl Parser<'_> {
                 self.recover_item();
             }
         }
-        if header.version.is_none() {
+        if !header.has_version {
             let missing = Diagnostic::new(first, "the file does not start with a `.version` directive")
                 .help("start it with, for example, `.version 9.0` and `.target sm_90`");
             self.errors.insert(0, missing);
         }
-        self.finish(header.version.unwrap_or((0, 0)), header.target, header.address_size, items)
+        self.finish(header.version, header.target, header.address_size, items)
     }
 
     /// Takes one file-level declaration or directive.
@@ -41,7 +43,10 @@ impl Parser<'_> {
             return Err(self.unexpected("a directive"));
         }
         match self.slice() {
-            ".version" => header.version = Some(self.version()?),
+            ".version" => {
+                header.has_version = true;
+                header.version = self.version()?;
+            }
             ".target" => {
                 self.bump();
                 header.target = self.comma_list(Self::target_word)?;
@@ -176,12 +181,12 @@ impl Parser<'_> {
             ".maxntid" => FunctionDirective::MaxNTid(self.dimensions()?),
             ".reqntid" => FunctionDirective::ReqNTid(self.dimensions()?),
             ".reqnctapercluster" => FunctionDirective::ReqNCtaPerCluster(self.dimensions()?),
-            ".minnctapersm" => FunctionDirective::MinNCtaPerSm(self.integer(word)?),
-            ".maxnctapersm" => FunctionDirective::MaxNCtaPerSm(self.integer(word)?),
-            ".maxnreg" => FunctionDirective::MaxNReg(self.integer(word)?),
-            ".maxclusterrank" => FunctionDirective::MaxClusterRank(self.integer(word)?),
-            ".abi_preserve" => FunctionDirective::AbiPreserve(self.integer(word)?),
-            ".abi_preserve_control" => FunctionDirective::AbiPreserveControl(self.integer(word)?),
+            ".minnctapersm" => FunctionDirective::MinNCtaPerSm(self.integer(&format!("`{word}`"))?),
+            ".maxnctapersm" => FunctionDirective::MaxNCtaPerSm(self.integer(&format!("`{word}`"))?),
+            ".maxnreg" => FunctionDirective::MaxNReg(self.integer(&format!("`{word}`"))?),
+            ".maxclusterrank" => FunctionDirective::MaxClusterRank(self.integer(&format!("`{word}`"))?),
+            ".abi_preserve" => FunctionDirective::AbiPreserve(self.integer(&format!("`{word}`"))?),
+            ".abi_preserve_control" => FunctionDirective::AbiPreserveControl(self.integer(&format!("`{word}`"))?),
             ".explicitcluster" => FunctionDirective::ExplicitCluster,
             ".blocksareclusters" => FunctionDirective::BlocksAreClusters,
             ".noreturn" => FunctionDirective::NoReturn,
@@ -223,7 +228,17 @@ impl Parser<'_> {
             }
             let starts_item = matches!(
                 self.slice(),
-                ".visible" | ".extern" | ".weak" | ".entry" | ".func" | ".global" | ".const" | ".version" | ".target"
+                ".visible"
+                    | ".extern"
+                    | ".weak"
+                    | ".common"
+                    | ".entry"
+                    | ".func"
+                    | ".global"
+                    | ".const"
+                    | ".version"
+                    | ".target"
+                    | ".address_size"
             );
             if self.token == Token::Dot && starts_item {
                 return;
