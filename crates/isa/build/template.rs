@@ -80,6 +80,18 @@ impl Reader<'_> {
         if word == "addr" && self.peek() == Some('(') {
             return self.address().map(Some);
         }
+        if word == "hidden" && self.peek() == Some('(') {
+            let index = self.argument_list(1)?[0];
+            return Ok(Some(format!("Item::Hidden({index})")));
+        }
+        if word == "next" && self.peek() == Some('(') {
+            let index = self.argument_list(1)?[0];
+            return Ok(Some(format!("Item::Next({index})")));
+        }
+        if word == "cbank" && self.peek() == Some('(') {
+            let list = self.argument_list(2)?;
+            return Ok(Some(format!("Item::Indexed {{ bank: {}, base: {} }}", list[0], list[1])));
+        }
         match self.operand_index(&word) {
             Some(index) if !literal.ends_with('.') => self.operand(index).map(Some),
             _ => {
@@ -118,6 +130,18 @@ impl Reader<'_> {
             parts.push(format!("({index}, {field})"));
         }
         Ok(format!("Item::Address(&[{}])", parts.join(", ")))
+    }
+
+    /// The operands of `name(A, B)`.
+    fn argument_list(&mut self, count: usize) -> Result<Vec<usize>, String> {
+        let end = self.chars[self.at..].iter().position(|c| *c == ')').ok_or("'(' without ')'")? + self.at;
+        let inner: String = self.chars[self.at + 1..end].iter().collect();
+        self.at = end + 1;
+        let list: Vec<usize> = inner
+            .split(',')
+            .map(|role| self.operand_index(role.trim()).ok_or_else(|| format!("no operand '{role}'")))
+            .collect::<Result<_, _>>()?;
+        if list.len() == count { Ok(list) } else { Err(format!("expected {count} operands in '({inner})'")) }
     }
 
     /// `{cond: items}`; one space after the colon is not part of the items.
@@ -168,6 +192,9 @@ impl Reader<'_> {
 fn operand_term(index: usize, rest: &str, not: bool) -> Result<String, String> {
     if rest.is_empty() {
         return Ok(format!("Term::Present {{ index: {index}, present: {} }}", !not));
+    }
+    if rest == "~POW2" {
+        return Ok(format!("Term::PowerOfTwo {{ index: {index}, is: {} }}", !not));
     }
     if let Some(kinds) = rest.strip_prefix('~') {
         let mut set = "Kinds::EMPTY".to_owned();

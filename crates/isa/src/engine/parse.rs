@@ -4,7 +4,7 @@ use super::encode::legal;
 use super::float_text::Format;
 use super::print::half_format;
 use super::scan::{Scan, is_word};
-use super::table::{Item, SYNTAX};
+use super::table::{Item, SYNTAX, Term};
 use crate::{
     Arch, Control, Field, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value,
     special_registers,
@@ -39,6 +39,7 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
     let body = scan;
     let name = scan.while_in(is_word);
     let opcode = Opcode::from_name(name)
+        .or_else(|| printed_as(name, arch))
         .filter(|opcode| opcode.exists_on(arch))
         .ok_or_else(|| ParseError::Mnemonic(name.to_owned()))?;
     let (predicate, negated, uniform) = guard;
@@ -59,6 +60,15 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
     }
     // Read, but without an encoding: the caller's `encode` says why.
     unencodable.ok_or(ParseError::Syntax { mnemonic: opcode.name(), rest: reader.farthest.to_owned() })
+}
+
+/// The opcode that the target prints under a name other than its own.
+fn printed_as(name: &str, arch: Arch) -> Option<Opcode> {
+    let named = |item: &Item| matches!(item, Item::Text(text) if text.split(['.', ' ']).next() == Some(name));
+    Opcode::ALL.into_iter().find(|opcode| {
+        let mut rows = SYNTAX[*opcode as usize].iter().filter(|s| s.targets >> (arch as u8) & 1 == 1);
+        rows.any(|s| s.items.first().is_some_and(named))
+    })
 }
 
 /// Predicate, negation, and the file if one is named: `@!UP0 `.
@@ -144,10 +154,26 @@ impl<'a> Reader<'a> {
             }
             Item::Address(parts) => self
                 .address(parts, scan, &inst, &mut |reader, scan, inst| reader.sequence(&rest, scan, inst, unencodable)),
-            Item::Group { items, .. } => {
+            Item::Hidden(index) => {
+                let mut inst = inst;
+                if inst.operands[*index].value == Value::None {
+                    inst.operands[*index] = zero_register(&inst, *index)?;
+                }
+                self.sequence(&rest, scan, inst, unencodable)
+            }
+            Item::Next(_) => {
+                register(&mut scan)?;
+                self.sequence(&rest, scan, inst, unencodable)
+            }
+            Item::Indexed { bank, base } => {
+                let inst = indexed(&mut scan, inst, *bank, *base)?;
+                self.sequence(&rest, scan, inst, unencodable)
+            }
+            Item::Group { when, items } => {
                 let mut with = vec![*items];
                 with.extend(&rest);
-                self.sequence(&with, scan, inst.clone(), unencodable)
+                let inside = implied(&inst, when);
+                self.sequence(&with, scan, inside, unencodable)
                     .or_else(|| self.sequence(&rest, scan, inst, unencodable))
             }
         }
@@ -317,6 +343,63 @@ type Next<'n, 'a> = &'n mut dyn FnMut(&mut Reader<'a>, Scan<'a>, Inst) -> Option
 
 fn float(scan: &mut Scan<'_>, format: Format) -> Option<u64> {
     format.parse(scan.float())
+}
+
+/// The instruction with the field values that a group's condition leaves no choice about.
+fn implied(inst: &Inst, when: &[&[Term]]) -> Inst {
+    let mut inst = inst.clone();
+    let [terms] = when else { return inst };
+    for term in *terms {
+        let Term::Field { field, value, equal } = term else { continue };
+        if (inst.get(*field) == *value) == *equal {
+            continue;
+        }
+        let mut others = field.values().iter().map(|v| v.code).filter(|code| code != value);
+        match (equal, others.next(), others.next()) {
+            (true, ..) => inst.mods.set(*field, *value),
+            (false, Some(other), None) => inst.mods.set(*field, other),
+            _ => {}
+        }
+    }
+    inst
+}
+
+/// The zero register of the only file that the operand may be in.
+fn zero_register(inst: &Inst, index: usize) -> Option<Operand> {
+    let kinds = inst.opcode.signature()[index].kinds;
+    let file = [RegFile::R, RegFile::UR].into_iter().find(|f| kinds.contains(Kinds::of_file(*f)))?;
+    Some(Operand::reg(file, file.zero()?))
+}
+
+/// `c[0x0][R2+0x10]`, `c[0x0][RZ]`, `c[0x0][0x10]`, and the same of `cx[UR4]`.
+fn indexed(scan: &mut Scan<'_>, mut inst: Inst, bank: usize, base: usize) -> Option<Inst> {
+    scan.skip_space();
+    let mut ahead = *scan;
+    if let Some(value) = constant(&mut ahead) {
+        *scan = ahead;
+        inst.operands[bank] = Operand { value, flags: OperandFlags::empty() };
+        return Some(inst);
+    }
+    let bindless = scan.literal("cx[");
+    if !bindless && !scan.literal("c[") {
+        return None;
+    }
+    let number = if bindless { register(scan).filter(|(f, _)| *f == RegFile::UR)?.1 } else { small(scan)? };
+    if !scan.literal("][") {
+        return None;
+    }
+    let (file, register) = register(scan)?;
+    let offset = if scan.take('+') { i16::try_from(scan.integer()?).ok()? as u16 } else { 0 };
+    if !scan.take(']') {
+        return None;
+    }
+    let value = match bindless {
+        true => Value::ConstBindless { ureg: number, offset },
+        false => Value::Const { bank: u8::try_from(number).ok()?, offset },
+    };
+    inst.operands[bank] = Operand { value, flags: OperandFlags::empty() };
+    inst.operands[base] = Operand::reg(file, register);
+    Some(inst)
 }
 
 /// `c[bank][offset]` or `cx[UR][offset]`.

@@ -64,6 +64,13 @@ impl Display<'_> {
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
                 Item::Operand { index, suffix, half } => self.operand(out, *index, self.suffix(*suffix), *half)?,
                 Item::Address(parts) => self.address(out, parts)?,
+                Item::Hidden(_) => {}
+                Item::Next(index) => {
+                    if let Value::Reg(file, number) = self.inst.operands[*index].value {
+                        register(out, file, number + 1, self.arch)?;
+                    }
+                }
+                Item::Indexed { bank, base } => self.indexed(out, *bank, *base)?,
                 Item::Group { when, items } => {
                     if holds(self.inst, when) {
                         self.items(out, items)?;
@@ -97,6 +104,35 @@ impl Display<'_> {
             }
             self.operand(out, index, self.suffix(field), false)?;
         }
+        Ok(())
+    }
+
+    /// `c[0x0][R2+0x10]`; without a register the offset alone, or `RZ`.
+    fn indexed(&self, out: &mut String, bank: usize, base: usize) -> fmt::Result {
+        let offset = match self.inst.operands[bank].value {
+            Value::Const { bank, offset } => {
+                write!(out, "c[{bank:#x}][")?;
+                offset
+            }
+            Value::ConstBindless { ureg, offset } => {
+                out.push_str("cx[");
+                register(out, RegFile::UR, ureg, self.arch)?;
+                out.push_str("][");
+                offset
+            }
+            _ => return Ok(()),
+        };
+        let base = self.inst.operands[base].value;
+        if let (Value::Reg(file, number), true) = (base, base != Value::Reg(RegFile::R, 255) || offset == 0) {
+            register(out, file, number, self.arch)?;
+            if offset != 0 {
+                out.push('+');
+                signed(out, i64::from(offset as i16))?;
+            }
+        } else {
+            write!(out, "{offset:#x}")?;
+        }
+        out.push(']');
         Ok(())
     }
 
@@ -208,6 +244,10 @@ fn term_holds(inst: &Inst, term: &Term) -> bool {
             (operand.value != Value::None && Some(operand) != neutral) == *present
         }
         Term::Value { index, value, equal } => (Some(inst.operands[*index].value) == value.map(|v| v.value)) == *equal,
+        Term::PowerOfTwo { index, is } => {
+            let power = matches!(inst.operands[*index].value, Value::Imm(n @ 2..=0x4000_0000) if n.is_power_of_two());
+            power == *is
+        }
         Term::Kind { index, kinds, within } => kinds.contains(Kinds::of(inst.operands[*index].value)) == *within,
     }
 }

@@ -133,6 +133,12 @@ pub(crate) enum Item {
     Operand { index: usize, suffix: Option<Field>, half: bool },
     /// Parts of an address.
     Address(&'static [(usize, Option<Field>)]),
+    /// An operand that the target does not print; read as the zero register where there is none yet.
+    Hidden(usize),
+    /// The register after that of the operand, which no operand of its own names.
+    Next(usize),
+    /// A constant bank with a general register in its offset: `c[0x0][R2+0x10]`.
+    Indexed { bank: usize, base: usize },
     /// Printed when all terms of one list hold.
     Group { when: &'static [&'static [Term]], items: &'static [Item] },
 }
@@ -147,6 +153,8 @@ pub(crate) enum Term {
     Present { index: usize, present: bool },
     /// The operand's value is (or is not) this one.
     Value { index: usize, value: Option<Operand>, equal: bool },
+    /// The operand is (or is not) an immediate 2, 4, … 2^30.
+    PowerOfTwo { index: usize, is: bool },
     /// The operand's kind is (or is not) one of these.
     Kind { index: usize, kinds: Kinds, within: bool },
 }
