@@ -165,18 +165,33 @@ pub(super) fn compat(suffix: Suffix) -> Result<Vec<u8>, WriteError> {
     encode(&records, ".nv.compat")
 }
 
-/// Note type of our own note: 1, the name of the tool and its version as text.
+/// Owner of our notes, 12 bytes long: readers of `.note.nv.cuinfo` expect its contents at byte 24.
+const NOTE_OWNER: &[u8; 12] = b"oriole\0\0\0\0\0\0";
+/// Type of our own note: name and version of the tool as text.
 const NOTE_TOOL: u32 = 1;
+/// Type of the note about the target that readers of `.note.nv.cuinfo` look for.
+const NOTE_CUINFO: u32 = 1000;
+/// Layout version of that note.
+const CUINFO_VERSION: u16 = 2;
 
 /// An ELF note that says who made the file.
 pub(super) fn tool_note() -> Vec<u8> {
-    let owner = b"oriole\0";
-    let text = concat!("oriole ", env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+    note(NOTE_TOOL, concat!("oriole ", env!("CARGO_PKG_VERSION"), "\0").as_bytes())
+}
+
+/// The note about the target: layout version, SM of the virtual architecture, driver interface.
+/// cuobjdump refuses an sm_90 file without it; the owner's name it does not look at.
+pub(super) fn target_note(spec: &ModuleSpec) -> Vec<u8> {
+    let halves = [CUINFO_VERSION, spec.target.sm as u16].map(u16::to_le_bytes).concat();
+    note(NOTE_CUINFO, &[&halves[..], &API_VERSION.to_le_bytes()].concat())
+}
+
+fn note(kind: u32, text: &[u8]) -> Vec<u8> {
     let mut note = Vec::new();
-    for word in [owner.len() as u32, text.len() as u32, NOTE_TOOL] {
+    for word in [NOTE_OWNER.len() as u32, text.len() as u32, kind] {
         note.extend_from_slice(&word.to_le_bytes());
     }
-    for part in [&owner[..], text] {
+    for part in [&NOTE_OWNER[..], text] {
         note.extend_from_slice(part);
         note.resize(note.len().next_multiple_of(4), 0);
     }

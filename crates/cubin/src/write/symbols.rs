@@ -5,7 +5,7 @@ use object::elf;
 use super::layout::Layout;
 use super::plan::SymbolPlan;
 use super::variables::Variables;
-use super::{ADDRESS_TABLE, bank0_name, has_shared, shared_name, text_name};
+use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, shared_name, text_name};
 use crate::model::Binding;
 use crate::read::STO_CUDA_ENTRY;
 use crate::spec::{FunctionSpec, ModuleSpec, SymbolSpec};
@@ -22,7 +22,8 @@ const RESERVED_OFFSET_SIZE: u64 = 4;
 
 /// All symbols, in no order yet.
 pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variables<'_>) -> Vec<SymbolPlan> {
-    let mut out = vec![SymbolPlan::of_section(".note.oriole".to_owned())];
+    let mut out =
+        Vec::from([DEBUG_FRAME, ".note.oriole", ".note.nv.cuinfo"].map(|n| SymbolPlan::of_section(n.to_owned())));
     for function in &module.functions {
         function_symbols(&mut out, layout, function);
     }
