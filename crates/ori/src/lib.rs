@@ -36,4 +36,4 @@ pub use module::{ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, Symbol
 pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, ZERO_SENTINEL};
 pub use reg::{PairMode, RegClass, RegMask, RegType, VRegData, VRegFlags};
 pub use space::{Heat, MemSpace};
-pub use visit::{RegRef, Slot};
+pub use visit::{PhysRef, RegRef, Slot};
