@@ -3,9 +3,9 @@
 
 use crate::barrier::Reduction;
 use crate::exec::Unsupported;
-use crate::operand::{Dst, PredSrc, Src};
+use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::program::Action;
-use oriole_isa::Inst;
+use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, call_mode};
 
 /// When a branch is taken, besides its guard.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +54,11 @@ pub(crate) enum Flow {
         address: Option<u64>,
     },
     /// End of the thread.
-    Exit,
+    Exit(PredSrc),
     /// `BSSY`.
     SetConvergence(u8),
     /// `BSYNC`.
-    Converge(u8),
+    Converge(u8, PredSrc),
     /// `BREAK`.
     Break(u8, PredSrc),
     /// `BMOV` of a convergence barrier to a register.
@@ -95,6 +95,66 @@ pub(crate) enum Flow {
 
 /// The action of `inst` if it is of the flow families; `base` is the address of its section.
 pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsupported> {
-    let _ = (inst, base);
-    Ok(None)
+    let condition = PredSrc::of(inst, Role::PA);
+    let flow = match inst.opcode {
+        Opcode::NOP | Opcode::MEMBAR | Opcode::ERRBAR | Opcode::CGAERRBAR => return Ok(Some(Action::Nothing)),
+        Opcode::BRA => Flow::Branch { target: label(inst, base)?, condition: Condition::Lanes(condition) },
+        Opcode::EXIT => Flow::Exit(condition),
+        Opcode::CALL => call(inst, base)?,
+        Opcode::RET => Flow::Jump { base: label(inst, base)?, offset: Src::of(inst, Role::Base) },
+        Opcode::BSSY => Flow::SetConvergence(barrier(inst, Role::Bar)?),
+        Opcode::BSYNC => Flow::Converge(barrier(inst, Role::Bar)?, condition),
+        Opcode::BREAK => Flow::Break(barrier(inst, Role::Bar)?, condition),
+        Opcode::BMOV => barrier_move(inst)?,
+        Opcode::WARPSYNC => Flow::WarpSync(match operand(inst, Role::A).value {
+            Value::None => MaskSrc::All,
+            _ => MaskSrc::Operand(Src::of(inst, Role::A)),
+        }),
+        Opcode::YIELD => Flow::Yield,
+        _ => return Ok(None),
+    };
+    Ok(Some(Action::Flow(flow)))
+}
+
+/// The code address that `Target` names; 0 without one.
+fn label(inst: &Inst, base: u64) -> Result<u64, Unsupported> {
+    match operand(inst, Role::Target).value {
+        Value::Label(offset) => Ok(base.wrapping_add_signed(offset)),
+        Value::None => Ok(0),
+        other => Err(Unsupported(format!("a target given as {other:?}"))),
+    }
+}
+
+fn call(inst: &Inst, base: u64) -> Result<Flow, Unsupported> {
+    let has_base = operand(inst, Role::Base).value != Value::None;
+    let absolute = inst.get(Field::CallMode) == call_mode::ABS;
+    let target = match operand(inst, Role::Target).value {
+        // An absolute call's field is the address itself.
+        Value::Label(offset) if absolute => offset as u64,
+        Value::Imm(address) => address,
+        _ => label(inst, base)?,
+    };
+    Ok(match has_base {
+        true => Flow::Jump { base: target, offset: Src::of(inst, Role::Base) },
+        false => Flow::Jump { base: target, offset: Src::ZERO },
+    })
+}
+
+fn barrier(inst: &Inst, role: Role) -> Result<u8, Unsupported> {
+    match operand(inst, role).value {
+        Value::Reg(RegFile::B, number) => Ok(number as u8),
+        other => Err(Unsupported(format!("a convergence barrier given as {other:?}"))),
+    }
+}
+
+fn barrier_move(inst: &Inst) -> Result<Flow, Unsupported> {
+    let to_barrier = matches!(operand(inst, Role::D).value, Value::Reg(RegFile::B, _));
+    Ok(match to_barrier {
+        true => Flow::WriteConvergence(barrier(inst, Role::D)?, Src::of(inst, Role::A)),
+        false => Flow::ReadConvergence {
+            to: Dst::of(inst, Role::D),
+            barrier: barrier(inst, Role::A)?,
+            clear: inst.get(Field::Clear) != 0,
+        },
+    })
 }

@@ -30,6 +30,9 @@ pub(crate) struct Src {
 }
 
 impl Src {
+    /// The constant zero.
+    pub(crate) const ZERO: Src = Src { origin: Origin::Immediate(0), flags: OperandFlags::empty() };
+
     /// The operand of `inst` with that role. A missing operand, and one that is no data source,
     /// reads as zero.
     pub(crate) fn of(inst: &Inst, role: Role) -> Src {

@@ -3,7 +3,6 @@
 use crate::machine::Machine;
 use crate::state::WARP;
 use oriole_device::{Access, AddressError, FaultKind, Space};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Generic address of shared address 0. On sm_90 byte 3 of the address below it names the block in
 /// its cluster, so the window is 4 GiB wide.
@@ -179,13 +178,17 @@ impl Spaces<'_> {
         Ok(old)
     }
 
-    /// Replaces the 64-bit word at `place` by `f` of it; returns the old word. To global memory only
-    /// a block that has the turn may do this, so two halves need not change in one step.
-    pub(crate) fn update64(&mut self, place: Place, lane: usize, f: impl Fn(u64) -> u64) -> Result<u64, FaultKind> {
-        let [low, high, ..] = self.load_for_update(place, 8, lane)?;
-        let old = u64::from(low) | u64::from(high) << 32;
-        let new = f(old);
-        self.store(place, 8, lane, [new as u32, (new >> 32) as u32, 0, 0])?;
+    /// Replaces the 8 or 16 bytes at `place` by `f` of them; returns the old ones. To global memory
+    /// only a block that has the turn may do this, so the parts need not change in one step.
+    pub(crate) fn update_wide(
+        &mut self,
+        place: Place,
+        size: u32,
+        lane: usize,
+        f: impl Fn(Words) -> Words,
+    ) -> Result<Words, FaultKind> {
+        let old = self.load_for_update(place, size, lane)?;
+        self.store(place, size, lane, f(old))?;
         Ok(old)
     }
 
@@ -199,12 +202,6 @@ impl Spaces<'_> {
             }
             other => other,
         })
-    }
-
-    /// The 32-bit global word at `address`, for order-free atomics.
-    pub(crate) fn global_add(&self, address: u64, value: u32) -> Result<(), FaultKind> {
-        self.global(address, 4, Access::Atomic)?.word(address).fetch_add(value, Relaxed);
-        Ok(())
     }
 
     #[inline]

@@ -204,6 +204,9 @@ impl Threads {
     fn suspend(&mut self, lanes: Mask, wait: Wait, next: u64) {
         let Some(group) = self.groups.get_mut(self.current) else { return };
         group.pc = next;
+        if lanes == 0 {
+            return;
+        }
         if lanes == group.mask {
             group.wait = wait;
             return;

@@ -257,17 +257,18 @@ impl Warp {
                 to.set_wide(&mut self.state, &[address.unwrap_or(next); WARP]);
                 go_on(self)
             }
-            Flow::Exit => {
-                self.threads.exit(active, next);
-                block.barriers.live[self.state.identity.warp as usize] &= !active;
+            Flow::Exit(condition) => {
+                let lanes = active & condition.mask(&self.state);
+                self.threads.exit(lanes, next);
+                block.barriers.live[self.state.identity.warp as usize] &= !lanes;
                 Ok(Next::Continue)
             }
             Flow::SetConvergence(barrier) => {
                 self.threads.set_convergence(barrier, active, active);
                 go_on(self)
             }
-            Flow::Converge(barrier) => {
-                self.threads.converge(barrier, active, next);
+            Flow::Converge(barrier, condition) => {
+                self.threads.converge(barrier, active & condition.mask(&self.state), next);
                 Ok(Next::Continue)
             }
             Flow::Break(barrier, condition) => {
