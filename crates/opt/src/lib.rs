@@ -1,1 +1,92 @@
 //! The numbered optimisation phases over Ori.
+//!
+//! [`table::PHASES`] is the pipeline: every published slot once, as work or with the reason why it
+//! has none. A phase is a plain function from a function and a [`Context`] to [`Changed`]; there is
+//! no state between phases.
+
+pub mod knobs;
+mod passes;
+pub mod table;
+
+use knobs::Knobs;
+use oriole_isa::Arch;
+use oriole_ori::Function;
+use std::time::{Duration, Instant};
+use table::{PHASES, Phase, Work};
+
+/// What a phase may know besides the function.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The target.
+    pub arch: Arch,
+    /// `-O` level, 0 to 3.
+    pub opt_level: u8,
+    /// Tunable numbers.
+    pub knobs: Knobs,
+    /// The lowest convergence barrier that this function may use: its callees have those below.
+    pub first_barrier: u8,
+    /// Run the verifier before the first phase and after each one.
+    pub verify: bool,
+    /// The function is part of a cycle of calls: it saves the convergence barriers that it uses.
+    pub recursive: bool,
+}
+
+/// Whether a phase changed the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// It is as it was.
+    No,
+    /// Something is different.
+    Yes,
+}
+
+impl Changed {
+    /// `Yes` where `condition` holds.
+    pub fn when(condition: bool) -> Self {
+        if condition { Changed::Yes } else { Changed::No }
+    }
+
+    /// `Yes` if either is.
+    pub fn or(self, other: Changed) -> Self {
+        Changed::when(self == Changed::Yes || other == Changed::Yes)
+    }
+}
+
+/// A phase met what it cannot deal with.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PhaseError {
+    /// A limit of the IR.
+    #[error(transparent)]
+    Limit(#[from] oriole_ori::BuildError),
+    /// The function is not well formed: an internal fault.
+    #[error("function '{function}' after phase {phase}: {fault}")]
+    Verify {
+        /// The function.
+        function: String,
+        /// The phase.
+        phase: &'static str,
+        /// The verifier's words.
+        fault: String,
+    },
+}
+
+/// Run every phase on `func`. `after` sees the function after each phase that did work.
+pub fn run_phases(
+    func: &mut Function,
+    context: &Context,
+    mut after: impl FnMut(&Phase, &Function, Changed, Duration),
+) -> Result<(), PhaseError> {
+    for phase in PHASES {
+        let Work::Run { level, run } = phase.work else { continue };
+        if context.opt_level < level {
+            continue;
+        }
+        let start = Instant::now();
+        let changed = run(func, context)?;
+        if context.verify && changed == Changed::Yes {
+            passes::check::verify_after(func, context, phase.name)?;
+        }
+        after(phase, func, changed, start.elapsed());
+    }
+    Ok(())
+}

@@ -1,3 +1,8 @@
 //! The `oriole` command.
 
-fn main() {}
+mod cli;
+mod driver;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

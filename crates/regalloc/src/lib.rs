@@ -1,1 +1,57 @@
 //! The fat-point register allocator.
+//!
+//! Per register file: an interference graph by 32-bit component ([`interference`]), an order
+//! ([`order`]), and for each virtual register in that order a count of collisions over every
+//! physical register ([`fatpoint`]). What finds no place is spilled and the file is coloured again.
+//! Functions are allocated callees first, so that a call clobbers exactly what its callee uses.
+//! Convergence barriers (`B`) are numbered by the phase that makes them, not here.
+
+mod assign;
+mod checker;
+mod fatpoint;
+mod function;
+mod graph;
+mod interference;
+mod limits;
+mod module;
+mod order;
+mod spill;
+mod stack;
+mod weights;
+
+pub use checker::{CheckError, check};
+pub use function::{Allocation, allocate_function};
+pub use module::{ModuleAllocation, allocate_module};
+pub use spill::SpillBytes;
+
+use oriole_isa::RegFile;
+
+/// What the caller decides.
+#[derive(Clone, Debug, Default)]
+pub struct AllocOptions {
+    /// `--maxrregcount`: upper bound of R registers per thread.
+    pub maxrregcount: Option<u32>,
+    /// Check each allocation ([`check`]).
+    pub verify: bool,
+}
+
+/// Allocation failed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AllocError {
+    /// More values live at once than the file has registers, and spilling cannot help.
+    #[error("function '{function}': register allocation failed in file {file:?}: {needed} values found no register")]
+    OutOfRegisters {
+        /// The function.
+        function: String,
+        /// The register file.
+        file: RegFile,
+        /// Virtual registers without a place.
+        needed: usize,
+    },
+    /// The checker found a wrong value: an internal fault.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// A limit of the IR.
+    #[error(transparent)]
+    Limit(#[from] oriole_ori::BuildError),
+}

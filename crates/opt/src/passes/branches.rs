@@ -1,0 +1,75 @@
+//! Slot 15: branch clean-up.
+//!
+//! Edges through blocks that only jump on go straight to the target, a block with one successor
+//! swallows that successor where nobody else goes there, and what becomes unreachable goes away.
+
+use crate::{Changed, Context, PhaseError};
+use oriole_ori::analysis::Cfg;
+use oriole_ori::terminator::is_terminator;
+use oriole_ori::{Block, Function, layout};
+
+/// Thread jumps, merge blocks, remove what is unreachable.
+pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+    let mut changed = thread_jumps(func);
+    changed |= layout::remove_unreachable(func);
+    changed |= merge_chains(func);
+    changed |= layout::remove_redundant_branches(func);
+    Ok(Changed::when(changed))
+}
+
+/// Where a block that does nothing but go on leads to.
+fn forwards_to(func: &Function, block: Block) -> Option<Block> {
+    let data = &func.blocks[block];
+    let [next] = data.succs[..] else { return None };
+    let only_jumps = data.insts.iter().all(|i| is_terminator(&func.insts[*i]));
+    let is_target_of_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
+    (only_jumps && next != block && !is_target_of_phi).then_some(next)
+}
+
+fn thread_jumps(func: &mut Function) -> bool {
+    let mut changed = false;
+    for block in func.layout.clone() {
+        for succ in func.blocks[block].succs.clone() {
+            let mut target = succ;
+            // A chain of empty blocks is no longer than the function; a ring of them stays as it is.
+            for _ in 0..func.layout.len() {
+                match forwards_to(func, target) {
+                    Some(next) if next != succ => target = next,
+                    _ => break,
+                }
+            }
+            if target != succ && forwards_to(func, target).is_none() {
+                func.redirect(block, succ, target);
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+fn merge_chains(func: &mut Function) -> bool {
+    let cfg = Cfg::new(func);
+    let mut merged = oriole_ori::EntitySet::new();
+    for block in func.layout.clone() {
+        if merged.contains(block) {
+            continue;
+        }
+        while let [next] = func.blocks[block].succs[..] {
+            let alone = cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next);
+            let has_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
+            if !alone || has_phi || merged.contains(next) {
+                break;
+            }
+            func.retain_insts(block, |func, inst| !is_terminator(&func.insts[inst]));
+            let tail = std::mem::take(&mut func.blocks[next]);
+            for succ in &tail.succs {
+                func.rename_phi_pred(*succ, next, block);
+            }
+            func.blocks[block].insts.extend(tail.insts);
+            func.blocks[block].succs = tail.succs;
+            merged.insert(next);
+        }
+    }
+    func.layout.retain(|b| !merged.contains(*b));
+    !merged.is_empty()
+}

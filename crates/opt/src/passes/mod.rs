@@ -1,0 +1,8 @@
+//! The phases' code, one file per kind of work.
+
+pub(crate) mod branches;
+pub(crate) mod check;
+pub(crate) mod control_flow;
+pub(crate) mod dead_code;
+pub(crate) mod nops;
+pub(crate) mod synchronise;

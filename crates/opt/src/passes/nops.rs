@@ -1,0 +1,17 @@
+//! Slot 107: instructions that do nothing.
+
+use crate::{Changed, Context, PhaseError};
+use oriole_isa::Opcode;
+use oriole_ori::{Function, InstFlags};
+
+/// Remove NOPs that are not marked volatile.
+pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+    let before = func.inst_count();
+    for block in func.layout.clone() {
+        func.retain_insts(block, |func, inst| {
+            let data = &func.insts[inst];
+            data.opcode != Opcode::NOP || data.flags.contains(InstFlags::VOLATILE)
+        });
+    }
+    Ok(Changed::when(func.inst_count() != before))
+}

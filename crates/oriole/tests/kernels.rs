@@ -1,0 +1,50 @@
+//! Every kernel of the first milestone, compiled for each target, runs on the strict simulator to
+//! the results that independent code computed on a CPU from the CUDA source.
+
+mod launch;
+
+use launch::{Launch, compare, launches};
+use std::path::Path;
+use std::process::Command;
+
+fn oriole(arguments: &[&str]) -> Result<(), String> {
+    let done = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+}
+
+fn run(launch: &Launch, target: &str, folder: &Path) -> Result<(), String> {
+    let cubin = folder.join("kernel.cubin");
+    let (ptx, cubin) = (launch.ptx(target), cubin.to_str().expect("a UTF-8 path"));
+    oriole(&["compile", ptx.to_str().expect("a UTF-8 path"), "-o", cubin, "--arch", target, "--entry", launch.entry()])?;
+    let (arguments, outputs) = launch.arguments(folder);
+    let mut words = vec!["run", cubin, "--strict"];
+    words.extend(arguments.iter().map(String::as_str));
+    oriole(&words)?;
+    for output in outputs {
+        let got = std::fs::read(&output.path).map_err(|e| e.to_string())?;
+        compare(&got, &launch.expected(output.index), &output.kind, &output.check)
+            .map_err(|why| format!("output {}: {why}", output.index))?;
+    }
+    Ok(())
+}
+
+fn all_right_for(target: &str) {
+    let mut wrong = Vec::new();
+    for launch in launches() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        if let Err(why) = run(&launch, target, folder.path()) {
+            wrong.push(format!("{}: {}", launch.name(), why.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "{target}:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn first_kernels_are_right_on_sm_80() {
+    all_right_for("sm_80");
+}
+
+#[test]
+fn first_kernels_are_right_on_sm_90() {
+    all_right_for("sm_90");
+}

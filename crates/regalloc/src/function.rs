@@ -1,0 +1,128 @@
+//! Allocating one function.
+
+use crate::assign::{assign, spill_choice};
+use crate::graph::PhysicalSet;
+use crate::interference::{build, move_operands};
+use crate::limits::register_limit;
+use crate::spill::{SpillBytes, spill};
+use crate::weights::BlockWeights;
+use crate::{AllocError, AllocOptions, check};
+use oriole_isa::{Arch, RegFile};
+use oriole_ori::{
+    Function, OperandKind, RegMask, VReg,
+    analysis::{Cfg, DomTree, Liveness, LoopForest},
+};
+
+/// What allocation did to one function.
+#[derive(Clone, Debug, Default)]
+pub struct Allocation {
+    /// Physical registers that the function's own code names.
+    pub used: RegMask,
+    /// Traffic of the spill code.
+    pub spills: SpillBytes,
+    /// Rounds of colouring that were needed, all files together.
+    pub rounds: u32,
+    /// Something that the user should know, in the register model's words.
+    pub warning: Option<String>,
+}
+
+/// Rounds after which allocation gives up: each spills at least one more register.
+const MAX_ROUNDS: u32 = 64;
+
+/// Predicates first: their spills need general registers.
+const FILES: [RegFile; 4] = [RegFile::UP, RegFile::P, RegFile::UR, RegFile::R];
+
+/// Give every virtual register of `func` a physical one, spilling where the limit forces it. Call
+/// sites must have their clobbers resolved. The code keeps its virtual names; the descriptors say where they are.
+pub fn allocate_function(func: &mut Function, arch: Arch, options: &AllocOptions) -> Result<Allocation, AllocError> {
+    let (limit, warning) = register_limit(func, arch, options);
+    let mut allocation = Allocation { warning, ..Allocation::default() };
+    for file in FILES {
+        allocate_file(func, file, file_limit(file, limit, arch), &mut allocation)?;
+    }
+    if options.verify {
+        check(func)?;
+    }
+    remove_identity_moves(func);
+    allocation.used = used_registers(func);
+    Ok(allocation)
+}
+
+fn file_limit(file: RegFile, r_limit: u16, arch: Arch) -> u16 {
+    match file {
+        RegFile::R => r_limit,
+        RegFile::UR => arch.urz(),
+        _ => 7,
+    }
+}
+
+/// Registers that allocation leaves alone: the stack pointer R1, and the pair UR36 that holds the
+/// global-memory descriptor.
+fn reserved(file: RegFile) -> PhysicalSet {
+    match file {
+        RegFile::R => [1 << 1, 0, 0, 0],
+        RegFile::UR => [3 << 36, 0, 0, 0],
+        _ => [0; 4],
+    }
+}
+
+fn allocate_file(
+    func: &mut Function,
+    file: RegFile,
+    limit: u16,
+    allocation: &mut Allocation,
+) -> Result<(), AllocError> {
+    for _ in 0..MAX_ROUNDS {
+        allocation.rounds += 1;
+        let cfg = Cfg::new(func);
+        let live = Liveness::new(func, &cfg);
+        let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(func, &cfg)));
+        let mut interference = build(func, &live, &weights, file);
+        let graph = &mut interference.graph;
+        let failed = assign(graph, limit, reserved(file));
+        if failed.is_empty() {
+            for node in &graph.nodes {
+                func.vregs[node.vreg].physical = node.physical;
+            }
+            return Ok(());
+        }
+        let chosen: Vec<VReg> = spill_choice(graph, &failed).iter().map(|n| graph.nodes[*n as usize].vreg).collect();
+        if chosen.is_empty() {
+            return Err(out_of_registers(func, file, failed.len()));
+        }
+        spill(func, &chosen, &mut allocation.spills)?;
+    }
+    Err(out_of_registers(func, file, 0))
+}
+
+fn out_of_registers(func: &Function, file: RegFile, needed: usize) -> AllocError {
+    AllocError::OutOfRegisters { function: func.name.clone(), file, needed }
+}
+
+/// Moves whose source and destination got the same register.
+fn remove_identity_moves(func: &mut Function) {
+    for block in func.layout.clone() {
+        func.retain_insts(block, |func, inst| {
+            move_operands(func, inst).is_none_or(|(to, from)| func.physical(to) != func.physical(from))
+        });
+    }
+}
+
+/// Every physical register that the code names, call sites included.
+pub(crate) fn used_registers(func: &Function) -> RegMask {
+    let mut mask = RegMask::EMPTY;
+    for (_, inst) in func.iter_insts() {
+        let data = &func.insts[inst];
+        let call = data.call.expand().map(|call| &func.calls[call]);
+        let extra = call.iter().flat_map(|site| site.args.iter().chain(&site.results)).copied();
+        for operand in data.operands.iter().copied().chain(extra).chain([data.guard_operand()]) {
+            if matches!(operand.kind(), OperandKind::None) {
+                continue;
+            }
+            if let Some((file, first, count)) = func.physical(operand) {
+                (first..first + u16::from(count)).for_each(|number| mask.insert(file, number));
+            }
+        }
+    }
+    mask
+}

@@ -1,0 +1,42 @@
+//! How many registers a function may use.
+
+use crate::AllocOptions;
+use oriole_isa::Arch;
+use oriole_ori::Function;
+
+/// The smallest limit that the standard interface allows (register model, "Minimum Register Counts").
+fn abi_minimum(arch: Arch) -> u32 {
+    if arch.number() >= 90 { 24 } else { 16 }
+}
+
+/// The R registers that `func` may use, from the command line, `.maxnreg`, `.maxntid` with
+/// `.minnctapersm`, and the hardware; and what there is to say about it.
+pub(crate) fn register_limit(func: &Function, arch: Arch, options: &AllocOptions) -> (u16, Option<String>) {
+    let sm = arch.sm();
+    let attributes = &func.attributes;
+    let mut limit = sm.max_registers_per_thread;
+    let asked = attributes.maxnreg.or(options.maxrregcount);
+    let mut warning = None;
+    if let Some(asked) = asked {
+        let minimum = abi_minimum(arch);
+        if asked < minimum {
+            // Warning 7016, in the register model's words.
+            warning = Some(format!("regcount {asked} specified below abi_minimum of {minimum}"));
+        }
+        limit = limit.min(asked.max(minimum));
+    }
+    let threads = attributes.reqntid.or(attributes.maxntid).map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+    if let Some(threads) = threads.filter(|t| *t > 0) {
+        let blocks = attributes.minnctapersm.unwrap_or(1).max(1);
+        limit = limit.min(registers_for_occupancy(arch, threads, blocks).max(abi_minimum(arch)));
+    }
+    (limit.min(255) as u16, warning)
+}
+
+/// Most registers per thread with which `blocks` blocks of `threads` threads fit on one SM.
+fn registers_for_occupancy(arch: Arch, threads: u32, blocks: u32) -> u32 {
+    let sm = arch.sm();
+    let warps = threads.div_ceil(sm.warp_size).saturating_mul(blocks).max(1);
+    let per_warp = sm.registers / warps / sm.register_allocation_unit * sm.register_allocation_unit;
+    (per_warp / sm.warp_size).min(sm.max_registers_per_thread)
+}

@@ -1,0 +1,221 @@
+//! Spilling: a register that found no place is kept in memory, computed again, or (a predicate) kept
+//! in a general register, and each instruction that names it gets a temporary of its own.
+
+use crate::AllocError;
+use crate::stack::{SlotAccess, load_slot, store_slot};
+use oriole_isa::{Mods, Opcode, RegFile, Role, cmp, sign};
+use oriole_ori::{Function, Inst, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, VReg, VRegFlags};
+
+/// How a spilled register's value comes back.
+#[derive(Clone, Debug)]
+enum Home {
+    /// From its slot in the frame: byte offset in the spill area.
+    Slot(u32),
+    /// By executing this instruction again.
+    Recompute(Inst),
+    /// From a general register (predicates): non-zero is true.
+    General(VReg),
+}
+
+/// Bytes stored and loaded by the spill code of one function, for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpillBytes {
+    /// Bytes of spill stores.
+    pub stores: u32,
+    /// Bytes of spill loads.
+    pub loads: u32,
+}
+
+/// Rewrite `func` so that none of `regs` appears any more.
+pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) -> Result<(), AllocError> {
+    let mut homes: SecondaryMap<VReg, Option<Home>> = SecondaryMap::with_default(None);
+    for reg in regs {
+        homes[*reg] = Some(find_home(func, *reg)?);
+    }
+    for block in func.layout.clone() {
+        let old = std::mem::take(&mut func.blocks[block].insts);
+        let mut new = Vec::with_capacity(old.len());
+        for inst in old {
+            rewrite(func, inst, &homes, &mut new, bytes)?;
+        }
+        func.blocks[block].insts = new;
+    }
+    Ok(())
+}
+
+fn find_home(func: &mut Function, reg: VReg) -> Result<Home, AllocError> {
+    func.vregs[reg].flags |= VRegFlags::SPILLED | VRegFlags::NEEDS_SPILL;
+    match func.vregs[reg].file() {
+        RegFile::P => Ok(Home::General(func.new_vreg(RegType::R)?)),
+        RegFile::R => Ok(match recomputable(func, reg) {
+            Some(inst) => Home::Recompute(inst),
+            None => Home::Slot(new_slot(func, reg)),
+        }),
+        file => Err(AllocError::OutOfRegisters { function: func.name.clone(), file, needed: 0 }),
+    }
+}
+
+fn new_slot(func: &mut Function, reg: VReg) -> u32 {
+    let bytes = 4 * u32::from(func.vregs[reg].components);
+    let align = bytes.next_power_of_two().min(16);
+    let frame = &mut func.frame;
+    if frame.spill_bytes == 0 {
+        // The spill area starts where the local arrays end, so that slots are aligned in it.
+        frame.local_bytes = frame.local_bytes.next_multiple_of(16);
+    }
+    let offset = frame.spill_bytes.next_multiple_of(align);
+    frame.spill_bytes = offset + bytes;
+    frame.align = frame.align.max(16);
+    func.vregs[reg].spill_slot = Some(offset);
+    offset
+}
+
+/// The only definition of `reg`, if repeating it anywhere gives the same value: a move of an
+/// immediate or of a constant.
+fn recomputable(func: &Function, reg: VReg) -> Option<Inst> {
+    let mut only = None;
+    for (_, inst) in func.iter_insts() {
+        let mut defines = false;
+        func.for_each_def(inst, |mention| defines |= mention.reg == reg);
+        if defines && only.replace(inst).is_some() {
+            return None;
+        }
+    }
+    let inst = &func.insts[only?];
+    let constant = |o: &Operand| {
+        matches!(o.kind(), OperandKind::Imm(..) | OperandKind::Const { .. } | OperandKind::Symbol(_) | OperandKind::Rz)
+    };
+    let simple = inst.opcode == Opcode::MOV
+        && inst.guard().is_none()
+        && inst.operands[0].as_whole_reg() == Some(reg)
+        && inst.operands.get(1).is_some_and(constant);
+    simple.then(|| inst.clone())
+}
+
+/// What one instruction does with one spilled register.
+struct Access {
+    reg: VReg,
+    temporary: VReg,
+    reads: bool,
+    /// Components written, as a bit mask.
+    writes: u32,
+}
+
+fn rewrite(
+    func: &mut Function,
+    inst: InstId,
+    homes: &SecondaryMap<VReg, Option<Home>>,
+    new: &mut Vec<InstId>,
+    bytes: &mut SpillBytes,
+) -> Result<(), AllocError> {
+    let accesses = accesses(func, inst, homes)?;
+    if accesses.is_empty() {
+        new.push(inst);
+        return Ok(());
+    }
+    let home = |reg: VReg| homes[reg].as_ref();
+    let dead_definition = |a: &Access| a.writes != 0 && !a.reads && matches!(home(a.reg), Some(Home::Recompute(_)));
+    if accesses.iter().any(dead_definition) {
+        return Ok(());
+    }
+    for access in accesses.iter().filter(|a| a.reads) {
+        refill(func, access, home(access.reg), new, bytes);
+    }
+    func.rename_regs(inst, |reg, _| accesses.iter().find(|a| a.reg == reg).map_or(reg, |a| a.temporary));
+    new.push(inst);
+    for access in accesses.iter().filter(|a| a.writes != 0) {
+        save(func, access, home(access.reg), new, bytes);
+    }
+    Ok(())
+}
+
+fn accesses(
+    func: &mut Function,
+    inst: InstId,
+    homes: &SecondaryMap<VReg, Option<Home>>,
+) -> Result<Vec<Access>, AllocError> {
+    let mut found: Vec<Access> = Vec::new();
+    let placeholder = |reg: VReg| Access { reg, temporary: reg, reads: false, writes: 0 };
+    func.for_each_reg(inst, |mention| {
+        if homes[mention.reg].is_none() {
+            return;
+        }
+        if !found.iter().any(|a| a.reg == mention.reg) {
+            found.push(placeholder(mention.reg));
+        }
+        if let Some(access) = found.iter_mut().find(|a| a.reg == mention.reg) {
+            // Where the write may not happen, the old value is stored again.
+            access.reads |= !mention.is_def || mention.conditional;
+            if mention.is_def {
+                access.writes |= mention.range.clone().fold(0, |mask, k| mask | 1 << k);
+            }
+        }
+    });
+    for access in &mut found {
+        access.temporary = func.new_vreg_like(access.reg)?;
+        func.vregs[access.temporary].flags |= VRegFlags::SPILLED;
+    }
+    Ok(found)
+}
+
+fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec<InstId>, bytes: &mut SpillBytes) {
+    match home {
+        Some(Home::Slot(offset)) => {
+            let slot = SlotAccess {
+                offset: func.frame.local_bytes + offset,
+                components: func.vregs[access.temporary].components,
+            };
+            for inst in load_slot(access.temporary, slot) {
+                new.push(func.add_inst(inst));
+            }
+            bytes.loads += 4 * u32::from(slot.components);
+        }
+        Some(Home::Recompute(inst)) => {
+            let mut again = inst.clone();
+            again.operands[0] = Operand::reg(access.temporary);
+            again.flags |= InstFlags::REMAT;
+            new.push(func.add_inst(again));
+        }
+        Some(Home::General(general)) => {
+            let mut test = Inst::neutral(Opcode::ISETP, Mods::new());
+            test.mods.set(oriole_isa::Field::Cmp, cmp::NE);
+            test.mods.set(oriole_isa::Field::Sign, sign::U32);
+            set_role(&mut test, Role::PD, Operand::reg(access.temporary));
+            set_role(&mut test, Role::A, Operand::reg(*general));
+            set_role(&mut test, Role::B, Operand::rz());
+            test.flags |= InstFlags::BIT_REFILL;
+            new.push(func.add_inst(test));
+        }
+        None => {}
+    }
+}
+
+fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec<InstId>, bytes: &mut SpillBytes) {
+    match home {
+        Some(Home::Slot(offset)) => {
+            let components = func.vregs[access.temporary].components;
+            let slot = SlotAccess { offset: func.frame.local_bytes + offset, components };
+            for (inst, stored) in store_slot(access.temporary, slot, access.writes) {
+                new.push(func.add_inst(inst));
+                bytes.stores += 4 * u32::from(stored);
+            }
+        }
+        Some(Home::General(general)) => {
+            let mut select = Inst::neutral(Opcode::SEL, Mods::new());
+            set_role(&mut select, Role::D, Operand::reg(*general));
+            set_role(&mut select, Role::A, Operand::rz());
+            set_role(&mut select, Role::B, Operand::imm(1));
+            set_role(&mut select, Role::PA, Operand::reg(access.temporary).not());
+            select.flags |= InstFlags::BIT_SPILL;
+            new.push(func.add_inst(select));
+        }
+        Some(Home::Recompute(_)) | None => {}
+    }
+}
+
+/// Set the operand with that role; opcodes without it stay as they are.
+pub(crate) fn set_role(inst: &mut Inst, role: Role, operand: Operand) {
+    if let Some(at) = inst.opcode.position(role) {
+        inst.operands[at] = operand;
+    }
+}

@@ -1,0 +1,138 @@
+//! The stack frame: access to spill slots, prologue and epilogue.
+
+use crate::spill::set_role;
+use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, mem_size};
+use oriole_ori::{Callee, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
+
+/// The stack pointer.
+fn stack_pointer() -> Operand {
+    Operand::phys(RegFile::R, 1)
+}
+
+/// A spill slot: byte offset from the stack pointer, and its 32-bit components.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotAccess {
+    pub(crate) offset: u32,
+    pub(crate) components: u8,
+}
+
+/// Access sizes in components, widest first, and their modifier value.
+const SIZES: [(u8, u8); 3] = [(4, mem_size::B128), (2, mem_size::B64), (1, mem_size::B32)];
+
+/// Loads of a whole slot into `to`.
+pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
+    let mut insts = Vec::new();
+    for (first, count, modifier) in pieces(slot.components, u32::MAX) {
+        let mut load = access(Opcode::LDL, slot.offset + 4 * u32::from(first), modifier);
+        set_role(&mut load, Role::D, piece(to, first, count, slot.components));
+        load.flags |= InstFlags::REFILL;
+        insts.push(load);
+    }
+    insts
+}
+
+/// Stores of the components in `mask` of `from` to its slot, each with the components it stores.
+pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u32) -> Vec<(Inst, u8)> {
+    let mut insts = Vec::new();
+    for (first, count, modifier) in pieces(slot.components, mask) {
+        let mut store = access(Opcode::STL, slot.offset + 4 * u32::from(first), modifier);
+        set_role(&mut store, Role::Data, piece(from, first, count, slot.components));
+        store.flags |= InstFlags::SPILL;
+        insts.push((store, count));
+    }
+    insts
+}
+
+fn access(opcode: Opcode, offset: u32, modifier: u8) -> Inst {
+    let mut inst = Inst::neutral(opcode, Mods::new().with(Field::MemSize, modifier));
+    set_role(&mut inst, Role::Base, stack_pointer());
+    set_role(&mut inst, Role::Offset, Operand::imm_signed(offset as i32));
+    inst
+}
+
+fn piece(reg: VReg, first: u8, count: u8, components: u8) -> Operand {
+    if count == components { Operand::reg(reg) } else { Operand::piece(reg, first, count) }
+}
+
+/// Aligned runs of the wanted components: first, count, size modifier.
+fn pieces(components: u8, mask: u32) -> Vec<(u8, u8, u8)> {
+    let wanted = |first: u8, count: u8| (first..first + count).all(|k| mask >> k & 1 == 1);
+    let mut runs = Vec::new();
+    let mut first = 0;
+    while first < components {
+        let run =
+            SIZES.iter().find(|(count, _)| first % count == 0 && first + count <= components && wanted(first, *count));
+        match run {
+            Some((count, modifier)) => {
+                runs.push((first, *count, *modifier));
+                first += count;
+            }
+            None => first += 1,
+        }
+    }
+    runs
+}
+
+/// Put the stack pointer's set-up and release around the code, once the frame's size is known.
+pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
+    let size = func.frame.size();
+    if func.kind == FunctionKind::Entry {
+        if size > 0 || makes_calls(func) {
+            enter_kernel(func, arch, size);
+        }
+    } else if size > 0 {
+        let enter = vec![func.add_inst(adjust(-i64::from(size)))];
+        prepend(func, enter);
+        leave_function(func, size);
+    }
+}
+
+fn makes_calls(func: &Function) -> bool {
+    func.iter_insts()
+        .any(|(_, inst)| func.insts[inst].call.expand().is_some_and(|call| func.calls[call].callee != Callee::Return))
+}
+
+/// `R1 = c[0][stack] - size`.
+fn enter_kernel(func: &mut Function, arch: Arch, size: u32) {
+    let origin = Operand::cbank(0, u32::from(arch.sm().bank0.stack));
+    let opcode = if arch.number() >= 90 { Opcode::LDC } else { Opcode::MOV };
+    let mut load = Inst::neutral(opcode, Mods::new());
+    set_role(&mut load, Role::D, stack_pointer());
+    let source = if opcode == Opcode::MOV { Role::B } else { Role::Bank };
+    set_role(&mut load, source, origin);
+    let mut enter = vec![func.add_inst(load)];
+    if size > 0 {
+        enter.push(func.add_inst(adjust(-i64::from(size))));
+    }
+    prepend(func, enter);
+}
+
+fn leave_function(func: &mut Function, size: u32) {
+    for block in func.layout.clone() {
+        func.rewrite_block(block, |func, inst, new| {
+            if func.insts[inst].opcode == Opcode::RET {
+                let mut release = adjust(i64::from(size));
+                release.set_guard(func.insts[inst].guard());
+                new.push(func.add_inst(release));
+            }
+            new.push(inst);
+        });
+    }
+}
+
+/// `R1 += bytes`.
+fn adjust(bytes: i64) -> Inst {
+    let mut add = Inst::neutral(Opcode::IADD3, Mods::new());
+    set_role(&mut add, Role::D, stack_pointer());
+    set_role(&mut add, Role::A, stack_pointer());
+    set_role(&mut add, Role::B, Operand::imm(bytes as u32));
+    set_role(&mut add, Role::C, Operand::rz());
+    add
+}
+
+fn prepend(func: &mut Function, mut insts: Vec<InstId>) {
+    if let Some(entry) = func.entry() {
+        insts.append(&mut func.blocks[entry].insts);
+        func.blocks[entry].insts = insts;
+    }
+}
