@@ -82,7 +82,8 @@ impl<'f> FunctionBuilder<'f> {
     /// Append a ready instruction; guard and location of the builder apply where it has none.
     pub fn push(&mut self, mut inst: Inst) -> Result<InstId, BuildError> {
         let expected = inst.opcode.signature().len();
-        if !inst.is_phi() && inst.operands.len() != expected {
+        let is_marker = inst.flags.intersects(InstFlags::PHI | InstFlags::UNDEF);
+        if !is_marker && inst.operands.len() != expected {
             return Err(BuildError::Arity {
                 function: self.func.name.clone(),
                 opcode: inst.opcode.name().to_owned(),
@@ -142,6 +143,13 @@ impl<'f> FunctionBuilder<'f> {
             inst.operands.push(*source);
             inst.operands.push(Operand::block(*pred));
         }
+        self.push(inst)
+    }
+
+    /// Say that a register (or piece of one) has some value from here on, whatever it is.
+    pub fn undef(&mut self, dst: Operand) -> Result<InstId, BuildError> {
+        let mut inst = Inst::new(Opcode::MOV, Mods::new(), &[dst]);
+        inst.flags |= InstFlags::UNDEF;
         self.push(inst)
     }
 

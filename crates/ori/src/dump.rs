@@ -73,10 +73,9 @@ impl Statistics {
         for (_, inst) in func.iter_insts() {
             stats.instructions += 1;
             stats.texture_instructions += usize::from(TEXTURE.contains(&func.insts[inst].opcode.name()));
-            func.for_each_reg(inst, |r| {
-                let data = &func.vregs[r.reg];
-                if let (RegFile::R, Some(base)) = (data.file(), data.physical) {
-                    stats.r_registers = stats.r_registers.max(u32::from(base) + u32::from(r.range.end));
+            func.for_each_phys(inst, |r| {
+                if r.file == RegFile::R {
+                    stats.r_registers = stats.r_registers.max(u32::from(r.number) + u32::from(r.count));
                 }
             });
         }

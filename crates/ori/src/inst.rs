@@ -36,7 +36,8 @@ bitflags::bitflags! {
         const BIT_SPILL = 1 << 6;
         /// Refills one predicate bit from a general register.
         const BIT_REFILL = 1 << 7;
-        /// Marks its destination as defined with any value; emits no code.
+        /// `MOV` with a destination and nothing else, of any type and width: from here on the register has
+        /// some value. Emits no code.
         const UNDEF = 1 << 8;
         /// Reads memory that nothing writes while the kernel runs: may move freely.
         const INVARIANT = 1 << 9;
@@ -133,9 +134,14 @@ impl Inst {
         self.opcode.signature().get(index).is_some_and(|spec| spec.is_def)
     }
 
+    /// Whether operand `index` is read. BREAK reads the barrier register that it changes.
+    pub fn is_use(&self, index: usize) -> bool {
+        !self.is_def(index) || self.opcode == Opcode::BREAK
+    }
+
     /// The operands that are read, with their positions (not the guard).
     pub fn uses(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
-        self.operands.iter().copied().enumerate().filter(|(i, _)| !self.is_def(*i))
+        self.operands.iter().copied().enumerate().filter(|(i, _)| self.is_use(*i))
     }
 
     /// The operands that are written, with their positions.

@@ -1,7 +1,8 @@
 //! Which instructions end blocks.
 
 use crate::inst::Inst;
-use crate::operand::OperandKind;
+use crate::operand::{Operand, OperandKind};
+use oriole_isa::{Effects, Kinds};
 
 /// How an instruction leaves its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ const EXITS: [(&str, Exit); 9] = [
 
 /// How the instruction leaves its block, if it executes.
 pub fn exit_of(inst: &Inst) -> Exit {
-    if !inst.opcode.info().effects.contains(oriole_isa::Effects::BRANCH) {
+    if !inst.opcode.info().effects.contains(Effects::BRANCH) {
         return Exit::No;
     }
     let name = inst.opcode.name();
@@ -45,21 +46,13 @@ pub fn is_terminator(inst: &Inst) -> bool {
 
 /// Whether control may go on after it: it is guarded, or has a predicate operand other than PT.
 pub fn may_fall_through(inst: &Inst) -> bool {
-    if inst.guard().is_some() {
-        return true;
-    }
-    inst.uses().any(|(_, operand)| match operand.kind() {
-        OperandKind::Pt | OperandKind::Upt => operand.is_not(),
-        OperandKind::Reg(..) => is_predicate_slot(inst, operand),
-        _ => false,
-    })
-}
-
-fn is_predicate_slot(inst: &Inst, operand: crate::operand::Operand) -> bool {
-    use oriole_isa::Kinds;
     let predicates = Kinds::P.with(Kinds::UP);
-    inst.operands
-        .iter()
-        .zip(inst.opcode.signature())
-        .any(|(o, spec)| *o == operand && !spec.kinds.is_disjoint(predicates))
+    let conditional = |operand: &Operand| match operand.kind() {
+        OperandKind::Pt | OperandKind::Upt => operand.is_not(),
+        OperandKind::Reg(..) | OperandKind::Phys { .. } => true,
+        _ => false,
+    };
+    let mut slots = inst.operands.iter().zip(inst.opcode.signature());
+    inst.guard().is_some()
+        || slots.any(|(operand, spec)| !spec.is_def && !spec.kinds.is_disjoint(predicates) && conditional(operand))
 }

@@ -3,6 +3,7 @@
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
 use crate::operand::{Operand, OperandKind, Piece};
+use oriole_isa::RegFile;
 use std::ops::Range;
 
 /// Where an instruction names a register.
@@ -33,7 +34,49 @@ pub struct RegRef {
     pub slot: Slot,
 }
 
+/// One mention of physical registers, for code that has been allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhysRef {
+    /// The register file.
+    pub file: RegFile,
+    /// The first register.
+    pub number: u16,
+    /// How many consecutive registers.
+    pub count: u8,
+    /// Written rather than read.
+    pub is_def: bool,
+    /// Where the instruction names it.
+    pub slot: Slot,
+}
+
 impl Function {
+    /// Call `visit` for every mention of registers in `inst` as physical ones, reads first: guard,
+    /// operands (physical ones too), bindless handles, arguments and results of its call site. Virtual
+    /// registers without assignment are passed over; what a call clobbers is in its call site.
+    pub fn for_each_phys(&self, inst: InstId, mut visit: impl FnMut(PhysRef)) {
+        let data = &self.insts[inst];
+        let mut mention = |operand: Operand, is_def: bool, slot: Slot| {
+            if let Some((file, number, count)) = self.physical(operand) {
+                visit(PhysRef { file, number, count, is_def, slot });
+            }
+        };
+        mention(data.guard_operand(), false, Slot::Guard);
+        let is_read = |i: usize, o: Operand| data.is_use(i) || matches!(o.kind(), OperandKind::ConstBindless { .. });
+        for (i, operand) in data.operands.iter().enumerate().filter(|(i, o)| is_read(*i, **o)) {
+            mention(*operand, false, Slot::Operand(i));
+        }
+        let call = data.call.expand().map(|call| &self.calls[call]);
+        for (i, operand) in call.iter().flat_map(|c| c.args.iter().enumerate()) {
+            mention(*operand, false, Slot::CallArg(i));
+        }
+        for (i, operand) in data.defs() {
+            mention(operand, true, Slot::Operand(i));
+        }
+        for (i, operand) in call.iter().flat_map(|c| c.results.iter().enumerate()) {
+            mention(*operand, true, Slot::CallResult(i));
+        }
+    }
+
     /// Call `visit` for every mention of a virtual register in `inst`: the guard and all reads first,
     /// then all writes. The sources of a MovPhi are reported as reads (see [`Function::phi_inputs`]).
     pub fn for_each_reg(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
@@ -50,7 +93,7 @@ impl Function {
         for (i, operand) in data.operands.iter().enumerate() {
             // A bindless constant's handle is read wherever it stands.
             let handle = matches!(operand.kind(), OperandKind::ConstBindless { .. });
-            if handle || !data.is_def(i) {
+            if handle || data.is_use(i) {
                 self.mention(*operand, false, false, Slot::Operand(i), &mut visit);
             }
         }

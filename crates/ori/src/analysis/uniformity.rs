@@ -11,15 +11,16 @@ use super::liveness::Liveness;
 use crate::call::Callee;
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
-use crate::inst::Inst;
+use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
 use crate::terminator::{Exit, exit_of};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use oriole_isa::{Arch, Effects, RegFile, special_registers};
 
-/// Mnemonics whose results differ per thread whatever their operands.
-const PER_THREAD: [&str; 15] = [
-    "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD", "SUATOM", "LEPC",
+/// Mnemonics whose results differ per thread whatever their operands. A generic load may read local
+/// memory, where equal addresses hold different values.
+const PER_THREAD: [&str; 16] = [
+    "LD", "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD", "SUATOM", "LEPC",
     "BMOV", "MOVM",
 ];
 /// Mnemonics whose results are the same for all threads that execute them together.
@@ -140,7 +141,8 @@ impl Solver<'_> {
             }
             _ => self.result.is_varying_operand(operand),
         });
-        let volatile_read = info.effects.contains(Effects::READS_MEMORY.with(Effects::VOLATILE));
+        let volatile = info.effects.contains(Effects::VOLATILE) || inst.flags.contains(InstFlags::VOLATILE);
+        let volatile_read = volatile && info.effects.contains(Effects::READS_MEMORY);
         called || special || volatile_read || (PER_THREAD.contains(&name) && !PER_WARP.contains(&name))
     }
 

@@ -3,7 +3,7 @@
 use super::Verifier;
 use crate::entity::InstId;
 use crate::function::Function;
-use crate::inst::Inst;
+use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
 use oriole_isa::{Kinds, OperandFlags, OperandSpec, RegFile};
 
@@ -14,6 +14,9 @@ pub(super) fn check(v: &mut Verifier<'_>) {
         let mut messages = Vec::new();
         if data.is_phi() {
             messages.extend(bad_phi_types(func, inst));
+        } else if data.flags.contains(InstFlags::UNDEF) {
+            let names_register = matches!(data.operands.as_slice(), [dst] if register_width(func, *dst).is_some());
+            messages.extend((!names_register).then(|| "a marker of a value names one register".to_owned()));
         } else {
             messages.extend(bad_opcode(v, data));
             messages.extend(bad_guard(func, data));

@@ -2,6 +2,7 @@
 
 use super::Verifier;
 use crate::entity::{Block, InstId};
+use crate::function::Function;
 use crate::operand::{Operand, OperandKind, Piece};
 use crate::terminator::{Exit, exit_of, is_terminator, may_fall_through};
 use cranelift_entity::EntitySet;
@@ -52,6 +53,8 @@ fn check_indices(v: &mut Verifier<'_>) {
         return;
     }
     let func = v.func;
+    let mut placed = EntitySet::new();
+    placed.extend(func.layout.iter().copied());
     for (block, inst) in func.iter_insts() {
         let data = &func.insts[inst];
         let mut operands: Vec<Operand> = data.operands.to_vec();
@@ -65,7 +68,7 @@ fn check_indices(v: &mut Verifier<'_>) {
             None => {}
         }
         for operand in operands {
-            if let Some(message) = bad_index(v, operand) {
+            if let Some(message) = bad_index(func, &placed, operand) {
                 v.fail(Some(block), Some(inst), message);
             }
         }
@@ -75,16 +78,12 @@ fn check_indices(v: &mut Verifier<'_>) {
     }
 }
 
-fn bad_index(v: &Verifier<'_>, operand: Operand) -> Option<String> {
-    let func = v.func;
+fn bad_index(func: &Function, placed: &EntitySet<Block>, operand: Operand) -> Option<String> {
     let reg_missing = |reg| (!func.vregs.is_valid(reg)).then(|| format!("register {reg} does not exist"));
     match operand.kind() {
         OperandKind::Reg(reg, piece) => reg_missing(reg).or_else(|| bad_piece(piece, func.vregs[reg].components)),
         OperandKind::Guard { pred: reg, .. } | OperandKind::ConstBindless { handle: reg, .. } => reg_missing(reg),
-        OperandKind::Block(block) => {
-            let placed = func.blocks.is_valid(block);
-            (!placed).then(|| format!("block {block} does not exist"))
-        }
+        OperandKind::Block(block) => (!placed.contains(block)).then(|| format!("block {block} is not in the layout")),
         OperandKind::Symbol(reference) => {
             (!func.symrefs.is_valid(reference)).then(|| format!("symbol reference {reference} does not exist"))
         }

@@ -55,3 +55,22 @@ fn operand_classes_follow_type_and_mark() {
     assert_eq!(class(3, 1), Some(OperandClass::SpillRefill));
     assert_eq!(class(3, 7), None);
 }
+
+#[test]
+fn physical_mentions_cover_guard_operands_and_calls() {
+    let text = ALLOCATED
+        .replace("  .symref", "  .call call0 indirect (%D1) -> (R4:2) callee\n  .symref")
+        .replace("MOV %R0, %R4, 0xf", "MOV R1, %R0, 0xf ;call0");
+    let func: Function = text.parse().unwrap();
+    let insts: Vec<InstId> = func.iter_insts().map(|(_, i)| i).collect();
+    let mentions = |i: usize| {
+        let mut all = Vec::new();
+        func.for_each_phys(insts[i], |r| all.push((r.file, r.number, r.count, r.is_def)));
+        all
+    };
+    use RegFile::{P, R, UR};
+    assert_eq!(mentions(0), [(P, 3, 1, false), (R, 9, 1, false), (R, 5, 1, true)]);
+    assert_eq!(mentions(1), [(UR, 6, 2, false), (R, 9, 1, true)]);
+    assert_eq!(mentions(3), [(R, 9, 1, false), (R, 4, 2, false), (R, 1, 1, true), (R, 4, 2, true)]);
+    assert_eq!(dump::Statistics::count(&func).r_registers, 10);
+}

@@ -54,6 +54,21 @@ fn each_fault_is_named() {
     }
 }
 
+/// A marker gives a register of any width a value; BREAK reads the barrier that BSSY set.
+#[test]
+fn markers_and_barriers() {
+    let body = "bix0: -> bix1\n    MOV %D3 ;undef\n    FADD %R2, %D3.0, %D3.1\n    BSSY %B5, PT, bix1\n    BREAK PT, %B5\n\
+                bix1:\n    BSYNC PT, %B5\n    EXIT PT\n";
+    let text = format!("{HEAD}{body}.end\n").replace("  .livein", "  .reg %B5\n  .livein");
+    let func: Function = text.parse().unwrap();
+    assert_eq!(verify(&func, Arch::Sm80), Ok(()));
+    let (_, broken) = func.iter_insts().nth(3).unwrap();
+    let mut read = Vec::new();
+    func.for_each_use(broken, |r| read.push(r.reg));
+    assert_eq!(read, [VReg::new(5)]);
+    assert!(!func.emits_code(func.iter_insts().next().unwrap().1));
+}
+
 /// A register written on one of two paths may be read after them: PTX allows that.
 #[test]
 fn written_on_some_path_is_enough() {
