@@ -78,6 +78,9 @@ struct Entry<'m> {
     binding: Binding<'m>,
     /// How many registers, when the entry is a range.
     count: Option<u32>,
+    /// Index in [`Scopes::undo`] of what the entry hides: a shorter range does
+    /// not hide the higher numbers of a longer one outside.
+    hides: usize,
 }
 
 /// The names in force while a function is walked.
@@ -211,9 +214,12 @@ impl<'m> Scopes<'m> {
             if number.len() > 1 && number.starts_with('0') {
                 continue;
             }
-            let Some(entry) = self.symbols.get(stem).and_then(|stem| self.ranges[stem.index()]) else { continue };
-            let (Ok(number), Some(count)) = (number.parse::<u32>(), entry.count) else { continue };
-            if number < count && best.is_none_or(|best| entry.depth > best.depth) {
+            let (Some(stem), Ok(number)) = (self.symbols.get(stem), number.parse::<u32>()) else { continue };
+            let mut entry = self.ranges[stem.index()];
+            while let Some(short) = entry.filter(|entry| entry.count.is_none_or(|count| number >= count)) {
+                entry = self.undo[short.hides].2;
+            }
+            if let Some(entry) = entry.filter(|entry| best.is_none_or(|best| entry.depth > best.depth)) {
                 best = Some(numbered(entry, number));
             }
         }
@@ -314,12 +320,12 @@ impl<'m> Scopes<'m> {
             duplicates.push(Duplicate { name, first });
             return;
         }
-        let entry = Entry { depth: self.depth(), binding, count: Some(count) };
+        let entry = Entry { depth: self.depth(), binding, count: Some(count), hides: self.undo.len() };
         self.undo.push((name.sym, true, self.ranges[index].replace(entry)));
     }
 
     fn set(&mut self, sym: Sym, binding: Binding<'m>) {
-        let entry = Entry { depth: self.depth(), binding, count: None };
+        let entry = Entry { depth: self.depth(), binding, count: None, hides: self.undo.len() };
         self.undo.push((sym, false, self.names[sym.index()].replace(entry)));
     }
 }

@@ -39,9 +39,9 @@ T: .branchtargets $L;
 /// What the mutations start from: a few kernels of moderate size.
 fn seeds() -> Vec<String> {
     let mut seeds = vec![SEED.to_owned()];
-    seeds.extend(
-        corpus::kernels().into_iter().map(|(_, text)| text).filter(|text| text.len() < 8000).step_by(7).take(12),
-    );
+    let small = corpus::kernels().into_iter().map(|(_, text)| text).filter(|text| text.len() < 8000);
+    seeds.extend(small.step_by(7).take(12));
+    seeds.extend(corpus::forms().into_iter().map(|(_, text)| text).step_by(600));
     seeds
 }
 

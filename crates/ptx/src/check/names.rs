@@ -77,7 +77,7 @@ impl<'m> Checker<'m> {
         let Some(binding) = self.resolve(name) else { return false };
         let text = self.text(name.sym);
         match binding {
-            Binding::Register(register) if matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate) => {
+            Binding::Register(register) if !addresses(register.ty) => {
                 let message = format!("`{text}` cannot be an address: it is {}", describe(&binding));
                 self.error(Diagnostic::new(name.span, message).label("expected an integer or untyped register"));
             }
@@ -218,6 +218,11 @@ impl<'m> Checker<'m> {
         };
         self.error(diagnostic);
     }
+}
+
+/// True for types whose registers can hold an address.
+fn addresses(ty: ScalarType) -> bool {
+    ty.bits() <= 64 && !matches!(ty.class(), TypeClass::Float | TypeClass::Predicate)
 }
 
 /// How messages call what a name refers to.

@@ -74,7 +74,7 @@ pub(super) fn rule_for(instruction: &Instruction) -> Option<Rule> {
         Selp => rule(1, &[Dst(0), Src(0), Src(0), PredSrc]),
         Slct => rule(2, &[Dst(0), Src(0), Src(0), Src(1)]),
         Testp => rule(1, &[PredDst, Src(0)]),
-        Mov => rule(1, &[Dst(0), Any]),
+        Mov => rule(1, &[Dst(0), Src(0)]),
         // With packed types `cvt` has more operands and other containers.
         Cvt if instruction.has(Word::Pack) || instruction.types().any(|ty| ty == ScalarType::F16x2) => return None,
         Cvt => rule(2, &[WideDst(0), WideSrc(1)]),

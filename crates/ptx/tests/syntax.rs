@@ -1,0 +1,94 @@
+//! Pieces of syntax with the values that the PTX manual gives them.
+
+use oriole_ptx::ast::{Imm, Instruction, Module, Opcode, Operand, ScalarType, Statement};
+
+fn body(text: &str) -> (Module, Vec<Instruction>) {
+    let parsed = oriole_ptx::parse(&format!(".version 9.0\n.target sm_90\n.entry k() {{\n{text}\n}}\n"));
+    assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
+    let statements = &parsed.module.functions().next().unwrap().body.as_ref().unwrap().statements;
+    let instructions = statements.iter().filter_map(|statement| match statement {
+        Statement::Instruction(instruction) => Some((**instruction).clone()),
+        _ => None,
+    });
+    let instructions = instructions.collect();
+    (parsed.module, instructions)
+}
+
+fn value(expression: &str) -> Imm {
+    let (_, instructions) = body(&format!("mov.b64 %rd1, {expression};"));
+    match instructions[0].operands[1] {
+        Operand::Imm(imm, _) => imm,
+        ref other => panic!("{expression}: {other:?}"),
+    }
+}
+
+#[test]
+fn constants() {
+    for (text, expected) in [
+        ("017", Imm::S64(15)),
+        ("0b101U", Imm::U64(5)),
+        ("0x7fffffffffffffff", Imm::S64(i64::MAX)),
+        ("0xffffffffffffffff", Imm::U64(u64::MAX)),
+        ("-9223372036854775807 - 1", Imm::S64(i64::MIN)),
+        ("0F3f800000", Imm::F32(1.0f32.to_bits())),
+        ("-0d3FF0000000000000", Imm::F64((-1.0f64).to_bits())),
+        ("1.5e-3", Imm::F64(1.5e-3f64.to_bits())),
+        ("1e10", Imm::F64(1e10f64.to_bits())),
+        ("2.", Imm::F64(2f64.to_bits())),
+        ("WARP_SZ - 1", Imm::S64(31)),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
+/// Precedence and types as in C; see "Constant Expressions" in the manual.
+#[test]
+fn expressions() {
+    for (text, expected) in [
+        ("1 + 2 * 3 - 4 / 2", Imm::S64(5)),
+        ("10 - 4 - 3", Imm::S64(3)),
+        ("1 << 4 | 0x30 & ~0x10", Imm::S64(0x30)),
+        ("-(5 % 3)", Imm::S64(-2)),
+        ("-7 / 2", Imm::S64(-3)),
+        ("-1 < 0U", Imm::S64(0)),
+        ("-1 < 0", Imm::S64(1)),
+        ("3 > 2 ? 10 : 20", Imm::S64(10)),
+        ("0 ? 1 : 0 ? 2 : 3", Imm::S64(3)),
+        ("!5 || 0 && 1", Imm::S64(0)),
+        ("-16 >> 2", Imm::S64(-4)),
+        ("1 << 64", Imm::S64(0)),
+        ("-1 >> 64", Imm::S64(-1)),
+        ("(.u64)-1 >> 60", Imm::U64(15)),
+        ("5 ^ 6 == 6", Imm::S64(4)),
+        ("1.0 / 4", Imm::F64(0.25f64.to_bits())),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn accessors() {
+    let (module, instructions) =
+        body("cvt.rn.ftz.f32.s64 %f1, %rd1;\ncall (r), %rd1, (a, b), proto;\nsetp.lo.and.u32 %p1|_, %r1, %r2, !%p2;");
+    assert_eq!(instructions[0].types().collect::<Vec<_>>(), [ScalarType::F32, ScalarType::S64]);
+    let call = instructions[1].call().unwrap();
+    assert_eq!((call.rets.len(), call.args.len()), (1, 2));
+    assert_eq!(call.prototype.map(|name| module.text(name)), Some("proto"));
+    assert_eq!(instructions[2].opcode, Opcode::Setp);
+    assert_eq!(instructions[2].cmp().map(|cmp| cmp.as_str()), Some("lo"));
+}
+
+/// Lines of a preprocessor are passed over, as ptxas does.
+#[test]
+fn line_markers() {
+    let (_, instructions) = body("#line 5 \"a.cu\"\nret;\n# 6 \"a.cu\"\nret;");
+    assert_eq!(instructions.len(), 2);
+}
+
+/// A declared register hides the special register of the same name.
+#[test]
+fn special_names() {
+    let (_, instructions) = body("mov.u32 %r1, %clock; .reg .b32 %clock; mov.u32 %r1, %clock;");
+    assert!(matches!(instructions[0].operands[1], Operand::Special { .. }));
+    assert!(matches!(instructions[1].operands[1], Operand::Name(_)));
+}
