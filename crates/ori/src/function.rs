@@ -56,6 +56,8 @@ pub struct Attributes {
     pub noreturn: bool,
     /// Named barriers used: the highest number plus one.
     pub barriers: u32,
+    /// Of a kernel: bytes of static shared memory that it and its callees use; dynamic shared memory follows.
+    pub shared_bytes: u32,
 }
 
 /// The function's part of local memory, below the stack pointer R1.

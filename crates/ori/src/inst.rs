@@ -41,6 +41,8 @@ bitflags::bitflags! {
         const UNDEF = 1 << 8;
         /// Reads memory that nothing writes while the kernel runs: may move freely.
         const INVARIANT = 1 << 9;
+        /// All threads of the warp agree on its guard (`bra.uni`): no convergence point is needed.
+        const UNIFORM = 1 << 10;
     }
 }
 

@@ -63,6 +63,7 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::BIT_REFILL, "bit_refill"),
     (InstFlags::UNDEF, "undef"),
     (InstFlags::INVARIANT, "invariant"),
+    (InstFlags::UNIFORM, "uniform"),
 ]);
 
 const FILES: Names<RegFile> = Names(&[

@@ -126,6 +126,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "maxnreg" => a.maxnreg = Some(c.number()?),
         "maxclusterrank" => a.max_cluster_rank = Some(c.number()?),
         "barriers" => a.barriers = c.number()?,
+        "shared_bytes" => a.shared_bytes = c.number()?,
         "explicitcluster" => a.explicit_cluster = true,
         "noreturn" => a.noreturn = true,
         "param" => {

@@ -47,11 +47,13 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
         }
     }
     let barriers = (a.barriers != 0).then_some(a.barriers);
+    let shared_bytes = (a.shared_bytes != 0).then_some(a.shared_bytes);
     let numbers = [
         ("minnctapersm", a.minnctapersm),
         ("maxnreg", a.maxnreg),
         ("maxclusterrank", a.max_cluster_rank),
         ("barriers", barriers),
+        ("shared_bytes", shared_bytes),
     ];
     for (name, number) in numbers {
         if let Some(number) = number {
