@@ -86,7 +86,7 @@ pub struct FunctionSpec {
     /// Relocations inside `code`.
     pub relocations: Vec<RelocSpec>,
     /// Device functions inside `code`, behind the kernel's own instructions.
-    pub inner_functions: Vec<SymbolSpec>,
+    pub inner_functions: Vec<InnerFunctionSpec>,
     /// Names of functions outside its own section that it calls (`vprintf`, …).
     pub callees: Vec<String>,
     /// Byte offsets of the instructions that call external functions.
@@ -143,6 +143,19 @@ pub struct ParamSpec {
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
+}
+
+/// A device function inside a kernel's code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InnerFunctionSpec {
+    /// Symbol name; ptxas calls them `$kernel$function`, so that two kernels can have the same.
+    pub name: String,
+    /// Byte offset of the first instruction in the kernel's code.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// Local stack frame in bytes.
+    pub frame_size: u32,
 }
 
 /// A named range inside a section.

@@ -29,7 +29,7 @@ pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Ve
         records.push(Attribute::words(number::REGCOUNT, &[symbol, function.registers]));
         for inner in &function.inner_functions {
             let symbol = symbols.need(&inner.name, &function.name)?;
-            records.push(Attribute::words(number::FRAME_SIZE, &[symbol, function.frame_size]));
+            records.push(Attribute::words(number::FRAME_SIZE, &[symbol, inner.frame_size]));
         }
         records.push(Attribute::words(number::FRAME_SIZE, &[symbol, function.frame_size]));
     }
@@ -105,8 +105,8 @@ fn push(
             let callees: Result<Vec<u32>, _> =
                 function.callees.iter().map(|c| symbols.need(c, &function.name)).collect();
             records.extend(list(number::EXTERNS, &callees?));
-            records.extend(list(number::SYSCALL_OFFSETS, &function.syscalls));
         }
+        InfoItem::Syscalls => records.extend(list(number::SYSCALL_OFFSETS, &function.syscalls)),
         InfoItem::Exits => records.extend(list(number::EXIT_INSTR_OFFSETS, &function.exits)),
         InfoItem::CtaidZ => records.extend(function.uses_ctaid_z.then(|| Attribute::flag(number::CTAIDZ_USED))),
         InfoItem::BlockShape => {
@@ -114,9 +114,9 @@ fn push(
             records.extend(shape(number::MAX_THREADS, limits.max_threads));
         }
         InfoItem::Cluster => {
-            records.extend(shape(number::CTA_PER_CLUSTER, limits.cluster));
             records.extend(limits.max_cluster_rank.map(|r| Attribute::words(number::MAX_CLUSTER_RANK, &[r])));
             records.extend(limits.explicit_cluster.then(|| Attribute::flag(number::EXPLICIT_CLUSTER)));
+            records.extend(shape(number::CTA_PER_CLUSTER, limits.cluster));
         }
         InfoItem::CallStack if function.callees.is_empty() && function.inner_functions.is_empty() => {}
         InfoItem::CallStack => records.push(Attribute::words(number::CRS_STACK_SIZE, &[0])),

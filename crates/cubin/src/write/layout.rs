@@ -24,15 +24,17 @@ pub(super) enum InfoItem {
     MaxRegCount,
     /// `NUM_BARRIERS`, if any is used.
     NumBarriers,
-    /// `EXTERNS` and `SYSCALL_OFFSETS`, if it calls external functions.
+    /// `EXTERNS`, if it calls functions outside its section.
     Externs,
+    /// `SYSCALL_OFFSETS`, if it calls external functions.
+    Syscalls,
     /// `EXIT_INSTR_OFFSETS`, if any.
     Exits,
     /// `CTAIDZ_USED`, if so.
     CtaidZ,
     /// `MAX_THREADS`, `REQNTID`, if given.
     BlockShape,
-    /// `CTA_PER_CLUSTER`, `MAX_CLUSTER_RANK`, `EXPLICIT_CLUSTER`, if given.
+    /// `MAX_CLUSTER_RANK`, `EXPLICIT_CLUSTER`, `CTA_PER_CLUSTER`, if given.
     Cluster,
     /// `CRS_STACK_SIZE` (always 0), if it calls anything.
     CallStack,
@@ -59,7 +61,7 @@ pub(super) struct Layout {
 
 use InfoItem::{
     ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
-    ParamCbank, ParamSize, Params, Word,
+    ParamCbank, ParamSize, Params, Syscalls, Word,
 };
 
 macro_rules! before_hopper {
@@ -74,7 +76,7 @@ macro_rules! before_hopper {
             bank0_first: true,
             info: &[
                 ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount, NumBarriers,
-                Half(number::MERCURY_ISA_VERSION, 0), Externs, Exits, CtaidZ, BlockShape, CallStack,
+                Externs, Half(number::MERCURY_ISA_VERSION, 0), Syscalls, Exits, CtaidZ, BlockShape, CallStack,
             ],
         }
     };
@@ -99,8 +101,9 @@ const HOPPER: Layout = Layout {
         Half(number::SPARSE_MMA_MASK, 0),
         MaxRegCount,
         NumBarriers,
-        Half(number::MERCURY_ISA_VERSION, 0x101),
         Externs,
+        Half(number::MERCURY_ISA_VERSION, 0x101),
+        Syscalls,
         Exits,
         BlockShape,
         CallStack,

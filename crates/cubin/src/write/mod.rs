@@ -16,7 +16,7 @@ pub use layout::{param_base, reserved_shared};
 use crate::compat;
 use crate::error::WriteError;
 use crate::reloc;
-use crate::spec::{FunctionSpec, ModuleSpec, RelocSpec};
+use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, RelocSpec};
 use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SectionPlan, SymbolTable};
 use relocations::Relocator;
@@ -63,7 +63,7 @@ pub fn write(module: &ModuleSpec) -> Result<Vec<u8>, WriteError> {
 fn check_function(layout: &Layout, function: &FunctionSpec) -> Result<(), WriteError> {
     let code = function.code.len();
     let params_end = u64::from(layout.param_base) + u64::from(info::param_bytes(function));
-    let inner_end = |s: &crate::spec::SymbolSpec| u64::from(s.offset) + u64::from(s.size);
+    let inner_end = |s: &InnerFunctionSpec| u64::from(s.offset) + u64::from(s.size);
     let registers = function.limits.max_registers.unwrap_or(0);
     let rules = [
         (code > 0 && code.is_multiple_of(INSTRUCTION_BYTES), "code is not whole instructions"),

@@ -8,7 +8,7 @@ use super::variables::Variables;
 use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, shared_name, text_name};
 use crate::model::Binding;
 use crate::read::STO_CUDA_ENTRY;
-use crate::spec::{FunctionSpec, ModuleSpec, SymbolSpec};
+use crate::spec::{FunctionSpec, ModuleSpec};
 
 /// Section of the shared memory that the system keeps, and the names that stand for it on
 /// targets that keep some.
@@ -70,11 +70,15 @@ fn function_symbols(out: &mut Vec<SymbolPlan>, layout: &Layout, function: &Funct
     if has_shared(function) {
         out.push(SymbolPlan::of_section(shared_name(function)));
         let base = u64::from(layout.reserved_shared);
-        let inside = |s| inner(s, elf::STT_OBJECT, shared_name(function), base);
-        out.extend(function.shared_symbols.iter().map(inside));
+        out.extend(function.shared_symbols.iter().map(|s| {
+            let range = (base + u64::from(s.offset), u64::from(s.size));
+            inner(&s.name, elf::STT_OBJECT, shared_name(function), range)
+        }));
     }
-    let inside = |s| inner(s, elf::STT_FUNC, text_name(function), 0);
-    out.extend(function.inner_functions.iter().map(inside));
+    out.extend(function.inner_functions.iter().map(|f| {
+        let range = (u64::from(f.offset), u64::from(f.size));
+        inner(&f.name, elf::STT_FUNC, text_name(function), range)
+    }));
     out.push(SymbolPlan {
         name: function.name.clone(),
         kind: elf::STT_FUNC,
@@ -86,17 +90,10 @@ fn function_symbols(out: &mut Vec<SymbolPlan>, layout: &Layout, function: &Funct
     });
 }
 
-/// A local name inside a section.
-fn inner(symbol: &SymbolSpec, kind: u8, section: String, base: u64) -> SymbolPlan {
-    SymbolPlan {
-        name: symbol.name.clone(),
-        kind,
-        binding: Binding::Local,
-        other: 0,
-        section: Some(section),
-        value: base + u64::from(symbol.offset),
-        size: u64::from(symbol.size),
-    }
+/// A local name for a range (offset and size in bytes) of a section.
+fn inner(name: &str, kind: u8, section: String, (value, size): (u64, u64)) -> SymbolPlan {
+    let section = Some(section);
+    SymbolPlan { name: name.to_owned(), kind, binding: Binding::Local, other: 0, section, value, size }
 }
 
 fn reserved_symbols() -> [SymbolPlan; 2] {
