@@ -26,6 +26,10 @@ const PER_THREAD: [&str; 16] = [
 /// Mnemonics whose results are the same for all threads that execute them together.
 const PER_WARP: [&str; 6] = ["VOTE", "VOTEU", "REDUX", "S2UR", "R2UR", "ELECT"];
 
+/// Steps that joins of paths may take, per block of the function. A function beyond that (thousands of
+/// divergent branches over the same code) gets a plain answer: what crosses blocks varies.
+const STEPS_PER_BLOCK: usize = 500;
+
 /// The result: varying registers and varying branches.
 #[derive(Clone, Debug)]
 pub struct Uniformity {
@@ -45,6 +49,7 @@ struct Solver<'f> {
     block_of: SecondaryMap<InstId, Option<Block>>,
     result: Uniformity,
     work: Vec<VReg>,
+    steps_left: usize,
 }
 
 impl Uniformity {
@@ -62,6 +67,7 @@ impl Uniformity {
             block_of: SecondaryMap::new(),
             result,
             work: Vec::new(),
+            steps_left: STEPS_PER_BLOCK * (func.layout.len() + 100),
         };
         solver.index();
         solver.start();
@@ -167,9 +173,29 @@ impl Solver<'_> {
         let Some(block) = self.block_of[inst].filter(|_| branches) else { return };
         let guard = data.guard().is_some_and(|g| self.result.is_varying(g.pred));
         let decides = guard || data.uses().any(|(_, o)| self.result.is_varying_operand(o));
-        if decides && self.func.succs(block).len() > 1 && self.result.branches.insert(block) {
+        if decides && self.func.succs(block).len() > 1 && self.result.branches.insert(block) && self.steps_left > 0 {
             self.join_paths(block);
+            if self.steps_left == 0 {
+                self.give_up();
+            }
         }
+    }
+
+    /// Take every written register that is live across blocks, and every MovPhi, to vary.
+    fn give_up(&mut self) {
+        let func = self.func;
+        for (reg, _) in func.vregs.iter() {
+            if !self.writers[reg].is_empty() && self.liveness.crosses_blocks(func, reg) {
+                self.mark(reg);
+            }
+        }
+        for (_, inst) in func.iter_insts().filter(|(_, i)| func.insts[*i].is_phi()) {
+            self.mark_results(inst);
+        }
+    }
+
+    fn spend(&mut self, steps: usize) {
+        self.steps_left = self.steps_left.saturating_sub(steps);
     }
 
     /// Mark what is written between `branch` and the blocks where its paths meet, and live there.
@@ -178,8 +204,13 @@ impl Solver<'_> {
         let (region, mut joins) = self.region(branch, end);
         joins.extend(end);
         let mut varying = Vec::new();
+        let liveness = self.liveness;
         for join in joins {
-            for (reg, _) in self.liveness.main_live_in(join) {
+            if self.steps_left == 0 {
+                return;
+            }
+            for (reg, _) in liveness.main_live_in(join) {
+                self.spend(1 + self.writers[reg].len());
                 if self.writers[reg].iter().any(|b| region.contains(*b)) {
                     varying.push(reg);
                 }
@@ -196,9 +227,10 @@ impl Solver<'_> {
 
     /// Blocks that `branch` reaches without passing `end`, and those of them that it reaches from two
     /// of its successors.
-    fn region(&self, branch: Block, end: Option<Block>) -> (EntitySet<Block>, Vec<Block>) {
+    fn region(&mut self, branch: Block, end: Option<Block>) -> (EntitySet<Block>, Vec<Block>) {
         let mut region = EntitySet::new();
         let mut joins = Vec::new();
+        let mut is_join = EntitySet::new();
         for (i, &first) in self.func.succs(branch).iter().enumerate() {
             let mut seen = EntitySet::new();
             let mut work = vec![first];
@@ -206,7 +238,8 @@ impl Solver<'_> {
                 if Some(block) == end || !self.cfg.is_reachable(block) || !seen.insert(block) {
                     continue;
                 }
-                if !region.insert(block) && i > 0 && !joins.contains(&block) {
+                self.spend(1);
+                if !region.insert(block) && i > 0 && is_join.insert(block) {
                     joins.push(block);
                 }
                 work.extend_from_slice(self.func.succs(block));

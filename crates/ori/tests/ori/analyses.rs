@@ -1,7 +1,7 @@
 //! Dominators, loops and liveness against direct readings of their definitions.
 
 use crate::common::{Dice, graph, random_edges, random_function};
-use oriole_ori::analysis::{Cfg, DomTree, Liveness, LoopForest};
+use oriole_ori::analysis::{Cfg, DefUse, DomTree, Liveness, LoopForest, Uniformity};
 use oriole_ori::*;
 
 /// Blocks that `from` reaches without entering `without`.
@@ -182,6 +182,29 @@ fn writing_halves_kills_halves() {
     assert!(!liveness.is_live_in(Block::new(0), pair, 0));
 }
 
+/// The lists hold exactly the instructions whose own mentions say so.
+#[test]
+fn definitions_and_uses_are_the_mentions() {
+    for seed in 0..100 {
+        let func = random_function(seed);
+        let du = DefUse::new(&func);
+        for reg in func.vregs.keys() {
+            let mentions = |is_def: bool| -> Vec<InstId> {
+                let names = |inst: &InstId| {
+                    let mut found = false;
+                    func.for_each_reg(*inst, |r| found |= r.reg == reg && r.is_def == is_def);
+                    found
+                };
+                func.iter_insts().map(|(_, inst)| inst).filter(names).collect()
+            };
+            assert_eq!(du.defs(reg), mentions(true), "seed {seed}: {reg}");
+            assert_eq!(du.uses(reg), mentions(false), "seed {seed}: {reg}");
+            assert_eq!(du.single_def(reg).is_some(), mentions(true).len() == 1);
+        }
+        assert!(func.iter_insts().all(|(block, inst)| du.block_of(inst) == Some(block)));
+    }
+}
+
 /// The inputs of a MovPhi are live at the end of their predecessors only, its result after it.
 #[test]
 fn phi_inputs_live_on_their_edges() {
@@ -226,6 +249,8 @@ fn large_functions_stay_near_linear() {
         liveness.walk_back(&func, block, &mut live, |_, now| assert!(now.len() < 10));
     }
     assert_eq!((forest.iter().count(), postdom.roots().len()), (0, 1));
+    let uniformity = Uniformity::new(&func, oriole_isa::Arch::Sm80, &cfg, &postdom, &liveness);
+    assert!(uniformity.is_divergent(Block::new(5)));
     let spent = start.elapsed();
     println!("all analyses of 100k instructions: {spent:?}");
     assert!(spent.as_secs() < 10, "{spent:?}");

@@ -1,0 +1,96 @@
+//! Which functions of a module call which.
+
+use crate::call::Callee;
+use crate::entity::FuncId;
+use crate::function::Function;
+use crate::module::Module;
+use cranelift_entity::SecondaryMap;
+
+/// A function and whom it calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallNode {
+    /// The function.
+    pub function: FuncId,
+    /// The functions of this module that it calls directly, each once.
+    pub callees: Vec<FuncId>,
+    /// It is in a cycle of calls, or calls through an address: what its calls change is not known
+    /// before it has been compiled itself.
+    pub open: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// One function on the walk's stack.
+struct Visit {
+    function: FuncId,
+    callees: Vec<FuncId>,
+    indirect: bool,
+    next: usize,
+}
+
+impl Visit {
+    fn new(module: &Module, function: FuncId) -> Self {
+        let (callees, indirect) = callees_of(module, &module.functions[function]);
+        Visit { function, callees, indirect, next: 0 }
+    }
+}
+
+/// Every function of the module, callees before callers where there is no cycle. An explicit stack:
+/// chains of calls may be long.
+pub fn call_order(module: &Module) -> Vec<CallNode> {
+    let mut marks = SecondaryMap::with_default(Mark::New);
+    let mut in_cycle = SecondaryMap::with_default(false);
+    let mut order = Vec::new();
+    for root in module.functions.keys() {
+        if marks[root] != Mark::New {
+            continue;
+        }
+        marks[root] = Mark::Open;
+        let mut stack = vec![Visit::new(module, root)];
+        while let Some(top) = stack.last_mut() {
+            let Some(callee) = top.callees.get(top.next).copied() else {
+                marks[top.function] = Mark::Done;
+                if let Some(Visit { function, callees, indirect, .. }) = stack.pop() {
+                    order.push(CallNode { function, callees, open: indirect || in_cycle[function] });
+                }
+                continue;
+            };
+            top.next += 1;
+            match marks[callee] {
+                Mark::New => {
+                    marks[callee] = Mark::Open;
+                    stack.push(Visit::new(module, callee));
+                }
+                Mark::Open => {
+                    let from = stack.iter().position(|visit| visit.function == callee).unwrap_or(0);
+                    stack[from..].iter().for_each(|visit| in_cycle[visit.function] = true);
+                }
+                Mark::Done => {}
+            }
+        }
+    }
+    order
+}
+
+/// The functions called directly in this module, each once, and whether there are calls through addresses.
+fn callees_of(module: &Module, func: &Function) -> (Vec<FuncId>, bool) {
+    let mut callees = Vec::new();
+    let mut indirect = false;
+    for (_, inst) in func.iter_insts() {
+        let Some(call) = func.insts[inst].call.expand() else { continue };
+        match func.calls[call].callee {
+            Callee::Direct(symbol) => {
+                let callee = module.function_of(symbol).filter(|callee| !callees.contains(callee));
+                callees.extend(callee);
+            }
+            Callee::Indirect => indirect = true,
+            Callee::Return => {}
+        }
+    }
+    (callees, indirect)
+}

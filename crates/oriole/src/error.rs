@@ -1,0 +1,58 @@
+//! Why a compilation gave no cubin.
+
+use oriole_ptx::diag::Diagnostic;
+
+/// Why a compilation gave no cubin.
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    /// The PTX is wrong, or has what is not supported: every place where.
+    #[error("{}", summary(.0))]
+    Source(Vec<Diagnostic>),
+    /// The target is unknown.
+    #[error(transparent)]
+    Arch(#[from] oriole_isa::UnknownArch),
+    /// A kernel that was asked for is not in the module.
+    #[error("no kernel '{name}'; the module has: {}", known.join(" "))]
+    NoEntry {
+        /// The name asked for.
+        name: String,
+        /// The kernels that there are.
+        known: Vec<String>,
+    },
+    /// A knob setting makes no sense.
+    #[error(transparent)]
+    Knob(#[from] oriole_opt::knobs::KnobError),
+    /// `--dump-after` names no phase.
+    #[error("no phase '{name}'; there are: {known}")]
+    NoPhase {
+        /// The name asked for.
+        name: String,
+        /// Every phase that does work.
+        known: String,
+    },
+    /// An optimisation phase failed.
+    #[error(transparent)]
+    Phase(#[from] oriole_opt::PhaseError),
+    /// Register allocation failed.
+    #[error(transparent)]
+    Allocation(#[from] oriole_regalloc::AllocError),
+    /// The cubin cannot be written.
+    #[error(transparent)]
+    Write(#[from] oriole_cubin::WriteError),
+    /// A fault of Oriole itself.
+    #[error("internal fault in function '{function}': {reason}")]
+    Internal {
+        /// The function being compiled.
+        function: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+fn summary(diagnostics: &[Diagnostic]) -> String {
+    match diagnostics {
+        [] => "the PTX was rejected".to_owned(),
+        [only] => only.message.clone(),
+        [first, rest @ ..] => format!("{} (and {} more errors)", first.message, rest.len()),
+    }
+}

@@ -1,0 +1,212 @@
+//! PTX to cubin: the stages in order, with what the caller wants to see on the way.
+
+use crate::emit::emit;
+use crate::error::CompileError;
+use oriole_isa::Arch;
+use oriole_opt::{Context, knobs::Knobs, run_phases, table};
+use oriole_ori::{analysis::Cfg, dump::dot};
+use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
+use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What to compile and how.
+#[derive(Clone, Debug, Default)]
+pub struct CompileOptions {
+    /// Target; the module's `.target` where it is not given.
+    pub arch: Option<Arch>,
+    /// `-O` level, 0 to 3.
+    pub opt_level: u8,
+    /// Upper bound of R registers per thread.
+    pub maxrregcount: Option<u32>,
+    /// Kernels to compile; all where empty.
+    pub entries: Vec<String>,
+    /// `NAME=VALUE` settings of knobs.
+    pub knobs: Vec<String>,
+    /// Verify the IR after every phase, and the allocation.
+    pub verify: bool,
+    /// Names of the phases after which the Ori of each function is kept.
+    pub dump_after: Vec<String>,
+    /// Keep the Ori of each function after every phase that changed it.
+    pub dump_all: bool,
+    /// Name of the source file, for line information.
+    pub file_name: String,
+}
+
+/// Ori of one function after one phase.
+#[derive(Clone, Debug)]
+pub struct Dump {
+    /// Function.
+    pub function: String,
+    /// Number and name of the phase, such as `015-OriBranchOpt`.
+    pub phase: String,
+    /// The function in the IR's text form.
+    pub text: String,
+}
+
+/// A compiled module.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The cubin's bytes.
+    pub cubin: Vec<u8>,
+    /// The target.
+    pub arch: Arch,
+    /// The module after scheduling.
+    pub module: Module,
+    /// What allocation did.
+    pub allocation: ModuleAllocation,
+    /// What the writer was told.
+    pub spec: oriole_cubin::ModuleSpec,
+    /// The dumps that were asked for, in order.
+    pub dumps: Vec<Dump>,
+    /// Time by stage and phase, in order of first use.
+    pub times: Vec<(String, Duration)>,
+    /// Control-flow graphs as DOT, one per function, before allocation.
+    pub graphs: Vec<String>,
+}
+
+/// Compile PTX text.
+pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {
+    let mut watch = Watch::default();
+    let ast = watch.time("parse", || oriole_ptx::load(ptx)).map_err(CompileError::Source)?;
+    let arch = match options.arch {
+        Some(arch) => arch,
+        None => ast.target.first().map_or("", String::as_str).parse()?,
+    };
+    check_entries(&ast, &options.entries)?;
+    let lowering = oriole_lower::Options {
+        arch,
+        entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
+        source: Some((&options.file_name, ptx)),
+    };
+    let mut module = watch.time("lower", || oriole_lower::lower(&ast, &lowering)).map_err(CompileError::Source)?;
+    let mut dumps = Vec::new();
+    optimise(&mut module, options, &mut watch, &mut dumps)?;
+    let graphs = module.functions.values().map(|func| dot(func, &Cfg::new(func))).collect();
+    let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
+    let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
+    keep(&mut dumps, options, &module, "101-AdvancedPhaseAllocReg");
+    watch.time("schedule", || schedule(&mut module, options))?;
+    keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
+    let spec = watch.time("encode", || emit(&module, &allocation))?;
+    let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
+    Ok(Compiled { cubin, arch, module, allocation, spec, dumps, times: watch.times, graphs })
+}
+
+fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(), CompileError> {
+    let known: Vec<String> = ast.functions().filter(|f| f.is_entry).map(|f| ast.text(f.name).to_owned()).collect();
+    match wanted.iter().find(|name| !known.contains(name)) {
+        Some(name) => Err(CompileError::NoEntry { name: name.clone(), known }),
+        None => Ok(()),
+    }
+}
+
+/// Run the phases on each function, callees first: a caller's convergence barriers lie above those of
+/// what it calls.
+fn optimise(
+    module: &mut Module,
+    options: &CompileOptions,
+    watch: &mut Watch,
+    dumps: &mut Vec<Dump>,
+) -> Result<(), CompileError> {
+    let mut knobs = Knobs::default();
+    for setting in &options.knobs {
+        knobs.set(setting)?;
+    }
+    check_phases(&options.dump_after)?;
+    let mut barriers: BTreeMap<FuncId, u8> = BTreeMap::new();
+    for call in oriole_ori::analysis::call_order(module) {
+        let below = call.callees.iter().filter(|c| !call.open || **c != call.function);
+        let first_barrier = below.filter_map(|c| barriers.get(c)).copied().max().unwrap_or(0);
+        let context = Context {
+            arch: module.arch,
+            opt_level: options.opt_level,
+            knobs: knobs.clone(),
+            first_barrier: if call.open { 0 } else { first_barrier },
+            verify: options.verify,
+            recursive: call.open,
+        };
+        let func = &mut module.functions[call.function];
+        run_phases(func, &context, |phase, func, changed, time| {
+            watch.add(phase.name, time);
+            let all = options.dump_all && changed == oriole_opt::Changed::Yes;
+            if all || options.dump_after.iter().any(|name| name == phase.name) {
+                dumps.push(dump(func, &format!("{:03}-{}", phase.number, phase.name)));
+            }
+        })?;
+        // A recursive function gives its callers' barriers back as they were.
+        let used = if call.open { 0 } else { barriers_end(func).max(first_barrier) };
+        barriers.insert(call.function, used);
+    }
+    Ok(())
+}
+
+/// One more than the highest convergence barrier that the code names.
+fn barriers_end(func: &Function) -> u8 {
+    use oriole_isa::RegFile;
+    let operands = func.iter_insts().flat_map(|(_, inst)| func.insts[inst].operands.iter().copied());
+    let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
+    numbers.map(|(_, number, _)| number as u8 + 1).max().unwrap_or(0)
+}
+
+/// Stages of the back end that are no phases of `opt` and can be dumped after.
+const STAGES: [&str; 2] = ["AdvancedPhaseAllocReg", "AdvancedPhasePostSched"];
+
+fn check_phases(wanted: &[String]) -> Result<(), CompileError> {
+    let runs = table::PHASES.iter().filter(|p| matches!(p.work, table::Work::Run { .. })).map(|p| p.name);
+    let known: Vec<&str> = runs.chain(STAGES).collect();
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(CompileError::NoPhase { name: name.clone(), known: known.join(" ") }),
+        None => Ok(()),
+    }
+}
+
+fn dump(func: &Function, phase: &str) -> Dump {
+    Dump { function: func.name.clone(), phase: phase.to_owned(), text: func.to_string() }
+}
+
+fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase: &str) {
+    let name = phase.split_once('-').map_or(phase, |(_, name)| name);
+    if options.dump_all || options.dump_after.iter().any(|wanted| wanted == name) {
+        dumps.extend(module.functions.values().map(|func| dump(func, phase)));
+    }
+}
+
+fn schedule(module: &mut Module, options: &CompileOptions) -> Result<(), CompileError> {
+    let arch = module.arch;
+    let scheduling = oriole_sched::Options { reorder: options.opt_level > 0 };
+    for func in module.functions.values_mut() {
+        layout::remove_redundant_branches(func);
+        layout::make_fallthroughs_explicit(func);
+        oriole_sched::schedule(func, arch, &scheduling)
+            .map_err(|e| CompileError::Internal { function: func.name.clone(), reason: e.to_string() })?;
+    }
+    Ok(())
+}
+
+/// Time by stage.
+#[derive(Default)]
+struct Watch {
+    times: Vec<(String, Duration)>,
+}
+
+impl Watch {
+    fn time<T>(&mut self, stage: &str, work: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = work();
+        self.add(stage, start.elapsed());
+        result
+    }
+
+    fn add(&mut self, stage: &str, time: Duration) {
+        match self.times.iter_mut().find(|(name, _)| name == stage) {
+            Some((_, sum)) => *sum += time,
+            None => self.times.push((stage.to_owned(), time)),
+        }
+    }
+}
+
+/// The kernels of a compiled module, in order.
+pub fn kernels(module: &Module) -> impl Iterator<Item = (FuncId, &Function)> {
+    module.functions.iter().filter(|(_, func)| func.kind == FunctionKind::Entry)
+}
