@@ -187,6 +187,7 @@ fn immediate_format(def: &OperandDef) -> String {
         Some(("S", bits)) => format!("ImmFormat::Signed({bits})"),
         Some(("F", _)) => "ImmFormat::F32".to_owned(),
         Some(("D", _)) => "ImmFormat::F64".to_owned(),
+        Some(("W", _)) => "ImmFormat::Swizzle".to_owned(),
         Some(("H", _)) => "ImmFormat::Half".to_owned(),
         Some((_, bits)) => format!("ImmFormat::Unsigned({bits})"),
     }

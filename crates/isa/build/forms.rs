@@ -153,7 +153,11 @@ impl<'a> Builder<'a> {
     fn finish(mut self, items: &[&str]) -> Result<Form, String> {
         self.invert = items.contains(&"invert");
         for item in items.iter().filter(|i| **i != "invert") {
-            self.item(item).map_err(|e| format!("'{item}': {e}"))?;
+            let result = match item.strip_prefix('?') {
+                Some(optional) => self.optional(optional),
+                None => self.item(item),
+            };
+            result.map_err(|e| format!("'{item}': {e}"))?;
         }
         let instr = self.instr;
         for operand in &instr.operands {
@@ -169,6 +173,13 @@ impl<'a> Builder<'a> {
         }
         self.form.mask |= !self.used;
         Ok(self.form)
+    }
+
+    /// A field that forms lack where something else has its bits.
+    fn optional(&mut self, item: &str) -> Result<(), String> {
+        let (_, place) = item.split_once('@').ok_or("expected '@'")?;
+        let at = number(place.split([':', '{']).next().unwrap_or(place))?;
+        if self.used >> at & 1 == 1 { Ok(()) } else { self.item(item) }
     }
 
     fn item(&mut self, item: &str) -> Result<(), String> {
@@ -234,6 +245,7 @@ impl<'a> Builder<'a> {
     /// `16`, `16:8`, `64:2+80:1`; claims the bits.
     fn ranges(&mut self, text: &str, default: u8, what: &str) -> Result<Ranges, String> {
         let mut ranges = Vec::new();
+        let default = if text.contains('+') { 1 } else { default };
         for part in text.split('+') {
             let (at, len) = match part.split_once(':') {
                 Some((at, len)) => (number(at)?, number(len)?),

@@ -262,7 +262,7 @@ pub(crate) fn kind(text: &str) -> Result<Kind, String> {
         _ => {
             let digits = text.find(|c: char| c.is_ascii_digit()).ok_or_else(|| format!("unknown kind '{text}'"))?;
             let (format, bits) = text.split_at(digits);
-            if !["S", "U", "F", "H", "D"].contains(&format) {
+            if !["S", "U", "F", "H", "D", "W"].contains(&format) {
                 return Err(format!("unknown kind '{text}'"));
             }
             Kind::Imm(format.to_owned(), bits.parse().map_err(|_| format!("unknown kind '{text}'"))?)

@@ -77,7 +77,7 @@ fn slot(slot: &Slot) -> String {
             Some(value) => format!("Place::Fixed({value})"),
             None => "Place::Neutral".to_owned(),
         },
-        Place::Bits { kind, ranges: r, scale } => bits_place(kind, &ranges(r), *scale),
+        Place::Bits { kind, ranges: r, scale } => bits_place(kind, r, *scale),
     };
     let bit = |bit: Option<u8>| bit.unwrap_or(255);
     format!(
@@ -89,12 +89,17 @@ fn slot(slot: &Slot) -> String {
     )
 }
 
-fn bits_place(kind: &Kind, ranges: &str, scale: u32) -> String {
+fn bits_place(kind: &Kind, bit_ranges: &Ranges, scale: u32) -> String {
     let shift = scale.trailing_zeros();
+    let len: u32 = bit_ranges.iter().map(|r| u32::from(r.1)).sum();
+    let ranges = ranges(bit_ranges);
     match kind {
         Kind::Imm(format, bits) if format == "D" => format!("Place::HighWord({ranges}, {bits})"),
         Kind::Imm(format, bits) => {
-            format!("Place::Imm {{ ranges: {ranges}, signed: {}, shift: {shift} }}", format == "S" && *bits < 32)
+            format!(
+                "Place::Imm {{ ranges: {ranges}, signed: {}, shift: {shift} }}",
+                format == "S" && (len != 32 || *bits > 32)
+            )
         }
         Kind::Const => format!("Place::Const({ranges})"),
         Kind::Bindless => format!("Place::Bindless({ranges})"),

@@ -106,6 +106,8 @@ pub enum ImmFormat {
     F64,
     /// Two halves, f16 or bf16 as the instruction's format says.
     Half,
+    /// The two signs of each of four lanes, such as `ZPZPPPPP`; two bits a lane.
+    Swizzle,
 }
 
 /// One operand of a signature.

@@ -22,10 +22,10 @@ pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
     let candidates = &CANDIDATES[usize::from(first)..][..usize::from(count)];
     for index in candidates {
         let form = &FORMS[usize::from(*index)];
-        if word & form.mask == form.value {
-            if let Some(inst) = read(form, word, pc) {
-                return Ok(inst);
-            }
+        if word & form.mask == form.value
+            && let Some(inst) = read(form, word, pc)
+        {
+            return Ok(inst);
         }
     }
     Err(if candidates.is_empty() { DecodeError::Opcode(bits) } else { DecodeError::Reserved(bits) })

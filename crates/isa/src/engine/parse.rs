@@ -2,7 +2,7 @@
 
 use super::encode::legal;
 use super::float_text::Format;
-use super::print::half_format;
+use super::print::{SWIZZLE, half_format, high_half, holds};
 use super::scan::{Scan, is_word};
 use super::table::{Item, SYNTAX, Term};
 use crate::{
@@ -50,7 +50,7 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
     inst.guard = Guard { predicate, negated };
     inst.control = Control::NONE;
     let target = 1 << (arch as u8);
-    let mut reader = Reader { arch, resolve, farthest: body.rest() };
+    let mut reader = Reader { arch, resolve, farthest: body.rest(), read: Vec::new() };
     let rows = SYNTAX[opcode as usize].iter().filter(|s| s.targets & target != 0);
     let mut unencodable = None;
     for syntax in rows {
@@ -115,6 +115,8 @@ struct Reader<'a> {
     arch: Arch,
     resolve: &'a dyn Fn(&str) -> Option<i64>,
     farthest: &'a str,
+    /// Fields whose place in the text has been passed, on the way that is being tried.
+    read: Vec<Field>,
 }
 
 impl<'a> Reader<'a> {
@@ -170,13 +172,35 @@ impl<'a> Reader<'a> {
                 self.sequence(&rest, scan, inst, unencodable)
             }
             Item::Group { when, items } => {
+                let wanted = self.wanted(when, &inst);
                 let mut with = vec![*items];
                 with.extend(&rest);
-                let inside = implied(&inst, when);
-                self.sequence(&with, scan, inside, unencodable)
-                    .or_else(|| self.sequence(&rest, scan, inst, unencodable))
+                let found = match wanted {
+                    Some(false) => None,
+                    _ => self.sequence(&with, scan, implied(&inst, when), unencodable),
+                };
+                match wanted {
+                    Some(true) => found,
+                    _ => found.or_else(|| self.sequence(&rest, scan, inst, unencodable)),
+                }
             }
         }
+    }
+
+    /// Whether a group is there, as far as the modifiers read so far tell.
+    fn wanted(&self, when: &[&[Term]], inst: &Inst) -> Option<bool> {
+        let known = |term: &Term| match term {
+            Term::Field { field, .. } if self.read.contains(field) => Some(holds(inst, &[&[*term]])),
+            _ => None,
+        };
+        let mut open = false;
+        for all in when {
+            if all.iter().all(|term| known(term) == Some(true)) {
+                return Some(true);
+            }
+            open |= all.iter().all(|term| known(term) != Some(false));
+        }
+        if open { None } else { Some(false) }
     }
 
     /// Each value whose text comes next, the longest first, then the values without text.
@@ -195,8 +219,11 @@ impl<'a> Reader<'a> {
             } else {
                 inst.mods.set(field, value.code);
             }
-            if let Some(found) = next(self, ahead, inst) {
-                return Some(found);
+            self.read.push(field);
+            let found = next(self, ahead, inst);
+            self.read.pop();
+            if found.is_some() {
+                return found;
             }
         }
         None
@@ -233,7 +260,7 @@ impl<'a> Reader<'a> {
         self.tail(index, suffix, bars, scan, &inst, next)
     }
 
-    /// What follows the value: suffix and closing bar in either order, `.reuse`.
+    /// What follows the value: suffix, closing bar and `.reuse`, in the orders that occur.
     fn tail(
         &mut self,
         index: usize,
@@ -244,13 +271,12 @@ impl<'a> Reader<'a> {
         next: Next<'_, 'a>,
     ) -> Option<Inst> {
         let closed = bars && scan.take('|');
+        let early = (closed || !bars) && reuse(&mut scan);
         let mut finish = |reader: &mut Reader<'a>, mut scan: Scan<'a>, mut inst: Inst| {
             if bars && !closed && !scan.take('|') {
                 return None;
             }
-            let mut ahead = scan;
-            if ahead.take('.') && ahead.word_is("reuse") {
-                scan = ahead;
+            if early || reuse(&mut scan) {
                 inst.operands[index].flags = inst.operands[index].flags.with(OperandFlags::REUSE);
             }
             next(reader, scan, inst)
@@ -270,6 +296,8 @@ impl<'a> Reader<'a> {
             ImmFormat::Unsigned(_) => ahead.integer().filter(|v| *v >= 0)? as u64,
             ImmFormat::Signed(32) => u64::from(ahead.integer()? as u32),
             ImmFormat::Signed(_) => ahead.integer()? as u64,
+            ImmFormat::Swizzle => swizzle(&mut ahead)?,
+            ImmFormat::F32 if high_half(inst) => float(&mut ahead, Format::F64)? >> 32,
             ImmFormat::F32 => float(&mut ahead, Format::F32)?,
             ImmFormat::F64 => float(&mut ahead, Format::F64)?,
             ImmFormat::Half => {
@@ -288,16 +316,16 @@ impl<'a> Reader<'a> {
 
     fn value(&self, spec: &OperandSpec, scan: &mut Scan<'a>) -> Option<Value> {
         let mut ahead = *scan;
-        if let Some((file, number)) = register(&mut ahead) {
-            if spec.kinds.contains(Kinds::of_file(file)) {
-                *scan = ahead;
-                return Some(Value::Reg(file, number));
-            }
+        if let Some((file, number)) = register(&mut ahead)
+            && spec.kinds.contains(Kinds::of_file(file))
+        {
+            *scan = ahead;
+            return Some(Value::Reg(file, number));
         }
-        if !spec.kinds.is_disjoint(Kinds::CONST.with(Kinds::CONST_BINDLESS)) {
-            if let Some(value) = constant(scan) {
-                return Some(value);
-            }
+        if !spec.kinds.is_disjoint(Kinds::CONST.with(Kinds::CONST_BINDLESS))
+            && let Some(value) = constant(scan)
+        {
+            return Some(value);
         }
         if spec.kinds.contains(Kinds::SPECIAL) {
             let mut ahead = *scan;
@@ -338,8 +366,29 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn reuse(scan: &mut Scan<'_>) -> bool {
+    let mut ahead = *scan;
+    let found = ahead.take('.') && ahead.word_is("reuse");
+    if found {
+        *scan = ahead;
+    }
+    found
+}
+
 /// What to read after an item.
 type Next<'n, 'a> = &'n mut dyn FnMut(&mut Reader<'a>, Scan<'a>, Inst) -> Option<Inst>;
+
+/// Four pairs of letters, the last lane first.
+fn swizzle(scan: &mut Scan<'_>) -> Option<u64> {
+    let word = scan.while_in(is_word);
+    let lanes: Option<Vec<u64>> = (0..4)
+        .map(|at| {
+            let pair = word.get(2 * at..2 * at + 2)?;
+            SWIZZLE.iter().position(|s| *s == pair).map(|code| code as u64)
+        })
+        .collect();
+    (word.len() == 8).then(|| lanes.map(|l| l.iter().fold(0, |all, lane| all << 2 | lane)))?
+}
 
 fn float(scan: &mut Scan<'_>, format: Format) -> Option<u64> {
     format.parse(scan.float())

@@ -2,7 +2,10 @@
 
 use super::float_text::Format;
 use super::table::{Item, SYNTAX, Term};
-use crate::{Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, half_fmt, special_registers};
+use crate::{
+    Arch, Field, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Value, half_fmt, mufu,
+    special_registers,
+};
 use std::fmt::{self, Write};
 
 /// Names of code addresses.
@@ -158,11 +161,11 @@ impl Display<'_> {
         if bars {
             out.push('|');
         }
-        if outside {
-            out.push_str(&suffix);
-        }
         if flags.contains(OperandFlags::REUSE) {
             out.push_str(".reuse");
+        }
+        if outside {
+            out.push_str(&suffix);
         }
         Ok(())
     }
@@ -196,6 +199,10 @@ impl Display<'_> {
             ImmFormat::Signed(32) => signed(out, (bits as u32 as i32).into()),
             ImmFormat::Signed(_) => signed(out, bits as i64),
             ImmFormat::Unsigned(_) => write!(out, "{bits:#x}"),
+            ImmFormat::Swizzle => {
+                (0..4).rev().try_for_each(|lane| out.write_str(SWIZZLE[(bits >> (2 * lane)) as usize & 3]))
+            }
+            ImmFormat::F32 if high_half(self.inst) => out.write_str(&Format::F64.print(bits << 32)),
             ImmFormat::F32 => out.write_str(&Format::F32.print(bits)),
             ImmFormat::F64 => out.write_str(&Format::F64.print(bits)),
             ImmFormat::Half => {
@@ -205,6 +212,14 @@ impl Display<'_> {
         }
     }
 }
+
+/// A 32-bit float immediate of the instruction is the high half of a double.
+pub(crate) fn high_half(inst: &Inst) -> bool {
+    inst.opcode == Opcode::MUFU && matches!(inst.get(Field::Mufu), mufu::RCP64H | mufu::RSQ64H)
+}
+
+/// Signs of the two addends by lane code.
+pub(crate) const SWIZZLE: [&str; 4] = ["PP", "PN", "NP", "ZP"];
 
 /// The element format of an instruction on halves.
 pub(crate) fn half_format(inst: &Inst) -> Format {
