@@ -39,7 +39,7 @@ fn check(cubin: &Cubin, name: &str, arch: &str) {
     assert_eq!(cubin.kind, FileKind::Executable);
     for function in &cubin.functions {
         let code = cubin.code(function);
-        assert!(!code.is_empty() && code.len() % 16 == 0, "{name}: {}", function.name);
+        assert!(!code.is_empty() && code.len().is_multiple_of(16), "{name}: {}", function.name);
         assert!(function.registers >= 4, "{name}: {} has {} registers", function.name, function.registers);
         if !function.is_kernel {
             continue;
@@ -58,7 +58,7 @@ fn check(cubin: &Cubin, name: &str, arch: &str) {
     let image = Image::link(cubin, bases, &Anywhere).unwrap_or_else(|e| panic!("{name}: {e}"));
     for (index, section) in cubin.sections.iter().enumerate() {
         if section.kind == SectionKind::Text {
-            assert!(image.addresses[index] >= bases.code && image.addresses[index] % 128 == 0);
+            assert!(image.addresses[index] >= bases.code && image.addresses[index].is_multiple_of(128));
         }
     }
 }

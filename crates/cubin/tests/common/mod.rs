@@ -1,5 +1,7 @@
 //! What several tests share: where the shared data and the reference tools are.
 
+#![allow(dead_code, reason = "not every test file that shares this module calls all of it")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,7 +40,6 @@ impl Oracle {
     }
 
     /// Standard output of a tool on a cubin; panics if the tool complains.
-    #[allow(dead_code, reason = "not every test file that shares this module calls it")]
     pub(crate) fn dump(&self, tool: &str, options: &[&str], cubin: &[u8]) -> String {
         let file = tempfile::NamedTempFile::with_suffix(".cubin").unwrap();
         std::fs::write(file.path(), cubin).unwrap();

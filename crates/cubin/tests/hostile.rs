@@ -1,0 +1,152 @@
+//! Damaged input: an error or a cubin, never a panic and never without end.
+
+use oriole_cubin::image::{Bases, Image, NoExternals};
+use oriole_cubin::nvinfo::{self, Attribute, Value};
+use oriole_cubin::spec::{AddressSlot, FunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec};
+use oriole_cubin::{Binding, Cubin, CubinError, Target, WriteError, reloc, write};
+use proptest::prelude::*;
+
+fn module(target: Target) -> ModuleSpec {
+    let mut kernel = FunctionSpec::kernel("k", vec![0; 128], 24);
+    kernel.params = vec![ParamSpec { offset: 0, size: 8 }];
+    kernel.shared_size = 64;
+    kernel.shared_symbols = vec![SymbolSpec { name: "s".into(), offset: 0, size: 64 }];
+    let to = |symbol: &str| RelocSpec { offset: 0, kind: &reloc::ABS32_LO_32, symbol: symbol.into(), addend: 0 };
+    kernel.relocations = vec![to("g")];
+    let mut module = ModuleSpec::new(target);
+    module.functions = vec![kernel];
+    let init = vec![1, 2, 3, 4];
+    let binding = Binding::Global;
+    module.globals =
+        vec![VariableSpec { name: "g".into(), binding, size: 16, align: 8, init, relocations: Vec::new() }];
+    module.address_table = vec![AddressSlot { symbol: "g".into(), addend: 0 }];
+    module
+}
+
+fn small(sm: u32) -> Vec<u8> {
+    write(&module(Target::new(sm))).unwrap()
+}
+
+/// Reads and, where that works, walks over everything.
+fn exercise(bytes: &[u8]) -> Result<(), CubinError> {
+    let cubin = Cubin::parse(bytes)?;
+    for function in &cubin.functions {
+        let _ = cubin.code(function).len() + cubin.constant_banks_of(function).count();
+    }
+    Image::link(&cubin, Bases { code: 0x1000, global: u64::MAX - 0x1_0000 }, &NoExternals).map(drop)
+}
+
+#[test]
+fn every_truncation_is_an_error_or_a_cubin() {
+    for sm in [80, 90] {
+        let bytes = small(sm);
+        exercise(&bytes).unwrap();
+        let failures = (0..bytes.len()).filter(|&length| exercise(&bytes[..length]).is_err()).count();
+        assert!(failures > bytes.len() / 2);
+    }
+}
+
+#[test]
+fn every_single_byte_change_is_survived() {
+    for sm in [80, 90] {
+        let original = small(sm);
+        for at in 0..original.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut bytes = original.clone();
+                bytes[at] = value;
+                let _ = exercise(&bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_cubin_is_said_so() {
+    assert!(matches!(Cubin::parse(b""), Err(CubinError::Elf(_))));
+    assert!(matches!(Cubin::parse(&[0x7f; 4096]), Err(CubinError::Elf(_))));
+    let mut other = small(80);
+    other[18] = 62;
+    assert_eq!(Cubin::parse(&other).unwrap_err(), CubinError::NotCuda { machine: 62 });
+    let mut wrong_type = small(80);
+    wrong_type[16] = 4;
+    assert!(Cubin::parse(&wrong_type).unwrap_err().to_string().contains("file type 4"));
+}
+
+#[test]
+fn bad_descriptions_are_refused() {
+    let refused = |change: fn(&mut ModuleSpec)| {
+        let mut module = module(Target::new(80));
+        change(&mut module);
+        write(&module).unwrap_err()
+    };
+    assert_eq!(refused(|m| m.target.sm = 52), WriteError::UnknownTarget("sm_52".into()));
+    let twice = refused(|m| m.functions.push(FunctionSpec::kernel("k", vec![0; 16], 8)));
+    assert!(matches!(twice, WriteError::DuplicateSymbol(_)));
+    let missing = refused(|m| m.functions[0].relocations[0].symbol = "nowhere".into());
+    assert_eq!(missing, WriteError::UndefinedSymbol { name: "nowhere".into(), user: "k".into() });
+    let changes: [fn(&mut ModuleSpec); 9] = [
+        |m| m.functions[0].code.truncate(100),
+        |m| m.functions[0].code.clear(),
+        |m| m.functions[0].registers = 256,
+        |m| m.functions[0].barriers = 17,
+        |m| m.functions[0].params[0].size = 70_000,
+        |m| m.functions[0].relocations[0].offset = 124,
+        |m| m.functions[0].relocations[0].offset = u32::MAX,
+        |m| m.globals[0].align = 3,
+        |m| m.globals[0].size = u64::MAX,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        assert!(matches!(refused(change), WriteError::OutOfRange { .. }), "change {number}");
+    }
+}
+
+fn attribute() -> impl Strategy<Value = Attribute> {
+    let value = prop_oneof![
+        any::<u16>().prop_map(Value::None),
+        any::<(u8, u8)>().prop_map(|(a, b)| Value::Byte(a, b)),
+        any::<u16>().prop_map(Value::Half),
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(Value::Sized),
+    ];
+    (any::<u8>(), value).prop_map(|(number, value)| Attribute { number, value })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn many_changes_are_survived(sm in prop_oneof![Just(80), Just(90)],
+                                 changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..24)) {
+        let mut bytes = small(sm);
+        for (at, value) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = value;
+        }
+        let _ = exercise(&bytes);
+    }
+
+    #[test]
+    fn garbage_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        let _ = exercise(&bytes);
+        let _ = nvinfo::decode(&bytes, 0);
+    }
+
+    #[test]
+    fn records_come_back(records in prop::collection::vec(attribute(), 0..20)) {
+        let bytes = nvinfo::encode(&records).unwrap();
+        prop_assert_eq!(nvinfo::decode(&bytes, 0).unwrap(), records);
+    }
+
+    #[test]
+    fn patched_values_are_extracted(number in 0u32..116, value: u64, before: [u8; 16]) {
+        let kind = reloc::RelocKind::by_number(number).unwrap();
+        let mut bytes = before;
+        prop_assert!(kind.patch(&mut bytes, value, 5));
+        let held = kind.extract(&bytes).unwrap();
+        let mut again = bytes;
+        prop_assert!(kind.patch(&mut again, held, 5));
+        prop_assert_eq!(again, bytes, "{}", kind.name);
+        let changed: u32 = before.iter().zip(&bytes).map(|(a, b)| (a ^ b).count_ones()).sum();
+        let width: u32 = kind.fields.iter().map(|f| u32::from(f.width)).sum();
+        prop_assert!(changed <= width);
+    }
+}
