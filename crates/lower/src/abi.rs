@@ -1,0 +1,92 @@
+//! The calling convention of device functions; `docs/lower.md` describes it.
+
+use crate::error::{Lowered, invalid};
+use oriole_ptx::ast::{ScalarType, Space, Variable};
+
+/// First register of arguments and of results.
+pub(crate) const FIRST_ARGUMENT: u16 = 4;
+/// The register after the last one that may hold arguments or results.
+pub(crate) const END_OF_ARGUMENTS: u16 = 16;
+/// Local address of the caller's argument area, given where something is passed on the stack.
+pub(crate) const STACK_POINTER_ARGUMENT: u16 = 16;
+/// The pair that holds the return address.
+pub(crate) const RETURN_ADDRESS: u16 = 20;
+
+/// Where a parameter or result is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In consecutive registers from this one on.
+    Registers(u16),
+    /// In the caller's argument area, at this byte offset. The unsized last parameter of a variadic
+    /// function is there too.
+    Stack(u32),
+}
+
+/// One parameter or result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Where.
+    pub(crate) place: Place,
+    /// Bytes; a predicate counts as 4.
+    pub(crate) size: u32,
+    /// Alignment in bytes.
+    pub(crate) align: u32,
+}
+
+impl Passed {
+    /// 32-bit words that it takes.
+    pub(crate) fn words(&self) -> u32 {
+        self.size.div_ceil(4)
+    }
+}
+
+/// How the parameters and results of one function are handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Convention {
+    /// Results, in order.
+    pub(crate) rets: Vec<Passed>,
+    /// Parameters, in order.
+    pub(crate) params: Vec<Passed>,
+    /// Bytes of the argument area; 0 when all is in registers.
+    pub(crate) stack_bytes: u32,
+}
+
+impl Convention {
+    /// The convention of a function with these results and parameters.
+    pub(crate) fn of(rets: &[Variable], params: &[Variable]) -> Lowered<Convention> {
+        let mut stack_bytes = 0;
+        let params = place(params, &mut stack_bytes)?;
+        let rets = place(rets, &mut stack_bytes)?;
+        Ok(Convention { rets, params, stack_bytes: stack_bytes.next_multiple_of(16) })
+    }
+}
+
+fn place(list: &[Variable], stack: &mut u32) -> Lowered<Vec<Passed>> {
+    let mut next = FIRST_ARGUMENT;
+    list.iter()
+        .map(|variable| {
+            let (size, align) = extent(variable)?;
+            let first = if align >= 8 { next.next_multiple_of(2) } else { next };
+            let end = u32::from(first) + size.div_ceil(4);
+            let place = if size > 0 && end <= u32::from(END_OF_ARGUMENTS) {
+                next = end as u16;
+                Place::Registers(first)
+            } else {
+                let at = stack.next_multiple_of(align.max(4));
+                *stack = at.saturating_add(size.next_multiple_of(4));
+                Place::Stack(at)
+            };
+            Ok(Passed { place, size, align })
+        })
+        .collect()
+}
+
+/// Size and alignment in bytes of a parameter.
+pub(crate) fn extent(variable: &Variable) -> Lowered<(u32, u32)> {
+    if variable.space == Space::Reg && variable.ty == ScalarType::Pred {
+        return Ok((4, 4));
+    }
+    let size = variable.size().and_then(|size| u32::try_from(size).ok()).filter(|size| *size <= 1 << 20);
+    let size = size.ok_or_else(|| invalid(variable.span, "the parameter is too large"))?;
+    Ok((size, variable.alignment()))
+}

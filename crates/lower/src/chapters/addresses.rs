@@ -1,0 +1,256 @@
+//! Address conversion and queries: `cvta`, `isspacep`, `mapa`, `getctarank`; `prefetch`.
+
+use super::{Chapter, memory, unknown};
+use crate::error::{Lowered, invalid, unsupported};
+use crate::function::{FnLower, Place, Wide, lut};
+use oriole_isa::Role::{A, B, Base, C, D, Offset, PD, Shift};
+use oriole_isa::{Arch, Field, Opcode as Sass, cctl_op, cmp, qspc_space};
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{Instruction, Name, Opcode, Space, Word};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter =
+    &[(Opcode::Cvta, cvta), (Opcode::Isspacep, isspacep), (Opcode::Prefetch, prefetch), (Opcode::Prefetchu, prefetch)];
+
+/// `cvta.space d, a;` and `cvta.to.space d, a;`
+fn cvta(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let space = instruction.space().ok_or_else(|| unknown(cx, instruction))?;
+    let (to, from) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
+    let source = cx.src64(from)?;
+    let result =
+        if instruction.has(Word::To) { from_generic(cx, space, source)? } else { to_generic(cx, space, source)? };
+    let dst = cx.dst64(to, &[result])?;
+    cx.mov64(dst.pair, result)
+}
+
+/// The generic address of an address in `space`.
+fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
+    if space == Space::Global {
+        return Ok(source);
+    }
+    let sum = cx.temp64()?;
+    if is_shared(space) && cx.arch() >= Arch::Sm90 {
+        cx.mov(Operand::lo(sum), source.lo)?;
+        let high = special(cx, "SR_SWINHI")?;
+        cx.mov(Operand::hi(sum), high)?;
+    } else {
+        let (base, offset) = window(cx, space)?;
+        cx.add64(sum, source, base)?;
+        if offset != 0 {
+            let moved = cx.temp64()?;
+            cx.add64(moved, Wide::of_pair(sum), Wide::of_bits(offset as u64))?;
+            return Ok(Wide::of_pair(moved));
+        }
+    }
+    Ok(Wide::of_pair(sum))
+}
+
+/// The address in `space` of a generic address that lies in it.
+fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
+    if space == Space::Global {
+        return Ok(source);
+    }
+    if is_shared(space) && cx.arch() >= Arch::Sm90 {
+        return Ok(Wide::of_halves(source.lo, Operand::rz()));
+    }
+    let (base, offset) = window(cx, space)?;
+    let difference = cx.temp64()?;
+    cx.sub64(difference, source, base)?;
+    if offset == 0 {
+        return Ok(Wide::of_pair(difference));
+    }
+    let moved = cx.temp64()?;
+    cx.add64(moved, Wide::of_pair(difference), Wide::of_bits((offset as u64).wrapping_neg()))?;
+    Ok(Wide::of_pair(moved))
+}
+
+fn is_shared(space: Space) -> bool {
+    matches!(space, Space::Shared | Space::SharedCta | Space::SharedCluster)
+}
+
+/// The generic address of address 0 of `space`: 64 bits of constant bank 0 and what to add to them.
+///
+/// A parameter's address in its space is its offset in the bank ([`Place::KernelParam`]).
+fn window(cx: &mut FnLower<'_, '_>, space: Space) -> Lowered<(Wide, i64)> {
+    let bank = &cx.arch().sm().bank0;
+    let parameters = i64::from(bank.parameters);
+    let (at, offset) = match space {
+        Space::Local => (Some(bank.local_window), 0),
+        Space::Const => (Some(bank.constant_window), 0),
+        space if is_shared(space) => (bank.shared_window, 0),
+        space if memory::is_parameter(Some(space)) => match bank.bank_window {
+            Some(window) => (Some(window), 0),
+            None => (bank.parameter_window, -parameters),
+        },
+        _ => (None, 0),
+    };
+    let at = at.ok_or_else(|| unsupported(cx.span(), format!("a generic address of .{space} space")))?;
+    let pair = cx.temp64()?;
+    cx.read_constant64(pair, 0, u32::from(at))?;
+    Ok((Wide::of_pair(pair), offset))
+}
+
+/// A fresh register with a special register's value.
+fn special(cx: &mut FnLower<'_, '_>, name: &str) -> Lowered<Operand> {
+    let register = oriole_isa::special_registers::by_name(name, cx.arch());
+    let number = register.map(|r| r.number).ok_or_else(|| unsupported(cx.span(), format!("what needs {name}")))?;
+    let temp = cx.temp()?;
+    cx.s2r(temp, number)?;
+    Ok(temp)
+}
+
+impl FnLower<'_, '_> {
+    /// The generic address of a variable.
+    pub(crate) fn generic_address(&mut self, name: Name) -> Lowered<Wide> {
+        let space = match self.place(name)? {
+            Place::Symbol(_) => Space::Global,
+            Place::Shared(_) => Space::Shared,
+            Place::Const(_) => Space::Const,
+            Place::KernelParam(_) => Space::Param,
+            Place::Frame(_) | Place::Incoming(_) => Space::Local,
+            Place::Param => return Err(invalid(name.span, format!("'{}' has no address", self.text(name)))),
+        };
+        let address = self.address64(name, 0)?;
+        to_generic(self, space, address)
+    }
+
+    /// What shared addresses of this block are relative to: the block's number in its cluster in
+    /// byte 3, on targets with clusters. Read once, at the start of the function.
+    pub(crate) fn shared_window(&mut self) -> Lowered<Operand> {
+        if self.arch() < Arch::Sm90 {
+            return Ok(Operand::rz());
+        }
+        if let Some(window) = self.shared_window_register() {
+            return Ok(Operand::reg(window));
+        }
+        let rank = self.temp_of(RegType::R)?;
+        let window = self.temp_of(RegType::R)?;
+        let number = oriole_isa::special_registers::by_name("SR_CgaCtaId", self.arch()).map(|r| r.number);
+        let number = number.ok_or_else(|| unsupported(self.span(), "what needs SR_CgaCtaId"))?;
+        self.at_start(|cx| {
+            cx.s2r(Operand::reg(rank), number)?;
+            cx.emit(
+                Sass::LEA,
+                &[],
+                &[
+                    (D, Operand::reg(window)),
+                    (A, Operand::reg(rank)),
+                    (B, Operand::rz()),
+                    (C, Operand::rz()),
+                    (Shift, Operand::imm(24)),
+                ],
+            )?;
+            Ok(())
+        })?;
+        self.set_shared_window(window);
+        Ok(Operand::reg(window))
+    }
+
+    /// The address of byte `offset` of the shared segment.
+    pub(crate) fn shared_address(&mut self, offset: u32) -> Lowered<Operand> {
+        let window = self.shared_window()?;
+        if window.is_zero() {
+            return Ok(crate::function::word(offset));
+        }
+        let sum = self.temp()?;
+        self.add(sum, window, crate::function::word(offset))?;
+        Ok(sum)
+    }
+}
+
+/// `isspacep.space p, a;`
+fn isspacep(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let space = instruction.space().ok_or_else(|| unknown(cx, instruction))?;
+    let (to, from) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
+    let address = cx.src64(from)?;
+    let inside = match space {
+        Space::Global => {
+            let window = query(cx, qspc_space::G, address)?;
+            let constant = in_constants(cx, address)?;
+            let both = cx.temp_pred()?;
+            cx.logic_pred(both, window, constant.not(), lut::AND)?;
+            both
+        }
+        Space::Local => query(cx, qspc_space::L, address)?,
+        Space::Shared | Space::SharedCta => query(cx, qspc_space::S, address)?,
+        Space::SharedCluster if cx.arch() >= Arch::Sm90 => query(cx, qspc_space::D, address)?,
+        Space::SharedCluster => query(cx, qspc_space::S, address)?,
+        Space::Const => in_constants(cx, address)?,
+        space if memory::is_parameter(Some(space)) => in_parameters(cx, address)?,
+        _ => return Err(unknown(cx, instruction)),
+    };
+    let to = cx.dst_pred(to)?;
+    cx.mov_pred(to, inside)
+}
+
+/// Asks the memory system which window the address is in.
+fn query(cx: &mut FnLower<'_, '_>, space: u8, address: Wide) -> Lowered<Operand> {
+    let base = cx.in_pair(address)?;
+    let pred = cx.temp_pred()?;
+    cx.emit(Sass::QSPC, &[(Field::QspcSpace, space)], &[(PD, pred), (Base, base)])?;
+    Ok(pred)
+}
+
+/// Whether the address is among the `.const` variables: a window as large as a constant bank.
+fn in_constants(cx: &mut FnLower<'_, '_>, address: Wide) -> Lowered<Operand> {
+    let (base, _) = window(cx, Space::Const)?;
+    let bytes = u64::from(cx.arch().sm().constant_bank_bytes);
+    within(cx, address, base, Wide::of_bits(bytes))
+}
+
+/// Whether the address is among the kernel's parameters.
+fn in_parameters(cx: &mut FnLower<'_, '_>, address: Wide) -> Lowered<Operand> {
+    let bank = &cx.arch().sm().bank0;
+    let start = cx.temp64()?;
+    let end = cx.temp64()?;
+    match (bank.parameter_window, bank.parameter_window_end, bank.bank_window, bank.parameter_end) {
+        (Some(first), Some(last), ..) => {
+            cx.read_constant64(start, 0, u32::from(first))?;
+            cx.read_constant64(end, 0, u32::from(last))?;
+        }
+        (_, _, Some(window), Some(last)) => {
+            let base = cx.temp64()?;
+            cx.read_constant64(base, 0, u32::from(window))?;
+            cx.add64(start, Wide::of_pair(base), Wide::of_bits(u64::from(bank.parameters)))?;
+            let length = cx.temp()?;
+            cx.read_constant(length, 0, u32::from(last))?;
+            cx.add64(end, Wide::of_pair(base), Wide::of_halves(length, Operand::rz()))?;
+        }
+        _ => return Err(unsupported(cx.span(), "isspacep.param")),
+    }
+    let size = cx.temp64()?;
+    cx.sub64(size, Wide::of_pair(end), Wide::of_pair(start))?;
+    within(cx, address, Wide::of_pair(start), Wide::of_pair(size))
+}
+
+/// `start <= address < start + size`
+fn within(cx: &mut FnLower<'_, '_>, address: Wide, start: Wide, size: Wide) -> Lowered<Operand> {
+    let distance = cx.temp64()?;
+    cx.sub64(distance, address, start)?;
+    let pred = cx.temp_pred()?;
+    cx.isetp64(pred, cmp::LT, false, Wide::of_pair(distance), size)?;
+    Ok(pred)
+}
+
+/// Levels and what CCTL does for them.
+const PREFETCHES: [(Word, u8); 4] = [
+    (Word::L1, cctl_op::PF1),
+    (Word::L2, cctl_op::PF2),
+    (Word::L2EvictLast, cctl_op::PF2),
+    (Word::L2EvictNormal, cctl_op::PF2),
+];
+
+/// `prefetch.space.level [a];`
+fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let level = PREFETCHES.iter().find(|(word, _)| instruction.has(*word)).map(|(_, op)| *op);
+    let level = level.ok_or_else(|| unknown(cx, instruction))?;
+    let Some(address) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
+    let addr = memory::resolve(cx, instruction.space(), address)?;
+    let opcode = match addr.target {
+        memory::Target::Local => Sass::CCTLL,
+        memory::Target::Global | memory::Target::Generic => Sass::CCTL,
+        _ => return Err(unknown(cx, instruction)),
+    };
+    cx.emit(opcode, &[(Field::CctlOp, level)], &[(Base, addr.base), (Offset, Operand::imm_signed(addr.offset))])?;
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! Calls: of functions of the module, of library routines, through pointers, of the run-time system.
+
+use super::{Chapter, unknown};
+use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
+use crate::error::{Lowered, invalid, unsupported};
+use crate::function::{Binding, FnLower, Wide};
+use oriole_isa::Role::{Base, Target};
+use oriole_isa::{Field, Mods, Opcode as Sass, call_mode};
+use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, RegMask, Symbol, SymbolPart};
+use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter = &[(Opcode::Call, call)];
+
+/// Functions that the run-time system brings: declared in PTX, defined by the driver.
+const RUNTIME: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
+
+/// What a call goes to.
+enum Way {
+    /// A function of this module.
+    Direct(Symbol),
+    /// A function of the run-time system.
+    Runtime(Symbol),
+    /// The address in a register pair.
+    Indirect(Wide),
+}
+
+/// `call (rets), f, (args);`
+fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let Some(parts) = instruction.call() else { return Err(unknown(cx, instruction)) };
+    let (way, rets, params, noreturn) = callee(cx, &parts)?;
+    let (rets, params): (&[Variable], &[Variable]) = (&rets, &params);
+    if parts.args.len() != params.len() || parts.rets.len() != rets.len() {
+        let message = format!("the function takes {} arguments and gives {} results", params.len(), rets.len());
+        return Err(invalid(instruction.span, message));
+    }
+    let convention = Convention::of(rets, params)?;
+    let mut site = CallSite {
+        callee: Callee::Indirect,
+        args: Vec::new(),
+        results: Vec::new(),
+        clobbers: if matches!(way, Way::Direct(_)) { Clobbers::ByCallee } else { Clobbers::Mask(RegMask::ALL) },
+    };
+    for ((arg, param), passed) in parts.args.iter().zip(params).zip(&convention.params) {
+        pass(cx, arg, param, *passed, &mut site.args)?;
+    }
+    if convention.stack_bytes > 0 || variadic(&convention) {
+        let pointer = cx.fixed(STACK_POINTER_ARGUMENT)?;
+        let stack = cx.stack_pointer();
+        cx.mov(pointer, stack)?;
+        site.args.push(pointer);
+    }
+    result_registers(cx, &convention, &mut site.results)?;
+    transfer(cx, way, site)?;
+    if noreturn {
+        return cx.emit_exit();
+    }
+    for ((ret, variable), passed) in parts.rets.iter().zip(rets).zip(&convention.rets) {
+        take(cx, ret, variable, *passed)?;
+    }
+    Ok(())
+}
+
+fn variadic(convention: &Convention) -> bool {
+    convention.params.last().is_some_and(|last| last.size == 0)
+}
+
+/// What is called, its results and parameters, and whether it never returns.
+fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<Variable>, Vec<Variable>, bool)> {
+    if let Some(name) = parts.callee.name()
+        && cx.binding(name)?.is_none()
+        && let Some((index, function)) = cx.module.function(name.sym)
+    {
+        let symbol = cx.module.function_symbol(index);
+        let noreturn = crate::module::is_noreturn(function);
+        let way = if function.body.is_some() { Way::Direct(symbol) } else { Way::Runtime(runtime(cx, name, symbol)?) };
+        return Ok((way, function.rets.clone(), function.params.clone(), noreturn));
+    }
+    let Some(label) = parts.prototype else {
+        return Err(unsupported(parts.callee.span(), "a call through a register without a prototype"));
+    };
+    let address = cx.src64(parts.callee)?;
+    let (rets, params) = prototype(cx, label)?;
+    Ok((Way::Indirect(address), rets, params, false))
+}
+
+fn runtime(cx: &FnLower<'_, '_>, name: Name, symbol: Symbol) -> Lowered<Symbol> {
+    let text = cx.text(name);
+    if RUNTIME.contains(&text) {
+        return Ok(symbol);
+    }
+    let error = unsupported(name.span, format!("the external function '{text}'"));
+    Err(Box::new(
+        error.help(format!("modules are not linked; of the run-time system there are {}", RUNTIME.join(", "))),
+    ))
+}
+
+/// Results and parameters by `.callprototype`, or of the first of `.calltargets`.
+fn prototype(cx: &mut FnLower<'_, '_>, label: Name) -> Lowered<(Vec<Variable>, Vec<Variable>)> {
+    let missing = |span: Span| invalid(span, "a call prototype is needed here");
+    match cx.binding(label)? {
+        Some(Binding::Prototype(index)) => {
+            let index = *index;
+            let prototype = cx.prototype(index).ok_or_else(|| missing(label.span))?;
+            Ok((prototype.rets.clone(), prototype.params.clone()))
+        }
+        Some(Binding::Targets(targets)) => {
+            let first = targets.first().copied().ok_or_else(|| missing(label.span))?;
+            let (_, function) = cx.module.function(first.sym).ok_or_else(|| missing(first.span))?;
+            Ok((function.rets.clone(), function.params.clone()))
+        }
+        _ => Err(missing(label.span)),
+    }
+}
+
+/// Puts one argument where the callee expects it.
+fn pass(
+    cx: &mut FnLower<'_, '_>,
+    arg: &ast::Operand,
+    param: &Variable,
+    passed: Passed,
+    args: &mut Vec<Operand>,
+) -> Lowered {
+    let words = argument_words(cx, arg, param)?;
+    match passed.place {
+        Place::Registers(first) => {
+            for (k, word) in words.into_iter().enumerate().take(passed.words() as usize) {
+                let to = cx.fixed(first + k as u16)?;
+                cx.mov(to, word)?;
+                args.push(to);
+            }
+            Ok(())
+        }
+        Place::Stack(offset) => {
+            let stack = cx.stack_pointer();
+            cx.store_operands(stack, offset, &words)
+        }
+    }
+}
+
+/// The words of an argument: a `.param` variable, a register or a constant.
+fn argument_words(cx: &mut FnLower<'_, '_>, arg: &ast::Operand, param: &Variable) -> Lowered<Vec<Operand>> {
+    if let Some(name) = arg.name()
+        && let Some(Binding::Param(words)) = cx.binding(name)?
+    {
+        return Ok(words.words.iter().map(|word| Operand::reg(*word)).collect());
+    }
+    if param.dims.is_empty() {
+        return cx.operand_words(arg, param.ty);
+    }
+    Err(unsupported(arg.span(), "this argument for an array parameter"))
+}
+
+fn result_registers(cx: &mut FnLower<'_, '_>, convention: &Convention, results: &mut Vec<Operand>) -> Lowered {
+    for passed in &convention.rets {
+        if let Place::Registers(first) = passed.place {
+            for k in 0..passed.words() as u16 {
+                results.push(cx.fixed(first + k)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes one result to its `.param` variable or register.
+fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passed: Passed) -> Lowered {
+    let mut words = Vec::new();
+    match passed.place {
+        Place::Registers(first) => {
+            for k in 0..passed.words() as u16 {
+                words.push(cx.fixed(first + k)?);
+            }
+        }
+        Place::Stack(offset) => {
+            let fresh = cx.new_words(passed.size, passed.align)?;
+            let stack = cx.stack_pointer();
+            cx.load_words(stack, offset, &fresh)?;
+            words.extend(fresh.words.iter().map(|word| Operand::reg(*word)));
+        }
+    }
+    let Some(name) = ret.name() else { return Ok(()) };
+    if let Some(Binding::Param(param)) = cx.binding(name)? {
+        let to = param.words.clone();
+        return to.iter().zip(words).try_for_each(|(to, word)| cx.mov(Operand::reg(*to), word));
+    }
+    if variable.space != Space::Reg && !variable.dims.is_empty() {
+        return Err(unsupported(ret.span(), "this destination for an array result"));
+    }
+    let fresh = cx.new_words(passed.size, passed.align)?;
+    for (to, word) in fresh.words.iter().zip(words) {
+        cx.mov(Operand::reg(*to), word)?;
+    }
+    cx.words_to_register(&fresh, name)
+}
+
+/// Sets the return address and jumps; code goes on in the block of the return point.
+fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
+    let back = cx.new_block()?;
+    let address = cx.return_address()?;
+    let mut inst = Inst::neutral(Sass::CALL, Mods::new());
+    match way {
+        Way::Direct(symbol) => {
+            section_relative(cx, Wide::of_pair(address), back)?;
+            site.callee = Callee::Direct(symbol);
+            let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Relative);
+            super::memory::set(&mut inst, Target, cx.built(made)?);
+        }
+        Way::Indirect(target) => {
+            section_relative(cx, Wide::of_pair(address), back)?;
+            inst.mods.set(Field::CallMode, call_mode::ABS);
+            super::memory::set(&mut inst, Base, cx.in_pair(target)?);
+        }
+        Way::Runtime(symbol) => {
+            let target = cx.symbol_address(symbol, 0)?;
+            cx.absolute_return(address, back)?;
+            site.callee = Callee::Direct(symbol);
+            inst.mods.set(Field::CallMode, call_mode::ABS);
+            super::memory::set(&mut inst, Base, cx.in_pair(target)?);
+        }
+    }
+    site.args.push(Operand::reg(address));
+    inst.call = cx.func.calls.push(site).into();
+    cx.append(inst)?;
+    cx.jump(back);
+    cx.switch_to(back);
+    Ok(())
+}
+
+/// The return address of functions in the same code section: a byte offset in it.
+fn section_relative(cx: &mut FnLower<'_, '_>, address: Wide, back: Block) -> Lowered {
+    cx.mov(address.lo, Operand::block(back))?;
+    cx.mov(address.hi, Operand::rz())
+}
+
+impl FnLower<'_, '_> {
+    /// Calls a routine of the library with arguments as 32-bit words, in order; gives the words of its
+    /// results. The guard of the PTX instruction becomes a branch.
+    pub(crate) fn call_library(&mut self, name: &str, args: &[Operand]) -> Lowered<Vec<Operand>> {
+        self.guard_by_branch()?;
+        let (routine, symbol) = self.module.library_symbol(name, self.span())?;
+        let convention = Convention::of(&routine.function.rets, &routine.function.params)?;
+        let mut site =
+            CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
+        let mut words = args.iter();
+        for passed in &convention.params {
+            let Place::Registers(first) = passed.place else {
+                return Err(unsupported(self.span(), format!("the routine '{name}' with arguments on the stack")));
+            };
+            for (k, word) in (0..passed.words() as u16).zip(words.by_ref()) {
+                let to = self.fixed(first + k)?;
+                self.mov(to, *word)?;
+                site.args.push(to);
+            }
+        }
+        result_registers(self, &convention, &mut site.results)?;
+        let fixed = site.results.clone();
+        transfer(self, Way::Direct(symbol), site)?;
+        let mut results = Vec::new();
+        for from in fixed {
+            let to = self.temp()?;
+            self.mov(to, from)?;
+            results.push(to);
+        }
+        Ok(results)
+    }
+
+    /// `address` = the absolute address of `back`, for functions outside of the section.
+    fn absolute_return(&mut self, address: oriole_ori::VReg, back: Block) -> Lowered {
+        section_relative(self, Wide::of_pair(address), back)
+    }
+}

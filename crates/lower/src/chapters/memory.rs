@@ -1,0 +1,250 @@
+//! Loads and stores of all spaces: `ld`, `ldu`, `st`.
+
+mod access;
+mod address;
+mod parameter;
+
+use super::{Chapter, unknown};
+use crate::error::{Lowered, unsupported};
+use crate::function::FnLower;
+use access::Shape;
+pub(super) use address::{Addr, Target, resolve};
+use oriole_isa::Role::{B, Bank, Base, D, Data, Desc, Offset};
+use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
+use oriole_ori::{Inst, InstFlags, Operand};
+use oriole_ptx::ast::{self, Instruction, Opcode, Scope, Semantics, Space, Word};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter = &[(Opcode::Ld, load), (Opcode::Ldu, load), (Opcode::St, store)];
+
+/// Modifiers of an access that do not change its shape.
+pub(super) struct Manner {
+    /// [`Field::Mem`]: ordering and scope.
+    pub(super) mem: u8,
+    /// [`Field::Evict`]
+    evict: u8,
+    /// [`Field::Ltc`]
+    ltc: u8,
+    /// The scope that a release or acquire orders, if it is one.
+    fence: Option<Scope>,
+    /// Must happen exactly as written.
+    volatile: bool,
+}
+
+impl Manner {
+    /// The manner of an `ld`, `ldu` or `st`.
+    fn of(instruction: &Instruction) -> Manner {
+        let scope = instruction.scope().unwrap_or(Scope::Sys);
+        let semantics = instruction.semantics().unwrap_or(Semantics::Weak);
+        let constant = instruction.has(Word::Nc);
+        let mem = match semantics {
+            _ if constant => mem::CONSTANT,
+            Semantics::Weak => cached_mem(instruction),
+            Semantics::Volatile => mem::STRONG_SYS,
+            Semantics::Mmio => mem::MMIO_SYS,
+            _ if instruction.modifiers.contains(&ast::Modifier::Semantics(Semantics::Mmio)) => mem::MMIO_SYS,
+            _ => strength(scope),
+        };
+        let fence = matches!(semantics, Semantics::Acquire | Semantics::Release).then_some(scope);
+        Manner {
+            mem,
+            evict: first_of(instruction, &EVICTIONS).unwrap_or(evict::NORMAL),
+            ltc: first_of(instruction, &PREFETCHES).unwrap_or(ltc::NONE),
+            fence,
+            volatile: semantics != Semantics::Weak,
+        }
+    }
+
+    fn apply(&self, inst: &mut Inst) {
+        let fields = [(Field::Mem, self.mem), (Field::Evict, self.evict), (Field::Ltc, self.ltc)];
+        for (field, value) in fields {
+            if inst.opcode.fields().iter().any(|(f, _)| *f == field) && value != inst.opcode.default_of(field) {
+                inst.mods.set(field, value);
+            }
+        }
+        if self.volatile {
+            inst.flags |= InstFlags::VOLATILE;
+        }
+        if self.mem == mem::CONSTANT {
+            inst.flags |= InstFlags::INVARIANT;
+        }
+    }
+}
+
+/// Eviction priorities by PTX modifier; `.cs` and `.lu` are cache operators.
+const EVICTIONS: [(Word, u8); 6] = [
+    (Word::Cs, evict::EF),
+    (Word::Lu, evict::LU),
+    (Word::L1EvictFirst, evict::EF),
+    (Word::L1EvictLast, evict::EL),
+    (Word::L1EvictUnchanged, evict::EU),
+    (Word::L1NoAllocate, evict::NA),
+];
+
+/// How much L2 prefetches.
+const PREFETCHES: [(Word, u8); 3] =
+    [(Word::L264B, ltc::LTC64B), (Word::L2128B, ltc::LTC128B), (Word::L2256B, ltc::LTC256B)];
+
+/// Cache operators that are orderings of the hardware.
+const CACHE_OPERATORS: [(Word, u8); 5] = [
+    (Word::Ca, mem::STRONG_SM),
+    (Word::Wb, mem::STRONG_SM),
+    (Word::Cg, mem::STRONG_GPU),
+    (Word::Cv, mem::STRONG_SYS),
+    (Word::Wt, mem::STRONG_SYS),
+];
+
+fn first_of(instruction: &Instruction, table: &[(Word, u8)]) -> Option<u8> {
+    table.iter().find(|(word, _)| instruction.has(*word)).map(|(_, value)| *value)
+}
+
+fn cached_mem(instruction: &Instruction) -> u8 {
+    first_of(instruction, &CACHE_OPERATORS).unwrap_or(mem::WEAK)
+}
+
+/// The ordering field of a strong access of a scope.
+pub(super) fn strength(scope: Scope) -> u8 {
+    match scope {
+        Scope::Cta => mem::STRONG_SM,
+        Scope::Cluster | Scope::Gpu => mem::STRONG_GPU,
+        Scope::Sys => mem::STRONG_SYS,
+    }
+}
+
+/// `ld`, `ldu`
+fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let results = cx.operand(instruction, 0)?;
+    let Some(source) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
+    if let Some(words) = parameter::words_at(cx, instruction, source)? {
+        return parameter::load(cx, &shape, results, &words, source);
+    }
+    let addr = address::resolve(cx, instruction.space(), source)?;
+    let manner = Manner::of(instruction);
+    let mut landing = access::landing(cx, &shape, results)?;
+    let inst = load_inst(cx, &shape, &addr, landing.register(), &manner)?;
+    cx.emit_inst(inst)?;
+    landing.distribute(cx, &shape)?;
+    if let (Some(scope), true) = (manner.fence, addr.target.is_coherent()) {
+        acquire_fence(cx, scope)?;
+    }
+    Ok(())
+}
+
+/// The load instruction of a resolved address.
+fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, manner: &Manner) -> Lowered<Inst> {
+    let opcode = match addr.target {
+        Target::Global => Sass::LDG,
+        Target::Generic => Sass::LD,
+        Target::Shared => Sass::LDS,
+        Target::Local => Sass::LDL,
+        Target::Constant(_) => Sass::LDC,
+    };
+    let mut inst = Inst::neutral(opcode, Default::default());
+    inst.mods.set(Field::MemSize, shape.mem_size());
+    set(&mut inst, D, to);
+    set(&mut inst, Base, addr.base);
+    match addr.target {
+        Target::Constant(bank) => {
+            if shape.mem_size() == mem_size::B128 {
+                return Err(unsupported(cx.span(), "a 128-bit load from a constant bank through a register"));
+            }
+            set(&mut inst, Bank, Operand::cbank(bank, addr.offset as u32));
+        }
+        _ => set(&mut inst, Offset, Operand::imm_signed(addr.offset)),
+    }
+    if addr.target.is_coherent() {
+        set(&mut inst, Desc, crate::function::params::descriptor());
+    }
+    manner.apply(&mut inst);
+    Ok(inst)
+}
+
+/// `st`
+fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let Some(target) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
+    let values = cx.operand(instruction, 1)?;
+    if let Some(words) = parameter::words_at(cx, instruction, target)? {
+        return parameter::store(cx, &shape, values, &words, target);
+    }
+    let addr = address::resolve(cx, instruction.space(), target)?;
+    let manner = Manner::of(instruction);
+    let data = access::gather(cx, &shape, values)?;
+    if let Some(scope) = manner.fence {
+        release_fence(cx, scope)?;
+    }
+    let opcode = match addr.target {
+        Target::Global => Sass::STG,
+        Target::Generic => Sass::ST,
+        Target::Shared => Sass::STS,
+        Target::Local => Sass::STL,
+        Target::Constant(_) => return Err(unsupported(instruction.span, "a store to constant memory")),
+    };
+    let mut inst = Inst::neutral(opcode, Default::default());
+    inst.mods.set(Field::MemSize, shape.mem_size());
+    set(&mut inst, Base, addr.base);
+    set(&mut inst, Offset, Operand::imm_signed(addr.offset));
+    set(&mut inst, Data, data);
+    if addr.target.is_coherent() {
+        set(&mut inst, Desc, crate::function::params::descriptor());
+    }
+    manner.apply(&mut inst);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+pub(super) fn set(inst: &mut Inst, role: oriole_isa::Role, operand: Operand) {
+    if let Some(at) = inst.opcode.position(role) {
+        inst.operands[at] = operand;
+    }
+}
+
+/// What precedes a releasing access: everything before it is visible in the scope.
+pub(super) fn release_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
+    fence(cx, membar_sem::ALL, scope)
+}
+
+/// What follows an acquiring access: stale lines of the first-level cache go.
+pub(super) fn acquire_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
+    if scope == Scope::Cta { Ok(()) } else { invalidate(cx) }
+}
+
+/// `MEMBAR`, and `ERRBAR` where the scope is wider than the block.
+pub(super) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered {
+    let scope_code = match scope {
+        Scope::Cta => membar_scope::CTA,
+        Scope::Cluster | Scope::Gpu => membar_scope::GPU,
+        Scope::Sys => membar_scope::SYS,
+    };
+    cx.emit(Sass::MEMBAR, &[(Field::MembarSem, sem), (Field::MembarScope, scope_code)], &[])?;
+    if scope != Scope::Cta {
+        cx.emit(Sass::ERRBAR, &[], &[])?;
+    }
+    Ok(())
+}
+
+/// Drops every line of the first-level cache.
+pub(super) fn invalidate(cx: &mut FnLower<'_, '_>) -> Lowered {
+    cx.emit(Sass::CCTL, &[(Field::CctlOp, oriole_isa::cctl_op::IVALL)], &[])?;
+    Ok(())
+}
+
+impl FnLower<'_, '_> {
+    /// `to` = the 32 bits at a constant-bank operand, where arithmetic cannot read it.
+    pub(crate) fn load_constant(&mut self, to: Operand, from: Operand) -> Lowered {
+        self.emit(Sass::LDC, &[], &[(D, to), (Bank, from)])?;
+        Ok(())
+    }
+
+    /// `to = from`, where the target has it in one MOV.
+    pub(crate) fn move_plain(&mut self, to: Operand, from: Operand) -> Lowered {
+        self.emit(Sass::MOV, &[], &[(D, to), (B, from)])?;
+        Ok(())
+    }
+}
+
+/// True for the spaces of parameters.
+pub(super) fn is_parameter(space: Option<Space>) -> bool {
+    matches!(space, Some(Space::Param | Space::ParamEntry | Space::ParamFunc))
+}

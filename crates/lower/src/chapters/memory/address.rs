@@ -1,0 +1,164 @@
+//! Addresses: which instruction family reaches them, base register and offset.
+
+use super::is_parameter;
+use crate::error::{Lowered, invalid, unsupported};
+use crate::function::{Binding, FnLower, Place, Wide};
+use oriole_isa::Arch;
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
+
+/// Constant bank of kernel parameters.
+const PARAMETER_BANK: u8 = 0;
+/// Constant bank of `.const` variables.
+pub(crate) const CONST_BANK: u8 = 3;
+
+/// The memory that an address is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// 64-bit addresses of global memory.
+    Global,
+    /// 64-bit generic addresses.
+    Generic,
+    /// 32-bit addresses of the shared segment.
+    Shared,
+    /// 32-bit addresses of the thread's local memory.
+    Local,
+    /// A constant bank.
+    Constant(u8),
+}
+
+impl Target {
+    /// Accesses name the descriptor and may need fences: other threads of the grid see them.
+    pub(crate) fn is_coherent(self) -> bool {
+        matches!(self, Target::Global | Target::Generic)
+    }
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Addr {
+    /// Which memory.
+    pub(crate) target: Target,
+    /// A pair for global and generic addresses, else one register; `RZ` for none.
+    pub(crate) base: Operand,
+    /// Bytes added.
+    pub(crate) offset: i32,
+}
+
+/// Resolves `[…]` of an instruction on `space` (`None`: generic).
+pub(crate) fn resolve(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Addr> {
+    let target = target_of(cx, space, address)?;
+    match address.base {
+        AddressBase::Absolute => absolute(cx, target, address.offset),
+        AddressBase::Element(name, selector) => {
+            let register = ast::Operand::Part(name, selector);
+            through_register(cx, target, &register, address.offset)
+        }
+        AddressBase::Name(name) => match cx.binding(name)? {
+            Some(Binding::Reg(_)) => through_register(cx, target, &ast::Operand::Name(name), address.offset),
+            _ => through_name(cx, target, name, address.offset),
+        },
+    }
+}
+
+fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Target> {
+    Ok(match space {
+        None => Target::Generic,
+        Some(Space::Global) => Target::Global,
+        Some(Space::Shared | Space::SharedCta) => Target::Shared,
+        // On targets before clusters a block is its own cluster.
+        Some(Space::SharedCluster) if cx.arch() < Arch::Sm90 => Target::Shared,
+        Some(Space::SharedCluster) => Target::Shared,
+        Some(Space::Local) => Target::Local,
+        Some(Space::Const) => Target::Constant(CONST_BANK),
+        space if is_parameter(space) && cx.is_entry() => Target::Constant(PARAMETER_BANK),
+        space if is_parameter(space) => Target::Local,
+        Some(space) => return Err(unsupported(address.span, format!("an access of .{space} space"))),
+    })
+}
+
+fn absolute(cx: &mut FnLower<'_, '_>, target: Target, offset: i64) -> Lowered<Addr> {
+    match target {
+        Target::Global | Target::Generic => {
+            let pair = cx.temp64()?;
+            cx.mov64(pair, Wide::of_bits(offset as u64))?;
+            Ok(Addr { target, base: Operand::reg(pair), offset: 0 })
+        }
+        _ => place32(cx, target, Operand::rz(), offset),
+    }
+}
+
+fn through_register(cx: &mut FnLower<'_, '_>, target: Target, register: &ast::Operand, offset: i64) -> Lowered<Addr> {
+    let (reg, ty) = cx.register(register)?;
+    let kind = cx.func.vregs[reg].reg_type;
+    match (target, kind) {
+        (Target::Global | Target::Generic, RegType::Pair) => wide(cx, target, Wide::of_pair(reg), offset),
+        (Target::Global | Target::Generic, RegType::R) => {
+            wide(cx, target, Wide::of_halves(Operand::reg(reg), Operand::rz()), offset)
+        }
+        (_, RegType::Pair) => place32(cx, target, Operand::lo(reg), offset),
+        (_, RegType::R) => place32(cx, target, Operand::reg(reg), offset),
+        _ => Err(invalid(register.span(), format!("a register of type .{ty} holds no address"))),
+    }
+}
+
+fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i64) -> Lowered<Addr> {
+    let place = cx.place(name)?;
+    match (target, place) {
+        (Target::Global | Target::Generic, Place::Symbol(symbol)) => {
+            let address = cx.symbol_address(symbol, 0)?;
+            wide(cx, target, address, offset)
+        }
+        (Target::Generic, _) => {
+            let address = cx.generic_address(name)?;
+            wide(cx, target, address, offset)
+        }
+        (Target::Shared, Place::Shared(at)) => {
+            let window = cx.shared_window()?;
+            place32(cx, target, window, offset + i64::from(at))
+        }
+        (Target::Local, Place::Frame(at)) => {
+            let stack = cx.stack_pointer();
+            place32(cx, target, stack, offset + i64::from(at))
+        }
+        (Target::Local, Place::Incoming(at)) => {
+            let stack = cx.incoming_stack()?;
+            place32(cx, target, stack, offset + i64::from(at))
+        }
+        (Target::Constant(PARAMETER_BANK), Place::KernelParam(at))
+        | (Target::Constant(CONST_BANK), Place::Const(at)) => {
+            place32(cx, target, Operand::rz(), offset + i64::from(at))
+        }
+        _ => Err(invalid(name.span, format!("'{}' is not in the space that the instruction names", cx.text(name)))),
+    }
+}
+
+/// A 64-bit address; the offset is folded in where it fits.
+fn wide(cx: &mut FnLower<'_, '_>, target: Target, base: Wide, offset: i64) -> Lowered<Addr> {
+    if let Some(offset) = fitting(offset) {
+        return Ok(Addr { target, base: cx.in_pair(base)?, offset });
+    }
+    let sum = cx.temp64()?;
+    cx.add64(sum, base, Wide::of_bits(offset as u64))?;
+    Ok(Addr { target, base: Operand::reg(sum), offset: 0 })
+}
+
+/// A 32-bit address; the offset is folded in where it fits.
+fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64) -> Lowered<Addr> {
+    let fits = match target {
+        Target::Constant(_) => u16::try_from(offset).ok().map(i32::from),
+        _ => fitting(offset),
+    };
+    if let Some(offset) = fits {
+        return Ok(Addr { target, base, offset });
+    }
+    let sum = cx.temp()?;
+    cx.add(sum, base, Operand::imm(offset as u32))?;
+    Ok(Addr { target, base: sum, offset: 0 })
+}
+
+/// The offset, where the 24-bit signed field holds it.
+fn fitting(offset: i64) -> Option<i32> {
+    let offset = i32::try_from(offset).ok()?;
+    (-(1 << 23)..1 << 23).contains(&offset).then_some(offset)
+}

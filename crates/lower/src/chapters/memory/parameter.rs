@@ -1,0 +1,124 @@
+//! Loads and stores of `.param` variables that live in registers, and of kernel parameters at
+//! constant places.
+
+use super::access::{Shape, byte_selector, extend, insert_selector, value_words};
+use super::is_parameter;
+use crate::error::{Lowered, invalid};
+use crate::function::{Binding, FnLower, ParamVar};
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{self, Address, AddressBase, Instruction};
+
+/// What a parameter access reads or writes.
+pub(super) enum Words {
+    /// The registers of a parameter of a device function or of a call.
+    Registers(ParamVar),
+    /// Constant bank 0 from this byte on.
+    Bank(u32),
+}
+
+impl Words {
+    /// The operand of the 32 bits at byte `at`, a multiple of 4.
+    fn at(&self, at: u32) -> Option<Operand> {
+        match self {
+            Words::Registers(param) => param.words.get((at / 4) as usize).map(|word| Operand::reg(*word)),
+            Words::Bank(base) => Some(Operand::cbank(0, base + at)),
+        }
+    }
+}
+
+/// The words that a parameter access goes to; `None` where it goes to memory.
+pub(super) fn words_at(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    address: &Address,
+) -> Lowered<Option<Words>> {
+    let (true, AddressBase::Name(name)) = (is_parameter(instruction.space()), address.base) else { return Ok(None) };
+    Ok(match cx.binding(name)? {
+        Some(Binding::Param(param)) => Some(Words::Registers(param.clone())),
+        Some(Binding::KernelParam(offset)) => Some(Words::Bank(*offset)),
+        _ => None,
+    })
+}
+
+/// `ld.param` from words.
+pub(super) fn load(
+    cx: &mut FnLower<'_, '_>,
+    shape: &Shape,
+    operand: &ast::Operand,
+    words: &Words,
+    address: &Address,
+) -> Lowered {
+    let results = super::access::elements(cx, shape, operand)?;
+    let bytes = shape.ty.bytes();
+    for (index, result) in results.iter().enumerate() {
+        if matches!(result, ast::Operand::Sink(_)) {
+            continue;
+        }
+        let at = checked(address, index as u32 * bytes)?;
+        load_element(cx, shape, result, words, at)?;
+    }
+    Ok(())
+}
+
+/// One element, at byte `at` of the words.
+fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, words: &Words, at: u32) -> Lowered {
+    let (to, _) = cx.register(result)?;
+    let components = cx.func.vregs[to].components;
+    let part = |k: u8| if components == 1 { Operand::reg(to) } else { Operand::comp(to, k) };
+    let bytes = shape.ty.bytes();
+    if bytes >= 4 {
+        for k in 0..(bytes / 4).min(u32::from(components)) {
+            let word = word_at(cx, words, at + 4 * k)?;
+            cx.mov(part(k as u8), word)?;
+        }
+    } else {
+        let word = word_at(cx, words, at & !3)?;
+        let word = cx.in_reg(word)?;
+        cx.prmt(part(0), word, byte_selector(shape.ty, at % 4), Operand::rz())?;
+    }
+    if bytes <= 4 && cx.func.vregs[to].reg_type == RegType::Pair {
+        extend(cx, to, shape.ty.is_signed())?;
+    }
+    Ok(())
+}
+
+/// `st.param` to words.
+pub(super) fn store(
+    cx: &mut FnLower<'_, '_>,
+    shape: &Shape,
+    operand: &ast::Operand,
+    words: &Words,
+    address: &Address,
+) -> Lowered {
+    let Words::Registers(param) = words else {
+        return Err(invalid(address.span, "a kernel's parameters cannot be written"));
+    };
+    let values = super::access::elements(cx, shape, operand)?;
+    let at = checked(address, 0)?;
+    let data = value_words(cx, shape, &values)?;
+    if at % 4 != 0 || (shape.bytes() < 4 && at + shape.bytes() < param.size) {
+        let (to, from) = (word_at(cx, words, at & !3)?, data.first().copied().unwrap_or(Operand::rz()));
+        let from = cx.in_reg(from)?;
+        let narrow = Shape { ty: narrow_type(shape.bytes()), count: 1 };
+        return cx.prmt(to, to, insert_selector(narrow.ty, at % 4), from);
+    }
+    for (k, value) in data.into_iter().enumerate() {
+        let to = word_at(cx, words, at + 4 * k as u32)?;
+        cx.mov(to, value)?;
+    }
+    Ok(())
+}
+
+fn narrow_type(bytes: u32) -> ast::ScalarType {
+    if bytes == 1 { ast::ScalarType::B8 } else { ast::ScalarType::B16 }
+}
+
+fn word_at(cx: &FnLower<'_, '_>, words: &Words, at: u32) -> Lowered<Operand> {
+    words.at(at).ok_or_else(|| invalid(cx.span(), "the access lies outside of the parameter"))
+}
+
+/// Byte offset of an access, `add` bytes into it.
+fn checked(address: &Address, add: u32) -> Lowered<u32> {
+    let at = u32::try_from(address.offset).ok().and_then(|at| at.checked_add(add));
+    at.ok_or_else(|| invalid(address.span, "the access lies outside of the parameter"))
+}

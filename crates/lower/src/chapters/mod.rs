@@ -1,0 +1,54 @@
+//! One file per chapter of the PTX manual's instruction set; each brings a table of the opcodes that
+//! it lowers.
+
+mod addresses;
+mod calls;
+mod control;
+mod memory;
+mod moves;
+mod special;
+
+use crate::error::{Lowered, unsupported};
+use crate::function::FnLower;
+use oriole_ptx::ast::{Instruction, Opcode};
+use std::sync::LazyLock;
+
+/// Lowers one instruction.
+pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
+
+/// The opcodes of one chapter.
+pub(crate) type Chapter = &'static [(Opcode, Handler)];
+
+/// Every chapter; of two entries for one opcode the first counts.
+const CHAPTERS: [Chapter; 6] =
+    [addresses::CHAPTER, calls::CHAPTER, control::CHAPTER, memory::CHAPTER, moves::CHAPTER, special::CHAPTER];
+
+/// The handler of each opcode, by number.
+static HANDLERS: LazyLock<Vec<Option<Handler>>> = LazyLock::new(|| {
+    let of =
+        |op: &Opcode| CHAPTERS.iter().copied().flatten().find(|(known, _)| known == op).map(|(_, handler)| *handler);
+    Opcode::ALL.iter().map(of).collect()
+});
+
+/// Lowers an instruction by its chapter, or says that it is not known.
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    match HANDLERS[instruction.opcode as usize] {
+        Some(handler) => handler(cx, instruction),
+        None => Err(unknown(cx, instruction)),
+    }
+}
+
+/// The error of a form that a chapter does not lower: names the opcode with its modifiers.
+pub(crate) fn unknown(cx: &FnLower<'_, '_>, instruction: &Instruction) -> crate::error::LowerError {
+    unsupported(instruction.opcode_span, format!("the instruction '{}'", spelled(cx, instruction)))
+}
+
+/// The opcode with its modifiers, as written.
+fn spelled(cx: &FnLower<'_, '_>, instruction: &Instruction) -> String {
+    let mut text = instruction.opcode.as_str().to_owned();
+    for modifier in &instruction.modifiers {
+        // Writing to a String cannot fail.
+        let _ = modifier.write(&cx.ast.symbols, &mut text);
+    }
+    text
+}

@@ -1,0 +1,210 @@
+//! Special registers as operands, and how each is read.
+
+use super::Chapter;
+use crate::error::{Lowered, invalid, unsupported};
+use crate::function::{FnLower, Wide};
+use oriole_isa::Role::{A, D};
+use oriole_isa::{Arch, Bank0, Field, Opcode as Sass, cs2r_size, special_registers};
+use oriole_ori::{Inst, InstFlags, Operand, VReg};
+use oriole_ptx::ast::{self, Selector, Span, SpecialReg};
+
+/// The chapter has no opcodes: special registers are operands of `mov` and `cvt`.
+pub(super) const CHAPTER: Chapter = &[];
+
+/// How a special register is read.
+enum Source {
+    /// By S2R or CS2R, from the hardware register of that number.
+    Hardware(u8),
+    /// 32 bits of constant bank 0.
+    Bank(u16),
+    /// A constant.
+    Value(u32),
+}
+
+impl FnLower<'_, '_> {
+    /// A 32-bit special register as a source.
+    pub(crate) fn special32(&mut self, operand: &ast::Operand) -> Lowered<Operand> {
+        let ast::Operand::Special { reg, part, span } = operand else {
+            return Err(invalid(operand.span(), "a special register is needed here"));
+        };
+        match *reg {
+            SpecialReg::Clock64 | SpecialReg::Globaltimer => Ok(self.special64(operand)?.lo),
+            SpecialReg::TotalSmemSize => self.total_shared(*span),
+            SpecialReg::ClockHi => Ok(self.clock_pair(special_number("%clock", self.arch(), *span)?)?.hi),
+            SpecialReg::Gridid => Ok(self.special64(operand)?.lo),
+            SpecialReg::Warpid => self.warp_id(*span),
+            reg => {
+                let source = source_of(self.arch(), reg, part.unwrap_or(Selector::X), *span)?;
+                self.read_source(source)
+            }
+        }
+    }
+
+    /// A 64-bit special register as a source.
+    pub(crate) fn special64(&mut self, operand: &ast::Operand) -> Lowered<Wide> {
+        let ast::Operand::Special { reg, span, .. } = operand else {
+            return Err(invalid(operand.span(), "a special register is needed here"));
+        };
+        match reg {
+            SpecialReg::Clock64 => self.clock_pair(special_number("%clock", self.arch(), *span)?),
+            SpecialReg::Globaltimer => self.clock_pair(special_number("%globaltimer_lo", self.arch(), *span)?),
+            SpecialReg::Gridid => {
+                let pair = self.temp64()?;
+                let at = self.bank0().grid_id;
+                self.read_constant64(pair, 0, u32::from(at))?;
+                Ok(Wide::of_pair(pair))
+            }
+            SpecialReg::CurrentGraphExec => self.graph_exec(),
+            reg if reg.as_str().ends_with("_64") => {
+                let name = format!("%{}", reg.as_str().trim_end_matches("_64"));
+                self.clock_pair(special_number(&name, self.arch(), *span)?)
+            }
+            _ => Ok(Wide::of_halves(self.special32(operand)?, Operand::rz())),
+        }
+    }
+
+    /// A special register that is a predicate.
+    pub(crate) fn special_pred(&mut self, operand: &ast::Operand) -> Lowered<Operand> {
+        let ast::Operand::Special { reg: SpecialReg::IsExplicitCluster, .. } = operand else {
+            return Err(invalid(operand.span(), "a predicate is needed here"));
+        };
+        let Some(cluster) = &self.bank0().cluster else { return Ok(Operand::pt().not()) };
+        let word = self.read_source(Source::Bank(cluster.explicit))?;
+        let pred = self.temp_pred()?;
+        self.is_nonzero(pred, word)?;
+        Ok(pred)
+    }
+
+    /// `mov.v4.u32 {…}, %tid;`
+    pub(crate) fn special_vector(&mut self, items: &[ast::Operand], from: &ast::Operand) -> Lowered {
+        let ast::Operand::Special { reg, span, .. } = from else {
+            return Err(invalid(from.span(), "a special register is needed here"));
+        };
+        for (item, part) in items.iter().zip([Selector::X, Selector::Y, Selector::Z, Selector::W]) {
+            if matches!(item, ast::Operand::Sink(_)) {
+                continue;
+            }
+            let value = match part {
+                Selector::W => Operand::rz(),
+                part => self.special32(&ast::Operand::Special { reg: *reg, part: Some(part), span: *span })?,
+            };
+            let to = self.dst(item)?;
+            self.mov(to, value)?;
+        }
+        Ok(())
+    }
+
+    fn bank0(&self) -> &'static Bank0 {
+        &self.arch().sm().bank0
+    }
+
+    fn read_source(&mut self, source: Source) -> Lowered<Operand> {
+        let temp = self.temp()?;
+        match source {
+            Source::Hardware(number) => self.s2r(temp, number)?,
+            Source::Bank(offset) => self.read_constant(temp, 0, u32::from(offset))?,
+            Source::Value(bits) => return Ok(if bits == 0 { Operand::rz() } else { Operand::imm(bits) }),
+        }
+        Ok(temp)
+    }
+
+    /// `to` = the special register of that number.
+    pub(crate) fn s2r(&mut self, to: Operand, number: u8) -> Lowered {
+        let register = special_registers::by_number(number, self.arch());
+        if register.is_some_and(|r| r.coupled) {
+            let mut inst = Inst::neutral(Sass::CS2R, [(Field::Cs2rSize, cs2r_size::X32)].into_iter().collect());
+            super::memory::set(&mut inst, D, to);
+            super::memory::set(&mut inst, A, Operand::special(number));
+            inst.flags |= InstFlags::VOLATILE;
+            self.emit_inst(inst)?;
+            return Ok(());
+        }
+        self.emit(Sass::S2R, &[], &[(D, to), (A, Operand::special(number))])?;
+        Ok(())
+    }
+
+    /// Two consecutive special registers, read at once.
+    fn clock_pair(&mut self, number: u8) -> Lowered<Wide> {
+        let pair: VReg = self.temp64()?;
+        let mut inst = Inst::neutral(Sass::CS2R, [(Field::Cs2rSize, cs2r_size::X64)].into_iter().collect());
+        super::memory::set(&mut inst, D, Operand::reg(pair));
+        super::memory::set(&mut inst, A, Operand::special(number));
+        inst.flags |= InstFlags::VOLATILE;
+        self.emit_inst(inst)?;
+        Ok(Wide::of_pair(pair))
+    }
+
+    /// `%warpid`: bits 8–14 of the virtual identity.
+    fn warp_id(&mut self, span: Span) -> Lowered<Operand> {
+        let identity = self.temp()?;
+        self.s2r(identity, named("SR_VIRTID", self.arch(), span)?)?;
+        let warp = self.temp()?;
+        self.prmt(warp, identity, 0x4441, Operand::rz())?;
+        let masked = self.temp()?;
+        self.lop3(masked, warp, Operand::imm(0x7f), Operand::rz(), crate::function::lut::AND)?;
+        Ok(masked)
+    }
+
+    /// `%total_smem_size`: what the block has, less what the system takes.
+    fn total_shared(&mut self, span: Span) -> Lowered<Operand> {
+        let all = self.temp()?;
+        self.s2r(all, named("SR_SMEMSZ", self.arch(), span)?)?;
+        let reserved = self.read_source(Source::Bank(self.bank0().reserved_shared_size))?;
+        let rest = self.temp()?;
+        self.add(rest, all, reserved.neg())?;
+        Ok(rest)
+    }
+
+    fn graph_exec(&mut self) -> Lowered<Wide> {
+        let Some(cluster) = &self.bank0().cluster else { return Ok(Wide::of_bits(0)) };
+        let pair = self.temp64()?;
+        self.read_constant64(pair, 0, u32::from(cluster.graph_exec))?;
+        Ok(Wide::of_pair(pair))
+    }
+}
+
+/// The number of the hardware register that is exactly the PTX register `name`.
+fn special_number(name: &str, arch: Arch, span: Span) -> Lowered<u8> {
+    let register = special_registers::by_ptx_name(name, arch);
+    register.map(|r| r.number).ok_or_else(|| unsupported(span, format!("the special register {name}")))
+}
+
+fn named(name: &str, arch: Arch, span: Span) -> Lowered<u8> {
+    let register = special_registers::by_name(name, arch);
+    register.map(|r| r.number).ok_or_else(|| unsupported(span, format!("what needs {name}")))
+}
+
+/// How a 32-bit special register is read.
+fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered<Source> {
+    let bank = &arch.sm().bank0;
+    let axis = match part {
+        Selector::Y => 1,
+        Selector::Z => 2,
+        _ => 0,
+    };
+    let in_cluster = |offset: Option<u16>, without: u32| offset.map_or(Source::Value(without), Source::Bank);
+    let cluster = bank.cluster.as_ref();
+    Ok(match reg {
+        SpecialReg::Ntid => Source::Bank(bank.ntid[axis]),
+        SpecialReg::Nctaid => Source::Bank(bank.nctaid[axis]),
+        SpecialReg::DynamicSmemSize => Source::Bank(bank.dynamic_shared_size),
+        SpecialReg::Nsmid => Source::Bank(bank.nsmid),
+        SpecialReg::Envreg0 => Source::Bank(bank.envreg[0]),
+        SpecialReg::Envreg1 => Source::Bank(bank.envreg[1]),
+        SpecialReg::Envreg2 => Source::Bank(bank.envreg[2]),
+        reg if reg.as_str().starts_with("envreg") => Source::Value(0),
+        SpecialReg::Nwarpid => Source::Value(arch.sm().max_warps),
+        SpecialReg::ClusterNctaid => in_cluster(cluster.map(|c| c.nctaid[axis]), 1),
+        SpecialReg::Nclusterid => in_cluster(cluster.map(|c| c.nclusterid[axis]), 1),
+        SpecialReg::ClusterNctarank => in_cluster(cluster.map(|c| c.nctarank), 1),
+        SpecialReg::ClusterCtarank if cluster.is_none() => Source::Value(0),
+        SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset0 | SpecialReg::ReservedSmemOffset1 => {
+            Source::Value(0)
+        }
+        SpecialReg::Tid | SpecialReg::Ctaid => {
+            let suffix = ["x", "y", "z"][axis];
+            Source::Hardware(special_number(&format!("%{}.{suffix}", reg.as_str()), arch, span)?)
+        }
+        reg => Source::Hardware(special_number(&format!("%{}", reg.as_str()), arch, span)?),
+    })
+}

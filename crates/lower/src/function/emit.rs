@@ -1,0 +1,259 @@
+//! Emitting instructions: guards, source lines, legal operand forms, blocks.
+
+use super::FnLower;
+use crate::error::{Lowered, invalid};
+use oriole_isa::{Effects, Field, Kinds, Mods, Opcode, Role};
+use oriole_ori::{Block, Guard, Inst, InstFlags, InstId, Operand, OperandKind, RegType};
+
+/// Pairs of sources that may change places, by opcode; with them nothing else changes.
+const COMMUTATIVE: [(Opcode, Role, Role); 12] = [
+    (Opcode::IADD3, Role::A, Role::B),
+    (Opcode::IADD3, Role::A, Role::C),
+    (Opcode::IMAD, Role::A, Role::B),
+    (Opcode::IMNMX, Role::A, Role::B),
+    (Opcode::VIMNMX, Role::A, Role::B),
+    (Opcode::FADD, Role::A, Role::B),
+    (Opcode::FMUL, Role::A, Role::B),
+    (Opcode::FFMA, Role::A, Role::B),
+    (Opcode::FMNMX, Role::A, Role::B),
+    (Opcode::DADD, Role::A, Role::B),
+    (Opcode::DMUL, Role::A, Role::B),
+    (Opcode::DFMA, Role::A, Role::B),
+];
+
+impl FnLower<'_, '_> {
+    /// Emits an instruction: operands by role (those not named are neutral), modifiers as given.
+    ///
+    /// Operands are made legal: sources change places or go to registers where the target has no
+    /// form for them. The guard of the PTX instruction is applied to whatever writes a register of
+    /// the program or has an effect; temporaries are computed without it.
+    pub(crate) fn emit(
+        &mut self,
+        opcode: Opcode,
+        mods: &[(Field, u8)],
+        operands: &[(Role, Operand)],
+    ) -> Lowered<InstId> {
+        let mut inst = Inst::neutral(opcode, mods.iter().copied().collect::<Mods>());
+        for (role, operand) in operands {
+            let at = opcode.position(*role);
+            let at =
+                at.ok_or_else(|| invalid(self.span, format!("internal: {} has no operand {role:?}", opcode.name())))?;
+            inst.operands[at] = *operand;
+        }
+        self.emit_inst(inst)
+    }
+
+    /// Emits a ready instruction, as [`Self::emit`] does.
+    pub(crate) fn emit_inst(&mut self, mut inst: Inst) -> Lowered<InstId> {
+        self.legalise(&mut inst)?;
+        if inst.guard().is_none() && self.needs_guard(&inst) {
+            inst.set_guard(self.guard);
+        }
+        self.append(inst)
+    }
+
+    /// Emits without looking at the guard of the PTX instruction.
+    pub(crate) fn append(&mut self, mut inst: Inst) -> Lowered<InstId> {
+        inst.loc = self.loc.into();
+        let block = self.block.ok_or_else(|| invalid(self.span, "internal: code after the end of a block"))?;
+        Ok(self.func.append(block, inst))
+    }
+
+    fn needs_guard(&self, inst: &Inst) -> bool {
+        if self.guard.is_none() {
+            return false;
+        }
+        if inst.opcode.info().effects != Effects::NONE {
+            return true;
+        }
+        inst.defs().any(|(_, operand)| match operand.kind() {
+            OperandKind::Reg(reg, _) => (reg.as_u32() as usize) < self.first_temporary,
+            OperandKind::Phys { .. } => true,
+            _ => false,
+        })
+    }
+
+    // ---- legality ----
+
+    /// Changes operands until the target has the form.
+    fn legalise(&mut self, inst: &mut Inst) -> Lowered {
+        self.put_registers_first(inst);
+        let fix: Vec<usize> =
+            (0..inst.operands.len()).filter(|&at| !inst.is_def(at) && !self.kind_fits(inst, at)).collect();
+        for at in fix {
+            inst.operands[at] = self.load_operand(inst, at)?;
+        }
+        let wide: Vec<usize> =
+            (0..inst.operands.len()).filter(|&at| !inst.is_def(at) && takes_slot(inst, at)).collect();
+        for &at in wide.iter().skip(1) {
+            inst.operands[at] = self.load_operand(inst, at)?;
+        }
+        Ok(())
+    }
+
+    /// Commutative sources change places so that what is no register stands where the form has it.
+    fn put_registers_first(&self, inst: &mut Inst) {
+        for (opcode, first, second) in COMMUTATIVE {
+            let (Some(first), Some(second)) = (opcode.position(first), opcode.position(second)) else { continue };
+            if opcode == inst.opcode && takes_slot(inst, first) && !takes_slot(inst, second) {
+                inst.operands.swap(first, second);
+            }
+        }
+    }
+
+    /// Whether some form of the opcode has this kind of operand there.
+    fn kind_fits(&self, inst: &Inst, at: usize) -> bool {
+        let spec = &inst.opcode.signature()[at];
+        match inst.operands[at].kind() {
+            OperandKind::Imm(..) => spec.kinds.contains(Kinds::IMM),
+            OperandKind::Const { .. } => spec.kinds.contains(Kinds::CONST) && (self.reads_constants() || !is_alu(inst)),
+            _ => true,
+        }
+    }
+
+    /// The target's arithmetic instructions read constant banks directly.
+    pub(crate) fn reads_constants(&self) -> bool {
+        self.arch() < oriole_isa::Arch::Sm90
+    }
+
+    /// Loads the immediate or constant at `at` into a register.
+    fn load_operand(&mut self, inst: &Inst, at: usize) -> Lowered<Operand> {
+        let operand = inst.operands[at];
+        if operand.plain().is_zero() {
+            return Ok(operand.flags_onto(Operand::rz()));
+        }
+        let temp = self.temp()?;
+        self.copy_in(temp, operand.plain())?;
+        Ok(operand.flags_onto(temp))
+    }
+
+    /// `to = from`, where `from` is an immediate or a constant and `to` a temporary.
+    fn copy_in(&mut self, to: Operand, from: Operand) -> Lowered {
+        let is_constant = matches!(from.kind(), OperandKind::Const { .. });
+        if is_constant && !self.reads_constants() {
+            return self.load_constant(to, from);
+        }
+        let mut inst = Inst::neutral(Opcode::MOV, Mods::new());
+        set(&mut inst, Role::D, to);
+        set(&mut inst, Role::B, from);
+        self.append(inst)?;
+        Ok(())
+    }
+
+    // ---- blocks ----
+
+    /// A fresh block.
+    pub(crate) fn new_block(&mut self) -> Lowered<Block> {
+        let made = self.func.new_detached_block();
+        self.built(made)
+    }
+
+    /// Goes on in `block`, which is laid out here.
+    pub(crate) fn switch_to(&mut self, block: Block) {
+        self.func.layout.push(block);
+        self.block = Some(block);
+    }
+
+    /// Whether code here can be reached.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.block.is_some()
+    }
+
+    /// The block that code goes to.
+    pub(crate) fn current(&self) -> Option<Block> {
+        self.block
+    }
+
+    /// Ends the block: on to `target`.
+    pub(crate) fn jump(&mut self, target: Block) {
+        if let Some(block) = self.block.take() {
+            self.func.blocks[block].succs = [target].into_iter().collect();
+        }
+    }
+
+    /// Ends the block: to `taken` where `pred` is true (or `!pred`), else to `otherwise`.
+    pub(crate) fn branch(&mut self, pred: Operand, taken: Block, otherwise: Block) -> Lowered {
+        self.branch_with(pred, taken, otherwise, false)
+    }
+
+    /// As [`Self::branch`]; `uniform`: the program says that all threads of the warp agree.
+    pub(crate) fn branch_with(&mut self, pred: Operand, taken: Block, otherwise: Block, uniform: bool) -> Lowered {
+        match guard_of(pred) {
+            Some(guard) => {
+                let mut bra = Inst::bra(taken).guarded(Some(guard));
+                bra.flags.set(InstFlags::UNIFORM, uniform);
+                self.append(bra)?;
+                self.end(&[taken, otherwise]);
+            }
+            None => self.jump(if pred.is_not() { otherwise } else { taken }),
+        }
+        Ok(())
+    }
+
+    /// Ends the block with the successors as given.
+    pub(crate) fn end(&mut self, succs: &[Block]) {
+        if let Some(block) = self.block.take() {
+            self.func.blocks[block].succs = succs.iter().copied().collect();
+        }
+    }
+
+    /// Emits at the start of the entry block instead of here, without guard: for values that the whole
+    /// function uses.
+    pub(crate) fn at_start(&mut self, emit: impl FnOnce(&mut Self) -> Lowered) -> Lowered {
+        let Some(&entry) = self.func.layout.first() else { return Ok(()) };
+        let (block, guard) = (self.block.replace(entry), self.guard.take());
+        let before = self.func.blocks[entry].insts.len();
+        let emitted = emit(self);
+        (self.block, self.guard) = (block, guard);
+        let insts = &mut self.func.blocks[entry].insts;
+        let moved = insts.len() - before;
+        insts.rotate_right(moved);
+        emitted
+    }
+
+    /// Turns the guard of the PTX instruction into a branch around its lowering, which may then
+    /// have blocks, loops and calls of its own.
+    pub(crate) fn guard_by_branch(&mut self) -> Lowered {
+        let Some(guard) = self.guard.take() else { return Ok(()) };
+        let inside = self.new_block()?;
+        let after = self.new_block()?;
+        self.branch(Operand::reg(guard.pred).with_not(!guard.negated), after, inside)?;
+        self.switch_to(inside);
+        self.after_guard = Some(after);
+        Ok(())
+    }
+
+    /// The guard of the PTX instruction at hand.
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        self.guard
+    }
+
+    /// A fresh register for a value that lives across blocks of the lowering.
+    pub(crate) fn variable(&mut self, reg_type: RegType) -> Lowered<Operand> {
+        Ok(Operand::reg(self.temp_of(reg_type)?))
+    }
+}
+
+/// The guard that a predicate operand makes; `None` for PT and !PT.
+pub(crate) fn guard_of(pred: Operand) -> Option<Guard> {
+    pred.as_reg().map(|reg| Guard { pred: reg, negated: pred.is_not() })
+}
+
+fn set(inst: &mut Inst, role: Role, operand: Operand) {
+    if let Some(at) = inst.opcode.position(role) {
+        inst.operands[at] = operand;
+    }
+}
+
+/// Whether the operand takes the one slot of a form that holds immediates and constants.
+fn takes_slot(inst: &Inst, at: usize) -> bool {
+    let spec = &inst.opcode.signature()[at];
+    let shared_slot = spec.kinds.contains(Kinds::R.with(Kinds::IMM));
+    shared_slot
+        && matches!(inst.operands[at].kind(), OperandKind::Imm(..) | OperandKind::Const { .. } | OperandKind::Symbol(_))
+}
+
+/// Whether the instruction takes constants as one of its many source kinds (LDC and ULDC take nothing else).
+fn is_alu(inst: &Inst) -> bool {
+    inst.opcode.signature().iter().any(|spec| spec.kinds.contains(Kinds::R.with(Kinds::CONST)))
+}

@@ -1,0 +1,142 @@
+//! Short forms of the instructions that many chapters need.
+
+use super::FnLower;
+use super::operands::Wide;
+use super::sources::word;
+use crate::error::Lowered;
+use oriole_isa::Role::{A, B, C, D, Lut, PA, PB, PC, PD, PD2};
+
+use oriole_isa::{Field, Opcode, bop, cmp, shift_dir, shift_type};
+use oriole_ori::{Operand, OperandKind, VReg};
+
+/// LOP3 truth tables of common functions: A is 0xf0, B 0xcc, C 0xaa.
+pub(crate) mod lut {
+    /// `A & B`
+    pub(crate) const AND: u8 = 0xc0;
+    /// `A | B`
+    pub(crate) const OR: u8 = 0xfc;
+    /// `A ^ B`
+    pub(crate) const XOR: u8 = 0x3c;
+    /// `~A`
+    pub(crate) const NOT_A: u8 = 0x0f;
+    /// `~B`
+    pub(crate) const NOT_B: u8 = 0x33;
+}
+
+impl FnLower<'_, '_> {
+    /// `to = from`, for 32-bit values.
+    pub(crate) fn mov(&mut self, to: Operand, from: Operand) -> Lowered {
+        if matches!(from.kind(), OperandKind::Const { .. }) && !self.reads_constants() {
+            return self.load_constant(to, from);
+        }
+        self.emit(Opcode::MOV, &[], &[(D, to), (B, from)])?;
+        Ok(())
+    }
+
+    /// `to = from`, for pairs.
+    pub(crate) fn mov64(&mut self, to: VReg, from: Wide) -> Lowered {
+        self.mov(Operand::lo(to), from.lo)?;
+        self.mov(Operand::hi(to), from.hi)
+    }
+
+    /// `to = from`, for predicates.
+    pub(crate) fn mov_pred(&mut self, to: Operand, from: Operand) -> Lowered {
+        self.logic_pred(to, from, Operand::pt(), lut::AND)
+    }
+
+    /// `to = table(a, b)`, for predicates; `table` as for LOP3.
+    pub(crate) fn logic_pred(&mut self, to: Operand, a: Operand, b: Operand, table: u8) -> Lowered {
+        let operands = [(PD, to), (PA, a), (PB, b), (PC, Operand::pt()), (Lut, Operand::imm(u32::from(table)))];
+        self.emit(Opcode::PLOP3, &[], &operands)?;
+        Ok(())
+    }
+
+    /// `to = a + b`, for 32-bit integers.
+    pub(crate) fn add(&mut self, to: Operand, a: Operand, b: Operand) -> Lowered {
+        self.emit(Opcode::IADD3, &[], &[(D, to), (A, a), (B, b)])?;
+        Ok(())
+    }
+
+    /// `to = a + b`, for 64-bit integers.
+    pub(crate) fn add64(&mut self, to: VReg, a: Wide, b: Wide) -> Lowered {
+        let carry = self.temp_pred()?;
+        self.emit(Opcode::IADD3, &[], &[(D, Operand::lo(to)), (PD, carry), (A, a.lo), (B, b.lo)])?;
+        self.emit(Opcode::IADD3, &[(Field::X, 1)], &[(D, Operand::hi(to)), (A, a.hi), (B, b.hi), (PA, carry)])?;
+        Ok(())
+    }
+
+    /// `to = a - b`, for 64-bit integers.
+    pub(crate) fn sub64(&mut self, to: VReg, a: Wide, b: Wide) -> Lowered {
+        let carry = self.temp_pred()?;
+        let (low, high) = (self.in_reg(b.lo)?, self.in_reg(b.hi)?);
+        self.emit(Opcode::IADD3, &[], &[(D, Operand::lo(to)), (PD, carry), (A, a.lo), (B, low.neg())])?;
+        self.emit(Opcode::IADD3, &[(Field::X, 1)], &[(D, Operand::hi(to)), (A, a.hi), (B, high.not()), (PA, carry)])?;
+        Ok(())
+    }
+
+    /// `to = table(a, b, c)` bit by bit; `table` as [`lut`] has it.
+    pub(crate) fn lop3(&mut self, to: Operand, a: Operand, b: Operand, c: Operand, table: u8) -> Lowered {
+        self.emit(Opcode::LOP3, &[], &[(D, to), (A, a), (B, b), (C, c), (Lut, Operand::imm(u32::from(table)))])?;
+        Ok(())
+    }
+
+    /// `to = pred ? a : b`
+    pub(crate) fn sel(&mut self, to: Operand, pred: Operand, a: Operand, b: Operand) -> Lowered {
+        self.emit(Opcode::SEL, &[], &[(D, to), (A, a), (B, b), (PA, pred)])?;
+        Ok(())
+    }
+
+    /// `to` = four bytes of `b:a` (`a` has numbers 0–3), chosen by the nibbles of `selector`.
+    pub(crate) fn prmt(&mut self, to: Operand, a: Operand, selector: u32, b: Operand) -> Lowered {
+        self.emit(Opcode::PRMT, &[], &[(D, to), (A, a), (B, Operand::imm(selector)), (C, b)])?;
+        Ok(())
+    }
+
+    /// `to = a cmp b`, for 32-bit integers; `comparison` from [`cmp`].
+    pub(crate) fn isetp(&mut self, to: Operand, comparison: u8, signed: bool, a: Operand, b: Operand) -> Lowered {
+        let mods = [(Field::Cmp, comparison), (Field::Sign, u8::from(signed)), (Field::Bop, bop::AND)];
+        self.emit(Opcode::ISETP, &mods, &[(PD, to), (PD2, Operand::pt()), (A, a), (B, b)])?;
+        Ok(())
+    }
+
+    /// `to = a cmp b`, for 64-bit integers.
+    pub(crate) fn isetp64(&mut self, to: Operand, comparison: u8, signed: bool, a: Wide, b: Wide) -> Lowered {
+        let low = self.temp_pred()?;
+        self.isetp(low, comparison, false, a.lo, b.lo)?;
+        let mods = [(Field::Cmp, comparison), (Field::Sign, u8::from(signed)), (Field::Bop, bop::AND), (Field::Ex, 1)];
+        self.emit(Opcode::ISETP, &mods, &[(PD, to), (PD2, Operand::pt()), (A, a.hi), (B, b.hi), (PB, low)])?;
+        Ok(())
+    }
+
+    /// `to = a != 0`
+    pub(crate) fn is_nonzero(&mut self, to: Operand, a: Operand) -> Lowered {
+        self.isetp(to, cmp::NE, false, a, Operand::rz())
+    }
+
+    /// `to = from << count`, a constant count below 32.
+    pub(crate) fn shl(&mut self, to: Operand, from: Operand, count: u32) -> Lowered {
+        let mods = [(Field::ShiftDir, shift_dir::L), (Field::ShiftType, shift_type::U32)];
+        self.emit(Opcode::SHF, &mods, &[(D, to), (A, from), (B, word(count)), (C, Operand::rz())])?;
+        Ok(())
+    }
+
+    /// `to = from >> count` without sign; `count` as the register or constant has it, above 31 gives 0.
+    pub(crate) fn shr(&mut self, to: Operand, from: Operand, count: Operand) -> Lowered {
+        let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::U32), (Field::Hi, 1)];
+        self.emit(Opcode::SHF, &mods, &[(D, to), (A, Operand::rz()), (B, count), (C, from)])?;
+        Ok(())
+    }
+
+    // ---- constants ----
+
+    /// `to` = the 32 bits at `c[bank][offset]`.
+    pub(crate) fn read_constant(&mut self, to: Operand, bank: u8, offset: u32) -> Lowered {
+        self.mov(to, Operand::cbank(bank, offset))
+    }
+
+    /// `to` = the 64 bits at `c[bank][offset]`.
+    pub(crate) fn read_constant64(&mut self, to: VReg, bank: u8, offset: u32) -> Lowered {
+        self.read_constant(Operand::lo(to), bank, offset)?;
+        self.read_constant(Operand::hi(to), bank, offset + 4)
+    }
+}

@@ -1,0 +1,327 @@
+//! Reading source operands.
+
+use super::operands::Wide;
+use super::{Binding, FnLower};
+use crate::error::{Lowered, invalid};
+use crate::module::VarKey;
+use oriole_isa::RegFile;
+use oriole_ori::{ADDRESS_BANK, Operand, RegType, Symbol, VReg};
+use oriole_ptx::ast::{self, Imm, Name, ScalarType, Space};
+
+/// The address of something that a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In constant bank 0: a kernel parameter, at this offset from the start of the bank.
+    KernelParam(u32),
+    /// Byte offset above R1.
+    Frame(u32),
+    /// Byte offset in the shared segment.
+    Shared(u32),
+    /// Byte offset in constant bank 3.
+    Const(u32),
+    /// A global variable or function, whose address is in bank 4.
+    Symbol(Symbol),
+    /// A parameter in registers: it has no address.
+    Param,
+    /// A parameter in the caller's argument area, at this byte offset.
+    Incoming(u32),
+}
+
+impl FnLower<'_, '_> {
+    /// A source of up to 32 bits: a register, an integer or float constant (as its 32 bits), a
+    /// special register, the address of a shared, constant or local variable.
+    pub(crate) fn src(&mut self, operand: &ast::Operand) -> Lowered<Operand> {
+        match operand {
+            ast::Operand::Imm(imm, _) => Ok(word(imm_bits32(*imm))),
+            ast::Operand::Special { .. } => self.special32(operand),
+            ast::Operand::Name(name) => match self.name_kind(*name)? {
+                NameKind::Register => self.src_register(operand, RegType::R),
+                NameKind::Place => self.address32(*name, 0),
+            },
+            ast::Operand::Offset { .. } => {
+                let (name, offset) = self.name_and_offset(operand)?;
+                self.address32(name, offset)
+            }
+            ast::Operand::Sink(_) => Ok(Operand::rz()),
+            _ => self.src_register(operand, RegType::R),
+        }
+    }
+
+    /// A source of type f32: as [`Self::src`], constants of any form rounded to f32.
+    pub(crate) fn src_f32(&mut self, operand: &ast::Operand) -> Lowered<Operand> {
+        match operand {
+            ast::Operand::Imm(imm, _) => Ok(word(imm.to_f32_bits())),
+            _ => self.src(operand),
+        }
+    }
+
+    /// A 64-bit source: a register, a constant (sign-extended as written), an address.
+    pub(crate) fn src64(&mut self, operand: &ast::Operand) -> Lowered<Wide> {
+        match operand {
+            ast::Operand::Imm(imm, _) => Ok(wide_constant(imm_bits64(*imm))),
+            ast::Operand::Special { .. } => self.special64(operand),
+            ast::Operand::Name(name) => match self.name_kind(*name)? {
+                NameKind::Register => Ok(Wide::of_pair(self.pair_register(operand)?)),
+                NameKind::Place => self.address64(*name, 0),
+            },
+            ast::Operand::Offset { .. } => {
+                let (name, offset) = self.name_and_offset(operand)?;
+                self.address64(name, offset)
+            }
+            _ => Ok(Wide::of_pair(self.pair_register(operand)?)),
+        }
+    }
+
+    /// A source of type f64: as [`Self::src64`], constants of any form converted to f64.
+    pub(crate) fn src_f64(&mut self, operand: &ast::Operand) -> Lowered<Wide> {
+        match operand {
+            ast::Operand::Imm(imm, _) => Ok(wide_constant(imm.to_f64_bits())),
+            _ => self.src64(operand),
+        }
+    }
+
+    /// A predicate source: `%p`, `!%p`, or a constant.
+    pub(crate) fn pred(&mut self, operand: &ast::Operand) -> Lowered<Operand> {
+        match operand {
+            ast::Operand::Not(inner, _) => Ok(self.pred(inner)?.not()),
+            ast::Operand::Imm(imm, _) => Ok(Operand::pt().with_not(imm.int_bits() == Some(0))),
+            ast::Operand::Special { .. } => self.special_pred(operand),
+            _ => self.src_register(operand, RegType::P),
+        }
+    }
+
+    fn src_register(&mut self, operand: &ast::Operand, wanted: RegType) -> Lowered<Operand> {
+        let (reg, ty) = self.register(operand)?;
+        if self.func.vregs[reg].reg_type == wanted {
+            return Ok(Operand::reg(reg));
+        }
+        let needed = if wanted == RegType::P { "a predicate" } else { "up to 32 bits" };
+        Err(invalid(operand.span(), format!("a register of type .{ty} stands where {needed} is needed")))
+    }
+
+    fn pair_register(&mut self, operand: &ast::Operand) -> Lowered<VReg> {
+        let (reg, ty) = self.register(operand)?;
+        if self.func.vregs[reg].reg_type == RegType::Pair {
+            return Ok(reg);
+        }
+        Err(invalid(operand.span(), format!("a register of type .{ty} stands where 64 bits are needed")))
+    }
+
+    /// A 128-bit register.
+    pub(crate) fn quad_register(&mut self, operand: &ast::Operand) -> Lowered<VReg> {
+        let (reg, ty) = self.register(operand)?;
+        if self.func.vregs[reg].reg_type == RegType::Quad {
+            return Ok(reg);
+        }
+        Err(invalid(operand.span(), format!("a register of type .{ty} stands where 128 bits are needed")))
+    }
+
+    // ---- into registers ----
+
+    /// The operand in a register (or RZ), without flags.
+    pub(crate) fn in_reg(&mut self, operand: Operand) -> Lowered<Operand> {
+        if operand.as_reg().is_some() && !operand.has_flags() {
+            return Ok(operand);
+        }
+        if operand.is_zero() {
+            return Ok(Operand::rz());
+        }
+        let temp = self.temp()?;
+        self.mov(temp, operand)?;
+        Ok(temp)
+    }
+
+    /// The value in a register pair (or RZ, which stands for a pair of zeros too).
+    pub(crate) fn in_pair(&mut self, wide: Wide) -> Lowered<Operand> {
+        if let Some(pair) = wide.pair {
+            return Ok(Operand::reg(pair));
+        }
+        if wide.lo.is_zero() && wide.hi.is_zero() {
+            return Ok(Operand::rz());
+        }
+        let pair = self.temp64()?;
+        self.mov(Operand::lo(pair), wide.lo)?;
+        self.mov(Operand::hi(pair), wide.hi)?;
+        Ok(Operand::reg(pair))
+    }
+
+    // ---- names and addresses ----
+
+    fn name_kind(&mut self, name: Name) -> Lowered<NameKind> {
+        Ok(match self.binding(name)? {
+            Some(Binding::Reg(_)) => NameKind::Register,
+            _ => NameKind::Place,
+        })
+    }
+
+    /// Name and byte offset of `table+8` or `table[2]`.
+    pub(crate) fn name_and_offset(&mut self, operand: &ast::Operand) -> Lowered<(Name, i64)> {
+        match operand {
+            ast::Operand::Offset { name, offset, element } => {
+                let scale = if *element { i64::from(self.element_bytes(*name)?) } else { 1 };
+                Ok((*name, offset.wrapping_mul(scale)))
+            }
+            ast::Operand::Name(name) => Ok((*name, 0)),
+            other => Err(invalid(other.span(), "a variable is needed here")),
+        }
+    }
+
+    fn element_bytes(&mut self, name: Name) -> Lowered<u32> {
+        let key = match self.binding(name)? {
+            Some(Binding::Static(key)) => Some(*key),
+            Some(_) => None,
+            None => self.module.global_variable(name.sym),
+        };
+        let key = key.ok_or_else(|| invalid(name.span, format!("'{}' is not an array", self.text(name))))?;
+        Ok(self.module.variable(key).ty.bytes())
+    }
+
+    /// Where the thing lies that a name stands for.
+    pub(crate) fn place(&mut self, name: Name) -> Lowered<Place> {
+        match self.binding(name)? {
+            Some(Binding::KernelParam(offset)) => Ok(Place::KernelParam(*offset)),
+            Some(Binding::Frame(variable)) => Ok(Place::Frame(variable.offset)),
+            Some(Binding::Param(_)) => Ok(Place::Param),
+            Some(Binding::Incoming(offset)) => Ok(Place::Incoming(*offset)),
+            Some(Binding::Static(key)) => {
+                let key = *key;
+                self.variable_place(key)
+            }
+            Some(Binding::Reg(_) | Binding::Label(_) | Binding::Targets(_) | Binding::Prototype(_)) => {
+                Err(invalid(name.span, format!("'{}' has no address", self.text(name))))
+            }
+            None => self.module_place(name),
+        }
+    }
+
+    fn module_place(&mut self, name: Name) -> Lowered<Place> {
+        if std::ptr::eq(self.ast, self.module.ast) {
+            if let Some(key) = self.module.global_variable(name.sym) {
+                return self.variable_place(key);
+            }
+            if self.module.function(name.sym).is_some() {
+                return Ok(Place::Symbol(self.module.symbol_of(name)?));
+            }
+        }
+        Err(invalid(name.span, format!("'{}' is not declared", self.text(name))))
+    }
+
+    fn variable_place(&mut self, key: VarKey) -> Lowered<Place> {
+        match self.module.variable(key).space {
+            Space::Shared | Space::SharedCta => Ok(Place::Shared(self.module.shared_offset(key)?)),
+            Space::Const => {
+                let symbol = self.module.variable_symbol(key)?;
+                let offset = self.module.out.variable(symbol).and_then(|v| v.offset).unwrap_or(0);
+                Ok(Place::Const(offset as u32))
+            }
+            _ => Ok(Place::Symbol(self.module.variable_symbol(key)?)),
+        }
+    }
+
+    /// The 32-bit address of a variable in its own space (shared, const, local, kernel parameter).
+    pub(crate) fn address32(&mut self, name: Name, offset: i64) -> Lowered<Operand> {
+        let add = |base: u32| base.wrapping_add(offset as u32);
+        match self.place(name)? {
+            Place::KernelParam(at) | Place::Const(at) => Ok(word(add(at))),
+            Place::Shared(at) => self.shared_address(add(at)),
+            Place::Frame(at) => self.stack_address(add(at)),
+            Place::Incoming(at) => {
+                let base = self.incoming_stack()?;
+                let temp = self.temp()?;
+                self.add(temp, base, word(add(at)))?;
+                Ok(temp)
+            }
+            Place::Param => Err(invalid(
+                name.span,
+                format!("the address of the parameter '{}' is not supported here", self.text(name)),
+            )),
+            Place::Symbol(symbol) => Ok(self.symbol_address(symbol, offset)?.lo),
+        }
+    }
+
+    /// The 64-bit address of a variable or function in its own space.
+    pub(crate) fn address64(&mut self, name: Name, offset: i64) -> Lowered<Wide> {
+        match self.place(name)? {
+            Place::Symbol(symbol) => self.symbol_address(symbol, offset),
+            _ => Ok(Wide::of_halves(self.address32(name, offset)?, Operand::rz())),
+        }
+    }
+
+    /// R1 plus a number of bytes.
+    pub(crate) fn stack_address(&mut self, offset: u32) -> Lowered<Operand> {
+        let stack = self.stack_pointer();
+        let temp = self.temp()?;
+        match offset {
+            0 => self.mov(temp, stack)?,
+            _ => self.add(temp, stack, Operand::imm(offset))?,
+        }
+        Ok(temp)
+    }
+
+    /// R1.
+    pub(crate) fn stack_pointer(&self) -> Operand {
+        Operand::phys(RegFile::R, 1)
+    }
+
+    /// The address of a global variable or function, from constant bank 4.
+    pub(crate) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Lowered<Wide> {
+        let slot = self.module.out.address_slot(symbol);
+        let pair = self.temp64()?;
+        self.read_constant64(pair, ADDRESS_BANK, slot)?;
+        let base = Wide::of_pair(pair);
+        if offset == 0 {
+            return Ok(base);
+        }
+        let sum = self.temp64()?;
+        self.add64(sum, base, Wide::of_bits(offset as u64))?;
+        Ok(Wide::of_pair(sum))
+    }
+
+    /// The type of a register operand; `None` when it is no register.
+    pub(crate) fn declared_type(&mut self, operand: &ast::Operand) -> Lowered<Option<ScalarType>> {
+        let name = match operand {
+            ast::Operand::Name(name) | ast::Operand::Part(name, _) => *name,
+            _ => return Ok(None),
+        };
+        Ok(match self.binding(name)? {
+            Some(Binding::Reg(register)) => Some(register.ty),
+            _ => None,
+        })
+    }
+
+    /// The operand at `index` of the instruction.
+    pub(crate) fn operand<'i>(&self, instruction: &'i ast::Instruction, index: usize) -> Lowered<&'i ast::Operand> {
+        let missing = || invalid(instruction.span, format!("the instruction needs at least {} operands", index + 1));
+        instruction.operands.get(index).ok_or_else(missing)
+    }
+}
+
+enum NameKind {
+    Register,
+    Place,
+}
+
+/// A 32-bit constant; zero is RZ.
+pub(crate) fn word(bits: u32) -> Operand {
+    if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
+}
+
+fn wide_constant(bits: u64) -> Wide {
+    Wide::of_halves(word(bits as u32), word((bits >> 32) as u32))
+}
+
+fn imm_bits32(imm: Imm) -> u32 {
+    match imm {
+        Imm::F32(bits) => bits,
+        other => imm_bits64(other) as u32,
+    }
+}
+
+fn imm_bits64(imm: Imm) -> u64 {
+    match imm {
+        Imm::S64(value) => value as u64,
+        Imm::U64(value) => value,
+        Imm::F32(bits) => u64::from(bits),
+        Imm::F64(bits) => bits,
+    }
+}

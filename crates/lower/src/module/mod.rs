@@ -1,0 +1,275 @@
+//! Lowering of a module: symbols, variables, the functions to lower, the library of slow paths.
+
+mod data;
+pub(crate) mod library;
+mod names;
+mod plan;
+
+pub(crate) use names::{instructions, of_instruction as names_of_instruction, prototypes, variables};
+pub(crate) use plan::{VarKey, is_noreturn};
+
+use crate::Options;
+use crate::error::{LowerError, Lowered, invalid, unsupported};
+use crate::function::lower_function;
+use oriole_isa::Arch;
+use oriole_ori::{
+    DataReloc, DataRelocKind, Function, FunctionKind, Linkage, MemSpace, Module, Symbol, SymbolKind, Variable,
+};
+use oriole_ptx::ast::{self, Name, Space, Span, Sym};
+use plan::Plan;
+use rustc_hash::FxHashMap;
+
+/// The module being lowered: the Ori module so far and what is known of the PTX module.
+pub(crate) struct ModuleCx<'a> {
+    /// The result.
+    pub(crate) out: Module,
+    /// The user's PTX.
+    pub(crate) ast: &'a ast::Module,
+    plan: Plan<'a>,
+    /// Ori symbols of the user's functions, by index in the plan.
+    function_symbols: FxHashMap<usize, Symbol>,
+    /// Ori symbols of variables.
+    variable_symbols: FxHashMap<VarKey, Symbol>,
+    /// Library functions asked for, in order, with their symbols.
+    library: Vec<(library::Routine, Symbol)>,
+    /// End of the constant variables laid out so far, in bank 3.
+    const_end: u64,
+    line_starts: Vec<u32>,
+}
+
+/// Lowers the wanted kernels of `ast` and all that they call.
+pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<Module, Vec<LowerError>> {
+    if ast.address_size != 64 {
+        return Err(vec![unsupported(Span::default(), "an address size other than 64 bits")]);
+    }
+    let plan = Plan::new(ast, options.entries, options.arch.sm().shared_base)?;
+    let mut out = Module::new(options.arch);
+    out.files.extend(options.source.map(|(name, _)| name.to_owned()));
+    let mut cx = ModuleCx {
+        out,
+        ast,
+        plan,
+        function_symbols: FxHashMap::default(),
+        variable_symbols: FxHashMap::default(),
+        library: Vec::new(),
+        const_end: 0,
+        line_starts: options.source.map(|(_, text)| line_starts(text)).unwrap_or_default(),
+    };
+    let mut errors = cx.lower_functions();
+    errors.extend(cx.add_visible_variables());
+    if errors.is_empty() { Ok(cx.out) } else { Err(errors) }
+}
+
+impl<'a> ModuleCx<'a> {
+    /// The target.
+    pub(crate) fn arch(&self) -> Arch {
+        self.out.arch
+    }
+
+    /// Lowers every wanted function and the library functions that they need.
+    fn lower_functions(&mut self) -> Vec<LowerError> {
+        let mut errors = Vec::new();
+        for index in self.plan.wanted.clone() {
+            self.function_symbol(index);
+        }
+        for index in self.plan.wanted.clone() {
+            let function = self.plan.functions[index];
+            let kind = if function.is_entry { FunctionKind::Entry } else { FunctionKind::Device };
+            let shared = self.plan.shared_bytes.get(&index).copied().unwrap_or(0);
+            match lower_function(self, self.ast, function, kind, shared) {
+                Ok(lowered) => self.define(self.function_symbols[&index], lowered),
+                Err(found) => errors.extend(found),
+            }
+        }
+        let mut done = 0;
+        while done < self.library.len() {
+            let (routine, symbol) = self.library[done];
+            match lower_function(self, routine.module, routine.function, FunctionKind::Internal, 0) {
+                Ok(lowered) => self.define(symbol, lowered),
+                Err(found) => errors.extend(found),
+            }
+            done += 1;
+        }
+        errors
+    }
+
+    fn define(&mut self, symbol: Symbol, function: Function) {
+        let id = self.out.functions.push(function);
+        self.out.symbols[symbol].kind = SymbolKind::Function(id);
+    }
+
+    // ---- functions ----
+
+    /// The function of the user's module that `name` names, with its declaration.
+    pub(crate) fn function(&self, sym: Sym) -> Option<(usize, &'a ast::Function)> {
+        let index = *self.plan.by_name.get(&sym)?;
+        Some((index, self.plan.functions[index]))
+    }
+
+    /// The symbol of a user's function. Until its body is lowered it is an external one.
+    pub(crate) fn function_symbol(&mut self, index: usize) -> Symbol {
+        if let Some(symbol) = self.function_symbols.get(&index) {
+            return *symbol;
+        }
+        let function = self.plan.functions[index];
+        let linkage = if function.body.is_none() { Linkage::External } else { linkage_of(function.linkage) };
+        let symbol = self.out.add_symbol(self.ast.text(function.name), linkage, SymbolKind::ExternalFunction);
+        self.function_symbols.insert(index, symbol);
+        symbol
+    }
+
+    /// The symbol and declaration of a library routine, which is lowered after the user's functions.
+    pub(crate) fn library_symbol(&mut self, name: &str, span: Span) -> Lowered<(library::Routine, Symbol)> {
+        if let Some(known) = self.library.iter().find(|(routine, _)| routine.name() == name) {
+            return Ok(*known);
+        }
+        let routine =
+            library::find(name).ok_or_else(|| unsupported(span, format!("what needs the library routine '{name}'")))?;
+        let symbol = self.out.add_symbol(name, Linkage::Internal, SymbolKind::ExternalFunction);
+        self.library.push((routine, symbol));
+        Ok((routine, symbol))
+    }
+
+    // ---- variables ----
+
+    /// The file-level variable of that name.
+    pub(crate) fn global_variable(&self, sym: Sym) -> Option<VarKey> {
+        self.plan.globals.get(&sym).copied()
+    }
+
+    /// The variable that a function declares at the place of `name`.
+    pub(crate) fn local_variable(&self, name: Name) -> Option<VarKey> {
+        self.plan.locals.get(&name.span.start).copied()
+    }
+
+    /// The declaration of a variable.
+    pub(crate) fn variable(&self, key: VarKey) -> &'a ast::Variable {
+        self.plan.variables[key.0].ast
+    }
+
+    /// Byte offset of a shared variable in the shared segment.
+    pub(crate) fn shared_offset(&mut self, key: VarKey) -> Lowered<u32> {
+        let planned = &self.plan.variables[key.0];
+        let offset =
+            planned.shared_offset.ok_or_else(|| invalid(planned.ast.span, "a shared variable has no place"))?;
+        self.variable_symbol(key)?;
+        Ok(offset)
+    }
+
+    /// The symbol of a variable, made (with its initial value) at its first use.
+    pub(crate) fn variable_symbol(&mut self, key: VarKey) -> Lowered<Symbol> {
+        if let Some(symbol) = self.variable_symbols.get(&key) {
+            return Ok(*symbol);
+        }
+        let planned = self.plan.variables[key.0].clone();
+        let Some(name) = planned.ast.name else { return Err(invalid(planned.ast.span, "a variable without a name")) };
+        let text = match planned.owner {
+            Some(owner) => format!("{}${}", self.ast.text(self.plan.functions[owner].name), self.ast.text(name)),
+            None => self.ast.text(name).to_owned(),
+        };
+        let variable = self.new_variable(&planned)?;
+        let symbol = self.out.add_symbol(&text, linkage_of(planned.ast.linkage), SymbolKind::Variable(variable));
+        self.variable_symbols.insert(key, symbol);
+        self.fill(symbol, planned.ast)?;
+        Ok(symbol)
+    }
+
+    /// The variable without its initial value; `.const` variables get their place in bank 3.
+    fn new_variable(&mut self, planned: &plan::PlannedVar<'_>) -> Lowered<Variable> {
+        let ast = planned.ast;
+        let space = match ast.space {
+            Space::Global => MemSpace::Global,
+            Space::Const => MemSpace::Const,
+            Space::Shared | Space::SharedCta => MemSpace::Shared,
+            _ => return Err(unsupported(ast.span, format!("a variable in .{} space", ast.space))),
+        };
+        let data = data::of(ast)?;
+        let declared = ast.size().ok_or_else(|| invalid(ast.span, "the variable is too large"))?;
+        let size = declared.max(data.bytes.len() as u64);
+        let align = ast.alignment();
+        let offset = match space {
+            MemSpace::Const => {
+                let start = self.const_end.next_multiple_of(u64::from(align));
+                self.const_end = start + size;
+                if self.const_end > u64::from(self.arch().sm().constant_bank_bytes) {
+                    return Err(invalid(ast.span, "the .const variables do not fit the constant bank of 64 KiB"));
+                }
+                Some(start)
+            }
+            MemSpace::Shared => planned.shared_offset.map(u64::from),
+            _ => None,
+        };
+        Ok(Variable { space, size, align, init: data.bytes, relocs: Vec::new(), offset })
+    }
+
+    /// Resolves the addresses in the initial value; the symbol exists, so that cycles end.
+    fn fill(&mut self, symbol: Symbol, ast: &ast::Variable) -> Lowered {
+        let mut relocs = Vec::new();
+        for address in data::of(ast)?.addresses {
+            let target = self.symbol_of(address.name)?;
+            let kind = match (address.byte, address.generic) {
+                (Some(byte), _) => DataRelocKind::Byte(byte),
+                (None, true) => DataRelocKind::Generic,
+                (None, false) => DataRelocKind::Address,
+            };
+            relocs.push(DataReloc {
+                offset: address.offset,
+                size: address.size,
+                symbol: target,
+                addend: address.addend,
+                kind,
+            });
+        }
+        if let SymbolKind::Variable(variable) = &mut self.out.symbols[symbol].kind {
+            variable.relocs = relocs;
+        }
+        Ok(())
+    }
+
+    /// The symbol of a file-level variable or function.
+    pub(crate) fn symbol_of(&mut self, name: Name) -> Lowered<Symbol> {
+        if let Some((index, _)) = self.function(name.sym) {
+            return Ok(self.function_symbol(index));
+        }
+        match self.global_variable(name.sym) {
+            Some(key) => self.variable_symbol(key),
+            None => Err(invalid(name.span, format!("'{}' is not declared", self.ast.text(name)))),
+        }
+    }
+
+    /// Variables that others can see are part of the module even where no kernel names them.
+    fn add_visible_variables(&mut self) -> Vec<LowerError> {
+        let visible = |v: &ast::Variable| {
+            matches!(v.linkage, ast::Linkage::Visible | ast::Linkage::Weak | ast::Linkage::Common)
+                && matches!(v.space, Space::Global | Space::Const)
+        };
+        let keys: Vec<VarKey> =
+            (0..self.plan.variables.len()).filter(|&i| visible(self.plan.variables[i].ast)).map(VarKey).collect();
+        keys.into_iter().filter_map(|key| self.variable_symbol(key).err()).collect()
+    }
+
+    // ---- places ----
+
+    /// Line, from 1, of a place in the user's PTX; `None` when the text is not known.
+    pub(crate) fn line_of(&self, span: Span) -> Option<u32> {
+        if self.line_starts.is_empty() {
+            return None;
+        }
+        Some(self.line_starts.partition_point(|&start| start <= span.start) as u32)
+    }
+}
+
+fn linkage_of(linkage: ast::Linkage) -> Linkage {
+    match linkage {
+        ast::Linkage::None => Linkage::Internal,
+        ast::Linkage::Extern => Linkage::External,
+        ast::Linkage::Visible => Linkage::Visible,
+        ast::Linkage::Weak => Linkage::Weak,
+        ast::Linkage::Common => Linkage::Common,
+    }
+}
+
+fn line_starts(text: &str) -> Vec<u32> {
+    let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at as u32 + 1);
+    std::iter::once(0).chain(breaks).collect()
+}

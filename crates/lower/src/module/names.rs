@@ -1,0 +1,89 @@
+//! The names that a function body mentions, found without lowering it.
+
+use oriole_ptx::ast::{Address, AddressBase, Block, Init, Instruction, Name, Operand, Prototype, Statement, Variable};
+
+/// Calls `visit` for every name that an operand of the block mentions: registers, labels,
+/// variables, functions.
+pub(crate) fn of_block(block: &Block, visit: &mut impl FnMut(Name)) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Instruction(instruction) => of_instruction(instruction, visit),
+            Statement::Block(inner) => of_block(inner, visit),
+            Statement::CallTargets(list) => list.targets.iter().for_each(|name| visit(*name)),
+            Statement::Variable(variable) => of_variable(variable, visit),
+            _ => {}
+        }
+    }
+}
+
+/// The names in a variable's initial value.
+pub(crate) fn of_variable(variable: &Variable, visit: &mut impl FnMut(Name)) {
+    if let Some(init) = &variable.init {
+        of_init(init, visit);
+    }
+}
+
+/// Calls `visit` for every variable that the block declares, at any depth.
+pub(crate) fn variables<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Variable)) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Variable(variable) => visit(variable),
+            Statement::Block(inner) => variables(inner, visit),
+            _ => {}
+        }
+    }
+}
+
+/// Calls `visit` for every instruction of the block, at any depth.
+pub(crate) fn instructions<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Instruction)) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Instruction(instruction) => visit(instruction),
+            Statement::Block(inner) => instructions(inner, visit),
+            _ => {}
+        }
+    }
+}
+
+/// Calls `visit` for every call prototype of the block, at any depth.
+pub(crate) fn prototypes<'a>(block: &'a Block, visit: &mut impl FnMut(&'a Prototype)) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Prototype(prototype) => visit(prototype),
+            Statement::Block(inner) => prototypes(inner, visit),
+            _ => {}
+        }
+    }
+}
+
+fn of_init(init: &Init, visit: &mut impl FnMut(Name)) {
+    match init {
+        Init::Address { name, .. } => visit(*name),
+        Init::List(items, _) => items.iter().for_each(|item| of_init(item, visit)),
+        Init::Imm(..) | Init::Text(..) => {}
+    }
+}
+
+/// The names that one instruction mentions (not its guard).
+pub(crate) fn of_instruction(instruction: &Instruction, visit: &mut impl FnMut(Name)) {
+    instruction.operands.iter().for_each(|operand| of_operand(operand, visit));
+}
+
+fn of_operand(operand: &Operand, visit: &mut impl FnMut(Name)) {
+    match operand {
+        Operand::Name(name) | Operand::Offset { name, .. } | Operand::Part(name, _) => visit(*name),
+        Operand::Not(inner, _) | Operand::Neg(inner, _) => of_operand(inner, visit),
+        Operand::Vector(items, _) | Operand::List(items, _) => items.iter().for_each(|item| of_operand(item, visit)),
+        Operand::Pair(pair) => pair.iter().for_each(|item| of_operand(item, visit)),
+        Operand::Address(address) => of_address(address, visit),
+        Operand::Special { .. } | Operand::Imm(..) | Operand::Sink(_) => {}
+    }
+}
+
+fn of_address(address: &Address, visit: &mut impl FnMut(Name)) {
+    match address.base {
+        AddressBase::Name(name) | AddressBase::Element(name, _) => visit(name),
+        AddressBase::Absolute => {}
+    }
+    address.rest.iter().for_each(|operand| of_operand(operand, visit));
+}

@@ -1,0 +1,247 @@
+//! What of a PTX module goes into the Ori module: the wanted kernels, what they call, the variables
+//! that these name, and where shared variables lie.
+
+use super::names;
+use crate::error::{LowerError, invalid};
+use oriole_ptx::ast::{Function, FunctionDirective, Item, Module, Name, Space, Span, Sym, Variable};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A variable of the PTX module, at file level or inside a function.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedVar<'a> {
+    /// The declaration.
+    pub(crate) ast: &'a Variable,
+    /// The function that it is declared in.
+    pub(crate) owner: Option<usize>,
+    /// Byte offset in the shared segment, for `.shared` variables.
+    pub(crate) shared_offset: Option<u32>,
+}
+
+/// A variable of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct VarKey(pub(crate) usize);
+
+/// What is lowered, decided before any body is.
+#[derive(Debug, Default)]
+pub(crate) struct Plan<'a> {
+    /// All functions with or without bodies, one per name, bodies preferred.
+    pub(crate) functions: Vec<&'a Function>,
+    /// Function index by name, aliases resolved.
+    pub(crate) by_name: FxHashMap<Sym, usize>,
+    /// Functions to lower: kernels first, then what they reach.
+    pub(crate) wanted: Vec<usize>,
+    /// All variables in `.global`, `.const`, `.shared`.
+    pub(crate) variables: Vec<PlannedVar<'a>>,
+    /// File-level variables by name.
+    pub(crate) globals: FxHashMap<Sym, VarKey>,
+    /// Variables inside functions, by where their name stands.
+    pub(crate) locals: FxHashMap<u32, VarKey>,
+    /// Static shared bytes of each kernel (by function index), dynamic shared memory follows.
+    pub(crate) shared_bytes: FxHashMap<usize, u32>,
+}
+
+/// Functions and variables that one function reaches.
+#[derive(Clone, Debug, Default)]
+struct Reach {
+    functions: FxHashSet<usize>,
+    variables: FxHashSet<usize>,
+}
+
+impl<'a> Plan<'a> {
+    /// Plans the lowering of `entries` (all kernels when `None`).
+    pub(crate) fn new(
+        module: &'a Module,
+        entries: Option<&[String]>,
+        shared_base: u32,
+    ) -> Result<Self, Vec<LowerError>> {
+        let mut plan = Plan::default();
+        plan.collect(module);
+        let roots = plan.roots(module, entries)?;
+        let direct: Vec<Reach> = (0..plan.functions.len()).map(|f| plan.mentions(f)).collect();
+        let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
+        plan.wanted = roots;
+        let mut called: Vec<usize> = reach.iter().flat_map(|(_, r)| r.functions.iter().copied()).collect();
+        called.sort_unstable();
+        called.dedup();
+        for function in called {
+            if !plan.wanted.contains(&function) && plan.functions[function].body.is_some() {
+                plan.wanted.push(function);
+            }
+        }
+        plan.lay_out_shared(&reach, shared_base);
+        Ok(plan)
+    }
+
+    fn collect(&mut self, module: &'a Module) {
+        for item in &module.items {
+            match item {
+                Item::Function(function) => self.add_function(function),
+                Item::Variable(variable) => {
+                    if let Some(name) = variable.name {
+                        let key = self.add_variable(variable, None);
+                        self.globals.entry(name.sym).or_insert(key);
+                    }
+                }
+                Item::Alias { name, aliasee } => {
+                    if let Some(&index) = self.by_name.get(&aliasee.sym) {
+                        self.by_name.insert(name.sym, index);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for index in 0..self.functions.len() {
+            let Some(body) = &self.functions[index].body else { continue };
+            let mut found = Vec::new();
+            names::variables(body, &mut |variable| found.push(variable));
+            for variable in found {
+                if let (Some(name), Space::Shared | Space::SharedCta | Space::Global | Space::Const) =
+                    (variable.name, variable.space)
+                {
+                    let key = self.add_variable(variable, Some(index));
+                    self.locals.insert(name.span.start, key);
+                }
+            }
+        }
+    }
+
+    fn add_function(&mut self, function: &'a Function) {
+        match self.by_name.get(&function.name.sym) {
+            Some(&index) if self.functions[index].body.is_some() => {}
+            Some(&index) => self.functions[index] = function,
+            None => {
+                self.by_name.insert(function.name.sym, self.functions.len());
+                self.functions.push(function);
+            }
+        }
+    }
+
+    fn add_variable(&mut self, ast: &'a Variable, owner: Option<usize>) -> VarKey {
+        self.variables.push(PlannedVar { ast, owner, shared_offset: None });
+        VarKey(self.variables.len() - 1)
+    }
+
+    /// The kernels to lower.
+    fn roots(&self, module: &Module, entries: Option<&[String]>) -> Result<Vec<usize>, Vec<LowerError>> {
+        let kernels =
+            (0..self.functions.len()).filter(|&f| self.functions[f].is_entry && self.functions[f].body.is_some());
+        let Some(wanted) = entries else { return Ok(kernels.collect()) };
+        let kernels: Vec<usize> = kernels.collect();
+        let mut roots = Vec::new();
+        let mut errors = Vec::new();
+        for name in wanted {
+            match kernels.iter().find(|&&f| module.text(self.functions[f].name) == name) {
+                Some(&index) => roots.push(index),
+                None => errors.push(self.no_such_entry(module, name, &kernels)),
+            }
+        }
+        if errors.is_empty() { Ok(roots) } else { Err(errors) }
+    }
+
+    fn no_such_entry(&self, module: &Module, name: &str, kernels: &[usize]) -> LowerError {
+        let names: Vec<&str> = kernels.iter().map(|&f| module.text(self.functions[f].name)).collect();
+        let help = if names.is_empty() {
+            "the module has no kernels".to_owned()
+        } else {
+            format!("kernels: {}", names.join(" "))
+        };
+        Box::new(invalid(Span::default(), format!("no kernel '{name}' in this module")).help(help))
+    }
+
+    /// What the body of one function mentions, and the initial values of the variables that it mentions.
+    fn mentions(&self, function: usize) -> Reach {
+        let mut reach = Reach::default();
+        let Some(body) = &self.functions[function].body else { return reach };
+        let mut pending: Vec<Name> = Vec::new();
+        names::of_block(body, &mut |name| pending.push(name));
+        for (index, variable) in self.variables.iter().enumerate() {
+            if variable.owner == Some(function) {
+                reach.variables.insert(index);
+                names::of_variable(variable.ast, &mut |name| pending.push(name));
+            }
+        }
+        while let Some(name) = pending.pop() {
+            if let Some(&callee) = self.by_name.get(&name.sym) {
+                reach.functions.insert(callee);
+            }
+            if let Some(&VarKey(index)) = self.globals.get(&name.sym)
+                && reach.variables.insert(index)
+            {
+                names::of_variable(self.variables[index].ast, &mut |name| pending.push(name));
+            }
+        }
+        reach
+    }
+
+    /// Gives every shared variable an offset, so that those that one kernel reaches do not overlap
+    /// and a variable has the same offset for all kernels; kernels that share nothing use the same bytes.
+    fn lay_out_shared(&mut self, reach: &[(usize, Reach)], base: u32) {
+        let mut ends: Vec<u32> = vec![base; reach.len()];
+        let users = |index: usize| -> Vec<usize> {
+            (0..reach.len()).filter(|&k| reach[k].1.variables.contains(&index)).collect()
+        };
+        let is_shared = |v: &PlannedVar<'_>| matches!(v.ast.space, Space::Shared | Space::SharedCta);
+        let mut dynamic = Vec::new();
+        for index in 0..self.variables.len() {
+            let users = users(index);
+            let variable = &mut self.variables[index];
+            if !is_shared(variable) || users.is_empty() {
+                continue;
+            }
+            let size = variable.ast.size().and_then(|s| u32::try_from(s).ok()).unwrap_or(u32::MAX);
+            if size == 0 {
+                dynamic.push((index, users));
+                continue;
+            }
+            let end = users.iter().map(|&k| ends[k]).max().unwrap_or(base);
+            let start = end.next_multiple_of(variable.ast.alignment());
+            variable.shared_offset = Some(start);
+            for k in users {
+                ends[k] = start.saturating_add(size);
+            }
+        }
+        self.lay_out_dynamic(&dynamic, &mut ends);
+        self.shared_bytes = reach.iter().zip(&ends).map(|((kernel, _), end)| (*kernel, end - base)).collect();
+    }
+
+    /// Dynamic shared memory starts where the static part of the kernel ends; kernels that reach the
+    /// same dynamic variable are given the same start.
+    fn lay_out_dynamic(&mut self, dynamic: &[(usize, Vec<usize>)], ends: &mut [u32]) {
+        let mut settled = false;
+        while !settled {
+            settled = true;
+            for (index, users) in dynamic {
+                let align = self.variables[*index].ast.alignment().max(16);
+                let start = users.iter().map(|&k| ends[k].next_multiple_of(align)).max().unwrap_or(0);
+                for &k in users {
+                    settled &= ends[k] == start;
+                    ends[k] = start;
+                }
+                self.variables[*index].shared_offset = Some(start);
+            }
+        }
+    }
+}
+
+/// Everything that `root` reaches through the functions that it mentions; not `root` itself unless
+/// it is mentioned.
+fn closure(root: usize, direct: &[Reach]) -> Reach {
+    let mut all = Reach::default();
+    let mut pending = vec![root];
+    let mut seen: FxHashSet<usize> = std::iter::once(root).collect();
+    while let Some(function) = pending.pop() {
+        all.variables.extend(&direct[function].variables);
+        for &callee in &direct[function].functions {
+            all.functions.insert(callee);
+            if seen.insert(callee) {
+                pending.push(callee);
+            }
+        }
+    }
+    all
+}
+
+/// True when the function is declared `.noreturn`.
+pub(crate) fn is_noreturn(function: &Function) -> bool {
+    function.directives.contains(&FunctionDirective::NoReturn)
+}
