@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use codespan_reporting::diagnostic::{Diagnostic as Report, Label};
 use codespan_reporting::files::{Error as FilesError, Files};
+use codespan_reporting::term::termcolor::{Ansi, NoColor, WriteColor};
 use codespan_reporting::term::{self, Config};
 
 use crate::ast::Span;
@@ -84,6 +85,20 @@ impl<'a> SourceMap<'a> {
     /// line quoted with a caret, and the advice.
     #[must_use]
     pub fn render(&self, diagnostic: &Diagnostic) -> String {
+        let mut out = NoColor::new(Vec::new());
+        self.write(diagnostic, &mut out);
+        String::from_utf8_lossy(&out.into_inner()).into_owned()
+    }
+
+    /// The same with ANSI colours, for a terminal.
+    #[must_use]
+    pub fn render_coloured(&self, diagnostic: &Diagnostic) -> String {
+        let mut out = Ansi::new(Vec::new());
+        self.write(diagnostic, &mut out);
+        String::from_utf8_lossy(&out.into_inner()).into_owned()
+    }
+
+    fn write(&self, diagnostic: &Diagnostic, out: &mut impl WriteColor) {
         let mut places = vec![(diagnostic.span, diagnostic.label.as_str(), true)];
         if let Some((span, text)) = &diagnostic.related {
             places.push((*span, text, false));
@@ -99,12 +114,9 @@ impl<'a> SourceMap<'a> {
             .with_message(&diagnostic.message)
             .with_labels(labels.collect())
             .with_notes(diagnostic.help.iter().map(|help| format!("help: {help}")).collect());
-        let mut out = String::new();
         let config = Config { start_context_lines: 0, end_context_lines: 0, ..Config::default() };
-        if term::emit_to_string(&mut out, &config, &view, &report).is_err() {
-            out = format!("error: {}\n", diagnostic.message);
-        }
-        out
+        // Neither the view nor writing to memory fails.
+        let _ = term::emit_to_write_style(out, &config, &view, &report);
     }
 
     /// Renders all diagnostics, one after the other.

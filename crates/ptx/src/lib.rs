@@ -1,7 +1,7 @@
 //! PTX lexer, syntax tree, parser, checker, printer and diagnostics.
 //!
 //! [`load`] does everything that a compiler needs; [`parse`], [`check`],
-//! [`print`] and [`diag::SourceMap`] are its parts. Bad input never panics.
+//! [`print()`] and [`diag::SourceMap`] are its parts. Bad input never panics.
 
 pub mod ast;
 mod check;

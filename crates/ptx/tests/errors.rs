@@ -34,6 +34,7 @@ fn syntax() {
         ("bad_constant", kernel("mov.u32 %r1, 0x;\nmov.u32 %r1, 09;\nmov.f32 %f1, 0f3F80;\nmov.u64 %rd1, 99999999999999999999;")),
         ("constant_expression", kernel("mov.u32 %r1, 5 / (3 - 3);\nmov.u32 %r1, ~1.5;\nmov.u32 %r1, (1 + ;")),
         ("malformed_call", kernel("call (%r1), 5, (%r2);")),
+        ("syntax_and_names", kernel("add.s32 %r1, %r9, %r2;\nad.s32 %r1, %r2, %r3;\nadd.s32 %r1, %rd1, %r2;")),
         ("register_part", kernel("mov.b32 %r1, %r2.q;")),
         ("directive", kernel(".frob 1;\n.maxntid 5;")),
         ("unreadable", kernel("mov.u32 %r1, \u{1}\u{2}\u{e9}5;\n/* never closed")),
@@ -52,6 +53,7 @@ fn syntax() {
 fn names() {
     let cases = [
         ("undefined_register", kernel("add.s32 %r1, %r2, %r9;\nadd.s32 %q1, %r1, %q1;\nadd.s32 %r1, %q1, 1;")),
+        ("unknown_modifier", kernel("add.foo.s32 %r1, %r2, %r3;\nst.golbal.u32 [%rd1], %r1;")),
         ("undefined_label", kernel("$L_loop:\n@%p1 bra $L_lop;")),
         ("undefined_variable", kernel("ld.param.u64 %rd1, [ni];")),
         ("undefined_function", kernel("call sqrt, (%f1);")),
@@ -106,4 +108,21 @@ fn long_line() {
 fn places() {
     let text = kernel("// \u{20ac}\u{20ac}\nmov.u32 /* \u{20ac} */ %r1, %x;");
     assert!(messages(&text).contains("k.ptx:11:22"), "{}", messages(&text));
+}
+
+/// Colours are added for a terminal only.
+#[test]
+fn colours() {
+    let text = kernel("bra L;");
+    let errors = oriole_ptx::load(&text).unwrap_err();
+    let map = SourceMap::new("k.ptx", &text);
+    assert!(!map.render(&errors[0]).contains('\u{1b}'));
+    assert!(map.render_coloured(&errors[0]).contains('\u{1b}'));
+}
+
+/// A file cannot send commands to the terminal that shows its errors.
+#[test]
+fn control_characters() {
+    let text = kernel("bra \u{1b}[2J;\r");
+    assert!(!messages(&text).contains(['\u{1b}', '\r']));
 }

@@ -192,6 +192,8 @@ pub struct Variable {
     pub dims: Vec<Option<u64>>,
     /// The initial value.
     pub init: Option<Init>,
+    /// The initial value of a variable of opaque type.
+    pub properties: Vec<Property>,
     /// The whole declaration.
     pub span: Span,
 }
@@ -233,6 +235,25 @@ pub enum Init {
     List(Vec<Init>, Span),
     /// `"…"`: the bytes between the quotes.
     Text(String, Span),
+}
+
+/// `addr_mode_0 = clamp_to_edge`: one property in the initial value of a
+/// `.samplerref`, `.texref` or `.surfref`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Property {
+    /// The property, such as `filter_mode`.
+    pub name: String,
+    /// Its value.
+    pub value: PropertyValue,
+}
+
+/// The value of an [`Property`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PropertyValue {
+    /// A word such as `nearest`.
+    Word(String),
+    /// A number.
+    Int(i64),
 }
 
 /// `.file index "name" [, timestamp, size]`

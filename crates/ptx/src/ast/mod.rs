@@ -19,8 +19,8 @@ mod types;
 
 pub use instr::{Call, Guard, Instruction};
 pub use item::{
-    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, PtrInfo, Section, SectionEntry,
-    SectionValue, Variable,
+    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, Property, PropertyValue,
+    PtrInfo, Section, SectionEntry, SectionValue, Variable,
 };
 pub use modifier::{Modifier, Shape, Word};
 pub use name::{Name, Span, Sym, SymbolTable};

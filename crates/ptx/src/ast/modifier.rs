@@ -133,6 +133,11 @@ impl Modifier {
         INDEX.get(name).or_else(|| parse_shape(name).map(Modifier::Shape))
     }
 
+    /// The names of all modifiers but the shapes.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        all().map(|(name, _)| name)
+    }
+
     /// Writes the modifier with its leading dot.
     pub fn write(self, symbols: &SymbolTable, out: &mut impl fmt::Write) -> fmt::Result {
         let text = match self {

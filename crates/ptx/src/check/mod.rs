@@ -126,6 +126,7 @@ impl<'m> Checker<'m> {
 
     /// The types mean something only when all names do.
     fn instruction(&mut self, instruction: &'m Instruction) {
+        self.modifiers(instruction);
         if self.names(instruction) {
             self.types(instruction);
         }

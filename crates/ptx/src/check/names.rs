@@ -1,11 +1,28 @@
 //! Every name must be declared, and be of the kind that its place needs.
 
 use super::Checker;
-use crate::ast::{Address, AddressBase, Init, Instruction, Name, Opcode, Operand, ScalarType, TargetList, TypeClass};
+use crate::ast::{
+    Address, AddressBase, Init, Instruction, Modifier, Name, Opcode, Operand, ScalarType, TargetList, TypeClass,
+};
 use crate::diag::Diagnostic;
 use crate::scope::Binding;
+use crate::suggest::closest;
 
 impl<'m> Checker<'m> {
+    /// Modifiers that PTX does not have.
+    pub(super) fn modifiers(&mut self, instruction: &Instruction) {
+        for modifier in &instruction.modifiers {
+            let Modifier::Other(sym) = modifier else { continue };
+            let text = self.text(*sym);
+            let message = format!("`.{}` is no modifier of PTX", crate::parse::shorten(text));
+            let diagnostic = Diagnostic::new(instruction.opcode_span, message);
+            self.error(match closest(text, Modifier::names()) {
+                Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
+                None => diagnostic,
+            });
+        }
+    }
+
     /// Checks the names of an instruction; false when one is undefined.
     pub(super) fn names(&mut self, instruction: &'m Instruction) -> bool {
         self.expected = match instruction.opcode {

@@ -2,8 +2,8 @@
 
 use super::{Parse, Parser};
 use crate::ast::{
-    Attribute, Imm, Init, Linkage, Modifier, Name, PtrInfo, RegisterDecl, RegisterName, ScalarType, Space, Span,
-    Variable, VectorLen,
+    Attribute, Imm, Init, Linkage, Modifier, Name, Property, PropertyValue, PtrInfo, RegisterDecl, RegisterName,
+    ScalarType, Space, Span, TypeClass, Variable, VectorLen,
 };
 use crate::diag::Diagnostic;
 use crate::lexer::Token;
@@ -61,7 +61,11 @@ impl Parser<'_> {
         loop {
             let mut variable = self.declarator(linkage, space, &specifiers, start)?;
             if self.eat(Token::Equals) {
-                variable.init = Some(self.initialiser()?);
+                if variable.ty.class() == TypeClass::Opaque && self.token == Token::LeftBrace {
+                    variable.properties = self.properties()?;
+                } else {
+                    variable.init = Some(self.initialiser()?);
+                }
                 variable.span = self.since(start);
             }
             out.push(variable);
@@ -217,6 +221,7 @@ impl Parser<'_> {
             name,
             dims,
             init: None,
+            properties: Vec::new(),
             span: self.since(start),
         })
     }
@@ -249,6 +254,33 @@ impl Parser<'_> {
                 Ok(address)
             }
         }
+    }
+
+    /// `{property = word, property = number}` of an opaque variable.
+    fn properties(&mut self) -> Parse<Vec<Property>> {
+        self.expect(Token::LeftBrace)?;
+        let found = self.comma_list(Self::property)?;
+        if self.token != Token::RightBrace {
+            return Err(self.unexpected("`,` or `}`"));
+        }
+        self.bump();
+        Ok(found)
+    }
+
+    fn property(&mut self) -> Parse<Property> {
+        if self.token != Token::Ident {
+            return Err(self.unexpected("a property such as `filter_mode`"));
+        }
+        let name = self.slice().to_owned();
+        self.bump();
+        self.expect(Token::Equals)?;
+        if self.token == Token::Ident && self.slice() != "WARP_SZ" {
+            let word = self.slice().to_owned();
+            self.bump();
+            return Ok(Property { name, value: PropertyValue::Word(word) });
+        }
+        let value = self.integer(&format!("`{}`", super::shorten(&name)))?;
+        Ok(Property { name, value: PropertyValue::Int(value) })
     }
 
     /// `name + offset` or `generic(name) + offset`.

@@ -343,7 +343,7 @@ impl<'s> Parser<'s> {
 }
 
 /// Text for a message, cut when it is long.
-fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -2,8 +2,8 @@
 
 use super::Printer;
 use crate::ast::{
-    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, Section, SectionEntry,
-    SectionValue, Variable,
+    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, PropertyValue, Section,
+    SectionEntry, SectionValue, Variable,
 };
 
 impl Printer<'_> {
@@ -144,6 +144,14 @@ impl Printer<'_> {
         if let Some(init) = &variable.init {
             self.text(" = ");
             self.init(init);
+        }
+        if !variable.properties.is_empty() {
+            self.text(" = {");
+            self.comma_list(&variable.properties, |p, property| match &property.value {
+                PropertyValue::Word(word) => p.put(format_args!("{} = {word}", property.name)),
+                PropertyValue::Int(value) => p.put(format_args!("{} = {value}", property.name)),
+            });
+            self.text("}");
         }
     }
 
