@@ -9,6 +9,9 @@ use crate::error::CubinError;
 use crate::model::{ConstantBank, Cubin, Function, Section, SectionKind, Symbol, SymbolKind, Variable};
 use crate::nvinfo;
 
+/// The constant bank of `.const` variables.
+const VARIABLE_BANK: u32 = 3;
+
 impl Cubin {
     /// Reads a cubin. Any bytes are safe to give: damage is an error, never a panic.
     pub fn parse(bytes: &[u8]) -> Result<Cubin, CubinError> {

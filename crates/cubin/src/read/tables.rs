@@ -22,6 +22,10 @@ const MAX_OVERLAP: u64 = 4;
 /// Symbol type of a variable in an object file that is still to be linked.
 const STT_CUDA_OBJECT: u8 = 13;
 
+/// Section types of object files that have a size but no contents, as `SHT_NOBITS` in linked ones:
+/// `.nv.global`, `.nv.local.*`, `.nv.shared.*`.
+const NO_CONTENTS: [u32; 3] = [0x7000_0007, 0x7000_0009, 0x7000_000a];
+
 /// What ELF itself says about a cubin.
 pub(super) struct Tables {
     pub(super) target: Target,
@@ -72,14 +76,14 @@ fn sections(table: &Sections<'_>, bytes: &[u8]) -> Result<Vec<Section>, CubinErr
     let mut copied = 0u64;
     for header in table.iter() {
         let name = String::from_utf8_lossy(table.section_name(ENDIAN, header)?).into_owned();
-        let data = header.data(ENDIAN, bytes)?;
+        let sh_type = header.sh_type(ENDIAN);
+        let data = if NO_CONTENTS.contains(&sh_type) { &[] } else { header.data(ENDIAN, bytes)? };
         let file_offset = header.sh_offset(ENDIAN);
         copied = copied.saturating_add(data.len() as u64);
         if copied > MAX_OVERLAP * bytes.len() as u64 {
             let what = format!("section `{name}` overlaps others");
             return Err(CubinError::Malformed { offset: file_offset, what });
         }
-        let sh_type = header.sh_type(ENDIAN);
         let sh_flags = header.sh_flags(ENDIAN);
         let sh_info = header.sh_info(ENDIAN);
         let linked =

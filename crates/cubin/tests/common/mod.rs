@@ -39,6 +39,17 @@ impl Oracle {
         output.status.success().then(|| std::fs::read(out.path()).unwrap())
     }
 
+    /// The linked file that nvlink makes of an object file.
+    pub(crate) fn nvlink(&self, object: &[u8], arch: &str) -> Option<Vec<u8>> {
+        let file = tempfile::NamedTempFile::with_suffix(".o").unwrap();
+        std::fs::write(file.path(), object).unwrap();
+        let out = tempfile::NamedTempFile::new().unwrap();
+        let mut command = Command::new(self.0.join("nvlink"));
+        command.arg(format!("-arch={arch}")).arg(file.path()).arg("-o").arg(out.path());
+        let output = command.output().unwrap();
+        output.status.success().then(|| std::fs::read(out.path()).unwrap())
+    }
+
     /// Standard output of a tool on a cubin; panics if the tool complains.
     pub(crate) fn dump(&self, tool: &str, options: &[&str], cubin: &[u8]) -> String {
         let file = tempfile::NamedTempFile::with_suffix(".cubin").unwrap();
