@@ -4,10 +4,10 @@ use oriole_ptx::ast::Span;
 use oriole_ptx::diag::Diagnostic;
 
 /// Why something could not be lowered.
-pub type LowerError = Box<Diagnostic>;
+pub(crate) type LowerError = Box<Diagnostic>;
 
 /// The result of lowering one thing.
-pub type Lowered<T = ()> = Result<T, LowerError>;
+pub(crate) type Lowered<T = ()> = Result<T, LowerError>;
 
 /// PTX that is valid but that Oriole does not lower (yet, or for this target).
 pub(crate) fn unsupported(span: Span, what: impl Into<String>) -> LowerError {

@@ -2,11 +2,25 @@
 //! it lowers.
 
 mod addresses;
+mod alu;
+mod arithmetic;
+mod bits;
 mod calls;
+mod comparison;
 mod control;
+mod convert;
+mod convert_packed;
+mod division;
+mod extended;
+mod float32;
+mod float64;
+mod half;
+mod integer;
+mod logic;
 mod memory;
 mod moves;
 mod special;
+mod wide;
 
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
@@ -20,8 +34,20 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 6] =
-    [addresses::CHAPTER, calls::CHAPTER, control::CHAPTER, memory::CHAPTER, moves::CHAPTER, special::CHAPTER];
+const CHAPTERS: [Chapter; 12] = [
+    addresses::CHAPTER,
+    arithmetic::CHAPTER,
+    bits::CHAPTER,
+    calls::CHAPTER,
+    comparison::CHAPTER,
+    control::CHAPTER,
+    convert::CHAPTER,
+    extended::CHAPTER,
+    logic::CHAPTER,
+    memory::CHAPTER,
+    moves::CHAPTER,
+    special::CHAPTER,
+];
 
 /// The handler of each opcode, by number.
 static HANDLERS: LazyLock<Vec<Option<Handler>>> = LazyLock::new(|| {

@@ -9,7 +9,7 @@ pub(crate) mod params;
 mod scope;
 mod sources;
 
-pub(crate) use operands::Wide;
+pub(crate) use operands::{Wide, WideDst};
 pub(crate) use ops::lut;
 pub(crate) use scope::{Binding, ParamVar};
 pub(crate) use sources::{Place, word};
@@ -43,6 +43,15 @@ pub(crate) fn lower_function<'a>(
         errors.push(error);
     }
     if errors.is_empty() { Ok(cx.func) } else { Err(errors) }
+}
+
+/// The carry of `add.cc` and its like: PTX's condition-code register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CarryBit {
+    /// The predicate that holds it.
+    pub(crate) pred: VReg,
+    /// It holds "no borrow", the inverse of what PTX says.
+    pub(crate) inverted: bool,
 }
 
 /// What a device function does at `ret`.
@@ -87,6 +96,8 @@ pub(crate) struct FnLower<'m, 'a> {
     incoming_stack: Option<VReg>,
     /// The shared window of the block in its cluster (byte 3 of addresses), made at first use.
     shared_window: Option<VReg>,
+    /// The condition-code register, where an instruction has written it.
+    pub(crate) carry: Option<CarryBit>,
 }
 
 impl<'m, 'a> FnLower<'m, 'a> {
@@ -108,6 +119,7 @@ impl<'m, 'a> FnLower<'m, 'a> {
             outgoing_bytes: 0,
             incoming_stack: None,
             shared_window: None,
+            carry: None,
         }
     }
 

@@ -1,0 +1,89 @@
+//! Extended-precision integer arithmetic: additions and multiplications with the carry bit `CC.CF`.
+//!
+//! The bit lives in a predicate. Subtractions give "no borrow", so which of the two it holds is
+//! known at each place of straight-line code and the next instruction reads it inverted if need be.
+
+use super::integer::{int_type, operands};
+use super::wide::{Carry, Halves};
+use super::{Chapter, unknown};
+use crate::error::Lowered;
+use crate::function::{CarryBit, FnLower};
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{Instruction, Opcode as Ptx, Word};
+
+/// The opcodes of this file, beside those with `.cc` that the sums and products hand over.
+pub(super) const CHAPTER: Chapter = &[(Ptx::Addc, add), (Ptx::Subc, sub), (Ptx::Madc, mad)];
+
+/// `add.cc`, `addc`, `addc.cc`
+pub(super) fn add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, a, b] = operands(inst)?;
+    let reads = inst.opcode == Ptx::Addc;
+    let carry = carries(f, inst, reads, false)?;
+    if int_type(inst)?.bits == 64 {
+        let (a, b) = (f.src64(a)?, f.src64(b)?);
+        let d: Halves = f.dst64_direct(d)?.into();
+        return f.wide_add(d, a, b, carry);
+    }
+    let (a, b) = (f.src(a)?, f.src(b)?);
+    let d = f.dst(d)?;
+    f.add_carry(d, a, b, carry)
+}
+
+/// `sub.cc`, `subc`, `subc.cc`
+pub(super) fn sub(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, a, b] = operands(inst)?;
+    let reads = inst.opcode == Ptx::Subc;
+    let carry = carries(f, inst, reads, true)?;
+    if int_type(inst)?.bits == 64 {
+        let (a, b) = (f.src64(a)?, f.src64(b)?);
+        let d: Halves = f.dst64_direct(d)?.into();
+        return f.wide_sub(d, a, b, carry);
+    }
+    let (a, b) = (f.src(a)?, f.src(b)?);
+    let d = f.dst(d)?;
+    f.sub_carry(d, a, b, carry)
+}
+
+/// `mad.lo.cc`, `madc.hi`, …
+pub(super) fn mad(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, a, b, c] = operands(inst)?;
+    let ty = int_type(inst)?;
+    let hi = inst.has(Word::Hi);
+    if ty.bits == 16 {
+        return Err(unknown(f, inst));
+    }
+    let reads = inst.opcode == Ptx::Madc;
+    if ty.bits == 64 {
+        let (a, b, c) = (f.src64(a)?, f.src64(b)?, f.src64(c)?);
+        let (product, product_d) = f.temp_wide()?;
+        if hi { f.wide_mul_hi(ty.signed, product_d, a, b)? } else { f.wide_mad_lo(product_d, a, b, None)? };
+        let carry = carries(f, inst, reads, false)?;
+        let d: Halves = f.dst64_direct(d)?.into();
+        return f.wide_add(d, product, c, carry);
+    }
+    let (a, b, c) = (f.src(a)?, f.src(b)?, f.src(c)?);
+    let product = f.temp()?;
+    if hi { f.imad_hi(ty.signed, product, a, b, Operand::rz())? } else { f.imad(product, a, b, Operand::rz())? };
+    let carry = carries(f, inst, reads, false)?;
+    let d = f.dst(d)?;
+    f.add_carry(d, product, c, carry)
+}
+
+/// The carries of an instruction: the bit as it reads it, and where it writes it.
+/// `borrows`: the instruction subtracts, and works with "no borrow".
+fn carries(f: &mut FnLower<'_, '_>, inst: &Instruction, reads: bool, borrows: bool) -> Lowered<Carry> {
+    let input = match (reads, f.carry) {
+        (false, _) => None,
+        (true, Some(bit)) => Some(Operand::reg(bit.pred).with_not(bit.inverted != borrows)),
+        (true, None) => Some(Operand::pt().with_not(!borrows)),
+    };
+    if !inst.has(Word::Cc) {
+        return Ok(Carry { input, output: None });
+    }
+    let pred = match f.carry {
+        Some(bit) => bit.pred,
+        None => f.temp_of(RegType::P)?,
+    };
+    f.carry = Some(CarryBit { pred, inverted: borrows });
+    Ok(Carry { input, output: Some(Operand::reg(pred)) })
+}

@@ -1,0 +1,134 @@
+//! Half-precision arithmetic: `f16`, `bf16` and pairs of them.
+
+use super::alu::flag;
+use super::integer::operands;
+use super::unknown;
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::{Field, Opcode, Role, half_b, half_fmt, mufu, mufu_fmt, swizzle};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{Instruction, Opcode as Ptx, ScalarType, Word};
+
+/// Whether an instruction works on halves.
+pub(super) fn is_half(ty: ScalarType) -> bool {
+    matches!(ty, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2)
+}
+
+/// The format of an instruction on halves.
+#[derive(Clone, Copy, Debug)]
+struct Format {
+    bf16: bool,
+    packed: bool,
+}
+
+impl Format {
+    fn of(inst: &Instruction) -> Format {
+        let ty = inst.last_type();
+        Format {
+            bf16: matches!(ty, Some(ScalarType::Bf16 | ScalarType::Bf16x2)),
+            packed: matches!(ty, Some(ScalarType::F16x2 | ScalarType::Bf16x2)),
+        }
+    }
+
+    /// The fields that say it: a single half is the low one, twice.
+    fn fields(self, slots: &[Field]) -> Vec<(Field, u8)> {
+        let mut fields = vec![(Field::HalfFmt, if self.bf16 { half_fmt::BF16_V2 } else { half_fmt::F16 })];
+        if !self.packed {
+            fields.extend(slots.iter().map(|slot| (*slot, swizzle::H0_H0)));
+        }
+        fields
+    }
+}
+
+/// The modifiers that half arithmetic shares.
+fn modifiers(inst: &Instruction) -> Vec<(Field, u8)> {
+    let known = [(Word::Ftz, Field::Ftz), (Word::Sat, Field::Sat), (Word::Relu, Field::Relu), (Word::Oob, Field::Oob)];
+    known.iter().filter(|(word, _)| inst.has(*word)).map(|(_, field)| (*field, 1)).collect()
+}
+
+const AB: [Field; 2] = [Field::SwzA, Field::SwzB];
+const ABC: [Field; 3] = [Field::SwzA, Field::SwzB, Field::SwzC];
+
+impl FnLower<'_, '_> {
+    /// A half source in a register: constants of one half stand in the low one.
+    fn half_src(&mut self, operand: &oriole_ptx::ast::Operand) -> Lowered<Operand> {
+        let value = self.src(operand)?;
+        self.in_reg(value)
+    }
+
+    /// `add`, `sub`, `mul`
+    pub(super) fn half_binary(&mut self, inst: &Instruction) -> Lowered {
+        let [d, a, b] = operands(inst)?;
+        let (a, b) = (self.half_src(a)?, self.half_src(b)?);
+        let (op, b) = match inst.opcode {
+            Ptx::Add => (Opcode::HADD2, b),
+            Ptx::Sub => (Opcode::HADD2, b.neg()),
+            _ => (Opcode::HMUL2, b),
+        };
+        let fields = [Format::of(inst).fields(&AB), modifiers(inst)].concat();
+        let d = self.dst(d)?;
+        self.op2(op, &fields, d, a, b)
+    }
+
+    /// `fma`
+    pub(super) fn half_fma(&mut self, inst: &Instruction) -> Lowered {
+        let [d, a, b, c] = operands(inst)?;
+        let (a, b, c) = (self.half_src(a)?, self.half_src(b)?, self.half_src(c)?);
+        let fields = [Format::of(inst).fields(&ABC), modifiers(inst)].concat();
+        let d = self.dst(d)?;
+        self.op3(Opcode::HFMA2, &fields, d, [a, b, c])
+    }
+
+    /// `neg`, `abs`: a sum with -0, which also flushes and makes NaNs canonical.
+    pub(super) fn half_sign(&mut self, inst: &Instruction, absolute: bool) -> Lowered {
+        let [d, a] = operands(inst)?;
+        let a = self.half_src(a)?;
+        let a = if absolute { a.abs() } else { a.neg() };
+        let d = self.dst(d)?;
+        let format = Format::of(inst);
+        if format.bf16 {
+            let fields = format.fields(&[Field::SwzC]);
+            return self.op3(Opcode::HFMA2, &fields, d, [Operand::rz().neg(), Operand::rz(), a]);
+        }
+        let fields = [format.fields(&[Field::SwzA]), modifiers(inst)].concat();
+        self.op2(Opcode::HADD2, &fields, d, a, Operand::rz().neg())
+    }
+
+    /// `min`, `max`
+    pub(super) fn half_minmax(&mut self, inst: &Instruction, least: bool) -> Lowered {
+        let [d, a, b] = operands(inst)?;
+        if inst.operands.len() > 3 {
+            return Err(unknown(self, inst));
+        }
+        let xorsign = inst.has(Word::Xorsign);
+        let (mut a, mut b) = (self.half_src(a)?, self.half_src(b)?);
+        if xorsign {
+            (a, b) = (a.abs(), b.abs());
+        }
+        let own = [flag(Field::Nan, inst.has(Word::NaN)), flag(Field::Xorsign, xorsign)];
+        let fields = [Format::of(inst).fields(&AB), modifiers(inst), own.to_vec()].concat();
+        let which = Operand::pt().with_not(!least);
+        let d = self.dst(d)?;
+        self.emit(Opcode::HMNMX2, &fields, &[(Role::D, d), (Role::A, a), (Role::B, b), (Role::PA, which)])?;
+        Ok(())
+    }
+
+    /// `tanh.approx`, `ex2.approx`
+    pub(super) fn half_mufu(&mut self, inst: &Instruction) -> Lowered {
+        let [d, a] = operands(inst)?;
+        let format = Format::of(inst);
+        let function = if inst.opcode == Ptx::Tanh { mufu::TANH } else { mufu::EX2 };
+        let kind = if format.bf16 { mufu_fmt::BF16 } else { mufu_fmt::F16 };
+        let fields = [(Field::Mufu, function), (Field::MufuFmt, kind)];
+        let a = self.half_src(a)?;
+        if !format.packed {
+            let d = self.dst(d)?;
+            return self.op1(Opcode::MUFU, &fields, d, a);
+        }
+        let (low, high) = (self.temp()?, self.temp()?);
+        self.op1(Opcode::MUFU, &fields, low, a)?;
+        self.op1(Opcode::MUFU, &[fields.as_slice(), &[(Field::HalfB, half_b::H1)]].concat(), high, a)?;
+        let d = self.dst(d)?;
+        self.prmt(d, low, 0x5410, high)
+    }
+}
