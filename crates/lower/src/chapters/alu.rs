@@ -109,11 +109,6 @@ impl FnLower<'_, '_> {
         Ok(Operand::reg(self.temp_of(RegType::Pair)?))
     }
 
-    /// `d = a + b + c`
-    pub(super) fn iadd3(&mut self, d: Operand, a: Operand, b: Operand, c: Operand) -> Lowered {
-        self.op3(Opcode::IADD3, &[], d, [a, b, c])
-    }
-
     /// `a + b`
     pub(super) fn sum(&mut self, a: Operand, b: Operand) -> Lowered<Operand> {
         let d = self.temp()?;
@@ -138,11 +133,7 @@ impl FnLower<'_, '_> {
 
     /// `d = table(a, b)`, bit by bit.
     pub(super) fn lop2(&mut self, d: Operand, table: u8, a: Operand, b: Operand) -> Lowered {
-        let (a, b) = if matches!(a.kind(), OperandKind::Imm(..)) && symmetric(table) {
-            (b, a)
-        } else {
-            (a, b)
-        };
+        let (a, b) = if matches!(a.kind(), OperandKind::Imm(..)) && symmetric(table) { (b, a) } else { (a, b) };
         self.lop3(d, a, b, Operand::rz(), table)
     }
 

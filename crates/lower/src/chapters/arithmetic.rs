@@ -60,7 +60,13 @@ fn add_sub(f: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lower
         Kind::Single => f.f32_add_sub(inst, subtract),
         Kind::Double => f.f64_add_sub(inst, subtract),
         Kind::Half => f.half_binary(inst),
-        Kind::Integer if inst.has(Word::Cc) => if subtract { extended::sub(f, inst) } else { extended::add(f, inst) },
+        Kind::Integer if inst.has(Word::Cc) => {
+            if subtract {
+                extended::sub(f, inst)
+            } else {
+                extended::add(f, inst)
+            }
+        }
         Kind::Integer => f.int_add_sub(inst, subtract),
         Kind::Other => Err(unknown(f, inst)),
     }

@@ -49,7 +49,12 @@ struct Comparison {
 
 impl Comparison {
     /// Reads operator and combination; `with` is the predicate operand, if the form has one.
-    fn of(f: &mut FnLower<'_, '_>, inst: &Instruction, ty: ScalarType, with: Option<&ast::Operand>) -> Lowered<Comparison> {
+    fn of(
+        f: &mut FnLower<'_, '_>,
+        inst: &Instruction,
+        ty: ScalarType,
+        with: Option<&ast::Operand>,
+    ) -> Lowered<Comparison> {
         let op = inst.cmp().ok_or_else(|| invalid(inst.span, "the comparison operator is missing"))?;
         let (_, int, float) =
             COMPARISONS.into_iter().find(|(known, ..)| *known == op).ok_or_else(|| unknown(f, inst))?;
@@ -123,7 +128,13 @@ impl FnLower<'_, '_> {
         self.compare_with(Opcode::ISETP, &[cmp, sign, (Field::Bop, how.bop)], d, [a, b, how.with])
     }
 
-    fn compare_half(&mut self, how: Comparison, [pd, pd2]: [Operand; 2], a: &ast::Operand, b: &ast::Operand) -> Lowered {
+    fn compare_half(
+        &mut self,
+        how: Comparison,
+        [pd, pd2]: [Operand; 2],
+        a: &ast::Operand,
+        b: &ast::Operand,
+    ) -> Lowered {
         let (a, b) = (self.src(a)?, self.src(b)?);
         let (a, b) = (self.in_reg(a)?, self.in_reg(b)?);
         let format = (Field::HalfFmt, if is_bf16(how.ty) { half_fmt::BF16_V2 } else { half_fmt::F16 });

@@ -80,13 +80,7 @@ fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let (Some(to), Some(from)) = (inst.ty(0), inst.ty(1)) else {
         return Err(invalid(inst.span, "a conversion needs two types"));
     };
-    let how = Conversion {
-        to,
-        from,
-        rounding: inst.rounding(),
-        ftz: inst.has(Word::Ftz),
-        sat: inst.has(Word::Sat),
-    };
+    let how = Conversion { to, from, rounding: inst.rounding(), ftz: inst.has(Word::Ftz), sat: inst.has(Word::Sat) };
     let special = inst.has(Word::Relu) || inst.has(Word::Satfinite) || inst.has(Word::Pack);
     let known = |ty| float_format(ty).is_some() || int_format(ty).is_some();
     if special || !known(to) || !known(from) {

@@ -12,7 +12,7 @@ use super::unknown;
 use super::wide::{Carry, Halves};
 use crate::error::{Lowered, invalid};
 use crate::function::{FnLower, Wide};
-use oriole_isa::{Field, Opcode, Role, bop, cmp, dcmp, ffmt, fcmp, ifmt, mufu, rnd, rnd_int};
+use oriole_isa::{Field, Opcode, Role, bop, cmp, dcmp, fcmp, ffmt, ifmt, mufu, rnd, rnd_int};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, Word};
 
@@ -313,7 +313,13 @@ impl FnLower<'_, '_> {
 
     /// The inline quotient, and whether it must not be used: small dividends, whose remainder could
     /// be subnormal, and quotients that are not normal or come from divisors near the top.
-    fn f64_quotient(&mut self, result: Operand, a: (Wide, Operand), b: (Wide, Operand), rounding: u8) -> Lowered<Operand> {
+    fn f64_quotient(
+        &mut self,
+        result: Operand,
+        a: (Wide, Operand),
+        b: (Wide, Operand),
+        rounding: u8,
+    ) -> Lowered<Operand> {
         const LEAST_DIVIDEND: u32 = 0x0360_0000;
         const LEAST_QUOTIENT: u32 = 0x0010_0000;
         let enough = self.f32_test(fcmp::GEU, a.0.hi.abs(), LEAST_DIVIDEND, false)?;
@@ -520,7 +526,13 @@ impl FnLower<'_, '_> {
     }
 
     /// One more in the quotient where the remainder is not below the divisor.
-    fn corrected(&mut self, b: Operand, minus_b: Operand, quotient: Operand, rest: Operand) -> Lowered<(Operand, Operand)> {
+    fn corrected(
+        &mut self,
+        b: Operand,
+        minus_b: Operand,
+        quotient: Operand,
+        rest: Operand,
+    ) -> Lowered<(Operand, Operand)> {
         let over = self.test(IntCmp::GE_U, rest, b)?;
         let next = self.sum(quotient, Operand::imm(1))?;
         let less = self.sum(rest, minus_b)?;

@@ -56,14 +56,22 @@ pub(super) fn mad(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     if ty.bits == 64 {
         let (a, b, c) = (f.src64(a)?, f.src64(b)?, f.src64(c)?);
         let (product, product_d) = f.temp_wide()?;
-        if hi { f.wide_mul_hi(ty.signed, product_d, a, b)? } else { f.wide_mad_lo(product_d, a, b, None)? };
+        if hi {
+            f.wide_mul_hi(ty.signed, product_d, a, b)?
+        } else {
+            f.wide_mad_lo(product_d, a, b, None)?
+        };
         let carry = carries(f, inst, reads, false)?;
         let d: Halves = f.dst64_direct(d)?.into();
         return f.wide_add(d, product, c, carry);
     }
     let (a, b, c) = (f.src(a)?, f.src(b)?, f.src(c)?);
     let product = f.temp()?;
-    if hi { f.imad_hi(ty.signed, product, a, b, Operand::rz())? } else { f.imad(product, a, b, Operand::rz())? };
+    if hi {
+        f.imad_hi(ty.signed, product, a, b, Operand::rz())?
+    } else {
+        f.imad(product, a, b, Operand::rz())?
+    };
     let carry = carries(f, inst, reads, false)?;
     let d = f.dst(d)?;
     f.add_carry(d, product, c, carry)

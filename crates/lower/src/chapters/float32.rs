@@ -215,7 +215,14 @@ impl FnLower<'_, '_> {
     }
 
     /// Both operands of a division as they are where `plain`, else times `factor`.
-    fn both_scaled(&mut self, a: Operand, b: Operand, factor: u32, plain: Operand, ftz: bool) -> Lowered<(Operand, Operand)> {
+    fn both_scaled(
+        &mut self,
+        a: Operand,
+        b: Operand,
+        factor: u32,
+        plain: Operand,
+        ftz: bool,
+    ) -> Lowered<(Operand, Operand)> {
         let a = self.in_reg(a)?;
         let (a_scaled, b_scaled) = (self.f32_scaled(a, factor, ftz)?, self.f32_scaled(b, factor, ftz)?);
         Ok((self.chosen(a, a_scaled, plain)?, self.chosen(b, b_scaled, plain)?))
@@ -332,9 +339,7 @@ impl Magnitude {
         let compare = IntCmp::unsigned(comparison);
         match *self {
             Magnitude::Single(bits) => f.test(compare, bits, Operand::imm(bound)),
-            Magnitude::Double(wide) => {
-                f.wide_test(compare, wide, Wide::of_bits(u64::from(bound) << 32))
-            }
+            Magnitude::Double(wide) => f.wide_test(compare, wide, Wide::of_bits(u64::from(bound) << 32)),
         }
     }
 }

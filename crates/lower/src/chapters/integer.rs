@@ -52,7 +52,11 @@ impl FnLower<'_, '_> {
         if ty.bits == 64 {
             let (a, b) = (self.src64(a)?, self.src64(b)?);
             let d = self.dst64_direct(d)?.into();
-            return if subtract { self.wide_sub(d, a, b, Carry::default()) } else { self.wide_add(d, a, b, Carry::default()) };
+            return if subtract {
+                self.wide_sub(d, a, b, Carry::default())
+            } else {
+                self.wide_add(d, a, b, Carry::default())
+            };
         }
         let (a, b) = (self.src(a)?, self.src(b)?);
         let d = self.dst(d)?;

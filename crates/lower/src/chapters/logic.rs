@@ -101,7 +101,8 @@ fn cnot(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 /// `lop3.b32 d, a, b, c, table;` and `lop3.BoolOp.b32 d|p, a, b, c, table, q;`
 fn lop3(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b, c, table] = operands(inst)?;
-    let bits = table.imm().and_then(ast::Imm::int_bits).ok_or_else(|| invalid(table.span(), "the table is not a constant"))?;
+    let bits =
+        table.imm().and_then(ast::Imm::int_bits).ok_or_else(|| invalid(table.span(), "the table is not a constant"))?;
     let table = Operand::imm(bits as u32 & 0xff);
     let (a, b, c) = (f.src(a)?, f.src(b)?, f.src(c)?);
     let sources = [(Role::A, a), (Role::B, b), (Role::C, c), (Role::Lut, table)];
