@@ -81,6 +81,11 @@ fn operands() {
         ("guard", kernel("@%r1 mov.u32 %r1, 5;")),
         ("address", kernel("ld.global.u32 %r1, [%f1];\nld.global.u32 %r1, [%p1];")),
         ("load_store", kernel("ld.global.u64 %r1, [%rd1];\nst.global.f32 [%rd1], %rd2;\nst.global.u32 [%rd1], %f1;")),
+        ("brackets", kernel("ld.global.u32 %r1, %rd1;\nst.global.u32 %rd1, %r1;")),
+        (
+            "kernel_signature",
+            ".version 9.0\n.target sm_90\n.entry (.param .b32 r) k(.reg .b32 a) { ret; }\n".to_owned(),
+        ),
         ("vector_length", kernel("ld.global.v2.u32 {%r1, %r2, %r3}, [%rd1];")),
         ("operand_count", kernel("add.s32 %r1, %r2;\nmov.u32 %r1, %r2, %r3;\nsetp.eq.s32 %p1, %r1;")),
         ("setp", kernel("setp.lt.s32 %r1, %r2, %r3;\nselp.b32 %r1, %r2, %r3, %r4;")),

@@ -18,6 +18,7 @@ const SEED: &str = r#".version 9.0
 .extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
 .global .align 8 .u64 table[3] = {generic(table)+8, 0xff00(table), -5};
 .global .samplerref smp = {addr_mode_0 = clamp_to_border, filter_mode = nearest, normalized_coords = 1};
+.global .texref tex[2] = {{filter_mode = linear}, {filter_mode = nearest}};
 .visible .entry k(.param .u64 .ptr .global .align 16 in, .param .align 8 .b8 s[16])
 .maxntid 128, 1, 1
 {

@@ -61,6 +61,18 @@ fn all(files: &[(String, String)]) {
     assert!(failures.is_empty(), "{} of {} fail:\n{}", failures.len(), files.len(), shown.join("\n"));
 }
 
+/// The modules of `data/accepted.ptx`, each named by its place in the file.
+fn accepted_modules() -> Vec<(String, String)> {
+    let modules = include_str!("data/accepted.ptx").split("// ----\n").skip(1);
+    modules.enumerate().map(|(at, text)| (format!("accepted.ptx, module {}", at + 1), text.to_owned())).collect()
+}
+
+#[test]
+fn less_common_syntax() {
+    all(&accepted_modules());
+    accepted(&accepted_modules());
+}
+
 #[test]
 fn kernels() {
     all(&corpus::kernels());

@@ -192,8 +192,9 @@ pub struct Variable {
     pub dims: Vec<Option<u64>>,
     /// The initial value.
     pub init: Option<Init>,
-    /// The initial value of a variable of opaque type.
-    pub properties: Vec<Property>,
+    /// The initial value of a variable of opaque type: the properties of each
+    /// array element, or of the one value.
+    pub properties: Vec<Vec<Property>>,
     /// The whole declaration.
     pub span: Span,
 }

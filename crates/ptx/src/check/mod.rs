@@ -11,7 +11,7 @@ mod names;
 mod rules;
 mod types;
 
-use crate::ast::{Block, Function, Instruction, Module, RegisterDecl, ScalarType, Span, Statement, Sym};
+use crate::ast::{Block, Function, Instruction, Module, RegisterDecl, ScalarType, Space, Span, Statement, Sym};
 use crate::diag::Diagnostic;
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
@@ -96,12 +96,26 @@ impl<'m> Checker<'m> {
     }
 
     fn function(&mut self, function: &'m Function) {
+        if function.is_entry {
+            self.entry_parameters(function);
+        }
         let Some(body) = &function.body else { return };
         self.function += 1;
         let duplicates = self.scopes.enter_function(function);
         self.duplicates(&duplicates);
         self.statements(body);
         self.scopes.leave();
+    }
+
+    /// A kernel has its parameters in `.param` space and returns nothing.
+    fn entry_parameters(&mut self, function: &Function) {
+        if let Some(ret) = function.rets.first() {
+            self.error(Diagnostic::new(ret.span, "a kernel cannot return a value").help("store the result in memory"));
+        }
+        for param in function.params.iter().filter(|param| param.space != Space::Param) {
+            let message = format!("a kernel parameter must be in `.param` space, not `.{}`", param.space);
+            self.error(Diagnostic::new(param.span, message));
+        }
     }
 
     fn statements(&mut self, block: &'m Block) {

@@ -29,6 +29,8 @@ pub(super) enum Slot {
     PredDst,
     /// Predicate source, perhaps complemented.
     PredSrc,
+    /// An address in brackets.
+    Address,
     /// Any operand at all.
     Any,
 }
@@ -78,8 +80,8 @@ pub(super) fn rule_for(instruction: &Instruction) -> Option<Rule> {
         // With packed types `cvt` has more operands and other containers.
         Cvt if instruction.has(Word::Pack) || instruction.types().any(|ty| ty == ScalarType::F16x2) => return None,
         Cvt => rule(2, &[WideDst(0), WideSrc(1)]),
-        Ld | Ldu => optional(1, 2, &[WideDst(0), Any, Any, Any]),
-        St => optional(1, 2, &[Any, WideSrc(0), Any]),
+        Ld | Ldu => optional(1, 2, &[WideDst(0), Address, Any, Any]),
+        St => optional(1, 2, &[Address, WideSrc(0), Any]),
         _ => return None,
     };
     let plain = found.types == instruction.types().count() && instruction.types().all(checked);

@@ -43,6 +43,7 @@ impl<'m> Checker<'m> {
         let ty = |n: u8| types[usize::from(n)];
         let wanted = match slot {
             Slot::Any => return,
+            Slot::Address => return self.bracketed(instruction, operand),
             Slot::Dst(n) => Wanted { ty: ty(n), wider: false, result: true },
             Slot::WideDst(n) => Wanted { ty: ty(n), wider: true, result: true },
             Slot::Src(n) => Wanted { ty: ty(n), wider: false, result: false },
@@ -78,6 +79,15 @@ impl<'m> Checker<'m> {
                 pair.iter().for_each(|half| self.typed_operand(instruction, half, wanted));
             }
             _ => {}
+        }
+    }
+
+    /// Loads and stores take their address in brackets.
+    fn bracketed(&mut self, instruction: &Instruction, operand: &Operand) {
+        if operand.address().is_none() {
+            let shown = crate::print::print_operand(operand, &self.module.symbols);
+            let message = format!("`{}` needs an address here", head(instruction, &self.module.symbols));
+            self.error(Diagnostic::new(operand.span(), message).help(format!("write it in brackets: `[{shown}]`")));
         }
     }
 
@@ -125,7 +135,11 @@ impl<'m> Checker<'m> {
         let is_float = matches!(imm, Imm::F32(_) | Imm::F64(_));
         let wrong = match ty.class() {
             TypeClass::Float => !is_float,
-            TypeClass::Bits => matches!(imm, Imm::F64(_)) && ty.bits() < 64,
+            TypeClass::Bits => match imm {
+                Imm::F32(_) => ty.bits() != 32,
+                Imm::F64(_) => ty.bits() != 64,
+                Imm::S64(_) | Imm::U64(_) => false,
+            },
             _ => is_float,
         };
         // Packed halves are written as integers.

@@ -62,7 +62,7 @@ impl Parser<'_> {
             let mut variable = self.declarator(linkage, space, &specifiers, start)?;
             if self.eat(Token::Equals) {
                 if variable.ty.class() == TypeClass::Opaque && self.token == Token::LeftBrace {
-                    variable.properties = self.properties()?;
+                    variable.properties = self.properties(!variable.dims.is_empty())?;
                 } else {
                     variable.init = Some(self.initialiser()?);
                 }
@@ -256,10 +256,19 @@ impl Parser<'_> {
         }
     }
 
-    /// `{property = word, property = number}` of an opaque variable.
-    fn properties(&mut self) -> Parse<Vec<Property>> {
+    /// `{property = word, property = number}` of an opaque variable, or a list
+    /// of such lists for an array.
+    fn properties(&mut self, is_array: bool) -> Parse<Vec<Vec<Property>>> {
+        if !is_array {
+            return Ok(vec![self.braced(Self::property)?]);
+        }
+        self.braced(|p| p.braced(Self::property))
+    }
+
+    /// `{a, b, c}`
+    fn braced<T>(&mut self, item: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         self.expect(Token::LeftBrace)?;
-        let found = self.comma_list(Self::property)?;
+        let found = self.comma_list(item)?;
         if self.token != Token::RightBrace {
             return Err(self.unexpected("`,` or `}`"));
         }

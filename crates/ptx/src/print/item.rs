@@ -2,8 +2,8 @@
 
 use super::Printer;
 use crate::ast::{
-    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, PropertyValue, Section,
-    SectionEntry, SectionValue, Variable,
+    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, Property, PropertyValue,
+    Section, SectionEntry, SectionValue, Variable,
 };
 
 impl Printer<'_> {
@@ -145,14 +145,27 @@ impl Printer<'_> {
             self.text(" = ");
             self.init(init);
         }
-        if !variable.properties.is_empty() {
-            self.text(" = {");
-            self.comma_list(&variable.properties, |p, property| match &property.value {
-                PropertyValue::Word(word) => p.put(format_args!("{} = {word}", property.name)),
-                PropertyValue::Int(value) => p.put(format_args!("{} = {value}", property.name)),
-            });
-            self.text("}");
+        match variable.properties.as_slice() {
+            [] => {}
+            [only] if variable.dims.is_empty() => {
+                self.text(" = ");
+                self.properties(only);
+            }
+            elements => {
+                self.text(" = {");
+                self.comma_list(elements, |p, element| p.properties(element));
+                self.text("}");
+            }
         }
+    }
+
+    fn properties(&mut self, properties: &[Property]) {
+        self.text("{");
+        self.comma_list(properties, |p, property| match &property.value {
+            PropertyValue::Word(word) => p.put(format_args!("{} = {word}", property.name)),
+            PropertyValue::Int(value) => p.put(format_args!("{} = {value}", property.name)),
+        });
+        self.text("}");
     }
 
     fn init(&mut self, init: &Init) {
