@@ -82,9 +82,11 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Loads and stores take their address in brackets.
+    /// Loads and stores take their address in brackets, or an array element
+    /// such as `table[2]`.
     fn bracketed(&mut self, instruction: &Instruction, operand: &Operand) {
-        if operand.address().is_none() {
+        let element = matches!(operand, Operand::Offset { element: true, .. });
+        if operand.address().is_none() && !element {
             let shown = crate::print::print_operand(operand, &self.module.symbols);
             let message = format!("`{}` needs an address here", head(instruction, &self.module.symbols));
             self.error(Diagnostic::new(operand.span(), message).help(format!("write it in brackets: `[{shown}]`")));
