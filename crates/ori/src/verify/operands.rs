@@ -58,18 +58,17 @@ fn bad_guard(func: &Function, inst: &Inst) -> Option<String> {
         .then(|| format!("Bad register class: the guard of {} is a {expected:?}, not a {found:?}", inst.opcode.name()))
 }
 
-/// The kind of an operand in the signature's terms; `None` for symbols, which stand for an immediate
-/// or a code address.
+/// The kind of an operand in the signature's terms; `None` for symbols and blocks, which stand for an
+/// immediate or a code address.
 fn kinds_of(func: &Function, operand: Operand) -> Option<Kinds> {
     Some(match operand.kind() {
         OperandKind::None => Kinds::NONE,
         OperandKind::Reg(reg, _) => Kinds::of_file(func.vregs[reg].file()),
         OperandKind::Phys { file, .. } => Kinds::of_file(file),
         OperandKind::Imm(..) => Kinds::IMM,
-        OperandKind::Block(_) => Kinds::LABEL,
         OperandKind::Const { .. } => Kinds::CONST,
         OperandKind::ConstBindless { .. } => Kinds::CONST_BINDLESS,
-        OperandKind::Symbol(_) => return None,
+        OperandKind::Symbol(_) | OperandKind::Block(_) => return None,
         OperandKind::Rz => Kinds::R,
         OperandKind::Urz => Kinds::UR,
         OperandKind::Pt => Kinds::P,
@@ -84,7 +83,7 @@ fn bad_operand(func: &Function, inst: &Inst, i: usize, operand: Operand, spec: &
     let place = || format!("operand {i} ({:?}) of {}", spec.role, inst.opcode.name());
     match kinds_of(func, operand) {
         None if spec.kinds.is_disjoint(Kinds::IMM.with(Kinds::LABEL)) => {
-            return Some(format!("{} may not be a symbol", place()));
+            return Some(format!("{} may not be a symbol or a block", place()));
         }
         Some(kind) if kind == Kinds::EMPTY || !spec.kinds.contains(kind) => {
             let text = crate::text::operand_text(func, operand);
