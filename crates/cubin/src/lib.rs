@@ -17,5 +17,8 @@ mod write;
 
 pub use error::{CubinError, WriteError};
 pub use model::*;
+pub use spec::{
+    AddressSlot, FunctionSpec, InnerFunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec,
+};
 pub use target::{Suffix, Target};
 pub use write::{param_base, reserved_shared, write};

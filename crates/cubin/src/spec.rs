@@ -180,6 +180,10 @@ pub struct VariableSpec {
     pub size: u64,
     /// Alignment in bytes, a power of two.
     pub align: u64,
+    /// Byte offset in its section, where the compiler has already used it in code (`.const`
+    /// variables: offset in bank 3). `None`: behind those with an offset, in the order given, each
+    /// at the next multiple of `align`.
+    pub offset: Option<u64>,
     /// Initial contents; empty for zeros. May be shorter than `size` (the rest is zero).
     pub init: Vec<u8>,
     /// Addresses inside the contents.

@@ -90,3 +90,38 @@ const NEW_FLAGS: u32 = 0x0600_0004;
 pub(crate) fn to_e_flags(target: Target) -> u32 {
     NEW_FLAGS | (target.sm << 8)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_printed() {
+        for name in ["sm_75", "sm_90", "sm_90a", "sm_100f"] {
+            assert_eq!(Target::from_name(name).unwrap().to_string(), name);
+        }
+        for name in ["", "sm_", "sm_a", "sm_9x", "compute_90", "sm_99999999999", "sm_+9"] {
+            assert_eq!(Target::from_name(name), None, "{name}");
+        }
+    }
+
+    /// Flags and ABI versions of files made by ptxas 12.9.86 and 13.0.88.
+    #[test]
+    fn flags_of_both_layouts_are_understood() {
+        let rows = [
+            (0x4b_054b, 7, "sm_75"),
+            (0x4b_0550, 7, "sm_80"),
+            (0x4b_055a, 7, "sm_90"),
+            (0x4b_0d5a, 7, "sm_90a"),
+            (0x600_6402, 8, "sm_100"),
+            (0x600_640a, 8, "sm_100a"),
+            (0x600_780a, 8, "sm_120a"),
+            (0x600_5004, 8, "sm_80"),
+            (0x600_5a04, 8, "sm_90"),
+        ];
+        for (flags, abi, name) in rows {
+            assert_eq!(from_e_flags(flags, abi).to_string(), name);
+        }
+        assert_eq!(to_e_flags(Target::new(89)), 0x600_5904);
+    }
+}

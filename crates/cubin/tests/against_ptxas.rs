@@ -81,6 +81,7 @@ fn describe_variable(cubin: &Cubin, variable: &Variable) -> VariableSpec {
         binding: cubin.symbols[variable.symbol].binding,
         size: variable.size,
         align: 1 << variable.offset.trailing_zeros().min(section.align.trailing_zeros()),
+        offset: None,
         init: init.to_vec(),
         relocations: relocations(cubin, &section.name, variable.offset, end),
     }

@@ -17,8 +17,15 @@ fn module(target: Target) -> ModuleSpec {
     module.functions = vec![kernel];
     let init = vec![1, 2, 3, 4];
     let binding = Binding::Global;
-    module.globals =
-        vec![VariableSpec { name: "g".into(), binding, size: 16, align: 8, init, relocations: Vec::new() }];
+    module.globals = vec![VariableSpec {
+        name: "g".into(),
+        binding,
+        size: 16,
+        align: 8,
+        offset: None,
+        init,
+        relocations: Vec::new(),
+    }];
     module.address_table = vec![AddressSlot { symbol: "g".into(), addend: 0 }];
     module
 }
@@ -84,7 +91,7 @@ fn bad_descriptions_are_refused() {
     assert!(matches!(twice, WriteError::DuplicateSymbol(_)));
     let missing = refused(|m| m.functions[0].relocations[0].symbol = "nowhere".into());
     assert_eq!(missing, WriteError::UndefinedSymbol { name: "nowhere".into(), user: "k".into() });
-    let changes: [fn(&mut ModuleSpec); 9] = [
+    let changes: [fn(&mut ModuleSpec); 10] = [
         |m| m.functions[0].code.truncate(100),
         |m| m.functions[0].code.clear(),
         |m| m.functions[0].registers = 256,
@@ -93,6 +100,7 @@ fn bad_descriptions_are_refused() {
         |m| m.functions[0].relocations[0].offset = 124,
         |m| m.functions[0].relocations[0].offset = u32::MAX,
         |m| m.globals[0].align = 3,
+        |m| m.globals[0].offset = Some(4),
         |m| m.globals[0].size = u64::MAX,
     ];
     for (number, change) in changes.into_iter().enumerate() {

@@ -33,7 +33,15 @@ fn code(words: &[(u128, String)]) -> Vec<u8> {
 }
 
 fn variable(name: &str, size: u64, init: Vec<u8>) -> VariableSpec {
-    VariableSpec { name: name.into(), binding: Binding::Global, size, align: 8, init, relocations: Vec::new() }
+    VariableSpec {
+        name: name.into(),
+        binding: Binding::Global,
+        size,
+        align: 8,
+        offset: None,
+        init,
+        relocations: Vec::new(),
+    }
 }
 
 /// A module with one of everything.

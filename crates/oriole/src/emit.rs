@@ -5,7 +5,7 @@
 
 use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
-use oriole_cubin::{AddressSlot, Binding, FunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, Target, VariableSpec};
+use oriole_cubin::{AddressSlot, Binding, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, Target, VariableSpec};
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
     Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, Symbol, SymbolKind,
@@ -94,7 +94,12 @@ fn kernel(module: &Module, allocation: &ModuleAllocation, id: FuncId, func: &Fun
         function_code(&section, body, *start, &mut spec)?;
         if *member != id {
             let name = format!("${}${}", func.name, body.name);
-            spec.inner_functions.push(SymbolSpec { name, offset: *start as u32, size: code_bytes(body) as u32 });
+            spec.inner_functions.push(InnerFunctionSpec {
+                name,
+                offset: *start as u32,
+                size: code_bytes(body) as u32,
+                frame_size: body.frame.size(),
+            });
         }
     }
     finish_section(module.arch, &mut spec.code)?;
@@ -262,6 +267,7 @@ fn variable_spec(module: &Module, name: &str, linkage: Linkage, variable: &Varia
         binding,
         size: variable.size,
         align: u64::from(variable.align),
+        offset: variable.offset.filter(|_| variable.space == MemSpace::Const),
         init: variable.init.clone(),
         relocations,
     }

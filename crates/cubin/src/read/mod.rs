@@ -31,7 +31,7 @@ impl Cubin {
                 matches!(kind, SectionKind::Global | SectionKind::GlobalInit)
             }),
             constants: variables(&tables.sections, &tables.symbols, |kind| {
-                matches!(kind, SectionKind::Constant { .. })
+                matches!(kind, SectionKind::Constant { bank: VARIABLE_BANK })
             }),
             calls: functions::calls(&tables)?,
             functions,

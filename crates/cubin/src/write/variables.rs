@@ -16,9 +16,12 @@ pub(super) struct VariableSection<'a> {
 }
 
 impl<'a> VariableSection<'a> {
-    /// Puts variables behind each other, each at its alignment, into at most `limit` bytes.
+    /// Puts variables with a given offset there, then the others behind each other, each at its
+    /// alignment, into at most `limit` bytes.
     pub(super) fn new(variables: impl Iterator<Item = &'a VariableSpec>, limit: u64) -> Result<Self, WriteError> {
         let mut section = VariableSection { placed: Vec::new(), size: 0, align: 1 };
+        let mut variables: Vec<_> = variables.collect();
+        variables.sort_by_key(|v| v.offset.unwrap_or(u64::MAX));
         for variable in variables {
             let error = |what: &str| WriteError::OutOfRange { owner: variable.name.clone(), what: what.to_owned() };
             if !variable.align.is_power_of_two() {
@@ -27,7 +30,11 @@ impl<'a> VariableSection<'a> {
             if variable.init.len() as u64 > variable.size {
                 return Err(error("more contents than bytes"));
             }
-            let offset = section.size.checked_next_multiple_of(variable.align);
+            let next = section.size.checked_next_multiple_of(variable.align);
+            let offset = variable.offset.or(next);
+            if offset.is_some_and(|o| o < section.size || !o.is_multiple_of(variable.align)) {
+                return Err(error("its offset is unaligned or inside the variable before"));
+            }
             let end = offset.and_then(|o| o.checked_add(variable.size));
             let end = end.filter(|&end| end <= limit);
             let (Some(offset), Some(end)) = (offset, end) else { return Err(error("too large for its section")) };
