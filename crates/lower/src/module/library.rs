@@ -4,7 +4,8 @@ use oriole_ptx::ast::{Function, Module};
 use std::sync::LazyLock;
 
 /// The PTX files of the library.
-const SOURCES: [&str; 3] = [
+const SOURCES: [&str; 4] = [
+    include_str!("../library/int32.ptx"),
     include_str!("../library/int64.ptx"),
     include_str!("../library/float32.ptx"),
     include_str!("../library/float64.ptx"),
