@@ -63,6 +63,12 @@ pub enum LaunchError {
         /// The target's limit.
         limit: u64,
     },
+    /// The engine cannot do it (yet).
+    #[error("{what} cannot be simulated yet")]
+    Unsupported {
+        /// What.
+        what: &'static str,
+    },
     /// The kernel demands another block shape (`.reqntid`).
     #[error("the kernel requires blocks of {required:?} threads, not {given:?}")]
     RequiredBlock {

@@ -89,7 +89,11 @@ impl Block {
                 block: number,
                 cluster_rank: 0,
             };
-            Warp::new(State::new(machine.constants.clone(), identity), Threads::new(mask, entry.pc))
+            Warp::new(
+                State::new(machine.constants.clone(), identity),
+                Threads::new(mask, entry.pc),
+                machine.program.strict,
+            )
         };
         let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect();
         let live = warps.iter().map(|warp| warp.threads.alive).collect();
@@ -241,10 +245,10 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
         let shape = launch.cluster;
         put(cluster.explicit, &u32::from(shape != [1; 3]).to_le_bytes());
         put(cluster.nctarank, &shape.iter().product::<u32>().to_le_bytes());
-        for axis in 0..3 {
-            put(cluster.nctaid[axis], &shape[axis].to_le_bytes());
-            put(cluster.nctaid_reciprocal[axis], &(1.0 / shape[axis] as f32).to_le_bytes());
-            put(cluster.nclusterid[axis], &(launch.grid[axis] / shape[axis]).to_le_bytes());
+        for (axis, &size) in shape.iter().enumerate() {
+            put(cluster.nctaid[axis], &size.to_le_bytes());
+            put(cluster.nctaid_reciprocal[axis], &(1.0 / size as f32).to_le_bytes());
+            put(cluster.nclusterid[axis], &(launch.grid[axis] / size).to_le_bytes());
         }
     }
     put(layout.parameters, &launch.params);

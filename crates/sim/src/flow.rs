@@ -5,7 +5,7 @@ use crate::barrier::Reduction;
 use crate::exec::Unsupported;
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::program::Action;
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, call_mode};
+use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, bar_op, bar_red, bra_mode, call_mode, warpsync_mode};
 
 /// When a branch is taken, besides its guard.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,15 @@ pub(crate) enum MaskSrc {
     Operand(Src),
 }
 
+/// Where `BAR` has the number of threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Count {
+    /// An operand; 0 means the whole block.
+    Operand(Src),
+    /// Bits 16 to 27 of the operand that has the barrier's number in its low bits.
+    WithId,
+}
+
 /// An instruction of the flow families.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Flow {
@@ -39,12 +48,19 @@ pub(crate) enum Flow {
         /// Which lanes go.
         condition: Condition,
     },
-    /// Jump to `base` plus a register pair (`BRX`, `CALL`, `RET`).
+    /// Jump to `base` plus a register pair (`CALL`, `RET`).
     Jump {
         /// Added to the register.
         base: u64,
         /// A register pair.
         offset: Src,
+    },
+    /// Jump to the next instruction's address plus a register pair plus an immediate (`BRX`).
+    Relative {
+        /// A register pair.
+        offset: Src,
+        /// The immediate.
+        plus: Src,
     },
     /// The address of an instruction into a register pair (`LEPC`).
     Address {
@@ -83,7 +99,7 @@ pub(crate) enum Flow {
         /// Its number.
         id: Src,
         /// Threads to wait for.
-        count: Option<Src>,
+        count: Count,
         /// The threads wait (all but `BAR.ARV`).
         wait: bool,
         /// `BAR.RED`.
@@ -97,23 +113,73 @@ pub(crate) enum Flow {
 pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsupported> {
     let condition = PredSrc::of(inst, Role::PA);
     let flow = match inst.opcode {
-        Opcode::NOP | Opcode::MEMBAR | Opcode::ERRBAR | Opcode::CGAERRBAR => return Ok(Some(Action::Nothing)),
-        Opcode::BRA => Flow::Branch { target: label(inst, base)?, condition: Condition::Lanes(condition) },
-        Opcode::EXIT => Flow::Exit(condition),
+        Opcode::BRA => branch(inst, base, condition)?,
+        Opcode::BRX => Flow::Relative { offset: Src::of(inst, Role::Base), plus: Src::of(inst, Role::Offset) },
+        Opcode::EXIT | Opcode::KILL => Flow::Exit(condition),
         Opcode::CALL => call(inst, base)?,
         Opcode::RET => Flow::Jump { base: label(inst, base)?, offset: Src::of(inst, Role::Base) },
+        Opcode::LEPC => Flow::Address {
+            to: Dst::of(inst, Role::D),
+            address: (operand(inst, Role::Target).value != Value::None).then(|| label(inst, base)).transpose()?,
+        },
         Opcode::BSSY => Flow::SetConvergence(barrier(inst, Role::Bar)?),
         Opcode::BSYNC => Flow::Converge(barrier(inst, Role::Bar)?, condition),
         Opcode::BREAK => Flow::Break(barrier(inst, Role::Bar)?, condition),
         Opcode::BMOV => barrier_move(inst)?,
-        Opcode::WARPSYNC => Flow::WarpSync(match operand(inst, Role::A).value {
-            Value::None => MaskSrc::All,
-            _ => MaskSrc::Operand(Src::of(inst, Role::A)),
-        }),
-        Opcode::YIELD => Flow::Yield,
+        Opcode::WARPSYNC => warp_sync(inst)?,
+        Opcode::YIELD | Opcode::NANOSLEEP => Flow::Yield,
+        Opcode::BAR => block_barrier(inst),
+        Opcode::BPT => Flow::Trap,
+        // Memory is in order here, copies are done at once, and errors are known at once.
+        Opcode::NOP
+        | Opcode::MEMBAR
+        | Opcode::ERRBAR
+        | Opcode::CGAERRBAR
+        | Opcode::FENCE
+        | Opcode::DEPBAR
+        | Opcode::PMTRIG
+        | Opcode::ACQBULK
+        | Opcode::PREEXIT
+        | Opcode::ENDCOLLECTIVE => return Ok(Some(Action::Nothing)),
         _ => return Ok(None),
     };
     Ok(Some(Action::Flow(flow)))
+}
+
+fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
+    let mask = Src::of(inst, Role::Mask);
+    let condition = match inst.get(Field::BraMode) {
+        bra_mode::DIV => Condition::Divergent(mask),
+        bra_mode::CONV => Condition::Convergent(mask),
+        _ if inst.get(Field::BraAny) != 0 => Condition::Any,
+        _ => Condition::Lanes(lanes),
+    };
+    Ok(Flow::Branch { target: label(inst, base)?, condition })
+}
+
+fn warp_sync(inst: &Inst) -> Result<Flow, Unsupported> {
+    if inst.get(Field::WarpsyncMode) == warpsync_mode::EXCLUSIVE {
+        return Err(Unsupported("WARPSYNC.EXCLUSIVE".into()));
+    }
+    Ok(Flow::WarpSync(match operand(inst, Role::A).value {
+        Value::None => MaskSrc::All,
+        _ => MaskSrc::Operand(Src::of(inst, Role::A)),
+    }))
+}
+
+fn block_barrier(inst: &Inst) -> Flow {
+    let reduction = match inst.get(Field::BarRed) {
+        bar_red::POPC => Reduction::Count,
+        bar_red::AND => Reduction::And,
+        _ => Reduction::Or,
+    };
+    let op = inst.get(Field::BarOp);
+    Flow::Barrier {
+        id: Src::of(inst, Role::A),
+        count: if inst.get(Field::BarBoth) != 0 { Count::WithId } else { Count::Operand(Src::of(inst, Role::B)) },
+        wait: op != bar_op::ARV,
+        reduction: (op == bar_op::RED).then(|| (reduction, PredSrc::of(inst, Role::PA))),
+    }
 }
 
 /// The code address that `Target` names; 0 without one.
@@ -148,13 +214,19 @@ fn barrier(inst: &Inst, role: Role) -> Result<u8, Unsupported> {
 }
 
 fn barrier_move(inst: &Inst) -> Result<Flow, Unsupported> {
-    let to_barrier = matches!(operand(inst, Role::D).value, Value::Reg(RegFile::B, _));
-    Ok(match to_barrier {
-        true => Flow::WriteConvergence(barrier(inst, Role::D)?, Src::of(inst, Role::A)),
-        false => Flow::ReadConvergence {
+    match (operand(inst, Role::D).value, operand(inst, Role::A).value) {
+        (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::B, ACTIVE)) => Ok(Flow::SaveActive(to as u8)),
+        (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::R, _)) => {
+            Ok(Flow::WriteConvergence(to as u8, Src::of(inst, Role::A)))
+        }
+        (Value::Reg(RegFile::R, _), Value::Reg(RegFile::B, from @ 0..16)) => Ok(Flow::ReadConvergence {
             to: Dst::of(inst, Role::D),
-            barrier: barrier(inst, Role::A)?,
+            barrier: from as u8,
             clear: inst.get(Field::Clear) != 0,
-        },
-    })
+        }),
+        _ => Err(Unsupported("a move of the warp's state".into())),
+    }
 }
+
+/// Number of `MACTIVE` among the barrier registers.
+const ACTIVE: u16 = 26;

@@ -16,6 +16,9 @@ mod constant;
 mod exec;
 mod flow;
 mod grid;
+#[cfg(test)]
+mod kernel_tests;
+mod latency;
 mod machine;
 mod operand;
 mod program;
@@ -24,6 +27,7 @@ mod space;
 mod special;
 mod state;
 mod stats;
+mod strict;
 mod syscall;
 mod threads;
 mod warp;

@@ -6,6 +6,7 @@ use crate::flow::{self, Flow};
 use crate::machine::Halt;
 use crate::space::Spaces;
 use crate::state::{PT, State};
+use crate::strict::Touches;
 use oriole_isa::{Arch, Inst};
 use std::sync::OnceLock;
 
@@ -72,6 +73,8 @@ pub(crate) struct Op {
     pub(crate) action: Action,
     /// The instruction; `None` where the word is none.
     pub(crate) inst: Option<Inst>,
+    /// Registers that it reads and writes, for strict simulation.
+    pub(crate) touches: Option<Touches>,
 }
 
 /// One text section in memory.
@@ -88,13 +91,15 @@ pub(crate) struct Section {
 pub(crate) struct Program {
     /// The target.
     pub(crate) arch: Arch,
+    /// Hazards are faults.
+    pub(crate) strict: bool,
     /// Sections by ascending address.
     sections: Vec<Section>,
 }
 
 impl Program {
     /// Code sections given as (name, address, bytes).
-    pub(crate) fn new(arch: Arch, sections: impl IntoIterator<Item = (String, u64, Vec<u8>)>) -> Self {
+    pub(crate) fn new(arch: Arch, strict: bool, sections: impl IntoIterator<Item = (String, u64, Vec<u8>)>) -> Self {
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0u128, |word, &byte| word << 8 | u128::from(byte));
         let section = |(name, base, bytes): (String, u64, Vec<u8>)| Section {
             name,
@@ -104,7 +109,16 @@ impl Program {
         };
         let mut sections: Vec<Section> = sections.into_iter().map(section).collect();
         sections.sort_by_key(|section| section.base);
-        Program { arch, sections }
+        Program { arch, strict, sections }
+    }
+
+    /// One section of these instructions.
+    #[cfg(test)]
+    pub(crate) fn of_insts(arch: Arch, base: u64, insts: Vec<Inst>) -> Self {
+        let ops = insts.into_iter().map(|inst| Op::of_inst(inst, base)).collect::<Vec<Op>>();
+        let words = vec![0; ops.len()];
+        let ops = OnceLock::from(ops);
+        Program { arch, strict: false, sections: vec![Section { name: "test".into(), base, words, ops }] }
     }
 
     /// The section that holds code address `pc`.
@@ -118,19 +132,34 @@ impl Program {
     pub(crate) fn ops<'p>(&'p self, section: &'p Section) -> &'p [Op] {
         section.ops.get_or_init(|| {
             let offsets = (0..).step_by(INSTRUCTION as usize);
-            section.words.iter().zip(offsets).map(|(&word, at)| Op::new(word, self.arch, at, section.base)).collect()
+            let op = |(&word, at): (&u128, u64)| self.compile(word, at, section.base);
+            section.words.iter().zip(offsets).map(op).collect()
         })
+    }
+
+    /// The compiled form of `word` at byte `offset` of a section that starts at `base`.
+    fn compile(&self, word: u128, offset: u64, base: u64) -> Op {
+        match oriole_isa::decode(word, self.arch, offset) {
+            Ok(inst) => {
+                let touches = self.strict.then(|| Touches::of(&inst, self.arch));
+                Op { touches, ..Op::of_inst(inst, base) }
+            }
+            Err(error) => {
+                let reason = Unsupported(format!("the word {word:032x} ({error})"));
+                Op { guard: Guard::Always, action: Action::Impossible(reason), inst: None, touches: None }
+            }
+        }
+    }
+
+    /// The instruction at code address `pc`.
+    pub(crate) fn inst(&self, pc: u64) -> Option<&Inst> {
+        let section = self.section(pc)?;
+        self.ops(section).get(((pc - section.base) / INSTRUCTION) as usize)?.inst.as_ref()
     }
 
     /// The instruction at code address `pc` as text, for messages.
     pub(crate) fn text(&self, pc: u64) -> String {
-        let found = self.section(pc).and_then(|section| {
-            let offset = pc - section.base;
-            let op = self.ops(section).get((offset / INSTRUCTION) as usize)?;
-            let inst = op.inst.as_ref()?;
-            Some(inst.display(self.arch).to_string())
-        });
-        found.unwrap_or_default()
+        self.inst(pc).map(|inst| inst.display(self.arch).to_string()).unwrap_or_default()
     }
 }
 
@@ -142,17 +171,10 @@ impl Section {
 }
 
 impl Op {
-    /// The compiled form of `word` at byte `offset` of a section that starts at `base`.
-    fn new(word: u128, arch: Arch, offset: u64, base: u64) -> Op {
-        let inst = match oriole_isa::decode(word, arch, offset) {
-            Ok(inst) => inst,
-            Err(error) => {
-                let reason = Unsupported(format!("the word {word:032x} ({error})"));
-                return Op { guard: Guard::Always, action: Action::Impossible(reason), inst: None };
-            }
-        };
+    /// The compiled form of `inst` in a section that starts at `base`.
+    fn of_inst(inst: Inst, base: u64) -> Op {
         let action = action(&inst, base).unwrap_or_else(Action::Impossible);
-        Op { guard: Guard::of(&inst), action, inst: Some(inst) }
+        Op { guard: Guard::of(&inst), action, inst: Some(inst), touches: None }
     }
 }
 

@@ -133,7 +133,7 @@ impl Simulator {
             let name = section.name.strip_prefix(".text.").unwrap_or(&section.name).to_owned();
             (name, image.addresses[index], image.contents[index].clone())
         });
-        let program = Program::new(arch, sections);
+        let program = Program::new(arch, options.strict, sections);
         Ok(Simulator { program, cubin: cubin.clone(), image, options })
     }
 
@@ -218,6 +218,9 @@ impl Simulator {
     /// Checks a launch against the kernel's and the target's limits.
     fn entry(&self, function: &Function, launch: &Launch) -> Result<Entry, LaunchError> {
         launch.check()?;
+        if launch.cluster != [1; 3] {
+            return Err(LaunchError::Unsupported { what: "a cluster of several blocks" });
+        }
         if let Some(required) = function.limits.required_threads
             && required != launch.block
         {

@@ -166,10 +166,8 @@ impl Threads {
     /// `BREAK B<n>`: `lanes` will not come to `BSYNC B<n>`.
     pub(crate) fn break_out(&mut self, barrier: u8, lanes: Mask) {
         let slots = &mut self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS];
-        for lane in 0..WARP {
-            if slots[lane] & lanes != 0 {
-                slots[lane] &= !lanes;
-            }
+        for participants in slots.iter_mut() {
+            *participants &= !lanes;
         }
         self.release_converged();
     }

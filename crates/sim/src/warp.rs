@@ -1,11 +1,12 @@
 //! A warp: fetch, guard, execute.
 
 use crate::barrier::{Arrival, BarrierResult, Barriers};
-use crate::flow::{Condition, Flow, MaskSrc};
+use crate::flow::{Condition, Count, Flow, MaskSrc};
 use crate::machine::{Halt, Machine};
 use crate::program::{Action, Env, Guard, INSTRUCTION, Op, Section};
 use crate::space::{LocalMemory, Spaces};
 use crate::state::{Mask, State, WARP};
+use crate::strict::{Hazards, Issue};
 use crate::syscall;
 use crate::threads::Threads;
 use oriole_device::FaultKind;
@@ -85,6 +86,11 @@ pub(crate) struct Warp {
     /// The result of the last `BAR.RED`.
     pub(crate) barrier_result: BarrierResult,
     local: Box<[LocalMemory; WARP]>,
+    /// What strict simulation knows.
+    hazards: Option<Box<Hazards>>,
+    /// The instruction at hand has been issued, and is executed again because the block had to wait
+    /// for its turn.
+    issued: bool,
     /// Instructions that the current group has executed since the last rotation.
     group_slice: u32,
 }
@@ -99,8 +105,11 @@ enum Next {
 
 impl Warp {
     /// A fresh warp with `threads` at their entry.
-    pub(crate) fn new(state: State, threads: Threads) -> Self {
+    pub(crate) fn new(state: State, threads: Threads, strict: bool) -> Self {
+        let hazards = strict.then(|| Box::new(Hazards::new(state.identity.arch)));
         Warp {
+            hazards,
+            issued: false,
             state,
             threads,
             barrier_result: BarrierResult::default(),
@@ -161,8 +170,10 @@ impl Warp {
                 return Err(Stop { pc, lane: self.first_lane(), kind });
             }
             let active = self.active(op.guard, mask);
+            self.issue(op, pc, mask, active, machine).map_err(|kind| Stop { pc, lane: self.first_lane(), kind })?;
             match self.step(op, pc, active, machine, block) {
                 Ok(next) => {
+                    self.issued = false;
                     block.instructions += 1;
                     self.state.clock += 1;
                     self.group_slice += 1;
@@ -179,6 +190,23 @@ impl Warp {
             }
         }
         Ok(None)
+    }
+
+    /// Strict simulation: judges the instruction that issues now, and moves the group's clock.
+    fn issue(&mut self, op: &Op, pc: u64, group: Mask, active: Mask, machine: &Machine<'_>) -> Result<(), FaultKind> {
+        let Some(hazards) = self.hazards.as_mut().filter(|_| !self.issued) else { return Ok(()) };
+        let (Some(inst), Some(touches), Some(running)) = (&op.inst, &op.touches, self.threads.group_mut()) else {
+            return Ok(());
+        };
+        let declared = self.state.identity.registers;
+        if let Some(highest) = touches.highest.filter(|&highest| u32::from(highest) >= declared) {
+            return Err(FaultKind::UndeclaredRegister { register: format!("R{highest}"), declared });
+        }
+        let issue = Issue { inst, touches, pc, cycle: running.cycle, group, active };
+        hazards.issue(&issue, |pc| machine.program.inst(pc)).map_err(FaultKind::Hazard)?;
+        running.cycle += u64::from(inst.control.stall.max(1));
+        self.issued = true;
+        Ok(())
     }
 
     /// The lanes of `mask` that the guard lets through.
@@ -253,6 +281,10 @@ impl Warp {
                 Ok(Next::Continue)
             }
             Flow::Jump { base, offset } => self.jump(base, offset.wide_bits(&self.state), next, active, machine, block),
+            Flow::Relative { offset, plus } => {
+                let base = next.wrapping_add(plus.wide_scalar(&self.state));
+                self.jump(base, offset.wide_bits(&self.state), next, active, machine, block)
+            }
             Flow::Address { to, address } => {
                 to.set_wide(&mut self.state, &[address.unwrap_or(next); WARP]);
                 go_on(self)
@@ -349,8 +381,14 @@ impl Warp {
     /// `BAR`.
     fn barrier(&mut self, flow: &Flow, next: u64, active: Mask, block: &mut BlockState) -> Result<Next, Halt> {
         let Flow::Barrier { id, count, wait, reduction } = *flow else { return Ok(Next::Continue) };
-        let id = id.scalar(&self.state) as u8;
-        let expected = count.map(|count| count.scalar(&self.state)).filter(|&count| count != 0);
+        let id = id.scalar(&self.state);
+        let expected = match count {
+            Count::Operand(count) => count.scalar(&self.state),
+            Count::WithId => id >> 16 & 0xfff,
+        };
+        let expected = (expected != 0).then_some(expected);
+        // Four bits name a barrier.
+        let id = id as u8 & 15;
         let reduction = reduction.map(|(reduction, predicate)| (reduction, predicate.mask(&self.state)));
         let warp = self.state.identity.warp as usize;
         let arrival = Arrival { warp, lanes: active, expected, reduction };

@@ -4,14 +4,22 @@
 
 use super::Unsupported;
 use crate::operand::{Dst, PredSrc, Src};
-use crate::program::Effect;
-use crate::state::{Mask, State, WARP, lanes_of};
-use oriole_isa::{Inst, Role};
+use crate::program::{Effect, Env};
+use crate::state::{Mask, State, WARP, lanes_of, mask_where};
+use oriole_isa::{Field, Inst, Opcode, Role, match_mode, match_size, movm, redux, shfl, vote};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    let _ = inst;
-    Ok(None)
+    Ok(Some(match inst.opcode {
+        Opcode::SHFL => shuffle(inst)?,
+        Opcode::VOTE | Opcode::VOTEU => vote(inst)?,
+        Opcode::MATCH => matching(inst),
+        Opcode::REDUX => reduce(inst)?,
+        Opcode::ELECT => elect(inst),
+        Opcode::R2UR => to_uniform(inst),
+        Opcode::MOVM => move_matrix(inst)?,
+        _ => return Ok(None),
+    }))
 }
 
 /// How `SHFL` finds the lane to read.
@@ -43,6 +51,148 @@ fn source_lane(mode: Shuffle, lane: u32, by: u32, clamp: u32) -> (u32, bool) {
     };
     // Outside of the segment a lane reads its own value; inside, `from` is a lane.
     if inside { (from as u32 & 31, true) } else { (lane, false) }
+}
+
+/// `SHFL`: D = A of another lane; PD: the lane is in the segment.
+fn shuffle(inst: &Inst) -> Result<Effect, Unsupported> {
+    let mode = match inst.get(Field::Shfl) {
+        shfl::IDX => Shuffle::Index,
+        shfl::UP => Shuffle::Up,
+        shfl::DOWN => Shuffle::Down,
+        shfl::BFLY => Shuffle::Butterfly,
+        other => return Err(Unsupported(format!("shuffle mode {other}"))),
+    };
+    let (to, truth) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
+    let (a, by, clamp) = (Src::of(inst, Role::A), Src::of(inst, Role::B), Src::of(inst, Role::C));
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let (values, by, clamp) = (a.bits(state), by.bits(state), clamp.bits(state));
+        let mut result = [0; WARP];
+        let mut inside = 0;
+        for lane in state.active_lanes() {
+            let (from, is_inside) = source_lane(mode, lane as u32, by[lane], clamp[lane]);
+            inside |= Mask::from(is_inside) << lane;
+            if state.active >> from & 1 != 0 {
+                result[lane] = values[from as usize];
+            }
+        }
+        to.set(state, &result);
+        truth.set_mask(state, inside);
+        Ok(())
+    }))
+}
+
+/// `VOTE`, `VOTEU`: D = the lanes where PA holds; PD: all, any, or all alike.
+fn vote(inst: &Inst) -> Result<Effect, Unsupported> {
+    let judge: fn(Mask, Mask) -> bool = match inst.get(Field::Vote) {
+        vote::ALL => |ballot, active| ballot == active,
+        vote::ANY => |ballot, _| ballot != 0,
+        vote::EQ => |ballot, active| ballot == active || ballot == 0,
+        other => return Err(Unsupported(format!("vote mode {other}"))),
+    };
+    let (to, truth, condition) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), PredSrc::of(inst, Role::PA));
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let ballot = condition.mask(state) & state.active;
+        let holds = judge(ballot, state.active);
+        to.set_scalar(state, ballot);
+        truth.set_mask(state, Mask::from(holds).wrapping_neg());
+        Ok(())
+    }))
+}
+
+/// `MATCH.ANY`: D = the lanes with the same A. `MATCH.ALL`: D = all lanes if they have the same A,
+/// else none; PD: they have.
+fn matching(inst: &Inst) -> Effect {
+    let all = inst.get(Field::MatchMode) == match_mode::ALL;
+    let wide = inst.get(Field::MatchSize) == match_size::U64;
+    let (to, truth, a) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Src::of(inst, Role::A));
+    Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let values = if wide { a.wide_bits(state) } else { a.bits(state).map(u64::from) };
+        let same =
+            |lane: usize| lanes_of(state.active).filter(|&l| values[l] == values[lane]).fold(0, |m, l| m | 1 << l);
+        let mut result = [0; WARP];
+        let mut alike = false;
+        if all {
+            alike = same(state.first_active()) == state.active;
+            result = [if alike { state.active } else { 0 }; WARP];
+        } else {
+            for lane in state.active_lanes() {
+                result[lane] = same(lane);
+            }
+        }
+        to.set(state, &result);
+        truth.set_mask(state, Mask::from(alike).wrapping_neg());
+        Ok(())
+    })
+}
+
+/// `REDUX`: D = A of all active lanes joined.
+fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
+    let signed = inst.get(Field::ReduxSigned) != 0;
+    let join: fn(u32, u32) -> u32 = match (inst.get(Field::Redux), signed) {
+        (redux::AND, _) => |a, b| a & b,
+        (redux::OR, _) => |a, b| a | b,
+        (redux::XOR, _) => |a, b| a ^ b,
+        (redux::SUM, _) => u32::wrapping_add,
+        (redux::MIN, false) => u32::min,
+        (redux::MAX, false) => u32::max,
+        (redux::MIN, true) => |a, b| (a as i32).min(b as i32) as u32,
+        (redux::MAX, true) => |a, b| (a as i32).max(b as i32) as u32,
+        (other, _) => return Err(Unsupported(format!("REDUX operation {other}"))),
+    };
+    let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let values = a.bits(state);
+        let joined = state.active_lanes().map(|lane| values[lane]).reduce(join);
+        to.set_scalar(state, joined.unwrap_or(0));
+        Ok(())
+    }))
+}
+
+/// `ELECT`: D = the lowest active lane where PA holds; PD: this lane is it.
+fn elect(inst: &Inst) -> Effect {
+    let (to, truth, condition) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), PredSrc::of(inst, Role::PA));
+    Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let candidates = condition.mask(state) & state.active;
+        let leader = lanes_of(candidates).next();
+        to.set_scalar(state, leader.unwrap_or(0) as u32);
+        truth.set_mask(state, leader.map_or(0, |lane| 1 << lane));
+        Ok(())
+    })
+}
+
+/// `R2UR`: D = A of the lowest active lane; PD: the lanes that have the same A. With `OR`: D = the
+/// bits that are set in any active lane.
+fn to_uniform(inst: &Inst) -> Effect {
+    let (to, truth, a) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Src::of(inst, Role::A));
+    let joins = inst.get(Field::R2urOr) != 0;
+    Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let values = a.bits(state);
+        let value = match joins {
+            true => state.active_lanes().fold(0, |joined, lane| joined | values[lane]),
+            false => values[state.first_active()],
+        };
+        to.set_scalar(state, value);
+        truth.set_mask(state, mask_where(|lane| values[lane] == value));
+        Ok(())
+    })
+}
+
+/// `MOVM.16.MT88`: the 8x8 matrix of halves that the warp holds, transposed.
+fn move_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
+    if inst.get(Field::Movm) != movm::MT88 {
+        return Err(Unsupported("a matrix move other than MT88".into()));
+    }
+    let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let values = a.bits(state);
+        let element = |row: usize, column: usize| values[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
+        let result = std::array::from_fn(|lane| {
+            let (row, column) = (lane / 4, 2 * (lane % 4));
+            element(column, row) | element(column + 1, row) << 16
+        });
+        to.set(state, &result);
+        Ok(())
+    }))
 }
 
 #[cfg(test)]

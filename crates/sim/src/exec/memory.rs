@@ -110,8 +110,8 @@ fn write_registers(state: &mut State, to: usize, size: u32, values: &[Lanes; 4])
     if to == crate::state::RZ {
         return;
     }
-    for i in 0..size.div_ceil(4) as usize {
-        state.set_r(to + i, &values[i]);
+    for (i, value) in values.iter().enumerate().take(size.div_ceil(4) as usize) {
+        state.set_r(to + i, value);
     }
 }
 

@@ -55,6 +55,9 @@ use oriole_isa::Inst;
 /// A compiled arithmetic instruction.
 pub(crate) type Compute = Box<dyn Fn(&mut State) + Send + Sync>;
 
+/// A family's `compile`.
+type Family<T> = fn(&Inst) -> Result<Option<T>, Unsupported>;
+
 /// Why an instruction cannot be executed (yet).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not simulated: {0}")]
@@ -65,7 +68,7 @@ pub(crate) struct Unsupported(
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Result<Option<Compute>, Unsupported>; 7] = [
+    const FAMILIES: [Family<Compute>; 7] = [
         integer::compile,
         float::compile,
         double::compile,
@@ -84,8 +87,7 @@ pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Result<Option<Effect>, Unsupported>; 4] =
-        [memory::compile, atomic::compile, collective::compile, system::compile];
+    const FAMILIES: [Family<Effect>; 4] = [memory::compile, atomic::compile, collective::compile, system::compile];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {
             return Ok(Some(effect));

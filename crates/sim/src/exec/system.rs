@@ -4,7 +4,7 @@ use super::Unsupported;
 use crate::operand::{Dst, operand};
 use crate::program::{Effect, Env};
 use crate::special;
-use crate::state::State;
+use crate::state::{Mask, State};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size};
 
 /// The effect of `inst` if it is of this family.
@@ -12,8 +12,20 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
         Opcode::S2R => read(inst, false)?,
         Opcode::CS2R => read(inst, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
+        Opcode::S2UR => read(inst, false)?,
+        Opcode::B2R => barrier_result(inst),
         _ => return Ok(None),
     }))
+}
+
+/// `B2R`: the result of the last `BAR.RED`.
+fn barrier_result(inst: &Inst) -> Effect {
+    let (to, truth) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
+    Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        to.set_scalar(state, env.barrier_result.value);
+        truth.set_mask(state, Mask::from(env.barrier_result.truth).wrapping_neg());
+        Ok(())
+    })
 }
 
 /// A special register; as a pair with the one that follows it, if `pair`.

@@ -1,0 +1,261 @@
+//! Whole kernels, written as SASS text, on the machine: divergence, barriers, faults, determinism.
+//!
+//! The expected numbers are computed here from what the kernel is meant to do.
+
+use crate::block::{BlockFault, Entry, fill_bank0};
+use crate::constant::ConstantBanks;
+use crate::grid::{self, Outcome};
+use crate::machine::Machine;
+use crate::program::Program;
+use oriole_device::{FaultKind, Launch, Memory};
+use oriole_isa::{Arch, Inst};
+use std::sync::Arc;
+
+const ARCH: Arch = Arch::Sm80;
+const CODE: u64 = 0x4_0000_0000;
+
+/// Instructions of a text: one a line, `name:` before those that branches name.
+fn assemble(text: &str) -> Program {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut labels = Vec::new();
+    let mut code = Vec::new();
+    for line in lines {
+        match line.strip_suffix(':') {
+            Some(label) => labels.push((label, 16 * code.len() as i64)),
+            None => code.push(line),
+        }
+    }
+    let resolve = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, at)| *at);
+    let inst = |line: &&str| oriole_isa::parse(line, ARCH, &resolve).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let insts: Vec<Inst> = code.iter().map(inst).collect();
+    Program::of_insts(ARCH, CODE, insts)
+}
+
+/// A launch of a text with one parameter, a buffer of `words` words.
+struct Run {
+    grid: u32,
+    block: u32,
+    words: u64,
+    workers: usize,
+    limit: u64,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Run { grid: 1, block: 32, words: 64, workers: 1, limit: 1_000_000 }
+    }
+}
+
+impl Run {
+    fn of(&self, text: &str) -> (Outcome, Vec<u32>) {
+        let program = assemble(text);
+        let mut memory = Memory::new();
+        let buffer = memory.allocate("the buffer", 4 * self.words);
+        let launch = Launch {
+            grid: [self.grid, 1, 1],
+            block: [self.block, 1, 1],
+            params: buffer.to_le_bytes().to_vec(),
+            ..Launch::default()
+        };
+        let entry = Entry { launch, pc: CODE, registers: 32, shared_size: 1024 };
+        let mut banks = ConstantBanks::new();
+        fill_bank0(&mut banks, &entry, ARCH);
+        let machine = Machine {
+            memory: &memory,
+            heap: None,
+            constants: Arc::new(banks),
+            program: &program,
+            max_local: 1024,
+            max_instructions: self.limit,
+        };
+        let outcome = grid::run(&entry, &machine, self.workers);
+        let bytes = memory.read(buffer, 4 * self.words).expect("it is ours");
+        let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        (outcome, words.collect())
+    }
+
+    fn words(&self, text: &str) -> Vec<u32> {
+        let (outcome, words) = self.of(text);
+        assert!(outcome.fault.is_none(), "{:?}", outcome.fault);
+        words
+    }
+
+    fn fault(&self, text: &str) -> (u64, BlockFault) {
+        self.of(text).0.fault.expect("a fault")
+    }
+}
+
+/// R0: thread, R2: address of its word.
+const PROLOGUE: &str = "
+    S2R R0, SR_TID.X
+    S2R R1, SR_CTAID.X
+    MOV R2, c[0x0][0x160]
+    MOV R3, c[0x0][0x164]
+    MOV R10, R2
+    MOV R11, R3
+    IMAD.WIDE.U32 R2, R0, 0x4, R2
+";
+
+#[test]
+fn an_if_runs_both_sides_and_joins() {
+    let text = format!(
+        "{PROLOGUE}
+        ISETP.LT.U32.AND P0, PT, R0, 0xa, PT
+        BSSY B0, `(join)
+        @P0 BRA `(small)
+        MOV R4, 0x64
+        BRA `(end)
+        small:
+        MOV R4, 0xc8
+        end:
+        BSYNC B0
+        join:
+        VOTE.ANY R5, PT, PT
+        ISETP.EQ.U32.AND P1, PT, R5, -0x1, PT
+        @P1 IADD3 R4, R4, 0x1, RZ
+        STG.E [R2.64], R4
+        EXIT"
+    );
+    let words = Run::default().words(&text);
+    let expected: Vec<u32> = (0..32).map(|thread| if thread < 10 { 201 } else { 101 }).collect();
+    assert_eq!(words[..32], expected);
+}
+
+#[test]
+fn divergent_loops_count_for_each_thread() {
+    let text = format!(
+        "{PROLOGUE}
+        MOV R4, RZ
+        MOV R5, RZ
+        BSSY B0, `(join)
+        loop:
+        IADD3 R4, R4, R5, RZ
+        IADD3 R5, R5, 0x1, RZ
+        ISETP.LE.U32.AND P0, PT, R5, R0, PT
+        @P0 BRA `(loop)
+        BSYNC B0
+        join:
+        STG.E [R2.64], R4
+        EXIT"
+    );
+    let expected: Vec<u32> = (0..32).map(|thread: u32| (0..=thread).sum()).collect();
+    assert_eq!(Run::default().words(&text)[..32], expected);
+}
+
+#[test]
+fn a_lock_taken_by_diverged_threads_is_passed_on() {
+    // Each thread takes the lock (word 40), adds one to word 41 without an atomic, and lets go.
+    let text = format!(
+        "{PROLOGUE}
+        spin:
+        MOV R6, RZ
+        MOV R7, 0x1
+        ATOMG.E.CAS.STRONG.GPU PT, R8, [R10.64+0xa0], R6, R7
+        ISETP.NE.U32.AND P0, PT, R8, RZ, PT
+        @P0 BRA `(spin)
+        LDG.E.STRONG.GPU R9, [R10.64+0xa4]
+        IADD3 R9, R9, 0x1, RZ
+        STG.E.STRONG.GPU [R10.64+0xa4], R9
+        STG.E.STRONG.GPU [R10.64+0xa0], RZ
+        EXIT"
+    );
+    for workers in [1, 3] {
+        let run = Run { grid: 3, block: 64, workers, ..Run::default() };
+        assert_eq!(run.words(&text)[40..42], [0, 3 * 64]);
+    }
+}
+
+#[test]
+fn shared_memory_passes_values_across_a_barrier() {
+    let text = format!(
+        "{PROLOGUE}
+        SHF.L.U32 R4, R0, 0x2, RZ
+        STS [R4], R0
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        IADD3 R5, -R4, 0xfc, RZ
+        LDS R6, [R5]
+        STG.E [R2.64], R6
+        EXIT"
+    );
+    let expected: Vec<u32> = (0..64).rev().collect();
+    assert_eq!(Run { block: 64, ..Run::default() }.words(&text), expected);
+}
+
+#[test]
+fn a_barrier_that_cannot_be_complete_is_a_deadlock() {
+    let text = "
+        S2R R0, SR_TID.X
+        ISETP.GE.U32.AND P0, PT, R0, 0x20, PT
+        @P0 BRA `(other)
+        BAR.SYNC.DEFER_BLOCKING 0x1
+        EXIT
+        other:
+        BAR.SYNC.DEFER_BLOCKING 0x2
+        EXIT";
+    let (_, fault) = Run { block: 64, ..Run::default() }.fault(text);
+    let FaultKind::Deadlock(waiting) = fault.kind else { panic!("{:?}", fault.kind) };
+    let threads: Vec<_> = waiting.iter().map(|group| (group.threads.len(), group.threads[0])).collect();
+    assert_eq!(threads, [(32, 0), (32, 32)]);
+    assert!(waiting[1].at.contains("barrier 2"), "{}", waiting[1].at);
+}
+
+#[test]
+fn an_endless_loop_meets_the_limit() {
+    let (_, fault) = Run { limit: 1000, ..Run::default() }.fault("loop:\nBRA `(loop)");
+    assert_eq!(fault.kind, FaultKind::InstructionLimit(1000));
+}
+
+#[test]
+fn a_store_past_the_buffer_names_the_lane() {
+    let text = format!("{PROLOGUE}\nSTG.E [R2.64+0xc0], R0\nEXIT");
+    let (_, fault) = Run::default().fault(&text);
+    assert_eq!(fault.thread, 16);
+    let FaultKind::IllegalAddress { nearest, .. } = &fault.kind else { panic!("{:?}", fault.kind) };
+    assert_eq!(nearest.as_ref().map(|nearest| nearest.name.as_str()), Some("the buffer"));
+}
+
+#[test]
+fn running_off_the_code_is_a_bad_jump() {
+    let (_, fault) = Run::default().fault("NOP");
+    assert_eq!(fault.kind, FaultKind::BadJump(CODE + 16));
+}
+
+#[test]
+fn tickets_are_given_in_the_order_of_blocks_on_any_number_of_threads() {
+    // Word b = the ticket that block b draws; word 63 counts.
+    let text = "
+        S2R R1, SR_CTAID.X
+        MOV R2, c[0x0][0x160]
+        MOV R3, c[0x0][0x164]
+        MOV R4, 0x1
+        ATOMG.E.ADD.STRONG.GPU PT, R5, [R2.64+0xfc], R4
+        IMAD.WIDE.U32 R2, R1, 0x4, R2
+        STG.E [R2.64], R5
+        EXIT";
+    for workers in [1, 2, 5] {
+        let words = Run { grid: 40, block: 1, workers, ..Run::default() }.words(text);
+        assert_eq!(words[..40], (0..40).collect::<Vec<u32>>());
+    }
+}
+
+#[test]
+fn a_barrier_of_the_whole_grid_is_passed() {
+    // Every block adds one to word 63 and waits until all have; then each writes what it sees.
+    let text = "
+        S2R R1, SR_CTAID.X
+        MOV R2, c[0x0][0x160]
+        MOV R3, c[0x0][0x164]
+        MOV R4, 0x1
+        ATOMG.E.ADD.STRONG.GPU PT, R5, [R2.64+0xfc], R4
+        wait:
+        LDG.E.STRONG.GPU R6, [R2.64+0xfc]
+        ISETP.NE.U32.AND P0, PT, R6, c[0x0][0xc], PT
+        @P0 BRA `(wait)
+        IMAD.WIDE.U32 R2, R1, 0x4, R2
+        STG.E [R2.64], R6
+        EXIT";
+    for workers in [1, 4] {
+        let run = Run { grid: 8, block: 1, workers, limit: 100_000_000, ..Run::default() };
+        assert_eq!(run.words(text)[..8], [8; 8]);
+    }
+}

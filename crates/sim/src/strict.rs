@@ -1,0 +1,388 @@
+//! Strict simulation: every register is read and written only when the control words say that it may.
+//!
+//! A warp's instructions issue at the distances that their stall counts give; nothing else takes
+//! time, so that what is missed here can be missed on hardware. Registers written by instructions of
+//! fixed latency are ready after the distance of the latency tables; those of variable latency after
+//! a wait for their scoreboard, or for a later instruction of the same in-order queue. Sources of
+//! variable-latency instructions may be overwritten after a wait for the read scoreboard (or the
+//! write scoreboard, which is later).
+//!
+//! Diverged groups have clocks of their own; what one group wrote is checked for the threads that
+//! wrote it only.
+
+use crate::latency;
+use crate::state::Mask;
+use oriole_device::Hazard;
+use oriole_isa::{Arch, Control, Inst, RegFile, Value};
+
+/// Scoreboards of a warp.
+const SCOREBOARDS: usize = 6;
+/// Cycles after which a scoreboard set by one instruction can be seen by another's wait.
+const SCOREBOARD_VISIBLE: u64 = 2;
+/// In-order queues: those of [`latency::queue`], numbered from 0.
+const QUEUES: usize = 8;
+
+/// A register of one of the four checked files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Register {
+    file: RegFile,
+    number: u16,
+}
+
+/// One register that an instruction reads or writes.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    register: Register,
+    /// Position of its operand; [`latency::GUARD`] for the guard.
+    operand: usize,
+    /// Which register of the operand's group.
+    part: u8,
+}
+
+/// What an instruction reads and writes, worked out once.
+#[derive(Clone, Debug)]
+pub(crate) struct Touches {
+    reads: Vec<Touch>,
+    writes: Vec<Touch>,
+    /// The highest `R` number used.
+    pub(crate) highest: Option<u16>,
+    is_variable: bool,
+    queue: Option<usize>,
+}
+
+/// Where in the warp's history something was done.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    /// Code address of the instruction.
+    pc: u64,
+    /// Cycle of its issue.
+    cycle: u64,
+    /// Threads that it was done for.
+    mask: Mask,
+    /// Operand and register of its group.
+    operand: usize,
+    part: u8,
+    /// How it ends, if it is of variable latency.
+    release: Option<Release>,
+}
+
+/// What tells that an instruction of variable latency is done with a register.
+#[derive(Clone, Copy, Debug, Default)]
+struct Release {
+    /// Its write scoreboard and the place in that scoreboard's order.
+    write: Option<(usize, u64)>,
+    /// The same of its read scoreboard; `None` for results.
+    read: Option<(usize, u64)>,
+    /// Its queue and the place in that queue.
+    queue: Option<(usize, u64)>,
+}
+
+/// Order of what happened on one scoreboard.
+#[derive(Clone, Copy, Debug, Default)]
+struct Scoreboard {
+    /// Instructions that have set it.
+    set: u64,
+    /// How many of them, from the first, are known to be done.
+    done: u64,
+    /// Cycle of the last one.
+    last: u64,
+    /// Queue and place in it of the last one.
+    last_queue: Option<(usize, u64)>,
+}
+
+/// What strict simulation knows of one warp.
+pub(crate) struct Hazards {
+    arch: Arch,
+    writes: [Vec<Option<Event>>; 4],
+    reads: [Vec<Option<Event>>; 4],
+    scoreboards: [Scoreboard; SCOREBOARDS],
+    /// Instructions that entered each queue, and how many are known to have left it.
+    queues: [(u64, u64); QUEUES],
+}
+
+/// An instruction that is about to issue.
+pub(crate) struct Issue<'i> {
+    /// The instruction.
+    pub(crate) inst: &'i Inst,
+    /// What it touches.
+    pub(crate) touches: &'i Touches,
+    /// Its code address.
+    pub(crate) pc: u64,
+    /// Cycle of its group.
+    pub(crate) cycle: u64,
+    /// Threads of its group.
+    pub(crate) group: Mask,
+    /// Threads that its guard lets through.
+    pub(crate) active: Mask,
+}
+
+fn file_index(file: RegFile) -> Option<usize> {
+    match file {
+        RegFile::R => Some(0),
+        RegFile::UR => Some(1),
+        RegFile::P => Some(2),
+        RegFile::UP => Some(3),
+        RegFile::B | RegFile::SB => None,
+    }
+}
+
+impl Register {
+    /// The register as it is printed.
+    pub(crate) fn name(self) -> String {
+        let file = match self.file {
+            RegFile::R => "R",
+            RegFile::UR => "UR",
+            RegFile::P => "P",
+            RegFile::UP => "UP",
+            RegFile::B => "B",
+            RegFile::SB => "SB",
+        };
+        format!("{file}{}", self.number)
+    }
+}
+
+impl Touches {
+    /// What `inst` reads and writes.
+    pub(crate) fn of(inst: &Inst, arch: Arch) -> Touches {
+        let mut touches = Touches {
+            reads: Vec::new(),
+            writes: Vec::new(),
+            highest: None,
+            is_variable: latency::is_variable(inst, arch),
+            queue: latency::queue(inst, arch),
+        };
+        let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
+        touches.add(guard_file, u16::from(inst.guard.predicate), latency::GUARD, 1, false);
+        for (at, spec) in inst.opcode.signature().iter().enumerate() {
+            match inst.operands.get(at).map(|operand| operand.value) {
+                Some(Value::Reg(file, number)) => touches.add(file, number, at, inst.width(at), spec.is_def),
+                Some(Value::ConstBindless { ureg, .. }) => touches.add(RegFile::UR, ureg, at, 2, false),
+                _ => {}
+            }
+        }
+        touches
+    }
+
+    fn add(&mut self, file: RegFile, number: u16, operand: usize, width: u8, is_def: bool) {
+        if file_index(file).is_none() || file.zero() == Some(number) {
+            return;
+        }
+        for part in 0..width {
+            let register = Register { file, number: number + u16::from(part) };
+            if file == RegFile::R {
+                self.highest = self.highest.max(Some(register.number));
+            }
+            let touch = Touch { register, operand, part };
+            if is_def { self.writes.push(touch) } else { self.reads.push(touch) }
+        }
+    }
+}
+
+impl Hazards {
+    /// A warp that has executed nothing.
+    pub(crate) fn new(arch: Arch) -> Self {
+        let sizes = [256, 64, 8, 8];
+        Hazards {
+            arch,
+            writes: sizes.map(|size| vec![None; size]),
+            reads: sizes.map(|size| vec![None; size]),
+            scoreboards: Default::default(),
+            queues: Default::default(),
+        }
+    }
+
+    /// Checks an instruction that issues now, and remembers what it does. `inst_at` gives the
+    /// instruction at a code address.
+    pub(crate) fn issue<'p>(
+        &mut self,
+        issue: &Issue<'_>,
+        inst_at: impl Fn(u64) -> Option<&'p Inst>,
+    ) -> Result<(), Hazard> {
+        self.wait(issue, &inst_at)?;
+        self.check_reads(issue, &inst_at)?;
+        if issue.active != 0 {
+            self.check_writes(issue, &inst_at)?;
+        }
+        self.record(issue);
+        Ok(())
+    }
+
+    /// The wait mask and `DEPBAR`.
+    fn wait<'p>(&mut self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
+        let _ = inst_at;
+        for at in 0..SCOREBOARDS {
+            if issue.inst.control.wait_mask >> at & 1 == 0 {
+                continue;
+            }
+            let scoreboard = &mut self.scoreboards[at];
+            let since = issue.cycle.saturating_sub(scoreboard.last);
+            if scoreboard.set > scoreboard.done && since < SCOREBOARD_VISIBLE {
+                return Err(Hazard {
+                    kind: "wait",
+                    register: format!("SB{at}"),
+                    earlier: "the instruction that sets the scoreboard".into(),
+                    missing_cycles: (SCOREBOARD_VISIBLE - since) as u32,
+                    remedy: "a scoreboard can be waited for from the second cycle on".into(),
+                });
+            }
+            scoreboard.done = scoreboard.set;
+            if let Some((queue, place)) = scoreboard.last_queue {
+                self.queues[queue].1 = self.queues[queue].1.max(place);
+            }
+        }
+        if let Some((at, left)) = latency::waits_for(issue.inst) {
+            let scoreboard = &mut self.scoreboards[usize::from(at) % SCOREBOARDS];
+            scoreboard.done = scoreboard.done.max(scoreboard.set.saturating_sub(u64::from(left)));
+        }
+        Ok(())
+    }
+
+    fn is_released(&self, release: &Release) -> bool {
+        let done = |at: Option<(usize, u64)>| at.is_some_and(|(at, place)| self.scoreboards[at].done >= place);
+        let left = release.queue.is_some_and(|(queue, place)| self.queues[queue].1 >= place);
+        done(release.write) || done(release.read) || left
+    }
+
+    fn check_reads<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
+        for touch in &issue.touches.reads {
+            let is_guard = touch.operand == latency::GUARD;
+            let mask = if is_guard { issue.group } else { issue.active };
+            let Some(event) = self.event(&self.writes, touch.register, mask) else { continue };
+            let Some(earlier) = inst_at(event.pc) else { continue };
+            let needed =
+                latency::raw(earlier, event.operand, event.part, issue.inst, touch.operand, touch.part, self.arch);
+            self.judge("read after write", issue, touch, event, earlier, needed)?;
+        }
+        Ok(())
+    }
+
+    fn check_writes<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
+        for touch in &issue.touches.writes {
+            if let Some(event) = self.event(&self.writes, touch.register, issue.active)
+                && let Some(earlier) = inst_at(event.pc)
+                && !same_queue(event, issue.touches)
+            {
+                let needed = latency::waw(earlier, event.operand, issue.inst, touch.operand, self.arch);
+                self.judge("write after write", issue, touch, event, earlier, needed)?;
+            }
+            if let Some(event) = self.event(&self.reads, touch.register, issue.active)
+                && let Some(earlier) = inst_at(event.pc)
+                && !same_queue(event, issue.touches)
+            {
+                let needed = latency::war(earlier, event.operand, issue.inst, touch.operand, self.arch);
+                self.judge("write after read", issue, touch, event, earlier, needed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn event<'e>(&self, events: &'e [Vec<Option<Event>>; 4], register: Register, mask: Mask) -> Option<&'e Event> {
+        let event = events[file_index(register.file)?].get(usize::from(register.number))?.as_ref()?;
+        (event.mask & mask != 0).then_some(event)
+    }
+
+    fn judge(
+        &self,
+        kind: &'static str,
+        issue: &Issue<'_>,
+        touch: &Touch,
+        event: &Event,
+        earlier: &Inst,
+        needed: u8,
+    ) -> Result<(), Hazard> {
+        let (missing_cycles, remedy) = match &event.release {
+            Some(release) if self.is_released(release) => return Ok(()),
+            Some(release) => (0, remedy(kind, release)),
+            None => {
+                let distance = issue.cycle.saturating_sub(event.cycle);
+                let missing = u64::from(needed).saturating_sub(distance);
+                if missing == 0 {
+                    return Ok(());
+                }
+                (missing as u32, format!("{distance} cycles after it, where {needed} are needed"))
+            }
+        };
+        let earlier = format!("{} at code address {:#x}", earlier.display(self.arch), event.pc);
+        Err(Hazard { kind, register: touch.register.name(), earlier, missing_cycles, remedy })
+    }
+
+    /// Remembers the reads, writes and scoreboards of an instruction.
+    fn record(&mut self, issue: &Issue<'_>) {
+        let control = &issue.inst.control;
+        let queue = issue.touches.queue.filter(|&queue| queue < QUEUES).map(|queue| {
+            self.queues[queue].0 += 1;
+            (queue, self.queues[queue].0)
+        });
+        let write = self.set_scoreboard(control.write_scoreboard, issue.cycle, queue);
+        let read = self.set_scoreboard(control.read_scoreboard, issue.cycle, None);
+        if issue.active == 0 {
+            return;
+        }
+        let event = |touch: &Touch, release: Option<Release>| Event {
+            pc: issue.pc,
+            cycle: issue.cycle,
+            mask: issue.active,
+            operand: touch.operand,
+            part: touch.part,
+            release,
+        };
+        let variable = issue.touches.is_variable;
+        for touch in &issue.touches.reads {
+            // Guards, predicates and uniform registers are free at once; so are the sources of
+            // fixed-latency instructions, apart from the distances of the table.
+            let held = variable && touch.register.file == RegFile::R;
+            let release = held.then_some(Release { write, read, queue });
+            self.put(false, touch, event(touch, release));
+        }
+        for touch in &issue.touches.writes {
+            let early = latency::covered_by_read(issue.inst, touch.operand);
+            let release = variable.then_some(Release { write, read: read.filter(|_| early), queue });
+            self.put(true, touch, event(touch, release));
+        }
+    }
+
+    fn set_scoreboard(&mut self, number: u8, cycle: u64, queue: Option<(usize, u64)>) -> Option<(usize, u64)> {
+        if number == Control::NO_SCOREBOARD {
+            return None;
+        }
+        let at = usize::from(number);
+        let scoreboard = self.scoreboards.get_mut(at)?;
+        scoreboard.set += 1;
+        scoreboard.last = cycle;
+        scoreboard.last_queue = queue;
+        Some((at, scoreboard.set))
+    }
+
+    fn put(&mut self, is_write: bool, touch: &Touch, event: Event) {
+        let Some(file) = file_index(touch.register.file) else { return };
+        let number = usize::from(touch.register.number);
+        if is_write {
+            if let Some(slot) = self.writes[file].get_mut(number) {
+                *slot = Some(event);
+            }
+            if let Some(slot) = self.reads[file].get_mut(number) {
+                *slot = None;
+            }
+        } else if let Some(slot) = self.reads[file].get_mut(number) {
+            // A read that is still held counts more than a later one that is not.
+            let keeps = slot.as_ref().is_some_and(|old| old.release.is_some());
+            if event.release.is_some() || !keeps {
+                *slot = Some(event);
+            }
+        }
+    }
+}
+
+/// Whether an instruction comes after the event in the same in-order queue.
+fn same_queue(event: &Event, touches: &Touches) -> bool {
+    let queue = event.release.and_then(|release| release.queue).map(|(queue, _)| queue);
+    queue.is_some() && queue == touches.queue
+}
+
+fn remedy(kind: &str, release: &Release) -> String {
+    let scoreboard = if kind == "write after read" { release.read.or(release.write) } else { release.write };
+    match scoreboard {
+        Some((at, _)) => format!("it needs a wait for scoreboard SB{at}"),
+        None => "the earlier instruction sets no scoreboard to wait for".into(),
+    }
+}
