@@ -12,6 +12,8 @@ mod arch;
 mod control;
 mod engine;
 mod inst;
+pub mod latency;
+mod manual;
 mod mods;
 mod opcode;
 mod operand;

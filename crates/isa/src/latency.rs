@@ -1,0 +1,134 @@
+//! Latencies: how long after one instruction another may issue that touches the same register.
+//!
+//! The numbers are in `spec/latency/*.tsv`, a row per pair of classes with its source; `docs/isa/latency.md`
+//! says where they come from. The scheduler obeys them and the strict simulator enforces them.
+
+mod class;
+mod table;
+
+pub use class::{Queue, Slot};
+
+use crate::{Arch, Control, Effects, Inst, Opcode, RegFile};
+use class::Group;
+use table::{Kind, lookup};
+
+/// Distance between instructions that write the same register where the table has no row and the
+/// first is of a class without a longest row.
+const UNKNOWN_WRITE_AFTER_WRITE: u8 = 14;
+/// Distance of a write after a read where the table has no row (header of `war.tsv`).
+const UNKNOWN_WRITE_AFTER_READ: u8 = 4;
+/// The same after a matrix instruction.
+const UNKNOWN_AFTER_MATRIX: u8 = 8;
+
+/// The results come at no fixed time: whoever needs them waits for a scoreboard (or for a later
+/// instruction of the same [`Queue`]).
+pub fn is_variable(inst: &Inst, arch: Arch) -> bool {
+    match Group::of(inst) {
+        Group::Sfu | Group::Memory => true,
+        // Double precision runs at a fixed pace only where the chip has it in full.
+        Group::Fp64 => arch != Arch::Sm90,
+        Group::R2ur => arch < Arch::Sm90,
+        Group::Dmma => true,
+        _ => false,
+    }
+}
+
+/// General registers are read some time after issue: overwriting them needs a scoreboard wait (or a
+/// later instruction of the same queue).
+pub fn reads_late(inst: &Inst, arch: Arch) -> bool {
+    is_variable(inst, arch) && inst.opcode != Opcode::S2R
+}
+
+/// Instructions of one queue finish in the order of issue: a wait for the later one covers the earlier.
+pub fn queue(inst: &Inst, arch: Arch) -> Option<Queue> {
+    class::queue_of(inst, is_variable(inst, arch))
+}
+
+/// Cycles from `producer` to `consumer` (issue to issue) for register `def` of the one to be readable at
+/// `place` of the other. 0 where `producer` is of variable latency: a scoreboard governs it.
+pub fn raw(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch) -> u8 {
+    if is_variable(producer, arch) {
+        return 0;
+    }
+    let file = class::file_of(producer, def);
+    let from = class::producer(producer, def);
+    let to = class::reader(consumer, place, file);
+    lookup(Kind::ReadAfterWrite, file, from, to, arch)
+        .or_else(|| lookup(Kind::ReadAfterWrite, file, from, "*", arch))
+        .unwrap_or(UNKNOWN_WRITE_AFTER_WRITE)
+}
+
+/// Cycles after which every reader finds register `def` of `producer` written.
+pub fn longest(producer: &Inst, def: Slot, arch: Arch) -> u8 {
+    if is_variable(producer, arch) {
+        return 0;
+    }
+    let file = class::file_of(producer, def);
+    let from = class::producer(producer, def);
+    lookup(Kind::ReadAfterWrite, file, from, "*", arch).unwrap_or(UNKNOWN_WRITE_AFTER_WRITE)
+}
+
+/// Cycles from `first`, which writes a register as its `def`, to `second`, which writes it too. 0 where
+/// `first` is of variable latency.
+pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
+    if is_variable(first, arch) {
+        return 0;
+    }
+    let file = class::file_of(first, def);
+    let (from, to) = (class::producer(first, def), class::writer(second, is_variable(second, arch)));
+    pair(Kind::WriteAfterWrite, file, from, to, arch).unwrap_or_else(|| longest(first, def, arch))
+}
+
+/// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For general
+/// registers of a variable-latency reader this is not enough: see [`reads_late`].
+pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
+    let file = class::file_of(reader, place);
+    let variable = is_variable(reader, arch);
+    if variable && file != RegFile::R {
+        // Guards, predicates and uniform registers of queued instructions are free at once.
+        return 1;
+    }
+    let from = class::war_reader(reader, place, variable);
+    let to = class::writer(writer, is_variable(writer, arch));
+    let unknown =
+        if Group::of(reader) == Group::Matrix { UNKNOWN_AFTER_MATRIX } else { UNKNOWN_WRITE_AFTER_READ };
+    pair(Kind::WriteAfterRead, file, from, to, arch).unwrap_or(unknown)
+}
+
+/// The row for a second instruction with scoreboard (`!`), or else the one without.
+fn pair(kind: Kind, file: RegFile, from: &str, to: &'static str, arch: Arch) -> Option<u8> {
+    lookup(kind, file, from, to, arch).or_else(|| lookup(kind, file, from, to.trim_end_matches('!'), arch))
+}
+
+/// Fewest cycles between `inst` and the instruction after it, whatever registers they touch (digest, "Own
+/// stalls of control flow").
+pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
+    let hopper = arch >= Arch::Sm90;
+    match inst.opcode {
+        Opcode::BRA | Opcode::EXIT | Opcode::RET | Opcode::BSYNC | Opcode::CALL | Opcode::BREAK | Opcode::BRX => 5,
+        Opcode::WARPSYNC | Opcode::NANOSLEEP | Opcode::BMOV | Opcode::YIELD if hopper => 5,
+        Opcode::DEPBAR => 4,
+        Opcode::MEMBAR => 6,
+        Opcode::BAR => match next {
+            Some(next) if next.opcode == Opcode::BAR => 6 + 2 * u8::from(hopper),
+            Some(next) if is_plain_arithmetic(next) => 1,
+            _ => 6,
+        },
+        Opcode::ERRBAR => 0,
+        _ => 1,
+    }
+}
+
+/// Fewest cycles from an instruction that sets a scoreboard to one that waits for it.
+pub const SET_TO_WAIT: u8 = 2;
+
+fn is_plain_arithmetic(inst: &Inst) -> bool {
+    let group = Group::of(inst);
+    let queued = matches!(group, Group::Sfu | Group::Memory | Group::Branch | Group::Barrier);
+    !queued && !inst.opcode.info().effects.contains(Effects::BRANCH)
+}
+
+/// Whether the control word names a scoreboard.
+pub fn sets_scoreboard(control: Control) -> bool {
+    control.write_scoreboard != Control::NO_SCOREBOARD || control.read_scoreboard != Control::NO_SCOREBOARD
+}
