@@ -83,9 +83,44 @@ struct Entry<'m> {
     hides: usize,
 }
 
+/// How each name may be split into the stem of a range and a number: `%r12`
+/// into `%r` and 12, or `%r1` and 2, if the module has these stems.
+struct Stems {
+    splits: Vec<(Sym, u32)>,
+    /// By symbol: where its splits end in `splits`.
+    ends: Vec<u32>,
+}
+
+impl Stems {
+    fn new(symbols: &SymbolTable) -> Stems {
+        /// A count has at most ten digits.
+        const MOST_DIGITS: usize = 10;
+        let mut stems = Stems { splits: Vec::new(), ends: Vec::with_capacity(symbols.len()) };
+        for (_, text) in symbols.iter() {
+            let digits = text.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();
+            for (stem, number) in (text.len() - digits..text.len()).map(|at| text.split_at(at)) {
+                if number.len() > 1 && number.starts_with('0') {
+                    continue;
+                }
+                if let (Some(stem), Ok(number)) = (symbols.get(stem), number.parse()) {
+                    stems.splits.push((stem, number));
+                }
+            }
+            stems.ends.push(stems.splits.len() as u32);
+        }
+        stems
+    }
+
+    fn of(&self, sym: Sym) -> &[(Sym, u32)] {
+        let start = sym.index().checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.splits[start as usize..self.ends[sym.index()] as usize]
+    }
+}
+
 /// The names in force while a function is walked.
 pub struct Scopes<'m> {
     symbols: &'m SymbolTable,
+    stems: Stems,
     /// By symbol: the innermost declaration of that name.
     names: Vec<Option<Entry<'m>>>,
     /// By symbol: the innermost range with that stem.
@@ -105,6 +140,7 @@ impl<'m> Scopes<'m> {
         let count = module.symbols.len();
         let mut scopes = Scopes {
             symbols: &module.symbols,
+            stems: Stems::new(&module.symbols),
             names: vec![None; count],
             ranges: vec![None; count],
             undo: Vec::new(),
@@ -201,20 +237,10 @@ impl<'m> Scopes<'m> {
         self.undo.iter().rev().filter(|(_, range, _)| !range).map(|(sym, ..)| self.symbols.text(*sym))
     }
 
-    /// The innermost range that holds `sym`. A name such as `%r12` is looked
-    /// for under every stem that it may have: `%r` (12) and `%r1` (2).
+    /// The innermost range that holds `sym`, under any of its stems.
     fn ranged(&self, sym: Sym) -> Option<Entry<'m>> {
-        /// A count has at most ten digits.
-        const MOST_DIGITS: usize = 10;
-        let text = self.symbols.text(sym);
-        let digits = text.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();
         let mut best: Option<Entry<'m>> = None;
-        for split in text.len() - digits..text.len() {
-            let (stem, number) = text.split_at(split);
-            if number.len() > 1 && number.starts_with('0') {
-                continue;
-            }
-            let (Some(stem), Ok(number)) = (self.symbols.get(stem), number.parse::<u32>()) else { continue };
+        for &(stem, number) in self.stems.of(sym) {
             let mut entry = self.ranges[stem.index()];
             while let Some(short) = entry.filter(|entry| entry.count.is_none_or(|count| number >= count)) {
                 entry = self.undo[short.hides].2;
