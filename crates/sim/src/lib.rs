@@ -18,10 +18,10 @@ mod flow;
 mod grid;
 #[cfg(test)]
 mod kernel_tests;
-mod latency;
 mod machine;
 mod operand;
 mod program;
+mod queue;
 mod simulator;
 mod space;
 mod special;

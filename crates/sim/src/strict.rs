@@ -10,17 +10,18 @@
 //! Diverged groups have clocks of their own; what one group wrote is checked for the threads that
 //! wrote it only.
 
-use crate::latency;
+use crate::queue;
 use crate::state::Mask;
 use oriole_device::Hazard;
-use oriole_isa::{Arch, Control, Inst, RegFile, Value};
+use oriole_isa::latency::{self, Queue, SET_TO_WAIT, Slot};
+use oriole_isa::{Arch, Control, Inst, Opcode, RegFile, Value};
 
 /// Scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
-/// Cycles after which a scoreboard set by one instruction can be seen by another's wait.
-const SCOREBOARD_VISIBLE: u64 = 2;
-/// In-order queues: those of [`latency::queue`], numbered from 0.
-const QUEUES: usize = 8;
+/// In-order queues.
+const QUEUES: usize = 4;
+/// No distance of the tables is longer than this many cycles.
+const LONGEST: u64 = 64;
 
 /// A register of one of the four checked files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +34,8 @@ pub(crate) struct Register {
 #[derive(Clone, Copy, Debug)]
 struct Touch {
     register: Register,
-    /// Position of its operand; [`latency::GUARD`] for the guard.
-    operand: usize,
-    /// Which register of the operand's group.
-    part: u8,
+    /// Where the instruction names it.
+    slot: Slot,
 }
 
 /// What an instruction reads and writes, worked out once.
@@ -48,6 +47,8 @@ pub(crate) struct Touches {
     pub(crate) highest: Option<u16>,
     is_variable: bool,
     queue: Option<usize>,
+    /// What `DEPBAR` waits for: scoreboard and operations that may be left.
+    waits: Vec<(usize, u64)>,
 }
 
 /// Where in the warp's history something was done.
@@ -59,9 +60,8 @@ struct Event {
     cycle: u64,
     /// Threads that it was done for.
     mask: Mask,
-    /// Operand and register of its group.
-    operand: usize,
-    part: u8,
+    /// Where the instruction names the register.
+    slot: Slot,
     /// How it ends, if it is of variable latency.
     release: Option<Release>,
 }
@@ -149,32 +149,52 @@ impl Touches {
             writes: Vec::new(),
             highest: None,
             is_variable: latency::is_variable(inst, arch),
-            queue: latency::queue(inst, arch),
+            queue: latency::queue(inst, arch).map(queue_index),
+            waits: queue::depbar(inst),
         };
         let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
-        touches.add(guard_file, u16::from(inst.guard.predicate), latency::GUARD, 1, false);
+        touches.add(Register { file: guard_file, number: u16::from(inst.guard.predicate) }, Slot::Guard, false);
         for (at, spec) in inst.opcode.signature().iter().enumerate() {
-            match inst.operands.get(at).map(|operand| operand.value) {
-                Some(Value::Reg(file, number)) => touches.add(file, number, at, inst.width(at), spec.is_def),
-                Some(Value::ConstBindless { ureg, .. }) => touches.add(RegFile::UR, ureg, at, 2, false),
-                _ => {}
+            let (file, number, width) = match inst.operands.get(at).map(|operand| operand.value) {
+                Some(Value::Reg(file, number)) => (file, number, inst.width(at)),
+                Some(Value::ConstBindless { ureg, .. }) => (RegFile::UR, ureg, 2),
+                _ => continue,
+            };
+            if file.zero() == Some(number) {
+                continue;
             }
+            for part in 0..width {
+                let slot = Slot::Operand { index: at as u8, register: part };
+                touches.add(Register { file, number: number + u16::from(part) }, slot, spec.is_def);
+            }
+        }
+        let packed = queue::packed_predicates(inst);
+        let writes = inst.opcode == Opcode::R2P;
+        let slot = if writes { Slot::Guard } else { Slot::Operand { index: 0, register: 0 } };
+        for number in (0..7).filter(|number| packed >> number & 1 != 0) {
+            touches.add(Register { file: RegFile::P, number }, slot, writes);
         }
         touches
     }
 
-    fn add(&mut self, file: RegFile, number: u16, operand: usize, width: u8, is_def: bool) {
-        if file_index(file).is_none() || file.zero() == Some(number) {
+    fn add(&mut self, register: Register, slot: Slot, is_def: bool) {
+        if file_index(register.file).is_none() || register.file.zero() == Some(register.number) {
             return;
         }
-        for part in 0..width {
-            let register = Register { file, number: number + u16::from(part) };
-            if file == RegFile::R {
-                self.highest = self.highest.max(Some(register.number));
-            }
-            let touch = Touch { register, operand, part };
-            if is_def { self.writes.push(touch) } else { self.reads.push(touch) }
+        if register.file == RegFile::R {
+            self.highest = self.highest.max(Some(register.number));
         }
+        let touch = Touch { register, slot };
+        if is_def { self.writes.push(touch) } else { self.reads.push(touch) }
+    }
+}
+
+fn queue_index(queue: Queue) -> usize {
+    match queue {
+        Queue::Shared => 0,
+        Queue::Transcendental => 1,
+        Queue::Double => 2,
+        Queue::SpecialUniform => 3,
     }
 }
 
@@ -198,7 +218,7 @@ impl Hazards {
         issue: &Issue<'_>,
         inst_at: impl Fn(u64) -> Option<&'p Inst>,
     ) -> Result<(), Hazard> {
-        self.wait(issue, &inst_at)?;
+        self.wait(issue)?;
         self.check_reads(issue, &inst_at)?;
         if issue.active != 0 {
             self.check_writes(issue, &inst_at)?;
@@ -208,20 +228,19 @@ impl Hazards {
     }
 
     /// The wait mask and `DEPBAR`.
-    fn wait<'p>(&mut self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
-        let _ = inst_at;
+    fn wait(&mut self, issue: &Issue<'_>) -> Result<(), Hazard> {
         for at in 0..SCOREBOARDS {
             if issue.inst.control.wait_mask >> at & 1 == 0 {
                 continue;
             }
             let scoreboard = &mut self.scoreboards[at];
             let since = issue.cycle.saturating_sub(scoreboard.last);
-            if scoreboard.set > scoreboard.done && since < SCOREBOARD_VISIBLE {
+            if scoreboard.set > scoreboard.done && since < u64::from(SET_TO_WAIT) {
                 return Err(Hazard {
                     kind: "wait",
                     register: format!("SB{at}"),
                     earlier: "the instruction that sets the scoreboard".into(),
-                    missing_cycles: (SCOREBOARD_VISIBLE - since) as u32,
+                    missing_cycles: (u64::from(SET_TO_WAIT) - since) as u32,
                     remedy: "a scoreboard can be waited for from the second cycle on".into(),
                 });
             }
@@ -230,9 +249,10 @@ impl Hazards {
                 self.queues[queue].1 = self.queues[queue].1.max(place);
             }
         }
-        if let Some((at, left)) = latency::waits_for(issue.inst) {
-            let scoreboard = &mut self.scoreboards[usize::from(at) % SCOREBOARDS];
-            scoreboard.done = scoreboard.done.max(scoreboard.set.saturating_sub(u64::from(left)));
+        for &(at, left) in &issue.touches.waits {
+            if let Some(scoreboard) = self.scoreboards.get_mut(at) {
+                scoreboard.done = scoreboard.done.max(scoreboard.set.saturating_sub(left));
+            }
         }
         Ok(())
     }
@@ -245,12 +265,10 @@ impl Hazards {
 
     fn check_reads<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
         for touch in &issue.touches.reads {
-            let is_guard = touch.operand == latency::GUARD;
-            let mask = if is_guard { issue.group } else { issue.active };
+            let mask = if touch.slot == Slot::Guard { issue.group } else { issue.active };
             let Some(event) = self.event(&self.writes, touch.register, mask) else { continue };
-            let Some(earlier) = inst_at(event.pc) else { continue };
-            let needed =
-                latency::raw(earlier, event.operand, event.part, issue.inst, touch.operand, touch.part, self.arch);
+            let Some(earlier) = self.suspect(event, issue, inst_at) else { continue };
+            let needed = latency::raw(earlier, event.slot, issue.inst, touch.slot, self.arch);
             self.judge("read after write", issue, touch, event, earlier, needed)?;
         }
         Ok(())
@@ -259,17 +277,17 @@ impl Hazards {
     fn check_writes<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
         for touch in &issue.touches.writes {
             if let Some(event) = self.event(&self.writes, touch.register, issue.active)
-                && let Some(earlier) = inst_at(event.pc)
+                && let Some(earlier) = self.suspect(event, issue, inst_at)
                 && !same_queue(event, issue.touches)
             {
-                let needed = latency::waw(earlier, event.operand, issue.inst, touch.operand, self.arch);
+                let needed = latency::waw(earlier, event.slot, issue.inst, self.arch);
                 self.judge("write after write", issue, touch, event, earlier, needed)?;
             }
             if let Some(event) = self.event(&self.reads, touch.register, issue.active)
-                && let Some(earlier) = inst_at(event.pc)
-                && !same_queue(event, issue.touches)
+                && let Some(earlier) = self.suspect(event, issue, inst_at)
+                && !queue::reads_in_order(earlier, issue.inst, self.arch)
             {
-                let needed = latency::war(earlier, event.operand, issue.inst, touch.operand, self.arch);
+                let needed = latency::war(earlier, event.slot, issue.inst, self.arch);
                 self.judge("write after read", issue, touch, event, earlier, needed)?;
             }
         }
@@ -279,6 +297,20 @@ impl Hazards {
     fn event<'e>(&self, events: &'e [Vec<Option<Event>>; 4], register: Register, mask: Mask) -> Option<&'e Event> {
         let event = events[file_index(register.file)?].get(usize::from(register.number))?.as_ref()?;
         (event.mask & mask != 0).then_some(event)
+    }
+
+    /// The instruction of an event that may still matter.
+    fn suspect<'p>(
+        &self,
+        event: &Event,
+        issue: &Issue<'_>,
+        inst_at: &impl Fn(u64) -> Option<&'p Inst>,
+    ) -> Option<&'p Inst> {
+        let open = match &event.release {
+            Some(release) => !self.is_released(release),
+            None => issue.cycle.saturating_sub(event.cycle) < LONGEST,
+        };
+        open.then(|| inst_at(event.pc)).flatten()
     }
 
     fn judge(
@@ -291,7 +323,6 @@ impl Hazards {
         needed: u8,
     ) -> Result<(), Hazard> {
         let (missing_cycles, remedy) = match &event.release {
-            Some(release) if self.is_released(release) => return Ok(()),
             Some(release) => (0, remedy(kind, release)),
             None => {
                 let distance = issue.cycle.saturating_sub(event.cycle);
@@ -309,7 +340,7 @@ impl Hazards {
     /// Remembers the reads, writes and scoreboards of an instruction.
     fn record(&mut self, issue: &Issue<'_>) {
         let control = &issue.inst.control;
-        let queue = issue.touches.queue.filter(|&queue| queue < QUEUES).map(|queue| {
+        let queue = issue.touches.queue.filter(|_| issue.touches.is_variable).map(|queue| {
             self.queues[queue].0 += 1;
             (queue, self.queues[queue].0)
         });
@@ -322,20 +353,20 @@ impl Hazards {
             pc: issue.pc,
             cycle: issue.cycle,
             mask: issue.active,
-            operand: touch.operand,
-            part: touch.part,
+            slot: touch.slot,
             release,
         };
         let variable = issue.touches.is_variable;
+        let late = latency::reads_late(issue.inst, self.arch);
         for touch in &issue.touches.reads {
             // Guards, predicates and uniform registers are free at once; so are the sources of
             // fixed-latency instructions, apart from the distances of the table.
-            let held = variable && touch.register.file == RegFile::R;
+            let held = late && touch.register.file == RegFile::R;
             let release = held.then_some(Release { write, read, queue });
             self.put(false, touch, event(touch, release));
         }
         for touch in &issue.touches.writes {
-            let early = latency::covered_by_read(issue.inst, touch.operand);
+            let early = queue::is_early(issue.inst, touch.register.file);
             let release = variable.then_some(Release { write, read: read.filter(|_| early), queue });
             self.put(true, touch, event(touch, release));
         }
