@@ -6,7 +6,7 @@ use super::integer::operands;
 use super::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
-use oriole_isa::{Field, Opcode, Role, nfmt, pack, pack_dst, pack_src};
+use oriole_isa::{Field, Opcode, Role, nfmt, pack, pack_dst, pack_src, part_c};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Rounding, ScalarType, Word};
 
@@ -30,16 +30,16 @@ const PACKED: [(ScalarType, ScalarType, u8, u8, u8, usize); 13] = {
     ]
 };
 
-/// Formats of `cvt.pack` and whether it takes a third operand to pack above.
-const NARROW: [(ScalarType, u8); 8] = [
-    (ScalarType::U2, nfmt::U2),
-    (ScalarType::U4, nfmt::U4),
-    (ScalarType::U8, nfmt::U8),
-    (ScalarType::U16, nfmt::U16),
-    (ScalarType::S2, nfmt::S2),
-    (ScalarType::S4, nfmt::S4),
-    (ScalarType::S8, nfmt::S8),
-    (ScalarType::S16, nfmt::S16),
+/// Formats of `cvt.pack`, and how many bits of the third operand go above the packed ones.
+const NARROW: [(ScalarType, u8, u8); 8] = [
+    (ScalarType::U2, nfmt::U2, part_c::W28),
+    (ScalarType::U4, nfmt::U4, part_c::W24),
+    (ScalarType::U8, nfmt::U8, part_c::LOW),
+    (ScalarType::U16, nfmt::U16, part_c::LOW),
+    (ScalarType::S2, nfmt::S2, part_c::W28),
+    (ScalarType::S4, nfmt::S4, part_c::W24),
+    (ScalarType::S8, nfmt::S8, part_c::LOW),
+    (ScalarType::S16, nfmt::S16, part_c::LOW),
 ];
 
 /// The conversions that [`super::convert`] hands over.
@@ -77,15 +77,15 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 
 /// `cvt.pack.sat.type.s32[.b32] d, a, b[, c];`
 fn cvt_pack(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
-    let row = NARROW.into_iter().find(|(ty, _)| Some(*ty) == inst.ty(0));
-    let (_, format) = row.ok_or_else(|| unknown(f, inst))?;
+    let row = NARROW.into_iter().find(|(ty, ..)| Some(*ty) == inst.ty(0));
+    let (_, format, part) = row.ok_or_else(|| unknown(f, inst))?;
     let [d, a, b] = operands(inst)?;
     let (a, b) = (f.src(a)?, f.src(b)?);
     let c = inst.operands.get(3).map(|c| f.src(c)).transpose()?.unwrap_or(Operand::rz());
     let d = f.dst(d)?;
     f.emit(
         Opcode::I2IP,
-        &[(Field::DstNarrow, format), flag(Field::Sat, true)],
+        &[(Field::DstNarrow, format), (Field::PartC, part)],
         &[(Role::D, d), (Role::A, a), (Role::B, b), (Role::C, c)],
     )?;
     Ok(())
