@@ -79,7 +79,8 @@ pub struct FunctionSpec {
     pub shared_align: u32,
     /// Whether it uses dynamic shared memory (`extern .shared`).
     pub uses_dynamic_shared: bool,
-    /// Names inside the shared memory, for relocations and debuggers.
+    /// Names inside the shared memory, for relocations and debuggers. A relocation puts in the
+    /// offset given here; on sm_90 the code itself adds [`crate::reserved_shared`] to it.
     pub shared_symbols: Vec<SymbolSpec>,
     /// Contents of constant bank 2 (literals of this kernel).
     pub literals: Vec<u8>,

@@ -146,7 +146,7 @@ fn check_variables(cubin: &Cubin) {
     assert_eq!((word(slots, 0), word(slots, 8)), (0xdead_0000, address("table")));
     let text = &image.contents[section(".text.first")];
     let immediate = |i: usize| u32::from_le_bytes(text[16 * i + 4..16 * i + 8].try_into().unwrap());
-    assert_eq!(immediate(0), reserved_shared(cubin.target) + 0x10 + 4);
+    assert_eq!(immediate(0), 0x10 + 4);
     assert_eq!(immediate(1), address("zeroed") as u32);
     assert_eq!(immediate(2), ((address("table") + 12) >> 32) as u32);
     let expected = u32::from_le_bytes([24, 0, plain_code()[54], plain_code()[55]]);
@@ -183,6 +183,29 @@ fn relocatable_files_keep_their_relocations() {
     let kinds: Vec<_> = cubin.relocations.iter().filter(|r| r.section == text).collect();
     assert_eq!(kinds.len(), 4);
     assert_eq!(kinds.iter().filter(|r| r.addend.is_none()).count(), 2, "addend 0 is REL on sm_80");
+}
+
+#[test]
+fn nvlink_links_our_object_files() {
+    let Some(oracle) = common::oracle() else { return };
+    for name in ["sm_80", "sm_90"] {
+        let mut module = module(Target::from_name(name).unwrap(), plain_code());
+        module.kind = FileKind::Relocatable;
+        let linked = oracle.nvlink(&write(&module).unwrap(), name).expect("nvlink refuses the file");
+        let cubin = Cubin::parse(&linked).unwrap();
+        check_kernel_facts(&cubin);
+        let text = cubin.sections.iter().find(|s| s.name == ".text.first").unwrap();
+        let immediate = u32::from_le_bytes(text.data[4..8].try_into().unwrap());
+        // nvlink places shared variables anew: `tile` is the only one.
+        assert_eq!(immediate, 4, "{name}: `tile` + 4");
+    }
+}
+
+fn check_kernel_facts(cubin: &Cubin) {
+    let kernel = cubin.kernel("first").unwrap();
+    assert_eq!((kernel.registers, kernel.frame_size), (24, 16));
+    assert_eq!(kernel.params.len(), 2);
+    assert_eq!(cubin.globals.iter().map(|v| v.size).sum::<u64>(), 132);
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod functions;
 mod tables;
 
 pub(crate) use functions::{PARAM_SIZE_SHIFT, STO_CUDA_ENTRY};
+pub(crate) use tables::STT_CUDA_OBJECT;
 
 use crate::error::CubinError;
 use crate::model::{ConstantBank, Cubin, Function, Section, SectionKind, Symbol, SymbolKind, Variable};

@@ -20,7 +20,7 @@ const ENDIAN: LittleEndian = LittleEndian;
 const MAX_OVERLAP: u64 = 4;
 
 /// Symbol type of a variable in an object file that is still to be linked.
-const STT_CUDA_OBJECT: u8 = 13;
+pub(crate) const STT_CUDA_OBJECT: u8 = 13;
 
 /// Section types of object files that have a size but no contents, as `SHT_NOBITS` in linked ones:
 /// `.nv.global`, `.nv.local.*`, `.nv.shared.*`.

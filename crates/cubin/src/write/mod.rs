@@ -15,6 +15,7 @@ pub use layout::{param_base, reserved_shared};
 
 use crate::compat;
 use crate::error::WriteError;
+use crate::model::FileKind;
 use crate::reloc;
 use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, RelocSpec};
 use layout::Layout;
@@ -86,6 +87,12 @@ fn has_shared(function: &FunctionSpec) -> bool {
     function.shared_size > 0 || function.uses_dynamic_shared
 }
 
+/// Where a kernel's own shared memory starts in its section: behind what the system reserves,
+/// which only linked files count.
+fn shared_base(module: &ModuleSpec, layout: &Layout) -> u32 {
+    if module.kind == FileKind::Relocatable { 0 } else { layout.reserved_shared }
+}
+
 /// All sections behind the symbol table, in the order of the file.
 fn sections(
     module: &ModuleSpec,
@@ -105,7 +112,35 @@ fn sections(
     out.push(SectionPlan { entry_size: 8, ..table });
     out.append(&mut relocator.sections);
     out.extend(program);
+    if module.kind == FileKind::Relocatable {
+        for section in &mut out {
+            section.sh_type = object_type(&section.name).map_or(section.sh_type, |row| row.sh_type);
+        }
+    }
     Ok(out)
+}
+
+/// What an object file says about sections that a linked one calls plain data or memory.
+struct ObjectType {
+    prefix: &'static str,
+    sh_type: u32,
+    /// Bits in `st_other` of variables in the section.
+    other: u8,
+}
+
+/// Longer prefixes first.
+static OBJECT_TYPES: [ObjectType; 7] = [
+    ObjectType { prefix: GLOBAL_INIT, sh_type: 0x7000_0008, other: 0x20 },
+    ObjectType { prefix: GLOBAL, sh_type: 0x7000_0007, other: 0x20 },
+    ObjectType { prefix: ".nv.shared.", sh_type: 0x7000_000a, other: 0x40 },
+    ObjectType { prefix: ".nv.constant0", sh_type: 0x7000_0064, other: 0x80 },
+    ObjectType { prefix: ".nv.constant2", sh_type: 0x7000_0066, other: 0x80 },
+    ObjectType { prefix: CONSTANT, sh_type: 0x7000_0067, other: 0x80 },
+    ObjectType { prefix: ADDRESS_TABLE, sh_type: 0x7000_0068, other: 0x80 },
+];
+
+fn object_type(section: &str) -> Option<&'static ObjectType> {
+    OBJECT_TYPES.iter().find(|row| section.starts_with(row.prefix))
 }
 
 /// The sections that describe the others. Readers expect `.note.nv.cuinfo` to be section number 6
@@ -158,7 +193,7 @@ fn program_sections(
         out.push(variable_section(GLOBAL_INIT, &variables.initialised, MEMORY_FLAGS, relocator)?);
     }
     for function in module.functions.iter().filter(|f| has_shared(f)) {
-        let size = u64::from(layout.reserved_shared) + u64::from(function.shared_size);
+        let size = u64::from(shared_base(module, layout)) + u64::from(function.shared_size);
         let align = u64::from(function.shared_align).max(SHARED_ALIGN);
         let plan = SectionPlan::nobits(shared_name(function), MEMORY_FLAGS, align, size);
         out.push(plan.about(text_name(function)));

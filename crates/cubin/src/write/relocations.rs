@@ -55,7 +55,8 @@ impl Relocator<'_> {
     }
 
     /// Value and bank of a symbol if nothing can move it any more: shared memory and constant
-    /// banks of a linked file start at fixed places.
+    /// banks of a linked file start at fixed places. What the system reserves of shared memory is
+    /// not part of the value: the code adds it, as nvlink and ptxas have it.
     fn known_value(&self, symbol: u32, wanted: RelocValue) -> Option<(u64, u32)> {
         let plain = matches!(wanted, RelocValue::Address | RelocValue::ConstantOffset);
         if self.kind == FileKind::Relocatable || !plain {
@@ -64,7 +65,9 @@ impl Relocator<'_> {
         let symbol = self.symbols.get(symbol)?;
         match symbol.section.as_deref()? {
             CONSTANT => Some((symbol.value, CONSTANT_BANK)),
-            name if name.starts_with(".nv.shared.") => Some((symbol.value, 0)),
+            name if name.starts_with(".nv.shared.") => {
+                Some((symbol.value.wrapping_sub(u64::from(self.layout.reserved_shared)), 0))
+            }
             _ => None,
         }
     }

@@ -5,9 +5,9 @@ use object::elf;
 use super::layout::Layout;
 use super::plan::SymbolPlan;
 use super::variables::Variables;
-use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, shared_name, text_name};
-use crate::model::Binding;
-use crate::read::STO_CUDA_ENTRY;
+use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, object_type, shared_base, shared_name, text_name};
+use crate::model::{Binding, FileKind};
+use crate::read::{STO_CUDA_ENTRY, STT_CUDA_OBJECT};
 use crate::spec::{FunctionSpec, ModuleSpec};
 
 /// Section of the shared memory that the system keeps, and the names that stand for it on
@@ -25,7 +25,7 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
     let mut out =
         Vec::from([DEBUG_FRAME, ".note.oriole", ".note.nv.cuinfo"].map(|n| SymbolPlan::of_section(n.to_owned())));
     for function in &module.functions {
-        function_symbols(&mut out, layout, function);
+        function_symbols(&mut out, shared_base(module, layout), function);
     }
     for (section, list) in variables.sections() {
         if list.is_empty() {
@@ -58,20 +58,31 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
         value: 0,
         size: 0,
     }));
+    if module.kind == FileKind::Relocatable {
+        out.iter_mut().for_each(mark_variable);
+    }
     out
 }
 
+/// In an object file variables have a symbol type of their own, and say which memory they are in.
+fn mark_variable(symbol: &mut SymbolPlan) {
+    let row = symbol.section.as_deref().and_then(object_type);
+    if let Some(row) = row.filter(|_| symbol.kind == elf::STT_OBJECT) {
+        symbol.kind = STT_CUDA_OBJECT;
+        symbol.other |= row.other;
+    }
+}
+
 /// The symbols of a function, of its sections and of what is in them.
-fn function_symbols(out: &mut Vec<SymbolPlan>, layout: &Layout, function: &FunctionSpec) {
+fn function_symbols(out: &mut Vec<SymbolPlan>, shared_base: u32, function: &FunctionSpec) {
     out.push(SymbolPlan::of_section(text_name(function)));
     if function.is_kernel {
         out.push(SymbolPlan::of_section(bank0_name(function)));
     }
     if has_shared(function) {
         out.push(SymbolPlan::of_section(shared_name(function)));
-        let base = u64::from(layout.reserved_shared);
         out.extend(function.shared_symbols.iter().map(|s| {
-            let range = (base + u64::from(s.offset), u64::from(s.size));
+            let range = (u64::from(shared_base) + u64::from(s.offset), u64::from(s.size));
             inner(&s.name, elf::STT_OBJECT, shared_name(function), range)
         }));
     }
