@@ -1,1 +1,15 @@
-//! The Oriole library and command line.
+//! Oriole as a library: PTX text in, a cubin out.
+//!
+//! ```
+//! let ptx = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+//! let compiled = oriole::compile(ptx, &oriole::CompileOptions::default()).expect("the module is right");
+//! assert_eq!(&compiled.cubin[..4], b"\x7fELF");
+//! ```
+
+mod emit;
+mod error;
+mod pipeline;
+pub mod report;
+
+pub use error::CompileError;
+pub use pipeline::{CompileOptions, Compiled, Dump, compile, kernels};

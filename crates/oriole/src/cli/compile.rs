@@ -1,0 +1,96 @@
+//! `oriole compile`.
+
+use super::args::{CodeArgs, CompileArgs};
+use super::failure::Failure;
+use super::{files, parse_arch};
+use oriole::{CompileError, CompileOptions, Compiled, report};
+use oriole_ori::dump::Statistics;
+use oriole_ptx::diag::SourceMap;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Instant;
+
+/// Compile a file and write the cubin.
+pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    let bytes = files::read(&args.input)?;
+    let mut options = options(&args.input, &args.code)?;
+    options.dump_after = args.dump_after.clone();
+    options.dump_all = args.dump_all.is_some();
+    let compiled = compile_with(&args.input, &bytes, &options)?;
+    for function in compiled.allocation.functions.values() {
+        if let Some(warning) = &function.own.warning {
+            eprintln!("warning: {warning}");
+        }
+    }
+    show(args, &compiled)?;
+    if args.verbose {
+        eprint!("{}", report::verbose(&compiled, start.elapsed()));
+    }
+    if args.time_phases {
+        eprint!("{}", report::phase_times(&compiled.times));
+    }
+    files::write(&args.output, &compiled.cubin)
+}
+
+/// Compile PTX given as bytes, with the options that `compile` and `run` share.
+pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Result<Compiled, Failure> {
+    compile_with(path, bytes, &options(path, code)?)
+}
+
+fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
+    Ok(CompileOptions {
+        arch: code.arch.as_deref().map(parse_arch).transpose()?,
+        opt_level: code.opt_level,
+        maxrregcount: code.maxrregcount,
+        entries: code.entry.clone(),
+        knobs: code.knob.clone(),
+        verify: code.verify || cfg!(debug_assertions),
+        file_name: path.display().to_string(),
+        ..CompileOptions::default()
+    })
+}
+
+fn compile_with(path: &Path, bytes: &[u8], options: &CompileOptions) -> Result<Compiled, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        Failure::file(path, format!("line {line}: not PTX: the file is not UTF-8 text"))
+    })?;
+    oriole::compile(text, options).map_err(|error| match error {
+        CompileError::Source(diagnostics) => {
+            let name = path.display().to_string();
+            let map = SourceMap::new(&name, text);
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            Failure::Rejected(if colour { map.render_all_coloured(&diagnostics) } else { map.render_all(&diagnostics) })
+        }
+        CompileError::Knob(error) => Failure::Usage(format!("error: {error}")),
+        CompileError::NoPhase { .. } => Failure::Usage(format!("error: {error}")),
+        other => Failure::file(path, other),
+    })
+}
+
+fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
+    match &args.dump_all {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
+            for dump in &compiled.dumps {
+                let file = format!("{}.{}.ori", dump.function, dump.phase);
+                files::write(&folder.join(file), dump.text.as_bytes())?;
+            }
+        }
+        None => {
+            for dump in &compiled.dumps {
+                println!("; {} after {}\n{}", dump.function, dump.phase, dump.text);
+            }
+        }
+    }
+    if let Some(path) = &args.dump_cfg {
+        files::write(path, compiled.graphs.concat().as_bytes())?;
+    }
+    if args.stats {
+        for func in compiled.module.functions.values() {
+            println!("; {}\n{}", func.name, Statistics::count(func));
+        }
+    }
+    Ok(())
+}

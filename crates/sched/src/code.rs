@@ -1,0 +1,187 @@
+//! The function as the scheduler sees it: hardware instructions with the registers that they touch.
+
+use crate::timing;
+pub(crate) use oriole_isa::latency::Slot;
+use oriole_isa::{Arch, Effects, Field, Inst, Opcode, RegFile, Value};
+use oriole_ori::terminator::is_terminator;
+use oriole_ori::{Block, CallSite, Callee, Function, InstFlags, InstId, MachineError, SecondaryMap};
+use smallvec::SmallVec;
+
+/// A physical register of R, UR, P or UP, numbered over all four files.
+pub(crate) type Reg = u16;
+/// First number of each file.
+const BASES: [(RegFile, Reg, Reg); 4] =
+    [(RegFile::R, 0, 255), (RegFile::UR, 255, 63), (RegFile::P, 318, 7), (RegFile::UP, 325, 7)];
+/// Registers in all.
+pub(crate) const REGISTERS: usize = 332;
+/// Registers below this number are R.
+pub(crate) const END_OF_R: Reg = 255;
+
+/// The number of a register; `None` for zero and true registers and for other files.
+pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
+    let (_, base, count) = BASES.iter().find(|(f, ..)| *f == file)?;
+    (number < *count).then(|| base + number)
+}
+
+/// One register that an instruction reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) reg: Reg,
+    /// Where the instruction names it.
+    pub(crate) slot: Slot,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    pub(crate) id: InstId,
+    pub(crate) inst: Inst,
+    pub(crate) flags: InstFlags,
+    pub(crate) uses: SmallVec<[Access; 6]>,
+    pub(crate) defs: SmallVec<[Access; 4]>,
+    /// Its results come at no fixed time: a scoreboard says when.
+    pub(crate) variable: bool,
+    /// CALL and RET: what follows is code that this function does not see.
+    pub(crate) leaves: bool,
+    pub(crate) terminator: bool,
+}
+
+impl Op {
+    pub(crate) fn has(&self, effect: Effects) -> bool {
+        self.inst.opcode.info().effects.contains(effect)
+    }
+
+    /// The guard is not "always".
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.inst.guard != oriole_isa::Guard::ALWAYS
+    }
+
+    /// A NOP that waits.
+    pub(crate) fn nop(id: InstId) -> Op {
+        Op {
+            id,
+            inst: Inst::new(Opcode::NOP),
+            flags: InstFlags::VOLATILE,
+            uses: SmallVec::new(),
+            defs: SmallVec::new(),
+            variable: false,
+            leaves: false,
+            terminator: false,
+        }
+    }
+}
+
+/// The function: instructions by block, in the order of the layout.
+pub(crate) struct Code {
+    pub(crate) arch: Arch,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) ops: Vec<Vec<Op>>,
+    /// Position of a block in `blocks`.
+    pub(crate) position: SecondaryMap<Block, u32>,
+}
+
+impl Code {
+    pub(crate) fn new(func: &Function, arch: Arch) -> Result<Self, MachineError> {
+        let mut position = SecondaryMap::new();
+        let mut ops = Vec::with_capacity(func.layout.len());
+        for (at, block) in func.layout.iter().enumerate() {
+            position[*block] = at as u32;
+            let insts = func.block_insts(*block).iter().filter(|id| func.emits_code(**id));
+            ops.push(insts.map(|id| op(func, *id, arch)).collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(Code { arch, blocks: func.layout.clone(), ops, position })
+    }
+
+    /// Positions of a block's successors.
+    pub(crate) fn succs<'a>(&'a self, func: &'a Function, at: usize) -> impl Iterator<Item = usize> + 'a {
+        func.succs(self.blocks[at]).iter().map(|succ| self.position[*succ] as usize)
+    }
+
+    /// Put order and control words back.
+    pub(crate) fn write_back(self, func: &mut Function) {
+        for (block, ops) in self.blocks.iter().zip(self.ops) {
+            let mut list = Vec::with_capacity(ops.len());
+            for op in ops {
+                let data = &mut func.insts[op.id];
+                data.control = op.inst.control;
+                for (operand, machine) in data.operands.iter_mut().zip(&op.inst.operands) {
+                    let reuse = machine.flags.contains(oriole_isa::OperandFlags::REUSE);
+                    *operand = operand.with_reuse(reuse);
+                }
+                list.push(op.id);
+            }
+            func.blocks[*block].insts = list;
+        }
+    }
+}
+
+fn op(func: &Function, id: InstId, arch: Arch) -> Result<Op, MachineError> {
+    let data = &func.insts[id];
+    // Addresses do not matter here: only registers and modifiers do.
+    let inst = func.machine_inst(id, arch, |_| 0)?.inst;
+    let call = data.call.expand().map(|call| &func.calls[call]);
+    let mut op = Op {
+        id,
+        flags: data.flags,
+        uses: SmallVec::new(),
+        defs: SmallVec::new(),
+        variable: timing::is_variable(&inst, arch),
+        leaves: call.is_some(),
+        terminator: is_terminator(data),
+        inst,
+    };
+    note_accesses(&mut op);
+    if let Some(site) = call {
+        note_call(func, site, &mut op);
+    }
+    Ok(op)
+}
+
+fn note_accesses(op: &mut Op) {
+    let guard_file = if op.inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
+    if let Some(reg) = reg_number(guard_file, u16::from(op.inst.guard.predicate)) {
+        op.uses.push(Access { reg, slot: Slot::Guard });
+    }
+    for i in 0..op.inst.operands.len() {
+        let (file, first) = match op.inst.operands[i].value {
+            Value::Reg(file, number) => (file, number),
+            Value::ConstBindless { ureg, .. } => (RegFile::UR, ureg),
+            _ => continue,
+        };
+        let bindless = matches!(op.inst.operands[i].value, Value::ConstBindless { .. });
+        let width = if bindless { 2 } else { op.inst.width(i) };
+        let is_def = op.inst.opcode.signature()[i].is_def && !bindless;
+        for k in 0..width {
+            let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
+            let access = Access { reg, slot: Slot::Operand { index: i as u8, register: k } };
+            if is_def { op.defs.push(access) } else { op.uses.push(access) }
+        }
+    }
+}
+
+fn note_call(func: &Function, site: &CallSite, op: &mut Op) {
+    let slot = Slot::Operand { index: 0, register: 0 };
+    let regs = |operands: &[oriole_ori::Operand]| {
+        let mut regs = Vec::new();
+        for (file, first, count) in operands.iter().filter_map(|o| func.physical(*o)) {
+            regs.extend((first..first + u16::from(count)).filter_map(|n| reg_number(file, n)));
+        }
+        regs
+    };
+    op.uses.extend(regs(&site.args).into_iter().map(|reg| Access { reg, slot }));
+    if site.callee != Callee::Return {
+        op.defs.extend(regs(&site.results).into_iter().map(|reg| Access { reg, slot }));
+    }
+}
+
+/// Bytes that a load or store moves, from its size modifier.
+pub(crate) fn access_bytes(inst: &Inst) -> i64 {
+    use oriole_isa::mem_size::{B64, B128, S8, S16, U8, U16};
+    match inst.get(Field::MemSize) {
+        U8 | S8 => 1,
+        U16 | S16 => 2,
+        B64 => 8,
+        B128 => 16,
+        _ => 4,
+    }
+}

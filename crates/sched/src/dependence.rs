@@ -1,0 +1,168 @@
+//! The dependence graph of one block.
+
+use crate::code::{END_OF_R, Op, REGISTERS, reg_number};
+use crate::memory::MemoryAccess;
+use crate::timing;
+use oriole_isa::{Arch, Effects, Opcode};
+use oriole_ori::InstFlags;
+
+/// An edge to a later instruction: it issues at least `latency` cycles after.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) to: u32,
+    pub(crate) latency: u32,
+}
+
+/// Edges from each instruction of a block, and how many come into each.
+pub(crate) struct Graph {
+    pub(crate) edges: Vec<Vec<Edge>>,
+    pub(crate) incoming: Vec<u32>,
+}
+
+/// Memory accesses that are compared with a new one; beyond that the oldest stand for all.
+const MEMORY_WINDOW: usize = 64;
+
+/// What has been seen of one register so far.
+#[derive(Clone, Default)]
+struct RegState {
+    /// Definitions that may still hold: the last unguarded one and the guarded ones after it.
+    defs: Vec<u32>,
+    /// Reads since the last definition.
+    uses: Vec<u32>,
+    version: u32,
+}
+
+struct Builder<'a> {
+    arch: Arch,
+    ops: &'a [Op],
+    graph: Graph,
+    regs: Vec<RegState>,
+    memory: Vec<(u32, MemoryAccess)>,
+    /// The last instruction that all later ones follow.
+    fence: Option<u32>,
+    since_fence: Vec<u32>,
+    /// The last instruction with an effect on the warp's threads or the outside.
+    effect: Option<u32>,
+}
+
+/// Build the graph of a block.
+pub(crate) fn build(ops: &[Op], arch: Arch) -> Graph {
+    let graph = Graph { edges: vec![Vec::new(); ops.len()], incoming: vec![0; ops.len()] };
+    let regs = vec![RegState::default(); REGISTERS];
+    let mut builder =
+        Builder { arch, ops, graph, regs, memory: Vec::new(), fence: None, since_fence: Vec::new(), effect: None };
+    for at in 0..ops.len() as u32 {
+        builder.order(at);
+        builder.registers(at);
+    }
+    builder.graph
+}
+
+/// Nothing moves across it: what follows is out of this block's sight.
+fn is_fence(op: &Op) -> bool {
+    op.leaves || op.terminator || matches!(op.inst.opcode, Opcode::BSSY | Opcode::BSYNC | Opcode::BREAK | Opcode::BMOV)
+}
+
+/// It must keep its place among others of its kind, and memory accesses stay on their side.
+fn has_order(op: &Op) -> bool {
+    op.has(Effects::SIDE_EFFECT) || op.has(Effects::CONVERGENT) || op.has(Effects::VOLATILE) || op.has(Effects::BRANCH)
+}
+
+impl Builder<'_> {
+    fn edge(&mut self, from: u32, to: u32, latency: u32) {
+        if from != to {
+            self.graph.edges[from as usize].push(Edge { to, latency });
+            self.graph.incoming[to as usize] += 1;
+        }
+    }
+
+    fn order(&mut self, at: u32) {
+        let op = &self.ops[at as usize];
+        if let Some(fence) = self.fence {
+            self.edge(fence, at, 1);
+        }
+        if is_fence(op) {
+            for before in std::mem::take(&mut self.since_fence) {
+                self.edge(before, at, 1);
+            }
+            self.fence = Some(at);
+            self.memory.clear();
+            self.effect = None;
+            return;
+        }
+        self.since_fence.push(at);
+        if has_order(op) {
+            if let Some(before) = self.effect {
+                self.edge(before, at, 1);
+            }
+            for (before, _) in std::mem::take(&mut self.memory) {
+                self.edge(before, at, 1);
+            }
+            self.effect = Some(at);
+        }
+        self.memory_order(at);
+    }
+
+    fn memory_order(&mut self, at: u32) {
+        let op = &self.ops[at as usize];
+        let version = |file, number| reg_number(file, number).map_or(0, |reg| self.regs[usize::from(reg)].version);
+        let Some(access) = MemoryAccess::of(op, version) else { return };
+        if let Some(effect) = self.effect {
+            self.edge(effect, at, 1);
+        }
+        if self.memory.len() >= MEMORY_WINDOW {
+            for (before, _) in std::mem::take(&mut self.memory) {
+                self.edge(before, at, 1);
+            }
+            // From here on this access stands for those before it.
+            self.effect = Some(at);
+        }
+        let conflicts: Vec<u32> =
+            self.memory.iter().filter(|(_, other)| other.conflicts(&access)).map(|(before, _)| *before).collect();
+        for before in conflicts {
+            self.edge(before, at, 1);
+        }
+        self.memory.push((at, access));
+    }
+
+    fn registers(&mut self, at: u32) {
+        let (ops, arch) = (self.ops, self.arch);
+        let op = &ops[at as usize];
+        for access in &op.uses {
+            for def in self.regs[usize::from(access.reg)].defs.clone() {
+                let producer = &ops[def as usize];
+                let latency = if producer.variable {
+                    timing::estimate(producer)
+                } else {
+                    timing::raw_of(producer, access.reg, op, access, arch)
+                };
+                self.edge(def, at, latency);
+            }
+        }
+        for access in &op.defs {
+            let state = self.regs[usize::from(access.reg)].clone();
+            for def in &state.defs {
+                let producer = &ops[*def as usize];
+                let latency = if producer.variable { timing::estimate(producer) } else { timing::waw_of(producer, access.reg, op, access, arch) };
+                self.edge(*def, at, latency);
+            }
+            for user in &state.uses {
+                self.edge(*user, at, timing::war_of(&ops[*user as usize], access.reg, op, access, arch));
+            }
+        }
+        for access in &op.uses {
+            self.regs[usize::from(access.reg)].uses.push(at);
+        }
+        let guarded = op.is_guarded();
+        for access in &op.defs {
+            let state = &mut self.regs[usize::from(access.reg)];
+            state.version += 1;
+            if !guarded {
+                state.defs.clear();
+                state.uses.clear();
+            }
+            state.defs.push(at);
+        }
+        debug_assert!(usize::from(END_OF_R) < REGISTERS && !op.flags.contains(InstFlags::PHI));
+    }
+}

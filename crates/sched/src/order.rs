@@ -1,0 +1,78 @@
+//! The order of a block: list scheduling by critical path.
+//!
+//! Of the instructions whose predecessors have issued and whose operands are ready, the one with the
+//! longest way to the block's end issues next; original order breaks ties. Where nothing is ready the
+//! clock moves on.
+
+use crate::code::{Code, Op};
+use crate::dependence::{Graph, build};
+use oriole_ori::Function;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Reorder every block.
+pub(crate) fn reorder(code: &mut Code, _: &Function) {
+    let arch = code.arch;
+    for ops in &mut code.ops {
+        if ops.len() > 1 {
+            let graph = build(ops, arch);
+            let order = list_schedule(&graph);
+            *ops = permute(std::mem::take(ops), &order);
+        }
+    }
+}
+
+fn permute(ops: Vec<Op>, order: &[u32]) -> Vec<Op> {
+    let mut slots: Vec<Option<Op>> = ops.into_iter().map(Some).collect();
+    // `order` names every instruction once, so each slot is full when it is taken.
+    order.iter().filter_map(|at| slots[*at as usize].take()).collect()
+}
+
+/// Cycles from each instruction's issue to the end of the block.
+fn heights(graph: &Graph) -> Vec<u32> {
+    let mut heights = vec![1u32; graph.edges.len()];
+    for at in (0..heights.len()).rev() {
+        // Edges go forward, so the targets are done.
+        let longest = graph.edges[at].iter().map(|e| e.latency + heights[e.to as usize]).max();
+        heights[at] = longest.unwrap_or(1);
+    }
+    heights
+}
+
+fn list_schedule(graph: &Graph) -> Vec<u32> {
+    let heights = heights(graph);
+    let mut incoming = graph.incoming.clone();
+    let mut earliest = vec![0u32; heights.len()];
+    let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
+    let mut ready: BinaryHeap<(u32, Reverse<u32>)> = BinaryHeap::new();
+    let roots = (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0);
+    ready.extend(roots.map(|at| (heights[at as usize], Reverse(at))));
+    let mut order = Vec::with_capacity(heights.len());
+    let mut clock = 0;
+    loop {
+        while let Some(Reverse((time, at))) = waiting.peek().copied() {
+            if time > clock {
+                break;
+            }
+            waiting.pop();
+            ready.push((heights[at as usize], Reverse(at)));
+        }
+        let Some((_, Reverse(at))) = ready.pop() else {
+            match waiting.peek() {
+                Some(Reverse((time, _))) => clock = *time,
+                None => return order,
+            }
+            continue;
+        };
+        order.push(at);
+        for edge in &graph.edges[at as usize] {
+            let to = edge.to as usize;
+            earliest[to] = earliest[to].max(clock + edge.latency);
+            incoming[to] -= 1;
+            if incoming[to] == 0 {
+                waiting.push(Reverse((earliest[to], edge.to)));
+            }
+        }
+        clock += 1;
+    }
+}

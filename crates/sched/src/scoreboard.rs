@@ -1,0 +1,205 @@
+//! Scoreboards: which one each variable-latency instruction releases, and who waits for which.
+//!
+//! Every variable-latency instruction gets a scoreboard for its results and one for its sources, by a
+//! rotation within its block. A forward dataflow over the control-flow graph then knows at each point
+//! which results and reads are still pending, so that an instruction waits for just those scoreboards
+//! that guard registers it touches, on any path. What nobody waits for is not set.
+
+use crate::code::{Code, END_OF_R, Op, REGISTERS, Reg};
+use crate::timing;
+use fixedbitset::FixedBitSet;
+use oriole_isa::Control;
+use oriole_ori::Function;
+use smallvec::SmallVec;
+
+/// Scoreboards of a warp.
+const SCOREBOARDS: usize = 6;
+/// Those for results, given out in turn; the rest guard sources.
+const FOR_RESULTS: usize = 5;
+
+/// One release: an instruction's results, or its sources.
+struct Release {
+    scoreboard: u8,
+    /// Registers that are busy until then.
+    regs: SmallVec<[Reg; 4]>,
+    /// The registers are still to be written, rather than read.
+    is_result: bool,
+    needed: bool,
+}
+
+/// What one instruction releases: numbers of releases.
+#[derive(Clone, Copy, Default)]
+struct OwnReleases {
+    result: Option<u32>,
+    source: Option<u32>,
+}
+
+struct Assignment {
+    releases: Vec<Release>,
+    /// By block and instruction.
+    own: Vec<Vec<OwnReleases>>,
+}
+
+/// Set scoreboards and wait masks of all instructions.
+pub(crate) fn assign(code: &mut Code, func: &Function) {
+    let mut assignment = give_out(code);
+    let entry = pending_at_entry(code, func, &assignment);
+    for (block, pending) in entry.iter().enumerate() {
+        let mut state = Pending::new(&assignment.releases, pending);
+        for at in 0..code.ops[block].len() {
+            let mut needed = Vec::new();
+            let mask = state.step(&code.ops[block][at], assignment.own[block][at], &assignment.releases, &mut needed);
+            code.ops[block][at].inst.control.wait_mask = mask;
+            needed.into_iter().for_each(|release| assignment.releases[release as usize].needed = true);
+        }
+    }
+    set_releases(code, &assignment);
+}
+
+fn give_out(code: &Code) -> Assignment {
+    let mut releases = Vec::new();
+    let mut own = Vec::with_capacity(code.ops.len());
+    for ops in &code.ops {
+        let mut rotation = Rotation::default();
+        own.push(ops.iter().enumerate().map(|(at, op)| rotation.release(at, op, code, &mut releases)).collect());
+    }
+    Assignment { releases, own }
+}
+
+/// Which result scoreboard comes next: the one whose last use is longest ago.
+#[derive(Default)]
+struct Rotation {
+    last: [usize; FOR_RESULTS],
+}
+
+impl Rotation {
+    fn release(&mut self, at: usize, op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases {
+        let mut own = OwnReleases::default();
+        if op.leaves {
+            return own;
+        }
+        let mut add = |scoreboard: usize, regs: SmallVec<[Reg; 4]>, is_result: bool| {
+            releases.push(Release { scoreboard: scoreboard as u8, regs, is_result, needed: false });
+            Some(releases.len() as u32 - 1)
+        };
+        if op.variable && !op.defs.is_empty() {
+            let scoreboard = (0..FOR_RESULTS).min_by_key(|s| self.last[*s]).unwrap_or(0);
+            self.last[scoreboard] = at + 1;
+            own.result = add(scoreboard, op.defs.iter().map(|d| d.reg).collect(), true);
+        }
+        if timing::reads_late(op, code.arch) {
+            let regs: SmallVec<[Reg; 4]> = op.uses.iter().map(|u| u.reg).filter(|r| *r < END_OF_R).collect();
+            if !regs.is_empty() {
+                own.source = add(FOR_RESULTS, regs, false);
+            }
+        }
+        own
+    }
+}
+
+/// The releases that may be outstanding at a point, by register and scoreboard.
+struct Pending {
+    by_reg: Vec<SmallVec<[u32; 2]>>,
+    by_scoreboard: [Vec<u32>; SCOREBOARDS],
+}
+
+impl Pending {
+    fn new(releases: &[Release], pending: &FixedBitSet) -> Self {
+        let mut state = Pending { by_reg: vec![SmallVec::new(); REGISTERS], by_scoreboard: Default::default() };
+        for release in pending.ones() {
+            state.add(release as u32, releases);
+        }
+        state
+    }
+
+    fn add(&mut self, number: u32, releases: &[Release]) {
+        let release = &releases[number as usize];
+        let list = &mut self.by_scoreboard[usize::from(release.scoreboard)];
+        if list.contains(&number) {
+            return;
+        }
+        list.push(number);
+        for reg in &release.regs {
+            self.by_reg[usize::from(*reg)].push(number);
+        }
+    }
+
+    /// The scoreboards that `op` waits for, and the releases because of which; then its own are pending.
+    fn step(&mut self, op: &Op, own: OwnReleases, releases: &[Release], needed: &mut Vec<u32>) -> u8 {
+        for access in &op.uses {
+            needed.extend(self.by_reg[usize::from(access.reg)].iter().filter(|r| releases[**r as usize].is_result));
+        }
+        for access in &op.defs {
+            needed.extend(&self.by_reg[usize::from(access.reg)]);
+        }
+        if op.leaves {
+            // The other function knows nothing of what is outstanding here.
+            needed.extend(self.by_scoreboard.iter().flatten());
+        }
+        let mask = needed.iter().fold(0u8, |mask, r| mask | 1 << releases[*r as usize].scoreboard);
+        for scoreboard in (0..SCOREBOARDS).filter(|s| mask >> s & 1 == 1) {
+            self.clear(scoreboard, releases);
+        }
+        for number in [own.result, own.source].into_iter().flatten() {
+            self.add(number, releases);
+        }
+        mask
+    }
+
+    fn clear(&mut self, scoreboard: usize, releases: &[Release]) {
+        for number in std::mem::take(&mut self.by_scoreboard[scoreboard]) {
+            for reg in &releases[number as usize].regs {
+                self.by_reg[usize::from(*reg)].retain(|r| *r != number);
+            }
+        }
+    }
+
+    fn write_to(&self, set: &mut FixedBitSet) {
+        for number in self.by_scoreboard.iter().flatten() {
+            set.insert(*number as usize);
+        }
+    }
+}
+
+/// Releases that may be outstanding at the start of each block: the smallest solution.
+fn pending_at_entry(code: &Code, func: &Function, assignment: &Assignment) -> Vec<FixedBitSet> {
+    let count = assignment.releases.len();
+    let mut entry = vec![FixedBitSet::with_capacity(count); code.blocks.len()];
+    let mut queued = vec![true; code.blocks.len()];
+    let mut work: Vec<usize> = (0..code.blocks.len()).rev().collect();
+    let mut ignored = Vec::new();
+    while let Some(block) = work.pop() {
+        queued[block] = false;
+        let mut state = Pending::new(&assignment.releases, &entry[block]);
+        for (op, own) in code.ops[block].iter().zip(&assignment.own[block]) {
+            ignored.clear();
+            state.step(op, *own, &assignment.releases, &mut ignored);
+        }
+        let mut out = FixedBitSet::with_capacity(count);
+        state.write_to(&mut out);
+        for succ in code.succs(func, block).collect::<SmallVec<[usize; 4]>>() {
+            if !out.is_subset(&entry[succ]) {
+                entry[succ].union_with(&out);
+                if !queued[succ] {
+                    queued[succ] = true;
+                    work.push(succ);
+                }
+            }
+        }
+    }
+    entry
+}
+
+/// Write the scoreboards that somebody waits for.
+fn set_releases(code: &mut Code, assignment: &Assignment) {
+    let scoreboard = |release: Option<u32>| {
+        let release = release.map(|number| &assignment.releases[number as usize]).filter(|r| r.needed);
+        release.map_or(Control::NO_SCOREBOARD, |r| r.scoreboard)
+    };
+    for (ops, owns) in code.ops.iter_mut().zip(&assignment.own) {
+        for (op, own) in ops.iter_mut().zip(owns) {
+            op.inst.control.write_scoreboard = scoreboard(own.result);
+            op.inst.control.read_scoreboard = scoreboard(own.source);
+        }
+    }
+}
