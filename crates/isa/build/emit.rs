@@ -96,6 +96,8 @@ fn field_values(out: &mut String, spec: &Spec) -> Result<(), String> {
         let _ = writeln!(out, "    &[{}],", rows.join(", "));
     }
     let _ = writeln!(out, "];\n");
+    let docs: Vec<&String> = spec.fields.values().map(|f| &f.doc).collect();
+    let _ = writeln!(out, "static FIELD_DOCS: [&str; {}] = {docs:?};\n", docs.len());
     Ok(())
 }
 

@@ -88,6 +88,10 @@ impl Reader<'_> {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Next({index})")));
         }
+        if word == "set" && self.peek() == Some('(') {
+            let index = self.argument_list(1)?[0];
+            return Ok(Some(format!("Item::Set({index})")));
+        }
         if word == "cbank" && self.peek() == Some('(') {
             let list = self.argument_list(2)?;
             return Ok(Some(format!("Item::Indexed {{ bank: {}, base: {} }}", list[0], list[1])));

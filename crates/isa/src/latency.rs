@@ -90,8 +90,7 @@ pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
     }
     let from = class::war_reader(reader, place, variable);
     let to = class::writer(writer, is_variable(writer, arch));
-    let unknown =
-        if Group::of(reader) == Group::Matrix { UNKNOWN_AFTER_MATRIX } else { UNKNOWN_WRITE_AFTER_READ };
+    let unknown = if Group::of(reader) == Group::Matrix { UNKNOWN_AFTER_MATRIX } else { UNKNOWN_WRITE_AFTER_READ };
     pair(Kind::WriteAfterRead, file, from, to, arch).unwrap_or(unknown)
 }
 

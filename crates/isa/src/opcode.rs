@@ -201,6 +201,11 @@ impl Field {
         FIELD_VALUES[self as usize]
     }
 
+    /// What the field says, in one line.
+    pub fn doc(self) -> &'static str {
+        FIELD_DOCS[self as usize]
+    }
+
     /// The row of one value.
     pub fn value(self, code: u8) -> Option<&'static FieldValue> {
         self.values().iter().find(|v| v.code == code)

@@ -25,7 +25,10 @@ struct Tally {
     failures: Vec<String>,
 }
 
-fn read(folder: &Path, arch: Arch) -> Option<(Vec<Vector>, HashMap<(u128, u64), i64>)> {
+/// Targets of labels, by word and address.
+type Labels = HashMap<(u128, u64), i64>;
+
+fn read(folder: &Path, arch: Arch) -> Option<(Vec<Vector>, Labels)> {
     let text = fs::read_to_string(folder.join(format!("{arch}.tsv"))).ok()?;
     let labels = fs::read_to_string(folder.join(format!("{arch}.labels.tsv"))).unwrap_or_default();
     let number = |digits: &str| u64::from_str_radix(digits.trim_start_matches("0x"), 16).expect("hexadecimal");
@@ -34,7 +37,9 @@ fn read(folder: &Path, arch: Arch) -> Option<(Vec<Vector>, HashMap<(u128, u64), 
         .lines()
         .map(|line| {
             let cells: Vec<&str> = line.splitn(3, '\t').collect();
-            Vector { word: word(cells[0]), pc: number(cells[1]), text: cells[2].to_owned() }
+            // The files' maker strips the closing brace of `{5,0}` together with those of dual issue.
+            let brace = if cells[2].contains('{') && !cells[2].contains('}') { "}" } else { "" };
+            Vector { word: word(cells[0]), pc: number(cells[1]), text: format!("{}{brace}", cells[2]) }
         })
         .collect();
     let labels = labels

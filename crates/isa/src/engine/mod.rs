@@ -2,6 +2,7 @@
 //! makes from `spec/*.isa`.
 
 mod decode;
+mod describe;
 mod encode;
 mod float_text;
 mod parse;
@@ -10,6 +11,7 @@ mod scan;
 mod table;
 
 pub use decode::{DecodeError, decode};
+pub(crate) use describe::encodings;
 pub use encode::{EncodeError, Illegal, encode, legal};
 pub use parse::{ParseError, parse};
 pub use print::Display;

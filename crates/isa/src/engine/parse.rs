@@ -2,7 +2,7 @@
 
 use super::encode::legal;
 use super::float_text::Format;
-use super::print::{SWIZZLE, half_format, high_half, holds};
+use super::print::{SWIZZLE, WARP_STATE, float_format, half_format, holds};
 use super::scan::{Scan, is_word};
 use super::table::{Item, SYNTAX, Term};
 use crate::{
@@ -103,6 +103,9 @@ fn register(scan: &mut Scan<'_>) -> Option<(RegFile, u16)> {
             return Some((file, number));
         }
     }
+    if let Some(state) = WARP_STATE.iter().position(|name| scan.word_is(name)) {
+        return Some((RegFile::B, 16 + u16::try_from(state).ok()?));
+    }
     FILES.iter().find_map(|(prefix, file, last)| {
         let mut ahead = *scan;
         let number = ahead.numbered(prefix).filter(|n| n <= last)?;
@@ -165,6 +168,11 @@ impl<'a> Reader<'a> {
             }
             Item::Next(_) => {
                 register(&mut scan)?;
+                self.sequence(&rest, scan, inst, unencodable)
+            }
+            Item::Set(index) => {
+                let mut inst = inst;
+                inst.operands[*index] = Operand::imm(number_set(&mut scan)?);
                 self.sequence(&rest, scan, inst, unencodable)
             }
             Item::Indexed { bank, base } => {
@@ -297,8 +305,10 @@ impl<'a> Reader<'a> {
             ImmFormat::Signed(32) => u64::from(ahead.integer()? as u32),
             ImmFormat::Signed(_) => ahead.integer()? as u64,
             ImmFormat::Swizzle => swizzle(&mut ahead)?,
-            ImmFormat::F32 if high_half(inst) => float(&mut ahead, Format::F64)? >> 32,
-            ImmFormat::F32 => float(&mut ahead, Format::F32)?,
+            ImmFormat::F32 => {
+                let (format, shift) = float_format(inst);
+                float(&mut ahead, format)? >> shift
+            }
             ImmFormat::F64 => float(&mut ahead, Format::F64)?,
             ImmFormat::Half => {
                 let format = half_format(inst);
@@ -411,6 +421,21 @@ fn implied(inst: &Inst, when: &[&[Term]]) -> Inst {
         }
     }
     inst
+}
+
+/// `{5,0}` as a mask.
+fn number_set(scan: &mut Scan<'_>) -> Option<u64> {
+    scan.skip_space();
+    if !scan.take('{') {
+        return None;
+    }
+    let mut mask = 0;
+    loop {
+        mask |= 1u64.checked_shl(u32::try_from(scan.integer()?).ok()?)?;
+        if !scan.take(',') {
+            return scan.take('}').then_some(mask);
+        }
+    }
 }
 
 /// The zero register of the only file that the operand may be in.

@@ -3,7 +3,7 @@
 use super::float_text::Format;
 use super::table::{Item, SYNTAX, Term};
 use crate::{
-    Arch, Field, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Value, half_fmt, mufu,
+    Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, ffmt, half_fmt, mufu, mufu_fmt,
     special_registers,
 };
 use std::fmt::{self, Write};
@@ -65,13 +65,19 @@ impl Display<'_> {
             match item {
                 Item::Text(text) => out.push_str(text),
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
-                Item::Operand { index, suffix, half } => self.operand(out, *index, self.suffix(*suffix), *half)?,
+                Item::Operand { index, suffix, half } => self.operand(out, *index, *suffix, *half)?,
                 Item::Address(parts) => self.address(out, parts)?,
                 Item::Hidden(_) => {}
                 Item::Next(index) => {
                     if let Value::Reg(file, number) = self.inst.operands[*index].value {
                         register(out, file, number + 1, self.arch)?;
                     }
+                }
+                Item::Set(index) => {
+                    let Value::Imm(bits) = self.inst.operands[*index].value else { continue };
+                    let numbers: Vec<String> =
+                        (0..64).rev().filter(|n| bits >> n & 1 == 1).map(|n| n.to_string()).collect();
+                    write!(out, "{{{}}}", numbers.join(","))?;
                 }
                 Item::Indexed { bank, base } => self.indexed(out, *bank, *base)?,
                 Item::Group { when, items } => {
@@ -105,7 +111,7 @@ impl Display<'_> {
             if number > 0 {
                 out.push('+');
             }
-            self.operand(out, index, self.suffix(field), false)?;
+            self.operand(out, index, field, false)?;
         }
         Ok(())
     }
@@ -139,7 +145,8 @@ impl Display<'_> {
         Ok(())
     }
 
-    fn operand(&self, out: &mut String, index: usize, suffix: String, half: bool) -> fmt::Result {
+    fn operand(&self, out: &mut String, index: usize, field: Option<Field>, half: bool) -> fmt::Result {
+        let suffix = self.suffix(field);
         let operand = self.inst.operands[index];
         let flags = operand.flags;
         if flags.contains(OperandFlags::NOT) {
@@ -154,7 +161,7 @@ impl Display<'_> {
         if bars {
             out.push('|');
         }
-        self.value(out, index, operand, half)?;
+        self.value(out, index, operand, field.is_some())?;
         if !outside {
             out.push_str(&suffix);
         }
@@ -170,18 +177,19 @@ impl Display<'_> {
         Ok(())
     }
 
-    fn value(&self, out: &mut String, index: usize, operand: Operand, half: bool) -> fmt::Result {
+    /// `parts`: some part of the operand could be chosen, which sets constants apart by a space.
+    fn value(&self, out: &mut String, index: usize, operand: Operand, parts: bool) -> fmt::Result {
         match operand.value {
             Value::None => Ok(()),
             Value::Reg(file, number) => register(out, file, number, self.arch),
             Value::Imm(bits) => self.immediate(out, self.inst.opcode.signature()[index].imm, bits),
             Value::Const { bank, offset } => {
-                write!(out, "c[{bank:#x}]{}[{offset:#x}]", if half { " " } else { "" })
+                write!(out, "c[{bank:#x}]{}[{offset:#x}]", if parts { " " } else { "" })
             }
             Value::ConstBindless { ureg, offset } => {
                 out.push_str("cx[");
                 register(out, RegFile::UR, ureg, self.arch)?;
-                write!(out, "]{}[{offset:#x}]", if half { " " } else { "" })
+                write!(out, "]{}[{offset:#x}]", if parts { " " } else { "" })
             }
             Value::Special(number) => {
                 out.push_str(&special_registers::print(number, self.arch));
@@ -202,8 +210,10 @@ impl Display<'_> {
             ImmFormat::Swizzle => {
                 (0..4).rev().try_for_each(|lane| out.write_str(SWIZZLE[(bits >> (2 * lane)) as usize & 3]))
             }
-            ImmFormat::F32 if high_half(self.inst) => out.write_str(&Format::F64.print(bits << 32)),
-            ImmFormat::F32 => out.write_str(&Format::F32.print(bits)),
+            ImmFormat::F32 => {
+                let (format, shift) = float_format(self.inst);
+                out.write_str(&format.print(bits << shift))
+            }
             ImmFormat::F64 => out.write_str(&Format::F64.print(bits)),
             ImmFormat::Half => {
                 let format = half_format(self.inst);
@@ -213,9 +223,27 @@ impl Display<'_> {
     }
 }
 
-/// A 32-bit float immediate of the instruction is the high half of a double.
-pub(crate) fn high_half(inst: &Inst) -> bool {
-    inst.opcode == Opcode::MUFU && matches!(inst.get(Field::Mufu), mufu::RCP64H | mufu::RSQ64H)
+/// The format of a float immediate, and how far its bits are above those of the field: doubles give
+/// their high word only.
+pub(crate) fn float_format(inst: &Inst) -> (Format, u32) {
+    let has = |field: Field| inst.opcode.fields().iter().any(|(f, _)| *f == field);
+    if has(Field::SrcFmt) {
+        return match inst.get(Field::SrcFmt) {
+            ffmt::F16 => (Format::F16, 0),
+            ffmt::BF16 => (Format::BF16, 0),
+            ffmt::F64 => (Format::F64, 32),
+            _ => (Format::F32, 0),
+        };
+    }
+    if !has(Field::MufuFmt) {
+        return (Format::F32, 0);
+    }
+    match (inst.get(Field::MufuFmt), inst.get(Field::Mufu)) {
+        (mufu_fmt::F16, _) => (Format::F16, 0),
+        (mufu_fmt::BF16, _) => (Format::BF16, 0),
+        (_, mufu::RCP64H | mufu::RSQ64H) => (Format::F64, 32),
+        _ => (Format::F32, 0),
+    }
 }
 
 /// Signs of the two addends by lane code.
@@ -230,6 +258,26 @@ fn signed(out: &mut String, value: i64) -> fmt::Result {
     if value < 0 { write!(out, "-{:#x}", value.unsigned_abs()) } else { write!(out, "{value:#x}") }
 }
 
+/// What the barrier registers from `B16` on are called.
+pub(crate) const WARP_STATE: [&str; 16] = [
+    "THREAD_STATE_ENUM.0",
+    "THREAD_STATE_ENUM.1",
+    "THREAD_STATE_ENUM.2",
+    "THREAD_STATE_ENUM.3",
+    "THREAD_STATE_ENUM.4",
+    "TRAP_RETURN_PC.LO",
+    "TRAP_RETURN_PC.HI",
+    "TRAP_RETURN_MASK",
+    "MEXITED",
+    "MKILL",
+    "MACTIVE",
+    "MATEXIT",
+    "OPT_STACK",
+    "API_CALL_DEPTH",
+    "ATEXIT_PC.LO",
+    "ATEXIT_PC.HI",
+];
+
 fn register(out: &mut String, file: RegFile, number: u16, arch: Arch) -> fmt::Result {
     match file {
         RegFile::R if number == 255 => out.write_str("RZ"),
@@ -240,7 +288,10 @@ fn register(out: &mut String, file: RegFile, number: u16, arch: Arch) -> fmt::Re
         RegFile::P => write!(out, "P{number}"),
         RegFile::UP if number == 7 => out.write_str("UPT"),
         RegFile::UP => write!(out, "UP{number}"),
-        RegFile::B => write!(out, "B{number}"),
+        RegFile::B => match usize::from(number).checked_sub(16).and_then(|n| WARP_STATE.get(n)) {
+            Some(name) => out.write_str(name),
+            None => write!(out, "B{number}"),
+        },
         RegFile::SB => write!(out, "SB{number}"),
     }
 }

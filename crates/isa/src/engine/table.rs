@@ -1,6 +1,7 @@
 //! Shapes of the generated tables.
 
 use crate::{Field, Kinds, Opcode, Operand, RegFile};
+use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
@@ -44,6 +45,16 @@ impl Ranges {
     #[inline]
     pub(crate) fn part(&self, number: usize) -> Ranges {
         Ranges([self.0[number], (0, 0), (0, 0)])
+    }
+}
+
+impl fmt::Display for Ranges {
+    /// `16:8`, `64:3+72:5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (at, len)) in self.0.iter().filter(|r| r.1 != 0).enumerate() {
+            write!(f, "{}{at}:{len}", if number == 0 { "" } else { "+" })?;
+        }
+        Ok(())
     }
 }
 
@@ -137,6 +148,8 @@ pub(crate) enum Item {
     Hidden(usize),
     /// The register after that of the operand, which no operand of its own names.
     Next(usize),
+    /// The numbers of the bits that are set in an immediate, the highest first: `{5,0}`.
+    Set(usize),
     /// A constant bank with a general register in its offset: `c[0x0][R2+0x10]`.
     Indexed { bank: usize, base: usize },
     /// Printed when all terms of one list hold.

@@ -1,0 +1,56 @@
+//! Encodings as text, for the manual.
+
+use super::table::{FORMS, FORMS_OF, Form, Place, Slot};
+use crate::{Arch, Opcode, OperandSpec, RegFile};
+
+/// One line per form of the opcode on the target: opcode bits, operands, fields, fixed fields.
+pub(crate) fn encodings(opcode: Opcode, arch: Arch) -> impl Iterator<Item = String> {
+    let (first, count) = FORMS_OF[opcode as usize];
+    let forms = &FORMS[usize::from(first)..][..usize::from(count)];
+    forms.iter().filter(move |form| form.targets >> (arch as u8) & 1 == 1).map(line)
+}
+
+fn line(form: &Form) -> String {
+    let mut parts = vec![format!("{:#05x}", form.value & 0xfff)];
+    let operands = form.opcode.signature().iter().zip(form.slots);
+    parts.extend(operands.filter_map(|(spec, slot)| operand(spec, slot)));
+    parts.extend(form.fields.iter().map(|slot| format!("{}@{}", slot.field.name(), slot.ranges)));
+    parts.extend(
+        form.fixed
+            .iter()
+            .map(|(field, value)| format!("{}={}", field.name(), field.value(*value).map_or("?", |v| v.name))),
+    );
+    parts.join(" ")
+}
+
+/// `ROLE=KIND@BITS` with flag bits; nothing for operands that have no place.
+fn operand(spec: &OperandSpec, slot: &Slot) -> Option<String> {
+    let (kind, place) = match slot.place {
+        Place::Neutral => return None,
+        Place::Fixed(_) => return Some(format!("{}=fixed", spec.role.name())),
+        Place::Reg(file, ranges) => (file_name(file), ranges.to_string()),
+        Place::Imm { ranges, .. } | Place::HighWord(ranges, _) => ("imm", ranges.to_string()),
+        Place::Const(ranges) => ("c", ranges.to_string()),
+        Place::Bindless(ranges) => ("cx", ranges.to_string()),
+        Place::Special(ranges) => ("SR", ranges.to_string()),
+        Place::Label { ranges, .. } => ("label", ranges.to_string()),
+    };
+    let mut text = format!("{}={kind}@{place}", spec.role.name());
+    for (mark, bit) in [('-', slot.neg), ('|', slot.abs), ('!', slot.not), ('^', slot.reuse)] {
+        if bit != 255 {
+            text.push_str(&format!("{mark}{bit}"));
+        }
+    }
+    Some(text)
+}
+
+fn file_name(file: RegFile) -> &'static str {
+    match file {
+        RegFile::R => "R",
+        RegFile::UR => "UR",
+        RegFile::P => "P",
+        RegFile::UP => "UP",
+        RegFile::B => "B",
+        RegFile::SB => "SB",
+    }
+}
