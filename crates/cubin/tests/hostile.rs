@@ -80,6 +80,23 @@ fn what_is_not_a_cubin_is_said_so() {
 }
 
 #[test]
+fn sections_that_all_hold_the_whole_file_are_refused() {
+    let mut large = module(Target::new(80));
+    large.globals[0].size = 1 << 20;
+    large.globals[0].init = vec![1; 1 << 20];
+    let mut bytes = write(&large).unwrap();
+    let length = (bytes.len() as u64).to_le_bytes();
+    let headers = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
+    for section in 4..16 {
+        let header = headers + 64 * section;
+        bytes[header + 24..header + 32].fill(0);
+        bytes[header + 32..header + 40].copy_from_slice(&length);
+    }
+    let error = Cubin::parse(&bytes).unwrap_err();
+    assert!(error.to_string().contains("overlap"), "{error}");
+}
+
+#[test]
 fn bad_descriptions_are_refused() {
     let refused = |change: fn(&mut ModuleSpec)| {
         let mut module = module(Target::new(80));

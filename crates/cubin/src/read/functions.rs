@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::tables::Tables;
+use super::tables::{Budget, Tables};
 use crate::error::CubinError;
 use crate::model::{Function, Limits, Param, ParamArea, Section, SectionKind, Symbol, SymbolIndex, SymbolKind};
 use crate::nvinfo::{self, Attribute, Value, number};
@@ -44,13 +44,15 @@ impl<'a> ByName<'a> {
 }
 
 /// All functions that have code, in the order of their symbols.
-pub(super) fn collect(tables: &Tables, info: &[Attribute]) -> Result<Vec<Function>, CubinError> {
+pub(super) fn collect(tables: &Tables, info: &[Attribute], budget: &mut Budget) -> Result<Vec<Function>, CubinError> {
     let numbers = SymbolNumbers::new(info);
     let names = ByName::new(&tables.sections);
     let mut out = Vec::new();
     for (index, symbol) in tables.symbols.iter().enumerate() {
         let Some(section) = symbol.section.filter(|_| symbol.kind == SymbolKind::Function) else { continue };
         if tables.sections[section].kind == SectionKind::Text {
+            let info = names.get(".nv.info.", &symbol.name).map(|i| &tables.sections[i]);
+            budget.take(info.map_or(0, |s| s.data.len()), info.map_or(0, |s| s.file_offset))?;
             out.push(function(tables, &numbers, &names, index, symbol, section)?);
         }
     }

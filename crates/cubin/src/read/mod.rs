@@ -16,12 +16,12 @@ const VARIABLE_BANK: u32 = 3;
 impl Cubin {
     /// Reads a cubin. Any bytes are safe to give: damage is an error, never a panic.
     pub fn parse(bytes: &[u8]) -> Result<Cubin, CubinError> {
-        let tables = tables::read(bytes)?;
+        let (tables, mut budget) = tables::read(bytes)?;
         let info = match tables.sections.iter().find(|s| s.name == ".nv.info") {
             Some(section) => nvinfo::decode(&section.data, section.file_offset)?,
             None => Vec::new(),
         };
-        let functions = functions::collect(&tables, &info)?;
+        let functions = functions::collect(&tables, &info, &mut budget)?;
         Ok(Cubin {
             target: tables.target,
             kind: tables.kind,

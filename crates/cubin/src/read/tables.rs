@@ -15,9 +15,26 @@ type Sections<'a> = SectionTable<'a, Header>;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// The contents of all sections together may not be larger than this many times the file:
-/// overlapping sections in a damaged file must not fill the memory.
-const MAX_OVERLAP: u64 = 4;
+/// What is copied out of a file may be this many times as long as the file, and some bytes more.
+/// In an honest file nothing overlaps but names; a damaged one must not fill the memory.
+const COPIES: u64 = 4;
+const SPARE: u64 = 1 << 20;
+
+/// How many bytes may still be copied out of the file.
+pub(super) struct Budget(u64);
+
+impl Budget {
+    fn new(file: &[u8]) -> Self {
+        Budget((file.len() as u64).saturating_mul(COPIES).saturating_add(SPARE))
+    }
+
+    /// Takes `length` bytes for what is at `offset` in the file.
+    pub(super) fn take(&mut self, length: usize, offset: u64) -> Result<(), CubinError> {
+        let too_much = || CubinError::Malformed { offset, what: "too many names or sections overlap".to_owned() };
+        self.0 = self.0.checked_sub(length as u64).ok_or_else(too_much)?;
+        Ok(())
+    }
+}
 
 /// Symbol type of a variable in an object file that is still to be linked.
 pub(crate) const STT_CUDA_OBJECT: u8 = 13;
@@ -43,7 +60,8 @@ impl From<object::read::Error> for CubinError {
     }
 }
 
-pub(super) fn read(bytes: &[u8]) -> Result<Tables, CubinError> {
+/// Reads the tables; gives what may still be copied out of the file.
+pub(super) fn read(bytes: &[u8]) -> Result<(Tables, Budget), CubinError> {
     let header = Header::parse(bytes)?;
     header.endian()?;
     let machine = header.e_machine(ENDIAN);
@@ -56,8 +74,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tables, CubinError> {
         other => return Err(CubinError::Elf(format!("file type {other} is neither ET_EXEC nor ET_REL"))),
     };
     let table = header.sections(ENDIAN, bytes)?;
-    let sections = sections(&table, bytes)?;
-    let symbols = symbols(&table, bytes, &sections)?;
+    let mut budget = Budget::new(bytes);
+    let sections = sections(&table, bytes, &mut budget)?;
+    let symbols = symbols(&table, bytes, &sections, &mut budget)?;
     let relocations = relocations(&table, bytes, sections.len(), symbols.len())?;
     let e_flags = header.e_flags(ENDIAN);
     let abi_version = header.e_ident().abi_version;
@@ -68,22 +87,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tables, CubinError> {
     };
     let mut target = from_e_flags(e_flags, abi_version);
     target.suffix = suffix.unwrap_or(target.suffix);
-    Ok(Tables { target, kind, e_flags, abi_version, sections, symbols, relocations })
+    Ok((Tables { target, kind, e_flags, abi_version, sections, symbols, relocations }, budget))
 }
 
-fn sections(table: &Sections<'_>, bytes: &[u8]) -> Result<Vec<Section>, CubinError> {
+fn sections(table: &Sections<'_>, bytes: &[u8], budget: &mut Budget) -> Result<Vec<Section>, CubinError> {
     let mut out = Vec::with_capacity(table.len());
-    let mut copied = 0u64;
     for header in table.iter() {
         let name = String::from_utf8_lossy(table.section_name(ENDIAN, header)?).into_owned();
         let sh_type = header.sh_type(ENDIAN);
         let data = if NO_CONTENTS.contains(&sh_type) { &[] } else { header.data(ENDIAN, bytes)? };
         let file_offset = header.sh_offset(ENDIAN);
-        copied = copied.saturating_add(data.len() as u64);
-        if copied > MAX_OVERLAP * bytes.len() as u64 {
-            let what = format!("section `{name}` overlaps others");
-            return Err(CubinError::Malformed { offset: file_offset, what });
-        }
+        budget.take(name.len() + data.len(), file_offset)?;
         let sh_flags = header.sh_flags(ENDIAN);
         let sh_info = header.sh_info(ENDIAN);
         let linked =
@@ -133,7 +147,12 @@ fn section_kind(name: &str) -> SectionKind {
     row.map_or(SectionKind::Other, |(_, kind)| kind.clone())
 }
 
-fn symbols(table: &Sections<'_>, bytes: &[u8], sections: &[Section]) -> Result<Vec<Symbol>, CubinError> {
+fn symbols(
+    table: &Sections<'_>,
+    bytes: &[u8],
+    sections: &[Section],
+    budget: &mut Budget,
+) -> Result<Vec<Symbol>, CubinError> {
     let entries = table.symbols(ENDIAN, bytes, elf::SHT_SYMTAB)?;
     let mut out = Vec::with_capacity(entries.len());
     for (index, entry) in entries.enumerate() {
@@ -157,6 +176,7 @@ fn symbols(table: &Sections<'_>, bytes: &[u8], sections: &[Section]) -> Result<V
             (SymbolKind::Section, Some(section)) => sections[section].name.clone(),
             _ => String::from_utf8_lossy(entries.symbol_name(ENDIAN, entry)?).into_owned(),
         };
+        budget.take(name.len(), 0)?;
         let (other, value, size) = (entry.st_other(), entry.st_value(ENDIAN), entry.st_size(ENDIAN));
         out.push(Symbol { name, kind, binding, other, section, value, size });
     }
