@@ -28,6 +28,8 @@ mod special;
 mod state;
 mod stats;
 mod strict;
+#[cfg(test)]
+mod strict_tests;
 mod syscall;
 mod threads;
 mod warp;
