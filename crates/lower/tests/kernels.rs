@@ -25,14 +25,17 @@ fn first_kernels(shared: &Path) -> Vec<(String, String)> {
 fn lower(path: &Path, entry: &str, arch: Arch) -> Result<usize, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let render = |errors: &[oriole_ptx::diag::Diagnostic]| oriole_ptx::diag::SourceMap::new(&name, &text).render_all(errors);
+    let render =
+        |errors: &[oriole_ptx::diag::Diagnostic]| oriole_ptx::diag::SourceMap::new(&name, &text).render_all(errors);
     let ast = oriole_ptx::load(&text).map_err(|errors| render(&errors))?;
     let entries = [entry.to_owned()];
     let options = oriole_lower::Options { arch, entries: Some(&entries), source: Some((&name, &text)) };
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| render(&errors))?;
     for function in module.functions.values() {
         let verified = oriole_ori::verify::verify(function, arch);
-        verified.map_err(|errors| format!("{}: {}", function.name, errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;
+        verified.map_err(|errors| {
+            format!("{}: {}", function.name, errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        })?;
     }
     Ok(module.functions.values().map(|function| function.inst_count()).sum())
 }

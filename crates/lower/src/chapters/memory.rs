@@ -8,7 +8,7 @@ use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 use access::Shape;
-pub(super) use address::{Addr, Target, resolve};
+pub(super) use address::{Addr, Target, resolve, target_of as target};
 use oriole_isa::Role::{B, Bank, Base, D, Data, Desc, Offset};
 use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
 use oriole_ori::{Inst, InstFlags, Operand};

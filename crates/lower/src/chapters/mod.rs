@@ -4,6 +4,8 @@
 mod addresses;
 mod alu;
 mod arithmetic;
+mod atomics;
+mod barriers;
 mod bits;
 mod calls;
 mod comparison;
@@ -18,8 +20,10 @@ mod half;
 mod integer;
 mod logic;
 mod memory;
+mod misc;
 mod moves;
 mod special;
+mod warp;
 mod wide;
 
 use crate::error::{Lowered, unsupported};
@@ -34,9 +38,11 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 12] = [
+const CHAPTERS: [Chapter; 16] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
+    atomics::CHAPTER,
+    barriers::CHAPTER,
     bits::CHAPTER,
     calls::CHAPTER,
     comparison::CHAPTER,
@@ -45,8 +51,10 @@ const CHAPTERS: [Chapter; 12] = [
     extended::CHAPTER,
     logic::CHAPTER,
     memory::CHAPTER,
+    misc::CHAPTER,
     moves::CHAPTER,
     special::CHAPTER,
+    warp::CHAPTER,
 ];
 
 /// The handler of each opcode, by number.

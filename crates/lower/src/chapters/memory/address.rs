@@ -61,14 +61,14 @@ pub(crate) fn resolve(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &
     }
 }
 
-fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Target> {
+/// The memory that an access of `space` goes to.
+pub(crate) fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Target> {
     Ok(match space {
         None => Target::Generic,
         Some(Space::Global) => Target::Global,
         Some(Space::Shared | Space::SharedCta) => Target::Shared,
         // On targets before clusters a block is its own cluster.
         Some(Space::SharedCluster) if cx.arch() < Arch::Sm90 => Target::Shared,
-        Some(Space::SharedCluster) => Target::Shared,
         Some(Space::Local) => Target::Local,
         Some(Space::Const) => Target::Constant(CONST_BANK),
         space if is_parameter(space) && cx.is_entry() => Target::Constant(PARAMETER_BANK),

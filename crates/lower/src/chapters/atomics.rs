@@ -1,0 +1,189 @@
+//! Atomic operations: `atom`, `red`.
+//!
+//! What the memory system has is one instruction; the rest is a loop around compare-and-swap.
+
+mod cas_loop;
+mod combine;
+
+use super::memory::{self, Addr, Target};
+use super::{Chapter, unknown};
+use crate::error::{Lowered, unsupported};
+use crate::function::FnLower;
+use crate::function::params::descriptor;
+use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset};
+use oriole_isa::{Arch, Field, Opcode as Sass, atom_op, atom_type};
+use oriole_ori::{Inst, Operand, RegType};
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter = &[(Opcode::Atom, atom), (Opcode::Red, atom)];
+
+/// One atomic operation.
+struct Atomic<'i> {
+    op: Word,
+    ty: ScalarType,
+    addr: Addr,
+    scope: Scope,
+    /// Where the old value goes; `None` for `red`.
+    result: Option<&'i ast::Operand>,
+    /// The second operand, and the third of `cas`.
+    values: &'i [ast::Operand],
+}
+
+/// The operations and what SASS calls them.
+const OPERATIONS: [(Word, u8); 10] = [
+    (Word::Add, atom_op::ADD),
+    (Word::Min, atom_op::MIN),
+    (Word::Max, atom_op::MAX),
+    (Word::Inc, atom_op::INC),
+    (Word::Dec, atom_op::DEC),
+    (Word::And, atom_op::AND),
+    (Word::Or, atom_op::OR),
+    (Word::Xor, atom_op::XOR),
+    (Word::Exch, atom_op::EXCH),
+    (Word::Cas, atom_op::CAS),
+];
+
+/// `atom{.sem}{.scope}{.space}.op.type d, [a], b{, c};` and `red`.
+fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Async) || instruction.vector().is_some() {
+        return Err(unknown(cx, instruction));
+    }
+    let op = OPERATIONS.iter().map(|(word, _)| *word).find(|word| instruction.has(*word));
+    let (Some(op), Some(ty)) = (op, instruction.last_type()) else { return Err(unknown(cx, instruction)) };
+    let first = usize::from(instruction.opcode == Opcode::Atom);
+    let Some(address) = cx.operand(instruction, first)?.address() else { return Err(unknown(cx, instruction)) };
+    let wanted = if op == Word::Cas { 2 } else { 1 };
+    let values = instruction.operands.get(first + 1..first + 1 + wanted).ok_or_else(|| unknown(cx, instruction))?;
+    let result = instruction.operands.first().filter(|operand| first == 1 && !matches!(operand, ast::Operand::Sink(_)));
+    let space = instruction.space();
+    if space == Some(Space::SharedCluster) && cx.arch() >= Arch::Sm90 {
+        return Err(unsupported(instruction.opcode_span, "an atomic operation on the shared memory of a cluster"));
+    }
+    let scope = instruction.scope().unwrap_or(Scope::Gpu);
+    let semantics = instruction.semantics().unwrap_or(Semantics::Relaxed);
+    let fences = [Semantics::AcqRel, Semantics::Sc].contains(&semantics);
+    let needs_loop = !is_native(cx.arch(), op, ty, memory::target(cx, space, address)?);
+    if needs_loop {
+        cx.guard_by_branch()?;
+    }
+    let addr = memory::resolve(cx, space, address)?;
+    let atomic = Atomic { op, ty, addr, scope, result, values };
+    if fences || semantics == Semantics::Release {
+        memory::release_fence(cx, scope)?;
+    }
+    if needs_loop {
+        cas_loop::lower(cx, instruction, &atomic)?
+    } else {
+        native(cx, instruction, &atomic)?
+    }
+    if (fences || semantics == Semantics::Acquire) && addr.target != Target::Shared {
+        memory::acquire_fence(cx, scope)?;
+    }
+    Ok(())
+}
+
+/// Whether one instruction does it.
+fn is_native(arch: Arch, op: Word, ty: ScalarType, target: Target) -> bool {
+    let swap = matches!(op, Word::Exch | Word::Cas);
+    match (target, ty.bits()) {
+        (_, 16) => false,
+        (_, 128) => swap,
+        (Target::Shared, 32) => !ty.is_float(),
+        (Target::Shared, _) => swap,
+        (Target::Generic, 32) => !ty.is_float(),
+        (Target::Generic, _) => op == Word::Cas,
+        _ if ty == ScalarType::Bf16x2 => arch >= Arch::Sm90 && op == Word::Add,
+        _ if ty.is_float() => op == Word::Add,
+        _ => true,
+    }
+}
+
+/// The type as SASS has it.
+fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
+    let ordered = matches!(op, Word::Min | Word::Max);
+    Some(match (ty, ty.bits()) {
+        (ScalarType::F32, _) => atom_type::F32,
+        (ScalarType::F64, _) => atom_type::F64,
+        (ScalarType::F16x2, _) => atom_type::F16X2,
+        (ScalarType::Bf16x2, _) => atom_type::BF16X2,
+        (ScalarType::S32, _) if ordered => atom_type::S32,
+        (ScalarType::S64, _) if ordered => atom_type::S64,
+        (_, 32) => atom_type::U32,
+        (_, 64) => atom_type::U64,
+        (_, 128) => atom_type::B128,
+        _ => return None,
+    })
+}
+
+/// One atomic instruction.
+fn native(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+    let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
+    let (Some(op), Some(ty)) = (op, type_code(atomic.op, atomic.ty)) else { return Err(unknown(cx, instruction)) };
+    let mut values = Vec::new();
+    for value in atomic.values {
+        values.push(value_of(cx, atomic.ty, value)?);
+    }
+    let no_result = atomic.result.is_none() && atomic.op != Word::Exch;
+    let opcode = match atomic.addr.target {
+        Target::Global if no_result && atomic.op != Word::Cas => Sass::REDG,
+        Target::Global => Sass::ATOMG,
+        Target::Generic => Sass::ATOM,
+        Target::Shared => Sass::ATOMS,
+        Target::Local | Target::Constant(_) => return Err(unknown(cx, instruction)),
+    };
+    let result = match atomic.result {
+        None => Operand::rz(),
+        Some(result) => Operand::reg(result_register(cx, atomic.ty, result)?),
+    };
+    let mut inst = atomic_inst(atomic, opcode, op, ty);
+    memory::set(&mut inst, D, result);
+    memory::set(&mut inst, Data, values[0]);
+    if let Some(second) = values.get(1) {
+        memory::set(&mut inst, Data2, *second);
+    }
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// An atomic instruction on the address, without result and values.
+fn atomic_inst(atomic: &Atomic<'_>, opcode: Sass, op: u8, ty: u8) -> Inst {
+    let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
+    memory::set(&mut inst, Base, atomic.addr.base);
+    memory::set(&mut inst, Offset, Operand::imm_signed(atomic.addr.offset));
+    if atomic.addr.target != Target::Shared {
+        inst.mods.set(Field::Mem, memory::strength(atomic.scope));
+        // The compare-and-swap forms have no place for the descriptor.
+        if op != atom_op::CAS {
+            memory::set(&mut inst, Desc, descriptor());
+        }
+    }
+    inst
+}
+
+/// A value in a register of the type's width.
+fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Operand> {
+    match ty.bits() {
+        64 => {
+            let wide = if ty == ScalarType::F64 { cx.src_f64(value)? } else { cx.src64(value)? };
+            cx.in_pair(wide)
+        }
+        128 => Ok(Operand::reg(cx.quad_register(value)?)),
+        _ => {
+            let narrow = if ty == ScalarType::F32 { cx.src_f32(value)? } else { cx.src(value)? };
+            cx.in_reg(narrow)
+        }
+    }
+}
+
+/// The register that takes the old value.
+fn result_register(cx: &mut FnLower<'_, '_>, ty: ScalarType, result: &ast::Operand) -> Lowered<oriole_ori::VReg> {
+    match ty.bits() {
+        64 => Ok(cx.dst64_direct(result)?.pair),
+        128 => cx.dst128(result),
+        _ => match cx.dst(result)?.as_reg() {
+            Some(reg) => Ok(reg),
+            None => cx.temp_of(RegType::R),
+        },
+    }
+}

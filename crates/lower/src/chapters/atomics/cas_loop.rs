@@ -1,0 +1,182 @@
+//! Atomic operations as loops: read, compute, compare and swap, again where another thread came between.
+
+use super::{Atomic, atomic_inst, combine, result_register, value_of};
+use crate::chapters::memory::{self, Target};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::{FnLower, Wide, lut, word};
+use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset};
+use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, cmp, mem_size};
+use oriole_ori::{Inst, Operand, RegType, VReg};
+use oriole_ptx::ast::{Instruction, Word};
+
+/// Lowers an operation that no instruction does.
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+    match atomic.ty.bits() {
+        16 => narrow(cx, instruction, atomic),
+        32 | 64 => full(cx, instruction, atomic),
+        _ => Err(unknown(cx, instruction)),
+    }
+}
+
+/// Values as wide as the compare-and-swap.
+fn full(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+    let wide = atomic.ty.bits() == 64;
+    let kind = if wide { RegType::Pair } else { RegType::R };
+    let value = value_of(cx, atomic.ty, &atomic.values[0])?;
+    let old = cx.temp_of(kind)?;
+    load(cx, atomic, old, wide)?;
+    let again = cx.new_block()?;
+    let done = cx.new_block()?;
+    cx.jump(again);
+    cx.switch_to(again);
+    let new = combine::combine(cx, instruction, atomic.op, atomic.ty, Operand::reg(old), value)?;
+    let seen = cx.temp_of(kind)?;
+    swap(cx, atomic, seen, old, new, wide)?;
+    let lost = cx.temp_pred()?;
+    if wide {
+        cx.isetp64(lost, cmp::NE, false, Wide::of_pair(seen), Wide::of_pair(old))?;
+        cx.mov64(old, Wide::of_pair(seen))?;
+    } else {
+        cx.isetp(lost, cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
+        cx.mov(Operand::reg(old), Operand::reg(seen))?;
+    }
+    cx.branch(lost, again, done)?;
+    cx.switch_to(done);
+    let Some(result) = atomic.result else { return Ok(()) };
+    let to = result_register(cx, atomic.ty, result)?;
+    if wide { cx.mov64(to, Wide::of_pair(seen)) } else { cx.mov(Operand::reg(to), Operand::reg(seen)) }
+}
+
+/// 16-bit values: the aligned word around them is swapped.
+fn narrow(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+    let values = atomic.values.iter().map(|value| value_of(cx, atomic.ty, value)).collect::<Lowered<Vec<_>>>()?;
+    let (atomic, upper) = word_around(cx, atomic)?;
+    // PRMT selectors: the half taken out of the word, and the word with the half put in.
+    let take = chosen(cx, upper, 0x4432, 0x4410)?;
+    let put = chosen(cx, upper, 0x5410, 0x3254)?;
+    let old = cx.temp_of(RegType::R)?;
+    load(cx, &atomic, old, false)?;
+    let again = cx.new_block()?;
+    let done = cx.new_block()?;
+    cx.jump(again);
+    cx.switch_to(again);
+    let half = cx.temp()?;
+    select(cx, half, Operand::reg(old), take, Operand::rz())?;
+    let mut finished = None;
+    let new = match (atomic.op, values.as_slice()) {
+        (Word::Cas, [compare, new]) => {
+            finished = Some(differs(cx, half, *compare)?);
+            *new
+        }
+        (_, [value, ..]) => combine::combine(cx, instruction, atomic.op, atomic.ty, half, *value)?,
+        _ => return Err(unknown(cx, instruction)),
+    };
+    if let Some(differs) = finished {
+        let swap_block = cx.new_block()?;
+        cx.branch(differs, done, swap_block)?;
+        cx.switch_to(swap_block);
+    }
+    let whole = cx.temp()?;
+    select(cx, whole, Operand::reg(old), put, new)?;
+    let seen = cx.temp_of(RegType::R)?;
+    swap(cx, &atomic, seen, old, whole, false)?;
+    let lost = cx.temp_pred()?;
+    cx.isetp(lost, cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
+    cx.mov(Operand::reg(old), Operand::reg(seen))?;
+    cx.branch(lost, again, done)?;
+    cx.switch_to(done);
+    let Some(result) = atomic.result else { return Ok(()) };
+    let to = result_register(cx, atomic.ty, result)?;
+    cx.mov(Operand::reg(to), half)
+}
+
+/// One of two constants.
+fn chosen(cx: &mut FnLower<'_, '_>, pred: Operand, yes: u32, no: u32) -> Lowered<Operand> {
+    let first = cx.in_reg(Operand::imm(yes))?;
+    let to = cx.temp()?;
+    cx.sel(to, pred, first, Operand::imm(no))?;
+    Ok(to)
+}
+
+/// The 16 low bits of two registers differ.
+fn differs(cx: &mut FnLower<'_, '_>, half: Operand, compare: Operand) -> Lowered<Operand> {
+    let narrow = cx.temp()?;
+    cx.prmt(narrow, compare, 0x4410, Operand::rz())?;
+    let pred = cx.temp_pred()?;
+    cx.isetp(pred, cmp::NE, false, half, narrow)?;
+    Ok(pred)
+}
+
+/// PRMT with the selector in a register.
+fn select(cx: &mut FnLower<'_, '_>, to: Operand, a: Operand, selector: Operand, c: Operand) -> Lowered {
+    use oriole_isa::Role::{A, B, C};
+    cx.emit(Sass::PRMT, &[], &[(D, to), (A, a), (B, selector), (C, c)])?;
+    Ok(())
+}
+
+/// The same operation on the aligned word that holds the value, and whether it is the upper half.
+fn word_around<'i>(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'i>) -> Lowered<(Atomic<'i>, Operand)> {
+    let addr = atomic.addr;
+    let is_wide = addr.target != Target::Shared;
+    let low = cx.temp()?;
+    let offset = Operand::imm(addr.offset as u32);
+    let base = if is_wide {
+        let pair = cx.temp64()?;
+        let source = match addr.base.as_reg() {
+            Some(reg) => Wide::of_pair(reg),
+            None => Wide::of_halves(Operand::rz(), Operand::rz()),
+        };
+        cx.add64(pair, source, Wide::of_bits(i64::from(addr.offset) as u64))?;
+        cx.mov(low, Operand::lo(pair))?;
+        cx.lop3(Operand::lo(pair), low, Operand::imm(!3), Operand::rz(), lut::AND)?;
+        Operand::reg(pair)
+    } else {
+        cx.add(low, addr.base, if addr.offset == 0 { Operand::rz() } else { offset })?;
+        let aligned = cx.temp()?;
+        cx.lop3(aligned, low, Operand::imm(!3), Operand::rz(), lut::AND)?;
+        aligned
+    };
+    let bit = cx.temp()?;
+    cx.lop3(bit, low, word(2), Operand::rz(), lut::AND)?;
+    let upper = cx.temp_pred()?;
+    cx.is_nonzero(upper, bit)?;
+    let addr = memory::Addr { base, offset: 0, ..addr };
+    Ok((Atomic { addr, ..*atomic }, upper))
+}
+
+/// Reads the value once, before the loop.
+fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> Lowered {
+    let opcode = match atomic.addr.target {
+        Target::Shared => Sass::LDS,
+        Target::Global => Sass::LDG,
+        _ => Sass::LD,
+    };
+    let size = if wide { mem_size::B64 } else { mem_size::B32 };
+    let mut inst = Inst::neutral(opcode, [(Field::MemSize, size)].into_iter().collect());
+    memory::set(&mut inst, D, Operand::reg(to));
+    memory::set(&mut inst, Base, atomic.addr.base);
+    memory::set(&mut inst, Offset, Operand::imm_signed(atomic.addr.offset));
+    if atomic.addr.target != Target::Shared {
+        memory::set(&mut inst, Desc, crate::function::params::descriptor());
+        inst.mods.set(Field::Mem, memory::strength(atomic.scope));
+    }
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// `seen` = memory; memory = `new` where it was `old`.
+fn swap(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, seen: VReg, old: VReg, new: Operand, wide: bool) -> Lowered {
+    let opcode = match atomic.addr.target {
+        Target::Shared => Sass::ATOMS,
+        Target::Global => Sass::ATOMG,
+        _ => Sass::ATOM,
+    };
+    let ty = if wide { atom_type::U64 } else { atom_type::U32 };
+    let mut inst = atomic_inst(atomic, opcode, atom_op::CAS, ty);
+    memory::set(&mut inst, D, Operand::reg(seen));
+    memory::set(&mut inst, Data, Operand::reg(old));
+    memory::set(&mut inst, Data2, new);
+    cx.emit_inst(inst)?;
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Barriers and fences: `bar`, `barrier`, `membar`, `fence`.
+
+use super::memory::{fence, invalidate};
+use super::{Chapter, unknown};
+use crate::error::{Lowered, invalid, unsupported};
+use crate::function::FnLower;
+use oriole_isa::Role::{A, B, D, PA, PD};
+use oriole_isa::{Arch, Field, Opcode as Sass, bar_op, bar_red, fence_space, membar_scope, membar_sem};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter =
+    &[(Opcode::Bar, bar), (Opcode::Barrier, bar), (Opcode::Membar, membar), (Opcode::Fence, membar)];
+
+/// `bar`, `barrier` in all their forms.
+fn bar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.scope() == Some(Scope::Cluster) {
+        return cluster(cx, instruction);
+    }
+    if instruction.has(Word::Warp) {
+        let mask = cx.operand(instruction, 0)?;
+        return super::warp::converge(cx, mask);
+    }
+    // `bar` implies `.aligned`; `barrier` without it may be reached by parts of a warp.
+    let aligned = instruction.opcode == Opcode::Bar || instruction.has(Word::Aligned);
+    if instruction.has(Word::Red) {
+        return reduce(cx, instruction);
+    }
+    let barrier = barrier_number(cx, cx.operand(instruction, 0)?)?;
+    let threads = match instruction.operands.get(1) {
+        Some(count) => thread_count(cx, count)?,
+        None => Operand::imm(0),
+    };
+    let arrive = instruction.has(Word::Arrive);
+    let op = if arrive { bar_op::ARV } else { bar_op::SYNC };
+    let mods = [(Field::BarOp, op), (Field::DeferBlocking, u8::from(aligned && !arrive))];
+    emit_bar(cx, &mods, barrier, threads, Operand::pt())
+}
+
+/// `bar.red.op d, a{, b}, p;`
+fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let (result, number) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
+    let (count, pred) = match instruction.operands.get(2..) {
+        Some([pred]) => (None, pred),
+        Some([count, pred]) => (Some(count), pred),
+        _ => return Err(unknown(cx, instruction)),
+    };
+    let barrier = barrier_number(cx, number)?;
+    let threads = match count {
+        Some(count) => thread_count(cx, count)?,
+        None => Operand::imm(0),
+    };
+    let pred = cx.pred(pred)?;
+    let op = match () {
+        () if instruction.has(Word::Popc) => bar_red::POPC,
+        () if instruction.has(Word::And) => bar_red::AND,
+        () if instruction.has(Word::Or) => bar_red::OR,
+        () => return Err(unknown(cx, instruction)),
+    };
+    let mods = [(Field::BarOp, bar_op::RED), (Field::BarRed, op), (Field::DeferBlocking, 1)];
+    emit_bar(cx, &mods, barrier, threads, pred)?;
+    if instruction.last_type() == Some(ScalarType::Pred) {
+        let to = cx.dst_pred(result)?;
+        cx.emit(Sass::B2R, &[], &[(PD, to)])?;
+    } else {
+        let to = cx.dst(result)?;
+        cx.emit(Sass::B2R, &[], &[(D, to)])?;
+    }
+    Ok(())
+}
+
+fn emit_bar(
+    cx: &mut FnLower<'_, '_>,
+    mods: &[(Field, u8)],
+    barrier: Operand,
+    threads: Operand,
+    pred: Operand,
+) -> Lowered {
+    cx.emit(Sass::BAR, mods, &[(A, barrier), (B, threads), (PA, pred)])?;
+    Ok(())
+}
+
+/// The barrier's number; the highest is noted in the function's attributes.
+fn barrier_number(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> {
+    let limit = cx.arch().sm().barriers_per_cta;
+    match operand.imm().and_then(|imm| imm.int_bits()) {
+        Some(number) if number < u64::from(limit) => {
+            let attributes = &mut cx.func.attributes;
+            attributes.barriers = attributes.barriers.max(number as u32 + 1);
+            Ok(Operand::imm(number as u32))
+        }
+        Some(_) => Err(invalid(operand.span(), format!("barriers have numbers 0 to {}", limit - 1))),
+        None => {
+            cx.func.attributes.barriers = limit;
+            let number = cx.src(operand)?;
+            cx.in_reg(number)
+        }
+    }
+}
+
+/// The number of threads; a multiple of the warp size.
+fn thread_count(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> {
+    let warp = u64::from(cx.arch().sm().warp_size);
+    let limit = u64::from(cx.arch().sm().max_threads_per_cta).next_multiple_of(warp);
+    match operand.imm().and_then(|imm| imm.int_bits()) {
+        Some(count) if count.is_multiple_of(warp) && count <= limit => Ok(Operand::imm(count as u32)),
+        Some(_) => {
+            Err(invalid(operand.span(), format!("the number of threads is a multiple of {warp}, at most {limit}")))
+        }
+        None => {
+            let count = cx.src(operand)?;
+            cx.in_reg(count)
+        }
+    }
+}
+
+/// `barrier.cluster.arrive`, `barrier.cluster.wait`
+fn cluster(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if cx.arch() < Arch::Sm90 {
+        return Err(unsupported(instruction.span, format!("a cluster barrier on {}", cx.arch())));
+    }
+    cx.guard_by_branch()?;
+    if instruction.has(Word::Arrive) {
+        if instruction.semantics() != Some(Semantics::Relaxed) {
+            fence(cx, membar_sem::ALL, Scope::Gpu)?;
+        }
+        cx.emit(Sass::UCGABAR_ARV, &[], &[])?;
+    } else {
+        cx.emit(Sass::UCGABAR_WAIT, &[], &[])?;
+        invalidate(cx)?;
+    }
+    Ok(())
+}
+
+/// `membar.level`, `fence.sem.scope`, `fence.proxy.kind`
+fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Proxy) {
+        return proxy(cx, instruction);
+    }
+    let scope = match instruction.scope() {
+        Some(scope) => scope,
+        None if instruction.has(Word::Gl) => Scope::Gpu,
+        None => return Err(unknown(cx, instruction)),
+    };
+    let strong = instruction.opcode == Opcode::Membar || instruction.semantics() == Some(Semantics::Sc);
+    fence(cx, if strong { membar_sem::SC } else { membar_sem::ALL }, scope)?;
+    if scope == Scope::Cta { Ok(()) } else { invalidate(cx) }
+}
+
+/// `fence.proxy.async` and its like, between ways to reach the same memory.
+fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Alias) {
+        cx.emit(Sass::MEMBAR, &[(Field::MembarSem, membar_sem::SC), (Field::MembarScope, membar_scope::SYS)], &[])?;
+        return invalidate(cx);
+    }
+    if !instruction.has(Word::Async) || cx.arch() < Arch::Sm90 {
+        return Err(unknown(cx, instruction));
+    }
+    let spaces: &[u8] = match instruction.space() {
+        Some(ast::Space::Global) => &[fence_space::G],
+        Some(ast::Space::SharedCta | ast::Space::Shared | ast::Space::SharedCluster) => &[fence_space::S],
+        _ => &[fence_space::S, fence_space::G],
+    };
+    spaces.iter().try_for_each(|space| cx.emit(Sass::FENCE, &[(Field::FenceSpace, *space)], &[]).map(|_| ()))
+}
