@@ -147,7 +147,7 @@ impl Run<'_> {
             _ => {}
         }
         let source = |run: &Self, n: usize| inst.operands.get(n).map_or(0, |o| run.value(o, ty));
-        let (a, b) = (source(self, 1), if inst.opcode == Opcode::Selp { source(self, 2) } else { source(self, 2) });
+        let (a, b) = (source(self, 1), source(self, 2));
         let result = match inst.opcode {
             Opcode::Cvt => self.convert(inst),
             Opcode::Setp => u64::from(compare(inst.cmp().unwrap(), ty, a, b)),
