@@ -61,7 +61,8 @@ fn compile_with(path: &Path, bytes: &[u8], options: &CompileOptions) -> Result<C
             let name = path.display().to_string();
             let map = SourceMap::new(&name, text);
             let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            Failure::Rejected(if colour { map.render_all_coloured(&diagnostics) } else { map.render_all(&diagnostics) })
+            let coloured = || diagnostics.iter().map(|d| map.render_coloured(d)).collect();
+            Failure::Rejected(if colour { coloured() } else { map.render_all(&diagnostics) })
         }
         CompileError::Knob(error) => Failure::Usage(format!("error: {error}")),
         CompileError::NoPhase { .. } => Failure::Usage(format!("error: {error}")),

@@ -28,13 +28,28 @@ fn show(mnemonic: &str, arch: Option<Arch>) -> Result<(), Failure> {
     let Some(opcode) = found else {
         return Err(Failure::Rejected(format!("error: no instruction '{mnemonic}'; 'oriole isa list --arch …' names them")));
     };
-    print!("{}", opcode.manual(arch));
+    // Without a target the newest one that has the instruction is shown.
+    let newest = || Arch::ALL.into_iter().rev().find(|a| opcode.exists_on(*a));
+    match arch.or_else(newest) {
+        Some(arch) => print!("{}", opcode.manual(arch)),
+        None => println!("{mnemonic}: on none of the targets"),
+    }
     Ok(())
 }
 
 fn registers(arch: Option<Arch>) {
     println!("{:>3} {:24} {:22} {:>4} {:8} {:5} targets", "no", "name", "PTX", "bits", "scope", "CS2R");
-    for register in special_registers::all().filter(|r| arch.is_none_or(|a| r.exists_on(a))) {
-        println!("{register}");
+    for register in special_registers::all().iter().filter(|r| arch.is_none_or(|a| r.exists_on(a))) {
+        let cs2r = if register.coupled { "yes" } else { "no" };
+        let targets: Vec<&str> = Arch::ALL.into_iter().filter(|a| register.exists_on(*a)).map(Arch::name).collect();
+        println!(
+            "{:>3} {:24} {:22} {:>4} {:8} {cs2r:5} {}",
+            register.number,
+            register.name,
+            register.ptx.unwrap_or(""),
+            register.bits,
+            format!("{:?}", register.scope).to_lowercase(),
+            targets.join(" ")
+        );
     }
 }

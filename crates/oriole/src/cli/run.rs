@@ -71,7 +71,7 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument]) -> Result<(),
         grid: args.grid,
         block: args.block,
         cluster: args.cluster,
-        shared: args.shared,
+        shared_bytes: args.shared,
         params: bound.params.clone(),
     };
     let report = simulator.launch(&args.entry, &launch, &mut memory).map_err(run_failure)?;
