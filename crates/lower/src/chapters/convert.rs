@@ -143,7 +143,7 @@ impl FnLower<'_, '_> {
             return self.narrow_result(to, d, value);
         }
         let d = self.dst64_direct(d)?;
-        let negative = from.is_signed() && !(how.sat && !to.is_signed());
+        let negative = from.is_signed() && (to.is_signed() || !how.sat);
         let high = self.temp()?;
         self.sign_word(high, value, negative)?;
         self.mov(d.lo, value)?;

@@ -18,6 +18,7 @@ mod float32;
 mod float64;
 mod half;
 mod integer;
+mod integer_division;
 mod logic;
 mod memory;
 mod misc;

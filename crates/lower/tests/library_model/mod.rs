@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// How the special-function unit errs, in its last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MufuError {
+pub(crate) enum MufuError {
     /// One unit too small.
     Below,
     /// Cut off.
@@ -30,11 +30,11 @@ impl MufuError {
 }
 
 /// The parsed library.
-pub struct Library(Vec<Module>);
+pub(crate) struct Library(Vec<Module>);
 
 impl Library {
     /// Reads every file of the library.
-    pub fn load() -> Library {
+    pub(crate) fn load() -> Library {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/library");
         let mut modules = Vec::new();
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -45,15 +45,14 @@ impl Library {
     }
 
     /// Calls a routine with its arguments' bits; gives those of its result.
-    pub fn call(&self, name: &str, arguments: &[u64], error: MufuError) -> u64 {
-        let found = self.0.iter().find_map(|m| Some((m, m.functions().find(|f| m.text(f.name) == name)?)));
-        let (module, function) = found.unwrap_or_else(|| panic!("no routine {name}"));
-        Run { module, error, registers: HashMap::new(), types: HashMap::new() }.function(function, arguments)
+    pub(crate) fn call(&self, name: &str, arguments: &[u64], error: MufuError) -> u64 {
+        let found = self.0.iter().find_map(|m| m.functions().find(|f| m.text(f.name) == name));
+        let function = found.unwrap_or_else(|| panic!("no routine {name}"));
+        Run { error, registers: HashMap::new(), types: HashMap::new() }.function(function, arguments)
     }
 }
 
-struct Run<'a> {
-    module: &'a Module,
+struct Run {
     error: MufuError,
     registers: HashMap<Sym, u64>,
     types: HashMap<Sym, ScalarType>,
@@ -80,7 +79,7 @@ fn single(bits: u64) -> Single {
     Single::from_bits(u128::from(bits as u32))
 }
 
-impl Run<'_> {
+impl Run {
     fn function(&mut self, function: &Function, arguments: &[u64]) -> u64 {
         assert_eq!(function.params.len(), arguments.len());
         for variable in function.params.iter().chain(&function.rets) {
@@ -240,7 +239,7 @@ fn integer(inst: &Instruction, ty: ScalarType, a: u64, b: u64) -> u64 {
         Opcode::Not => a ^ mask(ty),
         Opcode::Add => a.wrapping_add(b),
         Opcode::Sub => a.wrapping_sub(b),
-        Opcode::Mul if inst.has(Word::Hi) => (u128::from(a) * u128::from(b) >> 64) as u64,
+        Opcode::Mul if inst.has(Word::Hi) => ((u128::from(a) * u128::from(b)) >> 64) as u64,
         Opcode::Mul => a.wrapping_mul(b),
         Opcode::Div => a / b,
         Opcode::Shl => a.checked_shl(count).unwrap_or(0),
