@@ -107,7 +107,7 @@ fn run(folder: &Path) -> Option<Vec<(Arch, Tally)>> {
         let mut tally = Tally::default();
         for vector in &vectors {
             let name = mnemonic(&vector.text);
-            if !Opcode::from_name(name).is_some_and(|opcode| opcode.encodable_on(arch)) {
+            if !Opcode::named(name, arch).is_some_and(|opcode| opcode.encodable_on(arch)) {
                 *tally.left.entry(name.to_owned()).or_default() += 1;
                 continue;
             }

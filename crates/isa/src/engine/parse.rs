@@ -38,8 +38,7 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
     let guard = guard(&mut scan).ok_or_else(|| ParseError::Guard(text.to_owned()))?;
     let body = scan;
     let name = scan.while_in(is_word);
-    let opcode = Opcode::from_name(name)
-        .or_else(|| printed_as(name, arch))
+    let opcode = Opcode::named(name, arch)
         .filter(|opcode| opcode.exists_on(arch))
         .ok_or_else(|| ParseError::Mnemonic(name.to_owned()))?;
     let (predicate, negated, uniform) = guard;
@@ -62,13 +61,17 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
     unencodable.ok_or(ParseError::Syntax { mnemonic: opcode.name(), rest: reader.farthest.to_owned() })
 }
 
-/// The opcode that the target prints under a name other than its own.
-fn printed_as(name: &str, arch: Arch) -> Option<Opcode> {
-    let named = |item: &Item| matches!(item, Item::Text(text) if text.split(['.', ' ']).next() == Some(name));
-    Opcode::ALL.into_iter().find(|opcode| {
-        let mut rows = SYNTAX[*opcode as usize].iter().filter(|s| s.targets >> (arch as u8) & 1 == 1);
-        rows.any(|s| s.items.first().is_some_and(named))
-    })
+impl Opcode {
+    /// The opcode that the target prints as `name`: its own name, or another on that target
+    /// (`RED` is what the older ones call `REDG`).
+    pub fn named(name: &str, arch: Arch) -> Option<Opcode> {
+        let named = |item: &Item| matches!(item, Item::Text(text) if text.split(['.', ' ']).next() == Some(name));
+        let is_printed = |opcode: &Opcode| {
+            let mut rows = SYNTAX[*opcode as usize].iter().filter(|s| s.targets >> (arch as u8) & 1 == 1);
+            rows.any(|s| s.items.first().is_some_and(named))
+        };
+        Opcode::from_name(name).or_else(|| Opcode::ALL.into_iter().find(is_printed))
+    }
 }
 
 /// Predicate, negation, and the file if one is named: `@!UP0 `.
