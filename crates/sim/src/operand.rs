@@ -66,6 +66,11 @@ impl Src {
         self.flags.contains(OperandFlags::NOT)
     }
 
+    /// It is an immediate (a missing operand too).
+    pub(crate) fn is_immediate(&self) -> bool {
+        matches!(self.origin, Origin::Immediate(_))
+    }
+
     /// The register number if this is an `R` register (`RZ` is 255).
     pub(crate) fn register(&self) -> Option<usize> {
         match self.origin {

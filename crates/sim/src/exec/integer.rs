@@ -1,10 +1,358 @@
-//! Integer arithmetic, logic, shifts and comparisons.
+//! Integer addition, multiplication, comparison, minimum and maximum.
 
+use super::lanewise::{Verdict, compare, flag, int1, int2, int3, sources};
 use super::{Compute, Unsupported};
-use oriole_isa::Inst;
+use crate::operand::{Dst, PredSrc, Src};
+use crate::state::{Lanes, Mask, PT, State, WARP, WideLanes, mask_where};
+use oriole_isa::{Field, Inst, Opcode, Role, dot_a, dot_b, dot_n, mul, sign, vadd_type, vtype};
 
 /// The compiled form of `inst` if it is of this family.
-pub(super) fn compile(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    let _ = inst;
-    Ok(None)
+pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    Ok(Some(match opcode {
+        Opcode::IADD3 => iadd3(inst),
+        Opcode::IMAD => imad(inst),
+        Opcode::LEA => lea(inst),
+        Opcode::ISETP => isetp(inst),
+        Opcode::IABS => int1(inst, |b| (b as i32).unsigned_abs()),
+        Opcode::IMNMX | Opcode::VIMNMX => minmax(inst)?,
+        Opcode::VIMNMX3 => minmax3(inst),
+        Opcode::VIADD => viadd(inst),
+        Opcode::VIADDMNMX => viaddmnmx(inst),
+        Opcode::IDP => dot_product(inst),
+        Opcode::VABSDIFF => absolute_difference(inst)?,
+        Opcode::VABSDIFF4 => absolute_difference4(inst)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// An addend as two numbers whose sum it is: `-x` is `!x + 1`, which also makes the carry right.
+#[derive(Clone, Copy)]
+struct Addend {
+    source: Src,
+    flip: u32,
+    one: u64,
+}
+
+impl Addend {
+    fn of(inst: &Inst, role: Role) -> Self {
+        let source = Src::of(inst, role);
+        let flip = if source.negated() || source.inverted() { u32::MAX } else { 0 };
+        Addend { source, flip, one: u64::from(source.negated()) }
+    }
+
+    /// The flipped bits of each lane; [`Addend::one`] is still to be added.
+    #[inline]
+    fn bits(&self, state: &State) -> Lanes {
+        let bits = self.source.bits(state);
+        if self.flip == 0 { bits } else { bits.map(|v| !v) }
+    }
+}
+
+/// A carry in, 0 or 1 for each lane; nothing if the instruction has no `.X`.
+#[derive(Clone, Copy)]
+struct CarryIn(Option<PredSrc>);
+
+impl CarryIn {
+    fn of(inst: &Inst, role: Role) -> Self {
+        CarryIn(flag(inst, Field::X).then(|| PredSrc::of(inst, role)))
+    }
+
+    #[inline]
+    fn mask(&self, state: &State) -> Mask {
+        self.0.map_or(0, |predicate| predicate.mask(state))
+    }
+}
+
+/// `D = A + B + C + carries`; `PD` is the first carry out, `PD2` the second (a sum of three may carry
+/// twice).
+fn iadd3(inst: &Inst) -> Compute {
+    let (a, b, c) = (Addend::of(inst, Role::A), Addend::of(inst, Role::B), Addend::of(inst, Role::C));
+    let (d, pd, pd2) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
+    let ones = a.one + b.one + c.one;
+    if !flag(inst, Field::X) && !is_written(pd) && !is_written(pd2) {
+        return Box::new(move |state: &mut State| {
+            let (a, b, c) = (a.bits(state), b.bits(state), c.bits(state));
+            let sum = |i: usize| a[i].wrapping_add(b[i]).wrapping_add(c[i]).wrapping_add(ones as u32);
+            d.set(state, &std::array::from_fn(sum));
+        });
+    }
+    let (pa, pb) = (CarryIn::of(inst, Role::PA), CarryIn::of(inst, Role::PB));
+    Box::new(move |state: &mut State| {
+        let (a, b, c) = (a.bits(state), b.bits(state), c.bits(state));
+        let (pa, pb) = (pa.mask(state), pb.mask(state));
+        let carry = |i: usize| u64::from(pa >> i & 1) + u64::from(pb >> i & 1);
+        let sum: WideLanes =
+            std::array::from_fn(|i| u64::from(a[i]) + u64::from(b[i]) + u64::from(c[i]) + ones + carry(i));
+        d.set(state, &sum.map(|v| v as u32));
+        pd.set_mask(state, mask_where(|i| sum[i] >> 32 >= 1));
+        pd2.set_mask(state, mask_where(|i| sum[i] >> 32 >= 2));
+    })
+}
+
+/// `IMAD` in its three widths. `.WIDE` and `.HI` add a pair to the whole product.
+fn imad(inst: &Inst) -> Compute {
+    let (d, a, b, c) = sources(inst);
+    let pd = Dst::of(inst, Role::PD);
+    let carry_in = CarryIn::of(inst, Role::PA);
+    let signed = inst.get(Field::Sign) == sign::S32;
+    let part = inst.get(Field::Mul);
+    if part == mul::LO && !flag(inst, Field::X) && !is_written(pd) {
+        return int3(inst, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
+    }
+    let addend = Addend::of(inst, Role::C);
+    if part == mul::LO {
+        return Box::new(move |state: &mut State| {
+            let (a, b, c, carry) = (a.bits(state), b.bits(state), addend.bits(state), carry_in.mask(state));
+            let sum: WideLanes = std::array::from_fn(|i| {
+                u64::from(a[i].wrapping_mul(b[i])) + u64::from(c[i]) + addend.one + u64::from(carry >> i & 1)
+            });
+            d.set(state, &sum.map(|v| v as u32));
+            pd.set_mask(state, mask_where(|i| sum[i] >> 32 != 0));
+        });
+    }
+    let product = move |a: u32, b: u32| match signed {
+        true => (i64::from(a as i32) * i64::from(b as i32)) as u64,
+        false => u64::from(a) * u64::from(b),
+    };
+    let flip = if addend.flip == 0 { 0 } else { u64::MAX };
+    let sign_extend = signed && c.is_immediate();
+    Box::new(move |state: &mut State| {
+        let (a, b, c, carry) = (a.bits(state), b.bits(state), c.wide_bits(state), carry_in.mask(state));
+        let extend = |c: u64| if sign_extend { i64::from(c as i32) as u64 } else { c };
+        let sum: [u128; WARP] = std::array::from_fn(|i| {
+            let c = extend(c[i]) ^ flip;
+            u128::from(product(a[i], b[i])) + u128::from(c) + u128::from(addend.one) + u128::from(carry >> i & 1)
+        });
+        match part {
+            mul::WIDE => d.set_wide(state, &sum.map(|v| v as u64)),
+            _ => d.set(state, &sum.map(|v| (v >> 32) as u32)),
+        }
+        pd.set_mask(state, mask_where(|i| sum[i] >> 64 != 0));
+    })
+}
+
+/// `D = (A << Shift) + B`, or the high word of `(C:A << Shift)` plus `B`.
+fn lea(inst: &Inst) -> Compute {
+    let (d, a, _, c) = sources(inst);
+    let (b, pd) = (Addend::of(inst, Role::B), Dst::of(inst, Role::PD));
+    let carry_in = CarryIn::of(inst, Role::PA);
+    let shift = Src::of(inst, Role::Shift);
+    let (high, sign_extended) = (flag(inst, Field::Hi), flag(inst, Field::Sx32));
+    let negate = a.negated();
+    Box::new(move |state: &mut State| {
+        let shift = shift.scalar(state) & 31;
+        let (a, b_bits, c, carry) = (a.bits(state), b.bits(state), c.bits(state), carry_in.mask(state));
+        let shifted = |a: u32, c: u32| {
+            let pair = match sign_extended {
+                true => i64::from(a as i32) as u64,
+                false => u64::from(c) << 32 | u64::from(a),
+            };
+            let pair = if negate { pair.wrapping_neg() } else { pair } << shift;
+            if high { (pair >> 32) as u32 } else { pair as u32 }
+        };
+        let sum: WideLanes = std::array::from_fn(|i| {
+            u64::from(shifted(a[i], c[i])) + u64::from(b_bits[i]) + b.one + u64::from(carry >> i & 1)
+        });
+        d.set(state, &sum.map(|v| v as u32));
+        pd.set_mask(state, mask_where(|i| sum[i] >> 32 != 0));
+    })
+}
+
+/// How two values relate, as the bit that a comparison code tests: less 1, equal 2, greater 4.
+#[inline(always)]
+fn relation(a: u32, b: u32) -> u8 {
+    if a == b {
+        2
+    } else if a < b {
+        1
+    } else {
+        4
+    }
+}
+
+/// `ISETP`. With `.EX` the words are the high ones, and equal high words leave it to `PB`.
+fn isetp(inst: &Inst) -> Compute {
+    let (_, a, b, _) = sources(inst);
+    let verdict = Verdict::of(inst);
+    let code = inst.get(Field::Cmp);
+    // Signed order is unsigned order with the sign bits flipped.
+    let bias = if inst.get(Field::Sign) == sign::S32 { 1 << 31 } else { 0 };
+    if !flag(inst, Field::Ex) {
+        return Box::new(move |state: &mut State| {
+            let result = compare(&a.int(state), &b.int(state), |a, b| relation(a ^ bias, b ^ bias) & code != 0);
+            verdict.write(state, result);
+        });
+    }
+    let low = PredSrc::of(inst, Role::PB);
+    // `LT` and `LE` are true of lesser high words, `GT` and `GE` of greater, `NE` of both.
+    let strict = code & 5;
+    let constant = matches!(code, oriole_isa::cmp::F | oriole_isa::cmp::T).then_some(code != 0);
+    Box::new(move |state: &mut State| {
+        let (a, b, low) = (a.int(state), b.int(state), low.mask(state));
+        let decided = compare(&a, &b, |a, b| relation(a ^ bias, b ^ bias) & strict != 0);
+        let equal = compare(&a, &b, |a, b| a == b);
+        let result = match (constant, code) {
+            (Some(value), _) => Mask::from(value).wrapping_neg(),
+            _ => decided | equal & low,
+        };
+        verdict.write(state, result);
+    })
+}
+
+/// An operation on elements of 32 bits, or of both halves.
+fn by_element(packed: bool, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
+    match packed {
+        true => f(a & 0xffff, b & 0xffff) & 0xffff | f(a >> 16, b >> 16) << 16,
+        false => f(a, b),
+    }
+}
+
+/// The order of the elements of a `vtype`: whether they are halves, and what turns signed into
+/// unsigned order.
+fn element_order(inst: &Inst) -> (bool, u32) {
+    match inst.get(Field::Vtype) {
+        vtype::U32 => (false, 0),
+        vtype::U16X2 => (true, 0),
+        vtype::S16X2 => (true, 0x8000),
+        _ => (false, 1 << 31),
+    }
+}
+
+/// The lesser or greater element in the order that `bias` gives; with `relu` nothing below zero.
+#[inline(always)]
+fn choose(least: bool, bias: u32, relu: bool, a: u32, b: u32) -> u32 {
+    let chosen = if ((a ^ bias) < (b ^ bias)) == least { a } else { b };
+    if relu && bias != 0 && chosen & bias != 0 { 0 } else { chosen }
+}
+
+/// `IMNMX` and `VIMNMX`.
+fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
+    let (packed, bias) = match inst.opcode {
+        Opcode::VIMNMX => element_order(inst),
+        _ => (false, if inst.get(Field::Sign) == sign::S32 { 1 << 31 } else { 0 }),
+    };
+    no_predicate(inst)?;
+    let (d, a, b, _) = sources(inst);
+    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    Ok(Box::new(move |state: &mut State| {
+        let (a, b, least) = (a.int(state), b.int(state), pa.mask(state));
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            by_element(packed, a[i], b[i], |a, b| choose(least, bias, relu, a, b))
+        };
+        d.set(state, &std::array::from_fn(pick));
+    }))
+}
+
+/// `VIMNMX3`.
+fn minmax3(inst: &Inst) -> Compute {
+    let (packed, bias) = element_order(inst);
+    let (d, a, b, c) = sources(inst);
+    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    Box::new(move |state: &mut State| {
+        let (a, b, c, least) = (a.int(state), b.int(state), c.int(state), pa.mask(state));
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            let two = by_element(packed, a[i], b[i], |a, b| choose(least, bias, false, a, b));
+            by_element(packed, two, c[i], |a, b| choose(least, bias, relu, a, b))
+        };
+        d.set(state, &std::array::from_fn(pick));
+    })
+}
+
+/// `VIADD`.
+fn viadd(inst: &Inst) -> Compute {
+    let packed = inst.get(Field::VaddType) == vadd_type::X16X2;
+    let negate = packed && Src::of(inst, Role::B).negated();
+    if !packed {
+        return int2(inst, u32::wrapping_add);
+    }
+    let (d, a, b, _) = sources(inst);
+    Box::new(move |state: &mut State| {
+        let (a, b) = (a.bits(state), b.bits(state));
+        let sum = |a: u32, b: u32| if negate { a.wrapping_sub(b) } else { a.wrapping_add(b) };
+        d.set(state, &std::array::from_fn(|i| by_element(true, a[i], b[i], sum)));
+    })
+}
+
+/// `VIADDMNMX`: the sum wraps, then it is compared with `C`.
+fn viaddmnmx(inst: &Inst) -> Compute {
+    let (packed, bias) = element_order(inst);
+    let (d, a, b, c) = sources(inst);
+    let (negate, pa, relu) = (b.negated(), PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    let keep = if packed { 0xffff } else { u32::MAX };
+    Box::new(move |state: &mut State| {
+        let (a, b, c, least) = (a.bits(state), b.bits(state), c.bits(state), pa.mask(state));
+        let sum = |a: u32, b: u32| if negate { a.wrapping_sub(b) & keep } else { a.wrapping_add(b) & keep };
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            let sum = by_element(packed, a[i], b[i], sum);
+            by_element(packed, sum, c[i], |a, b| choose(least, bias, relu, a, b))
+        };
+        d.set(state, &std::array::from_fn(pick));
+    })
+}
+
+/// `IDP`: four products of bytes, or two of halves and bytes, plus `C`.
+fn dot_product(inst: &Inst) -> Compute {
+    let byte = |value: u32, at: u32, signed: bool| match signed {
+        true => (value >> (8 * at)) as i8 as u32,
+        false => value >> (8 * at) & 0xff,
+    };
+    let half = |value: u32, at: u32, signed: bool| match signed {
+        true => (value >> (16 * at)) as i16 as u32,
+        false => value >> (16 * at) & 0xffff,
+    };
+    let a_signed = matches!(inst.get(Field::DotA), dot_a::S8 | dot_a::S16);
+    let b_signed = inst.get(Field::DotB) == dot_b::S8;
+    let first = match inst.get(Field::DotN) {
+        dot_n::X2A_LO => 0,
+        dot_n::X2A_HI => 2,
+        _ => {
+            return int3(inst, move |a, b, c| {
+                let term = |i| byte(a, i, a_signed).wrapping_mul(byte(b, i, b_signed));
+                (0..4).fold(c, |sum, i| sum.wrapping_add(term(i)))
+            });
+        }
+    };
+    int3(inst, move |a, b, c| {
+        let term = |i| half(a, i, a_signed).wrapping_mul(byte(b, first + i, b_signed));
+        c.wrapping_add(term(0)).wrapping_add(term(1))
+    })
+}
+
+/// `VABSDIFF`.
+fn absolute_difference(inst: &Inst) -> Result<Compute, Unsupported> {
+    no_predicate(inst)?;
+    Ok(match inst.get(Field::Sign) {
+        sign::S32 => int3(inst, |a, b, c| (a as i32).abs_diff(b as i32).wrapping_add(c)),
+        _ => int3(inst, |a, b, c| a.abs_diff(b).wrapping_add(c)),
+    })
+}
+
+/// `VABSDIFF4`: the differences of the bytes as bytes, or with `.ACC` their sum plus `C`.
+fn absolute_difference4(inst: &Inst) -> Result<Compute, Unsupported> {
+    no_predicate(inst)?;
+    let bias = if inst.get(Field::Absdiff) == oriole_isa::absdiff::S8 { 0x80 } else { 0 };
+    let difference = move |a: u32, b: u32, i: u32| {
+        let byte = |value: u32| value >> (8 * i) & 0xff ^ bias;
+        byte(a).abs_diff(byte(b))
+    };
+    Ok(match flag(inst, Field::Acc) {
+        true => int3(inst, move |a, b, c| (0..4).fold(c, |sum, i| sum.wrapping_add(difference(a, b, i)))),
+        false => int3(inst, move |a, b, _| (0..4).fold(0, |bytes, i| bytes | difference(a, b, i) << (8 * i))),
+    })
+}
+
+/// Refuses the forms with a predicate result, whose meaning is not published.
+fn no_predicate(inst: &Inst) -> Result<(), Unsupported> {
+    match [Role::PD, Role::PD2].into_iter().any(|role| is_written(Dst::of(inst, role))) {
+        true => Err(Unsupported(format!("{} with a predicate result", inst.opcode.name()))),
+        false => Ok(()),
+    }
+}
+
+/// The destination is a predicate that keeps what is written to it.
+pub(super) fn is_written(predicate: Dst) -> bool {
+    matches!(predicate, Dst::Predicate(n) | Dst::UniformPredicate(n) if n != PT)
 }

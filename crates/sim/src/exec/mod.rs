@@ -10,8 +10,10 @@
 //! One file per family with one function, called for every instruction in turn:
 //!
 //! ```text
-//! pub(super) fn compile(inst: &Inst) -> Result<Option<Compute>, Unsupported>
+//! pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported>
 //! ```
+//!
+//! `opcode` is `inst.opcode`, or its vector twin for an instruction of the uniform datapath.
 //!
 //! * `Ok(None)`: the opcode belongs to another family.
 //! * `Err(Unsupported)`: the opcode is this family's, the modifier combination is not done yet. The
@@ -20,13 +22,9 @@
 //!   straight loop over lanes:
 //!
 //! ```text
-//! Opcode::FADD => {
+//! Opcode::IADD => {
 //!     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
-//!     let add = rounding(inst)?;                       // a plain fn(u32, u32) -> u32
-//!     Box::new(move |state: &mut State| {
-//!         let value = map2(&a.f32_bits(state), &b.f32_bits(state), add);
-//!         d.set(state, &value);
-//!     })
+//!     Box::new(move |state: &mut State| d.set(state, &map2(&a.int(state), &b.int(state), u32::wrapping_add)))
 //! }
 //! ```
 //!
@@ -43,20 +41,22 @@ mod double;
 mod float;
 mod half;
 mod integer;
+mod lanewise;
+mod logic;
 mod memory;
+mod mufu;
+mod pack;
 mod predicate;
+mod rounding;
 mod system;
 mod uniform;
 
 use crate::program::Effect;
 use crate::state::State;
-use oriole_isa::Inst;
+use oriole_isa::{Inst, Opcode};
 
 /// A compiled arithmetic instruction.
 pub(crate) type Compute = Box<dyn Fn(&mut State) + Send + Sync>;
-
-/// A family's `compile`.
-type Family<T> = fn(&Inst) -> Result<Option<T>, Unsupported>;
 
 /// Why an instruction cannot be executed (yet).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,26 +68,39 @@ pub(crate) struct Unsupported(
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [Family<Compute>; 7] = [
+    const FAMILIES: [fn(&Inst, Opcode) -> Result<Option<Compute>, Unsupported>; 10] = [
         integer::compile,
+        logic::compile,
         float::compile,
+        mufu::compile,
         double::compile,
         half::compile,
         convert::compile,
+        pack::compile,
         predicate::compile,
         uniform::compile,
     ];
+    let opcode = vector_twin(inst.opcode);
     for family in FAMILIES {
-        if let Some(compute) = family(inst)? {
+        if let Some(compute) = family(inst, opcode)? {
             return Ok(Some(compute));
         }
     }
     Ok(None)
 }
 
+/// The vector instruction that does the same as an instruction of the uniform datapath; any other
+/// opcode itself. The operands of twins have the same roles, and [`crate::operand`] reads and writes
+/// uniform registers as it does vector ones, so that one definition serves both.
+fn vector_twin(opcode: Opcode) -> Opcode {
+    let is_twin = |vector: &&Opcode| vector.info().uniform == Some(opcode);
+    Opcode::ALL.iter().find(is_twin).copied().unwrap_or(opcode)
+}
+
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [Family<Effect>; 4] = [memory::compile, atomic::compile, collective::compile, system::compile];
+    const FAMILIES: [fn(&Inst) -> Result<Option<Effect>, Unsupported>; 4] =
+        [memory::compile, atomic::compile, collective::compile, system::compile];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {
             return Ok(Some(effect));

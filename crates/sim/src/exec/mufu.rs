@@ -1,0 +1,83 @@
+//! `MUFU`, the approximations of transcendental functions.
+//!
+//! The hardware interpolates in tables that are not published. Here each function is computed in
+//! double precision and rounded to nearest, which lies within the error bounds that the PTX manual
+//! gives for its `.approx` instructions; special values are those of its tables. Like the hardware,
+//! single-precision functions other than the hyperbolic tangent take subnormal operands and results
+//! for zero: compilers scale around the instruction where that matters.
+
+use super::lanewise::single1;
+use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, narrow};
+use super::{Compute, Unsupported};
+use oriole_isa::{Field, Inst, Opcode, half_b, mufu, mufu_fmt};
+use std::f64::consts::TAU;
+
+/// The compiled form of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    if opcode != Opcode::MUFU {
+        return Ok(None);
+    }
+    let function = inst.get(Field::Mufu);
+    let compute = match (inst.get(Field::MufuFmt), function) {
+        (mufu_fmt::F32, mufu::RCP64H) => single1(inst, |high| high_word(high, |x| 1.0 / x)),
+        (mufu_fmt::F32, mufu::RSQ64H) => single1(inst, |high| high_word(high, |x| 1.0 / x.sqrt())),
+        (mufu_fmt::F32, mufu::TANH) => single1(inst, |bits| result(f64::from(f32::from_bits(bits)).tanh())),
+        (mufu_fmt::F32, function) => {
+            let f = real_function(function)?;
+            single1(inst, move |bits| SINGLE.flush(result(f(f64::from(f32::from_bits(SINGLE.flush(bits)))))))
+        }
+        (format, function) => half_function(inst, format, function)?,
+    };
+    Ok(Some(compute))
+}
+
+/// The function that a code names, on real numbers.
+fn real_function(function: u8) -> Result<fn(f64) -> f64, Unsupported> {
+    Ok(match function {
+        mufu::COS => |x| (TAU * turn(x)).cos(),
+        mufu::SIN => |x| if x == 0.0 { x } else { (TAU * turn(x)).sin() },
+        mufu::EX2 => f64::exp2,
+        mufu::LG2 => f64::log2,
+        mufu::RCP => |x| 1.0 / x,
+        mufu::RSQ => |x| 1.0 / x.sqrt(),
+        mufu::SQRT => f64::sqrt,
+        mufu::TANH => f64::tanh,
+        other => return Err(Unsupported(format!("function {other} of MUFU in this format"))),
+    })
+}
+
+/// The part of an angle, given in turns, that a full turn leaves; exact.
+fn turn(x: f64) -> f64 {
+    x - x.round()
+}
+
+/// A real number as a single.
+fn result(value: f64) -> u32 {
+    narrow(value, SINGLE, Rounding::Nearest)
+}
+
+/// A function of the double whose high word is `high` and whose low word is zero; the high word of its
+/// value. Subnormal operands and results count as zero.
+fn high_word(high: u32, f: impl Fn(f64) -> f64) -> u32 {
+    const FIELD: u32 = 0x7ff0_0000;
+    let operand = if high & FIELD == 0 { high & 1 << 31 } else { high };
+    let value = f(f64::from_bits(u64::from(operand) << 32));
+    if value.is_nan() {
+        return NAN32;
+    }
+    let high = (value.to_bits() >> 32) as u32;
+    if high & FIELD == 0 { high & 1 << 31 } else { high }
+}
+
+/// A function of a half; the result is in the low half.
+fn half_function(inst: &Inst, format: u8, function: u8) -> Result<Compute, Unsupported> {
+    let format: Format = if format == mufu_fmt::F16 { HALF } else { BFLOAT };
+    let f = real_function(function)?;
+    let at = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
+    let source = super::half::HalfOperand::of(inst, at);
+    let d = crate::operand::Dst::of(inst, oriole_isa::Role::D);
+    Ok(Box::new(move |state: &mut crate::state::State| {
+        let value = source.bits(state).map(|bits| narrow(f(format.widen(bits)), format, Rounding::Nearest));
+        d.set(state, &value);
+    }))
+}
