@@ -124,7 +124,7 @@ impl Pending {
         }
     }
 
-    /// The scoreboards that `op` waits for, and the releases because of which; then its own are pending.
+    /// The scoreboards that `op` waits for, and the releases that the wait covers; then its own are pending.
     fn step(&mut self, op: &Op, own: OwnReleases, releases: &[Release], needed: &mut Vec<u32>) -> u8 {
         for access in &op.uses {
             needed.extend(self.by_reg[usize::from(access.reg)].iter().filter(|r| releases[**r as usize].is_result));
@@ -137,7 +137,10 @@ impl Pending {
             needed.extend(self.by_scoreboard.iter().flatten());
         }
         let mask = needed.iter().fold(0u8, |mask, r| mask | 1 << releases[*r as usize].scoreboard);
+        needed.clear();
         for scoreboard in (0..SCOREBOARDS).filter(|s| mask >> s & 1 == 1) {
+            // The wait covers everything that is outstanding there, and later readers rely on that.
+            needed.extend(&self.by_scoreboard[scoreboard]);
             self.clear(scoreboard, releases);
         }
         for number in [own.result, own.source].into_iter().flatten() {

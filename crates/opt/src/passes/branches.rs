@@ -6,7 +6,7 @@
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, Function, layout};
+use oriole_ori::{Block, EntitySet, Function, layout};
 
 /// Thread jumps, merge blocks, remove what is unreachable.
 pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
@@ -47,15 +47,27 @@ fn thread_jumps(func: &mut Function) -> bool {
     changed
 }
 
+/// Blocks whose address is taken by something that is no branch: the return points of calls.
+fn address_taken(func: &Function) -> EntitySet<Block> {
+    let plain = func.iter_insts().filter(|(_, inst)| !is_terminator(&func.insts[*inst]));
+    let blocks = plain.flat_map(|(_, inst)| func.insts[inst].operands.iter().filter_map(|o| o.as_block()));
+    let mut taken = EntitySet::new();
+    blocks.for_each(|block| {
+        taken.insert(block);
+    });
+    taken
+}
+
 fn merge_chains(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
-    let mut merged = oriole_ori::EntitySet::new();
+    let taken = address_taken(func);
+    let mut merged = EntitySet::new();
     for block in func.layout.clone() {
         if merged.contains(block) {
             continue;
         }
         while let [next] = func.blocks[block].succs[..] {
-            let alone = cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next);
+            let alone = cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next) && !taken.contains(next);
             let has_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
             if !alone || has_phi || merged.contains(next) {
                 break;
