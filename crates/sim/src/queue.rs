@@ -4,14 +4,31 @@
 //! bits").
 
 use crate::operand::operand;
-use oriole_isa::{Arch, Inst, Opcode, RegFile, Role, Value, latency};
+use oriole_isa::latency::{self, Queue};
+use oriole_isa::{Arch, Inst, Opcode, RegFile, Role, Value};
 
-/// Whether two instructions read their sources in the order of their issue, so that the second may
-/// overwrite what the first reads: all that go to memory do.
-pub(crate) fn reads_in_order(first: &Inst, second: &Inst, arch: Arch) -> bool {
-    let is_memory = |inst: &Inst| inst.opcode.info().pipe == "memory";
-    let queue = latency::queue(first, arch);
-    is_memory(first) && is_memory(second) || queue.is_some() && queue == latency::queue(second, arch)
+/// In-order queues.
+pub(crate) const QUEUES: usize = 4;
+/// Orders in which sources are read: that of memory instructions, and one per queue.
+pub(crate) const READ_ORDERS: usize = 1 + QUEUES;
+
+/// Number of a queue.
+pub(crate) fn index(queue: Queue) -> usize {
+    match queue {
+        Queue::Shared => 0,
+        Queue::Transcendental => 1,
+        Queue::Double => 2,
+        Queue::SpecialUniform => 3,
+    }
+}
+
+/// Instructions of one order read their sources one after the other: the second may overwrite what
+/// the first reads, and a wait for the second covers the first. All that go to memory are one.
+pub(crate) fn read_order(inst: &Inst, arch: Arch) -> Option<usize> {
+    match inst.opcode.info().pipe {
+        "memory" => Some(0),
+        _ => latency::queue(inst, arch).map(|queue| 1 + index(queue)),
+    }
 }
 
 /// The result is ready when the read scoreboard is released already: the predicate of a generic

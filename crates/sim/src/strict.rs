@@ -10,16 +10,14 @@
 //! Diverged groups have clocks of their own; what one group wrote is checked for the threads that
 //! wrote it only.
 
-use crate::queue;
+use crate::queue::{self, QUEUES};
 use crate::state::Mask;
 use oriole_device::Hazard;
-use oriole_isa::latency::{self, Queue, SET_TO_WAIT, Slot};
-use oriole_isa::{Arch, Control, Inst, Opcode, RegFile, Value};
+use oriole_isa::latency::{self, SET_TO_WAIT, Slot};
+use oriole_isa::{Arch, Control, Effects, Inst, Opcode, RegFile, Value};
 
 /// Scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
-/// In-order queues.
-const QUEUES: usize = 4;
 /// No distance of the tables is longer than this many cycles.
 const LONGEST: u64 = 64;
 
@@ -47,6 +45,8 @@ pub(crate) struct Touches {
     pub(crate) highest: Option<u16>,
     is_variable: bool,
     queue: Option<usize>,
+    /// Those that read their sources in order.
+    read_order: Option<usize>,
     /// What `DEPBAR` waits for: scoreboard and operations that may be left.
     waits: Vec<(usize, u64)>,
 }
@@ -73,8 +73,10 @@ struct Release {
     write: Option<(usize, u64)>,
     /// The same of its read scoreboard; `None` for results.
     read: Option<(usize, u64)>,
-    /// Its queue and the place in that queue.
+    /// Its queue and the place in that queue; of a result.
     queue: Option<(usize, u64)>,
+    /// The same among those that read their sources in order; of a source.
+    read_order: Option<(usize, u64)>,
 }
 
 /// Order of what happened on one scoreboard.
@@ -84,10 +86,13 @@ struct Scoreboard {
     set: u64,
     /// How many of them, from the first, are known to be done.
     done: u64,
-    /// Cycle of the last one.
+    /// Cycle of the last one, and the threads that executed it.
     last: u64,
-    /// Queue and place in it of the last one.
+    last_group: Mask,
+    /// Queue and place in it of the last one, if it is set when the result is there.
     last_queue: Option<(usize, u64)>,
+    /// The same among those that read their sources in order.
+    last_read: Option<(usize, u64)>,
 }
 
 /// What strict simulation knows of one warp.
@@ -98,6 +103,8 @@ pub(crate) struct Hazards {
     scoreboards: [Scoreboard; SCOREBOARDS],
     /// Instructions that entered each queue, and how many are known to have left it.
     queues: [(u64, u64); QUEUES],
+    /// The same for those that read their sources in order.
+    read_orders: [(u64, u64); queue::READ_ORDERS],
 }
 
 /// An instruction that is about to issue.
@@ -149,7 +156,8 @@ impl Touches {
             writes: Vec::new(),
             highest: None,
             is_variable: latency::is_variable(inst, arch),
-            queue: latency::queue(inst, arch).map(queue_index),
+            queue: latency::queue(inst, arch).map(queue::index),
+            read_order: queue::read_order(inst, arch),
             waits: queue::depbar(inst),
         };
         let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
@@ -189,15 +197,6 @@ impl Touches {
     }
 }
 
-fn queue_index(queue: Queue) -> usize {
-    match queue {
-        Queue::Shared => 0,
-        Queue::Transcendental => 1,
-        Queue::Double => 2,
-        Queue::SpecialUniform => 3,
-    }
-}
-
 impl Hazards {
     /// A warp that has executed nothing.
     pub(crate) fn new(arch: Arch) -> Self {
@@ -208,6 +207,7 @@ impl Hazards {
             reads: sizes.map(|size| vec![None; size]),
             scoreboards: Default::default(),
             queues: Default::default(),
+            read_orders: Default::default(),
         }
     }
 
@@ -235,7 +235,10 @@ impl Hazards {
             }
             let scoreboard = &mut self.scoreboards[at];
             let since = issue.cycle.saturating_sub(scoreboard.last);
-            if scoreboard.set > scoreboard.done && since < u64::from(SET_TO_WAIT) {
+            if scoreboard.last_group & issue.group != 0
+                && scoreboard.set > scoreboard.done
+                && since < u64::from(SET_TO_WAIT)
+            {
                 return Err(Hazard {
                     kind: "wait",
                     register: format!("SB{at}"),
@@ -247,6 +250,9 @@ impl Hazards {
             scoreboard.done = scoreboard.set;
             if let Some((queue, place)) = scoreboard.last_queue {
                 self.queues[queue].1 = self.queues[queue].1.max(place);
+            }
+            if let Some((order, place)) = scoreboard.last_read {
+                self.read_orders[order].1 = self.read_orders[order].1.max(place);
             }
         }
         for &(at, left) in &issue.touches.waits {
@@ -260,7 +266,8 @@ impl Hazards {
     fn is_released(&self, release: &Release) -> bool {
         let done = |at: Option<(usize, u64)>| at.is_some_and(|(at, place)| self.scoreboards[at].done >= place);
         let left = release.queue.is_some_and(|(queue, place)| self.queues[queue].1 >= place);
-        done(release.write) || done(release.read) || left
+        let read = release.read_order.is_some_and(|(order, place)| self.read_orders[order].1 >= place);
+        done(release.write) || done(release.read) || left || read
     }
 
     fn check_reads<'p>(&self, issue: &Issue<'_>, inst_at: &impl Fn(u64) -> Option<&'p Inst>) -> Result<(), Hazard> {
@@ -285,9 +292,15 @@ impl Hazards {
             }
             if let Some(event) = self.event(&self.reads, touch.register, issue.active)
                 && let Some(earlier) = self.suspect(event, issue, inst_at)
-                && !queue::reads_in_order(earlier, issue.inst, self.arch)
+                && !(event.release.and_then(|release| release.read_order).map(|(order, _)| order)
+                    == issue.touches.read_order
+                    && issue.touches.read_order.is_some())
             {
-                let needed = latency::war(earlier, event.slot, issue.inst, self.arch);
+                let needed = match earlier.opcode.info().effects.contains(Effects::BRANCH) {
+                    // What comes after a branch issues when the branch has decided.
+                    true => 1,
+                    false => latency::war(earlier, event.slot, issue.inst, self.arch),
+                };
                 self.judge("write after read", issue, touch, event, earlier, needed)?;
             }
         }
@@ -340,12 +353,15 @@ impl Hazards {
     /// Remembers the reads, writes and scoreboards of an instruction.
     fn record(&mut self, issue: &Issue<'_>) {
         let control = &issue.inst.control;
-        let queue = issue.touches.queue.filter(|_| issue.touches.is_variable).map(|queue| {
-            self.queues[queue].0 += 1;
-            (queue, self.queues[queue].0)
-        });
-        let write = self.set_scoreboard(control.write_scoreboard, issue.cycle, queue);
-        let read = self.set_scoreboard(control.read_scoreboard, issue.cycle, None);
+        let enter = |counts: &mut [(u64, u64)], at: Option<usize>| {
+            let at = at.filter(|_| issue.touches.is_variable)?;
+            counts[at].0 += 1;
+            Some((at, counts[at].0))
+        };
+        let queue = enter(&mut self.queues, issue.touches.queue);
+        let read_order = enter(&mut self.read_orders, issue.touches.read_order);
+        let write = self.set_scoreboard(control.write_scoreboard, issue, queue, read_order);
+        let read = self.set_scoreboard(control.read_scoreboard, issue, None, read_order);
         if issue.active == 0 {
             return;
         }
@@ -362,25 +378,34 @@ impl Hazards {
             // Guards, predicates and uniform registers are free at once; so are the sources of
             // fixed-latency instructions, apart from the distances of the table.
             let held = late && touch.register.file == RegFile::R;
-            let release = held.then_some(Release { write, read, queue });
+            let release = held.then_some(Release { write, read, queue, read_order });
             self.put(false, touch, event(touch, release));
         }
         for touch in &issue.touches.writes {
             let early = queue::is_early(issue.inst, touch.register.file);
-            let release = variable.then_some(Release { write, read: read.filter(|_| early), queue });
+            let read = read.filter(|_| early);
+            let release = variable.then_some(Release { write, read, queue, read_order: None });
             self.put(true, touch, event(touch, release));
         }
     }
 
-    fn set_scoreboard(&mut self, number: u8, cycle: u64, queue: Option<(usize, u64)>) -> Option<(usize, u64)> {
+    fn set_scoreboard(
+        &mut self,
+        number: u8,
+        issue: &Issue<'_>,
+        queue: Option<(usize, u64)>,
+        read_order: Option<(usize, u64)>,
+    ) -> Option<(usize, u64)> {
         if number == Control::NO_SCOREBOARD {
             return None;
         }
         let at = usize::from(number);
         let scoreboard = self.scoreboards.get_mut(at)?;
         scoreboard.set += 1;
-        scoreboard.last = cycle;
+        scoreboard.last = issue.cycle;
+        scoreboard.last_group = issue.group;
         scoreboard.last_queue = queue;
+        scoreboard.last_read = read_order;
         Some((at, scoreboard.set))
     }
 

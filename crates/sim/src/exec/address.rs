@@ -3,7 +3,7 @@
 use super::Unsupported;
 use crate::operand::{Src, operand};
 use crate::state::{State, WARP, WideLanes};
-use oriole_isa::{Field, Inst, Opcode, Role, Value, base_scale, base_size};
+use oriole_isa::{Field, Inst, Role, Value, base_scale, base_size};
 
 /// How wide the addresses of an instruction are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,10 @@ impl Address {
             base_scale::X8 => 3,
             _ => 4,
         };
-        let has_scale = matches!(inst.opcode, Opcode::LDS | Opcode::STS);
         Ok(Address {
             base: Src::of(inst, base),
             base_is_pair: width == AddressWidth::Wide && inst.get(Field::BaseSize) == base_size::X64,
-            shift: if has_scale { shift } else { 0 },
+            shift,
             uniform: Src::of(inst, uniform),
             offset,
             width,
