@@ -46,13 +46,19 @@ impl Arrays {
 fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> Result<(), String> {
     let slots: Vec<String> = form.slots.iter().map(slot).collect();
     let mut fields = Vec::new();
-    for field in &form.fields {
+    let mut by_name: Vec<&FieldSlot> = form.fields.iter().collect();
+    by_name.sort_by(|a, b| a.field.cmp(&b.field));
+    for field in by_name {
         fields.push(field_slot(spec, &form.opcode, field, arrays)?);
     }
-    let fixed: Vec<String> = form.fixed.iter().map(|(f, v)| format!("(Field::{}, {v})", camel(f))).collect();
+    let (kinds, kinds_mask) = packed_kinds(form);
+    let mut fixed = Vec::new();
+    for (field, value) in &form.fixed {
+        fixed.push(format!("(Field::{}, {value}, {})", camel(field), default_of(spec, &form.opcode, field)?));
+    }
     let _ = writeln!(
         out,
-        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, slots: &[{}], fields: &[{}], fixed: &[{}] }},",
+        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: &[{}], fields: &[{}], fixed: &[{}] }},",
         form.opcode,
         form.targets,
         form.mask,
@@ -62,6 +68,43 @@ fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> 
         fixed.join(", ")
     );
     Ok(())
+}
+
+/// The value that the opcode gives a field by default.
+fn default_of(spec: &Spec, opcode: &str, field: &str) -> Result<u8, String> {
+    let of = spec.enum_of(field)?;
+    let named = spec.instrs[opcode].fields.iter().find(|(f, _)| f == field).and_then(|(_, d)| d.as_ref());
+    Ok(named.and_then(|d| of.code(d)).unwrap_or(of.values[0].code))
+}
+
+/// Four bits per operand, the first lowest: the kind that the form takes there, as
+/// `Kinds::code` numbers them; and which of those bits matter.
+fn packed_kinds(form: &Form) -> (u64, u64) {
+    let mut kinds = 0;
+    let mut mask = 0;
+    for (index, slot) in form.slots.iter().enumerate().take(16) {
+        if let Place::Bits { kind, .. } = &slot.place {
+            kinds |= kind_code(kind) << (4 * index);
+            mask |= 15 << (4 * index);
+        }
+    }
+    (kinds, mask)
+}
+
+fn kind_code(kind: &Kind) -> u64 {
+    match kind {
+        Kind::R => 1,
+        Kind::UR => 2,
+        Kind::P => 3,
+        Kind::UP => 4,
+        Kind::B => 5,
+        Kind::SB => 6,
+        Kind::Imm(..) => 7,
+        Kind::Const => 8,
+        Kind::Bindless => 9,
+        Kind::Special => 10,
+        Kind::Label => 11,
+    }
 }
 
 fn ranges(ranges: &Ranges) -> String {
@@ -118,9 +161,7 @@ fn field_slot(spec: &Spec, opcode: &str, slot: &FieldSlot, arrays: &mut Arrays) 
         decode[usize::from(*raw)] = *code;
         encode[usize::from(*code)] = *raw;
     }
-    let of = spec.enum_of(&slot.field)?;
-    let default = spec.instrs[opcode].fields.iter().find(|(f, _)| *f == slot.field).and_then(|(_, d)| d.as_ref());
-    let default = default.and_then(|d| of.code(d)).unwrap_or(of.values[0].code);
+    let default = default_of(spec, opcode, &slot.field)?;
     Ok(format!(
         "FieldSlot {{ field: Field::{}, ranges: {}, default: {default}, decode: {}, encode: {} }}",
         camel(&slot.field),

@@ -28,6 +28,13 @@ impl Mods {
         }
     }
 
+    /// Add a field that comes after all fields that are set.
+    #[inline]
+    pub(crate) fn push(&mut self, field: Field, value: u8) {
+        debug_assert!(self.0.last().is_none_or(|(last, _)| *last < field));
+        self.0.push((field, value));
+    }
+
     /// The same with `field` set to `value`.
     pub fn with(mut self, field: Field, value: u8) -> Self {
         self.set(field, value);

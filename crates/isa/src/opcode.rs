@@ -51,6 +51,11 @@ impl Kinds {
         self.0 & other.0 == 0
     }
 
+    /// A number below 16 for the kind of `value`.
+    pub(crate) const fn code(value: Value) -> u64 {
+        Kinds::of(value).0.trailing_zeros() as u64
+    }
+
     /// The set that holds just the kind of `value`.
     pub const fn of(value: Value) -> Kinds {
         match value {

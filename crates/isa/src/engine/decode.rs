@@ -40,11 +40,12 @@ fn read(form: &Form, word: u128, pc: u64) -> Option<Inst> {
             return None;
         }
         if value != slot.default {
-            mods.set(slot.field, value);
+            // Fields of a form are in field order.
+            mods.push(slot.field, value);
         }
     }
-    for (field, value) in form.fixed {
-        if *value != form.opcode.default_of(*field) {
+    for (field, value, default) in form.fixed {
+        if value != default {
             mods.set(*field, *value);
         }
     }

@@ -18,7 +18,7 @@ fn line(form: &Form) -> String {
     parts.extend(
         form.fixed
             .iter()
-            .map(|(field, value)| format!("{}={}", field.name(), field.value(*value).map_or("?", |v| v.name))),
+            .map(|(field, value, _)| format!("{}={}", field.name(), field.value(*value).map_or("?", |v| v.name))),
     );
     parts.join(" ")
 }

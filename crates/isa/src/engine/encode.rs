@@ -1,7 +1,8 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
 use super::table::{FORMS, FORMS_OF, Form, Place, Ranges, Slot};
-use crate::{Arch, Field, Inst, Opcode, Operand, OperandFlags, OperandSpec, Value};
+use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, Value};
+use smallvec::SmallVec;
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +42,8 @@ pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let mut word = form.value | inst.control.to_word();
     word |= u128::from(inst.guard.predicate & 7) << 12 | u128::from(inst.guard.negated) << 15;
     for slot in form.fields {
-        word |= slot.ranges.put(slot.encode[usize::from(inst.get(slot.field))].into());
+        let value = inst.mods.get(slot.field).unwrap_or(slot.default);
+        word |= slot.ranges.put(slot.encode[usize::from(value)].into());
     }
     let signature = inst.opcode.signature();
     for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
@@ -71,11 +73,19 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
     }
     let (first, count) = FORMS_OF[inst.opcode as usize];
     let mut reason = Illegal::Opcode;
+    let signature = inst.opcode.signature();
+    let actual: SmallVec<[Operand; 6]> = inst.operands.iter().zip(signature).map(|(o, s)| actual(o, s)).collect();
+    let kinds = actual.iter().take(16).rev().fold(0, |all, o| all << 4 | Kinds::code(o.value));
     for form in &FORMS[usize::from(first)..][..usize::from(count)] {
         if form.targets >> (arch as u8) & 1 == 0 {
             continue;
         }
-        match fits(form, inst, pc) {
+        let wrong = (kinds ^ form.kinds) & form.kinds_mask;
+        let result = match wrong {
+            0 => fits(form, inst, &actual, pc),
+            _ => Err(Illegal::Operand(wrong.trailing_zeros() as usize / 4)),
+        };
+        match result {
             Ok(()) => return Ok(form),
             Err(why) if progress(why) > progress(reason) => reason = why,
             Err(_) => {}
@@ -93,27 +103,26 @@ fn progress(why: Illegal) -> usize {
     }
 }
 
-fn fits(form: &Form, inst: &Inst, pc: Option<u64>) -> Result<(), Illegal> {
+fn fits(form: &Form, inst: &Inst, operands: &[Operand], pc: Option<u64>) -> Result<(), Illegal> {
     let signature = inst.opcode.signature();
     for (index, slot) in form.slots.iter().enumerate() {
-        let operand = actual(&inst.operands[index], &signature[index]);
-        if !takes(slot, operand, &signature[index], pc) {
+        if !takes(slot, operands[index], &signature[index], pc) {
             return Err(Illegal::Operand(index));
         }
     }
-    for (field, value) in form.fixed {
-        if inst.get(*field) != *value {
+    for (field, value, default) in form.fixed {
+        if inst.mods.get(*field).unwrap_or(*default) != *value {
             return Err(Illegal::Field(*field));
         }
     }
     for slot in form.fields {
-        let code = slot.encode.get(usize::from(inst.get(slot.field)));
+        let code = slot.encode.get(usize::from(inst.mods.get(slot.field).unwrap_or(slot.default)));
         if code.is_none_or(|raw| *raw == 255) {
             return Err(Illegal::Field(slot.field));
         }
     }
     for (field, value) in inst.mods.iter() {
-        let known = form.fields.iter().any(|f| f.field == field) || form.fixed.iter().any(|(f, _)| *f == field);
+        let known = form.fields.iter().any(|f| f.field == field) || form.fixed.iter().any(|(f, ..)| *f == field);
         if !known && value != inst.opcode.default_of(field) {
             return Err(Illegal::Field(field));
         }

@@ -13,15 +13,15 @@ impl Ranges {
     /// The value that the word has there.
     #[inline]
     pub(crate) fn get(&self, word: u128) -> u64 {
-        let [(at, len), (at2, len2), (at3, len3)] = self.0;
-        let mut value = (word >> at) as u64 & low_mask(len);
-        if len2 != 0 {
-            value |= ((word >> at2) as u64 & low_mask(len2)) << len;
-            if len3 != 0 {
-                value |= ((word >> at3) as u64 & low_mask(len3)) << (len + len2);
-            }
-        }
-        value
+        let [(at, len), second, _] = self.0;
+        let value = (word >> at) as u64 & low_mask(len);
+        if second.1 == 0 { value } else { value | self.upper(word) << len }
+    }
+
+    /// The value of the second and third range.
+    fn upper(&self, word: u128) -> u64 {
+        let [_, (at2, len2), (at3, len3)] = self.0;
+        ((word >> at2) as u64 & low_mask(len2)) | ((word >> at3) as u64 & low_mask(len3)) << len2
     }
 
     /// The word bits of a value; bits of it that have no place are dropped.
@@ -29,6 +29,9 @@ impl Ranges {
     pub(crate) fn put(&self, mut value: u64) -> u128 {
         let mut word = 0;
         for (at, len) in self.0 {
+            if len == 0 {
+                break;
+            }
             word |= u128::from(value & low_mask(len)) << at;
             value = value.checked_shr(len.into()).unwrap_or(0);
         }
@@ -118,11 +121,16 @@ pub(crate) struct Form {
     pub(crate) mask: u128,
     /// That value.
     pub(crate) value: u128,
+    /// Four bits per operand: [`Kinds::code`] of what the form takes there.
+    pub(crate) kinds: u64,
+    /// The bits of `kinds` that matter.
+    pub(crate) kinds_mask: u64,
     /// One per operand of the signature.
     pub(crate) slots: &'static [Slot],
+    /// In field order.
     pub(crate) fields: &'static [FieldSlot],
-    /// Fields that the choice of the form implies.
-    pub(crate) fixed: &'static [(Field, u8)],
+    /// Fields that the choice of the form implies: value and the opcode's default.
+    pub(crate) fixed: &'static [(Field, u8, u8)],
 }
 
 /// A syntax template, for some targets.
