@@ -1,0 +1,154 @@
+//! Properties of the engine on words and texts near the golden ones.
+
+use oriole_isa::{
+    Arch, DecodeError, EncodeError, Field, Illegal, Inst, Kinds, Opcode, Operand, OperandFlags, ParseError, RegFile,
+    Role, Value, Width, decode, encode, legal, parse, rnd,
+};
+
+/// Sample words of each target.
+const SAMPLES: [(Arch, &str); 4] = [
+    (Arch::Sm80, include_str!("data/vectors/sm_80.tsv")),
+    (Arch::Sm86, include_str!("data/vectors/sm_86.tsv")),
+    (Arch::Sm89, include_str!("data/vectors/sm_89.tsv")),
+    (Arch::Sm90, include_str!("data/vectors/sm_90.tsv")),
+];
+
+fn rows(text: &str) -> impl Iterator<Item = (u128, u64, &str)> {
+    text.lines().map(|line| {
+        let cells: Vec<&str> = line.splitn(3, '\t').collect();
+        let word = u128::from_str_radix(cells[0], 16).expect("hexadecimal");
+        (word, u64::from_str_radix(cells[1], 16).expect("hexadecimal"), cells[2])
+    })
+}
+
+/// Whatever decodes encodes to the very same word: no bit is ignored.
+#[test]
+fn flipped_words_decode_to_themselves_or_not_at_all() {
+    let mut decoded = 0;
+    for (arch, text) in SAMPLES {
+        for (word, pc, _) in rows(text) {
+            for bit in 0..128 {
+                let flipped = word ^ 1 << bit;
+                if let Ok(inst) = decode(flipped, arch, pc) {
+                    decoded += 1;
+                    let back = encode(&inst, arch, pc);
+                    assert_eq!(back, Ok(flipped), "{arch} {flipped:032x} {}", inst.display(arch));
+                }
+            }
+        }
+    }
+    assert!(decoded > 10_000, "only {decoded} words decoded");
+}
+
+/// Texts with a character missing or doubled give an instruction or an error.
+#[test]
+fn mangled_texts_do_not_panic() {
+    for (arch, text) in SAMPLES {
+        for (_, _, line) in rows(text).step_by(5) {
+            for at in 0..line.len() {
+                let mut shorter = line.to_owned();
+                let removed = shorter.remove(at);
+                let _ = parse(&shorter, arch, &|_| Some(0));
+                shorter.insert_str(at, &format!("{removed}{removed}"));
+                let _ = parse(&shorter, arch, &|_| None);
+            }
+        }
+    }
+}
+
+/// What one target prints and another one lacks is refused there.
+#[test]
+fn targets_differ() {
+    let bf16 = "F2F.F32.BF16 R1, R2";
+    let on = |arch| parse(bf16, arch, &|_| None).ok().and_then(|inst| encode(&inst, arch, 0).ok());
+    assert!(on(Arch::Sm90).is_some());
+    assert_eq!(on(Arch::Sm80), None);
+    assert_eq!(parse("VIMNMX R0, R1, R2, PT", Arch::Sm80, &|_| None), Err(ParseError::Mnemonic("VIMNMX".to_owned())));
+    assert!(parse("VIMNMX R0, R1, R2, PT", Arch::Sm90, &|_| None).is_ok());
+}
+
+#[test]
+fn errors_name_what_is_wrong() {
+    assert!(matches!(decode(0, Arch::Sm90, 0), Err(DecodeError::Opcode(0))));
+    // FADD with bit 101 set, which nothing uses.
+    let fadd = 0x003f_de00_0000_0100_8000_0000_ff00_7221;
+    assert!(decode(fadd, Arch::Sm90, 0).is_ok());
+    assert_eq!(decode(fadd | 1 << 101, Arch::Sm90, 0), Err(DecodeError::Reserved(0x221)));
+    assert_eq!(parse("FOO R1", Arch::Sm90, &|_| None), Err(ParseError::Mnemonic("FOO".to_owned())));
+    assert!(matches!(parse("FADD R1, R2", Arch::Sm90, &|_| None), Err(ParseError::Syntax { mnemonic: "FADD", .. })));
+    assert!(matches!(parse("@UP0 FADD R1, R2, R3", Arch::Sm90, &|_| None), Err(ParseError::Guard(_))));
+}
+
+#[test]
+fn legality_names_the_operand() {
+    let mut inst = Inst::new(Opcode::FADD);
+    let [d, a, b] = [Role::D, Role::A, Role::B].map(|role| Opcode::FADD.position(role).expect("FADD has it"));
+    inst.operands[d] = Operand::reg(RegFile::R, 1);
+    inst.operands[a] = Operand::reg(RegFile::R, 2);
+    inst.operands[b] = Operand::imm(0x3f80_0000);
+    assert_eq!(legal(&inst, Arch::Sm90), Ok(()));
+    inst.operands[b] = inst.operands[b].with(OperandFlags::NEG);
+    assert_eq!(legal(&inst, Arch::Sm90), Err(Illegal::Operand(b)), "immediates have no sign bit");
+    inst.operands[b] = Operand::reg(RegFile::R, 3);
+    inst.operands[a] = Operand::imm(0);
+    assert_eq!(legal(&inst, Arch::Sm90), Err(Illegal::Operand(a)));
+    inst.operands.pop();
+    assert_eq!(legal(&inst, Arch::Sm90), Err(Illegal::Count));
+    let error = encode(&inst, Arch::Sm90, 0);
+    assert!(matches!(error, Err(EncodeError::Illegal { mnemonic: "FADD", .. })));
+}
+
+/// The published numbers and names of the opcode table.
+#[test]
+fn published_numbers_and_names() {
+    let known = [
+        (Opcode::IADD3, 3, "VNQQ3"),
+        (Opcode::ISETP, 7, "VFRGC"),
+        (Opcode::FADD, 12, "SNQQ"),
+        (Opcode::FMUL, 13, "SZHY"),
+        (Opcode::MOV, 19, "ZBI"),
+        (Opcode::MUFU, 31, "ZHSH"),
+    ];
+    for (opcode, number, name) in known {
+        assert_eq!(opcode.ori_number(), Some(number));
+        assert_eq!(opcode.rot13_name(), name);
+        assert_eq!(Opcode::from_name(opcode.name()), Some(opcode));
+    }
+    assert_eq!(Opcode::from_name("NOSUCH"), None);
+}
+
+#[test]
+fn widths_follow_modifiers() {
+    let mut inst = Inst::new(Opcode::IMAD);
+    let d = Opcode::IMAD.position(Role::D).expect("IMAD writes D");
+    assert_eq!(inst.width(d), 1);
+    inst.mods.set(Field::Mul, oriole_isa::mul::WIDE);
+    assert_eq!(inst.width(d), 2);
+    assert_eq!(Inst::new(Opcode::DADD).width(0), 2);
+    assert!(matches!(Opcode::DADD.signature()[0].width, Width::Fixed(2)));
+}
+
+/// Defaults are the unprinted values, and normalising drops them.
+#[test]
+fn normalise_drops_defaults() {
+    let mut inst = Inst::new(Opcode::FADD);
+    inst.mods.set(Field::Rnd, rnd::RN);
+    assert_ne!(inst, Inst::new(Opcode::FADD));
+    inst.normalise();
+    assert_eq!(inst, Inst::new(Opcode::FADD));
+    assert_eq!(inst.get(Field::Rnd), rnd::RN);
+}
+
+/// Every neutral operand is of a kind that the signature allows.
+#[test]
+fn neutral_operands_fit_their_signature() {
+    for opcode in Opcode::ALL {
+        for spec in opcode.signature() {
+            if let Some(neutral) = spec.neutral {
+                let kind = Kinds::of(neutral.value);
+                let fits = spec.kinds.contains(kind) || neutral.value == Value::None;
+                assert!(fits, "{} {}", opcode.name(), spec.role.name());
+            }
+        }
+    }
+}
