@@ -174,7 +174,8 @@ impl<'m, 'a> FnLower<'m, 'a> {
         let entry = self.new_block()?;
         self.switch_to(entry);
         self.scopes.enter();
-        self.func.attributes = attributes_of(function);
+        let shared_bytes = self.func.attributes.shared_bytes;
+        self.func.attributes = Attributes { shared_bytes, ..attributes_of(function) };
         if let Some(body) = &function.body {
             self.outgoing_bytes = self.outgoing_area(body)?;
             self.func.frame.local_bytes = self.outgoing_bytes;

@@ -180,7 +180,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME=PATH")]
     pub global: Vec<String>,
     /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER].
-    #[arg(value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(value_name = "ARG")]
     pub args: Vec<String>,
 }
 

@@ -80,18 +80,16 @@ fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
             }
         }
         None => {
-            for dump in &compiled.dumps {
-                println!("; {} after {}\n{}", dump.function, dump.phase, dump.text);
-            }
+            let text = compiled.dumps.iter().map(|d| format!("; {} after {}\n{}\n", d.function, d.phase, d.text));
+            files::write(Path::new("-"), text.collect::<String>().as_bytes())?;
         }
     }
     if let Some(path) = &args.dump_cfg {
         files::write(path, compiled.graphs.concat().as_bytes())?;
     }
     if args.stats {
-        for func in compiled.module.functions.values() {
-            println!("; {}\n{}", func.name, Statistics::count(func));
-        }
+        let blocks = compiled.module.functions.values().map(|f| format!("; {}\n{}\n", f.name, Statistics::count(f)));
+        files::write(Path::new("-"), blocks.collect::<String>().as_bytes())?;
     }
     Ok(())
 }

@@ -17,7 +17,11 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 /// Write a file through a temporary one beside it, or standard output for `-`.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return std::io::stdout().write_all(bytes).map_err(|e| Failure::file(path, e));
+        return match std::io::stdout().write_all(bytes) {
+            // The reader has seen enough (`| head`).
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            done => done.map_err(|e| Failure::file(path, e)),
+        };
     }
     if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
         // A device such as /dev/null cannot be replaced by renaming.

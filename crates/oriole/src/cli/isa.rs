@@ -2,27 +2,27 @@
 
 use super::args::{IsaArgs, IsaCommand};
 use super::failure::Failure;
-use super::parse_arch;
+use super::{files, parse_arch};
 use oriole_isa::{Arch, Opcode, special_registers};
+use std::fmt::Write;
+use std::path::Path;
 
 /// Show a part of the instruction-set data.
 pub(crate) fn run(args: &IsaArgs) -> Result<(), Failure> {
-    match &args.what {
+    let text = match &args.what {
         IsaCommand::List { arch } => list(parse_arch(arch)?),
         IsaCommand::Show { mnemonic, arch } => show(mnemonic, arch.as_deref().map(parse_arch).transpose()?)?,
         IsaCommand::SpecialRegisters { arch } => registers(arch.as_deref().map(parse_arch).transpose()?),
-    }
-    Ok(())
+    };
+    files::write(Path::new("-"), text.as_bytes())
 }
 
-fn list(arch: Arch) {
-    for opcode in Opcode::ALL.into_iter().filter(|o| o.exists_on(arch)) {
-        let info = opcode.info();
-        println!("{:12} {:12} {}", opcode.name(), info.family, info.pipe);
-    }
+fn list(arch: Arch) -> String {
+    let opcodes = Opcode::ALL.into_iter().filter(|o| o.exists_on(arch));
+    opcodes.map(|o| format!("{:12} {:12} {}\n", o.name(), o.info().family, o.info().pipe)).collect()
 }
 
-fn show(mnemonic: &str, arch: Option<Arch>) -> Result<(), Failure> {
+fn show(mnemonic: &str, arch: Option<Arch>) -> Result<String, Failure> {
     let name = mnemonic.to_ascii_uppercase();
     let found = Opcode::from_name(&name).or_else(|| Opcode::ALL.into_iter().find(|o| o.rot13_name() == name));
     let Some(opcode) = found else {
@@ -30,19 +30,20 @@ fn show(mnemonic: &str, arch: Option<Arch>) -> Result<(), Failure> {
     };
     // Without a target the newest one that has the instruction is shown.
     let newest = || Arch::ALL.into_iter().rev().find(|a| opcode.exists_on(*a));
-    match arch.or_else(newest) {
-        Some(arch) => print!("{}", opcode.manual(arch)),
-        None => println!("{mnemonic}: on none of the targets"),
-    }
-    Ok(())
+    Ok(match arch.or_else(newest) {
+        Some(arch) => opcode.manual(arch),
+        None => format!("{mnemonic}: on none of the targets\n"),
+    })
 }
 
-fn registers(arch: Option<Arch>) {
-    println!("{:>3} {:24} {:22} {:>4} {:8} {:5} targets", "no", "name", "PTX", "bits", "scope", "CS2R");
+fn registers(arch: Option<Arch>) -> String {
+    let mut out = format!("{:>3} {:24} {:22} {:>4} {:8} {:5} targets", "no", "name", "PTX", "bits", "scope", "CS2R");
+    out.push('\n');
     for register in special_registers::all().iter().filter(|r| arch.is_none_or(|a| r.exists_on(a))) {
         let cs2r = if register.coupled { "yes" } else { "no" };
         let targets: Vec<&str> = Arch::ALL.into_iter().filter(|a| register.exists_on(*a)).map(Arch::name).collect();
-        println!(
+        let _ = writeln!(
+            out,
             "{:>3} {:24} {:22} {:>4} {:8} {cs2r:5} {}",
             register.number,
             register.name,
@@ -52,4 +53,5 @@ fn registers(arch: Option<Arch>) {
             targets.join(" ")
         );
     }
+    out
 }
