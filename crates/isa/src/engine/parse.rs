@@ -250,10 +250,15 @@ impl<'a> Reader<'a> {
     ) -> Option<Inst> {
         scan.skip_space();
         let spec = &inst.opcode.signature()[index];
-        if let Some(value) = self.immediate(spec, &mut scan, inst) {
+        let mut ahead = scan;
+        if let Some(value) = self.immediate(spec, &mut ahead, inst) {
             let mut inst = inst.clone();
             inst.operands[index] = Operand { value, flags: OperandFlags::empty() };
-            return next(self, scan, inst);
+            // A number may be a code address as well.
+            let found = next(self, ahead, inst);
+            if found.is_some() || !spec.kinds.contains(Kinds::LABEL) {
+                return found;
+            }
         }
         let mut flags = OperandFlags::empty();
         for (mark, flag) in [('!', OperandFlags::NOT), ('~', OperandFlags::NOT), ('-', OperandFlags::NEG)] {
