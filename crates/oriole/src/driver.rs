@@ -185,7 +185,17 @@ impl Driver {
             let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
             let stream = std::ptr::null_mut();
             let code = (self.functions.launch)(
-                function, gx, gy, gz, bx, by, bz, shared, stream, pointers.as_mut_ptr(), std::ptr::null_mut(),
+                function,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared,
+                stream,
+                pointers.as_mut_ptr(),
+                std::ptr::null_mut(),
             );
             self.check("cuLaunchKernel", code)?;
             self.check("cuCtxSynchronize", (self.functions.synchronize)())
@@ -200,7 +210,11 @@ impl Driver {
         // SAFETY: the driver writes a pointer to a static string, or leaves null for an unknown code.
         let text = unsafe {
             (self.functions.error_string)(code, &mut text);
-            if text.is_null() { "unknown error".to_owned() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+            if text.is_null() {
+                "unknown error".to_owned()
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            }
         };
         Err(DriverError::Call { call, code, text })
     }

@@ -5,7 +5,10 @@
 
 use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
-use oriole_cubin::{AddressSlot, Binding, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, Target, VariableSpec};
+use oriole_cubin::{
+    AddressSlot, Binding, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, Target,
+    VariableSpec,
+};
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
     Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, Symbol, SymbolKind,
@@ -86,7 +89,12 @@ fn code_bytes(func: &Function) -> i64 {
     count as i64 * INST_BYTES
 }
 
-fn kernel(module: &Module, allocation: &ModuleAllocation, id: FuncId, func: &Function) -> Result<FunctionSpec, CompileError> {
+fn kernel(
+    module: &Module,
+    allocation: &ModuleAllocation,
+    id: FuncId,
+    func: &Function,
+) -> Result<FunctionSpec, CompileError> {
     let section = Section::new(module, allocation, id);
     let mut spec = FunctionSpec::kernel(func.name.clone(), Vec::new(), 0);
     for (member, start) in &section.functions {
@@ -104,7 +112,8 @@ fn kernel(module: &Module, allocation: &ModuleAllocation, id: FuncId, func: &Fun
     }
     finish_section(module.arch, &mut spec.code)?;
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
-    spec.registers = section.functions.iter().map(|(f, _)| highest_register(&allocation.functions[*f].own.used)).max().unwrap_or(0);
+    spec.registers =
+        section.functions.iter().map(|(f, _)| highest_register(&allocation.functions[*f].own.used)).max().unwrap_or(0);
     spec.barriers = bodies().map(|f| f.attributes.barriers).max().unwrap_or(0);
     spec.frame_size = func.frame.size();
     spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
@@ -112,7 +121,12 @@ fn kernel(module: &Module, allocation: &ModuleAllocation, id: FuncId, func: &Fun
     spec.shared_size = func.attributes.shared_bytes;
     spec.uses_dynamic_shared = module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
-    spec.callees = module.symbols.values().filter(|d| matches!(d.kind, SymbolKind::ExternalFunction)).map(|d| d.name.clone()).collect();
+    spec.callees = module
+        .symbols
+        .values()
+        .filter(|d| matches!(d.kind, SymbolKind::ExternalFunction))
+        .map(|d| d.name.clone())
+        .collect();
     let attributes = &func.attributes;
     spec.limits = Limits {
         max_threads: attributes.maxntid,
@@ -153,7 +167,12 @@ fn reads_ctaid_z(func: &Function) -> bool {
     func.iter_insts().any(|(_, inst)| func.insts[inst].operands.iter().any(|o| o.kind() == wanted))
 }
 
-fn function_code(section: &Section<'_>, func: &Function, start: i64, spec: &mut FunctionSpec) -> Result<(), CompileError> {
+fn function_code(
+    section: &Section<'_>,
+    func: &Function,
+    start: i64,
+    spec: &mut FunctionSpec,
+) -> Result<(), CompileError> {
     let addresses = block_addresses(func, start);
     let mut pc = start;
     for (_, id) in func.iter_insts() {
@@ -161,7 +180,8 @@ fn function_code(section: &Section<'_>, func: &Function, start: i64, spec: &mut 
             continue;
         }
         let fault = |reason: String| CompileError::Internal { function: func.name.clone(), reason };
-        let machine = func.machine_inst(id, section.arch, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
+        let machine =
+            func.machine_inst(id, section.arch, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
         let mut inst = machine.inst;
         for (operand, reference) in machine.relocs {
             resolve(section, &mut inst, operand, reference).map_err(fault)?;

@@ -15,7 +15,16 @@ fn oriole(arguments: &[&str]) -> Result<(), String> {
 fn run(launch: &Launch, target: &str, folder: &Path) -> Result<(), String> {
     let cubin = folder.join("kernel.cubin");
     let (ptx, cubin) = (launch.ptx(target), cubin.to_str().expect("a UTF-8 path"));
-    oriole(&["compile", ptx.to_str().expect("a UTF-8 path"), "-o", cubin, "--arch", target, "--entry", launch.entry()])?;
+    oriole(&[
+        "compile",
+        ptx.to_str().expect("a UTF-8 path"),
+        "-o",
+        cubin,
+        "--arch",
+        target,
+        "--entry",
+        launch.entry(),
+    ])?;
     let (arguments, outputs) = launch.arguments(folder);
     let mut words = vec!["run", cubin, "--strict"];
     words.extend(arguments.iter().map(String::as_str));

@@ -15,6 +15,9 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Compile a bundled kernel, show its SASS, run it on the simulator.
+    #[command(after_help = "Example:\n  oriole demo --arch sm_80")]
+    Demo(DemoArgs),
     /// Compile PTX to a cubin.
     #[command(after_help = "Example:\n  oriole compile kernel.ptx -o kernel.cubin --arch sm_90 -v")]
     Compile(CompileArgs),
@@ -32,6 +35,14 @@ pub enum Command {
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
+}
+
+/// `oriole demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Target.
+    #[arg(long, default_value = "sm_90")]
+    pub arch: String,
 }
 
 /// `oriole compile`.

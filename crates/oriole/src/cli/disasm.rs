@@ -32,7 +32,9 @@ fn hex_lines(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
 fn hex_line(line: &str, arch: Arch, control: bool) -> Result<String, String> {
     let mut parts = line.split_whitespace();
     let (word, address) = (parts.next().unwrap_or(""), parts.next().unwrap_or("0"));
-    let number = |text: &str| u128::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| format!("'{text}' is not hexadecimal"));
+    let number = |text: &str| {
+        u128::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| format!("'{text}' is not hexadecimal"))
+    };
     let address = u64::try_from(number(address)?).map_err(|_| format!("address '{address}' is out of range"))?;
     let inst = decode(number(word)?, arch, address).map_err(|e| e.to_string())?;
     let text = inst.display(arch).to_string();
@@ -52,6 +54,15 @@ fn listing(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
         show_function(&cubin, function, arch, args.control, &mut out);
     }
     Ok(out)
+}
+
+/// All kernels of a cubin, nvdisasm style.
+pub(crate) fn listing_of(cubin: &Cubin, arch: Arch, control: bool) -> String {
+    let mut out = String::new();
+    for function in cubin.functions.iter().filter(|f| wanted(f, &[])) {
+        show_function(cubin, function, arch, control, &mut out);
+    }
+    out
 }
 
 /// Functions inside a kernel's section are shown as part of the kernel.
@@ -111,7 +122,8 @@ fn labels(insts: &[(u64, Result<Inst, String>)], cubin: &Cubin, shown: &Function
 
 /// Wait mask, read and write scoreboard, stay bit, stall count: `B--2---:R-:W1:Y:S04`.
 fn control_text(control: Control) -> String {
-    let waits: String = (0..6).map(|i| if control.wait_mask >> i & 1 == 1 { char::from(b'0' + i) } else { '-' }).collect();
+    let waits: String =
+        (0..6).map(|i| if control.wait_mask >> i & 1 == 1 { char::from(b'0' + i) } else { '-' }).collect();
     let scoreboard = |number: u8| if number == Control::NO_SCOREBOARD { '-' } else { char::from(b'0' + number) };
     let stay = if control.stay { 'Y' } else { '-' };
     let (read, write) = (scoreboard(control.read_scoreboard), scoreboard(control.write_scoreboard));

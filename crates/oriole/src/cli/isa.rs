@@ -26,7 +26,9 @@ fn show(mnemonic: &str, arch: Option<Arch>) -> Result<String, Failure> {
     let name = mnemonic.to_ascii_uppercase();
     let found = Opcode::from_name(&name).or_else(|| Opcode::ALL.into_iter().find(|o| o.rot13_name() == name));
     let Some(opcode) = found else {
-        return Err(Failure::Rejected(format!("error: no instruction '{mnemonic}'; 'oriole isa list --arch …' names them")));
+        return Err(Failure::Rejected(format!(
+            "error: no instruction '{mnemonic}'; 'oriole isa list --arch …' names them"
+        )));
     };
     // Without a target the newest one that has the instruction is shown.
     let newest = || Arch::ALL.into_iter().rev().find(|a| opcode.exists_on(*a));

@@ -3,6 +3,7 @@
 mod args;
 mod asm;
 mod compile;
+mod demo;
 mod disasm;
 mod failure;
 mod files;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 /// Run the command that the process's arguments name.
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Compile(args) => compile::run(&args),
         Command::Disasm(args) => disasm::run(&args),
         Command::Asm(args) => asm::run(&args),

@@ -42,7 +42,8 @@ fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.
 fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
-    let code = CodeArgs { arch: args.arch.clone(), opt_level: 3, entry: vec![args.entry.clone()], ..CodeArgs::default() };
+    let code =
+        CodeArgs { arch: args.arch.clone(), opt_level: 3, entry: vec![args.entry.clone()], ..CodeArgs::default() };
     Ok(compile::compile_bytes(&args.input, bytes, &code)?.cubin)
 }
 

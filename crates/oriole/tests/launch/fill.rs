@@ -42,7 +42,8 @@ impl Stream {
     fn values(&self, fill: &str) -> Vec<Number> {
         let (name, body) = fill.split_once('(').map_or((fill, ""), |(n, b)| (n, b.trim_end_matches(')')));
         if name == "cycle" {
-            let parts: Vec<Vec<Number>> = fill["cycle(".len()..fill.len() - 1].split(';').map(|f| self.values(f)).collect();
+            let parts: Vec<Vec<Number>> =
+                fill["cycle(".len()..fill.len() - 1].split(';').map(|f| self.values(f)).collect();
             return (0..self.count).map(|i| parts[i % parts.len()][i]).collect();
         }
         let arguments: Vec<f64> = body.split(',').filter_map(|a| a.trim().parse().ok()).collect();

@@ -62,7 +62,8 @@ impl Launch {
     pub fn arguments(&self, folder: &Path) -> (Vec<String>, Vec<Output>) {
         let mut words: Vec<String> = Vec::new();
         for (option, field) in [("--grid", "grid"), ("--block", "block")] {
-            let dims: Vec<String> = self.0[field].as_array().expect("three numbers").iter().map(Value::to_string).collect();
+            let dims: Vec<String> =
+                self.0[field].as_array().expect("three numbers").iter().map(Value::to_string).collect();
             words.extend([option.to_owned(), dims.join(",")]);
         }
         words.extend(["--entry".to_owned(), self.entry().to_owned()]);
