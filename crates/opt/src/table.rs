@@ -1,6 +1,6 @@
 //! The pipeline, as published: 159 slots, in the order in which they run.
 
-use crate::passes::{branches, check, control_flow, dead_code, nops, synchronise};
+use crate::passes::{branches, check, control_flow, dead_code, general, nops, synchronise};
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::Function;
 
@@ -68,7 +68,7 @@ pub const PHASES: &[Phase] = &[
     run(10, "EarlyOriSimpleLiveDead", dead_code::run),
     absent(11, "ReplaceUniformsWithImm", LATER),
     absent(12, "OriSanitize", "the verifier covers it"),
-    absent(13, "GeneralOptimizeEarly", LATER),
+    run(13, "GeneralOptimizeEarly", general::run),
     absent(133, "MergeEquivalentConditionalFlow", LATER),
     absent(14, "DoSwitchOptFirst", LATER),
     run(15, "OriBranchOpt", branches::run),
@@ -85,7 +85,7 @@ pub const PHASES: &[Phase] = &[
     absent(26, "OriRemoveRedundantBarriers", LATER),
     absent(27, "AnalyzeUniformsForSpeculation", LATER),
     absent(28, "SinkRemat", LATER),
-    absent(29, "GeneralOptimize", LATER),
+    run(29, "GeneralOptimize", general::run),
     absent(30, "DoSwitchOptSecond", LATER),
     absent(31, "OriLinearReplacement", LATER),
     absent(32, "CompactLocalMemory", LATER),
@@ -93,7 +93,7 @@ pub const PHASES: &[Phase] = &[
     absent(34, "ExtractShaderConstsFirst", LATER),
     absent(35, "OriHoistInvariantsEarly", LATER),
     absent(36, "EmitPSI", GRAPHICS),
-    absent(37, "GeneralOptimizeMid", LATER),
+    run(37, "GeneralOptimizeMid", general::run),
     absent(38, "OptimizeNestedCondBranches", LATER),
     absent(39, "ConvertVTGReadWrite", GRAPHICS),
     absent(40, "DoVirtualCTAExpansion", GRAPHICS),
@@ -103,7 +103,7 @@ pub const PHASES: &[Phase] = &[
     absent(44, "OptimizeUniformAtomic", LATER),
     absent(45, "MidExpansion", LATER),
     absent(134, "AdvancedPhaseAfterMidExpansion", HOOK),
-    absent(46, "GeneralOptimizeMid2", LATER),
+    run(46, "GeneralOptimizeMid2", general::run),
     absent(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     absent(48, "EnforceArgumentRestrictions", "lowering emits only encodable operands"),
     absent(49, "GvnCse", LATER),
@@ -115,14 +115,14 @@ pub const PHASES: &[Phase] = &[
     absent(55, "LateExpansion", LATER),
     absent(56, "SpeculativeHoistComInsts", LATER),
     absent(57, "RemoveASTToDefaultValues", GRAPHICS),
-    absent(58, "GeneralOptimizeLate", LATER),
+    run(58, "GeneralOptimizeLate", general::run),
     absent(59, "OriLoopFusion", LATER),
     absent(60, "DoVTGMultiViewExpansion", GRAPHICS),
     run(61, "OriPerformLiveDeadThird", dead_code::run),
     absent(62, "OriRemoveRedundantMultiDefMov", LATER),
     absent(63, "OriDoPredication", LATER),
     absent(64, "LateOriCommoning", LATER),
-    absent(65, "GeneralOptimizeLate2", LATER),
+    run(65, "GeneralOptimizeLate2", general::run),
     absent(66, "OriHoistInvariantsLate", LATER),
     absent(67, "DoKillMovement", LATER),
     absent(68, "DoTexMovement", "texture work comes with textures"),

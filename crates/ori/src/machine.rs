@@ -55,12 +55,38 @@ impl Function {
             if let OperandKind::Symbol(reference) = operand.kind() {
                 relocs.push((i, self.symrefs[reference]));
             }
-            let value = self.machine_value(*operand, spec, arch, &address).map_err(fail)?;
+            let value = self.machine_value(*operand, spec, arch, &address, &|o| self.physical(o)).map_err(fail)?;
             operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
         let inst =
             oriole_isa::Inst { opcode: data.opcode, guard, mods: data.mods.clone(), operands, control: data.control };
         Ok(MachineInst { inst, relocs })
+    }
+
+    /// Whether the target has a form for an instruction of this function, whatever registers it gets.
+    pub fn is_legal(&self, inst: &Inst, arch: Arch) -> bool {
+        let stand_in = |operand| self.stand_in(operand);
+        let mut operands = SmallVec::new();
+        for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
+            let Ok(value) = self.machine_value(*operand, spec, arch, &|_| 0, &stand_in) else { return false };
+            operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
+        }
+        let mods = inst.mods.clone();
+        let guard = oriole_isa::Guard::ALWAYS;
+        let inst = oriole_isa::Inst { opcode: inst.opcode, guard, mods, operands, control: inst.control };
+        oriole_isa::legal(&inst, arch).is_ok()
+    }
+
+    /// A physical register of the operand's file that suits every width: number 0, or its piece's place from there.
+    fn stand_in(&self, operand: Operand) -> Option<(RegFile, u16, u8)> {
+        self.physical(operand).or_else(|| {
+            let (reg, first) = match operand.kind() {
+                OperandKind::Reg(reg, piece) => (reg, piece.range(self.vregs[reg].components).start),
+                OperandKind::ConstBindless { handle, .. } => (handle, 0),
+                _ => return None,
+            };
+            Some((self.vregs[reg].file(), u16::from(first), 1))
+        })
     }
 
     fn machine_guard(&self, data: &Inst) -> Result<oriole_isa::Guard, String> {
@@ -76,11 +102,12 @@ impl Function {
         spec: &OperandSpec,
         arch: Arch,
         address: &impl Fn(Block) -> i64,
+        place: &impl Fn(Operand) -> Option<(RegFile, u16, u8)>,
     ) -> Result<Value, String> {
         Ok(match operand.kind() {
             OperandKind::None => Value::None,
             OperandKind::Reg(..) | OperandKind::Phys { .. } => {
-                let (file, number, _) = self.physical(operand).ok_or_else(|| self.unassigned(operand))?;
+                let (file, number, _) = place(operand).ok_or_else(|| self.unassigned(operand))?;
                 Value::Reg(file, number)
             }
             OperandKind::Imm(bits, kind) => Value::Imm(extend(bits, kind)),
@@ -90,7 +117,7 @@ impl Function {
                 Value::Const { bank, offset }
             }
             OperandKind::ConstBindless { offset, .. } => {
-                let (_, ureg, _) = self.physical(operand).ok_or_else(|| self.unassigned(operand))?;
+                let (_, ureg, _) = place(operand).ok_or_else(|| self.unassigned(operand))?;
                 let offset = u16::try_from(offset).map_err(|_| "constant offset out of range")?;
                 Value::ConstBindless { ureg, offset }
             }

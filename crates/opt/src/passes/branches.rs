@@ -67,7 +67,8 @@ fn merge_chains(func: &mut Function) -> bool {
             continue;
         }
         while let [next] = func.blocks[block].succs[..] {
-            let alone = cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next) && !taken.contains(next);
+            let alone =
+                cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next) && !taken.contains(next);
             let has_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
             if !alone || has_phi || merged.contains(next) {
                 break;

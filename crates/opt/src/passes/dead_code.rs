@@ -59,3 +59,29 @@ fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
     });
     found
 }
+
+/// Remove instructions whose results no instruction reads, and then those that only they needed: cheaper
+/// than [`run`], as it asks only whether a register is read anywhere.
+pub(crate) fn sweep(func: &mut Function) -> Changed {
+    let mut reads: Vec<u32> = vec![0; func.vregs.len()];
+    for (_, inst) in func.iter_insts() {
+        func.for_each_use(inst, |mention| reads[mention.reg.as_u32() as usize] += 1);
+    }
+    let before = func.inst_count();
+    for block in func.layout.clone().into_iter().rev() {
+        let mut kept = std::mem::take(&mut func.blocks[block].insts);
+        kept.reverse();
+        kept.retain(|inst| {
+            let mut read = false;
+            func.for_each_def(*inst, |m| read |= func.vregs[m.reg].is_fixed() || reads[m.reg.as_u32() as usize] > 0);
+            let dead = !read && removable(func, *inst);
+            if dead {
+                func.for_each_use(*inst, |mention| reads[mention.reg.as_u32() as usize] -= 1);
+            }
+            !dead
+        });
+        kept.reverse();
+        func.blocks[block].insts = kept;
+    }
+    Changed::when(func.inst_count() != before)
+}

@@ -1,0 +1,197 @@
+//! Copy propagation: sources become what they are copies of, where the target has the form.
+
+use super::facts::component;
+use super::{Cx, commute, table};
+use oriole_isa::{Field, Kinds, Opcode, Role};
+use oriole_ori::terminator::is_terminator;
+use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, Piece};
+
+/// MOV's mask of lanes that takes the whole word.
+const ALL_LANES: u32 = 15;
+/// Families whose immediates and constants mean what a register with that value means.
+const ARITHMETIC: [&str; 5] = ["integer", "float", "half", "double", "move"];
+
+impl Cx<'_> {
+    /// Replace the instruction's sources and guard by what they are copies of.
+    pub(super) fn propagate(&self, inst: &mut Inst) -> bool {
+        let mut changed = self.propagate_guard(inst);
+        for at in 0..inst.operands.len() {
+            if inst.is_def(at) || !inst.is_use(at) {
+                continue;
+            }
+            let OperandKind::Reg(reg, piece) = inst.operands[at].kind() else { continue };
+            if self.func.vregs[reg].is_fixed() {
+                continue;
+            }
+            let width = piece.range(self.func.vregs[reg].components).len();
+            let new = if width == 1 { self.single_source(inst, at) } else { self.wide_source(inst, at) };
+            if let Some(new) = new {
+                *inst = new;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    fn propagate_guard(&self, inst: &mut Inst) -> bool {
+        let Some(guard) = inst.guard() else { return false };
+        let Some(value) = self.copied(Operand::reg(guard.pred)) else { return false };
+        let negated = guard.negated ^ value.is_not();
+        match value.kind() {
+            OperandKind::Reg(pred, _) => inst.set_guard(Some(Guard { pred, negated })),
+            // A guarded branch's edges are another phase's business.
+            OperandKind::Pt if !negated && !is_terminator(inst) => inst.set_guard(None),
+            _ => return false,
+        }
+        true
+    }
+
+    /// What a register of one component is a copy of; a constant, a register, RZ, PT.
+    pub(super) fn copied(&self, operand: Operand) -> Option<Operand> {
+        let comp = component(self.func, operand)?;
+        let def = self.facts.def(self.func, comp)?;
+        let value = copy_source(self.func, def, operand)?;
+        self.facts.holds(self.func, value, def).then_some(value)
+    }
+
+    /// The instruction with the copied value at `at`, in whichever order of sources is legal.
+    fn single_source(&self, inst: &Inst, at: usize) -> Option<Inst> {
+        let value = self.copied(inst.operands[at])?;
+        // A branch whose condition is known has other edges, which are another phase's business.
+        if is_terminator(inst) && !matches!(value.kind(), OperandKind::Reg(..)) {
+            return None;
+        }
+        let new = with_value(inst, at, value)?;
+        self.legal_form(new)
+    }
+
+    /// The instruction itself or one of its exchanged forms, if one is legal.
+    pub(super) fn legal_form(&self, inst: Inst) -> Option<Inst> {
+        if self.is_legal(&inst) {
+            return Some(inst);
+        }
+        commute::exchanged(&inst).find(|form| self.is_legal(form))
+    }
+
+    /// A wide source whose components are copies of a register's neighbouring components, of zeros, or
+    /// of neighbouring constants.
+    fn wide_source(&self, inst: &Inst, at: usize) -> Option<Inst> {
+        let old = inst.operands[at];
+        let OperandKind::Reg(reg, piece) = old.kind() else { return None };
+        let range = piece.range(self.func.vregs[reg].components);
+        let first = self.copied(Operand::comp(reg, range.start))?;
+        for k in range.start + 1..range.end {
+            let value = self.copied(Operand::comp(reg, k))?;
+            if !follows(first, value, k - range.start) {
+                return None;
+            }
+        }
+        let value = self.wide_value(first, range.len() as u8)?;
+        let takes_constants = ARITHMETIC.contains(&inst.opcode.info().family);
+        if matches!(value.kind(), OperandKind::Const { .. }) && !takes_constants {
+            return None;
+        }
+        let mut new = inst.clone();
+        new.operands[at] = old.flags_onto(value);
+        self.legal_form(new)
+    }
+
+    /// The wide operand that starts with component `first`.
+    fn wide_value(&self, first: Operand, count: u8) -> Option<Operand> {
+        match first.kind() {
+            OperandKind::Reg(reg, piece) => {
+                let components = self.func.vregs[reg].components;
+                let start = piece.range(components).start;
+                let aligned = start % count == 0 && self.func.vregs[reg].align >= count;
+                let inside = start + count <= components;
+                let whole = start == 0 && count == components;
+                (inside && aligned).then(|| if whole { Operand::reg(reg) } else { Operand::piece(reg, start, count) })
+            }
+            OperandKind::Const { offset, .. } => (count == 2 && offset % 8 == 0).then_some(first),
+            _ => first.is_zero().then(Operand::rz),
+        }
+    }
+}
+
+/// Whether `value` is what stands `k` words after `first`.
+fn follows(first: Operand, value: Operand, k: u8) -> bool {
+    match (first.kind(), value.kind()) {
+        (OperandKind::Reg(a, from), OperandKind::Reg(b, to)) => {
+            a == b && from != Piece::WHOLE && to.first == from.first + k
+        }
+        (OperandKind::Const { bank, offset }, OperandKind::Const { bank: other, offset: next }) => {
+            bank == other && next == offset + 4 * u32::from(k)
+        }
+        _ => first.is_zero() && value.is_zero(),
+    }
+}
+
+/// The source of the copy that `def` makes to the register.
+fn copy_source(func: &Function, def: InstId, to: Operand) -> Option<Operand> {
+    let inst = &func.insts[def];
+    if inst.flags.contains(InstFlags::VOLATILE) {
+        return None;
+    }
+    match inst.opcode {
+        Opcode::MOV => {
+            let [_, value, lanes] = inst.operands[..] else { return None };
+            let whole = lanes.as_imm() == Some(ALL_LANES);
+            let copies = match value.kind() {
+                OperandKind::Reg(reg, _) => !func.vregs[reg].is_fixed() && component(func, value).is_some(),
+                OperandKind::Imm(..) | OperandKind::Rz | OperandKind::Const { .. } | OperandKind::Phys { .. } => true,
+                _ => false,
+            };
+            (whole && copies && !value.is_neg() && !value.is_abs() && !value.is_not()).then(|| value.plain())
+        }
+        Opcode::PLOP3 => {
+            let role = [Role::PD, Role::PD2]
+                .into_iter()
+                .find(|role| inst.opcode.position(*role).is_some_and(|at| inst.operands[at].as_reg() == to.as_reg()))?;
+            table::predicate_value(func, inst, role)
+        }
+        _ => None,
+    }
+}
+
+/// The instruction with a copied value in the place of source `at`; its form may not exist.
+fn with_value(inst: &Inst, at: usize, value: Operand) -> Option<Inst> {
+    let old = inst.operands[at];
+    let mut new = inst.clone();
+    new.operands[at] = match value.kind() {
+        OperandKind::Pt => value.with_not(value.is_not() ^ old.is_not()),
+        OperandKind::Reg(..) => old.flags_onto(value).with_not(value.is_not() ^ old.is_not()),
+        OperandKind::Phys { .. } | OperandKind::Rz => old.flags_onto(value),
+        OperandKind::Imm(0, _) => old.flags_onto(Operand::rz()),
+        _ if !takes_words(inst, at) => return None,
+        OperandKind::Imm(bits, _) => Operand::imm(with_flags(inst, bits, old)?),
+        OperandKind::Const { .. } => old.flags_onto(value),
+        _ => return None,
+    };
+    Some(new)
+}
+
+/// Whether an immediate or constant in this place means what a register with the value means.
+fn takes_words(inst: &Inst, at: usize) -> bool {
+    let in_family = ARITHMETIC.contains(&inst.opcode.info().family);
+    let shared_slot = inst.opcode.signature()[at].kinds.contains(Kinds::R.with(Kinds::IMM).with(Kinds::CONST));
+    let is_lane = inst.opcode == Opcode::SHFL;
+    (in_family && shared_slot) || is_lane || inst.opcode == Opcode::MOV
+}
+
+/// An immediate after the flags of the source whose place it takes; `None` where that is no immediate.
+fn with_flags(inst: &Inst, bits: u32, flags: Operand) -> Option<u32> {
+    const SIGN: u32 = 0x8000_0000;
+    if !flags.is_neg() && !flags.is_abs() && !flags.is_not() {
+        return Some(bits);
+    }
+    match inst.opcode.info().family {
+        "float" => {
+            let bits = if flags.is_abs() { bits & !SIGN } else { bits };
+            (!flags.is_not()).then_some(if flags.is_neg() { bits ^ SIGN } else { bits })
+        }
+        "integer" if flags.is_not() => Some(!bits),
+        // The carry of a - b and that of a + (-b) differ only for b = 0.
+        "integer" if inst.opcode == Opcode::IADD3 && inst.get(Field::X) == 0 => Some(bits.wrapping_neg()),
+        _ => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! Constant folding: instructions whose sources are all known.
+
+use super::{Cx, Rewrite, constant, mov, table, word};
+use oriole_isa::{Field, Opcode, Role, cmp, mul, prmt, shift_dir, shift_type, sign};
+use oriole_ori::{BuildError, Inst, Operand};
+use smallvec::smallvec;
+
+/// An instruction with one 32-bit result and known sources becomes a MOV of the result; a wide product
+/// two; a comparison a copy of a predicate.
+pub(super) fn constants(_: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(folded(inst))
+}
+
+fn folded(inst: &Inst) -> Option<Rewrite> {
+    match inst.opcode {
+        Opcode::ISETP => compare(inst),
+        Opcode::IMAD if inst.get(Field::Mul) == mul::WIDE => wide_product(inst),
+        _ => {
+            let value = value(inst)?;
+            Some(smallvec![mov(destination(inst)?, word(value))])
+        }
+    }
+}
+
+/// The operand with a role.
+pub(super) fn source(inst: &Inst, role: Role) -> Option<Operand> {
+    inst.opcode.position(role).map(|at| inst.operands[at])
+}
+
+fn known(inst: &Inst, role: Role) -> Option<u32> {
+    constant(source(inst, role)?)
+}
+
+/// The destination, if the instruction writes no other register.
+fn destination(inst: &Inst) -> Option<Operand> {
+    let others_absent = [Role::PD, Role::PD2].iter().all(|role| source(inst, *role).is_none_or(|o| o == Operand::pt()));
+    source(inst, Role::D).filter(|_| others_absent)
+}
+
+/// The result of an instruction with known sources and one 32-bit destination.
+fn value(inst: &Inst) -> Option<u32> {
+    let a = || known(inst, Role::A);
+    let b = || known(inst, Role::B);
+    let c = || known(inst, Role::C);
+    match inst.opcode {
+        Opcode::IMAD if inst.get(Field::Mul) == mul::LO && inst.get(Field::X) == 0 => {
+            Some(a()?.wrapping_mul(b()?).wrapping_add(c()?))
+        }
+        Opcode::LOP3 => Some(table::apply(known(inst, Role::Lut)? as u8, [a()?, b()?, c()?])),
+        Opcode::SHF => shift(inst, a()?, b()?, c()?),
+        Opcode::LEA if inst.get(Field::Hi) == 0 && inst.get(Field::X) == 0 => {
+            Some((a()? << (known(inst, Role::Shift)? & 31)).wrapping_add(b()?))
+        }
+        Opcode::IABS => Some((b()? as i32).unsigned_abs()),
+        Opcode::POPC => Some(b()?.count_ones()),
+        Opcode::BREV => Some(b()?.reverse_bits()),
+        Opcode::SGXT if inst.get(Field::Wrap) == 0 => Some(extend(a()?, b()?, inst.get(Field::Sign) == sign::S32)),
+        Opcode::PRMT if inst.get(Field::Prmt) == prmt::IDX => Some(permute(a()?, b()?, c()?)),
+        _ => None,
+    }
+}
+
+/// A word of the pair `c:a` shifted by `b`, where the count does not clamp or wrap.
+fn shift(inst: &Inst, a: u32, b: u32, c: u32) -> Option<u32> {
+    let wide = matches!(inst.get(Field::ShiftType), shift_type::U64 | shift_type::S64);
+    let signed = matches!(inst.get(Field::ShiftType), shift_type::S32 | shift_type::S64);
+    if b >= if wide { 64 } else { 32 } {
+        return None;
+    }
+    let pair = u64::from(a) | u64::from(c) << 32;
+    let shifted = match inst.get(Field::ShiftDir) {
+        shift_dir::L => pair << b,
+        _ if signed => ((pair as i64) >> b) as u64,
+        _ => pair >> b,
+    };
+    Some(if inst.get(Field::Hi) == 1 { (shifted >> 32) as u32 } else { shifted as u32 })
+}
+
+fn extend(value: u32, bits: u32, signed: bool) -> u32 {
+    match bits {
+        0 => 0,
+        32.. => value,
+        _ => {
+            let top = value << (32 - bits);
+            if signed { ((top as i32) >> (32 - bits)) as u32 } else { top >> (32 - bits) }
+        }
+    }
+}
+
+/// Four bytes of `c:a`, each chosen by a nibble of `selector`, whose bit 3 asks for the byte's sign.
+pub(super) fn permute(a: u32, selector: u32, c: u32) -> u32 {
+    let bytes = u64::from(a) | u64::from(c) << 32;
+    (0..4).fold(0, |result, k| {
+        let nibble = selector >> (4 * k) & 15;
+        let byte = (bytes >> (8 * (nibble & 7))) as u8;
+        let byte = if nibble & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
+        result | u32::from(byte) << (8 * k)
+    })
+}
+
+fn wide_product(inst: &Inst) -> Option<Rewrite> {
+    let d = destination(inst)?.as_whole_reg()?;
+    let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
+    let plain = known(inst, Role::C)? == 0 && inst.get(Field::X) == 0;
+    let product = match inst.get(Field::Sign) == sign::S32 {
+        true => (i64::from(a as i32) * i64::from(b as i32)) as u64,
+        false => u64::from(a) * u64::from(b),
+    };
+    let halves = [(Operand::lo(d), product as u32), (Operand::hi(d), (product >> 32) as u32)];
+    plain.then(|| halves.into_iter().map(|(half, bits)| mov(half, word(bits))).collect())
+}
+
+fn compare(inst: &Inst) -> Option<Rewrite> {
+    if inst.get(Field::Ex) != 0 || source(inst, Role::PD2)? != Operand::pt() {
+        return None;
+    }
+    let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
+    let order = if inst.get(Field::Sign) == sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
+    let holds = match inst.get(Field::Cmp) {
+        cmp::F => false,
+        cmp::T => true,
+        cmp::LT => order.is_lt(),
+        cmp::LE => order.is_le(),
+        cmp::EQ => order.is_eq(),
+        cmp::NE => order.is_ne(),
+        cmp::GE => order.is_ge(),
+        cmp::GT => order.is_gt(),
+        _ => return None,
+    };
+    let combined = super::identities::combine(inst.get(Field::Bop), holds, source(inst, Role::PA)?)?;
+    Some(smallvec![super::mov_pred(source(inst, Role::PD)?, combined)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_signs_are_chosen() {
+        assert_eq!(permute(0x4433_2211, 0x3210, 0x8877_6655), 0x4433_2211);
+        assert_eq!(permute(0x4433_2211, 0x7654, 0x8877_6655), 0x8877_6655);
+        assert_eq!(permute(0x0000_0080, 0x8880, 0), 0xffff_ff80);
+        assert_eq!(permute(0x0000_fe01, 0x9910, 0), 0xffff_fe01);
+    }
+
+    #[test]
+    fn extension_of_no_bits_and_all_bits() {
+        assert_eq!(extend(0xffff_ffff, 0, true), 0);
+        assert_eq!(extend(0x8000_0001, 32, true), 0x8000_0001);
+        assert_eq!(extend(0x80, 8, true), 0xffff_ff80);
+        assert_eq!(extend(0x180, 8, false), 0x80);
+    }
+}

@@ -1,0 +1,218 @@
+//! Algebraic identities: sums with zero, products with one, choices that are none.
+
+use super::fold::source;
+use super::table::known_bit;
+use super::{Cx, Rewrite, commute, constant, mov, mov_pred, word};
+use oriole_isa::{Field, Opcode, Role, bop, mul, shift_dir, shift_type};
+use oriole_ori::{BuildError, Inst, Operand, OperandKind};
+use smallvec::{SmallVec, smallvec};
+
+/// The rule.
+pub(super) fn simplify(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(match inst.opcode {
+        Opcode::MOV => self_copy(inst),
+        Opcode::IADD3 => sum(cx, inst),
+        Opcode::IMAD => product(cx, inst),
+        Opcode::SHF => shift(inst),
+        Opcode::SEL | Opcode::FSEL => choice(inst),
+        Opcode::ISETP => unused_result(cx, inst),
+        Opcode::PRMT => permutation(inst),
+        _ => None,
+    })
+}
+
+/// A value that is either `holds` or undetermined, combined with a predicate as comparisons do it.
+pub(super) fn combine(how: u8, holds: bool, with: Operand) -> Option<Operand> {
+    Some(match (how, holds) {
+        (bop::AND, false) => Operand::pt().not(),
+        (bop::OR, true) => Operand::pt(),
+        (bop::AND, true) | (bop::OR | bop::XOR, false) => with,
+        (bop::XOR, true) => with.not(),
+        _ => return None,
+    })
+}
+
+/// `r = r` goes away.
+fn self_copy(inst: &Inst) -> Option<Rewrite> {
+    (inst.operands[0] == inst.operands[1] && inst.operands[0].as_reg().is_some()).then(SmallVec::new)
+}
+
+/// Predicate results that nobody reads are left out.
+fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    let mut new = inst.clone();
+    for role in [Role::PD, Role::PD2] {
+        let at = inst.opcode.position(role)?;
+        let reg = inst.operands[at].as_reg().filter(|reg| !cx.func.vregs[*reg].is_fixed());
+        // A comparison keeps its first result: without any it is dead anyway.
+        let needed = role == Role::PD && inst.opcode == Opcode::ISETP;
+        if !needed && reg.is_some_and(|reg| cx.facts.reads((reg, 0)) == 0) {
+            new.operands[at] = Operand::pt();
+        }
+    }
+    (new != *inst).then(|| smallvec![new])
+}
+
+/// The summands of IADD3 without the zeros, constants added up; `None` where a source has flags that
+/// the sum of constants cannot take in.
+struct Summands {
+    rest: SmallVec<[Operand; 3]>,
+    constants: u32,
+    folded: usize,
+}
+
+fn summands(inst: &Inst) -> Option<Summands> {
+    let mut sum = Summands { rest: SmallVec::new(), constants: 0, folded: 0 };
+    for role in [Role::A, Role::B, Role::C] {
+        let operand = source(inst, role)?;
+        match constant(operand) {
+            Some(0) => {}
+            Some(bits) => {
+                sum.constants = sum.constants.wrapping_add(bits);
+                sum.folded += 1;
+            }
+            None => sum.rest.push(operand),
+        }
+    }
+    Some(sum)
+}
+
+fn sum(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    if let Some(rewrite) = unused_result(cx, inst) {
+        return Some(rewrite);
+    }
+    let (pd, pd2, d) = (source(inst, Role::PD)?, source(inst, Role::PD2)?, source(inst, Role::D)?);
+    let carries = [source(inst, Role::PA)?, source(inst, Role::PB)?];
+    if inst.get(Field::X) != 0 {
+        return without_carry(inst, carries);
+    }
+    let Summands { rest, constants, folded } = summands(inst)?;
+    let value = match (rest.as_slice(), constants) {
+        ([], bits) => word(bits),
+        ([one], 0) if !one.has_flags() => *one,
+        _ => {
+            let no_carry = pd == Operand::pt() && pd2 == Operand::pt();
+            return if folded > 1 && no_carry {
+                refolded(inst, &rest, constants)
+            } else {
+                commute::canonical(inst).map(|new| smallvec![new])
+            };
+        }
+    };
+    let no_carry_out = pd == Operand::pt() && pd2 == Operand::pt();
+    match no_carry_out {
+        true => Some(smallvec![mov(d, value)]),
+        // Nothing, or one summand, never carries.
+        false if folded <= 1 && pd2 == Operand::pt() => {
+            Some(smallvec![mov(d, value), mov_pred(pd, Operand::pt().not())])
+        }
+        false => None,
+    }
+}
+
+/// Several constant summands become one.
+fn refolded(inst: &Inst, rest: &[Operand], constants: u32) -> Option<Rewrite> {
+    let mut new = inst.clone();
+    let mut values = rest.iter().copied().chain([word(constants)]);
+    for role in [Role::A, Role::B, Role::C] {
+        new.operands[inst.opcode.position(role)?] = values.next().unwrap_or(Operand::rz());
+    }
+    Some(smallvec![new])
+}
+
+/// An extended sum whose carries in are known to be zero is a plain one.
+fn without_carry(inst: &Inst, carries: [Operand; 2]) -> Option<Rewrite> {
+    let none = carries.iter().all(|carry| known_bit(*carry) == Some(false));
+    let mut new = inst.clone();
+    for role in [Role::A, Role::B, Role::C] {
+        let at = inst.opcode.position(role)?;
+        match constant(inst.operands[at].with_not(false)) {
+            Some(bits) if inst.operands[at].is_not() => new.operands[at] = word(!bits),
+            _ if inst.operands[at].is_not() => return None,
+            _ => {}
+        }
+    }
+    new.mods.set(Field::X, 0);
+    for role in [Role::PA, Role::PB] {
+        new.operands[inst.opcode.position(role)?] = Operand::pt().not();
+    }
+    none.then(|| smallvec![new])
+}
+
+fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    if inst.get(Field::X) != 0 || source(inst, Role::PD)? != Operand::pt() {
+        return None;
+    }
+    let (a, b, c, d) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?, source(inst, Role::D)?);
+    let zero = constant(a) == Some(0) || constant(b) == Some(0);
+    match inst.get(Field::Mul) {
+        mul::LO if zero => Some(smallvec![sum_of(d, [c, Operand::rz()])]),
+        mul::LO if constant(b) == Some(1) => Some(smallvec![sum_of(d, [a, c])]),
+        mul::WIDE if zero && c == Operand::rz() => {
+            let d = d.as_whole_reg()?;
+            Some(smallvec![mov(Operand::lo(d), c), mov(Operand::hi(d), c)])
+        }
+        mul::WIDE if zero => {
+            let (d, c) = (d.as_whole_reg()?, c.as_whole_reg().filter(|_| !c.has_flags())?);
+            (d != c && cx.func.vregs[c].components == 2)
+                .then(|| smallvec![mov(Operand::lo(d), Operand::lo(c)), mov(Operand::hi(d), Operand::hi(c))])
+        }
+        _ => None,
+    }
+}
+
+fn sum_of(d: Operand, [a, b]: [Operand; 2]) -> Inst {
+    let mut inst = Inst::neutral(Opcode::IADD3, Default::default());
+    for (role, operand) in [(Role::D, d), (Role::A, a), (Role::B, b)] {
+        if let Some(at) = Opcode::IADD3.position(role) {
+            inst.operands[at] = operand;
+        }
+    }
+    inst
+}
+
+/// A shift by zero, or of zeros.
+fn shift(inst: &Inst) -> Option<Rewrite> {
+    let (a, b, c, d) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?, source(inst, Role::D)?);
+    if constant(a) == Some(0) && constant(c) == Some(0) {
+        return Some(smallvec![mov(d, Operand::rz())]);
+    }
+    let high = inst.get(Field::Hi) == 1;
+    if constant(b) == Some(0) {
+        return Some(smallvec![mov(d, if high { c } else { a })]);
+    }
+    // A left shift by a whole word or more, or a right shift of the high word alone.
+    let count = constant(b)?;
+    let wide = matches!(inst.get(Field::ShiftType), shift_type::U64 | shift_type::S64);
+    let whole = wide && count == 32 && inst.get(Field::Wrap) == 0;
+    match (whole, inst.get(Field::ShiftDir) == shift_dir::L) {
+        (true, true) if high => Some(smallvec![mov(d, a)]),
+        (true, false) if !high => Some(smallvec![mov(d, c)]),
+        _ => None,
+    }
+}
+
+/// A choice between equals, or with a known predicate.
+fn choice(inst: &Inst) -> Option<Rewrite> {
+    let (a, b, d, p) =
+        (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::D)?, source(inst, Role::PA)?);
+    let value = match known_bit(p) {
+        Some(true) => a,
+        Some(false) => b,
+        None if a == b => a,
+        None => return None,
+    };
+    let plain = !value.has_flags() && inst.get(Field::Ftz) == 0;
+    plain.then(|| smallvec![mov(d, value)])
+}
+
+/// A permutation that is none.
+fn permutation(inst: &Inst) -> Option<Rewrite> {
+    let (a, b, c, d) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?, source(inst, Role::D)?);
+    let value = match b.kind() {
+        _ if inst.get(Field::Prmt) != 0 => return None,
+        OperandKind::Imm(0x3210, _) => a,
+        OperandKind::Imm(0x7654, _) => c,
+        _ => return None,
+    };
+    Some(smallvec![mov(d, value)])
+}
