@@ -11,21 +11,31 @@ use oriole_cubin::{
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
-    Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, Symbol, SymbolKind,
-    SymbolRef, Variable,
+    Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, SourceLoc, Symbol,
+    SymbolKind, SymbolRef, Variable,
 };
 use oriole_regalloc::ModuleAllocation;
+use std::collections::BTreeMap;
 
 /// Bytes of an instruction.
 const INST_BYTES: i64 = 16;
 /// Sections are filled with NOPs to a multiple of this many bytes.
 const SECTION_ALIGN: usize = 128;
 
-/// Describe the whole module for the cubin writer.
-pub(crate) fn emit(module: &Module, allocation: &ModuleAllocation) -> Result<ModuleSpec, CompileError> {
+/// The source line of each instruction of a kernel's section that has one: byte offset and line.
+pub type LineTable = Vec<(u64, SourceLoc)>;
+
+/// Describe the whole module for the cubin writer; beside it the line table of each kernel.
+pub(crate) fn emit(
+    module: &Module,
+    allocation: &ModuleAllocation,
+) -> Result<(ModuleSpec, BTreeMap<String, LineTable>), CompileError> {
     let mut spec = ModuleSpec::new(Target::new(module.arch.number()));
+    let mut lines = BTreeMap::new();
     for (id, func) in module.functions.iter().filter(|(_, f)| f.kind == FunctionKind::Entry) {
-        spec.functions.push(kernel(module, allocation, id, func)?);
+        let mut table = LineTable::new();
+        spec.functions.push(kernel(module, allocation, id, func, &mut table)?);
+        lines.insert(func.name.clone(), table);
     }
     for data in module.symbols.values() {
         match &data.kind {
@@ -43,7 +53,7 @@ pub(crate) fn emit(module: &Module, allocation: &ModuleAllocation) -> Result<Mod
     }
     let slot = |symbol: &Symbol| AddressSlot { symbol: module.symbols[*symbol].name.clone(), addend: 0 };
     spec.address_table = module.address_table.iter().map(slot).collect();
-    Ok(spec)
+    Ok((spec, lines))
 }
 
 /// A kernel and the functions behind it in its section.
@@ -94,12 +104,13 @@ fn kernel(
     allocation: &ModuleAllocation,
     id: FuncId,
     func: &Function,
+    lines: &mut LineTable,
 ) -> Result<FunctionSpec, CompileError> {
     let section = Section::new(module, allocation, id);
     let mut spec = FunctionSpec::kernel(func.name.clone(), Vec::new(), 0);
     for (member, start) in &section.functions {
         let body = &module.functions[*member];
-        function_code(&section, body, *start, &mut spec)?;
+        function_code(&section, body, *start, &mut spec, lines)?;
         if *member != id {
             let name = format!("${}${}", func.name, body.name);
             spec.inner_functions.push(InnerFunctionSpec {
@@ -172,6 +183,7 @@ fn function_code(
     func: &Function,
     start: i64,
     spec: &mut FunctionSpec,
+    lines: &mut LineTable,
 ) -> Result<(), CompileError> {
     let addresses = block_addresses(func, start);
     let mut pc = start;
@@ -190,6 +202,10 @@ fn function_code(
         let word = encode(&inst, section.arch, pc as u64)
             .map_err(|e| fault(format!("'{}' at {pc:#x} has no encoding: {e}", inst.display(section.arch))))?;
         note_places(&inst, pc, spec);
+        // The library's own routines have no line in the user's source.
+        if let Some(loc) = func.insts[id].loc.expand().filter(|_| func.kind != FunctionKind::Internal) {
+            lines.push((pc as u64, func.locs[loc]));
+        }
         spec.code.extend_from_slice(&word.to_le_bytes());
         pc += INST_BYTES;
     }

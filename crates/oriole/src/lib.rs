@@ -11,5 +11,6 @@ mod error;
 mod pipeline;
 pub mod report;
 
+pub use emit::LineTable;
 pub use error::CompileError;
 pub use pipeline::{CompileOptions, Compiled, Dump, compile, kernels};

@@ -1,6 +1,6 @@
 //! PTX to cubin: the stages in order, with what the caller wants to see on the way.
 
-use crate::emit::emit;
+use crate::emit::{LineTable, emit};
 use crate::error::CompileError;
 use oriole_isa::Arch;
 use oriole_opt::{Context, knobs::Knobs, run_phases, table};
@@ -57,6 +57,8 @@ pub struct Compiled {
     pub allocation: ModuleAllocation,
     /// What the writer was told.
     pub spec: oriole_cubin::ModuleSpec,
+    /// By kernel: the source line of each instruction of its section.
+    pub lines: BTreeMap<String, LineTable>,
     /// The dumps that were asked for, in order.
     pub dumps: Vec<Dump>,
     /// Time by stage and phase, in order of first use.
@@ -88,9 +90,9 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     keep(&mut dumps, options, &module, "101-AdvancedPhaseAllocReg");
     watch.time("schedule", || schedule(&mut module, options))?;
     keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
-    let spec = watch.time("encode", || emit(&module, &allocation))?;
+    let (spec, lines) = watch.time("encode", || emit(&module, &allocation))?;
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
-    Ok(Compiled { cubin, arch, module, allocation, spec, dumps, times: watch.times, graphs })
+    Ok(Compiled { cubin, arch, module, allocation, spec, lines, dumps, times: watch.times, graphs })
 }
 
 fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(), CompileError> {

@@ -1,14 +1,39 @@
 //! Slot 0: what lowering made must be well formed.
 
 use crate::{Changed, Context, PhaseError};
-use oriole_ori::{Function, verify};
+use oriole_isa::{Mods, Opcode};
+use oriole_ori::analysis::{Cfg, Liveness};
+use oriole_ori::{Function, Inst, InstFlags, Operand, VReg, verify};
 
-/// Run the verifier, where the context asks for verification.
+/// Give registers that may be read before they are written some value at the entry (PTX allows such
+/// reads), then run the verifier where the context asks for it.
 pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+    let undefined = undefined_at_entry(func);
+    let marks: Vec<_> = undefined.iter().map(|reg| mark_undefined(func, *reg)).collect();
+    if let Some(entry) = func.entry() {
+        func.blocks[entry].insts.splice(0..0, marks);
+    }
     if context.verify {
         verify_after(func, context, "OriCheckInitialProgram")?;
     }
-    Ok(Changed::No)
+    Ok(Changed::when(!undefined.is_empty()))
+}
+
+/// Registers that are live at the entry though the function does not receive them, in order.
+fn undefined_at_entry(func: &Function) -> Vec<VReg> {
+    let Some(entry) = func.entry() else { return Vec::new() };
+    let live = Liveness::new(func, &Cfg::new(func));
+    let received = |reg: VReg| func.live_in.contains(&reg) || func.vregs[reg].is_fixed();
+    let mut regs: Vec<VReg> = live.live_in(entry).map(|(reg, _)| reg).filter(|reg| !received(*reg)).collect();
+    regs.sort_unstable();
+    regs.dedup();
+    regs
+}
+
+fn mark_undefined(func: &mut Function, reg: VReg) -> oriole_ori::InstId {
+    let mut inst = Inst::new(Opcode::MOV, Mods::new(), &[Operand::reg(reg)]);
+    inst.flags |= InstFlags::UNDEF;
+    func.add_inst(inst)
 }
 
 /// Run the verifier, naming the phase that came before.

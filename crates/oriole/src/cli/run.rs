@@ -3,9 +3,10 @@
 use super::args::{CodeArgs, Engine, RunArgs};
 use super::failure::Failure;
 use super::{compile, files, gpu, parse_arch};
+use oriole::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument};
-use oriole_device::{Launch, Memory};
+use oriole_device::{Launch, Memory, SourceLine};
 use oriole_sim::{Options, RunError, Simulator, Statistics};
 use std::io::Write;
 
@@ -16,13 +17,14 @@ const ELF_MAGIC: &[u8] = b"\x7fELF";
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_what_is_missing(args)?;
     let bytes = files::read(&args.input)?;
-    let cubin = if bytes.starts_with(ELF_MAGIC) { bytes } else { compile_ptx(args, &bytes)? };
+    let (cubin, lines) =
+        if bytes.starts_with(ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
     let parsed = Cubin::parse(&cubin).map_err(|e| Failure::file(&args.input, e))?;
     let arguments: Vec<Argument> =
         args.args.iter().map(|a| Argument::parse(a)).collect::<Result<_, _>>().map_err(usage)?;
     match args.engine {
         Engine::Gpu => gpu::run(args, &cubin, &parsed, &arguments),
-        Engine::Sim | Engine::Ptx => simulate(args, &parsed, &arguments),
+        Engine::Sim | Engine::Ptx => simulate(args, &parsed, &arguments, &lines),
     }
 }
 
@@ -41,13 +43,15 @@ fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
 }
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.
-fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<Vec<u8>, Failure> {
+fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<(Vec<u8>, LineTable), Failure> {
     let code =
         CodeArgs { arch: args.arch.clone(), opt_level: 3, entry: vec![args.entry.clone()], ..CodeArgs::default() };
-    Ok(compile::compile_bytes(&args.input, bytes, &code)?.cubin)
+    let mut compiled = compile::compile_bytes(&args.input, bytes, &code)?;
+    let lines = compiled.lines.remove(&args.entry).unwrap_or_default();
+    Ok((compiled.cubin, lines))
 }
 
-fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument]) -> Result<(), Failure> {
+fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineTable) -> Result<(), Failure> {
     if let Some(arch) = &args.arch {
         let arch = parse_arch(arch)?;
         if arch.number() / 10 != cubin.target.sm / 10 {
@@ -75,7 +79,9 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument]) -> Result<(),
         shared_bytes: args.shared,
         params: bound.params.clone(),
     };
-    let report = simulator.launch(&args.entry, &launch, &mut memory).map_err(run_failure)?;
+    let report = simulator
+        .launch(&args.entry, &launch, &mut memory)
+        .map_err(|error| run_failure(with_line(error, args, lines)))?;
     print_output(&report.printed)?;
     for (path, contents) in bound.outputs(&memory) {
         files::write(&path, &contents)?;
@@ -92,6 +98,17 @@ pub(crate) fn global_setting(setting: &str) -> Result<(&str, Vec<u8>), Failure> 
 
 fn print_output(bytes: &[u8]) -> Result<(), Failure> {
     std::io::stdout().write_all(bytes).map_err(|e| Failure::Rejected(format!("error: standard output: {e}")))
+}
+
+/// Name the PTX line of the instruction at fault, where the run began with PTX.
+fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError {
+    if let RunError::Fault(fault) = &mut error
+        && fault.place.source.is_none()
+        && let Some((_, loc)) = lines.iter().find(|(pc, _)| *pc == fault.place.pc)
+    {
+        fault.place.source = Some(SourceLine { file: args.input.display().to_string(), line: loc.line });
+    }
+    error
 }
 
 fn run_failure(error: RunError) -> Failure {
