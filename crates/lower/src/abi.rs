@@ -59,6 +59,11 @@ impl Convention {
         let rets = place(rets, &mut stack_bytes)?;
         Ok(Convention { rets, params, stack_bytes: stack_bytes.next_multiple_of(16) })
     }
+
+    /// Something is handed over in the caller's argument area.
+    pub(crate) fn uses_stack(&self) -> bool {
+        self.params.iter().chain(&self.rets).any(|passed| matches!(passed.place, Place::Stack(_)))
+    }
 }
 
 fn place(list: &[Variable], stack: &mut u32) -> Lowered<Vec<Passed>> {

@@ -9,8 +9,16 @@ use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{Instruction, Name, Opcode, Space, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter =
-    &[(Opcode::Cvta, cvta), (Opcode::Isspacep, isspacep), (Opcode::Prefetch, prefetch), (Opcode::Prefetchu, prefetch)];
+pub(super) const CHAPTER: Chapter = &[
+    (Opcode::Cvta, cvta),
+    (Opcode::Isspacep, isspacep),
+    (Opcode::Mapa, mapa),
+    (Opcode::Getctarank, cta_rank),
+    (Opcode::Prefetch, prefetch),
+    (Opcode::Prefetchu, prefetch),
+    (Opcode::Discard, prefetch),
+    (Opcode::Applypriority, prefetch),
+];
 
 /// `cvta.space d, a;` and `cvta.to.space d, a;`
 fn cvta(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -232,7 +240,7 @@ fn within(cx: &mut FnLower<'_, '_>, address: Wide, start: Wide, size: Wide) -> L
     Ok(pred)
 }
 
-/// Levels and what CCTL does for them.
+/// Levels and what CCTL prefetches for them.
 const PREFETCHES: [(Word, u8); 4] = [
     (Word::L1, cctl_op::PF1),
     (Word::L2, cctl_op::PF2),
@@ -240,10 +248,14 @@ const PREFETCHES: [(Word, u8); 4] = [
     (Word::L2EvictNormal, cctl_op::PF2),
 ];
 
-/// `prefetch.space.level [a];`
+/// `prefetch.space.level [a];`, `discard.L2 [a], size;`, `applypriority.L2::evict_normal [a], size;`
 fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let level = PREFETCHES.iter().find(|(word, _)| instruction.has(*word)).map(|(_, op)| *op);
-    let level = level.ok_or_else(|| unknown(cx, instruction))?;
+    let level = match instruction.opcode {
+        Opcode::Discard => Some(cctl_op::RML2),
+        Opcode::Applypriority => Some(cctl_op::DML2),
+        _ => PREFETCHES.iter().find(|(word, _)| instruction.has(*word)).map(|(_, op)| *op),
+    };
+    let level = level.filter(|_| !instruction.has(Word::Tensormap)).ok_or_else(|| unknown(cx, instruction))?;
     let Some(address) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
     let addr = memory::resolve(cx, instruction.space(), address)?;
     let opcode = match addr.target {
@@ -253,4 +265,40 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     };
     cx.emit(opcode, &[(Field::CctlOp, level)], &[(Base, addr.base), (Offset, Operand::imm_signed(addr.offset))])?;
     Ok(())
+}
+
+/// `mapa.space.type d, a, b;`: the address of the same place in block `b` of the cluster.
+fn mapa(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    on_clusters(cx, instruction)?;
+    let rank = cx.src(cx.operand(instruction, 2)?)?;
+    let rank = cx.in_reg(rank)?;
+    let (to, from) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
+    /// PRMT selector: byte 0 of the second source becomes byte 3.
+    const RANK_ON_TOP: u32 = 0x4210;
+    if instruction.last_type().is_some_and(|ty| ty.bits() == 64) {
+        let address = cx.src64(from)?;
+        let low = cx.in_reg(address.lo)?;
+        let to = cx.dst64_direct(to)?;
+        cx.prmt(to.lo, low, RANK_ON_TOP, rank)?;
+        return cx.mov(to.hi, address.hi);
+    }
+    let address = cx.src(from)?;
+    let address = cx.in_reg(address)?;
+    let to = cx.dst(to)?;
+    cx.prmt(to, address, RANK_ON_TOP, rank)
+}
+
+/// `getctarank.space.type d, a;`: the block that an address belongs to.
+fn cta_rank(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    on_clusters(cx, instruction)?;
+    let from = cx.operand(instruction, 1)?;
+    let wide = instruction.last_type().is_some_and(|ty| ty.bits() == 64);
+    let address = if wide { cx.src64(from)?.lo } else { cx.src(from)? };
+    let address = cx.in_reg(address)?;
+    let to = cx.dst(cx.operand(instruction, 0)?)?;
+    cx.prmt(to, address, 0x4443, Operand::rz())
+}
+
+fn on_clusters(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if cx.arch() >= Arch::Sm90 { Ok(()) } else { Err(unknown(cx, instruction)) }
 }

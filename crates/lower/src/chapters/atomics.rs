@@ -7,13 +7,13 @@ mod combine;
 
 use super::memory::{self, Addr, Target};
 use super::{Chapter, unknown};
-use crate::error::{Lowered, unsupported};
+use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::function::params::descriptor;
 use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset};
 use oriole_isa::{Arch, Field, Opcode as Sass, atom_op, atom_type};
 use oriole_ori::{Inst, Operand, RegType};
-use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
 /// The opcodes of this chapter.
 pub(super) const CHAPTER: Chapter = &[(Opcode::Atom, atom), (Opcode::Red, atom)];
@@ -57,9 +57,6 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let values = instruction.operands.get(first + 1..first + 1 + wanted).ok_or_else(|| unknown(cx, instruction))?;
     let result = instruction.operands.first().filter(|operand| first == 1 && !matches!(operand, ast::Operand::Sink(_)));
     let space = instruction.space();
-    if space == Some(Space::SharedCluster) && cx.arch() >= Arch::Sm90 {
-        return Err(unsupported(instruction.opcode_span, "an atomic operation on the shared memory of a cluster"));
-    }
     let scope = instruction.scope().unwrap_or(Scope::Gpu);
     let semantics = instruction.semantics().unwrap_or(Semantics::Relaxed);
     let fences = [Semantics::AcqRel, Semantics::Sc].contains(&semantics);

@@ -143,9 +143,14 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         None if instruction.has(Word::Gl) => Scope::Gpu,
         None => return Err(unknown(cx, instruction)),
     };
-    let strong = instruction.opcode == Opcode::Membar || instruction.semantics() == Some(Semantics::Sc);
-    fence(cx, if strong { membar_sem::SC } else { membar_sem::ALL }, scope)?;
-    if scope == Scope::Cta { Ok(()) } else { invalidate(cx) }
+    let semantics = instruction.semantics().filter(|_| instruction.opcode == Opcode::Fence);
+    match semantics {
+        Some(Semantics::Acquire) => {}
+        Some(Semantics::AcqRel | Semantics::Release) => fence(cx, membar_sem::ALL, scope)?,
+        None if instruction.opcode == Opcode::Fence => fence(cx, membar_sem::ALL, scope)?,
+        _ => fence(cx, membar_sem::SC, scope)?,
+    }
+    if scope == Scope::Cta || semantics == Some(Semantics::Release) { Ok(()) } else { invalidate(cx) }
 }
 
 /// `fence.proxy.async` and its like, between ways to reach the same memory.

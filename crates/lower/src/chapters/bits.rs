@@ -120,7 +120,8 @@ fn find_wide(f: &mut FnLower<'_, '_>, mut a: Wide, signed: bool) -> Lowered<Oper
     Ok(position)
 }
 
-/// The low byte of a position or length.
+/// The low byte of a position or length. The 64-bit forms take the whole word, as ptxas does: PTX
+/// leaves values above 255 open.
 fn count(f: &mut FnLower<'_, '_>, operand: &oriole_ptx::ast::Operand) -> Lowered<Operand> {
     let value = f.src(operand)?;
     f.extended(value, 8, false)
@@ -147,7 +148,7 @@ fn bfe(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         let d = f.dst(d)?;
         return f.op2(Opcode::SGXT, &[(Field::Sign, sign_of(signed))], d, low, length);
     }
-    let (a, position, length) = (f.src64(a)?, count(f, position)?, count(f, length)?);
+    let (a, position, length) = (f.src64(a)?, f.src(position)?, f.src(length)?);
     let (low, low_d) = f.temp_wide()?;
     f.wide_shr(signed, low_d, a, position)?;
     if !signed {
@@ -156,10 +157,9 @@ fn bfe(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         return f.wide_logic(d, lut::AND, low, mask);
     }
     // To the top and back: shifting by 64 for an empty field leaves nothing.
-    let (negative, unused) = (f.temp()?, f.temp()?);
-    let length = f.in_reg(length)?;
-    f.add(negative, length.neg(), Operand::imm(64))?;
-    f.imnmx(true, false, unused, negative, Operand::rz())?;
+    let (used, unused) = (f.temp()?, f.temp()?);
+    f.imnmx(false, true, used, length, Operand::imm(64))?;
+    f.add(unused, used.neg(), Operand::imm(64))?;
     let (top, top_d) = f.temp_wide()?;
     f.wide_shl(top_d, low, unused)?;
     let d: Halves = f.dst64_direct(d)?.into();
@@ -178,7 +178,7 @@ fn bfi(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         return f.lop3(d, mask, shifted, base, lut::SELECT);
     }
     let (field, base) = (f.src64(field)?, f.src64(base)?);
-    let (position, length) = (count(f, position)?, count(f, length)?);
+    let (position, length) = (f.src(position)?, f.src(length)?);
     let low = wide_mask(f, length)?;
     let (mask, mask_d) = f.temp_wide()?;
     f.wide_shl(mask_d, low, position)?;

@@ -4,9 +4,9 @@ use super::{Chapter, unknown};
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Wide};
-use oriole_isa::Role::{Base, Target};
-use oriole_isa::{Field, Mods, Opcode as Sass, call_mode};
-use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, RegMask, Symbol, SymbolPart};
+use oriole_isa::Role::{Base, D, Target};
+use oriole_isa::{Arch, Field, Mods, Opcode as Sass, call_mode};
+use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, RegMask, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
 /// The opcodes of this chapter.
@@ -45,7 +45,7 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     for ((arg, param), passed) in parts.args.iter().zip(params).zip(&convention.params) {
         pass(cx, arg, param, *passed, &mut site.args)?;
     }
-    if convention.stack_bytes > 0 || variadic(&convention) {
+    if convention.uses_stack() {
         let pointer = cx.fixed(STACK_POINTER_ARGUMENT)?;
         let stack = cx.stack_pointer();
         cx.mov(pointer, stack)?;
@@ -60,10 +60,6 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         take(cx, ret, variable, *passed)?;
     }
     Ok(())
-}
-
-fn variadic(convention: &Convention) -> bool {
-    convention.params.last().is_some_and(|last| last.size == 0)
 }
 
 /// What is called, its results and parameters, and whether it never returns.
@@ -173,7 +169,7 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
             }
         }
         Place::Stack(offset) => {
-            let fresh = cx.new_words(passed.size, passed.align)?;
+            let fresh = cx.new_words(passed.size)?;
             let stack = cx.stack_pointer();
             cx.load_words(stack, offset, &fresh)?;
             words.extend(fresh.words.iter().map(|word| Operand::reg(*word)));
@@ -187,7 +183,7 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
     if variable.space != Space::Reg && !variable.dims.is_empty() {
         return Err(unsupported(ret.span(), "this destination for an array result"));
     }
-    let fresh = cx.new_words(passed.size, passed.align)?;
+    let fresh = cx.new_words(passed.size)?;
     for (to, word) in fresh.words.iter().zip(words) {
         cx.mov(Operand::reg(*to), word)?;
     }
@@ -266,7 +262,35 @@ impl FnLower<'_, '_> {
     }
 
     /// `address` = the absolute address of `back`, for functions outside of the section.
-    fn absolute_return(&mut self, address: oriole_ori::VReg, back: Block) -> Lowered {
-        section_relative(self, Wide::of_pair(address), back)
+    ///
+    /// Before sm_90 LEPC gives its own address only. It stands alone in a block, which both its own
+    /// label and that of the next block keep apart, and the distance is added.
+    fn absolute_return(&mut self, address: VReg, back: Block) -> Lowered {
+        if self.arch() >= Arch::Sm90 {
+            self.emit(Sass::LEPC, &[], &[(D, Operand::reg(address)), (Target, Operand::block(back))])?;
+            return Ok(());
+        }
+        let (here, next) = (self.new_block()?, self.new_block()?);
+        self.jump(here);
+        self.switch_to(here);
+        let own = self.temp64()?;
+        self.emit(Sass::LEPC, &[], &[(D, Operand::reg(own))])?;
+        self.jump(next);
+        self.switch_to(next);
+        let ahead = self.distance(back, next)?;
+        let step = self.distance(next, here)?;
+        let total = self.temp64()?;
+        self.add(Operand::lo(total), ahead, step)?;
+        self.extend_sign(total)?;
+        self.add64(address, Wide::of_pair(own), Wide::of_pair(total))
+    }
+
+    /// Bytes from one block to another.
+    fn distance(&mut self, to: Block, from: Block) -> Lowered<Operand> {
+        let to = self.in_reg(Operand::block(to))?;
+        let from = self.in_reg(Operand::block(from))?;
+        let bytes = self.temp()?;
+        self.add(bytes, to, from.neg())?;
+        Ok(bytes)
     }
 }

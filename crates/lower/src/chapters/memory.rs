@@ -9,8 +9,8 @@ use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 use access::Shape;
 pub(super) use address::{Addr, Target, resolve, target_of as target};
-use oriole_isa::Role::{B, Bank, Base, D, Data, Desc, Offset};
-use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
+use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
+use oriole_isa::{Arch, Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
 use oriole_ori::{Inst, InstFlags, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, Scope, Semantics, Space, Word};
 
@@ -220,6 +220,9 @@ pub(super) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered 
     cx.emit(Sass::MEMBAR, &[(Field::MembarSem, sem), (Field::MembarScope, scope_code)], &[])?;
     if scope != Scope::Cta {
         cx.emit(Sass::ERRBAR, &[], &[])?;
+        if cx.arch() >= Arch::Sm90 {
+            cx.emit(Sass::CGAERRBAR, &[], &[])?;
+        }
     }
     Ok(())
 }
@@ -234,12 +237,6 @@ impl FnLower<'_, '_> {
     /// `to` = the 32 bits at a constant-bank operand, where arithmetic cannot read it.
     pub(crate) fn load_constant(&mut self, to: Operand, from: Operand) -> Lowered {
         self.emit(Sass::LDC, &[], &[(D, to), (Bank, from)])?;
-        Ok(())
-    }
-
-    /// `to = from`, where the target has it in one MOV.
-    pub(crate) fn move_plain(&mut self, to: Operand, from: Operand) -> Lowered {
-        self.emit(Sass::MOV, &[], &[(D, to), (B, from)])?;
         Ok(())
     }
 }

@@ -1,16 +1,23 @@
-//! Traps, sleep, profiling: `trap`, `brkpt`, `nanosleep`, `pmevent`.
+//! Traps, sleep, profiling, dependent grids, cache policies: `trap`, `brkpt`, `nanosleep`, `pmevent`,
+//! `griddepcontrol`, `createpolicy`.
 
 use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
-use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::A;
+use oriole_isa::{Arch, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter =
-    &[(Opcode::Trap, trap), (Opcode::Brkpt, breakpoint), (Opcode::Nanosleep, nanosleep), (Opcode::Pmevent, pmevent)];
+pub(super) const CHAPTER: Chapter = &[
+    (Opcode::Trap, trap),
+    (Opcode::Brkpt, breakpoint),
+    (Opcode::Nanosleep, nanosleep),
+    (Opcode::Pmevent, pmevent),
+    (Opcode::Griddepcontrol, dependency),
+    (Opcode::Createpolicy, create_policy),
+];
 
 /// `trap;`: the fault ends the grid; the thread goes no further.
 fn trap(cx: &mut FnLower<'_, '_>, _: &Instruction) -> Lowered {
@@ -41,4 +48,41 @@ fn pmevent(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mask = mask.ok_or_else(|| invalid(operand.span(), "events have numbers 0 to 15"))?;
     cx.emit(Sass::PMTRIG, &[], &[(A, Operand::imm(u32::from(mask)))])?;
     Ok(())
+}
+
+/// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
+fn dependency(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if cx.arch() < Arch::Sm90 {
+        return Err(unknown(cx, instruction));
+    }
+    let opcode = if instruction.has(Word::Wait) { Sass::ACQBULK } else { Sass::PREEXIT };
+    cx.emit(opcode, &[], &[])?;
+    Ok(())
+}
+
+/// Priorities of a cache policy, as its upper word has them.
+const PRIORITIES: [(Word, u32); 4] =
+    [(Word::L2EvictUnchanged, 0), (Word::L2EvictFirst, 1), (Word::L2EvictLast, 2), (Word::L2EvictNormal, 3)];
+
+/// `createpolicy.fractional.L2::a.L2::b.b64 d{, fraction};` with a constant fraction. The value is read
+/// off ptxas's code; accesses take it as a hint and Oriole's drop it.
+fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if !instruction.has(Word::Fractional) {
+        return Err(unknown(cx, instruction));
+    }
+    let mut priorities = instruction.words().filter_map(|word| PRIORITIES.iter().find(|(known, _)| *known == word));
+    let primary = priorities.next().ok_or_else(|| unknown(cx, instruction))?.1;
+    let secondary = priorities.next().map_or(0, |(_, code)| *code);
+    let fraction = match instruction.operands.get(1) {
+        None => 1.0,
+        Some(operand) => operand.imm().ok_or_else(|| unknown(cx, instruction))?.to_f64(),
+    };
+    if !(0.0..=1.0).contains(&fraction) {
+        return Err(invalid(instruction.span, "the fraction is between 0 and 1"));
+    }
+    let sixteenths = ((fraction * 16.0) as u32).clamp(1, 16) - 1;
+    let upper = 0x1000_0000 | primary << 25 | secondary << 24 | sixteenths << 20;
+    let to = cx.dst64_direct(cx.operand(instruction, 0)?)?;
+    cx.mov(to.lo, Operand::rz())?;
+    cx.mov(to.hi, Operand::imm(upper))
 }

@@ -6,7 +6,8 @@ use super::scope::{Binding, FrameVar, ParamVar, PtxReg};
 use crate::abi;
 use crate::chapters;
 use crate::error::{LowerError, Lowered, invalid, unsupported};
-use oriole_ori::{Block, Guard, Operand, RegType, SourceLoc};
+use oriole_isa::{Mods, Opcode};
+use oriole_ori::{Block, Guard, Inst, InstFlags, Operand, RegType, SourceLoc};
 use oriole_ptx::ast::{self, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable};
 
 impl<'a> FnLower<'_, 'a> {
@@ -113,8 +114,17 @@ impl<'a> FnLower<'_, 'a> {
 
     /// Registers for a `.param` variable of a call.
     fn call_parameter(&mut self, variable: &Variable) -> Lowered<ParamVar> {
-        let (size, align) = abi::extent(variable)?;
-        self.new_words(size, align)
+        let (size, _) = abi::extent(variable)?;
+        let words = self.new_words(size)?;
+        if self.is_reachable() {
+            // The program need not write all of it.
+            for word in &words.words {
+                let mut marker = Inst::new(Opcode::MOV, Mods::new(), &[Operand::reg(*word)]);
+                marker.flags |= InstFlags::UNDEF;
+                self.append(marker)?;
+            }
+        }
+        Ok(words)
     }
 
     fn start_label(&mut self, name: Name) -> Lowered {

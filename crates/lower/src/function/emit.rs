@@ -159,11 +159,6 @@ impl FnLower<'_, '_> {
         self.block.is_some()
     }
 
-    /// The block that code goes to.
-    pub(crate) fn current(&self) -> Option<Block> {
-        self.block
-    }
-
     /// Ends the block: on to `target`.
     pub(crate) fn jump(&mut self, target: Block) {
         if let Some(block) = self.block.take() {

@@ -2,7 +2,6 @@
 
 use super::FnLower;
 use super::operands::Wide;
-use super::sources::word;
 use crate::error::Lowered;
 use oriole_isa::Role::{A, B, C, D, Lut, PA, PB, PC, PD, PD2};
 
@@ -17,10 +16,6 @@ pub(crate) mod lut {
     pub(crate) const OR: u8 = 0xfc;
     /// `A ^ B`
     pub(crate) const XOR: u8 = 0x3c;
-    /// `~A`
-    pub(crate) const NOT_A: u8 = 0x0f;
-    /// `~B`
-    pub(crate) const NOT_B: u8 = 0x33;
 }
 
 impl FnLower<'_, '_> {
@@ -113,17 +108,11 @@ impl FnLower<'_, '_> {
         self.isetp(to, cmp::NE, false, a, Operand::rz())
     }
 
-    /// `to = from << count`, a constant count below 32.
-    pub(crate) fn shl(&mut self, to: Operand, from: Operand, count: u32) -> Lowered {
-        let mods = [(Field::ShiftDir, shift_dir::L), (Field::ShiftType, shift_type::U32)];
-        self.emit(Opcode::SHF, &mods, &[(D, to), (A, from), (B, word(count)), (C, Operand::rz())])?;
-        Ok(())
-    }
-
-    /// `to = from >> count` without sign; `count` as the register or constant has it, above 31 gives 0.
-    pub(crate) fn shr(&mut self, to: Operand, from: Operand, count: Operand) -> Lowered {
-        let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::U32), (Field::Hi, 1)];
-        self.emit(Opcode::SHF, &mods, &[(D, to), (A, Operand::rz()), (B, count), (C, from)])?;
+    /// Fills the upper half of a pair with the sign of its lower half.
+    pub(crate) fn extend_sign(&mut self, pair: VReg) -> Lowered {
+        let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::S32), (Field::Hi, 1)];
+        let operands = [(D, Operand::hi(pair)), (A, Operand::rz()), (B, Operand::imm(31)), (C, Operand::lo(pair))];
+        self.emit(Opcode::SHF, &mods, &operands)?;
         Ok(())
     }
 

@@ -48,7 +48,7 @@ impl<'a> FnLower<'_, 'a> {
     /// Takes the arguments out of their registers.
     pub(super) fn bind_device_params(&mut self, function: &'a ast::Function, convention: &Convention) -> Lowered {
         self.keep_return_address(function)?;
-        if convention.stack_bytes > 0 {
+        if convention.uses_stack() {
             let pointer = self.incoming(STACK_POINTER_ARGUMENT)?;
             let kept = self.temp_of(RegType::R)?;
             self.mov(Operand::reg(kept), pointer)?;
@@ -94,7 +94,7 @@ impl<'a> FnLower<'_, 'a> {
             Place::Registers(first) => first,
             Place::Stack(offset) => return self.bind_stack(variable, offset, true),
         };
-        let mut words = ParamVar { words: Default::default(), size: passed.size, align: passed.align };
+        let mut words = ParamVar { words: Default::default(), size: passed.size };
         for k in 0..passed.words() as u16 {
             let source = self.incoming(first + k)?;
             let word = self.temp_of(RegType::R)?;
@@ -139,16 +139,16 @@ impl<'a> FnLower<'_, 'a> {
                 if variable.space == Space::Reg {
                     return self.bind_register(name, variable.ty, 1);
                 }
-                let words = self.new_words(passed.size, passed.align)?;
+                let words = self.new_words(passed.size)?;
                 self.bind(name, Binding::Param(words))
             }
         }
     }
 
     /// Fresh registers for a parameter of `size` bytes.
-    pub(crate) fn new_words(&mut self, size: u32, align: u32) -> Lowered<ParamVar> {
+    pub(crate) fn new_words(&mut self, size: u32) -> Lowered<ParamVar> {
         let words = (0..size.div_ceil(4)).map(|_| self.temp_of(RegType::R)).collect::<Lowered<_>>()?;
-        Ok(ParamVar { words, size, align })
+        Ok(ParamVar { words, size })
     }
 
     /// Local address of what the caller passes on the stack.
@@ -159,8 +159,8 @@ impl<'a> FnLower<'_, 'a> {
     }
 
     fn load_stack_words(&mut self, offset: u32, variable: &Variable) -> Lowered<ParamVar> {
-        let (size, align) = crate::abi::extent(variable)?;
-        let words = self.new_words(size, align)?;
+        let (size, _) = crate::abi::extent(variable)?;
+        let words = self.new_words(size)?;
         let base = self.incoming_stack()?;
         self.load_words(base, offset, &words)?;
         Ok(words)

@@ -28,8 +28,6 @@ pub(crate) struct ParamVar {
     pub(crate) words: SmallVec<[VReg; 2]>,
     /// Size in bytes.
     pub(crate) size: u32,
-    /// Alignment in bytes.
-    pub(crate) align: u32,
 }
 
 /// What a name stands for inside a function.

@@ -2,7 +2,7 @@
 
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::FnLower;
-use oriole_isa::{Field, Opcode as Sass, Role, mem_size, shift_dir, shift_type};
+use oriole_isa::mem_size;
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Instruction, ScalarType};
 use smallvec::SmallVec;
@@ -165,18 +165,7 @@ pub(super) fn byte_selector(ty: ScalarType, at: u32) -> u32 {
 
 /// Fills the upper half of a pair from its lower half.
 pub(super) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowered {
-    if !signed {
-        return cx.mov(Operand::hi(pair), Operand::rz());
-    }
-    let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::S32), (Field::Hi, 1)];
-    let operands = [
-        (Role::D, Operand::hi(pair)),
-        (Role::A, Operand::rz()),
-        (Role::B, Operand::imm(31)),
-        (Role::C, Operand::lo(pair)),
-    ];
-    cx.emit(Sass::SHF, &mods, &operands)?;
-    Ok(())
+    if signed { cx.extend_sign(pair) } else { cx.mov(Operand::hi(pair), Operand::rz()) }
 }
 
 // ---- stores ----

@@ -3,7 +3,7 @@
 use super::is_parameter;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Place, Wide};
-use oriole_isa::Arch;
+use oriole_isa::{Arch, special_registers};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -48,6 +48,9 @@ pub(crate) struct Addr {
 /// Resolves `[…]` of an instruction on `space` (`None`: generic).
 pub(crate) fn resolve(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Addr> {
     let target = target_of(cx, space, address)?;
+    if target == Target::Generic && space == Some(Space::SharedCluster) {
+        return in_cluster(cx, address);
+    }
     match address.base {
         AddressBase::Absolute => absolute(cx, target, address.offset),
         AddressBase::Element(name, selector) => {
@@ -69,12 +72,25 @@ pub(crate) fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Ad
         Some(Space::Shared | Space::SharedCta) => Target::Shared,
         // On targets before clusters a block is its own cluster.
         Some(Space::SharedCluster) if cx.arch() < Arch::Sm90 => Target::Shared,
+        Some(Space::SharedCluster) => Target::Generic,
         Some(Space::Local) => Target::Local,
         Some(Space::Const) => Target::Constant(CONST_BANK),
         space if is_parameter(space) && cx.is_entry() => Target::Constant(PARAMETER_BANK),
         space if is_parameter(space) => Target::Local,
         Some(space) => return Err(unsupported(address.span, format!("an access of .{space} space"))),
     })
+}
+
+/// The shared memory of the blocks of a cluster is reached by generic addresses: the window's upper
+/// word and the 32-bit address, whose byte 3 is the number of the block.
+fn in_cluster(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Addr> {
+    let shared = resolve(cx, Some(Space::Shared), address)?;
+    let pair = cx.temp64()?;
+    cx.mov(Operand::lo(pair), shared.base)?;
+    let window = special_registers::by_name("SR_SWINHI", cx.arch());
+    let window = window.ok_or_else(|| unsupported(address.span, "an access of .shared::cluster space"))?;
+    cx.s2r(Operand::hi(pair), window.number)?;
+    Ok(Addr { target: Target::Generic, base: Operand::reg(pair), offset: shared.offset })
 }
 
 fn absolute(cx: &mut FnLower<'_, '_>, target: Target, offset: i64) -> Lowered<Addr> {
