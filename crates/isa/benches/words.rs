@@ -1,5 +1,7 @@
 //! Decoding, encoding, printing and parsing speed over the committed sample of vectors.
 
+#![allow(missing_docs, reason = "criterion_group makes a public function")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use oriole_isa::{Arch, Inst, decode, encode, parse};
 use std::hint::black_box;

@@ -254,7 +254,8 @@ impl<'a> Builder<'a> {
             self.claim(at, len, what)?;
             ranges.push((at, len));
         }
-        if ranges.len() > 3 {
+        let across = ranges.iter().filter(|(at, len)| *at < 64 && at + len > 64).count();
+        if ranges.len() + across > 3 {
             return Err("more than three bit ranges".to_owned());
         }
         Ok(ranges)

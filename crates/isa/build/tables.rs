@@ -107,8 +107,17 @@ fn kind_code(kind: &Kind) -> u64 {
     }
 }
 
+/// The ranges with none across the middle of the word, filled up to three.
 fn ranges(ranges: &Ranges) -> String {
-    let mut parts: Vec<String> = ranges.iter().map(|(at, len)| format!("({at}, {len})")).collect();
+    let mut parts: Vec<String> = Vec::new();
+    for (at, len) in ranges {
+        let low = if *at < 64 { (*len).min(64 - at) } else { *len };
+        parts.push(format!("({at}, {low})"));
+        if low < *len {
+            parts.push(format!("(64, {})", len - low));
+        }
+    }
+    // `forms.rs` allows as many pieces as fit.
     parts.resize(3, "(0, 0)".to_owned());
     format!("Ranges([{}])", parts.join(", "))
 }

@@ -1,6 +1,6 @@
 //! 128-bit words to instructions.
 
-use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Place, Ranges, Slot};
+use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves};
 use crate::{Arch, Control, Guard, Inst, Mods, Operand, OperandFlags, Value};
 
 /// The word is no instruction that the spec knows.
@@ -33,9 +33,10 @@ pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
 
 /// The instruction, unless a field's code is reserved.
 fn read(form: &Form, word: u128, pc: u64) -> Option<Inst> {
+    let halves = &halves(word);
     let mut mods = Mods::new();
     for slot in form.fields {
-        let value = slot.decode[slot.ranges.get(word) as usize];
+        let value = slot.decode[slot.ranges.get(halves) as usize];
         if value == 255 {
             return None;
         }
@@ -50,12 +51,13 @@ fn read(form: &Form, word: u128, pc: u64) -> Option<Inst> {
         }
     }
     let signature = form.opcode.signature();
-    let operands = form.slots.iter().zip(signature).map(|(slot, spec)| operand(slot, spec.neutral, word, pc)).collect();
+    let operands =
+        form.slots.iter().zip(signature).map(|(slot, spec)| operand(slot, spec.neutral, halves, pc)).collect();
     let guard = Guard { predicate: (word >> 12) as u8 & 7, negated: word >> 15 & 1 == 1 };
     Some(Inst { opcode: form.opcode, guard, mods, operands, control: Control::from_word(word) })
 }
 
-fn operand(slot: &Slot, neutral: Option<Operand>, word: u128, pc: u64) -> Operand {
+fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, pc: u64) -> Operand {
     let value = match slot.place {
         Place::Neutral => return neutral.unwrap_or(Operand::NONE),
         Place::Fixed(fixed) => return fixed,
@@ -77,8 +79,9 @@ fn operand(slot: &Slot, neutral: Option<Operand>, word: u128, pc: u64) -> Operan
     Operand { value, flags: flags(slot, word) }
 }
 
-fn flags(slot: &Slot, word: u128) -> OperandFlags {
-    let bit = |at: u8, flag: u8| if at == 255 { 0 } else { ((word >> at) as u8 & 1) * flag };
+fn flags(slot: &Slot, word: &Halves) -> OperandFlags {
+    let bit =
+        |at: u8, flag: u8| if at == 255 { 0 } else { ((word[usize::from(at >> 6)] >> (at & 63)) as u8 & 1) * flag };
     OperandFlags::from_bits(
         bit(slot.neg, OperandFlags::NEG.bits())
             | bit(slot.abs, OperandFlags::ABS.bits())
@@ -88,7 +91,7 @@ fn flags(slot: &Slot, word: u128) -> OperandFlags {
 }
 
 /// A number of the word, sign-extended to 64 bits if `signed`.
-fn scaled(ranges: &Ranges, word: u128, signed: bool, shift: u32) -> u64 {
+fn scaled(ranges: &Ranges, word: &Halves, signed: bool, shift: u32) -> u64 {
     let raw = ranges.get(word);
     let unused = 64 - ranges.len();
     let value = if signed { ((raw << unused) as i64 >> unused) as u64 } else { raw };

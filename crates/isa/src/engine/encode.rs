@@ -1,8 +1,7 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
-use super::table::{FORMS, FORMS_OF, Form, Place, Ranges, Slot};
+use super::table::{FORMS, FORMS_OF, Form, Halves, Place, Ranges, Slot, halves};
 use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, Value};
-use smallvec::SmallVec;
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,17 +38,17 @@ pub enum EncodeError {
 pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let form = find_form(inst, arch, Some(pc))
         .map_err(|reason| EncodeError::Illegal { mnemonic: inst.opcode.name(), reason })?;
-    let mut word = form.value | inst.control.to_word();
-    word |= u128::from(inst.guard.predicate & 7) << 12 | u128::from(inst.guard.negated) << 15;
+    let guard = u128::from(inst.guard.predicate & 7) << 12 | u128::from(inst.guard.negated) << 15;
+    let mut word = halves(form.value | guard | inst.control.to_word());
     for slot in form.fields {
         let value = inst.mods.get(slot.field).unwrap_or(slot.default);
-        word |= slot.ranges.put(slot.encode[usize::from(value)].into());
+        slot.ranges.put(&mut word, slot.encode[usize::from(value)].into());
     }
     let signature = inst.opcode.signature();
     for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
-        word |= bits(slot, actual(operand, spec), pc);
+        put(&mut word, slot, actual(operand, spec), pc);
     }
-    Ok(word)
+    Ok(u128::from(word[1]) << 64 | u128::from(word[0]))
 }
 
 /// Whether the instruction has an encoding on the target, whatever its address; branch distances are
@@ -74,15 +73,15 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
     let (first, count) = FORMS_OF[inst.opcode as usize];
     let mut reason = Illegal::Opcode;
     let signature = inst.opcode.signature();
-    let actual: SmallVec<[Operand; 6]> = inst.operands.iter().zip(signature).map(|(o, s)| actual(o, s)).collect();
-    let kinds = actual.iter().take(16).rev().fold(0, |all, o| all << 4 | Kinds::code(o.value));
+    let operands = inst.operands.iter().zip(signature).take(16);
+    let kinds = operands.rev().fold(0, |all, (operand, spec)| all << 4 | Kinds::code(actual(operand, spec).value));
     for form in &FORMS[usize::from(first)..][..usize::from(count)] {
         if form.targets >> (arch as u8) & 1 == 0 {
             continue;
         }
         let wrong = (kinds ^ form.kinds) & form.kinds_mask;
         let result = match wrong {
-            0 => fits(form, inst, &actual, pc),
+            0 => fits(form, inst, pc),
             _ => Err(Illegal::Operand(wrong.trailing_zeros() as usize / 4)),
         };
         match result {
@@ -103,10 +102,10 @@ fn progress(why: Illegal) -> usize {
     }
 }
 
-fn fits(form: &Form, inst: &Inst, operands: &[Operand], pc: Option<u64>) -> Result<(), Illegal> {
+fn fits(form: &Form, inst: &Inst, pc: Option<u64>) -> Result<(), Illegal> {
     let signature = inst.opcode.signature();
     for (index, slot) in form.slots.iter().enumerate() {
-        if !takes(slot, operands[index], &signature[index], pc) {
+        if !takes(slot, actual(&inst.operands[index], &signature[index]), &signature[index], pc) {
             return Err(Illegal::Operand(index));
         }
     }
@@ -182,27 +181,36 @@ fn immediate_fits(ranges: &Ranges, value: u64, signed: bool, shift: u32) -> bool
     if signed { fits_signed } else { fits_unsigned || (len == 32 && fits_signed) }
 }
 
-fn bits(slot: &Slot, operand: Operand, pc: u64) -> u128 {
-    let value = match (slot.place, operand.value) {
-        (Place::Reg(_, ranges), Value::Reg(_, number)) => ranges.put(number.into()),
-        (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(value >> shift),
-        (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(value >> (64 - bits)),
+fn put(word: &mut Halves, slot: &Slot, operand: Operand, pc: u64) {
+    match (slot.place, operand.value) {
+        (Place::Reg(_, ranges), Value::Reg(_, number)) => ranges.put(word, number.into()),
+        (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(word, value >> shift),
+        (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(word, value >> (64 - bits)),
         (Place::Const(ranges), Value::Const { bank, offset }) => {
-            ranges.part(0).put(bank.into()) | ranges.part(1).put(offset.into())
+            ranges.part(0).put(word, bank.into());
+            ranges.part(1).put(word, offset.into());
         }
         (Place::Bindless(ranges), Value::ConstBindless { ureg, offset }) => {
-            ranges.part(0).put(ureg.into()) | ranges.part(1).put(offset.into())
+            ranges.part(0).put(word, ureg.into());
+            ranges.part(1).put(word, offset.into());
         }
-        (Place::Special(ranges), Value::Special(number)) => ranges.put(number.into()),
-        (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(distance(target, pc) >> shift),
-        _ => return 0,
-    };
-    let flag = |at: u8, flag: OperandFlags| {
-        if at != 255 && operand.flags.contains(flag) { 1u128 << at } else { 0 }
-    };
-    value
-        | flag(slot.neg, OperandFlags::NEG)
-        | flag(slot.abs, OperandFlags::ABS)
-        | flag(slot.not, OperandFlags::NOT)
-        | flag(slot.reuse, OperandFlags::REUSE)
+        (Place::Special(ranges), Value::Special(number)) => ranges.put(word, number.into()),
+        (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(word, distance(target, pc) >> shift),
+        _ => return,
+    }
+    let flags = operand.flags;
+    if flags == OperandFlags::empty() {
+        return;
+    }
+    let marks = [
+        (slot.neg, OperandFlags::NEG),
+        (slot.abs, OperandFlags::ABS),
+        (slot.not, OperandFlags::NOT),
+        (slot.reuse, OperandFlags::REUSE),
+    ];
+    for (at, flag) in marks {
+        if at != 255 && flags.contains(flag) {
+            word[usize::from(at >> 6)] |= 1 << (at & 63);
+        }
+    }
 }

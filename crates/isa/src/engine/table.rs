@@ -5,37 +5,51 @@ use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
+/// An instruction word as its low and its high half.
+pub(crate) type Halves = [u64; 2];
+
+/// The halves of a word.
+#[inline]
+pub(crate) fn halves(word: u128) -> Halves {
+    [word as u64, (word >> 64) as u64]
+}
+
+/// The bits of one range, which lies in one half.
+#[inline]
+fn piece(word: &Halves, (at, len): (u8, u8)) -> u64 {
+    word[usize::from(at >> 6 & 1)] >> (at & 63) & low_mask(len)
+}
+
 /// Up to three bit ranges (position, length) of a word, low part first; length 0 ends the list.
+/// None of them crosses the middle of the word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranges([(u8, u8); 3]);
 
 impl Ranges {
     /// The value that the word has there.
     #[inline]
-    pub(crate) fn get(&self, word: u128) -> u64 {
-        let [(at, len), second, _] = self.0;
-        let value = (word >> at) as u64 & low_mask(len);
-        if second.1 == 0 { value } else { value | self.upper(word) << len }
+    pub(crate) fn get(&self, word: &Halves) -> u64 {
+        let [first, second, _] = self.0;
+        let value = piece(word, first);
+        if second.1 == 0 { value } else { value | self.upper(word) << first.1 }
     }
 
     /// The value of the second and third range.
-    fn upper(&self, word: u128) -> u64 {
-        let [_, (at2, len2), (at3, len3)] = self.0;
-        ((word >> at2) as u64 & low_mask(len2)) | ((word >> at3) as u64 & low_mask(len3)) << len2
+    fn upper(&self, word: &Halves) -> u64 {
+        let [_, second, third] = self.0;
+        piece(word, second) | piece(word, third) << second.1
     }
 
-    /// The word bits of a value; bits of it that have no place are dropped.
+    /// Set the word's bits to a value; bits of it that have no place are dropped.
     #[inline]
-    pub(crate) fn put(&self, mut value: u64) -> u128 {
-        let mut word = 0;
+    pub(crate) fn put(&self, word: &mut Halves, mut value: u64) {
         for (at, len) in self.0 {
             if len == 0 {
                 break;
             }
-            word |= u128::from(value & low_mask(len)) << at;
+            word[usize::from(at >> 6 & 1)] |= (value & low_mask(len)) << (at & 63);
             value = value.checked_shr(len.into()).unwrap_or(0);
         }
-        word
     }
 
     /// Bits in all.
