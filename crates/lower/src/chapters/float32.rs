@@ -302,12 +302,15 @@ pub(super) fn testp(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Word::Infinite => magnitude.test(f, cmp::EQ, infinity)?,
         Word::Number => magnitude.test(f, cmp::LE, infinity)?,
         Word::Notanumber => magnitude.test(f, cmp::GT, infinity)?,
-        Word::Normal | Word::Subnormal => {
-            let (low, (high_cmp, high)) = match question {
-                Word::Normal => (magnitude.test(f, cmp::GE, least_normal)?, (cmp::LT, infinity)),
-                _ => (magnitude.test(f, cmp::GT, 0)?, (cmp::LT, least_normal)),
-            };
-            let high = magnitude.test(f, high_cmp, high)?;
+        // Zero counts as normal.
+        Word::Normal => {
+            let (low, high) = (magnitude.test(f, cmp::GE, least_normal)?, magnitude.test(f, cmp::LT, infinity)?);
+            let normal = f.pred_logic(lut::AND, low, high)?;
+            let zero = magnitude.test(f, cmp::EQ, 0)?;
+            f.pred_logic(lut::OR, normal, zero)?
+        }
+        Word::Subnormal => {
+            let (low, high) = (magnitude.test(f, cmp::GT, 0)?, magnitude.test(f, cmp::LT, least_normal)?);
             f.pred_logic(lut::AND, low, high)?
         }
         _ => return Err(unknown(f, inst)),
