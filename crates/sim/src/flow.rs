@@ -66,7 +66,7 @@ pub(crate) enum Flow {
     Address {
         /// The pair.
         to: Dst,
-        /// The address; `None`: of the next instruction.
+        /// The address; `None`: of this instruction.
         address: Option<u64>,
     },
     /// End of the thread.

@@ -83,7 +83,6 @@ impl Threads {
     /// Makes the next group after the current one that can run the current one. `false` if there is
     /// none.
     pub(crate) fn rotate(&mut self) -> bool {
-        self.merge_runnable();
         let count = self.groups.len();
         let next = (1..=count).map(|step| (self.current + step) % count.max(1));
         match next.into_iter().find(|&at| self.groups[at].wait == Wait::Nothing) {
@@ -166,8 +165,12 @@ impl Threads {
     /// `BREAK B<n>`: `lanes` will not come to `BSYNC B<n>`.
     pub(crate) fn break_out(&mut self, barrier: u8, lanes: Mask) {
         let slots = &mut self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS];
-        for participants in slots.iter_mut() {
-            *participants &= !lanes;
+        for lane in lanes_of(lanes) {
+            // Threads that wait for the same ones; others, of an outer call, have other sets.
+            let together = slots[lane];
+            for participants in slots.iter_mut().filter(|participants| **participants == together) {
+                *participants &= !lanes;
+            }
         }
         self.release_converged();
     }
@@ -219,21 +222,20 @@ impl Threads {
         let at = |wait: Wait| self.groups.iter().filter(|g| g.wait == wait).fold(0, |mask, g| mask | g.mask);
         let alive = self.alive;
         let synced = at(Wait::WarpSync);
-        let arrived: Vec<(u8, Mask)> = self
-            .groups
-            .iter()
-            .filter_map(|group| match group.wait {
-                Wait::Convergence(barrier) => Some((barrier, at(group.wait))),
-                _ => None,
-            })
-            .collect();
-        if synced == 0 && arrived.is_empty() {
-            return;
-        }
         let mut free = mask_where(|lane| synced >> lane & 1 != 0 && self.warpsync[lane] & alive & !synced == 0);
-        for (barrier, arrived) in arrived {
-            free |=
-                mask_where(|lane| arrived >> lane & 1 != 0 && self.convergence(barrier, lane) & alive & !arrived == 0);
+        for group in &self.groups {
+            let Wait::Convergence(barrier) = group.wait else { continue };
+            let waiting = at(group.wait);
+            let expected = |lane: usize| self.convergence(barrier, lane) & alive;
+            free |= mask_where(|lane| {
+                // Threads that wait at the same register in an inner call wait for others.
+                let together = lanes_of(waiting).filter(|&other| expected(other) == expected(lane));
+                let missing = together.fold(expected(lane), |missing, other| missing & !(1 << other));
+                group.mask >> lane & 1 != 0 && missing == 0
+            });
+        }
+        if free == 0 {
+            return;
         }
         self.release(|group| match group.wait {
             Wait::Convergence(_) | Wait::WarpSync => group.mask & free,
@@ -241,22 +243,33 @@ impl Threads {
         });
     }
 
-    /// Lets the threads that `free` gives of each group go on, and joins those that wait for the
-    /// same and go on at the same place.
+    /// Lets the threads that `free` gives of each group go on, and joins those that have waited for
+    /// the same threads and go on at the same place.
     fn release(&mut self, free: impl Fn(&Group) -> Mask) {
-        let mut released: Vec<Group> = Vec::new();
-        for group in &mut self.groups {
-            let mask = free(group);
+        let mut released: Vec<(Mask, Group)> = Vec::new();
+        for at in 0..self.groups.len() {
+            let mask = free(&self.groups[at]);
             if mask == 0 {
                 continue;
             }
+            let lane = (mask.trailing_zeros() as usize).min(WARP - 1);
+            let group = &mut self.groups[at];
             group.mask &= !mask;
-            match released.iter_mut().find(|other| other.pc == group.pc && other.wait == group.wait) {
-                Some(other) => {
-                    other.mask |= mask;
-                    other.cycle = other.cycle.max(group.cycle);
+            let together = match group.wait {
+                Wait::Convergence(barrier) => self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS][lane],
+                Wait::WarpSync => self.warpsync[lane],
+                // The barriers of a block do not join threads.
+                Wait::Nothing | Wait::Barrier(_) => mask,
+            };
+            let same = |(other, known): &&mut (Mask, Group)| {
+                *other == together && known.pc == group.pc && known.wait == group.wait
+            };
+            match released.iter_mut().find(same) {
+                Some((_, known)) => {
+                    known.mask |= mask;
+                    known.cycle = known.cycle.max(group.cycle);
                 }
-                None => released.push(Group { mask, ..*group }),
+                None => released.push((together, Group { mask, ..*group })),
             }
         }
         if released.is_empty() {
@@ -264,29 +277,9 @@ impl Threads {
         }
         let current_is_gone = self.group().is_none_or(|group| group.mask == 0);
         let at = self.groups.len();
-        self.groups.extend(released.into_iter().map(|group| Group { wait: Wait::Nothing, ..group }));
+        self.groups.extend(released.into_iter().map(|(_, group)| Group { wait: Wait::Nothing, ..group }));
         if current_is_gone {
             self.current = at;
-        }
-        self.drop_empty();
-    }
-
-    /// Joins groups that can run and stand at the same place.
-    fn merge_runnable(&mut self) {
-        if self.groups.len() < 2 {
-            return;
-        }
-        for at in 0..self.groups.len() {
-            let (before, rest) = self.groups.split_at_mut(at);
-            let group = &mut rest[0];
-            let same = |other: &&mut Group| {
-                other.mask != 0 && other.pc == group.pc && other.wait == Wait::Nothing && group.wait == Wait::Nothing
-            };
-            if let Some(other) = before.iter_mut().find(same) {
-                other.mask |= group.mask;
-                other.cycle = other.cycle.max(group.cycle);
-                group.mask = 0;
-            }
         }
         self.drop_empty();
     }
@@ -336,6 +329,28 @@ mod tests {
     }
 
     #[test]
+    fn an_inner_call_has_its_own_instance_of_a_barrier() {
+        // Two of four threads call a function that uses B0 too, and come back.
+        let mut threads = Threads::new(0xf, 0);
+        threads.set_convergence(0, 0xf, 0xf);
+        threads.branch(0x3, 1000, 16);
+        threads.converge(0, 0xc, 32);
+        assert!(threads.rotate());
+        let saved: Vec<Mask> = (0..2).map(|lane| threads.convergence(0, lane)).collect();
+        threads.set_convergence(0, 0x3, 0x3);
+        threads.branch(0x1, 1100, 1016);
+        threads.converge(0, 0x2, 1200);
+        assert!(threads.rotate());
+        threads.converge(0, 0x1, 1200);
+        assert_eq!(masks(&threads), [(0x3, 1200, Wait::Nothing), (0xc, 32, Wait::Convergence(0))]);
+        for (lane, mask) in saved.into_iter().enumerate() {
+            threads.set_convergence(0, mask, 1 << lane);
+        }
+        threads.converge(0, 0x3, 32);
+        assert_eq!(masks(&threads), [(0xf, 32, Wait::Nothing)]);
+    }
+
+    #[test]
     fn warpsync_waits_for_the_named_threads_only() {
         let mut threads = Threads::new(0xf, 0);
         threads.branch(0x3, 100, 16);
@@ -363,15 +378,13 @@ mod tests {
     }
 
     #[test]
-    fn rotation_visits_all_and_merges_equal_places() {
+    fn rotation_visits_all_and_joins_none() {
         let mut threads = Threads::new(0x7, 0);
         threads.branch(0x1, 100, 16);
         threads.branch(0x2, 100, 16);
-        assert!(threads.rotate());
-        assert_eq!(masks(&threads), [(0x3, 100, Wait::Nothing), (0x4, 16, Wait::Nothing)]);
-        assert_eq!(threads.group().map(|g| g.mask), Some(0x3));
-        assert!(threads.rotate());
-        assert_eq!(threads.group().map(|g| g.mask), Some(0x4));
+        let visited: Vec<_> =
+            (0..3).filter_map(|_| threads.rotate().then(|| threads.group().map(|g| g.mask))).collect();
+        assert_eq!(visited, [Some(0x1), Some(0x2), Some(0x4)]);
     }
 
     #[test]

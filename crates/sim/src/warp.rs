@@ -286,7 +286,7 @@ impl Warp {
                 self.jump(base, offset.wide_bits(&self.state), next, active, machine, block)
             }
             Flow::Address { to, address } => {
-                to.set_wide(&mut self.state, &[address.unwrap_or(next); WARP]);
+                to.set_wide(&mut self.state, &[address.unwrap_or(next - INSTRUCTION); WARP]);
                 go_on(self)
             }
             Flow::Exit(condition) => {
