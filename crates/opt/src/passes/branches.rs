@@ -5,7 +5,7 @@
 
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::terminator::is_terminator;
+use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{Block, EntitySet, Function, layout};
 
 /// Thread jumps, merge blocks, remove what is unreachable.
@@ -21,7 +21,7 @@ pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseErro
 fn forwards_to(func: &Function, block: Block) -> Option<Block> {
     let data = &func.blocks[block];
     let [next] = data.succs[..] else { return None };
-    let only_jumps = data.insts.iter().all(|i| is_terminator(&func.insts[*i]));
+    let only_jumps = data.insts.iter().all(|i| exit_of(&func.insts[*i]) == Exit::Branch);
     let is_target_of_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
     (only_jumps && next != block && !is_target_of_phi).then_some(next)
 }
@@ -67,6 +67,10 @@ fn merge_chains(func: &mut Function) -> bool {
             continue;
         }
         while let [next] = func.blocks[block].succs[..] {
+            // `@P0 EXIT` has one successor too, and is no jump.
+            if func.block_insts(block).iter().any(|i| matches!(exit_of(&func.insts[*i]), Exit::Leave | Exit::Indirect)) {
+                break;
+            }
             let alone =
                 cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next) && !taken.contains(next);
             let has_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
