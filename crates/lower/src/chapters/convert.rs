@@ -211,9 +211,12 @@ impl FnLower<'_, '_> {
     fn float_to_int(&mut self, how: Conversion, format: u8, d: &ast::Operand, a: &ast::Operand) -> Lowered {
         let to = how.to;
         let code = int_format(to).ok_or_else(|| invalid(self.span(), "no such integer format"))?;
-        let a = self.float_source(how.from, a)?;
-        // The 64-bit forms give the answer for NaN that PTX asks for, and flush nothing, by themselves.
+        let mut a = self.float_source(how.from, a)?;
+        // The 64-bit forms give the answer for NaN that PTX asks for, and cannot flush, by themselves.
         let narrow = to.bits() < 64;
+        if how.ftz && !narrow {
+            a = self.f32_scaled(a, ONE, true)?;
+        }
         let fields = [
             (Field::DstInt, code),
             (Field::SrcFmt, format),
