@@ -38,16 +38,32 @@ pub fn parse(text: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> R
     let guard = guard(&mut scan).ok_or_else(|| ParseError::Guard(text.to_owned()))?;
     let body = scan;
     let name = scan.while_in(is_word);
-    let opcode = Opcode::named(name, arch)
-        .filter(|opcode| opcode.exists_on(arch))
-        .ok_or_else(|| ParseError::Mnemonic(name.to_owned()))?;
-    let (predicate, negated, uniform) = guard;
-    if uniform.is_some_and(|u| u != opcode.info().guard_uniform) {
-        return Err(ParseError::Guard(text.to_owned()));
+    let mut failure = ParseError::Mnemonic(name.to_owned());
+    for opcode in Opcode::all_named(name, arch).filter(|opcode| opcode.exists_on(arch)) {
+        let (predicate, negated, uniform) = guard;
+        if uniform.is_some_and(|u| u != opcode.info().guard_uniform) {
+            failure = ParseError::Guard(text.to_owned());
+            continue;
+        }
+        let mut inst = Inst::new(opcode);
+        inst.guard = Guard { predicate, negated };
+        inst.control = Control::NONE;
+        match parse_body(inst, body, arch, resolve) {
+            Ok(inst) => return Ok(inst),
+            Err(error) => failure = error,
+        }
     }
-    let mut inst = Inst::new(opcode);
-    inst.guard = Guard { predicate, negated };
-    inst.control = Control::NONE;
+    Err(failure)
+}
+
+/// What follows the guard, by the templates of the opcode.
+fn parse_body(
+    inst: Inst,
+    body: Scan<'_>,
+    arch: Arch,
+    resolve: &dyn Fn(&str) -> Option<i64>,
+) -> Result<Inst, ParseError> {
+    let opcode = inst.opcode;
     let target = 1 << (arch as u8);
     let mut reader = Reader { arch, resolve, farthest: body.rest(), read: Vec::new() };
     let rows = SYNTAX[opcode as usize].iter().filter(|s| s.targets & target != 0);
@@ -65,12 +81,18 @@ impl Opcode {
     /// The opcode that the target prints as `name`: its own name, or another on that target
     /// (`RED` is what the older ones call `REDG`).
     pub fn named(name: &str, arch: Arch) -> Option<Opcode> {
-        let named = |item: &Item| matches!(item, Item::Text(text) if text.split(['.', ' ']).next() == Some(name));
-        let is_printed = |opcode: &Opcode| {
+        Opcode::all_named(name, arch).next()
+    }
+
+    /// The opcode of that name, if there is one, then those that the target prints under it.
+    fn all_named(name: &str, arch: Arch) -> impl Iterator<Item = Opcode> {
+        let own = Opcode::from_name(name);
+        let named = move |item: &Item| matches!(item, Item::Text(text) if text.split(['.', ' ']).next() == Some(name));
+        let is_printed = move |opcode: &Opcode| {
             let mut rows = SYNTAX[*opcode as usize].iter().filter(|s| s.targets >> (arch as u8) & 1 == 1);
-            rows.any(|s| s.items.first().is_some_and(named))
+            Some(*opcode) != own && rows.any(|s| s.items.first().is_some_and(named))
         };
-        Opcode::from_name(name).or_else(|| Opcode::ALL.into_iter().find(is_printed))
+        own.into_iter().chain(Opcode::ALL.into_iter().filter(is_printed))
     }
 }
 

@@ -62,6 +62,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("bar", Group::Barrier),
     ("bmov", Group::Sfu),
     ("branch", Group::Branch),
+    ("bulk", Group::Memory),
     ("cluster", Group::Other),
     ("cs2r", Group::Cs2r),
     ("depbar", Group::Other),
