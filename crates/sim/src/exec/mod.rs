@@ -49,6 +49,8 @@ mod pack;
 mod predicate;
 mod rounding;
 mod system;
+#[cfg(test)]
+mod tests;
 mod uniform;
 
 use crate::program::Effect;
