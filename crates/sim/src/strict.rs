@@ -89,10 +89,10 @@ struct Scoreboard {
     /// Cycle of the last one, and the threads that executed it.
     last: u64,
     last_group: Mask,
-    /// Queue and place in it of the last one, if it is set when the result is there.
-    last_queue: Option<(usize, u64)>,
-    /// The same among those that read their sources in order.
-    last_read: Option<(usize, u64)>,
+    /// The last place in each queue among those that set it when the result is there.
+    queues: [u64; QUEUES],
+    /// The same in each order of reads, whenever they set it.
+    reads: [u64; queue::READ_ORDERS],
 }
 
 /// What strict simulation knows of one warp.
@@ -247,20 +247,28 @@ impl Hazards {
                     remedy: "a scoreboard can be waited for from the second cycle on".into(),
                 });
             }
-            scoreboard.done = scoreboard.set;
-            if let Some((queue, place)) = scoreboard.last_queue {
-                self.queues[queue].1 = self.queues[queue].1.max(place);
-            }
-            if let Some((order, place)) = scoreboard.last_read {
-                self.read_orders[order].1 = self.read_orders[order].1.max(place);
-            }
+            self.clear(at);
         }
         for &(at, left) in &issue.touches.waits {
-            if let Some(scoreboard) = self.scoreboards.get_mut(at) {
+            if left == 0 && at < SCOREBOARDS {
+                self.clear(at);
+            } else if let Some(scoreboard) = self.scoreboards.get_mut(at) {
                 scoreboard.done = scoreboard.done.max(scoreboard.set.saturating_sub(left));
             }
         }
         Ok(())
+    }
+
+    /// All that have set a scoreboard are done, and so is what comes before them in their queues.
+    fn clear(&mut self, at: usize) {
+        let scoreboard = &mut self.scoreboards[at];
+        scoreboard.done = scoreboard.set;
+        for (queue, place) in self.queues.iter_mut().zip(scoreboard.queues) {
+            queue.1 = queue.1.max(place);
+        }
+        for (order, place) in self.read_orders.iter_mut().zip(scoreboard.reads) {
+            order.1 = order.1.max(place);
+        }
     }
 
     fn is_released(&self, release: &Release) -> bool {
@@ -296,8 +304,10 @@ impl Hazards {
                     == issue.touches.read_order
                     && issue.touches.read_order.is_some())
             {
-                let needed = match earlier.opcode.info().effects.contains(Effects::BRANCH) {
-                    // What comes after a branch issues when the branch has decided.
+                let info = earlier.opcode.info();
+                let decides = info.effects.contains(Effects::BRANCH) || info.pipe == "barrier";
+                let needed = match decides {
+                    // What comes after a branch or barrier issues when it has decided.
                     true => 1,
                     false => latency::war(earlier, event.slot, issue.inst, self.arch),
                 };
@@ -404,8 +414,12 @@ impl Hazards {
         scoreboard.set += 1;
         scoreboard.last = issue.cycle;
         scoreboard.last_group = issue.group;
-        scoreboard.last_queue = queue;
-        scoreboard.last_read = read_order;
+        if let Some((queue, place)) = queue {
+            scoreboard.queues[queue] = place;
+        }
+        if let Some((order, place)) = read_order {
+            scoreboard.reads[order] = place;
+        }
         Some((at, scoreboard.set))
     }
 
