@@ -77,7 +77,7 @@ pub const PHASES: &[Phase] = &[
     absent(18, "OriLoopSimplification", LATER),
     absent(19, "OriSplitLiveRanges", LATER),
     absent(20, "PerformPGO", "no profile is read"),
-    absent(21, "OriStrengthReduce", LATER),
+    run(21, "OriStrengthReduce", general::strength),
     absent(22, "OriLoopUnrolling", LATER),
     absent(23, "GenerateMovPhi", LATER),
     absent(24, "OriPipelining", LATER),

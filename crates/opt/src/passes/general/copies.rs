@@ -97,7 +97,7 @@ impl Cx<'_> {
     }
 
     /// The wide operand that starts with component `first`.
-    fn wide_value(&self, first: Operand, count: u8) -> Option<Operand> {
+    pub(super) fn wide_value(&self, first: Operand, count: u8) -> Option<Operand> {
         match first.kind() {
             OperandKind::Reg(reg, piece) => {
                 let components = self.func.vregs[reg].components;
@@ -114,7 +114,7 @@ impl Cx<'_> {
 }
 
 /// Whether `value` is what stands `k` words after `first`.
-fn follows(first: Operand, value: Operand, k: u8) -> bool {
+pub(super) fn follows(first: Operand, value: Operand, k: u8) -> bool {
     match (first.kind(), value.kind()) {
         (OperandKind::Reg(a, from), OperandKind::Reg(b, to)) => {
             a == b && from != Piece::WHOLE && to.first == from.first + k
@@ -170,12 +170,15 @@ fn with_value(inst: &Inst, at: usize, value: Operand) -> Option<Inst> {
     Some(new)
 }
 
-/// Whether an immediate or constant in this place means what a register with the value means.
+/// Whether an immediate or constant in this place, or another that it may change with, means what a register
+/// with the value means.
 fn takes_words(inst: &Inst, at: usize) -> bool {
     let in_family = ARITHMETIC.contains(&inst.opcode.info().family);
-    let shared_slot = inst.opcode.signature()[at].kinds.contains(Kinds::R.with(Kinds::IMM).with(Kinds::CONST));
+    let words = Kinds::R.with(Kinds::IMM).with(Kinds::CONST);
+    let signature = inst.opcode.signature();
+    let shared_slot = signature[at].kinds.contains(Kinds::R) && signature.iter().any(|spec| spec.kinds.contains(words));
     let is_lane = inst.opcode == Opcode::SHFL;
-    (in_family && shared_slot) || is_lane || inst.opcode == Opcode::MOV
+    (in_family && shared_slot) || is_lane
 }
 
 /// An immediate after the flags of the source whose place it takes; `None` where that is no immediate.

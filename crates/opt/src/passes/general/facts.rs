@@ -150,11 +150,6 @@ impl Facts {
         self.block.is_some_and(|here| self.dominators.dominates(block, here))
     }
 
-    /// Whether the walk met the instruction in the present block.
-    pub(super) fn is_local(&self, inst: InstId) -> bool {
-        self.seen(inst).is_some_and(|(when, _)| when >= self.block_start)
-    }
-
     fn seen(&self, inst: InstId) -> Option<(u32, Block)> {
         self.seen.get(inst.as_u32() as usize).copied().flatten()
     }

@@ -5,19 +5,24 @@
 //! sources' definitions. What nobody reads any more is swept after the walk; walks repeat until
 //! nothing changes.
 
+mod address;
 mod commute;
 mod copies;
 mod facts;
 mod fold;
 mod identities;
+mod merge;
+mod narrow;
+mod sums;
 mod table;
+mod wide;
 
 use super::dead_code;
 use crate::{Changed, Context, PhaseError};
 use facts::Facts;
-use oriole_isa::{Arch, Mods, Opcode};
+use oriole_isa::{Arch, Field, Mods, Opcode};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand};
+use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType};
 use smallvec::SmallVec;
 
 /// Rewrites of one instruction before the walk goes on: each makes it simpler, so few are needed.
@@ -25,9 +30,18 @@ const MOST_REWRITES: usize = 8;
 
 /// Walk until nothing changes, at most as often as the knob says.
 pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+    repeat(func, context, RULES)
+}
+
+/// Slot 21: cheaper instructions for the same values.
+pub(crate) fn strength(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+    repeat(func, context, STRENGTH)
+}
+
+fn repeat(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Changed, PhaseError> {
     let mut changed = Changed::No;
     for _ in 0..context.knobs.get("general-rounds") {
-        let walked = walk(func, context)?;
+        let walked = walk(func, context, rules)?;
         let swept = dead_code::sweep(func);
         changed = changed.or(walked).or(swept);
         if walked == Changed::No {
@@ -44,28 +58,49 @@ pub(super) type Rewrite = SmallVec<[Inst; 2]>;
 type Rule = fn(&mut Cx<'_>, &Inst) -> Result<Option<Rewrite>, BuildError>;
 
 /// In the order in which they are tried.
-const RULES: &[Rule] = &[fold::constants, identities::simplify, table::logic, table::predicates];
+const RULES: &[Rule] = &[
+    fold::constants,
+    identities::simplify,
+    table::logic,
+    table::predicates,
+    narrow::products,
+    address::offsets,
+    wide::shift_to_product,
+    wide::product_and_sum,
+    sums::constants,
+    sums::product_and_sum,
+    sums::shift_and_sum,
+    sums::three_summands,
+    merge::logic,
+    merge::comparison,
+];
+
+/// What slot 21 does.
+const STRENGTH: &[Rule] = &[identities::simplify, narrow::products, wide::shift_to_product, sums::shift_and_sum];
 
 /// The walk's state, as rules see it.
 struct Cx<'f> {
     func: &'f mut Function,
     facts: Facts,
     arch: Arch,
+    /// Bytes: the largest address offset that is folded.
+    offset_limit: i64,
     /// The block's new instructions.
     out: Vec<InstId>,
     /// Instructions whose work an instruction further down has taken over.
     replaced: EntitySet<InstId>,
 }
 
-fn walk(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Changed, PhaseError> {
     let cfg = Cfg::new(func);
     let facts = Facts::new(func, &cfg);
-    let mut cx = Cx { func, facts, arch: context.arch, out: Vec::new(), replaced: EntitySet::new() };
+    let offset_limit = context.knobs.get("fold-offset-limit");
+    let mut cx = Cx { func, facts, arch: context.arch, offset_limit, out: Vec::new(), replaced: EntitySet::new() };
     let mut changed = false;
     for &block in cfg.rpo() {
         cx.facts.enter(block);
         for id in std::mem::take(&mut cx.func.blocks[block].insts) {
-            changed |= cx.visit(id)?;
+            changed |= cx.visit(id, rules)?;
         }
         let replaced = std::mem::take(&mut cx.replaced);
         cx.out.retain(|id| !replaced.contains(*id));
@@ -76,7 +111,7 @@ fn walk(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
 
 impl Cx<'_> {
     /// Simplify one instruction and append what it becomes.
-    fn visit(&mut self, id: InstId) -> Result<bool, BuildError> {
+    fn visit(&mut self, id: InstId, rules: &[Rule]) -> Result<bool, BuildError> {
         let data = &self.func.insts[id];
         if data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF) {
             self.append(id);
@@ -87,7 +122,7 @@ impl Cx<'_> {
         let propagated = inst.clone();
         self.facts.count(self.func, id, false);
         for _ in 0..MOST_REWRITES {
-            let Some(mut rewrite) = self.rewrite(&inst)? else { break };
+            let Some(mut rewrite) = self.rewrite(&inst, rules)? else { break };
             changed = true;
             for new in &mut rewrite {
                 new.loc = inst.loc;
@@ -96,7 +131,9 @@ impl Cx<'_> {
             if rewrite.len() != 1 {
                 return Ok(self.replace(rewrite));
             }
-            inst = rewrite.remove(0);
+            let mut new = rewrite.remove(0);
+            new.flags = inst.flags;
+            inst = new;
             self.propagate(&mut inst);
         }
         if changed {
@@ -107,12 +144,14 @@ impl Cx<'_> {
         Ok(changed)
     }
 
-    /// The first rule's rewrite. What is volatile or has a call site stays as it is.
-    fn rewrite(&mut self, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-        if inst.flags.contains(InstFlags::VOLATILE) || inst.call.is_some() {
+    /// The first rule's rewrite. What has a call site stays as it is.
+    fn rewrite(&mut self, inst: &Inst, rules: &[Rule]) -> Result<Option<Rewrite>, BuildError> {
+        if inst.call.is_some() {
             return Ok(None);
         }
-        for rule in RULES {
+        // Of what is volatile, only the address may be written in another way.
+        let rules = if inst.flags.contains(InstFlags::VOLATILE) { &[address::offsets as Rule] } else { rules };
+        for rule in rules {
             if let Some(rewrite) = rule(self, inst)? {
                 return Ok(Some(rewrite));
             }
@@ -135,8 +174,33 @@ impl Cx<'_> {
     }
 
     /// The instruction that gave a source of one component its present value.
-    fn def_of(&self, operand: Operand) -> Option<&Inst> {
-        self.facts.def_of(self.func, operand).map(|id| &self.func.insts[id])
+    fn def_of(&self, operand: Operand) -> Option<(InstId, &Inst)> {
+        self.facts.def_of(self.func, operand).map(|id| (id, &self.func.insts[id]))
+    }
+
+    /// The same for an instruction of a kind, if nobody else reads its result and no flags are on it.
+    fn only_use(&self, operand: Operand, opcode: Opcode) -> Option<(InstId, &Inst)> {
+        let comp = facts::component(self.func, operand)?;
+        let single = self.facts.reads(comp) <= 1 && !operand.has_flags();
+        self.def_of(operand).filter(|(_, inst)| single && inst.opcode == opcode)
+    }
+
+    /// Whether an operand that `inst` read has the same value here.
+    fn holds(&self, operand: Operand, inst: InstId) -> bool {
+        self.facts.holds(self.func, operand, inst)
+    }
+
+    /// A register with a constant, made here unless this block has one.
+    fn constant_register(&mut self, bits: u32) -> Result<Operand, BuildError> {
+        if let Some(reg) = self.facts.constant(bits) {
+            return Ok(Operand::reg(reg));
+        }
+        let reg = self.func.new_vreg(RegType::R)?;
+        self.facts.add_register(self.func, reg);
+        let id = self.func.add_inst(mov(Operand::reg(reg), Operand::imm(bits)));
+        self.append(id);
+        self.facts.set_constant(bits, reg);
+        Ok(Operand::reg(reg))
     }
 
     /// Whether the target has a form for it.
@@ -151,6 +215,11 @@ fn constant(operand: Operand) -> Option<u32> {
         return None;
     }
     if operand.is_zero() { Some(0) } else { operand.as_imm() }
+}
+
+/// Which part of the product an IMAD takes.
+fn mul_field(inst: &Inst) -> u8 {
+    inst.get(Field::Mul)
 }
 
 /// A constant as an operand: zero is the zero register.

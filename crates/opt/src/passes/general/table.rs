@@ -10,7 +10,7 @@ use smallvec::smallvec;
 /// The table of the first input itself.
 pub(super) const A: u8 = 0xf0;
 /// The tables of the inputs.
-const INPUTS: [u8; 3] = [A, 0xcc, 0xaa];
+pub(super) const INPUTS: [u8; 3] = [A, 0xcc, 0xaa];
 /// How far apart the results for 0 and 1 of an input are.
 const STRIDE: [u32; 3] = [4, 2, 1];
 
@@ -27,7 +27,7 @@ fn fixed(table: u8, k: usize, bit: bool) -> u8 {
 }
 
 /// Whether the result depends on input `k`.
-fn depends(table: u8, k: usize) -> bool {
+pub(super) fn depends(table: u8, k: usize) -> bool {
     fixed(table, k, false) != fixed(table, k, true)
 }
 
@@ -144,15 +144,22 @@ fn simpler_logic(inst: &Inst) -> Option<Rewrite> {
     ((table, inputs) != (old, sources)).then(|| smallvec![new])
 }
 
-/// What a PLOP3 gives its destination `role`, if that is a constant or one of its inputs (or its inverse).
-pub(super) fn predicate_value(func: &Function, inst: &Inst, role: Role) -> Option<Operand> {
-    let lut = position(inst, if role == Role::PD { Role::Lut } else { Role::Lut2 })?;
+/// The settled table and inputs of a PLOP3 for its destination `PD`.
+pub(super) fn predicate_table(func: &Function, inst: &Inst) -> Option<(u8, [Operand; 3])> {
+    settled_predicates(func, inst, Role::Lut)
+}
+
+fn settled_predicates(func: &Function, inst: &Inst, lut: Role) -> Option<(u8, [Operand; 3])> {
+    let lut = position(inst, lut)?;
     let sources =
         [position(inst, Role::PA)?, position(inst, Role::PB)?, position(inst, Role::PC)?].map(|at| inst.operands[at]);
-    if !sources.iter().all(|s| is_predicate(func, *s)) {
-        return None;
-    }
-    let (table, inputs) = settle(inst.operands[lut].as_imm()? as u8, sources, Operand::pt(), known_bit);
+    let all_predicates = sources.iter().all(|s| is_predicate(func, *s));
+    all_predicates.then_some(settle(inst.operands[lut].as_imm()? as u8, sources, Operand::pt(), known_bit))
+}
+
+/// What a PLOP3 gives its destination `role`, if that is a constant or one of its inputs (or its inverse).
+pub(super) fn predicate_value(func: &Function, inst: &Inst, role: Role) -> Option<Operand> {
+    let (table, inputs) = settled_predicates(func, inst, if role == Role::PD { Role::Lut } else { Role::Lut2 })?;
     match only_input(table)? {
         3 => Some(Operand::pt().with_not(table == 0)),
         k => Some(inputs[k].with_not(table != INPUTS[k])),

@@ -1,0 +1,82 @@
+//! Address folding: a constant that was added to an address goes into the offset of the access.
+//!
+//! Addresses of 64 bits: base and offset add up exactly, modulo 2^64. Addresses of 32 bits (shared and
+//! local memory): modulo 2^32.
+
+use super::fold::source;
+use super::wide::WideSum;
+use super::{Cx, Rewrite, constant};
+use oriole_isa::{Field, Opcode, Role, base_scale, base_size};
+use oriole_ori::{BuildError, Inst, Operand, OperandKind};
+use smallvec::smallvec;
+
+/// Base registers and their offsets.
+const ADDRESSES: [(Role, Role); 2] = [(Role::Base, Role::Offset), (Role::SBase, Role::SOffset)];
+
+/// The rule.
+pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(ADDRESSES.iter().find_map(|(base, offset)| folded(cx, inst, *base, *offset)))
+}
+
+fn folded(cx: &Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
+    let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
+    let scaled = inst.get(Field::BaseScale) != base_scale::X1;
+    let narrow_base = inst.get(Field::BaseSize) != base_size::X64;
+    let has = |field| inst.opcode.fields().iter().any(|(f, _)| *f == field);
+    if (has(Field::BaseScale) && scaled) || (has(Field::BaseSize) && narrow_base) {
+        return None;
+    }
+    let OperandKind::Imm(old, _) = inst.operands[offset_at].kind() else { return None };
+    let (new_base, added) = match inst.width(base_at) {
+        2 => wide_base(cx, inst.operands[base_at])?,
+        _ => narrow_address(cx, inst.operands[base_at])?,
+    };
+    let sum = i64::from(old as i32).checked_add(added)?;
+    if sum < -cx.offset_limit || sum >= cx.offset_limit {
+        return None;
+    }
+    let mut new = inst.clone();
+    new.operands[base_at] = new_base;
+    new.operands[offset_at] = Operand::imm_signed(i32::try_from(sum).ok()?);
+    cx.is_legal(&new).then(|| smallvec![new])
+}
+
+/// What a 64-bit base is the sum of: another base and a constant.
+fn wide_base(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
+    let OperandKind::Reg(reg, piece) = base.kind() else { return None };
+    let k = piece.range(cx.func.vregs[reg].components).start;
+    let (lo, hi) = (Operand::comp(reg, k), Operand::comp(reg, k + 1));
+    if let (Some(low), Some(high)) = (cx.copied(lo).and_then(constant), cx.copied(hi).and_then(constant)) {
+        return Some((Operand::rz(), (u64::from(low) | u64::from(high) << 32) as i64));
+    }
+    let (sum_at, sum) = cx.def_of(hi)?;
+    let sum = WideSum::ending(cx, sum_at, sum, lo)?;
+    let [x, c] = sum.summands(cx)?;
+    let (x, c) = if wide_constant(x).is_some() { (c, x) } else { (x, c) };
+    let value = wide_constant(c)?;
+    let new = cx.wide_of(x)?;
+    let usable = new.as_reg().is_some() && cx.holds(x.0, sum.low) && cx.holds(x.1, sum_at);
+    usable.then_some((new, value))
+}
+
+fn wide_constant((lo, hi): (Operand, Operand)) -> Option<i64> {
+    Some((u64::from(constant(lo)?) | u64::from(constant(hi)?) << 32) as i64)
+}
+
+/// What a 32-bit base is the sum of: another base and a constant.
+fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
+    if let Some(bits) = cx.copied(base).and_then(constant) {
+        return Some((Operand::rz(), i64::from(bits as i32)));
+    }
+    let (at, sum) = cx.def_of(base)?;
+    if sum.opcode != Opcode::IADD3 || sum.get(Field::X) != 0 || source(sum, Role::C)? != Operand::rz() {
+        return None;
+    }
+    if source(sum, Role::D)? != base {
+        return None;
+    }
+    let (x, c) = (source(sum, Role::A)?, source(sum, Role::B)?);
+    let is_register = matches!(x.kind(), OperandKind::Reg(..) | OperandKind::Phys { .. }) && !x.has_flags();
+    let value = constant(c)?;
+    (is_register && cx.holds(x, at)).then_some((x, i64::from(value as i32)))
+}

@@ -1,0 +1,141 @@
+//! Two instructions of bits or predicates in one.
+
+use super::fold::source;
+use super::table::{self, compose};
+use super::{Cx, Rewrite};
+use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp};
+use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind};
+use smallvec::{SmallVec, smallvec};
+
+/// Sources of LOP3 in the order of the table's inputs.
+const SOURCES: [Role; 3] = [Role::A, Role::B, Role::C];
+
+/// The sources of a LOP3 that its table depends on, with the table.
+fn logic_of(inst: &Inst) -> Option<(u8, [Option<Operand>; 3])> {
+    let table = source(inst, Role::Lut)?.as_imm()? as u8;
+    let mut inputs = [None; 3];
+    for (k, role) in SOURCES.into_iter().enumerate() {
+        inputs[k] = source(inst, role).filter(|_| table::depends(table, k));
+    }
+    Some((table, inputs))
+}
+
+/// A LOP3 of a LOP3 that nobody else reads is one LOP3, if they have three sources between them.
+pub(super) fn logic(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    if inst.opcode != Opcode::LOP3 {
+        return Ok(None);
+    }
+    Ok((0..3).find_map(|k| merged(cx, inst, k)))
+}
+
+fn merged(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
+    let (outer, inputs) = logic_of(inst)?;
+    let (at, first) = cx.only_use(inputs[k]?, Opcode::LOP3)?;
+    let (inner, inner_inputs) = logic_of(first)?;
+    if source(first, Role::PD)? != Operand::pt() || inner_inputs.iter().flatten().any(|o| !cx.holds(*o, at)) {
+        return None;
+    }
+    let mut leaves: SmallVec<[Operand; 6]> = SmallVec::new();
+    let others = inputs.iter().enumerate().filter(|(i, _)| *i != k).filter_map(|(_, o)| *o);
+    for leaf in others.chain(inner_inputs.into_iter().flatten()) {
+        if !leaves.contains(&leaf) {
+            leaves.push(leaf);
+        }
+    }
+    if leaves.len() > SOURCES.len() {
+        return None;
+    }
+    let of_leaf = |input: Option<Operand>| {
+        let place = input.and_then(|operand| leaves.iter().position(|leaf| *leaf == operand));
+        place.map_or(0, |place| table::INPUTS[place])
+    };
+    let inner = compose(inner, inner_inputs.map(of_leaf));
+    let table = compose(outer, std::array::from_fn(|i| if i == k { inner } else { of_leaf(inputs[i]) }));
+    let mut new = inst.clone();
+    for (i, role) in SOURCES.into_iter().enumerate() {
+        new.operands[inst.opcode.position(role)?] = leaves.get(i).copied().unwrap_or(Operand::rz());
+    }
+    new.operands[inst.opcode.position(Role::Lut)?] = Operand::imm(u32::from(table));
+    cx.legal_form(new).map(|form| smallvec![form])
+}
+
+/// Integer comparisons and their opposites.
+const OPPOSITES: [(u8, u8); 8] = [
+    (cmp::F, cmp::T),
+    (cmp::LT, cmp::GE),
+    (cmp::EQ, cmp::NE),
+    (cmp::LE, cmp::GT),
+    (cmp::GT, cmp::LE),
+    (cmp::NE, cmp::EQ),
+    (cmp::GE, cmp::LT),
+    (cmp::T, cmp::F),
+];
+
+/// The comparison that is true where this one is false.
+fn opposite(inst: &Inst) -> Option<Inst> {
+    let mut new = inst.clone();
+    match inst.opcode {
+        Opcode::ISETP if inst.get(Field::Ex) == 0 => {
+            let (_, other) = OPPOSITES.into_iter().find(|(this, _)| *this == inst.get(Field::Cmp))?;
+            new.mods.set(Field::Cmp, other);
+        }
+        Opcode::FSETP => new.mods.set(Field::Fcmp, fcmp::T - inst.get(Field::Fcmp)),
+        _ => return None,
+    }
+    Some(new)
+}
+
+/// A comparison that nobody else reads takes in the PLOP3 that combines it with another predicate.
+pub(super) fn comparison(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    if inst.opcode != Opcode::PLOP3 {
+        return Ok(None);
+    }
+    Ok((0..3).rev().find_map(|k| combined(cx, inst, k)))
+}
+
+fn combined(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
+    let roles = [Role::PA, Role::PB, Role::PC];
+    if source(inst, Role::PD2)? != Operand::pt() {
+        return None;
+    }
+    let (lut, inputs) = table::predicate_table(cx.func, inst)?;
+    let needed: SmallVec<[usize; 3]> = (0..roles.len()).filter(|i| table::depends(lut, *i)).collect();
+    let other = *needed.iter().find(|i| **i != k).filter(|_| needed.len() == 2 && needed.contains(&k))?;
+    let (at, compare) = comparison_of(cx, inputs[k])?;
+    let with = inputs[other];
+    let (how, inverse, with) = matching(lut, k, other, with)?;
+    let mut new = if inverse { opposite(compare)? } else { compare.clone() };
+    new.mods.set(Field::Bop, how);
+    new.operands[compare.opcode.position(Role::PD)?] = source(inst, Role::PD)?;
+    new.operands[compare.opcode.position(Role::PA)?] = with;
+    let holds = compare.uses().all(|(_, operand)| cx.holds(operand, at));
+    (holds && cx.is_legal(&new)).then(|| smallvec![new])
+}
+
+/// The comparison whose only result, read nowhere else, is the predicate.
+fn comparison_of<'c>(cx: &'c Cx<'_>, pred: Operand) -> Option<(InstId, &'c Inst)> {
+    let OperandKind::Reg(..) = pred.kind() else { return None };
+    let opcodes = [Opcode::ISETP, Opcode::FSETP];
+    let (at, compare) = opcodes.into_iter().find_map(|opcode| cx.only_use(pred, opcode))?;
+    let plain = source(compare, Role::PA)? == Operand::pt()
+        && source(compare, Role::PD2)? == Operand::pt()
+        && compare.get(Field::Bop) == bop::AND;
+    plain.then_some((at, compare))
+}
+
+/// How a table of two inputs combines a comparison with a predicate: the operation, whether the comparison
+/// is turned into its opposite, and the predicate with its sense.
+fn matching(lut: u8, k: usize, other: usize, with: Operand) -> Option<(u8, bool, Operand)> {
+    let (p, q) = (table::INPUTS[k], table::INPUTS[other]);
+    for inverse in [false, true] {
+        for negated in [false, true] {
+            let (p, q) = (if inverse { !p } else { p }, if negated { !q } else { q });
+            let with = with.with_not(with.is_not() ^ negated);
+            let choices = [(bop::AND, p & q), (bop::OR, p | q), (bop::XOR, p ^ q)];
+            if let Some((how, _)) = choices.into_iter().find(|(_, table)| *table == lut) {
+                return Some((how, inverse, with));
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,125 @@
+//! 32-bit sums: with products, with shifted values, of three, with constants.
+
+use super::fold::source;
+use super::table::known_bit;
+use super::wide::{is_shift, plain_summands};
+use super::{Cx, Rewrite, constant, mul_field, word};
+use oriole_isa::{Field, Mods, Opcode, Role, mul, shift_dir, shift_type};
+use oriole_ori::{BuildError, Inst, InstId, Operand};
+use smallvec::{SmallVec, smallvec};
+
+/// An instruction from operands by role; neutral elsewhere.
+fn build(opcode: Opcode, mods: Mods, roles: &[(Role, Operand)]) -> Inst {
+    let mut inst = Inst::neutral(opcode, mods);
+    for (role, operand) in roles {
+        if let Some(at) = opcode.position(*role) {
+            inst.operands[at] = *operand;
+        }
+    }
+    inst
+}
+
+/// The two summands of an addition of two, in both orders.
+fn orders(summands: &[Operand]) -> impl Iterator<Item = (Operand, Operand)> {
+    let pair = <[Operand; 2]>::try_from(summands).ok();
+    pair.into_iter().flat_map(|[a, b]| [(a, b), (b, a)])
+}
+
+/// `(x + c1) + c2` is `x + (c1 + c2)`.
+pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    let Some(summands) = plain_summands(inst) else { return Ok(None) };
+    let folded = orders(&summands).find_map(|(sum, c2)| {
+        let c2 = constant(c2)?;
+        let (at, first) = cx.def_of(sum).filter(|_| !sum.has_flags())?;
+        let writes_it = source(first, Role::D)? == sum;
+        let is_sum = first.opcode == Opcode::IADD3 && first.get(Field::X) == 0 && source(first, Role::C)? == Operand::rz();
+        let (x, c1) = (source(first, Role::A)?, constant(source(first, Role::B)?)?);
+        (writes_it && is_sum && cx.holds(x, at)).then(|| (x, c1.wrapping_add(c2)))
+    });
+    Ok(folded.and_then(|(x, c)| {
+        let roles = [(Role::D, source(inst, Role::D)?), (Role::A, x), (Role::B, word(c))];
+        legal(cx, build(Opcode::IADD3, Mods::new(), &roles))
+    }))
+}
+
+fn legal(cx: &Cx<'_>, inst: Inst) -> Option<Rewrite> {
+    cx.legal_form(inst).map(|form| smallvec![form])
+}
+
+/// `a * b + c` in one IMAD.
+pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(plain_summands(inst).and_then(|summands| orders(&summands).find_map(|(product, c)| {
+        let (at, data) = cx.only_use(product, Opcode::IMAD)?;
+        let plain = mul_field(data) == mul::LO && data.get(Field::X) == 0 && source(data, Role::C)? == Operand::rz();
+        let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
+        if !plain || !cx.holds(a, at) || !cx.holds(b, at) {
+            return None;
+        }
+        let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, c)];
+        legal(cx, build(Opcode::IMAD, Mods::new(), &roles))
+    })))
+}
+
+/// A left shift by a constant that only this sum reads.
+fn shifted(cx: &Cx<'_>, operand: Operand, high: bool) -> Option<(InstId, Inst, u32)> {
+    let (at, shift) = cx.only_use(operand, Opcode::SHF)?;
+    let types: &[u8] = if high { &[shift_type::U64, shift_type::S64] } else { &[shift_type::U32, shift_type::S32] };
+    let count = constant(source(shift, Role::B)?).filter(|count| (1..=31).contains(count))?;
+    let (a, c) = (source(shift, Role::A)?, source(shift, Role::C)?);
+    let usable = is_shift(shift, shift_dir::L, types, high) && cx.holds(a, at) && (!high || cx.holds(c, at));
+    usable.then(|| (at, shift.clone(), count))
+}
+
+/// `(a << n) + b` in one LEA; in the upper word of a 64-bit sum, LEA.HI.X.
+pub(super) fn shift_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(lea(cx, inst))
+}
+
+fn lea(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    if inst.opcode != Opcode::IADD3 || source(inst, Role::PD2)? != Operand::pt() {
+        return None;
+    }
+    let (a, b, c) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?);
+    let extended = inst.get(Field::X) != 0;
+    let carry = source(inst, Role::PA)?;
+    let one_carry = known_bit(source(inst, Role::PB)?) == Some(false);
+    if c != Operand::rz() || !one_carry || (extended && carry.as_reg().is_none()) {
+        return None;
+    }
+    [(a, b), (b, a)].into_iter().find_map(|(value, b)| {
+        let (_, shift, count) = shifted(cx, value, extended)?;
+        // The carry of x + (-0) is not that of x - 0.
+        if b.has_flags() && source(inst, Role::PD)? != Operand::pt() {
+            return None;
+        }
+        let mut roles: SmallVec<[(Role, Operand); 6]> = smallvec![
+            (Role::D, source(inst, Role::D)?),
+            (Role::PD, source(inst, Role::PD)?),
+            (Role::A, source(&shift, Role::A)?),
+            (Role::B, b),
+            (Role::Shift, Operand::imm(count)),
+        ];
+        let mut mods = Mods::new();
+        if extended {
+            roles.extend([(Role::C, source(&shift, Role::C)?), (Role::PA, carry)]);
+            mods = [(Field::X, 1), (Field::Hi, 1)].into_iter().collect();
+        }
+        let new = build(Opcode::LEA, mods, &roles);
+        cx.is_legal(&new).then(|| smallvec![new])
+    })
+}
+
+/// `(x + y) + z` in one IADD3, where nobody else needs the first sum.
+pub(super) fn three_summands(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    let Some(summands) = plain_summands(inst) else { return Ok(None) };
+    Ok(orders(&summands).find_map(|(sum, z)| {
+        let (at, first) = cx.only_use(sum, Opcode::IADD3)?;
+        let parts = plain_summands(first)?;
+        let [x, y] = parts[..] else { return None };
+        if !cx.holds(x, at) || !cx.holds(y, at) {
+            return None;
+        }
+        let roles = [(Role::D, source(inst, Role::D)?), (Role::A, x), (Role::B, y), (Role::C, z)];
+        legal(cx, build(Opcode::IADD3, Mods::new(), &roles))
+    }))
+}
