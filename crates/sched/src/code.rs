@@ -39,6 +39,10 @@ pub(crate) struct Op {
     pub(crate) flags: InstFlags,
     pub(crate) uses: SmallVec<[Access; 6]>,
     pub(crate) defs: SmallVec<[Access; 4]>,
+    /// A superset of the registers read, register `r` at bit `r % 64`: tells most pairs apart at once.
+    pub(crate) use_mask: u64,
+    /// The same for the registers written.
+    pub(crate) def_mask: u64,
     /// Its results come at no fixed time: a scoreboard says when.
     pub(crate) variable: bool,
     /// CALL and RET: what follows is code that this function does not see.
@@ -64,6 +68,8 @@ impl Op {
             flags: InstFlags::VOLATILE,
             uses: SmallVec::new(),
             defs: SmallVec::new(),
+            use_mask: 0,
+            def_mask: 0,
             variable: false,
             leaves: false,
             terminator: false,
@@ -125,6 +131,8 @@ fn op(func: &Function, id: InstId, arch: Arch) -> Result<Op, MachineError> {
         flags: data.flags,
         uses: SmallVec::new(),
         defs: SmallVec::new(),
+        use_mask: 0,
+        def_mask: 0,
         variable: timing::is_variable(&inst, arch),
         leaves: call.is_some(),
         terminator: is_terminator(data),
@@ -134,7 +142,13 @@ fn op(func: &Function, id: InstId, arch: Arch) -> Result<Op, MachineError> {
     if let Some(site) = call {
         note_call(func, site, &mut op);
     }
+    op.use_mask = mask_of(&op.uses);
+    op.def_mask = mask_of(&op.defs);
     Ok(op)
+}
+
+fn mask_of(accesses: &[Access]) -> u64 {
+    accesses.iter().fold(0, |mask, access| mask | 1 << (access.reg % 64))
 }
 
 fn note_accesses(op: &mut Op) {

@@ -73,6 +73,11 @@ pub(crate) fn war_of(reader: &Op, reg: Reg, writer: &Op, _: &Access, arch: Arch)
 
 /// Fewest cycles from `earlier` to `later` for all registers that both touch, and for scoreboards.
 pub(crate) fn distance(earlier: &Op, later: &Op, arch: Arch) -> u32 {
+    let waits = waits_for(earlier.inst.control, later.inst.control);
+    let may_meet = earlier.def_mask & (later.use_mask | later.def_mask) | earlier.use_mask & later.def_mask;
+    if may_meet == 0 && !waits && !later.leaves {
+        return 0;
+    }
     let mut cycles = 0;
     if !earlier.variable {
         for def in &earlier.defs {
@@ -92,7 +97,7 @@ pub(crate) fn distance(earlier: &Op, later: &Op, arch: Arch) -> u32 {
             cycles = cycles.max(war_of(earlier, place.reg, later, write, arch));
         }
     }
-    if waits_for(earlier.inst.control, later.inst.control) {
+    if waits {
         cycles = cycles.max(u32::from(latency::SET_TO_WAIT));
     }
     cycles

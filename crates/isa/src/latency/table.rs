@@ -1,7 +1,7 @@
 //! The tables of `spec/latency`, read once.
 
 use crate::{Arch, RegFile};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
 /// The dependences that have a table.
@@ -22,7 +22,7 @@ const SOURCES: [(Kind, &str); 3] = [
 ];
 
 /// First class, second class and file to cycles per target; 0: no row.
-type Rows = HashMap<(&'static str, &'static str, RegFile), [u8; Arch::ALL.len()]>;
+type Rows = FxHashMap<(&'static str, &'static str, RegFile), [u8; Arch::ALL.len()]>;
 
 struct Tables([Rows; 3]);
 
@@ -51,6 +51,7 @@ fn file_named(name: &str) -> Option<RegFile> {
         "UR" => RegFile::UR,
         "P" => RegFile::P,
         "UP" => RegFile::UP,
+        "B" => RegFile::B,
         _ => return None,
     })
 }
