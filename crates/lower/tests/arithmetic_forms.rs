@@ -5,7 +5,7 @@ use oriole_isa::Arch;
 use std::path::Path;
 
 /// The families of `shared/ptx_forms` that the arithmetic chapters serve.
-const FAMILIES: [&str; 10] = [
+const FAMILIES: [&str; 11] = [
     "integer-arithmetic",
     "extended-precision",
     "float32",
@@ -16,6 +16,7 @@ const FAMILIES: [&str; 10] = [
     "logic-shift",
     "cvt",
     "cvt-packed",
+    "video",
 ];
 
 /// Forms that are known to be missing.

@@ -10,6 +10,7 @@ use oriole_cubin::{
     VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
+use oriole_ori::analysis::address_taken;
 use oriole_ori::{
     Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, SourceLoc, Symbol,
     SymbolKind, SymbolRef, Variable,
@@ -51,7 +52,7 @@ pub(crate) fn emit(
             SymbolKind::Function(_) => {}
         }
     }
-    let slot = |symbol: &Symbol| AddressSlot { symbol: module.symbols[*symbol].name.clone(), addend: 0 };
+    let slot = |symbol: &Symbol| AddressSlot { symbol: cubin_name(module, *symbol), addend: 0 };
     spec.address_table = module.address_table.iter().map(slot).collect();
     Ok((spec, lines))
 }
@@ -66,15 +67,11 @@ struct Section<'m> {
 
 impl<'m> Section<'m> {
     fn new(module: &'m Module, allocation: &ModuleAllocation, kernel: FuncId) -> Self {
-        let mut order = vec![kernel];
-        let mut at = 0;
-        while at < order.len() {
-            for callee in &allocation.functions[order[at]].callees {
-                if !order.contains(callee) {
-                    order.push(*callee);
-                }
-            }
-            at += 1;
+        let mut order = members(module, allocation, vec![kernel]);
+        // Functions whose address is taken but that no kernel calls have to be somewhere.
+        if kernels(module).next() == Some(kernel) {
+            order.extend(address_taken(module));
+            order = members(module, allocation, order);
         }
         let mut address = 0;
         let functions = order
@@ -91,6 +88,34 @@ impl<'m> Section<'m> {
     fn address_of(&self, symbol: Symbol) -> Option<i64> {
         let id = self.module.function_of(symbol)?;
         self.functions.iter().find(|(f, _)| *f == id).map(|(_, address)| *address)
+    }
+}
+
+/// The functions and all that they call, each once.
+fn members(module: &Module, allocation: &ModuleAllocation, roots: Vec<FuncId>) -> Vec<FuncId> {
+    let mut order: Vec<FuncId> = Vec::with_capacity(module.functions.len());
+    let mut pending = std::collections::VecDeque::from(roots);
+    while let Some(id) = pending.pop_front() {
+        if !order.contains(&id) {
+            order.push(id);
+            pending.extend(&allocation.functions[id].callees);
+        }
+    }
+    order
+}
+
+fn kernels(module: &Module) -> impl Iterator<Item = FuncId> + '_ {
+    module.functions.iter().filter(|(_, f)| f.kind == FunctionKind::Entry).map(|(id, _)| id)
+}
+
+/// The name that the cubin has for a symbol. A device function has a copy behind each kernel that
+/// needs it; its address is that of the copy behind the first kernel, which has every such function.
+fn cubin_name(module: &Module, symbol: Symbol) -> String {
+    let name = &module.symbols[symbol].name;
+    let is_device = module.function_of(symbol).is_some_and(|id| module.functions[id].kind != FunctionKind::Entry);
+    match kernels(module).next() {
+        Some(kernel) if is_device => format!("${}${name}", module.functions[kernel].name),
+        _ => name.clone(),
     }
 }
 
@@ -294,7 +319,7 @@ fn variable_spec(module: &Module, name: &str, linkage: Linkage, variable: &Varia
         .map(|r| RelocSpec {
             offset: r.offset as u32,
             kind: data_relocation(r.kind, r.size),
-            symbol: module.symbols[r.symbol].name.clone(),
+            symbol: cubin_name(module, r.symbol),
             addend: r.addend,
         })
         .collect();

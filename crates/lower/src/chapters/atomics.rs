@@ -113,10 +113,15 @@ fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
     })
 }
 
+/// Operation and type as SASS has them.
+fn codes(cx: &FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered<(u8, u8)> {
+    let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
+    op.zip(type_code(atomic.op, atomic.ty)).ok_or_else(|| unknown(cx, instruction))
+}
+
 /// One atomic instruction.
 fn native(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
-    let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
-    let (Some(op), Some(ty)) = (op, type_code(atomic.op, atomic.ty)) else { return Err(unknown(cx, instruction)) };
+    let (op, ty) = codes(cx, instruction, atomic)?;
     let mut values = Vec::new();
     for value in atomic.values {
         values.push(value_of(cx, atomic.ty, value)?);

@@ -6,7 +6,7 @@ use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Wide};
 use oriole_isa::Role::{Base, D, Target};
 use oriole_isa::{Arch, Field, Mods, Opcode as Sass, call_mode};
-use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, RegMask, Symbol, SymbolPart, VReg};
+use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
 /// The opcodes of this chapter.
@@ -40,7 +40,7 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         callee: Callee::Indirect,
         args: Vec::new(),
         results: Vec::new(),
-        clobbers: if matches!(way, Way::Direct(_)) { Clobbers::ByCallee } else { Clobbers::Mask(RegMask::ALL) },
+        clobbers: Clobbers::ByCallee,
     };
     for ((arg, param), passed) in parts.args.iter().zip(params).zip(&convention.params) {
         pass(cx, arg, param, *passed, &mut site.args)?;

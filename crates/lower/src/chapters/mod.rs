@@ -24,6 +24,7 @@ mod memory;
 mod misc;
 mod moves;
 mod special;
+mod video;
 mod warp;
 mod wide;
 
@@ -39,7 +40,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 16] = [
+const CHAPTERS: [Chapter; 17] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     atomics::CHAPTER,
@@ -55,6 +56,7 @@ const CHAPTERS: [Chapter; 16] = [
     misc::CHAPTER,
     moves::CHAPTER,
     special::CHAPTER,
+    video::CHAPTER,
     warp::CHAPTER,
 ];
 

@@ -2,8 +2,8 @@
 
 use crate::call::Callee;
 use crate::entity::FuncId;
-use crate::function::Function;
-use crate::module::Module;
+use crate::function::{Function, FunctionKind};
+use crate::module::{Module, SymbolKind};
 use cranelift_entity::SecondaryMap;
 
 /// A function and whom it calls.
@@ -11,7 +11,8 @@ use cranelift_entity::SecondaryMap;
 pub struct CallNode {
     /// The function.
     pub function: FuncId,
-    /// The functions of this module that it calls directly, each once.
+    /// The functions of this module that it calls, each once; a call through an address may go to
+    /// every function whose address the module takes.
     pub callees: Vec<FuncId>,
     /// It is in a cycle of calls, or calls through an address: what its calls change is not known
     /// before it has been compiled itself.
@@ -77,9 +78,9 @@ pub fn call_order(module: &Module) -> Vec<CallNode> {
     order
 }
 
-/// The functions called directly in this module, each once, and whether there are calls through addresses.
+/// The functions called in this module, each once, and whether there are calls through addresses.
 fn callees_of(module: &Module, func: &Function) -> (Vec<FuncId>, bool) {
-    let mut callees = Vec::new();
+    let mut callees: Vec<FuncId> = Vec::new();
     let mut indirect = false;
     for (_, inst) in func.iter_insts() {
         let Some(call) = func.insts[inst].call.expand() else { continue };
@@ -92,5 +93,24 @@ fn callees_of(module: &Module, func: &Function) -> (Vec<FuncId>, bool) {
             Callee::Return => {}
         }
     }
+    if indirect {
+        for target in address_taken(module) {
+            if !callees.contains(&target) {
+                callees.push(target);
+            }
+        }
+    }
     (callees, indirect)
+}
+
+/// Device functions whose address is in bank 4 or in the initial value of a variable.
+pub fn address_taken(module: &Module) -> impl Iterator<Item = FuncId> + '_ {
+    let in_data = module.symbols.values().filter_map(|data| match &data.kind {
+        SymbolKind::Variable(variable) => Some(variable.relocs.iter().map(|reloc| reloc.symbol)),
+        _ => None,
+    });
+    let symbols = module.address_table.iter().copied().chain(in_data.flatten());
+    symbols
+        .filter_map(|symbol| module.function_of(symbol))
+        .filter(|id| module.functions[*id].kind != FunctionKind::Entry)
 }

@@ -8,7 +8,7 @@ mod liveness;
 mod loops;
 mod uniformity;
 
-pub use call_graph::{CallNode, call_order};
+pub use call_graph::{CallNode, address_taken, call_order};
 pub use cfg::Cfg;
 pub use def_use::DefUse;
 pub use dominators::DomTree;

@@ -1,13 +1,13 @@
 //! Atomic operations as loops: read, compute, compare and swap, again where another thread came between.
 
-use super::{Atomic, atomic_inst, combine, result_register, value_of};
+use super::{Atomic, atomic_inst, codes, combine, is_native, result_register, value_of};
 use crate::chapters::memory::{self, Target};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::{FnLower, Wide, lut, word};
-use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset};
+use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset, PD};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, cmp, mem_size};
-use oriole_ori::{Inst, Operand, RegType, VReg};
+use oriole_ori::{Block, Inst, Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Word};
 
 /// Lowers an operation that no instruction does.
@@ -24,14 +24,16 @@ fn full(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>
     let wide = atomic.ty.bits() == 64;
     let kind = if wide { RegType::Pair } else { RegType::R };
     let value = value_of(cx, atomic.ty, &atomic.values[0])?;
-    let old = cx.temp_of(kind)?;
+    let (old, seen) = (cx.temp_of(kind)?, cx.temp_of(kind)?);
+    let done = cx.new_block()?;
+    if atomic.addr.target == Target::Generic {
+        global_first(cx, instruction, atomic, (seen, value), done)?;
+    }
     load(cx, atomic, old, wide)?;
     let again = cx.new_block()?;
-    let done = cx.new_block()?;
     cx.jump(again);
     cx.switch_to(again);
     let new = combine::combine(cx, instruction, atomic.op, atomic.ty, Operand::reg(old), value)?;
-    let seen = cx.temp_of(kind)?;
     swap(cx, atomic, seen, old, new, wide)?;
     let lost = cx.temp_pred()?;
     if wide {
@@ -46,6 +48,31 @@ fn full(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>
     let Some(result) = atomic.result else { return Ok(()) };
     let to = result_register(cx, atomic.ty, result)?;
     if wide { cx.mov64(to, Wide::of_pair(seen)) } else { cx.mov(Operand::reg(to), Operand::reg(seen)) }
+}
+
+/// A generic address is global memory most times: one instruction does it there, says so, and control
+/// goes to `done`. Shared memory is left to the code that follows.
+fn global_first(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    atomic: &Atomic<'_>,
+    (seen, value): (VReg, Operand),
+    done: Block,
+) -> Lowered {
+    if !is_native(cx.arch(), atomic.op, atomic.ty, Target::Global) {
+        return Ok(());
+    }
+    let (op, ty) = codes(cx, instruction, atomic)?;
+    let mut inst = atomic_inst(atomic, Sass::ATOM, op, ty);
+    let finished = cx.temp_pred()?;
+    memory::set(&mut inst, PD, finished);
+    memory::set(&mut inst, D, Operand::reg(seen));
+    memory::set(&mut inst, Data, value);
+    cx.emit_inst(inst)?;
+    let left = cx.new_block()?;
+    cx.branch(finished, done, left)?;
+    cx.switch_to(left);
+    Ok(())
 }
 
 /// 16-bit values: the aligned word around them is swapped.

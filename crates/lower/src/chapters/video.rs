@@ -1,0 +1,390 @@
+//! Video instructions: `vadd vsub vabsdiff vmin vmax vshl vshr vmad vset` on bytes, half-words and
+//! words, and their forms on two or four lanes.
+
+use super::alu::{IntCmp, flag, lut};
+use super::integer::operands;
+use super::wide::Carry;
+use super::{Chapter, unknown};
+use crate::error::{Lowered, invalid};
+use crate::function::{FnLower, Wide};
+use oriole_isa::{Field, Opcode, cmp};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{self, CmpOp, Instruction, Lanes, Opcode as Ptx, ScalarType, Selector, Word};
+
+/// The opcodes of this file.
+pub(super) const CHAPTER: Chapter = &[
+    (Ptx::Vadd, scalar),
+    (Ptx::Vsub, scalar),
+    (Ptx::Vabsdiff, scalar),
+    (Ptx::Vmin, scalar),
+    (Ptx::Vmax, scalar),
+    (Ptx::Vshl, scalar),
+    (Ptx::Vshr, scalar),
+    (Ptx::Vset, scalar),
+    (Ptx::Vmad, multiply_add),
+    (Ptx::Vadd2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vsub2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vavrg2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vabsdiff2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vmin2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vmax2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vset2, |f, inst| lanes(f, inst, 2)),
+    (Ptx::Vadd4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vsub4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vavrg4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vabsdiff4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vmin4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vmax4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vset4, |f, inst| lanes(f, inst, 4)),
+];
+
+/// What is computed, whatever the number of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Add,
+    Sub,
+    Average,
+    Distance,
+    Min,
+    Max,
+    ShiftLeft,
+    ShiftRight,
+    Compare(u8),
+}
+
+impl Operation {
+    fn of(inst: &Instruction) -> Option<Operation> {
+        Some(match inst.opcode {
+            Ptx::Vadd | Ptx::Vadd2 | Ptx::Vadd4 => Operation::Add,
+            Ptx::Vsub | Ptx::Vsub2 | Ptx::Vsub4 => Operation::Sub,
+            Ptx::Vavrg2 | Ptx::Vavrg4 => Operation::Average,
+            Ptx::Vabsdiff | Ptx::Vabsdiff2 | Ptx::Vabsdiff4 => Operation::Distance,
+            Ptx::Vmin | Ptx::Vmin2 | Ptx::Vmin4 => Operation::Min,
+            Ptx::Vmax | Ptx::Vmax2 | Ptx::Vmax4 => Operation::Max,
+            Ptx::Vshl => Operation::ShiftLeft,
+            Ptx::Vshr => Operation::ShiftRight,
+            _ => Operation::Compare(comparison(inst.cmp()?)?),
+        })
+    }
+}
+
+fn comparison(op: CmpOp) -> Option<u8> {
+    Some(match op {
+        CmpOp::Eq => cmp::EQ,
+        CmpOp::Ne => cmp::NE,
+        CmpOp::Lt | CmpOp::Lo => cmp::LT,
+        CmpOp::Le | CmpOp::Ls => cmp::LE,
+        CmpOp::Gt | CmpOp::Hi => cmp::GT,
+        CmpOp::Ge | CmpOp::Hs => cmp::GE,
+        _ => return None,
+    })
+}
+
+/// Result type and the types of the two sources; `vset` names only the latter.
+fn types(inst: &Instruction) -> Lowered<[ScalarType; 3]> {
+    match (inst.ty(0), inst.ty(1), inst.ty(2)) {
+        (Some(d), Some(a), Some(b)) => Ok([d, a, b]),
+        (Some(a), Some(b), None) => Ok([ScalarType::U32, a, b]),
+        _ => Err(invalid(inst.span, "the instruction's types are missing")),
+    }
+}
+
+/// An operand without its lane selector, and the selector.
+fn selected(operand: &ast::Operand) -> (ast::Operand, Option<Lanes>) {
+    match operand {
+        ast::Operand::Part(name, Selector::Lanes(lanes)) => (ast::Operand::Name(*name), Some(*lanes)),
+        other => (other.clone(), None),
+    }
+}
+
+/// Width in bits of what a selector chooses.
+fn lane_bits(lanes: Option<Lanes>) -> u32 {
+    match lanes {
+        Some(lanes) if lanes.halves => 16,
+        Some(_) => 8,
+        None => 32,
+    }
+}
+
+impl FnLower<'_, '_> {
+    /// One lane of a register, extended to a word.
+    fn lane(&mut self, from: Operand, bits: u32, index: u32, signed: bool) -> Lowered<Operand> {
+        if bits == 32 {
+            return Ok(from);
+        }
+        let from = self.in_reg(from)?;
+        let (first, last) = if bits == 16 { (2 * index, 2 * index + 1) } else { (index, index) };
+        let fill = if signed { last | 8 } else { 4 };
+        let second = if bits == 16 { last } else { fill };
+        let d = self.temp()?;
+        self.prmt(d, from, first | second << 4 | fill << 8 | fill << 12, Operand::rz())?;
+        Ok(d)
+    }
+
+    /// A scalar source: the chosen part, extended to a word.
+    fn video_source(&mut self, operand: &ast::Operand, ty: ScalarType) -> Lowered<Operand> {
+        let (plain, chosen) = selected(operand);
+        let value = self.src(&plain)?;
+        self.lane(value, lane_bits(chosen), chosen.map_or(0, |c| u32::from(c.index[0])), ty.is_signed())
+    }
+
+    /// A word extended to 64 bits.
+    fn widened(&mut self, word: Operand, signed: bool) -> Lowered<Wide> {
+        if !signed {
+            return Ok(Wide::of_halves(word, Operand::rz()));
+        }
+        let high = self.temp()?;
+        self.shift_right(true, high, word, Operand::imm(31))?;
+        Ok(Wide::of_halves(word, high))
+    }
+
+    /// The result of a scalar operation in 64 bits.
+    fn scalar_result(&mut self, inst: &Instruction, operation: Operation, a: Wide, b: Wide) -> Lowered<Wide> {
+        let (result, d) = self.temp_wide()?;
+        match operation {
+            Operation::Add => self.wide_add(d, a, b, Carry::default())?,
+            Operation::Sub => self.wide_sub(d, a, b, Carry::default())?,
+            Operation::Min | Operation::Max => self.wide_minmax(true, operation == Operation::Min, d, a, b)?,
+            Operation::Distance => {
+                self.wide_sub(d, a, b, Carry::default())?;
+                return Ok(self.wide_abs(result)?.0);
+            }
+            Operation::Compare(op) => {
+                let p = self.wide_test(IntCmp { cmp: op, signed: true }, a, b)?;
+                self.wide_select(d, Wide::of_bits(1), Wide::of_bits(0), p)?;
+            }
+            Operation::ShiftLeft | Operation::ShiftRight => {
+                let count = self.shift_count(inst, b.lo)?;
+                if operation == Operation::ShiftRight {
+                    self.wide_shr(true, d, a, count)?;
+                    return Ok(result);
+                }
+                self.wide_shl(d, a, count)?;
+                // The intermediate result has 34 bits.
+                let high = self.temp()?;
+                self.op2(Opcode::SGXT, &[], high, result.hi, Operand::imm(2))?;
+                return Ok(Wide::of_halves(result.lo, high));
+            }
+            Operation::Average => return Err(unknown(self, inst)),
+        }
+        Ok(result)
+    }
+
+    fn shift_count(&mut self, inst: &Instruction, count: Operand) -> Lowered<Operand> {
+        if inst.has(Word::Wrap) {
+            return self.logic(lut::AND, count, Operand::imm(31));
+        }
+        let d = self.temp()?;
+        self.imnmx(false, true, d, count, Operand::imm(32))?;
+        Ok(d)
+    }
+
+    /// The value clamped to the range of a type of so many bits.
+    fn video_clamp(&mut self, value: Wide, ty: ScalarType, bits: u32) -> Lowered<Wide> {
+        let (least, greatest) =
+            if ty.is_signed() { (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+        let (raised, raised_d) = self.temp_wide()?;
+        self.wide_minmax(true, false, raised_d, value, Wide::of_bits(least as u64))?;
+        let (lowered, lowered_d) = self.temp_wide()?;
+        self.wide_minmax(true, true, lowered_d, raised, Wide::of_bits(greatest as u64))?;
+        Ok(lowered)
+    }
+
+    /// The operation on one lane, whose sources are extended to words.
+    fn lane_result(&mut self, operation: Operation, a: Operand, b: Operand) -> Lowered<Operand> {
+        let d = self.temp()?;
+        match operation {
+            Operation::Add => self.add(d, a, b)?,
+            Operation::Sub => self.add(d, a, b.neg())?,
+            Operation::Min | Operation::Max => self.imnmx(true, operation == Operation::Min, d, a, b)?,
+            Operation::Distance => {
+                let difference = self.sum(a, b.neg())?;
+                self.op1(Opcode::IABS, &[], d, difference)?;
+            }
+            Operation::Average => {
+                // Halves round away from zero.
+                let total = self.sum(a, b)?;
+                let negative = self.test(IntCmp::LT_S, total, Operand::rz())?;
+                let more = self.sum(total, Operand::imm(1))?;
+                let rounded = self.chosen(total, more, negative)?;
+                self.shift_right(true, d, rounded, Operand::imm(1))?;
+            }
+            Operation::Compare(op) => {
+                let p = self.test(IntCmp { cmp: op, signed: true }, a, b)?;
+                self.select(d, Operand::imm(1), Operand::rz(), p)?;
+            }
+            Operation::ShiftLeft | Operation::ShiftRight => {
+                return Err(invalid(self.span(), "internal: shifts have no lanes"));
+            }
+        }
+        Ok(d)
+    }
+
+    /// A lane's result clamped to the range of a type of so many bits.
+    fn lane_clamped(&mut self, value: Operand, signed: bool, bits: u32) -> Lowered<Operand> {
+        let greatest = if signed { (1 << (bits - 1)) - 1 } else { (1 << bits) - 1 };
+        let least = if signed { !greatest } else { 0u32 };
+        let (raised, lowered) = (self.temp()?, self.temp()?);
+        self.imnmx(true, false, raised, value, Operand::imm(least))?;
+        self.imnmx(true, true, lowered, raised, Operand::imm(greatest))?;
+        Ok(lowered)
+    }
+}
+
+/// `vop.dtype.atype.btype[.sat] d[.dsel], a[.asel], b[.bsel][, c];`, with `.add`, `.min` or `.max` of c.
+fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let operation = Operation::of(inst).ok_or_else(|| unknown(f, inst))?;
+    let [result_type, a_type, b_type] = types(inst)?;
+    let [d, a, b] = operands(inst)?;
+    let (d, part) = selected(d);
+    let a = f.video_source(a, a_type)?;
+    let a = f.widened(a, a_type.is_signed())?;
+    let b = f.video_source(b, b_type)?;
+    let b = f.widened(b, b_type.is_signed())?;
+    let mut value = f.scalar_result(inst, operation, a, b)?;
+    if inst.has(Word::Sat) {
+        value = f.video_clamp(value, result_type, lane_bits(part))?;
+    }
+    let Some(c) = inst.operands.get(3) else {
+        let d = f.dst(&d)?;
+        return f.mov(d, value.lo);
+    };
+    let c = f.src(c)?;
+    let d = f.dst(&d)?;
+    match (part, inst.has(Word::Add)) {
+        (Some(part), _) => f.prmt(d, c, merge_selector(part), value.lo),
+        (None, true) => f.add(d, value.lo, c),
+        (None, false) => f.imnmx(result_type.is_signed(), inst.has(Word::Min), d, value.lo, c),
+    }
+}
+
+/// Selector of PRMT that puts the low byte or half-word of the second source in its place of the first.
+fn merge_selector(part: Lanes) -> u32 {
+    let index = u32::from(part.index[0]);
+    match (part.halves, index) {
+        (true, 0) => 0x3254,
+        (true, _) => 0x5410,
+        (false, index) => (0x3210 & !(0xf << (4 * index))) | 4 << (4 * index),
+    }
+}
+
+/// `vmad.dtype.atype.btype[.sat][.shr7|.shr15] d, [-]a, [-]b, [-]c;` and `vmad….po d, a, b, c;`
+fn multiply_add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [_, a_type, b_type] = types(inst)?;
+    let [d, a, b, c] = operands(inst)?;
+    let (a, a_negated) = without_sign(a);
+    let (b, b_negated) = without_sign(b);
+    let (c, c_negated) = without_sign(c);
+    let signed = a_type.is_signed() || b_type.is_signed() || a_negated != b_negated || c_negated;
+    let (a, b) = (f.video_source(a, a_type)?, f.video_source(b, b_type)?);
+    let (a, b) = (f.widened(a, a_type.is_signed())?, f.widened(b, b_type.is_signed())?);
+    let c = f.src(c)?;
+    let mut c = f.widened(c, signed)?;
+    let (mut product, product_d) = f.temp_wide()?;
+    f.wide_mad_lo(product_d, a, b, None)?;
+    if a_negated != b_negated {
+        let (negative, negative_d) = f.temp_wide()?;
+        f.wide_neg(negative_d, product)?;
+        product = negative;
+    } else if c_negated {
+        let (negative, negative_d) = f.temp_wide()?;
+        f.wide_neg(negative_d, c)?;
+        c = negative;
+    }
+    let (mut total, total_d) = f.temp_wide()?;
+    let one_more = Carry { input: inst.has(Word::Po).then(Operand::pt), output: None };
+    f.wide_add(total_d, product, c, one_more)?;
+    let shift = if inst.has(Word::Shr7) { 7 } else { 15 };
+    if inst.has(Word::Shr7) || inst.has(Word::Shr15) {
+        let (shifted, shifted_d) = f.temp_wide()?;
+        f.wide_shr(signed, shifted_d, total, Operand::imm(shift))?;
+        total = shifted;
+    }
+    if inst.has(Word::Sat) {
+        total = if signed { f.video_clamp(total, ScalarType::S32, 32)? } else { clamp_unsigned(f, total)? };
+    }
+    let d = f.dst(d)?;
+    f.mov(d, total.lo)
+}
+
+fn without_sign(operand: &ast::Operand) -> (&ast::Operand, bool) {
+    match operand {
+        ast::Operand::Neg(inner, _) => (inner, true),
+        other => (other, false),
+    }
+}
+
+/// An unsigned value of 64 bits, at most all ones in 32.
+fn clamp_unsigned(f: &mut FnLower<'_, '_>, value: Wide) -> Lowered<Wide> {
+    let (clamped, d) = f.temp_wide()?;
+    f.wide_minmax(false, true, d, value, Wide::of_bits(u64::from(u32::MAX)))?;
+    Ok(clamped)
+}
+
+/// `vopN.dtype.atype.btype[.sat] d[.mask], a[.asel], b[.bsel], c;`: lanes outside of the mask are those
+/// of c; with `.add` the lanes of the mask are summed onto c.
+fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
+    let operation = Operation::of(inst).ok_or_else(|| unknown(f, inst))?;
+    let [result_type, a_type, b_type] = types(inst)?;
+    let [d, a, b, c] = operands(inst)?;
+    let ((d, mask), (a, a_lanes), (b, b_lanes)) = (selected(d), selected(a), selected(b));
+    let (a, b, c) = (f.src(&a)?, f.src(&b)?, f.src(c)?);
+    if operation == Operation::Distance && count == 4 && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
+        let d = f.dst(&d)?;
+        return f.op3(Opcode::VABSDIFF4, &[(Field::DotB, oriole_isa::dot_b::U8), flag(Field::Acc, true)], d, [a, b, c]);
+    }
+    let bits = 32 / count as u32;
+    let in_mask = |lane: usize| mask.is_none_or(|m| m.index[..usize::from(m.count)].contains(&(lane as u8)));
+    let mut results = Vec::new();
+    for lane in 0..count {
+        if !in_mask(lane) {
+            results.push(f.lane(c, bits, lane as u32, false)?);
+            continue;
+        }
+        let pick = |lanes: Option<Lanes>, default: usize| {
+            lanes.map_or(default, |l| usize::from(l.index[usize::from(l.count) - 1 - lane]))
+        };
+        let source = |f: &mut FnLower<'_, '_>, index: usize, ty: ScalarType| {
+            let from = if index < count { a } else { b };
+            f.lane(from, bits, (index % count) as u32, ty.is_signed())
+        };
+        let x = source(f, pick(a_lanes, lane), a_type)?;
+        let y = source(f, pick(b_lanes, lane + count), b_type)?;
+        let value = f.lane_result(operation, x, y)?;
+        let clamps = inst.has(Word::Sat);
+        results.push(if clamps { f.lane_clamped(value, result_type.is_signed(), bits)? } else { value });
+    }
+    if inst.has(Word::Add) {
+        let mut total = c;
+        for (_, value) in results.iter().enumerate().filter(|(lane, _)| in_mask(*lane)) {
+            total = f.sum(total, *value)?;
+        }
+        let d = f.dst(&d)?;
+        return f.mov(d, total);
+    }
+    join(f, &d, &results)
+}
+
+/// Whether `vabsdiff4` is the sum of absolute differences of all bytes, which is one instruction.
+fn byte_sum(inst: &Instruction, types: [ScalarType; 2], selectors: [Option<Lanes>; 3]) -> bool {
+    let plain = selectors.iter().all(Option::is_none) && types.iter().all(|ty| !ty.is_signed());
+    plain && inst.has(Word::Add) && !inst.has(Word::Sat)
+}
+
+/// `d` = the low bits of the lanes, the first lowest.
+fn join(f: &mut FnLower<'_, '_>, d: &ast::Operand, lanes: &[Operand]) -> Lowered {
+    match *lanes {
+        [low, high] => {
+            let d = f.dst(d)?;
+            f.prmt(d, low, 0x5410, high)
+        }
+        [first, second, third, fourth] => {
+            let (low, high) = (f.temp()?, f.temp()?);
+            f.prmt(low, first, 0x0040, second)?;
+            f.prmt(high, third, 0x0040, fourth)?;
+            let d = f.dst(d)?;
+            f.prmt(d, low, 0x5410, high)
+        }
+        _ => Err(invalid(f.span(), "internal: a vector of another size")),
+    }
+}
