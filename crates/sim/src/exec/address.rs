@@ -76,9 +76,4 @@ impl Address {
             }
         }
     }
-
-    /// The address of a uniform instruction: the first active lane's.
-    pub(super) fn scalar(&self, state: &State) -> u64 {
-        self.lanes(state)[state.first_active().min(WARP - 1)]
-    }
 }
