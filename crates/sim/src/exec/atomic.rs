@@ -167,7 +167,7 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
         if let Dst::Register(n) = to
             && n != RZ
         {
-            let words = if atomic.reports_success { 1 } else { atomic.size as usize / 4 };
+            let words = atomic.size as usize / 4;
             for (i, value) in old.iter().enumerate().take(words) {
                 state.set_r(n + i, value);
             }
