@@ -1,0 +1,177 @@
+//! The latency tables against code that the reference assembler made: within straight-line code it
+//! never goes below a distance of the tables. `tests/data/code` holds ptxas 13.0.88's code of a few
+//! kernels of `../shared/kernels`: `F name`, then address and word of each instruction.
+
+use oriole_isa::latency::{self, Slot};
+use oriole_isa::{Arch, Effects, Inst, RegFile, Value, decode};
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+/// One register of one operand (or the guard).
+struct Touch {
+    register: (RegFile, u16),
+    slot: Slot,
+}
+
+/// A read or write that later instructions may depend on.
+struct Event {
+    cycle: u64,
+    inst: Inst,
+    slot: Slot,
+}
+
+fn touches(inst: &Inst, definitions: bool) -> Vec<Touch> {
+    let mut all = Vec::new();
+    if !definitions && inst.guard.predicate != 7 {
+        let file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
+        all.push(Touch { register: (file, inst.guard.predicate.into()), slot: Slot::Guard });
+    }
+    for (i, _) in inst.opcode.signature().iter().enumerate().filter(|(_, s)| s.is_def == definitions) {
+        let (file, first, width) = match inst.operands[i].value {
+            Value::Reg(file, number) if file.zero() != Some(number) => (file, number, inst.width(i)),
+            Value::ConstBindless { ureg, .. } => (RegFile::UR, ureg, 2),
+            _ => continue,
+        };
+        let index = u8::try_from(i).expect("signatures are short");
+        for register in 0..width {
+            let slot = Slot::Operand { index, register };
+            all.push(Touch { register: (file, first + u16::from(register)), slot });
+        }
+    }
+    all
+}
+
+/// The two never execute in the same thread: one predicate guards them, in opposite sense.
+fn exclude_each_other(a: &Inst, b: &Inst) -> bool {
+    a.guard.predicate != 7 && a.guard.predicate == b.guard.predicate && a.guard.negated != b.guard.negated
+}
+
+/// After it nothing is known of the time that the next instruction issues.
+fn blocks(inst: &Inst) -> bool {
+    inst.opcode.info().effects.contains(Effects::SIDE_EFFECT) || inst.opcode.info().latency == "bar"
+}
+
+#[derive(Default)]
+struct Walk {
+    cycle: u64,
+    /// Pairs that begin before this cycle have a wait in between, of unknown length.
+    known_since: u64,
+    writes: HashMap<(RegFile, u16), Vec<Event>>,
+    reads: HashMap<(RegFile, u16), Vec<Event>>,
+    pairs: usize,
+    faults: Vec<String>,
+}
+
+impl Walk {
+    fn step(&mut self, inst: Inst, arch: Arch) {
+        if inst.control.wait_mask != 0 {
+            self.known_since = self.cycle + 1;
+        }
+        let (uses, definitions) = (touches(&inst, false), touches(&inst, true));
+        for touch in &uses {
+            self.check(&inst, touch, true, arch, |earlier, slot| {
+                (!latency::is_variable(earlier, arch)).then(|| latency::raw(earlier, slot, &inst, touch.slot, arch))
+            });
+        }
+        for touch in &definitions {
+            self.check(&inst, touch, true, arch, |earlier, slot| {
+                (!latency::is_variable(earlier, arch)).then(|| latency::waw(earlier, slot, &inst, arch))
+            });
+            self.check(&inst, touch, false, arch, |earlier, slot| {
+                let held = latency::reads_late(earlier, arch) && touch.register.0 == RegFile::R;
+                (!held).then(|| latency::war(earlier, slot, &inst, arch))
+            });
+        }
+        self.record(&inst, uses, definitions);
+        self.cycle += u64::from(inst.control.stall.max(1));
+        if blocks(&inst) {
+            self.known_since = self.cycle;
+        }
+    }
+
+    fn check(
+        &mut self,
+        inst: &Inst,
+        touch: &Touch,
+        written: bool,
+        arch: Arch,
+        needed: impl Fn(&Inst, Slot) -> Option<u8>,
+    ) {
+        let events = if written { &self.writes } else { &self.reads };
+        for event in events.get(&touch.register).into_iter().flatten() {
+            if event.cycle < self.known_since || exclude_each_other(&event.inst, inst) {
+                continue;
+            }
+            let Some(needed) = needed(&event.inst, event.slot) else { continue };
+            self.pairs += 1;
+            let distance = self.cycle - event.cycle;
+            if u64::from(needed) > distance {
+                let texts = (event.inst.display(arch), inst.display(arch));
+                self.faults.push(format!("{} -> {}: the table says {needed}, ptxas {distance}", texts.0, texts.1));
+            }
+        }
+    }
+
+    fn record(&mut self, inst: &Inst, uses: Vec<Touch>, definitions: Vec<Touch>) {
+        let event = |slot| Event { cycle: self.cycle, inst: inst.clone(), slot };
+        for touch in uses {
+            self.reads.entry(touch.register).or_default().push(event(touch.slot));
+        }
+        for touch in definitions {
+            let writes = self.writes.entry(touch.register).or_default();
+            if inst.guard.predicate == 7 {
+                writes.clear();
+                self.reads.remove(&touch.register);
+            }
+            writes.push(event(touch.slot));
+        }
+        let jumps = inst.opcode.info().effects.contains(Effects::BRANCH);
+        if jumps && inst.guard.predicate == 7 {
+            self.writes.clear();
+            self.reads.clear();
+        }
+    }
+}
+
+#[test]
+fn ptxas_keeps_the_distances() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/code");
+    for arch in Arch::ALL {
+        let text = fs::read_to_string(folder.join(format!("{arch}.txt"))).expect("committed code");
+        let mut walk = Walk::default();
+        for line in text.lines() {
+            let (address, word) = line.split_once(' ').expect("two cells");
+            if address == "F" {
+                walk = Walk { pairs: walk.pairs, faults: walk.faults, ..Walk::default() };
+                continue;
+            }
+            let pc = u64::from_str_radix(address, 16).expect("hexadecimal");
+            let word = u128::from_str_radix(word, 16).expect("hexadecimal");
+            walk.step(decode(word, arch, pc).expect("a known instruction"), arch);
+        }
+        println!("{arch}: {} pairs", walk.pairs);
+        assert!(walk.pairs > 500, "{arch}: only {} pairs", walk.pairs);
+        assert!(walk.faults.is_empty(), "{arch}: {:#?}", walk.faults);
+    }
+}
+
+/// Figures that several publications agree on.
+#[test]
+fn well_known_latencies() {
+    let parse = |text: &str, arch| oriole_isa::parse(text, arch, &|_| None).expect("a known instruction");
+    let d = Slot::Operand { index: 0, register: 0 };
+    let raw = |first: &str, second: &str, place, arch| {
+        latency::raw(&parse(first, arch), d, &parse(second, arch), place, arch)
+    };
+    let at = |index| Slot::Operand { index, register: 0 };
+    for arch in Arch::ALL {
+        assert_eq!(raw("FADD R0, R1, R2", "FADD R3, R0, R4", at(1), arch), 4);
+        assert_eq!(raw("ISETP.GE.AND P0, PT, R0, R1, PT", "@P0 EXIT", Slot::Guard, arch), 13);
+        assert!(latency::is_variable(&parse("LDS R0, [R1]", arch), arch));
+        assert_eq!(latency::is_variable(&parse("DADD R0, R2, R4", arch), arch), arch != Arch::Sm90);
+        assert_eq!(latency::raw(&parse("LDS R0, [R1]", arch), d, &parse("FADD R3, R0, R4", arch), at(1), arch), 0);
+    }
+    // VIADD runs on the multiply-add pipe: one cycle more to an ALU reader, unlike IADD3.
+    assert_eq!(raw("VIADD R0, R1, 0x1", "LOP3.LUT R3, R0, R4, RZ, 0xc0, !PT", at(2), Arch::Sm90), 5);
+}
