@@ -201,12 +201,6 @@ impl PredSrc {
         };
         if self.negated { !value } else { value }
     }
-
-    /// The value of a uniform predicate (of the first active lane for a vector one), `!` applied.
-    #[inline]
-    pub(crate) fn scalar(&self, state: &State) -> bool {
-        self.mask(state) >> state.first_active() & 1 != 0
-    }
 }
 
 /// A destination register of any file.
@@ -262,15 +256,6 @@ impl Dst {
         match *self {
             Dst::Uniform(n) => state.set_ur(n, value),
             _ => self.set(state, &[value; WARP]),
-        }
-    }
-
-    /// Write one 64-bit value; see [`Dst::set_scalar`].
-    #[inline]
-    pub(crate) fn set_wide_scalar(&self, state: &mut State, value: u64) {
-        match *self {
-            Dst::Uniform(n) => state.set_ur_wide(n, value),
-            _ => self.set_wide(state, &[value; WARP]),
         }
     }
 

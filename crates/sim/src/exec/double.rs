@@ -6,8 +6,8 @@
 use super::float::relation;
 use super::lanewise::{Verdict, compare_wide, double2, double3, sources};
 use super::rounding::Rounding;
-use super::{Compute, Unsupported};
-use crate::state::State;
+use super::{Compute, Unsupported, fused};
+use crate::state::{State, map};
 use oriole_isa::{Field, Inst, Opcode, dcmp};
 use rustc_apfloat::ieee::Double;
 use rustc_apfloat::{Float, Round};
@@ -25,9 +25,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
             other => double2(inst, soft2(other, |a, b, mode| a.mul_r(b, mode).value)),
         },
         Opcode::DFMA => match rounding {
-            Rounding::Nearest => double3(inst, |a, b, c| {
-                quiet(&[a, b, c], f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)))
-            }),
+            Rounding::Nearest => dfma(inst),
             other => double3(inst, soft_fma(other)),
         },
         Opcode::DSETP => dsetp(inst),
@@ -48,6 +46,18 @@ pub(super) fn quiet(operands: &[u64], value: f64) -> u64 {
     }
     let nan = operands.iter().find(|&&bits| f64::from_bits(bits).is_nan());
     nan.map_or(INVALID, |bits| bits | QUIET)
+}
+
+/// `DFMA` to nearest.
+fn dfma(inst: &Inst) -> Compute {
+    let (d, a, b, c) = sources(inst);
+    Box::new(move |state: &mut State| {
+        let bits = [a, b, c].map(|source| source.f64_bits(state));
+        let [x, y, z] = [0, 1, 2].map(|n| map(&bits[n], f64::from_bits));
+        let value = fused::doubles(&x, &y, &z);
+        let [a, b, c] = &bits;
+        d.set_wide(state, &std::array::from_fn(|i| quiet(&[a[i], b[i], c[i]], value[i])));
+    })
 }
 
 fn mode(rounding: Rounding) -> Round {

@@ -2,9 +2,9 @@
 
 use super::lanewise::{Verdict, compare, flag, single2, single3, sources};
 use super::rounding::{NAN32, Rounding, SINGLE, narrow, sum_to_odd};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, fused};
 use crate::operand::{PredSrc, Src};
-use crate::state::{State, WARP};
+use crate::state::{State, WARP, map};
 use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
@@ -96,7 +96,11 @@ fn ffma(inst: &Inst) -> Compute {
 fn ffma_in<const FTZ: bool, const SAT: bool>(inst: &Inst) -> Compute {
     match Rounding::of(inst) {
         Rounding::Nearest => {
-            single3(inst, |a, b, c| output::<FTZ, SAT>(input::<FTZ>(a).mul_add(input::<FTZ>(b), input::<FTZ>(c))))
+            let (d, a, b, c) = sources(inst);
+            Box::new(move |state: &mut State| {
+                let [a, b, c] = [a, b, c].map(|source| map(&source.f32_bits(state), input::<FTZ>));
+                d.set(state, &map(&fused::singles(&a, &b, &c), output::<FTZ, SAT>));
+            })
         }
         rounding => single3(inst, move |a, b, c| {
             let product = f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b));

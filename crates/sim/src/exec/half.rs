@@ -4,10 +4,11 @@
 
 use super::float::relation;
 use super::lanewise::{Verdict, flag, mask_of};
-use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, narrow, sum_to_odd};
+use super::rounding::{self, BFLOAT, Format, HALF, Rounding, SINGLE, sum_to_odd};
+use super::sixteen::{Bf16, F16, Sixteen, narrow};
 use super::{Compute, Unsupported};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, State, map2};
+use crate::state::{Lanes, Mask, State, WARP, map2};
 use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle};
 
 /// The compiled form of `inst` if it is of this family.
@@ -74,38 +75,26 @@ impl Pair {
     }
 }
 
-/// What becomes of a result: its format, and the clamps.
+/// What becomes of a result: the clamps.
 #[derive(Clone, Copy)]
 struct Finish {
-    format: Format,
-    ftz: bool,
     sat: bool,
     relu: bool,
 }
 
 impl Finish {
-    fn of(inst: &Inst, format: Format) -> Self {
-        let [ftz, sat, relu] = [Field::Ftz, Field::Sat, Field::Relu].map(|field| flag(inst, field));
-        Finish { format, ftz, sat, relu }
+    fn of(inst: &Inst) -> Self {
+        Finish { sat: flag(inst, Field::Sat), relu: flag(inst, Field::Relu) }
     }
 
-    /// The bits of `value`; `relu` tells whether the lane takes part in that clamp.
-    #[inline]
-    fn bits(&self, value: f64, relu: bool) -> u32 {
-        let value = match (self.sat, self.relu && relu) {
-            // A NaN and -0 become +0.
-            (true, _) => {
-                if value > 0.0 {
-                    value.min(1.0)
-                } else {
-                    0.0
-                }
-            }
-            (false, true) if value <= 0.0 => 0.0,
-            _ => value,
-        };
-        let bits = narrow(value, self.format, Rounding::Nearest);
-        if self.ftz { self.format.flush(bits) } else { bits }
+    /// `value` clamped; `relu` tells whether the lane takes part in that clamp.
+    #[inline(always)]
+    fn apply(&self, value: f64, relu: bool) -> f64 {
+        let at_most_one = if value > 1.0 { 1.0 } else { value };
+        let value = if self.sat { at_most_one } else { value };
+        // `.SAT` makes +0 of a NaN and of -0, `.RELU` of -0 only.
+        let cleared = value <= 0.0 && (self.sat || self.relu && relu) || value.is_nan() && self.sat;
+        if cleared { 0.0 } else { value }
     }
 }
 
@@ -118,30 +107,52 @@ fn arithmetic<const N: usize>(
     if flag(inst, Field::Oob) {
         return Err(Unsupported("out-of-bounds elements in HFMA2".into()));
     }
+    match inst.get(Field::HalfFmt) {
+        half_fmt::BF16_V2 => arithmetic_in::<Bf16, N>(inst, operands, f),
+        _ => arithmetic_in::<F16, N>(inst, operands, f),
+    }
+}
+
+/// [`arithmetic`] in one format.
+fn arithmetic_in<T: Sixteen, const N: usize>(
+    inst: &Inst,
+    operands: &[(Role, Field); N],
+    f: impl Fn([f64; N]) -> f64 + Send + Sync + 'static,
+) -> Result<Compute, Unsupported> {
     let mut pairs = Vec::with_capacity(N);
     for &(role, halves) in operands {
         pairs.push(Pair::of(inst, role, halves)?);
     }
-    let (d, from) = (Dst::of(inst, Role::D), format(inst));
-    let single = flag(inst, Field::HalfF32);
-    let finish = Finish::of(inst, if single { SINGLE } else { from });
-    let relu = PredSrc::of(inst, Role::PA);
+    let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
+    let (single, ftz) = (flag(inst, Field::HalfF32), flag(inst, Field::Ftz));
     Ok(Box::new(move |state: &mut State| {
         let relu = relu.mask(state);
-        let mut sources = [[[0; 32]; 2]; N];
+        let mut sources = [[[0; WARP]; 2]; N];
         for (source, pair) in sources.iter_mut().zip(&pairs) {
             *source = pair.bits(state);
         }
-        let element = |half: usize, lane: usize| {
-            let values = std::array::from_fn(|n| from.widen(sources[n][half][lane]));
-            finish.bits(f(values), relu >> lane & 1 != 0)
+        let exact = |half: usize| -> [f64; WARP] {
+            std::array::from_fn(|lane| {
+                let values = std::array::from_fn(|n| f64::from(T::widen(sources[n][half][lane])));
+                finish.apply(f(values), relu >> lane & 1 != 0)
+            })
         };
-        let value = match single {
-            true => std::array::from_fn(|lane| element(0, lane)),
-            false => std::array::from_fn(|lane| element(0, lane) | element(1, lane) << 16),
-        };
-        d.set(state, &value);
+        if single {
+            return d.set(
+                state,
+                &exact(0).map(|value| flushed(rounding::narrow(value, SINGLE, Rounding::Nearest), SINGLE, ftz)),
+            );
+        }
+        let [low, high] =
+            [exact(0), exact(1)].map(|values| values.map(|value| flushed(narrow::<T>(value), T::FORMAT, ftz)));
+        d.set(state, &map2(&low, &high, |low, high| low | high << 16));
     }))
+}
+
+/// `bits`, without subnormal numbers with `.FTZ`.
+#[inline(always)]
+fn flushed(bits: u32, format: Format, ftz: bool) -> u32 {
+    if ftz { format.flush(bits) } else { bits }
 }
 
 /// The lanes where each element's comparison holds.
@@ -184,7 +195,7 @@ fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
     let (a, b) = (Pair::of(inst, Role::A, Field::SwzA)?, Pair::of(inst, Role::B, Field::SwzB)?);
     let (d, pa, format) = (Dst::of(inst, Role::D), PredSrc::of(inst, Role::PA), format(inst));
     let (nan_wins, xor_sign) = (flag(inst, Field::Nan), flag(inst, Field::Xorsign));
-    let nan = narrow(f64::NAN, format, Rounding::Nearest);
+    let nan = rounding::NAN16;
     let ordinal = |bits: u32| if bits & 0x8000 != 0 { !bits & 0x7fff } else { bits | 0x8000 };
     let pick = move |least: bool, a: u32, b: u32| {
         let chosen = match (format.is_nan(a), format.is_nan(b)) {

@@ -39,6 +39,7 @@ mod collective;
 mod convert;
 mod double;
 mod float;
+mod fused;
 mod half;
 mod integer;
 mod lanewise;
@@ -48,6 +49,7 @@ mod mufu;
 mod pack;
 mod predicate;
 mod rounding;
+mod sixteen;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,9 @@ use oriole_isa::{Inst, Opcode};
 /// A compiled arithmetic instruction.
 pub(crate) type Compute = Box<dyn Fn(&mut State) + Send + Sync>;
 
+/// What a family makes of an instruction: `None` if it is not one of its own.
+type Found<T> = Result<Option<T>, Unsupported>;
+
 /// Why an instruction cannot be executed (yet).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not simulated: {0}")]
@@ -70,7 +75,7 @@ pub(crate) struct Unsupported(
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [fn(&Inst, Opcode) -> Result<Option<Compute>, Unsupported>; 10] = [
+    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 10] = [
         integer::compile,
         logic::compile,
         float::compile,
@@ -101,7 +106,7 @@ fn vector_twin(opcode: Opcode) -> Opcode {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Result<Option<Effect>, Unsupported>; 4] =
+    const FAMILIES: [fn(&Inst) -> Found<Effect>; 4] =
         [memory::compile, atomic::compile, collective::compile, system::compile];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {

@@ -165,17 +165,18 @@ pub(super) fn narrow(value: f64, format: Format, rounding: Rounding) -> u32 {
 
 /// `nearest`, the rounded form of a number that differs from it by something of the sign of `error`,
 /// rounded to odd instead.
+#[inline(always)]
 fn to_odd(nearest: f64, error: f64) -> f64 {
     let bits = nearest.to_bits();
-    if error == 0.0 || !nearest.is_finite() || bits & 1 != 0 {
-        return nearest;
-    }
     let outward = (error > 0.0) == (nearest > 0.0);
-    f64::from_bits(if outward { bits + 1 } else { bits - 1 })
+    let odd = bits.wrapping_add(if outward { 1 } else { u64::MAX });
+    // The error of an infinite or undefined sum is a NaN, which is neither above nor below zero.
+    let inexact = error.abs() > 0.0;
+    f64::from_bits(if inexact && bits & 1 == 0 { odd } else { bits })
 }
 
 /// `a + b` rounded to odd; an exact zero has the sign that `rounding` gives it.
-#[inline]
+#[inline(always)]
 pub(super) fn sum_to_odd(a: f64, b: f64, rounding: Rounding) -> f64 {
     let sum = a + b;
     if sum == 0.0 && rounding == Rounding::Down && a.is_sign_negative() != b.is_sign_negative() {
@@ -193,7 +194,7 @@ pub(super) fn integer_to_odd(value: i128) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use rustc_apfloat::ieee;
     use rustc_apfloat::{Float, FloatConvert, Round};
@@ -206,7 +207,7 @@ mod tests {
     ];
 
     /// Numbers of all magnitudes: a mixed generator, with the exponents of each range often.
-    pub(super) fn doubles(count: u64) -> impl Iterator<Item = f64> {
+    pub(in crate::exec) fn doubles(count: u64) -> impl Iterator<Item = f64> {
         (0..count).map(|i| {
             let mut z = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678;
             z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

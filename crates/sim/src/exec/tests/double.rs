@@ -83,7 +83,7 @@ fn minima_choose_numbers() {
                 let host = host(x, y);
                 assert!(chosen == host || host.is_nan() && chosen.is_nan(), "{x} {y}");
             }
-            let holds = !(x < y.abs());
+            let holds = x.partial_cmp(&y.abs()).is_none_or(|order| order.is_ge());
             assert_eq!((warp.p(4, lane), warp.p(5, lane)), (holds, !holds));
         }
     }

@@ -78,7 +78,7 @@ fn imad_takes_each_part_of_the_product() {
             assert_eq!(warp.r(17)[lane], (unsigned >> 32) as u32);
             assert_eq!(warp.p(1, lane), unsigned >> 64 != 0);
             assert_eq!(warp.wide(18)[lane], (i64::from(a as i32) * 16).wrapping_add(d as i64) as u64);
-            assert_eq!(warp.r(20)[lane], (u64::from(a) * u64::from(b) >> 32) as u32);
+            assert_eq!(warp.r(20)[lane], ((u64::from(a) * u64::from(b)) >> 32) as u32);
             assert_eq!(warp.r(21)[lane], a.wrapping_mul(b).wrapping_sub(c));
         }
     }

@@ -1,5 +1,8 @@
 //! Instructions against arithmetic of the host, of `rustc_apfloat`, and the tables of the PTX manual.
 
+// A lane indexes the registers of a warp side by side.
+#![expect(clippy::needless_range_loop)]
+
 mod convert;
 mod coverage;
 mod double;
