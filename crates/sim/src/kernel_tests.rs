@@ -259,3 +259,23 @@ fn a_barrier_of_the_whole_grid_is_passed() {
         assert_eq!(run.words(text)[..8], [8; 8]);
     }
 }
+
+#[test]
+fn float_sums_are_in_the_order_of_blocks_on_any_number_of_threads() {
+    // Block b adds the float with bits 0x3f800000 + b * 0x300000: rounding depends on the order.
+    let text = "
+        S2R R1, SR_CTAID.X
+        MOV R2, c[0x0][0x160]
+        MOV R3, c[0x0][0x164]
+        IMAD R5, R1, 0x300000, RZ
+        IADD3 R5, R5, 0x3f800000, RZ
+        RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R2.64], R5
+        EXIT";
+    let values = (0..60u32).map(|block| f32::from_bits(0x3f80_0000 + block * 0x30_0000));
+    let expected = values.clone().fold(0.0f32, |sum, value| sum + value);
+    assert_ne!(expected, values.rev().fold(0.0f32, |sum, value| sum + value), "the order matters");
+    for workers in [1, 2, 7] {
+        let words = Run { grid: 60, block: 1, workers, ..Run::default() }.words(text);
+        assert_eq!(f32::from_bits(words[0]), expected);
+    }
+}

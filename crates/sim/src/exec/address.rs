@@ -2,7 +2,7 @@
 
 use super::Unsupported;
 use crate::operand::{Src, operand};
-use crate::state::{State, WARP, WideLanes};
+use crate::state::{State, WideLanes};
 use oriole_isa::{Field, Inst, Role, Value, base_scale, base_size};
 
 /// How wide the addresses of an instruction are.
