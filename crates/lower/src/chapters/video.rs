@@ -331,7 +331,12 @@ fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
     let (a, b, c) = (f.src(&a)?, f.src(&b)?, f.src(c)?);
     if operation == Operation::Distance && count == 4 && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
         let d = f.dst(&d)?;
-        return f.op3(Opcode::VABSDIFF4, &[(Field::DotB, oriole_isa::dot_b::U8), flag(Field::Acc, true)], d, [a, b, c]);
+        return f.op3(
+            Opcode::VABSDIFF4,
+            &[(Field::Absdiff, oriole_isa::absdiff::U8), flag(Field::Acc, true)],
+            d,
+            [a, b, c],
+        );
     }
     let bits = 32 / count as u32;
     let in_mask = |lane: usize| mask.is_none_or(|m| m.index[..usize::from(m.count)].contains(&(lane as u8)));
