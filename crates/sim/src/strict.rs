@@ -15,6 +15,7 @@ use crate::state::Mask;
 use oriole_device::Hazard;
 use oriole_isa::latency::{self, SET_TO_WAIT, Slot};
 use oriole_isa::{Arch, Control, Effects, Inst, Opcode, RegFile, Value};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
@@ -28,22 +29,50 @@ pub(crate) struct Register {
     number: u16,
 }
 
+/// The distance looked up last for a pair of instructions: loops meet the same pairs again.
+#[derive(Debug, Default)]
+struct Memo(AtomicU64);
+
+impl Memo {
+    /// The distance after `event`, found by `look_up` where it is not the last one asked for.
+    fn distance(&self, event: &Event, look_up: impl FnOnce() -> u8) -> u8 {
+        let place = match event.slot {
+            Slot::Guard => 0,
+            Slot::Operand { index, register } => (u64::from(index) + 1) << 4 | u64::from(register & 15),
+        };
+        // Code addresses have fewer than 40 bits, operands of an instruction fewer than 15.
+        let key = event.pc << 24 | (place & 0xff) << 16 | 1 << 8;
+        let known = self.0.load(Relaxed);
+        if known & !0xff == key {
+            return known as u8;
+        }
+        let distance = look_up();
+        self.0.store(key | u64::from(distance), Relaxed);
+        distance
+    }
+}
+
 /// One register that an instruction reads or writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Touch {
+    /// The distance to the last writer.
+    after_write: Memo,
+    /// To the last reader, for writes.
+    after_read: Memo,
     register: Register,
     /// Where the instruction names it.
     slot: Slot,
 }
 
 /// What an instruction reads and writes, worked out once.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Touches {
     reads: Vec<Touch>,
     writes: Vec<Touch>,
     /// The highest `R` number used.
     pub(crate) highest: Option<u16>,
     is_variable: bool,
+    reads_late: bool,
     queue: Option<usize>,
     /// Those that read their sources in order.
     read_order: Option<usize>,
@@ -156,6 +185,7 @@ impl Touches {
             writes: Vec::new(),
             highest: None,
             is_variable: latency::is_variable(inst, arch),
+            reads_late: latency::reads_late(inst, arch),
             queue: latency::queue(inst, arch).map(queue::index),
             read_order: queue::read_order(inst, arch),
             waits: queue::depbar(inst),
@@ -192,7 +222,7 @@ impl Touches {
         if register.file == RegFile::R {
             self.highest = self.highest.max(Some(register.number));
         }
-        let touch = Touch { register, slot };
+        let touch = Touch { after_write: Memo::default(), after_read: Memo::default(), register, slot };
         if is_def { self.writes.push(touch) } else { self.reads.push(touch) }
     }
 }
@@ -283,7 +313,8 @@ impl Hazards {
             let mask = if touch.slot == Slot::Guard { issue.group } else { issue.active };
             let Some(event) = self.event(&self.writes, touch.register, mask) else { continue };
             let Some(earlier) = self.suspect(event, issue, inst_at) else { continue };
-            let needed = latency::raw(earlier, event.slot, issue.inst, touch.slot, self.arch);
+            let look_up = || latency::raw(earlier, event.slot, issue.inst, touch.slot, self.arch);
+            let needed = touch.after_write.distance(event, look_up);
             self.judge("read after write", issue, touch, event, earlier, needed)?;
         }
         Ok(())
@@ -295,7 +326,8 @@ impl Hazards {
                 && let Some(earlier) = self.suspect(event, issue, inst_at)
                 && !same_queue(event, issue.touches)
             {
-                let needed = latency::waw(earlier, event.slot, issue.inst, self.arch);
+                let look_up = || latency::waw(earlier, event.slot, issue.inst, self.arch);
+                let needed = touch.after_write.distance(event, look_up);
                 self.judge("write after write", issue, touch, event, earlier, needed)?;
             }
             if let Some(event) = self.event(&self.reads, touch.register, issue.active)
@@ -304,17 +336,22 @@ impl Hazards {
                     == issue.touches.read_order
                     && issue.touches.read_order.is_some())
             {
-                let info = earlier.opcode.info();
-                let decides = info.effects.contains(Effects::BRANCH) || info.pipe == "barrier";
-                let needed = match decides {
-                    // What comes after a branch or barrier issues when it has decided.
-                    true => 1,
-                    false => latency::war(earlier, event.slot, issue.inst, self.arch),
-                };
+                let look_up = || self.after_read(earlier, event.slot, issue.inst);
+                let needed = touch.after_read.distance(event, look_up);
                 self.judge("write after read", issue, touch, event, earlier, needed)?;
             }
         }
         Ok(())
+    }
+
+    /// Cycles from `reader` to `writer` of the register that `reader` names in `slot`.
+    fn after_read(&self, reader: &Inst, slot: Slot, writer: &Inst) -> u8 {
+        let info = reader.opcode.info();
+        match info.effects.contains(Effects::BRANCH) || info.pipe == "barrier" {
+            // What comes after a branch or barrier issues when it has decided.
+            true => 1,
+            false => latency::war(reader, slot, writer, self.arch),
+        }
     }
 
     fn event<'e>(&self, events: &'e [Vec<Option<Event>>; 4], register: Register, mask: Mask) -> Option<&'e Event> {
@@ -383,11 +420,10 @@ impl Hazards {
             release,
         };
         let variable = issue.touches.is_variable;
-        let late = latency::reads_late(issue.inst, self.arch);
         for touch in &issue.touches.reads {
             // Guards, predicates and uniform registers are free at once; so are the sources of
             // fixed-latency instructions, apart from the distances of the table.
-            let held = late && touch.register.file == RegFile::R;
+            let held = issue.touches.reads_late && touch.register.file == RegFile::R;
             let release = held.then_some(Release { write, read, queue, read_order });
             self.put(false, touch, event(touch, release));
         }
