@@ -74,6 +74,15 @@ pub struct CompileArgs {
     /// Print a table of phase times.
     #[arg(long)]
     pub time_phases: bool,
+    /// Make an object file for linking (not there yet).
+    #[arg(short = 'c')]
+    pub relocatable: bool,
+    /// Add debug information (not there yet).
+    #[arg(short = 'g')]
+    pub debug: bool,
+    /// Add line information (not there yet).
+    #[arg(long)]
+    pub lineinfo: bool,
 }
 
 /// Options that change the code; `compile` and `run` share them.

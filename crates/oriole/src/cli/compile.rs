@@ -13,6 +13,10 @@ use std::time::Instant;
 /// Compile a file and write the cubin.
 pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let start = Instant::now();
+    let missing = [(args.relocatable, "-c"), (args.debug, "-g"), (args.lineinfo, "--lineinfo")];
+    if let Some((_, option)) = missing.into_iter().find(|(given, _)| *given) {
+        return Err(Failure::Rejected(format!("error: {option} is not there yet")));
+    }
     let bytes = files::read(&args.input)?;
     let mut options = options(&args.input, &args.code)?;
     options.dump_after = args.dump_after.clone();
