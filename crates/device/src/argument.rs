@@ -6,6 +6,9 @@
 use crate::Memory;
 use std::path::{Path, PathBuf};
 
+/// No buffer may be larger, in bytes: the simulated memory is the host's.
+const LARGEST_BUFFER: u64 = 4 << 30;
+
 /// A buffer of device memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffer {
@@ -108,7 +111,7 @@ impl Argument {
 
 impl Buffer {
     fn parse(kind: &str, rest: &str) -> Result<Buffer, String> {
-        let size = |text: &str| parse_size(text).ok_or_else(|| format!("'{text}' is no size in bytes"));
+        let size = |text: &str| parse_size(text).ok_or_else(|| format!("'{text}' is no size in bytes (up to 4 GiB)"));
         let path = |text: &str| match text {
             "" => Err(format!("'{kind}' needs a path")),
             _ => Ok(Some(PathBuf::from(text))),
@@ -193,8 +196,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, ArgumentError> {
 }
 
 fn parse_size(text: &str) -> Option<u64> {
-    // Sizes stay far below what arithmetic on addresses can overflow.
-    parse_unsigned(text).filter(|&size| size <= 1 << 40)
+    parse_unsigned(text).filter(|&size| size <= LARGEST_BUFFER)
 }
 
 fn parse_unsigned(text: &str) -> Option<u64> {

@@ -172,7 +172,8 @@ impl Simulator {
             }
             SectionKind::Constant { .. } => {
                 let start = symbol.value as usize;
-                let place = self.image.contents[section].get_mut(start..start + bytes.len());
+                let end = start.checked_add(bytes.len()).ok_or_else(missing)?;
+                let place = self.image.contents[section].get_mut(start..end);
                 place.ok_or_else(missing)?.copy_from_slice(bytes);
             }
             _ => return Err(missing()),
@@ -232,7 +233,8 @@ impl Simulator {
             return Err(LaunchError::BlockTooLarge { threads: launch.threads(), reason });
         }
         let sm = self.program.arch.sm();
-        let shared_size = function.shared_size.max(u64::from(sm.shared_base)) + u64::from(launch.shared_bytes);
+        let shared_size =
+            function.shared_size.max(u64::from(sm.shared_base)).saturating_add(u64::from(launch.shared_bytes));
         let limit = u64::from(sm.max_shared_per_cta) + u64::from(sm.shared_base);
         if shared_size > limit {
             return Err(LaunchError::SharedTooLarge { bytes: shared_size, limit });

@@ -97,7 +97,7 @@ fn with_heap(env: &Env<'_>, f: impl FnOnce(&mut oriole_device::Heap) -> u64) -> 
 fn formatted(env: &Env<'_>, lane: usize, format: u64, arguments: u64) -> Result<Vec<u8>, Halt> {
     let format = c_string(env, lane, format)?;
     let size = (printf::packed_size(&format) as u64).min(MOST_ARGUMENTS);
-    let packed: Result<Vec<u8>, Halt> = (0..size).map(|at| byte(env, lane, arguments + at)).collect();
+    let packed: Result<Vec<u8>, Halt> = (0..size).map(|at| byte(env, lane, arguments.wrapping_add(at))).collect();
     Ok(printf::format(&format, &packed?, |address| c_string(env, lane, address).ok()))
 }
 
