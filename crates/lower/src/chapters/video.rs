@@ -80,11 +80,12 @@ fn comparison(op: CmpOp) -> Option<u8> {
     })
 }
 
-/// Result type and the types of the two sources; `vset` names only the latter.
+/// Result type and the types of the two sources; `vset` names only the latter, and its third source is
+/// of the first's.
 fn types(inst: &Instruction) -> Lowered<[ScalarType; 3]> {
     match (inst.ty(0), inst.ty(1), inst.ty(2)) {
         (Some(d), Some(a), Some(b)) => Ok([d, a, b]),
-        (Some(a), Some(b), None) => Ok([ScalarType::U32, a, b]),
+        (Some(a), Some(b), None) => Ok([a, a, b]),
         _ => Err(invalid(inst.span, "the instruction's types are missing")),
     }
 }
@@ -254,7 +255,13 @@ fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match (part, inst.has(Word::Add)) {
         (Some(part), _) => f.prmt(d, c, merge_selector(part), value.lo),
         (None, true) => f.add(d, value.lo, c),
-        (None, false) => f.imnmx(result_type.is_signed(), inst.has(Word::Min), d, value.lo, c),
+        (None, false) => {
+            // The intermediate result is not cut to 32 bits before it is compared.
+            let c = f.widened(c, result_type.is_signed())?;
+            let (chosen, chosen_d) = f.temp_wide()?;
+            f.wide_minmax(true, inst.has(Word::Min), chosen_d, value, c)?;
+            f.mov(d, chosen.lo)
+        }
     }
 }
 
