@@ -4,6 +4,7 @@
 
 mod cas_loop;
 mod combine;
+mod vector;
 
 use super::memory::{self, Addr, Target};
 use super::{Chapter, unknown};
@@ -46,7 +47,7 @@ const OPERATIONS: [(Word, u8); 10] = [
 
 /// `atom{.sem}{.scope}{.space}.op.type d, [a], b{, c};` and `red`.
 fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if instruction.has(Word::Async) || instruction.vector().is_some() {
+    if instruction.has(Word::Async) {
         return Err(unknown(cx, instruction));
     }
     let op = OPERATIONS.iter().map(|(word, _)| *word).find(|word| instruction.has(*word));
@@ -60,7 +61,8 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let scope = instruction.scope().unwrap_or(Scope::Gpu);
     let semantics = instruction.semantics().unwrap_or(Semantics::Relaxed);
     let fences = [Semantics::AcqRel, Semantics::Sc].contains(&semantics);
-    let needs_loop = !is_native(cx.arch(), op, ty, memory::target(cx, space, address)?);
+    let is_vector = instruction.vector().is_some();
+    let needs_loop = !is_vector && !is_native(cx.arch(), op, ty, memory::target(cx, space, address)?);
     if needs_loop {
         cx.guard_by_branch()?;
     }
@@ -69,10 +71,12 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if fences || semantics == Semantics::Release {
         memory::release_fence(cx, scope)?;
     }
-    if needs_loop {
-        cas_loop::lower(cx, instruction, &atomic)?
+    if is_vector {
+        vector::lower(cx, instruction, &atomic)?;
+    } else if needs_loop {
+        cas_loop::lower(cx, instruction, &atomic)?;
     } else {
-        native(cx, instruction, &atomic)?
+        native(cx, instruction, &atomic)?;
     }
     if (fences || semantics == Semantics::Acquire) && addr.target != Target::Shared {
         memory::acquire_fence(cx, scope)?;

@@ -36,12 +36,8 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return Err(invalid(instruction.span, message));
     }
     let convention = Convention::of(rets, params)?;
-    let mut site = CallSite {
-        callee: Callee::Indirect,
-        args: Vec::new(),
-        results: Vec::new(),
-        clobbers: Clobbers::ByCallee,
-    };
+    let mut site =
+        CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
     for ((arg, param), passed) in parts.args.iter().zip(params).zip(&convention.params) {
         pass(cx, arg, param, *passed, &mut site.args)?;
     }

@@ -7,7 +7,7 @@ mod parameter;
 use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
-use access::Shape;
+pub(super) use access::{Shape, gather, landing};
 pub(super) use address::{Addr, Target, resolve, target_of as target};
 use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
 use oriole_isa::{Arch, Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};

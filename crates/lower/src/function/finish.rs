@@ -113,7 +113,7 @@ impl<'a> FnLower<'_, 'a> {
 /// Room for the unsized last parameter of a variadic function: at most the largest parameter that
 /// the body declares.
 fn variadic_bytes(convention: &Convention, body: &ast::Block) -> u32 {
-    if !convention.params.last().is_some_and(|last| last.size == 0) {
+    if convention.params.last().is_none_or(|last| last.size != 0) {
         return 0;
     }
     let mut most = 0;

@@ -24,7 +24,7 @@ pub(super) fn combine(
         (ScalarType::F32, Word::Add) => arithmetic(cx, Sass::FADD, old, value),
         (ScalarType::F64, Word::Add) => {
             let sum = Operand::reg(cx.temp64()?);
-            cx.emit(Sass::DADD, &[], &[(D, sum), (A, old), (B, value)])?;
+            cx.emit(Sass::DADD, &[], &[(D, sum), (A, value), (B, old)])?;
             Ok(sum)
         }
         (ScalarType::F16 | ScalarType::F16x2, Word::Add) => arithmetic(cx, Sass::HADD2, old, value),

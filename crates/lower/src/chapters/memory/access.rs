@@ -9,23 +9,23 @@ use smallvec::SmallVec;
 
 /// What one access moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// Type of an element.
-    pub(super) ty: ScalarType,
+    pub(crate) ty: ScalarType,
     /// Elements.
-    pub(super) count: u32,
+    pub(crate) count: u32,
 }
 
 impl Shape {
     /// The shape of a load or store; `None` where the hardware has no such access.
-    pub(super) fn of(instruction: &Instruction) -> Option<Shape> {
+    pub(crate) fn of(instruction: &Instruction) -> Option<Shape> {
         let shape = Shape { ty: instruction.last_type()?, count: instruction.vector().map_or(1, |v| v.len() as u32) };
         let bytes = shape.bytes();
         (shape.ty != ScalarType::Pred && bytes.is_power_of_two() && bytes <= 16).then_some(shape)
     }
 
     /// Bytes in all.
-    pub(super) fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.ty.bytes() * self.count
     }
 
@@ -76,7 +76,7 @@ pub(super) fn elements(
 // ---- loads ----
 
 /// Where a load puts its data, and what has to be copied from there.
-pub(super) struct Landing {
+pub(crate) struct Landing {
     /// The register that the load writes.
     register: Operand,
     /// The destinations to distribute to; empty where the load writes the destination itself.
@@ -84,7 +84,7 @@ pub(super) struct Landing {
 }
 
 /// Chooses where a load lands.
-pub(super) fn landing(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Operand) -> Lowered<Landing> {
+pub(crate) fn landing(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Operand) -> Lowered<Landing> {
     let results = elements(cx, shape, operand)?;
     if let [single] = results.as_slice() {
         if matches!(single, ast::Operand::Sink(_)) {
@@ -101,12 +101,12 @@ pub(super) fn landing(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Op
 
 impl Landing {
     /// The register that the load writes.
-    pub(super) fn register(&self) -> Operand {
+    pub(crate) fn register(&self) -> Operand {
         self.register
     }
 
     /// Copies the elements to their destinations.
-    pub(super) fn distribute(&mut self, cx: &mut FnLower<'_, '_>, shape: &Shape) -> Lowered {
+    pub(crate) fn distribute(&mut self, cx: &mut FnLower<'_, '_>, shape: &Shape) -> Lowered {
         let Some(from) = self.register.as_reg() else { return Ok(()) };
         for (index, result) in self.results.iter().enumerate() {
             if !matches!(result, ast::Operand::Sink(_)) {
@@ -171,7 +171,7 @@ pub(super) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowe
 // ---- stores ----
 
 /// Collects the values of a store in one register.
-pub(super) fn gather(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Operand) -> Lowered<Operand> {
+pub(crate) fn gather(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Operand) -> Lowered<Operand> {
     let values = elements(cx, shape, operand)?;
     if let [single] = values.as_slice()
         && let Some(register) = whole(cx, shape, single)?

@@ -1,0 +1,54 @@
+//! Vector atomics of sm_90: several floats side by side, each by itself atomic.
+
+use super::{Atomic, OPERATIONS, atomic_inst};
+use crate::chapters::memory::{self, Shape, Target, gather, landing};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{D, Data};
+use oriole_isa::{Arch, Opcode as Sass, atom_type};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{Instruction, ScalarType};
+
+/// Element kind, bytes in all, the type as SASS has it.
+const TYPES: [(ScalarType, u32, u8); 8] = [
+    (ScalarType::F32, 8, atom_type::F32X2),
+    (ScalarType::F32, 16, atom_type::F32X4),
+    (ScalarType::F16, 4, atom_type::F16X2),
+    (ScalarType::F16, 8, atom_type::F16X4),
+    (ScalarType::F16, 16, atom_type::F16X8),
+    (ScalarType::Bf16, 4, atom_type::BF16X2),
+    (ScalarType::Bf16, 8, atom_type::BF16X4),
+    (ScalarType::Bf16, 16, atom_type::BF16X8),
+];
+
+/// `atom.global.add.v2.f32 {d, e}, [a], {b, c};` and its like.
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+    let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let element = match atomic.ty {
+        ScalarType::F16x2 => ScalarType::F16,
+        ScalarType::Bf16x2 => ScalarType::Bf16,
+        ty => ty,
+    };
+    let ty = TYPES.iter().find(|(ty, bytes, _)| *ty == element && *bytes == shape.bytes()).map(|(.., code)| *code);
+    let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
+    let (Some(ty), Some(op), true) = (ty, op, cx.arch() >= Arch::Sm90) else { return Err(unknown(cx, instruction)) };
+    let opcode = match (atomic.addr.target, atomic.result) {
+        (Target::Global, None) => Sass::REDG,
+        (Target::Global, Some(_)) => Sass::ATOMG,
+        (Target::Generic, _) => Sass::ATOM,
+        _ => return Err(unknown(cx, instruction)),
+    };
+    let data = gather(cx, &shape, &atomic.values[0])?;
+    let mut inst = atomic_inst(atomic, opcode, op, ty);
+    memory::set(&mut inst, Data, data);
+    let Some(result) = atomic.result else {
+        memory::set(&mut inst, D, Operand::rz());
+        cx.emit_inst(inst)?;
+        return Ok(());
+    };
+    let mut to = landing(cx, &shape, result)?;
+    memory::set(&mut inst, D, to.register());
+    cx.emit_inst(inst)?;
+    to.distribute(cx, &shape)
+}
