@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Warp instructions after which a block that needs the turn passes it on.
-const TURN: u64 = 500_000;
+const TURN: u64 = 50_000;
 /// Blocks that may be unfinished at a time.
 const WINDOW: u64 = 256;
 

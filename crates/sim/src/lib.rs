@@ -17,6 +17,8 @@ mod exec;
 mod flow;
 mod grid;
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod kernel_tests;
 mod machine;
 mod operand;
