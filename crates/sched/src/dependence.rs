@@ -143,7 +143,11 @@ impl Builder<'_> {
             let state = self.regs[usize::from(access.reg)].clone();
             for def in &state.defs {
                 let producer = &ops[*def as usize];
-                let latency = if producer.variable { timing::estimate(producer) } else { timing::waw_of(producer, access.reg, op, access, arch) };
+                let latency = if producer.variable {
+                    timing::estimate(producer)
+                } else {
+                    timing::waw_of(producer, access.reg, op, access, arch)
+                };
                 self.edge(*def, at, latency);
             }
             for user in &state.uses {

@@ -70,9 +70,7 @@ impl MemoryAccess {
     /// Same base, different bytes.
     fn is_apart(&self, other: &MemoryAccess) -> bool {
         match (&self.place, &other.place) {
-            (Some(a), Some(b)) => {
-                self.space == other.space && a.base == b.base && (a.to <= b.from || b.to <= a.from)
-            }
+            (Some(a), Some(b)) => self.space == other.space && a.base == b.base && (a.to <= b.from || b.to <= a.from),
             _ => false,
         }
     }

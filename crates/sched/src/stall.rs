@@ -7,8 +7,8 @@
 
 use crate::code::{Code, Op};
 use crate::timing;
-use oriole_ori::{Function, Inst, InstFlags};
 use oriole_isa::{Mods, Opcode};
+use oriole_ori::{Function, Inst, InstFlags};
 use std::collections::BTreeMap;
 
 /// No fixed latency is longer than this many cycles.

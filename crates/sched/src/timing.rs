@@ -14,14 +14,8 @@ pub(crate) fn reads_late(op: &Op, arch: Arch) -> bool {
 }
 
 /// What the order assumes a variable-latency result to take, in cycles; nothing depends on it being right.
-const ESTIMATES: [(Opcode, u32); 6] = [
-    (Opcode::LDG, 60),
-    (Opcode::LD, 60),
-    (Opcode::LDL, 40),
-    (Opcode::LDS, 26),
-    (Opcode::ATOMG, 80),
-    (Opcode::LDC, 30),
-];
+const ESTIMATES: [(Opcode, u32); 6] =
+    [(Opcode::LDG, 60), (Opcode::LD, 60), (Opcode::LDL, 40), (Opcode::LDS, 26), (Opcode::ATOMG, 80), (Opcode::LDC, 30)];
 /// The same for all others: MUFU, conversions, S2R, SHFL and such.
 const OTHER_ESTIMATE: u32 = 20;
 

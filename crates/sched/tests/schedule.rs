@@ -1,0 +1,70 @@
+//! Control words of small functions against what the latency digest and the vectors' README say.
+//! Whole kernels are judged by the strict simulator (`crates/oriole/tests/kernels.rs`).
+
+use oriole_isa::{Arch, Control, Opcode};
+use oriole_ori::{Function, InstId};
+use oriole_sched::{Options, schedule};
+
+/// Schedule the function in `body` without changing its order; the instructions with their control words.
+fn control_words(registers: &str, body: &str, arch: Arch, reorder: bool) -> Vec<(Opcode, Control)> {
+    let text = format!(".function entry f\n  .frame local=0 spill=0 align=0\n{registers}{body}.end\n");
+    let mut func: Function = text.parse().expect("the function is well formed");
+    schedule(&mut func, arch, &Options { reorder }).expect("it can be scheduled");
+    let ids: Vec<InstId> = func.iter_insts().map(|(_, id)| id).collect();
+    ids.into_iter().map(|id| (func.insts[id].opcode, func.insts[id].control)).collect()
+}
+
+const REGISTERS: &str = "  .reg %R0 physical=0\n  .reg %R1 physical=2\n  .reg %R2 physical=3\n  .reg %D3 physical=4\n  .reg %P4 physical=0\n";
+
+#[test]
+fn a_dependent_addition_waits_for_its_operand() {
+    let body = "bix0:\n    IADD3 %R0, PT, PT, %R1, 0x1, RZ, !PT, !PT\n    IADD3 %R2, PT, PT, %R0, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm80, false);
+    // ALU to ALU: 4 cycles (digest, "All targets").
+    assert_eq!(words[0].1.stall, 4);
+    assert!(words.iter().all(|(_, c)| c.wait_mask == 0 && c.write_scoreboard == Control::NO_SCOREBOARD));
+}
+
+#[test]
+fn a_load_is_waited_for_by_its_reader_only() {
+    let body = "bix0:\n    LDS %R0, %R1, URZ, 0x0\n    IADD3 %R2, PT, PT, %R1, 0x1, RZ, !PT, !PT\n    IADD3 %R2, PT, PT, %R0, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm90, false);
+    let scoreboard = words[0].1.write_scoreboard;
+    assert!(scoreboard < 6, "the load sets no scoreboard");
+    assert_eq!(words[1].1.wait_mask, 0);
+    assert_eq!(words[2].1.wait_mask, 1 << scoreboard);
+}
+
+#[test]
+fn a_guard_waits_thirteen_cycles() {
+    let body = "bix0: -> bix1, bix1\n    ISETP %P4, PT, %R0, %R1, PT, PT\n    @%P4 BRA PT, bix1\nbix1:\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm80, false);
+    assert_eq!((words[0].0, words[0].1.stall), (Opcode::ISETP, 13));
+    assert!(words[1].1.stall >= 5, "BRA stalls for at least 5");
+}
+
+#[test]
+fn latency_reaches_across_blocks() {
+    // The reader is the first instruction of the next block; nothing stands between.
+    let body = "bix0: -> bix1\n    IMAD %R0, PT, %R1, %R1, RZ, !PT\nbix1:\n    IADD3 %R2, PT, PT, %R0, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm80, false);
+    // FMA to ALU: 5 cycles.
+    assert_eq!(words[0].1.stall, 5);
+}
+
+#[test]
+fn independent_work_moves_between_a_load_and_its_reader() {
+    let body = "bix0:\n    LDS %R0, %R1, URZ, 0x0\n    IADD3 %R0, PT, PT, %R0, 0x1, RZ, !PT, !PT\n    IADD3 %R2, PT, PT, %R1, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm80, true);
+    let waiting = words.iter().position(|(_, c)| c.wait_mask != 0);
+    assert_eq!(waiting, Some(2), "the reader should come last: {words:?}");
+}
+
+#[test]
+fn a_store_keeps_its_operand_until_it_is_read() {
+    let body = "bix0:\n    STS %R1, URZ, 0x0, %R0\n    IADD3 %R0, PT, PT, %R2, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm80, false);
+    let scoreboard = words[0].1.read_scoreboard;
+    assert!(scoreboard < 6, "the store's operands are not guarded");
+    assert_eq!(words[1].1.wait_mask, 1 << scoreboard);
+}
