@@ -19,6 +19,11 @@ pub const KNOBS: &[Knob] = &[
         meaning: "bytes: largest address offset that is folded into a load or store",
     },
     Knob { name: "general-rounds", default: 4, meaning: "most rounds of a GeneralOptimize bundle" },
+    Knob {
+        name: "predication-limit",
+        default: 8,
+        meaning: "instructions: longest code under a branch that is guarded instead",
+    },
 ];
 
 /// The values of all knobs.

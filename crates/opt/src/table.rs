@@ -1,6 +1,6 @@
 //! The pipeline, as published: 159 slots, in the order in which they run.
 
-use crate::passes::{branches, check, control_flow, dead_code, general, nops, synchronise};
+use crate::passes::{branches, check, control_flow, dead_code, general, nops, predicate, synchronise};
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::Function;
 
@@ -120,7 +120,7 @@ pub const PHASES: &[Phase] = &[
     absent(60, "DoVTGMultiViewExpansion", GRAPHICS),
     run(61, "OriPerformLiveDeadThird", dead_code::run),
     absent(62, "OriRemoveRedundantMultiDefMov", LATER),
-    absent(63, "OriDoPredication", LATER),
+    run(63, "OriDoPredication", predicate::run),
     absent(64, "LateOriCommoning", LATER),
     run(65, "GeneralOptimizeLate2", general::run),
     absent(66, "OriHoistInvariantsLate", LATER),

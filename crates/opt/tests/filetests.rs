@@ -54,14 +54,21 @@ fn check(path: &Path, bless: bool) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let header = text.lines().next().unwrap_or_default();
     let words: Vec<&str> = header.split_whitespace().collect();
-    let ["//", phase, "on", arch] = words[..] else { return Err("the first line is not '// PHASE on TARGET'".to_owned()) };
+    let ["//", phase, "on", arch] = words[..] else {
+        return Err("the first line is not '// PHASE on TARGET'".to_owned());
+    };
     let arch: Arch = arch.parse().map_err(|e| format!("{e}"))?;
     let mut new = format!("{header}\n");
     let mut wrong = String::new();
     for case in text.split("\n\n").filter(|case| case.contains(".function")) {
         let pair = functions(case);
         let found = after(&pair[0], phase, arch).map_err(|e| format!("{}\n{e}", pair[0]))?;
-        let comments: String = case.lines().take_while(|l| !l.starts_with(".function")).filter(|l| *l != header).map(|l| format!("{l}\n")).collect();
+        let comments: String = case
+            .lines()
+            .take_while(|l| !l.starts_with(".function"))
+            .filter(|l| *l != header)
+            .map(|l| format!("{l}\n"))
+            .collect();
         new.push_str(&format!("\n{comments}{}{EXPECT}\n{found}", pair[0]));
         if pair.get(1).is_none_or(|expected| expected.trim() != found.trim()) {
             wrong.push_str(&format!("{comments}{}gives\n{found}", pair[0]));
@@ -77,7 +84,8 @@ fn check(path: &Path, bless: bool) -> Result<(), String> {
 fn files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let entries = std::fs::read_dir(&folder).map(|list| list.flatten().map(|e| e.path()).collect::<Vec<PathBuf>>());
-    let files: Vec<PathBuf> = entries.unwrap_or_default().into_iter().filter(|p| p.extension().is_some_and(|e| e == "ori")).collect();
+    let files: Vec<PathBuf> =
+        entries.unwrap_or_default().into_iter().filter(|p| p.extension().is_some_and(|e| e == "ori")).collect();
     assert!(!files.is_empty(), "no .ori files in {}", folder.display());
     let bless = std::env::var_os("ORIOLE_BLESS").is_some();
     let failures: Vec<String> =

@@ -48,7 +48,7 @@ fn thread_jumps(func: &mut Function) -> bool {
 }
 
 /// Blocks whose address is taken by something that is no branch: the return points of calls.
-fn address_taken(func: &Function) -> EntitySet<Block> {
+pub(super) fn address_taken(func: &Function) -> EntitySet<Block> {
     let plain = func.iter_insts().filter(|(_, inst)| !is_terminator(&func.insts[*inst]));
     let blocks = plain.flat_map(|(_, inst)| func.insts[inst].operands.iter().filter_map(|o| o.as_block()));
     let mut taken = EntitySet::new();
@@ -68,7 +68,8 @@ fn merge_chains(func: &mut Function) -> bool {
         }
         while let [next] = func.blocks[block].succs[..] {
             // `@P0 EXIT` has one successor too, and is no jump.
-            if func.block_insts(block).iter().any(|i| matches!(exit_of(&func.insts[*i]), Exit::Leave | Exit::Indirect)) {
+            if func.block_insts(block).iter().any(|i| matches!(exit_of(&func.insts[*i]), Exit::Leave | Exit::Indirect))
+            {
                 break;
             }
             let alone =

@@ -6,4 +6,5 @@ pub(crate) mod control_flow;
 pub(crate) mod dead_code;
 pub(crate) mod general;
 pub(crate) mod nops;
+pub(crate) mod predicate;
 pub(crate) mod synchronise;

@@ -11,6 +11,9 @@ const ALL_LANES: u32 = 15;
 /// Families whose immediates and constants mean what a register with that value means.
 const ARITHMETIC: [&str; 5] = ["integer", "float", "half", "double", "move"];
 
+/// Other instructions of which the same holds.
+const WHOLE_WORDS: [Opcode; 2] = [Opcode::SHFL, Opcode::WARPSYNC];
+
 impl Cx<'_> {
     /// Replace the instruction's sources and guard by what they are copies of.
     pub(super) fn propagate(&self, inst: &mut Inst) -> bool {
@@ -177,8 +180,7 @@ fn takes_words(inst: &Inst, at: usize) -> bool {
     let words = Kinds::R.with(Kinds::IMM).with(Kinds::CONST);
     let signature = inst.opcode.signature();
     let shared_slot = signature[at].kinds.contains(Kinds::R) && signature.iter().any(|spec| spec.kinds.contains(words));
-    let is_lane = inst.opcode == Opcode::SHFL;
-    (in_family && shared_slot) || is_lane
+    (in_family && shared_slot) || WHOLE_WORDS.contains(&inst.opcode)
 }
 
 /// An immediate after the flags of the source whose place it takes; `None` where that is no immediate.

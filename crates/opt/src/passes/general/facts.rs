@@ -154,13 +154,13 @@ impl Facts {
         self.seen.get(inst.as_u32() as usize).copied().flatten()
     }
 
-    /// The register of this block that already holds a constant.
+    /// A register that already holds a constant here.
     pub(super) fn constant(&self, bits: u32) -> Option<VReg> {
         let (reg, block) = self.constants.get(&bits)?;
-        (Some(*block) == self.block).then_some(*reg)
+        self.block.is_some_and(|here| self.dominators.dominates(*block, here)).then_some(*reg)
     }
 
-    /// A register of this block holds a constant from here on.
+    /// A register holds a constant from here on, wherever this place dominates.
     pub(super) fn set_constant(&mut self, bits: u32, reg: VReg) {
         self.constants.extend(self.block.map(|block| (bits, (reg, block))));
     }

@@ -7,9 +7,35 @@ use smallvec::smallvec;
 
 /// An instruction with one 32-bit result and known sources becomes a MOV of the result; a wide product
 /// two; a comparison a copy of a predicate.
-pub(super) fn constants(_: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    Ok(folded(inst))
+pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    if !FOLDED.contains(&inst.opcode) {
+        return Ok(None);
+    }
+    // A form takes one constant, so others may still stand in registers.
+    let mut resolved = inst.clone();
+    for at in 0..inst.operands.len() {
+        let value = inst.operands[at];
+        if inst.is_use(at) && value.as_reg().is_some() && !value.has_flags() {
+            let known = cx.copied(value).and_then(constant);
+            resolved.operands[at] = known.map_or(value, word);
+        }
+    }
+    Ok(folded(&resolved))
 }
+
+/// What is computed here.
+const FOLDED: [Opcode; 10] = [
+    Opcode::ISETP,
+    Opcode::IMAD,
+    Opcode::LOP3,
+    Opcode::SHF,
+    Opcode::LEA,
+    Opcode::IABS,
+    Opcode::POPC,
+    Opcode::BREV,
+    Opcode::SGXT,
+    Opcode::PRMT,
+];
 
 fn folded(inst: &Inst) -> Option<Rewrite> {
     match inst.opcode {

@@ -2,9 +2,10 @@
 
 use super::fold::source;
 use super::table::{self, compose};
-use super::{Cx, Rewrite};
-use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp};
-use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind};
+use super::wide::is_shift;
+use super::{Cx, Rewrite, constant, mov_pred, word};
+use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp, shift_dir, shift_type};
+use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, RegType};
 use smallvec::{SmallVec, smallvec};
 
 /// Sources of LOP3 in the order of the table's inputs.
@@ -138,4 +139,84 @@ fn matching(lut: u8, k: usize, other: usize, with: Operand) -> Option<(u8, bool,
         }
     }
     None
+}
+
+/// `(a & b) != 0` and the like: LOP3 gives the result of the test itself. A shift before the mask moves into
+/// the constants.
+pub(super) fn bit_test(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    let Some(Test { mut logic, equal }) = tested_logic(cx, inst) else { return Ok(None) };
+    let places = [Role::D, Role::PD].map(|role| logic.opcode.position(role));
+    let ([Some(d), Some(pd)], Some(result)) = (places, source(inst, Role::PD)) else { return Ok(None) };
+    logic.operands[d] = Operand::rz();
+    logic.operands[pd] = result;
+    if !equal {
+        return Ok(cx.is_legal(&logic).then(|| smallvec![logic]));
+    }
+    if inst.guard().is_some() {
+        return Ok(None);
+    }
+    let nonzero = cx.func.new_vreg(RegType::P)?;
+    cx.facts.add_register(cx.func, nonzero);
+    logic.operands[pd] = Operand::reg(nonzero);
+    Ok(cx.is_legal(&logic).then(|| smallvec![logic, mov_pred(result, Operand::reg(nonzero).not())]))
+}
+
+/// A comparison of a LOP3's result with zero: the LOP3, and whether the test is for equality.
+struct Test {
+    logic: Inst,
+    equal: bool,
+}
+
+fn tested_logic(cx: &Cx<'_>, inst: &Inst) -> Option<Test> {
+    let plain = inst.opcode == Opcode::ISETP
+        && inst.get(Field::Ex) == 0
+        && inst.get(Field::Bop) == bop::AND
+        && source(inst, Role::PA)? == Operand::pt()
+        && source(inst, Role::PD2)? == Operand::pt();
+    let equal = match inst.get(Field::Cmp) {
+        cmp::EQ => true,
+        cmp::NE => false,
+        _ => return None,
+    };
+    let bound = constant(source(inst, Role::B)?)?;
+    let (at, logic) = cx.only_use(source(inst, Role::A)?, Opcode::LOP3)?;
+    if !plain || source(logic, Role::PD)? != Operand::pt() || source(logic, Role::PA)? != Operand::pt().not() {
+        return None;
+    }
+    let mut logic = logic.clone();
+    let mut equal = equal;
+    if bound != 0 {
+        // One bit: it is the bound where it is not zero.
+        (mask(&logic)? == bound && bound.is_power_of_two()).then_some(())?;
+        equal = !equal;
+    }
+    if let Some(unshifted) = mask_before_shift(cx, &logic) {
+        return Some(Test { logic: unshifted, equal });
+    }
+    logic.set_guard(None);
+    let holds = logic.uses().all(|(_, operand)| cx.holds(operand, at));
+    holds.then_some(Test { logic, equal })
+}
+
+/// The constant of `a & constant`.
+fn mask(logic: &Inst) -> Option<u32> {
+    let is_and = source(logic, Role::Lut)?.as_imm()? as u8 == table::INPUTS[0] & table::INPUTS[1];
+    constant(source(logic, Role::B)?).filter(|_| is_and)
+}
+
+/// `(x >> n) & mask` is zero where `x & (mask << n)` is.
+fn mask_before_shift(cx: &Cx<'_>, logic: &Inst) -> Option<Inst> {
+    let bits = mask(logic)?;
+    let (at, shift) = cx.def_of(source(logic, Role::A)?)?;
+    let count = constant(source(shift, Role::B)?).filter(|count| *count < 32)?;
+    let x = source(shift, Role::C)?;
+    let right = is_shift(shift, shift_dir::R, &[shift_type::U32, shift_type::S32], true);
+    let fits = bits.leading_zeros() >= count && bits << count >> count == bits;
+    if !right || !fits || !cx.holds(x, at) {
+        return None;
+    }
+    let mut new = logic.clone();
+    new.operands[logic.opcode.position(Role::A)?] = x;
+    new.operands[logic.opcode.position(Role::B)?] = word(bits << count);
+    Some(new)
 }

@@ -6,6 +6,7 @@
 //! nothing changes.
 
 mod address;
+mod bytes;
 mod commute;
 mod copies;
 mod facts;
@@ -73,6 +74,9 @@ const RULES: &[Rule] = &[
     sums::three_summands,
     merge::logic,
     merge::comparison,
+    merge::bit_test,
+    bytes::permutation,
+    narrow::constant_pair,
 ];
 
 /// What slot 21 does.
@@ -178,10 +182,11 @@ impl Cx<'_> {
         self.facts.def_of(self.func, operand).map(|id| (id, &self.func.insts[id]))
     }
 
-    /// The same for an instruction of a kind, if nobody else reads its result and no flags are on it.
+    /// The same for an instruction of a kind, if nobody else reads its result and no flags are on it. (The
+    /// instruction at hand is not counted.)
     fn only_use(&self, operand: Operand, opcode: Opcode) -> Option<(InstId, &Inst)> {
         let comp = facts::component(self.func, operand)?;
-        let single = self.facts.reads(comp) <= 1 && !operand.has_flags();
+        let single = self.facts.reads(comp) == 0 && !operand.has_flags();
         self.def_of(operand).filter(|(_, inst)| single && inst.opcode == opcode)
     }
 
@@ -190,7 +195,7 @@ impl Cx<'_> {
         self.facts.holds(self.func, operand, inst)
     }
 
-    /// A register with a constant, made here unless this block has one.
+    /// A register with a constant, made here unless there is one already.
     fn constant_register(&mut self, bits: u32) -> Result<Operand, BuildError> {
         if let Some(reg) = self.facts.constant(bits) {
             return Ok(Operand::reg(reg));

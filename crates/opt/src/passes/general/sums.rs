@@ -32,7 +32,8 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
         let c2 = constant(c2)?;
         let (at, first) = cx.def_of(sum).filter(|_| !sum.has_flags())?;
         let writes_it = source(first, Role::D)? == sum;
-        let is_sum = first.opcode == Opcode::IADD3 && first.get(Field::X) == 0 && source(first, Role::C)? == Operand::rz();
+        let is_sum =
+            first.opcode == Opcode::IADD3 && first.get(Field::X) == 0 && source(first, Role::C)? == Operand::rz();
         let (x, c1) = (source(first, Role::A)?, constant(source(first, Role::B)?)?);
         (writes_it && is_sum && cx.holds(x, at)).then(|| (x, c1.wrapping_add(c2)))
     });
@@ -48,16 +49,19 @@ fn legal(cx: &Cx<'_>, inst: Inst) -> Option<Rewrite> {
 
 /// `a * b + c` in one IMAD.
 pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    Ok(plain_summands(inst).and_then(|summands| orders(&summands).find_map(|(product, c)| {
-        let (at, data) = cx.only_use(product, Opcode::IMAD)?;
-        let plain = mul_field(data) == mul::LO && data.get(Field::X) == 0 && source(data, Role::C)? == Operand::rz();
-        let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
-        if !plain || !cx.holds(a, at) || !cx.holds(b, at) {
-            return None;
-        }
-        let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, c)];
-        legal(cx, build(Opcode::IMAD, Mods::new(), &roles))
-    })))
+    Ok(plain_summands(inst).and_then(|summands| {
+        orders(&summands).find_map(|(product, c)| {
+            let (at, data) = cx.only_use(product, Opcode::IMAD)?;
+            let plain =
+                mul_field(data) == mul::LO && data.get(Field::X) == 0 && source(data, Role::C)? == Operand::rz();
+            let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
+            if !plain || !cx.holds(a, at) || !cx.holds(b, at) {
+                return None;
+            }
+            let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, c)];
+            legal(cx, build(Opcode::IMAD, Mods::new(), &roles))
+        })
+    }))
 }
 
 /// A left shift by a constant that only this sum reads.

@@ -76,9 +76,16 @@ impl Cx<'_> {
         follows(lo, hi, 1).then(|| self.wide_value(lo, 2)).flatten()
     }
 
+    /// The pair whose high half the instruction writes, and its low half.
+    pub(super) fn low_half(&self, inst: &Inst) -> Option<(VReg, Operand)> {
+        let (pair, k) = component(self.func, source(inst, Role::D)?)?;
+        let is_pair = self.func.vregs[pair].components == 2 && k == 1 && !self.func.vregs[pair].is_fixed();
+        is_pair.then(|| (pair, Operand::lo(pair)))
+    }
+
     /// Whether instruction `first` stands close before this place, with nothing in between that reads or
     /// writes the component that it writes.
-    fn may_sink(&self, first: InstId, (reg, k): (VReg, u8)) -> bool {
+    pub(super) fn may_sink(&self, first: InstId, (reg, k): (VReg, u8)) -> bool {
         for id in self.out.iter().rev().take(NEAR) {
             if *id == first {
                 return true;
@@ -91,13 +98,6 @@ impl Cx<'_> {
         }
         false
     }
-}
-
-/// The low half of the pair whose high half the instruction writes.
-fn low_half(cx: &Cx<'_>, inst: &Inst) -> Option<(VReg, Operand)> {
-    let (pair, k) = component(cx.func, source(inst, Role::D)?)?;
-    let is_pair = cx.func.vregs[pair].components == 2 && k == 1 && !cx.func.vregs[pair].is_fixed();
-    is_pair.then(|| (pair, Operand::lo(pair)))
 }
 
 /// A 64-bit sum with a product that was made for it: one IMAD.WIDE.
@@ -120,9 +120,9 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 }
 
 fn wide_product_and_sum(cx: &Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
-    let (pair, lo) = low_half(cx, inst)?;
+    let (pair, lo) = cx.low_half(inst)?;
     let sum = WideSum::here(cx, inst, lo)?;
-    if cx.facts.reads((sum.carry, 0)) > 1 || !cx.may_sink(sum.low, (pair, 0)) {
+    if cx.facts.reads((sum.carry, 0)) > 0 || !cx.may_sink(sum.low, (pair, 0)) {
         return None;
     }
     let [first, second] = sum.summands(cx)?;
@@ -157,29 +157,36 @@ pub(super) fn shift_to_product(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Re
     Ok(Some(smallvec![new]))
 }
 
+/// The halves of a 64-bit left shift, of which the instruction at hand is the second: the first, and the
+/// product.
 fn extended_shift(cx: &Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
-    let upper = is_shift(inst, shift_dir::L, &[shift_type::U64, shift_type::S64], true) && inst.guard().is_none();
-    if !upper {
+    if inst.opcode != Opcode::SHF || inst.guard().is_some() {
         return None;
     }
-    let (pair, lo) = low_half(cx, inst)?;
-    let (a, count, high) = (source(inst, Role::A)?, constant(source(inst, Role::B)?)?, source(inst, Role::C)?);
-    let (low, first) = cx.def_of(lo)?;
-    let shifts = is_shift(first, shift_dir::L, &[shift_type::U32, shift_type::S32], false)
-        && source(first, Role::A)? == a
-        && constant(source(first, Role::B)?)? == count;
-    let in_place = cx.holds(a, low) && cx.may_sink(low, (pair, 0)) && a.as_reg().is_some_and(|reg| reg != pair);
-    if !shifts || !in_place || !(1..=30).contains(&count) {
+    let (pair, k) = component(cx.func, source(inst, Role::D)?)?;
+    if cx.func.vregs[pair].components != 2 || cx.func.vregs[pair].is_fixed() {
+        return None;
+    }
+    let (other, first) = cx.def_of(Operand::comp(pair, 1 - k))?;
+    let (lower, upper) = if k == 1 { (first, inst) } else { (inst, first) };
+    let (a, count, high) = (source(upper, Role::A)?, constant(source(upper, Role::B)?)?, source(upper, Role::C)?);
+    let shifts = is_shift(upper, shift_dir::L, &[shift_type::U64, shift_type::S64], true)
+        && is_shift(lower, shift_dir::L, &[shift_type::U32, shift_type::S32], false)
+        && source(lower, Role::A)? == a
+        && constant(source(lower, Role::B)?)? == count;
+    let in_place = cx.holds(a, other) && (k == 1 || cx.holds(high, other)) && cx.may_sink(other, (pair, 1 - k));
+    if !shifts || !in_place || a.as_reg().is_none_or(|reg| reg == pair) || !(1..=30).contains(&count) {
         return None;
     }
     let extension = if constant(high) == Some(0) { sign::U32 } else { sign_of(cx, a, high)? };
     let mods: Mods = [(Field::Mul, mul::WIDE), (Field::Sign, extension)].into_iter().collect();
     let mut new = Inst::neutral(Opcode::IMAD, mods);
-    let roles = [(Role::D, Operand::reg(pair)), (Role::A, a), (Role::B, Operand::imm(1 << count)), (Role::C, Operand::rz())];
+    let roles =
+        [(Role::D, Operand::reg(pair)), (Role::A, a), (Role::B, Operand::imm(1 << count)), (Role::C, Operand::rz())];
     for (role, operand) in roles {
         new.operands[Opcode::IMAD.position(role)?] = operand;
     }
-    cx.is_legal(&new).then_some((low, new))
+    cx.is_legal(&new).then_some((other, new))
 }
 
 /// Whether `high` is the sign of `a`, as `SHF.R.S32.HI` makes it.
