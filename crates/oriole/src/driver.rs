@@ -9,11 +9,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fmt;
 
 /// A device address.
-pub type DevicePointer = u64;
+pub(crate) type DevicePointer = u64;
 
 /// Why the driver did not do what was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum DriverError {
+pub(crate) enum DriverError {
     /// No driver library on this machine.
     #[error("no CUDA driver was found: {0}")]
     NotFound(String),
@@ -76,7 +76,7 @@ const CAPABILITY: [c_int; 2] = [75, 76];
 const MAX_DYNAMIC_SHARED: c_int = 8;
 
 /// The driver with its first device and a context on it.
-pub struct Driver {
+pub(crate) struct Driver {
     functions: Functions,
     device: c_int,
     _library: Library,
@@ -90,11 +90,11 @@ impl fmt::Debug for Driver {
 
 /// A loaded cubin.
 #[derive(Debug)]
-pub struct Module(*mut c_void);
+pub(crate) struct Module(*mut c_void);
 
 impl Driver {
     /// Find the driver, start it and make a context on device 0.
-    pub fn open() -> Result<Self, DriverError> {
+    pub(crate) fn open() -> Result<Self, DriverError> {
         // SAFETY: loading the driver library runs its initialisers, which is what every CUDA program does.
         let library = unsafe { Library::new("libcuda.so.1") }.map_err(|e| DriverError::NotFound(e.to_string()))?;
         let mut driver = Driver { functions: Functions::load(&library)?, device: 0, _library: library };
@@ -112,7 +112,7 @@ impl Driver {
     }
 
     /// Compute capability, such as 90.
-    pub fn capability(&self) -> Result<u32, DriverError> {
+    pub(crate) fn capability(&self) -> Result<u32, DriverError> {
         let mut parts = [0; 2];
         for (part, attribute) in parts.iter_mut().zip(CAPABILITY) {
             // SAFETY: `part` is valid for writes.
@@ -123,7 +123,7 @@ impl Driver {
     }
 
     /// Load a cubin.
-    pub fn load(&self, cubin: &[u8]) -> Result<Module, DriverError> {
+    pub(crate) fn load(&self, cubin: &[u8]) -> Result<Module, DriverError> {
         let mut module = std::ptr::null_mut();
         // SAFETY: an ELF image says its own length in its header; the driver reads no further than that.
         let code = unsafe { (self.functions.load_data)(&mut module, cubin.as_ptr().cast()) };
@@ -131,7 +131,7 @@ impl Driver {
     }
 
     /// A zeroed or filled device buffer.
-    pub fn buffer(&self, bytes: &[u8]) -> Result<DevicePointer, DriverError> {
+    pub(crate) fn buffer(&self, bytes: &[u8]) -> Result<DevicePointer, DriverError> {
         let mut address = 0;
         // SAFETY: `address` is valid for writes.
         self.check("cuMemAlloc", unsafe { (self.functions.alloc)(&mut address, bytes.len().max(1)) })?;
@@ -139,21 +139,21 @@ impl Driver {
     }
 
     /// Copy to the device.
-    pub fn upload(&self, address: DevicePointer, bytes: &[u8]) -> Result<(), DriverError> {
+    pub(crate) fn upload(&self, address: DevicePointer, bytes: &[u8]) -> Result<(), DriverError> {
         // SAFETY: the source is valid for `bytes.len()` reads; the driver checks the device range.
         let code = unsafe { (self.functions.upload)(address, bytes.as_ptr().cast(), bytes.len()) };
         self.check("cuMemcpyHtoD", code)
     }
 
     /// Copy from the device.
-    pub fn download(&self, address: DevicePointer, bytes: &mut [u8]) -> Result<(), DriverError> {
+    pub(crate) fn download(&self, address: DevicePointer, bytes: &mut [u8]) -> Result<(), DriverError> {
         // SAFETY: the destination is valid for `bytes.len()` writes; the driver checks the device range.
         let code = unsafe { (self.functions.download)(bytes.as_mut_ptr().cast(), address, bytes.len()) };
         self.check("cuMemcpyDtoH", code)
     }
 
     /// Address and size of a module variable.
-    pub fn global(&self, module: &Module, name: &str) -> Result<(DevicePointer, usize), DriverError> {
+    pub(crate) fn global(&self, module: &Module, name: &str) -> Result<(DevicePointer, usize), DriverError> {
         let c_name = CString::new(name).map_err(|_| DriverError::Name(name.to_owned()))?;
         let (mut address, mut size) = (0, 0);
         // SAFETY: the out pointers are valid for writes and the name is terminated.
@@ -162,7 +162,7 @@ impl Driver {
     }
 
     /// Launch a kernel and wait for it. `parameters` holds one value's bytes per kernel parameter.
-    pub fn launch(
+    pub(crate) fn launch(
         &self,
         module: &Module,
         kernel: &str,

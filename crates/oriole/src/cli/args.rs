@@ -6,15 +6,15 @@ use std::path::PathBuf;
 /// Oriole: PTX in, optimised SASS in a cubin out, and a simulator that runs it.
 #[derive(Debug, Parser)]
 #[command(name = "oriole", version, max_term_width = 100, disable_help_subcommand = false)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Compile a bundled kernel, show its SASS, run it on the simulator.
     #[command(after_help = "Example:\n  oriole demo --arch sm_80")]
     Demo(DemoArgs),
@@ -39,113 +39,113 @@ pub enum Command {
 
 /// `oriole demo`.
 #[derive(Debug, Args)]
-pub struct DemoArgs {
+pub(crate) struct DemoArgs {
     /// Target.
     #[arg(long, default_value = "sm_90")]
-    pub arch: String,
+    pub(crate) arch: String,
 }
 
 /// `oriole compile`.
 #[derive(Debug, Args)]
-pub struct CompileArgs {
+pub(crate) struct CompileArgs {
     /// PTX file, or `-` for standard input.
-    pub input: PathBuf,
+    pub(crate) input: PathBuf,
     /// Cubin to write, or `-` for standard output.
     #[arg(short, long)]
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
     /// What to make of the module.
     #[command(flatten)]
-    pub code: CodeArgs,
+    pub(crate) code: CodeArgs,
     /// Print what ptxas prints with -v.
     #[arg(short, long)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
     /// Print the Ori of each function after this phase.
     #[arg(long, value_name = "PHASE")]
-    pub dump_after: Vec<String>,
+    pub(crate) dump_after: Vec<String>,
     /// Write the Ori of each function after each phase into this folder.
     #[arg(long, value_name = "DIR")]
-    pub dump_all: Option<PathBuf>,
+    pub(crate) dump_all: Option<PathBuf>,
     /// Write the control-flow graphs to this DOT file.
     #[arg(long, value_name = "DOTFILE")]
-    pub dump_cfg: Option<PathBuf>,
+    pub(crate) dump_cfg: Option<PathBuf>,
     /// Print the statistics block of each function.
     #[arg(long)]
-    pub stats: bool,
+    pub(crate) stats: bool,
     /// Print a table of phase times.
     #[arg(long)]
-    pub time_phases: bool,
+    pub(crate) time_phases: bool,
     /// Make an object file for linking (not there yet).
     #[arg(short = 'c')]
-    pub relocatable: bool,
+    pub(crate) relocatable: bool,
     /// Add debug information (not there yet).
     #[arg(short = 'g')]
-    pub debug: bool,
+    pub(crate) debug: bool,
     /// Add line information (not there yet).
     #[arg(long)]
-    pub lineinfo: bool,
+    pub(crate) lineinfo: bool,
 }
 
 /// Options that change the code; `compile` and `run` share them.
 #[derive(Debug, Args, Default)]
-pub struct CodeArgs {
+pub(crate) struct CodeArgs {
     /// Target, such as sm_90; the module's .target by default.
     #[arg(long)]
-    pub arch: Option<String>,
+    pub(crate) arch: Option<String>,
     /// Optimisation level 0 to 3.
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
-    pub opt_level: u8,
+    pub(crate) opt_level: u8,
     /// Upper bound of R registers per thread.
     #[arg(long, value_name = "N")]
-    pub maxrregcount: Option<u32>,
+    pub(crate) maxrregcount: Option<u32>,
     /// Compile only these kernels.
     #[arg(long, value_name = "NAME")]
-    pub entry: Vec<String>,
+    pub(crate) entry: Vec<String>,
     /// Set an internal parameter; `oriole compile --knob list=1` names them all.
     #[arg(long, value_name = "N=V")]
-    pub knob: Vec<String>,
+    pub(crate) knob: Vec<String>,
     /// Threads to compile with; the bytes do not depend on it.
     #[arg(long, value_name = "N")]
-    pub jobs: Option<usize>,
+    pub(crate) jobs: Option<usize>,
     /// Verify the IR after every phase.
     #[arg(long)]
-    pub verify: bool,
+    pub(crate) verify: bool,
 }
 
 /// `oriole disasm`.
 #[derive(Debug, Args)]
-pub struct DisasmArgs {
+pub(crate) struct DisasmArgs {
     /// Cubin, or a text of hexadecimal words with --hex; `-` for standard input.
-    pub input: PathBuf,
+    pub(crate) input: PathBuf,
     /// The input is text: lines of HEX128 [ADDRESS].
     #[arg(long)]
-    pub hex: bool,
+    pub(crate) hex: bool,
     /// Target of the words; needed with --hex.
     #[arg(long)]
-    pub arch: Option<String>,
+    pub(crate) arch: Option<String>,
     /// Show only these functions.
     #[arg(long, value_name = "NAME")]
-    pub entry: Vec<String>,
+    pub(crate) entry: Vec<String>,
     /// Show stall counts, scoreboards and waits.
     #[arg(long)]
-    pub control: bool,
+    pub(crate) control: bool,
 }
 
 /// `oriole asm`.
 #[derive(Debug, Args)]
-pub struct AsmArgs {
+pub(crate) struct AsmArgs {
     /// Text: lines of INSTRUCTION [@ADDRESS]; `-` for standard input.
-    pub input: PathBuf,
+    pub(crate) input: PathBuf,
     /// Print one hexadecimal word per line.
     #[arg(long, required = true)]
-    pub hex: bool,
+    pub(crate) hex: bool,
     /// Target.
     #[arg(long)]
-    pub arch: String,
+    pub(crate) arch: String,
 }
 
 /// What executes a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Engine {
+pub(crate) enum Engine {
     /// The SASS simulator.
     #[default]
     Sim,
@@ -157,64 +157,64 @@ pub enum Engine {
 
 /// `oriole run`.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// PTX or cubin.
-    pub input: PathBuf,
+    pub(crate) input: PathBuf,
     /// Kernel to run.
     #[arg(long)]
-    pub entry: String,
+    pub(crate) entry: String,
     /// Target, such as sm_90; the file's by default.
     #[arg(long)]
-    pub arch: Option<String>,
+    pub(crate) arch: Option<String>,
     /// Grid size in blocks: X[,Y[,Z]].
     #[arg(long, default_value = "1", value_parser = parse_dim3)]
-    pub grid: [u32; 3],
+    pub(crate) grid: [u32; 3],
     /// Block size in threads: X[,Y[,Z]].
     #[arg(long, default_value = "1", value_parser = parse_dim3)]
-    pub block: [u32; 3],
+    pub(crate) block: [u32; 3],
     /// Cluster size in blocks: X[,Y[,Z]].
     #[arg(long, default_value = "1", value_parser = parse_dim3)]
-    pub cluster: [u32; 3],
+    pub(crate) cluster: [u32; 3],
     /// Dynamic shared memory in bytes.
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
-    pub shared: u32,
+    pub(crate) shared: u32,
     /// What executes the kernel.
     #[arg(long, value_enum, default_value_t = Engine::Sim)]
-    pub engine: Engine,
+    pub(crate) engine: Engine,
     /// Fault where a register is read too early.
     #[arg(long)]
-    pub strict: bool,
+    pub(crate) strict: bool,
     /// Add the cycle model.
     #[arg(long)]
-    pub timing: bool,
+    pub(crate) timing: bool,
     /// Fault after this many warp instructions.
     #[arg(long, value_name = "N")]
-    pub max_instructions: Option<u64>,
+    pub(crate) max_instructions: Option<u64>,
     /// Write run statistics as JSON.
     #[arg(long, value_name = "FILE")]
-    pub stats: Option<PathBuf>,
+    pub(crate) stats: Option<PathBuf>,
     /// Host threads; the results do not depend on it.
     #[arg(long, value_name = "N")]
-    pub threads: Option<usize>,
+    pub(crate) threads: Option<usize>,
     /// Fill a module variable with a file's bytes: NAME=PATH.
     #[arg(long, value_name = "NAME=PATH")]
-    pub global: Vec<String>,
+    pub(crate) global: Vec<String>,
     /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER].
     #[arg(value_name = "ARG")]
-    pub args: Vec<String>,
+    pub(crate) args: Vec<String>,
 }
 
 /// `oriole isa`.
 #[derive(Debug, Args)]
-pub struct IsaArgs {
+pub(crate) struct IsaArgs {
     /// What to show.
     #[command(subcommand)]
-    pub what: IsaCommand,
+    pub(crate) what: IsaCommand,
 }
 
 /// What `oriole isa` shows.
 #[derive(Debug, Subcommand)]
-pub enum IsaCommand {
+pub(crate) enum IsaCommand {
     /// Mnemonics, one a line, with family and pipe.
     List {
         /// Target.

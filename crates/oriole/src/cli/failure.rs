@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// A command's failure, by exit status (`../shared/design/cli.md`).
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Exit status 1: the input was rejected or could not be compiled.
     Rejected(String),
     /// Exit status 2: wrong usage.
@@ -15,12 +15,12 @@ pub enum Failure {
 
 impl Failure {
     /// Exit status 1 with `message` after the name of the file at fault.
-    pub fn file(path: &std::path::Path, message: impl std::fmt::Display) -> Self {
+    pub(crate) fn file(path: &std::path::Path, message: impl std::fmt::Display) -> Self {
         Failure::Rejected(format!("error: {}: {message}", path.display()))
     }
 
     /// Say it on standard error and give the exit status.
-    pub fn report(&self) -> ExitCode {
+    pub(crate) fn report(&self) -> ExitCode {
         let (status, message) = match self {
             Failure::Rejected(message) => (1, message),
             Failure::Usage(message) => (2, message),

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 /// All bytes of a file, or of standard input for `-`.
-pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::file(path, e))?;
@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// Write a file through a temporary one beside it, or standard output for `-`.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path == Path::new("-") {
         return match std::io::stdout().write_all(bytes) {
             // The reader has seen enough (`| head`).

@@ -18,7 +18,7 @@ use oriole_isa::Arch;
 use std::process::ExitCode;
 
 /// Run the command that the process's arguments name.
-pub fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Compile(args) => compile::run(&args),
