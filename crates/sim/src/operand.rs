@@ -51,6 +51,15 @@ impl Src {
         Src { origin, flags: operand.flags }
     }
 
+    /// The source for an instruction that reads 64 bits of it: an immediate of 32 bits is their high
+    /// word, as with doubles.
+    pub(crate) fn with_high_immediate(self) -> Src {
+        match self.origin {
+            Origin::Immediate(bits) if bits >> 32 == 0 => Src { origin: Origin::Immediate(bits << 32), ..self },
+            _ => self,
+        }
+    }
+
     /// The flag `-` stands at the operand.
     pub(crate) fn negated(&self) -> bool {
         self.flags.contains(OperandFlags::NEG)

@@ -2,7 +2,7 @@
 
 use super::half::HalfOperand;
 use super::lanewise::{flag, sources};
-use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, integer_to_odd, narrow};
+use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, integer_to_odd, narrow};
 use super::{Compute, Unsupported};
 use crate::operand::{Dst, Src};
 use crate::state::{State, WARP, map};
@@ -37,7 +37,10 @@ fn float_source(inst: &Inst) -> Read<f64> {
     match inst.get(Field::SrcFmt) {
         ffmt::F16 => half(HALF),
         ffmt::BF16 => half(BFLOAT),
-        ffmt::F64 => Box::new(move |state| map(&b.f64_bits(state), f64::from_bits)),
+        ffmt::F64 => {
+            let b = b.with_high_immediate();
+            Box::new(move |state| map(&b.f64_bits(state), f64::from_bits))
+        }
         _ => Box::new(move |state| {
             let flush = |bits| if ftz { SINGLE.flush(bits) } else { bits };
             map(&b.f32_bits(state), |bits| f64::from(f32::from_bits(flush(bits))))
@@ -54,25 +57,40 @@ fn narrow_format(code: u8) -> Format {
     }
 }
 
-/// `F2F`. The result of a 16-bit format is in the low half, the high half is zero.
+/// `F2F`. The result of a 16-bit format is in the low half, the high half is zero. Between singles and
+/// doubles a NaN keeps its sign and the high bits of its payload; halves have but one NaN.
 fn float_to_float(inst: &Inst) -> Compute {
     let (read, d, rounding) = (float_source(inst), Dst::of(inst, Role::D), Rounding::of(inst));
-    let code = inst.get(Field::DstFmt);
-    if code == ffmt::F64 {
+    let (from, to) = (inst.get(Field::SrcFmt), inst.get(Field::DstFmt));
+    let from_half = matches!(from, ffmt::F16 | ffmt::BF16);
+    if to == ffmt::F64 {
         return Box::new(move |state: &mut State| {
-            let value = read(state).map(|value| super::double::quiet(&[value.to_bits()], value));
+            let value = read(state).map(|value| match value.is_nan() && from_half {
+                true => f64::from(f32::from_bits(NAN32)).to_bits(),
+                false => super::double::quiet(&[value.to_bits()], value),
+            });
             d.set_wide(state, &value);
         });
     }
-    let format = narrow_format(code);
+    let format = narrow_format(to);
     let flush = flag(inst, Field::Ftz) && format == SINGLE;
+    let keeps_nan = from == ffmt::F64 && format == SINGLE;
     Box::new(move |state: &mut State| {
         let value = read(state).map(|value| {
+            if keeps_nan && value.is_nan() {
+                return narrow_nan(value);
+            }
             let bits = narrow(value, format, rounding);
             if flush { format.flush(bits) } else { bits }
         });
         d.set(state, &value);
     })
+}
+
+/// The quiet NaN of single precision with the sign and the high bits of the payload of a double's.
+fn narrow_nan(value: f64) -> u32 {
+    let bits = value.to_bits();
+    (bits >> 32) as u32 & 1 << 31 | 0x7fc0_0000 | (bits >> 29) as u32 & 0x3f_ffff
 }
 
 /// A float rounded to an integral value by a code of `rnd_int`.
@@ -112,7 +130,7 @@ fn float_to_integer(inst: &Inst) -> Compute {
 
 /// The integer source of a conversion.
 fn integer_source(inst: &Inst) -> Read<i128> {
-    let b = Src::of(inst, Role::B);
+    let (b, wide) = (Src::of(inst, Role::B), Src::of(inst, Role::B).with_high_immediate());
     let at = match inst.get(Field::PartB) {
         part_b::B1 => 8,
         part_b::B2 => 16,
@@ -127,8 +145,8 @@ fn integer_source(inst: &Inst) -> Read<i128> {
         ifmt::U16 => narrow(|v| i128::from(v as u16)),
         ifmt::S16 => narrow(|v| i128::from(v as i16)),
         ifmt::U32 => narrow(i128::from),
-        ifmt::U64 => Box::new(move |state| b.wide_bits(state).map(i128::from)),
-        ifmt::S64 => Box::new(move |state| b.wide_bits(state).map(|v| i128::from(v as i64))),
+        ifmt::U64 => Box::new(move |state| wide.wide_bits(state).map(i128::from)),
+        ifmt::S64 => Box::new(move |state| wide.wide_bits(state).map(|v| i128::from(v as i64))),
         _ => narrow(|v| i128::from(v as i32)),
     }
 }
