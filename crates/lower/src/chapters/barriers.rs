@@ -77,7 +77,15 @@ fn emit_bar(
     threads: Operand,
     pred: Operand,
 ) -> Lowered {
-    cx.emit(Sass::BAR, mods, &[(A, barrier), (B, threads), (PA, pred)])?;
+    if barrier.as_reg().is_none() || threads.as_reg().is_none() {
+        cx.emit(Sass::BAR, mods, &[(A, barrier), (B, threads), (PA, pred)])?;
+        return Ok(());
+    }
+    // One register holds both: the number in its lower half, the threads above it.
+    let packed = cx.temp()?;
+    cx.prmt(packed, barrier, 0x5410, threads)?;
+    let mods: Vec<(Field, u8)> = mods.iter().copied().chain([(Field::BarBoth, 1)]).collect();
+    cx.emit(Sass::BAR, &mods, &[(A, packed), (PA, pred)])?;
     Ok(())
 }
 
