@@ -20,6 +20,11 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob { name: "general-rounds", default: 4, meaning: "most rounds of a GeneralOptimize bundle" },
     Knob {
+        name: "predication-block",
+        default: 512,
+        meaning: "instructions: a block that has more takes in no more guarded code",
+    },
+    Knob {
         name: "predication-limit",
         default: 8,
         meaning: "instructions: longest code under a branch that is guarded instead",

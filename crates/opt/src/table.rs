@@ -49,6 +49,7 @@ const GRAPHICS: &str = "graphics pipelines only: no compute kernel has it";
 const HOOK: &str = "a hook between stages; the phases beside it do the work";
 const REPORT: &str = "--dump-after and --stats give the report";
 const LATER: &str = "not there yet: see docs/opt.md";
+const SETTLED: &str = "slot 29 runs until nothing changes, and no phase in between makes new work yet";
 const TARGET: &str = "a target-specific slot that no target of ours fills";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
@@ -93,7 +94,7 @@ pub const PHASES: &[Phase] = &[
     absent(34, "ExtractShaderConstsFirst", LATER),
     absent(35, "OriHoistInvariantsEarly", LATER),
     absent(36, "EmitPSI", GRAPHICS),
-    run(37, "GeneralOptimizeMid", general::run),
+    absent(37, "GeneralOptimizeMid", SETTLED),
     absent(38, "OptimizeNestedCondBranches", LATER),
     absent(39, "ConvertVTGReadWrite", GRAPHICS),
     absent(40, "DoVirtualCTAExpansion", GRAPHICS),
@@ -103,7 +104,7 @@ pub const PHASES: &[Phase] = &[
     absent(44, "OptimizeUniformAtomic", LATER),
     absent(45, "MidExpansion", LATER),
     absent(134, "AdvancedPhaseAfterMidExpansion", HOOK),
-    run(46, "GeneralOptimizeMid2", general::run),
+    absent(46, "GeneralOptimizeMid2", SETTLED),
     absent(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     absent(48, "EnforceArgumentRestrictions", "lowering emits only encodable operands"),
     absent(49, "GvnCse", LATER),
@@ -115,7 +116,7 @@ pub const PHASES: &[Phase] = &[
     absent(55, "LateExpansion", LATER),
     absent(56, "SpeculativeHoistComInsts", LATER),
     absent(57, "RemoveASTToDefaultValues", GRAPHICS),
-    run(58, "GeneralOptimizeLate", general::run),
+    absent(58, "GeneralOptimizeLate", SETTLED),
     absent(59, "OriLoopFusion", LATER),
     absent(60, "DoVTGMultiViewExpansion", GRAPHICS),
     run(61, "OriPerformLiveDeadThird", dead_code::run),

@@ -22,6 +22,7 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
         taken: address_taken(func),
         removed: EntitySet::new(),
         limit: usize::try_from(context.knobs.get("predication-limit")).unwrap_or(0),
+        block_limit: usize::try_from(context.knobs.get("predication-block")).unwrap_or(0),
     };
     for block in &func.layout {
         for succ in &func.blocks[*block].succs {
@@ -33,8 +34,10 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
         if pass.removed.contains(block) {
             continue;
         }
+        changed |= pass.exit_at_once(func, &cfg, block);
         while let Some(shape) = pass.shape(func, block) {
             pass.flatten(func, block, &shape);
+            pass.exit_at_once(func, &cfg, block);
             changed = true;
         }
     }
@@ -57,17 +60,44 @@ struct Pass {
     removed: EntitySet<Block>,
     /// Most instructions of the bodies.
     limit: usize,
+    /// Most instructions of a block that is to take in more.
+    block_limit: usize,
 }
 
 impl Pass {
+    /// A branch to a block that does nothing but exit becomes a guarded EXIT. (Not at the end of a loop, where
+    /// the branch goes back.)
+    fn exit_at_once(&mut self, func: &mut Function, cfg: &Cfg, block: Block) -> bool {
+        let (&[taken, next], Some((guard, branch))) = (&func.blocks[block].succs[..], lone_branch(func, block)) else {
+            return false;
+        };
+        let not = Guard { negated: !guard.negated, ..guard };
+        let ways = [(taken, next, guard), (next, taken, not)];
+        let leaves = |out: Block, stay: Block| {
+            out != stay && only_exits(func, out) && cfg.rpo_number(stay) > cfg.rpo_number(block)
+        };
+        let Some((out, stay, guard)) = ways.into_iter().find(|(out, stay, _)| leaves(*out, *stay)) else {
+            return false;
+        };
+        let mut exit = func.insts[func.block_insts(out)[0]].clone();
+        exit.set_guard(Some(guard));
+        exit.loc = func.insts[branch].loc;
+        func.insts[branch] = exit;
+        func.blocks[block].succs = [stay].into_iter().collect();
+        let edges = &mut self.preds[out.as_u32() as usize];
+        *edges -= 1;
+        if *edges == 0 && !self.taken.contains(out) {
+            func.blocks[out] = Default::default();
+            self.removed.insert(out);
+        }
+        true
+    }
+
     /// What the branch at the end of the block goes around, if it may be flattened.
     fn shape(&self, func: &Function, block: Block) -> Option<Shape> {
         let &[taken, next] = &func.blocks[block].succs[..] else { return None };
-        let last = &func.insts[*func.block_insts(block).last()?];
-        let guard = last.guard().filter(|_| exit_of(last) == Exit::Branch)?;
-        let lone = func.block_insts(block).iter().rev().nth(1).is_none_or(|i| !is_terminator(&func.insts[*i]));
-        let plain = func.vregs[guard.pred].file() == RegFile::P && last.operands.first() == Some(&Operand::pt());
-        if taken == next || !lone || !plain {
+        let (guard, _) = lone_branch(func, block)?;
+        if taken == next {
             return None;
         }
         let not = Guard { negated: !guard.negated, ..guard };
@@ -82,7 +112,8 @@ impl Pass {
             _ => return None,
         };
         let instructions: usize = shape.bodies.iter().map(|(body, _)| func.block_insts(*body).len()).sum();
-        let fits = instructions <= self.limit && !starts_with_phi(func, shape.join);
+        let room = func.block_insts(block).len() <= self.block_limit;
+        let fits = room && instructions <= self.limit && !starts_with_phi(func, shape.join);
         let possible = shape.bodies.iter().all(|(body, guard)| self.may_guard(func, *body, guard.pred));
         (fits && possible).then_some(shape)
     }
@@ -186,6 +217,28 @@ fn undefine_locals(
         let mut marker = Inst::new(Opcode::MOV, Mods::new(), &[Operand::reg(reg)]);
         marker.flags |= InstFlags::UNDEF;
         func.append(block, marker);
+    }
+}
+
+/// The guarded BRA that is the block's only terminator, and its guard.
+fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
+    let mut from_end = func.block_insts(block).iter().rev();
+    let last = *from_end.next()?;
+    let data = &func.insts[last];
+    let guard = data.guard().filter(|_| exit_of(data) == Exit::Branch)?;
+    let lone = from_end.next().is_none_or(|inst| !is_terminator(&func.insts[*inst]));
+    let plain = func.vregs[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
+    (lone && plain).then_some((guard, last))
+}
+
+/// Whether the block is one EXIT.
+fn only_exits(func: &Function, block: Block) -> bool {
+    match func.block_insts(block) {
+        [inst] => {
+            let data = &func.insts[*inst];
+            data.opcode == Opcode::EXIT && data.guard().is_none() && func.blocks[block].succs.is_empty()
+        }
+        _ => false,
     }
 }
 

@@ -74,6 +74,26 @@ fn shifted(cx: &Cx<'_>, operand: Operand, high: bool) -> Option<(InstId, Inst, u
     usable.then(|| (at, shift.clone(), count))
 }
 
+/// What LEA adds to its second source: a shifted value.
+struct Shifted {
+    low: Operand,
+    /// The high word of a 64-bit value; `None` where it is the sign of the low word.
+    high: Option<Operand>,
+    count: u32,
+}
+
+/// The value that a sum adds, as LEA makes it, if only this sum reads it.
+fn shifted_of(cx: &Cx<'_>, operand: Operand, extended: bool) -> Option<Shifted> {
+    if let Some((_, shift, count)) = shifted(cx, operand, extended) {
+        return Some(Shifted { low: source(&shift, Role::A)?, high: Some(source(&shift, Role::C)?), count });
+    }
+    // The sign of x is the high word of x * 2.
+    let (at, shift) = cx.only_use(operand, Opcode::SHF)?;
+    let low = source(shift, Role::C)?;
+    let sign = is_shift(shift, shift_dir::R, &[shift_type::S32], true) && constant(source(shift, Role::B)?)? == 31;
+    (extended && sign && cx.holds(low, at)).then_some(Shifted { low, high: None, count: 1 })
+}
+
 /// `(a << n) + b` in one LEA; in the upper word of a 64-bit sum, LEA.HI.X.
 pub(super) fn shift_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     Ok(lea(cx, inst))
@@ -91,22 +111,22 @@ fn lea(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         return None;
     }
     [(a, b), (b, a)].into_iter().find_map(|(value, b)| {
-        let (_, shift, count) = shifted(cx, value, extended)?;
+        let Shifted { low, high, count } = shifted_of(cx, value, extended)?;
         // The carry of x + (-0) is not that of x - 0.
         if b.has_flags() && source(inst, Role::PD)? != Operand::pt() {
             return None;
         }
-        let mut roles: SmallVec<[(Role, Operand); 6]> = smallvec![
+        let mut roles: SmallVec<[(Role, Operand); 8]> = smallvec![
             (Role::D, source(inst, Role::D)?),
             (Role::PD, source(inst, Role::PD)?),
-            (Role::A, source(&shift, Role::A)?),
+            (Role::A, low),
             (Role::B, b),
             (Role::Shift, Operand::imm(count)),
         ];
         let mut mods = Mods::new();
         if extended {
-            roles.extend([(Role::C, source(&shift, Role::C)?), (Role::PA, carry)]);
-            mods = [(Field::X, 1), (Field::Hi, 1)].into_iter().collect();
+            roles.extend([(Role::C, high.unwrap_or(Operand::rz())), (Role::PA, carry)]);
+            mods = [(Field::X, 1), (Field::Hi, 1), (Field::Sx32, u8::from(high.is_none()))].into_iter().collect();
         }
         let new = build(Opcode::LEA, mods, &roles);
         cx.is_legal(&new).then(|| smallvec![new])

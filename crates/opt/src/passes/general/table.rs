@@ -68,13 +68,13 @@ fn settle(
     absent: Operand,
     bit: impl Fn(Operand) -> Option<bool>,
 ) -> (u8, [Operand; 3]) {
-    for k in 0..3 {
-        if let Some(bit) = bit(inputs[k]) {
+    for (k, input) in inputs.iter_mut().enumerate() {
+        if let Some(bit) = bit(*input) {
             table = fixed(table, k, bit);
         }
-        if inputs[k].is_not() && depends(table, k) {
+        if input.is_not() && depends(table, k) {
             table = inverted(table, k);
-            inputs[k] = inputs[k].not();
+            *input = input.not();
         }
     }
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {

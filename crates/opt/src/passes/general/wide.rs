@@ -41,7 +41,7 @@ impl WideSum {
         let writes = source(first, Role::D)? == lo && source(first, Role::PD)? == carry;
         let lone_carry = source(first, Role::PD2)? == Operand::pt();
         let current = cx.facts.def_of(cx.func, lo) == Some(low);
-        if !(one_carry && plain && writes && lone_carry && current) || !no_carry_out(high)? {
+        if !(one_carry && plain && writes && lone_carry && current && no_carry_out(high)?) {
             return None;
         }
         Some(WideSum { low, lows: two_summands(first)?, highs: two_summands(high)?, carry: carry.as_reg()? })
