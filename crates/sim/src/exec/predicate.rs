@@ -16,7 +16,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
     }))
 }
 
-/// A variable of `PLOP3`: a predicate, or the sign of a register.
+/// A variable of `PLOP3`: a predicate, or the sign of a word.
 #[derive(Clone, Copy)]
 enum Variable {
     Predicate(PredSrc),
@@ -26,7 +26,7 @@ enum Variable {
 impl Variable {
     fn of(inst: &Inst, role: Role) -> Self {
         match operand(inst, role).value {
-            Value::Reg(RegFile::R | RegFile::UR, _) => {
+            Value::Reg(RegFile::R | RegFile::UR, _) | Value::Const { .. } | Value::ConstBindless { .. } => {
                 let source = Src::of(inst, role);
                 Variable::Sign(source, source.inverted())
             }
