@@ -57,7 +57,7 @@ fn parameters_come_from_bank_0_in_each_targets_way() {
     let new = lower(&body, Arch::Sm90);
     let loads: Vec<OperandKind> =
         insts(kernel(&new)).into_iter().filter(|i| i.opcode == Opcode::LDC).map(|i| operand(i, Role::Bank)).collect();
-    assert_eq!(loads, [bank(0x210), bank(0x214), bank(0x218)]);
+    assert_eq!(loads, [bank(0x210), bank(0x218)]);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::Chapter;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{FnLower, Wide};
-use oriole_isa::Role::{A, D};
-use oriole_isa::{Arch, Bank0, Field, Opcode as Sass, cs2r_size, special_registers};
+use oriole_isa::Role::{A, B, C, D};
+use oriole_isa::{Arch, Bank0, ClusterBank0, Field, Opcode as Sass, cmp, cs2r_size, ifmt, rnd_int, special_registers};
 use oriole_ori::{Inst, InstFlags, Operand, VReg};
 use oriole_ptx::ast::{self, Selector, Span, SpecialReg};
 
@@ -33,6 +33,9 @@ impl FnLower<'_, '_> {
             SpecialReg::ClockHi => Ok(self.clock_pair(special_number("%clock", self.arch(), *span)?)?.hi),
             SpecialReg::Gridid => Ok(self.special64(operand)?.lo),
             SpecialReg::Warpid => self.warp_id(*span),
+            SpecialReg::Clusterid => self.cluster_id(part.unwrap_or(Selector::X), *span),
+            SpecialReg::ClusterCtaid => self.block_in_cluster(part.unwrap_or(Selector::X), *span),
+            SpecialReg::AggrSmemSize => self.cluster_shared(*span),
             reg => {
                 let source = source_of(self.arch(), reg, part.unwrap_or(Selector::X), *span)?;
                 self.read_source(source)
@@ -155,6 +158,49 @@ impl FnLower<'_, '_> {
         Ok(rest)
     }
 
+    /// What clusters add to the launch's constants.
+    fn cluster(&self, span: Span) -> Lowered<&'static ClusterBank0> {
+        let missing = || unsupported(span, format!("a register of clusters on {}", self.arch()));
+        self.bank0().cluster.as_ref().ok_or_else(missing)
+    }
+
+    /// `%clusterid`: the block's number times the reciprocal of the cluster's size, truncated.
+    fn cluster_id(&mut self, part: Selector, span: Span) -> Lowered<Operand> {
+        let reciprocal = self.cluster(span)?.nctaid_reciprocal[axis_of(part)];
+        let block = self.read_source(source_of(self.arch(), SpecialReg::Ctaid, part, span)?)?;
+        let (number, quotient, id) = (self.temp()?, self.temp()?, self.temp()?);
+        self.emit(Sass::I2FP, &[(Field::SrcInt, ifmt::U32)], &[(D, number), (B, block)])?;
+        let factor = self.read_source(Source::Bank(reciprocal))?;
+        self.emit(Sass::FMUL, &[], &[(D, quotient), (A, number), (B, factor)])?;
+        let fields = [(Field::DstInt, ifmt::U32), (Field::RndInt, rnd_int::TRUNC), (Field::Ntz, 1)];
+        self.emit(Sass::F2I, &fields, &[(D, id), (B, quotient)])?;
+        Ok(id)
+    }
+
+    /// `%cluster_ctaid`: the block's number less that of its cluster's first block.
+    fn block_in_cluster(&mut self, part: Selector, span: Span) -> Lowered<Operand> {
+        let size = self.cluster(span)?.nctaid[axis_of(part)];
+        let cluster = self.cluster_id(part, span)?;
+        let block = self.read_source(source_of(self.arch(), SpecialReg::Ctaid, part, span)?)?;
+        let size = self.read_source(Source::Bank(size))?;
+        let (first, place) = (self.temp()?, self.temp()?);
+        self.emit(Sass::IMAD, &[], &[(D, first), (A, cluster), (B, size), (C, Operand::rz())])?;
+        self.add(place, block, first.neg())?;
+        Ok(place)
+    }
+
+    /// `%aggr_smem_size`: the block's shared memory, at most what the launch says.
+    fn cluster_shared(&mut self, span: Span) -> Lowered<Operand> {
+        let limit = self.cluster(span)?.aggregate_shared_limit;
+        let own = self.temp()?;
+        self.s2r(own, named("SR_SMEMSZ", self.arch(), span)?)?;
+        let limit = self.read_source(Source::Bank(limit))?;
+        let (below, least) = (self.temp_pred()?, self.temp()?);
+        self.isetp(below, cmp::LT, false, own, limit)?;
+        self.sel(least, below, own, limit)?;
+        Ok(least)
+    }
+
     fn graph_exec(&mut self) -> Lowered<Wide> {
         let Some(cluster) = &self.bank0().cluster else { return Ok(Wide::of_bits(0)) };
         let pair = self.temp64()?;
@@ -174,14 +220,19 @@ fn named(name: &str, arch: Arch, span: Span) -> Lowered<u8> {
     register.map(|r| r.number).ok_or_else(|| unsupported(span, format!("what needs {name}")))
 }
 
-/// How a 32-bit special register is read.
-fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered<Source> {
-    let bank = &arch.sm().bank0;
-    let axis = match part {
+/// The index of a component.
+fn axis_of(part: Selector) -> usize {
+    match part {
         Selector::Y => 1,
         Selector::Z => 2,
         _ => 0,
-    };
+    }
+}
+
+/// How a 32-bit special register is read.
+fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered<Source> {
+    let bank = &arch.sm().bank0;
+    let axis = axis_of(part);
     let in_cluster = |offset: Option<u16>, without: u32| offset.map_or(Source::Value(without), Source::Bank);
     let cluster = bank.cluster.as_ref();
     Ok(match reg {
@@ -201,6 +252,7 @@ fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered
         SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset0 | SpecialReg::ReservedSmemOffset1 => {
             Source::Value(0)
         }
+        SpecialReg::ReservedSmemOffsetCap => Source::Value(arch.sm().shared_base),
         SpecialReg::Tid | SpecialReg::Ctaid => {
             let suffix = ["x", "y", "z"][axis];
             Source::Hardware(special_number(&format!("%{}.{suffix}", reg.as_str()), arch, span)?)

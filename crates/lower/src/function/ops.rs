@@ -3,9 +3,9 @@
 use super::FnLower;
 use super::operands::Wide;
 use crate::error::Lowered;
-use oriole_isa::Role::{A, B, C, D, Lut, PA, PB, PC, PD, PD2};
+use oriole_isa::Role::{A, B, Bank, C, D, Lut, PA, PB, PC, PD, PD2};
 
-use oriole_isa::{Field, Opcode, bop, cmp, shift_dir, shift_type};
+use oriole_isa::{Field, Opcode, bop, cmp, mem_size, shift_dir, shift_type};
 use oriole_ori::{Operand, OperandKind, VReg};
 
 /// LOP3 truth tables of common functions: A is 0xf0, B 0xcc, C 0xaa.
@@ -125,6 +125,11 @@ impl FnLower<'_, '_> {
 
     /// `to` = the 64 bits at `c[bank][offset]`.
     pub(crate) fn read_constant64(&mut self, to: VReg, bank: u8, offset: u32) -> Lowered {
+        if !self.reads_constants() && offset.is_multiple_of(8) {
+            let mods = [(Field::MemSize, mem_size::B64)];
+            self.emit(Opcode::LDC, &mods, &[(D, Operand::reg(to)), (Bank, Operand::cbank(bank, offset))])?;
+            return Ok(());
+        }
         self.read_constant(Operand::lo(to), bank, offset)?;
         self.read_constant(Operand::hi(to), bank, offset + 4)
     }

@@ -66,6 +66,9 @@ fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, 
     let components = cx.func.vregs[to].components;
     let part = |k: u8| if components == 1 { Operand::reg(to) } else { Operand::comp(to, k) };
     let bytes = shape.ty.bytes();
+    if let (Words::Bank(base), 8, RegType::Pair) = (words, bytes, cx.func.vregs[to].reg_type) {
+        return cx.read_constant64(to, 0, base + at);
+    }
     if bytes >= 4 {
         for k in 0..(bytes / 4).min(u32::from(components)) {
             let word = word_at(cx, words, at + 4 * k)?;
