@@ -12,6 +12,11 @@ pub(crate) const STACK_POINTER_ARGUMENT: u16 = 16;
 /// The pair that holds the return address.
 pub(crate) const RETURN_ADDRESS: u16 = 20;
 
+/// Largest alignment of a parameter in bytes.
+const LARGEST_ALIGNMENT: u32 = 4096;
+/// Most bytes that one call passes on the stack: more than a thread's local memory has.
+const LARGEST_AREA: u32 = 1 << 20;
+
 /// Where a parameter or result is handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -78,7 +83,13 @@ fn place(list: &[Variable], stack: &mut u32) -> Lowered<Vec<Passed>> {
                 Place::Registers(first)
             } else {
                 let at = stack.next_multiple_of(align.max(4));
-                *stack = at.saturating_add(size.next_multiple_of(4));
+                *stack = at + size.next_multiple_of(4);
+                if *stack > LARGEST_AREA {
+                    return Err(invalid(
+                        variable.span,
+                        format!("parameters need more than {LARGEST_AREA} bytes of stack"),
+                    ));
+                }
                 Place::Stack(at)
             };
             Ok(Passed { place, size, align })
@@ -93,5 +104,8 @@ pub(crate) fn extent(variable: &Variable) -> Lowered<(u32, u32)> {
     }
     let size = variable.size().and_then(|size| u32::try_from(size).ok()).filter(|size| *size <= 1 << 20);
     let size = size.ok_or_else(|| invalid(variable.span, "the parameter is too large"))?;
+    if variable.alignment() > LARGEST_ALIGNMENT {
+        return Err(invalid(variable.span, format!("parameters are aligned to at most {LARGEST_ALIGNMENT} bytes")));
+    }
     Ok((size, variable.alignment()))
 }

@@ -236,3 +236,31 @@ fn a_wanted_kernel_that_is_missing_lists_the_others() {
     assert_eq!(found[0].message, "no kernel 'three' in this module");
     assert_eq!(found[0].help.as_deref(), Some("kernels: one two"));
 }
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let cases = [
+        (
+            ".shared .align 4 .b8 s[50000];",
+            "mov.u64 %rd0, s;",
+            "'k' uses 50000 bytes of static shared memory, of 49152",
+        ),
+        (
+            ".const .align 4 .b8 c[70000];",
+            "mov.u64 %rd0, c;",
+            "the .const variables do not fit the constant bank of 64 KiB",
+        ),
+        (".global .b32 g[4][1000000000000000][9] = {{}, {{7}}};", "mov.u64 %rd0, g;", "the array is too large"),
+        ("", ".local .b8 l[600000]; mov.u64 %rd0, l;", "local variables need more than 524288 bytes"),
+        (
+            "",
+            ".shared .align 2147483648 .b8 a[8]; .shared .b8 b[4000000000]; mov.u64 %rd0, a; mov.u64 %rd1, b;",
+            "'k' uses 4000000008 bytes of static shared memory, of 49152",
+        ),
+    ];
+    for (variables, body, message) in cases {
+        let text = format!("{HEAD}{variables}\n{KERNEL}{body}\nret;\n}}\n");
+        let found = errors(&text, Arch::Sm80);
+        assert_eq!(found[0].message, message);
+    }
+}

@@ -29,6 +29,9 @@ pub(crate) struct Data {
     pub(crate) addresses: Vec<AddressIn>,
 }
 
+/// Initial values beyond this many bytes are refused: their zeros would fill the memory.
+const LARGEST_INITIALISED: u64 = 1 << 30;
+
 /// The initial value of `variable`; empty when it has none.
 pub(crate) fn of(variable: &Variable) -> Lowered<Data> {
     let mut data = Data::default();
@@ -50,12 +53,16 @@ impl Writer<'_> {
         match init {
             Init::List(items, span) => {
                 let inner = dims.get(1..).unwrap_or(&[]);
-                let step = inner.iter().product::<u64>() * u64::from(self.ty.bytes());
+                let elements = inner.iter().try_fold(1u64, |product, n| product.checked_mul(*n));
+                let step = elements.and_then(|n| n.checked_mul(u64::from(self.ty.bytes())));
+                let step = step.ok_or_else(|| invalid(*span, "the array is too large"))?;
                 if dims.first().is_some_and(|&n| n != 0 && items.len() as u64 > n) {
                     return Err(invalid(*span, "more initial values than the array has elements"));
                 }
                 for (index, item) in items.iter().enumerate() {
-                    self.value(item, inner, at + index as u64 * step)?;
+                    let place = step.checked_mul(index as u64).and_then(|offset| at.checked_add(offset));
+                    let place = place.filter(|place| *place < LARGEST_INITIALISED);
+                    self.value(item, inner, place.ok_or_else(|| invalid(*span, "the array is too large"))?)?;
                 }
                 Ok(())
             }

@@ -42,7 +42,7 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
     if ast.address_size != 64 {
         return Err(vec![unsupported(Span::default(), "an address size other than 64 bits")]);
     }
-    let plan = Plan::new(ast, options.entries, options.arch.sm().shared_base)?;
+    let plan = Plan::new(ast, options.entries, options.arch.sm())?;
     let mut out = Module::new(options.arch);
     out.files.extend(options.source.map(|(name, _)| name.to_owned()));
     let mut cx = ModuleCx {
@@ -190,7 +190,7 @@ impl<'a> ModuleCx<'a> {
         let offset = match space {
             MemSpace::Const => {
                 let start = self.const_end.next_multiple_of(u64::from(align));
-                self.const_end = start + size;
+                self.const_end = start.saturating_add(size);
                 if self.const_end > u64::from(self.arch().sm().constant_bank_bytes) {
                     return Err(invalid(ast.span, "the .const variables do not fit the constant bank of 64 KiB"));
                 }

@@ -3,6 +3,7 @@
 
 use super::names;
 use crate::error::{LowerError, invalid};
+use oriole_isa::SmDescription;
 use oriole_ptx::ast::{Function, FunctionDirective, Item, Module, Name, Space, Span, Sym, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -52,7 +53,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn new(
         module: &'a Module,
         entries: Option<&[String]>,
-        shared_base: u32,
+        sm: &SmDescription,
     ) -> Result<Self, Vec<LowerError>> {
         let mut plan = Plan::default();
         plan.collect(module);
@@ -68,8 +69,8 @@ impl<'a> Plan<'a> {
                 plan.wanted.push(function);
             }
         }
-        plan.lay_out_shared(&reach, shared_base);
-        Ok(plan)
+        let errors = plan.lay_out_shared(module, &reach, sm);
+        if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
 
     fn collect(&mut self, module: &'a Module) {
@@ -175,8 +176,9 @@ impl<'a> Plan<'a> {
 
     /// Gives every shared variable an offset, so that those that one kernel reaches do not overlap
     /// and a variable has the same offset for all kernels; kernels that share nothing use the same bytes.
-    fn lay_out_shared(&mut self, reach: &[(usize, Reach)], base: u32) {
-        let mut ends: Vec<u32> = vec![base; reach.len()];
+    fn lay_out_shared(&mut self, module: &Module, reach: &[(usize, Reach)], sm: &SmDescription) -> Vec<LowerError> {
+        let base = u64::from(sm.shared_base);
+        let mut ends: Vec<u64> = vec![base; reach.len()];
         let users = |index: usize| -> Vec<usize> {
             (0..reach.len()).filter(|&k| reach[k].1.variables.contains(&index)).collect()
         };
@@ -188,36 +190,51 @@ impl<'a> Plan<'a> {
             if !is_shared(variable) || users.is_empty() {
                 continue;
             }
-            let size = variable.ast.size().and_then(|s| u32::try_from(s).ok()).unwrap_or(u32::MAX);
+            // Sizes and alignments of 32 bits: sums of all variables of a module fit 64 bits.
+            let size = variable.ast.size().map_or(u64::from(u32::MAX), |size| size.min(u64::from(u32::MAX)));
             if size == 0 {
                 dynamic.push((index, users));
                 continue;
             }
             let end = users.iter().map(|&k| ends[k]).max().unwrap_or(base);
-            let start = end.next_multiple_of(variable.ast.alignment());
-            variable.shared_offset = Some(start);
+            let start = end.next_multiple_of(u64::from(variable.ast.alignment()));
+            variable.shared_offset = u32::try_from(start).ok();
             for k in users {
-                ends[k] = start.saturating_add(size);
+                ends[k] = start + size;
             }
         }
         self.lay_out_dynamic(&dynamic, &mut ends);
-        self.shared_bytes = reach.iter().zip(&ends).map(|((kernel, _), end)| (*kernel, end - base)).collect();
+        let mut errors = Vec::new();
+        for ((kernel, _), end) in reach.iter().zip(&ends) {
+            let bytes = end - base;
+            if bytes > u64::from(sm.max_static_shared) {
+                let name = self.functions[*kernel].name;
+                let message = format!(
+                    "'{}' uses {bytes} bytes of static shared memory, of {}",
+                    module.text(name),
+                    sm.max_static_shared
+                );
+                errors.push(invalid(name.span, message));
+            }
+            self.shared_bytes.insert(*kernel, bytes as u32);
+        }
+        errors
     }
 
     /// Dynamic shared memory starts where the static part of the kernel ends; kernels that reach the
     /// same dynamic variable are given the same start.
-    fn lay_out_dynamic(&mut self, dynamic: &[(usize, Vec<usize>)], ends: &mut [u32]) {
+    fn lay_out_dynamic(&mut self, dynamic: &[(usize, Vec<usize>)], ends: &mut [u64]) {
         let mut settled = false;
         while !settled {
             settled = true;
             for (index, users) in dynamic {
-                let align = self.variables[*index].ast.alignment().max(16);
+                let align = u64::from(self.variables[*index].ast.alignment().max(16));
                 let start = users.iter().map(|&k| ends[k].next_multiple_of(align)).max().unwrap_or(0);
                 for &k in users {
                     settled &= ends[k] == start;
                     ends[k] = start;
                 }
-                self.variables[*index].shared_offset = Some(start);
+                self.variables[*index].shared_offset = u32::try_from(start).ok();
             }
         }
     }
