@@ -15,7 +15,7 @@ fn errors(body: &str) -> Vec<String> {
 
 #[test]
 fn good_code_passes() {
-    let body = "bix0: -> bix2, bix1\n    FADD %R2, -%R1, |%R1|\n    @%P0 BRA PT, bix2\nbix1: -> bix2\n    @%P0 MOV %R2, 0x1, 0xf\nbix2:\n    FADD %R1, %R2, RZ\n    EXIT PT\n";
+    let body = "bix0: -> bix2, bix1\n    FADD %R2, -%R1, |%R1|\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    @%P0 MOV %R2, 0x1, 0xf\nbix2:\n    FADD %R1, %R2, RZ\n    EXIT PT\n";
     assert_eq!(errors(body), Vec::<String>::new());
 }
 
@@ -72,7 +72,7 @@ fn markers_and_barriers() {
 /// A register written on one of two paths may be read after them: PTX allows that.
 #[test]
 fn written_on_some_path_is_enough() {
-    let body = "bix0: -> bix2, bix1\n    @%P0 BRA PT, bix2\nbix1: -> bix2\n    MOV %R2, 0x1, 0xf\nbix2:\n    FADD %R1, %R2, RZ\n    EXIT PT\n";
+    let body = "bix0: -> bix2, bix1\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    MOV %R2, 0x1, 0xf\nbix2:\n    FADD %R1, %R2, RZ\n    EXIT PT\n";
     assert_eq!(errors(body), Vec::<String>::new());
 }
 
