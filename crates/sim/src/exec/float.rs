@@ -4,7 +4,7 @@ use super::lanewise::{Verdict, compare, flag, single2, single3, sources};
 use super::rounding::{NAN32, Rounding, SINGLE, narrow, sum_to_odd};
 use super::{Compute, Unsupported, fused};
 use crate::operand::{PredSrc, Src};
-use crate::state::{State, WARP, map};
+use crate::state::{State, WARP, map, map2};
 use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
@@ -175,7 +175,10 @@ fn minmax(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let pa = PredSrc::of(inst, Role::PA);
     let (ftz, nan_wins, xor_sign) = (flag(inst, Field::Ftz), flag(inst, Field::Nan), flag(inst, Field::Xorsign));
+    let negations = if a.negated() != b.negated() { 1 << 31 } else { 0 };
     Box::new(move |state: &mut State| {
+        // The signs that count for `.XORSIGN` are those before `|x|`.
+        let signs = map2(&a.bits(state), &b.bits(state), |a, b| (a ^ b ^ negations) & 1 << 31);
         let (a, b, least) = (a.f32_bits(state), b.f32_bits(state), pa.mask(state));
         let pick = |i: usize| {
             let (a, b) = if ftz { (SINGLE.flush(a[i]), SINGLE.flush(b[i])) } else { (a[i], b[i]) };
@@ -187,7 +190,7 @@ fn minmax(inst: &Inst) -> Compute {
                 _ if (ordinal(a) < ordinal(b)) == (least >> i & 1 != 0) => a,
                 _ => b,
             };
-            if xor_sign { chosen & i32::MAX as u32 | (a ^ b) & 1 << 31 } else { chosen }
+            if xor_sign { chosen & i32::MAX as u32 | signs[i] } else { chosen }
         };
         d.set(state, &std::array::from_fn(pick));
     })

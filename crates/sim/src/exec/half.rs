@@ -63,6 +63,12 @@ impl Pair {
         Ok(Pair { source, low, high, keep, flip, flush })
     }
 
+    /// The sign bits of the low and of the high elements, whatever `|x|` makes of them.
+    fn signs(&self, state: &State) -> [Lanes; 2] {
+        let bits = self.source.bits(state);
+        [self.low, self.high].map(|at| bits.map(|v| (v >> at ^ self.flip) & 0x8000))
+    }
+
     /// The bits of the low and of the high elements.
     fn bits(&self, state: &State) -> [Lanes; 2] {
         let bits = self.source.bits(state);
@@ -197,7 +203,7 @@ fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
     let (nan_wins, xor_sign) = (flag(inst, Field::Nan), flag(inst, Field::Xorsign));
     let nan = rounding::NAN16;
     let ordinal = |bits: u32| if bits & 0x8000 != 0 { !bits & 0x7fff } else { bits | 0x8000 };
-    let pick = move |least: bool, a: u32, b: u32| {
+    let pick = move |least: bool, a: u32, b: u32, sign: u32| {
         let chosen = match (format.is_nan(a), format.is_nan(b)) {
             (true, true) => return nan,
             (true, false) | (false, true) if nan_wins => return nan,
@@ -206,13 +212,17 @@ fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
             _ if (ordinal(a) < ordinal(b)) == least => a,
             _ => b,
         };
-        if xor_sign { chosen & 0x7fff | (a ^ b) & 0x8000 } else { chosen }
+        if xor_sign { chosen & 0x7fff | sign } else { chosen }
     };
     Ok(Box::new(move |state: &mut State| {
+        // The signs that count for `.XORSIGN` are those before `|x|`.
+        let (a_signs, b_signs) = (a.signs(state), b.signs(state));
+        let [low, high] = [0, 1].map(|half| map2(&a_signs[half], &b_signs[half], |a, b| a ^ b));
         let ([a_low, a_high], [b_low, b_high], least) = (a.bits(state), b.bits(state), pa.mask(state));
         let element = |lane: usize| {
             let least = least >> lane & 1 != 0;
-            pick(least, a_low[lane], b_low[lane]) | pick(least, a_high[lane], b_high[lane]) << 16
+            let low = pick(least, a_low[lane], b_low[lane], low[lane]);
+            low | pick(least, a_high[lane], b_high[lane], high[lane]) << 16
         };
         d.set(state, &std::array::from_fn(element));
     }))

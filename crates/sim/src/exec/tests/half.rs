@@ -77,6 +77,7 @@ fn comparisons_and_minima_of_pairs() {
              HMNMX2 R6, R0, R1, PT
              HADD2.F32 R7, -RZ, R0.H1_H1",
         );
+        let other = Warp::new(Arch::Sm90).with(0, a).with(1, b).run("HMNMX2.XORSIGN R8, |R0|, |R1|, !PT");
         for lane in 0..WARP {
             let element = |bits: u32, at: u32| Half::from_bits(u128::from(bits >> at & 0xffff));
             let low = (element(a[lane], 0), element(b[lane], 0));
@@ -95,6 +96,17 @@ fn comparisons_and_minima_of_pairs() {
                 false => x.minimum(y).to_bits() as u32,
             };
             assert_eq!(warp.r(6)[lane], both(&minimum));
+            // The magnitude with the sign of the product.
+            let signed = |magnitude: Half, x: Half, y: Half| {
+                magnitude.to_bits() as u32 | u32::from(x.is_negative() != y.is_negative()) << 15
+            };
+            let maximum = |(x, y): (Half, Half)| match (x.is_nan(), y.is_nan()) {
+                (true, true) => 0x7fff,
+                (true, false) => signed(y.abs(), x, y),
+                (false, true) => signed(x.abs(), x, y),
+                _ => signed(x.abs().maximum(y.abs()), x, y),
+            };
+            assert_eq!(other.r(8)[lane], both(&maximum));
             let single: Single = high.0.convert(&mut false).value;
             let expected = if single.is_nan() { 0x7fff_ffff } else { single.to_bits() as u32 };
             assert_eq!(warp.r(7)[lane], expected);
