@@ -1,6 +1,6 @@
 //! The pipeline, as published: 159 slots, in the order in which they run.
 
-use crate::passes::{branches, check, control_flow, dead_code, general, nops, predicate, synchronise};
+use crate::passes::{back_copy, branches, check, control_flow, dead_code, general, nops, predicate, synchronise};
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::Function;
 
@@ -107,7 +107,7 @@ pub const PHASES: &[Phase] = &[
     absent(46, "GeneralOptimizeMid2", SETTLED),
     absent(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     absent(48, "EnforceArgumentRestrictions", "lowering emits only encodable operands"),
-    absent(49, "GvnCse", LATER),
+    run(49, "GvnCse", general::common),
     absent(50, "OriReassociateAndCommon", LATER),
     absent(51, "ExtractShaderConstsFinal", LATER),
     absent(52, "OriReplaceEquivMultiDefMov", LATER),
@@ -116,7 +116,7 @@ pub const PHASES: &[Phase] = &[
     absent(55, "LateExpansion", LATER),
     absent(56, "SpeculativeHoistComInsts", LATER),
     absent(57, "RemoveASTToDefaultValues", GRAPHICS),
-    absent(58, "GeneralOptimizeLate", SETTLED),
+    run(58, "GeneralOptimizeLate", general::run),
     absent(59, "OriLoopFusion", LATER),
     absent(60, "DoVTGMultiViewExpansion", GRAPHICS),
     run(61, "OriPerformLiveDeadThird", dead_code::run),
@@ -144,7 +144,7 @@ pub const PHASES: &[Phase] = &[
     absent(80, "ExpandJmxComputation", LATER),
     absent(81, "LateArchOptimizeSecond", LATER),
     absent(82, "AdvancedPhaseBackPropVReg", LATER),
-    absent(83, "OriBackCopyPropagate", LATER),
+    run(83, "OriBackCopyPropagate", back_copy::run),
     absent(138, "OriSplitHighPressureLiveRanges", LATER),
     run(84, "OriPerformLiveDeadFourth", dead_code::run),
     absent(85, "OriPropagateGmma", LATER),

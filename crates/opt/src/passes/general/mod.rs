@@ -7,6 +7,7 @@
 
 mod address;
 mod bytes;
+mod common;
 mod commute;
 mod copies;
 mod facts;
@@ -24,6 +25,7 @@ use facts::Facts;
 use oriole_isa::{Arch, Field, Mods, Opcode};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Rewrites of one instruction before the walk goes on: each makes it simpler, so few are needed.
@@ -32,6 +34,11 @@ const MOST_REWRITES: usize = 8;
 /// Walk until nothing changes, at most as often as the knob says.
 pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
     repeat(func, context, RULES)
+}
+
+/// Slot 49: equal expressions once.
+pub(crate) fn common(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+    repeat(func, context, &[common::expression])
 }
 
 /// Slot 21: cheaper instructions for the same values.
@@ -91,6 +98,10 @@ struct Cx<'f> {
     offset_limit: i64,
     /// The block's new instructions.
     out: Vec<InstId>,
+    /// The instruction at hand.
+    current: InstId,
+    /// Instructions that computed something, for slot 49.
+    common: FxHashMap<common::Key, InstId>,
     /// Instructions whose work an instruction further down has taken over.
     replaced: EntitySet<InstId>,
 }
@@ -99,7 +110,16 @@ fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Change
     let cfg = Cfg::new(func);
     let facts = Facts::new(func, &cfg);
     let offset_limit = context.knobs.get("fold-offset-limit");
-    let mut cx = Cx { func, facts, arch: context.arch, offset_limit, out: Vec::new(), replaced: EntitySet::new() };
+    let mut cx = Cx {
+        func,
+        facts,
+        arch: context.arch,
+        offset_limit,
+        out: Vec::new(),
+        current: InstId::from_u32(0),
+        common: FxHashMap::default(),
+        replaced: EntitySet::new(),
+    };
     let mut changed = false;
     for &block in cfg.rpo() {
         cx.facts.enter(block);
@@ -116,6 +136,7 @@ fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Change
 impl Cx<'_> {
     /// Simplify one instruction and append what it becomes.
     fn visit(&mut self, id: InstId, rules: &[Rule]) -> Result<bool, BuildError> {
+        self.current = id;
         let data = &self.func.insts[id];
         if data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF) {
             self.append(id);

@@ -1,0 +1,191 @@
+//! Slot 83: values are computed where a later copy would put them.
+//!
+//! Two shapes, both within a block. `op x; …; c = x`, where nobody else reads `x` and nothing in between mentions
+//! `c`: `op` writes `c`. And `@g op w; …; @g x = w.k`, where nobody else mentions `w.k` and nothing in between
+//! mentions `x`: `x` lives in `w.k` throughout. Vectors for wide loads and stores are put together this way.
+
+use crate::{Changed, Context, PhaseError};
+use oriole_isa::Opcode;
+use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, VReg};
+use rustc_hash::FxHashMap;
+
+type Comp = (VReg, u8);
+
+/// MOV's mask of lanes that takes the whole word.
+const ALL_LANES: u32 = 15;
+
+/// Rename both ways.
+pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+    let mut pass = Pass::new(func);
+    for block in func.layout.clone() {
+        pass.start = pass.now;
+        for inst in func.blocks[block].insts.clone() {
+            pass.visit(func, inst);
+            pass.now += 1;
+        }
+    }
+    let changed = !pass.dropped.is_empty();
+    pass.finish(func);
+    Ok(Changed::when(changed))
+}
+
+/// What is known of a component.
+#[derive(Clone, Copy, Default)]
+struct Mentions {
+    /// Instructions that write it, undefined-value markers apart.
+    writes: u32,
+    reads: u32,
+    /// The last write that the walk has seen.
+    writer: Option<InstId>,
+    written: u32,
+    /// When the walk last saw it mentioned.
+    last: u32,
+}
+
+struct Pass {
+    comps: FxHashMap<Comp, Mentions>,
+    /// Copies that are no longer needed.
+    dropped: EntitySet<InstId>,
+    /// Registers that live in a component of another now.
+    moved: FxHashMap<VReg, Operand>,
+    /// Registers in which others live: they have no undefined-value markers any more.
+    hosts: EntitySet<VReg>,
+    now: u32,
+    start: u32,
+}
+
+impl Pass {
+    fn new(func: &Function) -> Pass {
+        let mut comps: FxHashMap<Comp, Mentions> = FxHashMap::default();
+        for (_, inst) in func.iter_insts() {
+            if func.insts[inst].flags.contains(InstFlags::UNDEF) {
+                continue;
+            }
+            func.for_each_reg(inst, |m| {
+                for k in m.range.clone() {
+                    let entry = comps.entry((m.reg, k)).or_default();
+                    if m.is_def { entry.writes += 1 } else { entry.reads += 1 }
+                }
+            });
+        }
+        let (dropped, hosts) = (EntitySet::new(), EntitySet::new());
+        Pass { comps, dropped, moved: FxHashMap::default(), hosts, now: 1, start: 1 }
+    }
+
+    fn get(&self, comp: Comp) -> Mentions {
+        self.comps.get(&comp).copied().unwrap_or_default()
+    }
+
+    fn visit(&mut self, func: &mut Function, inst: InstId) {
+        if self.computed_in_place(func, inst) || self.lives_in_vector(func, inst) {
+            self.dropped.insert(inst);
+            return;
+        }
+        let now = self.now;
+        func.for_each_reg(inst, |m| {
+            for k in m.range.clone() {
+                let entry = self.comps.entry((m.reg, k)).or_default();
+                entry.last = now;
+                if m.is_def {
+                    (entry.writer, entry.written) = (Some(inst), now);
+                }
+            }
+        });
+    }
+
+    /// `op x; …; c = x`: let `op` write `c`.
+    fn computed_in_place(&mut self, func: &mut Function, copy: InstId) -> bool {
+        let Some((to, from)) = plain_copy(func, copy).filter(|_| func.insts[copy].guard().is_none()) else {
+            return false;
+        };
+        let (Some(c), Some(x)) = (single(func, to), single(func, from)) else { return false };
+        let (of_x, of_c) = (self.get(x), self.get(c));
+        let once = of_x.writes == 1 && of_x.reads == 1 && of_x.written >= self.start && !self.hosts.contains(x.0);
+        let Some(op) = of_x.writer.filter(|_| once && of_c.last <= of_x.written && c != x) else { return false };
+        let data = &func.insts[op];
+        let suits = data.guard().is_none()
+            && data.call.is_none()
+            && !data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF)
+            && !data.defs().any(|(_, operand)| operand != from && mentions(func, operand, c));
+        let Some(at) = data.defs().find(|(_, operand)| *operand == from).map(|(at, _)| at).filter(|_| suits) else {
+            return false;
+        };
+        func.insts[op].operands[at] = to;
+        let entry = self.comps.entry(c).or_default();
+        (entry.writer, entry.written, entry.last) = (Some(op), of_x.written, self.now);
+        self.comps.remove(&x);
+        true
+    }
+
+    /// `@g op w; …; @g x = w.k`: let `x` live in `w.k`.
+    fn lives_in_vector(&mut self, func: &Function, copy: InstId) -> bool {
+        let Some((to, from)) = plain_copy(func, copy) else { return false };
+        let (Some(x), Some(w)) = (single(func, to), single(func, from)) else { return false };
+        let (of_x, of_w) = (self.get(x), self.get(w));
+        let scalar = func.vregs[x.0].reg_type == RegType::R && to.as_whole_reg().is_some();
+        let wide = func.vregs[w.0].components > 1 && !self.moved.contains_key(&x.0) && !self.hosts.contains(x.0);
+        let once = of_w.writes == 1 && of_w.reads == 1 && of_w.written >= self.start && of_x.last < of_w.written;
+        let Some(op) = of_w.writer.filter(|_| scalar && wide && once) else { return false };
+        let same_guard = func.insts[op].guard() == func.insts[copy].guard() && func.insts[op].call.is_none();
+        let mut reads_x = false;
+        func.for_each_use(op, |m| reads_x |= m.reg == x.0);
+        if !same_guard || reads_x || func.live_in.contains(&x.0) {
+            return false;
+        }
+        self.moved.insert(x.0, Operand::comp(w.0, w.1));
+        self.hosts.insert(w.0);
+        // The vector's write is one of `x` now, and stands where no copy may cross it.
+        self.comps.entry(x).or_default().last = self.now;
+        true
+    }
+
+    /// Take the copies out and name the new places.
+    fn finish(self, func: &mut Function) {
+        if self.dropped.is_empty() {
+            return;
+        }
+        for block in func.layout.clone() {
+            func.retain_insts(block, |func, inst| {
+                let data = &func.insts[inst];
+                let marked =
+                    data.operands.first().and_then(|o| o.as_reg()).filter(|_| data.flags.contains(InstFlags::UNDEF));
+                let marks_host = marked.is_some_and(|reg| self.hosts.contains(reg) || self.moved.contains_key(&reg));
+                !self.dropped.contains(inst) && !marks_host
+            });
+            for inst in func.blocks[block].insts.clone() {
+                for operand in &mut func.insts[inst].operands {
+                    if let Some(place) = operand.as_reg().and_then(|reg| self.moved.get(&reg)) {
+                        *operand = operand.flags_onto(*place);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Destination and source of a MOV from register to register, without flags.
+fn plain_copy(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
+    let data = &func.insts[inst];
+    let special = InstFlags::PHI | InstFlags::UNDEF | InstFlags::VOLATILE;
+    if data.opcode != Opcode::MOV || data.flags.intersects(special) {
+        return None;
+    }
+    let [to, from, lanes] = data.operands[..] else { return None };
+    let file = |operand: Operand| operand.as_reg().map(|reg| func.vregs[reg].file());
+    let same_file = file(to).is_some() && file(to) == file(from);
+    (lanes.as_imm() == Some(ALL_LANES) && same_file && !from.has_flags()).then_some((to, from))
+}
+
+/// The component that an operand names, if it is just one and its register is not fixed.
+fn single(func: &Function, operand: Operand) -> Option<Comp> {
+    let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
+    let range = piece.range(func.vregs[reg].components);
+    (range.len() == 1 && !func.vregs[reg].is_fixed()).then_some((reg, range.start))
+}
+
+fn mentions(func: &Function, operand: Operand, (reg, k): Comp) -> bool {
+    match operand.kind() {
+        OperandKind::Reg(other, piece) => other == reg && piece.range(func.vregs[other].components).contains(&k),
+        _ => false,
+    }
+}
