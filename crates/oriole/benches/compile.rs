@@ -1,5 +1,7 @@
 //! Time of whole compilations, PTX text to cubin bytes, in one process.
 
+#![allow(missing_docs, reason = "criterion's macro makes an undocumented function")]
+
 use criterion::{Criterion, criterion_group, criterion_main};
 use oriole::{CompileOptions, compile};
 use oriole_isa::Arch;

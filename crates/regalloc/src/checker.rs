@@ -108,10 +108,10 @@ fn step(func: &Function, inst: InstId, state: &mut State) {
         debug_assert!(to.as_reg().is_some() && from.as_reg().is_some());
         return;
     }
-    if let Some(call) = func.insts[inst].call.expand() {
-        if let Clobbers::Mask(mask) = &func.calls[call].clobbers {
-            clobber(mask, state);
-        }
+    if let Some(call) = func.insts[inst].call.expand()
+        && let Clobbers::Mask(mask) = &func.calls[call].clobbers
+    {
+        clobber(mask, state);
     }
     func.for_each_def(inst, |mention| {
         for k in mention.range.clone() {
@@ -129,10 +129,10 @@ fn write(func: &Function, mention: &RegRef, k: u8, state: &mut State) {
         Holding::Values(values) if mention.conditional => values.retain(|v| *v == value),
         holding => *holding = Holding::Values(SmallVec::from_slice(&[value])),
     }
-    if let Holding::Values(values) = &mut state.0[at] {
-        if !values.contains(&value) {
-            values.push(value);
-        }
+    if let Holding::Values(values) = &mut state.0[at]
+        && !values.contains(&value)
+    {
+        values.push(value);
     }
 }
 

@@ -46,8 +46,9 @@ impl FatPoint {
                 }
             }
             let forbidden = graph.forbidden(component);
-            for word in 0..forbidden.len() {
-                let mut bits = self.reserved[word] | forbidden[word];
+            let reserved = self.reserved;
+            for (word, (reserved, forbidden)) in reserved.iter().zip(forbidden).enumerate() {
+                let mut bits = reserved | forbidden;
                 while bits != 0 {
                     self.count(word * 64 + bits.trailing_zeros() as usize, k);
                     bits &= bits - 1;
