@@ -4,7 +4,7 @@ use super::fill::size_of;
 use serde_json::Value;
 
 /// `Err` says in a sentence how `got` falls short of `want` under `check`.
-pub fn compare(got: &[u8], want: &[u8], kind: &str, check: &Value) -> Result<(), String> {
+pub(crate) fn compare(got: &[u8], want: &[u8], kind: &str, check: &Value) -> Result<(), String> {
     if got.len() != want.len() {
         return Err(format!("{} bytes, not {}", got.len(), want.len()));
     }

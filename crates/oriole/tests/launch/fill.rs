@@ -1,7 +1,7 @@
 //! Input buffers from their description: a splitmix64 stream shaped by a fill.
 
 /// Bytes of one element.
-pub fn size_of(kind: &str) -> usize {
+pub(crate) fn size_of(kind: &str) -> usize {
     match kind {
         "u8" | "s8" => 1,
         "u16" | "s16" | "f16" | "bf16" => 2,
@@ -11,7 +11,7 @@ pub fn size_of(kind: &str) -> usize {
 }
 
 /// The buffer's bytes, little-endian.
-pub fn bytes(fill: &str, kind: &str, count: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn bytes(fill: &str, kind: &str, count: usize, seed: u64) -> Vec<u8> {
     let values = Stream { seed, count }.values(fill);
     values.into_iter().flat_map(|value| element(value, kind)).collect()
 }

@@ -5,32 +5,32 @@
 mod check;
 mod fill;
 
-pub use check::compare;
+pub(crate) use check::compare;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The folder with the committed kernels.
-pub fn kernels_folder() -> PathBuf {
+pub(crate) fn kernels_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels")
 }
 
 /// One launch of the list.
-pub struct Launch(Value);
+pub(crate) struct Launch(Value);
 
 /// An output buffer: where `oriole run` wrote it, and how it is judged.
-pub struct Output {
+pub(crate) struct Output {
     /// Number among the outputs; `expected/NAME.I.bin`.
-    pub index: usize,
+    pub(crate) index: usize,
     /// File that the run writes.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// Element type.
-    pub kind: String,
+    pub(crate) kind: String,
     /// The launch's check object.
-    pub check: Value,
+    pub(crate) check: Value,
 }
 
 /// Every launch, easiest first.
-pub fn launches() -> Vec<Launch> {
+pub(crate) fn launches() -> Vec<Launch> {
     let text = std::fs::read_to_string(kernels_folder().join("launch.json")).expect("launch.json is committed");
     let list: Value = serde_json::from_str(&text).expect("launch.json is JSON");
     list["launches"].as_array().expect("a list of launches").iter().cloned().map(Launch).collect()
@@ -38,28 +38,28 @@ pub fn launches() -> Vec<Launch> {
 
 impl Launch {
     /// The launch's name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.text("name")
     }
 
     /// The kernel's name.
-    pub fn entry(&self) -> &str {
+    pub(crate) fn entry(&self) -> &str {
         self.text("entry")
     }
 
     /// The committed PTX for `target`.
-    pub fn ptx(&self, target: &str) -> PathBuf {
+    pub(crate) fn ptx(&self, target: &str) -> PathBuf {
         kernels_folder().join("ptx").join(format!("{}.{target}.ptx", self.text("file")))
     }
 
     /// What output `index` must be.
-    pub fn expected(&self, index: usize) -> Vec<u8> {
+    pub(crate) fn expected(&self, index: usize) -> Vec<u8> {
         let path = kernels_folder().join("expected").join(format!("{}.{index}.bin", self.name()));
         std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 
     /// Write the input files into `folder`; the arguments of `oriole run` after the file name, and the outputs.
-    pub fn arguments(&self, folder: &Path) -> (Vec<String>, Vec<Output>) {
+    pub(crate) fn arguments(&self, folder: &Path) -> (Vec<String>, Vec<Output>) {
         let mut words: Vec<String> = Vec::new();
         for (option, field) in [("--grid", "grid"), ("--block", "block")] {
             let dims: Vec<String> =
