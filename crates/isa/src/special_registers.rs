@@ -87,7 +87,7 @@ pub fn print(number: u8, arch: Arch) -> String {
     by_number(number, arch).map_or_else(|| format!("SR{number}"), |r| r.name.to_owned())
 }
 
-/// The number of a name as [`print`] gives it.
+/// The number of a name as [`print()`] gives it.
 pub fn parse(name: &str, arch: Arch) -> Option<u8> {
     by_name(name, arch).map(|r| r.number).or_else(|| {
         let number = name.strip_prefix("SR")?.parse().ok()?;

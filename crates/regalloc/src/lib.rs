@@ -1,8 +1,8 @@
 //! The fat-point register allocator.
 //!
-//! Per register file: an interference graph by 32-bit component ([`interference`]), an order
-//! ([`order`]), and for each virtual register in that order a count of collisions over every
-//! physical register ([`fatpoint`]). What finds no place is spilled and the file is coloured again.
+//! Per register file: an interference graph by 32-bit component (`interference`), an order
+//! (`order`), and for each virtual register in that order a count of collisions over every
+//! physical register (`fatpoint`). What finds no place is spilled and the file is coloured again.
 //! Functions are allocated callees first, so that a call clobbers exactly what its callee uses.
 //! Convergence barriers (`B`) are numbered by the phase that makes them, not here.
 

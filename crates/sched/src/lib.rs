@@ -1,8 +1,8 @@
 //! Instruction scheduling and control words.
 //!
 //! Works on allocated functions, in four steps: the order of each block by list scheduling
-//! ([`order`]), scoreboards and waits over the whole control-flow graph ([`scoreboard`]), stall counts
-//! ([`stall`]), and the hints (`.reuse`, the stay bit: [`hints`]). Latencies are the ISA data's.
+//! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
+//! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
 
 mod code;
 mod dependence;
