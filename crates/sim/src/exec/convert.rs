@@ -2,7 +2,7 @@
 
 use super::half::HalfOperand;
 use super::lanewise::{flag, sources};
-use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, integer_to_odd, narrow};
+use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, integer_to_odd, narrow};
 use super::{Compute, Unsupported};
 use crate::operand::{Dst, Src};
 use crate::state::{State, WARP, map};
@@ -66,7 +66,7 @@ fn float_to_float(inst: &Inst) -> Compute {
     if to == ffmt::F64 {
         return Box::new(move |state: &mut State| {
             let value = read(state).map(|value| match value.is_nan() && from_half {
-                true => f64::from(f32::from_bits(NAN32)).to_bits(),
+                true => NAN_OF_HALF,
                 false => super::double::quiet(&[value.to_bits()], value),
             });
             d.set_wide(state, &value);
@@ -86,6 +86,9 @@ fn float_to_float(inst: &Inst) -> Compute {
         d.set(state, &value);
     })
 }
+
+/// The double that a NaN of 16 bits becomes: the NaN of single precision, widened.
+const NAN_OF_HALF: u64 = 0x7fff_ffff_e000_0000;
 
 /// The quiet NaN of single precision with the sign and the high bits of the payload of a double's.
 fn narrow_nan(value: f64) -> u32 {

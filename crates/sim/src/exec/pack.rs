@@ -69,7 +69,7 @@ fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
         pack::PACK_AB => single_sources(inst, move |a, b, _| each.apply(a) << 16 | each.apply(b)),
         // The 19 bits of a tf32 are the high ones of a single.
         pack::PACK_B => single_sources(inst, move |_, b, _| each.apply(b) << 13),
-        pack::MERGE_C => single_sources(inst, move |_, b, c| c & 0xffff_0000 | each.apply(b)),
+        pack::MERGE_C => single_sources(inst, move |_, b, c| c << 16 | each.apply(b)),
         pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| c << 16 | each.apply(a) << 8 | each.apply(b)),
         pack::UNPACK_B => int3(inst, move |_, b, _| {
             let bytes = b >> half;

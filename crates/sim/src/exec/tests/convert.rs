@@ -183,6 +183,9 @@ fn packed_conversions() {
          F2FP.SATFINITE.E5M2.F32.PACK_AB_MERGE_C R5, R0, R1, RZ
          F2FP.F16.E5M2.UNPACK_B R6, R5",
     );
+    let merged =
+        Warp::new(Arch::Sm80).with(0, number(-1.5)).with(2, [0xffff_1234; WARP]).run("F2FP.MERGE_C.RZ R4, R0, R2");
+    assert_eq!(merged.r(4)[0], 0x1234_be00, "the low half of C moves up");
     // -1.5 is 1:0111:100 in e4m3 and 1:01111:10 in e5m2; 448 the greatest e4m3; 1024 the nearest e5m2.
     assert_eq!(warp.r(4)[0], 0x1234_bc7e);
     assert_eq!(warp.r(5)[0], 0x0000_be64);
