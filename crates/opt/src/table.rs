@@ -116,7 +116,7 @@ pub const PHASES: &[Phase] = &[
     absent(55, "LateExpansion", LATER),
     absent(56, "SpeculativeHoistComInsts", LATER),
     absent(57, "RemoveASTToDefaultValues", GRAPHICS),
-    run(58, "GeneralOptimizeLate", general::run),
+    absent(58, "GeneralOptimizeLate", "nothing between slots 49 and 65 leaves work for it that 65 does not do"),
     absent(59, "OriLoopFusion", LATER),
     absent(60, "DoVTGMultiViewExpansion", GRAPHICS),
     run(61, "OriPerformLiveDeadThird", dead_code::run),

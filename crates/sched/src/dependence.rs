@@ -5,6 +5,7 @@ use crate::memory::MemoryAccess;
 use crate::timing;
 use oriole_isa::{Arch, Effects, Opcode};
 use oriole_ori::InstFlags;
+use smallvec::SmallVec;
 
 /// An edge to a later instruction: it issues at least `latency` cycles after.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +27,9 @@ const MEMORY_WINDOW: usize = 64;
 #[derive(Clone, Default)]
 struct RegState {
     /// Definitions that may still hold: the last unguarded one and the guarded ones after it.
-    defs: Vec<u32>,
+    defs: SmallVec<[u32; 2]>,
     /// Reads since the last definition.
-    uses: Vec<u32>,
+    uses: SmallVec<[u32; 4]>,
     version: u32,
 }
 

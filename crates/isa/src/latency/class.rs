@@ -1,6 +1,7 @@
 //! The classes of the latency tables: which one an instruction's result or operand belongs to.
 
 use crate::{Field, Inst, Opcode, RegFile, Role, Value, mul};
+use std::sync::OnceLock;
 
 /// Where an instruction names a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,7 +112,7 @@ impl Group {
                 _ => Group::Fma,
             },
             Opcode::HFMA2 if is_hfma2_mma(inst) => Group::HalfMatrix,
-            opcode => group_of_class(opcode.info().latency),
+            opcode => group_of_opcode(opcode),
         }
     }
 
@@ -139,6 +140,13 @@ impl Group {
             Group::Other => "other",
         }
     }
+}
+
+/// The group of an opcode's class, looked up once per opcode.
+fn group_of_opcode(opcode: Opcode) -> Group {
+    static GROUPS_BY_OPCODE: OnceLock<Vec<Group>> = OnceLock::new();
+    let groups = || Opcode::ALL.iter().map(|o| group_of_class(o.info().latency)).collect();
+    GROUPS_BY_OPCODE.get_or_init(groups)[opcode as usize]
 }
 
 /// HFMA2.MMA runs on the matrix unit.
