@@ -4,7 +4,7 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Control, Field, Mods, Opcode, Width};
+use oriole_isa::{Control, Field, Mods, Opcode, Role, Width};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -120,6 +120,13 @@ impl Inst {
                 let value = self.get(field);
                 cases.iter().find(|(v, _)| *v == value).map_or(otherwise, |(_, w)| *w)
             }
+        }
+    }
+
+    /// Set the operand with that role; opcodes whose signature lacks it stay as they are.
+    pub fn set_role(&mut self, role: Role, operand: Operand) {
+        if let Some(at) = self.opcode.position(role) {
+            self.operands[at] = operand;
         }
     }
 

@@ -180,9 +180,9 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
             let mut test = Inst::neutral(Opcode::ISETP, Mods::new());
             test.mods.set(oriole_isa::Field::Cmp, cmp::NE);
             test.mods.set(oriole_isa::Field::Sign, sign::U32);
-            set_role(&mut test, Role::PD, Operand::reg(access.temporary));
-            set_role(&mut test, Role::A, Operand::reg(*general));
-            set_role(&mut test, Role::B, Operand::rz());
+            test.set_role(Role::PD, Operand::reg(access.temporary));
+            test.set_role(Role::A, Operand::reg(*general));
+            test.set_role(Role::B, Operand::rz());
             test.flags |= InstFlags::BIT_REFILL;
             new.push(func.add_inst(test));
         }
@@ -202,20 +202,13 @@ fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec
         }
         Some(Home::General(general)) => {
             let mut select = Inst::neutral(Opcode::SEL, Mods::new());
-            set_role(&mut select, Role::D, Operand::reg(*general));
-            set_role(&mut select, Role::A, Operand::rz());
-            set_role(&mut select, Role::B, Operand::imm(1));
-            set_role(&mut select, Role::PA, Operand::reg(access.temporary).not());
+            select.set_role(Role::D, Operand::reg(*general));
+            select.set_role(Role::A, Operand::rz());
+            select.set_role(Role::B, Operand::imm(1));
+            select.set_role(Role::PA, Operand::reg(access.temporary).not());
             select.flags |= InstFlags::BIT_SPILL;
             new.push(func.add_inst(select));
         }
         Some(Home::Recompute(_)) | None => {}
-    }
-}
-
-/// Set the operand with that role; opcodes without it stay as they are.
-pub(crate) fn set_role(inst: &mut Inst, role: Role, operand: Operand) {
-    if let Some(at) = inst.opcode.position(role) {
-        inst.operands[at] = operand;
     }
 }

@@ -1,6 +1,5 @@
 //! The stack frame: access to spill slots, prologue and epilogue.
 
-use crate::spill::set_role;
 use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, mem_size};
 use oriole_ori::{Callee, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
 
@@ -24,7 +23,7 @@ pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, u32::MAX) {
         let mut load = access(Opcode::LDL, slot.offset + 4 * u32::from(first), modifier);
-        set_role(&mut load, Role::D, piece(to, first, count, slot.components));
+        load.set_role(Role::D, piece(to, first, count, slot.components));
         load.flags |= InstFlags::REFILL;
         insts.push(load);
     }
@@ -36,7 +35,7 @@ pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u32) -> Vec<(Inst, 
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, mask) {
         let mut store = access(Opcode::STL, slot.offset + 4 * u32::from(first), modifier);
-        set_role(&mut store, Role::Data, piece(from, first, count, slot.components));
+        store.set_role(Role::Data, piece(from, first, count, slot.components));
         store.flags |= InstFlags::SPILL;
         insts.push((store, count));
     }
@@ -45,8 +44,8 @@ pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u32) -> Vec<(Inst, 
 
 fn access(opcode: Opcode, offset: u32, modifier: u8) -> Inst {
     let mut inst = Inst::neutral(opcode, Mods::new().with(Field::MemSize, modifier));
-    set_role(&mut inst, Role::Base, stack_pointer());
-    set_role(&mut inst, Role::Offset, Operand::imm_signed(offset as i32));
+    inst.set_role(Role::Base, stack_pointer());
+    inst.set_role(Role::Offset, Operand::imm_signed(offset as i32));
     inst
 }
 
@@ -97,9 +96,9 @@ fn enter_kernel(func: &mut Function, arch: Arch, size: u32) {
     let origin = Operand::cbank(0, u32::from(arch.sm().bank0.stack));
     let opcode = if arch.number() >= 90 { Opcode::LDC } else { Opcode::MOV };
     let mut load = Inst::neutral(opcode, Mods::new());
-    set_role(&mut load, Role::D, stack_pointer());
+    load.set_role(Role::D, stack_pointer());
     let source = if opcode == Opcode::MOV { Role::B } else { Role::Bank };
-    set_role(&mut load, source, origin);
+    load.set_role(source, origin);
     let mut enter = vec![func.add_inst(load)];
     if size > 0 {
         enter.push(func.add_inst(adjust(-i64::from(size))));
@@ -123,10 +122,10 @@ fn leave_function(func: &mut Function, size: u32) {
 /// `R1 += bytes`.
 fn adjust(bytes: i64) -> Inst {
     let mut add = Inst::neutral(Opcode::IADD3, Mods::new());
-    set_role(&mut add, Role::D, stack_pointer());
-    set_role(&mut add, Role::A, stack_pointer());
-    set_role(&mut add, Role::B, Operand::imm(bytes as u32));
-    set_role(&mut add, Role::C, Operand::rz());
+    add.set_role(Role::D, stack_pointer());
+    add.set_role(Role::A, stack_pointer());
+    add.set_role(Role::B, Operand::imm(bytes as u32));
+    add.set_role(Role::C, Operand::rz());
     add
 }
 

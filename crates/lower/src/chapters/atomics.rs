@@ -143,10 +143,10 @@ fn native(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
         Some(result) => Operand::reg(result_register(cx, atomic.ty, result)?),
     };
     let mut inst = atomic_inst(atomic, opcode, op, ty);
-    memory::set(&mut inst, D, result);
-    memory::set(&mut inst, Data, values[0]);
+    inst.set_role(D, result);
+    inst.set_role(Data, values[0]);
     if let Some(second) = values.get(1) {
-        memory::set(&mut inst, Data2, *second);
+        inst.set_role(Data2, *second);
     }
     cx.emit_inst(inst)?;
     Ok(())
@@ -155,13 +155,13 @@ fn native(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
 /// An atomic instruction on the address, without result and values.
 fn atomic_inst(atomic: &Atomic<'_>, opcode: Sass, op: u8, ty: u8) -> Inst {
     let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
-    memory::set(&mut inst, Base, atomic.addr.base);
-    memory::set(&mut inst, Offset, Operand::imm_signed(atomic.addr.offset));
+    inst.set_role(Base, atomic.addr.base);
+    inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
         inst.mods.set(Field::Mem, memory::strength(atomic.scope));
         // The compare-and-swap forms have no place for the descriptor.
         if op != atom_op::CAS {
-            memory::set(&mut inst, Desc, descriptor());
+            inst.set_role(Desc, descriptor());
         }
     }
     inst

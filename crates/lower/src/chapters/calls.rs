@@ -196,19 +196,19 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             section_relative(cx, Wide::of_pair(address), back)?;
             site.callee = Callee::Direct(symbol);
             let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Relative);
-            super::memory::set(&mut inst, Target, cx.built(made)?);
+            inst.set_role(Target, cx.built(made)?);
         }
         Way::Indirect(target) => {
             section_relative(cx, Wide::of_pair(address), back)?;
             inst.mods.set(Field::CallMode, call_mode::ABS);
-            super::memory::set(&mut inst, Base, cx.in_pair(target)?);
+            inst.set_role(Base, cx.in_pair(target)?);
         }
         Way::Runtime(symbol) => {
             let target = cx.symbol_address(symbol, 0)?;
             cx.absolute_return(address, back)?;
             site.callee = Callee::Direct(symbol);
             inst.mods.set(Field::CallMode, call_mode::ABS);
-            super::memory::set(&mut inst, Base, cx.in_pair(target)?);
+            inst.set_role(Base, cx.in_pair(target)?);
         }
     }
     site.args.push(Operand::reg(address));

@@ -142,19 +142,19 @@ fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, 
     };
     let mut inst = Inst::neutral(opcode, Default::default());
     inst.mods.set(Field::MemSize, shape.mem_size());
-    set(&mut inst, D, to);
-    set(&mut inst, Base, addr.base);
+    inst.set_role(D, to);
+    inst.set_role(Base, addr.base);
     match addr.target {
         Target::Constant(bank) => {
             if shape.mem_size() == mem_size::B128 {
                 return Err(unsupported(cx.span(), "a 128-bit load from a constant bank through a register"));
             }
-            set(&mut inst, Bank, Operand::cbank(bank, addr.offset as u32));
+            inst.set_role(Bank, Operand::cbank(bank, addr.offset as u32));
         }
-        _ => set(&mut inst, Offset, Operand::imm_signed(addr.offset)),
+        _ => inst.set_role(Offset, Operand::imm_signed(addr.offset)),
     }
     if addr.target.is_coherent() {
-        set(&mut inst, Desc, crate::function::params::descriptor());
+        inst.set_role(Desc, crate::function::params::descriptor());
     }
     manner.apply(&mut inst);
     Ok(inst)
@@ -183,21 +183,15 @@ fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     };
     let mut inst = Inst::neutral(opcode, Default::default());
     inst.mods.set(Field::MemSize, shape.mem_size());
-    set(&mut inst, Base, addr.base);
-    set(&mut inst, Offset, Operand::imm_signed(addr.offset));
-    set(&mut inst, Data, data);
+    inst.set_role(Base, addr.base);
+    inst.set_role(Offset, Operand::imm_signed(addr.offset));
+    inst.set_role(Data, data);
     if addr.target.is_coherent() {
-        set(&mut inst, Desc, crate::function::params::descriptor());
+        inst.set_role(Desc, crate::function::params::descriptor());
     }
     manner.apply(&mut inst);
     cx.emit_inst(inst)?;
     Ok(())
-}
-
-pub(super) fn set(inst: &mut Inst, role: oriole_isa::Role, operand: Operand) {
-    if let Some(at) = inst.opcode.position(role) {
-        inst.operands[at] = operand;
-    }
 }
 
 /// What precedes a releasing access: everything before it is visible in the scope.

@@ -116,8 +116,8 @@ impl FnLower<'_, '_> {
         let register = special_registers::by_number(number, self.arch());
         if register.is_some_and(|r| r.coupled) {
             let mut inst = Inst::neutral(Sass::CS2R, [(Field::Cs2rSize, cs2r_size::X32)].into_iter().collect());
-            super::memory::set(&mut inst, D, to);
-            super::memory::set(&mut inst, A, Operand::special(number));
+            inst.set_role(D, to);
+            inst.set_role(A, Operand::special(number));
             inst.flags |= InstFlags::VOLATILE;
             self.emit_inst(inst)?;
             return Ok(());
@@ -130,8 +130,8 @@ impl FnLower<'_, '_> {
     fn clock_pair(&mut self, number: u8) -> Lowered<Wide> {
         let pair: VReg = self.temp64()?;
         let mut inst = Inst::neutral(Sass::CS2R, [(Field::Cs2rSize, cs2r_size::X64)].into_iter().collect());
-        super::memory::set(&mut inst, D, Operand::reg(pair));
-        super::memory::set(&mut inst, A, Operand::special(number));
+        inst.set_role(D, Operand::reg(pair));
+        inst.set_role(A, Operand::special(number));
         inst.flags |= InstFlags::VOLATILE;
         self.emit_inst(inst)?;
         Ok(Wide::of_pair(pair))

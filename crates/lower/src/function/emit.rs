@@ -134,8 +134,8 @@ impl FnLower<'_, '_> {
             return self.load_constant(to, from);
         }
         let mut inst = Inst::neutral(Opcode::MOV, Mods::new());
-        set(&mut inst, Role::D, to);
-        set(&mut inst, Role::B, from);
+        inst.set_role(Role::D, to);
+        inst.set_role(Role::B, from);
         self.append(inst)?;
         Ok(())
     }
@@ -232,12 +232,6 @@ impl FnLower<'_, '_> {
 /// The guard that a predicate operand makes; `None` for PT and !PT.
 pub(crate) fn guard_of(pred: Operand) -> Option<Guard> {
     pred.as_reg().map(|reg| Guard { pred: reg, negated: pred.is_not() })
-}
-
-fn set(inst: &mut Inst, role: Role, operand: Operand) {
-    if let Some(at) = inst.opcode.position(role) {
-        inst.operands[at] = operand;
-    }
 }
 
 /// Whether the operand takes the one slot of a form that holds immediates and constants.

@@ -229,7 +229,7 @@ fn overlap(a: &Meeting, b: &Meeting) -> bool {
 fn insert_join(func: &mut Function, meeting: &Meeting) -> Result<Block, PhaseError> {
     let join = if meeting.all_arrive { meeting.join } else { join_block(func, meeting)? };
     let mut sync = Inst::neutral(Opcode::BSYNC, Mods::new());
-    set(&mut sync, Role::Bar, meeting.operand());
+    sync.set_role(Role::Bar, meeting.operand());
     let sync = func.add_inst(sync);
     func.blocks[join].insts.insert(0, sync);
     Ok(join)
@@ -237,8 +237,8 @@ fn insert_join(func: &mut Function, meeting: &Meeting) -> Result<Block, PhaseErr
 
 fn bssy(meeting: &Meeting, join: Block) -> Inst {
     let mut note = Inst::neutral(Opcode::BSSY, Mods::new());
-    set(&mut note, Role::Bar, meeting.operand());
-    set(&mut note, Role::Target, Operand::block(join));
+    note.set_role(Role::Bar, meeting.operand());
+    note.set_role(Role::Target, Operand::block(join));
     note
 }
 
@@ -290,12 +290,6 @@ fn barrier_operand(number: u8) -> Operand {
     Operand::phys(RegFile::B, u16::from(number))
 }
 
-fn set(inst: &mut Inst, role: Role, operand: Operand) {
-    if let Some(at) = inst.opcode.position(role) {
-        inst.operands[at] = operand;
-    }
-}
-
 /// Save the barriers at the function's entry and restore them before each RET.
 fn save_barriers(func: &mut Function, barriers: &[u8]) -> Result<(), PhaseError> {
     let mut barriers = barriers.to_vec();
@@ -330,7 +324,7 @@ fn barrier_move(to: Operand, from: Operand) -> Inst {
     if clears {
         inst.mods.set(Field::Clear, clear::ON);
     }
-    set(&mut inst, Role::D, to);
-    set(&mut inst, Role::A, from);
+    inst.set_role(Role::D, to);
+    inst.set_role(Role::A, from);
     inst
 }

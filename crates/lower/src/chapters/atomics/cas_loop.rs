@@ -65,9 +65,9 @@ fn global_first(
     let (op, ty) = codes(cx, instruction, atomic)?;
     let mut inst = atomic_inst(atomic, Sass::ATOM, op, ty);
     let finished = cx.temp_pred()?;
-    memory::set(&mut inst, PD, finished);
-    memory::set(&mut inst, D, Operand::reg(seen));
-    memory::set(&mut inst, Data, value);
+    inst.set_role(PD, finished);
+    inst.set_role(D, Operand::reg(seen));
+    inst.set_role(Data, value);
     cx.emit_inst(inst)?;
     let left = cx.new_block()?;
     cx.branch(finished, done, left)?;
@@ -181,11 +181,11 @@ fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> 
     };
     let size = if wide { mem_size::B64 } else { mem_size::B32 };
     let mut inst = Inst::neutral(opcode, [(Field::MemSize, size)].into_iter().collect());
-    memory::set(&mut inst, D, Operand::reg(to));
-    memory::set(&mut inst, Base, atomic.addr.base);
-    memory::set(&mut inst, Offset, Operand::imm_signed(atomic.addr.offset));
+    inst.set_role(D, Operand::reg(to));
+    inst.set_role(Base, atomic.addr.base);
+    inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
-        memory::set(&mut inst, Desc, crate::function::params::descriptor());
+        inst.set_role(Desc, crate::function::params::descriptor());
         inst.mods.set(Field::Mem, memory::strength(atomic.scope));
     }
     cx.emit_inst(inst)?;
@@ -201,9 +201,9 @@ fn swap(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, seen: VReg, old: VReg, ne
     };
     let ty = if wide { atom_type::U64 } else { atom_type::U32 };
     let mut inst = atomic_inst(atomic, opcode, atom_op::CAS, ty);
-    memory::set(&mut inst, D, Operand::reg(seen));
-    memory::set(&mut inst, Data, Operand::reg(old));
-    memory::set(&mut inst, Data2, new);
+    inst.set_role(D, Operand::reg(seen));
+    inst.set_role(Data, Operand::reg(old));
+    inst.set_role(Data2, new);
     cx.emit_inst(inst)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Vector atomics of sm_90: several floats side by side, each by itself atomic.
 
 use super::{Atomic, OPERATIONS, atomic_inst};
-use crate::chapters::memory::{self, Shape, Target, gather, landing};
+use crate::chapters::memory::{Shape, Target, gather, landing};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
@@ -41,14 +41,14 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic:
     };
     let data = gather(cx, &shape, &atomic.values[0])?;
     let mut inst = atomic_inst(atomic, opcode, op, ty);
-    memory::set(&mut inst, Data, data);
+    inst.set_role(Data, data);
     let Some(result) = atomic.result else {
-        memory::set(&mut inst, D, Operand::rz());
+        inst.set_role(D, Operand::rz());
         cx.emit_inst(inst)?;
         return Ok(());
     };
     let mut to = landing(cx, &shape, result)?;
-    memory::set(&mut inst, D, to.register());
+    inst.set_role(D, to.register());
     cx.emit_inst(inst)?;
     to.distribute(cx, &shape)
 }
