@@ -10,6 +10,8 @@ mod model;
 mod parse;
 #[path = "build/tables.rs"]
 mod tables;
+#[path = "build/targets.rs"]
+mod targets;
 #[path = "build/template.rs"]
 mod template;
 
@@ -32,6 +34,7 @@ fn run() -> Result<(), String> {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         parse::file(&mut spec, &path.display().to_string(), &text)?;
     }
+    spec.apply_extensions()?;
     spec.check()?;
     let out = PathBuf::from(variable("OUT_DIR")?);
     let forms = forms::forms(&spec)?;

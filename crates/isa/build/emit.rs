@@ -127,13 +127,14 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef) -> Result<(), String> {
     let uniform = if spec.instrs.contains_key(&twin) { format!("Some(Opcode::{twin})") } else { "None".to_owned() };
     let _ = writeln!(
         out,
-        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, number: {:?}, targets: {}, guard_uniform: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
+        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, number: {:?}, targets: {}, specific: {}, guard_uniform: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
         instr.doc,
         instr.family,
         instr.pipe,
         instr.latency,
         instr.number,
-        instr.targets,
+        instr.encoded_on(),
+        instr.specific,
         instr.guard_uniform,
         rot13(&instr.name),
         operands.join(", "),

@@ -1,14 +1,12 @@
 //! Turns `encode` lines into forms: which bits of the word each operand and field occupies.
 
-use crate::model::{InstrDef, Kind, Line, Neutral, OperandDef, Spec};
+use crate::model::{InstrDef, Kind, Layout, Line, Neutral, OperandDef, Spec};
 use crate::parse::kind;
+use crate::targets::{FORMATS, Format, Targets};
 use std::collections::BTreeMap;
 
 /// Bit ranges (position, length), low part first.
 pub(crate) type Ranges = Vec<(u8, u8)>;
-
-/// Bits that every word has and that no form describes: guard, control.
-const COMMON: u128 = (0xf << 12) | (((1 << 17) - 1) << 105);
 
 /// Where one operand is.
 #[derive(Clone, Debug)]
@@ -44,7 +42,7 @@ pub(crate) struct FieldSlot {
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     pub opcode: String,
-    pub targets: u8,
+    pub targets: Targets,
     pub mask: u128,
     pub value: u128,
     pub slots: Vec<Slot>,
@@ -67,30 +65,89 @@ pub(crate) fn forms(spec: &Spec) -> Result<Vec<Form>, String> {
 fn expand(spec: &Spec, instr: &InstrDef, line: &Line, all: &mut Vec<Form>) -> Result<(), String> {
     let mut words = line.text.split_whitespace();
     let layout = words.next().ok_or("no layout")?;
-    let opcode = words.next().ok_or("no opcode")?;
-    let opcode = opcode.strip_prefix("0x").and_then(|h| u16::from_str_radix(h, 16).ok()).ok_or("bad opcode")?;
+    let opcodes = words.next().ok_or("no opcode")?;
     let items: Vec<&str> = words.collect();
-    if layout == "-" {
-        let mut form = Builder::new(spec, instr, line.targets);
-        form.constant(0, 12, opcode.into())?;
-        all.push(form.finish(&items)?);
-        return Ok(());
-    }
-    let layout = spec.layouts.get(layout).ok_or_else(|| format!("no layout '{layout}'"))?;
-    for row in &layout.lines {
-        let mut slots = row.text.split_whitespace();
-        let number: u128 = slots.next().and_then(|n| n.parse().ok()).ok_or("bad form number")?;
-        let mut merged: Vec<&str> = slots.collect();
-        if merged.iter().any(|slot| !has_kind(instr, slot)) {
+    for format in FORMATS {
+        let targets = line.targets & format.targets;
+        if targets == 0 {
             continue;
         }
-        merged.extend(&items);
-        let mut form = Builder::new(spec, instr, line.targets & row.targets);
-        form.constant(0, 9, opcode.into())?;
-        form.constant(9, 3, number)?;
-        all.push(form.finish(&merged)?);
+        let line = Expansion { spec, instr, layout, opcodes, items: &items, targets, format };
+        if format.opcode_on_top { line.bundled(all)? } else { line.wide(all)? }
     }
     Ok(())
+}
+
+/// One `encode` line for the targets of one word format.
+struct Expansion<'a> {
+    spec: &'a Spec,
+    instr: &'a InstrDef,
+    layout: &'a str,
+    opcodes: &'a str,
+    items: &'a [&'a str],
+    targets: Targets,
+    format: Format,
+}
+
+impl Expansion<'_> {
+    /// 128-bit words: nine opcode bits and the layout row's number, or twelve opcode bits.
+    fn wide(&self, all: &mut Vec<Form>) -> Result<(), String> {
+        let opcode = opcode_bits(self.opcodes)?;
+        if self.layout == "-" {
+            let mut form = Builder::new(self.spec, self.instr, self.targets, self.format);
+            form.constant(0, 12, opcode.into())?;
+            all.push(form.finish(self.items)?);
+            return Ok(());
+        }
+        for row in &self.rows()?.lines {
+            let mut slots = row.text.split_whitespace();
+            let number: u128 = slots.next().and_then(|n| n.parse().ok()).ok_or("bad form number")?;
+            let Some(merged) = self.merged(slots) else { continue };
+            let mut form = Builder::new(self.spec, self.instr, self.targets & row.targets, self.format);
+            form.constant(0, 9, opcode.into())?;
+            form.constant(9, 3, number)?;
+            all.push(form.finish(&merged)?);
+        }
+        Ok(())
+    }
+
+    /// 64-bit words: per layout row an opcode, of which the bits count that no item claims.
+    fn bundled(&self, all: &mut Vec<Form>) -> Result<(), String> {
+        let rows: Vec<&Line> = if self.layout == "-" { Vec::new() } else { self.rows()?.lines.iter().collect() };
+        let opcodes: Vec<&str> = self.opcodes.split('/').collect();
+        if opcodes.len() != rows.len().max(1) {
+            return Err(format!("expected {} opcodes", rows.len().max(1)));
+        }
+        for (number, opcode) in opcodes.into_iter().enumerate() {
+            if opcode == "-" {
+                continue;
+            }
+            let slots = rows.get(number).map_or("", |row| &row.text).split_whitespace();
+            let Some(merged) = self.merged(slots) else { continue };
+            let mut form = Builder::new(self.spec, self.instr, self.targets, self.format);
+            form.opcode_on_top = Some(opcode_bits(opcode)?);
+            all.push(form.finish(&merged)?);
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> Result<&Layout, String> {
+        self.spec.layouts.get(self.layout).ok_or_else(|| format!("no layout '{}'", self.layout))
+    }
+
+    /// The row's slots and the line's items, unless the signature lacks a kind that the row has.
+    fn merged<'a>(&'a self, slots: impl Iterator<Item = &'a str>) -> Option<Vec<&'a str>> {
+        let mut merged: Vec<&str> = slots.collect();
+        if merged.iter().any(|slot| !has_kind(self.instr, slot)) {
+            return None;
+        }
+        merged.extend(self.items);
+        Some(merged)
+    }
+}
+
+fn opcode_bits(text: &str) -> Result<u16, String> {
+    text.strip_prefix("0x").and_then(|h| u16::from_str_radix(h, 16).ok()).ok_or_else(|| format!("bad opcode '{text}'"))
 }
 
 /// The signature allows what a layout's slot holds; rows with others are left out.
@@ -108,6 +165,9 @@ struct Builder<'a> {
     spec: &'a Spec,
     instr: &'a InstrDef,
     form: Form,
+    format: Format,
+    /// The top 16 of 64 bits; items may claim some of them.
+    opcode_on_top: Option<u16>,
     /// Bits that something claims.
     used: u128,
     invert: bool,
@@ -115,7 +175,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(spec: &'a Spec, instr: &'a InstrDef, targets: u8) -> Self {
+    fn new(spec: &'a Spec, instr: &'a InstrDef, targets: Targets, format: Format) -> Self {
         let form = Form {
             opcode: instr.name.clone(),
             targets,
@@ -125,7 +185,9 @@ impl<'a> Builder<'a> {
             fields: Vec::new(),
             fixed: Vec::new(),
         };
-        Builder { spec, instr, form, used: COMMON, invert: false, placed: BTreeMap::new() }
+        // What every word has and no form describes.
+        let used = bits(format.guard, 4) | bits(format.control, 17);
+        Builder { spec, instr, form, format, opcode_on_top: None, used, invert: false, placed: BTreeMap::new() }
     }
 
     fn claim(&mut self, at: u8, len: u8, what: &str) -> Result<(), String> {
@@ -172,6 +234,13 @@ impl<'a> Builder<'a> {
             self.form.slots.push(slot);
         }
         self.form.mask |= !self.used;
+        if let Some(opcode) = self.opcode_on_top {
+            let value = u128::from(opcode) << 48;
+            if value & self.used != 0 {
+                return Err(format!("bits of opcode {opcode:#06x} are claimed by operands or fields"));
+            }
+            self.form.value |= value;
+        }
         Ok(self.form)
     }
 
@@ -277,6 +346,9 @@ impl<'a> Builder<'a> {
             scale = rest[..end].parse().map_err(|_| "bad scale")?;
             marks = &rest[end..];
         }
+        if self.format.opcode_on_top && kind == Kind::Const && !place.contains('+') {
+            scale = 4;
+        }
         let ranges = self.operand_ranges(&kind, place, &operand.role)?;
         let mut slot =
             Slot { place: Place::Bits { kind, ranges, scale }, neg: None, abs: None, not: None, reuse: None };
@@ -288,7 +360,7 @@ impl<'a> Builder<'a> {
     fn operand_ranges(&mut self, kind: &Kind, place: &str, role: &str) -> Result<Ranges, String> {
         let default = match kind {
             Kind::R | Kind::Special => 8,
-            Kind::UR => 6,
+            Kind::UR => self.format.uniform,
             Kind::P | Kind::UP | Kind::SB => 3,
             Kind::B => 4,
             Kind::Imm(_, bits) => u8::try_from(*bits).map_err(|_| "too wide")?,
@@ -298,12 +370,18 @@ impl<'a> Builder<'a> {
         self.ranges(place, default, role)
     }
 
-    /// A constant-bank operand at bit N: the uniform register, if any, in 6 bits from N; the byte
-    /// offset in 16 bits from N+6; the bank, if any, in 5 bits from N+22.
+    /// A constant-bank operand at bit N. In 128-bit words: the uniform register, if any, in 6 bits
+    /// from N; the byte offset in 16 bits from N+6; the bank, if any, in 5 bits from N+22. In 64-bit
+    /// words: the offset in words in 14 bits from N, the bank in 5 bits from N+14. Other places are
+    /// written out: bank or register first, `54:5+38:16`.
     fn constant_ranges(&mut self, kind: &Kind, place: &str, role: &str) -> Result<Ranges, String> {
+        if place.contains('+') {
+            return self.ranges(place, 1, role);
+        }
         let at = number(place)?;
         let ranges = match kind {
             Kind::Bindless => vec![(at, 6), (at + 6, 16)],
+            _ if self.format.opcode_on_top => vec![(at + 14, 5), (at, 14)],
             _ => vec![(at + 22, 5), (at + 6, 16)],
         };
         for (at, len) in &ranges {

@@ -1,5 +1,6 @@
 //! The spec as parsed: enums, fields, layouts, instructions.
 
+use crate::targets::Targets;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A place in a spec file, for messages.
@@ -82,8 +83,7 @@ pub(crate) struct OperandDef {
 pub(crate) struct Line {
     pub place: Place,
     pub text: String,
-    /// Bit per target, in `Arch::ALL` order.
-    pub targets: u8,
+    pub targets: Targets,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,10 @@ pub(crate) struct InstrDef {
     pub name: String,
     pub doc: String,
     pub place: Place,
-    pub targets: u8,
+    /// Targets of lines that name none.
+    pub targets: Targets,
+    /// Only the architecture-specific variants (`sm_90a`) have it.
+    pub specific: bool,
     pub number: Option<u16>,
     pub family: String,
     pub pipe: String,
@@ -116,6 +119,8 @@ pub(crate) struct Spec {
     pub fields: BTreeMap<String, FieldDef>,
     pub layouts: BTreeMap<String, Layout>,
     pub instrs: BTreeMap<String, InstrDef>,
+    /// `extend` paragraphs: what they add to the instruction of that name.
+    pub extensions: Vec<InstrDef>,
 }
 
 impl Spec {
@@ -123,6 +128,21 @@ impl Spec {
     pub(crate) fn enum_of(&self, field: &str) -> Result<&EnumDef, String> {
         let def = self.fields.get(field).ok_or_else(|| format!("no field '{field}'"))?;
         self.enums.get(&def.of).ok_or_else(|| format!("field '{field}': no enum '{}'", def.of))
+    }
+
+    /// Add what `extend` paragraphs say to their instructions.
+    pub(crate) fn apply_extensions(&mut self) -> Result<(), String> {
+        for extension in std::mem::take(&mut self.extensions) {
+            let instr = self
+                .instrs
+                .get_mut(&extension.name)
+                .ok_or_else(|| format!("{}: no instruction '{}' to extend", extension.place.0, extension.name))?;
+            instr.operands.extend(extension.operands);
+            instr.fields.extend(extension.fields);
+            instr.syntax.extend(extension.syntax);
+            instr.encode.extend(extension.encode);
+        }
+        Ok(())
     }
 
     /// Names used before or without their definition.
@@ -154,5 +174,12 @@ impl Spec {
             }
         }
         Ok(())
+    }
+}
+
+impl InstrDef {
+    /// Targets that some encoding is for.
+    pub(crate) fn encoded_on(&self) -> Targets {
+        self.encode.iter().fold(0, |all, line| all | line.targets)
     }
 }

@@ -1,21 +1,27 @@
 //! Reads spec files.
 
 use crate::model::{EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec};
-
-const ALL_TARGETS: u8 = 0b1111;
-const TARGETS: [&str; 4] = ["sm_80", "sm_86", "sm_89", "sm_90"];
+use crate::targets::{self, Targets};
 
 /// What the indented lines that follow belong to.
 enum Open {
     Nothing,
     Layout(String),
     Instr(String),
+    /// The last of `Spec::extensions`.
+    Extension,
+}
+
+/// What holds for the rest of a file.
+struct Context {
+    family: String,
+    targets: Targets,
 }
 
 /// Add the contents of one file to `spec`.
 pub(crate) fn file(spec: &mut Spec, name: &str, text: &str) -> Result<(), String> {
     let mut open = Open::Nothing;
-    let mut family = String::new();
+    let mut context = Context { family: String::new(), targets: targets::DEFAULT };
     for (number, raw) in text.lines().enumerate() {
         let place = Place(format!("{name}:{}", number + 1));
         let line = strip_comment(raw).trim_end();
@@ -25,7 +31,7 @@ pub(crate) fn file(spec: &mut Spec, name: &str, text: &str) -> Result<(), String
         let result = if line.starts_with(' ') {
             attribute(spec, &open, &place, line.trim())
         } else {
-            top(spec, &mut open, &mut family, &place, line)
+            top(spec, &mut open, &mut context, &place, line)
         };
         result.map_err(|e| format!("{}: {e}", place.0))?;
     }
@@ -44,11 +50,12 @@ fn strip_comment(line: &str) -> &str {
     line
 }
 
-fn top(spec: &mut Spec, open: &mut Open, family: &mut String, place: &Place, line: &str) -> Result<(), String> {
+fn top(spec: &mut Spec, open: &mut Open, context: &mut Context, place: &Place, line: &str) -> Result<(), String> {
     let (word, rest) = split_word(line);
     *open = Open::Nothing;
     match word {
-        "family" => *family = rest.to_owned(),
+        "family" => context.family = rest.to_owned(),
+        "targets" => context.targets = targets::list(rest)?,
         "enum" => {
             let (name, rest) = split_word(rest);
             let (doc, rest) = take_doc(rest)?;
@@ -64,7 +71,7 @@ fn top(spec: &mut Spec, open: &mut Open, family: &mut String, place: &Place, lin
             *open = Open::Layout(rest.to_owned());
         }
         "instr" => {
-            let (rest, targets) = take_targets(rest)?;
+            let (rest, targets) = take_targets(rest, context.targets)?;
             let (name, rest) = split_word(rest);
             let (doc, rest) = take_doc(rest)?;
             if doc.is_empty() || !rest.is_empty() {
@@ -75,13 +82,19 @@ fn top(spec: &mut Spec, open: &mut Open, family: &mut String, place: &Place, lin
                 doc,
                 place: place.clone(),
                 targets,
-                family: family.clone(),
+                family: context.family.clone(),
                 ..Default::default()
             };
             if spec.instrs.insert(name.to_owned(), instr).is_some() {
                 return Err(format!("instruction '{name}' is defined twice"));
             }
             *open = Open::Instr(name.to_owned());
+        }
+        "extend" => {
+            let (name, targets) = take_targets(rest, context.targets)?;
+            let extension = InstrDef { name: name.to_owned(), place: place.clone(), targets, ..Default::default() };
+            spec.extensions.push(extension);
+            *open = Open::Extension;
         }
         _ => return Err(format!("unknown paragraph '{word}'")),
     }
@@ -92,7 +105,7 @@ fn attribute(spec: &mut Spec, open: &Open, place: &Place, line: &str) -> Result<
     match open {
         Open::Nothing => Err("an indented line that belongs to nothing".to_owned()),
         Open::Layout(name) => {
-            let (text, targets) = take_targets(line)?;
+            let (text, targets) = take_targets(line, Targets::MAX)?;
             let layout = spec.layouts.get_mut(name).ok_or("no layout is open")?;
             layout.lines.push(Line { place: place.clone(), text: text.to_owned(), targets });
             Ok(())
@@ -100,6 +113,13 @@ fn attribute(spec: &mut Spec, open: &Open, place: &Place, line: &str) -> Result<
         Open::Instr(name) => {
             let instr = spec.instrs.get_mut(name).ok_or("no instruction is open")?;
             instr_attribute(instr, place, line)
+        }
+        Open::Extension => {
+            let instr = spec.extensions.last_mut().ok_or("no extension is open")?;
+            match split_word(line).0 {
+                "sig" | "fields" | "syntax" | "encode" => instr_attribute(instr, place, line),
+                word => Err(format!("an extension cannot have '{word}'")),
+            }
         }
     }
 }
@@ -110,6 +130,7 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         "number" => instr.number = Some(rest.parse().map_err(|_| format!("bad number '{rest}'"))?),
         "pipe" => instr.pipe = rest.to_owned(),
         "latency" => instr.latency = rest.to_owned(),
+        "variant" if rest == "a" => instr.specific = true,
         "guard" if rest == "UP" => instr.guard_uniform = true,
         "effects" => instr.effects.extend(rest.split_whitespace().map(str::to_owned)),
         "sig" => {
@@ -127,8 +148,8 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
             }
         }
         "syntax" | "encode" => {
-            let (text, targets) = take_targets(rest)?;
-            let line = Line { place: place.clone(), text: text.to_owned(), targets: targets & instr.targets };
+            let (text, targets) = take_targets(rest, instr.targets)?;
+            let line = Line { place: place.clone(), text: text.to_owned(), targets };
             if word == "syntax" { instr.syntax.push(line) } else { instr.encode.push(line) }
         }
         _ => return Err(format!("unknown attribute '{word}'")),
@@ -282,7 +303,7 @@ pub(crate) fn neutral_value(text: &str) -> Result<Neutral, String> {
         "PT" => register(Kind::P, 7),
         "UPT" => register(Kind::UP, 7),
         "RZ" => register(Kind::R, 255),
-        "URZ" => register(Kind::UR, 63),
+        "URZ" => register(Kind::UR, 255),
         "B0" => register(Kind::B, 0),
         _ => Neutral::Imm(name.parse().map_err(|_| format!("unknown neutral value '{text}'"))?),
     })
@@ -302,14 +323,10 @@ fn take_doc(text: &str) -> Result<(String, &str), String> {
     Ok((doc.to_owned(), rest.trim()))
 }
 
-/// A trailing `[sm_80 sm_90]`, if there is one.
-fn take_targets(text: &str) -> Result<(&str, u8), String> {
+/// A trailing `[sm_80 sm_90..]`, if there is one; `default` otherwise.
+fn take_targets(text: &str, default: Targets) -> Result<(&str, Targets), String> {
     let found = text.strip_suffix(']').and_then(|t| t.rsplit_once('['));
-    let Some((head, list)) = found.filter(|(_, list)| list.starts_with("sm_")) else { return Ok((text, ALL_TARGETS)) };
-    let mut targets = 0;
-    for name in list.split_whitespace() {
-        let at = TARGETS.iter().position(|t| *t == name).ok_or_else(|| format!("unknown target '{name}'"))?;
-        targets |= 1 << at;
-    }
-    Ok((head.trim_end(), targets))
+    let is_list = |list: &str| list.starts_with("sm_") || list.starts_with("..");
+    let Some((head, list)) = found.filter(|(_, list)| is_list(list)) else { return Ok((text, default)) };
+    Ok((head.trim_end(), targets::list(list)?))
 }

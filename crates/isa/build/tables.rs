@@ -3,12 +3,10 @@
 use crate::emit::{camel, kind_name, neutral};
 use crate::forms::{FieldSlot, Form, Place, Ranges, Slot};
 use crate::model::{Kind, Spec};
+use crate::targets::{FORMATS, NAMES};
 use crate::template;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Targets in `Arch::ALL`.
-const TARGETS: usize = 4;
 
 /// `tables.rs`.
 pub(crate) fn tables(spec: &Spec, forms: &[Form]) -> Result<String, String> {
@@ -146,14 +144,14 @@ fn bits_place(kind: &Kind, bit_ranges: &Ranges, scale: u32) -> String {
     let len: u32 = bit_ranges.iter().map(|r| u32::from(r.1)).sum();
     let ranges = ranges(bit_ranges);
     match kind {
-        Kind::Imm(format, bits) if format == "D" => format!("Place::HighWord({ranges}, {bits})"),
+        Kind::Imm(format, _) if format == "D" => format!("Place::HighWord({ranges}, {len})"),
         Kind::Imm(format, bits) => {
-            format!(
-                "Place::Imm {{ ranges: {ranges}, signed: {}, shift: {shift} }}",
-                format == "S" && (len != 32 || *bits > 32)
-            )
+            let signed = format == "S" && (len != 32 || *bits > 32);
+            let word = signed && *bits == 32;
+            format!("Place::Imm {{ ranges: {ranges}, signed: {signed}, word: {word}, shift: {shift} }}")
         }
-        Kind::Const => format!("Place::Const({ranges})"),
+        Kind::Const => format!("Place::Const {{ ranges: {ranges}, shift: {shift} }}"),
+        Kind::UR if len < 8 => format!("Place::Uniform({ranges})"),
         Kind::Bindless => format!("Place::Bindless({ranges})"),
         Kind::Special => format!("Place::Special({ranges})"),
         Kind::Label => format!("Place::Label {{ ranges: {ranges}, shift: {shift} }}"),
@@ -194,13 +192,14 @@ fn by_opcode(out: &mut String, spec: &Spec, forms: &[Form]) {
 /// Per target and 12 opcode bits, the forms to try: (first, count) in `CANDIDATES`.
 fn dispatch(out: &mut String, forms: &[Form]) {
     let mut candidates: Vec<usize> = Vec::new();
-    let _ = writeln!(out, "pub(crate) static DISPATCH: [[(u16, u16); 4096]; {TARGETS}] = [");
-    for target in 0..TARGETS {
+    let _ = writeln!(out, "pub(crate) static DISPATCH: [[(u32, u16); 4096]; {}] = [", NAMES.len());
+    for target in 0..NAMES.len() {
+        let on_top = FORMATS.iter().any(|f| f.opcode_on_top && f.targets >> target & 1 == 1);
+        let shift = if on_top { 52 } else { 0 };
         let mut rows: Vec<Vec<usize>> = vec![Vec::new(); 4096];
-        for (index, form) in forms.iter().enumerate() {
-            if form.targets >> target & 1 == 1 {
-                rows[(form.value & 0xfff) as usize].push(index);
-            }
+        for (index, form) in forms.iter().enumerate().filter(|(_, form)| form.targets >> target & 1 == 1) {
+            let (mask, value) = ((form.mask >> shift & 0xfff) as usize, (form.value >> shift & 0xfff) as usize);
+            rows.iter_mut().enumerate().filter(|(bits, _)| bits & mask == value).for_each(|(_, row)| row.push(index));
         }
         let _ = write!(out, "[");
         for row in rows {

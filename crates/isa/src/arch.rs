@@ -3,10 +3,21 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A target that the ISA data describes; one column of the spec.
+/// Number of the uniform zero register `URZ` in operands, whatever the width of its field.
+pub(crate) const URZ: u16 = 255;
+
+/// A generation that the ISA data describes; one column of the spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Arch {
+    /// Maxwell.
+    Sm50,
+    /// Pascal.
+    Sm61,
+    /// Volta.
+    Sm70,
+    /// Turing.
+    Sm75,
     /// Ampere GA100.
     Sm80,
     /// Ampere GA10x.
@@ -15,35 +26,83 @@ pub enum Arch {
     Sm89,
     /// Hopper.
     Sm90,
+    /// Blackwell of the data centre.
+    Sm100,
+    /// Blackwell of the desktop.
+    Sm120,
+}
+
+/// Where an instruction word keeps what all instructions have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordFormat {
+    /// Bytes from one instruction to the next.
+    pub bytes: u64,
+    /// Lowest of the twelve bits that choose a form.
+    pub(crate) opcode: u8,
+    /// Bit of the guard's predicate; its negation is three bits higher.
+    pub(crate) guard: u8,
+    /// First of the scheduling bits: 17 of [`crate::Control`] and four of `.reuse`.
+    pub(crate) control: u8,
+}
+
+impl WordFormat {
+    /// 128-bit words with their own scheduling bits.
+    const WIDE: WordFormat = WordFormat { bytes: 16, opcode: 0, guard: 12, control: 105 };
+    /// 64-bit words, three to a bundle that begins with their control word (21 bits each). The
+    /// engine takes and gives such a word with its scheduling bits in bits 64–84.
+    const BUNDLED: WordFormat = WordFormat { bytes: 8, opcode: 52, guard: 16, control: 64 };
+
+    /// Instructions come in bundles of three behind a control word.
+    pub fn is_bundled(self) -> bool {
+        self.bytes == 8
+    }
 }
 
 impl Arch {
-    /// Every target, oldest first.
-    pub const ALL: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90];
+    /// Every generation, oldest first.
+    pub const ALL: [Arch; 10] = [
+        Arch::Sm50,
+        Arch::Sm61,
+        Arch::Sm70,
+        Arch::Sm75,
+        Arch::Sm80,
+        Arch::Sm86,
+        Arch::Sm89,
+        Arch::Sm90,
+        Arch::Sm100,
+        Arch::Sm120,
+    ];
 
-    /// The name that `--arch` takes, such as `sm_90`.
+    /// Its name in the spec, such as `sm_90`.
     pub fn name(self) -> &'static str {
         match self {
+            Arch::Sm50 => "sm_50",
+            Arch::Sm61 => "sm_61",
+            Arch::Sm70 => "sm_70",
+            Arch::Sm75 => "sm_75",
             Arch::Sm80 => "sm_80",
             Arch::Sm86 => "sm_86",
             Arch::Sm89 => "sm_89",
             Arch::Sm90 => "sm_90",
+            Arch::Sm100 => "sm_100",
+            Arch::Sm120 => "sm_120",
         }
     }
 
     /// The compute capability as one number: 80 for `sm_80`.
     pub fn number(self) -> u32 {
-        match self {
-            Arch::Sm80 => 80,
-            Arch::Sm86 => 86,
-            Arch::Sm89 => 89,
-            Arch::Sm90 => 90,
-        }
+        MEMBERS.iter().find(|(_, arch)| *arch == self).map_or(0, |(number, _)| *number)
     }
 
-    /// Hardware number of the uniform zero register `URZ`.
-    pub fn urz(self) -> u16 {
-        63
+    /// The generation whose instructions the compute capability `number` (86 for `sm_86`) has.
+    pub fn of_capability(number: u32) -> Option<Arch> {
+        MEMBERS.iter().find(|(n, _)| *n == number).map(|(_, arch)| *arch)
+    }
+
+    /// Where its instruction words keep guard and scheduling bits.
+    #[inline]
+    pub fn word_format(self) -> WordFormat {
+        if self <= Arch::Sm61 { WordFormat::BUNDLED } else { WordFormat::WIDE }
     }
 }
 
@@ -51,6 +110,47 @@ impl fmt::Display for Arch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// Compute capabilities and the generation whose instructions each has; the first of a generation
+/// gives it its name.
+const MEMBERS: [(u32, Arch); 21] = [
+    (50, Arch::Sm50),
+    (52, Arch::Sm50),
+    (53, Arch::Sm50),
+    (61, Arch::Sm61),
+    (60, Arch::Sm61),
+    (62, Arch::Sm61),
+    (70, Arch::Sm70),
+    (72, Arch::Sm70),
+    (75, Arch::Sm75),
+    (80, Arch::Sm80),
+    (86, Arch::Sm86),
+    (87, Arch::Sm86),
+    (88, Arch::Sm89),
+    (89, Arch::Sm89),
+    (90, Arch::Sm90),
+    (100, Arch::Sm100),
+    (101, Arch::Sm100),
+    (103, Arch::Sm100),
+    (110, Arch::Sm100),
+    (120, Arch::Sm120),
+    (121, Arch::Sm120),
+];
+
+/// The suffixes that the targets of a compute capability have: `a` for all that the chip has, `f` for
+/// what its family shares.
+fn suffixes(number: u32) -> &'static [&'static str] {
+    match number {
+        ..90 => &[""],
+        90..100 => &["", "a"],
+        _ => &["", "f", "a"],
+    }
+}
+
+/// The names of all targets: `sm_50`, …, `sm_90a`, `sm_100f` …
+pub fn target_names() -> impl Iterator<Item = String> {
+    MEMBERS.iter().flat_map(|(number, _)| suffixes(*number).iter().map(move |suffix| format!("sm_{number}{suffix}")))
 }
 
 /// The name is none of the targets that Oriole knows.
@@ -62,13 +162,18 @@ pub struct UnknownArch {
 }
 
 fn known_targets() -> String {
-    Arch::ALL.map(Arch::name).join(" ")
+    target_names().collect::<Vec<_>>().join(" ")
 }
 
 impl FromStr for Arch {
     type Err = UnknownArch;
 
+    /// The generation of the target of that name: of `sm_90a` it is `Sm90`, of `sm_87` `Sm86`.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Arch::ALL.into_iter().find(|arch| arch.name() == name).ok_or_else(|| UnknownArch { name: name.to_owned() })
+        let digits = name.strip_prefix("sm_").unwrap_or("");
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let (number, suffix) = digits.split_at(end);
+        let member = MEMBERS.iter().find(|(n, _)| number == n.to_string() && suffixes(*n).contains(&suffix));
+        member.map(|(_, arch)| *arch).ok_or_else(|| UnknownArch { name: name.to_owned() })
     }
 }

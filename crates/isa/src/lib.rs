@@ -20,7 +20,7 @@ mod operand;
 mod sm;
 pub mod special_registers;
 
-pub use arch::{Arch, UnknownArch};
+pub use arch::{Arch, UnknownArch, WordFormat, target_names};
 pub use control::Control;
 pub use engine::{DecodeError, Display, EncodeError, Illegal, ParseError, decode, encode, legal, parse};
 pub use inst::{Guard, Inst};

@@ -182,8 +182,10 @@ pub struct OpcodeInfo {
     pub uniform: Option<Opcode>,
     /// Its guard is a uniform predicate.
     pub guard_uniform: bool,
+    /// Only the architecture-specific variants of its targets (`sm_90a`) have it.
+    pub specific: bool,
     number: Option<u16>,
-    targets: u8,
+    targets: u16,
     rot13: &'static str,
     signature: &'static [OperandSpec],
     fields: &'static [(Field, u8)],

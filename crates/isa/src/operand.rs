@@ -6,7 +6,7 @@
 pub enum RegFile {
     /// `R0`–`R254`, `RZ` = 255; 32 bits per thread.
     R,
-    /// `UR0`–`UR62`, `URZ` = 63; 32 bits per warp.
+    /// `UR0`–`UR62` (before sm_100; up to `UR254` from there on), `URZ` = 255; 32 bits per warp.
     UR,
     /// `P0`–`P6`, `PT` = 7; 1 bit per thread.
     P,
@@ -20,11 +20,9 @@ pub enum RegFile {
 
 impl RegFile {
     /// Hardware number of the register that reads as zero (or true), if the file has one.
-    /// `UR` answers for targets before sm_100; see [`crate::Arch::urz`].
     pub fn zero(self) -> Option<u16> {
         match self {
-            RegFile::R => Some(255),
-            RegFile::UR => Some(63),
+            RegFile::R | RegFile::UR => Some(255),
             RegFile::P | RegFile::UP => Some(7),
             RegFile::B | RegFile::SB => None,
         }

@@ -6,8 +6,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Bits 105–121: what the text does not show (`.reuse` is shown).
-const CONTROL: u128 = 0x1ffff << 105;
+/// The targets that there are vectors of.
+const TARGETS: [&str; 11] =
+    ["sm_50", "sm_61", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a"];
+
+/// The scheduling bits that the text does not show (`.reuse` is shown).
+fn control(arch: Arch) -> u128 {
+    if arch.word_format().is_bundled() { 0x1ffff << 64 } else { 0x1ffff << 105 }
+}
 
 /// One line of a vector file.
 struct Vector {
@@ -28,9 +34,9 @@ struct Tally {
 /// Targets of labels, by word and address.
 type Labels = HashMap<(u128, u64), i64>;
 
-fn read(folder: &Path, arch: Arch) -> Option<(Vec<Vector>, Labels)> {
-    let text = fs::read_to_string(folder.join(format!("{arch}.tsv"))).ok()?;
-    let labels = fs::read_to_string(folder.join(format!("{arch}.labels.tsv"))).unwrap_or_default();
+fn read(folder: &Path, target: &str) -> Option<(Vec<Vector>, Labels)> {
+    let text = fs::read_to_string(folder.join(format!("{target}.tsv"))).ok()?;
+    let labels = fs::read_to_string(folder.join(format!("{target}.labels.tsv"))).unwrap_or_default();
     let number = |digits: &str| u64::from_str_radix(digits.trim_start_matches("0x"), 16).expect("hexadecimal");
     let word = |digits: &str| u128::from_str_radix(digits, 16).expect("hexadecimal");
     let vectors = text
@@ -89,7 +95,7 @@ fn check(vector: &Vector, arch: Arch, label: Option<i64>) -> Result<(), String> 
 fn check_parse(vector: &Vector, arch: Arch, inst: &Inst, label: Option<i64>) -> Result<(), String> {
     let parsed = parse(&vector.text, arch, &|_| label).map_err(|e| format!("parse: {e}"))?;
     let word = encode(&parsed, arch, vector.pc).map_err(|e| format!("parsed: {e}"))?;
-    if (word ^ vector.word) & !CONTROL == 0 || hidden(arch, inst, &parsed) {
+    if (word ^ vector.word) & !control(arch) == 0 || hidden(arch, inst, &parsed) {
         return Ok(());
     }
     Err(format!("parsed text encodes to {word:032x}"))
@@ -100,13 +106,22 @@ fn hidden(arch: Arch, inst: &Inst, parsed: &Inst) -> bool {
     inst.display(arch).to_string() == parsed.display(arch).to_string()
 }
 
-fn run(folder: &Path) -> Option<Vec<(Arch, Tally)>> {
+/// `ORIOLE_TARGETS` and `ORIOLE_OPCODES` narrow the test to what their words name.
+fn selected(variable: &str, name: &str) -> bool {
+    env::var(variable).map_or(true, |list| list.split_whitespace().any(|word| word == name))
+}
+
+fn run(folder: &Path) -> Vec<(&'static str, Tally)> {
     let mut all = Vec::new();
-    for arch in Arch::ALL {
-        let (vectors, labels) = read(folder, arch)?;
+    for target in TARGETS.into_iter().filter(|target| selected("ORIOLE_TARGETS", target)) {
+        let arch: Arch = target.parse().expect("a known target");
+        let Some((vectors, labels)) = read(folder, target) else { continue };
         let mut tally = Tally::default();
         for vector in &vectors {
             let name = mnemonic(&vector.text);
+            if !selected("ORIOLE_OPCODES", name) {
+                continue;
+            }
             if !Opcode::named(name, arch).is_some_and(|opcode| opcode.encodable_on(arch)) {
                 *tally.left.entry(name.to_owned()).or_default() += 1;
                 continue;
@@ -115,19 +130,19 @@ fn run(folder: &Path) -> Option<Vec<(Arch, Tally)>> {
             *tally.mnemonics.entry(name.to_owned()).or_default() += 1;
             let label = labels.get(&(vector.word, vector.pc)).copied();
             if let Err(why) = check(vector, arch, label) {
-                tally.failures.push(format!("{arch} {:032x} '{}': {why}", vector.word, vector.text));
+                tally.failures.push(format!("{target} {:032x} '{}': {why}", vector.word, vector.text));
             }
         }
-        all.push((arch, tally));
+        all.push((target, tally));
     }
-    Some(all)
+    all
 }
 
-fn report(all: &[(Arch, Tally)]) {
+fn report(all: &[(&str, Tally)]) {
     println!("target  lines done  lines left  mnemonics done  mnemonics left  failures");
-    for (arch, tally) in all {
+    for (target, tally) in all {
         println!(
-            "{arch}   {:10}  {:10}  {:14}  {:14}  {:8}",
+            "{target:7} {:10}  {:10}  {:14}  {:14}  {:8}",
             tally.done,
             tally.left.values().sum::<usize>(),
             tally.mnemonics.len(),
@@ -135,9 +150,9 @@ fn report(all: &[(Arch, Tally)]) {
             tally.failures.len()
         );
     }
-    for (arch, tally) in all {
+    for (target, tally) in all {
         let left: Vec<String> = tally.left.iter().map(|(name, lines)| format!("{name}:{lines}")).collect();
-        println!("{arch} left: {}", left.join(" "));
+        println!("{target} left: {}", left.join(" "));
     }
     let shown: usize = env::var("ORIOLE_VECTOR_FAILURES").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
     for failure in all.iter().flat_map(|(_, t)| &t.failures).take(shown) {
@@ -146,9 +161,9 @@ fn report(all: &[(Arch, Tally)]) {
 }
 
 fn assert_clean(folder: &Path) {
-    let all = run(folder).expect("vector files for every target");
+    let all = run(folder);
     report(&all);
-    assert!(all.iter().all(|(_, t)| t.done > 0), "no vectors were checked");
+    assert!(all.iter().any(|(_, t)| t.done > 0), "no vectors were checked");
     assert!(all.iter().all(|(_, t)| t.failures.is_empty()), "see the failures above");
 }
 

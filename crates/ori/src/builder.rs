@@ -190,7 +190,7 @@ impl Operand {
         use oriole_isa::{OperandFlags as F, Value};
         let plain = match operand.value {
             Value::Reg(RegFile::R, 255) => Operand::rz(),
-            Value::Reg(RegFile::UR, 63) => Operand::urz(),
+            Value::Reg(RegFile::UR, 255) => Operand::urz(),
             Value::Reg(RegFile::P, 7) => Operand::pt(),
             Value::Reg(RegFile::UP, 7) => Operand::upt(),
             Value::Reg(RegFile::SB, number) => Operand::scoreboard(number as u8),

@@ -39,12 +39,7 @@ impl Function {
 
     /// The hardware instruction; every register must have its physical number. `address` gives the
     /// byte address of a block in the function's code.
-    pub fn machine_inst(
-        &self,
-        inst: InstId,
-        arch: Arch,
-        address: impl Fn(Block) -> i64,
-    ) -> Result<MachineInst, MachineError> {
+    pub fn machine_inst(&self, inst: InstId, address: impl Fn(Block) -> i64) -> Result<MachineInst, MachineError> {
         let data = &self.insts[inst];
         let fail =
             |message: String| MachineError { function: self.name.clone(), inst, text: inst_text(self, inst), message };
@@ -55,7 +50,7 @@ impl Function {
             if let OperandKind::Symbol(reference) = operand.kind() {
                 relocs.push((i, self.symrefs[reference]));
             }
-            let value = self.machine_value(*operand, spec, arch, &address, &|o| self.physical(o)).map_err(fail)?;
+            let value = self.machine_value(*operand, spec, &address, &|o| self.physical(o)).map_err(fail)?;
             operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
         let inst =
@@ -68,7 +63,7 @@ impl Function {
         let stand_in = |operand| self.stand_in(operand);
         let mut operands = SmallVec::new();
         for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
-            let Ok(value) = self.machine_value(*operand, spec, arch, &|_| 0, &stand_in) else { return false };
+            let Ok(value) = self.machine_value(*operand, spec, &|_| 0, &stand_in) else { return false };
             operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
         let mods = inst.mods.clone();
@@ -100,7 +95,6 @@ impl Function {
         &self,
         operand: Operand,
         spec: &OperandSpec,
-        arch: Arch,
         address: &impl Fn(Block) -> i64,
         place: &impl Fn(Operand) -> Option<(RegFile, u16, u8)>,
     ) -> Result<Value, String> {
@@ -126,7 +120,7 @@ impl Function {
                 if spec.kinds.contains(Kinds::LABEL) { Value::Label(addend) } else { Value::Imm(addend as u64) }
             }
             OperandKind::Rz => Value::Reg(RegFile::R, 255),
-            OperandKind::Urz => Value::Reg(RegFile::UR, arch.urz()),
+            OperandKind::Urz => Value::Reg(RegFile::UR, 255),
             OperandKind::Pt => Value::Reg(RegFile::P, 7),
             OperandKind::Upt => Value::Reg(RegFile::UP, 7),
             OperandKind::Special(number) => Value::Special(number),

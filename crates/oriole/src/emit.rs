@@ -217,8 +217,7 @@ fn function_code(
             continue;
         }
         let fault = |reason: String| CompileError::Internal { function: func.name.clone(), reason };
-        let machine =
-            func.machine_inst(id, section.arch, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
+        let machine = func.machine_inst(id, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
         let mut inst = machine.inst;
         for (operand, reference) in machine.relocs {
             resolve(section, &mut inst, operand, reference).map_err(fault)?;

@@ -51,7 +51,7 @@ pub fn allocate_function(func: &mut Function, arch: Arch, options: &AllocOptions
 fn file_limit(file: RegFile, r_limit: u16, arch: Arch) -> u16 {
     match file {
         RegFile::R => r_limit,
-        RegFile::UR => arch.urz(),
+        RegFile::UR => arch.sm().uniform_registers as u16,
         _ => 7,
     }
 }

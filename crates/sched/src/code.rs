@@ -124,7 +124,7 @@ impl Code {
 fn op(func: &Function, id: InstId, arch: Arch) -> Result<Op, MachineError> {
     let data = &func.insts[id];
     // Addresses do not matter here: only registers and modifiers do.
-    let inst = func.machine_inst(id, arch, |_| 0)?.inst;
+    let inst = func.machine_inst(id, |_| 0)?.inst;
     let call = data.call.expand().map(|call| &func.calls[call]);
     let mut op = Op {
         id,

@@ -16,7 +16,7 @@ pub(crate) type Mask = u32;
 /// Number of `RZ`.
 pub(crate) const RZ: usize = 255;
 /// Number of `URZ`.
-pub(crate) const URZ: usize = 63;
+pub(crate) const URZ: usize = 255;
 /// Number of `PT` and `UPT`.
 pub(crate) const PT: usize = 7;
 
@@ -27,7 +27,7 @@ pub(crate) const PT: usize = 7;
 pub(crate) struct State {
     r: Box<[Lanes; 256]>,
     p: [Mask; 8],
-    ur: [u32; 64],
+    ur: [u32; 256],
     up: [bool; 8],
     /// Lanes that execute the instruction at hand: its group's threads, less those that the guard
     /// switches off. Never zero while an instruction executes.
@@ -46,7 +46,7 @@ impl State {
         let mut state = State {
             r: Box::new([[0; WARP]; 256]),
             p: [0; 8],
-            ur: [0; 64],
+            ur: [0; 256],
             up: [false; 8],
             active: 0,
             constants,

@@ -230,7 +230,7 @@ impl Touches {
 impl Hazards {
     /// A warp that has executed nothing.
     pub(crate) fn new(arch: Arch) -> Self {
-        let sizes = [256, 64, 8, 8];
+        let sizes = [256, 256, 8, 8];
         Hazards {
             arch,
             writes: sizes.map(|size| vec![None; size]),

@@ -1,7 +1,8 @@
 //! 128-bit words to instructions.
 
-use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves};
-use crate::{Arch, Control, Guard, Inst, Mods, Operand, OperandFlags, Value};
+use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves, low_mask};
+use crate::arch::{URZ, WordFormat};
+use crate::{Arch, Control, Guard, Inst, Mods, Operand, OperandFlags, RegFile, Value};
 
 /// The word is no instruction that the spec knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,13 +18,14 @@ pub enum DecodeError {
 /// The instruction that a word stands for; `pc` is its byte address in its function. Modifiers that
 /// have the opcode's default value are left out.
 pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
-    let bits = (word & 0xfff) as u16;
+    let format = arch.word_format();
+    let bits = (word >> format.opcode) as u16 & 0xfff;
     let (first, count) = DISPATCH[arch as usize][usize::from(bits)];
-    let candidates = &CANDIDATES[usize::from(first)..][..usize::from(count)];
+    let candidates = &CANDIDATES[first as usize..][..usize::from(count)];
     for index in candidates {
         let form = &FORMS[usize::from(*index)];
         if word & form.mask == form.value
-            && let Some(inst) = read(form, word, pc)
+            && let Some(inst) = read(form, word, format, pc)
         {
             return Ok(inst);
         }
@@ -32,7 +34,7 @@ pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
 }
 
 /// The instruction, unless a field's code is reserved.
-fn read(form: &Form, word: u128, pc: u64) -> Option<Inst> {
+fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     let halves = &halves(word);
     let mut mods = Mods::new();
     for slot in form.fields {
@@ -51,32 +53,51 @@ fn read(form: &Form, word: u128, pc: u64) -> Option<Inst> {
         }
     }
     let signature = form.opcode.signature();
+    let next = pc.wrapping_add(format.bytes);
     let operands =
-        form.slots.iter().zip(signature).map(|(slot, spec)| operand(slot, spec.neutral, halves, pc)).collect();
-    let guard = Guard { predicate: (word >> 12) as u8 & 7, negated: word >> 15 & 1 == 1 };
-    Some(Inst { opcode: form.opcode, guard, mods, operands, control: Control::from_word(word) })
+        form.slots.iter().zip(signature).map(|(slot, spec)| operand(slot, spec.neutral, halves, next)).collect();
+    let guard = (word >> format.guard) as u8;
+    let guard = Guard { predicate: guard & 7, negated: guard >> 3 & 1 == 1 };
+    Some(Inst {
+        opcode: form.opcode,
+        guard,
+        mods,
+        operands,
+        control: Control::from_bits((word >> format.control) as u32),
+    })
 }
 
-fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, pc: u64) -> Operand {
+/// `next`: address of the next instruction.
+fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> Operand {
     let value = match slot.place {
         Place::Neutral => return neutral.unwrap_or(Operand::NONE),
         Place::Fixed(fixed) => return fixed,
         Place::Reg(file, ranges) => Value::Reg(file, ranges.get(word) as u16),
-        Place::Imm { ranges, signed, shift } => Value::Imm(scaled(&ranges, word, signed, shift)),
+        Place::Uniform(ranges) => Value::Reg(RegFile::UR, widened(ranges.get(word), ranges)),
+        Place::Imm { ranges, signed, word: low, shift } => {
+            let value = scaled(&ranges, word, signed, shift);
+            Value::Imm(if low { value & 0xffff_ffff } else { value })
+        }
         Place::HighWord(ranges, bits) => Value::Imm(ranges.get(word) << (64 - bits)),
-        Place::Const(ranges) => {
-            Value::Const { bank: ranges.part(0).get(word) as u8, offset: ranges.part(1).get(word) as u16 }
+        Place::Const { ranges, shift } => {
+            Value::Const { bank: ranges.part(0).get(word) as u8, offset: (ranges.part(1).get(word) << shift) as u16 }
         }
         Place::Bindless(ranges) => {
-            Value::ConstBindless { ureg: ranges.part(0).get(word) as u16, offset: ranges.part(1).get(word) as u16 }
+            let ureg = widened(ranges.part(0).get(word), ranges.part(0));
+            Value::ConstBindless { ureg, offset: ranges.part(1).get(word) as u16 }
         }
         Place::Special(ranges) => Value::Special(ranges.get(word) as u8),
         Place::Label { ranges, shift } => {
             let distance = scaled(&ranges, word, true, shift) as i64;
-            Value::Label((pc as i64).wrapping_add(16).wrapping_add(distance))
+            Value::Label((next as i64).wrapping_add(distance))
         }
     };
     Operand { value, flags: flags(slot, word) }
+}
+
+/// The number of a uniform register: `URZ` is all ones in every width.
+fn widened(raw: u64, ranges: Ranges) -> u16 {
+    if raw == low_mask(ranges.len() as u8) { URZ } else { raw as u16 }
 }
 
 fn flags(slot: &Slot, word: &Halves) -> OperandFlags {
@@ -99,9 +120,9 @@ fn scaled(ranges: &Ranges, word: &Halves, signed: bool, shift: u32) -> u64 {
 }
 
 impl Control {
-    /// The scheduling bits of a word.
-    pub fn from_word(word: u128) -> Control {
-        let bits = (word >> 105) as u32;
+    /// From the 17 scheduling bits of an instruction, lowest first: stall, stay, the two scoreboards,
+    /// wait mask. Higher bits are ignored.
+    pub fn from_bits(bits: u32) -> Control {
         Control {
             stall: bits as u8 & 15,
             stay: bits >> 4 & 1 == 1,
@@ -111,13 +132,12 @@ impl Control {
         }
     }
 
-    /// The scheduling bits, in their place in the word.
-    pub fn to_word(self) -> u128 {
-        let bits = u32::from(self.stall & 15)
+    /// The 17 scheduling bits, as [`Control::from_bits`] takes them.
+    pub fn to_bits(self) -> u32 {
+        u32::from(self.stall & 15)
             | u32::from(self.stay) << 4
             | u32::from(self.write_scoreboard & 7) << 5
             | u32::from(self.read_scoreboard & 7) << 8
-            | u32::from(self.wait_mask & 63) << 11;
-        u128::from(bits) << 105
+            | u32::from(self.wait_mask & 63) << 11
     }
 }

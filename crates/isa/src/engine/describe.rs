@@ -11,7 +11,7 @@ pub(crate) fn encodings(opcode: Opcode, arch: Arch) -> impl Iterator<Item = Stri
 }
 
 fn line(form: &Form) -> String {
-    let mut parts = vec![format!("{:#05x}", form.value & 0xfff)];
+    let mut parts = vec![format!("{}", opcode(form))];
     let operands = form.opcode.signature().iter().zip(form.slots);
     parts.extend(operands.filter_map(|(spec, slot)| operand(spec, slot)));
     parts.extend(form.fields.iter().map(|slot| format!("{}@{}", slot.field.name(), slot.ranges)));
@@ -23,14 +23,21 @@ fn line(form: &Form) -> String {
     parts.join(" ")
 }
 
+/// The opcode bits: the low 12 of 128, or the top 16 of 64.
+fn opcode(form: &Form) -> String {
+    let bundled = Arch::ALL.into_iter().any(|a| form.targets >> (a as u8) & 1 == 1 && a.word_format().bytes == 8);
+    if bundled { format!("{:#06x}", form.value >> 48 & 0xffff) } else { format!("{:#05x}", form.value & 0xfff) }
+}
+
 /// `ROLE=KIND@BITS` with flag bits; nothing for operands that have no place.
 fn operand(spec: &OperandSpec, slot: &Slot) -> Option<String> {
     let (kind, place) = match slot.place {
         Place::Neutral => return None,
         Place::Fixed(_) => return Some(format!("{}=fixed", spec.role.name())),
         Place::Reg(file, ranges) => (file_name(file), ranges.to_string()),
+        Place::Uniform(ranges) => ("UR", ranges.to_string()),
         Place::Imm { ranges, .. } | Place::HighWord(ranges, _) => ("imm", ranges.to_string()),
-        Place::Const(ranges) => ("c", ranges.to_string()),
+        Place::Const { ranges, .. } => ("c", ranges.to_string()),
         Place::Bindless(ranges) => ("cx", ranges.to_string()),
         Place::Special(ranges) => ("SR", ranges.to_string()),
         Place::Label { ranges, .. } => ("label", ranges.to_string()),

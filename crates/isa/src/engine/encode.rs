@@ -1,7 +1,8 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
-use super::table::{FORMS, FORMS_OF, Form, Halves, Place, Ranges, Slot, halves};
-use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, Value};
+use super::table::{FORMS, FORMS_OF, Form, Halves, Place, Ranges, Slot, halves, low_mask};
+use crate::arch::URZ;
+use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,15 +39,17 @@ pub enum EncodeError {
 pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let form = find_form(inst, arch, Some(pc))
         .map_err(|reason| EncodeError::Illegal { mnemonic: inst.opcode.name(), reason })?;
-    let guard = u128::from(inst.guard.predicate & 7) << 12 | u128::from(inst.guard.negated) << 15;
-    let mut word = halves(form.value | guard | inst.control.to_word());
+    let format = arch.word_format();
+    let guard = u128::from(inst.guard.predicate & 7) | u128::from(inst.guard.negated) << 3;
+    let control = u128::from(inst.control.to_bits());
+    let mut word = halves(form.value | guard << format.guard | control << format.control);
     for slot in form.fields {
         let value = inst.mods.get(slot.field).unwrap_or(slot.default);
         slot.ranges.put(&mut word, slot.encode[usize::from(value)].into());
     }
     let signature = inst.opcode.signature();
     for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
-        put(&mut word, slot, actual(operand, spec), pc);
+        put(&mut word, slot, actual(operand, spec), pc.wrapping_add(format.bytes));
     }
     Ok(u128::from(word[1]) << 64 | u128::from(word[0]))
 }
@@ -72,6 +75,7 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
     }
     let (first, count) = FORMS_OF[inst.opcode as usize];
     let mut reason = Illegal::Opcode;
+    let bytes = arch.word_format().bytes;
     let signature = inst.opcode.signature();
     let operands = inst.operands.iter().zip(signature).take(16);
     let kinds = operands.rev().fold(0, |all, (operand, spec)| all << 4 | Kinds::code(actual(operand, spec).value));
@@ -81,7 +85,7 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
         }
         let wrong = (kinds ^ form.kinds) & form.kinds_mask;
         let result = match wrong {
-            0 => fits(form, inst, pc),
+            0 => fits(form, inst, pc.map(|pc| pc.wrapping_add(bytes))),
             _ => Err(Illegal::Operand(wrong.trailing_zeros() as usize / 4)),
         };
         match result {
@@ -102,10 +106,11 @@ fn progress(why: Illegal) -> usize {
     }
 }
 
-fn fits(form: &Form, inst: &Inst, pc: Option<u64>) -> Result<(), Illegal> {
+/// `next`: address of the next instruction, to judge branch distances by.
+fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
     let signature = inst.opcode.signature();
     for (index, slot) in form.slots.iter().enumerate() {
-        if !takes(slot, actual(&inst.operands[index], &signature[index]), &signature[index], pc) {
+        if !takes(slot, actual(&inst.operands[index], &signature[index]), &signature[index], next) {
             return Err(Illegal::Operand(index));
         }
     }
@@ -137,18 +142,23 @@ fn actual(operand: &Operand, spec: &OperandSpec) -> Operand {
     }
 }
 
-fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, pc: Option<u64>) -> bool {
+fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, next: Option<u64>) -> bool {
     let fitting = match (slot.place, operand.value) {
         (Place::Neutral, _) => return spec.neutral.is_none_or(|neutral| neutral == operand),
         (Place::Fixed(fixed), _) => return fixed == operand,
         (Place::Reg(file, ranges), Value::Reg(is, number)) => file == is && u64::from(number) >> ranges.len() == 0,
-        (Place::Imm { ranges, signed, shift }, Value::Imm(value)) => immediate_fits(&ranges, value, signed, shift),
+        (Place::Uniform(ranges), Value::Reg(RegFile::UR, number)) => uniform_fits(&ranges, number),
+        (Place::Imm { ranges, signed, word, shift }, Value::Imm(value)) => {
+            immediate_fits(&ranges, if word { extended(value) } else { value }, signed, shift)
+        }
         (Place::HighWord(_, bits), Value::Imm(value)) => value << bits == 0,
-        (Place::Const(ranges), Value::Const { bank, .. }) => u32::from(bank) >> ranges.part(0).len() == 0,
-        (Place::Bindless(ranges), Value::ConstBindless { ureg, .. }) => u32::from(ureg) >> ranges.part(0).len() == 0,
+        (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {
+            u32::from(bank) >> ranges.part(0).len() == 0 && immediate_fits(&ranges.part(1), offset.into(), false, shift)
+        }
+        (Place::Bindless(ranges), Value::ConstBindless { ureg, .. }) => uniform_fits(&ranges.part(0), ureg),
         (Place::Special(_), Value::Special(_)) => true,
         (Place::Label { ranges, shift }, Value::Label(target)) => {
-            pc.is_none_or(|pc| immediate_fits(&ranges, distance(target, pc), true, shift))
+            next.is_none_or(|next| immediate_fits(&ranges, distance(target, next), true, shift))
         }
         _ => false,
     };
@@ -161,8 +171,18 @@ fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, pc: Option<u64>) -> 
 }
 
 /// Bytes from the next instruction to the target.
-fn distance(target: i64, pc: u64) -> u64 {
-    target.wrapping_sub(pc as i64).wrapping_sub(16) as u64
+fn distance(target: i64, next: u64) -> u64 {
+    target.wrapping_sub(next as i64) as u64
+}
+
+/// The register has a number of that many bits; all ones mean `URZ`.
+fn uniform_fits(ranges: &Ranges, number: u16) -> bool {
+    number == URZ || u64::from(number) < low_mask(ranges.len() as u8)
+}
+
+/// A 32-bit pattern as a signed number.
+fn extended(value: u64) -> u64 {
+    if value >> 32 == 0 { i64::from(value as u32 as i32) as u64 } else { value }
 }
 
 /// The value is a multiple of the scale and has room; 32-bit patterns may come sign-extended.
@@ -181,21 +201,21 @@ fn immediate_fits(ranges: &Ranges, value: u64, signed: bool, shift: u32) -> bool
     if signed { fits_signed } else { fits_unsigned || (len == 32 && fits_signed) }
 }
 
-fn put(word: &mut Halves, slot: &Slot, operand: Operand, pc: u64) {
+fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {
     match (slot.place, operand.value) {
-        (Place::Reg(_, ranges), Value::Reg(_, number)) => ranges.put(word, number.into()),
+        (Place::Reg(_, ranges) | Place::Uniform(ranges), Value::Reg(_, number)) => ranges.put(word, number.into()),
         (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(word, value >> shift),
         (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(word, value >> (64 - bits)),
-        (Place::Const(ranges), Value::Const { bank, offset }) => {
+        (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {
             ranges.part(0).put(word, bank.into());
-            ranges.part(1).put(word, offset.into());
+            ranges.part(1).put(word, u64::from(offset) >> shift);
         }
         (Place::Bindless(ranges), Value::ConstBindless { ureg, offset }) => {
             ranges.part(0).put(word, ureg.into());
             ranges.part(1).put(word, offset.into());
         }
         (Place::Special(ranges), Value::Special(number)) => ranges.put(word, number.into()),
-        (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(word, distance(target, pc) >> shift),
+        (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(word, distance(target, next) >> shift),
         _ => return,
     }
     let flags = operand.flags;

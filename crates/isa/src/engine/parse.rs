@@ -5,6 +5,7 @@ use super::float_text::Format;
 use super::print::{SWIZZLE, WARP_STATE, float_format, half_format, holds};
 use super::scan::{Scan, is_word};
 use super::table::{Item, SYNTAX, Term};
+use crate::arch::URZ;
 use crate::{
     Arch, Control, Field, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value,
     special_registers,
@@ -114,10 +115,10 @@ fn guard(scan: &mut Scan<'_>) -> Option<(u8, bool, Option<bool>)> {
 
 fn register(scan: &mut Scan<'_>) -> Option<(RegFile, u16)> {
     const ZERO: [(&str, RegFile, u16); 4] =
-        [("RZ", RegFile::R, 255), ("URZ", RegFile::UR, 63), ("PT", RegFile::P, 7), ("UPT", RegFile::UP, 7)];
+        [("RZ", RegFile::R, 255), ("URZ", RegFile::UR, URZ), ("PT", RegFile::P, 7), ("UPT", RegFile::UP, 7)];
     const FILES: [(&str, RegFile, u16); 6] = [
         ("R", RegFile::R, 254),
-        ("UR", RegFile::UR, 62),
+        ("UR", RegFile::UR, 254),
         ("P", RegFile::P, 6),
         ("UP", RegFile::UP, 6),
         ("B", RegFile::B, 15),

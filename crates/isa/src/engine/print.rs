@@ -2,6 +2,7 @@
 
 use super::float_text::Format;
 use super::table::{Item, SYNTAX, Term};
+use crate::arch::URZ;
 use crate::{
     Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, ffmt, half_fmt, mufu, mufu_fmt,
     special_registers,
@@ -55,7 +56,7 @@ impl Display<'_> {
         }
         let file = if self.inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
         out.push_str(if guard.negated { "@!" } else { "@" });
-        register(out, file, guard.predicate.into(), self.arch)?;
+        register(out, file, guard.predicate.into())?;
         out.push(' ');
         Ok(())
     }
@@ -70,7 +71,7 @@ impl Display<'_> {
                 Item::Hidden(_) => {}
                 Item::Next(index) => {
                     if let Value::Reg(file, number) = self.inst.operands[*index].value {
-                        register(out, file, number + 1, self.arch)?;
+                        register(out, file, number + 1)?;
                     }
                 }
                 Item::Set(index) => {
@@ -125,7 +126,7 @@ impl Display<'_> {
             }
             Value::ConstBindless { ureg, offset } => {
                 out.push_str("cx[");
-                register(out, RegFile::UR, ureg, self.arch)?;
+                register(out, RegFile::UR, ureg)?;
                 out.push_str("][");
                 offset
             }
@@ -133,7 +134,7 @@ impl Display<'_> {
         };
         let base = self.inst.operands[base].value;
         if let (Value::Reg(file, number), true) = (base, base != Value::Reg(RegFile::R, 255) || offset == 0) {
-            register(out, file, number, self.arch)?;
+            register(out, file, number)?;
             if offset != 0 {
                 out.push('+');
                 signed(out, i64::from(offset as i16))?;
@@ -181,14 +182,14 @@ impl Display<'_> {
     fn value(&self, out: &mut String, index: usize, operand: Operand, parts: bool) -> fmt::Result {
         match operand.value {
             Value::None => Ok(()),
-            Value::Reg(file, number) => register(out, file, number, self.arch),
+            Value::Reg(file, number) => register(out, file, number),
             Value::Imm(bits) => self.immediate(out, self.inst.opcode.signature()[index].imm, bits),
             Value::Const { bank, offset } => {
                 write!(out, "c[{bank:#x}]{}[{offset:#x}]", if parts { " " } else { "" })
             }
             Value::ConstBindless { ureg, offset } => {
                 out.push_str("cx[");
-                register(out, RegFile::UR, ureg, self.arch)?;
+                register(out, RegFile::UR, ureg)?;
                 write!(out, "]{}[{offset:#x}]", if parts { " " } else { "" })
             }
             Value::Special(number) => {
@@ -278,11 +279,11 @@ pub(crate) const WARP_STATE: [&str; 16] = [
     "ATEXIT_PC.HI",
 ];
 
-fn register(out: &mut String, file: RegFile, number: u16, arch: Arch) -> fmt::Result {
+fn register(out: &mut String, file: RegFile, number: u16) -> fmt::Result {
     match file {
         RegFile::R if number == 255 => out.write_str("RZ"),
         RegFile::R => write!(out, "R{number}"),
-        RegFile::UR if number == arch.urz() => out.write_str("URZ"),
+        RegFile::UR if number == URZ => out.write_str("URZ"),
         RegFile::UR => write!(out, "UR{number}"),
         RegFile::P if number == 7 => out.write_str("PT"),
         RegFile::P => write!(out, "P{number}"),

@@ -91,12 +91,14 @@ pub(crate) enum Place {
     Fixed(Operand),
     /// A register.
     Reg(RegFile, Ranges),
-    /// An immediate, stored without its low `shift` bits.
-    Imm { ranges: Ranges, signed: bool, shift: u32 },
+    /// A uniform register in fewer than eight bits: all ones are `URZ`.
+    Uniform(Ranges),
+    /// An immediate, stored without its low `shift` bits; `word`: the operand is its low 32 bits.
+    Imm { ranges: Ranges, signed: bool, word: bool, shift: u32 },
     /// The top bits (their number) of a 64-bit immediate.
     HighWord(Ranges, u32),
-    /// `c[first range][second range]`.
-    Const(Ranges),
+    /// `c[first range][second range]`, the offset stored without its low `shift` bits.
+    Const { ranges: Ranges, shift: u32 },
     /// `cx[first range][second range]`.
     Bindless(Ranges),
     /// A special register's number.
@@ -130,7 +132,7 @@ pub(crate) struct FieldSlot {
 pub(crate) struct Form {
     pub(crate) opcode: Opcode,
     /// Bit per target.
-    pub(crate) targets: u8,
+    pub(crate) targets: u16,
     /// Bits that have the same value in all words of the form.
     pub(crate) mask: u128,
     /// That value.
@@ -150,7 +152,7 @@ pub(crate) struct Form {
 /// A syntax template, for some targets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Syntax {
-    pub(crate) targets: u8,
+    pub(crate) targets: u16,
     pub(crate) items: &'static [Item],
 }
 

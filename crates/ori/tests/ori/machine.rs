@@ -1,6 +1,6 @@
 //! Allocated Ori as hardware instructions.
 
-use oriole_isa::{Arch, Guard as MachineGuard, Opcode, OperandFlags, RegFile, Value};
+use oriole_isa::{Guard as MachineGuard, Opcode, OperandFlags, RegFile, Value};
 use oriole_ori::*;
 
 const ALLOCATED: &str = ".function entry f
@@ -25,7 +25,7 @@ bix1:
 fn operands_become_hardware_operands() {
     let func: Function = ALLOCATED.parse().unwrap();
     let insts: Vec<InstId> = func.iter_insts().map(|(_, i)| i).collect();
-    let machine = |i: usize| func.machine_inst(insts[i], Arch::Sm90, |b| 0x100 + 16 * i64::from(b.as_u32()));
+    let machine = |i: usize| func.machine_inst(insts[i], |b| 0x100 + 16 * i64::from(b.as_u32()));
     let values = |i: usize| machine(i).unwrap().inst.operands.iter().map(|o| o.value).collect::<Vec<_>>();
 
     let first = machine(0).unwrap().inst;
