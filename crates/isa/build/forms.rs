@@ -102,8 +102,9 @@ impl Expansion<'_> {
         for row in &self.rows()?.lines {
             let mut slots = row.text.split_whitespace();
             let number: u128 = slots.next().and_then(|n| n.parse().ok()).ok_or("bad form number")?;
-            let Some(merged) = self.merged(slots) else { continue };
-            let mut form = Builder::new(self.spec, self.instr, self.targets & row.targets, self.format);
+            let targets = self.targets & row.targets;
+            let Some(merged) = self.merged(slots).filter(|_| targets != 0) else { continue };
+            let mut form = Builder::new(self.spec, self.instr, targets, self.format);
             form.constant(0, 9, opcode.into())?;
             form.constant(9, 3, number)?;
             all.push(form.finish(&merged)?);
