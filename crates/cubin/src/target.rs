@@ -52,6 +52,17 @@ impl Target {
         let sm = plain.then(|| digits.parse().ok()).flatten()?;
         Some(Target { sm, suffix })
     }
+
+    /// The target that the ELF header's `e_flags` name under an ABI version (`e_ident[EI_ABIVERSION]`). Older
+    /// layout: SM in bits 0–7. Newer layout: SM in bits 8–15; CUDA 13 keeps the suffix elsewhere.
+    pub fn from_e_flags(flags: u32, abi_version: u8) -> Target {
+        let (sm, specific) = if abi_version >= ABI_VERSION_NEW {
+            ((flags >> 8) & 0xff, flags & NEW_ARCH_SPECIFIC != 0)
+        } else {
+            (flags & 0xff, flags & OLD_ARCH_SPECIFIC != 0)
+        };
+        Target { sm, suffix: if specific { Suffix::Arch } else { Suffix::None } }
+    }
 }
 
 impl fmt::Display for Target {
@@ -69,16 +80,6 @@ pub(crate) const ABI_VERSION_NEW: u8 = 8;
 /// Bit of an architecture-specific target in the older and the newer layout of `e_flags`.
 const OLD_ARCH_SPECIFIC: u32 = 0x800;
 const NEW_ARCH_SPECIFIC: u32 = 0x8;
-
-/// Target from `e_flags`. Older layout: SM in bits 0–7. Newer layout: SM in bits 8–15.
-pub(crate) fn from_e_flags(flags: u32, abi_version: u8) -> Target {
-    let (sm, specific) = if abi_version >= ABI_VERSION_NEW {
-        ((flags >> 8) & 0xff, flags & NEW_ARCH_SPECIFIC != 0)
-    } else {
-        (flags & 0xff, flags & OLD_ARCH_SPECIFIC != 0)
-    };
-    Target { sm, suffix: if specific { Suffix::Arch } else { Suffix::None } }
-}
 
 /// `e_ident[EI_OSABI]` of the newer layout.
 pub(crate) const OSABI_CUDA_NEW: u8 = 0x41;
@@ -120,7 +121,7 @@ mod tests {
             (0x600_5a04, 8, "sm_90"),
         ];
         for (flags, abi, name) in rows {
-            assert_eq!(from_e_flags(flags, abi).to_string(), name);
+            assert_eq!(Target::from_e_flags(flags, abi).to_string(), name);
         }
         assert_eq!(to_e_flags(Target::new(89)), 0x600_5904);
     }

@@ -6,6 +6,7 @@
 //! assert_eq!(&compiled.cubin[..4], b"\x7fELF");
 //! ```
 
+pub mod assembly;
 mod emit;
 mod error;
 mod pipeline;

@@ -8,7 +8,7 @@ use crate::compat;
 use crate::error::CubinError;
 use crate::model::{Binding, FileKind, Relocation, Section, SectionKind, Symbol, SymbolKind};
 use crate::reloc::RelocKind;
-use crate::target::{EM_CUDA, Target, from_e_flags};
+use crate::target::{EM_CUDA, Target};
 
 type Header = elf::FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, Header>;
@@ -85,7 +85,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Tables, Budget), CubinError> {
         Some(section) => compat::suffix(&section.data, section.file_offset)?,
         None => None,
     };
-    let mut target = from_e_flags(e_flags, abi_version);
+    let mut target = Target::from_e_flags(e_flags, abi_version);
     target.suffix = suffix.unwrap_or(target.suffix);
     Ok((Tables { target, kind, e_flags, abi_version, sections, symbols, relocations }, budget))
 }

@@ -187,7 +187,11 @@ impl<'a> Reader<'a> {
                 .address(parts, scan, &inst, &mut |reader, scan, inst| reader.sequence(&rest, scan, inst, unencodable)),
             Item::Hidden(index) => {
                 let mut inst = inst;
-                if inst.operands[*index].value == Value::None {
+                if scan.literal("hidden[") {
+                    let (file, number) = register(&mut scan)?;
+                    inst.operands[*index] = Operand::reg(file, number);
+                    scan.take(']').then_some(())?;
+                } else if inst.operands[*index].value == Value::None {
                     inst.operands[*index] = zero_register(&inst, *index)?;
                 }
                 self.sequence(&rest, scan, inst, unencodable)

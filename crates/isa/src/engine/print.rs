@@ -16,6 +16,7 @@ type Labels<'a> = &'a dyn Fn(i64) -> Option<String>;
 pub struct Display<'a> {
     inst: &'a Inst,
     arch: Arch,
+    explicit: bool,
     labels: Option<Labels<'a>>,
 }
 
@@ -23,7 +24,7 @@ impl Inst {
     /// The instruction's text, without `;`. Code addresses are hexadecimal byte addresses unless
     /// [`Display::labels`] gives them names.
     pub fn display(&self, arch: Arch) -> Display<'_> {
-        Display { inst: self, arch, labels: None }
+        Display { inst: self, arch, explicit: false, labels: None }
     }
 }
 
@@ -31,6 +32,12 @@ impl<'a> Display<'a> {
     /// Print the code addresses that `labels` knows as `` `(name) ``.
     pub fn labels(self, labels: Labels<'a>) -> Display<'a> {
         Display { labels: Some(labels), ..self }
+    }
+
+    /// Show operands that nvdisasm does not print, as `hidden[UR4]`, so that the text says all of the
+    /// instruction. [`crate::parse`] reads it.
+    pub fn explicit(self) -> Display<'a> {
+        Display { explicit: true, ..self }
     }
 }
 
@@ -68,7 +75,13 @@ impl Display<'_> {
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
                 Item::Operand { index, suffix, half } => self.operand(out, *index, *suffix, *half)?,
                 Item::Address(parts) => self.address(out, parts)?,
-                Item::Hidden(_) => {}
+                Item::Hidden(index) => {
+                    if self.explicit {
+                        out.push_str("hidden[");
+                        self.operand(out, *index, None, false)?;
+                        out.push(']');
+                    }
+                }
                 Item::Next(index) => {
                     if let Value::Reg(file, number) = self.inst.operands[*index].value {
                         register(out, file, number + 1)?;

@@ -25,8 +25,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  \
                             echo 00005800ff0477ac0fca00000000a800 | oriole disasm --arch sm_90 --hex -")]
     Disasm(DisasmArgs),
-    /// Assemble lines of SASS text to hexadecimal words.
-    #[command(after_help = "Example:\n  echo 'FADD R0, R1, R2' | oriole asm --arch sm_90 --hex -")]
+    /// Make a cubin from its assembly, or hexadecimal words from lines of SASS.
+    #[command(after_help = "Examples:\n  oriole disasm --all k.cubin > k.sass\n  oriole asm k.sass -o k.cubin\n  \
+                            echo 'FADD R0, R1, R2' | oriole asm --arch sm_90 --hex -")]
     Asm(AsmArgs),
     /// Run a kernel on the simulator (or on a GPU).
     #[command(after_help = "Example:\n  oriole run vecadd.ptx --entry vecadd --grid 64 --block 256 \\\n    \
@@ -128,19 +129,26 @@ pub(crate) struct DisasmArgs {
     /// Show stall counts, scoreboards and waits.
     #[arg(long)]
     pub(crate) control: bool,
+    /// Write everything that the file holds, so that `oriole asm` makes the same file from it.
+    #[arg(long, conflicts_with_all = ["hex", "entry"])]
+    pub(crate) all: bool,
 }
 
 /// `oriole asm`.
 #[derive(Debug, Args)]
 pub(crate) struct AsmArgs {
-    /// Text: lines of INSTRUCTION [@ADDRESS]; `-` for standard input.
+    /// What `oriole disasm --all` wrote, patched or not, or with --hex lines of INSTRUCTION [@ADDRESS];
+    /// `-` for standard input.
     pub(crate) input: PathBuf,
-    /// Print one hexadecimal word per line.
-    #[arg(long, required = true)]
+    /// Cubin to write, or `-` for standard output.
+    #[arg(short, long, required_unless_present = "hex", conflicts_with = "hex")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print one hexadecimal word per line of the input.
+    #[arg(long, requires = "arch")]
     pub(crate) hex: bool,
-    /// Target.
+    /// Target of the lines; needed with --hex.
     #[arg(long)]
-    pub(crate) arch: String,
+    pub(crate) arch: Option<String>,
 }
 
 /// What executes a kernel.

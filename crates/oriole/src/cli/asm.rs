@@ -6,11 +6,21 @@ use super::{files, parse_arch};
 use oriole_isa::{Arch, encode, parse};
 use std::fmt::Write;
 
-/// Assemble each line `TEXT [@ADDRESS]`; a line that is no instruction answers `??? REASON`.
+/// Assemble a whole cubin, or single lines.
 pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
-    let arch = parse_arch(&args.arch)?;
     let bytes = files::read(&args.input)?;
     let text = String::from_utf8_lossy(&bytes);
+    match (&args.output, &args.arch) {
+        (Some(output), _) => {
+            let cubin = oriole::assembly::assemble(&text).map_err(|e| Failure::file(&args.input, e))?;
+            files::write(output, &cubin)
+        }
+        (None, arch) => words(&text, parse_arch(arch.as_deref().unwrap_or_default())?),
+    }
+}
+
+/// Assemble each line `TEXT [@ADDRESS]`; a line that is no instruction answers `??? REASON`.
+fn words(text: &str, arch: Arch) -> Result<(), Failure> {
     let mut out = String::new();
     for line in text.lines() {
         let answer = assemble(line, arch).map_or_else(|reason| format!("??? {reason}"), |word| format!("{word:032x}"));

@@ -3,8 +3,9 @@
 use super::args::DisasmArgs;
 use super::failure::Failure;
 use super::{files, parse_arch};
+use oriole::assembly::control_text;
 use oriole_cubin::{Cubin, Function};
-use oriole_isa::{Arch, Control, Inst, Value, decode};
+use oriole_isa::{Arch, Inst, Value, code, decode};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -12,7 +13,11 @@ use std::path::Path;
 /// Show a cubin's code, or answer lines of hexadecimal words.
 pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
     let bytes = files::read(&args.input)?;
-    let out = if args.hex { hex_lines(args, &bytes)? } else { listing(args, &bytes)? };
+    let out = match (args.hex, args.all) {
+        (true, _) => hex_lines(args, &bytes)?,
+        (_, true) => oriole::assembly::disassemble(&bytes).map_err(|e| Failure::file(&args.input, e))?,
+        _ => listing(args, &bytes)?,
+    };
     files::write(Path::new("-"), out.as_bytes())
 }
 
@@ -71,13 +76,8 @@ fn wanted(function: &Function, names: &[String]) -> bool {
 }
 
 fn show_function(cubin: &Cubin, function: &Function, arch: Arch, control: bool, out: &mut String) {
-    let code = cubin.code(function);
     let start = function.offset;
-    let words = code.chunks_exact(16).enumerate().map(|(i, bytes)| {
-        let mut word = [0u8; 16];
-        word.copy_from_slice(bytes);
-        (start + 16 * i as u64, u128::from_le_bytes(word))
-    });
+    let words = code::words(cubin.code(function), arch).into_iter().map(|(pc, word)| (start + pc, word));
     let insts: Vec<(u64, Result<Inst, String>)> =
         words.map(|(pc, word)| (pc, decode(word, arch, pc).map_err(|e| format!("??? {word:032x} {e}")))).collect();
     let labels = labels(&insts, cubin, function);
@@ -118,14 +118,4 @@ fn labels(insts: &[(u64, Result<Inst, String>)], cubin: &Cubin, shown: &Function
         labels.entry(target).or_insert(next);
     }
     labels
-}
-
-/// Wait mask, read and write scoreboard, stay bit, stall count: `B--2---:R-:W1:Y:S04`.
-fn control_text(control: Control) -> String {
-    let waits: String =
-        (0..6).map(|i| if control.wait_mask >> i & 1 == 1 { char::from(b'0' + i) } else { '-' }).collect();
-    let scoreboard = |number: u8| if number == Control::NO_SCOREBOARD { '-' } else { char::from(b'0' + number) };
-    let stay = if control.stay { 'Y' } else { '-' };
-    let (read, write) = (scoreboard(control.read_scoreboard), scoreboard(control.write_scoreboard));
-    format!("B{waits}:R{read}:W{write}:{stay}:S{:02}", control.stall)
 }
