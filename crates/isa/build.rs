@@ -8,6 +8,8 @@ mod forms;
 mod model;
 #[path = "build/parse.rs"]
 mod parse;
+#[path = "build/special.rs"]
+mod special;
 #[path = "build/tables.rs"]
 mod tables;
 #[path = "build/targets.rs"]
@@ -37,6 +39,10 @@ fn run() -> Result<(), String> {
     spec.apply_extensions()?;
     spec.check()?;
     let out = PathBuf::from(variable("OUT_DIR")?);
+    let special = folder.join("special_registers.tsv");
+    let text = fs::read_to_string(&special).map_err(|e| format!("{}: {e}", special.display()))?;
+    let special = special::table(&special.display().to_string(), &text)?;
+    fs::write(out.join("special_registers.rs"), special).map_err(|e| e.to_string())?;
     let forms = forms::forms(&spec)?;
     fs::write(out.join("names.rs"), emit::names(&spec)?).map_err(|e| e.to_string())?;
     fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())

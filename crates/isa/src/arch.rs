@@ -153,6 +153,29 @@ pub fn target_names() -> impl Iterator<Item = String> {
     MEMBERS.iter().flat_map(|(number, _)| suffixes(*number).iter().map(move |suffix| format!("sm_{number}{suffix}")))
 }
 
+/// A set of generations as the spec lists them: `all`, or runs such as `sm_75..sm_89 sm_100..`.
+pub(crate) fn target_list(within: impl Fn(Arch) -> bool) -> String {
+    if Arch::ALL.into_iter().all(&within) {
+        return "all".to_owned();
+    }
+    let mut runs = Vec::new();
+    let mut at = 0;
+    while at < Arch::ALL.len() {
+        let length = Arch::ALL[at..].iter().take_while(|arch| within(**arch)).count();
+        if length > 0 {
+            let (first, last) = (Arch::ALL[at].name(), Arch::ALL[at + length - 1].name());
+            runs.push(match (at, at + length == Arch::ALL.len(), length) {
+                (_, _, 1) => first.to_owned(),
+                (0, _, _) => format!("..{last}"),
+                (_, true, _) => format!("{first}.."),
+                _ => format!("{first}..{last}"),
+            });
+        }
+        at += length.max(1);
+    }
+    runs.join(" ")
+}
+
 /// The name is none of the targets that Oriole knows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown target '{name}'; known targets: {}", known_targets())]

@@ -1,7 +1,6 @@
 //! The special registers that `S2R`, `S2UR` and `CS2R` read, from `spec/special_registers.tsv`.
 
 use crate::Arch;
-use std::sync::LazyLock;
 
 /// Over which set of threads a special register has one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,10 +26,21 @@ impl Scope {
     }
 }
 
+/// Some bits of a special register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitField {
+    /// Its name; empty where the register has one field only.
+    pub name: &'static str,
+    /// The highest bit.
+    pub high: u8,
+    /// The lowest bit.
+    pub low: u8,
+}
+
 /// One special register.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpecialRegister {
-    /// The number in the instruction word (bits 72–79).
+    /// The number in the instruction word.
     pub number: u8,
     /// The name as nvdisasm prints it, such as `SR_TID.X`.
     pub name: &'static str,
@@ -38,12 +48,15 @@ pub struct SpecialRegister {
     pub ptx: Option<&'static str>,
     /// Who shares the value.
     pub scope: Scope,
-    /// Significant low bits; the others read as zero.
-    pub bits: u8,
     /// `CS2R` reads it too, with fixed latency. On the others `CS2R` gives zero.
     pub coupled: bool,
-    /// The only target that names it; `None`: all.
-    only: Option<Arch>,
+    /// The kinds of shader in which it has a value (`all`, or names with commas); it reads as zero in
+    /// the others.
+    pub shaders: &'static str,
+    /// Bit per target that names it.
+    targets: u16,
+    /// The bits that are implemented.
+    pub fields: &'static [BitField],
     /// What it holds.
     pub meaning: &'static str,
 }
@@ -51,30 +64,57 @@ pub struct SpecialRegister {
 impl SpecialRegister {
     /// `arch` names this register.
     pub fn exists_on(&self, arch: Arch) -> bool {
-        self.only.is_none_or(|only| only == arch)
+        self.targets >> (arch as u8) & 1 == 1
+    }
+
+    /// The targets that name it: `all`, or as the spec lists them (`sm_70..`).
+    pub fn targets(&self) -> String {
+        crate::arch::target_list(|arch| self.exists_on(arch))
+    }
+
+    /// The fields as the manual shows them: `LaneId 4:0, WarpId 14:8`.
+    pub fn fields_text(&self) -> String {
+        let field = |f: &BitField| format!("{} {}:{}", f.name, f.high, f.low).trim_start().to_owned();
+        self.fields.iter().map(field).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The bits that are implemented; the others read as zero.
+    pub fn mask(&self) -> u32 {
+        let bits = |field: &BitField| (u32::MAX >> (31 - field.high)) & (u32::MAX << field.low);
+        self.fields.iter().fold(0, |mask, field| mask | bits(field))
     }
 }
 
 /// Number of the register that reads as zero, `SRZ`.
 pub const SRZ: u8 = 255;
 
-static TABLE: LazyLock<Vec<SpecialRegister>> =
-    LazyLock::new(|| include_str!("../spec/special_registers.tsv").lines().filter_map(row).collect());
+/// What is said of a number that none can have.
+pub const OUT_OF_RANGE: &str = "S2R register must be between 0 and 255 inclusive";
 
-/// Every named special register of any target, by ascending number.
+include!(concat!(env!("OUT_DIR"), "/special_registers.rs"));
+
+/// Every named special register, by ascending number; a number that means different things on
+/// different targets has several rows.
 pub fn all() -> &'static [SpecialRegister] {
     &TABLE
 }
 
 /// The register with `number`, where `arch` names it.
 pub fn by_number(number: u8, arch: Arch) -> Option<&'static SpecialRegister> {
-    let at = TABLE.binary_search_by_key(&number, |r| r.number).ok()?;
-    Some(&TABLE[at]).filter(|r| r.exists_on(arch))
+    let first = TABLE.partition_point(|r| r.number < number);
+    TABLE[first..].iter().take_while(|r| r.number == number).find(|r| r.exists_on(arch))
 }
 
 /// The register that `arch` prints as `name`.
 pub fn by_name(name: &str, arch: Arch) -> Option<&'static SpecialRegister> {
     TABLE.iter().find(|r| r.name == name && r.exists_on(arch))
+}
+
+/// What `S2R` (or, with `coupled`, `CS2R`) reads where the register's circuits hold `value`: zero in
+/// bits that are not implemented, in numbers that `arch` does not name, and through `CS2R` from
+/// registers that are not coupled.
+pub fn read(number: u8, arch: Arch, coupled: bool, value: u32) -> u32 {
+    by_number(number, arch).filter(|r| r.coupled || !coupled).map_or(0, |r| value & r.mask())
 }
 
 /// The register that holds exactly the PTX register `name` (with its `%`).
@@ -95,44 +135,9 @@ pub fn parse(name: &str, arch: Arch) -> Option<u8> {
     })
 }
 
-/// A row of the table; `None` for comments, the header and malformed rows (a test counts them).
-fn row(line: &'static str) -> Option<SpecialRegister> {
-    let cells: Vec<&str> = line.split('\t').collect();
-    let [number, name, ptx, scope, bits, coupled, targets, meaning] = cells[..] else { return None };
-    Some(SpecialRegister {
-        number: number.parse().ok()?,
-        name,
-        ptx: (ptx != "-").then_some(ptx),
-        scope: match scope {
-            "thread" => Scope::Thread,
-            "warp" => Scope::Warp,
-            "cta" => Scope::Cta,
-            "grid" => Scope::Grid,
-            "sm" => Scope::Sm,
-            "global" => Scope::Global,
-            _ => return None,
-        },
-        bits: bits.parse().ok()?,
-        coupled: coupled == "yes",
-        only: match targets {
-            "all" => None,
-            target => Some(target.parse().ok()?),
-        },
-        meaning,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_row_of_the_table_is_read() {
-        let text = include_str!("../spec/special_registers.tsv");
-        let rows = text.lines().filter(|l| !l.starts_with('#') && !l.starts_with("number\t")).count();
-        assert_eq!(all().len(), rows);
-        assert!(all().windows(2).all(|w| w[0].number < w[1].number));
-    }
 
     #[test]
     fn names_print_and_parse_back_for_all_numbers() {
@@ -149,5 +154,25 @@ mod tests {
         assert_eq!(print(136, Arch::Sm80), "SR136");
         assert_eq!(by_ptx_name("%tid.x", Arch::Sm80).map(|r| r.number), Some(33));
         assert_eq!(by_number(SRZ, Arch::Sm89).map(|r| r.name), Some("SRZ"));
+    }
+
+    /// Rules of seed 001.
+    #[test]
+    fn what_is_not_there_reads_as_zero() {
+        let tid = 0xffff_ffff;
+        assert_eq!(read(32, Arch::Sm50, false, tid), 0xffff_07ff);
+        assert_eq!(read(0, Arch::Sm50, false, 0xff), 31);
+        assert_eq!(read(0, Arch::Sm50, true, 0xff), 0, "CS2R of a register that is not coupled");
+        assert_eq!(read(80, Arch::Sm90, true, 7), 7);
+        assert_eq!(read(84, Arch::Sm50, false, 7), 0, "a number without a register");
+        assert_eq!(read(3, Arch::Sm61, false, u32::MAX), 0x7fff_7f1f);
+    }
+
+    #[test]
+    fn counters_have_other_numbers_before_volta() {
+        assert_eq!(by_name("SR_PM3", Arch::Sm61).map(|r| r.number), Some(7));
+        assert_eq!(by_name("SR_PM3", Arch::Sm70).map(|r| r.number), Some(106));
+        assert_eq!(print(24, Arch::Sm75), "SR_MACHINE_ID_0");
+        assert_eq!(print(24, Arch::Sm80), "SR_SW_SCRATCH");
     }
 }

@@ -75,6 +75,8 @@ impl Block {
     /// Block `number` of a launch, at its entry.
     pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
         let threads = entry.launch.threads() as u32;
+        let unit = machine.program.arch.sm().shared_allocation_unit;
+        let shared_size = (entry.shared_size as u32).next_multiple_of(unit);
         let warp = |warp: u32| {
             let left = threads - warp * WARP as u32;
             let mask = if left >= WARP as u32 { Mask::MAX } else { (1 << left) - 1 };
@@ -84,7 +86,7 @@ impl Block {
                 ctaid: entry.launch.block_at(number),
                 warp,
                 threads,
-                shared_size: entry.shared_size as u32,
+                shared_size,
                 registers: entry.registers,
                 block: number,
                 cluster_rank: 0,

@@ -18,7 +18,7 @@ pub(crate) struct WarpIdentity {
     pub(crate) warp: u32,
     /// Threads of the block.
     pub(crate) threads: u32,
-    /// Shared memory of the block in bytes.
+    /// Shared memory allocated to the block in bytes.
     pub(crate) shared_size: u32,
     /// Registers per thread.
     pub(crate) registers: u32,
@@ -45,9 +45,14 @@ impl WarpIdentity {
 /// this.
 const MULTIPROCESSORS: u64 = 108;
 
-/// Special register `number`, of all lanes. Registers that only graphics or trap handlers read, and
-/// performance counters, are zero.
-pub(crate) fn read(number: u8, state: &State) -> Lanes {
+/// What `S2R` (`CS2R` with `coupled`) reads of special register `number`, in all lanes. Registers that
+/// only graphics or trap handlers read, and performance counters, are zero.
+pub(crate) fn read(number: u8, coupled: bool, state: &State) -> Lanes {
+    let arch = state.identity.arch;
+    value(number, state).map(|value| special_registers::read(number, arch, coupled, value))
+}
+
+fn value(number: u8, state: &State) -> Lanes {
     let id = &state.identity;
     let Some(register) = special_registers::by_number(number, id.arch) else { return [0; WARP] };
     let per_lane = |f: fn(u32) -> u32| std::array::from_fn(|lane| f(lane as u32));

@@ -29,6 +29,9 @@ pub enum ParseError {
         /// What could not be read.
         rest: String,
     },
+    /// `SR256` and above.
+    #[error("{}", special_registers::OUT_OF_RANGE)]
+    SpecialRegister,
 }
 
 /// The instruction of a text such as `@P0 IADD3 R1, R2, 0x4, RZ`, with no scheduling bits. A label
@@ -66,13 +69,16 @@ fn parse_body(
 ) -> Result<Inst, ParseError> {
     let opcode = inst.opcode;
     let target = 1 << (arch as u8);
-    let mut reader = Reader { arch, resolve, farthest: body.rest(), read: Vec::new() };
+    let mut reader = Reader { arch, resolve, farthest: body.rest(), read: Vec::new(), special_out_of_range: false };
     let rows = SYNTAX[opcode as usize].iter().filter(|s| s.targets & target != 0);
     let mut unencodable = None;
     for syntax in rows {
         if let Some(found) = reader.sequence(&[syntax.items], body, inst.clone(), &mut unencodable) {
             return Ok(found);
         }
+    }
+    if reader.special_out_of_range {
+        return Err(ParseError::SpecialRegister);
     }
     // Read, but without an encoding: the caller's `encode` says why.
     unencodable.ok_or(ParseError::Syntax { mnemonic: opcode.name(), rest: reader.farthest.to_owned() })
@@ -146,6 +152,7 @@ struct Reader<'a> {
     farthest: &'a str,
     /// Fields whose place in the text has been passed, on the way that is being tried.
     read: Vec<Field>,
+    special_out_of_range: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -359,7 +366,7 @@ impl<'a> Reader<'a> {
         Some(Value::Imm(bits))
     }
 
-    fn value(&self, spec: &OperandSpec, scan: &mut Scan<'a>) -> Option<Value> {
+    fn value(&mut self, spec: &OperandSpec, scan: &mut Scan<'a>) -> Option<Value> {
         let mut ahead = *scan;
         if let Some((file, number)) = register(&mut ahead)
             && spec.kinds.contains(Kinds::of_file(file))
@@ -379,6 +386,9 @@ impl<'a> Reader<'a> {
                 *scan = ahead;
                 return Some(Value::Special(number));
             }
+            let number = name.strip_prefix("SR").filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+            self.special_out_of_range |=
+                number.is_some_and(|digits| !digits.is_empty() && digits.parse::<u8>().is_err());
         }
         if spec.kinds.contains(Kinds::LABEL) { self.label(scan) } else { None }
     }

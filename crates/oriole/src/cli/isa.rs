@@ -39,21 +39,25 @@ fn show(mnemonic: &str, arch: Option<Arch>) -> Result<String, Failure> {
 }
 
 fn registers(arch: Option<Arch>) -> String {
-    let mut out = format!("{:>3} {:24} {:22} {:>4} {:8} {:5} targets", "no", "name", "PTX", "bits", "scope", "CS2R");
-    out.push('\n');
+    let mut out = format!(
+        "{:>3} {:31} {:22} {:8} {:9} {:26} {:16} fields; meaning\n",
+        "no", "name", "PTX", "scope", "read by", "shaders", "targets"
+    );
     for register in special_registers::all().iter().filter(|r| arch.is_none_or(|a| r.exists_on(a))) {
-        let cs2r = if register.coupled { "yes" } else { "no" };
-        let targets: Vec<&str> = Arch::ALL.into_iter().filter(|a| register.exists_on(*a)).map(Arch::name).collect();
         let _ = writeln!(
             out,
-            "{:>3} {:24} {:22} {:>4} {:8} {cs2r:5} {}",
+            "{:>3} {:31} {:22} {:8} {:9} {:26} {:16} {}; {}",
             register.number,
             register.name,
             register.ptx.unwrap_or(""),
-            register.bits,
             format!("{:?}", register.scope).to_lowercase(),
-            targets.join(" ")
+            if register.coupled { "S2R CS2R" } else { "S2R" },
+            register.shaders,
+            register.targets(),
+            register.fields_text(),
+            register.meaning
         );
     }
+    out.push_str("\nNumbers without a register, bits without a field, and CS2R of what it does not read give 0.\n");
     out
 }

@@ -10,9 +10,9 @@ use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size};
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
-        Opcode::S2R => read(inst, false)?,
-        Opcode::CS2R => read(inst, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
-        Opcode::S2UR => read(inst, false)?,
+        Opcode::S2R => read(inst, false, false)?,
+        Opcode::CS2R => read(inst, true, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
+        Opcode::S2UR => read(inst, false, false)?,
         Opcode::B2R => barrier_result(inst),
         _ => return Ok(None),
     }))
@@ -28,16 +28,17 @@ fn barrier_result(inst: &Inst) -> Effect {
     })
 }
 
-/// A special register; as a pair with the one that follows it, if `pair`.
-fn read(inst: &Inst, pair: bool) -> Result<Effect, Unsupported> {
+/// A special register, through the path that reads only those that are `coupled` or through that for
+/// all; as a pair with the one that follows it, if `pair`.
+fn read(inst: &Inst, coupled: bool, pair: bool) -> Result<Effect, Unsupported> {
     let Value::Special(number) = operand(inst, Role::A).value else {
         return Err(Unsupported("a special register that is none".into()));
     };
     let to = Dst::of(inst, Role::D);
     Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
-        let low = special::read(number, state);
+        let low = special::read(number, coupled, state);
         if pair {
-            let high = special::read(number.saturating_add(1), state);
+            let high = special::read(number.saturating_add(1), coupled, state);
             to.set_wide(state, &std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32));
         } else {
             to.set(state, &low);
