@@ -255,6 +255,11 @@ impl Opcode {
         Opcode::NAMES.binary_search(&name).ok().map(|at| Opcode::ALL[at])
     }
 
+    /// The opcode whose [`Opcode::rot13_name`] this is.
+    pub fn from_rot13(name: &str) -> Option<Opcode> {
+        Opcode::ALL.into_iter().find(|opcode| opcode.rot13_name() == name)
+    }
+
     /// The mnemonic as the published opcode table spells it, letters turned by 13.
     pub fn rot13_name(self) -> &'static str {
         self.info().rot13

@@ -29,6 +29,8 @@ pub struct CompileOptions {
     pub dump_after: Vec<String>,
     /// Keep the Ori of each function after every phase that changed it.
     pub dump_all: bool,
+    /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
+    pub rot13: bool,
     /// Name of the source file, for line information.
     pub file_name: String,
 }
@@ -133,7 +135,7 @@ fn optimise(
             watch.add(phase.name, time);
             let all = options.dump_all && changed == oriole_opt::Changed::Yes;
             if all || options.dump_after.iter().any(|name| name == phase.name) {
-                dumps.push(dump(func, &format!("{:03}-{}", phase.number, phase.name)));
+                dumps.push(dump(func, &format!("{:03}-{}", phase.number, phase.name), options.rot13));
             }
         })?;
         // A recursive function gives its callers' barriers back as they were.
@@ -163,14 +165,15 @@ fn check_phases(wanted: &[String]) -> Result<(), CompileError> {
     }
 }
 
-fn dump(func: &Function, phase: &str) -> Dump {
-    Dump { function: func.name.clone(), phase: phase.to_owned(), text: func.to_string() }
+fn dump(func: &Function, phase: &str, rot13: bool) -> Dump {
+    let text = if rot13 { format!("{func:#}") } else { func.to_string() };
+    Dump { function: func.name.clone(), phase: phase.to_owned(), text }
 }
 
 fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase: &str) {
     let name = phase.split_once('-').map_or(phase, |(_, name)| name);
     if options.dump_all || options.dump_after.iter().any(|wanted| wanted == name) {
-        dumps.extend(module.functions.values().map(|func| dump(func, phase)));
+        dumps.extend(module.functions.values().map(|func| dump(func, phase, options.rot13)));
     }
 }
 

@@ -58,6 +58,28 @@ fn text_becomes_words_without_control_bits() {
     assert!(lines[2].starts_with("???"), "{}", lines[2]);
 }
 
+/// The spelling of the published opcode table: each letter turned by 13.
+#[test]
+fn dumps_can_spell_mnemonics_by_rot13() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let output = folder.path().join("cubin").to_str().expect("a UTF-8 path").to_owned();
+    let input = kernel("vecadd.sm_90.ptx");
+    let dump = |extra: &[&str]| {
+        let mut arguments = vec!["compile", &input, "-o", &output, "--dump-after", "OriBranchOpt"];
+        arguments.extend(extra);
+        oriole(&arguments, "").1
+    };
+    let (plain, turned) = (dump(&[]), dump(&["--rot13"]));
+    for (name, rot13) in [("IMAD", "VZNQ"), ("FADD", "SNQQ"), ("EXIT", "RKVG")] {
+        let counts = |text: &str, name: &str| {
+            text.split_whitespace().filter(|word| *word == name || word.starts_with(&format!("{name}{{"))).count()
+        };
+        assert!(counts(&plain, name) > 0, "{plain}");
+        assert_eq!(counts(&plain, name), counts(&turned, rot13));
+        assert_eq!(counts(&turned, name), 0);
+    }
+}
+
 #[test]
 fn the_same_bytes_every_time() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,5 @@
-//! The text form: `Display` prints a module or function, `FromStr` reads it back. The grammar is
+//! The text form: `Display` prints a module or function, `FromStr` reads it back. `{:#}` of a function spells the
+//! mnemonics as the published opcode table does, letters turned by 13; both spellings are read. The grammar is
 //! in `docs/ori.md`; after one round the text stays the same.
 
 mod cursor;

@@ -14,7 +14,9 @@ pub(super) fn inst(c: &mut Cursor<'_>, func: &mut Function) -> Result<Inst> {
     let guard = if c.eat("@") { Some(guard(c, func)?) } else { None };
     let start = c.clone();
     let name = c.dotted_name()?;
-    let Some(opcode) = Opcode::from_name(name) else { return start.error(format!("unknown instruction '{name}'")) };
+    let Some(opcode) = Opcode::from_name(name).or_else(|| Opcode::from_rot13(name)) else {
+        return start.error(format!("unknown instruction '{name}'"));
+    };
     let mods = mods(c)?;
     let mut operands = Vec::new();
     while !c.is_done() && !c.rest().starts_with(';') {

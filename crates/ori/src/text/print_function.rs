@@ -6,7 +6,7 @@ use crate::function::{Attributes, Function};
 use crate::inst::{Inst, InstFlags};
 use crate::operand::{ImmKind, Operand, OperandKind, Piece};
 use crate::reg::{RegType, VRegData};
-use oriole_isa::{Control, special_registers};
+use oriole_isa::{Control, Opcode, special_registers};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for Function {
@@ -96,8 +96,9 @@ fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Res
         write!(f, " -> {}", succs.join(", "))?;
     }
     writeln!(f)?;
+    let mnemonic = if f.alternate() { Opcode::rot13_name } else { Opcode::name };
     for &inst in func.block_insts(block) {
-        writeln!(f, "    {}", inst_text(func, inst))?;
+        writeln!(f, "    {}", spelled(func, inst, mnemonic))?;
     }
     Ok(())
 }
@@ -110,12 +111,17 @@ fn reg_name(func: &Function, reg: VReg) -> String {
 
 /// One instruction as the text form has it.
 pub fn inst_text(func: &Function, inst: InstId) -> String {
+    spelled(func, inst, Opcode::name)
+}
+
+/// One instruction, its mnemonic as `mnemonic` spells it.
+fn spelled(func: &Function, inst: InstId, mnemonic: fn(Opcode) -> &'static str) -> String {
     let inst = &func.insts[inst];
     let mut text = String::new();
     if let Some(guard) = inst.guard() {
         let _ = write!(text, "@{}{} ", if guard.negated { "!" } else { "" }, reg_name(func, guard.pred));
     }
-    text.push_str(inst.opcode.name());
+    text.push_str(mnemonic(inst.opcode));
     let mods: Vec<String> = inst.mods.iter().map(|(field, value)| mod_text(field, value)).collect();
     if !mods.is_empty() {
         let _ = write!(text, "{{{}}}", mods.join(","));

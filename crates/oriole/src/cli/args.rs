@@ -66,6 +66,9 @@ pub(crate) struct CompileArgs {
     /// Write the Ori of each function after each phase into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_all: Option<PathBuf>,
+    /// Spell mnemonics in dumps as the published opcode table does, letters turned by 13.
+    #[arg(long)]
+    pub(crate) rot13: bool,
     /// Write the control-flow graphs to this DOT file.
     #[arg(long, value_name = "DOTFILE")]
     pub(crate) dump_cfg: Option<PathBuf>,

@@ -21,6 +21,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let mut options = options(&args.input, &args.code)?;
     options.dump_after = args.dump_after.clone();
     options.dump_all = args.dump_all.is_some();
+    options.rot13 = args.rot13;
     let compiled = compile_with(&args.input, &bytes, &options)?;
     for function in compiled.allocation.functions.values() {
         if let Some(warning) = &function.own.warning {

@@ -24,7 +24,7 @@ fn list(arch: Arch) -> String {
 
 fn show(mnemonic: &str, arch: Option<Arch>) -> Result<String, Failure> {
     let name = mnemonic.to_ascii_uppercase();
-    let found = Opcode::from_name(&name).or_else(|| Opcode::ALL.into_iter().find(|o| o.rot13_name() == name));
+    let found = Opcode::from_name(&name).or_else(|| Opcode::from_rot13(&name));
     let Some(opcode) = found else {
         return Err(Failure::Rejected(format!(
             "error: no instruction '{mnemonic}'; 'oriole isa list --arch …' names them"
