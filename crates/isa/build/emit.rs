@@ -1,6 +1,6 @@
 //! Writes the names that the rest of the workspace uses: opcodes, roles, fields, values.
 
-use crate::model::{InstrDef, Kind, Neutral, OperandDef, Spec};
+use crate::model::{InstrDef, Kind, Neutral, OperandDef, Spec, WidthRule};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -156,18 +156,11 @@ fn operand(spec: &Spec, def: &OperandDef) -> Result<String, String> {
         }
         flags = format!("{flags}.with(OperandFlags::{})", flag.to_uppercase());
     }
-    let width = match &def.width_by {
-        None => format!("Width::Fixed({})", def.width),
-        Some((field, cases)) => {
-            let of = spec.enum_of(field)?;
-            let cases: Vec<String> =
-                cases.iter().filter_map(|(v, w)| of.code(v).map(|c| format!("({c}, {w})"))).collect();
-            format!(
-                "Width::By {{ field: Field::{}, cases: &[{}], otherwise: {} }}",
-                camel(field),
-                cases.join(", "),
-                def.width
-            )
+    let width = match def.width_by.as_slice() {
+        [] => format!("Width::Fixed({})", def.width),
+        rules => {
+            let rules: Vec<String> = rules.iter().map(|rule| width_rule(spec, rule)).collect::<Result<_, _>>()?;
+            format!("Width::By {{ rules: &[{}], otherwise: {} }}", rules.join(", "), def.width)
         }
     };
     Ok(format!(
@@ -176,6 +169,17 @@ fn operand(spec: &Spec, def: &OperandDef) -> Result<String, String> {
         def.is_def,
         immediate_format(def),
         neutral(&def.neutral)
+    ))
+}
+
+fn width_rule(spec: &Spec, rule: &WidthRule) -> Result<String, String> {
+    let of = spec.enum_of(&rule.field)?;
+    let cases: Vec<String> = rule.cases.iter().filter_map(|(v, w)| of.code(v).map(|c| format!("({c}, {w})"))).collect();
+    Ok(format!(
+        "WidthRule {{ field: Field::{}, adds: {}, cases: &[{}] }}",
+        camel(&rule.field),
+        rule.adds,
+        cases.join(", ")
     ))
 }
 

@@ -27,6 +27,14 @@ pub(crate) struct Slot {
     pub abs: Option<u8>,
     pub not: Option<u8>,
     pub reuse: Option<u8>,
+    /// It may not be the zero register.
+    pub nonzero: bool,
+}
+
+impl Slot {
+    fn new(place: Place) -> Slot {
+        Slot { place, neg: None, abs: None, not: None, reuse: None, nonzero: false }
+    }
 }
 
 /// One field of a form: raw code of each value code.
@@ -230,7 +238,7 @@ impl<'a> Builder<'a> {
                 None if operand.neutral == Neutral::Required => {
                     return Err(format!("operand {} has no place and no neutral value", operand.role));
                 }
-                None => Slot { place: Place::Neutral, neg: None, abs: None, not: None, reuse: None },
+                None => Slot::new(Place::Neutral),
             };
             self.form.slots.push(slot);
         }
@@ -334,9 +342,10 @@ impl<'a> Builder<'a> {
     fn operand(&mut self, operand: &OperandDef, text: &str) -> Result<(), String> {
         if let Some(value) = text.strip_prefix(":=") {
             let place = Place::Fixed(crate::parse::neutral_value(value)?);
-            self.insert(operand, Slot { place, neg: None, abs: None, not: None, reuse: None });
+            self.insert(operand, Slot::new(place));
             return Ok(());
         }
+        let (text, nonzero) = text.strip_suffix('~').map_or((text, false), |text| (text, true));
         let (named, place) = text.split_once('@').ok_or("expected '@'")?;
         let kind = operand_kind(operand, named.strip_prefix('=').unwrap_or(""))?;
         let end = place.find(['-', '|', '!', '^', '*']).unwrap_or(place.len());
@@ -351,8 +360,7 @@ impl<'a> Builder<'a> {
             scale = 4;
         }
         let ranges = self.operand_ranges(&kind, place, &operand.role)?;
-        let mut slot =
-            Slot { place: Place::Bits { kind, ranges, scale }, neg: None, abs: None, not: None, reuse: None };
+        let mut slot = Slot { nonzero, ..Slot::new(Place::Bits { kind, ranges, scale }) };
         self.flags(operand, &mut slot, marks)?;
         self.insert(operand, slot);
         Ok(())

@@ -73,9 +73,17 @@ pub(crate) struct OperandDef {
     pub kinds: Vec<Kind>,
     pub flags: BTreeSet<String>,
     pub width: u8,
-    /// Field and the widths at its values, where they differ from `width`.
-    pub width_by: Option<(String, Vec<(String, u8)>)>,
+    /// How fields change the width.
+    pub width_by: Vec<WidthRule>,
     pub neutral: Neutral,
+}
+
+/// `[field:VALUE=2]`: the widths at some values of a field, which decide, or (`+` before it) are added.
+#[derive(Clone, Debug)]
+pub(crate) struct WidthRule {
+    pub field: String,
+    pub adds: bool,
+    pub cases: Vec<(String, u8)>,
 }
 
 /// A line with a restriction to targets.
@@ -163,8 +171,8 @@ impl Spec {
                 of.code(value).ok_or_else(|| format!("field '{field}' has no value '{value}'"))?;
             }
         }
-        for operand in &instr.operands {
-            let Some((field, cases)) = &operand.width_by else { continue };
+        let rules = instr.operands.iter().flat_map(|o| o.width_by.iter().map(move |rule| (o, rule)));
+        for (operand, WidthRule { field, cases, .. }) in rules {
             if !instr.fields.iter().any(|(name, _)| name == field) {
                 return Err(format!("width of {} by a field '{field}' that it lacks", operand.role));
             }

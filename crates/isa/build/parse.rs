@@ -1,6 +1,8 @@
 //! Reads spec files.
 
-use crate::model::{EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec};
+use crate::model::{
+    EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec, WidthRule,
+};
 use crate::targets::{self, Targets};
 
 /// What the indented lines that follow belong to.
@@ -230,7 +232,7 @@ fn operand(text: &str) -> Result<OperandDef, String> {
             let (width, by) = operand_width(width)?;
             (rest, width, by)
         }
-        None => (rest, 1, None),
+        None => (rest, 1, Vec::new()),
     };
     let (kinds, flags) = match rest.split_once('(') {
         Some((kinds, flags)) => (kinds, flags.strip_suffix(')').ok_or_else(bad)?),
@@ -247,24 +249,32 @@ fn operand(text: &str) -> Result<OperandDef, String> {
     })
 }
 
-type WidthRule = (u8, Option<(String, Vec<(String, u8)>)>);
-
-/// `2` or `[field:VALUE=2,VALUE=4]` (1 elsewhere) or `2[field:…]` (2 elsewhere).
-fn operand_width(text: &str) -> Result<WidthRule, String> {
+/// `2` or `[field:VALUE=2,VALUE=4]` (1 elsewhere) or `2[field:…]` (2 elsewhere), with several brackets
+/// of which the first with a case for the field's value decides; those after a `+` add to the width.
+fn operand_width(text: &str) -> Result<(u8, Vec<WidthRule>), String> {
     let bad = || format!("bad width '{text}'");
-    let (fixed, by) = match text.split_once('[') {
-        Some((fixed, by)) => (fixed, Some(by.strip_suffix(']').ok_or_else(bad)?)),
-        None => (text, None),
-    };
+    let mut brackets = text.split('[');
+    let fixed = brackets.next().unwrap_or_default();
+    let mut adds = fixed.ends_with('+');
+    let fixed = fixed.trim_end_matches('+');
     let fixed = if fixed.is_empty() { 1 } else { fixed.parse().map_err(|_| bad())? };
-    let Some(by) = by else { return Ok((fixed, None)) };
-    let (field, cases) = by.split_once(':').ok_or_else(bad)?;
-    let mut list = Vec::new();
-    for case in cases.split(',') {
-        let (value, width) = case.split_once('=').ok_or_else(bad)?;
-        list.push((value.to_owned(), width.parse().map_err(|_| bad())?));
+    let mut rules = Vec::new();
+    for bracket in brackets {
+        let (inner, after) = bracket.split_once(']').ok_or_else(bad)?;
+        let (field, list) = inner.split_once(':').ok_or_else(bad)?;
+        let mut cases = Vec::new();
+        for case in list.split(',') {
+            let (value, width) = case.split_once('=').ok_or_else(bad)?;
+            cases.push((value.to_owned(), width.parse().map_err(|_| bad())?));
+        }
+        rules.push(WidthRule { field: field.to_owned(), adds, cases });
+        adds = match after {
+            "" => false,
+            "+" => true,
+            _ => return Err(bad()),
+        };
     }
-    Ok((fixed, Some((field.to_owned(), list))))
+    Ok((fixed, rules))
 }
 
 /// The kind that a name in a signature or a slot stands for.

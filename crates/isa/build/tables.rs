@@ -131,11 +131,12 @@ fn slot(slot: &Slot) -> String {
     };
     let bit = |bit: Option<u8>| bit.unwrap_or(255);
     format!(
-        "Slot {{ place: {place}, neg: {}, abs: {}, not: {}, reuse: {} }}",
+        "Slot {{ place: {place}, neg: {}, abs: {}, not: {}, reuse: {}, nonzero: {} }}",
         bit(slot.neg),
         bit(slot.abs),
         bit(slot.not),
-        bit(slot.reuse)
+        bit(slot.reuse),
+        slot.nonzero
     )
 }
 

@@ -80,6 +80,9 @@ impl Reader<'_> {
         if word == "addr" && self.peek() == Some('(') {
             return self.address().map(Some);
         }
+        if word == "word" && self.peek() == Some('(') {
+            return self.bare_field().map(Some);
+        }
         if word == "hidden" && self.peek() == Some('(') {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Hidden({index})")));
@@ -134,6 +137,17 @@ impl Reader<'_> {
             parts.push(format!("({index}, {field})"));
         }
         Ok(format!("Item::Address(&[{}])", parts.join(", ")))
+    }
+
+    /// `(field)`, printed without a dot.
+    fn bare_field(&mut self) -> Result<String, String> {
+        self.at += 1;
+        let name = self.word();
+        if self.peek() != Some(')') {
+            return Err("'word(' without ')'".to_owned());
+        }
+        self.at += 1;
+        Ok(format!("Item::Word({})", self.field(&name)?))
     }
 
     /// The operands of `name(A, B)`.

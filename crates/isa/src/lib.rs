@@ -27,6 +27,8 @@ pub use engine::{DecodeError, Display, EncodeError, Illegal, ParseError, decode,
 pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;
-pub use opcode::{Effects, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width};
+pub use opcode::{
+    Effects, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width, WidthRule,
+};
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use sm::{Bank0, ClusterBank0, SmDescription};

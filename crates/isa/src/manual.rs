@@ -112,11 +112,14 @@ fn describe(spec: &OperandSpec) -> String {
     match spec.width {
         Width::Fixed(1) => {}
         Width::Fixed(width) => text.push_str(&format!("; {width} registers")),
-        Width::By { field, cases, otherwise } => {
+        Width::By { rules, otherwise } => {
             text.push_str(&format!("; {otherwise} register(s)"));
-            for (code, width) in cases {
-                let name = field.value(*code).map_or("", |v| v.name);
-                text.push_str(&format!(", {width} with {} {name}", field.name()));
+            for rule in rules {
+                for (code, width) in rule.cases {
+                    let name = rule.field.value(*code).map_or("", |v| v.name);
+                    let more = if rule.adds { " more" } else { "" };
+                    text.push_str(&format!(", {width}{more} with {} {name}", rule.field.name()));
+                }
             }
         }
     }

@@ -87,15 +87,44 @@ impl Kinds {
 pub enum Width {
     /// Always the same.
     Fixed(u8),
-    /// It depends on a modifier.
+    /// It depends on modifiers.
     By {
-        /// The modifier.
-        field: Field,
-        /// Widths at the values that are not ordinary.
-        cases: &'static [(u8, u8)],
-        /// Width at all other values.
+        /// The first rule that has a case and does not add decides.
+        rules: &'static [WidthRule],
+        /// Width where none decides, before what rules add.
         otherwise: u8,
     },
+}
+
+/// How a modifier changes the width of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WidthRule {
+    /// The modifier.
+    pub field: Field,
+    /// The registers are added to the others; else they are the width.
+    pub adds: bool,
+    /// Registers at the values that are not ordinary.
+    pub cases: &'static [(u8, u8)],
+}
+
+impl Width {
+    /// The width where the modifiers have these values.
+    pub fn of(&self, value: impl Fn(Field) -> u8) -> u8 {
+        let (rules, otherwise) = match self {
+            Width::Fixed(width) => return *width,
+            Width::By { rules, otherwise } => (rules, *otherwise),
+        };
+        let mut sum = otherwise;
+        for rule in *rules {
+            let now = value(rule.field);
+            match rule.cases.iter().find(|(v, _)| *v == now) {
+                Some((_, width)) if rule.adds => sum += width,
+                Some((_, width)) => return *width,
+                None => {}
+            }
+        }
+        sum
+    }
 }
 
 /// How an operand's immediate is printed, and its width in bits.
@@ -296,13 +325,7 @@ impl Inst {
 
     /// Registers that operand `i` occupies, counted in registers of its file.
     pub fn width(&self, i: usize) -> u8 {
-        match self.opcode.signature()[i].width {
-            Width::Fixed(width) => width,
-            Width::By { field, cases, otherwise } => {
-                let value = self.get(field);
-                cases.iter().find(|(v, _)| *v == value).map_or(otherwise, |(_, w)| *w)
-            }
-        }
+        self.opcode.signature()[i].width.of(|field| self.get(field))
     }
 
     /// Drop explicit modifiers that equal the opcode's default, so that equal instructions compare equal.

@@ -4,7 +4,7 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Control, Field, Mods, Opcode, Role, Width};
+use oriole_isa::{Control, Field, Mods, Opcode, Role};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -113,14 +113,7 @@ impl Inst {
     /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that
     /// the signature lacks.
     pub fn width(&self, i: usize) -> u8 {
-        match self.opcode.signature().get(i).map(|spec| spec.width) {
-            None => 0,
-            Some(Width::Fixed(width)) => width,
-            Some(Width::By { field, cases, otherwise }) => {
-                let value = self.get(field);
-                cases.iter().find(|(v, _)| *v == value).map_or(otherwise, |(_, w)| *w)
-            }
-        }
+        self.opcode.signature().get(i).map_or(0, |spec| spec.width.of(|field| self.get(field)))
     }
 
     /// Set the operand with that role; opcodes whose signature lacks it stay as they are.

@@ -54,8 +54,12 @@ fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     }
     let signature = form.opcode.signature();
     let next = pc.wrapping_add(format.bytes);
-    let operands =
-        form.slots.iter().zip(signature).map(|(slot, spec)| operand(slot, spec.neutral, halves, next)).collect();
+    let operands = form
+        .slots
+        .iter()
+        .zip(signature)
+        .map(|(slot, spec)| operand(slot, spec.neutral, halves, next))
+        .collect::<Option<_>>()?;
     let guard = (word >> format.guard) as u8;
     let guard = Guard { predicate: guard & 7, negated: guard >> 3 & 1 == 1 };
     Some(Inst {
@@ -67,11 +71,11 @@ fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     })
 }
 
-/// `next`: address of the next instruction.
-fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> Operand {
+/// Nothing if the form does not allow what the word has. `next`: address of the next instruction.
+fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> Option<Operand> {
     let value = match slot.place {
-        Place::Neutral => return neutral.unwrap_or(Operand::NONE),
-        Place::Fixed(fixed) => return fixed,
+        Place::Neutral => return Some(neutral.unwrap_or(Operand::NONE)),
+        Place::Fixed(fixed) => return Some(fixed),
         Place::Reg(file, ranges) => Value::Reg(file, ranges.get(word) as u16),
         Place::Uniform(ranges) => Value::Reg(RegFile::UR, widened(ranges.get(word), ranges)),
         Place::Imm { ranges, signed, word: low, shift } => {
@@ -92,7 +96,7 @@ fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> O
             Value::Label((next as i64).wrapping_add(distance))
         }
     };
-    Operand { value, flags: flags(slot, word) }
+    slot.may_be(value).then(|| Operand { value, flags: flags(slot, word) })
 }
 
 /// The number of a uniform register: `URZ` is all ones in every width.

@@ -167,7 +167,7 @@ fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, next: Option<u64>) -
         .with(bit(slot.abs, OperandFlags::ABS))
         .with(bit(slot.not, OperandFlags::NOT))
         .with(bit(slot.reuse, OperandFlags::REUSE));
-    fitting && allowed.contains(operand.flags)
+    fitting && slot.may_be(operand.value) && allowed.contains(operand.flags)
 }
 
 /// Bytes from the next instruction to the target.

@@ -183,8 +183,12 @@ impl<'a> Reader<'a> {
         rest.extend(outer);
         match item {
             Item::Text(text) => scan.literal(text).then(|| self.sequence(&rest, scan, inst, unencodable))?,
-            Item::Field(field) => self
-                .field(*field, scan, &inst, &mut |reader, scan, inst| reader.sequence(&rest, scan, inst, unencodable)),
+            Item::Field(field) | Item::Word(field) => {
+                let mark = matches!(item, Item::Field(_)).then_some('.');
+                self.field(*field, mark, scan, &inst, &mut |reader, scan, inst| {
+                    reader.sequence(&rest, scan, inst, unencodable)
+                })
+            }
             Item::Operand { index, suffix, .. } => {
                 self.operand(*index, *suffix, scan, &inst, &mut |reader, scan, inst| {
                     reader.sequence(&rest, scan, inst, unencodable)
@@ -248,13 +252,23 @@ impl<'a> Reader<'a> {
         if open { None } else { Some(false) }
     }
 
-    /// Each value whose text comes next, the longest first, then the values without text.
-    fn field(&mut self, field: Field, scan: Scan<'a>, inst: &Inst, next: Next<'_, 'a>) -> Option<Inst> {
+    /// Each value whose text comes next after the mark, the longest first, then the values without text.
+    fn field(
+        &mut self,
+        field: Field,
+        mark: Option<char>,
+        mut scan: Scan<'a>,
+        inst: &Inst,
+        next: Next<'_, 'a>,
+    ) -> Option<Inst> {
+        if mark.is_none() {
+            scan.skip_space();
+        }
         let mut values: Vec<_> = field.values().iter().collect();
         values.sort_by_key(|v| std::cmp::Reverse(v.text.len()));
         for value in values {
             let mut ahead = scan;
-            let read = value.text.is_empty() || (ahead.take('.') && ahead.word_is(value.text));
+            let read = value.text.is_empty() || (mark.is_none_or(|c| ahead.take(c)) && ahead.word_is(value.text));
             if !read {
                 continue;
             }
@@ -332,7 +346,7 @@ impl<'a> Reader<'a> {
             next(reader, scan, inst)
         };
         match suffix {
-            Some(field) => self.field(field, scan, inst, &mut finish),
+            Some(field) => self.field(field, Some('.'), scan, inst, &mut finish),
             None => finish(self, scan, inst.clone()),
         }
     }

@@ -73,6 +73,7 @@ impl Display<'_> {
             match item {
                 Item::Text(text) => out.push_str(text),
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
+                Item::Word(field) => out.push_str(field.value(self.inst.get(*field)).map_or("", |v| v.text)),
                 Item::Operand { index, suffix, half } => self.operand(out, *index, *suffix, *half)?,
                 Item::Address(parts) => self.address(out, parts)?,
                 Item::Hidden(index) => {

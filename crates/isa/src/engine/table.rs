@@ -1,6 +1,7 @@
 //! Shapes of the generated tables.
 
-use crate::{Field, Kinds, Opcode, Operand, RegFile};
+use crate::arch::URZ;
+use crate::{Field, Kinds, Opcode, Operand, RegFile, Value};
 use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -115,6 +116,16 @@ pub(crate) struct Slot {
     pub(crate) abs: u8,
     pub(crate) not: u8,
     pub(crate) reuse: u8,
+    /// It may not be the zero register.
+    pub(crate) nonzero: bool,
+}
+
+impl Slot {
+    /// The form takes the value there, as far as zero registers go.
+    #[inline]
+    pub(crate) fn may_be(&self, value: Value) -> bool {
+        !self.nonzero || !matches!(value, Value::Reg(RegFile::R | RegFile::UR, URZ))
+    }
 }
 
 /// A field of a form; code 255 in a table means that there is no such value.
@@ -164,6 +175,8 @@ pub(crate) enum Item {
     Text(&'static str),
     /// A dot and the field's value, if that has a text.
     Field(Field),
+    /// The field's value alone, in the place of an operand.
+    Word(Field),
     /// An operand, with a field as its suffix; `half`: in the style of half-precision instructions.
     Operand { index: usize, suffix: Option<Field>, half: bool },
     /// Parts of an address.
