@@ -13,7 +13,7 @@ bits stand in bits 64-84. nvdisasm is found through ORIOLE_ORACLE (sm_75 and lat
 12.x release, for sm_50 to sm_70), folders with the executable. Refused words print as '-'; remember that nvdisasm
 also prints INVALID or ??? where a code has no meaning: the spec refuses those.
 """
-import os, pathlib, random, re, subprocess, sys, tempfile
+import os, pathlib, random, re, signal, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VECTORS = ROOT.parent / "shared" / "vectors"
@@ -169,6 +169,7 @@ def reject(target, count=100_000, seed=1):
 
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)   # the output may go to head
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     target, what, *rest = sys.argv[1:]
