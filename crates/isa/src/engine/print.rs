@@ -85,7 +85,9 @@ impl Display<'_> {
                 }
                 Item::Next(index) => {
                     if let Value::Reg(file, number) = self.inst.operands[*index].value {
-                        register(out, file, number + 1)?;
+                        // The zero register stands for a whole group of zeros.
+                        let next = if Some(number) == file.zero() { number } else { number + 1 };
+                        register(out, file, next)?;
                     }
                 }
                 Item::Set(index) => {
