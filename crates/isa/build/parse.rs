@@ -250,7 +250,7 @@ fn operand(text: &str) -> Result<OperandDef, String> {
 }
 
 /// `2` or `[field:VALUE=2,VALUE=4]` (1 elsewhere) or `2[field:…]` (2 elsewhere), with several brackets
-/// of which the first with a case for the field's value decides; those after a `+` add to the width.
+/// of which the first with a case for the field's value decides; those after a `+` add to what follows.
 fn operand_width(text: &str) -> Result<(u8, Vec<WidthRule>), String> {
     let bad = || format!("bad width '{text}'");
     let mut brackets = text.split('[');

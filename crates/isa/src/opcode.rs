@@ -89,9 +89,9 @@ pub enum Width {
     Fixed(u8),
     /// It depends on modifiers.
     By {
-        /// The first rule that has a case and does not add decides.
+        /// In order: the first that has a case and does not add decides, with what was added before it.
         rules: &'static [WidthRule],
-        /// Width where none decides, before what rules add.
+        /// Width where none decides, without what is added.
         otherwise: u8,
     },
 }
@@ -101,7 +101,7 @@ pub enum Width {
 pub struct WidthRule {
     /// The modifier.
     pub field: Field,
-    /// The registers are added to the others; else they are the width.
+    /// The registers are added to what later rules say; else they are the width.
     pub adds: bool,
     /// Registers at the values that are not ordinary.
     pub cases: &'static [(u8, u8)],
@@ -114,16 +114,16 @@ impl Width {
             Width::Fixed(width) => return *width,
             Width::By { rules, otherwise } => (rules, *otherwise),
         };
-        let mut sum = otherwise;
+        let mut added = 0;
         for rule in *rules {
             let now = value(rule.field);
             match rule.cases.iter().find(|(v, _)| *v == now) {
-                Some((_, width)) if rule.adds => sum += width,
-                Some((_, width)) => return *width,
+                Some((_, width)) if rule.adds => added += width,
+                Some((_, width)) => return added + width,
                 None => {}
             }
         }
-        sum
+        added + otherwise
     }
 }
 
