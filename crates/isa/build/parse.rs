@@ -314,7 +314,9 @@ pub(crate) fn neutral_value(text: &str) -> Result<Neutral, String> {
         "UPT" => register(Kind::UP, 7),
         "RZ" => register(Kind::R, 255),
         "URZ" => register(Kind::UR, 255),
-        "B0" => register(Kind::B, 0),
+        _ if name.starts_with('B') => {
+            register(Kind::B, name[1..].parse().map_err(|_| format!("unknown neutral value '{text}'"))?)
+        }
         _ => Neutral::Imm(name.parse().map_err(|_| format!("unknown neutral value '{text}'"))?),
     })
 }

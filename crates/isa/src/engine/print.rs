@@ -149,7 +149,10 @@ impl Display<'_> {
             _ => return Ok(()),
         };
         let base = self.inst.operands[base].value;
-        if let (Value::Reg(file, number), true) = (base, base != Value::Reg(RegFile::R, 255) || offset == 0) {
+        let shown = |file: RegFile, number| file.zero() != Some(number) || offset == 0;
+        if let Value::Reg(file, number) = base
+            && shown(file, number)
+        {
             register(out, file, number)?;
             if offset != 0 {
                 out.push('+');
@@ -276,7 +279,7 @@ fn signed(out: &mut String, value: i64) -> fmt::Result {
 }
 
 /// What the barrier registers from `B16` on are called.
-pub(crate) const WARP_STATE: [&str; 16] = [
+pub(crate) const WARP_STATE: [&str; 17] = [
     "THREAD_STATE_ENUM.0",
     "THREAD_STATE_ENUM.1",
     "THREAD_STATE_ENUM.2",
@@ -293,6 +296,7 @@ pub(crate) const WARP_STATE: [&str; 16] = [
     "API_CALL_DEPTH",
     "ATEXIT_PC.LO",
     "ATEXIT_PC.HI",
+    "MCOLLECTIVE",
 ];
 
 fn register(out: &mut String, file: RegFile, number: u16) -> fmt::Result {
