@@ -14,7 +14,7 @@ mod control;
 mod engine;
 mod inst;
 pub mod latency;
-mod manual;
+pub mod manual;
 mod mods;
 mod opcode;
 mod operand;

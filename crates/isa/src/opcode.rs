@@ -183,9 +183,17 @@ impl Effects {
     /// Its result may differ each time (clocks, counters).
     pub const VOLATILE: Effects = Effects(32);
 
+    /// It may stop the kernel by itself (breakpoints, traps).
+    pub const TRAP: Effects = Effects(64);
+
     /// Union.
     pub const fn with(self, other: Effects) -> Effects {
         Effects(self.0 | other.0)
+    }
+
+    /// It may end the kernel: any access to memory may fault.
+    pub const fn can_trap(self) -> bool {
+        self.0 & (Effects::READS_MEMORY.0 | Effects::WRITES_MEMORY.0 | Effects::TRAP.0) != 0
     }
 
     /// Every effect of `other` is in this set.

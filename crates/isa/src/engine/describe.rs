@@ -1,6 +1,7 @@
 //! Encodings as text, for the manual.
 
 use super::table::{FORMS, FORMS_OF, Form, Place, Slot};
+use crate::arch::target_list;
 use crate::{Arch, Opcode, OperandSpec, RegFile};
 
 /// One line per form of the opcode on the target: opcode bits, operands, fields, fixed fields.
@@ -10,8 +11,16 @@ pub(crate) fn encodings(opcode: Opcode, arch: Arch) -> impl Iterator<Item = Stri
     forms.iter().filter(move |form| form.targets >> (arch as u8) & 1 == 1).map(line)
 }
 
+/// The same over all targets, with the targets of each.
+pub(crate) fn all_encodings(opcode: Opcode) -> impl Iterator<Item = (String, String)> {
+    let (first, count) = FORMS_OF[opcode as usize];
+    let forms = &FORMS[usize::from(first)..][..usize::from(count)];
+    let targets = |form: &Form| target_list(|arch| form.targets >> (arch as u8) & 1 == 1);
+    forms.iter().map(move |form| (targets(form), line(form)))
+}
+
 fn line(form: &Form) -> String {
-    let mut parts = vec![format!("{}", opcode(form))];
+    let mut parts = vec![opcode(form)];
     let operands = form.opcode.signature().iter().zip(form.slots);
     parts.extend(operands.filter_map(|(spec, slot)| operand(spec, slot)));
     parts.extend(form.fields.iter().map(|slot| format!("{}@{}", slot.field.name(), slot.ranges)));
@@ -20,13 +29,23 @@ fn line(form: &Form) -> String {
             .iter()
             .map(|(field, value, _)| format!("{}={}", field.name(), field.value(*value).map_or("?", |v| v.name))),
     );
+    // Unused bits are zero; of the fixed ones those that are set tell the form from its neighbours.
+    let opcode_bits = if is_bundled(form) { 0xffff << 48 } else { 0xfff };
+    parts.extend((0..128).filter(|bit| form.value & !opcode_bits & 1 << bit != 0).map(|bit| format!("1@{bit}")));
     parts.join(" ")
+}
+
+fn is_bundled(form: &Form) -> bool {
+    Arch::ALL.into_iter().any(|a| form.targets >> (a as u8) & 1 == 1 && a.word_format().is_bundled())
 }
 
 /// The opcode bits: the low 12 of 128, or the top 16 of 64.
 fn opcode(form: &Form) -> String {
-    let bundled = Arch::ALL.into_iter().any(|a| form.targets >> (a as u8) & 1 == 1 && a.word_format().bytes == 8);
-    if bundled { format!("{:#06x}", form.value >> 48 & 0xffff) } else { format!("{:#05x}", form.value & 0xfff) }
+    if is_bundled(form) {
+        format!("{:#06x}", form.value >> 48 & 0xffff)
+    } else {
+        format!("{:#05x}", form.value & 0xfff)
+    }
 }
 
 /// `ROLE=KIND@BITS` with flag bits; nothing for operands that have no place.

@@ -11,7 +11,7 @@ mod scan;
 mod table;
 
 pub use decode::{DecodeError, decode};
-pub(crate) use describe::encodings;
+pub(crate) use describe::{all_encodings, encodings};
 pub use encode::{EncodeError, Illegal, encode, legal};
 pub use parse::{ParseError, parse};
 pub use print::Display;

@@ -240,6 +240,11 @@ pub(crate) enum IsaCommand {
         #[arg(long)]
         arch: Option<String>,
     },
+    /// Write the manual as Markdown: an index, a page per family, the special registers.
+    Manual {
+        /// Folder for the files.
+        folder: PathBuf,
+    },
     /// Special registers: number, name, bits, how they are read.
     SpecialRegisters {
         /// Only those of this target.

@@ -10,11 +10,20 @@ use std::path::Path;
 /// Show a part of the instruction-set data.
 pub(crate) fn run(args: &IsaArgs) -> Result<(), Failure> {
     let text = match &args.what {
+        IsaCommand::Manual { folder } => return manual(folder),
         IsaCommand::List { arch } => list(parse_arch(arch)?),
         IsaCommand::Show { mnemonic, arch } => show(mnemonic, arch.as_deref().map(parse_arch).transpose()?)?,
         IsaCommand::SpecialRegisters { arch } => registers(arch.as_deref().map(parse_arch).transpose()?),
     };
     files::write(Path::new("-"), text.as_bytes())
+}
+
+fn manual(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
+    for (name, text) in oriole_isa::manual::book() {
+        files::write(&folder.join(name), text.as_bytes())?;
+    }
+    Ok(())
 }
 
 fn list(arch: Arch) -> String {

@@ -1,7 +1,7 @@
-//! The reference manual: lists and pages, made from the tables.
+//! One instruction's page as plain text, and the wording that all of the manual shares.
 
 use crate::engine::encodings;
-use crate::{Arch, Effects, Field, ImmFormat, Kinds, Opcode, OperandFlags, OperandSpec, Width};
+use crate::{Arch, Effects, Field, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandFlags, OperandSpec, Width};
 use std::fmt::Write;
 
 /// Names of kinds as the manual shows them.
@@ -29,7 +29,24 @@ const EFFECTS: [(Effects, &str); 6] = [
     (Effects::VOLATILE, "volatile"),
 ];
 
+/// How to read an encoding.
+pub(super) const LEGEND: &str =
+    "kind@bit:length; '-' sign, '|' absolute, '!' inversion, '^' reuse bit; 1@bit: that bit is set";
+
+/// What an instruction does besides computing its results.
+pub(super) fn effects(info: &OpcodeInfo) -> String {
+    let named = EFFECTS.iter().filter(|(effect, _)| info.effects.contains(*effect)).map(|(_, name)| *name);
+    named.chain(info.effects.can_trap().then_some("can trap")).collect::<Vec<_>>().join(", ")
+}
+
 impl Opcode {
+    /// The targets that have the instruction, as the spec lists them; `(a)` where only their
+    /// architecture-specific variants do.
+    pub fn targets(self) -> String {
+        let list = crate::arch::target_list(|arch| self.encodable_on(arch));
+        if self.info().specific { format!("{list} (a)") } else { list }
+    }
+
     /// The opcodes that have an encoding on the target, in alphabetical order.
     pub fn of(arch: Arch) -> impl Iterator<Item = Opcode> {
         Opcode::ALL.into_iter().filter(move |opcode| opcode.encodable_on(arch))
@@ -47,24 +64,20 @@ impl Opcode {
         let info = self.info();
         writeln!(page, "{} - {}\n", self.name(), info.meaning)?;
         writeln!(page, "  family {}   pipe {}   latency class {}", info.family, info.pipe, info.latency)?;
-        let targets: Vec<&str> = Arch::ALL.into_iter().filter(|a| self.encodable_on(*a)).map(Arch::name).collect();
-        writeln!(page, "  targets {}", targets.join(" "))?;
+        writeln!(page, "  targets {}", self.targets())?;
         if let Some(number) = self.ori_number() {
             writeln!(page, "  Ori opcode {number} ({})", self.rot13_name())?;
         }
         if let Some(twin) = info.uniform {
             writeln!(page, "  uniform counterpart {}", twin.name())?;
         }
-        let effects: Vec<&str> = EFFECTS.iter().filter(|(e, _)| info.effects.contains(*e)).map(|(_, n)| *n).collect();
+        let effects = effects(info);
         if !effects.is_empty() {
-            writeln!(page, "  effects: {}", effects.join(", "))?;
+            writeln!(page, "  effects: {effects}")?;
         }
         self.write_operands(page)?;
         self.write_fields(page)?;
-        writeln!(
-            page,
-            "\nEncodings on {arch} (kind@bit:length; '-' sign, '|' absolute, '!' inversion, '^' reuse bit)"
-        )?;
+        writeln!(page, "\nEncodings on {arch} ({LEGEND})")?;
         for form in encodings(self, arch) {
             writeln!(page, "  {form}")?;
         }
@@ -99,13 +112,13 @@ impl Opcode {
 }
 
 /// The value's name, in parentheses if it is not printed, with `*` if it is the default.
-fn value_name(field: Field, code: u8, default: u8) -> String {
+pub(super) fn value_name(field: Field, code: u8, default: u8) -> String {
     let Some(value) = field.value(code) else { return String::new() };
     let shown = if value.text.is_empty() { format!("({})", value.name) } else { format!(".{}", value.text) };
     if code == default { format!("{shown}*") } else { shown }
 }
 
-fn describe(spec: &OperandSpec) -> String {
+pub(super) fn describe(spec: &OperandSpec) -> String {
     let kinds: Vec<&str> = KINDS.iter().filter(|(k, _)| spec.kinds.contains(*k)).map(|(_, n)| *n).collect();
     let mut text = if spec.is_def { "written: ".to_owned() } else { String::new() };
     text.push_str(&kinds.join(", "));
