@@ -87,8 +87,11 @@ fn parse_body(
 impl Opcode {
     /// The opcode that the target prints as `name`: its own name, or another on that target
     /// (`RED` is what the older ones call `REDG`).
+    /// One that the target has goes before one that it lacks.
     pub fn named(name: &str, arch: Arch) -> Option<Opcode> {
-        Opcode::all_named(name, arch).next()
+        let mut all = Opcode::all_named(name, arch);
+        let first = all.next()?;
+        if first.encodable_on(arch) { Some(first) } else { all.find(|o| o.encodable_on(arch)).or(Some(first)) }
     }
 
     /// The opcode of that name, if there is one, then those that the target prints under it.
