@@ -5,7 +5,10 @@ use crate::barrier::Reduction;
 use crate::exec::Unsupported;
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::program::Action;
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, bar_op, bar_red, bra_mode, call_mode, warpsync_mode};
+use oriole_isa::{
+    Field, Inst, Opcode, RegFile, Role, Value, b2r_mode, bar_op, bar_red, bra_mode, call_mode, r2ur_mode, trap,
+    warpsync_mode,
+};
 
 /// When a branch is taken, besides its guard.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +115,7 @@ pub(crate) enum Flow {
 /// The action of `inst` if it is of the flow families; `base` is the address of its section.
 pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsupported> {
     let condition = PredSrc::of(inst, Role::PA);
+    refuse_rare_forms(inst)?;
     let flow = match inst.opcode {
         Opcode::BRA => branch(inst, base, condition)?,
         Opcode::BRX => Flow::Relative { offset: Src::of(inst, Role::Base), plus: Src::of(inst, Role::Offset) },
@@ -144,6 +148,26 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
         _ => return Ok(None),
     };
     Ok(Some(Action::Flow(flow)))
+}
+
+/// Forms that no compiler writes and that have no meaning here: jumps with a predicate besides the
+/// guard or a count of nested calls, pauses, `BAR.SCAN`, other sources of `B2R`, `ELECT` and `R2UR`.
+fn refuse_rare_forms(inst: &Inst) -> Result<(), Unsupported> {
+    let mut operands = inst.opcode.signature().iter().zip(&inst.operands);
+    let strange = match inst.opcode {
+        Opcode::BRX | Opcode::CALL | Opcode::RET | Opcode::WARPSYNC => {
+            let always = operands.all(|(spec, operand)| spec.role != Role::PA || spec.neutral == Some(*operand));
+            !always || inst.get(Field::Depth) != 0
+        }
+        Opcode::BRA => inst.get(Field::Depth) != 0,
+        Opcode::BPT => inst.get(Field::Trap) != trap::TRAP,
+        Opcode::BAR => inst.get(Field::BarOp) == bar_op::SCAN,
+        Opcode::B2R => inst.get(Field::B2rMode) != b2r_mode::RESULT,
+        Opcode::ELECT => matches!(operand(inst, Role::PA).value, Value::Reg(RegFile::UR, _)),
+        Opcode::R2UR => inst.get(Field::R2urMode) == r2ur_mode::FILL,
+        _ => false,
+    };
+    if strange { Err(Unsupported(format!("this form of {}", inst.opcode.name()))) } else { Ok(()) }
 }
 
 fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
