@@ -173,12 +173,22 @@ fn operand(spec: &Spec, def: &OperandDef) -> Result<String, String> {
 }
 
 fn width_rule(spec: &Spec, rule: &WidthRule) -> Result<String, String> {
-    let of = spec.enum_of(&rule.field)?;
-    let cases: Vec<String> = rule.cases.iter().filter_map(|(v, w)| of.code(v).map(|c| format!("({c}, {w})"))).collect();
+    let values = &spec.enum_of(&rule.field)?.values;
+    let mut cases = Vec::new();
+    for case in &rule.cases {
+        let at =
+            |name: &String| values.iter().position(|v| v.name == *name).ok_or_else(|| format!("no value '{name}'"));
+        let (first, last) = (at(&case.first)?, at(&case.last)?);
+        let steps = last.saturating_sub(first).max(1);
+        let rise = usize::from(case.to).checked_sub(case.from.into()).filter(|rise| rise % steps == 0);
+        let rise = rise.ok_or_else(|| format!("no equal steps from {} to {}", case.from, case.to))?;
+        let number = |value: usize| usize::from(case.from) + rise / steps * (value - first);
+        cases.extend((first..=last).map(|value| format!("({}, {})", values[value].code, number(value))));
+    }
     Ok(format!(
-        "WidthRule {{ field: Field::{}, adds: {}, cases: &[{}] }}",
+        "WidthRule {{ field: Field::{}, step: WidthStep::{}, cases: &[{}] }}",
         camel(&rule.field),
-        rule.adds,
+        rule.step,
         cases.join(", ")
     ))
 }

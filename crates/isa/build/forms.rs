@@ -17,6 +17,8 @@ pub(crate) enum Place {
     Fixed(Neutral),
     /// A value of this kind; immediates and labels are stored divided by `scale`.
     Bits { kind: Kind, ranges: Ranges, scale: u32 },
+    /// A register whose number is stored with all bits inverted.
+    Inverted { file: Kind, ranges: Ranges },
 }
 
 /// One operand of a form, with its flag bits.
@@ -359,8 +361,13 @@ impl<'a> Builder<'a> {
         if self.format.opcode_on_top && kind == Kind::Const && !place.contains('+') {
             scale = 4;
         }
-        let ranges = self.operand_ranges(&kind, place, &operand.role)?;
-        let mut slot = Slot { nonzero, ..Slot::new(Place::Bits { kind, ranges, scale }) };
+        let ranges = self.operand_ranges(&kind, place.trim_start_matches('~'), &operand.role)?;
+        let place = match (place.starts_with('~'), &kind) {
+            (false, _) => Place::Bits { kind, ranges, scale },
+            (true, Kind::R | Kind::P | Kind::UP) => Place::Inverted { file: kind, ranges },
+            _ => return Err("'@~' is for R, P and UP".to_owned()),
+        };
+        let mut slot = Slot { nonzero, ..Slot::new(place) };
         self.flags(operand, &mut slot, marks)?;
         self.insert(operand, slot);
         Ok(())

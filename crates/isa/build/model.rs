@@ -78,12 +78,22 @@ pub(crate) struct OperandDef {
     pub neutral: Neutral,
 }
 
-/// `[field:VALUE=2]`: the widths at some values of a field, which decide, or (`+` before it) are added.
+/// `[field:VALUE=2]`: numbers at some values of a field, and what they do to the width.
 #[derive(Clone, Debug)]
 pub(crate) struct WidthRule {
     pub field: String,
-    pub adds: bool,
-    pub cases: Vec<(String, u8)>,
+    /// The variant of `WidthStep`, by what stands before the bracket: nothing, `+`, `*`, `/`.
+    pub step: &'static str,
+    pub cases: Vec<WidthCase>,
+}
+
+/// `VALUE=2`, or `FIRST..LAST=4..128`: equal steps over the values in the order of the enum.
+#[derive(Clone, Debug)]
+pub(crate) struct WidthCase {
+    pub first: String,
+    pub last: String,
+    pub from: u8,
+    pub to: u8,
 }
 
 /// A line with a restriction to targets.
@@ -177,7 +187,7 @@ impl Spec {
                 return Err(format!("width of {} by a field '{field}' that it lacks", operand.role));
             }
             let of = self.enum_of(field)?;
-            for (value, _) in cases {
+            for value in cases.iter().flat_map(|case| [&case.first, &case.last]) {
                 of.code(value).ok_or_else(|| format!("field '{field}' has no value '{value}'"))?;
             }
         }

@@ -1,7 +1,7 @@
 //! Reads spec files.
 
 use crate::model::{
-    EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec, WidthRule,
+    EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec, WidthCase, WidthRule,
 };
 use crate::targets::{self, Targets};
 
@@ -250,31 +250,38 @@ fn operand(text: &str) -> Result<OperandDef, String> {
 }
 
 /// `2` or `[field:VALUE=2,VALUE=4]` (1 elsewhere) or `2[field:…]` (2 elsewhere), with several brackets
-/// of which the first with a case for the field's value decides; those after a `+` add to what follows.
+/// of which the first with a case for the field's value decides; numbers after `+` add to what follows,
+/// those after `*` and `/` multiply and divide the whole.
 fn operand_width(text: &str) -> Result<(u8, Vec<WidthRule>), String> {
     let bad = || format!("bad width '{text}'");
-    let mut brackets = text.split('[');
-    let fixed = brackets.next().unwrap_or_default();
-    let mut adds = fixed.ends_with('+');
-    let fixed = fixed.trim_end_matches('+');
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (fixed, mut rest) = text.split_at(end);
     let fixed = if fixed.is_empty() { 1 } else { fixed.parse().map_err(|_| bad())? };
     let mut rules = Vec::new();
-    for bracket in brackets {
-        let (inner, after) = bracket.split_once(']').ok_or_else(bad)?;
-        let (field, list) = inner.split_once(':').ok_or_else(bad)?;
-        let mut cases = Vec::new();
-        for case in list.split(',') {
-            let (value, width) = case.split_once('=').ok_or_else(bad)?;
-            cases.push((value.to_owned(), width.parse().map_err(|_| bad())?));
-        }
-        rules.push(WidthRule { field: field.to_owned(), adds, cases });
-        adds = match after {
-            "" => false,
-            "+" => true,
+    while !rest.is_empty() {
+        let (operator, bracket) = rest.split_once('[').ok_or_else(bad)?;
+        let step = match operator {
+            "" => "Is",
+            "+" => "Add",
+            "*" => "Multiply",
+            "/" => "Divide",
             _ => return Err(bad()),
         };
+        let (inner, after) = bracket.split_once(']').ok_or_else(bad)?;
+        let (field, list) = inner.split_once(':').ok_or_else(bad)?;
+        let cases = list.split(',').map(width_case).collect::<Option<_>>().ok_or_else(bad)?;
+        rules.push(WidthRule { field: field.to_owned(), step, cases });
+        rest = after;
     }
     Ok((fixed, rules))
+}
+
+/// `VALUE=2` or `FIRST..LAST=4..128`.
+fn width_case(text: &str) -> Option<WidthCase> {
+    let (values, numbers) = text.split_once('=')?;
+    let (first, last) = values.split_once("..").unwrap_or((values, values));
+    let (from, to) = numbers.split_once("..").unwrap_or((numbers, numbers));
+    Some(WidthCase { first: first.to_owned(), last: last.to_owned(), from: from.parse().ok()?, to: to.parse().ok()? })
 }
 
 /// The kind that a name in a signature or a slot stands for.

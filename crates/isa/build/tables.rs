@@ -81,7 +81,7 @@ fn packed_kinds(form: &Form) -> (u64, u64) {
     let mut kinds = 0;
     let mut mask = 0;
     for (index, slot) in form.slots.iter().enumerate().take(16) {
-        if let Place::Bits { kind, .. } = &slot.place {
+        if let Place::Bits { kind, .. } | Place::Inverted { file: kind, .. } = &slot.place {
             kinds |= kind_code(kind) << (4 * index);
             mask |= 15 << (4 * index);
         }
@@ -128,6 +128,9 @@ fn slot(slot: &Slot) -> String {
             None => "Place::Neutral".to_owned(),
         },
         Place::Bits { kind, ranges: r, scale } => bits_place(kind, r, *scale),
+        Place::Inverted { file, ranges: r } => {
+            format!("Place::Inverted(RegFile::{}, {})", kind_name(file), ranges(r))
+        }
     };
     let bit = |bit: Option<u8>| bit.unwrap_or(255);
     format!(

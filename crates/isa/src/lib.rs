@@ -28,7 +28,7 @@ pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;
 pub use opcode::{
-    Effects, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width, WidthRule,
+    Effects, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width, WidthRule, WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use sm::{Bank0, ClusterBank0, SmDescription};

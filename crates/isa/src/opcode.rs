@@ -89,7 +89,8 @@ pub enum Width {
     Fixed(u8),
     /// It depends on modifiers.
     By {
-        /// In order: the first that has a case and does not add decides, with what was added before it.
+        /// In order: of those that say what the width is, the first that has a case decides, with what was
+        /// added before it; then the factors.
         rules: &'static [WidthRule],
         /// Width where none decides, without what is added.
         otherwise: u8,
@@ -101,10 +102,23 @@ pub enum Width {
 pub struct WidthRule {
     /// The modifier.
     pub field: Field,
-    /// The registers are added to what later rules say; else they are the width.
-    pub adds: bool,
-    /// Registers at the values that are not ordinary.
+    /// What its numbers do.
+    pub step: WidthStep,
+    /// Numbers at the values that are not ordinary.
     pub cases: &'static [(u8, u8)],
+}
+
+/// What the number of a width rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WidthStep {
+    /// It is the width, unless an earlier rule decided.
+    Is,
+    /// It is added to what later rules say.
+    Add,
+    /// The width is multiplied with it.
+    Multiply,
+    /// The width is divided by it.
+    Divide,
 }
 
 impl Width {
@@ -114,16 +128,23 @@ impl Width {
             Width::Fixed(width) => return *width,
             Width::By { rules, otherwise } => (rules, *otherwise),
         };
-        let mut added = 0;
-        for rule in *rules {
+        let cases = rules.iter().filter_map(|rule| {
             let now = value(rule.field);
-            match rule.cases.iter().find(|(v, _)| *v == now) {
-                Some((_, width)) if rule.adds => added += width,
-                Some((_, width)) => return added + width,
-                None => {}
+            rule.cases.iter().find(|(v, _)| *v == now).map(|(_, number)| (rule.step, *number))
+        });
+        let (mut width, mut added, mut decided) = (otherwise, 0, false);
+        for (step, number) in cases.clone() {
+            match step {
+                WidthStep::Is if !decided => (width, decided) = (number, true),
+                WidthStep::Add if !decided => added += number,
+                _ => {}
             }
         }
-        added + otherwise
+        cases.fold(width + added, |width, (step, number)| match step {
+            WidthStep::Multiply => width * number,
+            WidthStep::Divide => width / number.max(1),
+            WidthStep::Is | WidthStep::Add => width,
+        })
     }
 }
 

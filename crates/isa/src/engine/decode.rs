@@ -1,6 +1,6 @@
 //! 128-bit words to instructions.
 
-use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves, low_mask};
+use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves, inverted, low_mask};
 use crate::arch::{URZ, WordFormat};
 use crate::{Arch, Control, Guard, Inst, Mods, Operand, OperandFlags, RegFile, Value};
 
@@ -77,6 +77,7 @@ fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> O
         Place::Neutral => return Some(neutral.unwrap_or(Operand::NONE)),
         Place::Fixed(fixed) => return Some(fixed),
         Place::Reg(file, ranges) => Value::Reg(file, ranges.get(word) as u16),
+        Place::Inverted(file, ranges) => Value::Reg(file, inverted(ranges.get(word), &ranges) as u16),
         Place::Uniform(ranges) => Value::Reg(RegFile::UR, widened(ranges.get(word), ranges)),
         Place::Imm { ranges, signed, word: low, shift } => {
             let value = scaled(&ranges, word, signed, shift);

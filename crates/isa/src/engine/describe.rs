@@ -54,6 +54,7 @@ fn operand(spec: &OperandSpec, slot: &Slot) -> Option<String> {
         Place::Neutral => return None,
         Place::Fixed(_) => return Some(format!("{}=fixed", spec.role.name())),
         Place::Reg(file, ranges) => (file_name(file), ranges.to_string()),
+        Place::Inverted(file, ranges) => (file_name(file), format!("~{ranges}")),
         Place::Uniform(ranges) => ("UR", ranges.to_string()),
         Place::Imm { ranges, .. } | Place::HighWord(ranges, _) => ("imm", ranges.to_string()),
         Place::Const { ranges, .. } => ("c", ranges.to_string()),

@@ -1,6 +1,6 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
-use super::table::{FORMS, FORMS_OF, Form, Halves, Place, Ranges, Slot, halves, low_mask};
+use super::table::{FORMS, FORMS_OF, Form, Halves, Place, Ranges, Slot, halves, inverted, low_mask};
 use crate::arch::URZ;
 use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
 
@@ -146,7 +146,9 @@ fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, next: Option<u64>) -
     let fitting = match (slot.place, operand.value) {
         (Place::Neutral, _) => return spec.neutral.is_none_or(|neutral| neutral == operand),
         (Place::Fixed(fixed), _) => return fixed == operand,
-        (Place::Reg(file, ranges), Value::Reg(is, number)) => file == is && u64::from(number) >> ranges.len() == 0,
+        (Place::Reg(file, ranges) | Place::Inverted(file, ranges), Value::Reg(is, number)) => {
+            file == is && u64::from(number) >> ranges.len() == 0
+        }
         (Place::Uniform(ranges), Value::Reg(RegFile::UR, number)) => uniform_fits(&ranges, number),
         (Place::Imm { ranges, signed, word, shift }, Value::Imm(value)) => {
             immediate_fits(&ranges, if word { extended(value) } else { value }, signed, shift)
@@ -204,6 +206,7 @@ fn immediate_fits(ranges: &Ranges, value: u64, signed: bool, shift: u32) -> bool
 fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {
     match (slot.place, operand.value) {
         (Place::Reg(_, ranges) | Place::Uniform(ranges), Value::Reg(_, number)) => ranges.put(word, number.into()),
+        (Place::Inverted(_, ranges), Value::Reg(_, number)) => ranges.put(word, inverted(number.into(), &ranges)),
         (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(word, value >> shift),
         (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(word, value >> (64 - bits)),
         (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {

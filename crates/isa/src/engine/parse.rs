@@ -271,7 +271,11 @@ impl<'a> Reader<'a> {
         values.sort_by_key(|v| std::cmp::Reverse(v.text.len()));
         for value in values {
             let mut ahead = scan;
-            let read = value.text.is_empty() || (mark.is_none_or(|c| ahead.take(c)) && ahead.word_is(value.text));
+            // Without a mark other text may follow at once: `64x` `128` `x16`.
+            let read = match mark {
+                Some(mark) => value.text.is_empty() || (ahead.take(mark) && ahead.word_is(value.text)),
+                None => ahead.literal(value.text),
+            };
             if !read {
                 continue;
             }

@@ -82,6 +82,12 @@ pub(crate) fn low_mask(len: u8) -> u64 {
     if len >= 64 { u64::MAX } else { (1 << len) - 1 }
 }
 
+/// The number with all bits of its place inverted.
+#[inline]
+pub(crate) fn inverted(value: u64, ranges: &Ranges) -> u64 {
+    value ^ low_mask(ranges.len() as u8)
+}
+
 /// Where an operand is in a form.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "which of them occur depends on the spec")]
@@ -92,6 +98,8 @@ pub(crate) enum Place {
     Fixed(Operand),
     /// A register.
     Reg(RegFile, Ranges),
+    /// A register whose number is stored with all bits inverted.
+    Inverted(RegFile, Ranges),
     /// A uniform register in fewer than eight bits: all ones are `URZ`.
     Uniform(Ranges),
     /// An immediate, stored without its low `shift` bits; `word`: the operand is its low 32 bits.

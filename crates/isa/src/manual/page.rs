@@ -1,7 +1,7 @@
 //! One instruction's page as plain text, and the wording that all of the manual shares.
 
 use crate::engine::encodings;
-use crate::{Arch, Effects, Field, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandFlags, OperandSpec, Width};
+use crate::{Arch, Effects, Field, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandFlags, OperandSpec, Width, WidthStep};
 use std::fmt::Write;
 
 /// Names of kinds as the manual shows them.
@@ -130,8 +130,13 @@ pub(super) fn describe(spec: &OperandSpec) -> String {
             for rule in rules {
                 for (code, width) in rule.cases {
                     let name = rule.field.value(*code).map_or("", |v| v.name);
-                    let more = if rule.adds { " more" } else { "" };
-                    text.push_str(&format!(", {width}{more} with {} {name}", rule.field.name()));
+                    let step = match rule.step {
+                        WidthStep::Is => "",
+                        WidthStep::Add => "+",
+                        WidthStep::Multiply => "*",
+                        WidthStep::Divide => "/",
+                    };
+                    text.push_str(&format!(", {step}{width} with {} {name}", rule.field.name()));
                 }
             }
         }
