@@ -37,6 +37,7 @@ fn run() -> Result<(), String> {
         parse::file(&mut spec, &path.display().to_string(), &text)?;
     }
     spec.apply_extensions()?;
+    spec.expand_phrases()?;
     spec.check()?;
     let out = PathBuf::from(variable("OUT_DIR")?);
     let special = folder.join("special_registers.tsv");

@@ -139,6 +139,8 @@ pub(crate) struct Spec {
     pub instrs: BTreeMap<String, InstrDef>,
     /// `extend` paragraphs: what they add to the instruction of that name.
     pub extensions: Vec<InstrDef>,
+    /// `phrase` paragraphs: what `$NAME` in layouts, templates and encodings stands for.
+    pub phrases: BTreeMap<String, String>,
 }
 
 impl Spec {
@@ -159,6 +161,17 @@ impl Spec {
             instr.fields.extend(extension.fields);
             instr.syntax.extend(extension.syntax);
             instr.encode.extend(extension.encode);
+        }
+        Ok(())
+    }
+
+    /// Put the texts of phrases in place of their names.
+    pub(crate) fn expand_phrases(&mut self) -> Result<(), String> {
+        let phrases = std::mem::take(&mut self.phrases);
+        let layouts = self.layouts.values_mut().flat_map(|layout| &mut layout.lines);
+        let instrs = self.instrs.values_mut().flat_map(|instr| instr.syntax.iter_mut().chain(&mut instr.encode));
+        for line in layouts.chain(instrs) {
+            line.text = with_phrases(&phrases, &line.text).map_err(|e| format!("{}: {e}", line.place.0))?;
         }
         Ok(())
     }
@@ -193,6 +206,19 @@ impl Spec {
         }
         Ok(())
     }
+}
+
+/// `text` with every `$NAME` replaced.
+fn with_phrases(phrases: &BTreeMap<String, String>, text: &str) -> Result<String, String> {
+    let mut parts = text.split('$');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        out.push_str(phrases.get(name).ok_or_else(|| format!("no phrase '{name}'"))?);
+        out.push_str(rest);
+    }
+    Ok(out)
 }
 
 impl InstrDef {

@@ -63,6 +63,12 @@ fn top(spec: &mut Spec, open: &mut Open, context: &mut Context, place: &Place, l
             let (doc, rest) = take_doc(rest)?;
             add_enum(spec, name, doc, rest)?;
         }
+        "phrase" => {
+            let (name, text) = split_word(rest);
+            if spec.phrases.insert(name.to_owned(), text.to_owned()).is_some() {
+                return Err(format!("phrase '{name}' is defined twice"));
+            }
+        }
         "field" => add_field(spec, rest)?,
         "flag" => add_flag(spec, rest)?,
         "layout" => {
