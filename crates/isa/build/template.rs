@@ -77,8 +77,8 @@ impl Reader<'_> {
             return Ok(None);
         }
         let word = self.word();
-        if word == "addr" && self.peek() == Some('(') {
-            return self.address().map(Some);
+        if (word == "addr" || word == "addr_signed") && self.peek() == Some('(') {
+            return self.address(word == "addr_signed").map(Some);
         }
         if word == "word" && self.peek() == Some('(') {
             return self.bare_field().map(Some);
@@ -95,9 +95,19 @@ impl Reader<'_> {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Set({index})")));
         }
-        if word == "cbank" && self.peek() == Some('(') {
+        // The offset's sign is printed beside a register, always, or never.
+        let offset_signs = match word.as_str() {
+            "cbank" => Some((false, true)),
+            "cbank_signed" => Some((true, true)),
+            "cbank_unsigned" => Some((false, false)),
+            _ => None,
+        };
+        if let (Some((alone, indexed)), Some('(')) = (offset_signs, self.peek()) {
             let list = self.argument_list(2)?;
-            return Ok(Some(format!("Item::Indexed {{ bank: {}, base: {} }}", list[0], list[1])));
+            let (bank, base) = (list[0], list[1]);
+            return Ok(Some(format!(
+                "Item::Indexed {{ bank: {bank}, base: {base}, signed_alone: {alone}, signed_indexed: {indexed} }}"
+            )));
         }
         match self.operand_index(&word) {
             Some(index) if !literal.ends_with('.') => self.operand(index).map(Some),
@@ -122,8 +132,8 @@ impl Reader<'_> {
         Ok(format!("Item::Operand {{ index: {index}, suffix: {suffix}, half: {half} }}"))
     }
 
-    /// `addr(Base.field, UBase, Offset)`.
-    fn address(&mut self) -> Result<String, String> {
+    /// `addr(Base.field, UBase, Offset)`; `signed`: an offset alone has a sign.
+    fn address(&mut self, signed: bool) -> Result<String, String> {
         let end = self.chars[self.at..].iter().position(|c| *c == ')').ok_or("addr( without )")? + self.at;
         let inner: String = self.chars[self.at + 1..end].iter().collect();
         self.at = end + 1;
@@ -136,7 +146,7 @@ impl Reader<'_> {
             let index = self.operand_index(role).ok_or_else(|| format!("no operand '{role}'"))?;
             parts.push(format!("({index}, {field})"));
         }
-        Ok(format!("Item::Address(&[{}])", parts.join(", ")))
+        Ok(format!("Item::Address {{ parts: &[{}], signed: {signed} }}", parts.join(", ")))
     }
 
     /// `(field)`, printed without a dot.

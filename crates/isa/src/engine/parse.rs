@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
                     reader.sequence(&rest, scan, inst, unencodable)
                 })
             }
-            Item::Address(parts) => self
+            Item::Address { parts, .. } => self
                 .address(parts, scan, &inst, &mut |reader, scan, inst| reader.sequence(&rest, scan, inst, unencodable)),
             Item::Hidden(index) => {
                 let mut inst = inst;
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
                 inst.operands[*index] = Operand::imm(number_set(&mut scan)?);
                 self.sequence(&rest, scan, inst, unencodable)
             }
-            Item::Indexed { bank, base } => {
+            Item::Indexed { bank, base, .. } => {
                 let inst = indexed(&mut scan, inst, *bank, *base)?;
                 self.sequence(&rest, scan, inst, unencodable)
             }
@@ -366,7 +366,7 @@ impl<'a> Reader<'a> {
         let bits = match spec.imm {
             ImmFormat::Unsigned(_) => ahead.integer().filter(|v| *v >= 0)? as u64,
             ImmFormat::Signed(32) => u64::from(ahead.integer()? as u32),
-            ImmFormat::Signed(_) => ahead.integer()? as u64,
+            ImmFormat::Signed(bits) => narrow(ahead.integer()?, bits) as u64,
             ImmFormat::Swizzle => swizzle(&mut ahead)?,
             ImmFormat::F32 => {
                 let (format, shift) = float_format(inst);
@@ -529,7 +529,7 @@ fn indexed(scan: &mut Scan<'_>, mut inst: Inst, bank: usize, base: usize) -> Opt
         return None;
     }
     let (file, register) = register(scan)?;
-    let offset = if scan.take('+') { i16::try_from(scan.integer()?).ok()? as u16 } else { 0 };
+    let offset = if scan.take('+') { bank_offset(scan)? } else { 0 };
     if !scan.take(']') {
         return None;
     }
@@ -553,7 +553,7 @@ fn constant(scan: &mut Scan<'_>) -> Option<Value> {
     if !ahead.literal("] [") {
         return None;
     }
-    let offset = small(&mut ahead)?;
+    let offset = bank_offset(&mut ahead)?;
     if !ahead.take(']') {
         return None;
     }
@@ -562,6 +562,18 @@ fn constant(scan: &mut Scan<'_>) -> Option<Value> {
         true => Some(Value::ConstBindless { ureg: bank, offset }),
         false => Some(Value::Const { bank: u8::try_from(bank).ok()?, offset }),
     }
+}
+
+/// The signed value that `value` is, if it was written as an unsigned one of `bits` bits.
+fn narrow(value: i64, bits: impl Into<u32>) -> i64 {
+    let unused = 64 - bits.into();
+    if (value as u64) << unused >> unused == value as u64 { value << unused >> unused } else { value }
+}
+
+/// 16 bits, with or without a sign.
+fn bank_offset(scan: &mut Scan<'_>) -> Option<u16> {
+    let value = scan.integer()?;
+    i16::try_from(value).map(|offset| offset as u16).or_else(|_| u16::try_from(value)).ok()
 }
 
 fn small(scan: &mut Scan<'_>) -> Option<u16> {

@@ -75,7 +75,7 @@ impl Display<'_> {
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
                 Item::Word(field) => out.push_str(field.value(self.inst.get(*field)).map_or("", |v| v.text)),
                 Item::Operand { index, suffix, half } => self.operand(out, *index, *suffix, *half)?,
-                Item::Address(parts) => self.address(out, parts)?,
+                Item::Address { parts, signed } => self.address(out, parts, *signed)?,
                 Item::Hidden(index) => {
                     if self.explicit {
                         out.push_str("hidden[");
@@ -96,7 +96,9 @@ impl Display<'_> {
                         (0..64).rev().filter(|n| bits >> n & 1 == 1).map(|n| n.to_string()).collect();
                     write!(out, "{{{}}}", numbers.join(","))?;
                 }
-                Item::Indexed { bank, base } => self.indexed(out, *bank, *base)?,
+                Item::Indexed { bank, base, signed_alone, signed_indexed } => {
+                    self.indexed(out, *bank, *base, (*signed_alone, *signed_indexed))?;
+                }
                 Item::Group { when, items } => {
                     if holds(self.inst, when) {
                         self.items(out, items)?;
@@ -113,7 +115,7 @@ impl Display<'_> {
         if text.is_empty() { String::new() } else { format!(".{text}") }
     }
 
-    fn address(&self, out: &mut String, parts: &[(usize, Option<Field>)]) -> fmt::Result {
+    fn address(&self, out: &mut String, parts: &[(usize, Option<Field>)], signed: bool) -> fmt::Result {
         let signature = self.inst.opcode.signature();
         let present = |index: usize| {
             let operand = self.inst.operands[index];
@@ -123,6 +125,12 @@ impl Display<'_> {
             parts.iter().filter(|(index, field)| present(*index) || !self.suffix(*field).is_empty()).copied().collect();
         if shown.is_empty() {
             shown.extend(parts.iter().find(|(index, _)| self.inst.operands[*index].value != Value::None));
+        }
+        if let ([(index, _)], false) = (&shown[..], signed)
+            && let (ImmFormat::Signed(bits), Value::Imm(offset)) =
+                (signature[*index].imm, self.inst.operands[*index].value)
+        {
+            return write!(out, "{:#x}", offset & (u64::MAX >> (64 - bits)));
         }
         for (number, (index, field)) in shown.into_iter().enumerate() {
             if number > 0 {
@@ -134,7 +142,7 @@ impl Display<'_> {
     }
 
     /// `c[0x0][R2+0x10]`; without a register the offset alone, or `RZ`.
-    fn indexed(&self, out: &mut String, bank: usize, base: usize) -> fmt::Result {
+    fn indexed(&self, out: &mut String, bank: usize, base: usize, signed: (bool, bool)) -> fmt::Result {
         let offset = match self.inst.operands[bank].value {
             Value::Const { bank, offset } => {
                 write!(out, "c[{bank:#x}][")?;
@@ -156,10 +164,10 @@ impl Display<'_> {
             register(out, file, number)?;
             if offset != 0 {
                 out.push('+');
-                signed(out, i64::from(offset as i16))?;
+                bank_offset(out, offset, signed.1)?;
             }
         } else {
-            write!(out, "{offset:#x}")?;
+            bank_offset(out, offset, signed.0)?;
         }
         out.push(']');
         Ok(())
@@ -276,6 +284,10 @@ pub(crate) fn half_format(inst: &Inst) -> Format {
 
 fn signed(out: &mut String, value: i64) -> fmt::Result {
     if value < 0 { write!(out, "-{:#x}", value.unsigned_abs()) } else { write!(out, "{value:#x}") }
+}
+
+fn bank_offset(out: &mut String, offset: u16, sign: bool) -> fmt::Result {
+    signed(out, if sign { (offset as i16).into() } else { offset.into() })
 }
 
 /// What the barrier registers from `B16` on are called.

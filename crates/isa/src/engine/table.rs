@@ -188,7 +188,7 @@ pub(crate) enum Item {
     /// An operand, with a field as its suffix; `half`: in the style of half-precision instructions.
     Operand { index: usize, suffix: Option<Field>, half: bool },
     /// Parts of an address.
-    Address(&'static [(usize, Option<Field>)]),
+    Address { parts: &'static [(usize, Option<Field>)], signed: bool },
     /// An operand that the target does not print; read as the zero register where there is none yet.
     Hidden(usize),
     /// The register after that of the operand, which no operand of its own names.
@@ -196,7 +196,7 @@ pub(crate) enum Item {
     /// The numbers of the bits that are set in an immediate, the highest first: `{5,0}`.
     Set(usize),
     /// A constant bank with a general register in its offset: `c[0x0][R2+0x10]`.
-    Indexed { bank: usize, base: usize },
+    Indexed { bank: usize, base: usize, signed_alone: bool, signed_indexed: bool },
     /// Printed when all terms of one list hold.
     Group { when: &'static [&'static [Term]], items: &'static [Item] },
 }
