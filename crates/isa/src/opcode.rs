@@ -141,7 +141,7 @@ impl Width {
             }
         }
         cases.fold(width + added, |width, (step, number)| match step {
-            WidthStep::Multiply => width * number,
+            WidthStep::Multiply => width.saturating_mul(number),
             WidthStep::Divide => width / number.max(1),
             WidthStep::Is | WidthStep::Add => width,
         })
