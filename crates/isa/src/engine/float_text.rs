@@ -49,6 +49,17 @@ impl Format {
         sign | (base + steps).min(infinity)
     }
 
+    /// The bit pattern is a NaN.
+    pub(crate) fn is_nan(self, bits: u64) -> bool {
+        let infinity = ((1u64 << self.exponent) - 1) << self.mantissa;
+        bits & ((1 << (self.exponent + self.mantissa)) - 1) > infinity
+    }
+
+    /// A NaN's bit pattern as that of a quiet one.
+    pub(crate) fn quiet(self, bits: u64) -> u64 {
+        bits | 1 << (self.mantissa - 1)
+    }
+
     /// The text of a bit pattern; names such as `+INF` end in a space, as nvdisasm prints them.
     pub(crate) fn print(self, bits: u64) -> String {
         let sign = if bits >> (self.exponent + self.mantissa) & 1 == 1 { '-' } else { '+' };

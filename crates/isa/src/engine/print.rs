@@ -240,14 +240,19 @@ impl Display<'_> {
             }
             ImmFormat::F32 => {
                 let (format, shift) = float_format(self.inst);
-                out.write_str(&format.print(bits << shift))
+                out.write_str(&self.float(format, bits << shift))
             }
-            ImmFormat::F64 => out.write_str(&Format::F64.print(bits)),
+            ImmFormat::F64 => out.write_str(&self.float(Format::F64, bits)),
             ImmFormat::Half => {
                 let format = half_format(self.inst);
-                write!(out, "{}, {}", format.print(bits >> 16 & 0xffff), format.print(bits & 0xffff))
+                write!(out, "{}, {}", self.float(format, bits >> 16 & 0xffff), self.float(format, bits & 0xffff))
             }
         }
+    }
+    /// The nvdisasm that still reads the targets before sm_75 calls every NaN quiet, except those of doubles.
+    fn float(&self, format: Format, bits: u64) -> String {
+        let quiet = self.arch < Arch::Sm75 && format != Format::F64 && format.is_nan(bits);
+        format.print(if quiet { format.quiet(bits) } else { bits })
     }
 }
 

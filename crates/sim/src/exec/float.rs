@@ -9,6 +9,7 @@ use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    refuse(inst, &[Field::Fmz, Field::IsA])?;
     Ok(Some(match opcode {
         Opcode::FADD => fadd(inst),
         Opcode::FMUL => fmul(inst),
@@ -21,6 +22,14 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::FSWZADD => swizzled_add(inst),
         _ => return Ok(None),
     }))
+}
+
+/// Modifiers that no compiler writes and that are not simulated.
+pub(super) fn refuse(inst: &Inst, fields: &[Field]) -> Result<(), Unsupported> {
+    match fields.iter().find(|field| flag(inst, **field)) {
+        Some(field) => Err(Unsupported(format!("{field:?} of {}", inst.opcode.name()))),
+        None => Ok(()),
+    }
 }
 
 /// An operand as the instruction sees it: subnormals are zero with `.FTZ`.

@@ -2,17 +2,18 @@
 //!
 //! Both elements are computed in `f64`, exactly or rounded to odd, and rounded once.
 
-use super::float::relation;
+use super::float::{refuse, relation};
 use super::lanewise::{Verdict, flag, mask_of};
 use super::rounding::{self, BFLOAT, Format, HALF, Rounding, SINGLE, sum_to_odd};
 use super::sixteen::{Bf16, F16, Sixteen, narrow};
 use super::{Compute, Unsupported};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::{Lanes, Mask, State, WARP, map2};
-use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle};
+use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle, swz_b};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    refuse(inst, &[Field::Fmz, Field::IsA])?;
     Ok(Some(match opcode {
         Opcode::HADD2 => arithmetic(inst, &[(Role::A, Field::SwzA), (Role::B, Field::SwzB)], |[a, b]| {
             sum_to_odd(a, b, Rounding::Nearest)
@@ -42,7 +43,8 @@ struct Pair {
     low: u32,
     high: u32,
     keep: u32,
-    flip: u32,
+    /// What is inverted in the low and in the high element.
+    flip: [u32; 2],
     flush: Option<Format>,
 }
 
@@ -50,31 +52,41 @@ impl Pair {
     fn of(inst: &Inst, role: Role, halves: Field) -> Result<Self, Unsupported> {
         let source = Src::of(inst, role);
         // Immediates hold both elements; a form has no place for their halves.
-        let (low, high) = match inst.get(halves) {
+        let code = inst.get(halves);
+        let crossed = halves == Field::SwzB && code == swz_b::H0_NH1;
+        let (low, high) = match code {
             _ if source.is_immediate() => (0, 16),
             swizzle::H0_H0 => (0, 0),
             swizzle::H1_H1 => (16, 16),
             swizzle::F32 => return Err(Unsupported("a single among halves".into())),
+            _ if crossed => (16, 0),
             _ => (0, 16),
         };
         let keep = if source.absolute() { 0x7fff } else { 0xffff };
-        let flip = if source.negated() { 0x8000 } else { 0 };
+        let negated = source.negated();
+        let crossed = crossed && !source.is_immediate();
+        let flip = [negated != crossed, negated].map(|negate| if negate { 0x8000 } else { 0 });
         let flush = flag(inst, Field::Ftz).then(|| format(inst));
         Ok(Pair { source, low, high, keep, flip, flush })
+    }
+
+    /// Place and inversion of the low and of the high element.
+    fn elements(&self) -> [(u32, u32); 2] {
+        [(self.low, self.flip[0]), (self.high, self.flip[1])]
     }
 
     /// The sign bits of the low and of the high elements, whatever `|x|` makes of them.
     fn signs(&self, state: &State) -> [Lanes; 2] {
         let bits = self.source.bits(state);
-        [self.low, self.high].map(|at| bits.map(|v| (v >> at ^ self.flip) & 0x8000))
+        self.elements().map(|(at, flip)| bits.map(|v| (v >> at ^ flip) & 0x8000))
     }
 
     /// The bits of the low and of the high elements.
     fn bits(&self, state: &State) -> [Lanes; 2] {
         let bits = self.source.bits(state);
-        [self.low, self.high].map(|at| {
+        self.elements().map(|(at, flip)| {
             bits.map(|v| {
-                let element = v >> at & self.keep ^ self.flip;
+                let element = v >> at & self.keep ^ flip;
                 self.flush.map_or(element, |format| format.flush(element))
             })
         })
