@@ -129,10 +129,14 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// The form takes the value there, as far as zero registers go.
+    /// The form takes the value there, as far as zero registers go; and the six scoreboards are all there are.
     #[inline]
     pub(crate) fn may_be(&self, value: Value) -> bool {
-        !self.nonzero || !matches!(value, Value::Reg(RegFile::R | RegFile::UR, URZ))
+        match value {
+            Value::Reg(RegFile::R | RegFile::UR, URZ) => !self.nonzero,
+            Value::Reg(RegFile::SB, number) => number < 6,
+            _ => true,
+        }
     }
 }
 
