@@ -5,6 +5,9 @@ use crate::parse::kind;
 use crate::targets::{FORMATS, Format, Targets};
 use std::collections::BTreeMap;
 
+/// First of the four reuse bits of the 64-bit words.
+const REUSE_ON_TOP: u8 = 81;
+
 /// Bit ranges (position, length), low part first.
 pub(crate) type Ranges = Vec<(u8, u8)>;
 
@@ -15,6 +18,8 @@ pub(crate) enum Place {
     Neutral,
     /// Nowhere: it must be this value.
     Fixed(Neutral),
+    /// That of the operand with this index.
+    Same(usize),
     /// A value of this kind; immediates and labels are stored divided by `scale`.
     Bits { kind: Kind, ranges: Ranges, scale: u32 },
     /// A register whose number is stored with all bits inverted.
@@ -122,10 +127,13 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// 64-bit words: per layout row an opcode, of which the bits count that no item claims.
+    /// 64-bit words: per layout row an opcode (or one for all), of which the bits count that no item claims.
     fn bundled(&self, all: &mut Vec<Form>) -> Result<(), String> {
         let rows: Vec<&Line> = if self.layout == "-" { Vec::new() } else { self.rows()?.lines.iter().collect() };
-        let opcodes: Vec<&str> = self.opcodes.split('/').collect();
+        let mut opcodes: Vec<&str> = self.opcodes.split('/').collect();
+        if opcodes.len() == 1 {
+            opcodes.resize(rows.len().max(1), opcodes[0]);
+        }
         if opcodes.len() != rows.len().max(1) {
             return Err(format!("expected {} opcodes", rows.len().max(1)));
         }
@@ -135,7 +143,8 @@ impl Expansion<'_> {
             }
             let slots = rows.get(number).map_or("", |row| &row.text).split_whitespace();
             let Some(merged) = self.merged(slots) else { continue };
-            let mut form = Builder::new(self.spec, self.instr, self.targets, self.format);
+            let targets = self.targets & rows.get(number).map_or(Targets::MAX, |row| row.targets);
+            let mut form = Builder::new(self.spec, self.instr, targets, self.format);
             form.opcode_on_top = Some(opcode_bits(opcode)?);
             all.push(form.finish(&merged)?);
         }
@@ -167,7 +176,7 @@ fn has_kind(instr: &InstrDef, slot: &str) -> bool {
     let Some(operand) = instr.operands.iter().find(|o| o.role == role) else { return true };
     let name = rest.split_once('@').map_or(rest, |(k, _)| k);
     match name {
-        "I" => operand.kinds.iter().any(|k| matches!(k, Kind::Imm(..))),
+        "I" | "IS" => operand.kinds.iter().any(|k| matches!(k, Kind::Imm(..))),
         _ => kind(name).is_ok_and(|k| operand.kinds.contains(&k)),
     }
 }
@@ -246,6 +255,8 @@ impl<'a> Builder<'a> {
         }
         self.form.mask |= !self.used;
         if let Some(opcode) = self.opcode_on_top {
+            // Reuse bits without an operand are scheduling bits there.
+            self.form.mask &= !bits(REUSE_ON_TOP, 4);
             let value = u128::from(opcode) << 48;
             if value & self.used != 0 {
                 return Err(format!("bits of opcode {opcode:#06x} are claimed by operands or fields"));
@@ -271,11 +282,17 @@ impl<'a> Builder<'a> {
             };
             return self.constant(at, len, constant_value(value).ok_or("bad value")?);
         }
-        let end = item.find(['=', '@', ':']).ok_or("expected '=' or '@'")?;
+        let end = item.find(['=', '@', ':', '-', '|', '!', '^']).ok_or("expected '=' or '@'")?;
         let (name, rest) = item.split_at(end);
         let instr = self.instr;
         if let Some(operand) = instr.operands.iter().find(|o| o.role == name) {
-            return self.operand(operand, rest);
+            if !rest.starts_with(['-', '|', '!', '^']) {
+                return self.operand(operand, rest);
+            }
+            let mut slot = self.placed.remove(name).ok_or("flags of an operand without a place")?;
+            self.flags(operand, &mut slot, rest)?;
+            self.insert(operand, slot);
+            return Ok(());
         }
         if !instr.fields.iter().any(|(f, _)| f == name) {
             return Err(format!("neither operand nor field of {}", instr.name));
@@ -348,6 +365,15 @@ impl<'a> Builder<'a> {
             return Ok(());
         }
         let (text, nonzero) = text.strip_suffix('~').map_or((text, false), |text| (text, true));
+        if let Some(text) = text.strip_prefix("==") {
+            let end = text.find(['-', '|', '!', '^']).unwrap_or(text.len());
+            let (role, marks) = text.split_at(end);
+            let other = self.instr.operands.iter().position(|o| o.role == role).ok_or("no such operand")?;
+            let mut slot = Slot::new(Place::Same(other));
+            self.flags(operand, &mut slot, marks)?;
+            self.insert(operand, slot);
+            return Ok(());
+        }
         let (named, place) = text.split_once('@').ok_or("expected '@'")?;
         let kind = operand_kind(operand, named.strip_prefix('=').unwrap_or(""))?;
         let end = place.find(['-', '|', '!', '^', '*']).unwrap_or(place.len());
@@ -362,6 +388,11 @@ impl<'a> Builder<'a> {
             scale = 4;
         }
         let ranges = self.operand_ranges(&kind, place.trim_start_matches('~'), &operand.role)?;
+        let len: u8 = ranges.iter().map(|r| r.1).sum();
+        if kind == Kind::Imm("F".to_owned(), 32) && len < 32 {
+            // The high bits of the float.
+            scale = 1 << (32 - len);
+        }
         let place = match (place.starts_with('~'), &kind) {
             (false, _) => Place::Bits { kind, ranges, scale },
             (true, Kind::R | Kind::P | Kind::UP) => Place::Inverted { file: kind, ranges },
@@ -434,6 +465,9 @@ impl<'a> Builder<'a> {
 
 /// The kind named, or the only one of the signature.
 fn operand_kind(operand: &OperandDef, named: &str) -> Result<Kind, String> {
+    if named == "IS" {
+        return signed_immediate(operand);
+    }
     let found = match named {
         "" if operand.kinds.len() == 1 => operand.kinds.first(),
         "" => None,
@@ -444,6 +478,14 @@ fn operand_kind(operand: &OperandDef, named: &str) -> Result<Kind, String> {
         }
     };
     found.cloned().ok_or_else(|| format!("the signature of {} has no such kind", operand.role))
+}
+
+/// The kind of the immediate, which the form keeps sign-extended even where its text has no sign.
+fn signed_immediate(operand: &OperandDef) -> Result<Kind, String> {
+    match operand_kind(operand, "I")? {
+        Kind::Imm(format, bits) if format == "U" => Ok(Kind::Imm("S".to_owned(), bits)),
+        kind => Ok(kind),
+    }
 }
 
 fn bits(at: u8, len: u8) -> u128 {

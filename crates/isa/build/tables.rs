@@ -127,6 +127,7 @@ fn slot(slot: &Slot) -> String {
             Some(value) => format!("Place::Fixed({value})"),
             None => "Place::Neutral".to_owned(),
         },
+        Place::Same(other) => format!("Place::Same({other})"),
         Place::Bits { kind, ranges: r, scale } => bits_place(kind, r, *scale),
         Place::Inverted { file, ranges: r } => {
             format!("Place::Inverted(RegFile::{}, {})", kind_name(file), ranges(r))
@@ -148,6 +149,7 @@ fn bits_place(kind: &Kind, bit_ranges: &Ranges, scale: u32) -> String {
     let len: u32 = bit_ranges.iter().map(|r| u32::from(r.1)).sum();
     let ranges = ranges(bit_ranges);
     match kind {
+        Kind::Imm(format, _) if format == "H" && len == 20 => format!("Place::HalfTops({ranges})"),
         Kind::Imm(format, _) if format == "D" => format!("Place::HighWord({ranges}, {len})"),
         Kind::Imm(format, bits) => {
             let signed = format == "S" && (len != 32 || *bits > 32);

@@ -87,6 +87,15 @@ impl Reader<'_> {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Hidden({index})")));
         }
+        let format = match word.as_str() {
+            "signed" => Some("ImmFormat::Signed(32)"),
+            "low20" => Some("ImmFormat::Unsigned(20)"),
+            _ => None,
+        };
+        if let (Some(format), Some('(')) = (format, self.peek()) {
+            let index = self.argument_list(1)?[0];
+            return Ok(Some(format!("Item::Number({index}, {format})")));
+        }
         if word == "next" && self.peek() == Some('(') {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Next({index})")));

@@ -52,6 +52,11 @@ impl WordFormat {
     /// engine takes and gives such a word with its scheduling bits in bits 64–84.
     const BUNDLED: WordFormat = WordFormat { bytes: 8, opcode: 52, guard: 16, control: 64 };
 
+    /// First of the four bits of `.reuse`.
+    pub(crate) fn reuse(self) -> u8 {
+        self.control + 17
+    }
+
     /// Instructions come in bundles of three behind a control word.
     pub fn is_bundled(self) -> bool {
         self.bytes == 8

@@ -15,6 +15,9 @@ pub struct Control {
     pub read_scoreboard: u8,
     /// Scoreboards that must be clear before issue, one bit each (bits 116–121).
     pub wait_mask: u8,
+    /// In the 64-bit words: those of the four reuse bits (81–84, the first lowest) that no operand shows as
+    /// `.reuse`. Where bit 84 is set none does.
+    pub spare: u8,
 }
 
 impl Control {
@@ -22,7 +25,8 @@ impl Control {
     pub const NO_SCOREBOARD: u8 = 7;
     /// No scoreboards, no waits, stall 0: what an assembler writes unless told otherwise is all
     /// bits zero except the two "none" fields.
-    pub const NONE: Control = Control { stall: 0, stay: false, write_scoreboard: 7, read_scoreboard: 7, wait_mask: 0 };
+    pub const NONE: Control =
+        Control { stall: 0, stay: false, write_scoreboard: 7, read_scoreboard: 7, wait_mask: 0, spare: 0 };
 }
 
 impl Default for Control {

@@ -14,7 +14,7 @@ fn judge(arch: Arch, lines: &[Line]) -> Result<(), Hazard> {
         let mut inst = oriole_isa::parse(text, arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"));
         let board = |board: Option<u8>| board.unwrap_or(Control::NO_SCOREBOARD);
         let (write_scoreboard, read_scoreboard) = (board(write), board(read));
-        inst.control = Control { stall, stay: false, write_scoreboard, read_scoreboard, wait_mask };
+        inst.control = Control { stall, stay: false, write_scoreboard, read_scoreboard, wait_mask, ..Control::NONE };
         inst
     };
     let insts: Vec<Inst> = lines.iter().map(inst).collect();

@@ -3,6 +3,7 @@
 use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves, inverted, low_mask};
 use crate::arch::{URZ, WordFormat};
 use crate::{Arch, Control, Guard, Inst, Mods, Operand, OperandFlags, RegFile, Value};
+use smallvec::SmallVec;
 
 /// The word is no instruction that the spec knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,21 +55,34 @@ fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     }
     let signature = form.opcode.signature();
     let next = pc.wrapping_add(format.bytes);
-    let operands = form
+    let mut operands: SmallVec<[Operand; 6]> = form
         .slots
         .iter()
         .zip(signature)
         .map(|(slot, spec)| operand(slot, spec.neutral, halves, next))
         .collect::<Option<_>>()?;
+    for (index, slot) in form.slots.iter().enumerate() {
+        if let Place::Same(other) = slot.place {
+            operands[index].value = operands[other].value;
+        }
+    }
+    let mut control = Control::from_bits((word >> format.control) as u32);
+    if format.is_bundled() {
+        control.spare = spare(form, (word >> format.reuse()) as u8 & 15, format.reuse(), &mut operands);
+    }
     let guard = (word >> format.guard) as u8;
     let guard = Guard { predicate: guard & 7, negated: guard >> 3 & 1 == 1 };
-    Some(Inst {
-        opcode: form.opcode,
-        guard,
-        mods,
-        operands,
-        control: Control::from_bits((word >> format.control) as u32),
-    })
+    Some(Inst { opcode: form.opcode, guard, mods, operands, control })
+}
+
+/// Those of a 64-bit word's reuse bits that the operands do not show; the highest hides all of them.
+fn spare(form: &Form, bits: u8, first: u8, operands: &mut [Operand]) -> u8 {
+    if bits >> 3 == 1 {
+        operands.iter_mut().for_each(|o| o.flags = o.flags.without(OperandFlags::REUSE));
+        return bits;
+    }
+    let shown = form.slots.iter().filter(|slot| slot.reuse != 255).fold(0, |all, slot| all | 1 << (slot.reuse - first));
+    bits & !shown
 }
 
 /// Nothing if the form does not allow what the word has. `next`: address of the next instruction.
@@ -76,12 +90,18 @@ fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> O
     let value = match slot.place {
         Place::Neutral => return Some(neutral.unwrap_or(Operand::NONE)),
         Place::Fixed(fixed) => return Some(fixed),
+        // `read` fills it in.
+        Place::Same(_) => Value::None,
         Place::Reg(file, ranges) => Value::Reg(file, ranges.get(word) as u16),
         Place::Inverted(file, ranges) => Value::Reg(file, inverted(ranges.get(word), &ranges) as u16),
         Place::Uniform(ranges) => Value::Reg(RegFile::UR, widened(ranges.get(word), ranges)),
         Place::Imm { ranges, signed, word: low, shift } => {
             let value = scaled(&ranges, word, signed, shift);
             Value::Imm(if low { value & 0xffff_ffff } else { value })
+        }
+        Place::HalfTops(ranges) => {
+            let tops = ranges.get(word);
+            Value::Imm((tops & 0x3ff) << 6 | tops >> 10 << 22)
         }
         Place::HighWord(ranges, bits) => Value::Imm(ranges.get(word) << (64 - bits)),
         Place::Const { ranges, shift } => {
@@ -134,6 +154,7 @@ impl Control {
             write_scoreboard: (bits >> 5) as u8 & 7,
             read_scoreboard: (bits >> 8) as u8 & 7,
             wait_mask: (bits >> 11) as u8 & 63,
+            spare: 0,
         }
     }
 

@@ -52,11 +52,12 @@ fn opcode(form: &Form) -> String {
 fn operand(spec: &OperandSpec, slot: &Slot) -> Option<String> {
     let (kind, place) = match slot.place {
         Place::Neutral => return None,
+        Place::Same(_) => return Some(format!("{}=same", spec.role.name())),
         Place::Fixed(_) => return Some(format!("{}=fixed", spec.role.name())),
         Place::Reg(file, ranges) => (file_name(file), ranges.to_string()),
         Place::Inverted(file, ranges) => (file_name(file), format!("~{ranges}")),
         Place::Uniform(ranges) => ("UR", ranges.to_string()),
-        Place::Imm { ranges, .. } | Place::HighWord(ranges, _) => ("imm", ranges.to_string()),
+        Place::Imm { ranges, .. } | Place::HighWord(ranges, _) | Place::HalfTops(ranges) => ("imm", ranges.to_string()),
         Place::Const { ranges, .. } => ("c", ranges.to_string()),
         Place::Bindless(ranges) => ("cx", ranges.to_string()),
         Place::Special(ranges) => ("SR", ranges.to_string()),

@@ -42,7 +42,8 @@ pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let format = arch.word_format();
     let guard = u128::from(inst.guard.predicate & 7) | u128::from(inst.guard.negated) << 3;
     let control = u128::from(inst.control.to_bits());
-    let mut word = halves(form.value | guard << format.guard | control << format.control);
+    let spare = if format.is_bundled() { u128::from(inst.control.spare & 15) << format.reuse() } else { 0 };
+    let mut word = halves(form.value | guard << format.guard | control << format.control | spare);
     for slot in form.fields {
         let value = inst.mods.get(slot.field).unwrap_or(slot.default);
         slot.ranges.put(&mut word, slot.encode[usize::from(value)].into());
@@ -110,7 +111,9 @@ fn progress(why: Illegal) -> usize {
 fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
     let signature = inst.opcode.signature();
     for (index, slot) in form.slots.iter().enumerate() {
-        if !takes(slot, actual(&inst.operands[index], &signature[index]), &signature[index], next) {
+        let operand = actual(&inst.operands[index], &signature[index]);
+        let differs = matches!(slot.place, Place::Same(other) if inst.operands[other].value != operand.value);
+        if differs || !takes(slot, operand, &signature[index], next) {
             return Err(Illegal::Operand(index));
         }
     }
@@ -134,6 +137,9 @@ fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
     Ok(())
 }
 
+/// The top ten bits of both halves of a word.
+const HALF_TOPS: u64 = 0xffc0_ffc0;
+
 /// The operand, or the neutral one where it is left out.
 fn actual(operand: &Operand, spec: &OperandSpec) -> Operand {
     match (operand.value, spec.neutral) {
@@ -153,6 +159,8 @@ fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, next: Option<u64>) -
         (Place::Imm { ranges, signed, word, shift }, Value::Imm(value)) => {
             immediate_fits(&ranges, if word { extended(value) } else { value }, signed, shift)
         }
+        (Place::Same(_), _) => true,
+        (Place::HalfTops(_), Value::Imm(value)) => value & !HALF_TOPS == 0,
         (Place::HighWord(_, bits), Value::Imm(value)) => value << bits == 0,
         (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {
             u32::from(bank) >> ranges.part(0).len() == 0 && immediate_fits(&ranges.part(1), offset.into(), false, shift)
@@ -208,6 +216,7 @@ fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {
         (Place::Reg(_, ranges) | Place::Uniform(ranges), Value::Reg(_, number)) => ranges.put(word, number.into()),
         (Place::Inverted(_, ranges), Value::Reg(_, number)) => ranges.put(word, inverted(number.into(), &ranges)),
         (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(word, value >> shift),
+        (Place::HalfTops(ranges), Value::Imm(value)) => ranges.put(word, value >> 6 & 0x3ff | value >> 22 << 10),
         (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(word, value >> (64 - bits)),
         (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {
             ranges.part(0).put(word, bank.into());
@@ -219,6 +228,7 @@ fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {
         }
         (Place::Special(ranges), Value::Special(number)) => ranges.put(word, number.into()),
         (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(word, distance(target, next) >> shift),
+        (Place::Same(_), _) => {}
         _ => return,
     }
     let flags = operand.flags;

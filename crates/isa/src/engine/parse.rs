@@ -2,7 +2,7 @@
 
 use super::encode::legal;
 use super::float_text::Format;
-use super::print::{SWIZZLE, WARP_STATE, float_format, half_format, holds};
+use super::print::{FLAGS_OF_IMMEDIATES, WARP_STATE, float_format, half_format, holds, swizzle};
 use super::scan::{Scan, is_word};
 use super::table::{Item, SYNTAX, Term};
 use crate::arch::URZ;
@@ -192,8 +192,13 @@ impl<'a> Reader<'a> {
                     reader.sequence(&rest, scan, inst, unencodable)
                 })
             }
+            Item::Number(index, format) => {
+                self.operand((*index, None, Some(*format)), scan, &inst, &mut |reader, scan, inst| {
+                    reader.sequence(&rest, scan, inst, unencodable)
+                })
+            }
             Item::Operand { index, suffix, .. } => {
-                self.operand(*index, *suffix, scan, &inst, &mut |reader, scan, inst| {
+                self.operand((*index, *suffix, None), scan, &inst, &mut |reader, scan, inst| {
                     reader.sequence(&rest, scan, inst, unencodable)
                 })
             }
@@ -295,10 +300,10 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// An operand by index and suffix; the format is that of its immediates, if not the signature's.
     fn operand(
         &mut self,
-        index: usize,
-        suffix: Option<Field>,
+        (index, suffix, format): (usize, Option<Field>, Option<ImmFormat>),
         mut scan: Scan<'a>,
         inst: &Inst,
         next: Next<'_, 'a>,
@@ -306,11 +311,19 @@ impl<'a> Reader<'a> {
         scan.skip_space();
         let spec = &inst.opcode.signature()[index];
         let mut ahead = scan;
-        if let Some(value) = self.immediate(spec, &mut ahead, inst) {
+        if let Some(value) = self.immediate(spec, format.unwrap_or(spec.imm), &mut ahead, inst) {
             let mut inst = inst.clone();
             inst.operands[index] = Operand { value, flags: OperandFlags::empty() };
+            for (flag, name) in FLAGS_OF_IMMEDIATES {
+                if ahead.literal(name) {
+                    inst.operands[index].flags = inst.operands[index].flags.with(flag);
+                }
+            }
             // A number may be a code address as well.
-            let found = next(self, ahead, inst);
+            let found = match suffix {
+                Some(field) => self.field(field, Some('.'), ahead, &inst, next),
+                None => next(self, ahead, inst),
+            };
             if found.is_some() || !spec.kinds.contains(Kinds::LABEL) {
                 return found;
             }
@@ -358,16 +371,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn immediate(&self, spec: &OperandSpec, scan: &mut Scan<'a>, inst: &Inst) -> Option<Value> {
+    fn immediate(&self, spec: &OperandSpec, format: ImmFormat, scan: &mut Scan<'a>, inst: &Inst) -> Option<Value> {
         if !spec.kinds.contains(Kinds::IMM) {
             return None;
         }
         let mut ahead = *scan;
-        let bits = match spec.imm {
+        let bits = match format {
+            // Of a longer number.
+            ImmFormat::Unsigned(20) if spec.imm != format => {
+                let low = ahead.integer().filter(|v| (0..1 << 20).contains(v))?;
+                u64::from((low << 44 >> 44) as u32)
+            }
             ImmFormat::Unsigned(_) => ahead.integer().filter(|v| *v >= 0)? as u64,
             ImmFormat::Signed(32) => u64::from(ahead.integer()? as u32),
             ImmFormat::Signed(bits) => narrow(ahead.integer()?, bits) as u64,
-            ImmFormat::Swizzle => swizzle(&mut ahead)?,
+            ImmFormat::Swizzle => lane_signs(&mut ahead, self.arch)?,
             ImmFormat::F32 => {
                 let (format, shift) = float_format(inst);
                 float(&mut ahead, format)? >> shift
@@ -432,7 +450,7 @@ impl<'a> Reader<'a> {
         next: Next<'_, 'a>,
     ) -> Option<Inst> {
         let Some(((index, suffix), later)) = parts.split_first() else { return next(self, scan, inst.clone()) };
-        let with = self.operand(*index, *suffix, scan, inst, &mut |reader, mut scan, inst| {
+        let with = self.operand((*index, *suffix, None), scan, inst, &mut |reader, mut scan, inst| {
             if later.is_empty() || scan.rest().starts_with(']') {
                 return next(reader, scan, inst);
             }
@@ -455,12 +473,12 @@ fn reuse(scan: &mut Scan<'_>) -> bool {
 type Next<'n, 'a> = &'n mut dyn FnMut(&mut Reader<'a>, Scan<'a>, Inst) -> Option<Inst>;
 
 /// Four pairs of letters, the last lane first.
-fn swizzle(scan: &mut Scan<'_>) -> Option<u64> {
+fn lane_signs(scan: &mut Scan<'_>, arch: Arch) -> Option<u64> {
     let word = scan.while_in(is_word);
     let lanes: Option<Vec<u64>> = (0..4)
         .map(|at| {
             let pair = word.get(2 * at..2 * at + 2)?;
-            SWIZZLE.iter().position(|s| *s == pair).map(|code| code as u64)
+            swizzle(arch).iter().position(|s| *s == pair).map(|code| code as u64)
         })
         .collect();
     (word.len() == 8).then(|| lanes.map(|l| l.iter().fold(0, |all, lane| all << 2 | lane)))?

@@ -9,6 +9,19 @@ use crate::{
 };
 use std::fmt::{self, Write};
 
+/// What follows an immediate with flags (64-bit words have such), in the order of printing.
+pub(crate) const FLAGS_OF_IMMEDIATES: [(OperandFlags, &str); 3] =
+    [(OperandFlags::NEG, ".NEG"), (OperandFlags::ABS, ".ABS"), (OperandFlags::NOT, ".INV")];
+
+/// How a template has an operand printed; see [`Item::Operand`].
+#[derive(Clone, Copy, Default)]
+struct Style {
+    suffix: Option<Field>,
+    half: bool,
+    /// Of immediates, in place of the signature's.
+    format: Option<ImmFormat>,
+}
+
 /// Names of code addresses.
 type Labels<'a> = &'a dyn Fn(i64) -> Option<String>;
 
@@ -74,12 +87,17 @@ impl Display<'_> {
                 Item::Text(text) => out.push_str(text),
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
                 Item::Word(field) => out.push_str(field.value(self.inst.get(*field)).map_or("", |v| v.text)),
-                Item::Operand { index, suffix, half } => self.operand(out, *index, *suffix, *half)?,
+                Item::Operand { index, suffix, half } => {
+                    self.operand(out, *index, Style { suffix: *suffix, half: *half, format: None })?;
+                }
+                Item::Number(index, format) => {
+                    self.operand(out, *index, Style { format: Some(*format), ..Style::default() })?;
+                }
                 Item::Address { parts, signed } => self.address(out, parts, *signed)?,
                 Item::Hidden(index) => {
                     if self.explicit {
                         out.push_str("hidden[");
-                        self.operand(out, *index, None, false)?;
+                        self.operand(out, *index, Style::default())?;
                         out.push(']');
                     }
                 }
@@ -136,7 +154,7 @@ impl Display<'_> {
             if number > 0 {
                 out.push('+');
             }
-            self.operand(out, index, field, false)?;
+            self.operand(out, index, Style { suffix: field, ..Style::default() })?;
         }
         Ok(())
     }
@@ -173,10 +191,20 @@ impl Display<'_> {
         Ok(())
     }
 
-    fn operand(&self, out: &mut String, index: usize, field: Option<Field>, half: bool) -> fmt::Result {
-        let suffix = self.suffix(field);
+    fn operand(&self, out: &mut String, index: usize, style: Style) -> fmt::Result {
+        let suffix = self.suffix(style.suffix);
         let operand = self.inst.operands[index];
         let flags = operand.flags;
+        if let Value::Imm(bits) = operand.value {
+            let format = style.format.unwrap_or(self.inst.opcode.signature()[index].imm);
+            self.immediate(out, format, bits)?;
+            FLAGS_OF_IMMEDIATES
+                .iter()
+                .filter(|(flag, _)| flags.contains(*flag))
+                .for_each(|(_, name)| out.push_str(name));
+            out.push_str(&suffix);
+            return Ok(());
+        }
         if flags.contains(OperandFlags::NOT) {
             let predicate = matches!(operand.value, Value::Reg(RegFile::P | RegFile::UP, _));
             out.push(if predicate { '!' } else { '~' });
@@ -185,11 +213,11 @@ impl Display<'_> {
             out.push('-');
         }
         let bars = flags.contains(OperandFlags::ABS);
-        let outside = half && matches!(operand.value, Value::Reg(RegFile::R, _));
+        let outside = style.half && matches!(operand.value, Value::Reg(RegFile::R, _));
         if bars {
             out.push('|');
         }
-        self.value(out, index, operand, field.is_some())?;
+        self.value(out, operand, style.suffix.is_some())?;
         if !outside {
             out.push_str(&suffix);
         }
@@ -206,13 +234,18 @@ impl Display<'_> {
     }
 
     /// `parts`: some part of the operand could be chosen, which sets constants apart by a space.
-    fn value(&self, out: &mut String, index: usize, operand: Operand, parts: bool) -> fmt::Result {
+    fn value(&self, out: &mut String, operand: Operand, parts: bool) -> fmt::Result {
         match operand.value {
-            Value::None => Ok(()),
+            // `operand` prints immediates.
+            Value::None | Value::Imm(_) => Ok(()),
             Value::Reg(file, number) => register(out, file, number),
-            Value::Imm(bits) => self.immediate(out, self.inst.opcode.signature()[index].imm, bits),
             Value::Const { bank, offset } => {
-                write!(out, "c[{bank:#x}]{}[{offset:#x}]", if parts { " " } else { "" })
+                write!(out, "c[{bank:#x}]{}[", if parts { " " } else { "" })?;
+                // The 64-bit words' offsets are signed.
+                let bundled = self.arch.word_format().is_bundled();
+                signed(out, if bundled { i64::from(offset as i16) } else { offset.into() })?;
+                out.push(']');
+                Ok(())
             }
             Value::ConstBindless { ureg, offset } => {
                 out.push_str("cx[");
@@ -234,9 +267,11 @@ impl Display<'_> {
         match format {
             ImmFormat::Signed(32) => signed(out, (bits as u32 as i32).into()),
             ImmFormat::Signed(_) => signed(out, bits as i64),
+            ImmFormat::Unsigned(20) => write!(out, "{:#x}", bits & 0xf_ffff),
             ImmFormat::Unsigned(_) => write!(out, "{bits:#x}"),
             ImmFormat::Swizzle => {
-                (0..4).rev().try_for_each(|lane| out.write_str(SWIZZLE[(bits >> (2 * lane)) as usize & 3]))
+                let names = swizzle(self.arch);
+                (0..4).rev().try_for_each(|lane| out.write_str(names[(bits >> (2 * lane)) as usize & 3]))
             }
             ImmFormat::F32 => {
                 let (format, shift) = float_format(self.inst);
@@ -280,7 +315,9 @@ pub(crate) fn float_format(inst: &Inst) -> (Format, u32) {
 }
 
 /// Signs of the two addends by lane code.
-pub(crate) const SWIZZLE: [&str; 4] = ["PP", "PN", "NP", "ZP"];
+pub(crate) fn swizzle(arch: Arch) -> [&'static str; 4] {
+    if arch.word_format().is_bundled() { ["PP", "NP", "PN", "ZP"] } else { ["PP", "PN", "NP", "ZP"] }
+}
 
 /// The element format of an instruction on halves.
 pub(crate) fn half_format(inst: &Inst) -> Format {

@@ -104,7 +104,9 @@ impl<'a> Scan<'a> {
             .char_indices()
             .find(|(at, c)| {
                 let sign = (*c == '-' || *c == '+') && (*at == 0 || previous == 'e');
-                let stop = !(sign || c.is_ascii_alphanumeric() || *c == '.');
+                // `2.NEG` is a number and a flag.
+                let point = *c == '.' && !text[at + 1..].starts_with(|c: char| c.is_ascii_uppercase());
+                let stop = !(sign || c.is_ascii_alphanumeric() || point);
                 previous = *c;
                 stop
             })

@@ -1,7 +1,7 @@
 //! Shapes of the generated tables.
 
 use crate::arch::URZ;
-use crate::{Field, Kinds, Opcode, Operand, RegFile, Value};
+use crate::{Field, ImmFormat, Kinds, Opcode, Operand, RegFile, Value};
 use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -96,6 +96,8 @@ pub(crate) enum Place {
     Neutral,
     /// Nowhere: the operand is this one.
     Fixed(Operand),
+    /// Nowhere: the value is that of the operand with this index, which comes before.
+    Same(usize),
     /// A register.
     Reg(RegFile, Ranges),
     /// A register whose number is stored with all bits inverted.
@@ -104,6 +106,8 @@ pub(crate) enum Place {
     Uniform(Ranges),
     /// An immediate, stored without its low `shift` bits; `word`: the operand is its low 32 bits.
     Imm { ranges: Ranges, signed: bool, word: bool, shift: u32 },
+    /// The top ten bits of each half of a 32-bit immediate.
+    HalfTops(Ranges),
     /// The top bits (their number) of a 64-bit immediate.
     HighWord(Ranges, u32),
     /// `c[first range][second range]`, the offset stored without its low `shift` bits.
@@ -191,6 +195,8 @@ pub(crate) enum Item {
     Word(Field),
     /// An operand, with a field as its suffix; `half`: in the style of half-precision instructions.
     Operand { index: usize, suffix: Option<Field>, half: bool },
+    /// An operand whose 32-bit immediates are printed so; the high bits of shorter ones are signs.
+    Number(usize, ImmFormat),
     /// Parts of an address.
     Address { parts: &'static [(usize, Option<Field>)], signed: bool },
     /// An operand that the target does not print; read as the zero register where there is none yet.

@@ -101,7 +101,7 @@ fn control(c: &mut Cursor<'_>) -> Result<Control> {
     c.expect(":")?;
     let stay = c.number::<u8>()? != 0;
     c.expect(":")?;
-    Ok(Control { stall: c.number()?, stay, write_scoreboard, read_scoreboard, wait_mask })
+    Ok(Control { stall: c.number()?, stay, write_scoreboard, read_scoreboard, wait_mask, ..Control::NONE })
 }
 
 /// A virtual register `%R3`; it must be declared with that type.

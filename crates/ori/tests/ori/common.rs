@@ -134,7 +134,14 @@ fn random_inst(func: &mut Function, dice: &mut Dice, regs: &[VReg], group: VReg,
     }
     if dice.below(3) == 0 {
         inst.flags = InstFlags::VOLATILE | InstFlags::SPILL;
-        inst.control = Control { stall: 4, stay: dice.chance(), write_scoreboard: 2, read_scoreboard: 7, wait_mask: 5 };
+        inst.control = Control {
+            stall: 4,
+            stay: dice.chance(),
+            write_scoreboard: 2,
+            read_scoreboard: 7,
+            wait_mask: 5,
+            ..Control::NONE
+        };
     }
     inst
 }

@@ -41,6 +41,7 @@ pub(super) fn parse_control(text: &str) -> Option<Control> {
         write_scoreboard: scoreboard(write, 'W')?,
         read_scoreboard: scoreboard(read, 'R')?,
         wait_mask,
+        ..Control::NONE
     })
 }
 
