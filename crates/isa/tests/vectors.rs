@@ -1,5 +1,6 @@
 //! Golden words: decoded text equals nvdisasm's, encoding gives the word back, parsed text encodes
-//! to the word. `tests/data/vectors` holds a sample; the whole of `../shared/vectors` is used where it is.
+//! to the word. `tests/data/vectors` holds a sample; the whole of `../shared/vectors` is used where it is,
+//! and so is the folder that `ORIOLE_VECTORS` names.
 
 use oriole_isa::{Arch, Inst, Opcode, decode, encode, parse};
 use std::collections::{BTreeMap, HashMap};
@@ -180,4 +181,13 @@ fn all_shared_vectors() {
         return;
     }
     assert_clean(&folder);
+}
+
+/// Words of other programs, in the same format: `ORIOLE_VECTORS` names their folder.
+#[test]
+fn further_vectors() {
+    match env::var_os("ORIOLE_VECTORS") {
+        Some(folder) => assert_clean(Path::new(&folder)),
+        None => println!("skipped: ORIOLE_VECTORS is not set"),
+    }
 }
