@@ -2,7 +2,7 @@
 
 use crate::emit::{camel, kind_name, neutral};
 use crate::forms::{FieldSlot, Form, Place, Ranges, Slot};
-use crate::model::{Kind, Spec};
+use crate::model::{Kind, OperandDef, Spec};
 use crate::targets::{FORMATS, NAMES};
 use crate::template;
 use std::collections::BTreeMap;
@@ -18,31 +18,42 @@ pub(crate) fn tables(spec: &Spec, forms: &[Form]) -> Result<String, String> {
     }
     let _ = writeln!(out, "];\n");
     arrays.write(&mut out);
+    let most = forms.iter().map(|form| form.fields.len()).max().unwrap_or(0);
+    // One more than there are: the decoder writes behind the last value before it knows that it is one.
+    let _ = writeln!(out, "pub(crate) const MAX_FIELDS: usize = {};", most + 1);
     by_opcode(&mut out, spec, forms);
     dispatch(&mut out, forms);
     syntax(&mut out, spec)?;
     Ok(out)
 }
 
-/// Byte arrays, each content once.
+/// Byte arrays behind each other, each content once.
 #[derive(Default)]
-struct Arrays(BTreeMap<Vec<u8>, usize>);
+struct Arrays {
+    bytes: Vec<u8>,
+    places: BTreeMap<Vec<u8>, usize>,
+}
 
 impl Arrays {
-    fn name(&mut self, bytes: Vec<u8>) -> String {
-        let next = self.0.len();
-        format!("&CODES_{}", self.0.entry(bytes).or_insert(next))
+    /// Where the array is.
+    fn place(&mut self, array: Vec<u8>) -> usize {
+        *self.places.entry(array).or_insert_with_key(|array| {
+            let place = self.bytes.len();
+            self.bytes.extend(array);
+            place
+        })
     }
 
     fn write(&self, out: &mut String) {
-        for (bytes, number) in &self.0 {
-            let _ = writeln!(out, "static CODES_{number}: [u8; {}] = {bytes:?};", bytes.len());
-        }
+        let _ = writeln!(out, "pub(crate) static CODES: [u8; {}] = {:?};", self.bytes.len(), self.bytes);
     }
 }
 
 fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> Result<(), String> {
     let slots: Vec<String> = form.slots.iter().map(slot).collect();
+    let unplaced: Vec<String> = form.slots.iter().zip(&spec.instrs[&form.opcode].operands).map(unplaced).collect();
+    let placed = form.slots.iter().enumerate().filter(|(_, slot)| is_placed(slot)).map(|(index, _)| index.to_string());
+    let placed: Vec<String> = placed.collect();
     let mut fields = Vec::new();
     let mut by_name: Vec<&FieldSlot> = form.fields.iter().collect();
     by_name.sort_by(|a, b| a.field.cmp(&b.field));
@@ -56,16 +67,32 @@ fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> 
     }
     let _ = writeln!(
         out,
-        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: &[{}], fields: &[{}], fixed: &[{}] }},",
+        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: &[{}], unplaced: &[{}], placed: &[{}], fields: &[{}], fixed: &[{}] }},",
         form.opcode,
         form.targets,
         form.mask,
         form.value,
         slots.join(", "),
+        unplaced.join(", "),
+        placed.join(", "),
         fields.join(", "),
         fixed.join(", ")
     );
     Ok(())
+}
+
+fn is_placed(slot: &Slot) -> bool {
+    !matches!(slot.place, Place::Neutral | Place::Fixed(_))
+}
+
+/// The operand where the form has no bits for it; nothing where it has.
+fn unplaced((slot, operand): (&Slot, &OperandDef)) -> String {
+    let value = match &slot.place {
+        Place::Neutral => neutral(&operand.neutral),
+        Place::Fixed(value) => neutral(value),
+        _ => "None".to_owned(),
+    };
+    value.strip_prefix("Some(").and_then(|v| v.strip_suffix(')')).unwrap_or("Operand::NONE").to_owned()
 }
 
 /// The value that the opcode gives a field by default.
@@ -122,11 +149,7 @@ fn ranges(ranges: &Ranges) -> String {
 
 fn slot(slot: &Slot) -> String {
     let place = match &slot.place {
-        Place::Neutral => "Place::Neutral".to_owned(),
-        Place::Fixed(value) => match neutral(value).strip_prefix("Some(").and_then(|v| v.strip_suffix(')')) {
-            Some(value) => format!("Place::Fixed({value})"),
-            None => "Place::Neutral".to_owned(),
-        },
+        Place::Neutral | Place::Fixed(_) => "Place::Nowhere".to_owned(),
         Place::Same(other) => format!("Place::Same({other})"),
         Place::Bits { kind, ranges: r, scale } => bits_place(kind, r, *scale),
         Place::Inverted { file, ranges: r } => {
@@ -134,12 +157,15 @@ fn slot(slot: &Slot) -> String {
         }
     };
     let bit = |bit: Option<u8>| bit.unwrap_or(255);
+    // In the order of `OperandFlags`.
+    let flags = [slot.neg, slot.abs, slot.not, slot.reuse];
     format!(
-        "Slot {{ place: {place}, neg: {}, abs: {}, not: {}, reuse: {}, nonzero: {} }}",
+        "Slot {{ place: {place}, neg: {}, abs: {}, not: {}, reuse: {}, flags: OperandFlags::from_bits({}), nonzero: {} }}",
         bit(slot.neg),
         bit(slot.abs),
         bit(slot.not),
         bit(slot.reuse),
+        flags.iter().enumerate().fold(0, |all, (at, flag)| all | u8::from(flag.is_some()) << at),
         slot.nonzero
     )
 }
@@ -175,12 +201,13 @@ fn field_slot(spec: &Spec, opcode: &str, slot: &FieldSlot, arrays: &mut Arrays) 
         encode[usize::from(*code)] = *raw;
     }
     let default = default_of(spec, opcode, &slot.field)?;
+    let values = encode.len();
     Ok(format!(
-        "FieldSlot {{ field: Field::{}, ranges: {}, default: {default}, decode: {}, encode: {} }}",
+        "FieldSlot {{ field: Field::{}, ranges: {}, default: {default}, values: {values}, decode: {}, encode: {} }}",
         camel(&slot.field),
         ranges(&slot.ranges),
-        arrays.name(decode),
-        arrays.name(encode)
+        arrays.place(decode),
+        arrays.place(encode)
     ))
 }
 

@@ -28,11 +28,11 @@ impl Mods {
         }
     }
 
-    /// Add a field that comes after all fields that are set.
+    /// These values, which are in field order.
     #[inline]
-    pub(crate) fn push(&mut self, field: Field, value: u8) {
-        debug_assert!(self.0.last().is_none_or(|(last, _)| *last < field));
-        self.0.push((field, value));
+    pub(crate) fn from_sorted(values: &[(Field, u8)]) -> Self {
+        debug_assert!(values.is_sorted_by_key(|(field, _)| *field));
+        Mods(SmallVec::from_slice(values))
     }
 
     /// The same with `field` set to `value`.

@@ -1,8 +1,10 @@
 //! 128-bit words to instructions.
 
-use super::table::{CANDIDATES, DISPATCH, FORMS, Form, Halves, Place, Ranges, Slot, halves, inverted, low_mask};
+use super::table::{
+    CANDIDATES, DISPATCH, FORMS, Form, Halves, MAX_FIELDS, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask,
+};
 use crate::arch::{URZ, WordFormat};
-use crate::{Arch, Control, Guard, Inst, Mods, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Control, Field, Guard, Inst, Mods, Operand, OperandFlags, RegFile, Value};
 use smallvec::SmallVec;
 
 /// The word is no instruction that the spec knows.
@@ -37,34 +39,16 @@ pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
 /// The instruction, unless a field's code is reserved.
 fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     let halves = &halves(word);
-    let mut mods = Mods::new();
-    for slot in form.fields {
-        let value = slot.decode[slot.ranges.get(halves) as usize];
-        if value == 255 {
-            return None;
-        }
-        if value != slot.default {
-            // Fields of a form are in field order.
-            mods.push(slot.field, value);
-        }
-    }
+    let mut mods = modifiers(form, halves)?;
     for (field, value, default) in form.fixed {
         if value != default {
             mods.set(*field, *value);
         }
     }
-    let signature = form.opcode.signature();
     let next = pc.wrapping_add(format.bytes);
-    let mut operands: SmallVec<[Operand; 6]> = form
-        .slots
-        .iter()
-        .zip(signature)
-        .map(|(slot, spec)| operand(slot, spec.neutral, halves, next))
-        .collect::<Option<_>>()?;
-    for (index, slot) in form.slots.iter().enumerate() {
-        if let Place::Same(other) = slot.place {
-            operands[index].value = operands[other].value;
-        }
+    let mut operands: SmallVec<[Operand; 6]> = SmallVec::from_slice(form.unplaced);
+    for index in form.placed.iter().map(|index| usize::from(*index)) {
+        operands[index] = operand(&form.slots[index], &operands, halves, next)?;
     }
     let mut control = Control::from_bits((word >> format.control) as u32);
     if format.is_bundled() {
@@ -73,6 +57,22 @@ fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     let guard = (word >> format.guard) as u8;
     let guard = Guard { predicate: guard & 7, negated: guard >> 3 & 1 == 1 };
     Some(Inst { opcode: form.opcode, guard, mods, operands, control })
+}
+
+/// The values that are not the defaults, unless one is reserved. Which they are is hard to foresee, so
+/// no branch depends on it.
+fn modifiers(form: &Form, word: &Halves) -> Option<Mods> {
+    let mut values = [(Field::ALL[0], 0); MAX_FIELDS];
+    let mut count = 0;
+    let mut reserved = false;
+    for slot in form.fields {
+        let value = slot.value(word);
+        reserved |= value == NO_CODE;
+        // Every form has at most `MAX_FIELDS` fields, and they are in field order.
+        values[count] = (slot.field, value);
+        count += usize::from(value != slot.default);
+    }
+    (!reserved).then(|| Mods::from_sorted(&values[..count]))
 }
 
 /// Those of a 64-bit word's reuse bits that the operands do not show; the highest hides all of them.
@@ -85,13 +85,13 @@ fn spare(form: &Form, bits: u8, first: u8, operands: &mut [Operand]) -> u8 {
     bits & !shown
 }
 
-/// Nothing if the form does not allow what the word has. `next`: address of the next instruction.
-fn operand(slot: &Slot, neutral: Option<Operand>, word: &Halves, next: u64) -> Option<Operand> {
+/// Nothing if the form does not allow what the word has. `before` holds the operands that come first,
+/// `next` is the address of the next instruction.
+#[inline]
+fn operand(slot: &Slot, before: &[Operand], word: &Halves, next: u64) -> Option<Operand> {
     let value = match slot.place {
-        Place::Neutral => return Some(neutral.unwrap_or(Operand::NONE)),
-        Place::Fixed(fixed) => return Some(fixed),
-        // `read` fills it in.
-        Place::Same(_) => Value::None,
+        Place::Nowhere => return Some(Operand::NONE),
+        Place::Same(other) => before[usize::from(other)].value,
         Place::Reg(file, ranges) => Value::Reg(file, ranges.get(word) as u16),
         Place::Inverted(file, ranges) => Value::Reg(file, inverted(ranges.get(word), &ranges) as u16),
         Place::Uniform(ranges) => Value::Reg(RegFile::UR, widened(ranges.get(word), ranges)),
@@ -126,18 +126,20 @@ fn widened(raw: u64, ranges: Ranges) -> u16 {
 }
 
 fn flags(slot: &Slot, word: &Halves) -> OperandFlags {
-    let bit =
-        |at: u8, flag: u8| if at == 255 { 0 } else { ((word[usize::from(at >> 6)] >> (at & 63)) as u8 & 1) * flag };
-    OperandFlags::from_bits(
-        bit(slot.neg, OperandFlags::NEG.bits())
-            | bit(slot.abs, OperandFlags::ABS.bits())
-            | bit(slot.not, OperandFlags::NOT.bits())
-            | bit(slot.reuse, OperandFlags::REUSE.bits()),
-    )
+    if slot.flags == OperandFlags::empty() {
+        return slot.flags;
+    }
+    let bit = |at: u8, flag: OperandFlags| ((word[usize::from(at >> 6 & 1)] >> (at & 63)) as u8 & 1) * flag.bits();
+    let bits = bit(slot.neg, OperandFlags::NEG)
+        | bit(slot.abs, OperandFlags::ABS)
+        | bit(slot.not, OperandFlags::NOT)
+        | bit(slot.reuse, OperandFlags::REUSE);
+    // Flags that the slot lacks gave the bit of some other place.
+    OperandFlags::from_bits(bits & slot.flags.bits())
 }
 
 /// A number of the word, sign-extended to 64 bits if `signed`.
-fn scaled(ranges: &Ranges, word: &Halves, signed: bool, shift: u32) -> u64 {
+fn scaled(ranges: &Ranges, word: &Halves, signed: bool, shift: u8) -> u64 {
     let raw = ranges.get(word);
     let unused = 64 - ranges.len();
     let value = if signed { ((raw << unused) as i64 >> unused) as u64 } else { raw };

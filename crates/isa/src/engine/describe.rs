@@ -2,7 +2,7 @@
 
 use super::table::{FORMS, FORMS_OF, Form, Place, Slot};
 use crate::arch::target_list;
-use crate::{Arch, Opcode, OperandSpec, RegFile};
+use crate::{Arch, Opcode, Operand, OperandSpec, RegFile};
 
 /// One line per form of the opcode on the target: opcode bits, operands, fields, fixed fields.
 pub(crate) fn encodings(opcode: Opcode, arch: Arch) -> impl Iterator<Item = String> {
@@ -21,8 +21,8 @@ pub(crate) fn all_encodings(opcode: Opcode) -> impl Iterator<Item = (String, Str
 
 fn line(form: &Form) -> String {
     let mut parts = vec![opcode(form)];
-    let operands = form.opcode.signature().iter().zip(form.slots);
-    parts.extend(operands.filter_map(|(spec, slot)| operand(spec, slot)));
+    let operands = form.opcode.signature().iter().zip(form.slots).zip(form.unplaced);
+    parts.extend(operands.filter_map(|((spec, slot), unplaced)| operand(spec, slot, *unplaced)));
     parts.extend(form.fields.iter().map(|slot| format!("{}@{}", slot.field.name(), slot.ranges)));
     parts.extend(
         form.fixed
@@ -49,11 +49,11 @@ fn opcode(form: &Form) -> String {
 }
 
 /// `ROLE=KIND@BITS` with flag bits; nothing for operands that have no place.
-fn operand(spec: &OperandSpec, slot: &Slot) -> Option<String> {
+fn operand(spec: &OperandSpec, slot: &Slot, unplaced: Operand) -> Option<String> {
     let (kind, place) = match slot.place {
-        Place::Neutral => return None,
+        Place::Nowhere if spec.neutral.is_none_or(|neutral| neutral == unplaced) => return None,
+        Place::Nowhere => return Some(format!("{}=fixed", spec.role.name())),
         Place::Same(_) => return Some(format!("{}=same", spec.role.name())),
-        Place::Fixed(_) => return Some(format!("{}=fixed", spec.role.name())),
         Place::Reg(file, ranges) => (file_name(file), ranges.to_string()),
         Place::Inverted(file, ranges) => (file_name(file), format!("~{ranges}")),
         Place::Uniform(ranges) => ("UR", ranges.to_string()),

@@ -1,6 +1,6 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
-use super::table::{FORMS, FORMS_OF, Form, Halves, Place, Ranges, Slot, halves, inverted, low_mask};
+use super::table::{FORMS, FORMS_OF, Form, Halves, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask};
 use crate::arch::URZ;
 use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
 
@@ -46,7 +46,7 @@ pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let mut word = halves(form.value | guard << format.guard | control << format.control | spare);
     for slot in form.fields {
         let value = inst.mods.get(slot.field).unwrap_or(slot.default);
-        slot.ranges.put(&mut word, slot.encode[usize::from(value)].into());
+        slot.ranges.put(&mut word, slot.raw(value).into());
     }
     let signature = inst.opcode.signature();
     for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
@@ -112,8 +112,12 @@ fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
     let signature = inst.opcode.signature();
     for (index, slot) in form.slots.iter().enumerate() {
         let operand = actual(&inst.operands[index], &signature[index]);
-        let differs = matches!(slot.place, Place::Same(other) if inst.operands[other].value != operand.value);
-        if differs || !takes(slot, operand, &signature[index], next) {
+        let fitting = match slot.place {
+            Place::Nowhere => operand == form.unplaced[index],
+            Place::Same(other) if inst.operands[usize::from(other)].value != operand.value => false,
+            _ => takes(slot, operand, next),
+        };
+        if !fitting {
             return Err(Illegal::Operand(index));
         }
     }
@@ -123,8 +127,7 @@ fn fits(form: &Form, inst: &Inst, next: Option<u64>) -> Result<(), Illegal> {
         }
     }
     for slot in form.fields {
-        let code = slot.encode.get(usize::from(inst.mods.get(slot.field).unwrap_or(slot.default)));
-        if code.is_none_or(|raw| *raw == 255) {
+        if slot.raw(inst.mods.get(slot.field).unwrap_or(slot.default)) == NO_CODE {
             return Err(Illegal::Field(slot.field));
         }
     }
@@ -148,10 +151,8 @@ fn actual(operand: &Operand, spec: &OperandSpec) -> Operand {
     }
 }
 
-fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, next: Option<u64>) -> bool {
+fn takes(slot: &Slot, operand: Operand, next: Option<u64>) -> bool {
     let fitting = match (slot.place, operand.value) {
-        (Place::Neutral, _) => return spec.neutral.is_none_or(|neutral| neutral == operand),
-        (Place::Fixed(fixed), _) => return fixed == operand,
         (Place::Reg(file, ranges) | Place::Inverted(file, ranges), Value::Reg(is, number)) => {
             file == is && u64::from(number) >> ranges.len() == 0
         }
@@ -172,12 +173,7 @@ fn takes(slot: &Slot, operand: Operand, spec: &OperandSpec, next: Option<u64>) -
         }
         _ => false,
     };
-    let bit = |at: u8, flag: OperandFlags| if at == 255 { OperandFlags::empty() } else { flag };
-    let allowed = bit(slot.neg, OperandFlags::NEG)
-        .with(bit(slot.abs, OperandFlags::ABS))
-        .with(bit(slot.not, OperandFlags::NOT))
-        .with(bit(slot.reuse, OperandFlags::REUSE));
-    fitting && slot.may_be(operand.value) && allowed.contains(operand.flags)
+    fitting && slot.may_be(operand.value) && slot.flags.contains(operand.flags)
 }
 
 /// Bytes from the next instruction to the target.
@@ -196,7 +192,7 @@ fn extended(value: u64) -> u64 {
 }
 
 /// The value is a multiple of the scale and has room; 32-bit patterns may come sign-extended.
-fn immediate_fits(ranges: &Ranges, value: u64, signed: bool, shift: u32) -> bool {
+fn immediate_fits(ranges: &Ranges, value: u64, signed: bool, shift: u8) -> bool {
     let scaled = (value as i64) >> shift;
     if (scaled << shift) as u64 != value {
         return false;

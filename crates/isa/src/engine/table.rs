@@ -1,7 +1,7 @@
 //! Shapes of the generated tables.
 
 use crate::arch::URZ;
-use crate::{Field, ImmFormat, Kinds, Opcode, Operand, RegFile, Value};
+use crate::{Field, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
 use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -92,12 +92,10 @@ pub(crate) fn inverted(value: u64, ranges: &Ranges) -> u64 {
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "which of them occur depends on the spec")]
 pub(crate) enum Place {
-    /// Nowhere: the operand is neutral.
-    Neutral,
-    /// Nowhere: the operand is this one.
-    Fixed(Operand),
+    /// Nowhere: [`Form::unplaced`] has the operand.
+    Nowhere,
     /// Nowhere: the value is that of the operand with this index, which comes before.
-    Same(usize),
+    Same(u8),
     /// A register.
     Reg(RegFile, Ranges),
     /// A register whose number is stored with all bits inverted.
@@ -105,19 +103,19 @@ pub(crate) enum Place {
     /// A uniform register in fewer than eight bits: all ones are `URZ`.
     Uniform(Ranges),
     /// An immediate, stored without its low `shift` bits; `word`: the operand is its low 32 bits.
-    Imm { ranges: Ranges, signed: bool, word: bool, shift: u32 },
+    Imm { ranges: Ranges, signed: bool, word: bool, shift: u8 },
     /// The top ten bits of each half of a 32-bit immediate.
     HalfTops(Ranges),
     /// The top bits (their number) of a 64-bit immediate.
-    HighWord(Ranges, u32),
+    HighWord(Ranges, u8),
     /// `c[first range][second range]`, the offset stored without its low `shift` bits.
-    Const { ranges: Ranges, shift: u32 },
+    Const { ranges: Ranges, shift: u8 },
     /// `cx[first range][second range]`.
     Bindless(Ranges),
     /// A special register's number.
     Special(Ranges),
     /// A signed distance from the next instruction, stored without its low `shift` bits.
-    Label { ranges: Ranges, shift: u32 },
+    Label { ranges: Ranges, shift: u8 },
 }
 
 /// An operand of a form; bit 255 means that the form lacks the flag.
@@ -128,6 +126,8 @@ pub(crate) struct Slot {
     pub(crate) abs: u8,
     pub(crate) not: u8,
     pub(crate) reuse: u8,
+    /// Those of the four that it has.
+    pub(crate) flags: OperandFlags,
     /// It may not be the zero register.
     pub(crate) nonzero: bool,
 }
@@ -144,14 +144,34 @@ impl Slot {
     }
 }
 
-/// A field of a form; code 255 in a table means that there is no such value.
+/// A field of a form. Small on purpose: the tables of a program's instructions stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldSlot {
     pub(crate) field: Field,
     pub(crate) ranges: Ranges,
     pub(crate) default: u8,
-    pub(crate) decode: &'static [u8],
-    pub(crate) encode: &'static [u8],
+    /// One more than the largest value.
+    values: u8,
+    /// Where in `CODES` the value of each raw code is, and the raw code of each value; 255: there is none.
+    decode: u16,
+    encode: u16,
+}
+
+/// What [`FieldSlot::value`] and [`FieldSlot::raw`] say of what is not there.
+pub(crate) const NO_CODE: u8 = 255;
+
+impl FieldSlot {
+    /// The value that the word has, or [`NO_CODE`].
+    #[inline]
+    pub(crate) fn value(&self, word: &Halves) -> u8 {
+        CODES[usize::from(self.decode) + self.ranges.get(word) as usize]
+    }
+
+    /// The raw code of a value, or [`NO_CODE`].
+    #[inline]
+    pub(crate) fn raw(&self, value: u8) -> u8 {
+        if value < self.values { CODES[usize::from(self.encode) + usize::from(value)] } else { NO_CODE }
+    }
 }
 
 /// One way to encode an opcode.
@@ -170,6 +190,10 @@ pub(crate) struct Form {
     pub(crate) kinds_mask: u64,
     /// One per operand of the signature.
     pub(crate) slots: &'static [Slot],
+    /// One per operand of the signature: what it is where the form has no bits for it.
+    pub(crate) unplaced: &'static [Operand],
+    /// Positions of the others.
+    pub(crate) placed: &'static [u8],
     /// In field order.
     pub(crate) fields: &'static [FieldSlot],
     /// Fields that the choice of the form implies: value and the opcode's default.
