@@ -16,6 +16,17 @@ fn control(arch: Arch) -> u128 {
     if arch.word_format().is_bundled() { 0x1ffff << 64 } else { 0x1ffff << 105 }
 }
 
+/// Golden words whose scheduling bits are those of another bundle: the text has `.reuse` where they have
+/// none, and nvdisasm 12.4 refuses the word with them.
+const FAULTY: [u128; 6] = [
+    0x0000_0000_0014_2000_5b70_0200_00a7_0408,
+    0x0000_0000_0000_0000_5c12_0000_0ff7_0c05,
+    0x0000_0000_0018_d000_5b6b_0380_0ff7_0a0f,
+    0x0000_0000_0000_0054_1a1f_7f80_0517_0503,
+    0x0000_0000_0000_0004_5bd7_8000_0ff7_04ff,
+    0x0000_0000_001b_b548_5bd7_8000_0ff7_08ff,
+];
+
 /// One line of a vector file.
 struct Vector {
     word: u128,
@@ -120,7 +131,7 @@ fn run(folder: &Path) -> Vec<(&'static str, Tally)> {
         let mut tally = Tally::default();
         for vector in &vectors {
             let name = mnemonic(&vector.text);
-            if !selected("ORIOLE_OPCODES", name) {
+            if !selected("ORIOLE_OPCODES", name) || FAULTY.contains(&vector.word) {
                 continue;
             }
             if !Opcode::named(name, arch).is_some_and(|opcode| opcode.encodable_on(arch)) {

@@ -128,7 +128,7 @@ pub(crate) struct Slot {
     pub(crate) reuse: u8,
     /// Those of the four that it has.
     pub(crate) flags: OperandFlags,
-    /// It may not be the zero register.
+    /// It may not be the zero register; of the barrier file it is a register of the warp's state.
     pub(crate) nonzero: bool,
 }
 
@@ -138,6 +138,7 @@ impl Slot {
     pub(crate) fn may_be(&self, value: Value) -> bool {
         match value {
             Value::Reg(RegFile::R | RegFile::UR, URZ) => !self.nonzero,
+            Value::Reg(RegFile::B, number) => !self.nonzero || number >= 16,
             Value::Reg(RegFile::SB, number) => number < 6,
             _ => true,
         }
