@@ -104,19 +104,15 @@ impl Reader<'_> {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Set({index})")));
         }
-        // The offset's sign is printed beside a register, always, or never.
-        let offset_signs = match word.as_str() {
-            "cbank" => Some((false, true)),
-            "cbank_signed" => Some((true, true)),
-            "cbank_unsigned" => Some((false, false)),
+        let offset_sign = match word.as_str() {
+            "cbank" => Some(true),
+            "cbank_unsigned" => Some(false),
             _ => None,
         };
-        if let (Some((alone, indexed)), Some('(')) = (offset_signs, self.peek()) {
+        if let (Some(signed), Some('(')) = (offset_sign, self.peek()) {
             let list = self.argument_list(2)?;
             let (bank, base) = (list[0], list[1]);
-            return Ok(Some(format!(
-                "Item::Indexed {{ bank: {bank}, base: {base}, signed_alone: {alone}, signed_indexed: {indexed} }}"
-            )));
+            return Ok(Some(format!("Item::Indexed {{ bank: {bank}, base: {base}, signed: {signed} }}")));
         }
         match self.operand_index(&word) {
             Some(index) if !literal.ends_with('.') => self.operand(index).map(Some),

@@ -382,7 +382,8 @@ impl<'a> Reader<'a> {
                 let low = ahead.integer().filter(|v| (0..1 << 20).contains(v))?;
                 u64::from((low << 44 >> 44) as u32)
             }
-            ImmFormat::Unsigned(_) => ahead.integer().filter(|v| *v >= 0)? as u64,
+            ImmFormat::Unsigned(_) if ahead.take('-') => return None,
+            ImmFormat::Unsigned(_) => ahead.integer()? as u64,
             ImmFormat::Signed(32) => u64::from(ahead.integer()? as u32),
             ImmFormat::Signed(bits) => narrow(ahead.integer()?, bits) as u64,
             ImmFormat::Swizzle => lane_signs(&mut ahead, self.arch)?,

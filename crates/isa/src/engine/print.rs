@@ -114,9 +114,7 @@ impl Display<'_> {
                         (0..64).rev().filter(|n| bits >> n & 1 == 1).map(|n| n.to_string()).collect();
                     write!(out, "{{{}}}", numbers.join(","))?;
                 }
-                Item::Indexed { bank, base, signed_alone, signed_indexed } => {
-                    self.indexed(out, *bank, *base, (*signed_alone, *signed_indexed))?;
-                }
+                Item::Indexed { bank, base, signed } => self.indexed(out, *bank, *base, *signed)?,
                 Item::Group { when, items } => {
                     if holds(self.inst, when) {
                         self.items(out, items)?;
@@ -159,18 +157,18 @@ impl Display<'_> {
         Ok(())
     }
 
-    /// `c[0x0][R2+0x10]`; without a register the offset alone, or `RZ`.
-    fn indexed(&self, out: &mut String, bank: usize, base: usize, signed: (bool, bool)) -> fmt::Result {
-        let offset = match self.inst.operands[bank].value {
+    /// `c[0x0][R2+0x10]`; without a register the offset alone, or `RZ`. Alone in `cx[UR][0x10]` the offset has no sign.
+    fn indexed(&self, out: &mut String, bank: usize, base: usize, signed: bool) -> fmt::Result {
+        let (offset, signed_alone) = match self.inst.operands[bank].value {
             Value::Const { bank, offset } => {
                 write!(out, "c[{bank:#x}][")?;
-                offset
+                (offset, signed)
             }
             Value::ConstBindless { ureg, offset } => {
                 out.push_str("cx[");
                 register(out, RegFile::UR, ureg)?;
                 out.push_str("][");
-                offset
+                (offset, false)
             }
             _ => return Ok(()),
         };
@@ -182,10 +180,10 @@ impl Display<'_> {
             register(out, file, number)?;
             if offset != 0 {
                 out.push('+');
-                bank_offset(out, offset, signed.1)?;
+                bank_offset(out, offset, signed)?;
             }
         } else {
-            bank_offset(out, offset, signed.0)?;
+            bank_offset(out, offset, signed_alone)?;
         }
         out.push(']');
         Ok(())
@@ -241,9 +239,7 @@ impl Display<'_> {
             Value::Reg(file, number) => register(out, file, number),
             Value::Const { bank, offset } => {
                 write!(out, "c[{bank:#x}]{}[", if parts { " " } else { "" })?;
-                // The 64-bit words' offsets are signed.
-                let bundled = self.arch.word_format().is_bundled();
-                signed(out, if bundled { i64::from(offset as i16) } else { offset.into() })?;
+                bank_offset(out, offset, true)?;
                 out.push(']');
                 Ok(())
             }

@@ -231,7 +231,7 @@ pub(crate) enum Item {
     /// The numbers of the bits that are set in an immediate, the highest first: `{5,0}`.
     Set(usize),
     /// A constant bank with a general register in its offset: `c[0x0][R2+0x10]`.
-    Indexed { bank: usize, base: usize, signed_alone: bool, signed_indexed: bool },
+    Indexed { bank: usize, base: usize, signed: bool },
     /// Printed when all terms of one list hold.
     Group { when: &'static [&'static [Term]], items: &'static [Item] },
 }
