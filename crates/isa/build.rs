@@ -4,6 +4,8 @@
 mod emit;
 #[path = "build/forms.rs"]
 mod forms;
+#[path = "build/latency.rs"]
+mod latency;
 #[path = "build/model.rs"]
 mod model;
 #[path = "build/parse.rs"]
@@ -44,6 +46,10 @@ fn run() -> Result<(), String> {
     let text = fs::read_to_string(&special).map_err(|e| format!("{}: {e}", special.display()))?;
     let special = special::table(&special.display().to_string(), &text)?;
     fs::write(out.join("special_registers.rs"), special).map_err(|e| e.to_string())?;
+    let classes = folder.join("latency/classes.tsv");
+    let text = fs::read_to_string(&classes).map_err(|e| format!("{}: {e}", classes.display()))?;
+    let classes = latency::table(&spec, &classes.display().to_string(), &text)?;
+    fs::write(out.join("latency_classes.rs"), classes).map_err(|e| e.to_string())?;
     let forms = forms::forms(&spec)?;
     fs::write(out.join("names.rs"), emit::names(&spec)?).map_err(|e| e.to_string())?;
     fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())

@@ -1,7 +1,7 @@
 //! The classes of the latency tables: which one an instruction's result or operand belongs to.
 
-use crate::{Field, Inst, Opcode, RegFile, Role, Value, mul};
-use std::sync::OnceLock;
+use super::matrix;
+use crate::{Arch, Field, Inst, Opcode, RegFile, Role, Value, mul};
 
 /// Where an instruction names a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +34,8 @@ pub enum Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Group {
     Alu,
+    AluDual,
+    Alu64,
     Fma,
     Wide,
     High,
@@ -42,65 +44,38 @@ pub(crate) enum Group {
     Fp64,
     Matrix,
     Dmma,
+    Gmma,
     Cs2r,
     Vote,
     VoteUniform,
     Uniform,
     UniformMove,
     UniformLoad,
+    Ldcu,
     R2ur,
+    Credux,
     Sfu,
+    Shuffle,
+    Sync,
     Memory,
     Branch,
     Barrier,
     Other,
 }
 
-/// The spec's latency class names and their groups. Every name in the spec must be here; a test sees to it.
-const GROUPS: &[(&str, Group)] = &[
-    ("alu", Group::Alu),
-    ("b2r", Group::Sfu),
-    ("bar", Group::Barrier),
-    ("bmov", Group::Sfu),
-    ("branch", Group::Branch),
-    ("bulk", Group::Memory),
-    ("cluster", Group::Other),
-    ("cs2r", Group::Cs2r),
-    ("depbar", Group::Other),
-    ("dmma", Group::Dmma),
-    ("dsetp", Group::Fp64),
-    ("elect", Group::Vote),
-    ("errbar", Group::Other),
-    ("fence", Group::Other),
-    ("fma", Group::Fma),
-    ("fp64", Group::Fp64),
-    ("half", Group::Half),
-    ("imad", Group::Fma),
-    ("ldc", Group::Memory),
-    ("ldgdepbar", Group::Other),
-    ("match", Group::Sfu),
-    ("membar", Group::Other),
-    ("memory", Group::Memory),
-    ("mma", Group::Matrix),
-    ("nanosleep", Group::Branch),
-    ("nop", Group::Other),
-    ("query", Group::Sfu),
-    ("r2p", Group::Alu),
-    ("r2ur", Group::R2ur),
-    ("redux", Group::Sfu),
-    ("rpcmov", Group::Alu),
-    ("s2r", Group::Sfu),
-    ("s2ur", Group::Sfu),
-    ("shared", Group::Memory),
-    ("shfl", Group::Sfu),
-    ("sync", Group::Sfu),
-    ("uldc", Group::UniformLoad),
-    ("umov", Group::UniformMove),
-    ("uniform", Group::Uniform),
-    ("vote", Group::Vote),
-    ("voteu", Group::VoteUniform),
-    ("xu", Group::Sfu),
-];
+/// What `spec/latency/classes.tsv` says of the class of an opcode.
+struct Class {
+    group: Group,
+    /// The targets on which the latency is variable, a bit each in the order of `Arch::ALL`.
+    variable: u16,
+}
+
+include!(concat!(env!("OUT_DIR"), "/latency_classes.rs"));
+
+/// The results come at no fixed time.
+pub(crate) fn is_variable(opcode: Opcode, arch: Arch) -> bool {
+    CLASSES[opcode as usize].variable >> arch as u8 & 1 == 1
+}
 
 impl Group {
     /// The group of an instruction; forms of one mnemonic may differ.
@@ -112,7 +87,7 @@ impl Group {
                 _ => Group::Fma,
             },
             Opcode::HFMA2 if is_hfma2_mma(inst) => Group::HalfMatrix,
-            opcode => group_of_opcode(opcode),
+            opcode => CLASSES[opcode as usize].group,
         }
     }
 
@@ -120,20 +95,26 @@ impl Group {
     fn name(self) -> &'static str {
         match self {
             Group::Alu => "ALU",
+            Group::AluDual => "ALU dual",
+            Group::Alu64 => "ALU 64",
             Group::Fma | Group::High => "FMA",
             Group::Wide => "WIDE",
             Group::Half => "FP16",
             Group::HalfMatrix => "HFMA2.MMA",
             Group::Fp64 => "FP64",
             Group::Matrix | Group::Dmma => "MMA",
+            Group::Gmma => "GMMA",
             Group::Cs2r => "CS2R",
             Group::Vote => "VOTE",
             Group::VoteUniform => "VOTEU",
             Group::Uniform => "UDP",
             Group::UniformMove => "UMOV",
             Group::UniformLoad => "ULDC",
+            Group::Ldcu => "LDCU",
             Group::R2ur => "R2UR",
-            Group::Sfu => "sfu",
+            Group::Credux => "CREDUX",
+            Group::Sfu | Group::Shuffle => "sfu",
+            Group::Sync => "sync, tmem",
             Group::Memory => "mem",
             Group::Branch => "branch",
             Group::Barrier => "BAR",
@@ -142,26 +123,9 @@ impl Group {
     }
 }
 
-/// The group of an opcode's class, looked up once per opcode.
-fn group_of_opcode(opcode: Opcode) -> Group {
-    static GROUPS_BY_OPCODE: OnceLock<Vec<Group>> = OnceLock::new();
-    let groups = || Opcode::ALL.iter().map(|o| group_of_class(o.info().latency)).collect();
-    GROUPS_BY_OPCODE.get_or_init(groups)[opcode as usize]
-}
-
 /// HFMA2.MMA runs on the matrix unit.
 fn is_hfma2_mma(inst: &Inst) -> bool {
     Field::from_name("mma").is_some_and(|field| inst.mods.get(field).is_some_and(|v| v != 0))
-}
-
-pub(crate) fn group_of_class(class: &str) -> Group {
-    GROUPS.binary_search_by(|(name, _)| (*name).cmp(class)).map_or(Group::Other, |at| GROUPS[at].1)
-}
-
-/// Whether the tables know the spec's class name.
-#[cfg(test)]
-pub(crate) fn is_known(class: &str) -> bool {
-    GROUPS.binary_search_by(|(name, _)| (*name).cmp(class)).is_ok()
 }
 
 /// The register file of a place, which names a register.
@@ -192,6 +156,7 @@ pub(crate) fn producer(inst: &Inst, def: Slot) -> &'static str {
         (Group::Cs2r, _) => ["CS2R", "CS2R hi"][usize::from(register.min(1))],
         // No pair of these was seen; their unit is the ALU's.
         (Group::Branch | Group::Barrier | Group::Other, RegFile::R | RegFile::P) => "ALU",
+        (Group::Matrix, _) => matrix::row(inst),
         (group, _) => group.name(),
     }
 }
@@ -210,7 +175,7 @@ pub(crate) fn reader(inst: &Inst, place: Slot, file: RegFile) -> &'static str {
 
 fn guard_reader(group: Group) -> &'static str {
     match group {
-        Group::Alu => "@ALU",
+        Group::Alu | Group::AluDual | Group::Alu64 => "@ALU",
         Group::Fma | Group::High => "@FMA",
         Group::Wide => "@WIDE",
         Group::Half | Group::HalfMatrix => "@FP16",
@@ -218,9 +183,9 @@ fn guard_reader(group: Group) -> &'static str {
         Group::Matrix | Group::Dmma => "@MMA",
         Group::Branch => "@branch",
         Group::Memory => "@mem",
-        Group::Sfu => "@sfu",
-        Group::Uniform | Group::UniformMove | Group::UniformLoad | Group::VoteUniform => "@UDP",
-        Group::Cs2r | Group::Vote | Group::R2ur | Group::Barrier | Group::Other => "@other",
+        Group::Sfu | Group::Shuffle | Group::Credux => "@sfu",
+        Group::Uniform | Group::UniformMove | Group::UniformLoad | Group::Ldcu | Group::VoteUniform => "@UDP",
+        Group::Cs2r | Group::Vote | Group::R2ur | Group::Sync | Group::Gmma | Group::Barrier | Group::Other => "@other",
     }
 }
 
@@ -229,6 +194,8 @@ fn predicate_reader(inst: &Inst, group: Group) -> &'static str {
         // P2R reads all predicates at once; the rows named ALU are its.
         Group::Alu if inst.opcode == Opcode::P2R => "ALU",
         Group::Alu => "ALU pred",
+        Group::AluDual => "ALU dual pred",
+        Group::Alu64 => "ALU 64 pred",
         Group::Fma | Group::High => "FMA pred",
         Group::Wide => "WIDE pred",
         Group::Half | Group::HalfMatrix => "*",
@@ -248,11 +215,14 @@ fn uniform_reader(inst: &Inst, group: Group, role: Role, index: u8) -> &'static 
         return "cbuf index";
     }
     match (group, role) {
+        (Group::Gmma, Role::Desc) => "gdesc",
         (_, Role::Desc) => "desc",
         (Group::Memory, Role::Base | Role::UBase) => "addr",
         (Group::Memory, _) => "data",
         (Group::High, _) => "FMA",
         (Group::VoteUniform | Group::UniformLoad, _) => "UDP",
+        // SYNCS.EXCH reads later than the others.
+        (Group::Sync, _) => "*",
         _ => group.name(),
     }
 }
@@ -265,7 +235,11 @@ fn general_reader(inst: &Inst, group: Group, role: Role, register: u8) -> &'stat
         (Group::Matrix | Group::Dmma, _) => "MMA a,b",
         (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => "LDC index",
         (Group::Memory, Role::Base) => "addr",
-        (Group::Memory, _) => "data",
+        // SHFL and MOVM go the way of data to memory, not that of MUFU's operand.
+        (Group::Memory | Group::Shuffle, _) => "data",
+        (Group::Credux, _) => "sfu",
+        // Of the branches only WARPSYNC reads its register late.
+        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => "*",
         _ => group.name(),
     }
 }
@@ -279,7 +253,12 @@ pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> &'static s
     match (group, variable) {
         (Group::Fp64, true) => "FP64!",
         (Group::Memory, true) => "mem!",
-        (Group::Sfu, true) => "sfu!",
+        (Group::Sfu | Group::Shuffle | Group::Sync, true) => "sfu!",
+        (Group::Credux, _) => "sfu",
+        // The halves of the ALU differ in what they hand on, not in when they read.
+        (Group::AluDual | Group::Alu64, _) => "ALU",
+        // The wide multiplier also makes the high words.
+        (Group::High, _) => "WIDE",
         _ => group.name(),
     }
 }
@@ -290,8 +269,13 @@ pub(crate) fn writer(inst: &Inst, variable: bool) -> &'static str {
         (Group::Fp64, true) => "FP64!",
         (Group::Memory, true) => "mem!",
         (Group::Sfu, true) if inst.opcode == Opcode::S2UR => "S2UR!",
-        (Group::Sfu, true) => "sfu!",
+        (Group::Sfu | Group::Shuffle | Group::Sync, true) => "sfu!",
         (Group::R2ur, true) => "R2UR!",
+        (Group::Ldcu, true) => "LDCU!",
+        (Group::Dmma, true) => "DMMA!",
+        (Group::Matrix | Group::Gmma, true) => "MMA!",
+        (Group::AluDual | Group::Alu64, _) => "ALU",
+        (Group::High, _) => "WIDE",
         (group, _) => group.name(),
     }
 }
@@ -304,17 +288,5 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         _ if inst.opcode.info().latency == "xu" => Some(Queue::Transcendental),
         _ if variable && Group::of(inst) == Group::Fp64 => Some(Queue::Double),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_opcode_has_a_latency_class() {
-        let unknown: Vec<&str> =
-            Opcode::ALL.into_iter().filter(|o| !is_known(o.info().latency)).map(Opcode::name).collect();
-        assert!(unknown.is_empty(), "no latency class: {unknown:?}");
     }
 }

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     WriteAfterRead,
 }
 
-const SOURCES: [(Kind, &str); 3] = [
+pub(super) const SOURCES: [(Kind, &str); 3] = [
     (Kind::ReadAfterWrite, include_str!("../../spec/latency/raw.tsv")),
     (Kind::WriteAfterWrite, include_str!("../../spec/latency/waw.tsv")),
     (Kind::WriteAfterRead, include_str!("../../spec/latency/war.tsv")),
@@ -28,7 +28,7 @@ struct Tables([Rows; 3]);
 
 fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| Tables(SOURCES.map(|(_, text)| rows(text))))
+    TABLES.get_or_init(|| Tables(SOURCES.map(|(_, text)| completed(rows(text)))))
 }
 
 fn rows(text: &'static str) -> Rows {
@@ -43,6 +43,35 @@ fn rows(text: &'static str) -> Rows {
         Some(((*cells.get(1)?, *cells.get(2)?, file), cycles))
     };
     lines.filter_map(row).collect()
+}
+
+/// Classes that most targets do not tell from another: where a row has no number of its own, the
+/// other's holds.
+pub(super) const SAME_AS: [(&str, &str); 4] =
+    [("ALU dual", "ALU"), ("ALU 64", "ALU"), ("ALU dual pred", "ALU pred"), ("ALU 64 pred", "ALU pred")];
+
+/// With the rows of classes that are the same as another.
+fn completed(mut rows: Rows) -> Rows {
+    let names = |class: &'static str| {
+        SAME_AS.iter().filter(move |(_, base)| *base == class).map(|(name, _)| *name).chain([class])
+    };
+    let based: Vec<_> = rows.iter().map(|(key, cycles)| (*key, *cycles)).collect();
+    for ((first, second, file), cycles) in based {
+        for (first, second) in names(first).flat_map(|first| names(second).map(move |second| (first, second))) {
+            let row = rows.entry((first, second, file)).or_insert([0; Arch::ALL.len()]);
+            for (own, other) in row.iter_mut().zip(cycles) {
+                if *own == 0 {
+                    *own = other;
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// The first classes of the rows of `raw.tsv`.
+pub(crate) fn producers() -> impl Iterator<Item = &'static str> {
+    tables().0[Kind::ReadAfterWrite as usize].keys().map(|(first, _, _)| *first)
 }
 
 fn file_named(name: &str) -> Option<RegFile> {
