@@ -384,7 +384,7 @@ impl<'a> Builder<'a> {
             scale = rest[..end].parse().map_err(|_| "bad scale")?;
             marks = &rest[end..];
         }
-        if self.format.opcode_on_top && kind == Kind::Const && !place.contains('+') {
+        if matches!(kind, Kind::Const | Kind::Bindless) && !place.contains('+') {
             scale = 4;
         }
         let ranges = self.operand_ranges(&kind, place.trim_start_matches('~'), &operand.role)?;
@@ -418,7 +418,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A constant-bank operand at bit N. In 128-bit words: the uniform register, if any, in 6 bits
-    /// from N; the byte offset in 16 bits from N+6; the bank, if any, in 5 bits from N+22. In 64-bit
+    /// from N; the offset in words in 14 bits from N+8; the bank, if any, in 5 bits from N+22. In 64-bit
     /// words: the offset in words in 14 bits from N, the bank in 5 bits from N+14. Other places are
     /// written out: bank or register first, `54:5+38:16`.
     fn constant_ranges(&mut self, kind: &Kind, place: &str, role: &str) -> Result<Ranges, String> {
@@ -427,9 +427,9 @@ impl<'a> Builder<'a> {
         }
         let at = number(place)?;
         let ranges = match kind {
-            Kind::Bindless => vec![(at, 6), (at + 6, 16)],
+            Kind::Bindless => vec![(at, 6), (at + 8, 14)],
             _ if self.format.opcode_on_top => vec![(at + 14, 5), (at, 14)],
-            _ => vec![(at + 22, 5), (at + 6, 16)],
+            _ => vec![(at + 22, 5), (at + 8, 14)],
         };
         for (at, len) in &ranges {
             self.claim(*at, *len, role)?;

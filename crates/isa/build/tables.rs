@@ -184,7 +184,7 @@ fn bits_place(kind: &Kind, bit_ranges: &Ranges, scale: u32) -> String {
         }
         Kind::Const => format!("Place::Const {{ ranges: {ranges}, shift: {shift} }}"),
         Kind::UR if len < 8 => format!("Place::Uniform({ranges})"),
-        Kind::Bindless => format!("Place::Bindless({ranges})"),
+        Kind::Bindless => format!("Place::Bindless {{ ranges: {ranges}, shift: {shift} }}"),
         Kind::Special => format!("Place::Special({ranges})"),
         Kind::Label => format!("Place::Label {{ ranges: {ranges}, shift: {shift} }}"),
         file => format!("Place::Reg(RegFile::{}, {ranges})", kind_name(file)),

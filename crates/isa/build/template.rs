@@ -89,6 +89,7 @@ impl Reader<'_> {
         }
         let format = match word.as_str() {
             "signed" => Some("ImmFormat::Signed(32)"),
+            "unsigned" => Some("ImmFormat::Unsigned(32)"),
             "low20" => Some("ImmFormat::Unsigned(20)"),
             _ => None,
         };

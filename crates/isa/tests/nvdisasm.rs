@@ -1,11 +1,12 @@
-//! Random instructions that the spec calls legal, printed by us and by nvdisasm: the texts agree.
+//! Random instructions that the spec calls legal, printed by us and by nvdisasm: the texts agree. Golden words
+//! with some bits flipped: what nvdisasm refuses we refuse, and what both read has one text.
 //! Needs `ORIOLE_ORACLE` (and `ORIOLE_ORACLE_OLD`), a folder with `nvdisasm` (or `bin/nvdisasm`); skipped without.
 
 use oriole_isa::{
-    Arch, Guard, Illegal, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Value, encode, legal,
+    Arch, Guard, Illegal, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Value, decode, encode, legal,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
@@ -40,6 +41,9 @@ fn nvdisasm(arch: Arch) -> Option<PathBuf> {
     [folder.join("nvdisasm"), folder.join("bin/nvdisasm")].into_iter().find(|p| p.is_file())
 }
 
+const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+const NOP_BUNDLED: u64 = 0x50b0_0000_0007_0f00;
+
 /// A raw binary of the words, and the byte address of each.
 fn image(arch: Arch, words: &[u128]) -> (Vec<u8>, Vec<u64>) {
     if !arch.word_format().is_bundled() {
@@ -47,41 +51,57 @@ fn image(arch: Arch, words: &[u128]) -> (Vec<u8>, Vec<u64>) {
         return (bytes, (0..words.len() as u64).map(|i| 16 * i).collect());
     }
     // A bundle for each: its control word, it, and two NOPs.
-    const NOP: u64 = 0x50b0_0000_0007_0f00;
     let bundle = |word: &u128| {
         let control = (word >> 64) as u64 & 0x1f_ffff | 0x7e0 << 21 | 0x7e0 << 42;
-        [control, *word as u64, NOP, NOP]
+        [control, *word as u64, NOP_BUNDLED, NOP_BUNDLED]
     };
     let bytes = words.iter().flat_map(bundle).flat_map(u64::to_le_bytes).collect();
     (bytes, (0..words.len() as u64).map(|i| 32 * i + 8).collect())
 }
 
-/// The text of each word; nothing for those that nvdisasm rejects.
-fn disassemble(tool: &PathBuf, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
+/// What nvdisasm calls the target. Those with architecture-specific instructions are asked for with them.
+fn binary_name(arch: Arch) -> String {
+    let specific = if arch >= Arch::Sm90 { "a" } else { "" };
+    format!("SM{}{specific}", arch.number())
+}
+
+/// The text of each word; nothing for those that nvdisasm rejects. A `NOP` takes their place in further runs.
+fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
+    let nop = if arch.word_format().is_bundled() { NOP_BUNDLED.into() } else { NOP };
+    let path = env::temp_dir().join(format!("oriole-isa-{}-{arch}.bin", std::process::id()));
     let mut texts = vec![None; words.len()];
-    let mut kept: Vec<usize> = (0..words.len()).collect();
-    while !kept.is_empty() {
-        let chosen: Vec<u128> = kept.iter().map(|i| words[*i]).collect();
+    let mut groups = vec![(0..words.len()).collect::<BTreeSet<usize>>()];
+    while let Some(mut group) = groups.pop() {
+        let chosen: Vec<u128> =
+            words.iter().enumerate().map(|(i, word)| if group.contains(&i) { *word } else { nop }).collect();
         let (bytes, addresses) = image(arch, &chosen);
-        let path = env::temp_dir().join(format!("oriole-isa-{}-{arch}.bin", std::process::id()));
         fs::write(&path, bytes).expect("a writable temporary folder");
-        let output = Command::new(tool).arg("-b").arg(format!("SM{}", arch.number())).arg(&path).output();
+        let output = Command::new(tool).arg("-b").arg(binary_name(arch)).arg(&path).output();
         let output = output.expect("nvdisasm runs");
+        let at = |address: u64| addresses.binary_search(&address).ok();
         if output.status.success() {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            for (address, text) in text.lines().filter_map(instruction) {
-                if let Ok(at) = addresses.binary_search(&address) {
-                    texts[kept[at]] = Some(text);
+            let listing = String::from_utf8_lossy(&output.stdout);
+            for (address, text) in listing.lines().filter_map(instruction) {
+                if let Some(index) = at(address).filter(|index| group.contains(index)) {
+                    texts[index] = Some(text);
                 }
             }
-            break;
+            continue;
         }
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        let bad: BTreeSet<u64> = errors.lines().filter_map(rejected).collect();
-        let before = kept.len();
-        kept = kept.iter().zip(&addresses).filter(|(_, a)| !bad.contains(a)).map(|(i, _)| *i).collect();
-        assert!(kept.len() < before, "nvdisasm fails without naming an address: {errors}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let before = group.len();
+        errors.lines().filter_map(rejected).filter_map(at).for_each(|index| {
+            group.remove(&index);
+        });
+        if group.len() < before {
+            groups.push(group);
+        } else if let Some(middle) = group.iter().nth(before / 2).copied().filter(|_| before > 1) {
+            // It fails without naming an address: some word in one of the halves.
+            groups.push(group.split_off(&middle));
+            groups.push(group);
+        }
     }
+    fs::remove_file(&path).ok();
     texts
 }
 
@@ -200,7 +220,7 @@ fn draw(random: &mut Random, opcode: Opcode, arch: Arch) -> Option<Inst> {
 
 /// Words that nvdisasm rejects (reserved combinations, misaligned registers) tell nothing; the rest is
 /// compared. Gives how many those were.
-fn compare(tool: &PathBuf, arch: Arch, insts: &[Inst], out: &mut Vec<String>) -> usize {
+fn compare(tool: &Path, arch: Arch, insts: &[Inst], out: &mut Vec<String>) -> usize {
     let (_, addresses) = image(arch, &vec![0; insts.len()]);
     let words = insts.iter().zip(&addresses).map(|(i, pc)| encode(i, arch, *pc));
     let words: Vec<u128> = words.map(|word| word.expect("legal instructions encode")).collect();
@@ -221,13 +241,17 @@ fn compare(tool: &PathBuf, arch: Arch, insts: &[Inst], out: &mut Vec<String>) ->
     compared
 }
 
+/// `ORIOLE_TARGETS` narrows the tests to the targets that it names.
+fn selected(arch: Arch) -> bool {
+    env::var("ORIOLE_TARGETS").map_or(true, |targets| targets.split(' ').any(|name| name == arch.name()))
+}
+
 #[test]
 fn random_instructions_print_alike() {
     let only = env::var("ORIOLE_OPCODES").unwrap_or_default();
-    let targets = env::var("ORIOLE_TARGETS").unwrap_or_default();
     let mut failures = BTreeMap::new();
     for arch in Arch::ALL {
-        if !targets.is_empty() && !targets.split(' ').any(|name| name == arch.name()) {
+        if !selected(arch) {
             continue;
         }
         let Some(tool) = nvdisasm(arch) else {
@@ -254,4 +278,126 @@ fn random_instructions_print_alike() {
         }
     }
     assert!(failures.values().all(|(out, _)| out.is_empty()), "texts differ");
+}
+
+/// Words sent to nvdisasm at once.
+const BATCH: usize = 4000;
+
+/// Mutated words per target, unless `ORIOLE_MUTATIONS` says how many.
+const MUTATIONS: u64 = 2000;
+
+/// What became of the mutated words of a target.
+#[derive(Default)]
+struct Mutations {
+    samples: usize,
+    /// Words that nvdisasm fails on, and those of them that we read.
+    refused: usize,
+    missed: usize,
+    /// Words that it prints with `INVALID` or `???`, and those of them that we read.
+    reserved: usize,
+    missed_reserved: usize,
+    /// Words that only we refuse: most have bits set that nvdisasm ignores.
+    only_ours: usize,
+    same: usize,
+    different: usize,
+    /// Those that should be alike and are not.
+    lines: Vec<String>,
+}
+
+impl Mutations {
+    fn count(&mut self, arch: Arch, word: u128, pc: u64, theirs: Option<&str>) {
+        let ours = decode(word, arch, pc).ok().map(|inst| inst.display(arch).to_string());
+        let reserved = theirs.is_some_and(|text| text.contains("INVALID") || text.contains("???"));
+        self.samples += 1;
+        self.refused += usize::from(theirs.is_none());
+        self.reserved += usize::from(reserved);
+        let Some(ours) = ours else {
+            self.only_ours += usize::from(theirs.is_some() && !reserved);
+            return;
+        };
+        match theirs {
+            None => self.missed += 1,
+            Some(_) if reserved => self.missed_reserved += 1,
+            Some(text) if text == ours => {
+                self.same += 1;
+                return;
+            }
+            Some(_) => self.different += 1,
+        }
+        self.lines.push(format!("{arch} {word:032x} ours '{ours}' theirs '{}'", theirs.unwrap_or("-")));
+    }
+
+    /// Percent of the words refused by nvdisasm that we refuse, without and with the reserved ones.
+    fn shares(&self) -> (f64, f64) {
+        let share = |all: usize, missed: usize| 100.0 * (1.0 - missed as f64 / all.max(1) as f64);
+        (share(self.refused, self.missed), share(self.refused + self.reserved, self.missed + self.missed_reserved))
+    }
+}
+
+/// The words of a target's golden vectors.
+fn golden(arch: Arch) -> Vec<u128> {
+    let name = binary_name(arch).replace("SM", "sm_");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [root.join("../../../shared/vectors"), root.join("tests/data/vectors")];
+    let text = folders.iter().find_map(|folder| fs::read_to_string(folder.join(format!("{name}.tsv"))).ok());
+    let text = text.expect("the committed sample has every target");
+    text.lines().filter_map(|line| u128::from_str_radix(line.split('\t').next()?, 16).ok()).collect()
+}
+
+/// A golden word with one to four bits flipped; the scheduling bits, from 105 on, stay.
+fn mutated(random: &mut Random, golden: &[u128]) -> u128 {
+    let mut word = golden[random.below(golden.len() as u64) as usize];
+    for _ in 0..[1, 1, 2, 4][random.below(4) as usize] {
+        word ^= 1 << random.below(105);
+    }
+    word
+}
+
+#[test]
+fn mutated_words_are_refused_alike() {
+    let setting = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let count = setting("ORIOLE_MUTATIONS").unwrap_or(MUTATIONS);
+    let seed = setting("ORIOLE_SEED").unwrap_or(0);
+    let mut tallies = Vec::new();
+    for arch in Arch::ALL.into_iter().filter(|arch| !arch.word_format().is_bundled() && selected(*arch)) {
+        let Some(tool) = nvdisasm(arch) else {
+            println!("skipped {arch}: ORIOLE_ORACLE or ORIOLE_ORACLE_OLD names no folder with its nvdisasm");
+            continue;
+        };
+        let golden = golden(arch);
+        let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed << 8 ^ arch as u64);
+        let words: Vec<u128> = (0..count).map(|_| mutated(&mut random, &golden)).collect();
+        let mut tally = Mutations::default();
+        for words in words.chunks(BATCH) {
+            let (_, addresses) = image(arch, words);
+            for ((word, pc), theirs) in words.iter().zip(addresses).zip(disassemble(&tool, arch, words)) {
+                tally.count(arch, *word, pc, theirs.as_deref());
+            }
+        }
+        tallies.push((arch, tally));
+    }
+    println!(
+        "target  samples  refused  missed  percent  reserved  missed  percent of both  only ours  same  different"
+    );
+    for (arch, t) in &tallies {
+        let (refused, both) = t.shares();
+        println!(
+            "{:7} {:7} {:8} {:7} {refused:8.3} {:9} {:7} {both:16.3} {:10} {:5} {:9}",
+            arch.name(),
+            t.samples,
+            t.refused,
+            t.missed,
+            t.reserved,
+            t.missed_reserved,
+            t.only_ours,
+            t.same,
+            t.different
+        );
+    }
+    let shown = setting("ORIOLE_VECTOR_FAILURES").unwrap_or(20) as usize;
+    tallies.iter().flat_map(|(_, t)| t.lines.iter().take(shown)).for_each(|line| println!("{line}"));
+    for (arch, tally) in &tallies {
+        assert!(tally.shares().0 >= 95.0, "{arch}: we read too much of what nvdisasm refuses");
+        assert!(tally.different * 1000 <= tally.same, "{arch}: more than one text in a thousand differs");
+    }
 }

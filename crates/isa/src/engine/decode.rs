@@ -107,9 +107,9 @@ fn operand(slot: &Slot, before: &[Operand], word: &Halves, next: u64) -> Option<
         Place::Const { ranges, shift } => {
             Value::Const { bank: ranges.part(0).get(word) as u8, offset: (ranges.part(1).get(word) << shift) as u16 }
         }
-        Place::Bindless(ranges) => {
+        Place::Bindless { ranges, shift } => {
             let ureg = widened(ranges.part(0).get(word), ranges.part(0));
-            Value::ConstBindless { ureg, offset: ranges.part(1).get(word) as u16 }
+            Value::ConstBindless { ureg, offset: (ranges.part(1).get(word) << shift) as u16 }
         }
         Place::Special(ranges) => Value::Special(ranges.get(word) as u8),
         Place::Label { ranges, shift } => {

@@ -59,7 +59,7 @@ fn operand(spec: &OperandSpec, slot: &Slot, unplaced: Operand) -> Option<String>
         Place::Uniform(ranges) => ("UR", ranges.to_string()),
         Place::Imm { ranges, .. } | Place::HighWord(ranges, _) | Place::HalfTops(ranges) => ("imm", ranges.to_string()),
         Place::Const { ranges, .. } => ("c", ranges.to_string()),
-        Place::Bindless(ranges) => ("cx", ranges.to_string()),
+        Place::Bindless { ranges, .. } => ("cx", ranges.to_string()),
         Place::Special(ranges) => ("SR", ranges.to_string()),
         Place::Label { ranges, .. } => ("label", ranges.to_string()),
     };

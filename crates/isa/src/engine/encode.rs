@@ -166,7 +166,9 @@ fn takes(slot: &Slot, operand: Operand, next: Option<u64>) -> bool {
         (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {
             u32::from(bank) >> ranges.part(0).len() == 0 && immediate_fits(&ranges.part(1), offset.into(), false, shift)
         }
-        (Place::Bindless(ranges), Value::ConstBindless { ureg, .. }) => uniform_fits(&ranges.part(0), ureg),
+        (Place::Bindless { ranges, shift }, Value::ConstBindless { ureg, offset }) => {
+            uniform_fits(&ranges.part(0), ureg) && immediate_fits(&ranges.part(1), offset.into(), false, shift)
+        }
         (Place::Special(_), Value::Special(_)) => true,
         (Place::Label { ranges, shift }, Value::Label(target)) => {
             next.is_none_or(|next| immediate_fits(&ranges, distance(target, next), true, shift))
@@ -218,9 +220,9 @@ fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {
             ranges.part(0).put(word, bank.into());
             ranges.part(1).put(word, u64::from(offset) >> shift);
         }
-        (Place::Bindless(ranges), Value::ConstBindless { ureg, offset }) => {
+        (Place::Bindless { ranges, shift }, Value::ConstBindless { ureg, offset }) => {
             ranges.part(0).put(word, ureg.into());
-            ranges.part(1).put(word, offset.into());
+            ranges.part(1).put(word, u64::from(offset) >> shift);
         }
         (Place::Special(ranges), Value::Special(number)) => ranges.put(word, number.into()),
         (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(word, distance(target, next) >> shift),

@@ -88,7 +88,7 @@ impl Display<'_> {
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
                 Item::Word(field) => out.push_str(field.value(self.inst.get(*field)).map_or("", |v| v.text)),
                 Item::Operand { index, suffix, half } => {
-                    self.operand(out, *index, Style { suffix: *suffix, half: *half, format: None })?;
+                    self.operand(out, *index, Style { suffix: *suffix, half: *half, ..Style::default() })?;
                 }
                 Item::Number(index, format) => {
                     self.operand(out, *index, Style { format: Some(*format), ..Style::default() })?;

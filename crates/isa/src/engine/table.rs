@@ -110,8 +110,8 @@ pub(crate) enum Place {
     HighWord(Ranges, u8),
     /// `c[first range][second range]`, the offset stored without its low `shift` bits.
     Const { ranges: Ranges, shift: u8 },
-    /// `cx[first range][second range]`.
-    Bindless(Ranges),
+    /// `cx[first range][second range]`, the offset stored likewise.
+    Bindless { ranges: Ranges, shift: u8 },
     /// A special register's number.
     Special(Ranges),
     /// A signed distance from the next instruction, stored without its low `shift` bits.
@@ -128,7 +128,7 @@ pub(crate) struct Slot {
     pub(crate) reuse: u8,
     /// Those of the four that it has.
     pub(crate) flags: OperandFlags,
-    /// It may not be the zero register; of the barrier file it is a register of the warp's state.
+    /// It may not be the zero register or the true predicate; of the barrier file it is a register of the warp's state.
     pub(crate) nonzero: bool,
 }
 
@@ -137,7 +137,7 @@ impl Slot {
     #[inline]
     pub(crate) fn may_be(&self, value: Value) -> bool {
         match value {
-            Value::Reg(RegFile::R | RegFile::UR, URZ) => !self.nonzero,
+            Value::Reg(RegFile::R | RegFile::UR, URZ) | Value::Reg(RegFile::P | RegFile::UP, 7) => !self.nonzero,
             Value::Reg(RegFile::B, number) => !self.nonzero || number >= 16,
             Value::Reg(RegFile::SB, number) => number < 6,
             _ => true,
