@@ -83,7 +83,9 @@ class Mined:
         base = op.split(".")[0]
         if base in ("SHFL", "MOVM") and role != "guard" and file == "R":
             return "data"
-        if (base == "WARPSYNC" and file == "R") or (base in ("SYNCS", "ARRIVES") and file == "UR"):
+        if base == "WARPSYNC" and file == "R":
+            return base
+        if op == "SYNCS.EXCH" and file == "UR":
             return None
         group = self.miner.consumer_group(op, role, file, self.sm)
         if group == "tex" or base in ("LDTM", "STTM"):

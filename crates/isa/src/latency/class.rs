@@ -97,8 +97,8 @@ impl Group {
             Group::Alu => "ALU",
             Group::AluDual => "ALU dual",
             Group::Alu64 => "ALU 64",
-            Group::Fma | Group::High => "FMA",
-            Group::Wide => "WIDE",
+            Group::Fma => "FMA",
+            Group::Wide | Group::High => "WIDE",
             Group::Half => "FP16",
             Group::HalfMatrix => "HFMA2.MMA",
             Group::Fp64 => "FP64",
@@ -176,8 +176,8 @@ pub(crate) fn reader(inst: &Inst, place: Slot, file: RegFile) -> &'static str {
 fn guard_reader(group: Group) -> &'static str {
     match group {
         Group::Alu | Group::AluDual | Group::Alu64 => "@ALU",
-        Group::Fma | Group::High => "@FMA",
-        Group::Wide => "@WIDE",
+        Group::Fma => "@FMA",
+        Group::Wide | Group::High => "@WIDE",
         Group::Half | Group::HalfMatrix => "@FP16",
         Group::Fp64 => "@FP64",
         Group::Matrix | Group::Dmma => "@MMA",
@@ -196,8 +196,8 @@ fn predicate_reader(inst: &Inst, group: Group) -> &'static str {
         Group::Alu => "ALU pred",
         Group::AluDual => "ALU dual pred",
         Group::Alu64 => "ALU 64 pred",
-        Group::Fma | Group::High => "FMA pred",
-        Group::Wide => "WIDE pred",
+        Group::Fma => "FMA pred",
+        Group::Wide | Group::High => "WIDE pred",
         Group::Half | Group::HalfMatrix => "*",
         Group::Fp64 => "FP64 pred",
         Group::Barrier => "BAR pred",
@@ -219,18 +219,17 @@ fn uniform_reader(inst: &Inst, group: Group, role: Role, index: u8) -> &'static 
         (_, Role::Desc) => "desc",
         (Group::Memory, Role::Base | Role::UBase) => "addr",
         (Group::Memory, _) => "data",
-        (Group::High, _) => "FMA",
         (Group::VoteUniform | Group::UniformLoad, _) => "UDP",
         // SYNCS.EXCH reads later than the others.
-        (Group::Sync, _) => "*",
+        (Group::Sync, _) if inst.opcode == Opcode::SYNCSU => "*",
         _ => group.name(),
     }
 }
 
 fn general_reader(inst: &Inst, group: Group, role: Role, register: u8) -> &'static str {
     match (group, role) {
-        (Group::Wide, Role::C) => ["WIDE c lo", "WIDE c hi"][usize::from(register.min(1))],
-        (Group::Wide, _) => "WIDE a,b",
+        (Group::Wide | Group::High, Role::C) => ["WIDE c lo", "WIDE c hi"][usize::from(register.min(1))],
+        (Group::Wide | Group::High, _) => "WIDE a,b",
         (Group::Matrix | Group::Dmma, Role::C) => "MMA c",
         (Group::Matrix | Group::Dmma, _) => "MMA a,b",
         (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => "LDC index",
@@ -239,7 +238,7 @@ fn general_reader(inst: &Inst, group: Group, role: Role, register: u8) -> &'stat
         (Group::Memory | Group::Shuffle, _) => "data",
         (Group::Credux, _) => "sfu",
         // Of the branches only WARPSYNC reads its register late.
-        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => "*",
+        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => "WARPSYNC",
         _ => group.name(),
     }
 }
@@ -257,8 +256,6 @@ pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> &'static s
         (Group::Credux, _) => "sfu",
         // The halves of the ALU differ in what they hand on, not in when they read.
         (Group::AluDual | Group::Alu64, _) => "ALU",
-        // The wide multiplier also makes the high words.
-        (Group::High, _) => "WIDE",
         _ => group.name(),
     }
 }
@@ -272,10 +269,10 @@ pub(crate) fn writer(inst: &Inst, variable: bool) -> &'static str {
         (Group::Sfu | Group::Shuffle | Group::Sync, true) => "sfu!",
         (Group::R2ur, true) => "R2UR!",
         (Group::Ldcu, true) => "LDCU!",
+        (Group::Vote, _) if inst.opcode == Opcode::ELECT => "ELECT",
         (Group::Dmma, true) => "DMMA!",
         (Group::Matrix | Group::Gmma, true) => "MMA!",
         (Group::AluDual | Group::Alu64, _) => "ALU",
-        (Group::High, _) => "WIDE",
         (group, _) => group.name(),
     }
 }
