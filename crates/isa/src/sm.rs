@@ -177,18 +177,6 @@ const HOPPER_BANK0: Bank0 = Bank0 {
     }),
 };
 
-const MAXWELL_BANK0: Bank0 =
-    Bank0 { ntid: [0x8, 0xc, 0x10], nctaid: [0x14, 0x18, 0x1c], stack: 0x20, parameters: 0x140, ..AMPERE_BANK0 };
-
-const BLACKWELL_BANK0: Bank0 = Bank0 {
-    ntid: [0x360, 0x364, 0x368],
-    nctaid: [0x370, 0x374, 0x378],
-    stack: 0x37c,
-    global_descriptor: 0x358,
-    parameters: 0x380,
-    ..HOPPER_BANK0
-};
-
 const SM_80: SmDescription = SmDescription {
     max_registers_per_thread: 255,
     registers: 65536,
@@ -236,57 +224,18 @@ const SM_90: SmDescription = SmDescription {
     ..SM_80
 };
 
-const SM_50: SmDescription = SmDescription {
-    uniform_registers: 0,
-    convergence_barriers: 0,
-    shared_memory: 64 * 1024,
-    max_shared_per_cta: 48 * 1024,
-    shared_allocation_unit: 256,
-    reserved_shared_per_cta: 0,
-    max_parameter_bytes: 4096,
-    bank0: MAXWELL_BANK0,
-    ..SM_80
-};
-
-const SM_61: SmDescription = SmDescription { shared_memory: 96 * 1024, ..SM_50 };
-
-const SM_70: SmDescription = SmDescription {
-    uniform_registers: 0,
-    shared_memory: 96 * 1024,
-    max_shared_per_cta: 96 * 1024,
-    shared_allocation_unit: 256,
-    reserved_shared_per_cta: 0,
-    ..SM_80
-};
-
-const SM_75: SmDescription = SmDescription {
-    uniform_registers: 63,
-    shared_memory: 64 * 1024,
-    max_shared_per_cta: 64 * 1024,
-    max_warps: 32,
-    max_ctas: 16,
-    max_threads: 1024,
-    ..SM_70
-};
-
-const SM_100: SmDescription = SmDescription { uniform_registers: 255, bank0: BLACKWELL_BANK0, ..SM_90 };
-
-const SM_120: SmDescription = SmDescription {
-    max_warps: 48,
-    max_ctas: 24,
-    max_threads: 1536,
-    shared_memory: 100 * 1024,
-    max_shared_per_cta: 99 * 1024,
-    ..SM_100
-};
-
-static DESCRIPTIONS: [SmDescription; Arch::ALL.len()] =
-    [SM_50, SM_61, SM_70, SM_75, SM_80, SM_86, SM_89, SM_90, SM_100, SM_120];
+static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] = [SM_80, SM_86, SM_89, SM_90];
 
 impl Arch {
-    /// The description of this target's multiprocessor.
+    /// The generations that code is made for and that the simulator runs: those whose multiprocessor and
+    /// constant bank 0 are described here.
+    pub const MODELLED: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90];
+
+    /// The description of this target's multiprocessor; for targets outside [`Arch::MODELLED`], which
+    /// the compiler and the simulator refuse before they ask, that of the nearest one in it.
     pub fn sm(self) -> &'static SmDescription {
-        &DESCRIPTIONS[self as usize]
+        let later = Arch::MODELLED.iter().position(|arch| *arch >= self);
+        &DESCRIPTIONS[later.unwrap_or(DESCRIPTIONS.len() - 1)]
     }
 }
 

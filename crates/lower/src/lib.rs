@@ -10,13 +10,10 @@ mod module;
 use oriole_isa::Arch;
 use oriole_ptx::diag::Diagnostic;
 
-/// The generations that code is made for.
-pub const TARGETS: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90];
-
 /// What to lower, and for which target.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The target, one of [`TARGETS`].
+    /// The target, one of [`Arch::MODELLED`].
     pub arch: Arch,
     /// Kernels to lower with all that they call; `None`: every kernel of the module.
     pub entries: Option<&'a [String]>,

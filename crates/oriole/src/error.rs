@@ -8,9 +8,9 @@ pub enum CompileError {
     /// The PTX is wrong, or has what is not supported: every place where.
     #[error("{}", summary(.0))]
     Source(Vec<Diagnostic>),
-    /// The target is unknown.
-    #[error(transparent)]
-    Arch(#[from] oriole_isa::UnknownArch),
+    /// No code is made for the target.
+    #[error("no code is made for target '{}'; targets: {}", .0, oriole_isa::Arch::MODELLED.map(oriole_isa::Arch::name).join(" "))]
+    Target(String),
     /// A kernel that was asked for is not in the module.
     #[error("no kernel '{name}'; the module has: {}", known.join(" "))]
     NoEntry {

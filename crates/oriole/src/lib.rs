@@ -14,4 +14,4 @@ pub mod report;
 
 pub use emit::LineTable;
 pub use error::CompileError;
-pub use pipeline::{CompileOptions, Compiled, Dump, compile, kernels};
+pub use pipeline::{CompileOptions, Compiled, Dump, compile, kernels, target};

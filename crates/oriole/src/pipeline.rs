@@ -75,7 +75,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     let ast = watch.time("parse", || oriole_ptx::load(ptx)).map_err(CompileError::Source)?;
     let arch = match options.arch {
         Some(arch) => arch,
-        None => ast.target.first().map_or("", String::as_str).parse()?,
+        None => target(ast.target.first().map_or("", String::as_str))?,
     };
     check_entries(&ast, &options.entries)?;
     let lowering = oriole_lower::Options {
@@ -95,6 +95,12 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     let (spec, lines) = watch.time("encode", || emit(&module, &allocation))?;
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
     Ok(Compiled { cubin, arch, module, allocation, spec, lines, dumps, times: watch.times, graphs })
+}
+
+/// The target of that name, if code is made for it.
+pub fn target(name: &str) -> Result<Arch, CompileError> {
+    let found = Arch::MODELLED.into_iter().find(|arch| arch.name() == name);
+    found.ok_or_else(|| CompileError::Target(name.to_owned()))
 }
 
 fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(), CompileError> {

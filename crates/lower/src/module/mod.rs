@@ -42,8 +42,8 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
     if ast.address_size != 64 {
         return Err(vec![unsupported(Span::default(), "an address size other than 64 bits")]);
     }
-    if !crate::TARGETS.contains(&options.arch) {
-        let known = crate::TARGETS.map(Arch::name).join(" ");
+    if !Arch::MODELLED.contains(&options.arch) {
+        let known = Arch::MODELLED.map(Arch::name).join(" ");
         return Err(vec![unsupported(Span::default(), format!("code for {} (only for {known})", options.arch))]);
     }
     let plan = Plan::new(ast, options.entries, options.arch.sm())?;

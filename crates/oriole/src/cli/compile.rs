@@ -2,7 +2,7 @@
 
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
-use super::{files, parse_arch};
+use super::files;
 use oriole::{CompileError, CompileOptions, Compiled, report};
 use oriole_ori::dump::Statistics;
 use oriole_ptx::diag::SourceMap;
@@ -38,6 +38,11 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     files::write(&args.output, &compiled.cubin)
 }
 
+/// `--arch` of what compiles.
+pub(crate) fn compile_target(name: &str) -> Result<oriole_isa::Arch, Failure> {
+    oriole::target(name).map_err(|e| Failure::Rejected(format!("error: {e}")))
+}
+
 /// Compile PTX given as bytes, with the options that `compile` and `run` share.
 pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Result<Compiled, Failure> {
     compile_with(path, bytes, &options(path, code)?)
@@ -45,7 +50,7 @@ pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Resul
 
 fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
     Ok(CompileOptions {
-        arch: code.arch.as_deref().map(parse_arch).transpose()?,
+        arch: code.arch.as_deref().map(compile_target).transpose()?,
         opt_level: code.opt_level,
         maxrregcount: code.maxrregcount,
         entries: code.entry.clone(),

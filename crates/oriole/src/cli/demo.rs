@@ -2,7 +2,7 @@
 
 use super::args::DemoArgs;
 use super::failure::Failure;
-use super::{disasm, files, parse_arch};
+use super::{compile, disasm, files};
 use oriole::{CompileOptions, compile};
 use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory, argument};
@@ -17,7 +17,7 @@ const ALPHA: f32 = 2.0;
 
 /// Compile the kernel, show its code, run it on the strict simulator, compare with the host.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let arch = parse_arch(&args.arch)?;
+    let arch = compile::compile_target(&args.arch)?;
     let failed = |e: &dyn std::fmt::Display| Failure::Rejected(format!("error: demo: {e}"));
     let options = CompileOptions { arch: Some(arch), opt_level: 3, ..CompileOptions::default() };
     let compiled = compile(PTX, &options).map_err(|e| failed(&e))?;
