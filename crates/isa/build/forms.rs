@@ -206,7 +206,8 @@ impl<'a> Builder<'a> {
             fixed: Vec::new(),
         };
         // What every word has and no form describes.
-        let used = bits(format.guard, 4) | bits(format.control, 17);
+        let guard = if instr.unguarded { 0 } else { bits(format.guard, 4) };
+        let used = guard | bits(format.control, 17);
         Builder { spec, instr, form, format, opcode_on_top: None, used, invert: false, placed: BTreeMap::new() }
     }
 

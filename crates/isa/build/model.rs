@@ -118,6 +118,7 @@ pub(crate) struct InstrDef {
     pub pipe: String,
     pub latency: String,
     pub guard_uniform: bool,
+    pub unguarded: bool,
     pub effects: Vec<String>,
     pub operands: Vec<OperandDef>,
     /// Field name and the default value's name.

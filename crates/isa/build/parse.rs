@@ -140,6 +140,7 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         "latency" => instr.latency = rest.to_owned(),
         "variant" if rest == "a" => instr.specific = true,
         "guard" if rest == "UP" => instr.guard_uniform = true,
+        "guard" if rest == "none" => instr.unguarded = true,
         "effects" => instr.effects.extend(rest.split_whitespace().map(str::to_owned)),
         "sig" => {
             for text in rest.split_whitespace() {

@@ -97,9 +97,14 @@ impl Reader<'_> {
             let index = self.argument_list(1)?[0];
             return Ok(Some(format!("Item::Number({index}, {format})")));
         }
-        if word == "next" && self.peek() == Some('(') {
+        let distance = match word.as_str() {
+            "next" => Some(1),
+            "next_pair" => Some(2),
+            _ => None,
+        };
+        if let (Some(distance), Some('(')) = (distance, self.peek()) {
             let index = self.argument_list(1)?[0];
-            return Ok(Some(format!("Item::Next({index})")));
+            return Ok(Some(format!("Item::Next({index}, {distance})")));
         }
         if word == "set" && self.peek() == Some('(') {
             let index = self.argument_list(1)?[0];

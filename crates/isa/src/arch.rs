@@ -61,6 +61,16 @@ impl WordFormat {
     pub fn is_bundled(self) -> bool {
         self.bytes == 8
     }
+
+    /// What a branch to the instruction at an address names: the first of a bundle goes by the bundle's address.
+    pub(crate) fn target_of(self, address: i64) -> i64 {
+        if self.is_bundled() && address & 31 == 8 { address - 8 } else { address }
+    }
+
+    /// The address of the instruction that a branch to `target` goes to.
+    pub(crate) fn instruction_at(self, target: i64) -> i64 {
+        if self.is_bundled() && target & 31 == 0 { target + 8 } else { target }
+    }
 }
 
 impl Arch {

@@ -240,6 +240,8 @@ pub struct OpcodeInfo {
     pub uniform: Option<Opcode>,
     /// Its guard is a uniform predicate.
     pub guard_uniform: bool,
+    /// It has no guard: the bits of one are zero.
+    pub unguarded: bool,
     /// Only the architecture-specific variants of its targets (`sm_90a`) have it.
     pub specific: bool,
     number: Option<u16>,

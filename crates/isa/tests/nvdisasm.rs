@@ -212,6 +212,7 @@ fn draw(random: &mut Random, opcode: Opcode, arch: Arch) -> Option<Inst> {
                 let any = if random.one_in(3) { fields[random.below(fields.len() as u64) as usize].0 } else { field };
                 set_random_field(random, &mut inst, any);
             }
+            Err(Illegal::Guard) => inst.guard = Guard::ALWAYS,
             Err(Illegal::Opcode | Illegal::Count) => return None,
         }
     }

@@ -54,8 +54,10 @@ fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
     if format.is_bundled() {
         control.spare = spare(form, (word >> format.reuse()) as u8 & 15, format.reuse(), &mut operands);
     }
-    let guard = (word >> format.guard) as u8;
-    let guard = Guard { predicate: guard & 7, negated: guard >> 3 & 1 == 1 };
+    let guard = match (word >> format.guard) as u8 {
+        _ if form.opcode.info().unguarded => Guard::ALWAYS,
+        bits => Guard { predicate: bits & 7, negated: bits >> 3 & 1 == 1 },
+    };
     Some(Inst { opcode: form.opcode, guard, mods, operands, control })
 }
 

@@ -2,7 +2,7 @@
 
 use super::table::{FORMS, FORMS_OF, Form, Halves, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask};
 use crate::arch::URZ;
-use crate::{Arch, Field, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
+use crate::{Arch, Field, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +13,9 @@ pub enum Illegal {
     /// The number of operands is not that of the signature.
     #[error("wrong number of operands")]
     Count,
+    /// The instruction has no guard.
+    #[error("it has no guard")]
+    Guard,
     /// No form takes this operand (position in the signature) beside the ones before it: its kind,
     /// register number, immediate or flags.
     #[error("operand {0} is not encodable here")]
@@ -40,7 +43,10 @@ pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let form = find_form(inst, arch, Some(pc))
         .map_err(|reason| EncodeError::Illegal { mnemonic: inst.opcode.name(), reason })?;
     let format = arch.word_format();
-    let guard = u128::from(inst.guard.predicate & 7) | u128::from(inst.guard.negated) << 3;
+    let guard = match inst.guard {
+        _ if inst.opcode.info().unguarded => 0,
+        guard => u128::from(guard.predicate & 7) | u128::from(guard.negated) << 3,
+    };
     let control = u128::from(inst.control.to_bits());
     let spare = if format.is_bundled() { u128::from(inst.control.spare & 15) << format.reuse() } else { 0 };
     let mut word = halves(form.value | guard << format.guard | control << format.control | spare);
@@ -74,6 +80,9 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
     if inst.operands.len() != inst.opcode.signature().len() {
         return Err(Illegal::Count);
     }
+    if inst.opcode.info().unguarded && inst.guard != Guard::ALWAYS {
+        return Err(Illegal::Guard);
+    }
     let (first, count) = FORMS_OF[inst.opcode as usize];
     let mut reason = Illegal::Opcode;
     let bytes = arch.word_format().bytes;
@@ -101,7 +110,7 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
 /// How far a form came before it failed.
 fn progress(why: Illegal) -> usize {
     match why {
-        Illegal::Opcode | Illegal::Count => 0,
+        Illegal::Opcode | Illegal::Count | Illegal::Guard => 0,
         Illegal::Operand(index) => 1 + index,
         Illegal::Field(_) => usize::MAX,
     }

@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
                 }
                 self.sequence(&rest, scan, inst, unencodable)
             }
-            Item::Next(_) => {
+            Item::Next(..) => {
                 register(&mut scan)?;
                 self.sequence(&rest, scan, inst, unencodable)
             }
@@ -437,7 +437,7 @@ impl<'a> Reader<'a> {
         if scan.literal("`(") {
             let name = scan.while_in(|c| c != ')');
             let address = (self.resolve)(name)?;
-            return scan.take(')').then_some(Value::Label(address));
+            return scan.take(')').then_some(Value::Label(self.arch.word_format().target_of(address)));
         }
         scan.integer().map(Value::Label)
     }

@@ -101,10 +101,10 @@ impl Display<'_> {
                         out.push(']');
                     }
                 }
-                Item::Next(index) => {
+                Item::Next(index, distance) => {
                     if let Value::Reg(file, number) = self.inst.operands[*index].value {
                         // The zero register stands for a whole group of zeros.
-                        let next = if Some(number) == file.zero() { number } else { number + 1 };
+                        let next = if Some(number) == file.zero() { number } else { number + distance };
                         register(out, file, next)?;
                     }
                 }
@@ -252,11 +252,17 @@ impl Display<'_> {
                 out.push_str(&special_registers::print(number, self.arch));
                 Ok(())
             }
-            Value::Label(address) => match self.labels.and_then(|labels| labels(address)) {
+            Value::Label(target) => match self.labels.and_then(|labels| self.label(labels, target)) {
                 Some(name) => write!(out, "`({name})"),
-                None => signed(out, address),
+                None => signed(out, target),
             },
         }
+    }
+
+    /// The name of a branch's target.
+    fn label(&self, labels: Labels<'_>, target: i64) -> Option<String> {
+        let address = self.arch.word_format().instruction_at(target);
+        labels(target).or_else(|| labels(address))
     }
 
     fn immediate(&self, out: &mut String, format: ImmFormat, bits: u64) -> fmt::Result {

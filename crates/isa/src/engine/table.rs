@@ -226,8 +226,8 @@ pub(crate) enum Item {
     Address { parts: &'static [(usize, Option<Field>)], signed: bool },
     /// An operand that the target does not print; read as the zero register where there is none yet.
     Hidden(usize),
-    /// The register after that of the operand, which no operand of its own names.
-    Next(usize),
+    /// The register so many after that of the operand, which no operand of its own names.
+    Next(usize, u16),
     /// The numbers of the bits that are set in an immediate, the highest first: `{5,0}`.
     Set(usize),
     /// A constant bank with a general register in its offset: `c[0x0][R2+0x10]`.
