@@ -175,3 +175,42 @@ fn well_known_latencies() {
     // VIADD runs on the multiply-add pipe: one cycle more to an ALU reader, unlike IADD3.
     assert_eq!(raw("VIADD R0, R1, 0x1", "LOP3.LUT R3, R0, R4, RZ, 0xc0, !PT", at(2), Arch::Sm90), 5);
 }
+
+/// Figures of the digest for the targets around Ampere to Hopper, by another route than the tables' generator.
+#[test]
+fn other_generations() {
+    let parse = |text: &str, arch| oriole_isa::parse(text, arch, &|_| None).expect("a known instruction");
+    let d = Slot::Operand { index: 0, register: 0 };
+    let raw = |first: &str, second: &str, place, arch| {
+        latency::raw(&parse(first, arch), d, &parse(second, arch), place, arch)
+    };
+    let at = |index| Slot::Operand { index, register: 0 };
+    let (and, min) = ("LOP3.LUT R0, R0, R4, RZ, 0xc0, !PT", "FMNMX R0, R0, R2, !PT");
+    let lop_source = |arch| {
+        let inst = parse(and, arch);
+        let source = inst.opcode.signature().iter().position(|o| o.role == oriole_isa::Role::A);
+        at(u8::try_from(source.expect("an operand")).expect("short"))
+    };
+    for arch in [Arch::Sm70, Arch::Sm75, Arch::Sm100, Arch::Sm120] {
+        assert_eq!(raw("FADD R0, R1, R2", "FADD R3, R0, R4", at(1), arch), 4, "{arch}");
+        assert_eq!(latency::is_variable(&parse("DADD R0, R2, R4", arch), arch), arch != Arch::Sm100, "{arch}");
+    }
+    // The two halves of sm_120's ALU.
+    for (arch, across) in [(Arch::Sm75, 4), (Arch::Sm100, 4), (Arch::Sm120, 5)] {
+        let lop = "LOP3.LUT R0, R1, R4, RZ, 0xc0, !PT";
+        let inst = parse(lop, arch);
+        let def = inst.opcode.signature().iter().position(|o| o.is_def && o.role == oriole_isa::Role::D);
+        let def = Slot::Operand { index: u8::try_from(def.expect("a result")).expect("short"), register: 0 };
+        assert_eq!(latency::raw(&inst, def, &parse(and, arch), lop_source(arch), arch), 4, "{arch}");
+        assert_eq!(latency::raw(&parse(min, arch), d, &parse(and, arch), lop_source(arch), arch), across, "{arch}");
+        assert_eq!(latency::raw(&parse(min, arch), d, &parse(min, arch), at(1), arch), across, "{arch}");
+    }
+    // Matrices: by shape, and by scoreboard on Turing.
+    let product = "HMMA.16816.F32 R0, R4, R8, R0";
+    for (arch, cycles) in [(Arch::Sm80, 24), (Arch::Sm100, 20), (Arch::Sm120, 29)] {
+        assert_eq!(raw(product, product, at(3), arch), cycles, "{arch}");
+    }
+    assert!(latency::is_variable(&parse("HMMA.1688.F32 R0, R4, R8, R0", Arch::Sm75), Arch::Sm75));
+    // No table: the longest distance, for every reader.
+    assert_eq!(raw("FADD R0, R1, R2", "FADD R3, R0, R4", at(1), Arch::Sm50), 14);
+}
