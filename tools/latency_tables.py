@@ -18,7 +18,8 @@ A number comes from the first of these that there is (names of sources as in doc
   thin(N)   fewer than five pairs at N: the longest distance of the producer's other rows
   row max   readers without a number (`*`): the longest distance of the producer, of published readers if there are any
   sibling   `*` of producers with numbers for fewer than ten readers: that of the nearest target, if longer
-  MMA       the same for a shape of matrices: the longest of all shapes here
+  ALU       parts of sm_120's ALU: the number of the ALU proper
+  MMA       as `sibling`, for a shape of matrices: the longest of all shapes here
 Writes after writes and after reads know no published numbers, but `cap(N)`: N seen, more than the longest
 distance, which is taken.
 """
@@ -238,24 +239,23 @@ def follows(key, number, distance, own, mined, rows, target):
 
 
 def classes_of_alu(target, rows):
-    """Every pair of the ALU's parts that has no number gets the longest of its producer, on the target that has parts."""
+    """What lacks a number among the pairs of the ALU's parts, on the target that has parts: the ALU's own, but for the
+    64-bit part no less than its longest distance."""
     if target != "sm_120":
         return
     for file, parts in (("R", ("ALU", "ALU dual", "ALU 64")), ("P", ("ALU pred", "ALU dual pred", "ALU 64 pred"))):
-        firsts = {k[1] for k in rows if k[0] == file and target in rows[k] and k[2] == "*"}
-        for first in firsts:
-            longest = rows[(file, first, "*")][target]
+        longest = {k[1]: row[target] for k, row in rows.items() if k[0] == file and k[2] == "*" and target in row}
+        for first, number in longest.items():
             base = rows.get((file, first, parts[0]), {}).get(target)
+            near = number if base is None or first.startswith("ALU") else (base[0], "ALU")
             for part in parts[1:]:
-                near = longest if base is None or first.startswith("ALU") else base
                 rows.setdefault((file, first, part), {}).setdefault(target, near)
-        readers = {k[2] for k in rows if k[0] == file and k[1] == "ALU" and target in rows[k]}
-        for first in ("ALU dual", "ALU 64"):
-            for second in readers if (file, first, "*") in rows else ():
-                own = rows[(file, first, "*")][target]
-                base = rows[(file, "ALU", second)][target]
-                near = max(own, base, key=lambda n: int(n[0])) if first == "ALU 64" else base
-                rows.setdefault((file, first, second), {}).setdefault(target, near)
+        readers = {k[2]: row[target] for k, row in rows.items() if k[:2] == (file, "ALU") and target in row}
+        for second, base in readers.items():
+            for first in {"ALU dual", "ALU 64"} & set(longest):
+                own = longest[first]
+                raised = first == "ALU 64" and int(own[0]) > int(base[0])
+                rows.setdefault((file, first, second), {}).setdefault(target, own if raised else (base[0], "ALU"))
 
 
 def siblings(target, rows):
