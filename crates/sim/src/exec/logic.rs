@@ -1,5 +1,6 @@
 //! Bits: logic, shifts, bytes, bit counts, selection and moves.
 
+use super::float::refuse;
 use super::integer::is_written;
 use super::lanewise::{flag, int1, int2, int3, mask_of, sources};
 use super::{Compute, Unsupported};
@@ -13,7 +14,10 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::MOV => mov(inst)?,
         Opcode::SEL => select(inst),
         Opcode::LOP3 => lop3(inst)?,
-        Opcode::SHF => shift(inst),
+        Opcode::SHF => {
+            refuse(inst, &[Field::ShiftXor])?;
+            shift(inst)
+        }
         Opcode::PRMT => permute(inst),
         Opcode::POPC => int1(inst, u32::count_ones),
         Opcode::BREV => int1(inst, u32::reverse_bits),
