@@ -485,7 +485,11 @@ fn lane_signs(scan: &mut Scan<'_>, arch: Arch) -> Option<u64> {
     (word.len() == 8).then(|| lanes.map(|l| l.iter().fold(0, |all, lane| all << 2 | lane)))?
 }
 
+/// A number as it is printed, or its bits in hexadecimal.
 fn float(scan: &mut Scan<'_>, format: Format) -> Option<u64> {
+    if scan.literal("0x") {
+        return u64::from_str_radix(scan.while_in(|c| c.is_ascii_hexdigit()), 16).ok();
+    }
     format.parse(scan.float())
 }
 

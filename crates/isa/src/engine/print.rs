@@ -47,8 +47,8 @@ impl<'a> Display<'a> {
         Display { labels: Some(labels), ..self }
     }
 
-    /// Show operands that nvdisasm does not print, as `hidden[UR4]`, so that the text says all of the
-    /// instruction. [`crate::parse`] reads it.
+    /// Show operands that nvdisasm does not print, as `hidden[UR4]`, and NaNs by their bits, so that the
+    /// text says all of the instruction. [`crate::parse`] reads it.
     pub fn explicit(self) -> Display<'a> {
         Display { explicit: true, ..self }
     }
@@ -287,7 +287,11 @@ impl Display<'_> {
         }
     }
     /// The nvdisasm that still reads the targets before sm_75 calls every NaN quiet, except those of doubles.
+    /// Explicit text gives a NaN's bits.
     fn float(&self, format: Format, bits: u64) -> String {
+        if self.explicit && format.is_nan(bits) {
+            return format!("{bits:#x}");
+        }
         let quiet = self.arch < Arch::Sm75 && format != Format::F64 && format.is_nan(bits);
         format.print(if quiet { format.quiet(bits) } else { bits })
     }
