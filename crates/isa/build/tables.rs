@@ -18,9 +18,6 @@ pub(crate) fn tables(spec: &Spec, forms: &[Form]) -> Result<String, String> {
     }
     let _ = writeln!(out, "];\n");
     arrays.write(&mut out);
-    let most = forms.iter().map(|form| form.fields.len()).max().unwrap_or(0);
-    // One more than there are: the decoder writes behind the last value before it knows that it is one.
-    let _ = writeln!(out, "pub(crate) const MAX_FIELDS: usize = {};", most + 1);
     by_opcode(&mut out, spec, forms);
     dispatch(&mut out, forms);
     syntax(&mut out, spec)?;

@@ -27,8 +27,8 @@ pub struct Inst {
     pub guard: Guard,
     /// Explicit modifier values.
     pub mods: Mods,
-    /// Operands in the order of the opcode's signature.
-    pub operands: SmallVec<[Operand; 6]>,
+    /// Operands in the order of the opcode's signature; nearly all instructions have at most ten.
+    pub operands: SmallVec<[Operand; 10]>,
     /// Scheduling bits.
     pub control: Control,
 }

@@ -28,11 +28,17 @@ impl Mods {
         }
     }
 
-    /// These values, which are in field order.
+    /// Add a field that comes after all fields that are set.
     #[inline]
-    pub(crate) fn from_sorted(values: &[(Field, u8)]) -> Self {
-        debug_assert!(values.is_sorted_by_key(|(field, _)| *field));
-        Mods(SmallVec::from_slice(values))
+    pub(crate) fn push(&mut self, field: Field, value: u8) {
+        debug_assert!(self.0.last().is_none_or(|(last, _)| *last < field));
+        self.0.push((field, value));
+    }
+
+    /// Forget all explicit values.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
     }
 
     /// The same with `field` set to `value`.

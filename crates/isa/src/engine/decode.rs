@@ -1,10 +1,10 @@
 //! 128-bit words to instructions.
 
 use super::table::{
-    CANDIDATES, DISPATCH, FORMS, Form, Halves, MAX_FIELDS, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask,
+    CANDIDATES, DISPATCH, FORMS, Form, Halves, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask,
 };
 use crate::arch::{URZ, WordFormat};
-use crate::{Arch, Control, Field, Guard, Inst, Mods, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Control, Guard, Inst, Mods, Opcode, Operand, OperandFlags, RegFile, Value};
 use smallvec::SmallVec;
 
 /// The word is no instruction that the spec knows.
@@ -25,56 +25,77 @@ pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
     let bits = (word >> format.opcode) as u16 & 0xfff;
     let (first, count) = DISPATCH[arch as usize][usize::from(bits)];
     let candidates = &CANDIDATES[first as usize..][..usize::from(count)];
-    for index in candidates {
-        let form = &FORMS[usize::from(*index)];
-        if word & form.mask == form.value
-            && let Some(inst) = read(form, word, format, pc)
-        {
-            return Ok(inst);
-        }
+    // The instruction is made where it is returned: to move it right after its parts were stored would
+    // wait for the stores, which costs as much as all the rest.
+    let mut result = Ok(Inst {
+        opcode: Opcode::ALL[0],
+        guard: Guard::ALWAYS,
+        mods: Mods::new(),
+        operands: SmallVec::new(),
+        control: Control::NONE,
+    });
+    let found = match &mut result {
+        Ok(inst) => candidates.iter().any(|index| {
+            let form = &FORMS[usize::from(*index)];
+            word & form.mask == form.value && read(form, word, format, pc, inst)
+        }),
+        Err(_) => false,
+    };
+    if !found {
+        result = Err(if candidates.is_empty() { DecodeError::Opcode(bits) } else { DecodeError::Reserved(bits) });
     }
-    Err(if candidates.is_empty() { DecodeError::Opcode(bits) } else { DecodeError::Reserved(bits) })
+    result
 }
 
-/// The instruction, unless a field's code is reserved.
-fn read(form: &Form, word: u128, format: WordFormat, pc: u64) -> Option<Inst> {
+/// Makes `inst` the instruction; false if the form does not allow what the word has.
+#[inline]
+fn read(form: &Form, word: u128, format: WordFormat, pc: u64, inst: &mut Inst) -> bool {
     let halves = &halves(word);
-    let mut mods = modifiers(form, halves)?;
+    inst.mods.clear();
+    for slot in form.fields {
+        let value = slot.value(halves);
+        if value == NO_CODE {
+            return false;
+        }
+        if value != slot.default {
+            // Fields of a form are in field order.
+            inst.mods.push(slot.field, value);
+        }
+    }
     for (field, value, default) in form.fixed {
         if value != default {
-            mods.set(*field, *value);
+            inst.mods.set(*field, *value);
         }
     }
     let next = pc.wrapping_add(format.bytes);
-    let mut operands: SmallVec<[Operand; 6]> = SmallVec::from_slice(form.unplaced);
+    inst.operands.clear();
+    inst.operands.extend_from_slice(form.unplaced);
+    let operands = inst.operands.as_mut_slice();
     for index in form.placed.iter().map(|index| usize::from(*index)) {
-        operands[index] = operand(&form.slots[index], &operands, halves, next)?;
+        let slot = &form.slots[index];
+        // Most operands are registers; a shorter way for them.
+        let found = match slot.place {
+            Place::Reg(file, ranges) => {
+                let value = Value::Reg(file, ranges.get(halves) as u16);
+                operands[index] = Operand { value, flags: flags(slot, halves) };
+                slot.may_be(value)
+            }
+            _ => operand(slot, operands, halves, next).map(|operand| operands[index] = operand).is_some(),
+        };
+        if !found {
+            return false;
+        }
     }
-    let mut control = Control::from_bits((word >> format.control) as u32);
+    inst.opcode = form.opcode;
+    inst.control = Control::from_bits((word >> format.control) as u32);
     if format.is_bundled() {
-        control.spare = spare(form, (word >> format.reuse()) as u8 & 15, format.reuse(), &mut operands);
+        inst.control.spare = spare(form, (word >> format.reuse()) as u8 & 15, format.reuse(), operands);
     }
-    let guard = match (word >> format.guard) as u8 {
+    inst.guard = match (word >> format.guard) as u8 {
         _ if form.opcode.info().unguarded => Guard::ALWAYS,
         bits => Guard { predicate: bits & 7, negated: bits >> 3 & 1 == 1 },
     };
-    Some(Inst { opcode: form.opcode, guard, mods, operands, control })
-}
-
-/// The values that are not the defaults, unless one is reserved. Which they are is hard to foresee, so
-/// no branch depends on it.
-fn modifiers(form: &Form, word: &Halves) -> Option<Mods> {
-    let mut values = [(Field::ALL[0], 0); MAX_FIELDS];
-    let mut count = 0;
-    let mut reserved = false;
-    for slot in form.fields {
-        let value = slot.value(word);
-        reserved |= value == NO_CODE;
-        // Every form has at most `MAX_FIELDS` fields, and they are in field order.
-        values[count] = (slot.field, value);
-        count += usize::from(value != slot.default);
-    }
-    (!reserved).then(|| Mods::from_sorted(&values[..count]))
+    true
 }
 
 /// Those of a 64-bit word's reuse bits that the operands do not show; the highest hides all of them.
@@ -89,7 +110,6 @@ fn spare(form: &Form, bits: u8, first: u8, operands: &mut [Operand]) -> u8 {
 
 /// Nothing if the form does not allow what the word has. `before` holds the operands that come first,
 /// `next` is the address of the next instruction.
-#[inline]
 fn operand(slot: &Slot, before: &[Operand], word: &Halves, next: u64) -> Option<Operand> {
     let value = match slot.place {
         Place::Nowhere => return Some(Operand::NONE),
