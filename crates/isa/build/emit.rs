@@ -127,12 +127,13 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef) -> Result<(), String> {
     let uniform = if spec.instrs.contains_key(&twin) { format!("Some(Opcode::{twin})") } else { "None".to_owned() };
     let _ = writeln!(
         out,
-        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, number: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
+        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
         instr.doc,
         instr.family,
         instr.pipe,
         instr.latency,
         instr.number,
+        instr.category,
         instr.encoded_on(),
         instr.specific,
         instr.guard_uniform,

@@ -114,6 +114,8 @@ pub(crate) struct InstrDef {
     /// Only the architecture-specific variants (`sm_90a`) have it.
     pub specific: bool,
     pub number: Option<u16>,
+    /// First and last published encoding category.
+    pub category: Option<(u16, u16)>,
     pub family: String,
     pub pipe: String,
     pub latency: String,

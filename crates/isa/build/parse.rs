@@ -136,6 +136,7 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
     let (word, rest) = split_word(line);
     match word {
         "number" => instr.number = Some(rest.parse().map_err(|_| format!("bad number '{rest}'"))?),
+        "category" => instr.category = Some(category(rest).ok_or_else(|| format!("bad category '{rest}'"))?),
         "pipe" => instr.pipe = rest.to_owned(),
         "latency" => instr.latency = rest.to_owned(),
         "variant" if rest == "a" => instr.specific = true,
@@ -164,6 +165,12 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         _ => return Err(format!("unknown attribute '{word}'")),
     }
     Ok(())
+}
+
+/// `489` or `449..456`.
+fn category(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 /// `NAME[=CODE][/TEXT]…`; codes count up from the last one.

@@ -245,6 +245,7 @@ pub struct OpcodeInfo {
     /// Only the architecture-specific variants of its targets (`sm_90a`) have it.
     pub specific: bool,
     number: Option<u16>,
+    category: Option<(u16, u16)>,
     targets: u16,
     rot13: &'static str,
     signature: &'static [OperandSpec],
@@ -328,6 +329,12 @@ impl Opcode {
     /// Its number in the published Ori opcode table, where that is known.
     pub fn ori_number(self) -> Option<u16> {
         self.info().number
+    }
+
+    /// First and last number of its published encoding categories, which choose the format of the word
+    /// in the published register model (the numbers run from 0 to 542), where that gives them.
+    pub fn category(self) -> Option<(u16, u16)> {
+        self.info().category
     }
 
     /// The target has the instruction.

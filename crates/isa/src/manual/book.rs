@@ -1,6 +1,6 @@
 //! The manual as Markdown files: an index, a page per family, the special registers.
 
-use super::page::{LEGEND, describe, effects, value_name};
+use super::page::{LEGEND, category, describe, effects, value_name};
 use crate::engine::all_encodings;
 use crate::{Opcode, special_registers};
 use std::collections::BTreeMap;
@@ -62,6 +62,7 @@ fn instruction(out: &mut String, opcode: Opcode) {
         format!("latency class {}", info.latency),
     ];
     facts.extend(opcode.ori_number().map(|number| format!("Ori opcode {number} (`{}`)", opcode.rot13_name())));
+    facts.extend(category(opcode));
     facts.extend(info.uniform.map(|twin| format!("uniform twin {}", twin.name())));
     facts.extend(Some(effects(info)).filter(|effects| !effects.is_empty()));
     let _ = writeln!(out, "{}\n", facts.join(" · "));

@@ -33,6 +33,16 @@ const EFFECTS: [(Effects, &str); 6] = [
 pub(super) const LEGEND: &str =
     "kind@bit:length; '-' sign, '|' absolute, '!' inversion, '^' reuse bit; 1@bit: that bit is set";
 
+/// The published encoding categories.
+pub(super) fn category(opcode: Opcode) -> Option<String> {
+    let (first, last) = opcode.category()?;
+    Some(if first == last {
+        format!("encoding category {first}")
+    } else {
+        format!("encoding categories {first}–{last}")
+    })
+}
+
 /// What an instruction does besides computing its results.
 pub(super) fn effects(info: &OpcodeInfo) -> String {
     let named = EFFECTS.iter().filter(|(effect, _)| info.effects.contains(*effect)).map(|(_, name)| *name);
@@ -67,6 +77,9 @@ impl Opcode {
         writeln!(page, "  targets {}", self.targets())?;
         if let Some(number) = self.ori_number() {
             writeln!(page, "  Ori opcode {number} ({})", self.rot13_name())?;
+        }
+        if let Some(category) = category(self) {
+            writeln!(page, "  {category}")?;
         }
         if let Some(twin) = info.uniform {
             writeln!(page, "  uniform counterpart {}", twin.name())?;
