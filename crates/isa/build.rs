@@ -51,7 +51,7 @@ fn run() -> Result<(), String> {
     let classes = latency::table(&spec, &classes.display().to_string(), &text)?;
     fs::write(out.join("latency_classes.rs"), classes).map_err(|e| e.to_string())?;
     let forms = forms::forms(&spec)?;
-    fs::write(out.join("names.rs"), emit::names(&spec)?).map_err(|e| e.to_string())?;
+    fs::write(out.join("names.rs"), emit::names(&spec, &forms)?).map_err(|e| e.to_string())?;
     fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())
 }
 

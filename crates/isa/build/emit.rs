@@ -1,11 +1,13 @@
 //! Writes the names that the rest of the workspace uses: opcodes, roles, fields, values.
 
+use crate::forms::Form;
 use crate::model::{InstrDef, Kind, Neutral, OperandDef, Spec, WidthRule};
-use std::collections::BTreeSet;
+use crate::targets::Targets;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// `names.rs`: the public enums, and one row of facts per opcode.
-pub(crate) fn names(spec: &Spec) -> Result<String, String> {
+pub(crate) fn names(spec: &Spec, forms: &[Form]) -> Result<String, String> {
     let mut out = String::new();
     enumeration(
         &mut out,
@@ -31,7 +33,7 @@ pub(crate) fn names(spec: &Spec) -> Result<String, String> {
     );
     values(&mut out, spec);
     field_values(&mut out, spec)?;
-    rows(&mut out, spec)?;
+    rows(&mut out, spec, forms)?;
     Ok(out)
 }
 
@@ -101,16 +103,21 @@ fn field_values(out: &mut String, spec: &Spec) -> Result<(), String> {
     Ok(())
 }
 
-fn rows(out: &mut String, spec: &Spec) -> Result<(), String> {
+fn rows(out: &mut String, spec: &Spec, forms: &[Form]) -> Result<(), String> {
+    let mut targets: BTreeMap<&str, Targets> = BTreeMap::new();
+    for form in forms {
+        *targets.entry(&form.opcode).or_default() |= form.targets;
+    }
     let _ = writeln!(out, "pub(crate) static INFO: [OpcodeInfo; {}] = [", spec.instrs.len());
     for instr in spec.instrs.values() {
-        row(out, spec, instr).map_err(|e| format!("{}: {e}", instr.place.0))?;
+        let targets = targets.get(instr.name.as_str()).copied().unwrap_or(0);
+        row(out, spec, instr, targets).map_err(|e| format!("{}: {e}", instr.place.0))?;
     }
     let _ = writeln!(out, "];");
     Ok(())
 }
 
-fn row(out: &mut String, spec: &Spec, instr: &InstrDef) -> Result<(), String> {
+fn row(out: &mut String, spec: &Spec, instr: &InstrDef, targets: Targets) -> Result<(), String> {
     let operands: Vec<String> = instr.operands.iter().map(|o| operand(spec, o)).collect::<Result<_, _>>()?;
     let mut fields: Vec<(String, u8)> = Vec::new();
     for (field, default) in &instr.fields {
@@ -134,7 +141,7 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef) -> Result<(), String> {
         instr.latency,
         instr.number,
         instr.category,
-        instr.encoded_on(),
+        targets,
         instr.specific,
         instr.guard_uniform,
         instr.unguarded,

@@ -223,10 +223,3 @@ fn with_phrases(phrases: &BTreeMap<String, String>, text: &str) -> Result<String
     }
     Ok(out)
 }
-
-impl InstrDef {
-    /// Targets that some encoding is for.
-    pub(crate) fn encoded_on(&self) -> Targets {
-        self.encode.iter().fold(0, |all, line| all | line.targets)
-    }
-}

@@ -114,6 +114,12 @@ impl Arch {
         MEMBERS.iter().find(|(n, _)| *n == number).map(|(_, arch)| *arch)
     }
 
+    /// The generation is in a set with a bit for each, in the order of [`Arch::ALL`].
+    #[inline]
+    pub(crate) fn is_in(self, set: u16) -> bool {
+        set >> (self as u8) & 1 == 1
+    }
+
     /// Where its instruction words keep guard and scheduling bits.
     #[inline]
     pub fn word_format(self) -> WordFormat {
@@ -164,7 +170,7 @@ fn suffixes(number: u32) -> &'static [&'static str] {
 }
 
 /// The names of all targets: `sm_50`, …, `sm_90a`, `sm_100f` …
-pub fn target_names() -> impl Iterator<Item = String> {
+fn target_names() -> impl Iterator<Item = String> {
     MEMBERS.iter().flat_map(|(number, _)| suffixes(*number).iter().map(move |suffix| format!("sm_{number}{suffix}")))
 }
 

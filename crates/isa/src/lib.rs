@@ -21,7 +21,7 @@ mod operand;
 mod sm;
 pub mod special_registers;
 
-pub use arch::{Arch, UnknownArch, WordFormat, target_names};
+pub use arch::{Arch, UnknownArch, WordFormat};
 pub use control::Control;
 pub use engine::{DecodeError, Display, EncodeError, Illegal, ParseError, decode, encode, legal, parse};
 pub use inst::{Guard, Inst};

@@ -337,9 +337,9 @@ impl Opcode {
         self.info().category
     }
 
-    /// The target has the instruction.
+    /// The target has the instruction: some form of it.
     pub fn exists_on(self, arch: Arch) -> bool {
-        self.info().targets >> (arch as u8) & 1 == 1
+        arch.is_in(self.info().targets)
     }
 
     /// Position of the operand with that role in the signature.

@@ -64,18 +64,24 @@ pub struct SpecialRegister {
 impl SpecialRegister {
     /// `arch` names this register.
     pub fn exists_on(&self, arch: Arch) -> bool {
-        self.targets >> (arch as u8) & 1 == 1
+        arch.is_in(self.targets)
     }
 
-    /// The targets that name it: `all`, or as the spec lists them (`sm_70..`).
-    pub fn targets(&self) -> String {
-        crate::arch::target_list(|arch| self.exists_on(arch))
-    }
-
-    /// The fields as the manual shows them: `LaneId 4:0, WarpId 14:8`.
-    pub fn fields_text(&self) -> String {
+    /// What tables show of it: number, name, PTX name, scope, `yes` if it is coupled, shaders, targets,
+    /// fields (`LaneId 4:0, WarpId 14:8`), meaning.
+    pub fn columns(&self) -> [String; 9] {
         let field = |f: &BitField| format!("{} {}:{}", f.name, f.high, f.low).trim_start().to_owned();
-        self.fields.iter().map(field).collect::<Vec<_>>().join(", ")
+        [
+            self.number.to_string(),
+            self.name.to_owned(),
+            self.ptx.unwrap_or_default().to_owned(),
+            format!("{:?}", self.scope).to_lowercase(),
+            if self.coupled { "yes" } else { "" }.to_owned(),
+            self.shaders.to_owned(),
+            crate::arch::target_list(|arch| self.exists_on(arch)),
+            self.fields.iter().map(field).collect::<Vec<_>>().join(", "),
+            self.meaning.to_owned(),
+        ]
     }
 
     /// The bits that are implemented; the others read as zero.

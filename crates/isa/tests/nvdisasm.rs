@@ -259,7 +259,7 @@ fn random_instructions_print_alike() {
             println!("skipped {arch}: ORIOLE_ORACLE or ORIOLE_ORACLE_OLD names no folder with its nvdisasm");
             continue;
         };
-        for opcode in Opcode::ALL.into_iter().filter(|o| o.encodable_on(arch)) {
+        for opcode in Opcode::ALL.into_iter().filter(|o| o.exists_on(arch)) {
             if !only.is_empty() && !only.split(' ').any(|name| name == opcode.name()) {
                 continue;
             }

@@ -134,7 +134,7 @@ fn run(folder: &Path) -> Vec<(&'static str, Tally)> {
             if !selected("ORIOLE_OPCODES", name) || FAULTY.contains(&vector.word) {
                 continue;
             }
-            if !Opcode::named(name, arch).is_some_and(|opcode| opcode.encodable_on(arch)) {
+            if !Opcode::named(name, arch).is_some_and(|opcode| opcode.exists_on(arch)) {
                 *tally.left.entry(name.to_owned()).or_default() += 1;
                 continue;
             }

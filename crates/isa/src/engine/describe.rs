@@ -1,22 +1,17 @@
 //! Encodings as text, for the manual.
 
-use super::table::{FORMS, FORMS_OF, Form, Place, Slot};
+use super::table::{Form, Place, Slot, forms_of};
 use crate::arch::target_list;
 use crate::{Arch, Opcode, Operand, OperandSpec, RegFile};
 
 /// One line per form of the opcode on the target: opcode bits, operands, fields, fixed fields.
 pub(crate) fn encodings(opcode: Opcode, arch: Arch) -> impl Iterator<Item = String> {
-    let (first, count) = FORMS_OF[opcode as usize];
-    let forms = &FORMS[usize::from(first)..][..usize::from(count)];
-    forms.iter().filter(move |form| form.targets >> (arch as u8) & 1 == 1).map(line)
+    forms_of(opcode).iter().filter(move |form| arch.is_in(form.targets)).map(line)
 }
 
 /// The same over all targets, with the targets of each.
 pub(crate) fn all_encodings(opcode: Opcode) -> impl Iterator<Item = (String, String)> {
-    let (first, count) = FORMS_OF[opcode as usize];
-    let forms = &FORMS[usize::from(first)..][..usize::from(count)];
-    let targets = |form: &Form| target_list(|arch| form.targets >> (arch as u8) & 1 == 1);
-    forms.iter().map(move |form| (targets(form), line(form)))
+    forms_of(opcode).iter().map(|form| (target_list(|arch| arch.is_in(form.targets)), line(form)))
 }
 
 fn line(form: &Form) -> String {
@@ -36,7 +31,7 @@ fn line(form: &Form) -> String {
 }
 
 fn is_bundled(form: &Form) -> bool {
-    Arch::ALL.into_iter().any(|a| form.targets >> (a as u8) & 1 == 1 && a.word_format().is_bundled())
+    Arch::ALL.into_iter().any(|arch| arch.is_in(form.targets) && arch.word_format().is_bundled())
 }
 
 /// The opcode bits: the low 12 of 128, or the top 16 of 64.

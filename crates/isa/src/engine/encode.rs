@@ -1,8 +1,8 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
-use super::table::{FORMS, FORMS_OF, Form, Halves, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask};
+use super::table::{Form, Halves, NO_CODE, Place, Ranges, Slot, forms_of, halves, inverted, low_mask};
 use crate::arch::URZ;
-use crate::{Arch, Field, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
+use crate::{Arch, Field, Guard, Inst, Kinds, Operand, OperandFlags, OperandSpec, RegFile, Value};
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,14 +67,6 @@ pub fn legal(inst: &Inst, arch: Arch) -> Result<(), Illegal> {
     find_form(inst, arch, None).map(|_| ())
 }
 
-impl Opcode {
-    /// Some form of the opcode exists on the target.
-    pub fn encodable_on(self, arch: Arch) -> bool {
-        let (first, count) = FORMS_OF[self as usize];
-        FORMS[usize::from(first)..][..usize::from(count)].iter().any(|form| form.targets >> (arch as u8) & 1 == 1)
-    }
-}
-
 /// The first form that fits, or what stopped the form that came farthest.
 fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, Illegal> {
     if inst.operands.len() != inst.opcode.signature().len() {
@@ -83,16 +75,12 @@ fn find_form(inst: &Inst, arch: Arch, pc: Option<u64>) -> Result<&'static Form, 
     if inst.opcode.info().unguarded && inst.guard != Guard::ALWAYS {
         return Err(Illegal::Guard);
     }
-    let (first, count) = FORMS_OF[inst.opcode as usize];
     let mut reason = Illegal::Opcode;
     let bytes = arch.word_format().bytes;
     let signature = inst.opcode.signature();
     let operands = inst.operands.iter().zip(signature).take(16);
     let kinds = operands.rev().fold(0, |all, (operand, spec)| all << 4 | Kinds::code(actual(operand, spec).value));
-    for form in &FORMS[usize::from(first)..][..usize::from(count)] {
-        if form.targets >> (arch as u8) & 1 == 0 {
-            continue;
-        }
+    for form in forms_of(inst.opcode).iter().filter(|form| arch.is_in(form.targets)) {
         let wrong = (kinds ^ form.kinds) & form.kinds_mask;
         let result = match wrong {
             0 => fits(form, inst, pc.map(|pc| pc.wrapping_add(bytes))),

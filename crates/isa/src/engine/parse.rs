@@ -4,7 +4,7 @@ use super::encode::legal;
 use super::float_text::Format;
 use super::print::{FLAGS_OF_IMMEDIATES, WARP_STATE, float_format, half_format, holds, swizzle};
 use super::scan::{Scan, is_word};
-use super::table::{Item, SYNTAX, Term};
+use super::table::{Item, Term, syntax_of};
 use crate::arch::URZ;
 use crate::{
     Arch, Control, Field, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value,
@@ -68,11 +68,9 @@ fn parse_body(
     resolve: &dyn Fn(&str) -> Option<i64>,
 ) -> Result<Inst, ParseError> {
     let opcode = inst.opcode;
-    let target = 1 << (arch as u8);
     let mut reader = Reader { arch, resolve, farthest: body.rest(), read: Vec::new(), special_out_of_range: false };
-    let rows = SYNTAX[opcode as usize].iter().filter(|s| s.targets & target != 0);
     let mut unencodable = None;
-    for syntax in rows {
+    for syntax in syntax_of(opcode, arch) {
         if let Some(found) = reader.sequence(&[syntax.items], body, inst.clone(), &mut unencodable) {
             return Ok(found);
         }
@@ -91,7 +89,7 @@ impl Opcode {
     pub fn named(name: &str, arch: Arch) -> Option<Opcode> {
         let mut all = Opcode::all_named(name, arch);
         let first = all.next()?;
-        if first.encodable_on(arch) { Some(first) } else { all.find(|o| o.encodable_on(arch)).or(Some(first)) }
+        if first.exists_on(arch) { Some(first) } else { all.find(|o| o.exists_on(arch)).or(Some(first)) }
     }
 
     /// The opcode of that name, if there is one, then those that the target prints under it.
@@ -99,8 +97,7 @@ impl Opcode {
         let own = Opcode::from_name(name);
         let named = move |item: &Item| matches!(item, Item::Text(text) if text.split(['.', ' ']).next() == Some(name));
         let is_printed = move |opcode: &Opcode| {
-            let mut rows = SYNTAX[*opcode as usize].iter().filter(|s| s.targets >> (arch as u8) & 1 == 1);
-            Some(*opcode) != own && rows.any(|s| s.items.first().is_some_and(named))
+            Some(*opcode) != own && syntax_of(*opcode, arch).any(|s| s.items.first().is_some_and(named))
         };
         own.into_iter().chain(Opcode::ALL.into_iter().filter(is_printed))
     }

@@ -1,7 +1,7 @@
 //! Instructions to text, as nvdisasm prints them.
 
 use super::float_text::Format;
-use super::table::{Item, SYNTAX, Term};
+use super::table::{Item, Term, syntax_of};
 use crate::arch::URZ;
 use crate::{
     Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, ffmt, half_fmt, mufu, mufu_fmt,
@@ -58,9 +58,7 @@ impl fmt::Display for Display<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::with_capacity(48);
         self.guard(&mut text)?;
-        let target = 1 << (self.arch as u8);
-        let syntax = SYNTAX[self.inst.opcode as usize].iter().find(|s| s.targets & target != 0);
-        match syntax {
+        match syntax_of(self.inst.opcode, self.arch).next() {
             Some(syntax) => self.items(&mut text, syntax.items)?,
             None => text.push_str(self.inst.opcode.name()),
         }

@@ -1,7 +1,7 @@
 //! Shapes of the generated tables.
 
 use crate::arch::URZ;
-use crate::{Field, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Field, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
 use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -199,6 +199,17 @@ pub(crate) struct Form {
     pub(crate) fields: &'static [FieldSlot],
     /// Fields that the choice of the form implies: value and the opcode's default.
     pub(crate) fixed: &'static [(Field, u8, u8)],
+}
+
+/// All forms of an opcode, in the order in which the encoder tries them.
+pub(crate) fn forms_of(opcode: Opcode) -> &'static [Form] {
+    let (first, count) = FORMS_OF[opcode as usize];
+    &FORMS[usize::from(first)..][..usize::from(count)]
+}
+
+/// The target's templates of an opcode; the first is the one that is printed.
+pub(crate) fn syntax_of(opcode: Opcode, arch: Arch) -> impl Iterator<Item = &'static Syntax> {
+    SYNTAX[opcode as usize].iter().filter(move |syntax| arch.is_in(syntax.targets))
 }
 
 /// A syntax template, for some targets.

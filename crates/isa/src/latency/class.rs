@@ -74,7 +74,7 @@ include!(concat!(env!("OUT_DIR"), "/latency_classes.rs"));
 
 /// The results come at no fixed time.
 pub(crate) fn is_variable(opcode: Opcode, arch: Arch) -> bool {
-    CLASSES[opcode as usize].variable >> arch as u8 & 1 == 1
+    arch.is_in(CLASSES[opcode as usize].variable)
 }
 
 impl Group {
@@ -125,7 +125,7 @@ impl Group {
 
 /// HFMA2.MMA runs on the matrix unit.
 fn is_hfma2_mma(inst: &Inst) -> bool {
-    Field::from_name("mma").is_some_and(|field| inst.mods.get(field).is_some_and(|v| v != 0))
+    inst.mods.get(Field::Mma).is_some_and(|v| v != 0)
 }
 
 /// The register file of a place, which names a register.

@@ -101,19 +101,8 @@ fn special_registers_page() -> String {
          | no | name | PTX | scope | CS2R | shaders | targets | fields | meaning |\n|---|---|---|---|---|---|---|---|---|\n"
     );
     for register in special_registers::all() {
-        let _ = writeln!(
-            out,
-            "| {} | `{}` | {} | {} | {} | {} | {} | {} | {} |",
-            register.number,
-            register.name,
-            register.ptx.unwrap_or(""),
-            format!("{:?}", register.scope).to_lowercase(),
-            if register.coupled { "yes" } else { "" },
-            register.shaders,
-            register.targets(),
-            register.fields_text(),
-            cell(register.meaning)
-        );
+        let [number, name, rest @ ..] = register.columns().map(|text| cell(&text));
+        let _ = writeln!(out, "| {number} | `{name}` | {} |", rest.join(" | "));
     }
     out
 }

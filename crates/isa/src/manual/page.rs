@@ -53,13 +53,13 @@ impl Opcode {
     /// The targets that have the instruction, as the spec lists them; `(a)` where only their
     /// architecture-specific variants do.
     pub fn targets(self) -> String {
-        let list = crate::arch::target_list(|arch| self.encodable_on(arch));
+        let list = crate::arch::target_list(|arch| self.exists_on(arch));
         if self.info().specific { format!("{list} (a)") } else { list }
     }
 
     /// The opcodes that have an encoding on the target, in alphabetical order.
     pub fn of(arch: Arch) -> impl Iterator<Item = Opcode> {
-        Opcode::ALL.into_iter().filter(move |opcode| opcode.encodable_on(arch))
+        Opcode::ALL.into_iter().filter(move |opcode| opcode.exists_on(arch))
     }
 
     /// The manual page of the opcode on one target, as plain text.

@@ -1,6 +1,6 @@
 //! Code sections: words to lines and back.
 
-use oriole_isa::{Arch, Control, Inst, Value, code, decode, encode, parse};
+use oriole_isa::{Arch, Control, Inst, Operand, Value, code, decode, encode, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
@@ -46,9 +46,12 @@ pub(super) fn parse_control(text: &str) -> Option<Control> {
 }
 
 /// Writes a code section: a line per instruction, labels where something branches to and where `named`
-/// symbols lie. A word whose text would not give it back is written as `.word`.
-pub(super) fn write(out: &mut String, data: &[u8], arch: Arch, named: &BTreeMap<u64, Vec<String>>) {
+/// symbols lie. A word whose text would not give it back is written as `.word`. Writes nothing and gives
+/// false where text cannot say all of the bytes: a bundle's control word with its top bit set.
+pub(super) fn write(out: &mut String, data: &[u8], arch: Arch, named: &BTreeMap<u64, Vec<String>>) -> bool {
     let words = code::words(data, arch);
+    let covered = code::bytes(&words.iter().map(|(_, word)| *word).collect::<Vec<_>>(), arch);
+    let Some(rest) = data.strip_prefix(covered.as_slice()) else { return false };
     let insts: Vec<(u64, u128, Option<Inst>)> =
         words.iter().map(|(pc, word)| (*pc, *word, decode(*word, arch, *pc).ok())).collect();
     let labels = Labels::new(&insts, named);
@@ -65,17 +68,17 @@ pub(super) fn write(out: &mut String, data: &[u8], arch: Arch, named: &BTreeMap<
             None => writeln!(out, "        /*{pc:04x}*/ .word {word:#034x}"),
         };
     }
-    let covered = code::bytes(&words.iter().map(|w| w.1).collect::<Vec<_>>(), arch);
-    if data.get(covered.len()..).is_some_and(|rest| !rest.is_empty()) {
-        super::listing::write_bytes(out, &data[covered.len()..]);
-    }
+    super::listing::write_bytes(out, rest);
+    true
 }
 
-/// Text says everything of the section's bytes. It does not where a bundle's control word has its top
-/// bit set; such a section is written as bytes.
-pub(super) fn is_expressible(data: &[u8], arch: Arch) -> bool {
-    let words: Vec<u128> = code::words(data, arch).into_iter().map(|w| w.1).collect();
-    data.starts_with(&code::bytes(&words, arch))
+/// The addresses that instructions branch to.
+pub fn branch_targets<'a>(insts: impl Iterator<Item = &'a Inst>) -> BTreeSet<u64> {
+    let target = |operand: &Operand| match operand.value {
+        Value::Label(target) => u64::try_from(target).ok(),
+        _ => None,
+    };
+    insts.flat_map(|inst| &inst.operands).filter_map(target).collect()
 }
 
 /// Names of the addresses in a section that are branched to.
@@ -87,18 +90,13 @@ struct Labels {
 impl Labels {
     fn new(insts: &[(u64, u128, Option<Inst>)], named: &BTreeMap<u64, Vec<String>>) -> Labels {
         let is_instruction = |address: &u64| insts.binary_search_by_key(address, |(pc, ..)| *pc).is_ok();
-        let operands = insts.iter().filter_map(|(_, _, inst)| inst.as_ref()).flat_map(|inst| &inst.operands);
-        let targets: BTreeSet<u64> = operands
-            .filter_map(|operand| match operand.value {
-                Value::Label(target) => u64::try_from(target).ok().filter(is_instruction),
-                _ => None,
-            })
-            .collect();
+        let targets = branch_targets(insts.iter().filter_map(|(_, _, inst)| inst.as_ref()));
+        let targets = targets.into_iter().filter(is_instruction);
         let symbols: BTreeSet<&String> = named.values().flatten().collect();
         // The file's own symbols may have such names.
         let prefix = [".L_x_", ".L_b_", ".L_c_"].into_iter().find(|p| !symbols.iter().any(|name| name.starts_with(p)));
         let label = |number: usize| format!("{}{number}", prefix.unwrap_or(".L_oriole_"));
-        let by_address: BTreeMap<u64, String> = targets.into_iter().enumerate().map(|(n, at)| (at, label(n))).collect();
+        let by_address: BTreeMap<u64, String> = targets.enumerate().map(|(n, at)| (at, label(n))).collect();
         let by_name = by_address.iter().map(|(at, name)| (name.clone(), *at as i64)).collect();
         Labels { by_address, by_name }
     }

@@ -40,9 +40,8 @@ impl Shifts {
 }
 
 /// The bytes of the file.
-pub(super) fn bytes(file: &File) -> Vec<u8> {
-    let shifts = Shifts::new(file);
-    let mut file = file.clone();
+pub(super) fn bytes(mut file: File) -> Vec<u8> {
+    let shifts = Shifts::new(&file);
     let mut out = Vec::new();
     for (offset, gap) in &file.gaps {
         put(&mut out, shifts.start(*offset), gap);

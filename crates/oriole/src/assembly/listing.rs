@@ -112,10 +112,12 @@ fn contents(out: &mut String, file: &File, index: usize, arch: Option<Arch>) {
             }),
             Err(()) => write_bytes(out, data),
         },
-        _ => match arch.filter(|arch| section.is_code() && code::is_expressible(data, *arch)) {
-            Some(arch) => code::write(out, data, arch, &names_in(file, index)),
-            None => write_bytes(out, data),
-        },
+        _ => {
+            let arch = arch.filter(|_| section.is_code());
+            if !arch.is_some_and(|arch| code::write(out, data, arch, &names_in(file, index))) {
+                write_bytes(out, data);
+            }
+        }
     }
 }
 

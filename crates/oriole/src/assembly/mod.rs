@@ -13,7 +13,7 @@ mod listing;
 mod moved;
 mod reader;
 
-pub use code::control_text;
+pub use code::{branch_targets, control_text};
 pub use reader::AssemblyError;
 
 use oriole_cubin::CubinError;
@@ -28,5 +28,5 @@ pub fn disassemble(bytes: &[u8]) -> Result<String, CubinError> {
 pub fn assemble(text: &str) -> Result<Vec<u8>, AssemblyError> {
     let (mut file, moves) = reader::read(text)?;
     moved::follow(&mut file, &moves);
-    Ok(layout::bytes(&file))
+    Ok(layout::bytes(file))
 }

@@ -40,14 +40,9 @@ pub(super) fn follow(file: &mut File, moves: &[Moves]) {
                 symbols(&mut section.data, moves, old_size);
             }
         }
-        for index in file.sections_about(SHT_REL, moves.section) {
-            if let Ok(rows) = slice_from_all_bytes_mut::<Rel64<LE>>(&mut file.sections[index].data) {
-                rows.iter_mut().for_each(|row| row.r_offset.set(LE, relocated(moves, row.r_offset.get(LE))));
-            }
-        }
-        for index in file.sections_about(SHT_RELA, moves.section) {
-            if let Ok(rows) = slice_from_all_bytes_mut::<Rela64<LE>>(&mut file.sections[index].data) {
-                rows.iter_mut().for_each(|row| row.r_offset.set(LE, relocated(moves, row.r_offset.get(LE))));
+        for (kind, bytes) in [(SHT_REL, size_of::<Rel64<LE>>()), (SHT_RELA, size_of::<Rela64<LE>>())] {
+            for index in file.sections_about(kind, moves.section) {
+                relocations(&mut file.sections[index].data, bytes, moves);
             }
         }
         for index in file.sections_about(SHT_CUDA_INFO, moves.section) {
@@ -56,10 +51,18 @@ pub(super) fn follow(file: &mut File, moves: &[Moves]) {
     }
 }
 
-/// A relocation may name a byte inside its instruction.
-fn relocated(moves: &Moves, offset: u64) -> u64 {
-    let inside = offset % 8;
-    moves.new_place(offset - inside) + inside
+/// Rows of that many bytes, of either kind: both begin with the offset, which may name a byte inside an
+/// instruction. Data that is no number of rows stays.
+fn relocations(data: &mut [u8], row_bytes: usize, moves: &Moves) {
+    if data.len() % row_bytes != 0 {
+        return;
+    }
+    for row in data.chunks_exact_mut(row_bytes) {
+        let Some(place) = row.first_chunk_mut::<8>() else { return };
+        let offset = u64::from_le_bytes(*place);
+        let inside = offset % 8;
+        *place = (moves.new_place(offset - inside) + inside).to_le_bytes();
+    }
 }
 
 fn symbols(data: &mut [u8], moves: &Moves, old_size: u64) {
@@ -69,7 +72,8 @@ fn symbols(data: &mut [u8], moves: &Moves, old_size: u64) {
         let (start, size) = (symbol.st_value.get(LE), symbol.st_size.get(LE));
         let new_start = moves.new_place(start);
         if size > 0 {
-            let end = if start + size >= old_size { moves.end } else { moves.new_place(start + size) };
+            let end = start.saturating_add(size);
+            let end = if end >= old_size { moves.end } else { moves.new_place(end) };
             symbol.st_size.set(LE, end.saturating_sub(new_start));
         }
         symbol.st_value.set(LE, new_start);

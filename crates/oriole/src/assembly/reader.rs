@@ -1,16 +1,19 @@
 //! The text back to a file.
 
 use super::code::{assemble, parse_control};
-use super::elf::{File, Section};
+use super::elf::{File, Section, SectionHeader, Segment};
 use super::moved::Moves;
 use object::LittleEndian as LE;
 use object::elf::{Rel64, Rela64, Sym64};
-use object::pod::{bytes_of, from_bytes};
+use object::pod::{Pod, bytes_of, from_bytes};
 use oriole_isa::{Arch, Control, code};
 use std::collections::HashMap;
 
 /// Files larger than this are refused: a number in the text is wrong.
 const LARGEST: u64 = 1 << 30;
+
+/// Bytes of the largest header that a line makes.
+const LARGEST_HEADER: usize = 64;
 
 /// The text is no cubin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -123,6 +126,12 @@ fn parse_number(text: &str) -> Option<u64> {
     }
 }
 
+/// A header or row of zeros; every such type of ELF is bytes without invariants.
+fn blank<T: Pod>() -> Result<T, String> {
+    let zeros = [0; LARGEST_HEADER];
+    from_bytes(&zeros).map(|(value, _)| *value).map_err(|()| "a header larger than any of ELF".to_owned())
+}
+
 fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
     let digit = |c: u8| char::from(c).to_digit(16).map(|d| d as u8);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
@@ -133,7 +142,6 @@ fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
 impl<'a> Reader<'a> {
     fn new(fields: &Fields<'_>) -> Result<Reader<'a>, String> {
         let size = fields.extent("size")?;
-        // Every header type of ELF is bytes without invariants, so zeros are a value.
         let mut bytes = [0; 64];
         let ident = hex_bytes(fields.text("ident")?)?;
         bytes[..16].copy_from_slice(ident.get(..16).ok_or("'ident' is shorter than 16 bytes")?);
@@ -176,9 +184,7 @@ impl<'a> Reader<'a> {
 
     fn segment(&mut self, text: &str) -> Result<(), String> {
         let fields = Fields::parse(text)?;
-        let zeros = [0; 56];
-        let (segment, _) = from_bytes(&zeros).map_err(|()| "no room for a program header")?;
-        let mut segment: super::elf::Segment = *segment;
+        let mut segment: Segment = blank()?;
         segment.p_type.set(LE, fields.number("type")?);
         segment.p_flags.set(LE, fields.number("flags")?);
         segment.p_offset.set(LE, fields.extent("offset")?);
@@ -194,9 +200,7 @@ impl<'a> Reader<'a> {
     fn section(&mut self, text: &str) -> Result<(), String> {
         let (name, fields) = quoted(text)?;
         let fields = Fields::parse(fields)?;
-        let zeros = [0; 64];
-        let (header, _) = from_bytes(&zeros).map_err(|()| "no room for a section header")?;
-        let mut header: super::elf::SectionHeader = *header;
+        let mut header: SectionHeader = blank()?;
         header.sh_name.set(LE, fields.number("name")?);
         header.sh_type.set(LE, fields.number("type")?);
         header.sh_flags.set(LE, fields.number("flags")?);
@@ -253,9 +257,7 @@ impl<'a> Reader<'a> {
 
     fn symbol(&mut self, text: &str) -> Result<(), String> {
         let fields = Fields::parse(text)?;
-        let zeros = [0; 24];
-        let (symbol, _) = from_bytes(&zeros).map_err(|()| "no room for a symbol")?;
-        let mut symbol: Sym64<LE> = *symbol;
+        let mut symbol: Sym64<LE> = blank()?;
         symbol.st_name.set(LE, fields.number("name")?);
         symbol.st_info = fields.number("info")?;
         symbol.st_other = fields.number("other")?;
@@ -270,9 +272,7 @@ impl<'a> Reader<'a> {
         let fields = Fields::parse(text)?;
         let (symbol, kind): (u32, u32) = (fields.number("symbol")?, fields.number("type")?);
         let info = u64::from(symbol) << 32 | u64::from(kind);
-        let zeros = [0; 24];
-        let (row, _) = from_bytes(&zeros).map_err(|()| "no room for a relocation")?;
-        let mut row: Rela64<LE> = *row;
+        let mut row: Rela64<LE> = blank()?;
         row.r_offset.set(LE, fields.number("offset")?);
         row.r_info.set(LE, info);
         let Ok(addend) = fields.text("addend") else {

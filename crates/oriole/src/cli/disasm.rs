@@ -3,9 +3,9 @@
 use super::args::DisasmArgs;
 use super::failure::Failure;
 use super::{files, parse_arch};
-use oriole::assembly::control_text;
+use oriole::assembly::{branch_targets, control_text};
 use oriole_cubin::{Cubin, Function};
-use oriole_isa::{Arch, Inst, Value, code, decode};
+use oriole_isa::{Arch, Inst, code, decode};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
@@ -105,14 +105,7 @@ fn labels(insts: &[(u64, Result<Inst, String>)], cubin: &Cubin, shown: &Function
     for function in cubin.functions.iter().filter(|f| f.section == shown.section) {
         labels.insert(function.offset, function.name.clone());
     }
-    let targets = insts.iter().filter_map(|(_, inst)| inst.as_ref().ok()).flat_map(|inst| &inst.operands);
-    let mut targets: Vec<u64> = targets
-        .filter_map(|operand| match operand.value {
-            Value::Label(target) => u64::try_from(target).ok(),
-            _ => None,
-        })
-        .collect();
-    targets.sort_unstable();
+    let targets = branch_targets(insts.iter().filter_map(|(_, inst)| inst.as_ref().ok()));
     for target in targets {
         let next = format!(".L_x_{}", labels.len());
         labels.entry(target).or_insert(next);

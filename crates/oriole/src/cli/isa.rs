@@ -53,18 +53,11 @@ fn registers(arch: Option<Arch>) -> String {
         "no", "name", "PTX", "scope", "read by", "shaders", "targets"
     );
     for register in special_registers::all().iter().filter(|r| arch.is_none_or(|a| r.exists_on(a))) {
+        let [number, name, ptx, scope, _, shaders, targets, fields, meaning] = register.columns();
+        let read_by = if register.coupled { "S2R CS2R" } else { "S2R" };
         let _ = writeln!(
             out,
-            "{:>3} {:31} {:22} {:8} {:9} {:26} {:16} {}; {}",
-            register.number,
-            register.name,
-            register.ptx.unwrap_or(""),
-            format!("{:?}", register.scope).to_lowercase(),
-            if register.coupled { "S2R CS2R" } else { "S2R" },
-            register.shaders,
-            register.targets(),
-            register.fields_text(),
-            register.meaning
+            "{number:>3} {name:31} {ptx:22} {scope:8} {read_by:9} {shaders:26} {targets:16} {fields}; {meaning}"
         );
     }
     out.push_str("\nNumbers without a register, bits without a field, and CS2R of what it does not read give 0.\n");
