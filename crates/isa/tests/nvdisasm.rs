@@ -68,15 +68,15 @@ fn binary_name(arch: Arch) -> String {
 /// The text of each word; nothing for those that nvdisasm rejects. A `NOP` takes their place in further runs.
 fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
     let nop = if arch.word_format().is_bundled() { NOP_BUNDLED.into() } else { NOP };
-    let path = env::temp_dir().join(format!("oriole-isa-{}-{arch}.bin", std::process::id()));
+    let file = tempfile::NamedTempFile::new().expect("a writable temporary folder");
     let mut texts = vec![None; words.len()];
     let mut groups = vec![(0..words.len()).collect::<BTreeSet<usize>>()];
     while let Some(mut group) = groups.pop() {
         let chosen: Vec<u128> =
             words.iter().enumerate().map(|(i, word)| if group.contains(&i) { *word } else { nop }).collect();
         let (bytes, addresses) = image(arch, &chosen);
-        fs::write(&path, bytes).expect("a writable temporary folder");
-        let output = Command::new(tool).arg("-b").arg(binary_name(arch)).arg(&path).output();
+        fs::write(file.path(), bytes).expect("a writable temporary folder");
+        let output = Command::new(tool).arg("-b").arg(binary_name(arch)).arg(file.path()).output();
         let output = output.expect("nvdisasm runs");
         let at = |address: u64| addresses.binary_search(&address).ok();
         if output.status.success() {
@@ -101,7 +101,6 @@ fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
             groups.push(group);
         }
     }
-    fs::remove_file(&path).ok();
     texts
 }
 
