@@ -1,6 +1,5 @@
 //! A block: its warps in turn until all have finished.
 
-use crate::barrier::Barriers;
 use crate::machine::Machine;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, STACK_TOP};
 use crate::special::WarpIdentity;
@@ -34,6 +33,38 @@ pub(crate) struct Block {
     /// What has been executed.
     pub(crate) counts: Counts,
     round: Round,
+}
+
+impl Entry {
+    /// The warps of block `number` at their entry, and what they share.
+    pub(crate) fn start(&self, number: u64, machine: &Machine<'_>) -> (Vec<Warp>, BlockState) {
+        let threads = self.launch.threads() as u32;
+        let unit = machine.program.arch.sm().shared_allocation_unit;
+        let shared_size = (self.shared_size as u32).next_multiple_of(unit);
+        let warp = |warp: u32| {
+            let left = threads - warp * WARP as u32;
+            let mask = if left >= WARP as u32 { Mask::MAX } else { (1 << left) - 1 };
+            let identity = WarpIdentity {
+                arch: machine.program.arch,
+                tid: WarpIdentity::thread_ids(self.launch.block, warp),
+                ctaid: self.launch.block_at(number),
+                warp,
+                threads,
+                shared_size,
+                registers: self.registers,
+                block: number,
+                cluster_rank: 0,
+            };
+            Warp::new(
+                State::new(machine.constants.clone(), identity),
+                Threads::new(mask, self.pc),
+                machine.program.strict,
+            )
+        };
+        let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect();
+        let live = warps.iter().map(|warp| warp.threads.alive).collect();
+        (warps, BlockState::new(self.shared_size, live))
+    }
 }
 
 /// How far a round of the warps is.
@@ -74,40 +105,7 @@ pub(crate) struct BlockFault {
 impl Block {
     /// Block `number` of a launch, at its entry.
     pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
-        let threads = entry.launch.threads() as u32;
-        let unit = machine.program.arch.sm().shared_allocation_unit;
-        let shared_size = (entry.shared_size as u32).next_multiple_of(unit);
-        let warp = |warp: u32| {
-            let left = threads - warp * WARP as u32;
-            let mask = if left >= WARP as u32 { Mask::MAX } else { (1 << left) - 1 };
-            let identity = WarpIdentity {
-                arch: machine.program.arch,
-                tid: WarpIdentity::thread_ids(entry.launch.block, warp),
-                ctaid: entry.launch.block_at(number),
-                warp,
-                threads,
-                shared_size,
-                registers: entry.registers,
-                block: number,
-                cluster_rank: 0,
-            };
-            Warp::new(
-                State::new(machine.constants.clone(), identity),
-                Threads::new(mask, entry.pc),
-                machine.program.strict,
-            )
-        };
-        let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect();
-        let live = warps.iter().map(|warp| warp.threads.alive).collect();
-        let state = BlockState {
-            shared: vec![0; entry.shared_size.div_ceil(4) as usize],
-            shared_size: entry.shared_size,
-            barriers: Barriers::new(live),
-            printed: Vec::new(),
-            turn: false,
-            ordered_since: None,
-            instructions: 0,
-        };
+        let (warps, state) = entry.start(number, machine);
         let counts = Counts::of_warps(warps.len() as u64);
         Block { number, warps, state, counts, round: Round::START }
     }

@@ -7,8 +7,11 @@ use crate::constant::ConstantBanks;
 use crate::grid::{self, Outcome};
 use crate::machine::Machine;
 use crate::program::Program;
-use oriole_device::{FaultKind, Launch, Memory};
-use oriole_isa::{Arch, Inst};
+use crate::state::Mask;
+use crate::stats::Counts;
+use crate::warp::Step;
+use oriole_device::{FaultKind, Launch, Memory, Space};
+use oriole_isa::{Arch, Inst, Opcode};
 use std::sync::Arc;
 
 const ARCH: Arch = Arch::Sm80;
@@ -48,6 +51,11 @@ impl Default for Run {
 
 impl Run {
     fn of(&self, text: &str) -> (Outcome, Vec<u32>) {
+        self.with(text, |entry, machine| grid::run(entry, machine, self.workers))
+    }
+
+    /// What `run` makes of the launch, and the words of the buffer afterwards.
+    fn with<T>(&self, text: &str, run: impl FnOnce(&Entry, &Machine<'_>) -> T) -> (T, Vec<u32>) {
         let program = assemble(text);
         let mut memory = Memory::new();
         let buffer = memory.allocate("the buffer", 4 * self.words);
@@ -68,7 +76,7 @@ impl Run {
             max_local: 1024,
             max_instructions: self.limit,
         };
-        let outcome = grid::run(&entry, &machine, self.workers);
+        let outcome = run(&entry, &machine);
         let bytes = memory.read(buffer, 4 * self.words).expect("it is ours");
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         (outcome, words.collect())
@@ -277,5 +285,36 @@ fn float_sums_are_in_the_order_of_blocks_on_any_number_of_threads() {
     for workers in [1, 2, 7] {
         let words = Run { grid: 60, block: 1, workers, ..Run::default() }.words(text);
         assert_eq!(f32::from_bits(words[0]), expected);
+    }
+}
+
+#[test]
+fn a_warp_is_driven_instruction_by_instruction() {
+    let text = format!("{PROLOGUE}\n ISETP.LT.U32.AND P0, PT, R0, 0xa, PT\n @P0 STG.E [R2.64+0x8], R0\n EXIT");
+    let drive = |entry: &Entry, machine: &Machine<'_>| {
+        let (mut warps, mut block) = entry.start(0, machine);
+        block.log = Some(Box::default());
+        let mut seen = Vec::new();
+        let mut counts = Counts::default();
+        while let Step::Issued(issued) = warps[0].step_one(machine, &mut block, &mut counts).expect("no fault") {
+            let accesses = block.log.as_ref().expect("we gave one").accesses().to_vec();
+            seen.push((issued.op.inst.as_ref().expect("decoded").opcode, issued.active, accesses));
+        }
+        (entry.launch.params.clone(), seen)
+    };
+    let ((params, seen), _) = Run::default().with(&text, drive);
+    let buffer = u64::from_le_bytes(params.try_into().expect("one address"));
+    let opcodes: Vec<Opcode> = seen.iter().map(|(opcode, ..)| *opcode).collect();
+    assert_eq!(opcodes[7..], [Opcode::ISETP, Opcode::STG, Opcode::EXIT]);
+    for (opcode, active, accesses) in seen {
+        if opcode != Opcode::STG {
+            assert_eq!((active, accesses.len()), (Mask::MAX, 0), "{opcode:?}");
+            continue;
+        }
+        let [access] = &accesses[..] else { panic!("{accesses:?}") };
+        assert_eq!((active, access.lanes, access.bytes), (0x3ff, 0x3ff, 4));
+        assert_eq!((access.space, access.kind), (Space::Global, oriole_device::Access::Write));
+        let expected: Vec<u64> = (0..10).map(|thread| buffer + 4 * thread + 8).collect();
+        assert_eq!(access.addresses[..10], expected);
     }
 }

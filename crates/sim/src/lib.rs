@@ -10,6 +10,7 @@
 //! warps in turn (`block`), a warp its groups of threads (`warp`, `threads`). What each
 //! instruction does is in `exec` and `flow`.
 
+mod access;
 mod barrier;
 mod block;
 mod constant;

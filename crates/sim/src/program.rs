@@ -1,12 +1,14 @@
 //! Code as the simulator runs it: each section decoded and compiled when it is first entered.
 
+use crate::access::AccessLog;
 use crate::barrier::BarrierResult;
 use crate::exec::{self, Compute, Unsupported};
 use crate::flow::{self, Flow};
 use crate::machine::Halt;
-use crate::space::Spaces;
-use crate::state::{PT, State};
+use crate::space::{Place, Spaces};
+use crate::state::{Mask, PT, State, WARP};
 use crate::strict::Touches;
+use oriole_device::Access;
 use oriole_isa::{Arch, Inst};
 use std::sync::OnceLock;
 
@@ -27,6 +29,9 @@ pub(crate) struct Env<'a> {
     pub(crate) ordered_since: &'a mut Option<u64>,
     /// Warp instructions that the block has executed.
     pub(crate) instructions: u64,
+    /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants
+    /// to know.
+    pub(crate) log: Option<&'a mut AccessLog>,
 }
 
 impl Env<'_> {
@@ -34,6 +39,14 @@ impl Env<'_> {
     pub(crate) fn require_turn(&mut self) -> Result<(), Halt> {
         self.ordered_since.get_or_insert(self.instructions);
         if self.turn { Ok(()) } else { Err(Halt::NeedsTurn) }
+    }
+
+    /// Reports an access of `lanes` to `bytes` bytes at each of their places.
+    #[inline]
+    pub(crate) fn report(&mut self, kind: Access, bytes: u32, lanes: Mask, places: &[Place; WARP]) {
+        if let Some(log) = self.log.as_deref_mut() {
+            log.push_places(kind, bytes, lanes, places);
+        }
     }
 }
 

@@ -132,7 +132,7 @@ impl State {
 
     /// `UR<n>`.
     pub(crate) fn ur(&self, n: usize) -> u32 {
-        self.ur[n & 63]
+        self.ur[n & 255]
     }
 
     /// The pair `UR<n>`, `UR<n+1>`; zero for `URZ`.

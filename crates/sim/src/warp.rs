@@ -1,14 +1,16 @@
 //! A warp: fetch, guard, execute.
 
+use crate::access::AccessLog;
 use crate::barrier::{Arrival, BarrierResult, Barriers};
 use crate::flow::{Condition, Count, Flow, MaskSrc};
 use crate::machine::{Halt, Machine};
 use crate::program::{Action, Env, Guard, INSTRUCTION, Op, Section};
 use crate::space::{LocalMemory, Spaces};
 use crate::state::{Mask, State, WARP};
+use crate::stats::Counts;
 use crate::strict::{Hazards, Issue};
 use crate::syscall;
-use crate::threads::Threads;
+use crate::threads::{Threads, Wait};
 use oriole_device::FaultKind;
 
 /// Instructions that one group of diverged threads executes before the next has its turn.
@@ -44,9 +46,25 @@ pub(crate) struct BlockState {
     pub(crate) ordered_since: Option<u64>,
     /// Warp instructions executed.
     pub(crate) instructions: u64,
+    /// What memory the instruction at hand touches, for those who look at each.
+    pub(crate) log: Option<Box<AccessLog>>,
 }
 
 impl BlockState {
+    /// A block of warps with these living threads that has executed nothing.
+    pub(crate) fn new(shared_size: u64, live: Vec<Mask>) -> Self {
+        BlockState {
+            shared: vec![0; shared_size.div_ceil(4) as usize],
+            shared_size,
+            barriers: Barriers::new(live),
+            printed: Vec::new(),
+            turn: false,
+            ordered_since: None,
+            instructions: 0,
+            log: None,
+        }
+    }
+
     /// What an instruction of a warp with this local memory can reach.
     fn env<'e>(
         &'e mut self,
@@ -62,6 +80,7 @@ impl BlockState {
             turn: self.turn,
             ordered_since: &mut self.ordered_since,
             instructions: self.instructions,
+            log: self.log.as_deref_mut(),
         }
     }
 }
@@ -95,6 +114,28 @@ pub(crate) struct Warp {
     group_slice: u32,
 }
 
+/// An instruction that a warp issues.
+#[derive(Clone, Copy)]
+pub(crate) struct Issued<'p> {
+    /// Its code address.
+    pub(crate) pc: u64,
+    /// What it is; its touches are there under `--strict` only.
+    pub(crate) op: &'p Op,
+    /// The threads of the group that issues it.
+    pub(crate) group: Mask,
+    /// Those that the guard lets through.
+    pub(crate) active: Mask,
+}
+
+/// What a warp did when it was asked for one instruction.
+pub(crate) enum Step<'p> {
+    /// It executed this one.
+    #[allow(dead_code, reason = "for the timing model and the memory checks")]
+    Issued(Issued<'p>),
+    /// Nothing, because it cannot.
+    Paused(Pause),
+}
+
 /// What happens after an instruction.
 enum Next {
     /// The group goes on.
@@ -124,19 +165,69 @@ impl Warp {
         machine: &Machine<'_>,
         block: &mut BlockState,
         left: &mut u32,
-        counts: &mut crate::stats::Counts,
+        counts: &mut Counts,
     ) -> Result<Pause, Stop> {
-        loop {
-            let runnable = self.threads.group().is_some_and(|group| group.wait == crate::threads::Wait::Nothing);
-            if !runnable && !self.choose() {
-                return Ok(if self.threads.alive == 0 { Pause::Finished } else { Pause::Blocked });
-            }
-            match self.run_group(machine, block, left, counts)? {
-                Some(pause) => return Ok(pause),
-                None if *left == 0 => return Ok(Pause::Slice),
-                None => {}
+        while *left > 0 {
+            match self.step_one(machine, block, counts)? {
+                Step::Issued(_) => *left -= 1,
+                Step::Paused(pause) => return Ok(pause),
             }
         }
+        Ok(Pause::Slice)
+    }
+
+    /// The instruction that the warp would issue now; `Err` with the reason if it has none.
+    ///
+    /// Makes a group that can run the current one, and changes nothing else.
+    pub(crate) fn upcoming<'p>(&mut self, machine: &Machine<'p>) -> Result<Result<Issued<'p>, Pause>, Stop> {
+        let is_runnable = self.threads.group().is_some_and(|group| group.wait == Wait::Nothing);
+        if !is_runnable && !self.choose() {
+            return Ok(Err(if self.threads.alive == 0 { Pause::Finished } else { Pause::Blocked }));
+        }
+        let Some((pc, group)) = self.threads.group().map(|group| (group.pc, group.mask)) else {
+            return Ok(Err(Pause::Finished));
+        };
+        let bad_jump = || Stop { pc, lane: self.first_lane(), kind: FaultKind::BadJump(pc) };
+        let section = machine.program.section(pc).filter(|_| pc % INSTRUCTION == 0).ok_or_else(bad_jump)?;
+        let op = op_at(section, machine.program.ops(section), pc).ok_or_else(bad_jump)?;
+        Ok(Ok(Issued { pc, op, group, active: self.active(op.guard, group) }))
+    }
+
+    /// Executes one instruction of one group, for those who look at each: the timing model and the
+    /// checks of memory. What it touches is in `block.log` afterwards, if there is a log.
+    pub(crate) fn step_one<'p>(
+        &mut self,
+        machine: &Machine<'p>,
+        block: &mut BlockState,
+        counts: &mut Counts,
+    ) -> Result<Step<'p>, Stop> {
+        let issued = match self.upcoming(machine)? {
+            Ok(issued) => issued,
+            Err(pause) => return Ok(Step::Paused(pause)),
+        };
+        let stop = |lane, kind| Stop { pc: issued.pc, lane, kind };
+        if block.instructions >= machine.max_instructions {
+            return Err(stop(self.first_lane(), FaultKind::InstructionLimit(machine.max_instructions)));
+        }
+        if let Some(log) = &mut block.log {
+            log.clear();
+        }
+        self.judge(&issued, machine).map_err(|kind| stop(self.first_lane(), kind))?;
+        let next = match self.execute(issued.op, issued.pc, issued.active, machine, block) {
+            Ok(next) => next,
+            Err(Halt::NeedsTurn) => return Ok(Step::Paused(Pause::NeedsTurn)),
+            Err(Halt::Fault { lane, kind }) => return Err(stop(lane, kind)),
+        };
+        self.issued = false;
+        block.instructions += 1;
+        self.state.clock += 1;
+        self.group_slice += 1;
+        counts.record(issued.op, issued.group, issued.active);
+        let is_over = self.group_slice >= GROUP_SLICE && self.threads.groups().len() > 1;
+        if is_over || matches!(next, Next::Choose) {
+            self.choose();
+        }
+        Ok(Step::Issued(issued))
     }
 
     fn choose(&mut self) -> bool {
@@ -144,56 +235,9 @@ impl Warp {
         self.threads.rotate()
     }
 
-    /// Runs the current group until it stops, is over its slice or leaves its section.
-    fn run_group(
-        &mut self,
-        machine: &Machine<'_>,
-        block: &mut BlockState,
-        left: &mut u32,
-        counts: &mut crate::stats::Counts,
-    ) -> Result<Option<Pause>, Stop> {
-        let Some(pc) = self.threads.group().map(|group| group.pc) else { return Ok(None) };
-        let lane = self.first_lane();
-        let bad_jump = || Stop { pc, lane, kind: FaultKind::BadJump(pc) };
-        let section = machine.program.section(pc).filter(|_| pc % INSTRUCTION == 0).ok_or_else(bad_jump)?;
-        let ops = machine.program.ops(section);
-        while *left > 0 {
-            // A group that has been released or exited is looked up again by the caller.
-            let Some(group) = self.threads.group() else { return Ok(None) };
-            if group.wait != crate::threads::Wait::Nothing {
-                return Ok(None);
-            }
-            let (pc, mask) = (group.pc, group.mask);
-            let Some(op) = op_at(section, ops, pc) else { return Ok(None) };
-            if block.instructions >= machine.max_instructions {
-                let kind = FaultKind::InstructionLimit(machine.max_instructions);
-                return Err(Stop { pc, lane: self.first_lane(), kind });
-            }
-            let active = self.active(op.guard, mask);
-            self.issue(op, pc, mask, active, machine).map_err(|kind| Stop { pc, lane: self.first_lane(), kind })?;
-            match self.step(op, pc, active, machine, block) {
-                Ok(next) => {
-                    self.issued = false;
-                    block.instructions += 1;
-                    self.state.clock += 1;
-                    self.group_slice += 1;
-                    *left -= 1;
-                    counts.record(op, mask, active);
-                    let over = self.group_slice >= GROUP_SLICE && self.threads.groups().len() > 1;
-                    if over || matches!(next, Next::Choose) {
-                        self.choose();
-                        return Ok(None);
-                    }
-                }
-                Err(Halt::NeedsTurn) => return Ok(Some(Pause::NeedsTurn)),
-                Err(Halt::Fault { lane, kind }) => return Err(Stop { pc, lane, kind }),
-            }
-        }
-        Ok(None)
-    }
-
     /// Strict simulation: judges the instruction that issues now, and moves the group's clock.
-    fn issue(&mut self, op: &Op, pc: u64, group: Mask, active: Mask, machine: &Machine<'_>) -> Result<(), FaultKind> {
+    fn judge(&mut self, issued: &Issued<'_>, machine: &Machine<'_>) -> Result<(), FaultKind> {
+        let Issued { pc, op, group, active } = *issued;
         let Some(hazards) = self.hazards.as_mut().filter(|_| !self.issued) else { return Ok(()) };
         let (Some(inst), Some(touches), Some(running)) = (&op.inst, &op.touches, self.threads.group_mut()) else {
             return Ok(());
@@ -228,7 +272,7 @@ impl Warp {
     }
 
     /// Executes one instruction for the `active` lanes of the current group.
-    fn step(
+    fn execute(
         &mut self,
         op: &Op,
         pc: u64,

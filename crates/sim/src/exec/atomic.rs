@@ -10,7 +10,8 @@ use crate::machine::Halt;
 use crate::operand::{Dst, Src};
 use crate::program::{Effect, Env};
 use crate::space::{Named, Place, Words};
-use crate::state::{Mask, RZ, State, WARP};
+use crate::state::{Mask, RZ, State, WARP, lanes_of, mask_where};
+use oriole_device::{Access, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, atom_op, atom_type};
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloat, Half};
@@ -149,12 +150,14 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let places = address.lanes(state).map(|address| space.place(address));
         turn_for_global(env, &places, state.active)?;
+        let lanes = match global_only {
+            true => state.active & mask_where(|lane| matches!(places[lane], Place::Global(_))),
+            false => state.active,
+        };
+        env.report(Access::Atomic, atomic.size, lanes, &places);
         let mut old = [[0; WARP]; 4];
         let mut finished: Mask = 0;
-        for lane in state.active_lanes() {
-            if global_only && !matches!(places[lane], Place::Global(_)) {
-                continue;
-            }
+        for lane in lanes_of(lanes) {
             let (data, data2) = (data_of(state, data, atomic.size, lane), data_of(state, data2, atomic.size, lane));
             let was = atomic.execute(env, places[lane], lane, data, data2)?;
             let result = if atomic.reports_success { [u32::from(was == data), 0, 0, 0] } else { was };
@@ -187,6 +190,9 @@ fn reduction(inst: &Inst) -> Result<Effect, Unsupported> {
         let addresses = address.lanes(state);
         if !commutes {
             env.require_turn()?;
+        }
+        if let Some(log) = env.log.as_deref_mut() {
+            log.push(Space::Global, Access::Atomic, atomic.size, state.active, addresses);
         }
         for lane in state.active_lanes() {
             let data = data_of(state, data, atomic.size, lane);

@@ -6,7 +6,8 @@ use crate::machine::Halt;
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::program::{Effect, Env};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
-use crate::state::{Lanes, Mask, State, WARP, lanes_of};
+use crate::state::{Lanes, Mask, State, WARP, WideLanes, lanes_of};
+use oriole_device::{Access, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, matrix_count, matrix_shape, mem, mem_size, qspc_space};
 
 /// The effect of `inst` if it is of this family.
@@ -82,6 +83,7 @@ fn load(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
         if ordered {
             turn_for_global(env, &places, state.active)?;
         }
+        env.report(Access::Read, size, state.active, &places);
         let mut values = [[0; WARP]; 4];
         for lane in state.active_lanes() {
             let words = env.spaces.load(places[lane], size, lane).map_err(|kind| Halt::fault(lane, kind))?;
@@ -136,6 +138,7 @@ fn store(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
         if ordered {
             turn_for_global(env, &places, state.active)?;
         }
+        env.report(Access::Write, size, state.active, &places);
         for lane in state.active_lanes() {
             let words = read_registers(state, data, size, lane);
             env.spaces.store(places[lane], size, lane, words).map_err(|kind| Halt::fault(lane, kind))?;
@@ -157,8 +160,12 @@ fn constant(inst: &Inst) -> Result<Effect, Unsupported> {
         Value::ConstBindless { .. } => None,
         other => return Err(Unsupported(format!("a constant bank given as {other:?}"))),
     };
-    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let bases = base.bits(state);
+        if let (Some(log), Some((bank, offset))) = (env.log.as_deref_mut(), bank) {
+            let address = |base: u32| (bank as u64) << 32 | u64::from(base.wrapping_add(offset));
+            log.push(Space::Constant, Access::Read, size, state.active, bases.map(address));
+        }
         let fetch = |lane: usize, word: u32| {
             let Some((bank, offset)) = bank else { return 0 };
             let at = bases[lane].wrapping_add(offset).wrapping_add(4 * word) as usize;
@@ -190,6 +197,11 @@ fn copy_to_shared(inst: &Inst) -> Result<Effect, Unsupported> {
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let (from, to) = (from.lanes(state), to.lanes(state));
         let reads = reads.mask(state);
+        if let Some(log) = env.log.as_deref_mut() {
+            log.push(Space::Global, Access::Read, size, state.active & reads, from);
+            let written = if fills { state.active } else { state.active & reads };
+            log.push_places(Access::Write, size, written, &to.map(|address| Named::Shared.place(address)));
+        }
         for lane in state.active_lanes() {
             let fault = |kind| Halt::fault(lane, kind);
             let read = reads >> lane & 1 != 0;
@@ -225,6 +237,12 @@ fn element(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
     if transposed { (column, row) } else { (row, column) }
 }
 
+/// Reports the rows, of 16 bytes each, of `count` matrices in shared memory.
+fn report_rows(env: &mut Env<'_>, kind: Access, count: usize, rows: &WideLanes) {
+    let lanes = Mask::MAX >> (WARP - 8 * count);
+    env.report(kind, 16, lanes, &rows.map(|address| Named::Shared.place(address)));
+}
+
 /// `LDSM`: lane `8 m + r` gives the address of row `r` of matrix `m`.
 fn load_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Narrow)?;
@@ -232,6 +250,7 @@ fn load_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
     let to = destination(inst)?;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let rows = address.lanes(state);
+        report_rows(env, Access::Read, count, &rows);
         for matrix in 0..count {
             let mut value = [0; WARP];
             for (lane, value) in value.iter_mut().enumerate() {
@@ -256,6 +275,7 @@ fn store_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
     let data = Src::of(inst, Role::Data).register().ok_or_else(|| Unsupported("STSM without data".into()))?;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let rows = address.lanes(state);
+        report_rows(env, Access::Write, count, &rows);
         for matrix in 0..count {
             for lane in 0..WARP {
                 for half in 0..2 {

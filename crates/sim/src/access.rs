@@ -1,0 +1,101 @@
+//! The access log: what memory an instruction touches, for whoever judges or times it.
+//!
+//! Every instruction that goes to memory reports to [`Env::log`](crate::program::Env::log), if there
+//! is one, before it does anything. The log holds the accesses of one warp instruction:
+//! [`Warp::step_one`](crate::warp::Warp::step_one) clears it before the instruction, and its caller
+//! reads it afterwards.
+
+use crate::space::Place;
+use crate::state::{Mask, WARP, lanes_of};
+use oriole_device::{Access as AccessKind, Space};
+
+/// One access of a warp instruction to one space, by some of its lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// The space that the addresses are of. One generic instruction may go to several spaces and has
+    /// an access for each.
+    pub(crate) space: Space,
+    /// What is done.
+    pub(crate) kind: AccessKind,
+    /// Bytes that each lane touches, from its address on; bulk copies have one lane and many bytes.
+    pub(crate) bytes: u32,
+    /// The lanes that do it.
+    pub(crate) lanes: Mask,
+    /// The address of each of these lanes in the space: of global memory the device address, of shared
+    /// and local memory the offset from the window's start, of a constant bank its number times
+    /// 2<sup>32</sup> plus the offset. Other elements mean nothing.
+    pub(crate) addresses: [u64; WARP],
+}
+
+/// The accesses of one warp instruction, in the order in which it makes them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccessLog {
+    accesses: Vec<Access>,
+}
+
+impl AccessLog {
+    /// Forgets the accesses of the instruction before.
+    pub(crate) fn clear(&mut self) {
+        self.accesses.clear();
+    }
+
+    /// The accesses since the log was cleared.
+    #[allow(dead_code, reason = "for the timing model and the memory checks")]
+    pub(crate) fn accesses(&self) -> &[Access] {
+        &self.accesses
+    }
+
+    /// Adds an access whose addresses are all of one space. Without lanes there is none.
+    pub(crate) fn push(&mut self, space: Space, kind: AccessKind, bytes: u32, lanes: Mask, addresses: [u64; WARP]) {
+        if lanes != 0 {
+            self.accesses.push(Access { space, kind, bytes, lanes, addresses });
+        }
+    }
+
+    /// Adds an access of `lanes` to `places`, one entry for each space among them.
+    pub(crate) fn push_places(&mut self, kind: AccessKind, bytes: u32, lanes: Mask, places: &[Place; WARP]) {
+        for space in [Space::Global, Space::Shared, Space::Local, Space::Constant] {
+            let (mut there, mut addresses) = (0, [0; WARP]);
+            for lane in lanes_of(lanes) {
+                let (of, address) = located(places[lane]);
+                if of == space {
+                    there |= 1 << lane;
+                    addresses[lane] = address;
+                }
+            }
+            self.push(space, kind, bytes, there, addresses);
+        }
+    }
+}
+
+/// The space of a place, and its address as [`Access::addresses`] gives it.
+fn located(place: Place) -> (Space, u64) {
+    match place {
+        Place::Global(address) => (Space::Global, address),
+        Place::Shared(address) => (Space::Shared, address),
+        Place::Local(address) => (Space::Local, address),
+        Place::Constant { bank, offset } => (Space::Constant, (bank as u64) << 32 | offset as u64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generic_access_has_an_entry_for_each_space() {
+        let mut places = [Place::Global(0x7_0000_0000); WARP];
+        places[1] = Place::Shared(16);
+        places[2] = Place::Constant { bank: 3, offset: 8 };
+        places[4] = Place::Local(32);
+        let mut log = AccessLog::default();
+        log.push_places(AccessKind::Read, 4, 0b0111, &places);
+        let entries: Vec<_> = log.accesses().iter().map(|access| (access.space, access.lanes)).collect();
+        assert_eq!(entries, [(Space::Global, 0b001), (Space::Shared, 0b010), (Space::Constant, 0b100)]);
+        let addresses: Vec<u64> = (0..3).map(|n| log.accesses()[n].addresses[n]).collect();
+        assert_eq!(addresses, [0x7_0000_0000, 16, 0x3_0000_0008]);
+        log.clear();
+        log.push(Space::Shared, AccessKind::Write, 16, 0, [0; WARP]);
+        assert!(log.accesses().is_empty(), "no lanes, no access");
+    }
+}
