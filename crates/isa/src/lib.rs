@@ -9,6 +9,7 @@
 //! opcodes, signatures and modifier fields.
 
 mod arch;
+pub mod chip;
 pub mod code;
 mod control;
 mod engine;

@@ -1,0 +1,187 @@
+//! The chips. A number's source is the letter beside it:
+//!
+//! * **W** NVIDIA's whitepaper or data sheet of the chip.
+//! * **G** CUDA programming and best-practices guides, throughput of native arithmetic instructions and
+//!   shared-memory capacities of the compute capability.
+//! * **L** Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture through Microbenchmarking",
+//!   arXiv 2402.13499: A100, RTX 4090, H800.
+//! * **H** Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025 (arXiv
+//!   2503.20481): RTX A6000, tables 1 and 2.
+//! * **A** Accel-Sim's tested configuration `SM86_RTX3070`.
+//! * **S** github.com/sjfeng1999/gpu-arch-microbenchmark: RTX 2070.
+//! * **D** github.com/markdewing/AI_kernels, `latency/README.md`: B200, RTX 5090.
+//! * **N** measured on GA102 by others, as reported in public notes.
+//! * **?** no public number known: a guess, or the number of the nearest chip.
+
+use super::{Chip, Dram, L1, L2, Latencies, MemoryPipe, Rates, Unit};
+use crate::Arch;
+
+/// H: five instructions, one address in four cycles, 11/14/9 cycles, 512 bits a cycle. Measured on GA102, taken for
+/// all (?).
+const MEMORY_PIPE: MemoryPipe =
+    MemoryPipe { queue: 5, address_interval: 4, read_address: 11, read_data: 14, read_shared: 9, writeback: 64 };
+
+/// L: l1, shared. H: constant (29), copy_to_shared (39). A: xu (21). N: shuffle (26). The others: ?; double
+/// precision is that of V100 in Accel-Sim's configurations; `barrier` 22 is what Zhang et al. ("A Study of Single
+/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100.
+const A100_LATENCIES: Latencies = Latencies {
+    l1: 38,
+    shared: 29,
+    constant: 29,
+    xu: 21,
+    shuffle: 26,
+    special: 30,
+    fp64: 8,
+    matrix: 26,
+    atomic_shared: 40,
+    copy_to_shared: 45,
+    texture: 80,
+    barrier: 22,
+    branch: 5,
+};
+
+/// G: compute capability 8.0. W: 1024 multiply-adds of f16 a cycle, 64 of f64; lsu 32 lanes. Uniform: ?.
+const A100_RATES: Rates = Rates {
+    fp32: 64,
+    half: 128,
+    half_unit: Unit::Half,
+    fp64: 32,
+    int_multiply: 64,
+    int_add: 64,
+    alu: 64,
+    xu: 16,
+    lsu: 32,
+    texture: 4,
+    uniform: 64,
+    matrix: 1024,
+    matrix_async: 0,
+    matrix_f32_halved: false,
+    matrix_fp64: 64,
+};
+
+const A100: Chip = Chip {
+    name: "A100 SXM4 40 GB",
+    sms: 108,        // W
+    clock_mhz: 1410, // W
+    rates: A100_RATES,
+    latencies: A100_LATENCIES,
+    memory_pipe: MEMORY_PIPE,
+    // W; G; the fill rate of 64 bytes is W's.
+    l1: L1 { bytes: 192 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164], fill_bytes: 64 },
+    // W: 40 MB, 80 slices. L: 2007.9 bytes a cycle of 5120 by W; 261.5 cycles.
+    l2: L2 { bytes: 40 << 20, slices: 80, bytes_per_cycle: 2008, latency: 261 },
+    // W: 1555 GB/s, five stacks of eight channels. L: 90%, 466.3 cycles.
+    dram: Dram { megabytes_per_second: 1_555_000, efficiency: 90, channels: 40, latency: 466 },
+};
+
+/// S: 32, 236 and 23 cycles. G, W: rates. Double precision as A's; device memory: the step of A100 (?).
+const T4: Chip = Chip {
+    name: "T4",
+    sms: 40,         // W
+    clock_mhz: 1590, // W
+    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, fp64: 2, lsu: 16, matrix: 512, matrix_fp64: 0, ..A100_RATES },
+    latencies: Latencies { l1: 32, shared: 23, fp64: 64, ..A100_LATENCIES },
+    memory_pipe: MEMORY_PIPE,
+    l1: L1 { bytes: 96 * 1024, carve_outs: &[32, 64], fill_bytes: 64 },
+    // W: 4 MB. Slices and their width: ?, as 64 bytes each.
+    l2: L2 { bytes: 4 << 20, slices: 16, bytes_per_cycle: 1024, latency: 236 },
+    // W: 320 GB/s, 8 channels of 32 bits. Share: ?.
+    dram: Dram { megabytes_per_second: 320_000, efficiency: 85, channels: 8, latency: 441 },
+};
+
+/// H: latencies of the same chip, 32 (load, general address) and 24. A: second level 187 beyond the first, device
+/// memory 254 beyond that. G, W: rates; N: half-precision at two instructions a cycle.
+const A6000: Chip = Chip {
+    name: "RTX A6000",
+    sms: 84,         // W
+    clock_mhz: 1800, // W
+    rates: Rates {
+        fp32: 128,
+        half: 64,
+        half_unit: Unit::FmaHeavy,
+        fp64: 2,
+        lsu: 16,
+        matrix: 512,
+        matrix_fp64: 0,
+        ..A100_RATES
+    },
+    latencies: Latencies { l1: 32, shared: 24, fp64: 64, copy_to_shared: 39, ..A100_LATENCIES },
+    memory_pipe: MEMORY_PIPE,
+    l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
+    // W: 6 MB. Slices: 2 for each of 24 channels of 16 bits, 32 bytes each (?).
+    l2: L2 { bytes: 6 << 20, slices: 48, bytes_per_cycle: 1536, latency: 226 },
+    // W: 768 GB/s. Share: that of L's GDDR6X chip.
+    dram: Dram { megabytes_per_second: 768_000, efficiency: 92, channels: 24, latency: 480 },
+};
+
+/// L: latencies, 92% of the peak, 2.6 times less second-level throughput than H800. G, W: rates.
+const RTX4090: Chip = Chip {
+    name: "GeForce RTX 4090",
+    sms: 128,        // W
+    clock_mhz: 2520, // W
+    rates: Rates { matrix_f32_halved: true, ..A6000.rates },
+    latencies: Latencies { l1: 43, shared: 30, fp64: 64, ..A100_LATENCIES },
+    memory_pipe: MEMORY_PIPE,
+    l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
+    l2: L2 { bytes: 72 << 20, slices: 48, bytes_per_cycle: 1516, latency: 273 },
+    dram: Dram { megabytes_per_second: 1_008_000, efficiency: 92, channels: 24, latency: 541 },
+};
+
+/// L: latencies, second-level throughput, 91% of the peak, and 62.9% of the matrix peak for the products of one
+/// warp. G, W: rates and sizes.
+const H100: Chip = Chip {
+    name: "H100 SXM5",
+    sms: 132,        // W
+    clock_mhz: 1830, // W: boost clock at which the peaks of the matrix units are given
+    rates: Rates {
+        fp32: 128,
+        half_unit: Unit::Fma,
+        fp64: 64,
+        matrix: 1288,
+        matrix_async: 2048,
+        matrix_fp64: 128,
+        ..A100_RATES
+    },
+    latencies: Latencies { l1: 41, shared: 29, ..A100_LATENCIES },
+    memory_pipe: MEMORY_PIPE,
+    l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
+    l2: L2 { bytes: 50 << 20, slices: 96, bytes_per_cycle: 3942, latency: 263 },
+    dram: Dram { megabytes_per_second: 3_352_000, efficiency: 91, channels: 80, latency: 479 },
+};
+
+/// D: latencies 40, 295, 860. W: sizes; the matrix rate of one warp's products: that of H100 (?).
+const B200: Chip = Chip {
+    name: "B200",
+    sms: 148,
+    clock_mhz: 1965,
+    rates: Rates { half: 64, half_unit: Unit::FmaHeavy, matrix: 2048, matrix_async: 0, matrix_fp64: 64, ..H100.rates },
+    latencies: Latencies { l1: 40, shared: 29, ..A100_LATENCIES },
+    memory_pipe: MEMORY_PIPE,
+    l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
+    l2: L2 { bytes: 126 << 20, slices: 160, bytes_per_cycle: 5120, latency: 295 },
+    dram: Dram { megabytes_per_second: 8_000_000, efficiency: 91, channels: 128, latency: 860 },
+};
+
+/// D: latencies 44, 360, 936. G: compute capability 12.0, integer additions at 128. W: sizes.
+const RTX5090: Chip = Chip {
+    name: "GeForce RTX 5090",
+    sms: 170,
+    clock_mhz: 2407,
+    rates: Rates { int_add: 128, ..RTX4090.rates },
+    latencies: Latencies { l1: 44, shared: 30, fp64: 64, ..A100_LATENCIES },
+    memory_pipe: MEMORY_PIPE,
+    l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
+    l2: L2 { bytes: 96 << 20, slices: 64, bytes_per_cycle: 2048, latency: 360 },
+    dram: Dram { megabytes_per_second: 1_792_000, efficiency: 92, channels: 32, latency: 936 },
+};
+
+/// By target.
+pub(super) static CHIPS: [(Arch, Chip); 7] = [
+    (Arch::Sm75, T4),
+    (Arch::Sm80, A100),
+    (Arch::Sm86, A6000),
+    (Arch::Sm89, RTX4090),
+    (Arch::Sm90, H100),
+    (Arch::Sm100, B200),
+    (Arch::Sm120, RTX5090),
+];

@@ -1,0 +1,245 @@
+//! Which unit an instruction occupies, and for how long.
+
+use super::Chip;
+use crate::{Field, Inst, Opcode, hmma_type, mma_acc};
+
+/// Execution units: each quarter of a multiprocessor has its own, but for memory and textures, which the four
+/// share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unit {
+    /// Integer and logic.
+    Alu,
+    /// Single precision, integer multiplication, halves.
+    FmaHeavy,
+    /// Single precision only.
+    FmaLite,
+    /// Whichever of [`Unit::FmaHeavy`] and [`Unit::FmaLite`] is free.
+    Fma,
+    /// Halves, where they have a unit of their own.
+    Half,
+    /// Double precision.
+    Fp64,
+    /// Transcendental functions and conversions.
+    Xu,
+    /// Matrices.
+    Tensor,
+    /// The uniform datapath.
+    Uniform,
+    /// Branches, barriers, convergence.
+    Control,
+    /// The memory pipeline, including shuffles.
+    Memory,
+    /// Textures and surfaces.
+    Texture,
+}
+
+impl Unit {
+    /// Number of units.
+    pub const COUNT: usize = Unit::Texture as usize + 1;
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        ["alu", "fmaheavy", "fmalite", "fma", "half", "fp64", "xu", "tensor", "uniform", "control", "lsu", "tex"]
+            [self as usize]
+    }
+}
+
+/// What an instruction takes of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The unit.
+    pub unit: Unit,
+    /// Cycles before the unit can start the next instruction.
+    pub cycles: u16,
+}
+
+/// Lanes of a warp in its four quarters' worth of throughput: a rate of 128 lanes a multiprocessor is one warp
+/// instruction a cycle in each quarter.
+const LANES_OF_QUARTERS: u32 = 128;
+
+/// Cycles that a quarter needs for a warp instruction at `rate` lanes a cycle of the whole multiprocessor.
+fn interval(rate: u32) -> u16 {
+    (LANES_OF_QUARTERS / rate.clamp(1, LANES_OF_QUARTERS)) as u16
+}
+
+impl Chip {
+    /// What `inst` takes of which unit.
+    pub fn demand(&self, inst: &Inst) -> Demand {
+        let rates = &self.rates;
+        let of = |unit, rate| Demand { unit, cycles: interval(rate) };
+        match (inst.opcode.info().pipe, inst.opcode) {
+            (_, Opcode::NOP) => Demand { unit: Unit::Control, cycles: 0 },
+            ("fma", Opcode::HADD2 | Opcode::HMUL2 | Opcode::HFMA2) => match rates.half_unit {
+                Unit::Fma => of(Unit::Fma, rates.half / 2),
+                unit => of(unit, rates.half),
+            },
+            ("fma", Opcode::IMAD | Opcode::IDP) => of(Unit::FmaHeavy, rates.int_multiply),
+            ("alu", Opcode::IADD3 | Opcode::IADD) | ("fma", Opcode::VIADD) => of(Unit::Alu, rates.int_add),
+            ("fma", _) if rates.fp32 > 64 => of(Unit::Fma, rates.fp32 / 2),
+            ("fma", _) => of(Unit::FmaHeavy, rates.fp32),
+            ("fp64", _) => of(Unit::Fp64, rates.fp64),
+            ("xu", _) => of(Unit::Xu, rates.xu),
+            ("tensor", _) => Demand { unit: Unit::Tensor, cycles: self.matrix_cycles(inst) },
+            ("uniform", _) => of(Unit::Uniform, rates.uniform),
+            ("memory", _) if is_texture(inst.opcode) => Demand { unit: Unit::Texture, cycles: 1 },
+            ("memory" | "s2r", _) => Demand { unit: Unit::Memory, cycles: 1 },
+            ("branch" | "barrier", _) => Demand { unit: Unit::Control, cycles: 1 },
+            _ => of(Unit::Alu, rates.alu),
+        }
+    }
+
+    /// Cycles of a quarter's matrix unit.
+    fn matrix_cycles(&self, inst: &Inst) -> u16 {
+        let Some(product) = Product::of(inst) else { return 1 };
+        let rates = &self.rates;
+        let rate = match product.kind {
+            Kind::Double => u64::from(rates.matrix_fp64) << 4,
+            _ if product.is_async => u64::from(rates.matrix_async) * product.sixteenths(false),
+            _ => u64::from(rates.matrix) * product.sixteenths(rates.matrix_f32_halved),
+        };
+        // Both in sixteenths of a multiply-add a quarter.
+        let work = product.work << 4;
+        work.div_ceil((rate / 4).max(1)).clamp(1, u64::from(u16::MAX)) as u16
+    }
+}
+
+fn is_texture(opcode: Opcode) -> bool {
+    matches!(opcode.info().family, "texture" | "surface")
+}
+
+/// What the elements of a product are.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Half { f32_sum: bool },
+    Tf32,
+    Byte,
+    Nibble,
+    Bit,
+    Double,
+}
+
+/// A matrix product as far as its cost goes.
+struct Product {
+    kind: Kind,
+    /// Multiply-adds that one warp does.
+    work: u64,
+    is_async: bool,
+}
+
+impl Product {
+    fn of(inst: &Inst) -> Option<Product> {
+        let narrow = |field| match name_of(inst, field) {
+            "U4" | "S4" => Kind::Nibble,
+            _ => Kind::Byte,
+        };
+        let (kind, volume) = match inst.opcode {
+            Opcode::HMMA => (half_kind(inst), shape(inst, Field::HmmaShape)?),
+            Opcode::HMMA_884 => (half_kind(inst), 8 * 8 * 4),
+            Opcode::IMMA => (narrow(Field::IntA), shape(inst, Field::ImmaShape)?),
+            Opcode::BMMA => (Kind::Bit, shape(inst, Field::BmmaShape)?),
+            Opcode::QMMA | Opcode::QMMA_SF => (Kind::Byte, shape(inst, Field::QmmaShape)?),
+            Opcode::OMMA => (Kind::Nibble, (16 * 8 * 64) << inst.get(Field::MmaSp).min(1)),
+            // The only shape is 8x8x4.
+            Opcode::DMMA => (Kind::Double, 8 * 8 * 4),
+            Opcode::HGMMA => (half_kind(inst), warpgroup_shape(inst)?),
+            Opcode::QGMMA | Opcode::IGMMA => (Kind::Byte, warpgroup_shape(inst)?),
+            Opcode::BGMMA => (Kind::Bit, warpgroup_shape(inst)?),
+            _ => return None,
+        };
+        let is_async = matches!(inst.opcode, Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA);
+        // Of a sparse product half of the elements are not there.
+        Some(Product { kind, work: volume >> inst.get(Field::MmaSp).min(1), is_async })
+    }
+
+    /// The rate of its elements in sixteenths of that of f16 (whitepapers of A100 and H100: TF32 a half, bytes
+    /// twice, nibbles four times, bits sixteen times as many).
+    fn sixteenths(&self, f32_halved: bool) -> u64 {
+        match self.kind {
+            Kind::Half { f32_sum: true } if f32_halved => 8,
+            Kind::Half { .. } | Kind::Double => 16,
+            Kind::Tf32 if f32_halved => 4,
+            Kind::Tf32 => 8,
+            Kind::Byte => 32,
+            Kind::Nibble => 64,
+            Kind::Bit => 256,
+        }
+    }
+}
+
+fn half_kind(inst: &Inst) -> Kind {
+    match inst.get(Field::HmmaType) {
+        hmma_type::TF32 => Kind::Tf32,
+        _ => Kind::Half { f32_sum: inst.get(Field::MmaAcc) == mma_acc::F32 },
+    }
+}
+
+fn name_of(inst: &Inst, field: Field) -> &'static str {
+    field.value(inst.get(field)).map_or("", |value| value.name)
+}
+
+/// The product of the numbers in the name of a value, such as `M16N8K16`.
+fn numbers(name: &str) -> Option<u64> {
+    let parts = name.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+    parts.map(|part| part.parse::<u64>().ok()).product()
+}
+
+/// M times N times K.
+fn shape(inst: &Inst, field: Field) -> Option<u64> {
+    numbers(name_of(inst, field))
+}
+
+/// M times N times K of one of the four warps of a warpgroup, which has 16 of the 64 rows.
+fn warpgroup_shape(inst: &Inst) -> Option<u64> {
+    Some(16 * numbers(name_of(inst, Field::GmmaN))? * numbers(name_of(inst, Field::GmmaK))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arch, parse};
+
+    fn demand(arch: Arch, text: &str) -> Demand {
+        let inst = parse(text, arch, &|_| None).expect("a proper instruction");
+        arch.chip().expect("a described chip").demand(&inst)
+    }
+
+    /// Cycles of 100 in which a quarter can start instructions, against the lanes a clock of NVIDIA's
+    /// programming guide (table of arithmetic throughput; columns 7.5, 8.0, 8.6, 9.0).
+    #[test]
+    fn intervals_give_the_published_throughput() {
+        let cases = [
+            ("FFMA R0, R1, R2, R3", [64, 64, 128, 128]),
+            ("IMAD R0, R1, R2, R3", [64, 64, 64, 64]),
+            ("LOP3.LUT R0, R1, R2, R3, 0x96, !PT", [64, 64, 64, 64]),
+            ("MUFU.RCP R0, R1", [16, 16, 16, 16]),
+            ("DFMA R0, R2, R4, R6", [2, 32, 2, 64]),
+        ];
+        for (text, lanes) in cases {
+            for (arch, lanes) in [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm90].into_iter().zip(lanes) {
+                let demand = demand(arch, text);
+                // Two units take turns where either will do.
+                let units = if demand.unit == Unit::Fma { 2 } else { 1 };
+                assert_eq!(4 * 32 * units / u32::from(demand.cycles), lanes, "{text} on {arch}");
+            }
+        }
+    }
+
+    /// Peak TFLOPS of the whitepapers from the clocks and numbers of multiprocessors of the same papers:
+    /// A100 312 (f16), 156 (TF32), 624 (s8); T4 65 (f16); H100 SXM 989 (f16, `wgmma`).
+    #[test]
+    fn matrix_products_reach_the_published_peaks() {
+        let peak = |arch: Arch, text: &str, flops: f64| {
+            let chip = arch.chip().expect("described");
+            let cycles = f64::from(demand(arch, text).cycles);
+            4.0 * flops / cycles * f64::from(chip.sms) * f64::from(chip.clock_mhz) / 1e6
+        };
+        let near = |found: f64, published: f64| assert!((found / published - 1.0).abs() < 0.08, "{found} {published}");
+        near(peak(Arch::Sm80, "HMMA.16816.F32 R0, R4, R8, R0", 2.0 * 2048.0), 312.0);
+        near(peak(Arch::Sm80, "HMMA.1688.F32.TF32 R0, R4, R8, R0", 2.0 * 1024.0), 156.0);
+        near(peak(Arch::Sm80, "IMMA.16832.S8.S8 R0, R4.ROW, R8.COL, R0", 2.0 * 4096.0), 624.0);
+        near(peak(Arch::Sm75, "HMMA.1688.F32 R0, R4, R8, R0", 2.0 * 1024.0), 65.0);
+        let wgmma = "HGMMA.64x256x16.F32 R0, gdesc[UR4], R0";
+        near(peak(Arch::Sm90, wgmma, 2.0 * 16.0 * 256.0 * 16.0), 989.0);
+        assert_eq!(demand(Arch::Sm90, wgmma).cycles, 128, "as Luo et al. measured");
+    }
+}
