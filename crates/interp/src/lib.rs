@@ -5,3 +5,5 @@
 //! [`arith`] holds the instructions whose results are a function of their sources alone.
 
 mod arith;
+
+pub use arith::{Bound, approximation};

@@ -4,9 +4,35 @@
 //! One file per chapter of the PTX manual. Everything that touches memory, other threads or the flow
 //! of control is elsewhere; that side fetches the sources, calls [`Arithmetic::run`] for each thread
 //! and writes the results.
+//!
+//! How operands become values: the first operand is the destination, all others are sources in order,
+//! and the elements of `{…}` and `a|b` follow one another. The fetching side complements `!p`. The
+//! selectors of video instructions (`%r1.b2`) and the minus of `-%r1` belong to the function itself:
+//! the whole register goes in, and the whole register comes out.
 
-use oriole_ptx::ast::{Instruction, ScalarType};
-use smallvec::SmallVec;
+#![allow(dead_code, reason = "the interpreter's loop, which calls this, is being written")]
+
+mod approximate;
+mod bits;
+mod compare;
+mod convert;
+mod convert_packed;
+mod extended;
+mod float;
+mod format;
+mod integer;
+mod logic;
+mod moves;
+mod video;
+mod video_simd;
+
+#[cfg(test)]
+mod forms_tests;
+
+pub use approximate::{Bound, approximation};
+
+use oriole_ptx::ast::{Instruction, Operand, ScalarType};
+use smallvec::{SmallVec, smallvec};
 
 /// Bits of one operand, zero-extended from its type's width.
 pub(crate) type Bits = u128;
@@ -16,18 +42,22 @@ pub(crate) type Bits = u128;
 pub(crate) struct Sources<'a> {
     /// The source operands in order; the elements of a `{…}` operand follow one another.
     pub(crate) values: &'a [Bits],
-    /// The carry flag `CC.CF` before the instruction.
+    /// The carry flag `CC.CF` before the instruction; after a subtraction it says "borrow".
     pub(crate) carry: bool,
 }
 
 /// What an instruction computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Results {
-    /// The destinations in order: both of `p|q`, all elements of `{…}`.
+    /// The destinations in order: both of `p|q`, all elements of `{…}`. Zero-extended from the
+    /// width of their types.
     pub(crate) values: SmallVec<[Bits; 2]>,
     /// The carry flag afterwards, where the instruction writes it (`.cc`).
     pub(crate) carry: Option<bool>,
 }
+
+/// What a chapter makes of an instruction: `None` if it belongs to another one.
+type Compiled = Result<Option<Arithmetic>, Unsupported>;
 
 /// An instruction, made ready to run.
 pub(crate) struct Arithmetic {
@@ -41,6 +71,50 @@ pub(crate) struct Arithmetic {
     pub(crate) run: Box<dyn Fn(&Sources<'_>) -> Results + Send + Sync>,
 }
 
+impl Arithmetic {
+    /// A function of `N` sources with one result, which is cut to its type's width.
+    fn function<const N: usize>(
+        destination: ScalarType,
+        sources: [ScalarType; N],
+        run: impl Fn([Bits; N]) -> Bits + Send + Sync + 'static,
+    ) -> Arithmetic {
+        Arithmetic::with_carry(destination, sources, move |values, _| (run(values), None))
+    }
+
+    /// The same with the carry flag as further source and result.
+    fn with_carry<const N: usize>(
+        destination: ScalarType,
+        sources: [ScalarType; N],
+        run: impl Fn([Bits; N], bool) -> (Bits, Option<bool>) + Send + Sync + 'static,
+    ) -> Arithmetic {
+        Arithmetic {
+            sources: SmallVec::from_slice(&sources),
+            destinations: smallvec![destination],
+            run: Box::new(move |given| {
+                let (value, carry) = run(gather(given.values), given.carry);
+                Results { values: smallvec![low(value, destination.bits())], carry }
+            }),
+        }
+    }
+
+    /// A function of each element of a packed type (`.f16x2`, `.s16x2`, `.f32x2`), or of a scalar,
+    /// whose sources and result have one type.
+    fn lanewise<const N: usize>(ty: ScalarType, run: impl Fn([Bits; N]) -> Bits + Send + Sync + 'static) -> Arithmetic {
+        let (element, count) = elements(ty);
+        let width = element.bits();
+        if count == 1 {
+            return Arithmetic::function(ty, [ty; N], run);
+        }
+        Arithmetic::function(ty, [ty; N], move |values| {
+            (0..count).fold(0, |result, lane| {
+                let shift = lane * width;
+                let element = run(values.map(|value| low(value >> shift, width)));
+                result | low(element, width) << shift
+            })
+        })
+    }
+}
+
 /// Why an instruction cannot be interpreted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not interpreted: {0}")]
@@ -50,12 +124,104 @@ pub(crate) struct Unsupported(
 );
 
 /// What `inst` computes, or `None` if it is no arithmetic instruction.
-pub(crate) fn compile(inst: &Instruction) -> Result<Option<Arithmetic>, Unsupported> {
-    const CHAPTERS: [fn(&Instruction) -> Result<Option<Arithmetic>, Unsupported>; 0] = [];
+///
+/// # Errors
+///
+/// Modifiers, types or numbers of operands that no form of the instruction has.
+pub(crate) fn compile(inst: &Instruction) -> Compiled {
+    const CHAPTERS: [fn(&Instruction) -> Compiled; 11] = [
+        extended::compile,
+        integer::compile,
+        bits::compile,
+        logic::compile,
+        moves::compile,
+        float::compile,
+        approximate::compile,
+        compare::compile,
+        convert::compile,
+        video::compile,
+        video_simd::compile,
+    ];
     for chapter in CHAPTERS {
         if let Some(arithmetic) = chapter(inst)? {
+            check_operands(inst, &arithmetic)?;
             return Ok(Some(arithmetic));
         }
     }
     Ok(None)
+}
+
+/// Compares the number of operands with what the function takes and gives.
+fn check_operands(inst: &Instruction, arithmetic: &Arithmetic) -> Result<(), Unsupported> {
+    let count = |operands: &[Operand]| operands.iter().map(width_of).sum::<usize>();
+    let (destinations, sources) = inst.operands.split_at(inst.operands.len().min(1));
+    if (count(destinations), count(sources)) == (arithmetic.destinations.len(), arithmetic.sources.len()) {
+        return Ok(());
+    }
+    Err(Unsupported(format!(
+        "`{}` with {} destinations and {} sources",
+        inst.opcode,
+        count(destinations),
+        count(sources)
+    )))
+}
+
+/// How many values an operand stands for.
+fn width_of(operand: &Operand) -> usize {
+    match operand {
+        Operand::Pair(_) => 2,
+        other => other.elements().len(),
+    }
+}
+
+/// The first `N` of `values`; what is missing reads as zero.
+fn gather<const N: usize>(values: &[Bits]) -> [Bits; N] {
+    let mut gathered = [0; N];
+    for (slot, value) in gathered.iter_mut().zip(values) {
+        *slot = *value;
+    }
+    gathered
+}
+
+/// The element type of a packed type and how many there are; any other type is its own element.
+fn elements(ty: ScalarType) -> (ScalarType, u32) {
+    use ScalarType::*;
+    match ty {
+        U16x2 => (U16, 2),
+        S16x2 => (S16, 2),
+        F16x2 => (F16, 2),
+        Bf16x2 => (Bf16, 2),
+        F32x2 => (F32, 2),
+        scalar => (scalar, 1),
+    }
+}
+
+/// The low `width` bits.
+const fn low(value: Bits, width: u32) -> Bits {
+    if width >= Bits::BITS { value } else { value & ((1 << width) - 1) }
+}
+
+/// The value of an integer of `width` bits.
+const fn number(value: Bits, width: u32, signed: bool) -> i128 {
+    if width == 0 {
+        return 0;
+    }
+    let unused = Bits::BITS.saturating_sub(width);
+    if signed { ((value << unused) as i128) >> unused } else { ((value << unused) >> unused) as i128 }
+}
+
+/// The value nearest to `value` that an integer of `width` bits (at most 64) can have.
+fn saturated(value: i128, width: u32, signed: bool) -> i128 {
+    let (least, greatest) = if signed { (-(1 << (width - 1)), (1 << (width - 1)) - 1) } else { (0, (1 << width) - 1) };
+    value.clamp(least, greatest)
+}
+
+/// An error that names the instruction and what is unknown of it.
+fn unsupported<T>(inst: &Instruction, what: impl std::fmt::Display) -> Result<T, Unsupported> {
+    Err(Unsupported(format!("`{}` {what}", inst.opcode)))
+}
+
+/// The type of an instruction that cannot be without.
+fn type_of(inst: &Instruction, n: usize) -> Result<ScalarType, Unsupported> {
+    inst.ty(n).map_or_else(|| unsupported(inst, "without a type"), Ok)
 }

@@ -1,0 +1,205 @@
+//! `cvt` to and from packed and narrow formats, with `.relu`, `.satfinite` and random rounding, and
+//! `cvt.pack`.
+
+use oriole_ptx::ast::{Instruction, Rounding, ScalarType, TypeClass, Word};
+use rustc_apfloat::{Float, Round};
+use smallvec::{SmallVec, smallvec};
+
+use super::float::{Finish, direction};
+use super::format::{Format, lost_fraction};
+use super::{Arithmetic, Bits, Results, Unsupported, low, number, saturated, unsupported};
+
+/// The elements of a packed or narrow type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Packed {
+    element: Element,
+    /// How many.
+    count: u32,
+    /// Bits from one to the next.
+    stride: u32,
+}
+
+/// The format of an element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Float(Format),
+    /// Powers of two from 2^-127 to 2^127; 255 is NaN.
+    Ue8m0,
+}
+
+/// The packed types and what they hold.
+fn packed(ty: ScalarType) -> Option<Packed> {
+    use ScalarType::*;
+    let (format, count, stride) = match ty {
+        F32 => (Format::F32, 1, 32),
+        F16 => (Format::F16, 1, 16),
+        Bf16 => (Format::Bf16, 1, 16),
+        Tf32 => (Format::Tf32, 1, 32),
+        F16x2 => (Format::F16, 2, 16),
+        Bf16x2 => (Format::Bf16, 2, 16),
+        E4m3x2 => (Format::E4m3, 2, 8),
+        E5m2x2 => (Format::E5m2, 2, 8),
+        E2m3x2 => (Format::E2m3, 2, 8),
+        E3m2x2 => (Format::E3m2, 2, 8),
+        E2m1x2 => (Format::E2m1, 2, 4),
+        E4m3x4 => (Format::E4m3, 4, 8),
+        E5m2x4 => (Format::E5m2, 4, 8),
+        E2m3x4 => (Format::E2m3, 4, 8),
+        E3m2x4 => (Format::E3m2, 4, 8),
+        E2m1x4 => (Format::E2m1, 4, 4),
+        Ue8m0x2 => return Some(Packed { element: Element::Ue8m0, count: 2, stride: 8 }),
+        _ => return None,
+    };
+    Some(Packed { element: Element::Float(format), count, stride })
+}
+
+/// How one element is rounded.
+#[derive(Clone, Copy)]
+enum Direction {
+    Fixed(Round),
+    /// `.rs`: away from zero where adding the random bits to the bits that are lost carries.
+    Random,
+}
+
+/// A conversion of elements.
+#[derive(Clone, Copy)]
+struct Conversion {
+    from: Packed,
+    to: Packed,
+    direction: Direction,
+    relu: bool,
+    satfinite: bool,
+}
+
+/// The conversions with a packed or narrow type on one side.
+pub(super) fn compile(inst: &Instruction, to: ScalarType, from: ScalarType) -> Result<Arithmetic, Unsupported> {
+    let (Some(packed_to), Some(packed_from)) = (packed(to), packed(from)) else {
+        return unsupported(inst, format_args!("from `{from}` to `{to}`"));
+    };
+    let random = inst.rounding() == Some(Rounding::Rs);
+    let conversion = Conversion {
+        from: packed_from,
+        to: packed_to,
+        direction: if random { Direction::Random } else { Direction::Fixed(direction(inst)?) },
+        relu: inst.has(Word::Relu),
+        satfinite: inst.has(Word::Satfinite),
+    };
+    // Scalar sources come first element first, which is the highest of the result.
+    let separate = packed_from.count == 1;
+    let mut sources: SmallVec<[ScalarType; 4]> =
+        if separate { SmallVec::from_elem(from, packed_to.count as usize) } else { smallvec![from] };
+    let inputs = sources.len();
+    if random {
+        sources.push(ScalarType::B32);
+    }
+    Ok(Arithmetic {
+        sources,
+        destinations: smallvec![to],
+        run: Box::new(move |given| {
+            let input = |n: usize| given.values.get(n).copied().unwrap_or(0);
+            let random = input(inputs);
+            let result = (0..conversion.to.count).fold(0, |result, lane| {
+                let source = match separate {
+                    true => input((conversion.to.count - 1 - lane) as usize),
+                    false => low(input(0) >> (lane * conversion.from.stride), conversion.from.stride),
+                };
+                result | conversion.element(source, lane, random) << (lane * conversion.to.stride)
+            });
+            Results { values: smallvec![low(result, to.bits())], carry: None }
+        }),
+    })
+}
+
+impl Conversion {
+    fn element(self, source: Bits, lane: u32, random: Bits) -> Bits {
+        match (self.from.element, self.to.element) {
+            (Element::Float(from), Element::Float(to)) => self.float(from, to, source, lane, random),
+            (Element::Float(from), Element::Ue8m0) => self.exponent(from, source),
+            (Element::Ue8m0, Element::Float(to)) => power_of_two(to, source),
+            (Element::Ue8m0, Element::Ue8m0) => source,
+        }
+    }
+
+    fn float(self, from: Format, to: Format, source: Bits, lane: u32, random: Bits) -> Bits {
+        if from.is_nan(source) {
+            return to.nan();
+        }
+        let result = match self.direction {
+            Direction::Fixed(round) => to.encode(from.decode(source), round),
+            Direction::Random => randomly(from, to, source, self.random_bits(lane, random)),
+        };
+        let infinite = to.magnitude(result) > to.largest();
+        let result = if self.satfinite && infinite { result & to.sign() | to.largest() } else { result };
+        if self.relu { Finish::Relu.apply(to, result) } else { result }
+    }
+
+    /// The random bits of an element: `(bits, how many)`.
+    fn random_bits(self, lane: u32, random: Bits) -> (Bits, u32) {
+        let half = |n: u32| low(random >> (16 * n), 16);
+        match (self.to.count, self.to.stride) {
+            (2, _) if self.to.element == Element::Float(Format::F16) => (low(half(lane), 13), 13),
+            (2, _) => (half(lane), 16),
+            (_, 4) => {
+                let byte = |n: u32| low(random >> (8 * (2 * n + lane / 2)), 8);
+                (byte(1) << 8 | byte(0), 16)
+            }
+            _ => (half(lane / 2), 16),
+        }
+    }
+
+    /// To `.ue8m0`: the exponent, rounded up or down. The sign is lost, and what is too large is the largest
+    /// power with `.satfinite` and NaN without.
+    fn exponent(self, from: Format, source: Bits) -> Bits {
+        const NAN: Bits = 0xff;
+        let magnitude = from.magnitude(source);
+        if from.is_nan(source) {
+            return NAN;
+        }
+        let up = matches!(self.direction, Direction::Fixed(Round::TowardPositive));
+        let magnitude = Format::F32.encode(from.decode(magnitude), Round::NearestTiesToEven);
+        let exponent = magnitude >> 23;
+        let above = match exponent {
+            // A subnormal value lies between 2^-127 and 2^-126 if its highest bit is set, else below.
+            0 => magnitude > 1 << 22,
+            _ => low(magnitude, 23) != 0,
+        };
+        let exponent = exponent + Bits::from(up && above);
+        if exponent >= NAN { if self.satfinite { 0xfe } else { NAN } } else { exponent }
+    }
+}
+
+/// From `.ue8m0`.
+fn power_of_two(to: Format, source: Bits) -> Bits {
+    let single = match source {
+        0xff => return to.nan(),
+        0 => 1 << 22,
+        exponent => exponent << 23,
+    };
+    to.encode(Format::F32.decode(single), Round::NearestTiesToEven)
+}
+
+/// Rounds away from zero where the random bits, added to the highest of the lost ones, carry.
+fn randomly(from: Format, to: Format, source: Bits, (random, count): (Bits, u32)) -> Bits {
+    let exact = from.decode(source);
+    let truncated = to.encode(exact, Round::TowardZero);
+    if !exact.is_finite() || to.magnitude(truncated) >= to.largest() {
+        return to.encode(exact, Round::NearestTiesToEven);
+    }
+    let lost = lost_fraction(to, exact, truncated, count);
+    truncated + ((lost + random) >> count)
+}
+
+/// `cvt.pack.sat`: `a` above `b`, saturated; narrower results shift `c` up to make room.
+pub(super) fn pack_integers(inst: &Instruction, to: ScalarType, from: ScalarType) -> Result<Arithmetic, Unsupported> {
+    let (width, signed) = (to.bits(), to.is_signed());
+    if !to.is_integer() || width > 16 || from.class() != TypeClass::Signed {
+        return unsupported(inst, format_args!("`.pack` from `{from}` to `{to}`"));
+    }
+    let element = move |value| low(saturated(number(value, 32, true), width, signed) as Bits, width);
+    let pair = move |a, b| element(a) << width | element(b);
+    let result = ScalarType::B32;
+    Ok(match inst.ty(2) {
+        Some(rest) => Arithmetic::function(result, [from, from, rest], move |[a, b, c]| c << (2 * width) | pair(a, b)),
+        None => Arithmetic::function(result, [from; 2], move |[a, b]| pair(a, b)),
+    })
+}
