@@ -51,12 +51,14 @@ pub(crate) enum Flow {
         /// Which lanes go.
         condition: Condition,
     },
-    /// Jump to `base` plus a register pair (`CALL`, `RET`).
+    /// Jump to `base` plus a register pair (`CALL`, `RET`), in the lanes where the predicate is true.
     Jump {
         /// Added to the register.
         base: u64,
         /// A register pair.
         offset: Src,
+        /// Which lanes go.
+        condition: PredSrc,
     },
     /// Jump to the next instruction's address plus a register pair plus an immediate (`BRX`).
     Relative {
@@ -64,6 +66,8 @@ pub(crate) enum Flow {
         offset: Src,
         /// The immediate.
         plus: Src,
+        /// Which lanes go.
+        condition: PredSrc,
     },
     /// The address of an instruction into a register pair (`LEPC`).
     Address {
@@ -93,6 +97,10 @@ pub(crate) enum Flow {
     WriteConvergence(u8, Src),
     /// `BMOV` of the active threads to a convergence barrier.
     SaveActive(u8),
+    /// `BMOV.PQUAD MACTIVE`: the other lanes of the quads execute too, until `BMOV MACTIVE`.
+    WholeQuads,
+    /// `BMOV MACTIVE`: the threads themselves go on.
+    OwnThreads,
     /// `WARPSYNC`.
     WarpSync(MaskSrc),
     /// Let other threads of the warp run.
@@ -118,10 +126,12 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
     refuse_rare_forms(inst)?;
     let flow = match inst.opcode {
         Opcode::BRA => branch(inst, base, condition)?,
-        Opcode::BRX => Flow::Relative { offset: Src::of(inst, Role::Base), plus: Src::of(inst, Role::Offset) },
+        Opcode::BRX => {
+            Flow::Relative { offset: Src::of(inst, Role::Base), plus: Src::of(inst, Role::Offset), condition }
+        }
         Opcode::EXIT | Opcode::KILL => Flow::Exit(condition),
-        Opcode::CALL => call(inst, base)?,
-        Opcode::RET => Flow::Jump { base: label(inst, base)?, offset: Src::of(inst, Role::Base) },
+        Opcode::CALL => call(inst, base, condition)?,
+        Opcode::RET => Flow::Jump { base: label(inst, base)?, offset: Src::of(inst, Role::Base), condition },
         Opcode::LEPC => Flow::Address {
             to: Dst::of(inst, Role::D),
             address: (operand(inst, Role::Target).value != Value::None).then(|| label(inst, base)).transpose()?,
@@ -150,16 +160,13 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
     Ok(Some(Action::Flow(flow)))
 }
 
-/// Forms that no compiler writes and that have no meaning here: jumps with a predicate besides the
-/// guard or a count of nested calls, pauses, `BAR.SCAN`, other sources of `B2R`, `ELECT` and `R2UR`.
+/// Forms that no compiler writes and that have no meaning here: `WARPSYNC` with a predicate besides the
+/// guard, jumps with a count of nested calls, pauses, `BAR.SCAN`, other sources of `B2R`, `ELECT` and `R2UR`.
 fn refuse_rare_forms(inst: &Inst) -> Result<(), Unsupported> {
     let mut operands = inst.opcode.signature().iter().zip(&inst.operands);
     let strange = match inst.opcode {
-        Opcode::BRX | Opcode::CALL | Opcode::RET | Opcode::WARPSYNC => {
-            let always = operands.all(|(spec, operand)| spec.role != Role::PA || spec.neutral == Some(*operand));
-            !always || inst.get(Field::Depth) != 0
-        }
-        Opcode::BRA => inst.get(Field::Depth) != 0,
+        Opcode::WARPSYNC => operands.any(|(spec, operand)| spec.role == Role::PA && spec.neutral != Some(*operand)),
+        Opcode::BRA | Opcode::BRX | Opcode::CALL | Opcode::RET => inst.get(Field::Depth) != 0,
         Opcode::BPT => inst.get(Field::Trap) != trap::TRAP,
         Opcode::BAR => inst.get(Field::BarOp) == bar_op::SCAN,
         Opcode::B2R => inst.get(Field::B2rMode) != b2r_mode::RESULT,
@@ -215,7 +222,7 @@ fn label(inst: &Inst, base: u64) -> Result<u64, Unsupported> {
     }
 }
 
-fn call(inst: &Inst, base: u64) -> Result<Flow, Unsupported> {
+fn call(inst: &Inst, base: u64, condition: PredSrc) -> Result<Flow, Unsupported> {
     let has_base = operand(inst, Role::Base).value != Value::None;
     let absolute = inst.get(Field::CallMode) == call_mode::ABS;
     let target = match operand(inst, Role::Target).value {
@@ -224,10 +231,8 @@ fn call(inst: &Inst, base: u64) -> Result<Flow, Unsupported> {
         Value::Imm(address) => address,
         _ => label(inst, base)?,
     };
-    Ok(match has_base {
-        true => Flow::Jump { base: target, offset: Src::of(inst, Role::Base) },
-        false => Flow::Jump { base: target, offset: Src::ZERO },
-    })
+    let offset = if has_base { Src::of(inst, Role::Base) } else { Src::ZERO };
+    Ok(Flow::Jump { base: target, offset, condition })
 }
 
 fn barrier(inst: &Inst, role: Role) -> Result<u8, Unsupported> {
@@ -240,6 +245,11 @@ fn barrier(inst: &Inst, role: Role) -> Result<u8, Unsupported> {
 fn barrier_move(inst: &Inst) -> Result<Flow, Unsupported> {
     match (operand(inst, Role::D).value, operand(inst, Role::A).value) {
         (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::B, ACTIVE)) => Ok(Flow::SaveActive(to as u8)),
+        // What is moved back is what was saved: the threads that execute this together.
+        (Value::Reg(RegFile::B, ACTIVE), Value::Reg(RegFile::B, 0..16)) => match inst.get(Field::Pquad) {
+            0 => Ok(Flow::OwnThreads),
+            _ => Ok(Flow::WholeQuads),
+        },
         (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::R, _)) => {
             Ok(Flow::WriteConvergence(to as u8, Src::of(inst, Role::A)))
         }

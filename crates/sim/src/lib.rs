@@ -14,9 +14,12 @@ mod access;
 mod barrier;
 mod block;
 mod constant;
+#[cfg(test)]
+mod coverage_tests;
 mod exec;
 mod flow;
 mod grid;
+mod helpers;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]

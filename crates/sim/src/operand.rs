@@ -3,7 +3,7 @@
 //! The executors of an instruction turn its operands into [`Src`], [`PredSrc`] and [`Dst`] once,
 //! when the instruction is compiled, and only fetch and store through them when it runs.
 
-use crate::state::{Lanes, Mask, State, WARP, WideLanes};
+use crate::state::{Lanes, Mask, RZ, State, URZ, WARP, WideLanes};
 use oriole_isa::{Inst, Operand, OperandFlags, RegFile, Role, Value};
 
 /// The operand of `inst` with that role; [`Operand::NONE`] if its signature has none.
@@ -236,6 +236,16 @@ impl Dst {
             Value::Reg(RegFile::P, n) => Dst::Predicate(usize::from(n)),
             Value::Reg(RegFile::UP, n) => Dst::UniformPredicate(usize::from(n)),
             _ => Dst::Nothing,
+        }
+    }
+
+    /// The register `n` behind the first of a group.
+    pub(crate) fn following(self, n: usize) -> Dst {
+        match self {
+            // A group behind the zero register is the zero register.
+            Dst::Register(first) if first < RZ => Dst::Register(first + n),
+            Dst::Uniform(first) if first < URZ => Dst::Uniform(first + n),
+            other => other,
         }
     }
 

@@ -164,6 +164,19 @@ impl Program {
         }
     }
 
+    /// Text and reason of every instruction that cannot be executed.
+    pub(crate) fn impossible(&self) -> Vec<(String, String)> {
+        let ops = self.sections.iter().flat_map(|section| self.ops(section));
+        let reason = |op: &Op| match &op.action {
+            Action::Impossible(reason) => {
+                let text = op.inst.as_ref().map(|inst| inst.display(self.arch).to_string());
+                Some((text.unwrap_or_default(), reason.to_string()))
+            }
+            _ => None,
+        };
+        ops.filter_map(reason).collect()
+    }
+
     /// The instruction at code address `pc`.
     pub(crate) fn inst(&self, pc: u64) -> Option<&Inst> {
         let section = self.section(pc)?;
@@ -192,7 +205,7 @@ impl Op {
 }
 
 /// What `inst` does, by whichever part knows it.
-fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
+pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
     if let Some(compute) = exec::arithmetic(inst)? {
         return Ok(Action::Compute(compute));
     }

@@ -137,6 +137,12 @@ impl Simulator {
         Ok(Simulator { program, cubin: cubin.clone(), image, options })
     }
 
+    /// The instructions of the module that cannot be executed: text, and why. They are faults when they are
+    /// reached; nothing else of the module is concerned.
+    pub fn not_simulated(&self) -> Vec<(String, String)> {
+        self.program.impossible()
+    }
+
     /// The places of a kernel's parameters, for [`oriole_device::argument::bind`].
     pub fn parameters(&self, kernel: &str) -> Result<Vec<Slot>, RunError> {
         let function = self.kernel(kernel)?;

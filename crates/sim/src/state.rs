@@ -36,6 +36,8 @@ pub(crate) struct State {
     pub(crate) constants: Arc<ConstantBanks>,
     /// Block and thread numbers.
     pub(crate) identity: WarpIdentity,
+    /// The return address registers `Rpc`, which code uses to keep 64 bits aside.
+    pub(crate) return_address: WideLanes,
     /// Warp instructions issued so far; what the clock registers count.
     pub(crate) clock: u64,
 }
@@ -49,6 +51,7 @@ impl State {
             ur: [0; 256],
             up: [false; 8],
             active: 0,
+            return_address: [0; WARP],
             constants,
             identity,
             clock: 0,

@@ -3,6 +3,7 @@
 use crate::access::AccessLog;
 use crate::barrier::{Arrival, BarrierResult, Barriers};
 use crate::flow::{Condition, Count, Flow, MaskSrc};
+use crate::helpers::Helpers;
 use crate::machine::{Halt, Machine};
 use crate::program::{Action, Env, Guard, INSTRUCTION, Op, Section};
 use crate::space::{LocalMemory, Spaces};
@@ -112,6 +113,7 @@ pub(crate) struct Warp {
     issued: bool,
     /// Instructions that the current group has executed since the last rotation.
     group_slice: u32,
+    helpers: Helpers,
 }
 
 /// An instruction that a warp issues.
@@ -156,6 +158,7 @@ impl Warp {
             barrier_result: BarrierResult::default(),
             local: Box::new(std::array::from_fn(|_| LocalMemory::default())),
             group_slice: 0,
+            helpers: Helpers::default(),
         }
     }
 
@@ -187,6 +190,7 @@ impl Warp {
         let Some((pc, group)) = self.threads.group().map(|group| (group.pc, group.mask)) else {
             return Ok(Err(Pause::Finished));
         };
+        let group = group | self.helpers.lanes();
         let bad_jump = || Stop { pc, lane: self.first_lane(), kind: FaultKind::BadJump(pc) };
         let section = machine.program.section(pc).filter(|_| pc % INSTRUCTION == 0).ok_or_else(bad_jump)?;
         let op = op_at(section, machine.program.ops(section), pc).ok_or_else(bad_jump)?;
@@ -223,7 +227,8 @@ impl Warp {
         self.state.clock += 1;
         self.group_slice += 1;
         counts.record(issued.op, issued.group, issued.active);
-        let is_over = self.group_slice >= GROUP_SLICE && self.threads.groups().len() > 1;
+        let may_rotate = self.threads.groups().len() > 1 && self.helpers.lanes() == 0;
+        let is_over = self.group_slice >= GROUP_SLICE && may_rotate;
         if is_over || matches!(next, Next::Choose) {
             self.choose();
         }
@@ -324,10 +329,14 @@ impl Warp {
                 self.threads.branch(taken, target, next);
                 Ok(Next::Continue)
             }
-            Flow::Jump { base, offset } => self.jump(base, offset.wide_bits(&self.state), next, active, machine, block),
-            Flow::Relative { offset, plus } => {
+            Flow::Jump { base, offset, condition } => {
+                let lanes = active & condition.mask(&self.state);
+                self.jump(base, offset.wide_bits(&self.state), next, lanes, machine, block)
+            }
+            Flow::Relative { offset, plus, condition } => {
                 let base = next.wrapping_add(plus.wide_scalar(&self.state));
-                self.jump(base, offset.wide_bits(&self.state), next, active, machine, block)
+                let lanes = active & condition.mask(&self.state);
+                self.jump(base, offset.wide_bits(&self.state), next, lanes, machine, block)
             }
             Flow::Address { to, address } => {
                 to.set_wide(&mut self.state, &[address.unwrap_or(next - INSTRUCTION); WARP]);
@@ -369,6 +378,14 @@ impl Warp {
             }
             Flow::SaveActive(barrier) => {
                 self.threads.set_convergence(barrier, group, active);
+                go_on(self)
+            }
+            Flow::WholeQuads => {
+                self.helpers = Helpers::of_quads(group, &self.state);
+                go_on(self)
+            }
+            Flow::OwnThreads => {
+                self.helpers.dismiss(&mut self.state);
                 go_on(self)
             }
             Flow::WarpSync(mask) => {

@@ -3,10 +3,11 @@
 //! They see the lanes that execute them together. A shuffle from a lane that does not gives zero.
 
 use super::Unsupported;
+use super::float::extreme;
 use crate::operand::{Dst, PredSrc, Src};
 use crate::program::{Effect, Env};
 use crate::state::{Mask, State, WARP, lanes_of, mask_where};
-use oriole_isa::{Field, Inst, Opcode, Role, match_mode, match_size, movm, redux, shfl, vote};
+use oriole_isa::{Field, Inst, Opcode, Role, credux, credux_type, match_mode, match_size, movm, redux, shfl, vote};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -15,6 +16,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         Opcode::VOTE | Opcode::VOTEU => vote(inst)?,
         Opcode::MATCH => matching(inst),
         Opcode::REDUX => reduce(inst)?,
+        Opcode::CREDUX => reduce_extreme(inst)?,
         Opcode::ELECT => elect(inst),
         Opcode::R2UR => to_uniform(inst),
         Opcode::MOVM => move_matrix(inst)?,
@@ -147,6 +149,35 @@ fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
         Ok(())
     }))
 }
+
+/// `CREDUX`: D = the least or greatest of A, or of its absolute value, over the active lanes.
+fn reduce_extreme(inst: &Inst) -> Result<Effect, Unsupported> {
+    let (least, absolute) = match inst.get(Field::Credux) {
+        credux::MIN => (true, false),
+        credux::MINABS => (true, true),
+        credux::MAXABS => (false, true),
+        _ => (false, false),
+    };
+    let nan_wins = inst.get(Field::Nan) != 0;
+    let (join, magnitude): (Join, fn(u32) -> u32) = match inst.get(Field::CreduxType) {
+        credux_type::F32 => (Box::new(move |a, b| extreme(a, b, least, nan_wins)), |v| v & i32::MAX as u32),
+        credux_type::S32 => {
+            (Box::new(move |a, b| if ((a as i32) < b as i32) == least { a } else { b }), |v| (v as i32).unsigned_abs())
+        }
+        _ => (Box::new(move |a, b| if (a < b) == least { a } else { b }), |v| v),
+    };
+    let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
+        let values = a.int(state).map(|value| if absolute { magnitude(value) } else { value });
+        let joined = state.active_lanes().map(|lane| values[lane]).reduce(&join).unwrap_or(0);
+        // A single NaN among no numbers comes out as every NaN does.
+        to.set_scalar(state, join(joined, joined));
+        Ok(())
+    }))
+}
+
+/// Joins two values of a reduction.
+type Join = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
 
 /// `ELECT`: D = the lowest active lane where PA holds; PD: this lane is it.
 fn elect(inst: &Inst) -> Effect {

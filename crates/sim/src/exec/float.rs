@@ -9,7 +9,7 @@ use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
-    refuse(inst, &[Field::Fmz, Field::IsA])?;
+    refuse(inst, &[Field::IsA])?;
     Ok(Some(match opcode {
         Opcode::FADD => fadd(inst),
         Opcode::FMUL => fmul(inst),
@@ -18,6 +18,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::FSET => fset(inst),
         Opcode::FSEL => fsel(inst),
         Opcode::FMNMX => minmax(inst),
+        Opcode::FMNMX3 => minmax3(inst),
         Opcode::FCHK => check(inst),
         Opcode::FSWZADD => swizzled_add(inst),
         _ => return Ok(None),
@@ -179,7 +180,37 @@ pub(super) fn ordinal(bits: u32) -> i32 {
     bits ^ (bits >> 31 & i32::MAX)
 }
 
-/// `FMNMX`: a NaN gives way to a number, unless `.NAN` lets it win.
+/// The lesser or the greater of two singles: a NaN gives way to a number, unless it is to win.
+#[inline(always)]
+pub(super) fn extreme(a: u32, b: u32, least: bool, nan_wins: bool) -> u32 {
+    match (SINGLE.is_nan(a), SINGLE.is_nan(b)) {
+        (true, true) => NAN32,
+        (true, false) | (false, true) if nan_wins => NAN32,
+        (true, false) => b,
+        (false, true) => a,
+        _ if (ordinal(a) < ordinal(b)) == least => a,
+        _ => b,
+    }
+}
+
+/// `FMNMX3`.
+fn minmax3(inst: &Inst) -> Compute {
+    let (d, a, b, c) = sources(inst);
+    let pa = PredSrc::of(inst, Role::PA);
+    let (ftz, nan_wins) = (flag(inst, Field::Ftz), flag(inst, Field::Nan));
+    Box::new(move |state: &mut State| {
+        let flush = |bits| if ftz { SINGLE.flush(bits) } else { bits };
+        let [a, b, c] = [a, b, c].map(|source| map(&source.f32_bits(state), flush));
+        let least = pa.mask(state);
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            extreme(extreme(a[i], b[i], least, nan_wins), c[i], least, nan_wins)
+        };
+        d.set(state, &std::array::from_fn(pick));
+    })
+}
+
+/// `FMNMX`, with `.XORSIGN` of the signs of both operands.
 fn minmax(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let pa = PredSrc::of(inst, Role::PA);
@@ -191,15 +222,8 @@ fn minmax(inst: &Inst) -> Compute {
         let (a, b, least) = (a.f32_bits(state), b.f32_bits(state), pa.mask(state));
         let pick = |i: usize| {
             let (a, b) = if ftz { (SINGLE.flush(a[i]), SINGLE.flush(b[i])) } else { (a[i], b[i]) };
-            let chosen = match (SINGLE.is_nan(a), SINGLE.is_nan(b)) {
-                (true, true) => return NAN32,
-                (true, false) | (false, true) if nan_wins => return NAN32,
-                (true, false) => b,
-                (false, true) => a,
-                _ if (ordinal(a) < ordinal(b)) == (least >> i & 1 != 0) => a,
-                _ => b,
-            };
-            if xor_sign { chosen & i32::MAX as u32 | signs[i] } else { chosen }
+            let chosen = extreme(a, b, least >> i & 1 != 0, nan_wins);
+            if xor_sign && chosen != NAN32 { chosen & i32::MAX as u32 | signs[i] } else { chosen }
         };
         d.set(state, &std::array::from_fn(pick));
     })

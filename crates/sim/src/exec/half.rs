@@ -58,7 +58,8 @@ impl Pair {
             _ if source.is_immediate() => (0, 16),
             swizzle::H0_H0 => (0, 0),
             swizzle::H1_H1 => (16, 16),
-            swizzle::F32 => return Err(Unsupported("a single among halves".into())),
+            // A single is read by `singles`.
+            swizzle::F32 => (0, 0),
             _ if crossed => (16, 0),
             _ => (0, 16),
         };
@@ -122,10 +123,9 @@ fn arithmetic<const N: usize>(
     operands: &[(Role, Field); N],
     f: impl Fn([f64; N]) -> f64 + Send + Sync + 'static,
 ) -> Result<Compute, Unsupported> {
-    if flag(inst, Field::Oob) {
-        return Err(Unsupported("out-of-bounds elements in HFMA2".into()));
-    }
+    let has_single = operands.iter().any(|&(role, halves)| is_single(inst, role, halves));
     match inst.get(Field::HalfFmt) {
+        _ if has_single || flag(inst, Field::Oob) => arithmetic_one_by_one(inst, operands, f),
         half_fmt::BF16_V2 => arithmetic_in::<Bf16, N>(inst, operands, f),
         _ => arithmetic_in::<F16, N>(inst, operands, f),
     }
@@ -164,6 +164,57 @@ fn arithmetic_in<T: Sixteen, const N: usize>(
         let [low, high] =
             [exact(0), exact(1)].map(|values| values.map(|value| flushed(narrow::<T>(value), T::FORMAT, ftz)));
         d.set(state, &map2(&low, &high, |low, high| low | high << 16));
+    }))
+}
+
+/// The operand is a single among halves.
+fn is_single(inst: &Inst, role: Role, halves: Field) -> bool {
+    inst.get(halves) == swizzle::F32 && !Src::of(inst, role).is_immediate()
+}
+
+/// The element that stands for one outside of a tensor. Its bits are not published; this is the NaN that
+/// arithmetic never returns.
+const OUT_OF_BOUNDS: u32 = 0xffff;
+
+/// [`arithmetic`] with operands that are singles, or with `.OOB`: an element whose operand is
+/// [`OUT_OF_BOUNDS`] becomes zero.
+fn arithmetic_one_by_one<const N: usize>(
+    inst: &Inst,
+    operands: &[(Role, Field); N],
+    f: impl Fn([f64; N]) -> f64 + Send + Sync + 'static,
+) -> Result<Compute, Unsupported> {
+    if flag(inst, Field::HalfF32) {
+        return Err(Unsupported(format!("{} from a single to a single", inst.opcode.name())));
+    }
+    let (format, oob, ftz) = (format(inst), flag(inst, Field::Oob), flag(inst, Field::Ftz));
+    let mut pairs = Vec::with_capacity(N);
+    for &(role, halves) in operands {
+        pairs.push((Pair::of(inst, role, halves)?, is_single(inst, role, halves)));
+    }
+    let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
+    Ok(Box::new(move |state: &mut State| {
+        let relu = relu.mask(state);
+        let mut values = [[[0.0; WARP]; 2]; N];
+        let mut outside: [Mask; 2] = [0; 2];
+        for ((pair, single), values) in pairs.iter().zip(&mut values) {
+            if *single {
+                *values = [pair.source.f32_bits(state).map(|v| SINGLE.widen(flushed(v, SINGLE, ftz))); 2];
+                continue;
+            }
+            for (half, bits) in pair.bits(state).into_iter().enumerate() {
+                outside[half] |= mask_of(&bits.map(|v| oob && v == OUT_OF_BOUNDS));
+                values[half] = bits.map(|v| format.widen(v));
+            }
+        }
+        let element = |lane: usize, half: usize| {
+            let value = f(std::array::from_fn(|n| values[n][half][lane]));
+            let value = finish.apply(value, relu >> lane & 1 != 0);
+            match outside[half] >> lane & 1 {
+                0 => flushed(rounding::narrow(value, format, Rounding::Nearest), format, ftz),
+                _ => 0,
+            }
+        };
+        d.set(state, &std::array::from_fn(|lane| element(lane, 0) | element(lane, 1) << 16));
     }))
 }
 

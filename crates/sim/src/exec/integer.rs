@@ -1,10 +1,10 @@
 //! Integer addition, multiplication, comparison, minimum and maximum.
 
-use super::lanewise::{Verdict, compare, flag, int1, int2, int3, sources};
+use super::lanewise::{Verdict, compare, flag, int1, int3, sources};
 use super::{Compute, Unsupported};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::{Lanes, Mask, PT, State, WARP, WideLanes, mask_where};
-use oriole_isa::{Field, Inst, Opcode, Role, dot_a, dot_b, dot_n, mul, sign, vadd_type, vtype};
+use oriole_isa::{Field, Inst, Opcode, Role, dot_a, dot_b, dot_n, mul, sign};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -14,10 +14,6 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::LEA => lea(inst),
         Opcode::ISETP => isetp(inst),
         Opcode::IABS => int1(inst, |b| (b as i32).unsigned_abs()),
-        Opcode::IMNMX | Opcode::VIMNMX => minmax(inst)?,
-        Opcode::VIMNMX3 => minmax3(inst),
-        Opcode::VIADD => viadd(inst),
-        Opcode::VIADDMNMX => viaddmnmx(inst),
         Opcode::IDP => dot_product(inst),
         Opcode::VABSDIFF => absolute_difference(inst)?,
         Opcode::VABSDIFF4 => absolute_difference4(inst)?,
@@ -199,100 +195,6 @@ fn isetp(inst: &Inst) -> Compute {
     })
 }
 
-/// An operation on elements of 32 bits, or of both halves.
-fn by_element(packed: bool, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
-    match packed {
-        true => f(a & 0xffff, b & 0xffff) & 0xffff | f(a >> 16, b >> 16) << 16,
-        false => f(a, b),
-    }
-}
-
-/// The order of the elements of a `vtype`: whether they are halves, and what turns signed into
-/// unsigned order.
-fn element_order(inst: &Inst) -> (bool, u32) {
-    match inst.get(Field::Vtype) {
-        vtype::U32 => (false, 0),
-        vtype::U16X2 => (true, 0),
-        vtype::S16X2 => (true, 0x8000),
-        _ => (false, 1 << 31),
-    }
-}
-
-/// The lesser or greater element in the order that `bias` gives; with `relu` nothing below zero.
-#[inline(always)]
-fn choose(least: bool, bias: u32, relu: bool, a: u32, b: u32) -> u32 {
-    let chosen = if ((a ^ bias) < (b ^ bias)) == least { a } else { b };
-    if relu && bias != 0 && chosen & bias != 0 { 0 } else { chosen }
-}
-
-/// `IMNMX` and `VIMNMX`.
-fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
-    let (packed, bias) = match inst.opcode {
-        Opcode::VIMNMX => element_order(inst),
-        _ => (false, if inst.get(Field::Sign) == sign::S32 { 1 << 31 } else { 0 }),
-    };
-    no_predicate(inst)?;
-    let (d, a, b, _) = sources(inst);
-    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
-    Ok(Box::new(move |state: &mut State| {
-        let (a, b, least) = (a.int(state), b.int(state), pa.mask(state));
-        let pick = |i: usize| {
-            let least = least >> i & 1 != 0;
-            by_element(packed, a[i], b[i], |a, b| choose(least, bias, relu, a, b))
-        };
-        d.set(state, &std::array::from_fn(pick));
-    }))
-}
-
-/// `VIMNMX3`.
-fn minmax3(inst: &Inst) -> Compute {
-    let (packed, bias) = element_order(inst);
-    let (d, a, b, c) = sources(inst);
-    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
-    Box::new(move |state: &mut State| {
-        let (a, b, c, least) = (a.int(state), b.int(state), c.int(state), pa.mask(state));
-        let pick = |i: usize| {
-            let least = least >> i & 1 != 0;
-            let two = by_element(packed, a[i], b[i], |a, b| choose(least, bias, false, a, b));
-            by_element(packed, two, c[i], |a, b| choose(least, bias, relu, a, b))
-        };
-        d.set(state, &std::array::from_fn(pick));
-    })
-}
-
-/// `VIADD`.
-fn viadd(inst: &Inst) -> Compute {
-    let packed = inst.get(Field::VaddType) == vadd_type::X16X2;
-    let negate = packed && Src::of(inst, Role::B).negated();
-    if !packed {
-        return int2(inst, u32::wrapping_add);
-    }
-    let (d, a, b, _) = sources(inst);
-    Box::new(move |state: &mut State| {
-        let (a, b) = (a.bits(state), b.bits(state));
-        let sum = |a: u32, b: u32| if negate { a.wrapping_sub(b) } else { a.wrapping_add(b) };
-        d.set(state, &std::array::from_fn(|i| by_element(true, a[i], b[i], sum)));
-    })
-}
-
-/// `VIADDMNMX`: the sum wraps, then it is compared with `C`.
-fn viaddmnmx(inst: &Inst) -> Compute {
-    let (packed, bias) = element_order(inst);
-    let (d, a, b, c) = sources(inst);
-    let (negate, pa, relu) = (b.negated(), PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
-    let keep = if packed { 0xffff } else { u32::MAX };
-    Box::new(move |state: &mut State| {
-        let (a, b, c, least) = (a.bits(state), b.bits(state), c.bits(state), pa.mask(state));
-        let sum = |a: u32, b: u32| if negate { a.wrapping_sub(b) & keep } else { a.wrapping_add(b) & keep };
-        let pick = |i: usize| {
-            let least = least >> i & 1 != 0;
-            let sum = by_element(packed, a[i], b[i], sum);
-            by_element(packed, sum, c[i], |a, b| choose(least, bias, relu, a, b))
-        };
-        d.set(state, &std::array::from_fn(pick));
-    })
-}
-
 /// `IDP`: four products of bytes, or two of halves and bytes, plus `C`.
 fn dot_product(inst: &Inst) -> Compute {
     let byte = |value: u32, at: u32, signed: bool| match signed {
@@ -345,7 +247,7 @@ fn absolute_difference4(inst: &Inst) -> Result<Compute, Unsupported> {
 }
 
 /// Refuses the forms with a predicate result, whose meaning is not published.
-fn no_predicate(inst: &Inst) -> Result<(), Unsupported> {
+pub(super) fn no_predicate(inst: &Inst) -> Result<(), Unsupported> {
     match [Role::PD, Role::PD2].into_iter().any(|role| is_written(Dst::of(inst, role))) {
         true => Err(Unsupported(format!("{} with a predicate result", inst.opcode.name()))),
         false => Ok(()),

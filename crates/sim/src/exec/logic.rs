@@ -11,7 +11,7 @@ use oriole_isa::{Field, Inst, Opcode, Role, Value, prmt, shift_dir, shift_type, 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
     Ok(Some(match opcode {
-        Opcode::MOV => mov(inst)?,
+        Opcode::MOV => mov(inst),
         Opcode::SEL => select(inst),
         Opcode::LOP3 => lop3(inst)?,
         Opcode::SHF => {
@@ -31,12 +31,19 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
     }))
 }
 
-/// `MOV`, into all lanes of each quad.
-fn mov(inst: &Inst) -> Result<Compute, Unsupported> {
-    match operand(inst, Role::Lanes).value {
-        Value::Imm(15) | Value::None => Ok(int1(inst, |b| b)),
-        _ => Err(Unsupported("MOV into some lanes of a quad".into())),
-    }
+/// `MOV`, into the lanes of each quad that the immediate names.
+fn mov(inst: &Inst) -> Compute {
+    let lanes = match operand(inst, Role::Lanes).value {
+        Value::Imm(lanes) if lanes & 15 != 15 => (lanes & 15) as Mask * 0x1111_1111,
+        _ => return int1(inst, |b| b),
+    };
+    let (d, _, b, _) = sources(inst);
+    Box::new(move |state: &mut State| {
+        let (all, value) = (state.active, b.int(state));
+        state.active = all & lanes;
+        d.set(state, &value);
+        state.active = all;
+    })
 }
 
 /// `SEL`.

@@ -3,12 +3,12 @@
 use super::Unsupported;
 use super::address::{Address, AddressWidth};
 use crate::machine::Halt;
-use crate::operand::{Dst, PredSrc, Src, operand};
+use crate::operand::{Dst, PredSrc, Src};
 use crate::program::{Effect, Env};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
 use crate::state::{Lanes, Mask, State, WARP, WideLanes, lanes_of};
 use oriole_device::{Access, Space};
-use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, matrix_count, matrix_shape, mem, mem_size, qspc_space};
+use oriole_isa::{Field, Inst, Opcode, Role, matrix_count, matrix_shape, mem, mem_size, qspc_space};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -21,7 +21,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         Opcode::ST => store(inst, Named::Generic)?,
         Opcode::STS => store(inst, Named::Shared)?,
         Opcode::STL => store(inst, Named::Local)?,
-        Opcode::LDC | Opcode::ULDC => constant(inst)?,
+
         Opcode::LDGSTS => copy_to_shared(inst)?,
         Opcode::LDSM => load_matrix(inst)?,
         Opcode::STSM => store_matrix(inst)?,
@@ -40,7 +40,7 @@ pub(super) fn width_of(space: Named) -> AddressWidth {
 }
 
 /// Bytes of a `mem_size`, and whether the value is sign-extended.
-fn size_of(inst: &Inst) -> (u32, bool) {
+pub(super) fn size_of(inst: &Inst) -> (u32, bool) {
     match inst.get(Field::MemSize) {
         mem_size::U8 => (1, false),
         mem_size::S8 => (1, true),
@@ -65,7 +65,8 @@ pub(super) fn turn_for_global(env: &mut Env<'_>, places: &[Place; WARP], active:
     }
 }
 
-fn extend(value: u32, size: u32) -> u32 {
+/// A value of `size` bytes, sign-extended.
+pub(super) fn extend(value: u32, size: u32) -> u32 {
     match size {
         1 => value as u8 as i8 as u32,
         2 => value as u16 as i16 as u32,
@@ -108,7 +109,7 @@ fn destination(inst: &Inst) -> Result<usize, Unsupported> {
 }
 
 /// Writes `size` bytes of each active lane to registers from `to` on.
-fn write_registers(state: &mut State, to: usize, size: u32, values: &[Lanes; 4]) {
+pub(super) fn write_registers(state: &mut State, to: usize, size: u32, values: &[Lanes; 4]) {
     if to == crate::state::RZ {
         return;
     }
@@ -118,7 +119,7 @@ fn write_registers(state: &mut State, to: usize, size: u32, values: &[Lanes; 4])
 }
 
 /// Reads `size` bytes of one lane from registers from `from` on.
-fn read_registers(state: &State, from: Src, size: u32, lane: usize) -> Words {
+pub(super) fn read_registers(state: &State, from: Src, size: u32, lane: usize) -> Words {
     match from.register() {
         Some(crate::state::RZ) | None => [from.scalar(state), 0, 0, 0],
         Some(n) => {
@@ -142,46 +143,6 @@ fn store(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
         for lane in state.active_lanes() {
             let words = read_registers(state, data, size, lane);
             env.spaces.store(places[lane], size, lane, words).map_err(|kind| Halt::fault(lane, kind))?;
-        }
-        Ok(())
-    }))
-}
-
-/// `LDC`, `ULDC`: a constant bank, at an offset that may depend on a register.
-fn constant(inst: &Inst) -> Result<Effect, Unsupported> {
-    if inst.opcode == Opcode::LDC && inst.get(Field::LdcMode) != ldc_mode::LINEAR {
-        return Err(Unsupported("LDC with a computed bank".into()));
-    }
-    let (size, signed) = size_of(inst);
-    let base = Src::of(inst, Role::Base);
-    let to = Dst::of(inst, Role::D);
-    let bank = match operand(inst, Role::Bank).value {
-        Value::Const { bank, offset } => Some((usize::from(bank), u32::from(offset))),
-        Value::ConstBindless { .. } => None,
-        other => return Err(Unsupported(format!("a constant bank given as {other:?}"))),
-    };
-    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
-        let bases = base.bits(state);
-        if let (Some(log), Some((bank, offset))) = (env.log.as_deref_mut(), bank) {
-            let address = |base: u32| (bank as u64) << 32 | u64::from(base.wrapping_add(offset));
-            log.push(Space::Constant, Access::Read, size, state.active, bases.map(address));
-        }
-        let fetch = |lane: usize, word: u32| {
-            let Some((bank, offset)) = bank else { return 0 };
-            let at = bases[lane].wrapping_add(offset).wrapping_add(4 * word) as usize;
-            match size {
-                1 => u32::from(state.constants.byte(bank, at)),
-                2 => u32::from(state.constants.byte(bank, at)) | u32::from(state.constants.byte(bank, at + 1)) << 8,
-                _ => state.constants.word(bank, at),
-            }
-        };
-        let low: Lanes = std::array::from_fn(|lane| fetch(lane, 0));
-        let low = if signed { low.map(|value| extend(value, size)) } else { low };
-        if size == 8 {
-            let wide = std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(fetch(lane, 1)) << 32);
-            to.set_wide(state, &wide);
-        } else {
-            to.set(state, &low);
         }
         Ok(())
     }))

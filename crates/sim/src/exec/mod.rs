@@ -36,8 +36,10 @@
 mod address;
 mod atomic;
 mod collective;
+mod constant;
 mod convert;
 mod double;
+mod elements;
 mod float;
 mod fused;
 mod half;
@@ -45,8 +47,10 @@ mod integer;
 mod lanewise;
 mod logic;
 mod memory;
+mod memory_extended;
 mod mufu;
 mod pack;
+mod pairs;
 mod predicate;
 mod rounding;
 mod sixteen;
@@ -54,6 +58,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 mod uniform;
+mod wide;
 
 use crate::program::Effect;
 use crate::state::State;
@@ -75,7 +80,10 @@ pub(crate) struct Unsupported(
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 10] = [
+    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 13] = [
+        wide::compile,
+        pairs::compile,
+        elements::compile,
         integer::compile,
         logic::compile,
         float::compile,
@@ -87,7 +95,7 @@ pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
         predicate::compile,
         uniform::compile,
     ];
-    let opcode = vector_twin(inst.opcode);
+    let (opcode, inst) = (vector_twin(inst.opcode), &uniform::in_vector_terms(inst));
     for family in FAMILIES {
         if let Some(compute) = family(inst, opcode)? {
             return Ok(Some(compute));
@@ -106,8 +114,14 @@ fn vector_twin(opcode: Opcode) -> Opcode {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Found<Effect>; 4] =
-        [memory::compile, atomic::compile, collective::compile, system::compile];
+    const FAMILIES: [fn(&Inst) -> Found<Effect>; 6] = [
+        memory::compile,
+        atomic::compile,
+        collective::compile,
+        system::compile,
+        constant::compile,
+        memory_extended::compile,
+    ];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {
             return Ok(Some(effect));

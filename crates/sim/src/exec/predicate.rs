@@ -1,19 +1,40 @@
-//! Predicates: logic on them, and packing them into registers.
+//! Predicates: logic on them, and packing them into registers; the return address registers.
 
 use super::logic::{Truth, signs};
 use super::{Compute, Unsupported};
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::state::{Mask, PT, State};
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
+use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, rpc_half, rpc_size};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
     Ok(Some(match opcode {
+        Opcode::RPCMOV => move_return_address(inst),
         Opcode::PLOP3 => plop3(inst)?,
         Opcode::P2R => to_register(inst),
         Opcode::R2P => from_register(inst),
         _ => return Ok(None),
     }))
+}
+
+/// `RPCMOV`: a word of the return address, or all of it, to or from a register.
+fn move_return_address(inst: &Inst) -> Compute {
+    let (d, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    let wide = inst.get(Field::RpcSize) == rpc_size::X64;
+    let shift = if inst.get(Field::RpcHalf) == rpc_half::HI { 32 } else { 0 };
+    if operand(inst, Role::A).value == Value::None {
+        return Box::new(move |state: &mut State| match wide {
+            true => d.set_wide(state, &{ state.return_address }),
+            false => d.set(state, &state.return_address.map(|v| (v >> shift) as u32)),
+        });
+    }
+    Box::new(move |state: &mut State| {
+        let value = if wide { a.wide_bits(state) } else { a.bits(state).map(u64::from) };
+        for lane in state.active_lanes() {
+            let kept = if wide { 0 } else { state.return_address[lane] & !(0xffff_ffff << shift) };
+            state.return_address[lane] = kept | value[lane] << if wide { 0 } else { shift };
+        }
+    })
 }
 
 /// A variable of `PLOP3`: a predicate, or the sign of a word.

@@ -11,7 +11,7 @@ use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size};
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
         Opcode::S2R => read(inst, false, false)?,
-        Opcode::CS2R => read(inst, true, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
+        Opcode::CS2R | Opcode::CS2UR => read(inst, true, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
         Opcode::S2UR => read(inst, false, false)?,
         Opcode::B2R => barrier_result(inst),
         _ => return Ok(None),

@@ -11,6 +11,8 @@ mod half;
 mod integer;
 mod logic;
 mod mufu;
+mod pairs;
+mod wide;
 
 use crate::constant::ConstantBanks;
 use crate::special::WarpIdentity;

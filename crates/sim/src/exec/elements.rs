@@ -1,0 +1,162 @@
+//! Integer arithmetic by elements of 32, 16 or 8 bits: `IMNMX`, `VIMNMX`, `VIMNMX3`, `VIADD`, `VIADDMNMX`.
+
+use super::integer::no_predicate;
+use super::lanewise::{flag, int2, sources};
+use super::{Compute, Unsupported};
+use crate::operand::PredSrc;
+use crate::state::State;
+use oriole_isa::{Field, Inst, Opcode, Role, sign, vadd_type, vtype};
+
+/// The compiled form of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    Ok(Some(match opcode {
+        Opcode::IMNMX => {
+            let signed = inst.get(Field::Sign) == sign::S32;
+            minmax(inst, Elements { bits: 32, signed })?
+        }
+        Opcode::VIMNMX => minmax(inst, Elements::of_vtype(inst))?,
+        Opcode::VIMNMX3 => minmax3(inst),
+        Opcode::VIADD => add(inst),
+        Opcode::VIADDMNMX => add_minmax(inst),
+        _ => return Ok(None),
+    }))
+}
+
+/// What the elements of a register are.
+#[derive(Clone, Copy)]
+struct Elements {
+    bits: u32,
+    signed: bool,
+}
+
+impl Elements {
+    /// Those that the field `vtype` names.
+    fn of_vtype(inst: &Inst) -> Self {
+        let (bits, signed) = match inst.get(Field::Vtype) {
+            vtype::U32 => (32, false),
+            vtype::U16X2 => (16, false),
+            vtype::S16X2 => (16, true),
+            vtype::U8X4 => (8, false),
+            vtype::S8X4 => (8, true),
+            _ => (32, true),
+        };
+        Elements { bits, signed }
+    }
+
+    /// Those that the field `vadd_type` names.
+    fn of_vadd_type(inst: &Inst) -> Self {
+        let (bits, signed) = match inst.get(Field::VaddType) {
+            vadd_type::X16X2 => (16, false),
+            vadd_type::S16X2 => (16, true),
+            vadd_type::U8X4 => (8, false),
+            vadd_type::S8X4 => (8, true),
+            vadd_type::SIGNED32 => (32, true),
+            _ => (32, false),
+        };
+        Elements { bits, signed }
+    }
+
+    /// All bits of one element.
+    fn mask(self) -> u32 {
+        u32::MAX >> (32 - self.bits)
+    }
+
+    /// What turns the order of the elements into that of unsigned numbers.
+    fn bias(self) -> u32 {
+        if self.signed { 1 << (self.bits - 1) } else { 0 }
+    }
+
+    /// An element as a number.
+    fn value(self, element: u32) -> i64 {
+        let bias = self.bias();
+        i64::from(element ^ bias) - i64::from(bias)
+    }
+
+    /// `f` of each element.
+    #[inline(always)]
+    fn map2(self, a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
+        if self.bits == 32 {
+            return f(a, b);
+        }
+        let mask = self.mask();
+        let places = (0..32).step_by(self.bits as usize);
+        places.fold(0, |word, at| word | (f(a >> at & mask, b >> at & mask) & mask) << at)
+    }
+
+    /// The lesser or greater element; with `relu` nothing below zero.
+    #[inline(always)]
+    fn choose(self, least: bool, relu: bool, a: u32, b: u32) -> u32 {
+        let bias = self.bias();
+        let chosen = if ((a ^ bias) < (b ^ bias)) == least { a } else { b };
+        if relu && chosen & bias != 0 { 0 } else { chosen }
+    }
+}
+
+/// `IMNMX` and `VIMNMX`.
+fn minmax(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
+    no_predicate(inst)?;
+    let (d, a, b, _) = sources(inst);
+    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    Ok(Box::new(move |state: &mut State| {
+        let (a, b, least) = (a.int(state), b.int(state), pa.mask(state));
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            elements.map2(a[i], b[i], |a, b| elements.choose(least, relu, a, b))
+        };
+        d.set(state, &std::array::from_fn(pick));
+    }))
+}
+
+/// `VIMNMX3`.
+fn minmax3(inst: &Inst) -> Compute {
+    let elements = Elements::of_vtype(inst);
+    let (d, a, b, c) = sources(inst);
+    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    Box::new(move |state: &mut State| {
+        let (a, b, c, least) = (a.int(state), b.int(state), c.int(state), pa.mask(state));
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            let two = elements.map2(a[i], b[i], |a, b| elements.choose(least, false, a, b));
+            elements.map2(two, c[i], |a, b| elements.choose(least, relu, a, b))
+        };
+        d.set(state, &std::array::from_fn(pick));
+    })
+}
+
+/// `VIADD`; with `.ISAT` the sum is clamped to the range of its type, else it wraps.
+fn add(inst: &Inst) -> Compute {
+    let elements = Elements::of_vadd_type(inst);
+    let saturates = flag(inst, Field::Isat);
+    if elements.bits == 32 && !saturates {
+        return int2(inst, u32::wrapping_add);
+    }
+    let (d, a, b, _) = sources(inst);
+    let signs = [a, b].map(|source| if source.negated() { -1 } else { 1 });
+    let least = if elements.signed { -i64::from(elements.bias()) } else { 0 };
+    let most = least + i64::from(elements.mask());
+    let sum = move |a: u32, b: u32| {
+        let sum = signs[0] * elements.value(a) + signs[1] * elements.value(b);
+        (if saturates { sum.clamp(least, most) } else { sum }) as u32
+    };
+    Box::new(move |state: &mut State| {
+        let (a, b) = (a.bits(state), b.bits(state));
+        d.set(state, &std::array::from_fn(|i| elements.map2(a[i], b[i], sum)));
+    })
+}
+
+/// `VIADDMNMX`: the sum wraps, then it is compared with `C`.
+fn add_minmax(inst: &Inst) -> Compute {
+    let elements = Elements::of_vtype(inst);
+    let (d, a, b, c) = sources(inst);
+    let (negate, pa, relu) = (b.negated(), PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    let sum = move |a: u32, b: u32| if negate { a.wrapping_sub(b) } else { a.wrapping_add(b) };
+    Box::new(move |state: &mut State| {
+        let (a, b, c, least) = (a.bits(state), b.bits(state), c.bits(state), pa.mask(state));
+        let pick = |i: usize| {
+            let least = least >> i & 1 != 0;
+            let sum = elements.map2(a[i], b[i], sum);
+            elements.map2(sum, c[i], |a, b| elements.choose(least, relu, a, b))
+        };
+        d.set(state, &std::array::from_fn(pick));
+    })
+}

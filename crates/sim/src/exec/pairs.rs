@@ -1,0 +1,162 @@
+//! Arithmetic on pairs of singles (`FADD2`, `FMUL2`, `FFMA2`), on a half and a single (`FHADD`, `FHFMA`),
+//! and products in which zero wins (`.FMZ`).
+
+use super::float::output;
+use super::lanewise::flag;
+use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, narrow, sum_to_odd};
+use super::{Compute, Unsupported};
+use crate::operand::{Dst, Src};
+use crate::state::{Lanes, State, map};
+use oriole_isa::{Field, Inst, Opcode, Role, fh_fmt, fmul_scale, half_b, lanes2};
+
+/// The compiled form of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
+    let ways = [(Role::A, Field::LanesA), (Role::B, Field::LanesB), (Role::C, Field::LanesC)];
+    Ok(Some(match opcode {
+        Opcode::FADD2 => {
+            let one = Element::Constant(1f32.to_bits());
+            let [a, b] = [Element::pair(inst, ways[0])?, Element::pair(inst, ways[1])?];
+            fused(inst, [a, [one; 2], b])
+        }
+        Opcode::FMUL2 => {
+            let [a, b] = [Element::pair(inst, ways[0])?, Element::pair(inst, ways[1])?];
+            fused(inst, [a, b, [Element::Nothing; 2]])
+        }
+        Opcode::FFMA2 => {
+            let [a, b, c] =
+                [Element::pair(inst, ways[0])?, Element::pair(inst, ways[1])?, Element::pair(inst, ways[2])?];
+            fused(inst, [a, b, c])
+        }
+        Opcode::FHADD => {
+            let one = Element::Constant(1f32.to_bits());
+            let a = Element::half(inst, Role::A, Field::HalfA);
+            single(inst, [a, one, Element::single(inst, Role::B)])
+        }
+        Opcode::FHFMA => {
+            let (a, b) = (Element::half(inst, Role::A, Field::HalfA), Element::half(inst, Role::B, Field::HalfB));
+            single(inst, [a, b, Element::single(inst, Role::C)])
+        }
+        Opcode::FMUL if flag(inst, Field::Fmz) => {
+            if inst.get(Field::FmulScale) != fmul_scale::X1 {
+                return Err(Unsupported("FMUL.FMZ with a factor".into()));
+            }
+            let [a, b] = [Role::A, Role::B].map(|role| Element::single(inst, role));
+            single(inst, [a, b, Element::Nothing])
+        }
+        Opcode::FFMA if flag(inst, Field::Fmz) => {
+            single(inst, [Role::A, Role::B, Role::C].map(|role| Element::single(inst, role)))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// One element of a source: a single, as it is computed with.
+#[derive(Clone, Copy)]
+enum Element {
+    /// No addend: the product is the result.
+    Nothing,
+    /// These bits, not flushed.
+    Constant(u32),
+    /// A single: the source (as the second register of a pair), what its sign bit is masked and inverted with.
+    Single { source: Src, high: bool },
+    /// A half: its first bit and its format.
+    Half { source: Src, at: u32, format: Format },
+}
+
+impl Element {
+    /// The low and the high element of a source of two.
+    fn pair(inst: &Inst, (role, lanes): (Role, Field)) -> Result<[Element; 2], Unsupported> {
+        let source = Src::of(inst, role);
+        let single = |high| Element::Single { source, high };
+        match inst.get(lanes) {
+            // An immediate is both elements.
+            lanes2::F32 => Ok([single(false), single(false)]),
+            lanes2::HI_LO => Ok([single(false), single(true)]),
+            lanes2::LO_HI => Ok([single(true), single(false)]),
+            _ => Err(Unsupported(format!("{} with .NP", inst.opcode.name()))),
+        }
+    }
+
+    fn single(inst: &Inst, role: Role) -> Element {
+        Element::Single { source: Src::of(inst, role), high: false }
+    }
+
+    fn half(inst: &Inst, role: Role, which: Field) -> Element {
+        let format = if inst.get(Field::FhFmt) == fh_fmt::BF16 { BFLOAT } else { HALF };
+        let at = if inst.get(which) == half_b::H1 { 16 } else { 0 };
+        Element::Half { source: Src::of(inst, role), at, format }
+    }
+
+    /// The value in each lane, with `flush` of subnormal singles.
+    fn values(&self, state: &State, flush: bool) -> [f64; 32] {
+        let (bits, source, format): (Lanes, &Src, Format) = match self {
+            Element::Nothing => return [0.0; 32],
+            Element::Constant(bits) => return [f64::from(f32::from_bits(*bits)); 32],
+            Element::Single { source, high: false } => (source.bits(state), source, SINGLE),
+            Element::Single { source, high: true } => {
+                (source.wide_bits(state).map(|v| (v >> 32) as u32), source, SINGLE)
+            }
+            Element::Half { source, at, format } => (source.bits(state).map(|v| v >> at & 0xffff), source, *format),
+        };
+        let keep = if source.absolute() { !format.sign() } else { u32::MAX };
+        let flip = if source.negated() { format.sign() } else { 0 };
+        map(&bits, |v| {
+            let v = v & keep ^ flip;
+            format.widen(if flush { format.flush(v) } else { v })
+        })
+    }
+}
+
+/// `A * B + C` of one element, rounded once.
+struct Fused {
+    rounding: Rounding,
+    ftz: bool,
+    sat: bool,
+    zero_wins: bool,
+}
+
+impl Fused {
+    fn of(inst: &Inst) -> Self {
+        let zero_wins = flag(inst, Field::Fmz);
+        let (ftz, sat) = (flag(inst, Field::Ftz) || zero_wins, flag(inst, Field::Sat));
+        Fused { rounding: Rounding::of(inst), ftz, sat, zero_wins }
+    }
+
+    fn element(&self, state: &State, [a, b, c]: &[Element; 3]) -> Lanes {
+        let adds = !matches!(c, Element::Nothing);
+        let [a, b, c] = [a, b, c].map(|element| element.values(state, self.ftz));
+        std::array::from_fn(|i| self.apply(a[i], b[i], adds.then_some(c[i])))
+    }
+
+    fn apply(&self, a: f64, b: f64, c: Option<f64>) -> u32 {
+        // The product of two singles is exact in a double.
+        let product = if self.zero_wins && (a == 0.0 || b == 0.0) { 0.0 } else { a * b };
+        let sum = c.map_or(product, |c| sum_to_odd(product, c, self.rounding));
+        let sum = f32::from_bits(narrow(sum, SINGLE, self.rounding));
+        match (self.ftz, self.sat) {
+            (false, false) => output::<false, false>(sum),
+            (false, true) => output::<false, true>(sum),
+            (true, false) => output::<true, false>(sum),
+            (true, true) => output::<true, true>(sum),
+        }
+    }
+}
+
+/// Two elements, to a pair of registers.
+fn fused(inst: &Inst, sources: [[Element; 2]; 3]) -> Compute {
+    let (d, fused) = (Dst::of(inst, Role::D), Fused::of(inst));
+    let [low, high] = [0, 1].map(|half| sources.map(|source| source[half]));
+    Box::new(move |state: &mut State| {
+        let (low, high) = (fused.element(state, &low), fused.element(state, &high));
+        d.set_wide(state, &std::array::from_fn(|i| u64::from(low[i]) | u64::from(high[i]) << 32));
+    })
+}
+
+/// One element, to one register.
+fn single(inst: &Inst, sources: [Element; 3]) -> Compute {
+    let (d, fused) = (Dst::of(inst, Role::D), Fused::of(inst));
+    Box::new(move |state: &mut State| {
+        let value = fused.element(state, &sources);
+        d.set(state, &value);
+    })
+}
