@@ -91,7 +91,7 @@ fn turns(a: f64) -> f64 {
     /// 1/2π in single precision.
     const TURNS: f32 = 0.159_154_94;
     let turns = Format::F32.encode(Format::F64.decode((a * f64::from(TURNS)).to_bits().into()), Round::TowardZero);
-    f64::from(f32::from_bits(turns as u32)) * std::f64::consts::TAU
+    f64::from(f32::from_bits(turns as u32)).fract() * std::f64::consts::TAU
 }
 
 /// `a / b` by multiplying with a reciprocal, which is zero for the largest divisors where subnormal
@@ -120,19 +120,21 @@ fn rounded(format: Format, ftz: bool, value: f64) -> Bits {
 /// taken as zero, and that of the result is zero. `rsqrt.approx.f64` is precise.
 fn double(inst: &Instruction, ty: ScalarType) -> Option<Arithmetic> {
     const HIGH: Bits = 0xffff_ffff_0000_0000;
+    const HIGH_NAN: Bits = 0x7fff_ffff_0000_0000;
     let function = function(inst.opcode)?;
     if !inst.has(Word::Ftz) {
-        return Some(Arithmetic::function(ty, [ty], move |[a]| of_double(a, function)));
+        return Some(Arithmetic::function(ty, [ty], move |[a]| of_double(a, function, Format::F64.nan())));
     }
     Some(Arithmetic::function(ty, [ty], move |[a]| {
-        Format::F64.flushed(of_double(Format::F64.flushed(a & HIGH), function)) & HIGH
+        Format::F64.flushed(of_double(Format::F64.flushed(a & HIGH), function, HIGH_NAN)) & HIGH
     }))
 }
 
-fn of_double(a: Bits, function: fn(f64) -> f64) -> Bits {
+/// A NaN stays, made quiet; `invalid` is the result where there is none.
+fn of_double(a: Bits, function: fn(f64) -> f64, invalid: Bits) -> Bits {
     if Format::F64.is_nan(a) {
         return a | 1 << 51;
     }
     let result = function(f64::from_bits(a as u64));
-    if result.is_nan() { Format::F64.nan() } else { result.to_bits().into() }
+    if result.is_nan() { invalid } else { result.to_bits().into() }
 }

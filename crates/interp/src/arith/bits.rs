@@ -14,6 +14,9 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
     let ty = type_of(inst, 0)?;
     let (width, signed) = (ty.bits(), ty.is_signed());
     let clamp = inst.has(Word::Clamp);
+    // The manual allows positions and lengths up to 255: of 32-bit fields greater ones are cut, of 64-bit
+    // fields ptxas takes them as they are.
+    let operand = move |value| if width == 32 { low(value, 8) } else { value };
     Ok(Some(match inst.opcode {
         Popc => Arithmetic::function(U32, [ty], |[a]| a.count_ones().into()),
         Clz => Arithmetic::function(U32, [ty], move |[a]| (width - significant(a)).into()),
@@ -26,11 +29,12 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
             nth_set(mask, number(base, 32, true), number(offset, 32, true)).into()
         }),
         Bfe => Arithmetic::function(ty, [ty, U32, U32], move |[a, position, length]| {
-            extract(number(a, width, signed), position, length, signed)
+            extract(number(a, width, signed), operand(position), operand(length), signed)
         }),
         Bfi => Arithmetic::function(ty, [ty, ty, U32, U32], move |[a, b, position, length]| {
-            let field = ones(low(length, 8)) << low(position, 8).min(127);
-            (b & !field) | (a << low(position, 8).min(127)) & field
+            let position = operand(position).min(127);
+            let field = ones(operand(length)) << position;
+            b & !field | a << position & field
         }),
         Bmsk => Arithmetic::function(ty, [U32, U32], move |[position, length]| mask(position, length, clamp)),
         Szext => Arithmetic::function(ty, [ty, U32], move |[a, length]| {
@@ -76,8 +80,8 @@ fn nth_set(mask: Bits, base: i128, offset: i128) -> u32 {
 /// `bfe`: `length` bits from `position` on, extended by the highest of them; what lies above the value
 /// counts as its sign.
 fn extract(value: i128, position: Bits, length: Bits, signed: bool) -> Bits {
-    let field = (value >> low(position, 8).min(127)) as Bits;
-    let length = low(length, 8).min(128) as u32;
+    let field = (value >> position.min(127)) as Bits;
+    let length = length.min(128) as u32;
     number(low(field, length), length, signed) as Bits
 }
 

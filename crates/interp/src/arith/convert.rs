@@ -79,11 +79,15 @@ fn float_to_float(
 ) -> Result<Arithmetic, Unsupported> {
     let (round, finish) = (direction(inst)?, Finish::of(inst));
     let integral = matches!(inst.rounding(), Some(Rounding::Rni | Rounding::Rzi | Rounding::Rmi | Rounding::Rpi));
+    let ftz = inst.has(Word::Ftz);
+    // The manual flushes the source of `cvt.ftz.f16.f32` too; ptxas's code does not.
     let (ftz_source, ftz_result) =
-        (inst.has(Word::Ftz) && source == Format::F32, inst.has(Word::Ftz) && format == Format::F32);
+        (ftz && source == Format::F32 && format != Format::F16, ftz && format == Format::F32);
     Ok(Arithmetic::function(to, [from], move |[a]| {
         let a = if ftz_source { source.flushed(a) } else { a };
         if source.is_nan(a) {
+            let widened = ftz && matches!((source, format), (Format::F32, Format::F64) | (Format::Bf16, Format::F32));
+            let a = if widened { source.nan() } else { a };
             return finish.apply(format, nan(format, source, a));
         }
         let value = source.decode(a);
@@ -102,14 +106,16 @@ fn flushed(format: Format, value: Quad, round: Round, result: Bits) -> Bits {
     if format.magnitude(scaled) < least { result & format.sign() } else { result }
 }
 
-/// The NaN that a conversion gives: between f32 and f64 sign and payload stay, as far as they fit; halves
-/// have one NaN.
+/// The NaN that a conversion gives: between f32 and f64 sign and payload stay, as far as they fit; from
+/// and to halves it is the one NaN, in f64 that of f32. `cvt.f32.bf16` moves the bits.
 fn nan(format: Format, source: Format, a: Bits) -> Bits {
     let sign = if a & source.sign() == 0 { 0 } else { format.sign() };
     match (source, format) {
         (Format::F32, Format::F64) => sign | format.infinity() | 1 << 51 | low(a, 23) << 29,
         (Format::F64, Format::F32) => sign | format.infinity() | 1 << 22 | low(a, 52) >> 29,
         (Format::F64, Format::F64) => a | 1 << 51,
+        (Format::Bf16, Format::F32) if a != Format::Bf16.nan() => a << 16,
+        (Format::F16 | Format::Bf16, Format::F64) => nan(format, Format::F32, Format::F32.nan()),
         _ => format.nan(),
     }
 }

@@ -122,7 +122,7 @@ impl Conversion {
 
     fn float(self, from: Format, to: Format, source: Bits, lane: u32, random: Bits) -> Bits {
         if from.is_nan(source) {
-            return to.nan();
+            return self.nan(to, source);
         }
         let result = match self.direction {
             Direction::Fixed(round) => to.encode(from.decode(source), round),
@@ -131,6 +131,17 @@ impl Conversion {
         let infinite = to.magnitude(result) > to.largest();
         let result = if self.satfinite && infinite { result & to.sign() | to.largest() } else { result };
         if self.relu { Finish::Relu.apply(to, result) } else { result }
+    }
+
+    /// The NaN of the result's format. To `.tf32` with `.rna` ptxas's code cuts the bits of the source, and
+    /// with `.satfinite` takes one unit away.
+    fn nan(self, to: Format, source: Bits) -> Bits {
+        const UNIT: Bits = 0x2000;
+        match self.direction {
+            Direction::Fixed(Round::NearestTiesToAway) if self.satfinite => (source & !(UNIT - 1)) - UNIT,
+            Direction::Fixed(Round::NearestTiesToAway) => source & !(UNIT - 1),
+            _ => to.nan(),
+        }
     }
 
     /// The random bits of an element: `(bits, how many)`.

@@ -151,7 +151,7 @@ impl Rule {
 
     /// The result for one element; sources that the operation lacks are zero.
     fn apply(self, mut sources: [Bits; 3]) -> Bits {
-        if self.oob && sources[..2].contains(&OOB_NAN) {
+        if self.oob && sources[..2].iter().any(|&factor| self.format.magnitude(factor) == OOB_NAN) {
             return 0;
         }
         if self.ftz {
@@ -161,11 +161,15 @@ impl Rule {
         self.finish.apply(self.format, if self.ftz { self.format.flushed(result) } else { result })
     }
 
-    fn rounded(self, sources: [Bits; 3]) -> Bits {
-        if self.format == Format::F64
-            && let Some(nan) = sources.into_iter().find(|&s| self.format.is_nan(s))
-        {
-            return nan | 1 << 51;
+    fn rounded(self, mut sources: [Bits; 3]) -> Bits {
+        if self.format == Format::F64 {
+            // A difference is the sum with the negated value, NaN or not.
+            if self.operation == Operation::Sub && self.format.is_nan(sources[1]) {
+                sources[1] ^= self.format.sign();
+            }
+            if let Some(nan) = sources.into_iter().find(|&source| self.format.is_nan(source)) {
+                return nan | 1 << 51;
+            }
         }
         match (self.round, self.format) {
             // What the host computes is the same, and faster.
@@ -226,8 +230,9 @@ impl Operation {
     }
 }
 
-/// The half-precision NaN that stands for an element outside a tensor; `fma.oob` takes it as zero.
-const OOB_NAN: Bits = 0xffff;
+/// The half-precision NaN, of either sign, that stands for an element outside a tensor; `fma.oob` gives
+/// zero for it. NVIDIA does not publish the value: it is what others have measured that tensor copies fill in.
+const OOB_NAN: Bits = 0x7ff7;
 
 /// `add.f32.f16` and its like: the factors, or the first term, are of a narrower format, the rest is f32.
 fn mixed(inst: &Instruction, rule: Rule, narrow: ScalarType) -> Result<Arithmetic, Unsupported> {
@@ -321,10 +326,8 @@ fn class_test(inst: &Instruction, ty: ScalarType, format: Format) -> Result<Arit
         (Word::Infinite, |format, a| format.magnitude(a) == format.infinity()),
         (Word::Number, |format, a| !format.is_nan(a)),
         (Word::Notanumber, Format::is_nan),
-        (Word::Normal, |format, a| {
-            let magnitude = format.magnitude(a);
-            magnitude != 0 && magnitude < format.infinity() && !format.is_subnormal(a)
-        }),
+        // Zero counts as normal.
+        (Word::Normal, |format, a| format.magnitude(a) < format.infinity() && !format.is_subnormal(a)),
         (Word::Subnormal, Format::is_subnormal),
     ];
     let Some((_, test)) = TESTS.into_iter().find(|(word, _)| inst.has(*word)) else {

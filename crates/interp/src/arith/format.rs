@@ -68,7 +68,7 @@ impl Format {
             Format::Bf16 => (16, 7, 0x7f7f, 0x7fff),
             Format::F32 => (32, 23, 0x7f7f_ffff, 0x7fff_ffff),
             Format::F64 => (64, 52, 0x7fef_ffff_ffff_ffff, 0xfff8_0000_0000_0000),
-            Format::Tf32 => (32, 23, 0x7f7f_e000, 0x7fff_ffff),
+            Format::Tf32 => (32, 23, 0x7f7f_e000, 0x7fff_e000),
             Format::E4m3 => (8, 3, 0x7e, 0x7f),
             Format::E5m2 => (8, 2, 0x7b, 0x7f),
             Format::E2m3 => (6, 3, 0x1f, 0x1f),

@@ -1,4 +1,8 @@
 //! Scalar video instructions: `vadd vsub vabsdiff vmin vmax vshl vshr vmad vset`.
+//!
+//! No hardware since sm_70 has them: ptxas makes them of ordinary instructions, and in corner cases the
+//! results are not those of the PTX manual. What programs see is what ptxas computes, and so it is here;
+//! `docs/interp.md` lists the differences.
 
 use oriole_ptx::ast::{CmpOp, Instruction, Lanes, Opcode, Operand, ScalarType, Selector, Word};
 
@@ -75,10 +79,24 @@ impl Part {
         number(low(value >> self.start, self.width), self.width, signed)
     }
 
-    /// `value` with this part replaced.
-    fn merge(self, value: Bits, part: i128) -> Bits {
+    /// `value` with this part replaced. The high half-word takes the high half of the result.
+    fn merge(self, value: Bits, result: i128) -> Bits {
+        let part = if self.start == 16 && self.width == 16 { result >> 16 } else { result };
         let mask = low(Bits::MAX, self.width) << self.start;
         value & !mask | (part as Bits) << self.start & mask
+    }
+
+    /// `.sat` for this part of the result. A part of a register takes what is out of range, on either
+    /// side, as its greatest value; an unsigned word is kept from below only, but after `vshl`, where 34
+    /// bits of the result are looked at.
+    fn saturated(self, result: i128, signed: bool, shifted_left: bool) -> i128 {
+        let result = if shifted_left { number(low(result as Bits, 34), 34, true) } else { result };
+        match (self.width, signed) {
+            (32, false) if !shifted_left => result.max(0),
+            (32, _) => saturated(result, 32, signed),
+            _ if result < 0 => saturated(i128::MAX, self.width, signed),
+            _ => saturated(result, self.width, signed),
+        }
     }
 }
 
@@ -96,22 +114,34 @@ fn scalar(inst: &Instruction, operation: Operation) -> Result<Arithmetic, Unsupp
     };
     let signed = d_type.is_signed();
     let sat = inst.has(Word::Sat);
+    let shifted_left = inst.opcode == Opcode::Vshl;
+    let sum = matches!(inst.opcode, Opcode::Vadd | Opcode::Vsub);
     let compute = move |first, second| {
         let b = b.read(second, b_type.is_signed() && amount.is_none());
         let result = operation(a.read(first, a_type.is_signed()), amount.map_or(b, |limit| limit(b, 0)));
-        if sat { saturated(result, d.width, signed) } else { result }
+        match sat {
+            true => d.saturated(result, signed, shifted_left),
+            // Sums have 32 bits, which are taken as signed.
+            false if sum => number(low(result as Bits, 32), 32, true),
+            false => result,
+        }
     };
     let second = SECOND.into_iter().find(|(word, _)| inst.has(*word)).map(|(_, second)| second);
     if inst.operands.len() < 4 {
         return Ok(Arithmetic::function(d_type, [a_type, b_type], move |[a, b]| compute(a, b) as Bits));
     }
-    Ok(Arithmetic::function(d_type, [a_type, b_type, d_type], move |[a, b, c]| match second {
-        Some(second) => second(compute(a, b), number(c, 32, signed)) as Bits,
-        None => d.merge(c, compute(a, b)),
+    Ok(Arithmetic::function(d_type, [a_type, b_type, d_type], move |[a, b, c]| {
+        let result = compute(a, b);
+        match second {
+            // Both sides have 64 bits, signed or unsigned as the result is.
+            Some(second) => second(number(low(result as Bits, 64), 64, signed), number(c, 32, signed)) as Bits,
+            None => d.merge(c, result),
+        }
     }))
 }
 
 /// `vmad`: `a * b + c`, one of the two terms negated or one more added (`.po`), shifted right, saturated.
+/// Words are multiplied and added as signed numbers of 64 bits, whatever their types.
 fn multiply_add(inst: &Instruction) -> Result<Arithmetic, Unsupported> {
     let [d_type, a_type, b_type] = types(inst)?;
     let [a, b] = [1, 2].map(|n| Part::of(inst.operands.get(n)));
@@ -121,11 +151,17 @@ fn multiply_add(inst: &Instruction) -> Result<Arithmetic, Unsupported> {
     let plus_one = i128::from(inst.has(Word::Po));
     let scale = [(Word::Shr7, 7), (Word::Shr15, 15)].into_iter().find(|(word, _)| inst.has(*word)).map_or(0, |s| s.1);
     let sat = inst.has(Word::Sat);
+    let factor = |part: Part, ty: ScalarType| {
+        let signed = ty.is_signed() || part.width == 32;
+        move |value| part.read(value, signed)
+    };
+    let (a, b) = (factor(a, a_type), factor(b, b_type));
     Ok(Arithmetic::function(d_type, [a_type, b_type, d_type], move |[x, y, c]| {
-        let product = a.read(x, a_type.is_signed()) * b.read(y, b_type.is_signed());
-        let c = number(c, 32, signed);
-        let sum = if negate_product { -product } else { product } + if negate_c { -c } else { c } + plus_one;
-        let result = sum >> scale;
+        let product = if negate_product { -(a(x) * b(y)) } else { a(x) * b(y) };
+        let c = number(c, 32, true);
+        let sum = product + if negate_c { -c } else { c } + plus_one;
+        // The shift fills with zeros where the result is unsigned.
+        let result = if scale == 0 || signed { sum >> scale } else { number(low(sum as Bits, 64), 64, false) >> scale };
         (if sat { saturated(result, 32, signed) } else { result }) as Bits
     }))
 }
