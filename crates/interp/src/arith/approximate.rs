@@ -122,19 +122,18 @@ fn double(inst: &Instruction, ty: ScalarType) -> Option<Arithmetic> {
     const HIGH: Bits = 0xffff_ffff_0000_0000;
     const HIGH_NAN: Bits = 0x7fff_ffff_0000_0000;
     let function = function(inst.opcode)?;
-    if !inst.has(Word::Ftz) {
-        return Some(Arithmetic::function(ty, [ty], move |[a]| of_double(a, function, Format::F64.nan())));
+    if inst.has(Word::Ftz) {
+        return Some(Arithmetic::function(ty, [ty], move |[a]| {
+            let result = function(f64::from_bits(Format::F64.flushed(a & HIGH) as u64));
+            if result.is_nan() { HIGH_NAN } else { Format::F64.flushed(result.to_bits().into()) & HIGH }
+        }));
     }
     Some(Arithmetic::function(ty, [ty], move |[a]| {
-        Format::F64.flushed(of_double(Format::F64.flushed(a & HIGH), function, HIGH_NAN)) & HIGH
+        let result = function(f64::from_bits(a as u64));
+        match () {
+            () if Format::F64.is_nan(a) => a | 1 << 51,
+            () if result.is_nan() => Format::F64.nan(),
+            () => result.to_bits().into(),
+        }
     }))
-}
-
-/// A NaN stays, made quiet; `invalid` is the result where there is none.
-fn of_double(a: Bits, function: fn(f64) -> f64, invalid: Bits) -> Bits {
-    if Format::F64.is_nan(a) {
-        return a | 1 << 51;
-    }
-    let result = function(f64::from_bits(a as u64));
-    if result.is_nan() { invalid } else { result.to_bits().into() }
 }

@@ -27,7 +27,7 @@ mod video;
 mod video_simd;
 
 #[cfg(test)]
-mod forms_tests;
+mod tests;
 
 pub use approximate::{Bound, approximation};
 

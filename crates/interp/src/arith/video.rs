@@ -2,7 +2,7 @@
 //!
 //! No hardware since sm_70 has them: ptxas makes them of ordinary instructions, and in corner cases the
 //! results are not those of the PTX manual. What programs see is what ptxas computes, and so it is here;
-//! `docs/interp.md` lists the differences.
+//! `docs/interp-arithmetic.md` lists the differences.
 
 use oriole_ptx::ast::{CmpOp, Instruction, Lanes, Opcode, Operand, ScalarType, Selector, Word};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use oriole_ptx::ast::{Block, Instruction, Opcode, Statement};
 
-use super::compile;
+use super::super::compile;
 
 /// The corpus, where it is beside the checkout.
 const FORMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/ptx_forms/forms");
