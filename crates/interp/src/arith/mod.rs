@@ -10,8 +10,6 @@
 //! selectors of video instructions (`%r1.b2`) and the minus of `-%r1` belong to the function itself:
 //! the whole register goes in, and the whole register comes out.
 
-#![allow(dead_code, reason = "the interpreter's loop, which calls this, is being written")]
-
 mod approximate;
 mod bits;
 mod compare;
@@ -40,7 +38,9 @@ pub(crate) type Bits = u128;
 /// What an instruction computes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
-    /// The source operands in order; the elements of a `{…}` operand follow one another.
+    /// The source operands in order; the elements of a `{…}` operand follow one another. A `!p` is
+    /// complemented already; the sign of `-r` and the lanes of `r.b0` and `r.h1` are left to the chapter,
+    /// which gets the whole register. An absent source (`_`) is 0.
     pub(crate) values: &'a [Bits],
     /// The carry flag `CC.CF` before the instruction; after a subtraction it says "borrow".
     pub(crate) carry: bool,

@@ -8,6 +8,7 @@ mod disasm;
 mod failure;
 mod files;
 mod gpu;
+mod interpret;
 mod isa;
 mod run;
 

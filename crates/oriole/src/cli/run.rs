@@ -2,11 +2,11 @@
 
 use super::args::{CodeArgs, Engine, RunArgs};
 use super::failure::Failure;
-use super::{compile, files, gpu, parse_arch};
+use super::{compile, files, gpu, interpret, parse_arch};
 use oriole::LineTable;
 use oriole_cubin::Cubin;
-use oriole_device::argument::{self, Argument};
-use oriole_device::{Launch, Memory, SourceLine};
+use oriole_device::argument::{self, Argument, Bound};
+use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{Options, RunError, Simulator, Statistics};
 use std::io::Write;
 
@@ -17,25 +17,31 @@ const ELF_MAGIC: &[u8] = b"\x7fELF";
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_what_is_missing(args)?;
     let bytes = files::read(&args.input)?;
+    let arguments: Vec<Argument> =
+        args.args.iter().map(|a| Argument::parse(a)).collect::<Result<_, _>>().map_err(usage)?;
+    if args.engine == Engine::Ptx {
+        return interpret::run(args, bytes, &arguments);
+    }
     let (cubin, lines) =
         if bytes.starts_with(ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
     let parsed = Cubin::parse(&cubin).map_err(|e| Failure::file(&args.input, e))?;
-    let arguments: Vec<Argument> =
-        args.args.iter().map(|a| Argument::parse(a)).collect::<Result<_, _>>().map_err(usage)?;
     match args.engine {
         Engine::Gpu => gpu::run(args, &cubin, &parsed, &arguments),
         Engine::Sim | Engine::Ptx => simulate(args, &parsed, &arguments, &lines),
     }
 }
 
-fn usage(error: impl std::fmt::Display) -> Failure {
+/// Exit status 2 with an error.
+pub(crate) fn usage(error: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("error: {error}"))
 }
 
+/// Exit status 1 with an error.
+pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
+    Failure::Rejected(format!("error: {error}"))
+}
+
 fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
-    if args.engine == Engine::Ptx {
-        return Err(Failure::Rejected("error: --engine ptx: the PTX interpreter is not there yet".to_owned()));
-    }
     if args.timing {
         return Err(Failure::Rejected("error: --timing: the cycle model is not there yet".to_owned()));
     }
@@ -68,25 +74,48 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
     let mut memory = Memory::new();
     for setting in &args.global {
         let (name, bytes) = global_setting(setting)?;
-        simulator.set_variable(name, &bytes, &mut memory).map_err(|e| Failure::Rejected(format!("error: {e}")))?;
+        simulator.set_variable(name, &bytes, &mut memory).map_err(rejected)?;
     }
     let slots = simulator.parameters(&args.entry).map_err(run_failure)?;
     let bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
-    let launch = Launch {
+    let report = simulator
+        .launch(&args.entry, &launch_of(args, &bound), &mut memory)
+        .map_err(|error| run_failure(with_line(error, args, lines)))?;
+    let statistics = statistics(&report.statistics);
+    finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })
+}
+
+/// The launch that the command line asks for.
+pub(crate) fn launch_of(args: &RunArgs, bound: &Bound) -> Launch {
+    Launch {
         grid: args.grid,
         block: args.block,
         cluster: args.cluster,
         shared_bytes: args.shared,
         params: bound.params.clone(),
-    };
-    let report = simulator
-        .launch(&args.entry, &launch, &mut memory)
-        .map_err(|error| run_failure(with_line(error, args, lines)))?;
-    print_output(&report.printed)?;
-    for (path, contents) in bound.outputs(&memory) {
+    }
+}
+
+/// What a kernel has left, whichever engine ran it.
+pub(crate) struct Finished<'a> {
+    /// What it has printed.
+    pub(crate) printed: &'a [u8],
+    /// Its arguments.
+    pub(crate) bound: &'a Bound,
+    /// Device memory.
+    pub(crate) memory: &'a Memory,
+    /// What `--stats` asks for.
+    pub(crate) statistics: serde_json::Value,
+}
+
+/// Print what the kernel has printed, write its buffers and the statistics.
+pub(crate) fn finish(args: &RunArgs, finished: Finished<'_>) -> Result<(), Failure> {
+    print_output(finished.printed)?;
+    for (path, contents) in finished.bound.outputs(finished.memory) {
         files::write(&path, &contents)?;
     }
-    args.stats.as_ref().map_or(Ok(()), |path| files::write(path, statistics(&report.statistics).as_bytes()))
+    let write = |path| files::write(path, format!("{:#}\n", finished.statistics).as_bytes());
+    args.stats.as_deref().map_or(Ok(()), write)
 }
 
 /// `NAME=PATH` of `--global`, with the file's bytes.
@@ -113,21 +142,23 @@ fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError
 
 fn run_failure(error: RunError) -> Failure {
     match error {
-        RunError::Fault(fault) => {
-            // What the kernel had printed comes before the reason why it stopped.
-            let _ = std::io::stdout().write_all(&fault.printed);
-            Failure::Fault(format!("fault: {fault}"))
-        }
-        RunError::NoKernel { .. } => Failure::Rejected(format!("error: {error}")),
-        RunError::Launch(error) => Failure::Usage(format!("error: {error}")),
+        RunError::Fault(fault) => stopped(&fault),
+        RunError::NoKernel { .. } => rejected(error),
+        RunError::Launch(error) => usage(error),
     }
 }
 
-fn statistics(statistics: &Statistics) -> String {
+/// Exit status 3: a kernel's fault, after what it had printed.
+pub(crate) fn stopped(fault: &Fault) -> Failure {
+    let _ = std::io::stdout().write_all(&fault.printed);
+    Failure::Fault(format!("fault: {fault}"))
+}
+
+fn statistics(statistics: &Statistics) -> serde_json::Value {
     let opcodes: serde_json::Map<String, serde_json::Value> =
         statistics.opcodes.iter().map(|(opcode, count)| (opcode.name().to_owned(), (*count).into())).collect();
     let lanes = statistics.group_lanes as f64 / (32.0 * statistics.warp_instructions.max(1) as f64);
-    let report = serde_json::json!({
+    serde_json::json!({
         "blocks": statistics.blocks,
         "warps": statistics.warps,
         "warp_instructions": statistics.warp_instructions,
@@ -135,6 +166,5 @@ fn statistics(statistics: &Statistics) -> String {
         "diverged_instructions": statistics.diverged_instructions,
         "lane_utilisation": lanes,
         "opcodes": opcodes,
-    });
-    format!("{report:#}\n")
+    })
 }

@@ -1,0 +1,170 @@
+//! A block: its warps in turn until all threads have exited.
+
+use crate::barrier::{Barriers, Verdict};
+use crate::code::Action;
+use crate::machine::{BlockState, Env, Machine};
+use crate::special::{Identity, Shapes};
+use crate::state::{State, WARP, lanes_of};
+use crate::threads::Wait;
+use crate::warp::{Stop, Warp};
+use oriole_device::{FaultKind, Heap, WaitingThreads};
+
+/// Instructions that a warp executes before the next has its turn.
+const WARP_SLICE: u64 = 2048;
+
+/// A block of a running launch.
+pub(crate) struct Block {
+    /// Its number in the grid, x fastest.
+    pub(crate) number: u64,
+    /// What its warps share.
+    pub(crate) state: BlockState,
+    warps: Vec<Warp>,
+}
+
+impl Block {
+    /// Block `number` at the start of the kernel.
+    pub(crate) fn new(number: u64, machine: &Machine<'_>) -> Result<Block, Stop> {
+        // A launch has at most 1024 threads per block.
+        let threads = machine.launch.threads() as u32;
+        let warps = (threads as usize).div_ceil(WARP);
+        let state = BlockState {
+            shared: vec![0; machine.shared_end as usize],
+            barriers: Barriers::new(warps),
+            printed: Vec::new(),
+            instructions: 0,
+        };
+        let kernel = &machine.functions[machine.kernel as usize];
+        let warp = |warp: usize| {
+            let left = threads - (warp * WARP) as u32;
+            let mask = if left >= WARP as u32 { u32::MAX } else { (1 << left) - 1 };
+            let mut state = State::new(identity(number, warp as u32, machine));
+            let opened = state.enter(mask, 0, kernel.slots, kernel.frame);
+            opened.map_err(|kind| Stop { function: machine.kernel, pc: 0, thread: 0, kind })?;
+            Ok(Warp::new(warp, mask, machine.kernel, state))
+        };
+        Ok(Block { number, state, warps: (0..warps).map(warp).collect::<Result<_, Stop>>()? })
+    }
+
+    /// Runs until all threads have exited (`true`), or for about `slice` instructions (`false`).
+    pub(crate) fn run(
+        &mut self,
+        machine: &Machine<'_>,
+        heap: &mut Option<Heap>,
+        slice: u64,
+        limit: u64,
+    ) -> Result<bool, Stop> {
+        let end = self.state.instructions.saturating_add(slice);
+        loop {
+            let mut ran = false;
+            for at in 0..self.warps.len() {
+                let mut env = Env { machine, block: &mut self.state, heap: &mut *heap };
+                ran |= self.warps[at].run(&mut env, WARP_SLICE)?;
+                self.complete_barriers(machine);
+                if self.state.instructions > limit {
+                    return Err(self.stop_at(at, FaultKind::InstructionLimit(limit)));
+                }
+            }
+            if self.warps.iter().all(|warp| warp.threads.alive == 0) {
+                return Ok(true);
+            }
+            if !ran && !self.can_run() && !self.release() {
+                return Err(self.deadlock(machine));
+            }
+            if self.state.instructions >= end {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn can_run(&self) -> bool {
+        self.warps.iter().any(|warp| warp.threads.next_runnable(0).is_some())
+    }
+
+    /// Lets all threads go that wait at meeting points; whether there are any.
+    fn release(&mut self) -> bool {
+        self.warps.iter_mut().filter_map(|warp| warp.threads.release_all().then_some(())).count() > 0
+    }
+
+    fn alive(&self) -> Vec<u32> {
+        self.warps.iter().map(|warp| warp.threads.alive).collect()
+    }
+
+    fn complete_barriers(&mut self, machine: &Machine<'_>) {
+        let alive = self.alive();
+        while let Some((id, verdict)) = self.state.barriers.complete(&alive) {
+            for warp in &mut self.warps {
+                pass_barrier(warp, machine, id, verdict);
+            }
+        }
+    }
+
+    /// A fault where a warp's first group stands.
+    fn stop_at(&self, warp: usize, kind: FaultKind) -> Stop {
+        let warp = &self.warps[warp];
+        let group = warp.threads.groups().first();
+        let (function, pc, mask) = group.map_or((0, 0, 1), |group| (group.function, group.pc, group.mask));
+        Stop { function, pc, thread: warp.thread(mask.trailing_zeros() as usize % WARP), kind }
+    }
+
+    /// Who waits where.
+    fn deadlock(&self, machine: &Machine<'_>) -> Stop {
+        let alive = self.alive();
+        let mut waiting: Vec<WaitingThreads> = Vec::new();
+        let mut first = None;
+        for (number, warp) in self.warps.iter().enumerate() {
+            for group in warp.threads.groups() {
+                first = first.or(Some(number));
+                let name = &machine.functions[group.function as usize].name;
+                let what = match group.wait {
+                    Wait::Nothing | Wait::Meeting => "nothing".to_owned(),
+                    Wait::Members(mask) => format!("an instruction for the threads {mask:#010x} of the warp"),
+                    Wait::Barrier(id) => match self.state.barriers.progress(usize::from(id), &alive) {
+                        (arrived, Some(all)) => format!("barrier {id}, where {arrived} of {all} threads have arrived"),
+                        (arrived, None) => {
+                            format!("barrier {id} of the whole block, where {arrived} threads have arrived")
+                        }
+                    },
+                };
+                let at = format!("{what} (operation {} of {name})", group.pc);
+                let threads = lanes_of(group.mask).map(|lane| warp.thread(lane));
+                match waiting.iter_mut().find(|known| known.at == at) {
+                    Some(known) => known.threads.extend(threads),
+                    None => waiting.push(WaitingThreads { at, threads: threads.collect() }),
+                }
+            }
+        }
+        self.stop_at(first.unwrap_or(0), FaultKind::Deadlock(waiting))
+    }
+}
+
+/// The groups of a warp that wait at barrier `id` go on.
+fn pass_barrier(warp: &mut Warp, machine: &Machine<'_>, id: usize, verdict: Verdict) {
+    let mut released = 0;
+    for at in warp.threads.at_barrier(id) {
+        let group = warp.threads.group_mut(at);
+        let op = &machine.functions[group.function as usize].ops[group.pc as usize];
+        group.wait = Wait::Nothing;
+        group.pc += 1;
+        warp.state.base = group.base;
+        released |= group.mask;
+        if let Action::Barrier(barrier) = &op.action {
+            barrier.deliver(&mut warp.state, group.mask, verdict);
+        }
+    }
+    if released != 0 {
+        warp.threads.join(released);
+    }
+}
+
+fn identity(block: u64, warp: u32, machine: &Machine<'_>) -> Identity {
+    Identity {
+        launch: Shapes::of(machine.launch),
+        tid: std::array::from_fn(|lane| machine.launch.thread_at(warp * WARP as u32 + lane as u32)),
+        ctaid: machine.launch.block_at(block),
+        block,
+        warp,
+        dynamic_shared: machine.dynamic_shared,
+        shared_base: machine.shared_base,
+        shared_end: machine.shared_end,
+    }
+}

@@ -1,0 +1,237 @@
+//! Compiled code: what the statements of a function become.
+
+use crate::arith::{Arithmetic, Bits};
+use crate::exec::barrier::BarrierOp;
+use crate::exec::collective::Collective;
+use crate::machine::{Env, Halt};
+use crate::runtime::System;
+use crate::state::{Lane, State};
+use oriole_ptx::ast::{self, Instruction, SpecialReg};
+use smallvec::SmallVec;
+
+/// Number of an operation in its function.
+pub(crate) type Pc = u32;
+
+/// No place in the function: the threads meet where it returns.
+pub(crate) const NOWHERE: Pc = Pc::MAX;
+
+/// A function made ready to run.
+pub(crate) struct Function<'m> {
+    /// Its name.
+    pub(crate) name: &'m str,
+    /// Its declaration.
+    pub(crate) declaration: &'m ast::Function,
+    /// Its operations; the last is a return.
+    pub(crate) ops: Vec<Op<'m>>,
+    /// Register slots of a frame.
+    pub(crate) slots: u32,
+    /// Bytes of a frame in local memory: `.local` variables and `.param` places.
+    pub(crate) frame: u32,
+    /// Bytes of static `.shared` variables, those of the module included.
+    pub(crate) shared: u32,
+    /// Where arguments go.
+    pub(crate) params: Vec<Parameter>,
+    /// Where results come from.
+    pub(crate) rets: Vec<Parameter>,
+}
+
+/// Where a parameter of a function lives.
+#[derive(Clone, Debug)]
+pub(crate) enum Parameter {
+    /// In a register.
+    Register {
+        /// To read it.
+        source: Source,
+        /// To write it.
+        destination: Destination,
+    },
+    /// In the frame.
+    Frame {
+        /// Place in the frame.
+        offset: u32,
+        /// Size in bytes; 0 for an unsized array.
+        size: u32,
+    },
+}
+
+/// One operation.
+pub(crate) struct Op<'m> {
+    /// The instruction it comes from; `None` for the return at the end of a body.
+    pub(crate) inst: Option<&'m Instruction>,
+    /// The guard: slot of the predicate, and the value that lets a thread through.
+    pub(crate) guard: Option<(u32, bool)>,
+    /// What it does.
+    pub(crate) action: Action,
+    /// How much it takes from the patience of those who wait: more for what a spinning thread does.
+    pub(crate) cost: u32,
+}
+
+/// What one thread does by itself.
+pub(crate) type LaneAction = Box<dyn Fn(&mut Lane<'_, '_>) -> Result<(), oriole_device::FaultKind> + Send + Sync>;
+
+/// What the threads of a warp that are there do together; the mask holds those that take part.
+pub(crate) type WarpAction = Box<dyn Fn(&mut State, &mut Env<'_>, u32) -> Result<(), Halt> + Send + Sync>;
+
+/// What an operation does.
+pub(crate) enum Action {
+    /// Nothing that can be seen.
+    Nothing,
+    /// One register to another.
+    Copy(Source, Destination),
+    /// A function of the sources.
+    Arithmetic(Box<ArithmeticOp>),
+    /// Each thread by itself, the lowest first.
+    Lanes(LaneAction),
+    /// All threads that execute it together.
+    Warp(WarpAction),
+    /// The threads named by a member mask, wherever each executes it.
+    Collective(Box<Collective>),
+    /// A barrier of the block.
+    Barrier(Box<BarrierOp>),
+    /// A branch.
+    Branch {
+        /// Where to.
+        target: Pc,
+        /// Where threads that part here meet again.
+        meet: Pc,
+    },
+    /// `brx.idx`.
+    BranchTable {
+        /// Which target.
+        index: Source,
+        /// The targets.
+        targets: Vec<Pc>,
+        /// Where the threads meet again.
+        meet: Pc,
+    },
+    /// `call`.
+    Call(Box<Call>),
+    /// `ret`.
+    Return,
+    /// `exit`.
+    Exit,
+    /// `trap`, `brkpt`.
+    Trap,
+    /// Lets other threads of the warp have a turn.
+    Yield,
+    /// Cannot be interpreted, and why.
+    Unsupported(String),
+}
+
+/// Arithmetic with its operands.
+pub(crate) struct ArithmeticOp {
+    /// What is computed.
+    pub(crate) arithmetic: Arithmetic,
+    /// Where the sources come from.
+    pub(crate) sources: SmallVec<[Source; 4]>,
+    /// Where the results go.
+    pub(crate) destinations: SmallVec<[Destination; 2]>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A register and the bits that count.
+    Register {
+        /// Its slot.
+        slot: u32,
+        /// Bits that are read.
+        mask: u64,
+    },
+    /// A 128-bit register: two slots.
+    Wide(u32),
+    /// The complement of a predicate.
+    Not(u32),
+    /// A constant or a fixed address.
+    Constant(Bits),
+    /// A special register, its component and the bits that count.
+    Special(SpecialReg, u8, u64),
+    /// The address of a place in the frame: the local address, or the generic one.
+    Frame {
+        /// Place in the frame.
+        offset: u32,
+        /// The generic address.
+        generic: bool,
+    },
+    /// The address of dynamic shared memory plus an offset, in its space or generic.
+    DynamicShared {
+        /// Bytes added.
+        offset: u64,
+        /// The generic address.
+        generic: bool,
+    },
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// Nowhere.
+    Sink,
+    /// A register.
+    Register {
+        /// Its slot.
+        slot: u32,
+        /// Bits of the result.
+        bits: u8,
+        /// The result is sign-extended to the register.
+        signed: bool,
+        /// Bits of the register.
+        mask: u64,
+    },
+    /// A 128-bit register: two slots; bits of the result.
+    Wide {
+        /// The first slot.
+        slot: u32,
+        /// Bits of the result.
+        mask: Bits,
+    },
+}
+
+/// A call.
+pub(crate) struct Call {
+    /// What is called.
+    pub(crate) callee: Callee,
+    /// The arguments.
+    pub(crate) args: Vec<Argument>,
+    /// Where the results go.
+    pub(crate) rets: Vec<Outcome>,
+}
+
+/// What a call calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Callee {
+    /// A function of the module, by number.
+    Function(u32),
+    /// A function of the system.
+    System(System),
+    /// A function by its address.
+    Address(Source),
+}
+
+/// One argument of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Argument {
+    /// A register or constant, and its bytes.
+    Value(Source, u32),
+    /// Bytes of the caller's frame.
+    Frame {
+        /// Place in the frame.
+        offset: u32,
+        /// Size in bytes.
+        size: u32,
+    },
+}
+
+/// Where one result of a call goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Outcome {
+    /// To a register; with its bytes.
+    Register(Destination, u32),
+    /// Into the caller's frame.
+    Frame {
+        /// Place in the frame.
+        offset: u32,
+        /// Size in bytes.
+        size: u32,
+    },
+}

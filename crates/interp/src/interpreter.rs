@@ -1,0 +1,234 @@
+//! The interpreter's face: load a module, launch its kernels.
+
+use crate::code::Function;
+use crate::compile::{self, parameter_slots};
+use crate::grid;
+use crate::layout::{self, Home, Layout, LayoutError};
+use crate::machine::Machine;
+use crate::warp::Stop;
+use oriole_device::argument::Slot;
+use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
+use oriole_ptx::ast::{FunctionDirective, Module};
+
+/// How to interpret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Warp instructions that one block may execute before it counts as running for ever.
+    pub max_instructions: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { max_instructions: 1 << 40 }
+    }
+}
+
+/// Why a module cannot be loaded, or a variable not be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// The variables cannot be laid out.
+    #[error("{0}")]
+    Layout(
+        /// Why.
+        String,
+    ),
+    /// There is no global or constant variable of that name.
+    #[error("the module has no variable '{0}'")]
+    NoVariable(
+        /// The name.
+        String,
+    ),
+    /// More bytes than the variable has.
+    #[error("{given} bytes do not fit into variable '{name}' of {size} bytes")]
+    VariableSize {
+        /// Its name.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// Bytes given.
+        given: usize,
+    },
+}
+
+impl From<LayoutError> for LoadError {
+    fn from(LayoutError(reason): LayoutError) -> Self {
+        LoadError::Layout(reason)
+    }
+}
+
+/// Why a launch gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no kernel of that name.
+    #[error("no kernel '{name}'; the module has: {}", known.join(", "))]
+    NoKernel {
+        /// The name.
+        name: String,
+        /// Names of the kernels that there are.
+        known: Vec<String>,
+    },
+    /// The launch is impossible.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The kernel stopped. [`Place::pc`] is the offset of the instruction in the text of the module.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+}
+
+/// What a launch leaves besides memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    /// What the kernel has printed, block after block.
+    pub printed: Vec<u8>,
+    /// Warp instructions executed.
+    pub instructions: u64,
+}
+
+/// A loaded module.
+pub struct Interpreter<'m> {
+    module: &'m Module,
+    layout: Layout,
+    functions: Vec<Function<'m>>,
+    options: Options,
+}
+
+impl<'m> Interpreter<'m> {
+    /// Loads a checked module (see [`oriole_ptx::load`]). Instructions that are not interpreted load,
+    /// and are a fault when they are reached.
+    pub fn new(module: &'m Module, options: Options) -> Result<Interpreter<'m>, LoadError> {
+        let layout = Layout::new(module)?;
+        let functions = compile::module(module, &layout)?;
+        Ok(Interpreter { module, layout, functions, options })
+    }
+
+    /// The places of a kernel's parameters, for [`oriole_device::argument::bind`].
+    pub fn parameters(&self, kernel: &str) -> Result<Vec<Slot>, RunError> {
+        Ok(parameter_slots(self.functions[self.kernel(kernel)?].declaration))
+    }
+
+    /// Puts the module's global variables into `memory`, unless they are there already. Launching does
+    /// it too.
+    pub fn place_variables(&self, memory: &mut Memory) {
+        let contents = &self.layout.global;
+        for variable in &self.layout.statics {
+            let Home::Global(address) = variable.home else { continue };
+            let name = format!("variable {}", variable.name);
+            if variable.size > 0 && memory.place(&name, address, variable.size) {
+                let start = (address - layout::global_base()) as usize;
+                memory.write(address, &contents[start..start + variable.size as usize]);
+            }
+        }
+    }
+
+    /// Fills the variable `name`, in global or constant memory, from its start with `bytes`.
+    pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), LoadError> {
+        let variable = self.layout.statics.iter().find(|variable| variable.name == name);
+        let variable = variable.ok_or_else(|| LoadError::NoVariable(name.to_owned()))?;
+        let (home, size) = (variable.home, variable.size);
+        if bytes.len() as u64 > size {
+            return Err(LoadError::VariableSize { name: name.to_owned(), size, given: bytes.len() });
+        }
+        match home {
+            Home::Global(address) => {
+                self.place_variables(memory);
+                memory.write(address, bytes);
+            }
+            Home::Constant(offset) => {
+                self.layout.constants[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+            }
+            Home::Shared(_) | Home::DynamicShared => return Err(LoadError::NoVariable(name.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// Runs `kernel` to its end.
+    pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
+        let number = self.kernel(kernel)?;
+        let function = &self.functions[number];
+        check(function, launch)?;
+        self.place_variables(memory);
+        let heap = self.functions.iter().any(|function| function.name == "malloc");
+        let heap = heap.then(|| Heap::new(memory, Heap::DEFAULT_SIZE));
+        /// The alignment that CUDA gives dynamic shared memory.
+        const DYNAMIC_ALIGNMENT: u32 = 128;
+        let dynamic_shared = match launch.shared_bytes {
+            0 => function.shared.next_multiple_of(16),
+            _ => function.shared.next_multiple_of(DYNAMIC_ALIGNMENT),
+        };
+        let machine = Machine {
+            functions: &self.functions,
+            kernel: number as u32,
+            launch,
+            memory,
+            constants: &self.layout.constants,
+            shared_base: self.layout.shared_base,
+            dynamic_shared,
+            shared_end: dynamic_shared + launch.shared_bytes,
+            address_bytes: self.module.address_size / 8,
+        };
+        let outcome = grid::run(&machine, heap, self.options.max_instructions);
+        match outcome.fault {
+            Some((block, stop)) => {
+                Err(RunError::Fault(Box::new(self.fault(function, launch, block, stop, outcome.printed))))
+            }
+            None => Ok(RunReport { printed: outcome.printed, instructions: outcome.instructions }),
+        }
+    }
+
+    fn kernel(&self, name: &str) -> Result<usize, RunError> {
+        let kernels = || self.functions.iter().enumerate().filter(|(_, f)| f.declaration.is_entry);
+        let found = kernels().find(|(_, f)| f.name == name && f.declaration.body.is_some());
+        found.map(|(number, _)| number).ok_or_else(|| RunError::NoKernel {
+            name: name.to_owned(),
+            known: kernels().map(|(_, f)| f.name.to_owned()).collect(),
+        })
+    }
+
+    /// The published form of a block's fault.
+    fn fault(&self, kernel: &Function<'_>, launch: &Launch, block: u64, stop: Stop, printed: Vec<u8>) -> Fault {
+        let function = &self.functions[stop.function as usize];
+        let inst = function.ops.get(stop.pc as usize).and_then(|op| op.inst);
+        let text = inst.map(|inst| oriole_ptx::print_instruction(inst, &self.module.symbols));
+        let place = Place {
+            kernel: kernel.name.to_owned(),
+            block: launch.block_at(block),
+            thread: launch.thread_at(stop.thread),
+            pc: inst.map_or(0, |inst| u64::from(inst.span.start)),
+            function: (function.name != kernel.name).then(|| function.name.to_owned()),
+            instruction: text.unwrap_or_default().trim().to_owned(),
+            source: None,
+        };
+        Fault { kind: stop.kind, place, printed }
+    }
+}
+
+/// Checks a launch against what every device and the kernel take.
+fn check(kernel: &Function<'_>, launch: &Launch) -> Result<(), LaunchError> {
+    /// The most shared memory that a block of any target has.
+    const MOST_SHARED: u64 = 228 << 10;
+    launch.check()?;
+    if launch.cluster != [1; 3] {
+        return Err(LaunchError::Unsupported { what: "a cluster of several blocks" });
+    }
+    let bytes = u64::from(launch.shared_bytes);
+    if bytes > MOST_SHARED {
+        return Err(LaunchError::SharedTooLarge { bytes, limit: MOST_SHARED });
+    }
+    for directive in &kernel.declaration.directives {
+        match *directive {
+            FunctionDirective::ReqNTid(required) if required != launch.block => {
+                return Err(LaunchError::RequiredBlock { required, given: launch.block });
+            }
+            FunctionDirective::MaxNTid(most) => {
+                let most = most.iter().map(|&n| u64::from(n)).product::<u64>();
+                let threads = launch.threads();
+                if threads > most {
+                    let reason = format!("the kernel was compiled for at most {most}");
+                    return Err(LaunchError::BlockTooLarge { threads, reason });
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Where the variables and functions of a module are.
+
+use crate::space::{CONSTANT_WINDOW, SHARED_WINDOW};
+use oriole_ptx::ast::{Init, Item, Linkage, Module, Name, Space, Statement, Variable};
+use rustc_hash::FxHashMap;
+
+/// Address of the module's first global variable.
+const GLOBAL_BASE: u64 = 0x6_0000_0000;
+/// Address of the first function; the others follow at distances of [`CODE_STEP`].
+const CODE_BASE: u64 = 0x4_0000_0000;
+const CODE_STEP: u64 = 128;
+/// Bytes that the system keeps at the start of shared memory from sm_90 on.
+const RESERVED_SHARED: u32 = 1024;
+/// The most that variables of one space may take, so that a wild declaration eats no memory.
+const MOST: u64 = 1 << 32;
+/// The most that `.const` and `.shared` variables may take: the size of their windows.
+const MOST_WINDOW: u64 = 1 << 24;
+
+/// Address of function number `number`.
+pub(crate) fn function_address(number: u32) -> u64 {
+    CODE_BASE + CODE_STEP * u64::from(number)
+}
+
+/// Number of the function at `address`; it need not exist.
+pub(crate) fn function_at(address: u64) -> Option<u32> {
+    let distance = address.checked_sub(CODE_BASE).filter(|distance| distance.is_multiple_of(CODE_STEP))?;
+    u32::try_from(distance / CODE_STEP).ok()
+}
+
+/// A variable, told apart from others of its name by where it is declared.
+pub(crate) type Key = (u32, u32);
+
+/// The key of a declared name.
+pub(crate) fn key(name: Name) -> Key {
+    (name.sym.index() as u32, name.span.start)
+}
+
+/// Where a variable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// Global memory, at an address.
+    Global(u64),
+    /// The module's constants, at an offset.
+    Constant(u64),
+    /// Shared memory, at an address.
+    Shared(u64),
+    /// Dynamic shared memory.
+    DynamicShared,
+}
+
+impl Home {
+    /// The address in its own space and the generic one; `None` where only a launch knows it.
+    pub(crate) fn addresses(self) -> Option<(u64, u64)> {
+        match self {
+            Home::Global(address) => Some((address, address)),
+            Home::Constant(offset) => Some((offset, CONSTANT_WINDOW + offset)),
+            Home::Shared(address) => Some((address, SHARED_WINDOW + address)),
+            Home::DynamicShared => None,
+        }
+    }
+}
+
+/// One variable in global or constant memory.
+pub(crate) struct Static {
+    /// Its name.
+    pub(crate) name: String,
+    /// Where it is.
+    pub(crate) home: Home,
+    /// Its size in bytes.
+    pub(crate) size: u64,
+}
+
+/// All variables of a module and what they hold at first.
+#[derive(Default)]
+pub(crate) struct Layout {
+    /// Where each is.
+    pub(crate) homes: FxHashMap<Key, Home>,
+    /// Those that a launch can be asked to fill.
+    pub(crate) statics: Vec<Static>,
+    /// First contents of the global variables.
+    pub(crate) global: Vec<u8>,
+    /// Contents of `.const` variables.
+    pub(crate) constants: Vec<u8>,
+    /// First address of shared variables.
+    pub(crate) shared_base: u32,
+    /// End of the shared variables of the module and its device functions.
+    pub(crate) shared: u64,
+    /// End of the shared variables of each kernel, by the index of its item.
+    pub(crate) kernels: FxHashMap<usize, u64>,
+}
+
+/// Why a module's variables cannot be laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LayoutError(pub(crate) String);
+
+/// The next multiple of a variable's alignment.
+pub(crate) fn align(at: u64, variable: &Variable) -> u64 {
+    at.next_multiple_of(u64::from(variable.alignment()))
+}
+
+/// Address of the module's global variables.
+pub(crate) fn global_base() -> u64 {
+    GLOBAL_BASE
+}
+
+impl Layout {
+    /// Lays a module out.
+    pub(crate) fn new(module: &Module) -> Result<Layout, LayoutError> {
+        let sm = module.target.iter().find_map(|word| word.strip_prefix("sm_"));
+        let sm: u32 = sm.map_or("", |sm| sm.trim_end_matches(char::is_alphabetic)).parse().unwrap_or(0);
+        let shared_base = if sm >= 90 { RESERVED_SHARED } else { 0 };
+        let mut layout = Layout { shared_base, shared: u64::from(shared_base), ..Layout::default() };
+        let mut filled = Vec::new();
+        for variable in module.variables() {
+            layout.place(module, variable, None, &mut filled)?;
+        }
+        // A kernel's own shared variables share their addresses with those of the other kernels.
+        let functions = || {
+            module.items.iter().enumerate().filter_map(|(index, item)| match item {
+                Item::Function(function) => Some((index, function)),
+                _ => None,
+            })
+        };
+        for (_, function) in functions().filter(|(_, function)| !function.is_entry) {
+            for variable in function.body.iter().flat_map(variables) {
+                layout.place(module, variable, None, &mut filled)?;
+            }
+        }
+        for (index, kernel) in functions().filter(|(_, function)| function.is_entry) {
+            let mut end = layout.shared;
+            for variable in kernel.body.iter().flat_map(variables) {
+                layout.place(module, variable, Some(&mut end), &mut filled)?;
+            }
+            layout.kernels.insert(index, end);
+        }
+        for variable in filled {
+            crate::initial::fill(module, &mut layout, variable)?;
+        }
+        Ok(layout)
+    }
+
+    fn place<'m>(
+        &mut self,
+        module: &Module,
+        variable: &'m Variable,
+        shared: Option<&mut u64>,
+        filled: &mut Vec<&'m Variable>,
+    ) -> Result<(), LayoutError> {
+        let Some(name) = variable.name else { return Ok(()) };
+        let text = module.text(name);
+        let size = variable_size(variable);
+        let size = size.filter(|&size| size <= MOST);
+        let size = size.ok_or_else(|| LayoutError(format!("variable '{text}' is too large")))?;
+        let is_open = variable.linkage == Linkage::Extern;
+        let home = match variable.space {
+            Space::Shared if is_open || variable.dims.contains(&None) => Home::DynamicShared,
+            Space::Shared => {
+                let end = shared.unwrap_or(&mut self.shared);
+                let start = align(*end, variable);
+                *end = start + size;
+                if *end > MOST_WINDOW {
+                    return Err(LayoutError(format!("shared variable '{text}' does not fit into shared memory")));
+                }
+                Home::Shared(start)
+            }
+            // Another module's: known only to those who link.
+            Space::Global | Space::Const if is_open => return Ok(()),
+            Space::Global => {
+                let start = grow(&mut self.global, variable, size);
+                Home::Global(GLOBAL_BASE + start)
+            }
+            Space::Const => {
+                let start = grow(&mut self.constants, variable, size);
+                if start + size > MOST_WINDOW {
+                    return Err(LayoutError(format!("constant variable '{text}' does not fit into constant memory")));
+                }
+                Home::Constant(start)
+            }
+            _ => return Ok(()),
+        };
+        if matches!(home, Home::Global(_) | Home::Constant(_)) {
+            self.statics.push(Static { name: text.to_owned(), home, size });
+            filled.push(variable);
+        }
+        self.homes.insert(key(name), home);
+        Ok(())
+    }
+}
+
+/// Size in bytes; an open dimension is as long as the initial value.
+fn variable_size(variable: &Variable) -> Option<u64> {
+    if !variable.dims.contains(&None) {
+        return variable.size();
+    }
+    let count = match &variable.init {
+        Some(Init::List(items, _)) => items.len() as u64,
+        Some(Init::Text(text, _)) => text.len() as u64 + 1,
+        _ => 0,
+    };
+    let closed = Variable {
+        dims: variable.dims.iter().map(|dim| dim.or(Some(count))).collect(),
+        init: None,
+        ..variable.clone()
+    };
+    closed.size()
+}
+
+fn grow(bytes: &mut Vec<u8>, variable: &Variable, size: u64) -> u64 {
+    let start = align(bytes.len() as u64, variable);
+    bytes.resize((start + size) as usize, 0);
+    start
+}
+
+/// The variables that a body declares, nested blocks included.
+pub(crate) fn variables(block: &oriole_ptx::ast::Block) -> Vec<&Variable> {
+    let mut found = Vec::new();
+    for statement in &block.statements {
+        match statement {
+            Statement::Variable(variable) => found.push(&**variable),
+            Statement::Block(inner) => found.append(&mut variables(inner)),
+            _ => {}
+        }
+    }
+    found
+}
