@@ -99,9 +99,12 @@ pub struct Bank0 {
     pub nsmid: u16,
     /// Bytes of shared memory that the system reserves in the block, 32 bits: `%total_smem_size`
     /// is `SR_SMEMSZ` less this.
-    pub reserved_shared_size: u16,
+    pub reserved_shared_size: Option<u16>,
     /// Descriptor that global-memory accesses name, 64 bits (loaded to a uniform pair).
-    pub global_descriptor: u16,
+    pub global_descriptor: Option<u16>,
+    /// Addresses of the tables of properties that `txq` and `suq` read, 64 bits each: of textures, of
+    /// samplers, of surfaces.
+    pub property_tables: [u16; 3],
     /// First kernel parameter.
     pub parameters: u16,
     /// What clusters add.
@@ -142,11 +145,16 @@ const AMPERE_BANK0: Bank0 = Bank0 {
     constant_window: 0x50,
     envreg: [0x88, 0x8c, 0x90],
     nsmid: 0x10c,
-    reserved_shared_size: 0x114,
-    global_descriptor: 0x118,
+    reserved_shared_size: Some(0x114),
+    global_descriptor: Some(0x118),
+    property_tables: [0x70, 0x78, 0x80],
     parameters: 0x160,
     cluster: None,
 };
+
+/// Turing's, which Volta shares: that of Ampere without a descriptor and a reserved part of shared memory.
+const TURING_BANK0: Bank0 =
+    Bank0 { parameter_end: Some(0x114), reserved_shared_size: None, global_descriptor: None, ..AMPERE_BANK0 };
 
 const HOPPER_BANK0: Bank0 = Bank0 {
     ntid: [0x0, 0x4, 0x8],
@@ -163,8 +171,9 @@ const HOPPER_BANK0: Bank0 = Bank0 {
     constant_window: 0xd0,
     envreg: [0x40, 0x44, 0x48],
     nsmid: 0x10c,
-    reserved_shared_size: 0x114,
-    global_descriptor: 0x208,
+    reserved_shared_size: Some(0x114),
+    global_descriptor: Some(0x208),
+    property_tables: [0xf0, 0xf8, 0x100],
     parameters: 0x210,
     cluster: Some(ClusterBank0 {
         aggregate_shared_limit: 0x13c,
@@ -174,6 +183,38 @@ const HOPPER_BANK0: Bank0 = Bank0 {
         nclusterid: [0x15c, 0x160, 0x164],
         nctarank: 0x188,
         graph_exec: 0x190,
+    }),
+};
+
+/// Blackwell's. What depends on the cluster stands at these offsets less 0xa0 times `SR_CgaSize`, which is 0
+/// unless a launch has several shapes of clusters.
+const BLACKWELL_BANK0: Bank0 = Bank0 {
+    ntid: [0x360, 0x364, 0x368],
+    nctaid: [0x370, 0x374, 0x378],
+    shared_window: None,
+    local_window: 0x2f8,
+    stack: 0x37c,
+    dynamic_shared_size: 0x2ac,
+    grid_id: 0x140,
+    bank_window: None,
+    parameter_window: Some(0x348),
+    parameter_window_end: Some(0x350),
+    parameter_end: None,
+    constant_window: 0x120,
+    envreg: [0x250, 0x254, 0x258],
+    nsmid: 0x2d0,
+    reserved_shared_size: Some(0x16c),
+    global_descriptor: Some(0x358),
+    property_tables: [0x150, 0x158, 0x160],
+    parameters: 0x380,
+    cluster: Some(ClusterBank0 {
+        aggregate_shared_limit: 0x2bc,
+        explicit: 0x36c,
+        nctaid: [0x2a0, 0x2a4, 0x2a8],
+        nctaid_reciprocal: [0x2b0, 0x2b4, 0x2b8],
+        nclusterid: [0x2c0, 0x2c4, 0x2c8],
+        nctarank: 0x2cc,
+        graph_exec: 0x2e8,
     }),
 };
 
@@ -205,6 +246,17 @@ const SM_80: SmDescription = SmDescription {
     bank0: AMPERE_BANK0,
 };
 
+const SM_75: SmDescription = SmDescription {
+    max_warps: 32,
+    max_ctas: 16,
+    max_threads: 1024,
+    shared_memory: 64 * 1024,
+    max_shared_per_cta: 64 * 1024,
+    reserved_shared_per_cta: 0,
+    bank0: TURING_BANK0,
+    ..SM_80
+};
+
 const SM_86: SmDescription = SmDescription {
     max_warps: 48,
     max_ctas: 16,
@@ -224,17 +276,35 @@ const SM_90: SmDescription = SmDescription {
     ..SM_80
 };
 
-static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] = [SM_80, SM_86, SM_89, SM_90];
+const SM_100: SmDescription = SmDescription { uniform_registers: 80, bank0: BLACKWELL_BANK0, ..SM_90 };
+
+const SM_120: SmDescription = SmDescription {
+    uniform_registers: 80,
+    max_warps: 48,
+    max_ctas: 24,
+    max_threads: 1536,
+    shared_memory: 100 * 1024,
+    max_shared_per_cta: 99 * 1024,
+    shared_base: 0x400,
+    bank0: BLACKWELL_BANK0,
+    ..SM_80
+};
+
+static DESCRIPTIONS: [SmDescription; Arch::SIMULATED.len()] = [SM_75, SM_80, SM_86, SM_89, SM_90, SM_100, SM_120];
 
 impl Arch {
-    /// The generations that code is made for and that the simulator runs: those whose multiprocessor and
-    /// constant bank 0 are described here.
+    /// The generations that code is made for.
     pub const MODELLED: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90];
 
-    /// The description of this target's multiprocessor; for targets outside [`Arch::MODELLED`], which
+    /// The generations that the simulator runs: those whose multiprocessor and constant bank 0 are described
+    /// here.
+    pub const SIMULATED: [Arch; 7] =
+        [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm100, Arch::Sm120];
+
+    /// The description of this target's multiprocessor; for targets outside [`Arch::SIMULATED`], which
     /// the compiler and the simulator refuse before they ask, that of the nearest one in it.
     pub fn sm(self) -> &'static SmDescription {
-        let later = Arch::MODELLED.iter().position(|arch| *arch >= self);
+        let later = Arch::SIMULATED.iter().position(|arch| *arch >= self);
         &DESCRIPTIONS[later.unwrap_or(DESCRIPTIONS.len() - 1)]
     }
 }
@@ -267,5 +337,7 @@ mod tests {
         assert_eq!(Arch::Sm86.sm().max_ctas, 16);
         assert_eq!(Arch::Sm89.sm().max_ctas, 24);
         assert_eq!(Arch::Sm90.sm().bank0.parameters, 0x210);
+        assert_eq!(Arch::Sm75.sm().bank0.reserved_shared_size, None);
+        assert_eq!(Arch::Sm120.sm().bank0.parameters, 0x380);
     }
 }

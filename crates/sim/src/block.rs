@@ -240,7 +240,9 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
     if let Some(offset) = layout.parameter_end {
         put(offset, &(last as u32).to_le_bytes());
     }
-    put(layout.reserved_shared_size, &arch.sm().shared_base.to_le_bytes());
+    if let Some(offset) = layout.reserved_shared_size {
+        put(offset, &arch.sm().shared_base.to_le_bytes());
+    }
     if let Some(cluster) = &layout.cluster {
         let shape = launch.cluster;
         put(cluster.explicit, &u32::from(shape != [1; 3]).to_le_bytes());

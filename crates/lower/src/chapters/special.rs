@@ -152,7 +152,8 @@ impl FnLower<'_, '_> {
     fn total_shared(&mut self, span: Span) -> Lowered<Operand> {
         let all = self.temp()?;
         self.s2r(all, named("SR_SMEMSZ", self.arch(), span)?)?;
-        let reserved = self.read_source(Source::Bank(self.bank0().reserved_shared_size))?;
+        let Some(reserved) = self.bank0().reserved_shared_size else { return Ok(all) };
+        let reserved = self.read_source(Source::Bank(reserved))?;
         let rest = self.temp()?;
         self.add(rest, all, reserved.neg())?;
         Ok(rest)

@@ -17,7 +17,7 @@ impl<'a> FnLower<'_, 'a> {
 
     /// UR36:UR37 = the descriptor of global memory, for the whole kernel.
     pub(super) fn load_descriptor(&mut self) -> Lowered {
-        let offset = self.arch().sm().bank0.global_descriptor;
+        let Some(offset) = self.arch().sm().bank0.global_descriptor else { return Ok(()) };
         let operands = [(D, descriptor()), (Bank, Operand::cbank(0, u32::from(offset)))];
         self.emit(Opcode::ULDC, &[(Field::MemSize, mem_size::B64)], &operands)?;
         Ok(())
