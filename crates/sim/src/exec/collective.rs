@@ -7,7 +7,7 @@ use super::float::extreme;
 use crate::operand::{Dst, PredSrc, Src};
 use crate::program::{Effect, Env};
 use crate::state::{Mask, State, WARP, lanes_of, mask_where};
-use oriole_isa::{Field, Inst, Opcode, Role, credux, credux_type, match_mode, match_size, movm, redux, shfl, vote};
+use oriole_isa::{Field, Inst, Opcode, Role, credux, credux_type, match_mode, match_size, redux, shfl, vote};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -19,7 +19,6 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         Opcode::CREDUX => reduce_extreme(inst)?,
         Opcode::ELECT => elect(inst),
         Opcode::R2UR => to_uniform(inst),
-        Opcode::MOVM => move_matrix(inst)?,
         _ => return Ok(None),
     }))
 }
@@ -206,24 +205,6 @@ fn to_uniform(inst: &Inst) -> Effect {
         truth.set_mask(state, mask_where(|lane| values[lane] == value));
         Ok(())
     })
-}
-
-/// `MOVM.16.MT88`: the 8x8 matrix of halves that the warp holds, transposed.
-fn move_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
-    if inst.get(Field::Movm) != movm::MT88 {
-        return Err(Unsupported("a matrix move other than MT88".into()));
-    }
-    let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
-    Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
-        let values = a.bits(state);
-        let element = |row: usize, column: usize| values[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
-        let result = std::array::from_fn(|lane| {
-            let (row, column) = (lane / 4, 2 * (lane % 4));
-            element(column, row) | element(column + 1, row) << 16
-        });
-        to.set(state, &result);
-        Ok(())
-    }))
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn soft2(rounding: Rounding, f: fn(Double, Double, Round) -> Double) -> impl Fn(
 }
 
 /// The fused operation in a directed rounding mode.
-fn soft_fma(rounding: Rounding) -> impl Fn(u64, u64, u64) -> u64 {
+pub(super) fn soft_fma(rounding: Rounding) -> impl Fn(u64, u64, u64) -> u64 {
     let mode = mode(rounding);
     move |a, b, c| quiet(&[a, b, c], hard(soft(a).mul_add_r(soft(b), soft(c), mode).value))
 }

@@ -6,9 +6,9 @@ use crate::machine::Halt;
 use crate::operand::{Dst, PredSrc, Src};
 use crate::program::{Effect, Env};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
-use crate::state::{Lanes, Mask, State, WARP, WideLanes, lanes_of};
+use crate::state::{Lanes, Mask, State, WARP, lanes_of};
 use oriole_device::{Access, Space};
-use oriole_isa::{Field, Inst, Opcode, Role, matrix_count, matrix_shape, mem, mem_size, qspc_space};
+use oriole_isa::{Field, Inst, Opcode, Role, mem, mem_size, qspc_space};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -21,10 +21,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         Opcode::ST => store(inst, Named::Generic)?,
         Opcode::STS => store(inst, Named::Shared)?,
         Opcode::STL => store(inst, Named::Local)?,
-
         Opcode::LDGSTS => copy_to_shared(inst)?,
-        Opcode::LDSM => load_matrix(inst)?,
-        Opcode::STSM => store_matrix(inst)?,
         Opcode::QSPC => query_space(inst)?,
         Opcode::CCTL | Opcode::CCTLL | Opcode::LDGDEPBAR => Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())),
         _ => return Ok(None),
@@ -172,81 +169,6 @@ fn copy_to_shared(inst: &Inst) -> Result<Effect, Unsupported> {
             };
             if read || fills {
                 env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
-            }
-        }
-        Ok(())
-    }))
-}
-
-/// Number of 8x8 matrices, and whether they are transposed.
-fn matrices(inst: &Inst) -> Result<(usize, bool), Unsupported> {
-    let count = match inst.get(Field::MatrixCount) {
-        matrix_count::TWO => 2,
-        matrix_count::FOUR => 4,
-        _ => 1,
-    };
-    match inst.get(Field::MatrixShape) {
-        matrix_shape::M88 => Ok((count, false)),
-        matrix_shape::MT88 => Ok((count, true)),
-        _ => Err(Unsupported("a matrix shape other than 8x8".into())),
-    }
-}
-
-/// Row and column of the element `half` (0, 1) that lane `lane` holds of an 8x8 matrix.
-fn element(lane: usize, half: usize, transposed: bool) -> (usize, usize) {
-    let (row, column) = (lane / 4, 2 * (lane % 4) + half);
-    if transposed { (column, row) } else { (row, column) }
-}
-
-/// Reports the rows, of 16 bytes each, of `count` matrices in shared memory.
-fn report_rows(env: &mut Env<'_>, kind: Access, count: usize, rows: &WideLanes) {
-    let lanes = Mask::MAX >> (WARP - 8 * count);
-    env.report(kind, 16, lanes, &rows.map(|address| Named::Shared.place(address)));
-}
-
-/// `LDSM`: lane `8 m + r` gives the address of row `r` of matrix `m`.
-fn load_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
-    let address = Address::of(inst, AddressWidth::Narrow)?;
-    let (count, transposed) = matrices(inst)?;
-    let to = destination(inst)?;
-    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
-        let rows = address.lanes(state);
-        report_rows(env, Access::Read, count, &rows);
-        for matrix in 0..count {
-            let mut value = [0; WARP];
-            for (lane, value) in value.iter_mut().enumerate() {
-                for half in 0..2 {
-                    let (row, column) = element(lane, half, transposed);
-                    let from = 8 * matrix + row;
-                    let place = Named::Shared.place(rows[from] + 2 * column as u64);
-                    let words = env.spaces.load(place, 2, from).map_err(|kind| Halt::fault(from, kind))?;
-                    *value |= words[0] << (16 * half);
-                }
-            }
-            state.set_r(to + matrix, &value);
-        }
-        Ok(())
-    }))
-}
-
-/// `STSM`: the inverse of `LDSM`.
-fn store_matrix(inst: &Inst) -> Result<Effect, Unsupported> {
-    let address = Address::of(inst, AddressWidth::Narrow)?;
-    let (count, transposed) = matrices(inst)?;
-    let data = Src::of(inst, Role::Data).register().ok_or_else(|| Unsupported("STSM without data".into()))?;
-    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
-        let rows = address.lanes(state);
-        report_rows(env, Access::Write, count, &rows);
-        for matrix in 0..count {
-            for lane in 0..WARP {
-                for half in 0..2 {
-                    let (row, column) = element(lane, half, transposed);
-                    let at = 8 * matrix + row;
-                    let place = Named::Shared.place(rows[at] + 2 * column as u64);
-                    let value = state.lane(data + matrix, lane) >> (16 * half);
-                    let stored = env.spaces.store(place, 2, at, [value, 0, 0, 0]);
-                    stored.map_err(|kind| Halt::fault(at, kind))?;
-                }
             }
         }
         Ok(())

@@ -55,6 +55,7 @@ mod predicate;
 mod rounding;
 mod sixteen;
 mod system;
+mod tensor;
 #[cfg(test)]
 mod tests;
 mod uniform;
@@ -80,7 +81,7 @@ pub(crate) struct Unsupported(
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
-    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 13] = [
+    const FAMILIES: [fn(&Inst, Opcode) -> Found<Compute>; 14] = [
         wide::compile,
         pairs::compile,
         elements::compile,
@@ -94,6 +95,7 @@ pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {
         pack::compile,
         predicate::compile,
         uniform::compile,
+        tensor::compute,
     ];
     let (opcode, inst) = (vector_twin(inst.opcode), &uniform::in_vector_terms(inst));
     for family in FAMILIES {
@@ -114,13 +116,14 @@ fn vector_twin(opcode: Opcode) -> Opcode {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Found<Effect>; 6] = [
+    const FAMILIES: [fn(&Inst) -> Found<Effect>; 7] = [
         memory::compile,
         atomic::compile,
         collective::compile,
         system::compile,
         constant::compile,
         memory_extended::compile,
+        tensor::effect,
     ];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {

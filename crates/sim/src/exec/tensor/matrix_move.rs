@@ -1,0 +1,180 @@
+//! `LDSM`, `STSM`: matrices between shared memory and fragments. `MOVM`: matrices between fragments.
+//!
+//! A row of a matrix in shared memory has 16 bytes, and a lane gives its address: lane `8 m + r` that of row
+//! `r` of matrix `m` (`16 m + r`, of matrices of sixteen rows). Lanes are `4 g + t` as in
+//! [`super::fragment`].
+
+use super::registers;
+use crate::exec::address::{Address, AddressWidth};
+use crate::exec::{Compute, Unsupported};
+use crate::machine::Halt;
+use crate::operand::{Dst, Src};
+use crate::program::{Effect, Env};
+use crate::space::{Named, Words};
+use crate::state::{Lanes, Mask, State, WARP, WideLanes};
+use oriole_device::Access;
+use oriole_isa::{Field, Inst, Role, matrix_count, matrix_format, matrix_shape, movm, movm_type};
+
+/// A row of a matrix, its elements spread to bytes or halves.
+type Row = [u8; 16];
+
+/// Which elements of the rows a fragment's registers hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spread {
+    /// Eight rows; register: four bytes of row `g`, from `4 t` on.
+    Rows,
+    /// Eight rows; register: the halves in column `g` of rows `2 t` and `2 t + 1`.
+    Columns,
+    /// Eight rows; register: the bytes in columns `g` and `g + 8` of rows `2 t` and `2 t + 1`.
+    ByteColumns,
+    /// Sixteen rows; two registers `r`: the bytes in columns `g` and `g + 8` of rows `4 t + 2 r` and the next.
+    TallByteColumns,
+}
+
+impl Spread {
+    /// Registers of a matrix.
+    fn registers(self) -> usize {
+        if self == Spread::TallByteColumns { 2 } else { 1 }
+    }
+
+    /// Row, among all rows of the instruction, and byte in it, of byte `byte` of register `n` of a lane.
+    fn place(self, lane: usize, n: usize, byte: usize) -> (usize, usize) {
+        let (g, t) = (lane / 4, lane % 4);
+        match self {
+            Spread::Rows => (8 * n + g, 4 * t + byte),
+            Spread::Columns => (8 * n + 2 * t + byte / 2, 2 * g + byte % 2),
+            Spread::ByteColumns => (8 * n + 2 * t + byte % 2, g + 8 * (byte / 2)),
+            Spread::TallByteColumns => (16 * (n / 2) + 4 * t + 2 * (n % 2) + byte % 2, g + 8 * (byte / 2)),
+        }
+    }
+}
+
+/// How many matrices the instruction moves.
+fn count(inst: &Inst) -> usize {
+    match inst.get(Field::MatrixCount) {
+        matrix_count::TWO => 2,
+        matrix_count::FOUR => 4,
+        _ => 1,
+    }
+}
+
+/// The spread of the matrices of `inst`.
+fn spread(inst: &Inst) -> Result<Spread, Unsupported> {
+    let bytes = inst.get(Field::MatrixFormat) != matrix_format::E16;
+    match (inst.get(Field::MatrixShape), bytes) {
+        (matrix_shape::M88, false) | (matrix_shape::M816, true) => Ok(Spread::Rows),
+        (matrix_shape::MT88, false) => Ok(Spread::Columns),
+        (matrix_shape::MT168, true) => Ok(Spread::ByteColumns),
+        (matrix_shape::MT1616, true) if count(inst) < 4 => Ok(Spread::TallByteColumns),
+        _ => Err(Unsupported("matrices of this shape and element type".into())),
+    }
+}
+
+/// The row that a lane's sixteen bytes hold.
+fn unpack(words: Words, format: u8) -> Row {
+    let bits = words.iter().rev().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
+    let each = match format {
+        matrix_format::U4 => 4,
+        matrix_format::U6 => 6,
+        _ => 8,
+    };
+    std::array::from_fn(|n| (bits >> (each * n) & ((1 << each) - 1)) as u8)
+}
+
+/// The lanes whose addresses count, and what they lead to.
+fn report(env: &mut Env<'_>, kind: Access, rows: usize, addresses: &WideLanes) {
+    let lanes = Mask::MAX >> (WARP - rows.min(WARP));
+    env.report(kind, 16, lanes, &addresses.map(|address| Named::Shared.place(address)));
+}
+
+/// `LDSM`.
+pub(super) fn compile_load(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (spread, format) = (spread(inst)?, inst.get(Field::MatrixFormat));
+    let to = registers(inst, Role::D)?.first;
+    let results = count(inst) * spread.registers();
+    let rows = 8 * results;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let addresses = address.lanes(state);
+        report(env, Access::Read, rows, &addresses);
+        let mut matrix = [Row::default(); WARP];
+        for (lane, row) in matrix.iter_mut().enumerate().take(rows) {
+            let words = env.spaces.load(Named::Shared.place(addresses[lane]), 16, lane);
+            *row = unpack(words.map_err(|kind| Halt::fault(lane, kind))?, format);
+        }
+        for n in 0..results {
+            let value: Lanes = std::array::from_fn(|lane| {
+                u32::from_le_bytes(std::array::from_fn(|byte| {
+                    let (row, column) = spread.place(lane, n, byte);
+                    matrix[row % WARP][column % 16]
+                }))
+            });
+            state.set_r(to + n, &value);
+        }
+        Ok(())
+    }))
+}
+
+/// `STSM`: the inverse of `LDSM`.
+pub(super) fn compile_store(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let spread = spread(inst)?;
+    let data = registers(inst, Role::Data)?.first;
+    let count = count(inst);
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let addresses = address.lanes(state);
+        report(env, Access::Write, 8 * count, &addresses);
+        let mut matrix = [Row::default(); WARP];
+        for n in 0..count {
+            for lane in 0..WARP {
+                let value = if data == crate::state::RZ { 0 } else { state.lane(data + n, lane) };
+                for (byte, bits) in value.to_le_bytes().into_iter().enumerate() {
+                    let (row, column) = spread.place(lane, n, byte);
+                    matrix[row % WARP][column % 16] = bits;
+                }
+            }
+        }
+        for (lane, row) in matrix.iter().enumerate().take(8 * count) {
+            let word = |n: usize| u32::from_le_bytes([row[4 * n], row[4 * n + 1], row[4 * n + 2], row[4 * n + 3]]);
+            let words = [word(0), word(1), word(2), word(3)];
+            let stored = env.spaces.store(Named::Shared.place(addresses[lane]), 16, lane, words);
+            stored.map_err(|kind| Halt::fault(lane, kind))?;
+        }
+        Ok(())
+    }))
+}
+
+/// `MOVM`.
+pub(super) fn compile_move(inst: &Inst) -> Result<Compute, Unsupported> {
+    let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    match (inst.get(Field::Movm), inst.get(Field::MovmType)) {
+        (movm::MT88, movm_type::B16) => Ok(Box::new(move |state: &mut State| {
+            let values = a.bits(state);
+            to.set(state, &transposed(&values));
+        })),
+        (movm::M832, movm_type::U4TO8) => Ok(Box::new(move |state: &mut State| {
+            let values = a.bits(state);
+            let [low, high] = [0, 16].map(|from| spread_nibbles(&values, from));
+            to.set_wide(state, &std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32));
+        })),
+        _ => Err(Unsupported("this move of a matrix".into())),
+    }
+}
+
+/// An 8x8 matrix of halves, transposed.
+fn transposed(values: &Lanes) -> Lanes {
+    let element = |row: usize, column: usize| values[4 * row + column / 2] >> (16 * (column % 2)) & 0xffff;
+    std::array::from_fn(|lane| {
+        let (row, column) = (lane / 4, 2 * (lane % 4));
+        element(column, row) | element(column + 1, row) << 16
+    })
+}
+
+/// Of eight rows of 32 elements of 4 bits, sixteen columns from `from` on, as bytes.
+fn spread_nibbles(values: &Lanes, from: usize) -> Lanes {
+    std::array::from_fn(|lane| {
+        let (row, column) = (lane / 4, from + 4 * (lane % 4));
+        let element = |column: usize| values[4 * row + column / 8] >> (4 * (column % 8)) & 15;
+        (0..4).fold(0, |word, n| word | element(column + n) << (8 * n))
+    })
+}
