@@ -1,12 +1,15 @@
 //! A block: its warps in turn until all have finished.
 
+use crate::flow::Flow;
 use crate::machine::Machine;
+use crate::program::Action;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, STACK_TOP};
 use crate::special::WarpIdentity;
 use crate::state::{Mask, State, WARP, lanes_of};
 use crate::stats::Counts;
 use crate::threads::{Threads, Wait};
-use crate::warp::{BlockState, Pause, Stop, Warp};
+use crate::timing::trace::{BlockTrace, Recorder};
+use crate::warp::{BlockState, Issued, Pause, Step, Stop, Warp};
 use oriole_device::{FaultKind, Launch, WaitingThreads};
 
 /// Instructions that a warp executes before the next has its turn.
@@ -33,6 +36,8 @@ pub(crate) struct Block {
     /// What has been executed.
     pub(crate) counts: Counts,
     round: Round,
+    /// One for each warp, if the block records what it does.
+    recorders: Vec<Recorder>,
 }
 
 impl Entry {
@@ -105,9 +110,20 @@ pub(crate) struct BlockFault {
 impl Block {
     /// Block `number` of a launch, at its entry.
     pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
-        let (warps, state) = entry.start(number, machine);
+        let (warps, mut state) = entry.start(number, machine);
         let counts = Counts::of_warps(warps.len() as u64);
-        Block { number, warps, state, counts, round: Round::START }
+        let mut recorders = Vec::new();
+        if machine.records {
+            state.log = Some(Box::default());
+            let first = number * warps.len() as u64;
+            recorders.extend((first..).map(|warp| Recorder::new(machine.program.start(), warp)).take(warps.len()));
+        }
+        Block { number, warps, state, counts, round: Round::START, recorders }
+    }
+
+    /// What its warps have done, if the block recorded it.
+    pub(crate) fn take_trace(&mut self) -> BlockTrace {
+        std::mem::take(&mut self.recorders).into_iter().map(Recorder::finish).collect()
     }
 
     /// What the block has printed.
@@ -126,8 +142,13 @@ impl Block {
         loop {
             while self.round.warp < self.warps.len() {
                 let before = self.state.instructions;
-                let warp = &mut self.warps[self.round.warp];
-                let pause = warp.run(machine, &mut self.state, &mut self.round.left, &mut self.counts);
+                let pause = match self.recorders.is_empty() {
+                    true => {
+                        let warp = &mut self.warps[self.round.warp];
+                        warp.run(machine, &mut self.state, &mut self.round.left, &mut self.counts)
+                    }
+                    false => self.run_recorded(machine),
+                };
                 self.round.ran |= self.state.instructions != before;
                 if pause.map_err(|stop| self.fault(self.round.warp, stop))? == Pause::NeedsTurn {
                     return Ok(Progress::NeedsTurn);
@@ -152,12 +173,30 @@ impl Block {
         }
     }
 
+    /// [`Warp::run`] for the warp whose turn it is, recording each instruction.
+    fn run_recorded(&mut self, machine: &Machine<'_>) -> Result<Pause, Stop> {
+        let (warp, recorder) = (&mut self.warps[self.round.warp], &mut self.recorders[self.round.warp]);
+        while self.round.left > 0 {
+            match warp.step_one(machine, &mut self.state, &mut self.counts)? {
+                Step::Issued(issued) => {
+                    self.round.left -= 1;
+                    record(&issued, warp, &self.state, recorder);
+                }
+                Step::Paused(pause) => return Ok(pause),
+            }
+        }
+        Ok(Pause::Slice)
+    }
+
     fn can_run(&self) -> bool {
         self.warps.iter().any(|warp| warp.threads.groups().iter().any(|group| group.wait == Wait::Nothing))
     }
 
     fn complete_barriers(&mut self) {
         while let Some((id, result)) = self.state.barriers.complete() {
+            for recorder in &mut self.recorders {
+                recorder.completed(id);
+            }
             for warp in &mut self.warps {
                 warp.threads.release_barrier(id);
                 if let Some(result) = result {
@@ -207,6 +246,15 @@ impl Block {
             },
         };
         format!("{what} (code address {:#x})", pc - crate::program::INSTRUCTION)
+    }
+}
+
+/// Records an instruction that `warp` has executed.
+fn record(issued: &Issued<'_>, warp: &Warp, state: &BlockState, recorder: &mut Recorder) {
+    let (Some(inst), Some(log)) = (&issued.op.inst, &state.log) else { return };
+    recorder.executed(issued.pc, inst, log);
+    if let Action::Flow(Flow::Barrier { id, wait, .. }) = &issued.op.action {
+        recorder.arrived(id.scalar(&warp.state) as u8, issued.active, *wait);
     }
 }
 

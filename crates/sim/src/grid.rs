@@ -14,6 +14,7 @@
 use crate::block::{Block, BlockFault, Entry, Progress};
 use crate::machine::Machine;
 use crate::stats::Counts;
+use crate::timing::trace::BlockTrace;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -30,6 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) printed: Vec<u8>,
     /// The first fault in the order of the blocks: block and fault.
     pub(crate) fault: Option<(u64, BlockFault)>,
+    /// What the blocks did, in their order, if they recorded it.
+    pub(crate) traces: Vec<BlockTrace>,
 }
 
 /// Blocks by number: which are where.
@@ -46,6 +49,7 @@ struct Schedule {
     printed: BTreeMap<u64, Vec<u8>>,
     counts: Counts,
     fault: Option<(u64, BlockFault)>,
+    traces: BTreeMap<u64, BlockTrace>,
 }
 
 /// What a worker does next.
@@ -68,6 +72,7 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
         printed: BTreeMap::new(),
         counts: Counts::default(),
         fault: None,
+        traces: BTreeMap::new(),
     });
     let changed = Condvar::new();
     let workers = (workers.max(1) as u64).min(blocks);
@@ -80,7 +85,12 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
     let schedule = schedule.into_inner().unwrap_or_else(PoisonError::into_inner);
     let last = schedule.fault.as_ref().map_or(u64::MAX, |(block, _)| *block);
     let printed = schedule.printed.into_iter().filter(|(block, _)| *block <= last);
-    Outcome { counts: schedule.counts, printed: printed.flat_map(|(_, text)| text).collect(), fault: schedule.fault }
+    Outcome {
+        counts: schedule.counts,
+        printed: printed.flat_map(|(_, text)| text).collect(),
+        fault: schedule.fault,
+        traces: schedule.traces.into_values().collect(),
+    }
 }
 
 fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &Machine<'_>) {
@@ -180,6 +190,10 @@ impl Schedule {
         }
         self.counts.add(&block.counts);
         self.printed.insert(number, block.take_printed());
+        let trace = block.take_trace();
+        if !trace.is_empty() {
+            self.traces.insert(number, trace);
+        }
         if self.turn == number {
             self.turn = self.after(number);
         }

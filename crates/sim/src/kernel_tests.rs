@@ -75,6 +75,7 @@ impl Run {
             program: &program,
             max_local: 1024,
             max_instructions: self.limit,
+            records: false,
         };
         let outcome = run(&entry, &machine);
         let bytes = memory.read(buffer, 4 * self.words).expect("it is ours");

@@ -38,7 +38,9 @@ mod strict;
 mod strict_tests;
 mod syscall;
 mod threads;
+mod timing;
 mod warp;
 
 pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};
 pub use stats::Statistics;
+pub use timing::{InstTiming, Limiter, MemoryFigures, Occupancy, StallReason, TimingReport};

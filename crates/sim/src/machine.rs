@@ -19,6 +19,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) max_local: u32,
     /// Warp instructions that one block may execute.
     pub(crate) max_instructions: u64,
+    /// Blocks record what they do, for the cycle model.
+    pub(crate) records: bool,
 }
 
 /// Why a warp stops in the middle of an instruction.

@@ -134,6 +134,11 @@ impl Program {
         Program { arch, strict: false, sections: vec![Section { name: "test".into(), base, words, ops }] }
     }
 
+    /// Address of the first section; 0 if there is none.
+    pub(crate) fn start(&self) -> u64 {
+        self.sections.first().map_or(0, |section| section.base)
+    }
+
     /// The section that holds code address `pc`.
     pub(crate) fn section(&self, pc: u64) -> Option<&Section> {
         let after = self.sections.partition_point(|section| section.base <= pc);

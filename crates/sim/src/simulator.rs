@@ -8,11 +8,14 @@ use crate::program::Program;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::stats::Statistics;
 use crate::syscall;
+use crate::timing::occupancy::Needs;
+use crate::timing::{self, TimingReport};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::{Cubin, CubinError, Function, SectionIndex, SectionKind};
 use oriole_device::argument::Slot;
 use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
 use oriole_isa::Arch;
+use oriole_isa::chip::Chip;
 use std::sync::{Arc, Mutex};
 
 /// Code address of the first function.
@@ -30,11 +33,13 @@ pub struct Options {
     pub max_instructions: u64,
     /// Host threads; 0: as many as the host has cores.
     pub threads: usize,
+    /// Also estimate how long the launch would take on a device.
+    pub timing: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { strict: false, max_instructions: 1 << 40, threads: 0 }
+        Options { strict: false, max_instructions: 1 << 40, threads: 0, timing: false }
     }
 }
 
@@ -88,12 +93,14 @@ pub enum RunError {
 }
 
 /// What a launch leaves besides memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunReport {
     /// What the kernel has printed, block after block.
     pub printed: Vec<u8>,
     /// What was executed.
     pub statistics: Statistics,
+    /// How long it would take, if that was asked for.
+    pub timing: Option<TimingReport>,
 }
 
 /// A loaded module.
@@ -191,6 +198,7 @@ impl Simulator {
     pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
         let function = self.kernel(kernel)?;
         let entry = self.entry(function, launch)?;
+        let chip = self.chip(launch)?;
         self.place_variables(memory);
         let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
@@ -201,6 +209,7 @@ impl Simulator {
             program: &self.program,
             max_local: self.program.arch.sm().max_local_per_thread,
             max_instructions: self.options.max_instructions,
+            records: self.options.timing,
         };
         let workers = match self.options.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -211,7 +220,29 @@ impl Simulator {
             let fault = self.fault(kernel, function, launch, block, fault, outcome.printed);
             return Err(RunError::Fault(Box::new(fault)));
         }
-        Ok(RunReport { printed: outcome.printed, statistics: outcome.counts.statistics(launch.blocks()) })
+        let statistics = outcome.counts.statistics(launch.blocks());
+        let timing = chip.map(|chip| {
+            let reserved = self.program.arch.sm().shared_base;
+            let needs = Needs {
+                threads: launch.threads() as u32,
+                registers: entry.registers,
+                shared: (entry.shared_size as u32).saturating_sub(reserved),
+            };
+            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers)
+        });
+        Ok(RunReport { printed: outcome.printed, statistics, timing })
+    }
+
+    /// The chip of the cycle model, if the model is asked for.
+    fn chip(&self, launch: &Launch) -> Result<Option<&'static Chip>, LaunchError> {
+        if !self.options.timing {
+            return Ok(None);
+        }
+        if launch.cluster != [1; 3] {
+            return Err(LaunchError::Unsupported { what: "the time of a launch with clusters" });
+        }
+        let missing = LaunchError::Unsupported { what: "the time on a chip of this target" };
+        self.program.arch.chip().map(Some).ok_or(missing)
     }
 
     fn kernel(&self, name: &str) -> Result<&Function, RunError> {

@@ -1,0 +1,111 @@
+//! A launch on the whole chip: blocks go to multiprocessors, multiprocessors run side by side, memory answers.
+//!
+//! Time goes on in steps no longer than the latency of the second-level cache. Within a step multiprocessors do
+//! not depend on each other, because nothing that one asks of the second level can be answered before the step
+//! ends; after it their requests are taken in the order of their times. So the result is the same on any number of
+//! host threads.
+
+use crate::program::Program;
+use crate::timing::code::Code;
+use crate::timing::memory::{Ask, MemorySystem, Message};
+use crate::timing::occupancy::{Needs, Occupancy};
+use crate::timing::report::TimingReport;
+use crate::timing::sm::Sm;
+use crate::timing::trace::BlockTrace;
+use oriole_isa::chip::Chip;
+use rayon::prelude::*;
+use std::collections::VecDeque;
+
+/// The launch.
+struct Replayed<'c> {
+    sms: Vec<Sm<'c>>,
+    memory: MemorySystem,
+    /// Requests that come after the step at hand: multiprocessor and request.
+    pending: Vec<(usize, Message)>,
+    /// Blocks that have not started.
+    blocks: VecDeque<BlockTrace>,
+    blocks_per_sm: usize,
+}
+
+/// Estimates how long a launch of these blocks takes on `chip`, on `workers` host threads.
+pub(crate) fn replay(
+    program: &Program,
+    chip: &Chip,
+    needs: &Needs,
+    traces: Vec<BlockTrace>,
+    workers: usize,
+) -> TimingReport {
+    let occupancy = Occupancy::of(needs, program.arch.sm());
+    // A launch that the simulator accepts fits, if not by the rules here.
+    let blocks_per_sm = occupancy.blocks.max(1);
+    let (l1_bytes, _) = chip.l1.split(blocks_per_sm * needs.shared_in_all(program.arch.sm()));
+    let code = Code::of(program, chip, &traces);
+    let count = (chip.sms as usize).min(traces.len());
+    let mut launch = Replayed {
+        sms: (0..count).map(|_| Sm::new(chip, &code, l1_bytes)).collect(),
+        memory: MemorySystem::new(chip),
+        pending: Vec::new(),
+        blocks: traces.into(),
+        blocks_per_sm: blocks_per_sm as usize,
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(workers.min(count)).build();
+    let pool = pool.ok().filter(|_| workers > 1 && count > 1);
+    let step = u64::from(chip.l2.latency).max(1);
+    let mut now = 0;
+    loop {
+        launch.start_blocks(now);
+        let end = now + step;
+        match &pool {
+            Some(pool) => pool.install(|| launch.sms.par_iter_mut().for_each(|sm| sm.run_until(end))),
+            None => launch.sms.iter_mut().for_each(|sm| sm.run_until(end)),
+        }
+        launch.answer(end);
+        match launch.next(end) {
+            Some(next) => now = next,
+            None => break,
+        }
+    }
+    let ends = launch.sms.iter().map(|sm| sm.counts.end).max().unwrap_or(0);
+    let cycles = ends.max(launch.memory.last);
+    let counts: Vec<_> = launch.sms.into_iter().map(Sm::into_counts).collect();
+    TimingReport::new(program, &code, chip, occupancy, &counts, &launch.memory.traffic, cycles, l1_bytes)
+}
+
+impl Replayed<'_> {
+    /// Gives blocks to the multiprocessors that have room, those with the fewest first.
+    fn start_blocks(&mut self, now: u64) {
+        while !self.blocks.is_empty() {
+            let emptiest = self.sms.iter().enumerate().min_by_key(|(_, sm)| sm.resident_blocks());
+            let Some((at, _)) = emptiest.filter(|(_, sm)| sm.resident_blocks() < self.blocks_per_sm) else { return };
+            let Some(block) = self.blocks.pop_front() else { return };
+            self.sms[at].start(block, now);
+        }
+    }
+
+    /// Lets memory answer what was asked before `end`.
+    fn answer(&mut self, end: u64) {
+        for (at, sm) in self.sms.iter_mut().enumerate() {
+            self.pending.extend(sm.lsu.outbox.drain(..).map(|message| (at, message)));
+        }
+        // Stable: those of one cycle stay in the order of the multiprocessors.
+        self.pending.sort_by_key(|(at, message)| (message.time, *at));
+        let due = self.pending.partition_point(|(_, message)| message.time < end);
+        for (at, message) in self.pending.drain(..due) {
+            let done = self.memory.take(at, &message);
+            let sm = &mut self.sms[at];
+            match message.ask {
+                Ask::Read(fill) | Ask::Atomic { fill: Some(fill), .. } => sm.filled(fill, done),
+                Ask::Write | Ask::Atomic { fill: None, .. } => sm.lsu.stored(done),
+            }
+        }
+    }
+
+    /// Where to go on after `end`: not before something happens. `None`: everything has happened.
+    fn next(&self, end: u64) -> Option<u64> {
+        let asked = self.pending.first().map(|(_, message)| message.time);
+        let woken = self.sms.iter().map(Sm::wake).min().filter(|&wake| wake != u64::MAX);
+        let has_room = |sm: &Sm<'_>| sm.resident_blocks() < self.blocks_per_sm;
+        let starts = (!self.blocks.is_empty() && self.sms.iter().any(has_room)).then_some(end);
+        [asked, woken, starts].into_iter().flatten().min().map(|time| time.max(end))
+    }
+}

@@ -1,0 +1,25 @@
+//! The cycle model (`--timing`): how long a launch would take on the chip that stands for its target.
+//!
+//! The functional simulation runs first, exactly as without the model, and records what each warp executed
+//! (`trace`); the model then replays the warps on multiprocessors (`sm`), caches and memory (`lsu`, `memory`). So
+//! results cannot depend on the model, and the model is free to run its multiprocessors on several host threads
+//! (`launch`). `docs/timing.md` says what is modelled and what is not.
+
+mod barrier;
+mod cache;
+mod code;
+mod copies;
+pub(crate) mod launch;
+mod lsu;
+mod memory;
+pub(crate) mod occupancy;
+mod report;
+pub(crate) mod request;
+mod sm;
+mod stats;
+pub(crate) mod trace;
+mod warp;
+
+pub use occupancy::{Limiter, Occupancy};
+pub use report::{InstTiming, MemoryFigures, TimingReport};
+pub use stats::StallReason;

@@ -1,0 +1,401 @@
+//! One multiprocessor: its resident blocks, and four quarters that each issue an instruction a cycle.
+
+use crate::timing::barrier::BlockBarriers;
+use crate::timing::code::{Code, Cost, Effect};
+use crate::timing::lsu::{Lsu, Waiter};
+use crate::timing::request::Transfer;
+use crate::timing::stats::{SmCounts, StallReason};
+use crate::timing::trace::BlockTrace;
+use crate::timing::warp::Replay;
+use oriole_isa::chip::{Chip, Unit};
+
+/// Quarters of a multiprocessor, each with a scheduler.
+const QUARTERS: usize = 4;
+/// Cycles in which a fixed-latency instruction reads its registers (Huerta et al.).
+const READ_WINDOW: u64 = 3;
+
+/// A quarter: a scheduler, its warps, its units, its register banks.
+struct Quarter {
+    /// Slots of its warps, the oldest first, and when each may issue; `u64::MAX`: not known.
+    slots: Vec<u32>,
+    ready: Vec<u64>,
+    /// The warp that issued last.
+    last: u32,
+    /// When each unit is free.
+    units: [u64; Unit::COUNT],
+    /// No instruction can issue before, because of the register banks.
+    bubble: u64,
+    /// When each register bank is free.
+    banks: [u64; 2],
+    /// The register file cache: warp and register, by bank and operand.
+    kept: [[Option<(u32, u8)>; 3]; 2],
+    /// The next cycle in which there may be something to do.
+    wake: u64,
+}
+
+impl Quarter {
+    fn new() -> Self {
+        Quarter {
+            slots: Vec::new(),
+            ready: Vec::new(),
+            last: u32::MAX,
+            units: [0; Unit::COUNT],
+            bubble: 0,
+            banks: [0; 2],
+            kept: [[None; 3]; 2],
+            wake: u64::MAX,
+        }
+    }
+
+    fn set_ready(&mut self, slot: u32, ready: u64) {
+        if let Some(at) = self.slots.iter().position(|&known| known == slot) {
+            self.ready[at] = ready;
+            self.wake = self.wake.min(ready);
+        }
+    }
+
+    /// The unit for an instruction, and when it is free.
+    fn unit(&self, unit: Unit) -> (Unit, u64) {
+        match unit {
+            Unit::Fma => {
+                let (heavy, light) = (self.units[Unit::FmaHeavy as usize], self.units[Unit::FmaLite as usize]);
+                // The light one first: the heavy one does more kinds of work.
+                if light <= heavy { (Unit::FmaLite, light) } else { (Unit::FmaHeavy, heavy) }
+            }
+            unit => (unit, self.units[unit as usize]),
+        }
+    }
+
+    /// Reads the registers of an instruction that issues at `now`: cycles that it holds up those behind it.
+    fn read_registers(&mut self, slot: u32, now: u64, cost: &Cost) -> u64 {
+        let mut wanted = [0u64; 2];
+        for (operand, read) in cost.reads.iter().enumerate() {
+            let Some(read) = read else { continue };
+            for register in read.register..=read.register.saturating_add(read.width - 1) {
+                let bank = usize::from(register & 1);
+                let kept = &mut self.kept[bank][operand];
+                if *kept != Some((slot, register)) {
+                    wanted[bank] += 1;
+                }
+                *kept = read.reuse.then_some((slot, register));
+            }
+        }
+        let mut latest = now;
+        for (bank, wanted) in self.banks.iter_mut().zip(wanted).filter(|(_, wanted)| *wanted > 0) {
+            // Wide operands take their time without a bubble: the units take them over several cycles.
+            *bank = (*bank).max(now) + wanted.min(READ_WINDOW);
+            latest = latest.max(*bank);
+        }
+        latest.saturating_sub(now + READ_WINDOW)
+    }
+}
+
+/// A block that is on the multiprocessor.
+struct Resident {
+    barriers: BlockBarriers,
+    slots: Vec<u32>,
+    left: u32,
+}
+
+/// The multiprocessor.
+pub(crate) struct Sm<'c> {
+    chip: &'c Chip,
+    code: &'c Code,
+    quarters: [Quarter; QUARTERS],
+    warps: Vec<Option<Replay>>,
+    blocks: Vec<Option<Resident>>,
+    epochs: u32,
+    now: u64,
+    since: u64,
+    resident: u64,
+    /// The memory pipeline.
+    pub(crate) lsu: Lsu,
+    /// What was counted.
+    pub(crate) counts: SmCounts,
+}
+
+impl<'c> Sm<'c> {
+    /// An empty multiprocessor with so many bytes of first-level cache.
+    pub(crate) fn new(chip: &'c Chip, code: &'c Code, cache_bytes: u32) -> Self {
+        let counts = SmCounts { instructions: vec![Default::default(); code.len()], ..SmCounts::default() };
+        Sm {
+            chip,
+            code,
+            quarters: std::array::from_fn(|_| Quarter::new()),
+            warps: Vec::new(),
+            blocks: Vec::new(),
+            epochs: 0,
+            now: 0,
+            since: 0,
+            resident: 0,
+            lsu: Lsu::new(chip, cache_bytes),
+            counts,
+        }
+    }
+
+    /// Blocks that are on it.
+    pub(crate) fn resident_blocks(&self) -> usize {
+        self.blocks.iter().flatten().count()
+    }
+
+    /// Starts a block in cycle `start`.
+    pub(crate) fn start(&mut self, trace: BlockTrace, start: u64) {
+        self.count_residence(start);
+        let block = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
+        let barriers = BlockBarriers::of(&trace);
+        let mut slots = Vec::with_capacity(trace.len());
+        for warp in trace.into_iter().filter(|warp| !warp.runs.is_empty()) {
+            self.epochs += 1;
+            let quarter = (0..QUARTERS).min_by_key(|&q| self.quarters[q].slots.len()).unwrap_or(0);
+            let replay = Replay::new(warp, block, self.epochs, quarter, start);
+            let slot = self.warps.iter().position(Option::is_none).unwrap_or(self.warps.len());
+            match self.warps.get_mut(slot) {
+                Some(free) => *free = Some(replay),
+                None => self.warps.push(Some(replay)),
+            }
+            self.quarters[quarter].slots.push(slot as u32);
+            self.quarters[quarter].ready.push(u64::MAX);
+            slots.push(slot as u32);
+        }
+        self.resident += slots.len() as u64;
+        let resident = Resident { barriers, left: slots.len() as u32, slots: slots.clone() };
+        // A block without warps has nothing to do.
+        let resident = Some(resident).filter(|resident| resident.left > 0);
+        match self.blocks.get_mut(block) {
+            Some(free) => *free = resident,
+            None => self.blocks.push(resident),
+        }
+        for slot in slots {
+            self.prepare(slot);
+        }
+    }
+
+    /// The next cycle in which something happens, as far as is known; `u64::MAX` if nothing does.
+    pub(crate) fn wake(&self) -> u64 {
+        self.quarters.iter().map(|quarter| quarter.wake).min().unwrap_or(u64::MAX)
+    }
+
+    /// Replays up to but not including cycle `end`.
+    pub(crate) fn run_until(&mut self, end: u64) {
+        loop {
+            let next = self.wake();
+            if next >= end {
+                return;
+            }
+            self.now = self.now.max(next);
+            for quarter in 0..QUARTERS {
+                if self.quarters[quarter].wake <= self.now {
+                    self.schedule(quarter);
+                }
+            }
+        }
+    }
+
+    /// Sectors have come.
+    pub(crate) fn filled(&mut self, fill: u32, time: u64) {
+        let (warps, mut woken) = (&mut self.warps, smallvec::SmallVec::<[u32; 4]>::new());
+        self.lsu.filled(fill, time, |waiter, done| {
+            let warp = warps.get_mut(waiter.slot as usize).and_then(Option::as_mut);
+            let Some(warp) = warp.filter(|warp| warp.epoch == waiter.epoch) else { return };
+            if let Some(scoreboard) = waiter.scoreboard {
+                warp.scoreboards[usize::from(scoreboard)].complete(done);
+            }
+            if let Some(group) = waiter.copy {
+                let scoreboards = &mut warp.scoreboards;
+                warp.copies.complete(group, done, |sb, time| scoreboards[usize::from(sb)].complete(time));
+            }
+            woken.push(waiter.slot);
+        });
+        for slot in woken {
+            if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.is_blocked) {
+                self.prepare(slot);
+            }
+        }
+    }
+
+    /// Finds out when a warp may issue its next instruction.
+    fn prepare(&mut self, slot: u32) {
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        let (Some(Some((_, cost))), Some(Some(block))) =
+            (warp.place().map(|place| self.code.at(place)), self.blocks.get(warp.block))
+        else {
+            return;
+        };
+        let ready = warp.readiness(cost, &block.barriers);
+        self.quarters[warp.quarter].set_ready(slot, ready.unwrap_or(u64::MAX));
+    }
+
+    /// Issues an instruction of a quarter's warps, if any can: of the one that issued last, or else of the youngest
+    /// (Huerta et al.).
+    fn schedule(&mut self, q: usize) {
+        let now = self.now;
+        if self.quarters[q].bubble > now {
+            self.quarters[q].wake = self.quarters[q].bubble;
+            return;
+        }
+        let count = self.quarters[q].slots.len();
+        let last = self.quarters[q].slots.iter().position(|&slot| slot == self.quarters[q].last);
+        let youngest_first = (0..count).rev().filter(|at| Some(*at) != last);
+        for at in last.into_iter().chain(youngest_first) {
+            if self.quarters[q].ready[at] <= now && self.try_issue(q, at) {
+                break;
+            }
+        }
+        let quarter = &mut self.quarters[q];
+        let next = quarter.ready.iter().copied().min().unwrap_or(u64::MAX);
+        quarter.wake = next.max(now + 1).max(quarter.bubble.min(next));
+    }
+
+    /// Issues the next instruction of a warp whose own conditions are met, if its unit is free.
+    fn try_issue(&mut self, q: usize, at: usize) -> bool {
+        let now = self.now;
+        let slot = self.quarters[q].slots[at];
+        let Some(warp) = &mut self.warps[slot as usize] else { return false };
+        let Some(Some((index, cost))) = warp.place().map(|place| self.code.at(place)) else { return false };
+        let quarter = &mut self.quarters[q];
+        let (unit, mut free) = quarter.unit(cost.unit);
+        let mut reason = StallReason::MathPipeThrottle;
+        if matches!(cost.effect, Effect::Product { .. }) {
+            // The product waits its turn behind the issue.
+            free = now;
+        }
+        if cost.effect == Effect::Memory && unit == Unit::Memory {
+            free = self.lsu.room(q);
+            reason = match warp.peek_request().transfer {
+                Transfer::None => StallReason::MioThrottle,
+                _ => StallReason::LgThrottle,
+            };
+        } else if unit == Unit::Texture {
+            reason = StallReason::TexThrottle;
+        }
+        if free > now {
+            warp.hold(now, free, reason);
+            quarter.ready[at] = free;
+            return false;
+        }
+        let start = quarter.units[unit as usize].max(now);
+        quarter.units[unit as usize] = start + u64::from(cost.cycles);
+        let bubble = quarter.read_registers(slot, now, cost);
+        quarter.bubble = now + 1 + bubble;
+        quarter.last = slot;
+        let counts = &mut self.counts.instructions[index];
+        counts.issued += 1;
+        counts.stalls[StallReason::Dispatch as usize] += bubble;
+        self.counts.bank_bubbles += bubble;
+        self.issue(q, at, slot, index, start);
+        true
+    }
+
+    /// The issue of an instruction whose unit starts with it at `start`.
+    fn issue(&mut self, q: usize, at: usize, slot: u32, index: usize, start: u64) {
+        let now = self.now;
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        let Some(Some((_, cost))) = warp.place().map(|place| self.code.at(place)) else { return };
+        let counts = &mut self.counts.instructions[index];
+        let mut released = false;
+        if let Some(Some(block)) = self.blocks.get_mut(warp.block) {
+            let release = now + u64::from(self.chip.latencies.barrier);
+            let arrive = |barrier| released |= block.barriers.arrive(barrier, release);
+            warp.issue(now, cost, self.chip.latencies.branch, &mut counts.stalls, arrive);
+        }
+        let mut done = Some(start + u64::from(cost.latency));
+        let mut read = now + u64::from(cost.read_latency);
+        let mut is_long = false;
+        let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
+        match cost.effect {
+            Effect::Memory => {
+                let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0;
+                // The group's number is that of the group that is open now.
+                let copy = is_copy.then(|| warp.copies.add(Some(0)));
+                let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy };
+                let lines = warp.lines(lines);
+                counts.requests += u64::from(!lines.is_empty());
+                counts.sectors += lines.iter().map(|line| u64::from((line & 15).count_ones())).sum::<u64>();
+                counts.wavefronts += u64::from(request.wavefronts);
+                counts.conflicts += u64::from(request.conflicts);
+                is_long = request.transfer != Transfer::None || cost.unit == Unit::Texture;
+                let passed = self.lsu.pass(q, now, cost, request, lines, waiter);
+                (done, read) = (passed.done, passed.read);
+                if is_copy {
+                    warp.copies.add(done);
+                }
+            }
+            Effect::EndCopies => {
+                let scoreboards = &mut warp.scoreboards;
+                if let Some(scoreboard) = cost.write_scoreboard {
+                    scoreboards[usize::from(scoreboard)].set(None, true);
+                }
+                warp.copies.end(cost.write_scoreboard, now, |sb, time| scoreboards[usize::from(sb)].complete(time));
+            }
+            Effect::Product { commits } => {
+                warp.open_product = start + u64::from(cost.cycles);
+                if commits {
+                    warp.products.push(warp.open_product);
+                }
+            }
+            Effect::Sleep(nanoseconds) => {
+                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000);
+            }
+            Effect::None | Effect::WaitCount { .. } | Effect::WaitProducts(_) => {}
+        }
+        if let Some(scoreboard) = cost.write_scoreboard.filter(|_| cost.effect != Effect::EndCopies) {
+            warp.scoreboards[usize::from(scoreboard)].set(done, is_long);
+        }
+        if let Some(scoreboard) = cost.read_scoreboard {
+            warp.scoreboards[usize::from(scoreboard)].set(Some(read), false);
+        }
+        let block = warp.block;
+        if warp.place().is_none() {
+            self.finish(q, at, slot, block);
+        } else {
+            self.prepare(slot);
+        }
+        if released {
+            self.release(block);
+        }
+    }
+
+    /// A barrier of a block is complete: its warps look again.
+    fn release(&mut self, block: usize) {
+        let Some(Some(resident)) = self.blocks.get(block) else { return };
+        for slot in resident.slots.clone() {
+            let warp = self.warps[slot as usize].as_ref();
+            if warp.is_some_and(|warp| warp.is_blocked && warp.block == block) {
+                self.prepare(slot);
+            }
+        }
+    }
+
+    /// A warp has issued its last instruction.
+    fn finish(&mut self, q: usize, at: usize, slot: u32, block: usize) {
+        let end = self.now + 1;
+        self.count_residence(end);
+        self.resident -= 1;
+        self.warps[slot as usize] = None;
+        self.quarters[q].slots.remove(at);
+        self.quarters[q].ready.remove(at);
+        if let Some(Some(resident)) = self.blocks.get_mut(block) {
+            resident.left -= 1;
+            resident.slots.retain(|known| *known != slot);
+            if resident.left == 0 {
+                self.blocks[block] = None;
+                self.counts.end = self.counts.end.max(end);
+            }
+        }
+    }
+
+    /// What was counted, with the figures of the first-level cache.
+    pub(crate) fn into_counts(mut self) -> SmCounts {
+        self.counts.l1_sectors = self.lsu.asked;
+        self.counts.l1_hits = self.lsu.hits;
+        self.counts
+    }
+
+    /// Counts the cycles up to `now` for the warps that are there.
+    fn count_residence(&mut self, now: u64) {
+        let cycles = now.saturating_sub(self.since);
+        self.counts.warp_cycles += cycles * self.resident;
+        self.counts.busy_cycles += if self.resident > 0 { cycles } else { 0 };
+        self.since = self.since.max(now);
+    }
+}

@@ -1,0 +1,149 @@
+//! What the functional simulation leaves for the cycle model: which instructions each warp executed, in order,
+//! and what their memory accesses cost.
+//!
+//! A warp's instructions are kept as straight runs of code, so that a loop iteration takes eight bytes; addresses
+//! are kept as cache lines with their sectors, coalesced.
+
+use crate::access::AccessLog;
+use crate::program::INSTRUCTION;
+use crate::state::Mask;
+use crate::timing::request::{self, Request};
+use oriole_isa::{Effects, Inst};
+use smallvec::SmallVec;
+
+/// Consecutive instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    /// The first: its address in instructions from the start of the code.
+    pub(crate) start: u32,
+    /// How many.
+    pub(crate) length: u32,
+}
+
+/// Something that happens at an instruction besides its execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// The instruction: number in the order of execution.
+    pub(crate) at: u64,
+    /// Number of the block's barrier.
+    pub(crate) barrier: u8,
+    /// How many times that barrier had been complete before.
+    pub(crate) generation: u32,
+    /// The instruction arrives at the barrier, or cannot issue before it is complete.
+    pub(crate) kind: EventKind,
+}
+
+/// Arrival at a barrier, or the end of waiting there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    /// The instruction arrives.
+    Arrive,
+    /// The instruction comes after the barrier.
+    Wait,
+}
+
+/// What one warp did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WarpTrace {
+    /// Its instructions.
+    pub(crate) runs: Vec<Run>,
+    /// Barriers, in order.
+    pub(crate) events: Vec<Event>,
+    /// One for each instruction for which [`has_request`] holds, in order.
+    pub(crate) requests: Vec<Request>,
+    /// The lines of the requests, one after the other; see [`request::line`].
+    pub(crate) lines: Vec<u64>,
+}
+
+/// What the warps of one block did.
+pub(crate) type BlockTrace = Vec<WarpTrace>;
+
+/// Whether the trace has a request for each execution of `inst`.
+pub(crate) fn has_request(inst: &Inst) -> bool {
+    let info = inst.opcode.info();
+    info.pipe == "memory"
+        || info.effects.contains(Effects::READS_MEMORY)
+        || info.effects.contains(Effects::WRITES_MEMORY)
+}
+
+/// A barrier at which threads of a warp wait.
+#[derive(Clone, Copy)]
+struct Waiting {
+    resume: u64,
+    barrier: u8,
+    generation: u32,
+}
+
+/// Writes the trace of one warp.
+pub(crate) struct Recorder {
+    trace: WarpTrace,
+    code: u64,
+    /// Number of the warp in the grid, which tells its local memory from others'.
+    warp: u64,
+    executed: u64,
+    next: u64,
+    waiting: SmallVec<[Waiting; 2]>,
+    generations: [u32; crate::barrier::BARRIERS],
+}
+
+impl Recorder {
+    /// A recorder of warp number `warp` of the grid; the code starts at address `code`.
+    pub(crate) fn new(code: u64, warp: u64) -> Self {
+        Recorder {
+            trace: WarpTrace::default(),
+            code,
+            warp,
+            executed: 0,
+            next: u64::MAX,
+            waiting: SmallVec::new(),
+            generations: [0; crate::barrier::BARRIERS],
+        }
+    }
+
+    /// The warp has executed `inst` at `pc`; `log` has its accesses.
+    pub(crate) fn executed(&mut self, pc: u64, inst: &Inst, log: &AccessLog) {
+        if !self.waiting.is_empty() {
+            self.end_waiting(pc);
+        }
+        match self.trace.runs.last_mut() {
+            Some(run) if self.next == pc => run.length += 1,
+            _ => self.trace.runs.push(Run { start: ((pc - self.code) / INSTRUCTION) as u32, length: 1 }),
+        }
+        self.next = pc + INSTRUCTION;
+        self.executed += 1;
+        if has_request(inst) {
+            let request = request::of(log, self.warp, &mut self.trace.lines);
+            self.trace.requests.push(request);
+        }
+    }
+
+    /// The instruction just executed arrived at `barrier` with these threads, and waits there or not.
+    pub(crate) fn arrived(&mut self, barrier: u8, threads: Mask, waits: bool) {
+        let barrier = barrier & 15;
+        if threads == 0 {
+            return;
+        }
+        let generation = self.generations[usize::from(barrier)];
+        self.trace.events.push(Event { at: self.executed - 1, barrier, generation, kind: EventKind::Arrive });
+        if waits {
+            self.waiting.push(Waiting { resume: self.next, barrier, generation });
+        }
+    }
+
+    /// A barrier of the block is complete.
+    pub(crate) fn completed(&mut self, barrier: u8) {
+        self.generations[usize::from(barrier & 15)] += 1;
+    }
+
+    /// The trace.
+    pub(crate) fn finish(self) -> WarpTrace {
+        self.trace
+    }
+
+    fn end_waiting(&mut self, pc: u64) {
+        while let Some(at) = self.waiting.iter().position(|waiting| waiting.resume == pc) {
+            let Waiting { barrier, generation, .. } = self.waiting.remove(at);
+            self.trace.events.push(Event { at: self.executed, barrier, generation, kind: EventKind::Wait });
+        }
+    }
+}

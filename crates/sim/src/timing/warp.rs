@@ -1,0 +1,241 @@
+//! A warp that replays its trace: where it is, and what it waits for.
+
+use crate::timing::barrier::BlockBarriers;
+use crate::timing::code::{Cost, Effect};
+use crate::timing::copies::Copies;
+use crate::timing::request::Request;
+use crate::timing::stats::{StallReason, Stalls};
+use crate::timing::trace::{EventKind, WarpTrace};
+
+/// A scoreboard: operations that are not done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scoreboard {
+    /// Operations of which it is not known when they will be done.
+    open: u32,
+    /// When the others are.
+    time: u64,
+    /// They are of global or local memory, or textures.
+    long: bool,
+}
+
+impl Scoreboard {
+    /// An operation that is done at `time`, if that is known.
+    pub(crate) fn set(&mut self, time: Option<u64>, long: bool) {
+        self.long = long;
+        match time {
+            Some(time) => self.time = self.time.max(time),
+            None => self.open += 1,
+        }
+    }
+
+    /// An operation whose time was not known is done at `time`.
+    pub(crate) fn complete(&mut self, time: u64) {
+        self.open = self.open.saturating_sub(1);
+        self.time = self.time.max(time);
+    }
+}
+
+/// When an instruction may issue as far as its own warp is concerned, and what it waited for until then.
+struct Readiness {
+    ready: u64,
+    stalls: Stalls,
+}
+
+impl Readiness {
+    fn until(&mut self, time: u64, reason: StallReason) {
+        if time > self.ready {
+            self.stalls[reason as usize] += time - self.ready;
+            self.ready = time;
+        }
+    }
+}
+
+/// One warp.
+pub(crate) struct Replay {
+    trace: WarpTrace,
+    run: usize,
+    within: u32,
+    /// Instructions issued.
+    ordinal: u64,
+    event: usize,
+    request: usize,
+    line: usize,
+    /// The resident block that it belongs to.
+    pub(crate) block: usize,
+    /// Tells warps apart that come to the same slot one after the other.
+    pub(crate) epoch: u32,
+    /// The quarter and its place there.
+    pub(crate) quarter: usize,
+    /// It waits for something whose time is not known.
+    pub(crate) is_blocked: bool,
+    /// Scoreboards.
+    pub(crate) scoreboards: [Scoreboard; 6],
+    /// Copies to shared memory.
+    pub(crate) copies: Copies,
+    /// When groups of asynchronous matrix products are done.
+    pub(crate) products: Vec<u64>,
+    /// The product that ends no group yet.
+    pub(crate) open_product: u64,
+    issued_at: u64,
+    stall: u64,
+    jumped: u64,
+    sleeps_until: u64,
+    /// Cycles that the next instruction has waited.
+    stalls: Stalls,
+}
+
+impl Replay {
+    /// A warp that may issue its first instruction at `start`.
+    pub(crate) fn new(trace: WarpTrace, block: usize, epoch: u32, quarter: usize, start: u64) -> Self {
+        Replay {
+            trace,
+            run: 0,
+            within: 0,
+            ordinal: 0,
+            event: 0,
+            request: 0,
+            line: 0,
+            block,
+            epoch,
+            quarter,
+            is_blocked: false,
+            scoreboards: [Scoreboard::default(); 6],
+            copies: Copies::default(),
+            products: Vec::new(),
+            open_product: 0,
+            issued_at: start,
+            stall: 0,
+            jumped: 0,
+            sleeps_until: 0,
+            stalls: Stalls::default(),
+        }
+    }
+
+    /// The place of the next instruction; `None` at the end.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<u32> {
+        self.trace.runs.get(self.run).map(|run| run.start + self.within)
+    }
+
+    /// When the next instruction, which costs `cost`, may issue as far as the warp is concerned; `None`: it waits
+    /// for something that has no time yet.
+    pub(crate) fn readiness(&mut self, cost: &Cost, barriers: &BlockBarriers) -> Option<u64> {
+        let mut found = Readiness { ready: self.issued_at + u64::from(self.stall > 0), stalls: Stalls::default() };
+        found.until(self.issued_at + self.stall, StallReason::Wait);
+        found.until(found.ready + self.jumped, StallReason::Branch);
+        found.until(self.sleeps_until, StallReason::Sleeping);
+        let is_clear = self.await_barriers(&mut found, barriers)
+            && self.await_scoreboards(&mut found, cost.waits)
+            && self.await_effect(&mut found, cost.effect);
+        self.is_blocked = !is_clear;
+        self.stalls = found.stalls;
+        is_clear.then_some(found.ready)
+    }
+
+    fn await_barriers(&self, found: &mut Readiness, barriers: &BlockBarriers) -> bool {
+        let here = self.trace.events[self.event..].iter().take_while(|event| event.at == self.ordinal);
+        for event in here.filter(|event| event.kind == EventKind::Wait) {
+            let Some(released) = barriers.released(event.barrier, event.generation) else { return false };
+            found.until(released, StallReason::Barrier);
+        }
+        true
+    }
+
+    fn await_scoreboards(&self, found: &mut Readiness, mask: u8) -> bool {
+        let mut rest = mask & 63;
+        while rest != 0 {
+            let scoreboard = &self.scoreboards[rest.trailing_zeros() as usize];
+            rest &= rest - 1;
+            if scoreboard.open > 0 {
+                return false;
+            }
+            found.until(scoreboard.time, reason(scoreboard));
+        }
+        true
+    }
+
+    fn await_effect(&self, found: &mut Readiness, effect: Effect) -> bool {
+        match effect {
+            Effect::WaitCount { scoreboard, left } if self.copies.uses(scoreboard) => {
+                let Some(time) = self.copies.done_but(usize::from(left)) else { return false };
+                found.until(time, StallReason::LongScoreboard);
+                true
+            }
+            Effect::WaitCount { scoreboard, .. } => self.await_scoreboards(found, 1 << scoreboard),
+            Effect::WaitProducts(left) => {
+                if let Some(last) = self.products.len().checked_sub(usize::from(left) + 1) {
+                    found.until(self.products[last], StallReason::Gmma);
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// The instruction could not issue at `now` for a reason that ends at `until`.
+    pub(crate) fn hold(&mut self, now: u64, until: u64, reason: StallReason) {
+        self.stalls[reason as usize] += until - now;
+    }
+
+    /// The request of the next instruction, which has one, with its lines.
+    pub(crate) fn next_request(&mut self) -> (Request, std::ops::Range<usize>) {
+        let request = self.trace.requests.get(self.request).copied().unwrap_or_default();
+        let lines = self.line..self.line + request.lines as usize;
+        self.request += 1;
+        self.line = lines.end;
+        (request, lines)
+    }
+
+    /// Lines of the trace.
+    pub(crate) fn lines(&self, range: std::ops::Range<usize>) -> &[u64] {
+        self.trace.lines.get(range).unwrap_or(&[])
+    }
+
+    /// The transfer of the next instruction's request, without taking it.
+    pub(crate) fn peek_request(&self) -> Request {
+        self.trace.requests.get(self.request).copied().unwrap_or_default()
+    }
+
+    /// Issues the next instruction at `now`: adds the cycles that it has waited to `stalls`, calls `arrive` for each
+    /// barrier that it arrives at, and goes on to the one after it.
+    pub(crate) fn issue(
+        &mut self,
+        now: u64,
+        cost: &Cost,
+        branch: u16,
+        stalls: &mut Stalls,
+        mut arrive: impl FnMut(u8),
+    ) {
+        let waited = (now - self.issued_at).saturating_sub(u64::from(self.stall > 0));
+        let explained: u64 = self.stalls.iter().sum();
+        self.stalls[StallReason::NotSelected as usize] += waited.saturating_sub(explained);
+        for (sum, cycles) in stalls.iter_mut().zip(self.stalls) {
+            *sum += cycles;
+        }
+        while let Some(event) = self.trace.events.get(self.event).filter(|event| event.at == self.ordinal) {
+            if event.kind == EventKind::Arrive {
+                arrive(event.barrier);
+            }
+            self.event += 1;
+        }
+        self.issued_at = now;
+        self.stall = u64::from(cost.stall);
+        self.jumped = 0;
+        self.ordinal += 1;
+        self.within += 1;
+        if self.trace.runs.get(self.run).is_some_and(|run| self.within >= run.length) {
+            self.run += 1;
+            self.within = 0;
+            self.jumped = u64::from(branch);
+        }
+    }
+
+    /// The warp sleeps for so many cycles.
+    pub(crate) fn sleep(&mut self, now: u64, cycles: u64) {
+        self.sleeps_until = now + cycles;
+    }
+}
+
+fn reason(scoreboard: &Scoreboard) -> StallReason {
+    if scoreboard.long { StallReason::LongScoreboard } else { StallReason::ShortScoreboard }
+}
