@@ -195,9 +195,15 @@ pub(crate) struct RunArgs {
     /// Fault where a register is read too early.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Add the cycle model.
+    /// Estimate the time on a device with the cycle model; the report goes to standard error.
     #[arg(long)]
     pub(crate) timing: bool,
+    /// Add a table of all instructions to the report of --timing.
+    #[arg(long)]
+    pub(crate) timing_detail: bool,
+    /// Write the report of the cycle model as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timing_file: Option<PathBuf>,
     /// Fault after this many warp instructions.
     #[arg(long, value_name = "N")]
     pub(crate) max_instructions: Option<u64>,

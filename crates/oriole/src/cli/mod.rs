@@ -11,6 +11,7 @@ mod gpu;
 mod interpret;
 mod isa;
 mod run;
+mod timing;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -2,13 +2,14 @@
 
 use super::args::{CodeArgs, Engine, RunArgs};
 use super::failure::Failure;
-use super::{compile, files, gpu, interpret, parse_arch};
+use super::{compile, files, gpu, interpret, parse_arch, timing};
 use oriole::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument, Bound};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
-use oriole_sim::{Options, RunError, Simulator, Statistics};
+use oriole_sim::{Options, RunError, Simulator, Statistics, TimingReport};
 use std::io::Write;
+use std::path::PathBuf;
 
 /// The first bytes of an ELF file.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
@@ -42,8 +43,8 @@ pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
 }
 
 fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
-    if args.timing {
-        return Err(Failure::Rejected("error: --timing: the cycle model is not there yet".to_owned()));
+    if wants_timing(args) && args.engine != Engine::Sim {
+        return Err(rejected("--timing: the cycle model times SASS: it needs --engine sim"));
     }
     Ok(())
 }
@@ -69,6 +70,7 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
         strict: args.strict,
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
         threads: args.threads.unwrap_or(0),
+        timing: wants_timing(args),
     };
     let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;
     let mut memory = Memory::new();
@@ -82,7 +84,8 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
         .launch(&args.entry, &launch_of(args, &bound), &mut memory)
         .map_err(|error| run_failure(with_line(error, args, lines)))?;
     let statistics = statistics(&report.statistics);
-    finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })
+    finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })?;
+    report.timing.map_or(Ok(()), |timing| print_timing(&timing, args))
 }
 
 /// The launch that the command line asks for.
@@ -116,6 +119,18 @@ pub(crate) fn finish(args: &RunArgs, finished: Finished<'_>) -> Result<(), Failu
     }
     let write = |path| files::write(path, format!("{:#}\n", finished.statistics).as_bytes());
     args.stats.as_deref().map_or(Ok(()), write)
+}
+
+fn wants_timing(args: &RunArgs) -> bool {
+    args.timing || args.timing_detail || args.timing_file.is_some()
+}
+
+fn print_timing(report: &TimingReport, args: &RunArgs) -> Result<(), Failure> {
+    if args.timing || args.timing_detail {
+        eprint!("{}", timing::text(report, args.timing_detail));
+    }
+    let json = |path: &PathBuf| files::write(path, format!("{:#}\n", timing::json(report)).as_bytes());
+    args.timing_file.as_ref().map_or(Ok(()), json)
 }
 
 /// `NAME=PATH` of `--global`, with the file's bytes.
