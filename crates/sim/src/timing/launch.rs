@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::timing::code::Code;
 use crate::timing::memory::{Ask, MemorySystem, Message};
 use crate::timing::occupancy::{Needs, Occupancy};
-use crate::timing::report::TimingReport;
+use crate::timing::report::{Outcome, TimingReport};
 use crate::timing::sm::Sm;
 use crate::timing::trace::BlockTrace;
 use oriole_isa::chip::Chip;
@@ -67,8 +67,9 @@ pub(crate) fn replay(
     }
     let ends = launch.sms.iter().map(|sm| sm.counts.end).max().unwrap_or(0);
     let cycles = ends.max(launch.memory.last);
-    let counts: Vec<_> = launch.sms.into_iter().map(Sm::into_counts).collect();
-    TimingReport::new(program, &code, chip, occupancy, &counts, &launch.memory.traffic, cycles, l1_bytes)
+    let traffic = launch.memory.traffic.clone();
+    let sms = launch.sms.into_iter().map(Sm::into_counts).collect();
+    TimingReport::new(program, &code, chip, Outcome { occupancy, sms, traffic, cycles, l1_bytes })
 }
 
 impl Replayed<'_> {

@@ -105,7 +105,6 @@ struct Queue {
 pub(crate) struct Lsu {
     pipe: MemoryPipe,
     interval: u64,
-    l1_latency: u64,
     queues: [Queue; 4],
     free: u64,
     cache: Cache,
@@ -129,7 +128,6 @@ impl Lsu {
         let queue = Queue { left: vec![0; usize::from(chip.memory_pipe.queue).max(1)], next: 0, address_free: 0 };
         Lsu {
             interval: u64::from(32 / chip.rates.lsu.clamp(1, 32)),
-            l1_latency: u64::from(chip.latencies.l1),
             pipe: chip.memory_pipe.clone(),
             queues: std::array::from_fn(|_| queue.clone()),
             free: 0,
@@ -187,9 +185,11 @@ impl Lsu {
                 self.store(issued, lines);
                 Some(least)
             }
-            Transfer::Atomic => self
-                .atomic(issued, request.repeats, cost.has_result, lines, waiter)
-                .or(Some(least).filter(|_| !cost.has_result)),
+            Transfer::Atomic => {
+                let waits = cost.has_result && waiter.scoreboard.is_some();
+                self.atomic(issued, request.repeats, lines, Some(waiter).filter(|_| waits));
+                Some(least).filter(|_| !waits)
+            }
         };
         Passed { read: issued + u64::from(cost.read_latency) + data, done }
     }
@@ -261,10 +261,9 @@ impl Lsu {
     }
 
     /// Atomic operations are done in the second level; the cache forgets the sectors.
-    fn atomic(&mut self, issued: u64, repeats: u8, has_result: bool, lines: &[u64], waiter: Waiter) -> Option<u64> {
-        let waits = has_result && waiter.scoreboard.is_some();
-        let load = waits.then(|| Load { waiter, left: lines.len() as u32, time: issued, tail: 0 });
-        let load = load.filter(|load| load.left > 0).map(|load| self.loads.insert(load));
+    fn atomic(&mut self, issued: u64, repeats: u8, lines: &[u64], waiter: Option<Waiter>) {
+        let load = waiter.map(|waiter| Load { waiter, left: lines.len() as u32, time: issued, tail: 0 });
+        let load = load.map(|load| self.loads.insert(load));
         for &line in lines {
             let (line, sectors) = (line_number(line), sectors(line));
             if let Some(state) = self.cache.find(line) {
@@ -274,7 +273,6 @@ impl Lsu {
             let fill = load.map(|_| self.fills.insert(Fill { line, sectors, is_cached: false, loads }));
             self.outbox.push(Message { time: issued, line, sectors, ask: Ask::Atomic { repeats, fill } });
         }
-        (waits && load.is_none()).then_some(issued + self.l1_latency)
     }
 
     /// The second level takes stores until `time`.

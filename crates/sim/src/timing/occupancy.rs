@@ -69,7 +69,7 @@ impl Occupancy {
             (Limiter::Blocks, sm.max_ctas),
             (Limiter::Warps, sm.max_warps.min(sm.max_threads / sm.warp_size) / warps_per_block),
             (Limiter::Registers, sm.warps_by_registers(needs.registers) / warps_per_block),
-            (Limiter::SharedMemory, if shared == 0 { sm.max_ctas } else { sm.shared_memory / shared }),
+            (Limiter::SharedMemory, sm.shared_memory.checked_div(shared).unwrap_or(sm.max_ctas)),
         ];
         let (limiter, blocks) = limits.into_iter().min_by_key(|(_, blocks)| *blocks).unwrap_or(limits[0]);
         Occupancy { warps_per_block, limits, blocks, limiter, max_warps: sm.max_warps }

@@ -7,6 +7,17 @@ use crate::timing::occupancy::Occupancy;
 use crate::timing::stats::{InstCounts, SmCounts, StallReason};
 use oriole_isa::chip::{Chip, SECTOR};
 
+/// What the model leaves.
+pub(super) struct Outcome {
+    pub(super) occupancy: Occupancy,
+    /// By multiprocessor.
+    pub(super) sms: Vec<SmCounts>,
+    pub(super) traffic: Traffic,
+    pub(super) cycles: u64,
+    /// First-level cache of a multiprocessor.
+    pub(super) l1_bytes: u32,
+}
+
 /// How long a launch would take, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimingReport {
@@ -87,17 +98,9 @@ pub struct MemoryFigures {
 }
 
 impl TimingReport {
-    /// The report of multiprocessors with these counts.
-    pub(super) fn new(
-        program: &Program,
-        code: &Code,
-        chip: &Chip,
-        occupancy: Occupancy,
-        sms: &[SmCounts],
-        traffic: &Traffic,
-        cycles: u64,
-        l1_bytes: u32,
-    ) -> Self {
+    /// The report of a launch.
+    pub(super) fn new(program: &Program, code: &Code, chip: &Chip, replayed: Outcome) -> Self {
+        let Outcome { occupancy, sms, traffic, cycles, l1_bytes } = replayed;
         let mut total = InstCounts::default();
         let mut by_instruction = Vec::new();
         for index in 0..code.len() {
