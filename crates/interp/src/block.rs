@@ -32,6 +32,7 @@ impl Block {
             barriers: Barriers::new(warps),
             printed: Vec::new(),
             instructions: 0,
+            thread_instructions: 0,
         };
         let kernel = &machine.functions[machine.kernel as usize];
         let warp = |warp: usize| {

@@ -21,6 +21,8 @@ pub(crate) struct Outcome {
     pub(crate) printed: Vec<u8>,
     /// Warp instructions executed.
     pub(crate) instructions: u64,
+    /// Thread instructions executed.
+    pub(crate) thread_instructions: u64,
     /// The fault that ended it: block and fault.
     pub(crate) fault: Option<(u64, Stop)>,
 }
@@ -50,6 +52,7 @@ pub(crate) fn run(machine: &Machine<'_>, mut heap: Option<Heap>, limit: u64) -> 
         }
         outcome.printed.append(&mut block.state.printed);
         outcome.instructions += block.state.instructions;
+        outcome.thread_instructions += block.state.thread_instructions;
         if let Err(stop) = finished {
             outcome.fault = Some((block.number, stop));
             return outcome;

@@ -80,8 +80,10 @@ pub enum RunError {
 pub struct RunReport {
     /// What the kernel has printed, block after block.
     pub printed: Vec<u8>,
-    /// Warp instructions executed.
-    pub instructions: u64,
+    /// Instructions executed, each counted once per group of threads that executed it together.
+    pub warp_instructions: u64,
+    /// Instructions executed, each counted once per thread whose guard let it through.
+    pub thread_instructions: u64,
 }
 
 /// A loaded module.
@@ -171,7 +173,11 @@ impl<'m> Interpreter<'m> {
             Some((block, stop)) => {
                 Err(RunError::Fault(Box::new(self.fault(function, launch, block, stop, outcome.printed))))
             }
-            None => Ok(RunReport { printed: outcome.printed, instructions: outcome.instructions }),
+            None => Ok(RunReport {
+                printed: outcome.printed,
+                warp_instructions: outcome.instructions,
+                thread_instructions: outcome.thread_instructions,
+            }),
         }
     }
 

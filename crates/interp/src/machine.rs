@@ -36,6 +36,8 @@ pub(crate) struct BlockState {
     pub(crate) printed: Vec<u8>,
     /// Warp instructions executed.
     pub(crate) instructions: u64,
+    /// The same, each counted once per thread that the guard let through.
+    pub(crate) thread_instructions: u64,
 }
 
 /// Everything outside of the warp that an instruction may touch.

@@ -84,6 +84,7 @@ impl Warp {
                 self.state.clock += 1;
                 env.block.instructions += 1;
                 let active = op.guard.map_or(mask, |(slot, wanted)| self.state.guard(slot, wanted, mask));
+                env.block.thread_instructions += u64::from(active.count_ones());
                 if active != 0 {
                     match self.straight(env, op, active) {
                         Ok(true) => {}

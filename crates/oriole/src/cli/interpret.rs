@@ -29,7 +29,10 @@ pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Res
     let report = interpreter
         .launch(&args.entry, &launch_of(args, &bound), &mut memory)
         .map_err(|error| failure(error, args, &text))?;
-    let statistics = serde_json::json!({ "warp_instructions": report.instructions });
+    let statistics = serde_json::json!({
+        "warp_instructions": report.warp_instructions,
+        "thread_instructions": report.thread_instructions,
+    });
     finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })
 }
 
