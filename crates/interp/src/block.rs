@@ -33,6 +33,7 @@ impl Block {
             printed: Vec::new(),
             instructions: 0,
             thread_instructions: 0,
+            spent: 0,
         };
         let kernel = &machine.functions[machine.kernel as usize];
         let warp = |warp: usize| {
@@ -46,7 +47,7 @@ impl Block {
         Ok(Block { number, state, warps: (0..warps).map(warp).collect::<Result<_, Stop>>()? })
     }
 
-    /// Runs until all threads have exited (`true`), or for about `slice` instructions (`false`).
+    /// Runs until all threads have exited (`true`), or until they have spent about `slice` (`false`).
     pub(crate) fn run(
         &mut self,
         machine: &Machine<'_>,
@@ -54,7 +55,7 @@ impl Block {
         slice: u64,
         limit: u64,
     ) -> Result<bool, Stop> {
-        let end = self.state.instructions.saturating_add(slice);
+        let end = self.state.spent.saturating_add(slice);
         loop {
             let mut ran = false;
             for at in 0..self.warps.len() {
@@ -71,7 +72,7 @@ impl Block {
             if !ran && !self.can_run() && !self.release() {
                 return Err(self.deadlock(machine));
             }
-            if self.state.instructions >= end {
+            if self.state.spent >= end {
                 return Ok(false);
             }
         }

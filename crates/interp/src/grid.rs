@@ -9,8 +9,8 @@ use crate::warp::Stop;
 use oriole_device::Heap;
 use std::collections::VecDeque;
 
-/// Warp instructions that a block executes before others have their turn.
-const SLICE: u64 = 1 << 17;
+/// What a block spends (see `Op::cost`) before others have their turn.
+const SLICE: u64 = 1 << 20;
 /// Blocks that may be unfinished at a time.
 const WINDOW: usize = 256;
 

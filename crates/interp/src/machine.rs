@@ -38,6 +38,8 @@ pub(crate) struct BlockState {
     pub(crate) instructions: u64,
     /// The same, each counted once per thread that the guard let through.
     pub(crate) thread_instructions: u64,
+    /// What they cost (see `Op::cost`).
+    pub(crate) spent: u64,
 }
 
 /// Everything outside of the warp that an instruction may touch.

@@ -109,6 +109,7 @@ impl Warp {
                 }
             }
         }
+        env.block.spent += spent;
         self.threads.lose_patience(at, spent);
         Ok(())
     }
