@@ -151,7 +151,7 @@ impl Rule {
 
     /// The result for one element; sources that the operation lacks are zero.
     fn apply(self, mut sources: [Bits; 3]) -> Bits {
-        if self.oob && sources[..2].iter().any(|&factor| self.format.magnitude(factor) == OOB_NAN) {
+        if self.oob && sources.iter().any(|&source| self.format.magnitude(source) == OOB_NAN) {
             return 0;
         }
         if self.ftz {

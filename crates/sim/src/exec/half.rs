@@ -172,9 +172,9 @@ fn is_single(inst: &Inst, role: Role, halves: Field) -> bool {
     inst.get(halves) == swizzle::F32 && !Src::of(inst, role).is_immediate()
 }
 
-/// The element that stands for one outside of a tensor. Its bits are not published; this is the NaN that
-/// arithmetic never returns.
-const OUT_OF_BOUNDS: u32 = 0xffff;
+/// The element that stands for one outside of a tensor, of either sign. NVIDIA does not publish its bits;
+/// others have measured that tensor copies fill in this one.
+const OUT_OF_BOUNDS: u32 = 0x7ff7;
 
 /// [`arithmetic`] with operands that are singles, or with `.OOB`: an element whose operand is
 /// [`OUT_OF_BOUNDS`] becomes zero.
@@ -192,6 +192,8 @@ fn arithmetic_one_by_one<const N: usize>(
         pairs.push((Pair::of(inst, role, halves)?, is_single(inst, role, halves)));
     }
     let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
+    // For `cvt.rz.f16.f32` of sm_75 ptxas adds zero to a single here, for `cvt.rn` it does not.
+    let rounding = if pairs.iter().any(|(_, single)| *single) { Rounding::Zero } else { Rounding::Nearest };
     Ok(Box::new(move |state: &mut State| {
         let relu = relu.mask(state);
         let mut values = [[[0.0; WARP]; 2]; N];
@@ -202,7 +204,7 @@ fn arithmetic_one_by_one<const N: usize>(
                 continue;
             }
             for (half, bits) in pair.bits(state).into_iter().enumerate() {
-                outside[half] |= mask_of(&bits.map(|v| oob && v == OUT_OF_BOUNDS));
+                outside[half] |= mask_of(&bits.map(|v| oob && v & 0x7fff == OUT_OF_BOUNDS));
                 values[half] = bits.map(|v| format.widen(v));
             }
         }
@@ -210,7 +212,7 @@ fn arithmetic_one_by_one<const N: usize>(
             let value = f(std::array::from_fn(|n| values[n][half][lane]));
             let value = finish.apply(value, relu >> lane & 1 != 0);
             match outside[half] >> lane & 1 {
-                0 => flushed(rounding::narrow(value, format, Rounding::Nearest), format, ftz),
+                0 => flushed(rounding::narrow(value, format, rounding), format, ftz),
                 _ => 0,
             }
         };

@@ -1,7 +1,7 @@
 //! Conversions whose results share a register.
 
 use super::lanewise::{flag, int3};
-use super::rounding::{BFLOAT, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, narrow};
+use super::rounding::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, narrow};
 use super::{Compute, Unsupported};
 use oriole_isa::{Field, Inst, Opcode, clamp, half_b, half_c, ifmt, nfmt, pack, pack_dst, pack_src, part_c, rnd_int};
 
@@ -15,68 +15,173 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
     }))
 }
 
+/// What the bits of a number mean.
+#[derive(Clone, Copy)]
+enum Number {
+    Float(Format),
+    /// `.E8`: a power of two from 2^-127 to 2^127 without a sign; 255 is NaN.
+    Power,
+}
+
+impl Number {
+    fn widen(self, bits: u32) -> f64 {
+        match (self, bits) {
+            (Number::Float(format), _) => format.widen(bits),
+            (Number::Power, 0xff) => f64::NAN,
+            (Number::Power, _) => f64::from(bits as i32 - 127).exp2(),
+        }
+    }
+}
+
+/// Which random bits each of the two numbers takes, if their rounding is random.
+#[derive(Clone, Copy)]
+struct Random {
+    /// How many of the highest dropped bits they are added to.
+    count: u32,
+    /// Those of `A` and `B`, from the third operand.
+    bits: fn(u32) -> [u32; 2],
+}
+
+impl Random {
+    /// Shared by both: the high half of `C`. When a second instruction packs on, with the first one's
+    /// result as `C`, it finds the next bits in the same place.
+    const HIGH: Random = Random { count: 16, bits: |c| [c >> 16; 2] };
+    /// The high bytes of the halves of `C`.
+    const BYTES: Random = Random { count: 16, bits: |c| [c >> 16 & 0xff00 | c >> 8 & 0xff; 2] };
+    /// A half of `C` for each.
+    const HALVES: Random = Random { count: 16, bits: |c| [c >> 16, c & 0xffff] };
+    /// The 13 low bits of each half of `C`: as many as an f16 drops of a single.
+    const THIRTEEN: Random = Random { count: 13, bits: |c| [c >> 16 & 0x1fff, c & 0x1fff] };
+}
+
 /// How `F2FP` converts one number.
 #[derive(Clone, Copy)]
 struct Conversion {
-    from: Format,
-    to: Format,
+    from: Number,
+    to: Number,
     rounding: Rounding,
+    random: Option<Random>,
     relu: bool,
     satfinite: bool,
 }
 
 impl Conversion {
-    fn of(inst: &Inst) -> Self {
+    fn of(inst: &Inst) -> Result<Self, Unsupported> {
         let from = match inst.get(Field::PackSrc) {
-            pack_src::F16 => HALF,
-            pack_src::BF16 => BFLOAT,
-            pack_src::E4M3 => E4M3,
-            pack_src::E5M2 => E5M2,
-            _ => SINGLE,
+            pack_src::F16 => Number::Float(HALF),
+            pack_src::BF16 => Number::Float(BFLOAT),
+            pack_src::E4M3 => Number::Float(E4M3),
+            pack_src::E5M2 => Number::Float(E5M2),
+            pack_src::E2M1 => Number::Float(E2M1),
+            pack_src::E2M3 => Number::Float(E2M3),
+            pack_src::E3M2 => Number::Float(E3M2),
+            pack_src::E8 => Number::Power,
+            _ => Number::Float(SINGLE),
         };
-        let to = match inst.get(Field::PackDst) {
-            pack_dst::BF16 => BFLOAT,
-            pack_dst::TF32 => TENSOR,
-            pack_dst::E4M3 => E4M3,
-            pack_dst::E5M2 => E5M2,
-            _ => HALF,
+        let (to, random) = match inst.get(Field::PackDst) {
+            pack_dst::BF16 => (Number::Float(BFLOAT), Random::HALVES),
+            pack_dst::TF32 => (Number::Float(TENSOR), Random::HALVES),
+            pack_dst::E4M3 => (Number::Float(E4M3), Random::HIGH),
+            pack_dst::E5M2 => (Number::Float(E5M2), Random::HIGH),
+            pack_dst::E2M1 => (Number::Float(E2M1), Random::BYTES),
+            pack_dst::E2M3 => (Number::Float(E2M3), Random::HIGH),
+            pack_dst::E3M2 => (Number::Float(E3M2), Random::HIGH),
+            pack_dst::E8 => (Number::Power, Random::HIGH),
+            pack_dst::S2_6 => return Err(Unsupported("F2FP to .S2_6".into())),
+            _ => (Number::Float(HALF), Random::THIRTEEN),
         };
         let [relu, satfinite] = [Field::Relu, Field::Satfinite].map(|field| flag(inst, field));
-        Conversion { from, to, rounding: Rounding::of(inst), relu, satfinite }
+        let random = flag(inst, Field::Rs).then_some(random);
+        Ok(Conversion { from, to, rounding: Rounding::of(inst), random, relu, satfinite })
     }
 
     /// The bits of the number that `bits` are in the source format.
     #[inline]
     fn apply(&self, bits: u32) -> u32 {
+        self.rounded(bits, |value, to| narrow(value, to, self.rounding))
+    }
+
+    /// Both numbers, with the random bits that `c` holds if their rounding is random.
+    #[inline]
+    fn apply_two(&self, a: u32, b: u32, c: u32) -> [u32; 2] {
+        let Some(Random { count, bits }) = self.random else { return [self.apply(a), self.apply(b)] };
+        let [random_a, random_b] = bits(c);
+        let each = |bits, random| self.rounded(bits, |value, to| narrow_randomly(value, to, random, count));
+        [each(a, random_a), each(b, random_b)]
+    }
+
+    #[inline]
+    fn rounded(&self, bits: u32, narrow: impl Fn(f64, Format) -> u32) -> u32 {
         let value = self.from.widen(bits);
+        let to = match self.to {
+            Number::Float(to) => to,
+            Number::Power => return power(value, self.rounding == Rounding::Up, self.satfinite),
+        };
         if self.relu && value <= 0.0 {
             return 0;
         }
-        let result = narrow(value, self.to, self.rounding);
-        let magnitude = result & (self.to.sign() - 1);
-        if self.satfinite && !value.is_nan() && magnitude > self.to.greatest() {
-            return result & self.to.sign() | self.to.greatest();
+        if value.is_nan() && !to.has_nan() {
+            return to.greatest();
         }
-        result
+        let limit = if self.satfinite { to.widen(to.greatest()) } else { f64::INFINITY };
+        narrow(value.clamp(-limit, limit), to)
     }
+}
+
+/// Away from zero where the random bits, added to the highest of the dropped ones, carry.
+fn narrow_randomly(value: f64, to: Format, random: u32, count: u32) -> u32 {
+    let truncated = narrow(value, to, Rounding::Zero);
+    let magnitude = truncated & (to.sign() - 1);
+    if !value.is_finite() || magnitude >= to.greatest() {
+        return narrow(value, to, Rounding::Nearest);
+    }
+    let below = to.widen(magnitude);
+    let dropped = (value.abs() - below) / (to.widen(magnitude + 1) - below);
+    let highest = (dropped * f64::from(1u32 << count)) as u32;
+    truncated + ((highest + random) >> count)
+}
+
+/// The power of two at or below the magnitude of `value`, or with `up` at or above it.
+fn power(value: f64, up: bool, satfinite: bool) -> u32 {
+    let magnitude = value.abs();
+    let code = match () {
+        () if value.is_nan() => return 0xff,
+        () if magnitude < f64::from(-127).exp2() => 0,
+        () if magnitude.is_infinite() => 0xff,
+        () => {
+            let bits = magnitude.to_bits();
+            let above = up && bits << 12 != 0;
+            (bits >> 52) as u32 - (1023 - 127) + u32::from(above)
+        }
+    };
+    if satfinite { code.min(0xfe) } else { code }
 }
 
 /// `F2FP`.
 fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
-    let each = Conversion::of(inst);
+    let each = Conversion::of(inst)?;
     let half = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
+    let width = |number: Number| if matches!(number, Number::Float(E2M1)) { 4 } else { 8 };
+    let (packed, unpacked) = (width(each.to), width(each.from));
+    let part = if unpacked == 4 { 8 * inst.get(Field::PartB) as u32 } else { half };
     Ok(match inst.get(Field::Pack) {
-        pack::PACK_AB => single_sources(inst, move |a, b, _| each.apply(a) << 16 | each.apply(b)),
+        pack::PACK_AB => single_sources(inst, move |a, b, c| {
+            let [a, b] = each.apply_two(a, b, c);
+            a << 16 | b
+        }),
         // The 19 bits of a tf32 are the high ones of a single.
         pack::PACK_B => single_sources(inst, move |_, b, _| each.apply(b) << 13),
-        pack::MERGE_C => single_sources(inst, move |_, b, c| c << 16 | each.apply(b)),
-        pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| c << 16 | each.apply(a) << 8 | each.apply(b)),
+        pack::MERGE_C if each.random.is_none() => single_sources(inst, move |_, b, c| c << 16 | each.apply(b)),
+        pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| {
+            let [a, b] = each.apply_two(a, b, c);
+            c << (2 * packed) | a << packed | b
+        }),
         pack::UNPACK_B => int3(inst, move |_, b, _| {
-            let bytes = b >> half;
-            each.apply(bytes >> 8 & 0xff) << 16 | each.apply(bytes & 0xff)
+            let [high, low] = [b >> part >> unpacked, b >> part].map(|bits| bits & ((1 << unpacked) - 1));
+            each.apply(high) << 16 | each.apply(low)
         }),
         pack::UNPACK_B_MERGE_C => {
-            int3(inst, move |_, b, c| c << 16 | each.apply(b >> 16) << 8 | each.apply(b & 0xffff))
+            int3(inst, move |_, b, c| c << (2 * packed) | each.apply(b >> 16) << packed | each.apply(b & 0xffff))
         }
         other => return Err(Unsupported(format!("packing {other} of F2FP"))),
     })

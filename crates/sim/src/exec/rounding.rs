@@ -72,8 +72,22 @@ pub(super) const E5M2: Format =
 /// `e4m3`, which has no infinity.
 pub(super) const E4M3: Format =
     Format { precision: 4, least: -6, greatest: 0x7e, infinity: 0x7f, nan: 0x7f, sign: 1 << 7 };
+/// `e3m2`, which has neither infinity nor NaN, as the two below.
+pub(super) const E3M2: Format =
+    Format { precision: 3, least: -2, greatest: 0x1f, infinity: u32::MAX, nan: u32::MAX, sign: 1 << 5 };
+/// `e2m3`.
+pub(super) const E2M3: Format =
+    Format { precision: 4, least: 0, greatest: 0x1f, infinity: u32::MAX, nan: u32::MAX, sign: 1 << 5 };
+/// `e2m1`.
+pub(super) const E2M1: Format =
+    Format { precision: 2, least: 0, greatest: 0x7, infinity: u32::MAX, nan: u32::MAX, sign: 1 << 3 };
 
 impl Format {
+    /// The format has codes for NaN.
+    pub(super) fn has_nan(self) -> bool {
+        self.nan != u32::MAX
+    }
+
     /// The bits of the greatest finite number.
     pub(super) fn greatest(self) -> u32 {
         self.greatest

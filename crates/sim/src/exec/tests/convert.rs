@@ -192,6 +192,45 @@ fn packed_conversions() {
     assert_eq!(warp.r(6)[0], 0xbe00_6400);
 }
 
+/// The values of the narrow formats, and of powers of two, on both ways; the expected bits are spelled
+/// sign:exponent:fraction in the comments.
+#[test]
+fn narrow_formats_are_packed_and_unpacked() {
+    let number = |value: f32| [value.to_bits(); WARP];
+    let warp = |text: &str| {
+        Warp::new(Arch::Sm100).with(0, number(-1.5)).with(1, number(9.0)).with(2, [0x1234; WARP]).run(text)
+    };
+    let packed = warp(
+        "F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C R4, R0, R1, R2
+         F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C R5, R0, R1, RZ
+         F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C R6, R0, R1, R2
+         F2FP.E8.F32.PACK_AB_MERGE_C.RZ R7, R0, R1, RZ
+         F2FP.E8.F32.PACK_AB_MERGE_C.RP R8, R0, R1, RZ
+         F2FP.F16.E2M3.UNPACK_B R9, R4
+         F2FP.F16.E2M1.UNPACK_B R10, R6
+         F2FP.BF16.E8.UNPACK_B R11, R7",
+    );
+    // 1:01:100 and the greatest, 7.5; 1:011:10 and 8 (9 ties to even); 1:01:1 and the greatest, 6.
+    assert_eq!(packed.r(4)[0], 0x1234_2c1f);
+    assert_eq!(packed.r(5)[0], 0x0000_2e18);
+    assert_eq!(packed.r(6)[0], 0x0012_34b7);
+    // 1 = 2^0 and 8 = 2^3 below, 2 and 16 above; the bias is 127.
+    assert_eq!((packed.r(7)[0], packed.r(8)[0]), (0x7f82, 0x8083));
+    assert_eq!((packed.r(9)[0], packed.r(10)[0]), (0xbe00_4780, 0xbe00_4600));
+    assert_eq!(packed.r(11)[0], 0x3f80_4100);
+}
+
+/// 1 + 3/4 of the last place of an f16 is rounded up by three of four random numbers.
+#[test]
+fn random_rounding_adds_the_random_bits() {
+    let value = [(1.0f32 + 0.75 / 1024.0).to_bits(); WARP];
+    for (random, up) in [(0, 0), (0x07ff, 0), (0x0800, 1), (0x1fff, 1)] {
+        let warp = Warp::new(Arch::Sm100).with(0, value).with(1, value).with(2, [random << 16; WARP]);
+        let warp = warp.run("F2FP.F16.F32.PACK_AB.RS R4, R0, R1, R2");
+        assert_eq!(warp.r(4)[0], (0x3c00 + up) << 16 | 0x3c00, "{random:x}");
+    }
+}
+
 #[test]
 fn integers_are_clamped_and_packed() {
     for seed in 0..20 {
