@@ -68,7 +68,7 @@ pub(crate) struct MemorySystem {
     dram_latency: u64,
     /// What was done.
     pub(crate) traffic: Traffic,
-    /// When the last write was taken, or the last answer given.
+    /// When the last write or atomic operation was done.
     pub(crate) last: u64,
 }
 
@@ -100,7 +100,7 @@ impl MemorySystem {
             _ => 1,
         };
         let port = occupy(&mut self.ports[sm], message.time * PARTS, count * self.port_parts);
-        let slice = (hash(message.line) % self.slices.len() as u64) as usize;
+        let slice = spread(message.line, self.slices.len());
         let start = occupy(&mut self.slices[slice], port, count * repeats * self.slice_parts);
         let done = match message.ask {
             Ask::Read(_) => self.read(message, start / PARTS),
@@ -110,7 +110,9 @@ impl MemorySystem {
                 self.fetch(message, start / PARTS, true) + repeats - 1
             }
         };
-        self.last = self.last.max(done);
+        if !matches!(message.ask, Ask::Read(_)) {
+            self.last = self.last.max(done);
+        }
         done
     }
 
@@ -172,9 +174,16 @@ impl MemorySystem {
     /// When the channel of a line starts with so many sectors.
     fn occupy_channel(&mut self, line: u64, start: u64, sectors: u64) -> u64 {
         // Two lines stand together in a channel.
-        let channel = (hash(line / 2) % self.channels.len() as u64) as usize;
+        let channel = spread(line / 2, self.channels.len());
         occupy(&mut self.channels[channel], start * PARTS, sectors * self.channel_parts) / PARTS
     }
+}
+
+/// Spreads addresses over queues: each run of as many neighbours as there are queues meets each once, in an order
+/// that differs from run to run, so that strides do not meet in one.
+fn spread(number: u64, queues: usize) -> usize {
+    let queues = queues as u64;
+    ((number.wrapping_add(hash(number / queues))) % queues) as usize
 }
 
 /// Takes a place in a queue; when its turn comes.

@@ -17,6 +17,8 @@ mod report;
 pub(crate) mod request;
 mod sm;
 mod stats;
+#[cfg(test)]
+mod tests;
 pub(crate) mod trace;
 mod warp;
 

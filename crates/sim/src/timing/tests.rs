@@ -1,0 +1,295 @@
+//! Microbenchmarks whose cycles follow from the chip's published numbers by hand arithmetic.
+//!
+//! Most compare two lengths of one code, so that what is around it falls away.
+
+use super::launch::replay;
+use super::occupancy::Needs;
+use super::{StallReason, TimingReport};
+use crate::block::{Entry, fill_bank0};
+use crate::constant::ConstantBanks;
+use crate::grid;
+use crate::machine::Machine;
+use crate::program::Program;
+use oriole_device::{Launch, Memory};
+use oriole_isa::chip::Chip;
+use oriole_isa::{Arch, Control, Inst};
+use std::sync::Arc;
+
+const CODE: u64 = 0x4_0000_0000;
+/// Bytes of the buffer that kernels get as their parameter.
+const BUFFER: u64 = 8 << 20;
+
+/// A line of SASS, with the control word behind `&`: `S` stall count, `W` and `R` scoreboards, `B` the scoreboards
+/// to wait for. Without: stall count 1.
+fn instruction(line: &str, arch: Arch, resolve: &dyn Fn(&str) -> Option<i64>) -> Inst {
+    let (text, control) = line.split_once('&').unwrap_or((line, ""));
+    let mut inst = oriole_isa::parse(text.trim(), arch, resolve).unwrap_or_else(|error| panic!("{text}: {error}"));
+    inst.control = Control { stall: 1, stay: true, ..Control::NONE };
+    for item in control.split_whitespace() {
+        let numbers: Vec<u8> = item[1..].split(',').map(|n| n.parse().expect("a number")).collect();
+        match &item[..1] {
+            "S" => inst.control.stall = numbers[0],
+            "W" => inst.control.write_scoreboard = numbers[0],
+            "R" => inst.control.read_scoreboard = numbers[0],
+            _ => inst.control.wait_mask = numbers.iter().map(|n| 1 << n).sum(),
+        }
+    }
+    inst
+}
+
+fn assemble(text: &str, arch: Arch) -> Program {
+    let mut labels = Vec::new();
+    let mut code = Vec::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match line.strip_suffix(':') {
+            Some(label) => labels.push((label, 16 * code.len() as i64)),
+            None => code.push(line),
+        }
+    }
+    let resolve = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, at)| *at);
+    Program::of_insts(arch, CODE, code.into_iter().map(|line| instruction(line, arch, &resolve)).collect())
+}
+
+/// A launch of a text.
+struct Bench {
+    arch: Arch,
+    grid: u32,
+    block: u32,
+    registers: u32,
+    shared: u32,
+    workers: usize,
+    chip: Chip,
+}
+
+impl Bench {
+    fn on(arch: Arch) -> Bench {
+        let chip = arch.chip().expect("a chip with data").clone();
+        Bench { arch, grid: 1, block: 32, registers: 32, shared: 0, workers: 1, chip }
+    }
+
+    fn time(&self, text: &str) -> TimingReport {
+        let program = assemble(text, self.arch);
+        let mut memory = Memory::new();
+        let buffer = memory.allocate("the buffer", BUFFER);
+        let launch = Launch {
+            grid: [self.grid, 1, 1],
+            block: [self.block, 1, 1],
+            params: buffer.to_le_bytes().to_vec(),
+            ..Launch::default()
+        };
+        let entry = Entry { launch, pc: CODE, registers: self.registers, shared_size: 8192 };
+        let mut banks = ConstantBanks::new();
+        fill_bank0(&mut banks, &entry, self.arch);
+        let machine = Machine {
+            memory: &memory,
+            heap: None,
+            constants: Arc::new(banks),
+            program: &program,
+            max_local: 1024,
+            max_instructions: 1 << 30,
+            records: true,
+        };
+        let outcome = grid::run(&entry, &machine, 2);
+        assert!(outcome.fault.is_none(), "{:?}", outcome.fault);
+        let executed = outcome.counts.statistics(1).warp_instructions;
+        let needs = Needs { threads: self.block, registers: self.registers, shared: self.shared };
+        let report = replay(&program, &self.chip, &needs, outcome.traces, self.workers);
+        assert_eq!(report.instructions, executed, "each instruction is issued once");
+        report
+    }
+
+    /// Cycles that `count` more of `body` take.
+    fn cycles_of(&self, prologue: &str, body: &str, count: u64) -> u64 {
+        let text = |count: u64| format!("{prologue}\n{}\nEXIT & S5", format!("{body}\n").repeat(count as usize));
+        self.time(&text(2 * count)).cycles - self.time(&text(count)).cycles
+    }
+}
+
+/// R0: the thread, R2: the buffer.
+const PROLOGUE: &str = "
+    S2R R0, SR_TID.X & W0
+    S2R R1, SR_CTAID.X & W0
+    MOV R2, c[0x0][0x160]
+    MOV R3, c[0x0][0x164]
+    NOP & S4 B0
+";
+
+fn stalled(report: &TimingReport, reason: StallReason) -> u64 {
+    report.stalls.iter().find(|(known, _)| *known == reason).map_or(0, |(_, cycles)| *cycles)
+}
+
+#[test]
+fn a_dependent_ffma_takes_its_stall_count() {
+    assert_eq!(Bench::on(Arch::Sm80).cycles_of("", "FFMA R0, R1, R2, R0 & S4", 100), 400);
+}
+
+/// Four warps in each quarter, four quarters, 32 lanes: 64 or 128 lanes a cycle.
+#[test]
+fn independent_instructions_reach_the_throughput_of_their_pipe() {
+    let body = "
+        FFMA R4, R1.reuse, R2.reuse, R4
+        FFMA R5, R1.reuse, R2.reuse, R5
+        FFMA R6, R1.reuse, R2.reuse, R6
+        FFMA R7, R1.reuse, R2.reuse, R7";
+    for (arch, lanes) in [(Arch::Sm80, 64), (Arch::Sm86, 128), (Arch::Sm90, 128)] {
+        let bench = Bench { block: 512, ..Bench::on(arch) };
+        // 1024 lanes wait per instruction and cycle of the body: 16 warps of 32 threads, 4 instructions.
+        assert_eq!(bench.cycles_of("", body, 50), 50 * 4 * 512 / lanes, "{arch}");
+    }
+    let mufu = Bench { block: 512, ..Bench::on(Arch::Sm80) }.cycles_of("", "MUFU.RCP R4, R5 & W0", 40);
+    assert_eq!(mufu, 40 * 512 / 16, "16 lanes");
+}
+
+/// Three reads of one bank take three cycles (Huerta et al.: a bubble of two); kept operands none.
+#[test]
+fn register_banks_hold_up_what_they_cannot_read() {
+    let bench = Bench::on(Arch::Sm86);
+    assert_eq!(bench.cycles_of("", "FFMA R8, R2, R4, R6", 90), 3 * 90);
+    assert_eq!(bench.cycles_of("", "FFMA R8, R2, R5, R6", 90), 2 * 90);
+    assert_eq!(bench.cycles_of("", "FFMA R8, R2.reuse, R4.reuse, R6", 90), 90);
+}
+
+#[test]
+fn conflicts_of_shared_memory_take_a_cycle_each() {
+    let bench = Bench::on(Arch::Sm80);
+    let conflicting = format!("{PROLOGUE}\nIMAD R4, R0, 0x80, RZ & S6");
+    let straight = format!("{PROLOGUE}\nIMAD R4, R0, 0x4, RZ & S6");
+    let load = "LDS R5, [R4] & W1";
+    assert_eq!(bench.cycles_of(&conflicting, load, 50), 32 * 50);
+    // One quarter's address unit: an instruction in four cycles.
+    assert_eq!(bench.cycles_of(&straight, load, 50), 4 * 50);
+    let report = bench.time(&format!("{conflicting}\n{load}\nEXIT & S5"));
+    assert_eq!((report.memory.shared_wavefronts, report.memory.bank_conflicts), (32, 31));
+}
+
+#[test]
+fn dependent_loads_take_the_latency_of_where_they_hit() {
+    let bench = Bench::on(Arch::Sm80);
+    let load = "LDG.E R4, [R2.64] & W1 S2 B1";
+    assert_eq!(bench.cycles_of(PROLOGUE, load, 20), 20 * 38, "first level");
+    let strong = "LDG.E.STRONG.GPU R4, [R2.64] & W1 S2 B1";
+    assert_eq!(bench.cycles_of(PROLOGUE, strong, 20), 20 * 261, "second level");
+    // Each load is of a line of its own.
+    let loads: String = (0..20).map(|n| format!("LDG.E R4, [R2.64+{:#x}] & W1 S2 B1\n", 4096 * n)).collect();
+    let cold = |loads: &str| bench.time(&format!("{PROLOGUE}\n{loads}\nEXIT & S5 B1")).cycles;
+    assert_eq!(cold(&loads) - cold(""), 20 * 466, "device memory");
+}
+
+#[test]
+fn strided_loads_are_counted_in_sectors() {
+    let bench = Bench::on(Arch::Sm80);
+    for (stride, sectors) in [(4, 4), (8, 8), (32, 32), (128, 32)] {
+        let text = format!("{PROLOGUE}\nIMAD.WIDE.U32 R2, R0, {stride:#x}, R2 & S6\nLDG.E R4, [R2.64] & W1\nEXIT & S5");
+        let report = bench.time(&text);
+        let load = report.by_instruction.iter().find(|inst| inst.requests > 0).expect("the load");
+        assert_eq!((load.requests, load.sectors), (1, sectors), "stride {stride}");
+        assert_eq!(report.memory.dram_read, 32 * sectors);
+    }
+}
+
+/// Two vectors are added, 16 bytes a thread; device memory gives 64 bytes a cycle, of which nothing may be lost
+/// but the start.
+#[test]
+fn adding_vectors_is_bound_by_memory() {
+    let mut chip = Arch::Sm80.chip().expect("described").clone();
+    chip.sms = 4;
+    chip.dram.efficiency = 100;
+    chip.dram.megabytes_per_second = 64 * chip.clock_mhz;
+    let bench = Bench { grid: 256, block: 256, chip, ..Bench::on(Arch::Sm80) };
+    let report = bench.time(&format!(
+        "{PROLOGUE}
+        IMAD R0, R1, 0x100, R0 & S5
+        IMAD.WIDE.U32 R2, R0, 0x10, R2 & S6
+        LDG.E.128 R4, [R2.64] & W1
+        LDG.E.128 R8, [R2.64+0x200000] & W1
+        FADD R4, R4, R8 & B1 S4
+        STG.E.128 [R2.64+0x400000], R4 & R2
+        EXIT & S5"
+    ));
+    let bytes = 256 * 256 * 16 * 2;
+    assert_eq!(report.memory.dram_read, bytes);
+    let least = bytes / 64;
+    assert!(report.cycles >= least && report.cycles < least * 110 / 100, "{} of {least}", report.cycles);
+    assert!(stalled(&report, StallReason::LongScoreboard) > stalled(&report, StallReason::Wait));
+}
+
+#[test]
+fn more_warps_hide_latency() {
+    let load = "LDG.E.STRONG.GPU R4, [R2.64] & W1 S2 B1";
+    let cycles = |block| Bench { block, ..Bench::on(Arch::Sm80) }.cycles_of(PROLOGUE, load, 20);
+    assert_eq!(cycles(32), cycles(256));
+}
+
+#[test]
+fn warps_wait_at_a_barrier_for_the_last() {
+    // The first warp comes 400 cycles later.
+    let late = "@!P0 FFMA R4, R5, R6, R4 & S4\n".repeat(100);
+    let text = format!(
+        "{PROLOGUE}
+        ISETP.GE.U32.AND P0, PT, R0, 0x20, PT & S13
+        @P0 BRA `(join) & S5
+        {late}
+        join:
+        BAR.SYNC.DEFER_BLOCKING 0x0 & S6
+        EXIT & S5"
+    );
+    let report = Bench { block: 256, ..Bench::on(Arch::Sm80) }.time(&text);
+    let waited = stalled(&report, StallReason::Barrier);
+    assert!((7 * 400..8 * 440).contains(&waited), "seven warps wait 400 cycles: {waited}");
+}
+
+/// Three blocks fit: six take twice as long as three, seven three times.
+#[test]
+fn blocks_run_in_waves() {
+    let mut chip = Arch::Sm80.chip().expect("described").clone();
+    chip.sms = 1;
+    let chain = "FFMA R0, R1, R2, R0 & S4\n".repeat(2000);
+    let cycles = |grid| {
+        let bench = Bench { grid, shared: 48 * 1024, chip: chip.clone(), ..Bench::on(Arch::Sm80) };
+        bench.time(&format!("{chain}EXIT & S5")).cycles as f64
+    };
+    let one = cycles(3);
+    for (grid, waves) in [(6, 2.0), (7, 3.0)] {
+        let ratio = cycles(grid) / one;
+        assert!((ratio - waves).abs() < 0.1, "{grid} blocks: {ratio}");
+    }
+}
+
+/// Double buffering: a group of copies is waited for while the next is on its way.
+#[test]
+fn copies_to_shared_memory_are_waited_for_by_group() {
+    let bench = Bench::on(Arch::Sm80);
+    let copy = |at: u32| format!("LDGSTS.E [R4+{:#x}], [R2.64+{:#x}] & R2\nLDGDEPBAR & W0 S4\n", at * 128, at * 4096);
+    let text = |left: u32| {
+        format!(
+            "{PROLOGUE}\nIMAD R4, R0, 0x4, RZ & S6\n{}{}DEPBAR.LE SB0, {left:#x} & S4\nEXIT & S5",
+            copy(0),
+            "FFMA R8, R9, R10, R8 & S4\n".repeat(50) + &copy(1)
+        )
+    };
+    let (first, both) = (bench.time(&text(1)).cycles, bench.time(&text(0)).cycles);
+    // The second copy begins 50 times 4 cycles after the first.
+    assert!((190..=215).contains(&(both - first)), "{both} {first}");
+}
+
+#[test]
+fn the_estimate_is_the_same_on_any_number_of_host_threads() {
+    let text = format!(
+        "{PROLOGUE}
+        IMAD R0, R1, 0x40, R0 & S5
+        IMAD.WIDE.U32 R6, R0, 0x44, R2 & S6
+        MOV R9, RZ & S4
+        loop:
+        LDG.E R4, [R6.64] & W1
+        RED.E.ADD.STRONG.GPU [R2.64], R0 & R3
+        IADD3 R9, R9, 0x1, RZ & S4
+        ISETP.LE.U32.AND P0, PT, R9, R1, PT & S13 B1
+        @P0 BRA `(loop) & S5
+        STG.E [R6.64], R4 & R2
+        EXIT & S5"
+    );
+    let time = |workers| Bench { grid: 40, block: 64, workers, ..Bench::on(Arch::Sm80) }.time(&text);
+    let one = time(1);
+    assert_eq!(one, time(3));
+    assert_eq!(one, time(8));
+}
