@@ -29,6 +29,21 @@ impl Control {
         Control { stall: 0, stay: false, write_scoreboard: 7, read_scoreboard: 7, wait_mask: 0, spare: 0 };
 }
 
+/// Cycles that a stall count of 0 stands for, with the bit to stay clear. ptxas writes it at -O0 after matrix
+/// instructions, whose results are then used by the next one (33 cycles at most), after `ERRBAR` and on the jump to
+/// itself at the end of a function; 45 is what published measurements of that jump found.
+const STALL_OF_ZERO: u8 = 45;
+
+impl Control {
+    /// Cycles from this instruction's issue to that of the next at the earliest.
+    pub fn cycles(self) -> u8 {
+        match self.stall {
+            0 if !self.stay => STALL_OF_ZERO,
+            stall => stall.max(1),
+        }
+    }
+}
+
 impl Default for Control {
     fn default() -> Self {
         Control::NONE

@@ -31,10 +31,21 @@ pub fn is_variable(inst: &Inst, arch: Arch) -> bool {
     class::is_variable(inst.opcode, arch)
 }
 
-/// General registers are read some time after issue: overwriting them needs a scoreboard wait (or a
-/// later instruction of the same queue).
-pub fn reads_late(inst: &Inst, arch: Arch) -> bool {
-    is_variable(inst, arch) && inst.opcode != Opcode::S2R
+/// The register that `inst` reads at `place` is read some time after issue: overwriting it needs a scoreboard
+/// wait (or a later instruction of the same queue). General registers of instructions of variable latency are;
+/// uniform registers only where [`holds_uniform`] says so; predicates never.
+pub fn reads_late(inst: &Inst, place: Slot, arch: Arch) -> bool {
+    match class::file_of(inst, place) {
+        RegFile::R => is_variable(inst, arch) && inst.opcode != Opcode::S2R,
+        RegFile::UR => holds_uniform(inst),
+        _ => false,
+    }
+}
+
+/// Uniform sources are read late too: asynchronous copies and tensor core work of a block, and `SYNCS.EXCH`
+/// (ptxas gives every one of them a read scoreboard; digest, "Opcodes that set scoreboards").
+pub fn holds_uniform(inst: &Inst) -> bool {
+    inst.opcode.info().latency == "bulk" || inst.opcode == Opcode::SYNCSU
 }
 
 /// Instructions of one queue finish in the order of issue: a wait for the later one covers the earlier.
@@ -48,9 +59,7 @@ pub fn raw(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch)
     if is_variable(producer, arch) {
         return 0;
     }
-    let file = class::file_of(producer, def);
-    let from = class::producer(producer, def);
-    let to = class::reader(consumer, place, file);
+    let Row { file, first: from, second: to } = raw_row(producer, def, consumer, place);
     lookup(Kind::ReadAfterWrite, file, from, to, arch)
         .or_else(|| lookup(Kind::ReadAfterWrite, file, from, "*", arch))
         .unwrap_or(UNKNOWN_WRITE_AFTER_WRITE)
@@ -72,24 +81,60 @@ pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
     if is_variable(first, arch) {
         return 0;
     }
-    let file = class::file_of(first, def);
-    let (from, to) = (class::producer(first, def), class::writer(second, is_variable(second, arch)));
+    let Row { file, first: from, second: to } = waw_row(first, def, second, arch);
     pair(Kind::WriteAfterWrite, file, from, to, arch).unwrap_or_else(|| longest(first, def, arch))
 }
 
-/// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For general
-/// registers of a variable-latency reader this is not enough: see [`reads_late`].
+/// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For registers that
+/// are read late this is not enough: see [`reads_late`].
 pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
+    let info = reader.opcode.info();
+    if info.effects.contains(Effects::BRANCH) || info.pipe == "barrier" {
+        // What comes after a branch or barrier issues when it has decided.
+        return 1;
+    }
     let file = class::file_of(reader, place);
     let variable = is_variable(reader, arch);
     if variable && file != RegFile::R {
         // Guards, predicates and uniform registers of queued instructions are free at once.
         return 1;
     }
-    let from = class::war_reader(reader, place, variable);
-    let to = class::writer(writer, is_variable(writer, arch));
+    let Row { first: from, second: to, .. } = war_row(reader, place, writer, arch);
     let unknown = if Group::of(reader) == Group::Matrix { UNKNOWN_AFTER_MATRIX } else { UNKNOWN_WRITE_AFTER_READ };
-    pair(Kind::WriteAfterRead, file, from, to, arch).unwrap_or(unknown)
+    let of_shape = if from == "MMA" { matrix::row(reader) } else { from };
+    pair(Kind::WriteAfterRead, file, of_shape, to, arch)
+        .or_else(|| pair(Kind::WriteAfterRead, file, from, to, arch))
+        .unwrap_or(unknown)
+}
+
+/// The row of a table that a pair of instructions goes by, as `raw.tsv`, `waw.tsv` and `war.tsv` name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Row {
+    /// The register's file.
+    pub file: RegFile,
+    /// Class of the earlier instruction.
+    pub first: &'static str,
+    /// Class of the later one; `!`: it is of variable latency.
+    pub second: &'static str,
+}
+
+/// The row of [`raw`].
+pub fn raw_row(producer: &Inst, def: Slot, consumer: &Inst, place: Slot) -> Row {
+    let file = class::file_of(producer, def);
+    Row { file, first: class::producer(producer, def), second: class::reader(consumer, place, file) }
+}
+
+/// The row of [`waw`].
+pub fn waw_row(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> Row {
+    let second = class::writer(second, is_variable(second, arch));
+    Row { file: class::file_of(first, def), first: class::producer(first, def), second }
+}
+
+/// The row of [`war`].
+pub fn war_row(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> Row {
+    let first = class::war_reader(reader, place, is_variable(reader, arch));
+    let second = class::writer(writer, is_variable(writer, arch));
+    Row { file: class::file_of(reader, place), first, second }
 }
 
 /// The row for a second instruction with scoreboard (`!`), or else the one without.

@@ -8,6 +8,7 @@
 //! syntax template prints together. The Ori IR and the simulator use the same
 //! opcodes, signatures and modifier fields.
 
+pub mod access;
 mod arch;
 pub mod chip;
 pub mod code;

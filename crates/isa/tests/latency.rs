@@ -79,8 +79,7 @@ impl Walk {
                 (!latency::is_variable(earlier, arch)).then(|| latency::waw(earlier, slot, &inst, arch))
             });
             self.check(&inst, touch, false, arch, |earlier, slot| {
-                let held = latency::reads_late(earlier, arch) && touch.register.0 == RegFile::R;
-                (!held).then(|| latency::war(earlier, slot, &inst, arch))
+                (!latency::reads_late(earlier, slot, arch)).then(|| latency::war(earlier, slot, &inst, arch))
             });
         }
         self.record(&inst, uses, definitions);

@@ -5,7 +5,7 @@
 //! which results and reads are still pending, so that an instruction waits for just those scoreboards
 //! that guard registers it touches, on any path. What nobody waits for is not set.
 
-use crate::code::{Code, END_OF_R, Op, REGISTERS, Reg};
+use crate::code::{Code, Op, REGISTERS, Reg};
 use crate::timing;
 use fixedbitset::FixedBitSet;
 use oriole_isa::Control;
@@ -87,11 +87,10 @@ impl Rotation {
             self.last[scoreboard] = at + 1;
             own.result = add(scoreboard, op.defs.iter().map(|d| d.reg).collect(), true);
         }
-        if timing::reads_late(op, code.arch) {
-            let regs: SmallVec<[Reg; 4]> = op.uses.iter().map(|u| u.reg).filter(|r| *r < END_OF_R).collect();
-            if !regs.is_empty() {
-                own.source = add(FOR_RESULTS, regs, false);
-            }
+        let late = op.uses.iter().filter(|u| timing::reads_late(op, u, code.arch));
+        let regs: SmallVec<[Reg; 4]> = late.map(|u| u.reg).collect();
+        if !regs.is_empty() {
+            own.source = add(FOR_RESULTS, regs, false);
         }
         own
     }

@@ -8,9 +8,9 @@ pub(crate) fn is_variable(inst: &Inst, arch: Arch) -> bool {
     latency::is_variable(inst, arch)
 }
 
-/// The general registers that it reads stay busy for some time after it has issued.
-pub(crate) fn reads_late(op: &Op, arch: Arch) -> bool {
-    latency::reads_late(&op.inst, arch)
+/// The register that it reads at `place` stays busy for some time after it has issued.
+pub(crate) fn reads_late(op: &Op, place: &Access, arch: Arch) -> bool {
+    latency::reads_late(&op.inst, place.slot, arch)
 }
 
 /// What the order assumes a variable-latency result to take, in cycles; nothing depends on it being right.

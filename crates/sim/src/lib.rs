@@ -27,7 +27,6 @@ mod kernel_tests;
 mod machine;
 mod operand;
 mod program;
-mod queue;
 mod simulator;
 mod space;
 mod special;

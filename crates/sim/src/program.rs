@@ -7,7 +7,7 @@ use crate::flow::{self, Flow};
 use crate::machine::Halt;
 use crate::space::{Place, Spaces};
 use crate::state::{Mask, PT, State, WARP};
-use crate::strict::Touches;
+use crate::strict::Watch;
 use oriole_device::Access;
 use oriole_isa::{Arch, Inst};
 use std::sync::OnceLock;
@@ -87,7 +87,7 @@ pub(crate) struct Op {
     /// The instruction; `None` where the word is none.
     pub(crate) inst: Option<Inst>,
     /// Registers that it reads and writes, for strict simulation.
-    pub(crate) touches: Option<Touches>,
+    pub(crate) watch: Option<Watch>,
 }
 
 /// One text section in memory.
@@ -159,12 +159,12 @@ impl Program {
     fn compile(&self, word: u128, offset: u64, base: u64) -> Op {
         match oriole_isa::decode(word, self.arch, offset) {
             Ok(inst) => {
-                let touches = self.strict.then(|| Touches::of(&inst, self.arch));
-                Op { touches, ..Op::of_inst(inst, base) }
+                let watch = self.strict.then(|| Watch::of(&inst, self.arch));
+                Op { watch, ..Op::of_inst(inst, base) }
             }
             Err(error) => {
                 let reason = Unsupported(format!("the word {word:032x} ({error})"));
-                Op { guard: Guard::Always, action: Action::Impossible(reason), inst: None, touches: None }
+                Op { guard: Guard::Always, action: Action::Impossible(reason), inst: None, watch: None }
             }
         }
     }
@@ -205,7 +205,7 @@ impl Op {
     /// The compiled form of `inst` in a section that starts at `base`.
     fn of_inst(inst: Inst, base: u64) -> Op {
         let action = action(&inst, base).unwrap_or_else(Action::Impossible);
-        Op { guard: Guard::of(&inst), action, inst: Some(inst), touches: None }
+        Op { guard: Guard::of(&inst), action, inst: Some(inst), watch: None }
     }
 }
 

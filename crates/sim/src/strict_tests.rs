@@ -2,7 +2,7 @@
 //! (`../shared/latency/digest.md`).
 
 use crate::state::Mask;
-use crate::strict::{Hazards, Issue, Touches};
+use crate::strict::{Hazards, Issue, Watch};
 use oriole_device::Hazard;
 use oriole_isa::{Arch, Control, Inst};
 
@@ -21,11 +21,11 @@ fn judge(arch: Arch, lines: &[Line]) -> Result<(), Hazard> {
     let mut hazards = Hazards::new(arch);
     let mut cycle = 0;
     for (at, inst) in insts.iter().enumerate() {
-        let touches = Touches::of(inst, arch);
+        let watch = Watch::of(inst, arch);
         let group = Mask::MAX;
-        let issue = Issue { inst, touches: &touches, pc: at as u64, cycle, group, active: group };
+        let issue = Issue { inst, watch: &watch, pc: at as u64, cycle, group, active: group };
         hazards.issue(&issue, |pc| insts.get(pc as usize))?;
-        cycle += u64::from(inst.control.stall);
+        cycle += u64::from(inst.control.cycles());
     }
     Ok(())
 }

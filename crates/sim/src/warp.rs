@@ -244,16 +244,16 @@ impl Warp {
     fn judge(&mut self, issued: &Issued<'_>, machine: &Machine<'_>) -> Result<(), FaultKind> {
         let Issued { pc, op, group, active } = *issued;
         let Some(hazards) = self.hazards.as_mut().filter(|_| !self.issued) else { return Ok(()) };
-        let (Some(inst), Some(touches), Some(running)) = (&op.inst, &op.touches, self.threads.group_mut()) else {
+        let (Some(inst), Some(watch), Some(running)) = (&op.inst, &op.watch, self.threads.group_mut()) else {
             return Ok(());
         };
         let declared = self.state.identity.registers;
-        if let Some(highest) = touches.highest.filter(|&highest| u32::from(highest) >= declared) {
-            return Err(FaultKind::UndeclaredRegister { register: format!("R{highest}"), declared });
+        if let Some(register) = watch.undeclared(declared) {
+            return Err(FaultKind::UndeclaredRegister { register, declared });
         }
-        let issue = Issue { inst, touches, pc, cycle: running.cycle, group, active };
+        let issue = Issue { inst, watch, pc, cycle: running.cycle, group, active };
         hazards.issue(&issue, |pc| machine.program.inst(pc)).map_err(FaultKind::Hazard)?;
-        running.cycle += u64::from(inst.control.stall.max(1));
+        running.cycle += u64::from(inst.control.cycles());
         self.issued = true;
         Ok(())
     }

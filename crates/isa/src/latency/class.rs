@@ -4,7 +4,7 @@ use super::matrix;
 use crate::{Arch, Field, Inst, Opcode, RegFile, Role, Value, mul};
 
 /// Where an instruction names a register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Slot {
     /// The guard predicate.
     Guard,
@@ -28,6 +28,17 @@ pub enum Queue {
     Double,
     /// S2UR.
     SpecialUniform,
+    /// Matrix instructions where they are scoreboarded.
+    Matrix,
+    /// TEX, TLD, TLD4, TXD.
+    Texture,
+    /// LDTM.
+    TensorMemory,
+}
+
+impl Queue {
+    /// How many there are.
+    pub const COUNT: usize = 7;
 }
 
 /// What kind of unit an instruction runs on, as far as latencies tell kinds apart.
@@ -128,6 +139,10 @@ fn is_hfma2_mma(inst: &Inst) -> bool {
     inst.mods.get(Field::Mma).is_some_and(|v| v != 0)
 }
 
+fn is_texture(inst: &Inst) -> bool {
+    matches!(inst.opcode.info().family, "texture" | "surface")
+}
+
 /// The register file of a place, which names a register.
 pub(crate) fn file_of(inst: &Inst, slot: Slot) -> RegFile {
     match slot {
@@ -198,7 +213,7 @@ fn predicate_reader(inst: &Inst, group: Group) -> &'static str {
         Group::Alu64 => "ALU 64 pred",
         Group::Fma => "FMA pred",
         Group::Wide | Group::High => "WIDE pred",
-        Group::Half | Group::HalfMatrix => "*",
+        Group::Half | Group::HalfMatrix => "FP16 pred",
         Group::Fp64 => "FP64 pred",
         Group::Barrier => "BAR pred",
         Group::Vote => "VOTE pred",
@@ -218,10 +233,11 @@ fn uniform_reader(inst: &Inst, group: Group, role: Role, index: u8) -> &'static 
         (Group::Gmma, Role::Desc) => "gdesc",
         (_, Role::Desc) => "desc",
         (Group::Memory, Role::Base | Role::UBase) => "addr",
+        (Group::Memory, _) if inst.opcode.info().latency == "bulk" => "addr",
         (Group::Memory, _) => "data",
         (Group::VoteUniform | Group::UniformLoad, _) => "UDP",
-        // SYNCS.EXCH reads later than the others.
-        (Group::Sync, _) if inst.opcode == Opcode::SYNCSU => "*",
+        // It reads later than the others.
+        (Group::Sync, _) if inst.opcode == Opcode::SYNCSU => "SYNCS.EXCH",
         _ => group.name(),
     }
 }
@@ -232,6 +248,8 @@ fn general_reader(inst: &Inst, group: Group, role: Role, register: u8) -> &'stat
         (Group::Wide | Group::High, _) => "WIDE a,b",
         (Group::Matrix | Group::Dmma, Role::C) => "MMA c",
         (Group::Matrix | Group::Dmma, _) => "MMA a,b",
+        // Textures, surfaces and stores to tensor memory read like MUFU, not like loads.
+        (Group::Memory, _) if is_texture(inst) || inst.opcode == Opcode::STTM => "sfu",
         (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => "LDC index",
         (Group::Memory, Role::Base) => "addr",
         // SHFL and MOVM go the way of data to memory, not that of MUFU's operand.
@@ -246,8 +264,10 @@ fn general_reader(inst: &Inst, group: Group, role: Role, register: u8) -> &'stat
 /// The row name of a read in the table of writes after reads.
 pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> &'static str {
     let group = Group::of(inst);
-    if place == Slot::Guard {
-        return guard_reader(group);
+    match place {
+        Slot::Guard if inst.opcode == Opcode::NOP => return "@NOP",
+        Slot::Guard => return guard_reader(group),
+        Slot::Operand { .. } => {}
     }
     match (group, variable) {
         (Group::Fp64, true) => "FP64!",
@@ -284,6 +304,9 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         Opcode::S2UR => Some(Queue::SpecialUniform),
         _ if inst.opcode.info().latency == "xu" => Some(Queue::Transcendental),
         _ if variable && Group::of(inst) == Group::Fp64 => Some(Queue::Double),
+        _ if variable && matches!(Group::of(inst), Group::Matrix | Group::Dmma) => Some(Queue::Matrix),
+        Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Some(Queue::Texture),
+        Opcode::LDTM => Some(Queue::TensorMemory),
         _ => None,
     }
 }
