@@ -33,6 +33,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  oriole run vecadd.ptx --entry vecadd --grid 64 --block 256 \\\n    \
                             in:a.bin in:b.bin out:c.bin:65536 s32:16300")]
     Run(RunArgs),
+    /// Prove that the control words of a cubin cover every dependence; list what is not covered.
+    #[command(after_help = "Example:\n  oriole check kernel.cubin\n\nExit status 1 if anything is found.")]
+    Check(CheckArgs),
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
@@ -152,6 +155,20 @@ pub(crate) struct AsmArgs {
     /// Target of the lines; needed with --hex.
     #[arg(long)]
     pub(crate) arch: Option<String>,
+}
+
+/// `oriole check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Cubins, whoever made them; `-` for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Check only these functions, and what they call.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) entry: Vec<String>,
+    /// Print JSON: one object per file.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What executes a kernel.

@@ -2,6 +2,7 @@
 
 mod args;
 mod asm;
+mod check;
 mod compile;
 mod demo;
 mod disasm;
@@ -27,6 +28,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Disasm(args) => disasm::run(&args),
         Command::Asm(args) => asm::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
         Command::Isa(args) => isa::run(&args),
     };
     match done {

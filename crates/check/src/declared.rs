@@ -1,0 +1,56 @@
+//! Register numbers stay below what the kernel has.
+
+use crate::finding::{Finding, Kind};
+use crate::program::{Line, LineId};
+use crate::report::Checked;
+use oriole_cubin::Cubin;
+use oriole_isa::{Opcode, RegFile, Role, Value};
+use rustc_hash::FxHashMap;
+
+/// Uniform registers, from `UR0` on: below sm_100, and from there on.
+const UNIFORM: [u16; 2] = [63, 255];
+
+/// Instructions that name a register which their kernel does not have.
+pub(crate) fn check(checked: &Checked<'_>, cubin: &Cubin) -> Vec<Finding> {
+    let program = checked.program;
+    let uniform = UNIFORM[usize::from(program.arch >= oriole_isa::Arch::Sm100)];
+    let mut limits: FxHashMap<u32, u32> = FxHashMap::default();
+    for function in &cubin.functions {
+        let Some(line) = program.at_file_section(function.section, function.offset) else { continue };
+        let limit = limits.entry(program.lines[line as usize].section).or_default();
+        *limit = (*limit).max(function.registers);
+    }
+    for line in checked.reached().map(|line| &program.lines[line as usize]) {
+        // USETMAXREG changes how many there are.
+        if let (Some(limit), Some(registers)) = (limits.get_mut(&line.section), set_registers(line)) {
+            *limit = (*limit).max(registers);
+        }
+    }
+    let beyond = |at: LineId| {
+        let line = &program.lines[at as usize];
+        let limit = limits.get(&line.section).copied().filter(|limit| *limit != 0);
+        let general = line.touches.highest(RegFile::R).filter(|r| limit.is_some_and(|limit| u32::from(*r) >= limit));
+        if let (Some(register), Some(limit)) = (general, limit) {
+            return Some((format!("R{register}"), format!("the kernel has {limit} registers")));
+        }
+        let register = line.touches.highest(RegFile::UR).filter(|register| *register >= uniform)?;
+        Some((format!("UR{register}"), format!("there are {uniform} uniform registers")))
+    };
+    let finding = |line: LineId| {
+        let (register, reason) = beyond(line)?;
+        Some(checked.single(Kind::Undeclared, line, vec![register], reason))
+    };
+    checked.reached().filter_map(finding).collect()
+}
+
+/// The number of registers that an instruction asks for.
+fn set_registers(line: &Line) -> Option<u32> {
+    if line.inst.opcode != Opcode::USETMAXREG {
+        return None;
+    }
+    let at = line.inst.opcode.position(Role::A)?;
+    match line.inst.operands.get(at)?.value {
+        Value::Imm(registers) => u32::try_from(registers).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! Where control goes after an instruction.
+
+use crate::program::{Condition, LineId, Program};
+use oriole_cubin::Cubin;
+use oriole_cubin::nvinfo::number::INDIRECT_BRANCH_TARGETS;
+use oriole_isa::{Effects, Field, Inst, Opcode, RegFile, Role, Value};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Where control goes after one instruction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transfer {
+    /// Instructions that may be next, with what is known to hold then.
+    pub(crate) targets: SmallVec<[(LineId, Condition); 2]>,
+    /// It may call.
+    pub(crate) calls: bool,
+    /// What it calls, if that is known.
+    pub(crate) callee: Option<LineId>,
+    /// Where a call comes back to.
+    pub(crate) back: Option<LineId>,
+    /// It may return.
+    pub(crate) returns: bool,
+}
+
+/// The transfers of a program.
+pub(crate) struct Transfers<'p> {
+    program: &'p Program,
+    /// Those of instructions that do not just go on.
+    special: FxHashMap<LineId, Transfer>,
+    /// Jumps whose targets are not known.
+    pub(crate) unknown: Vec<LineId>,
+}
+
+/// What the file says about places in its code.
+struct Notes {
+    /// Targets of jumps by register.
+    tables: FxHashMap<LineId, Vec<LineId>>,
+    /// What relocations put into instructions; `None` where it is no code of the file.
+    symbols: FxHashMap<LineId, Option<LineId>>,
+}
+
+impl<'p> Transfers<'p> {
+    /// Those of all instructions.
+    pub(crate) fn new(program: &'p Program, cubin: &Cubin) -> Self {
+        let notes = Notes::new(program, cubin);
+        let mut transfers = Transfers { program, special: FxHashMap::default(), unknown: Vec::new() };
+        for (at, line) in program.lines.iter().enumerate() {
+            let at = at as LineId;
+            let branches = line.inst.opcode.info().effects.contains(Effects::BRANCH);
+            if branches && !line.never && line.unknown.is_none() {
+                let transfer = transfers.special_transfer(at, &notes);
+                transfers.special.insert(at, transfer);
+            }
+        }
+        transfers
+    }
+
+    /// That of one instruction.
+    pub(crate) fn of(&self, line: LineId) -> Transfer {
+        let goes_on = || Transfer {
+            targets: self.program.next(line).map(|next| (next, Condition::ALWAYS)).into_iter().collect(),
+            ..Transfer::default()
+        };
+        self.special.get(&line).cloned().unwrap_or_else(goes_on)
+    }
+
+    /// Those of instructions that do not just go on.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (LineId, &Transfer)> {
+        self.special.iter().map(|(line, transfer)| (*line, transfer))
+    }
+
+    fn special_transfer(&mut self, at: LineId, notes: &Notes) -> Transfer {
+        let program = self.program;
+        let line = &program.lines[at as usize];
+        let next = program.next(at);
+        let (taken, not_taken) = conditions(&line.inst, line.guard);
+        let mut transfer = Transfer::default();
+        // What does not branch goes on.
+        if let Some(not_taken) = not_taken {
+            transfer.targets.extend(next.map(|next| (next, not_taken)));
+        }
+        match line.inst.opcode {
+            Opcode::EXIT | Opcode::KILL => {}
+            Opcode::RET => transfer.returns = true,
+            Opcode::CALL => {
+                transfer.calls = true;
+                transfer.callee = match notes.symbols.get(&at) {
+                    Some(named) => *named,
+                    None if has_base(&line.inst) => None,
+                    None => self.label(at),
+                };
+                transfer.back = next;
+            }
+            Opcode::BRA => match self.label(at) {
+                Some(target) => transfer.targets.push((target, taken)),
+                None => self.unknown.push(at),
+            },
+            _ => match notes.tables.get(&at) {
+                Some(targets) => transfer.targets.extend(targets.iter().map(|target| (*target, taken))),
+                None => self.unknown.push(at),
+            },
+        }
+        transfer
+    }
+
+    /// The instruction that an operand names.
+    fn label(&self, at: LineId) -> Option<LineId> {
+        let line = &self.program.lines[at as usize];
+        let target = line.inst.opcode.position(Role::Target)?;
+        match line.inst.operands.get(target)?.value {
+            Value::Label(address) => self.program.at(line.section, u64::try_from(address).ok()?),
+            _ => None,
+        }
+    }
+}
+
+/// The target is not the label alone.
+fn has_base(inst: &Inst) -> bool {
+    let base = inst.opcode.position(Role::Base).and_then(|at| inst.operands.get(at));
+    base.is_some_and(|base| base.value != Value::None)
+}
+
+/// What holds where an instruction branches, and where it goes on; `None` where it never goes on.
+fn conditions(inst: &Inst, guard: Condition) -> (Condition, Option<Condition>) {
+    let special = [Field::BraMode, Field::BraAny].into_iter().any(|field| inst.mods.get(field).is_some_and(|v| v != 0));
+    let predicate = inst.opcode.position(Role::PA).and_then(|at| inst.operands.get(at));
+    let predicate = match predicate.map(|operand| (operand.value, operand.flags)) {
+        Some((Value::Reg(file @ (RegFile::P | RegFile::UP), number), flags)) => {
+            let negated = flags.contains(oriole_isa::OperandFlags::NOT);
+            (number < 7).then(|| Condition::new(file == RegFile::UP, number as u8, negated))
+        }
+        _ => None,
+    };
+    match (predicate, guard.is_known()) {
+        _ if special => (guard, Some(Condition::ALWAYS)),
+        (None, false) => (Condition::ALWAYS, None),
+        (None, true) => (guard, Some(guard.opposite())),
+        (Some(predicate), false) => (predicate, Some(predicate.opposite())),
+        (Some(_), true) => (guard, Some(Condition::ALWAYS)),
+    }
+}
+
+impl Notes {
+    fn new(program: &Program, cubin: &Cubin) -> Self {
+        let mut notes = Notes { tables: branch_tables(program, cubin), symbols: FxHashMap::default() };
+        for relocation in &cubin.relocations {
+            let Some(line) = program.at_file_section(relocation.section, relocation.offset & !15) else { continue };
+            let Some(symbol) = cubin.symbols.get(relocation.symbol) else { continue };
+            let code = symbol.section.and_then(|section| program.at_file_section(section, symbol.value));
+            notes.symbols.insert(line, code);
+        }
+        notes
+    }
+}
+
+/// Targets of jumps by register, which `.nv.info` lists: offset of the instruction, a zero, how many, offsets.
+fn branch_tables(program: &Program, cubin: &Cubin) -> FxHashMap<LineId, Vec<LineId>> {
+    let mut tables: FxHashMap<LineId, Vec<LineId>> = FxHashMap::default();
+    for function in &cubin.functions {
+        for record in function.info.iter().filter(|record| record.number == INDIRECT_BRANCH_TARGETS) {
+            let words = record.as_words();
+            let mut rest = words.as_slice();
+            while let [at, _, count, more @ ..] = rest {
+                let (targets, after) = more.split_at((*count as usize).min(more.len()));
+                let line = |offset: &u32| program.at_file_section(function.section, (*offset).into());
+                if let Some(at) = line(at) {
+                    tables.entry(at).or_default().extend(targets.iter().filter_map(line));
+                }
+                rest = after;
+            }
+        }
+    }
+    for targets in tables.values_mut() {
+        targets.sort_unstable();
+        targets.dedup();
+    }
+    tables
+}

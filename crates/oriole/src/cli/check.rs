@@ -1,0 +1,83 @@
+//! `oriole check`.
+
+use super::args::CheckArgs;
+use super::failure::Failure;
+use super::files;
+use oriole_check::{Finding, Missing, Place, Report, check};
+use oriole_cubin::Cubin;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Check cubins, and print what is found. Findings are a failure.
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let (mut findings, mut out) = (0, String::new());
+    for input in &args.inputs {
+        let bytes = files::read(input)?;
+        let cubin = Cubin::parse(&bytes).map_err(|error| Failure::file(input, error))?;
+        let report = check(&cubin, &args.entry).map_err(|error| Failure::file(input, error))?;
+        findings += report.findings.len();
+        match args.json {
+            true => writeln!(out, "{}", as_json(input, &report)),
+            false => write!(out, "{}", as_text(input, &report)),
+        }
+        .map_err(|error| Failure::file(input, error))?;
+    }
+    files::write(Path::new("-"), out.as_bytes())?;
+    match findings {
+        0 => Ok(()),
+        1 => Err(Failure::Rejected("1 finding".to_owned())),
+        _ => Err(Failure::Rejected(format!("{findings} findings"))),
+    }
+}
+
+fn as_text(input: &Path, report: &Report) -> String {
+    let mut out = String::new();
+    for finding in &report.findings {
+        let _ = writeln!(out, "{finding}");
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    let found = match report.findings.len() {
+        0 => "nothing found".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    };
+    let Report { arch, functions, instructions, .. } = report;
+    let _ = writeln!(out, "{}: {arch}, functions: {functions}, instructions: {instructions}: {found}", input.display());
+    out
+}
+
+fn as_json(input: &Path, report: &Report) -> Value {
+    json!({
+        "file": input.display().to_string(),
+        "arch": report.arch.to_string(),
+        "functions": report.functions,
+        "instructions": report.instructions,
+        "findings": report.findings.iter().map(finding_as_json).collect::<Vec<_>>(),
+        "notes": report.notes,
+    })
+}
+
+fn finding_as_json(finding: &Finding) -> Value {
+    let place = |place: &Place| json!({"function": place.function, "address": place.address, "text": place.text});
+    let missing = match &finding.missing {
+        Missing::Cycles { passed, needed, .. } => {
+            json!({"cycles": needed - passed.min(needed), "passed": passed, "needed": needed})
+        }
+        Missing::Wait { scoreboards } => {
+            json!({"wait": (0..7).filter(|at| scoreboards >> at & 1 != 0).collect::<Vec<u8>>()})
+        }
+        Missing::Other(reason) => json!({"reason": reason}),
+    };
+    json!({
+        "kind": finding.kind.name(),
+        "registers": finding.registers,
+        "earlier": finding.earlier.as_ref().map(place),
+        "later": place(&finding.later),
+        "missing": missing,
+        "path": finding.path,
+        "text": finding.missing.to_string(),
+    })
+}
