@@ -167,6 +167,12 @@ impl Allocation {
         self.size
     }
 
+    /// Its contents, 32 bits at a time; the last word may be in part past its end.
+    #[inline]
+    pub fn words(&self) -> &[AtomicU32] {
+        &self.words
+    }
+
     /// Whether `size` bytes at `address` lie inside.
     #[inline]
     pub fn holds(&self, address: u64, size: u32) -> bool {

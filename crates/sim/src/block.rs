@@ -253,7 +253,9 @@ impl Block {
 fn record(issued: &Issued<'_>, warp: &Warp, state: &BlockState, recorder: &mut Recorder) {
     let (Some(inst), Some(log)) = (&issued.op.inst, &state.log) else { return };
     recorder.executed(issued.pc, inst, log);
-    if let Action::Flow(Flow::Barrier { id, wait, .. }) = &issued.op.action {
+    if let Action::Flow(flow) = &issued.op.action
+        && let Flow::Barrier { id, wait, .. } = &**flow
+    {
         recorder.arrived(id.scalar(&warp.state) as u8, issued.active, *wait);
     }
 }

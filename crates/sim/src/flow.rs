@@ -157,7 +157,7 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
         | Opcode::ENDCOLLECTIVE => return Ok(Some(Action::Nothing)),
         _ => return Ok(None),
     };
-    Ok(Some(Action::Flow(flow)))
+    Ok(Some(Action::Flow(Box::new(flow))))
 }
 
 /// Forms that no compiler writes and that have no meaning here: `WARPSYNC` with a predicate besides the

@@ -319,3 +319,57 @@ fn a_warp_is_driven_instruction_by_instruction() {
         assert_eq!(access.addresses[..10], expected);
     }
 }
+
+#[test]
+fn lanes_of_one_load_may_go_to_several_spaces() {
+    let text = format!(
+        "{PROLOGUE}
+        IMAD R4, R0, 0x3, RZ
+        STG.E [R2.64], R4
+        IADD3 R6, R4, 0x64, RZ
+        SHF.L.U32 R5, R0, 0x2, RZ
+        STS [R5], R6
+        MOV R8, R2
+        MOV R9, R3
+        ISETP.LT.U32.AND P0, PT, R0, 0xa, PT
+        @P0 MOV R8, R5
+        @P0 MOV R9, 0x1
+        LD.E R7, [R8.64]
+        STG.E [R2.64], R7
+        EXIT"
+    );
+    let words = Run::default().words(&text);
+    let expected: Vec<u32> = (0..32).map(|thread| 3 * thread + if thread < 10 { 100 } else { 0 }).collect();
+    assert_eq!(words[..32], expected);
+}
+
+#[test]
+fn vectors_and_parts_of_words_come_to_their_lanes() {
+    // Each thread stores four words to shared memory and loads its right neighbour's, backwards, and
+    // one byte of the second of them.
+    let text = format!(
+        "{PROLOGUE}
+        IMAD R4, R0, 0x4, RZ
+        IADD3 R5, R4, 0x101, RZ
+        IADD3 R6, R4, 0x202, RZ
+        IADD3 R7, R4, 0x303, RZ
+        SHF.L.U32 R12, R0, 0x4, RZ
+        STS.128 [R12], R4
+        IADD3 R13, R12, 0x10, RZ
+        LOP3.LUT R13, R13, 0x1ff, RZ, 0xc0, !PT
+        LDS.128 R16, [R13]
+        LDS.U8 R20, [R13+0x4]
+        LDS.S16 R21, [R13+0xc]
+        IADD3 R22, R16, R17, R18
+        IADD3 R22, R22, R19, R20
+        IADD3 R22, R22, R21, RZ
+        STG.E [R2.64], R22
+        EXIT"
+    );
+    let words = Run::default().words(&text);
+    let expected = |thread: u32| {
+        let first = 4 * ((thread + 1) % 32);
+        4 * first + 0x606 + ((first + 0x101) & 0xff) + first + 0x303
+    };
+    assert_eq!(words[..32], (0..32).map(expected).collect::<Vec<u32>>());
+}

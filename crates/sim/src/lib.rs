@@ -26,6 +26,7 @@ mod hostile_tests;
 mod kernel_tests;
 mod machine;
 mod operand;
+mod piece;
 mod program;
 mod simulator;
 mod space;

@@ -3,14 +3,18 @@
 //! The executors of an instruction turn its operands into [`Src`], [`PredSrc`] and [`Dst`] once,
 //! when the instruction is compiled, and only fetch and store through them when it runs.
 
-use crate::state::{Lanes, Mask, RZ, State, URZ, WARP, WideLanes};
+use crate::state::{Lanes, Mask, RZ, State, URZ, WARP, WideLanes, map};
 use oriole_isa::{Inst, Operand, OperandFlags, RegFile, Role, Value};
+use std::mem::MaybeUninit;
 
 /// The operand of `inst` with that role; [`Operand::NONE`] if its signature has none.
 pub(crate) fn operand(inst: &Inst, role: Role) -> Operand {
     let position = inst.opcode.position(role);
     position.and_then(|at| inst.operands.get(at)).copied().unwrap_or(Operand::NONE)
 }
+
+/// Room for the lanes of a source that is the same in all of them.
+pub(crate) type Buffer = MaybeUninit<Lanes>;
 
 /// Where a source's bits come from.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +84,14 @@ impl Src {
         matches!(self.origin, Origin::Immediate(_))
     }
 
+    /// The bits if this is an immediate without flags.
+    pub(crate) fn immediate(&self) -> Option<u64> {
+        match self.origin {
+            Origin::Immediate(bits) if self.flags.without(OperandFlags::REUSE).bits() == 0 => Some(bits),
+            _ => None,
+        }
+    }
+
     /// The register number if this is an `R` register (`RZ` is 255).
     pub(crate) fn register(&self) -> Option<usize> {
         match self.origin {
@@ -89,7 +101,7 @@ impl Src {
     }
 
     /// Raw 32 bits of each lane, flags not applied.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bits(&self, state: &State) -> Lanes {
         match self.origin {
             Origin::Register(n) => *state.r(n),
@@ -97,9 +109,19 @@ impl Src {
         }
     }
 
+    /// Raw 32 bits of each lane without a copy, flags not applied; `buffer` is where they are put if
+    /// there is no register that holds them.
+    #[inline(always)]
+    pub(crate) fn lanes<'s>(&self, state: &'s State, buffer: &'s mut Buffer) -> &'s Lanes {
+        match self.origin {
+            Origin::Register(n) => state.r(n),
+            _ => buffer.write([self.scalar(state); WARP]),
+        }
+    }
+
     /// Raw 64 bits of each lane, flags not applied: a register pair, 8 bytes of a constant bank, or
     /// the immediate as it stands (integer immediates are zero-extended).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wide_bits(&self, state: &State) -> WideLanes {
         match self.origin {
             Origin::Register(n) => state.r_wide(n),
@@ -139,10 +161,10 @@ impl Src {
     }
 
     /// 32-bit integers: `|x|`, then `-x` in two's complement, then `~x`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn int(&self, state: &State) -> Lanes {
         let bits = self.bits(state);
-        if self.flags.without(OperandFlags::REUSE).bits() == 0 { bits } else { bits.map(|v| self.apply_int(v)) }
+        if self.flags.without(OperandFlags::REUSE).bits() == 0 { bits } else { map(&bits, |v| self.apply_int(v)) }
     }
 
     /// 32-bit integer of a uniform source, flags applied as in [`Src::int`].
@@ -158,24 +180,24 @@ impl Src {
     }
 
     /// Single-precision bits with `|x|` and `-x` applied to the sign bit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn f32_bits(&self, state: &State) -> Lanes {
         let (keep, flip) = self.sign(31);
         if (keep, flip) == (u64::MAX, 0) {
             return self.bits(state);
         }
-        self.bits(state).map(|v| (v & keep as u32) ^ flip as u32)
+        map(&self.bits(state), |v| (v & keep as u32) ^ flip as u32)
     }
 
     /// Double-precision bits with `|x|` and `-x` applied to the sign bit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn f64_bits(&self, state: &State) -> WideLanes {
         let (keep, flip) = self.sign(63);
-        self.wide_bits(state).map(|v| (v & keep) ^ flip)
+        map(&self.wide_bits(state), |v| (v & keep) ^ flip)
     }
 
     /// Masks for a sign bit: and with the first, then exclusive-or with the second.
-    fn sign(&self, bit: u32) -> (u64, u64) {
+    pub(crate) fn sign(&self, bit: u32) -> (u64, u64) {
         let sign = 1u64 << bit;
         (if self.absolute() { !sign } else { u64::MAX }, if self.negated() { sign } else { 0 })
     }
@@ -250,7 +272,7 @@ impl Dst {
     }
 
     /// Write 32 bits in the active lanes; to a uniform register, the first active lane's.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&self, state: &mut State, value: &Lanes) {
         match *self {
             Dst::Register(n) => state.set_r(n, value),
@@ -260,7 +282,7 @@ impl Dst {
     }
 
     /// Write 64 bits to a register pair in the active lanes; see [`Dst::set`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_wide(&self, state: &mut State, value: &WideLanes) {
         match *self {
             Dst::Register(n) => state.set_r_wide(n, value),

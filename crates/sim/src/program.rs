@@ -9,7 +9,7 @@ use crate::space::{Place, Spaces};
 use crate::state::{Mask, PT, State, WARP};
 use crate::strict::Watch;
 use oriole_device::Access;
-use oriole_isa::{Arch, Inst};
+use oriole_isa::{Arch, Inst, Opcode};
 use std::sync::OnceLock;
 
 /// Bytes of one instruction.
@@ -62,7 +62,7 @@ pub(crate) enum Action {
     /// Memory, other lanes' registers, the barrier's result.
     Effect(Effect),
     /// Flow of control, barriers, calls.
-    Flow(Flow),
+    Flow(Box<Flow>),
     /// Cannot be executed; reaching it is a fault.
     Impossible(Unsupported),
 }
@@ -73,21 +73,24 @@ pub(crate) enum Guard {
     /// Every lane executes.
     Always,
     /// Lanes where `P<number>` differs from `negated`.
-    Predicate { number: usize, negated: bool },
+    Predicate { number: u8, negated: bool },
     /// All lanes or none, by `UP<number>`.
-    Uniform { number: usize, negated: bool },
+    Uniform { number: u8, negated: bool },
 }
 
-/// One instruction, ready to run.
+/// One instruction, ready to run. What execution does not look at is apart, so that as much code as
+/// possible fits into the host's cache.
 pub(crate) struct Op {
     /// Its guard.
     pub(crate) guard: Guard,
     /// What it does.
     pub(crate) action: Action,
+    /// The opcode; `None` where the word is no instruction.
+    pub(crate) opcode: Option<Opcode>,
     /// The instruction; `None` where the word is none.
-    pub(crate) inst: Option<Inst>,
+    pub(crate) inst: Option<Box<Inst>>,
     /// Registers that it reads and writes, for strict simulation.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<Box<Watch>>,
 }
 
 /// One text section in memory.
@@ -159,12 +162,12 @@ impl Program {
     fn compile(&self, word: u128, offset: u64, base: u64) -> Op {
         match oriole_isa::decode(word, self.arch, offset) {
             Ok(inst) => {
-                let watch = self.strict.then(|| Watch::of(&inst, self.arch));
+                let watch = self.strict.then(|| Box::new(Watch::of(&inst, self.arch)));
                 Op { watch, ..Op::of_inst(inst, base) }
             }
             Err(error) => {
                 let reason = Unsupported(format!("the word {word:032x} ({error})"));
-                Op { guard: Guard::Always, action: Action::Impossible(reason), inst: None, watch: None }
+                Op { guard: Guard::Always, action: Action::Impossible(reason), opcode: None, inst: None, watch: None }
             }
         }
     }
@@ -185,7 +188,7 @@ impl Program {
     /// The instruction at code address `pc`.
     pub(crate) fn inst(&self, pc: u64) -> Option<&Inst> {
         let section = self.section(pc)?;
-        self.ops(section).get(((pc - section.base) / INSTRUCTION) as usize)?.inst.as_ref()
+        self.ops(section).get(((pc - section.base) / INSTRUCTION) as usize)?.inst.as_deref()
     }
 
     /// The instruction at code address `pc` as text, for messages.
@@ -205,7 +208,7 @@ impl Op {
     /// The compiled form of `inst` in a section that starts at `base`.
     fn of_inst(inst: Inst, base: u64) -> Op {
         let action = action(&inst, base).unwrap_or_else(Action::Impossible);
-        Op { guard: Guard::of(&inst), action, inst: Some(inst), watch: None }
+        Op { guard: Guard::of(&inst), action, opcode: Some(inst.opcode), inst: Some(Box::new(inst)), watch: None }
     }
 }
 
@@ -225,11 +228,27 @@ pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
 
 impl Guard {
     fn of(inst: &Inst) -> Guard {
-        let (number, negated) = (usize::from(inst.guard.predicate), inst.guard.negated);
+        let (number, negated) = (inst.guard.predicate, inst.guard.negated);
         match inst.opcode.info().guard_uniform {
-            _ if number == PT && !negated => Guard::Always,
+            _ if usize::from(number) == PT && !negated => Guard::Always,
             true => Guard::Uniform { number, negated },
             false => Guard::Predicate { number, negated },
+        }
+    }
+
+    /// The lanes of `mask` that it lets through.
+    #[inline(always)]
+    pub(crate) fn active(self, state: &State, mask: Mask) -> Mask {
+        match self {
+            Guard::Always => mask,
+            Guard::Predicate { number, negated } => {
+                let value = state.p(usize::from(number));
+                mask & if negated { !value } else { value }
+            }
+            Guard::Uniform { number, negated } => match state.up(usize::from(number)) != negated {
+                true => mask,
+                false => 0,
+            },
         }
     }
 }

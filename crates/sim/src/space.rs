@@ -1,7 +1,7 @@
 //! Memory as a thread sees it: the windows of generic addresses, and loads and stores of every space.
 
 use crate::machine::Machine;
-use crate::state::WARP;
+use crate::state::{WARP, WideLanes};
 use oriole_device::{Access, AddressError, FaultKind, Space};
 
 /// Generic address of shared address 0. On sm_90 byte 3 of the address below it names the block in
@@ -45,6 +45,11 @@ pub(crate) enum Place {
 }
 
 impl Named {
+    /// Where the addresses of all lanes lead.
+    pub(crate) fn places(self, addresses: &WideLanes) -> [Place; WARP] {
+        addresses.map(|address| self.place(address))
+    }
+
     /// Where `address` of this space leads.
     #[inline]
     pub(crate) fn place(self, address: u64) -> Place {

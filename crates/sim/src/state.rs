@@ -20,12 +20,16 @@ pub(crate) const URZ: usize = 255;
 /// Number of `PT` and `UPT`.
 pub(crate) const PT: usize = 7;
 
+/// The vector registers, each at the start of a line of the host's cache.
+#[repr(align(64))]
+struct Registers([Lanes; 256]);
+
 /// The architectural registers of one warp, kept register by register ("structure of arrays").
 ///
 /// `RZ`, `URZ`, `PT` and `UPT` are ordinary elements that the setters never touch, so that readers
 /// need no special case.
 pub(crate) struct State {
-    r: Box<[Lanes; 256]>,
+    r: Box<Registers>,
     p: [Mask; 8],
     ur: [u32; 256],
     up: [bool; 8],
@@ -46,7 +50,7 @@ impl State {
     /// Registers of a fresh warp: all zero.
     pub(crate) fn new(constants: Arc<ConstantBanks>, identity: WarpIdentity) -> Self {
         let mut state = State {
-            r: Box::new([[0; WARP]; 256]),
+            r: Box::new(Registers([[0; WARP]; 256])),
             p: [0; 8],
             ur: [0; 256],
             up: [false; 8],
@@ -62,22 +66,37 @@ impl State {
     }
 
     /// All lanes of `R<n>`.
+    #[inline(always)]
     pub(crate) fn r(&self, n: usize) -> &Lanes {
-        &self.r[n & 255]
+        &self.r.0[n & 255]
+    }
+
+    /// `N` registers from `R<n>` on, all lanes; `None` if they are not all registers that keep what is
+    /// written to them.
+    #[inline(always)]
+    pub(crate) fn group<const N: usize>(&self, n: usize) -> Option<&[Lanes; N]> {
+        self.r.0[..RZ].get(n..)?.first_chunk()
+    }
+
+    /// The same to be written; the caller sees to it that inactive lanes keep their values.
+    #[inline(always)]
+    pub(crate) fn group_mut<const N: usize>(&mut self, n: usize) -> Option<&mut [Lanes; N]> {
+        self.r.0[..RZ].get_mut(n..)?.first_chunk_mut()
     }
 
     /// `R<n>` of one lane.
     pub(crate) fn lane(&self, n: usize, lane: usize) -> u32 {
-        self.r[n & 255][lane]
+        self.r.0[n & 255][lane]
     }
 
     /// The pair `R<n>`, `R<n+1>` of all lanes; zero for `RZ`.
+    #[inline(always)]
     pub(crate) fn r_wide(&self, n: usize) -> WideLanes {
         if n == RZ {
             return [0; WARP];
         }
         let (low, high) = (self.r(n), self.r(n + 1));
-        std::array::from_fn(|i| u64::from(low[i]) | u64::from(high[i]) << 32)
+        map2(low, high, |low, high| u64::from(low) | u64::from(high) << 32)
     }
 
     /// The pair `R<n>`, `R<n+1>` of one lane; zero for `RZ`.
@@ -89,35 +108,37 @@ impl State {
     }
 
     /// Write `R<n>` in the active lanes. A write to `RZ` is dropped.
+    #[inline(always)]
     pub(crate) fn set_r(&mut self, n: usize, value: &Lanes) {
         if n >= RZ {
             return;
         }
-        let register = &mut self.r[n];
+        let register = &mut self.r.0[n];
         if self.active == Mask::MAX {
             *register = *value;
-        } else {
-            for lane in 0..WARP {
-                if self.active >> lane & 1 != 0 {
-                    register[lane] = value[lane];
-                }
-            }
+            return;
+        }
+        // Without branches, so that it is a vector operation too.
+        for lane in 0..WARP {
+            let written = (self.active >> lane & 1).wrapping_neg();
+            register[lane] = value[lane] & written | register[lane] & !written;
         }
     }
 
     /// Write the pair `R<n>`, `R<n+1>` in the active lanes. A write to `RZ` is dropped.
+    #[inline(always)]
     pub(crate) fn set_r_wide(&mut self, n: usize, value: &WideLanes) {
         if n == RZ {
             return;
         }
-        self.set_r(n, &value.map(|v| v as u32));
-        self.set_r(n + 1, &value.map(|v| (v >> 32) as u32));
+        self.set_r(n, &map(value, |v| v as u32));
+        self.set_r(n + 1, &map(value, |v| (v >> 32) as u32));
     }
 
     /// Write `R<n>` in one lane. A write to `RZ` is dropped.
     pub(crate) fn set_lane(&mut self, n: usize, lane: usize, value: u32) {
         if n < RZ {
-            self.r[n][lane] = value;
+            self.r.0[n][lane] = value;
         }
     }
 
@@ -196,25 +217,40 @@ pub(crate) fn lanes_of(mask: Mask) -> impl Iterator<Item = usize> {
 
 /// `f` of each lane.
 #[inline(always)]
-pub(crate) fn map<A: Copy, T>(a: &[A; WARP], f: impl Fn(A) -> T) -> [T; WARP] {
-    std::array::from_fn(|i| f(a[i]))
+pub(crate) fn map<A: Copy, T: Copy + Default>(a: &[A; WARP], f: impl Fn(A) -> T) -> [T; WARP] {
+    by_lane(|i| f(a[i]))
 }
 
 /// `f` of each lane of two sources.
 #[inline(always)]
-pub(crate) fn map2<A: Copy, B: Copy, T>(a: &[A; WARP], b: &[B; WARP], f: impl Fn(A, B) -> T) -> [T; WARP] {
-    std::array::from_fn(|i| f(a[i], b[i]))
+pub(crate) fn map2<A: Copy, B: Copy, T: Copy + Default>(
+    a: &[A; WARP],
+    b: &[B; WARP],
+    f: impl Fn(A, B) -> T,
+) -> [T; WARP] {
+    by_lane(|i| f(a[i], b[i]))
 }
 
 /// `f` of each lane of three sources.
 #[inline(always)]
-pub(crate) fn map3<A: Copy, B: Copy, C: Copy, T>(
+pub(crate) fn map3<A: Copy, B: Copy, C: Copy, T: Copy + Default>(
     a: &[A; WARP],
     b: &[B; WARP],
     c: &[C; WARP],
     f: impl Fn(A, B, C) -> T,
 ) -> [T; WARP] {
-    std::array::from_fn(|i| f(a[i], b[i], c[i]))
+    by_lane(|i| f(a[i], b[i], c[i]))
+}
+
+/// `f` of the number of each lane. Unlike [`std::array::from_fn`] it is a plain loop, which becomes
+/// vector operations.
+#[inline(always)]
+pub(crate) fn by_lane<T: Copy + Default>(f: impl Fn(usize) -> T) -> [T; WARP] {
+    let mut value = [T::default(); WARP];
+    for (lane, value) in value.iter_mut().enumerate() {
+        *value = f(lane);
+    }
+    value
 }
 
 /// The lanes for which `f` holds.

@@ -21,6 +21,17 @@ pub(crate) struct Counts {
     opcodes: Vec<u64>,
 }
 
+/// What a group has executed in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Row {
+    /// Warp instructions.
+    pub(crate) instructions: u64,
+    /// Lanes that the guards of these instructions held back, added up.
+    pub(crate) idle_lanes: u64,
+    /// Those that do nothing.
+    pub(crate) nothings: u64,
+}
+
 impl Default for Counts {
     fn default() -> Self {
         Counts {
@@ -49,8 +60,25 @@ impl Counts {
         if group != Mask::MAX && !matches!(op.action, Action::Nothing) {
             self.partial += 1;
         }
-        if let Some(inst) = &op.inst {
-            self.opcodes[inst.opcode as usize] += 1;
+        self.opcode(op.opcode);
+    }
+
+    /// One warp instruction of this opcode.
+    #[inline(always)]
+    pub(crate) fn opcode(&mut self, opcode: Option<Opcode>) {
+        if let Some(count) = opcode.and_then(|opcode| self.opcodes.get_mut(opcode as usize)) {
+            *count += 1;
+        }
+    }
+
+    /// The instructions of a row, but for their opcodes.
+    pub(crate) fn record_row(&mut self, row: &Row, group: Mask) {
+        let lanes = row.instructions * u64::from(group.count_ones());
+        self.instructions += row.instructions;
+        self.thread_instructions += lanes - row.idle_lanes;
+        self.group_lanes += lanes;
+        if group != Mask::MAX {
+            self.partial += row.instructions - row.nothings;
         }
     }
 

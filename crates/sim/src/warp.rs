@@ -1,11 +1,13 @@
 //! A warp: fetch, guard, execute.
 
+mod straight;
+
 use crate::access::AccessLog;
 use crate::barrier::{Arrival, BarrierResult, Barriers};
 use crate::flow::{Condition, Count, Flow, MaskSrc};
 use crate::helpers::Helpers;
 use crate::machine::{Halt, Machine};
-use crate::program::{Action, Env, Guard, INSTRUCTION, Op, Section};
+use crate::program::{Action, Env, INSTRUCTION, Op, Section};
 use crate::space::{LocalMemory, Spaces};
 use crate::state::{Mask, State, WARP};
 use crate::stats::Counts;
@@ -13,6 +15,7 @@ use crate::strict::{Hazards, Issue};
 use crate::syscall;
 use crate::threads::{Threads, Wait};
 use oriole_device::FaultKind;
+use straight::RowEnd;
 
 /// Instructions that one group of diverged threads executes before the next has its turn.
 const GROUP_SLICE: u32 = 256;
@@ -170,7 +173,16 @@ impl Warp {
         left: &mut u32,
         counts: &mut Counts,
     ) -> Result<Pause, Stop> {
+        let is_watched = self.hazards.is_some() || block.log.is_some();
         while *left > 0 {
+            if !is_watched {
+                if self.run_row(machine, block, left, counts)? == RowEnd::NeedsTurn {
+                    return Ok(Pause::NeedsTurn);
+                }
+                if *left == 0 {
+                    break;
+                }
+            }
             match self.step_one(machine, block, counts)? {
                 Step::Issued(_) => *left -= 1,
                 Step::Paused(pause) => return Ok(pause),
@@ -194,7 +206,7 @@ impl Warp {
         let bad_jump = || Stop { pc, lane: self.first_lane(), kind: FaultKind::BadJump(pc) };
         let section = machine.program.section(pc).filter(|_| pc % INSTRUCTION == 0).ok_or_else(bad_jump)?;
         let op = op_at(section, machine.program.ops(section), pc).ok_or_else(bad_jump)?;
-        Ok(Ok(Issued { pc, op, group, active: self.active(op.guard, group) }))
+        Ok(Ok(Issued { pc, op, group, active: op.guard.active(&self.state, group) }))
     }
 
     /// Executes one instruction of one group, for those who look at each: the timing model and the
@@ -227,12 +239,19 @@ impl Warp {
         self.state.clock += 1;
         self.group_slice += 1;
         counts.record(issued.op, issued.group, issued.active);
-        let may_rotate = self.threads.groups().len() > 1 && self.helpers.lanes() == 0;
-        let is_over = self.group_slice >= GROUP_SLICE && may_rotate;
-        if is_over || matches!(next, Next::Choose) {
+        if self.is_slice_over() || matches!(next, Next::Choose) {
             self.choose();
         }
         Ok(Step::Issued(issued))
+    }
+
+    /// Whether other groups may have their turn after this one's slice.
+    fn may_rotate(&self) -> bool {
+        self.threads.groups().len() > 1 && self.helpers.lanes() == 0
+    }
+
+    fn is_slice_over(&self) -> bool {
+        self.group_slice >= GROUP_SLICE && self.may_rotate()
     }
 
     fn choose(&mut self) -> bool {
@@ -244,7 +263,9 @@ impl Warp {
     fn judge(&mut self, issued: &Issued<'_>, machine: &Machine<'_>) -> Result<(), FaultKind> {
         let Issued { pc, op, group, active } = *issued;
         let Some(hazards) = self.hazards.as_mut().filter(|_| !self.issued) else { return Ok(()) };
-        let (Some(inst), Some(watch), Some(running)) = (&op.inst, &op.watch, self.threads.group_mut()) else {
+        let (Some(inst), Some(watch), Some(running)) =
+            (op.inst.as_deref(), op.watch.as_deref(), self.threads.group_mut())
+        else {
             return Ok(());
         };
         let declared = self.state.identity.registers;
@@ -256,24 +277,6 @@ impl Warp {
         running.cycle += u64::from(inst.control.cycles());
         self.issued = true;
         Ok(())
-    }
-
-    /// The lanes of `mask` that the guard lets through.
-    fn active(&self, guard: Guard, mask: Mask) -> Mask {
-        match guard {
-            Guard::Always => mask,
-            Guard::Predicate { number, negated } => {
-                let value = self.state.p(number);
-                mask & if negated { !value } else { value }
-            }
-            Guard::Uniform { number, negated } => {
-                if self.state.up(number) != negated {
-                    mask
-                } else {
-                    0
-                }
-            }
-        }
     }
 
     /// Executes one instruction for the `active` lanes of the current group.

@@ -1,8 +1,8 @@
 //! Addresses of memory operands: base register, uniform base, offset.
 
 use super::Unsupported;
-use crate::operand::{Src, operand};
-use crate::state::{State, WideLanes};
+use crate::operand::{Buffer, Src, operand};
+use crate::state::{State, WideLanes, map};
 use oriole_isa::{Field, Inst, Role, Value, base_scale, base_size};
 
 /// How wide the addresses of an instruction are.
@@ -58,21 +58,21 @@ impl Address {
     /// The address of each lane.
     #[inline]
     pub(super) fn lanes(&self, state: &State) -> WideLanes {
-        let base: WideLanes = match self.base_is_pair {
-            true => self.base.wide_bits(state),
-            false => {
-                let narrow = self.base.bits(state);
-                std::array::from_fn(|lane| u64::from(narrow[lane]) << self.shift)
-            }
-        };
+        if self.base_is_pair {
+            let rest = self.uniform.wide_scalar(state).wrapping_add(self.offset);
+            return map(&self.base.wide_bits(state), |base| base.wrapping_add(rest));
+        }
+        let mut buffer = Buffer::uninit();
+        let base = self.base.lanes(state, &mut buffer);
         match self.width {
             AddressWidth::Wide => {
                 let rest = self.uniform.wide_scalar(state).wrapping_add(self.offset);
-                base.map(|base| base.wrapping_add(rest))
+                map(base, |base| (u64::from(base) << self.shift).wrapping_add(rest))
             }
+            // The sum wraps at 32 bits, so the upper halves do not matter.
             AddressWidth::Narrow => {
-                let rest = u64::from(self.uniform.scalar(state)).wrapping_add(self.offset);
-                base.map(|base| base.wrapping_add(rest) & 0xffff_ffff)
+                let rest = self.uniform.scalar(state).wrapping_add(self.offset as u32);
+                map(base, |base| u64::from((base << self.shift).wrapping_add(rest)))
             }
         }
     }

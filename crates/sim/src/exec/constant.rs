@@ -4,7 +4,7 @@ use super::Unsupported;
 use super::memory::{extend, size_of};
 use crate::operand::{Dst, Src, operand};
 use crate::program::{Effect, Env};
-use crate::state::{Lanes, State, WARP};
+use crate::state::{Lanes, RZ, State, WARP};
 use oriole_device::{Access, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, unpack};
 
@@ -61,6 +61,8 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
         Value::ConstBindless { .. } => None,
         other => return Err(Unsupported(format!("a constant bank given as {other:?}"))),
     };
+    // All lanes read one place, unless it depends on a vector register.
+    let is_same = matches!(base.register(), None | Some(RZ));
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let bases = base.bits(state);
         let place = |lane: usize| bank.map(|(bank, offset)| split.place(bank, offset, bases[lane]));
@@ -76,6 +78,16 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
                 _ => state.constants.word(bank, at + 4 * word),
             }
         };
+        if is_same {
+            let lane = state.first_active();
+            let words: [u32; 4] =
+                std::array::from_fn(|word| if 4 * word < size as usize { fetch(lane, word) } else { 0 });
+            to.set_scalar(state, if signed { extend(words[0], size) } else { words[0] });
+            for (n, &word) in words.iter().enumerate().take(size as usize / 4).skip(1) {
+                to.following(n).set_scalar(state, word);
+            }
+            return Ok(());
+        }
         let words: [Lanes; 4] = match size {
             8 => [
                 std::array::from_fn(|lane| fetch(lane, 0)),

@@ -3,7 +3,7 @@
 use super::half::HalfOperand;
 use super::lanewise::{flag, sources};
 use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, integer_to_odd, narrow};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, Src};
 use crate::state::{State, WARP, map};
 use oriole_isa::{Field, Inst, Opcode, Role, ffmt, half_b, ifmt, part_b, rnd_int};
@@ -64,7 +64,7 @@ fn float_to_float(inst: &Inst) -> Compute {
     let (from, to) = (inst.get(Field::SrcFmt), inst.get(Field::DstFmt));
     let from_half = matches!(from, ffmt::F16 | ffmt::BF16);
     if to == ffmt::F64 {
-        return Box::new(move |state: &mut State| {
+        return host::compute(move |state: &mut State| {
             let value = read(state).map(|value| match value.is_nan() && from_half {
                 true => NAN_OF_HALF,
                 false => super::double::quiet(&[value.to_bits()], value),
@@ -75,7 +75,7 @@ fn float_to_float(inst: &Inst) -> Compute {
     let format = narrow_format(to);
     let flush = flag(inst, Field::Ftz) && format == SINGLE;
     let keeps_nan = from == ffmt::F64 && format == SINGLE;
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let value = read(state).map(|value| {
             if keeps_nan && value.is_nan() {
                 return narrow_nan(value);
@@ -122,7 +122,7 @@ fn float_to_integer(inst: &Inst) -> Compute {
         _ => (|v| v as i32 as u64, 32),
     };
     let nan = if flag(inst, Field::Ntz) { 0 } else { 1u64 << (width - 1) };
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let value = read(state).map(|value| if value.is_nan() { nan } else { convert(round(value)) });
         match width {
             64 => d.set_wide(state, &value),
@@ -171,7 +171,7 @@ fn integer_to_double(value: i128, rounding: Rounding) -> f64 {
 fn integer_to_float(inst: &Inst) -> Compute {
     let (read, rounding) = (integer_source(inst), Rounding::of(inst));
     let write = float_destination(inst, rounding);
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let value = read(state);
         write(state, &value);
     })
@@ -196,13 +196,13 @@ fn round_to_integer(inst: &Inst) -> Compute {
     let (read, d) = (float_source(inst), Dst::of(inst, Role::D));
     let round = integral(inst.get(Field::RndInt));
     match inst.get(Field::SrcFmt) {
-        ffmt::F64 => Box::new(move |state: &mut State| {
+        ffmt::F64 => host::compute(move |state: &mut State| {
             let value = read(state).map(|value| super::double::quiet(&[value.to_bits()], round(value)));
             d.set_wide(state, &value);
         }),
         code => {
             let format = narrow_format(code);
-            Box::new(move |state: &mut State| {
+            host::compute(move |state: &mut State| {
                 let value = read(state).map(|value| narrow(round(value), format, Rounding::Nearest));
                 d.set(state, &value);
             })
@@ -219,7 +219,7 @@ fn clamp_integer(inst: &Inst) -> Compute {
         ifmt::U16 => (0, 0xffff),
         _ => (-0x8000, 0x7fff),
     };
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let value = b.int(state).map(|v| (v as i32).clamp(least, greatest) as u32);
         d.set(state, &value);
     })

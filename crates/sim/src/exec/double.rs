@@ -3,11 +3,10 @@
 //! A NaN operand makes the result that NaN, quiet; the first one in the order of the operands if there
 //! are several. An invalid operation makes the NaN with the sign bit set, as x86 does.
 
-use super::float::relation;
-use super::lanewise::{Verdict, compare_wide, double2, double3, sources};
+use super::lanewise::{Verdict, compare_wide, double2, double3, relates, sources};
 use super::rounding::Rounding;
-use super::{Compute, Unsupported, fused};
-use crate::state::{State, map};
+use super::{Compute, Unsupported, host};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, dcmp};
 use rustc_apfloat::ieee::Double;
 use rustc_apfloat::{Float, Round};
@@ -25,7 +24,9 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
             other => double2(inst, soft2(other, |a, b, mode| a.mul_r(b, mode).value)),
         },
         Opcode::DFMA => match rounding {
-            Rounding::Nearest => dfma(inst),
+            Rounding::Nearest => double3(inst, |a, b, c| {
+                quiet(&[a, b, c], f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)))
+            }),
             other => double3(inst, soft_fma(other)),
         },
         Opcode::DSETP => dsetp(inst),
@@ -46,18 +47,6 @@ pub(super) fn quiet(operands: &[u64], value: f64) -> u64 {
     }
     let nan = operands.iter().find(|&&bits| f64::from_bits(bits).is_nan());
     nan.map_or(INVALID, |bits| bits | QUIET)
-}
-
-/// `DFMA` to nearest.
-fn dfma(inst: &Inst) -> Compute {
-    let (d, a, b, c) = sources(inst);
-    Box::new(move |state: &mut State| {
-        let bits = [a, b, c].map(|source| source.f64_bits(state));
-        let [x, y, z] = [0, 1, 2].map(|n| map(&bits[n], f64::from_bits));
-        let value = fused::doubles(&x, &y, &z);
-        let [a, b, c] = &bits;
-        d.set_wide(state, &std::array::from_fn(|i| quiet(&[a[i], b[i], c[i]], value[i])));
-    })
 }
 
 fn mode(rounding: Rounding) -> Round {
@@ -95,7 +84,7 @@ fn dsetp(inst: &Inst) -> Compute {
     let code = inst.get(Field::Dcmp);
     if code == dcmp::MIN || code == dcmp::MAX {
         let least = code == dcmp::MIN;
-        return Box::new(move |state: &mut State| {
+        return host::compute(move |state: &mut State| {
             let (a, b) = (a.f64_bits(state), b.f64_bits(state));
             let nan = |bits: u64| f64::from_bits(bits).is_nan();
             let first = compare_wide(&a, &b, |a, b| !nan(a) && (nan(b) || (ordinal(a) < ordinal(b)) == least));
@@ -103,9 +92,9 @@ fn dsetp(inst: &Inst) -> Compute {
             verdict.write_both(state, first, neither);
         });
     }
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b) = (a.f64_bits(state), b.f64_bits(state));
-        let result = compare_wide(&a, &b, |a, b| relation(f64::from_bits(a), f64::from_bits(b)) & code != 0);
+        let result = compare_wide(&a, &b, |a, b| relates(code, f64::from_bits(a), f64::from_bits(b)));
         verdict.write(state, result);
     })
 }

@@ -2,9 +2,9 @@
 
 use super::integer::no_predicate;
 use super::lanewise::{flag, int2, sources};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::PredSrc;
-use crate::state::State;
+use crate::state::{State, by_lane};
 use oriole_isa::{Field, Inst, Opcode, Role, sign, vadd_type, vtype};
 
 /// The compiled form of `inst` if it is of this family.
@@ -97,13 +97,13 @@ fn minmax(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
     no_predicate(inst)?;
     let (d, a, b, _) = sources(inst);
     let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let (a, b, least) = (a.int(state), b.int(state), pa.mask(state));
         let pick = |i: usize| {
             let least = least >> i & 1 != 0;
             elements.map2(a[i], b[i], |a, b| elements.choose(least, relu, a, b))
         };
-        d.set(state, &std::array::from_fn(pick));
+        d.set(state, &by_lane(pick));
     }))
 }
 
@@ -112,14 +112,14 @@ fn minmax3(inst: &Inst) -> Compute {
     let elements = Elements::of_vtype(inst);
     let (d, a, b, c) = sources(inst);
     let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b, c, least) = (a.int(state), b.int(state), c.int(state), pa.mask(state));
         let pick = |i: usize| {
             let least = least >> i & 1 != 0;
             let two = elements.map2(a[i], b[i], |a, b| elements.choose(least, false, a, b));
             elements.map2(two, c[i], |a, b| elements.choose(least, relu, a, b))
         };
-        d.set(state, &std::array::from_fn(pick));
+        d.set(state, &by_lane(pick));
     })
 }
 
@@ -138,9 +138,9 @@ fn add(inst: &Inst) -> Compute {
         let sum = signs[0] * elements.value(a) + signs[1] * elements.value(b);
         (if saturates { sum.clamp(least, most) } else { sum }) as u32
     };
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b) = (a.bits(state), b.bits(state));
-        d.set(state, &std::array::from_fn(|i| elements.map2(a[i], b[i], sum)));
+        d.set(state, &by_lane(|i| elements.map2(a[i], b[i], sum)));
     })
 }
 
@@ -150,13 +150,13 @@ fn add_minmax(inst: &Inst) -> Compute {
     let (d, a, b, c) = sources(inst);
     let (negate, pa, relu) = (b.negated(), PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
     let sum = move |a: u32, b: u32| if negate { a.wrapping_sub(b) } else { a.wrapping_add(b) };
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b, c, least) = (a.bits(state), b.bits(state), c.bits(state), pa.mask(state));
         let pick = |i: usize| {
             let least = least >> i & 1 != 0;
             let sum = elements.map2(a[i], b[i], sum);
             elements.map2(sum, c[i], |a, b| elements.choose(least, relu, a, b))
         };
-        d.set(state, &std::array::from_fn(pick));
+        d.set(state, &by_lane(pick));
     })
 }

@@ -1,10 +1,10 @@
 //! Single-precision arithmetic and comparison.
 
-use super::lanewise::{Verdict, compare, flag, single2, single3, sources};
+use super::lanewise::{Verdict, compare, compare_singles, flag, relates, single2, single2_if, single3, sources};
 use super::rounding::{NAN32, Rounding, SINGLE, narrow, sum_to_odd};
-use super::{Compute, Unsupported, fused};
+use super::{Compute, Unsupported, host};
 use crate::operand::{PredSrc, Src};
-use crate::state::{State, WARP, map, map2};
+use crate::state::{State, by_lane, map, map2};
 use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
@@ -106,11 +106,7 @@ fn ffma(inst: &Inst) -> Compute {
 fn ffma_in<const FTZ: bool, const SAT: bool>(inst: &Inst) -> Compute {
     match Rounding::of(inst) {
         Rounding::Nearest => {
-            let (d, a, b, c) = sources(inst);
-            Box::new(move |state: &mut State| {
-                let [a, b, c] = [a, b, c].map(|source| map(&source.f32_bits(state), input::<FTZ>));
-                d.set(state, &map(&fused::singles(&a, &b, &c), output::<FTZ, SAT>));
-            })
+            single3(inst, |a, b, c| output::<FTZ, SAT>(input::<FTZ>(a).mul_add(input::<FTZ>(b), input::<FTZ>(c))))
         }
         rounding => single3(inst, move |a, b, c| {
             let product = f64::from(input::<FTZ>(a)) * f64::from(input::<FTZ>(b));
@@ -119,33 +115,12 @@ fn ffma_in<const FTZ: bool, const SAT: bool>(inst: &Inst) -> Compute {
     }
 }
 
-/// How two numbers relate, as the bit that a comparison code tests: less 1, equal 2, greater 4,
-/// unordered 8.
-#[inline(always)]
-pub(super) fn relation<F: PartialOrd>(a: F, b: F) -> u8 {
-    if a < b {
-        1
-    } else if a > b {
-        4
-    } else if a == b {
-        2
-    } else {
-        8
-    }
-}
-
 fn fsetp(inst: &Inst) -> Compute {
-    let (_, a, b, _) = sources(inst);
-    let verdict = Verdict::of(inst);
-    let (code, ftz) = (inst.get(Field::Fcmp), flag(inst, Field::Ftz));
-    Box::new(move |state: &mut State| {
-        let (a, b) = (a.f32_bits(state), b.f32_bits(state));
-        let result = match ftz {
-            true => compare(&a, &b, |a, b| relation(input::<true>(a), input::<true>(b)) & code != 0),
-            false => compare(&a, &b, |a, b| relation(input::<false>(a), input::<false>(b)) & code != 0),
-        };
-        verdict.write(state, result);
-    })
+    let code = inst.get(Field::Fcmp);
+    match flag(inst, Field::Ftz) {
+        true => compare_singles(inst, move |a, b| relates(code, input::<true>(a), input::<true>(b))),
+        false => compare_singles(inst, move |a, b| relates(code, input::<false>(a), input::<false>(b))),
+    }
 }
 
 /// `FSET`: 1.0 or 0.0.
@@ -153,28 +128,23 @@ fn fset(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let verdict = Verdict::of(inst);
     let (code, ftz) = (inst.get(Field::Fcmp), flag(inst, Field::Ftz));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let flush = |bits| f32::from_bits(if ftz { SINGLE.flush(bits) } else { bits });
-        let result = compare(&a.f32_bits(state), &b.f32_bits(state), |a, b| relation(flush(a), flush(b)) & code != 0);
+        let result = compare(&a.f32_bits(state), &b.f32_bits(state), |a, b| relates(code, flush(a), flush(b)));
         let result = verdict.combine(state, result);
-        d.set(state, &std::array::from_fn(|i| if result >> i & 1 != 0 { 1f32.to_bits() } else { 0 }));
+        d.set(state, &by_lane(|i| if result >> i & 1 != 0 { 1f32.to_bits() } else { 0 }));
     })
 }
 
 fn fsel(inst: &Inst) -> Compute {
-    let (d, a, b, _) = sources(inst);
-    let (pa, ftz) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Ftz));
-    Box::new(move |state: &mut State| {
-        let (a, b, first) = (a.f32_bits(state), b.f32_bits(state), pa.mask(state));
-        let pick = |i: usize| {
-            let bits = if first >> i & 1 != 0 { a[i] } else { b[i] };
-            if ftz { SINGLE.flush(bits) } else { bits }
-        };
-        d.set(state, &std::array::from_fn(pick));
-    })
+    match flag(inst, Field::Ftz) {
+        true => single2_if(inst, |a, b, first| SINGLE.flush(if first { a } else { b })),
+        false => single2_if(inst, |a, b, first| if first { a } else { b }),
+    }
 }
 
 /// The order of float bits as integers: -0 below +0. Not for NaN.
+#[inline(always)]
 pub(super) fn ordinal(bits: u32) -> i32 {
     let bits = bits as i32;
     bits ^ (bits >> 31 & i32::MAX)
@@ -183,14 +153,13 @@ pub(super) fn ordinal(bits: u32) -> i32 {
 /// The lesser or the greater of two singles: a NaN gives way to a number, unless it is to win.
 #[inline(always)]
 pub(super) fn extreme(a: u32, b: u32, least: bool, nan_wins: bool) -> u32 {
-    match (SINGLE.is_nan(a), SINGLE.is_nan(b)) {
-        (true, true) => NAN32,
-        (true, false) | (false, true) if nan_wins => NAN32,
-        (true, false) => b,
-        (false, true) => a,
-        _ if (ordinal(a) < ordinal(b)) == least => a,
-        _ => b,
-    }
+    // Without branches, so that it becomes vector operations.
+    let (a_nan, b_nan) = (SINGLE.is_nan(a), SINGLE.is_nan(b));
+    let is_first_wanted = (ordinal(a) < ordinal(b)) == least;
+    let first = (is_first_wanted | b_nan) & !a_nan;
+    let nan = a_nan & b_nan | nan_wins & (a_nan | b_nan);
+    let number = if first { a } else { b };
+    if nan { NAN32 } else { number }
 }
 
 /// `FMNMX3`.
@@ -198,7 +167,7 @@ fn minmax3(inst: &Inst) -> Compute {
     let (d, a, b, c) = sources(inst);
     let pa = PredSrc::of(inst, Role::PA);
     let (ftz, nan_wins) = (flag(inst, Field::Ftz), flag(inst, Field::Nan));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let flush = |bits| if ftz { SINGLE.flush(bits) } else { bits };
         let [a, b, c] = [a, b, c].map(|source| map(&source.f32_bits(state), flush));
         let least = pa.mask(state);
@@ -206,7 +175,7 @@ fn minmax3(inst: &Inst) -> Compute {
             let least = least >> i & 1 != 0;
             extreme(extreme(a[i], b[i], least, nan_wins), c[i], least, nan_wins)
         };
-        d.set(state, &std::array::from_fn(pick));
+        d.set(state, &by_lane(pick));
     })
 }
 
@@ -214,18 +183,24 @@ fn minmax3(inst: &Inst) -> Compute {
 fn minmax(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let pa = PredSrc::of(inst, Role::PA);
-    let (ftz, nan_wins, xor_sign) = (flag(inst, Field::Ftz), flag(inst, Field::Nan), flag(inst, Field::Xorsign));
+    let (ftz, nan_wins) = (flag(inst, Field::Ftz), flag(inst, Field::Nan));
+    let pick = move |a: u32, b: u32, least: bool| {
+        let (a, b) = if ftz { (SINGLE.flush(a), SINGLE.flush(b)) } else { (a, b) };
+        extreme(a, b, least, nan_wins)
+    };
+    if !flag(inst, Field::Xorsign) {
+        return single2_if(inst, pick);
+    }
     let negations = if a.negated() != b.negated() { 1 << 31 } else { 0 };
-    Box::new(move |state: &mut State| {
-        // The signs that count for `.XORSIGN` are those before `|x|`.
+    host::compute(move |state: &mut State| {
+        // The signs that count are those before `|x|`. A NaN stays as it is.
         let signs = map2(&a.bits(state), &b.bits(state), |a, b| (a ^ b ^ negations) & 1 << 31);
         let (a, b, least) = (a.f32_bits(state), b.f32_bits(state), pa.mask(state));
-        let pick = |i: usize| {
-            let (a, b) = if ftz { (SINGLE.flush(a[i]), SINGLE.flush(b[i])) } else { (a[i], b[i]) };
-            let chosen = extreme(a, b, least >> i & 1 != 0, nan_wins);
-            if xor_sign && chosen != NAN32 { chosen & i32::MAX as u32 | signs[i] } else { chosen }
+        let signed = |i: usize| match pick(a[i], b[i], least >> i & 1 != 0) {
+            NAN32 => NAN32,
+            chosen => chosen & i32::MAX as u32 | signs[i],
         };
-        d.set(state, &std::array::from_fn(pick));
+        d.set(state, &by_lane(signed));
     })
 }
 
@@ -235,7 +210,7 @@ fn minmax(inst: &Inst) -> Compute {
 fn check(inst: &Inst) -> Compute {
     let (_, a, b, _) = sources(inst);
     let pd = crate::operand::Dst::of(inst, Role::PD);
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let result = compare(&a.f32_bits(state), &b.f32_bits(state), needs_care);
         pd.set_mask(state, result);
     })
@@ -255,10 +230,10 @@ fn needs_care(a: u32, b: u32) -> bool {
 fn swizzled_add(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let (swizzle, ftz, rounding) = (Src::of(inst, Role::Swizzle), flag(inst, Field::Ftz), Rounding::of(inst));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let swizzle = swizzle.scalar(state);
         let (a, b) = (a.f32_bits(state), b.f32_bits(state));
-        let value: [u32; WARP] = std::array::from_fn(|i| {
+        let value = by_lane(|i| {
             let flush = |bits| f64::from(f32::from_bits(if ftz { SINGLE.flush(bits) } else { bits }));
             let (a, b) = (flush(a[i]), flush(b[i]));
             let sum = match swizzle >> (2 * (i & 3)) & 3 {

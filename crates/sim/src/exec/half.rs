@@ -2,13 +2,13 @@
 //!
 //! Both elements are computed in `f64`, exactly or rounded to odd, and rounded once.
 
-use super::float::{refuse, relation};
-use super::lanewise::{Verdict, flag, mask_of};
+use super::float::refuse;
+use super::lanewise::{Verdict, flag, mask_of, relates};
 use super::rounding::{self, BFLOAT, Format, HALF, Rounding, SINGLE, sum_to_odd};
 use super::sixteen::{Bf16, F16, Sixteen, narrow};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, State, WARP, map2};
+use crate::state::{Lanes, Mask, State, WARP, by_lane, map2};
 use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle, swz_b};
 
 /// The compiled form of `inst` if it is of this family.
@@ -143,7 +143,7 @@ fn arithmetic_in<T: Sixteen, const N: usize>(
     }
     let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
     let (single, ftz) = (flag(inst, Field::HalfF32), flag(inst, Field::Ftz));
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let relu = relu.mask(state);
         let mut sources = [[[0; WARP]; 2]; N];
         for (source, pair) in sources.iter_mut().zip(&pairs) {
@@ -194,7 +194,7 @@ fn arithmetic_one_by_one<const N: usize>(
     let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
     // For `cvt.rz.f16.f32` of sm_75 ptxas adds zero to a single here, for `cvt.rn` it does not.
     let rounding = if pairs.iter().any(|(_, single)| *single) { Rounding::Zero } else { Rounding::Nearest };
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let relu = relu.mask(state);
         let mut values = [[[0.0; WARP]; 2]; N];
         let mut outside: [Mask; 2] = [0; 2];
@@ -216,7 +216,7 @@ fn arithmetic_one_by_one<const N: usize>(
                 _ => 0,
             }
         };
-        d.set(state, &std::array::from_fn(|lane| element(lane, 0) | element(lane, 1) << 16));
+        d.set(state, &by_lane(|lane| element(lane, 0) | element(lane, 1) << 16));
     }))
 }
 
@@ -232,16 +232,14 @@ fn comparison(inst: &Inst) -> Result<impl Fn(&State) -> [Mask; 2] + use<>, Unsup
     let (format, code) = (format(inst), inst.get(Field::Fcmp));
     Ok(move |state: &State| {
         let (a, b) = (a.bits(state), b.bits(state));
-        [0, 1].map(|half| {
-            mask_of(&map2(&a[half], &b[half], |a, b| relation(format.widen(a), format.widen(b)) & code != 0))
-        })
+        [0, 1].map(|half| mask_of(&map2(&a[half], &b[half], |a, b| relates(code, format.widen(a), format.widen(b)))))
     })
 }
 
 /// `HSETP2`: one predicate per element, or with `.H_AND` one for both and its contrary.
 fn set_predicates(inst: &Inst) -> Result<Compute, Unsupported> {
     let (compare, verdict, both) = (comparison(inst)?, Verdict::of(inst), flag(inst, Field::HAnd));
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let [low, high] = compare(state);
         match both {
             true => verdict.write(state, low & high),
@@ -254,10 +252,10 @@ fn set_predicates(inst: &Inst) -> Result<Compute, Unsupported> {
 fn set(inst: &Inst) -> Result<Compute, Unsupported> {
     let (compare, verdict, d) = (comparison(inst)?, Verdict::of(inst), Dst::of(inst, Role::D));
     let truth = if flag(inst, Field::Bf) { format(inst).one() } else { 0xffff };
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let [low, high] = compare(state).map(|result| verdict.combine(state, result));
         let element = |mask: Mask, lane: usize| if mask >> lane & 1 != 0 { truth } else { 0 };
-        d.set(state, &std::array::from_fn(|lane| element(low, lane) | element(high, lane) << 16));
+        d.set(state, &by_lane(|lane| element(low, lane) | element(high, lane) << 16));
     }))
 }
 
@@ -279,7 +277,7 @@ fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
         };
         if xor_sign { chosen & 0x7fff | sign } else { chosen }
     };
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         // The signs that count for `.XORSIGN` are those before `|x|`.
         let (a_signs, b_signs) = (a.signs(state), b.signs(state));
         let [low, high] = [0, 1].map(|half| map2(&a_signs[half], &b_signs[half], |a, b| a ^ b));
@@ -289,7 +287,7 @@ fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
             let low = pick(least, a_low[lane], b_low[lane], low[lane]);
             low | pick(least, a_high[lane], b_high[lane], high[lane]) << 16
         };
-        d.set(state, &std::array::from_fn(element));
+        d.set(state, &by_lane(element));
     }))
 }
 

@@ -1,9 +1,9 @@
 //! Integer addition, multiplication, comparison, minimum and maximum.
 
-use super::lanewise::{Verdict, compare, flag, int1, int3, sources};
-use super::{Compute, Unsupported};
+use super::lanewise::{Verdict, compare, compare_integers, flag, int1, int2, int3, relates, sources};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, PT, State, WARP, WideLanes, mask_where};
+use crate::state::{Lanes, Mask, PT, State, WideLanes, by_lane, map, mask_where};
 use oriole_isa::{Field, Inst, Opcode, Role, dot_a, dot_b, dot_n, mul, sign};
 
 /// The compiled form of `inst` if it is of this family.
@@ -66,20 +66,15 @@ fn iadd3(inst: &Inst) -> Compute {
     let (d, pd, pd2) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
     let ones = a.one + b.one + c.one;
     if !flag(inst, Field::X) && !is_written(pd) && !is_written(pd2) {
-        return Box::new(move |state: &mut State| {
-            let (a, b, c) = (a.bits(state), b.bits(state), c.bits(state));
-            let sum = |i: usize| a[i].wrapping_add(b[i]).wrapping_add(c[i]).wrapping_add(ones as u32);
-            d.set(state, &std::array::from_fn(sum));
-        });
+        return int3(inst, |a, b, c| a.wrapping_add(b).wrapping_add(c));
     }
     let (pa, pb) = (CarryIn::of(inst, Role::PA), CarryIn::of(inst, Role::PB));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b, c) = (a.bits(state), b.bits(state), c.bits(state));
         let (pa, pb) = (pa.mask(state), pb.mask(state));
         let carry = |i: usize| u64::from(pa >> i & 1) + u64::from(pb >> i & 1);
-        let sum: WideLanes =
-            std::array::from_fn(|i| u64::from(a[i]) + u64::from(b[i]) + u64::from(c[i]) + ones + carry(i));
-        d.set(state, &sum.map(|v| v as u32));
+        let sum: WideLanes = by_lane(|i| u64::from(a[i]) + u64::from(b[i]) + u64::from(c[i]) + ones + carry(i));
+        d.set(state, &map(&sum, |v| v as u32));
         pd.set_mask(state, mask_where(|i| sum[i] >> 32 >= 1));
         pd2.set_mask(state, mask_where(|i| sum[i] >> 32 >= 2));
     })
@@ -97,12 +92,12 @@ fn imad(inst: &Inst) -> Compute {
     }
     let addend = Addend::of(inst, Role::C);
     if part == mul::LO {
-        return Box::new(move |state: &mut State| {
+        return host::compute(move |state: &mut State| {
             let (a, b, c, carry) = (a.bits(state), b.bits(state), addend.bits(state), carry_in.mask(state));
-            let sum: WideLanes = std::array::from_fn(|i| {
+            let sum: WideLanes = by_lane(|i| {
                 u64::from(a[i].wrapping_mul(b[i])) + u64::from(c[i]) + addend.one + u64::from(carry >> i & 1)
             });
-            d.set(state, &sum.map(|v| v as u32));
+            d.set(state, &map(&sum, |v| v as u32));
             pd.set_mask(state, mask_where(|i| sum[i] >> 32 != 0));
         });
     }
@@ -112,16 +107,30 @@ fn imad(inst: &Inst) -> Compute {
     };
     let flip = if addend.flip == 0 { 0 } else { u64::MAX };
     let sign_extend = signed && c.is_immediate();
-    Box::new(move |state: &mut State| {
+    if !flag(inst, Field::X) && !is_written(pd) {
+        // Without a carry out the bits above 64 do not matter.
+        return host::compute(move |state: &mut State| {
+            let (a, b, c) = (a.bits(state), b.bits(state), c.wide_bits(state));
+            let sum = by_lane(|i| {
+                let c = if sign_extend { i64::from(c[i] as i32) as u64 } else { c[i] };
+                product(a[i], b[i]).wrapping_add(c ^ flip).wrapping_add(addend.one)
+            });
+            match part {
+                mul::WIDE => d.set_wide(state, &sum),
+                _ => d.set(state, &map(&sum, |v| (v >> 32) as u32)),
+            }
+        });
+    }
+    host::compute(move |state: &mut State| {
         let (a, b, c, carry) = (a.bits(state), b.bits(state), c.wide_bits(state), carry_in.mask(state));
         let extend = |c: u64| if sign_extend { i64::from(c as i32) as u64 } else { c };
-        let sum: [u128; WARP] = std::array::from_fn(|i| {
+        let sum = by_lane(|i| {
             let c = extend(c[i]) ^ flip;
             u128::from(product(a[i], b[i])) + u128::from(c) + u128::from(addend.one) + u128::from(carry >> i & 1)
         });
         match part {
-            mul::WIDE => d.set_wide(state, &sum.map(|v| v as u64)),
-            _ => d.set(state, &sum.map(|v| (v >> 32) as u32)),
+            mul::WIDE => d.set_wide(state, &map(&sum, |v| v as u64)),
+            _ => d.set(state, &map(&sum, |v| (v >> 32) as u32)),
         }
         pd.set_mask(state, mask_where(|i| sum[i] >> 64 != 0));
     })
@@ -135,7 +144,17 @@ fn lea(inst: &Inst) -> Compute {
     let shift = Src::of(inst, Role::Shift);
     let (high, sign_extended) = (flag(inst, Field::Hi), flag(inst, Field::Sx32));
     let negate = a.negated();
-    Box::new(move |state: &mut State| {
+    let is_plain = !flag(inst, Field::X) && !is_written(pd) && !sign_extended;
+    if let Some(shift) = shift.immediate().filter(|_| is_plain) {
+        let shift = shift as u32 & 31;
+        if !high {
+            return int2(inst, move |a, b| (a << shift).wrapping_add(b));
+        }
+        if !negate {
+            return int3(inst, move |a, b, c| (c << shift | a.unbounded_shr(32 - shift)).wrapping_add(b));
+        }
+    }
+    host::compute(move |state: &mut State| {
         let shift = shift.scalar(state) & 31;
         let (a, b_bits, c, carry) = (a.bits(state), b.bits(state), c.bits(state), carry_in.mask(state));
         let shifted = |a: u32, c: u32| {
@@ -146,24 +165,11 @@ fn lea(inst: &Inst) -> Compute {
             let pair = if negate { pair.wrapping_neg() } else { pair } << shift;
             if high { (pair >> 32) as u32 } else { pair as u32 }
         };
-        let sum: WideLanes = std::array::from_fn(|i| {
-            u64::from(shifted(a[i], c[i])) + u64::from(b_bits[i]) + b.one + u64::from(carry >> i & 1)
-        });
-        d.set(state, &sum.map(|v| v as u32));
+        let sum: WideLanes =
+            by_lane(|i| u64::from(shifted(a[i], c[i])) + u64::from(b_bits[i]) + b.one + u64::from(carry >> i & 1));
+        d.set(state, &map(&sum, |v| v as u32));
         pd.set_mask(state, mask_where(|i| sum[i] >> 32 != 0));
     })
-}
-
-/// How two values relate, as the bit that a comparison code tests: less 1, equal 2, greater 4.
-#[inline(always)]
-fn relation(a: u32, b: u32) -> u8 {
-    if a == b {
-        2
-    } else if a < b {
-        1
-    } else {
-        4
-    }
 }
 
 /// `ISETP`. With `.EX` the words are the high ones, and equal high words leave it to `PB`.
@@ -174,18 +180,15 @@ fn isetp(inst: &Inst) -> Compute {
     // Signed order is unsigned order with the sign bits flipped.
     let bias = if inst.get(Field::Sign) == sign::S32 { 1 << 31 } else { 0 };
     if !flag(inst, Field::Ex) {
-        return Box::new(move |state: &mut State| {
-            let result = compare(&a.int(state), &b.int(state), |a, b| relation(a ^ bias, b ^ bias) & code != 0);
-            verdict.write(state, result);
-        });
+        return compare_integers(inst, move |a, b| relates(code, a ^ bias, b ^ bias));
     }
     let low = PredSrc::of(inst, Role::PB);
     // `LT` and `LE` are true of lesser high words, `GT` and `GE` of greater, `NE` of both.
     let strict = code & 5;
     let constant = matches!(code, oriole_isa::cmp::F | oriole_isa::cmp::T).then_some(code != 0);
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b, low) = (a.int(state), b.int(state), low.mask(state));
-        let decided = compare(&a, &b, |a, b| relation(a ^ bias, b ^ bias) & strict != 0);
+        let decided = compare(&a, &b, |a, b| relates(strict, a ^ bias, b ^ bias));
         let equal = compare(&a, &b, |a, b| a == b);
         let result = match (constant, code) {
             (Some(value), _) => Mask::from(value).wrapping_neg(),

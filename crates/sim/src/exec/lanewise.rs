@@ -5,8 +5,9 @@
 //! operation gets a loop of its own without calls.
 
 use super::Compute;
-use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, State, WideLanes, map, map2, map3};
+use super::host::{self, Kernel};
+use crate::operand::{Buffer, Dst, PredSrc, Src};
+use crate::state::{Lanes, Mask, State, WARP, WideLanes, by_lane, map2, map3, mask_where};
 use oriole_isa::{Field, Inst, Role, bop};
 
 /// A flag of the instruction.
@@ -19,61 +20,233 @@ pub(super) fn sources(inst: &Inst) -> (Dst, Src, Src, Src) {
     (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B), Src::of(inst, Role::C))
 }
 
+/// A 32-bit source, with its sign changes as operations on its bits.
+#[derive(Clone, Copy)]
+struct Word {
+    source: Src,
+    /// All ones where `|x|` of an integer is taken first.
+    magnitude: u32,
+    keep: u32,
+    flip: u32,
+    plus: u32,
+}
+
+impl Word {
+    /// An integer: `|x|`, then `-x`, then `!x`.
+    fn integer(source: Src) -> Self {
+        let flip = if source.negated() != source.inverted() { u32::MAX } else { 0 };
+        // -x is !x + 1, and !-x is x - 1.
+        let plus = match (source.negated(), source.inverted()) {
+            (true, false) => 1,
+            (true, true) => u32::MAX,
+            (false, _) => 0,
+        };
+        Word { magnitude: u32::from(source.absolute()).wrapping_neg(), keep: u32::MAX, flip, plus, source }
+    }
+
+    /// The bits of a single.
+    fn single(source: Src) -> Self {
+        let (keep, flip) = source.sign(31);
+        Word { source, magnitude: 0, keep: keep as u32, flip: flip as u32, plus: 0 }
+    }
+
+    fn is_plain(&self) -> bool {
+        (self.magnitude, self.keep, self.flip, self.plus) == (0, u32::MAX, 0, 0)
+    }
+
+    /// A value with the changes, unless it is known that there are none.
+    #[inline(always)]
+    fn changed<const PLAIN: bool>(&self, bits: u32) -> u32 {
+        if PLAIN {
+            return bits;
+        }
+        let sign = (bits as i32 >> 31) as u32 & self.magnitude;
+        let bits = (bits ^ sign).wrapping_sub(sign);
+        ((bits & self.keep) ^ self.flip).wrapping_add(self.plus)
+    }
+
+    /// The value that is the same in all lanes.
+    fn scalar(&self, state: &State) -> u32 {
+        self.changed::<false>(self.source.scalar(state))
+    }
+}
+
+/// An operation on the three sources and the predicate source of a lane.
+trait Operation: Fn(u32, u32, u32, bool) -> u32 + Send + Sync + 'static {}
+impl<F: Fn(u32, u32, u32, bool) -> u32 + Send + Sync + 'static> Operation for F {}
+
+/// `D = f(A, B, C, PA)` in each lane of a vector register. What `f` ignores is not fetched.
+struct Lanewise<const PLAIN: bool, F> {
+    to: usize,
+    sources: [Word; 3],
+    pa: PredSrc,
+    f: F,
+}
+
+impl<const PLAIN: bool, F: Operation> Kernel for Lanewise<PLAIN, F> {
+    #[inline(always)]
+    fn run(&self, state: &mut State) {
+        let [a, b, c] = &self.sources;
+        let (mut in_a, mut in_b, mut in_c) = (Buffer::uninit(), Buffer::uninit(), Buffer::uninit());
+        let xs = a.source.lanes(state, &mut in_a);
+        let ys = b.source.lanes(state, &mut in_b);
+        let zs = c.source.lanes(state, &mut in_c);
+        let pa = self.pa.mask(state);
+        let value = by_lane(|lane| {
+            let (x, y) = (a.changed::<PLAIN>(xs[lane]), b.changed::<PLAIN>(ys[lane]));
+            (self.f)(x, y, c.changed::<PLAIN>(zs[lane]), pa >> lane & 1 != 0)
+        });
+        state.set_r(self.to, &value);
+    }
+}
+
+/// `D = f(A, B, C, PA)` for sources of 32 bits.
+fn words(inst: &Inst, sources: [Word; 3], f: impl Operation) -> Compute {
+    let pa = PredSrc::of(inst, Role::PA);
+    match Dst::of(inst, Role::D) {
+        Dst::Register(to) if sources.iter().all(Word::is_plain) => {
+            host::compute(Lanewise::<true, _> { to, sources, pa, f })
+        }
+        Dst::Register(to) => host::compute(Lanewise::<false, _> { to, sources, pa, f }),
+        to => Box::new(move |state: &mut State| {
+            let [a, b, c] = sources.map(|source| source.scalar(state));
+            let first = pa.mask(state) >> state.first_active() & 1 != 0;
+            to.set_scalar(state, f(a, b, c, first));
+        }),
+    }
+}
+
+/// The integer sources `A`, `B`, `C`.
+fn integers(inst: &Inst) -> [Word; 3] {
+    [Role::A, Role::B, Role::C].map(|role| Word::integer(Src::of(inst, role)))
+}
+
+/// The single-precision sources `A`, `B`, `C`.
+fn singles(inst: &Inst) -> [Word; 3] {
+    [Role::A, Role::B, Role::C].map(|role| Word::single(Src::of(inst, role)))
+}
+
+/// The sources that an operation does not have; they cost nothing.
+const NONE: Word = Word { source: Src::ZERO, magnitude: 0, keep: u32::MAX, flip: 0, plus: 0 };
+
 /// `D = f(B)` on integers.
 pub(super) fn int1(inst: &Inst, f: impl Fn(u32) -> u32 + Send + Sync + 'static) -> Compute {
-    let (d, _, b, _) = sources(inst);
-    Box::new(move |state: &mut State| d.set(state, &map(&b.int(state), &f)))
+    let [_, b, _] = integers(inst);
+    words(inst, [NONE, b, NONE], move |_, b, _, _| f(b))
 }
 
 /// `D = f(A, B)` on integers.
 pub(super) fn int2(inst: &Inst, f: impl Fn(u32, u32) -> u32 + Send + Sync + 'static) -> Compute {
-    let (d, a, b, _) = sources(inst);
-    Box::new(move |state: &mut State| d.set(state, &map2(&a.int(state), &b.int(state), &f)))
+    let [a, b, _] = integers(inst);
+    words(inst, [a, b, NONE], move |a, b, _, _| f(a, b))
+}
+
+/// `D = f(A, B, PA)` on integers.
+pub(super) fn int2_if(inst: &Inst, f: impl Fn(u32, u32, bool) -> u32 + Send + Sync + 'static) -> Compute {
+    let [a, b, _] = integers(inst);
+    words(inst, [a, b, NONE], move |a, b, _, pa| f(a, b, pa))
 }
 
 /// `D = f(A, B, C)` on integers.
 pub(super) fn int3(inst: &Inst, f: impl Fn(u32, u32, u32) -> u32 + Send + Sync + 'static) -> Compute {
-    let (d, a, b, c) = sources(inst);
-    Box::new(move |state: &mut State| d.set(state, &map3(&a.int(state), &b.int(state), &c.int(state), &f)))
+    words(inst, integers(inst), move |a, b, c, _| f(a, b, c))
 }
 
 /// `D = f(B)` on single-precision bits.
 pub(super) fn single1(inst: &Inst, f: impl Fn(u32) -> u32 + Send + Sync + 'static) -> Compute {
-    let (d, _, b, _) = sources(inst);
-    Box::new(move |state: &mut State| d.set(state, &map(&b.f32_bits(state), &f)))
+    let [_, b, _] = singles(inst);
+    words(inst, [NONE, b, NONE], move |_, b, _, _| f(b))
 }
 
 /// `D = f(A, B)` on single-precision bits.
 pub(super) fn single2(inst: &Inst, f: impl Fn(u32, u32) -> u32 + Send + Sync + 'static) -> Compute {
-    let (d, a, b, _) = sources(inst);
-    Box::new(move |state: &mut State| d.set(state, &map2(&a.f32_bits(state), &b.f32_bits(state), &f)))
+    let [a, b, _] = singles(inst);
+    words(inst, [a, b, NONE], move |a, b, _, _| f(a, b))
+}
+
+/// `D = f(A, B, PA)` on single-precision bits.
+pub(super) fn single2_if(inst: &Inst, f: impl Fn(u32, u32, bool) -> u32 + Send + Sync + 'static) -> Compute {
+    let [a, b, _] = singles(inst);
+    words(inst, [a, b, NONE], move |a, b, _, pa| f(a, b, pa))
 }
 
 /// `D = f(A, B, C)` on single-precision bits.
 pub(super) fn single3(inst: &Inst, f: impl Fn(u32, u32, u32) -> u32 + Send + Sync + 'static) -> Compute {
-    let (d, a, b, c) = sources(inst);
-    Box::new(move |state: &mut State| {
-        d.set(state, &map3(&a.f32_bits(state), &b.f32_bits(state), &c.f32_bits(state), &f))
-    })
+    words(inst, singles(inst), move |a, b, c, _| f(a, b, c))
 }
 
 /// `D = f(A, B)` on double-precision bits.
 pub(super) fn double2(inst: &Inst, f: impl Fn(u64, u64) -> u64 + Send + Sync + 'static) -> Compute {
     let (d, a, b, _) = sources(inst);
-    Box::new(move |state: &mut State| d.set_wide(state, &map2(&a.f64_bits(state), &b.f64_bits(state), &f)))
+    host::compute(Doubles { d, sources: [a, b, Src::ZERO], f: move |a, b, _| f(a, b) })
 }
 
 /// `D = f(A, B, C)` on double-precision bits.
 pub(super) fn double3(inst: &Inst, f: impl Fn(u64, u64, u64) -> u64 + Send + Sync + 'static) -> Compute {
     let (d, a, b, c) = sources(inst);
-    Box::new(move |state: &mut State| {
-        d.set_wide(state, &map3(&a.f64_bits(state), &b.f64_bits(state), &c.f64_bits(state), &f));
-    })
+    host::compute(Doubles { d, sources: [a, b, c], f })
+}
+
+/// `D = f(A, B, C)` in each lane of a register pair.
+struct Doubles<F> {
+    d: Dst,
+    sources: [Src; 3],
+    f: F,
+}
+
+impl<F: Fn(u64, u64, u64) -> u64 + Send + Sync + 'static> Kernel for Doubles<F> {
+    #[inline(always)]
+    fn run(&self, state: &mut State) {
+        let [a, b, c] = &self.sources;
+        let value = map3(&a.f64_bits(state), &b.f64_bits(state), &c.f64_bits(state), &self.f);
+        self.d.set_wide(state, &value);
+    }
+}
+
+/// `A` and `B` compared: `PD`, `PD2` = the lanes where `f(A, B)` holds, joined with `PA`.
+struct Comparison<F> {
+    a: Word,
+    b: Word,
+    verdict: Verdict,
+    f: F,
+}
+
+impl<F: Fn(u32, u32) -> bool + Send + Sync + 'static> Kernel for Comparison<F> {
+    #[inline(always)]
+    fn run(&self, state: &mut State) {
+        let (mut in_a, mut in_b) = (Buffer::uninit(), Buffer::uninit());
+        let xs = self.a.source.lanes(state, &mut in_a);
+        let ys = self.b.source.lanes(state, &mut in_b);
+        let holds = |lane| (self.f)(self.a.changed::<false>(xs[lane]), self.b.changed::<false>(ys[lane]));
+        let result = mask_where(holds);
+        self.verdict.write(state, result);
+    }
+}
+
+/// A comparison of integers.
+pub(super) fn compare_integers(inst: &Inst, f: impl Fn(u32, u32) -> bool + Send + Sync + 'static) -> Compute {
+    let [a, b, _] = integers(inst);
+    host::compute(Comparison { a, b, verdict: Verdict::of(inst), f })
+}
+
+/// A comparison of single-precision bits.
+pub(super) fn compare_singles(inst: &Inst, f: impl Fn(u32, u32) -> bool + Send + Sync + 'static) -> Compute {
+    let [a, b, _] = singles(inst);
+    host::compute(Comparison { a, b, verdict: Verdict::of(inst), f })
+}
+
+/// Whether two values relate in one of the ways that a comparison code asks for: bit 0 less, 1 equal,
+/// 2 greater, 3 unordered. Without branches, so that a warp is compared by vector operations.
+#[inline(always)]
+pub(super) fn relates<T: PartialOrd>(code: u8, a: T, b: T) -> bool {
+    let asks = |bit: u8| code & bit != 0;
+    let unordered = a.partial_cmp(&b).is_none();
+    asks(1) & (a < b) | asks(2) & (a == b) | asks(4) & (a > b) | asks(8) & unordered
 }
 
 /// One bit per lane, as a mask.
 #[inline(always)]
-pub(super) fn mask_of(bits: &[bool; crate::state::WARP]) -> Mask {
+pub(super) fn mask_of(bits: &[bool; WARP]) -> Mask {
     bits.iter().enumerate().fold(0, |mask, (lane, &bit)| mask | Mask::from(bit) << lane)
 }
 

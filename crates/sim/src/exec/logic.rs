@@ -2,8 +2,8 @@
 
 use super::float::refuse;
 use super::integer::is_written;
-use super::lanewise::{flag, int1, int2, int3, mask_of, sources};
-use super::{Compute, Unsupported};
+use super::lanewise::{flag, int1, int2, int2_if, int3, mask_of, sources};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::state::{Mask, State, map3};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, prmt, shift_dir, shift_type, sign};
@@ -38,7 +38,7 @@ fn mov(inst: &Inst) -> Compute {
         _ => return int1(inst, |b| b),
     };
     let (d, _, b, _) = sources(inst);
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (all, value) = (state.active, b.int(state));
         state.active = all & lanes;
         d.set(state, &value);
@@ -48,12 +48,7 @@ fn mov(inst: &Inst) -> Compute {
 
 /// `SEL`.
 fn select(inst: &Inst) -> Compute {
-    let (d, a, b, _) = sources(inst);
-    let pa = PredSrc::of(inst, Role::PA);
-    Box::new(move |state: &mut State| {
-        let (a, b, first) = (a.int(state), b.int(state), pa.mask(state));
-        d.set(state, &std::array::from_fn(|i| if first >> i & 1 != 0 { a[i] } else { b[i] }));
-    })
+    int2_if(inst, |a, b, first| if first { a } else { b })
 }
 
 /// An immediate that tells which function an instruction applies.
@@ -96,7 +91,7 @@ fn lop3(inst: &Inst) -> Result<Compute, Unsupported> {
     }
     let (d, a, b, c) = sources(inst);
     let (pa, and) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Pand));
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let value = map3(&a.int(state), &b.int(state), &c.int(state), |a, b, c| truth.apply(a, b, c));
         let any = mask_of(&value.map(|v| v != 0));
         let pa = pa.mask(state);
@@ -118,6 +113,9 @@ fn shift(inst: &Inst) -> Compute {
     let wrap = flag(inst, Field::Wrap);
     let amount = move |b: u32| if wrap { b & (width - 1) } else { b.min(width) };
     let word = if flag(inst, Field::Hi) { 32 } else { 0 };
+    if let Some(by) = Src::of(inst, Role::B).immediate().map(|by| amount(by as u32)).filter(|&by| by <= 32) {
+        return shift_by(inst, by, signed);
+    }
     let pair = |a: u32, c: u32| u64::from(c) << 32 | u64::from(a);
     match (inst.get(Field::ShiftDir) == shift_dir::R, signed) {
         (false, _) => int3(inst, move |a, b, c| (pair(a, c).unbounded_shl(amount(b)) >> word) as u32),
@@ -126,14 +124,56 @@ fn shift(inst: &Inst) -> Compute {
     }
 }
 
+/// `SHF` by a number up to 32 that is known, on words: rotations and shifts are mostly that.
+fn shift_by(inst: &Inst, by: u32, signed: bool) -> Compute {
+    let rest = 32 - by;
+    match (inst.get(Field::ShiftDir) == shift_dir::R, flag(inst, Field::Hi)) {
+        (true, false) => int3(inst, move |a, _, c| a.unbounded_shr(by) | c.unbounded_shl(rest)),
+        (true, true) if signed => int3(inst, move |_, _, c| (c as i32).unbounded_shr(by) as u32),
+        (true, true) => int3(inst, move |_, _, c| c.unbounded_shr(by)),
+        (false, true) => int3(inst, move |a, _, c| c.unbounded_shl(by) | a.unbounded_shr(rest)),
+        (false, false) => int3(inst, move |a, _, _| a.unbounded_shl(by)),
+    }
+}
+
 /// `PRMT`: the selector is `B`, the bytes are those of `C:A`.
 fn permute(inst: &Inst) -> Compute {
     let mode = inst.get(Field::Prmt);
     let bytes = |a: u32, c: u32| u64::from(c) << 32 | u64::from(a);
+    if let Some(selector) = Src::of(inst, Role::B).immediate().filter(|_| mode == prmt::IDX) {
+        let bytes = Bytes::of(selector as u32);
+        return int3(inst, move |a, _, c| bytes.select(a, c));
+    }
     if mode == prmt::IDX {
         return int3(inst, move |a, selector, c| select_bytes(bytes(a, c), selector));
     }
     int3(inst, move |a, b, c| select_bytes(bytes(a, c), special_selector(mode, b & 3)))
+}
+
+/// A selector of `PRMT` that is known: of each byte of the result the source, how far it is shifted, and
+/// whether its sign is asked for; each as a mask over the byte.
+#[derive(Clone, Copy)]
+struct Bytes([(u32, u32, u32); 4]);
+
+impl Bytes {
+    fn of(selector: u32) -> Self {
+        let all = |condition: bool| u32::from(condition).wrapping_neg();
+        Bytes(std::array::from_fn(|i| {
+            let nibble = selector >> (4 * i);
+            (all(nibble & 4 != 0), 8 * (nibble & 3), all(nibble & 8 != 0))
+        }))
+    }
+
+    #[inline(always)]
+    fn select(&self, a: u32, c: u32) -> u32 {
+        let byte = |i: usize| {
+            let (from_c, shift, sign) = self.0[i];
+            let byte = (a & !from_c | c & from_c) >> shift;
+            let signs = (byte >> 7 & 1).wrapping_neg();
+            ((byte & !sign | signs & sign) & 0xff) << (8 * i)
+        };
+        byte(0) | byte(1) | byte(2) | byte(3)
+    }
 }
 
 /// The bytes that the nibbles of `selector` name; bit 3 of a nibble asks for the byte's sign instead.

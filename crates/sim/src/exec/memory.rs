@@ -6,7 +6,7 @@ use crate::machine::Halt;
 use crate::operand::{Dst, PredSrc, Src};
 use crate::program::{Effect, Env};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
-use crate::state::{Lanes, Mask, State, WARP, lanes_of};
+use crate::state::{Lanes, Mask, RZ, State, WARP, WideLanes, lanes_of};
 use oriole_device::{Access, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, mem, mem_size, qspc_space};
 
@@ -71,17 +71,94 @@ pub(super) fn extend(value: u32, size: u32) -> u32 {
     }
 }
 
+/// Reports an access that is about to be made, and asks for the turn if it is `ordered`.
+fn announce(
+    env: &mut Env<'_>,
+    kind: Access,
+    ordered: bool,
+    size: u32,
+    active: Mask,
+    places: &[Place; WARP],
+) -> Result<(), Halt> {
+    if ordered {
+        turn_for_global(env, places, active)?;
+    }
+    env.report(kind, size, active, places);
+    Ok(())
+}
+
+/// The address of the first active lane, and where it leads.
+#[inline(always)]
+fn first_place(state: &State, space: Named, addresses: &WideLanes) -> (u64, Place) {
+    let first = addresses[state.first_active()];
+    (first, space.place(first))
+}
+
+/// Loads whole words into registers from `to` on, if all lanes' are in one piece of memory.
+fn load_words<const WORDS: usize>(
+    state: &mut State,
+    env: &Env<'_>,
+    space: Named,
+    addresses: &WideLanes,
+    to: usize,
+) -> bool {
+    let (first, active) = (first_place(state, space, addresses), state.active);
+    let Some(registers) = state.group_mut::<WORDS>(to) else { return false };
+    env.spaces.load_piece(first, 4 * WORDS as u32, (addresses, active), registers, |word, _| word)
+}
+
+/// The same for one or two bytes of a word.
+fn load_part(
+    state: &mut State,
+    env: &Env<'_>,
+    space: Named,
+    addresses: &WideLanes,
+    (size, signed): (u32, bool),
+    to: usize,
+) -> bool {
+    let (first, active) = (first_place(state, space, addresses), state.active);
+    let Some(registers) = state.group_mut::<1>(to) else { return false };
+    let unused = 32 - 8 * size;
+    env.spaces.load_piece(first, size, (addresses, active), registers, |word, address| {
+        let top = word >> (8 * (address & 3)) << unused;
+        if signed { (top as i32 >> unused) as u32 } else { top >> unused }
+    })
+}
+
+/// Stores whole words from registers from `from` on, if all lanes' are in one piece of memory.
+fn store_words<const WORDS: usize>(
+    state: &State,
+    env: &mut Env<'_>,
+    space: Named,
+    addresses: &WideLanes,
+    from: usize,
+) -> bool {
+    let first = first_place(state, space, addresses);
+    let zeros = [[0; WARP]; WORDS];
+    let registers = if from == RZ { Some(&zeros) } else { state.group::<WORDS>(from) };
+    registers.is_some_and(|registers| env.spaces.store_piece(first, (addresses, state.active), registers))
+}
+
 fn load(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, width_of(space))?;
     let (size, signed) = size_of(inst);
     let ordered = is_ordered(inst);
     let to = destination(inst)?;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
-        let places = address.lanes(state).map(|address| space.place(address));
-        if ordered {
-            turn_for_global(env, &places, state.active)?;
+        let addresses = address.lanes(state);
+        if ordered || env.log.is_some() {
+            announce(env, Access::Read, ordered, size, state.active, &space.places(&addresses))?;
         }
-        env.report(Access::Read, size, state.active, &places);
+        let done = match size {
+            16 => load_words::<4>(state, env, space, &addresses, to),
+            8 => load_words::<2>(state, env, space, &addresses, to),
+            4 => load_words::<1>(state, env, space, &addresses, to),
+            _ => load_part(state, env, space, &addresses, (size, signed), to),
+        };
+        if done {
+            return Ok(());
+        }
+        let places = space.places(&addresses);
         let mut values = [[0; WARP]; 4];
         for lane in state.active_lanes() {
             let words = env.spaces.load(places[lane], size, lane).map_err(|kind| Halt::fault(lane, kind))?;
@@ -107,7 +184,7 @@ fn destination(inst: &Inst) -> Result<usize, Unsupported> {
 
 /// Writes `size` bytes of each active lane to registers from `to` on.
 pub(super) fn write_registers(state: &mut State, to: usize, size: u32, values: &[Lanes; 4]) {
-    if to == crate::state::RZ {
+    if to == RZ {
         return;
     }
     for (i, value) in values.iter().enumerate().take(size.div_ceil(4) as usize) {
@@ -118,7 +195,7 @@ pub(super) fn write_registers(state: &mut State, to: usize, size: u32, values: &
 /// Reads `size` bytes of one lane from registers from `from` on.
 pub(super) fn read_registers(state: &State, from: Src, size: u32, lane: usize) -> Words {
     match from.register() {
-        Some(crate::state::RZ) | None => [from.scalar(state), 0, 0, 0],
+        Some(RZ) | None => [from.scalar(state), 0, 0, 0],
         Some(n) => {
             let word = |i: usize| if 4 * (i as u32) < size { state.lane(n + i, lane) } else { 0 };
             [word(0), word(1), word(2), word(3)]
@@ -132,11 +209,20 @@ fn store(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     let ordered = is_ordered(inst);
     let data = Src::of(inst, Role::Data);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
-        let places = address.lanes(state).map(|address| space.place(address));
-        if ordered {
-            turn_for_global(env, &places, state.active)?;
+        let addresses = address.lanes(state);
+        if ordered || env.log.is_some() {
+            announce(env, Access::Write, ordered, size, state.active, &space.places(&addresses))?;
         }
-        env.report(Access::Write, size, state.active, &places);
+        let done = match (data.register(), size) {
+            (Some(n), 16) => store_words::<4>(state, env, space, &addresses, n),
+            (Some(n), 8) => store_words::<2>(state, env, space, &addresses, n),
+            (Some(n), 4) => store_words::<1>(state, env, space, &addresses, n),
+            _ => false,
+        };
+        if done {
+            return Ok(());
+        }
+        let places = space.places(&addresses);
         for lane in state.active_lanes() {
             let words = read_registers(state, data, size, lane);
             env.spaces.store(places[lane], size, lane, words).map_err(|kind| Halt::fault(lane, kind))?;

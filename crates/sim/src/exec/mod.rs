@@ -24,7 +24,7 @@
 //! ```text
 //! Opcode::IADD => {
 //!     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
-//!     Box::new(move |state: &mut State| d.set(state, &map2(&a.int(state), &b.int(state), u32::wrapping_add)))
+//!     host::compute(move |state: &mut State| d.set(state, &map2(&a.int(state), &b.int(state), u32::wrapping_add)))
 //! }
 //! ```
 //!
@@ -41,8 +41,8 @@ mod convert;
 mod double;
 mod elements;
 mod float;
-mod fused;
 mod half;
+mod host;
 mod integer;
 mod lanewise;
 mod logic;

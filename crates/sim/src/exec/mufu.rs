@@ -8,7 +8,7 @@
 
 use super::lanewise::single1;
 use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, narrow};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use oriole_isa::{Field, Inst, Opcode, half_b, mufu, mufu_fmt};
 use std::f64::consts::TAU;
 
@@ -22,9 +22,12 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         (mufu_fmt::F32, mufu::RCP64H) => single1(inst, |high| high_word(high, |x| 1.0 / x)),
         (mufu_fmt::F32, mufu::RSQ64H) => single1(inst, |high| high_word(high, |x| 1.0 / x.sqrt())),
         (mufu_fmt::F32, mufu::TANH) => single1(inst, |bits| result(f64::from(f32::from_bits(bits)).tanh())),
+        (mufu_fmt::F32, mufu::RCP) => flushed(inst, |x| 1.0 / x),
+        (mufu_fmt::F32, mufu::SQRT) => flushed(inst, f64::sqrt),
+        (mufu_fmt::F32, mufu::RSQ) => flushed(inst, |x| 1.0 / x.sqrt()),
         (mufu_fmt::F32, function) => {
             let f = real_function(function)?;
-            single1(inst, move |bits| SINGLE.flush(result(f(f64::from(f32::from_bits(SINGLE.flush(bits)))))))
+            flushed(inst, f)
         }
         (format, function) => half_function(inst, format, function)?,
     };
@@ -51,9 +54,17 @@ fn turn(x: f64) -> f64 {
     x - x.round()
 }
 
+/// A function of a single. The host rounds to single precision as [`narrow`] would to nearest, and as a
+/// vector operation.
+fn flushed(inst: &Inst, f: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Compute {
+    single1(inst, move |bits| SINGLE.flush(result(f(f64::from(f32::from_bits(SINGLE.flush(bits)))))))
+}
+
 /// A real number as a single.
+#[inline(always)]
 fn result(value: f64) -> u32 {
-    narrow(value, SINGLE, Rounding::Nearest)
+    let single = value as f32;
+    if single.is_nan() { NAN32 } else { single.to_bits() }
 }
 
 /// A function of the double whose high word is `high` and whose low word is zero; the high word of its
@@ -76,7 +87,7 @@ fn half_function(inst: &Inst, format: u8, function: u8) -> Result<Compute, Unsup
     let at = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
     let source = super::half::HalfOperand::of(inst, at);
     let d = crate::operand::Dst::of(inst, oriole_isa::Role::D);
-    Ok(Box::new(move |state: &mut crate::state::State| {
+    Ok(host::compute(move |state: &mut crate::state::State| {
         let value = source.bits(state).map(|bits| narrow(f(format.widen(bits)), format, Rounding::Nearest));
         d.set(state, &value);
     }))

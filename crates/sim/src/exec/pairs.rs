@@ -4,9 +4,9 @@
 use super::float::output;
 use super::lanewise::flag;
 use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, narrow, sum_to_odd};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, Src};
-use crate::state::{Lanes, State, map};
+use crate::state::{Lanes, State, by_lane, map};
 use oriole_isa::{Field, Inst, Opcode, Role, fh_fmt, fmul_scale, half_b, lanes2};
 
 /// The compiled form of `inst` if it is of this family.
@@ -146,16 +146,16 @@ impl Fused {
 fn fused(inst: &Inst, sources: [[Element; 2]; 3]) -> Compute {
     let (d, fused) = (Dst::of(inst, Role::D), Fused::of(inst));
     let [low, high] = [0, 1].map(|half| sources.map(|source| source[half]));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (low, high) = (fused.element(state, &low), fused.element(state, &high));
-        d.set_wide(state, &std::array::from_fn(|i| u64::from(low[i]) | u64::from(high[i]) << 32));
+        d.set_wide(state, &by_lane(|i| u64::from(low[i]) | u64::from(high[i]) << 32));
     })
 }
 
 /// One element, to one register.
 fn single(inst: &Inst, sources: [Element; 3]) -> Compute {
     let (d, fused) = (Dst::of(inst, Role::D), Fused::of(inst));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let value = fused.element(state, &sources);
         d.set(state, &value);
     })

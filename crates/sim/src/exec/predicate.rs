@@ -1,9 +1,9 @@
 //! Predicates: logic on them, and packing them into registers; the return address registers.
 
 use super::logic::{Truth, signs};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, PredSrc, Src, operand};
-use crate::state::{Mask, PT, State};
+use crate::state::{Mask, PT, State, by_lane};
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, rpc_half, rpc_size};
 
 /// The compiled form of `inst` if it is of this family.
@@ -23,12 +23,12 @@ fn move_return_address(inst: &Inst) -> Compute {
     let wide = inst.get(Field::RpcSize) == rpc_size::X64;
     let shift = if inst.get(Field::RpcHalf) == rpc_half::HI { 32 } else { 0 };
     if operand(inst, Role::A).value == Value::None {
-        return Box::new(move |state: &mut State| match wide {
+        return host::compute(move |state: &mut State| match wide {
             true => d.set_wide(state, &{ state.return_address }),
             false => d.set(state, &state.return_address.map(|v| (v >> shift) as u32)),
         });
     }
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let value = if wide { a.wide_bits(state) } else { a.bits(state).map(u64::from) };
         for lane in state.active_lanes() {
             let kept = if wide { 0 } else { state.return_address[lane] & !(0xffff_ffff << shift) };
@@ -69,7 +69,7 @@ fn plop3(inst: &Inst) -> Result<Compute, Unsupported> {
     let (first, second) = (Truth::of(inst, Role::Lut)?, Truth::of(inst, Role::Lut2)?);
     let (pd, pd2) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
     let [a, b, c] = [Role::PA, Role::PB, Role::PC].map(|role| Variable::of(inst, role));
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let (a, b, c) = (a.mask(state), b.mask(state), c.mask(state));
         pd.set_mask(state, first.apply(a, b, c));
         pd2.set_mask(state, second.apply(a, b, c));
@@ -80,7 +80,7 @@ fn plop3(inst: &Inst) -> Result<Compute, Unsupported> {
 fn to_register(inst: &Inst) -> Compute {
     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
     let at = 8 * u32::from(inst.get(Field::P2rByte));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, names) = (a.bits(state), b.bits(state));
         let predicates: [Mask; PT] = std::array::from_fn(|n| state.p(n));
         let packed = |lane: usize| (0..PT).fold(0, |bits, n| bits | (predicates[n] >> lane & 1) << n);
@@ -88,7 +88,7 @@ fn to_register(inst: &Inst) -> Compute {
             let names = names[lane] & 0x7f;
             a[lane] & !(names << at) | (packed(lane) & names) << at
         };
-        d.set(state, &std::array::from_fn(value));
+        d.set(state, &by_lane(value));
     })
 }
 
@@ -96,7 +96,7 @@ fn to_register(inst: &Inst) -> Compute {
 fn from_register(inst: &Inst) -> Compute {
     let (a, b) = (Src::of(inst, Role::A), Src::of(inst, Role::B));
     let at = 8 * u32::from(inst.get(Field::P2rByte));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, names) = (a.bits(state), b.bits(state));
         for n in 0..PT {
             let named = super::lanewise::mask_of(&names.map(|v| v >> n & 1 != 0));

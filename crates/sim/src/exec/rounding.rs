@@ -104,13 +104,14 @@ impl Format {
     }
 
     /// `bits` are those of a NaN.
+    #[inline(always)]
     pub(super) fn is_nan(self, bits: u32) -> bool {
         let magnitude = bits & (self.sign - 1);
         magnitude > self.infinity || magnitude == self.nan
     }
 
     /// `bits` with a subnormal number replaced by zero of its sign.
-    #[inline]
+    #[inline(always)]
     pub(super) fn flush(self, bits: u32) -> u32 {
         let subnormal = bits & (self.sign - 1) < 1 << (self.precision - 1);
         if subnormal { bits & self.sign } else { bits }

@@ -1,6 +1,6 @@
 //! Instructions of the uniform datapath that have no vector twin with the same operands.
 
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, Src};
 use crate::state::{PT, State};
 use oriole_isa::{Field, Inst, Opcode, Role, fh_fmt, half_b, udenormal, uhalf_fmt, uvadd_type, vadd_type};
@@ -54,7 +54,7 @@ pub(super) fn in_vector_terms(inst: &Inst) -> Cow<'_, Inst> {
 fn to_register(inst: &Inst) -> Compute {
     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
     let at = 8 * u32::from(inst.get(Field::P2rByte));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let packed = (0..PT).fold(0, |bits, n| bits | u32::from(state.up(n)) << n);
         let names = b.scalar(state) & 0x7f;
         let value = a.scalar(state) & !(names << at) | (packed & names) << at;
@@ -66,7 +66,7 @@ fn to_register(inst: &Inst) -> Compute {
 fn from_register(inst: &Inst) -> Compute {
     let (a, b) = (Src::of(inst, Role::A), Src::of(inst, Role::B));
     let at = 8 * u32::from(inst.get(Field::P2rByte));
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (bits, names) = (a.scalar(state) >> at, b.scalar(state));
         for n in (0..PT).filter(|n| names >> n & 1 != 0) {
             state.set_up(n, bits >> n & 1 != 0);

@@ -3,9 +3,9 @@
 
 use super::integer::is_written;
 use super::lanewise::{Verdict, compare_wide, flag};
-use super::{Compute, Unsupported};
+use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Mask, State, WideLanes, map, map2, mask_where};
+use crate::state::{Mask, State, WideLanes, by_lane, map, map2, mask_where};
 use oriole_isa::{Field, Inst, Opcode, Role, cmp, sign, sign64, uimnmx_type};
 
 /// The compiled form of `inst` if it is of this family.
@@ -21,7 +21,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::SEL_64 => select(inst),
         Opcode::MOV_64 => {
             let (d, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::B));
-            Box::new(move |state: &mut State| d.set_wide(state, &b.wide_bits(state)))
+            host::compute(move |state: &mut State| d.set_wide(state, &b.wide_bits(state)))
         }
         _ => return Ok(None),
     }))
@@ -48,15 +48,15 @@ fn add(inst: &Inst, width: u32) -> Compute {
     let carries = flag(inst, Field::X).then(|| [Role::PA, Role::PB].map(|role| carry(inst, role)));
     let (d, pd, pd2) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
     let keep = u64::MAX >> (64 - width);
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let [a, b, c] = [0, 1, 2].map(|n| map(&sources[n](state), |v| u128::from((v ^ flips[n]) & keep)));
         let carries = carries.map_or([0; 2], |carries| carries.map(|carry| carry.map_or(0, |p| p.mask(state))));
         let carry = |i: usize| u128::from(carries[0] >> i & 1) + u128::from(carries[1] >> i & 1);
-        let sum: [u128; 32] = std::array::from_fn(|i| a[i] + b[i] + c[i] + ones + carry(i));
+        let sum = by_lane(|i| a[i] + b[i] + c[i] + ones + carry(i));
         if width == 64 {
-            d.set_wide(state, &sum.map(|v| v as u64));
+            d.set_wide(state, &map(&sum, |v| v as u64));
         } else {
-            d.set(state, &sum.map(|v| v as u32));
+            d.set(state, &map(&sum, |v| v as u32));
         }
         pd.set_mask(state, mask_where(|i| sum[i] >> width >= 1));
         pd2.set_mask(state, mask_where(|i| sum[i] >> width >= 2));
@@ -74,7 +74,7 @@ fn compare(inst: &Inst, signed: bool) -> Compute {
     let (code, low) = (inst.get(Field::Cmp), PredSrc::of(inst, Role::PB));
     let extended = flag(inst, Field::Ex);
     let bias = if signed { 1 << 63 } else { 0 };
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let (a, b) = (map(&a(state), |v| v ^ bias), map(&b(state), |v| v ^ bias));
         let less = compare_wide(&a, &b, |a, b| a < b);
         let equal = compare_wide(&a, &b, |a, b| a == b);
@@ -106,10 +106,10 @@ fn minmax(inst: &Inst, signed: bool, long: bool) -> Result<Compute, Unsupported>
         (true, true) => 1 << 63,
     };
     let keep = if long { u64::MAX } else { u64::from(u32::MAX) };
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let (a, b, least) = (map(&a(state), |v| v & keep), map(&b(state), |v| v & keep), least.mask(state));
         let first = mask_where(|i| ((a[i] ^ bias) < (b[i] ^ bias)) == (least >> i & 1 != 0));
-        let value = std::array::from_fn(|i| if first >> i & 1 != 0 { a[i] } else { b[i] });
+        let value = by_lane(|i| if first >> i & 1 != 0 { a[i] } else { b[i] });
         if long {
             d.set_wide(state, &value);
         } else {
@@ -134,9 +134,9 @@ fn select(inst: &Inst) -> Compute {
     // Its immediates have a sign of their own, so that they are complete.
     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
     let pa = PredSrc::of(inst, Role::PA);
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let first = pa.mask(state);
-        let lanes = std::array::from_fn(|i| first >> i & 1 != 0);
+        let lanes = by_lane(|i| first >> i & 1 != 0);
         let both = map2(&a.wide_bits(state), &b.wide_bits(state), |a, b| (a, b));
         d.set_wide(state, &map2(&lanes, &both, |first: bool, (a, b)| if first { a } else { b }));
     })

@@ -4,9 +4,9 @@ use super::fragment::{COLUMNS, Lines, Registers, place};
 use super::{check_depth, registers};
 use crate::exec::double::{quiet, soft_fma};
 use crate::exec::rounding::Rounding;
-use crate::exec::{Compute, Unsupported, fused};
+use crate::exec::{Compute, Unsupported, host};
 use crate::operand::{PredSrc, Src};
-use crate::state::{RZ, State, WARP, WideLanes};
+use crate::state::{RZ, State, WARP, WideLanes, map3};
 use oriole_isa::{Inst, Role};
 
 /// An operand of doubles, two registers each.
@@ -66,7 +66,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
     let rounding = Rounding::of(inst);
     let rows = if to.count == 4 { 8 } else { 16 };
     check_depth(a.length(rows), b.length(COLUMNS), false)?;
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let (a, b) = (a.lines(state, rows), b.lines(state, COLUMNS));
         let results: Vec<WideLanes> = (0..to.count / 2)
             .map(|n| {
@@ -86,12 +86,12 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
 }
 
 /// `a * b + c` in each lane.
+#[inline(always)]
 fn multiply_add(a: &WideLanes, b: &WideLanes, c: &WideLanes, rounding: Rounding) -> WideLanes {
     if rounding == Rounding::Nearest {
-        let [x, y, z] = [a, b, c].map(|lanes| lanes.map(f64::from_bits));
-        let value = fused::doubles(&x, &y, &z);
-        return std::array::from_fn(|i| quiet(&[a[i], b[i], c[i]], value[i]));
+        return map3(a, b, c, |a, b, c| {
+            quiet(&[a, b, c], f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(c)))
+        });
     }
-    let fma = soft_fma(rounding);
-    std::array::from_fn(|i| fma(a[i], b[i], c[i]))
+    map3(a, b, c, soft_fma(rounding))
 }

@@ -6,7 +6,7 @@ use super::number::{BF16, E2M1_BYTE, E2M3, E3M2, E4M3, E5M2, F16, Number, TF32, 
 use super::sparse::Metadata;
 use super::{check_depth, registers};
 use crate::exec::rounding::{HALF, SINGLE};
-use crate::exec::{Compute, Unsupported};
+use crate::exec::{Compute, Unsupported, host};
 use crate::operand::{PredSrc, Src, operand};
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, Value, hmma_type, mma_acc, mma_float, mma_sp};
@@ -22,7 +22,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
     let element = move |format: Number, negated: bool| {
         move |bits: u32| if negated { format.term(bits).negated() } else { format.term(bits) }
     };
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let a = a.lines(state, ROWS, a_format.bits, element(a_format, a_negated));
         let places = metadata.map(|metadata| metadata.places(state, a.line(0).len()));
         let factors = Factors { a, b: b.lines(state, COLUMNS, b_format.bits, element(b_format, b_negated)), places };

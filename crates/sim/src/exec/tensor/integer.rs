@@ -3,7 +3,7 @@
 use super::float::metadata;
 use super::fragment::{Accumulators, COLUMNS, Factors, ROWS, Tile};
 use super::{check_depth, registers};
-use crate::exec::{Compute, Unsupported};
+use crate::exec::{Compute, Unsupported, host};
 use crate::operand::PredSrc;
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, bmma_op, mma_int};
@@ -17,7 +17,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
     let saturates = inst.get(Field::Sat) != 0;
     let rows = accumulators.rows();
     check_depth(a.length(rows, a_type.bits), b.length(COLUMNS, b_type.bits), metadata.is_some())?;
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let a = a.lines(state, rows, a_type.bits, |bits| a_type.value(bits));
         let places = metadata.map(|metadata| metadata.places(state, a.line(0).len()));
         let factors = Factors { a, b: b.lines(state, COLUMNS, b_type.bits, |bits| b_type.value(bits)), places };
@@ -34,7 +34,7 @@ pub(super) fn compile_bits(inst: &Inst) -> Result<Compute, Unsupported> {
     let combine = combination(inst);
     let rows = accumulators.rows();
     check_depth(a.length(rows, 32), b.length(COLUMNS, 32), false)?;
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let word = |bits: u32| bits;
         let factors = Factors { a: a.lines(state, rows, 32, word), b: b.lines(state, COLUMNS, 32, word), places: None };
         let mut tile = accumulators.read(state);

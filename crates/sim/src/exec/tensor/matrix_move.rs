@@ -6,7 +6,7 @@
 
 use super::registers;
 use crate::exec::address::{Address, AddressWidth};
-use crate::exec::{Compute, Unsupported};
+use crate::exec::{Compute, Unsupported, host};
 use crate::machine::Halt;
 use crate::operand::{Dst, Src};
 use crate::program::{Effect, Env};
@@ -148,11 +148,11 @@ pub(super) fn compile_store(inst: &Inst) -> Result<Effect, Unsupported> {
 pub(super) fn compile_move(inst: &Inst) -> Result<Compute, Unsupported> {
     let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
     match (inst.get(Field::Movm), inst.get(Field::MovmType)) {
-        (movm::MT88, movm_type::B16) => Ok(Box::new(move |state: &mut State| {
+        (movm::MT88, movm_type::B16) => Ok(host::compute(move |state: &mut State| {
             let values = a.bits(state);
             to.set(state, &transposed(&values));
         })),
-        (movm::M832, movm_type::U4TO8) => Ok(Box::new(move |state: &mut State| {
+        (movm::M832, movm_type::U4TO8) => Ok(host::compute(move |state: &mut State| {
             let values = a.bits(state);
             let [low, high] = [0, 16].map(|from| spread_nibbles(&values, from));
             to.set_wide(state, &std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32));

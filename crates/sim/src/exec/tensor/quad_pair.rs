@@ -9,7 +9,7 @@ use super::dot::{Adder, Path};
 use super::float::finite;
 use super::number::{F16, Term};
 use super::registers;
-use crate::exec::{Compute, Unsupported};
+use crate::exec::{Compute, Unsupported, host};
 use crate::operand::Src;
 use crate::state::{State, WARP};
 use oriole_isa::{Field, Inst, Role, hmma_c, mma_acc, mma_order};
@@ -35,7 +35,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
     // in columns.
     let a_by_line = inst.get(Field::OrderA) == mma_order::ROW;
     let b_by_line = inst.get(Field::OrderB) == mma_order::COL;
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let adder = Adder::of(state.identity.arch, Path::Warp, F16, !single);
         let sides: [(Side, Side); 4] = std::array::from_fn(|pair| {
             (side(state, a, pair, a_by_line, negated[0]), side(state, b, pair, b_by_line, negated[1]))

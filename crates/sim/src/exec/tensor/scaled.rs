@@ -7,7 +7,7 @@ use super::fragment::{COLUMNS, Factors, ROWS, Registers};
 use super::number::{E2M1, E4M3, Number, SPECIAL, Term};
 use super::sparse::Metadata;
 use super::{check_depth, registers};
-use crate::exec::{Compute, Unsupported};
+use crate::exec::{Compute, Unsupported, host};
 use crate::operand::Src;
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, scale_size, scale_type};
@@ -30,7 +30,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
     let (a_format, b_format) = formats(inst)?;
     let metadata = metadata(inst, a_format.bits)?;
     check_depth(a.length(ROWS, a_format.bits), b.length(COLUMNS, b_format.bits), metadata.is_some())?;
-    Ok(Box::new(move |state: &mut State| {
+    Ok(host::compute(move |state: &mut State| {
         let factors = factors(state, a, b, metadata, [a_format, b_format].map(|format| (format.bits, format)));
         let adder = Adder::of(state.identity.arch, Path::Warp, a_format, false);
         let fraction = a_format.fraction + b_format.fraction;
@@ -67,7 +67,7 @@ fn packed(
     scales: Scales,
 ) -> Compute {
     let adder = Adder { kept: KEPT, step: GROUP, sum: Sum::Single };
-    Box::new(move |state: &mut State| {
+    host::compute(move |state: &mut State| {
         let factors = factors(state, a, b, metadata, [(E2M1.bits, E2M1); 2]);
         let fraction = 2 * E2M1.fraction + scales.fraction();
         let mut tile = accumulators.read(state);

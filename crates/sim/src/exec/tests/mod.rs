@@ -8,6 +8,7 @@ mod coverage;
 mod double;
 mod float;
 mod half;
+mod host;
 mod integer;
 mod logic;
 mod mufu;
