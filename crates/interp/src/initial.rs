@@ -31,7 +31,7 @@ pub(crate) fn fill(module: &Module, layout: &mut Layout, variable: &Variable) ->
     for (index, bytes) in values {
         let at = index.checked_mul(element).and_then(|at| at.checked_add(start));
         let at = at.and_then(|at| usize::try_from(at).ok());
-        let place = at.and_then(|at| contents.get_mut(at..at + element as usize));
+        let place = at.and_then(|at| contents.get_mut(at..)?.get_mut(..element as usize));
         let place = place.ok_or_else(|| {
             LayoutError(format!("the initial value of '{}' is longer than the variable", module.text(name)))
         })?;
@@ -53,7 +53,8 @@ fn collect(
     match init {
         Init::Imm(imm, _) => values.push((first, constant(*imm, ty).to_le_bytes())),
         Init::Text(text, _) => {
-            values.extend(text.bytes().zip(first..).map(|(byte, at)| (at, u128::from(byte).to_le_bytes())));
+            let bytes = text.bytes().zip(0..);
+            values.extend(bytes.map(|(byte, at)| (first.saturating_add(at), u128::from(byte).to_le_bytes())));
         }
         Init::Address { name, offset, generic, mask } => {
             let address = address(module, layout, *name, *generic)?.wrapping_add(*offset as u64);
@@ -65,8 +66,8 @@ fn collect(
             // A flat list fills the elements in order, whatever the dimensions.
             let nested = items.iter().any(|item| matches!(item, Init::List(..) | Init::Text(..)));
             for (number, item) in (0..).zip(items) {
-                let at = number * if nested { stride } else { 1 };
-                collect(module, layout, item, ty, inner, first + at, values)?;
+                let at = first.saturating_add(if nested { stride.saturating_mul(number) } else { number });
+                collect(module, layout, item, ty, inner, at, values)?;
             }
         }
     }

@@ -11,10 +11,12 @@ const CODE_BASE: u64 = 0x4_0000_0000;
 const CODE_STEP: u64 = 128;
 /// Bytes that the system keeps at the start of shared memory from sm_90 on.
 const RESERVED_SHARED: u32 = 1024;
-/// The most that variables of one space may take, so that a wild declaration eats no memory.
-const MOST: u64 = 1 << 32;
-/// The most that `.const` and `.shared` variables may take: the size of their windows.
-const MOST_WINDOW: u64 = 1 << 24;
+/// The most that global variables may take, so that a wild declaration does not eat the host's memory.
+const MOST_GLOBAL: u64 = 1 << 30;
+/// The most that `.const` variables may take: the size of their window.
+const MOST_CONSTANT: u64 = 1 << 24;
+/// The most that `.shared` variables may take: far more than a block of any target has.
+const MOST_SHARED: u64 = 1 << 22;
 
 /// Address of function number `number`.
 pub(crate) fn function_address(number: u32) -> u64 {
@@ -148,33 +150,25 @@ impl Layout {
     ) -> Result<(), LayoutError> {
         let Some(name) = variable.name else { return Ok(()) };
         let text = module.text(name);
-        let size = variable_size(variable);
-        let size = size.filter(|&size| size <= MOST);
-        let size = size.ok_or_else(|| LayoutError(format!("variable '{text}' is too large")))?;
+        let too_large = || LayoutError(format!("variable '{text}' does not fit into its memory"));
+        let size = variable_size(variable).ok_or_else(too_large)?;
         let is_open = variable.linkage == Linkage::Extern;
         let home = match variable.space {
             Space::Shared if is_open || variable.dims.contains(&None) => Home::DynamicShared,
             Space::Shared => {
                 let end = shared.unwrap_or(&mut self.shared);
-                let start = align(*end, variable);
+                let start = place_after(*end, variable, size, MOST_SHARED).ok_or_else(too_large)?;
                 *end = start + size;
-                if *end > MOST_WINDOW {
-                    return Err(LayoutError(format!("shared variable '{text}' does not fit into shared memory")));
-                }
                 Home::Shared(start)
             }
             // Another module's: known only to those who link.
             Space::Global | Space::Const if is_open => return Ok(()),
             Space::Global => {
-                let start = grow(&mut self.global, variable, size);
+                let start = grow(&mut self.global, variable, size, MOST_GLOBAL).ok_or_else(too_large)?;
                 Home::Global(GLOBAL_BASE + start)
             }
             Space::Const => {
-                let start = grow(&mut self.constants, variable, size);
-                if start + size > MOST_WINDOW {
-                    return Err(LayoutError(format!("constant variable '{text}' does not fit into constant memory")));
-                }
-                Home::Constant(start)
+                Home::Constant(grow(&mut self.constants, variable, size, MOST_CONSTANT).ok_or_else(too_large)?)
             }
             _ => return Ok(()),
         };
@@ -205,10 +199,16 @@ fn variable_size(variable: &Variable) -> Option<u64> {
     closed.size()
 }
 
-fn grow(bytes: &mut Vec<u8>, variable: &Variable, size: u64) -> u64 {
-    let start = align(bytes.len() as u64, variable);
+/// Where a variable goes that follows `end`, if it ends at `most` or before.
+fn place_after(end: u64, variable: &Variable, size: u64, most: u64) -> Option<u64> {
+    let start = align(end, variable);
+    start.checked_add(size).filter(|&end| end <= most).map(|_| start)
+}
+
+fn grow(bytes: &mut Vec<u8>, variable: &Variable, size: u64, most: u64) -> Option<u64> {
+    let start = place_after(bytes.len() as u64, variable, size, most)?;
     bytes.resize((start + size) as usize, 0);
-    start
+    Some(start)
 }
 
 /// The variables that a body declares, nested blocks included.

@@ -1,7 +1,7 @@
 //! `call`: the callee, arguments and results.
 
 use super::{Builder, FramePlace};
-use crate::arith::Unsupported;
+use crate::arith::{Bits, Unsupported};
 use crate::code::{Argument, Call, Callee, Outcome};
 use crate::layout;
 use crate::runtime;
@@ -76,7 +76,8 @@ impl<'m> Builder<'_, 'm> {
             return Ok(Argument::Frame { offset, size });
         }
         let ty = formal.map(|formal| formal.ty).or_else(|| self.register_type(operand));
-        let ty = ty.ok_or_else(|| Unsupported("an argument of unknown type".to_owned()))?;
+        let ty = ty.filter(|ty| ty.bits() <= Bits::BITS);
+        let ty = ty.ok_or_else(|| Unsupported("an argument of this type".to_owned()))?;
         Ok(Argument::Value(self.source(operand, ty)?, ty.bytes()))
     }
 

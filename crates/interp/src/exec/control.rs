@@ -21,9 +21,14 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         Opcode::Exit => Action::Exit,
         Opcode::Trap | Opcode::Brkpt => Action::Trap,
         Opcode::Nanosleep => Action::Yield,
-        Opcode::Membar | Opcode::Prefetch | Opcode::Prefetchu | Opcode::Pmevent | Opcode::Applypriority => {
-            Action::Nothing
-        }
+        // Hints, order that is there anyway, other launches, registers that nobody counts.
+        Opcode::Membar
+        | Opcode::Prefetch
+        | Opcode::Prefetchu
+        | Opcode::Pmevent
+        | Opcode::Applypriority
+        | Opcode::Griddepcontrol
+        | Opcode::Setmaxnreg => Action::Nothing,
         // Orders accesses that happen in order here anyway; a tensor map is another thing.
         Opcode::Fence if !inst.has(Word::Tensormap) && !inst.has(Word::TensormapGeneric) => Action::Nothing,
         Opcode::Createpolicy => policy(inst, builder)?,

@@ -10,7 +10,9 @@ use oriole_ptx::diag::SourceMap;
 
 /// Read and check the PTX, run the kernel, write its buffers.
 pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Result<(), Failure> {
-    refuse_what_is_missing(args)?;
+    if args.strict {
+        return Err(usage("--strict is about machine code; the PTX interpreter has none"));
+    }
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::file(&args.input, "--engine ptx needs PTX, which is text; this is something else"))?;
     let module = oriole_ptx::load(&text).map_err(|errors| {
@@ -34,16 +36,6 @@ pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Res
         "thread_instructions": report.thread_instructions,
     });
     finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })
-}
-
-fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
-    for (given, option) in [(args.strict, "--strict"), (args.timing, "--timing")] {
-        if given {
-            let reason = "is about machine code; the PTX interpreter has none";
-            return Err(Failure::Usage(format!("error: {option} {reason}")));
-        }
-    }
-    Ok(())
 }
 
 fn failure(error: RunError, args: &RunArgs, text: &str) -> Failure {
