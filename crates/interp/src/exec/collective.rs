@@ -220,7 +220,7 @@ impl Kind {
     fn exchange(self, mask: u32, brought: &Brought) -> Taken {
         let mut taken = [[0; 2]; WARP];
         let first = mask.trailing_zeros();
-        let where_ = |holds: &dyn Fn(usize) -> bool| {
+        let lanes_where = |holds: &dyn Fn(usize) -> bool| {
             lanes_of(mask).filter(|&lane| holds(lane)).fold(0u32, |set, lane| set | 1 << lane)
         };
         let mut to_all = |value: u32| lanes_of(mask).for_each(|lane| taken[lane][0] = Bits::from(value));
@@ -228,7 +228,7 @@ impl Kind {
             Kind::Barrier => {}
             Kind::Active => to_all(mask),
             Kind::Vote(vote) => {
-                let ballot = where_(&|lane| brought[lane][0] & 1 != 0);
+                let ballot = lanes_where(&|lane| brought[lane][0] & 1 != 0);
                 to_all(match vote {
                     Vote::All => u32::from(ballot == mask),
                     Vote::Any => u32::from(ballot != 0),
@@ -243,12 +243,12 @@ impl Kind {
             }
             Kind::MatchAny => {
                 for lane in lanes_of(mask) {
-                    taken[lane][0] = Bits::from(where_(&|other| brought[other][0] == brought[lane][0]));
+                    taken[lane][0] = Bits::from(lanes_where(&|other| brought[other][0] == brought[lane][0]));
                 }
             }
             Kind::MatchAll => {
                 let value = brought[first as usize % WARP][0];
-                let alike = where_(&|lane| brought[lane][0] == value) == mask;
+                let alike = lanes_where(&|lane| brought[lane][0] == value) == mask;
                 lanes_of(mask).for_each(|lane| taken[lane] = [if alike { mask.into() } else { 0 }, alike.into()]);
             }
             Kind::Shuffle(mode) => {
