@@ -373,3 +373,26 @@ fn vectors_and_parts_of_words_come_to_their_lanes() {
     };
     assert_eq!(words[..32], (0..32).map(expected).collect::<Vec<u32>>());
 }
+
+#[test]
+fn a_loop_serves_the_values_of_a_register_one_after_the_other() {
+    // What ptxas makes of an operand that differs between threads and must be uniform.
+    let text = "
+        S2R R0, SR_LANEID
+        LOP3.LUT R1, R0, 0x3, RZ, 0xc0, !PT
+        MOV R2, c[0x0][0x160]
+        MOV R3, c[0x0][0x164]
+        IMAD.WIDE R2, R0, 0x4, R2
+        PLOP3.LUT P1, PT, PT, PT, PT, 0x80, 0x0
+        round:
+        PLOP3.LUT P0, PT, PT, PT, PT, 0x80, 0x0
+        @P1 R2UR P0, UR4, R1
+        @!P0 MOV R5, UR4
+        @P1 PLOP3.LUT P1, PT, P0, PT, PT, 0x80, 0x0
+        @P1 BRA.U.ANY `(round)
+        STG.E [R2.64], R5
+        EXIT";
+    let words = Run::default().words(text);
+    let expected: Vec<u32> = (0..32).map(|lane| lane & 3).collect();
+    assert_eq!(words[..32], expected);
+}

@@ -190,19 +190,20 @@ fn elect(inst: &Inst) -> Effect {
     })
 }
 
-/// `R2UR`: D = A of the lowest active lane; PD: the lanes that have the same A. With `OR`: D = the
-/// bits that are set in any active lane.
+/// `R2UR`: D = A of the lowest active lane; PD: the lanes whose A differs, which a loop has left to do. With
+/// `OR`, lanes where PD held already stay: they differ in another register.
 fn to_uniform(inst: &Inst) -> Effect {
-    let (to, truth, a) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Src::of(inst, Role::A));
+    let (to, differs, a) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Src::of(inst, Role::A));
     let joins = inst.get(Field::R2urOr) != 0;
     Box::new(move |state: &mut State, _: &mut Env<'_>| {
         let values = a.bits(state);
-        let value = match joins {
-            true => state.active_lanes().fold(0, |joined, lane| joined | values[lane]),
-            false => values[state.first_active()],
+        let value = values[state.first_active()];
+        let before = match differs {
+            Dst::Predicate(number) if joins => state.p(number),
+            _ => 0,
         };
         to.set_scalar(state, value);
-        truth.set_mask(state, mask_where(|lane| values[lane] == value));
+        differs.set_mask(state, before | mask_where(|lane| values[lane] != value));
         Ok(())
     })
 }
