@@ -18,6 +18,10 @@ use thiserror::Error;
 /// The index of `R1`, the stack pointer: functions that do not need it load it, and never wait.
 const STACK_POINTER: usize = 1;
 
+/// From sm_100 on: cycles after which code that is not known finds a result written. The longest distances there are
+/// those of matrix instructions that read it, and ptxas leaves no more than these before a call.
+const ACROSS_CALLS_SM100: u8 = 7;
+
 /// Findings that get a path; the others have their own block only.
 const WITH_PATH: usize = 200;
 
@@ -181,7 +185,9 @@ impl Checked<'_> {
             Some(_) => Some((*event, missing_of(event, None))),
             None => {
                 let inst = &self.program.lines[event.line as usize].inst;
-                let needed = latency::longest(inst, event.slot, self.program.arch);
+                let longest = latency::longest(inst, event.slot, self.program.arch);
+                let is_new = self.program.arch >= Arch::Sm100;
+                let needed = if is_new { longest.min(ACROSS_CALLS_SM100) } else { longest };
                 let passed = -event.issued;
                 let missing = Missing::Cycles { passed: passed.max(0) as u8, needed, row: None };
                 (passed < i32::from(needed)).then_some((*event, missing))

@@ -2,7 +2,7 @@
 //! the simulator reports of one whose control words were changed is found without running it too.
 
 // The comparison of results belongs to other tests.
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod launch;
 
 use launch::{Launch, launches};
@@ -68,18 +68,38 @@ fn mutants(cubin: &Cubin, launch: &Launch, arch: Arch) -> (usize, Vec<(usize, u1
     (kernel.section, words.iter().enumerate().flat_map(of_one).collect())
 }
 
+/// One block of the launch, which does what all do, and the arguments, from the words of `oriole run`.
+fn parsed(words: &[String]) -> (oriole_device::Launch, Vec<Argument>) {
+    let mut launch = oriole_device::Launch { grid: [1, 1, 1], ..Default::default() };
+    let mut arguments = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().expect("an option's value").as_str();
+        match word.as_str() {
+            "--block" => {
+                let sizes: Vec<u32> = value().split(',').map(|size| size.parse().expect("a number")).collect();
+                launch.block = sizes.try_into().expect("three numbers");
+            }
+            "--shared" => launch.shared_bytes = value().parse().expect("a number"),
+            "--grid" | "--entry" => {
+                value();
+            }
+            argument => arguments.push(Argument::parse(argument).expect("an argument")),
+        }
+    }
+    (launch, arguments)
+}
+
 /// Runs a launch under strict simulation; true if a hazard stops it.
 fn has_hazard(cubin: &Cubin, launch: &Launch, folder: &Path) -> bool {
     // A wrong result may make a loop endless.
     let options = Options { strict: true, max_instructions: 2_000_000, ..Options::default() };
     let simulator = Simulator::new(cubin, options).expect("it loads");
-    let arguments = launch.device_arguments(folder);
-    let arguments: Vec<Argument> = arguments.iter().map(|word| Argument::parse(word).expect("an argument")).collect();
+    let (words, _) = launch.arguments(folder);
+    let (shape, arguments) = parsed(&words);
     let mut memory = Memory::new();
     let bound = bind(&arguments, &simulator.parameters(launch.entry()).expect("its parameters"), &mut memory);
-    let mut shape = launch.shape(bound.expect("arguments fit").params);
-    // The first block does what all do.
-    shape.grid = [1, 1, 1];
+    let shape = oriole_device::Launch { params: bound.expect("arguments fit").params, ..shape };
     match simulator.launch(launch.entry(), &shape, &mut memory) {
         Err(RunError::Fault(fault)) => matches!(fault.kind, FaultKind::Hazard(_)),
         _ => false,
@@ -165,4 +185,36 @@ fn a_finding_names_both_instructions() {
     assert_eq!(finding.later.address, address);
     assert!(finding.earlier.as_ref().is_some_and(|earlier| earlier.text.contains("LDG")), "{finding}");
     assert!(finding.to_string().contains("no wait for SB"), "{finding}");
+}
+
+/// Local memory beyond the frame that the kernel declares is there for whoever does not look.
+#[test]
+fn strict_simulation_keeps_to_the_declared_frame() {
+    let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 at) {
+        .local .align 4 .b8 frame[32];
+        .reg .b64 %rd<3>; .reg .b32 %r<5>;
+        ld.param.u64 %rd1, [out];
+        ld.param.u32 %r1, [at];
+        mov.u32 %r2, frame;
+        add.u32 %r2, %r2, %r1;
+        st.local.u32 [%r2], %r1;
+        ld.local.u32 %r3, [%r2];
+        cvta.to.global.u64 %rd2, %rd1;
+        st.global.u32 [%rd2], %r3;
+        ret;
+    }";
+    let options = CompileOptions { arch: Some(Arch::Sm80), ..CompileOptions::default() };
+    let cubin = Cubin::parse(&compile(ptx, &options).expect("it compiles").cubin).expect("a cubin");
+    let runs = |strict: bool, at: i32| {
+        let simulator = Simulator::new(&cubin, Options { strict, ..Options::default() }).expect("it loads");
+        let mut memory = Memory::new();
+        let out = memory.allocate_with("out", &[0; 4]);
+        let values = [out.to_le_bytes().to_vec(), at.to_le_bytes().to_vec()].map(Argument::Value);
+        let slots = simulator.parameters("k").expect("its parameters");
+        let params = bind(&values, &slots, &mut memory).expect("arguments fit").params;
+        let launch = oriole_device::Launch { grid: [1, 1, 1], block: [1, 1, 1], params, ..Default::default() };
+        simulator.launch("k", &launch, &mut memory).is_ok()
+    };
+    assert!(runs(true, 28) && runs(false, 28));
+    assert!(runs(false, -64) && !runs(true, -64));
 }

@@ -207,7 +207,7 @@ impl Simulator {
             heap,
             constants: Arc::new(self.constants(function, &entry)),
             program: &self.program,
-            max_local: self.program.arch.sm().max_local_per_thread,
+            max_local: self.stack_limit(function),
             max_instructions: self.options.max_instructions,
             records: self.options.timing,
         };
@@ -231,6 +231,15 @@ impl Simulator {
             timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers)
         });
         Ok(RunReport { printed: outcome.printed, statistics, timing })
+    }
+
+    /// Bytes of local memory that a thread has. Under strict simulation those that the kernel declares, where its
+    /// own frame is all that it needs; what recursive and indirect calls need no cubin says.
+    fn stack_limit(&self, kernel: &Function) -> u32 {
+        let limit = self.program.arch.sm().max_local_per_thread;
+        let has_inner = self.cubin.functions.iter().any(|f| f.section == kernel.section && f.symbol != kernel.symbol);
+        let calls = self.cubin.calls.iter().any(|(caller, _)| *caller == kernel.symbol);
+        if !self.options.strict || has_inner || calls { limit } else { kernel.min_stack_size.min(limit) }
     }
 
     /// The chip of the cycle model, if the model is asked for.

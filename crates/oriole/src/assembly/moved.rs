@@ -54,7 +54,7 @@ pub(super) fn follow(file: &mut File, moves: &[Moves]) {
 /// Rows of that many bytes, of either kind: both begin with the offset, which may name a byte inside an
 /// instruction. Data that is no number of rows stays.
 fn relocations(data: &mut [u8], row_bytes: usize, moves: &Moves) {
-    if data.len() % row_bytes != 0 {
+    if !data.len().is_multiple_of(row_bytes) {
         return;
     }
     for row in data.chunks_exact_mut(row_bytes) {

@@ -77,23 +77,6 @@ impl Launch {
         (words, outputs)
     }
 
-    /// Write the input files into `folder`; the arguments alone.
-    pub(crate) fn device_arguments(&self, folder: &Path) -> Vec<String> {
-        let count = self.0["args"].as_array().expect("a list of arguments").len();
-        let (mut words, _) = self.arguments(folder);
-        words.split_off(words.len() - count)
-    }
-
-    /// The launch with these parameters.
-    pub(crate) fn shape(&self, params: Vec<u8>) -> oriole_device::Launch {
-        let dims = |field: &str| {
-            let value = |at: usize| self.0[field][at].as_u64().and_then(|size| u32::try_from(size).ok()).unwrap_or(1);
-            [value(0), value(1), value(2)]
-        };
-        let shared_bytes = self.0["shared"].as_u64().and_then(|bytes| u32::try_from(bytes).ok()).unwrap_or(0);
-        oriole_device::Launch { grid: dims("grid"), block: dims("block"), params, shared_bytes, ..Default::default() }
-    }
-
     fn argument(&self, i: usize, arg: &Value, folder: &Path, outputs: &mut Vec<Output>) -> String {
         let kind = arg["type"].as_str().expect("a type");
         let role = arg["kind"].as_str().expect("a kind");

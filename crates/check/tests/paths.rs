@@ -1,0 +1,229 @@
+//! Paths, calls, predicates, queues and barriers, on code written by hand. The distances are those that ptxas's
+//! code relies on (`../shared/latency/digest.md`).
+
+use oriole_check::{CheckError, Kind, Report, check};
+use oriole_cubin::{Cubin, FunctionSpec, InnerFunctionSpec, ModuleSpec, Target, write};
+use oriole_isa::{Arch, Control, encode};
+
+/// A line of code: text with `@N` for the address of line N, and control `STALL[:W<n>][:R<n>][:B<n>...]`.
+type Line = (&'static str, &'static str);
+
+fn control(text: &str) -> Control {
+    let mut parts = text.split(':');
+    let stall = parts.next().and_then(|stall| stall.parse().ok()).expect("a stall count");
+    let mut control = Control { stall, stay: true, ..Control::NONE };
+    for part in parts {
+        let number: u8 = part[1..].parse().expect("a scoreboard");
+        match &part[..1] {
+            "W" => control.write_scoreboard = number,
+            "R" => control.read_scoreboard = number,
+            _ => control.wait_mask |= 1 << number,
+        }
+    }
+    control
+}
+
+fn code(lines: &[Line], arch: Arch) -> Vec<u8> {
+    let word = |(number, (text, bits)): (usize, &Line)| {
+        let mut text = (*text).to_owned();
+        if let Some((before, line)) = text.clone().split_once("->") {
+            text = format!("{before}{:#x}", 16 * line.trim().parse::<usize>().expect("a line"));
+        }
+        let mut inst = oriole_isa::parse(&text, arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"));
+        inst.control = control(bits);
+        encode(&inst, arch, 16 * number as u64).unwrap_or_else(|error| panic!("{text}: {error}"))
+    };
+    lines.iter().enumerate().map(word).flat_map(u128::to_le_bytes).collect()
+}
+
+/// A kernel of these lines; from line `inner` on they are a function that it calls.
+fn report(lines: &[Line], inner: Option<u32>) -> Report {
+    let code = code(lines, Arch::Sm80);
+    let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
+    kernel.inner_functions.extend(inner.map(|line| {
+        let (offset, size) = (16 * line, code.len() as u32 - 16 * line);
+        InnerFunctionSpec { name: "$k$f".into(), offset, size, frame_size: 0 }
+    }));
+    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
+    let bytes = write(&module).expect("a module");
+    check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target")
+}
+
+/// Kind, address of the earlier and of the later instruction.
+fn found(lines: &[Line]) -> Vec<(Kind, Option<u64>, u64)> {
+    let all = report(lines, None).findings;
+    all.iter().map(|f| (f.kind, f.earlier.as_ref().map(|place| place.address), f.later.address)).collect()
+}
+
+const EXIT: Line = ("EXIT", "5");
+
+#[test]
+fn cycles_are_counted_over_the_shortest_path() {
+    // The long way has the cycles, the branch has not: 4 are needed, the branch takes 2.
+    let lines = |branch| {
+        [
+            ("IADD3 R4, R2, 0x1, RZ", "1"),
+            ("@P0 BRA ->4", branch),
+            ("NOP", "15"),
+            ("NOP", "1"),
+            ("IADD3 R5, R4, 0x1, RZ", "1"),
+            EXIT,
+        ]
+    };
+    assert_eq!(found(&lines("5")), []);
+    assert_eq!(found(&lines("2")), [(Kind::ReadAfterWrite, Some(0), 0x40)]);
+    let path = report(&lines("2"), None).findings[0].path.clone();
+    assert_eq!(path, [0, 0x40]);
+}
+
+#[test]
+fn a_wait_is_needed_on_every_path() {
+    let lines = |other| {
+        [
+            ("LDG.E R4, [R2.64]", "2:W0"),
+            ("@P0 BRA ->4", "5"),
+            ("NOP", "1:B0"),
+            ("BRA ->5", "5"),
+            ("NOP", other),
+            ("IADD3 R5, R4, 0x1, RZ", "1"),
+            EXIT,
+        ]
+    };
+    assert_eq!(found(&lines("1:B0")), []);
+    assert_eq!(found(&lines("1")), [(Kind::ReadAfterWrite, Some(0), 0x50)]);
+}
+
+#[test]
+fn a_loop_carries_what_its_end_leaves_to_its_start() {
+    let lines = |wait| [("IADD3 R5, R4, 0x1, RZ", wait), ("LDG.E R4, [R2.64]", "2:W0:R1"), ("@P0 BRA ->0", "5"), EXIT];
+    assert_eq!(found(&lines("2:B0")), []);
+    // Nobody waits any more before the next load into the register either.
+    let both = [(Kind::ReadAfterWrite, Some(0x10), 0), (Kind::WriteAfterWrite, Some(0x10), 0x10)];
+    assert_eq!(found(&lines("2")), both);
+}
+
+#[test]
+fn opposite_guards_do_not_meet_while_the_predicate_stays() {
+    let lines = |between: Line| [("@P0 LDG.E R4, [R2.64]", "2:W0"), between, ("@!P0 IADD3 R4, R2, 0x1, RZ", "5"), EXIT];
+    assert_eq!(found(&lines(("NOP", "1"))), []);
+    let changes = lines(("ISETP.GE.AND P0, PT, R6, R7, PT", "13"));
+    assert_eq!(found(&changes), [(Kind::WriteAfterWrite, Some(0), 0x20)]);
+    // What is loaded under P0 is not there where a branch on it goes on.
+    let branch = [("@P0 LDG.E R4, [R2.64]", "2:W0"), ("@P0 BRA ->3", "5"), ("IADD3 R5, R4, 0x1, RZ", "5"), EXIT];
+    assert_eq!(found(&branch), []);
+}
+
+#[test]
+fn calls_give_each_caller_its_own_back() {
+    // Two calls of one function. The first caller's load is still pending, the second's register is free.
+    let lines = |wait| {
+        [
+            ("LDG.E R4, [R2.64]", "2:W0"),
+            ("CALL.REL.NOINC ->6", "5"),
+            ("IADD3 R5, R4, 0x1, RZ", wait),
+            ("CALL.REL.NOINC ->6", "5"),
+            ("IADD3 R4, R4, 0x1, RZ", "5"),
+            EXIT,
+            ("IADD3 R8, R9, 0x1, RZ", "5"),
+            ("RET.REL.NODEC R20 ->0", "5"),
+        ]
+    };
+    let kinds =
+        |wait| report(&lines(wait), Some(6)).findings.iter().map(|f| (f.kind, f.later.address)).collect::<Vec<_>>();
+    assert_eq!(kinds("1:B0"), []);
+    assert_eq!(kinds("1")[0], (Kind::ReadAfterWrite, 0x20));
+}
+
+#[test]
+fn waits_are_not_seen_too_early_and_scoreboards_are_not_forgotten() {
+    let lines = |stall, wait| [("LDG.E R4, [R2.64]", stall), ("IADD3 R5, R4, 0x1, RZ", wait), EXIT];
+    assert_eq!(found(&lines("2:W3", "1:B3")), []);
+    assert_eq!(found(&lines("1:W3", "1:B3")), [(Kind::EarlyWait, None, 0x10)]);
+    assert_eq!(found(&lines("2", "1:B3")), [(Kind::ReadAfterWrite, Some(0), 0x10)]);
+    // The store reads R4 some time after it issues.
+    let store = |wait| [("STG.E [R2.64], R4", "2:R1"), ("MOV R4, R6", wait), EXIT];
+    assert_eq!(found(&store("1:B1")), []);
+    assert_eq!(found(&store("1")), [(Kind::WriteAfterRead, Some(0), 0x10)]);
+}
+
+#[test]
+fn registers_and_barriers_stay_in_what_is_declared() {
+    assert_eq!(found(&[("MOV R31, R6", "5"), EXIT]), []);
+    assert_eq!(found(&[("MOV R32, R6", "5"), EXIT]), [(Kind::Undeclared, None, 0)]);
+    let meet = |threads| [("BAR.ARV 0x1, 0x40", "5"), (threads, "5"), EXIT];
+    assert_eq!(found(&meet("BAR.SYNC 0x1, 0x40")), []);
+    assert_eq!(found(&meet("BAR.SYNC 0x1, 0x60")), [(Kind::Barrier, None, 0)]);
+    assert_eq!(found(&[("BAR.SYNC 0x1, 0x21", "5"), EXIT]), [(Kind::Barrier, None, 0)]);
+}
+
+#[test]
+fn code_that_is_not_reached_is_not_judged_and_words_that_are_none_are_named() {
+    let dead = [EXIT, ("LDG.E R4, [R2.64]", "1"), ("IADD3 R5, R4, 0x1, RZ", "1")];
+    assert_eq!(found(&dead), []);
+    let mut bytes = code(&[("NOP", "1"), EXIT], Arch::Sm80);
+    bytes[..16].fill(0xff);
+    let module =
+        ModuleSpec { functions: vec![FunctionSpec::kernel("k", bytes, 8)], ..ModuleSpec::new(Target::new(80)) };
+    let cubin = Cubin::parse(&write(&module).expect("a module")).expect("a cubin");
+    assert_eq!(check(&cubin, &[]).expect("a known target").findings[0].kind, Kind::Unknown);
+    assert_eq!(check(&cubin, &["other".into()]).unwrap_err(), CheckError::NoFunction("other".into()));
+}
+
+/// 100,000 instructions: many blocks, many registers pending, in a time that grows no faster than the code.
+#[test]
+fn large_functions_are_checked_in_seconds() {
+    let mut lines: Vec<Line> = Vec::new();
+    for _ in 0..12_500 {
+        lines.extend([
+            ("LDG.E R4, [R2.64]", "2:W0:R1"),
+            ("LDG.E R6, [R2.64+0x8]", "2:W2"),
+            ("@P1 IADD3 R9, R10, 0x1, RZ", "4"),
+            ("FFMA R8, R9, R9, R8", "4"),
+            ("@P0 BRA ->0", "5"),
+            ("FADD R7, R4, R6", "4:B0:B2"),
+            ("IADD3 R10, R7, 0x1, RZ", "5"),
+            ("STG.E [R2.64], R10", "2:R3"),
+        ]);
+        let last = lines.len() - 4;
+        lines[last].0 = "@P0 BRA ->0";
+    }
+    lines.push(EXIT);
+    let started = std::time::Instant::now();
+    let report = report(&lines, None);
+    assert_eq!(report.instructions, 100_001);
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
+}
+
+/// Bytes at random in place of the code: findings of some kind or none, never a panic.
+#[test]
+fn any_words_are_survived() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let lines = [
+        ("LDG.E R4, [R2.64]", "2:W0"),
+        ("@P0 BRA ->0", "5"),
+        ("CALL.REL.NOINC ->4", "5"),
+        ("BSYNC B0", "5"),
+        ("RET.REL.NODEC R20 ->0", "5"),
+        ("BRX R4 -0x40", "5"),
+        ("BAR.SYNC 0x1, 0x40", "5"),
+        EXIT,
+    ];
+    let original = code(&lines, Arch::Sm80);
+    for _ in 0..2000 {
+        let mut bytes = original.repeat(4);
+        for _ in 0..=random() % 8 {
+            let at = random() as usize % bytes.len();
+            bytes[at] ^= 1 << (random() % 8);
+        }
+        let kernel = FunctionSpec::kernel("k", bytes, 32);
+        let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
+        let cubin = Cubin::parse(&write(&module).expect("a module")).expect("a cubin");
+        let _ = check(&cubin, &[]);
+    }
+}
