@@ -171,12 +171,11 @@ impl Dram {
 }
 
 impl L1 {
-    /// Bytes left for the cache when shared memory has to hold `shared` bytes, and those set aside for it.
-    pub fn split(&self, shared: u32) -> (u32, u32) {
+    /// Bytes left for the cache when shared memory has to hold `shared` bytes.
+    pub fn cache_bytes(&self, shared: u32) -> u32 {
         let largest = self.carve_outs.last().copied().unwrap_or(0);
         let fitting = self.carve_outs.iter().copied().find(|kib| kib * 1024 >= shared);
-        let set_aside = fitting.unwrap_or(largest) * 1024;
-        (self.bytes.saturating_sub(set_aside), set_aside)
+        self.bytes.saturating_sub(fitting.unwrap_or(largest) * 1024)
     }
 }
 

@@ -81,7 +81,7 @@ impl Chip {
             ("xu", _) => of(Unit::Xu, rates.xu),
             ("tensor", _) => Demand { unit: Unit::Tensor, cycles: self.matrix_cycles(inst) },
             ("uniform", _) => of(Unit::Uniform, rates.uniform),
-            ("memory", _) if is_texture(inst.opcode) => Demand { unit: Unit::Texture, cycles: 1 },
+            ("memory", _) if is_texture(inst.opcode) => of(Unit::Texture, rates.texture),
             ("memory" | "s2r", _) => Demand { unit: Unit::Memory, cycles: 1 },
             ("branch" | "barrier", _) => Demand { unit: Unit::Control, cycles: 1 },
             _ => of(Unit::Alu, rates.alu),

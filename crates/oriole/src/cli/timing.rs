@@ -25,6 +25,9 @@ fn summary(out: &mut String, report: &TimingReport) -> std::fmt::Result {
     writeln!(out, "timing: {} ({} of {} SMs active), modelled", report.chip, report.active_sms, report.sms)?;
     let (cycles, time, clock) = (report.cycles, report.microseconds(), report.clock_mhz);
     writeln!(out, "  cycles              {cycles}  ({time:.2} us at {clock} MHz)")?;
+    if report.unfinished_warps > 0 {
+        writeln!(out, "  warning             {} warps could not be replayed to their ends", report.unfinished_warps)?;
+    }
     let (count, ipc, slots) = (report.instructions, report.ipc(), 100.0 * report.issue_utilisation());
     writeln!(out, "  instructions        {count}, IPC {ipc:.2} per SM, {slots:.1}% of issue slots")?;
     let (theoretical, achieved) = (100.0 * occupancy.theoretical(), 100.0 * report.achieved_occupancy());
@@ -132,6 +135,7 @@ pub(crate) fn json(report: &TimingReport) -> serde_json::Value {
         "cycles": report.cycles,
         "microseconds": report.microseconds(),
         "instructions": report.instructions,
+        "unfinished_warps": report.unfinished_warps,
         "ipc": report.ipc(),
         "issue_utilisation": report.issue_utilisation(),
         "occupancy": {

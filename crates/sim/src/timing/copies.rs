@@ -23,13 +23,17 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// A copy that will be done at `time`, if that is known. Returns its group's number.
-    pub(crate) fn add(&mut self, time: Option<u64>) -> u32 {
+    /// The number of the group that copies go to now.
+    pub(crate) fn current(&self) -> u32 {
+        self.ended.len() as u32
+    }
+
+    /// A copy that will be done at `time`, if that is known.
+    pub(crate) fn add(&mut self, time: Option<u64>) {
         match time {
             Some(time) => self.current.time = self.current.time.max(time),
             None => self.current.open += 1,
         }
-        self.ended.len() as u32
     }
 
     /// Ends the group; scoreboards of groups that are done, with the times, go to `complete`.
@@ -79,7 +83,8 @@ mod tests {
     fn groups_are_done_in_order() {
         let mut copies = Copies::default();
         let mut released = Vec::new();
-        let first = copies.add(None);
+        let first = copies.current();
+        copies.add(None);
         copies.end(Some(0), 10, |sb, time| released.push((sb, time)));
         copies.add(Some(50));
         copies.end(Some(0), 20, |sb, time| released.push((sb, time)));

@@ -38,7 +38,7 @@ pub(crate) fn replay(
     let occupancy = Occupancy::of(needs, program.arch.sm());
     // A launch that the simulator accepts fits, if not by the rules here.
     let blocks_per_sm = occupancy.blocks.max(1);
-    let (l1_bytes, _) = chip.l1.split(blocks_per_sm * needs.shared_in_all(program.arch.sm()));
+    let l1_bytes = chip.l1.cache_bytes(blocks_per_sm.saturating_mul(needs.shared_in_all(program.arch.sm())));
     let code = Code::of(program, chip, &traces);
     let count = (chip.sms as usize).min(traces.len());
     let mut launch = Replayed {

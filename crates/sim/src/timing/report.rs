@@ -37,6 +37,9 @@ pub struct TimingReport {
     pub busy_cycles: u64,
     /// Cycles of all warps.
     pub warp_cycles: u64,
+    /// Warps that the model could not bring to their ends: they wait for a barrier in an order that it does not
+    /// know. With any the figures are too low.
+    pub unfinished_warps: u64,
     /// Blocks on a multiprocessor.
     pub occupancy: Occupancy,
     /// Cycles that warps did not issue, by reason, added up over all warps.
@@ -121,6 +124,7 @@ impl TimingReport {
             instructions: total.issued,
             busy_cycles: sum(|sm| sm.busy_cycles),
             warp_cycles: sum(|sm| sm.warp_cycles),
+            unfinished_warps: sum(|sm| sm.unfinished),
             occupancy,
             stalls: StallReason::ALL.into_iter().zip(total.stalls).collect(),
             by_instruction,

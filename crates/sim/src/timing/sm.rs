@@ -3,7 +3,7 @@
 use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Code, Cost, Effect};
 use crate::timing::lsu::{Lsu, Waiter};
-use crate::timing::request::Transfer;
+use crate::timing::request::{Transfer, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
 use crate::timing::trace::BlockTrace;
 use crate::timing::warp::Replay;
@@ -201,8 +201,7 @@ impl<'c> Sm<'c> {
                 warp.scoreboards[usize::from(scoreboard)].complete(done);
             }
             if let Some(group) = waiter.copy {
-                let scoreboards = &mut warp.scoreboards;
-                warp.copies.complete(group, done, |sb, time| scoreboards[usize::from(sb)].complete(time));
+                warp.complete_copy(group, done);
             }
             woken.push(waiter.slot);
         });
@@ -288,64 +287,22 @@ impl<'c> Sm<'c> {
 
     /// The issue of an instruction whose unit starts with it at `start`.
     fn issue(&mut self, q: usize, at: usize, slot: u32, index: usize, start: u64) {
-        let now = self.now;
+        let (now, code) = (self.now, self.code);
         let Some(warp) = &mut self.warps[slot as usize] else { return };
-        let Some(Some((_, cost))) = warp.place().map(|place| self.code.at(place)) else { return };
-        let counts = &mut self.counts.instructions[index];
-        let mut released = false;
-        if let Some(Some(block)) = self.blocks.get_mut(warp.block) {
-            let release = now + u64::from(self.chip.latencies.barrier);
-            let arrive = |barrier| released |= block.barriers.arrive(barrier, release);
-            warp.issue(now, cost, self.chip.latencies.branch, &mut counts.stalls, arrive);
-        }
-        let mut done = Some(start + u64::from(cost.latency));
-        let mut read = now + u64::from(cost.read_latency);
-        let mut is_long = false;
-        let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
-        match cost.effect {
-            Effect::Memory => {
-                let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0;
-                // The group's number is that of the group that is open now.
-                let copy = is_copy.then(|| warp.copies.add(Some(0)));
-                let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy };
-                let lines = warp.lines(lines);
-                counts.requests += u64::from(!lines.is_empty());
-                counts.sectors += lines.iter().map(|line| u64::from((line & 15).count_ones())).sum::<u64>();
-                counts.wavefronts += u64::from(request.wavefronts);
-                counts.conflicts += u64::from(request.conflicts);
-                is_long = request.transfer != Transfer::None || cost.unit == Unit::Texture;
-                let passed = self.lsu.pass(q, now, cost, request, lines, waiter);
-                (done, read) = (passed.done, passed.read);
-                if is_copy {
-                    warp.copies.add(done);
-                }
-            }
-            Effect::EndCopies => {
-                let scoreboards = &mut warp.scoreboards;
-                if let Some(scoreboard) = cost.write_scoreboard {
-                    scoreboards[usize::from(scoreboard)].set(None, true);
-                }
-                warp.copies.end(cost.write_scoreboard, now, |sb, time| scoreboards[usize::from(sb)].complete(time));
-            }
-            Effect::Product { commits } => {
-                warp.open_product = start + u64::from(cost.cycles);
-                if commits {
-                    warp.products.push(warp.open_product);
-                }
-            }
-            Effect::Sleep(nanoseconds) => {
-                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000);
-            }
-            Effect::None | Effect::WaitCount { .. } | Effect::WaitProducts(_) => {}
-        }
-        if let Some(scoreboard) = cost.write_scoreboard.filter(|_| cost.effect != Effect::EndCopies) {
-            warp.scoreboards[usize::from(scoreboard)].set(done, is_long);
-        }
-        if let Some(scoreboard) = cost.read_scoreboard {
-            warp.scoreboards[usize::from(scoreboard)].set(Some(read), false);
-        }
+        let Some(Some((_, cost))) = warp.place().map(|place| code.at(place)) else { return };
         let block = warp.block;
-        if warp.place().is_none() {
+        let mut released = false;
+        if let Some(Some(resident)) = self.blocks.get_mut(block) {
+            let release = now + u64::from(self.chip.latencies.barrier);
+            let arrive = |barrier| released |= resident.barriers.arrive(barrier, release);
+            let stalls = &mut self.counts.instructions[index].stalls;
+            warp.issue(now, cost, self.chip.latencies.branch, stalls, arrive);
+        }
+        match cost.effect {
+            Effect::Memory => self.issue_memory(q, slot, index, cost),
+            _ => self.issue_other(slot, cost, start),
+        }
+        if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.place().is_none()) {
             self.finish(q, at, slot, block);
         } else {
             self.prepare(slot);
@@ -353,6 +310,46 @@ impl<'c> Sm<'c> {
         if released {
             self.release(block);
         }
+    }
+
+    /// The way of an instruction through the memory pipeline.
+    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost) {
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
+        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0;
+        let copy = is_copy.then(|| warp.copies.current());
+        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy };
+        let lines = warp.lines(lines);
+        let counts = &mut self.counts.instructions[index];
+        counts.requests += u64::from(!lines.is_empty());
+        counts.sectors += lines.iter().map(|&line| u64::from(sectors(line).count_ones())).sum::<u64>();
+        counts.wavefronts += u64::from(request.wavefronts);
+        counts.conflicts += u64::from(request.conflicts);
+        let passed = self.lsu.pass(q, self.now, cost, request, lines, waiter);
+        if is_copy {
+            warp.copies.add(passed.done);
+        }
+        let is_long = request.transfer != Transfer::None || cost.unit == Unit::Texture;
+        warp.set_scoreboards(cost, passed.done, passed.read, is_long);
+    }
+
+    /// What an instruction that is not of the memory pipeline leaves to be waited for.
+    fn issue_other(&mut self, slot: u32, cost: &Cost, start: u64) {
+        let now = self.now;
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        if cost.has_request {
+            warp.next_request();
+        }
+        match cost.effect {
+            Effect::EndCopies => return warp.end_copies(cost.write_scoreboard, now),
+            Effect::Product { commits } => warp.add_product(start + u64::from(cost.cycles), commits),
+            Effect::Sleep(nanoseconds) => {
+                warp.sleep(now, u64::from(nanoseconds) * u64::from(self.chip.clock_mhz) / 1000);
+            }
+            Effect::Memory | Effect::None | Effect::WaitCount { .. } | Effect::WaitProducts(_) => {}
+        }
+        let (done, read) = (start + u64::from(cost.latency), now + u64::from(cost.read_latency));
+        warp.set_scoreboards(cost, Some(done), read, false);
     }
 
     /// A barrier of a block is complete: its warps look again.
@@ -388,6 +385,7 @@ impl<'c> Sm<'c> {
     pub(crate) fn into_counts(mut self) -> SmCounts {
         self.counts.l1_sectors = self.lsu.asked;
         self.counts.l1_hits = self.lsu.hits;
+        self.counts.unfinished = self.warps.iter().flatten().count() as u64;
         self.counts
     }
 

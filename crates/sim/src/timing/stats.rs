@@ -124,4 +124,6 @@ pub(crate) struct SmCounts {
     pub(crate) l1_hits: u64,
     /// The cycle in which its last block ended.
     pub(crate) end: u64,
+    /// Warps that never came to the end of their traces.
+    pub(crate) unfinished: u64,
 }

@@ -73,9 +73,9 @@ pub(crate) struct Replay {
     /// Copies to shared memory.
     pub(crate) copies: Copies,
     /// When groups of asynchronous matrix products are done.
-    pub(crate) products: Vec<u64>,
-    /// The product that ends no group yet.
-    pub(crate) open_product: u64,
+    products: Vec<u64>,
+    /// When the last product is.
+    open_product: u64,
     issued_at: u64,
     stall: u64,
     jumped: u64,
@@ -227,6 +227,39 @@ impl Replay {
             self.run += 1;
             self.within = 0;
             self.jumped = u64::from(branch);
+        }
+    }
+
+    /// An instruction sets its scoreboards: results at `done`, if that is known, sources read at `read`.
+    pub(crate) fn set_scoreboards(&mut self, cost: &Cost, done: Option<u64>, read: u64, is_long: bool) {
+        if let Some(scoreboard) = cost.write_scoreboard {
+            self.scoreboards[usize::from(scoreboard)].set(done, is_long);
+        }
+        if let Some(scoreboard) = cost.read_scoreboard {
+            self.scoreboards[usize::from(scoreboard)].set(Some(read), false);
+        }
+    }
+
+    /// `LDGDEPBAR` at `now`.
+    pub(crate) fn end_copies(&mut self, scoreboard: Option<u8>, now: u64) {
+        let scoreboards = &mut self.scoreboards;
+        if let Some(scoreboard) = scoreboard {
+            scoreboards[usize::from(scoreboard)].set(None, true);
+        }
+        self.copies.end(scoreboard, now, |sb, time| scoreboards[usize::from(sb)].complete(time));
+    }
+
+    /// A copy to shared memory of that group is done.
+    pub(crate) fn complete_copy(&mut self, group: u32, time: u64) {
+        let scoreboards = &mut self.scoreboards;
+        self.copies.complete(group, time, |sb, time| scoreboards[usize::from(sb)].complete(time));
+    }
+
+    /// A matrix product that will be done at `time`; it ends a group or not.
+    pub(crate) fn add_product(&mut self, time: u64, commits: bool) {
+        self.open_product = self.open_product.max(time);
+        if commits {
+            self.products.push(self.open_product);
         }
     }
 
