@@ -98,7 +98,7 @@ impl Image {
         let home = symbol.section.map(|i| &cubin.sections[i]);
         let value = self.symbols[relocation.symbol].wrapping_add(addend);
         let value = match kind.value {
-            RelocValue::Nothing => return Ok(()),
+            RelocValue::Nothing | RelocValue::Object => return Ok(()),
             RelocValue::Zero => 0,
             RelocValue::GenericAddress => home.map_or(value, |s| placement.generic(&s.kind, value)),
             RelocValue::Address
@@ -114,7 +114,7 @@ impl Image {
 }
 
 fn needs_symbol(kind: &RelocKind) -> bool {
-    !matches!(kind.value, RelocValue::Nothing | RelocValue::Zero)
+    !matches!(kind.value, RelocValue::Nothing | RelocValue::Object | RelocValue::Zero)
 }
 
 fn bank_of(section: Option<&Section>) -> u32 {

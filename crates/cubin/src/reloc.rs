@@ -24,7 +24,9 @@ pub enum RelocValue {
     PcRelative,
     /// Zero: the field is cleared.
     Zero,
-    /// Descriptors of textures, surfaces and samplers, patched instructions: only named here.
+    /// Number of a texture, surface or sampler: left to whoever binds objects to the module's variables.
+    Object,
+    /// Descriptors of textures and surfaces, patched instructions: only named here.
     Other,
 }
 
@@ -94,8 +96,8 @@ relocations! {
     3 G32 "R_CUDA_G32" GenericAddress (0, 32, 0);
     4 G64 "R_CUDA_G64" GenericAddress (0, 64, 0);
     5 ABS32_26 "R_CUDA_ABS32_26" Address (26, 32, 0);
-    6 TEX_HEADER_INDEX "R_CUDA_TEX_HEADER_INDEX" Other;
-    7 SAMP_HEADER_INDEX "R_CUDA_SAMP_HEADER_INDEX" Other;
+    6 TEX_HEADER_INDEX "R_CUDA_TEX_HEADER_INDEX" Object;
+    7 SAMP_HEADER_INDEX "R_CUDA_SAMP_HEADER_INDEX" Object;
     8 SURF_HW_DESC "R_CUDA_SURF_HW_DESC" Other;
     9 SURF_HW_SW_DESC "R_CUDA_SURF_HW_SW_DESC" Other;
     10 ABS32_LO_26 "R_CUDA_ABS32_LO_26" Address (26, 32, 0);
@@ -140,7 +142,7 @@ relocations! {
     49 FUNC_DESC32_HI_20 "R_CUDA_FUNC_DESC32_HI_20" FunctionAddress (20, 32, 32);
     50 CONST_FIELD19_20 "R_CUDA_CONST_FIELD19_20" ConstantOffset (20, 14, 2) (34, 5, BANK);
     51 BINDLESSOFF13_36 "R_CUDA_BINDLESSOFF13_36" Other;
-    52 SURF_HEADER_INDEX "R_CUDA_SURF_HEADER_INDEX" Other;
+    52 SURF_HEADER_INDEX "R_CUDA_SURF_HEADER_INDEX" Object;
     53 INSTRUCTION64 "R_CUDA_INSTRUCTION64" Other;
     54 CONST_FIELD21_20 "R_CUDA_CONST_FIELD21_20" ConstantOffset (20, 16, 0) (36, 5, BANK);
     55 ABS32_32 "R_CUDA_ABS32_32" Address (32, 32, 0);
@@ -189,7 +191,7 @@ relocations! {
     98 FUNC_DESC_8_48 "R_CUDA_FUNC_DESC_8_48" FunctionAddress (0, 8, 48);
     99 FUNC_DESC_8_56 "R_CUDA_FUNC_DESC_8_56" FunctionAddress (0, 8, 56);
     100 ABS20_44 "R_CUDA_ABS20_44" Address (44, 20, 0);
-    101 SAMP_HEADER_INDEX_0 "R_CUDA_SAMP_HEADER_INDEX_0" Other;
+    101 SAMP_HEADER_INDEX_0 "R_CUDA_SAMP_HEADER_INDEX_0" Object;
     102 UNIFIED "R_CUDA_UNIFIED" UnifiedAddress (0, 64, 0);
     103 UNIFIED_32 "R_CUDA_UNIFIED_32" UnifiedAddress (0, 32, 0);
     104 UNIFIED_8_0 "R_CUDA_UNIFIED_8_0" UnifiedAddress (0, 8, 0);

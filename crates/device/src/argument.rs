@@ -4,6 +4,7 @@
 //! bytes, and [`Bound::outputs`] reads the results back.
 
 use crate::Memory;
+use crate::texture::{ObjectSpec, Objects};
 use std::path::{Path, PathBuf};
 
 /// No buffer may be larger, in bytes: the simulated memory is the host's.
@@ -21,7 +22,7 @@ pub struct Buffer {
 }
 
 /// One kernel argument.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// A scalar, little-endian.
     Value(
@@ -37,6 +38,8 @@ pub enum Argument {
     },
     /// The address of a buffer.
     Buffer(Buffer),
+    /// The handle of a texture or surface.
+    Object(ObjectSpec),
 }
 
 /// Why an argument cannot be used.
@@ -68,6 +71,16 @@ pub enum ArgumentError {
         /// Bytes of the argument.
         given: usize,
     },
+    /// A file has more bytes than what it is for.
+    #[error("'{}' has {given} bytes, which do not fit into {size}", path.display())]
+    FileSize {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        given: u64,
+        /// Bytes that there is room for.
+        size: u64,
+    },
     /// A file cannot be read.
     #[error("cannot read '{}': {source}", path.display())]
     File {
@@ -88,10 +101,12 @@ pub struct Slot {
 }
 
 /// Arguments in device memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bound {
     /// The parameter bytes, for [`crate::Launch::params`].
     pub params: Vec<u8>,
+    /// Textures and surfaces among the arguments.
+    pub objects: Objects,
     outputs: Vec<(PathBuf, u64, u64)>,
 }
 
@@ -104,6 +119,7 @@ impl Argument {
         match kind {
             "bytes" => aggregate(rest).map_err(fail),
             "in" | "out" | "inout" | "zero" => Buffer::parse(kind, rest).map(Argument::Buffer).map_err(fail),
+            "tex" | "surf" => ObjectSpec::parse(rest).map(Argument::Object).map_err(fail),
             _ => scalar(kind, rest).map(Argument::Value).map_err(fail),
         }
     }
@@ -131,9 +147,22 @@ impl Buffer {
         })
     }
 
-    fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, u64), ArgumentError> {
+    /// A buffer of `bytes` bytes between files; `None` if it is too large.
+    pub(crate) fn of_size(input: Option<&str>, output: Option<&str>, bytes: u64) -> Option<Buffer> {
+        let path = |text: &str| PathBuf::from(text);
+        (bytes <= LARGEST_BUFFER).then(|| Buffer {
+            input: input.map(path),
+            size: Some(bytes),
+            output: output.map(path),
+        })
+    }
+
+    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, u64), ArgumentError> {
         let contents = self.input.as_deref().map(read_file).transpose()?.unwrap_or_default();
         let size = self.size.unwrap_or(contents.len() as u64);
+        if let Some(path) = self.input.as_ref().filter(|_| contents.len() as u64 > size) {
+            return Err(ArgumentError::FileSize { path: path.clone(), given: contents.len() as u64, size });
+        }
         let address = memory.allocate(name, size);
         memory.write(address, &contents);
         Ok((address, size))
@@ -170,6 +199,10 @@ impl Bound {
         };
         match argument {
             Argument::Value(bytes) => Ok(bytes.clone()),
+            Argument::Object(spec) => {
+                let handle = self.place_object(&format!("argument {index}"), spec, memory)?;
+                Ok(handle.to_le_bytes().into())
+            }
             Argument::Buffer(buffer) => place(format!("argument {index}"), buffer).map(Vec::from),
             Argument::Aggregate { bytes, buffers } => {
                 let mut bytes = bytes.clone();
@@ -180,6 +213,13 @@ impl Bound {
                 Ok(bytes)
             }
         }
+    }
+
+    /// Puts a texture or surface into memory; its handle.
+    pub fn place_object(&mut self, name: &str, spec: &ObjectSpec, memory: &mut Memory) -> Result<u64, ArgumentError> {
+        let (object, bytes) = spec.place(name, memory)?;
+        self.outputs.extend(spec.buffer.output.clone().map(|path| (path, object.image.address, bytes)));
+        Ok(self.objects.add(object))
     }
 
     /// The output files and what belongs into them now, in the order of the arguments.

@@ -4,7 +4,8 @@
 //! * [`argument`]: the command line's `ARG`s, from text to parameter bytes and buffers;
 //! * [`Memory`]: global memory as separate allocations, safe to use from several host threads;
 //! * [`Fault`]: how a kernel stops that cannot go on;
-//! * [`printf`]: the text of a device-side `printf`.
+//! * [`printf`]: the text of a device-side `printf`;
+//! * [`texture`]: textures, surfaces and samplers.
 
 pub mod argument;
 mod fault;
@@ -12,6 +13,7 @@ mod heap;
 mod launch;
 mod memory;
 pub mod printf;
+pub mod texture;
 
 pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Space, WaitingThreads};
 pub use heap::Heap;

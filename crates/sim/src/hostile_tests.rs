@@ -5,6 +5,7 @@ use crate::constant::ConstantBanks;
 use crate::grid;
 use crate::machine::Machine;
 use crate::program::Program;
+use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use oriole_isa::{Arch, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
 use std::sync::Arc;
@@ -112,6 +113,7 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
     let machine = Machine {
         memory: &memory,
         heap: None,
+        objects: &Objects::default(),
         constants: Arc::new(banks),
         program: &program,
         max_local: 1024,

@@ -10,6 +10,7 @@ use crate::program::Program;
 use crate::state::Mask;
 use crate::stats::Counts;
 use crate::warp::Step;
+use oriole_device::texture::Objects;
 use oriole_device::{FaultKind, Launch, Memory, Space};
 use oriole_isa::{Arch, Inst, Opcode};
 use std::sync::Arc;
@@ -71,6 +72,7 @@ impl Run {
         let machine = Machine {
             memory: &memory,
             heap: None,
+            objects: &Objects::default(),
             constants: Arc::new(banks),
             program: &program,
             max_local: 1024,

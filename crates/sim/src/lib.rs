@@ -28,6 +28,7 @@ mod machine;
 mod operand;
 mod piece;
 mod program;
+mod properties;
 mod simulator;
 mod space;
 mod special;

@@ -2,6 +2,7 @@
 
 use crate::constant::ConstantBanks;
 use crate::program::Program;
+use oriole_device::texture::Objects;
 use oriole_device::{FaultKind, Heap, Memory};
 use std::sync::{Arc, Mutex};
 
@@ -11,6 +12,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) memory: &'a Memory,
     /// The heap of `malloc`, if the module calls it.
     pub(crate) heap: Option<Mutex<Heap>>,
+    /// Textures, surfaces and samplers.
+    pub(crate) objects: &'a Objects,
     /// Constant banks.
     pub(crate) constants: Arc<ConstantBanks>,
     /// The code.

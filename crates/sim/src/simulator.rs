@@ -5,14 +5,17 @@ use crate::constant::ConstantBanks;
 use crate::grid;
 use crate::machine::Machine;
 use crate::program::Program;
+use crate::properties;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::stats::Statistics;
 use crate::syscall;
 use crate::timing::occupancy::Needs;
 use crate::timing::{self, TimingReport};
 use oriole_cubin::image::{Bases, Image, Placement};
+use oriole_cubin::reloc::{RelocValue, SAMP_HEADER_INDEX};
 use oriole_cubin::{Cubin, CubinError, Function, SectionIndex, SectionKind};
 use oriole_device::argument::Slot;
+use oriole_device::texture::Objects;
 use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
 use oriole_isa::Arch;
 use oriole_isa::chip::Chip;
@@ -87,6 +90,12 @@ pub enum RunError {
     /// The launch is impossible.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A variable of the module stands for a texture, surface or sampler that nothing was bound to.
+    #[error("nothing is bound to the texture, surface or sampler '{0}'")]
+    Unbound(
+        /// The variable's name.
+        String,
+    ),
     /// The kernel stopped.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
@@ -109,6 +118,7 @@ pub struct Simulator {
     cubin: Cubin,
     image: Image,
     options: Options,
+    objects: Objects,
 }
 
 /// Where external functions are, and the windows of generic addresses.
@@ -116,7 +126,7 @@ struct Windows;
 
 impl Placement for Windows {
     fn external(&self, name: &str) -> Option<u64> {
-        syscall::address(name)
+        syscall::address(name).or_else(|| properties::entry_size(name))
     }
 
     fn generic(&self, kind: &SectionKind, address: u64) -> u64 {
@@ -141,13 +151,18 @@ impl Simulator {
             (name, image.addresses[index], image.contents[index].clone())
         });
         let program = Program::new(arch, options.strict, sections);
-        Ok(Simulator { program, cubin: cubin.clone(), image, options })
+        Ok(Simulator { program, cubin: cubin.clone(), image, options, objects: Objects::default() })
     }
 
     /// The instructions of the module that cannot be executed: text, and why. They are faults when they are
     /// reached; nothing else of the module is concerned.
     pub fn not_simulated(&self) -> Vec<(String, String)> {
         self.program.impossible()
+    }
+
+    /// Textures, surfaces and samplers for the launches that follow; handles are parameters, names variables.
+    pub fn set_objects(&mut self, objects: Objects) {
+        self.objects = objects;
     }
 
     /// The places of a kernel's parameters, for [`oriole_device::argument::bind`].
@@ -200,12 +215,15 @@ impl Simulator {
         let entry = self.entry(function, launch)?;
         let chip = self.chip(launch)?;
         self.place_variables(memory);
+        let mut constants = self.constants(function, &entry);
+        self.bind_objects(function, &mut constants, memory)?;
         let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
         let machine = Machine {
             memory,
             heap,
-            constants: Arc::new(self.constants(function, &entry)),
+            objects: &self.objects,
+            constants: Arc::new(constants),
             program: &self.program,
             max_local: self.stack_limit(function),
             max_instructions: self.options.max_instructions,
@@ -302,6 +320,40 @@ impl Simulator {
         }
         fill_bank0(&mut banks, entry, self.program.arch);
         banks
+    }
+
+    /// Gives the kernel's variables of textures, samplers and surfaces the numbers of what is bound to them, and
+    /// puts the tables of properties into memory.
+    fn bind_objects(
+        &self,
+        function: &Function,
+        banks: &mut ConstantBanks,
+        memory: &mut Memory,
+    ) -> Result<(), RunError> {
+        let own = |section: SectionIndex| {
+            let mut banks = self.cubin.constant_banks.iter().filter(|bank| bank.section == section);
+            banks.find(|bank| bank.function.as_ref().is_none_or(|name| *name == function.name)).map(|bank| bank.bank)
+        };
+        for relocation in &self.cubin.relocations {
+            let kind = relocation.kind.filter(|kind| kind.value == RelocValue::Object);
+            let (Some(kind), Some(bank)) = (kind, own(relocation.section)) else { continue };
+            let name = &self.cubin.symbols[relocation.symbol].name;
+            let number = self.objects.bound(name).ok_or_else(|| RunError::Unbound(name.clone()))?;
+            // One word has the texture's number and above it the sampler's; from sm_90 on (`…_0`) each has its own.
+            let joins = kind.number == SAMP_HEADER_INDEX.number;
+            let (bank, offset) = (bank as usize, relocation.offset as usize);
+            let word = banks.word(bank, offset) | if joins { number << 20 } else { number };
+            banks.write(bank, offset, &word.to_le_bytes());
+        }
+        let needs_tables = self.cubin.symbols.iter().any(|symbol| properties::entry_size(&symbol.name).is_some());
+        if needs_tables {
+            let offsets = self.program.arch.sm().bank0.property_tables;
+            for (table, offset) in properties::tables(&self.objects).iter().zip(offsets) {
+                let address = memory.allocate_with("properties of textures and surfaces", table);
+                banks.write(0, usize::from(offset), &address.to_le_bytes());
+            }
+        }
+        Ok(())
     }
 
     fn contents(&self, section: SectionIndex) -> &[u8] {

@@ -1,4 +1,5 @@
-//! Functions that the system offers to kernels: `vprintf`, `malloc`, `free`, `__assertfail`.
+//! Functions that the system offers to kernels: `vprintf`, `malloc`, `free`, `__assertfail`; those that launch
+//! other kernels are known by name and are faults when they are called.
 //!
 //! The loader gives each an address outside of all code. Arguments are passed as CUDA's ABI passes
 //! them to any function: from `R4` on, 64-bit ones in aligned pairs; the result comes back in `R4`.
@@ -24,13 +25,21 @@ pub(crate) enum Function {
     Free,
     /// `void __assertfail(text, file, line, function, char size)`.
     AssertFail,
+    /// A function that launches kernels from kernels, which is not done here.
+    Launches(&'static str),
 }
 
-const FUNCTIONS: [(&str, Function); 4] = [
+const FUNCTIONS: [(&str, Function); 10] = [
     ("vprintf", Function::Vprintf),
     ("malloc", Function::Malloc),
     ("free", Function::Free),
     ("__assertfail", Function::AssertFail),
+    ("cudaGetParameterBuffer", Function::Launches("cudaGetParameterBuffer")),
+    ("cudaGetParameterBufferV2", Function::Launches("cudaGetParameterBufferV2")),
+    ("cudaLaunchDevice", Function::Launches("cudaLaunchDevice")),
+    ("cudaLaunchDeviceV2", Function::Launches("cudaLaunchDeviceV2")),
+    ("cudaDeviceSynchronize", Function::Launches("cudaDeviceSynchronize")),
+    ("__cudaCDP2DeviceSynchronize", Function::Launches("__cudaCDP2DeviceSynchronize")),
 ];
 
 /// Register of the first argument, and of the result.
@@ -75,6 +84,10 @@ pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> 
                     let rule = format!("free of {address:#x}, which malloc has not given out");
                     return Err(Halt::fault(lane, FaultKind::Misuse(rule)));
                 }
+            }
+            Function::Launches(name) => {
+                let what = format!("a kernel that launches kernels ({name})");
+                return Err(Halt::fault(lane, FaultKind::Unsupported(what)));
             }
             Function::AssertFail => {
                 let text = |address| c_string(env, lane, address).map(|t| String::from_utf8_lossy(&t).into_owned());

@@ -233,7 +233,11 @@ pub(crate) struct RunArgs {
     /// Fill a module variable with a file's bytes: NAME=PATH.
     #[arg(long, value_name = "NAME=PATH")]
     pub(crate) global: Vec<String>,
-    /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER].
+    /// Bind a texture, surface or sampler to a module variable: NAME=tex:…, NAME=surf:…, NAME=sampler:….
+    #[arg(long, value_name = "NAME=OBJECT")]
+    pub(crate) bind: Vec<String>,
+    /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER]
+    /// tex:SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER surf:….
     #[arg(value_name = "ARG")]
     pub(crate) args: Vec<String>,
 }

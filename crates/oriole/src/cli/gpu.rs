@@ -55,6 +55,9 @@ fn rejected(error: DriverError) -> Failure {
 fn place(driver: &Driver, argument: &Argument, outputs: &mut Vec<Output>) -> Result<Vec<u8>, Failure> {
     match argument {
         Argument::Value(bytes) => Ok(bytes.clone()),
+        Argument::Object(_) => {
+            Err(Failure::Rejected("error: textures and surfaces cannot be given to --engine gpu yet".to_owned()))
+        }
         Argument::Buffer(buffer) => Ok(place_buffer(driver, buffer, outputs)?.to_le_bytes().to_vec()),
         Argument::Aggregate { bytes, buffers } => {
             let mut bytes = bytes.clone();

@@ -6,6 +6,7 @@ use super::{compile, files, gpu, interpret, parse_arch, timing};
 use oriole::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument, Bound};
+use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{Options, RunError, Simulator, Statistics, TimingReport};
 use std::io::Write;
@@ -79,13 +80,34 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
         simulator.set_variable(name, &bytes, &mut memory).map_err(rejected)?;
     }
     let slots = simulator.parameters(&args.entry).map_err(run_failure)?;
-    let bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
+    let mut bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
+    for setting in &args.bind {
+        bind_object(setting, &mut bound, &mut memory)?;
+    }
+    simulator.set_objects(std::mem::take(&mut bound.objects));
     let report = simulator
         .launch(&args.entry, &launch_of(args, &bound), &mut memory)
         .map_err(|error| run_failure(with_line(error, args, lines)))?;
     let statistics = statistics(&report.statistics);
     finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })?;
     report.timing.map_or(Ok(()), |timing| print_timing(&timing, args))
+}
+
+/// `NAME=OBJECT` of `--bind`: lets a variable of the module mean an object.
+fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<(), Failure> {
+    let wrong = |reason: &str| usage(format!("--bind {setting}: {reason}"));
+    let parts = setting.split_once('=').and_then(|(name, object)| Some((name, object.split_once(':')?)));
+    let (name, (kind, spec)) = parts.ok_or_else(|| wrong("expected NAME=KIND:…"))?;
+    let number = match kind {
+        "tex" | "surf" => {
+            let spec = ObjectSpec::parse(spec).map_err(|reason| wrong(&reason))?;
+            bound.place_object(name, &spec, memory).map_err(usage)? as u32
+        }
+        "sampler" => bound.objects.add_sampler(parse_sampler(spec).map_err(|reason| wrong(&reason))?),
+        _ => return Err(wrong("expected tex, surf or sampler")),
+    };
+    bound.objects.bind(name, number);
+    Ok(())
 }
 
 /// The launch that the command line asks for.
@@ -158,7 +180,7 @@ fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError
 fn run_failure(error: RunError) -> Failure {
     match error {
         RunError::Fault(fault) => stopped(&fault),
-        RunError::NoKernel { .. } => rejected(error),
+        RunError::NoKernel { .. } | RunError::Unbound(_) => rejected(error),
         RunError::Launch(error) => usage(error),
     }
 }

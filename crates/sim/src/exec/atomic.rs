@@ -216,17 +216,22 @@ fn add(format: Format, old: Words, data: Words, _: Words) -> Words {
         Format::U64 | Format::S64 => from_wide(wide(old).wrapping_add(wide(data))),
         Format::Single { flush } => [add_single(old[0], data[0], flush), 0, 0, 0],
         Format::Double => from_wide((f64::from_bits(wide(old)) + f64::from_bits(wide(data))).to_bits()),
-        Format::HalfPair => [by_halves(old[0], data[0], |a, b| sum::<Half>(a, b, 0x7fff)), 0, 0, 0],
+        Format::HalfPair => [add_half_pairs(old[0], data[0]), 0, 0, 0],
         Format::BrainPair => [by_halves(old[0], data[0], |a, b| sum::<BFloat>(a, b, 0x7fff)), 0, 0, 0],
         Format::Bits128 => old,
     }
 }
 
 /// Sum of two singles; the hardware's only NaN is 0x7fffffff.
-fn add_single(a: u32, b: u32, flush: bool) -> u32 {
+pub(super) fn add_single(a: u32, b: u32, flush: bool) -> u32 {
     let flushed = |bits: u32| if flush && bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits };
     let sum = f32::from_bits(flushed(a)) + f32::from_bits(flushed(b));
     if sum.is_nan() { 0x7fff_ffff } else { flushed(sum.to_bits()) }
+}
+
+/// Sums of two pairs of halves.
+pub(super) fn add_half_pairs(a: u32, b: u32) -> u32 {
+    by_halves(a, b, |a, b| sum::<Half>(a, b, 0x7fff))
 }
 
 fn by_halves(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {

@@ -58,6 +58,7 @@ mod system;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod texture;
 mod uniform;
 mod wide;
 
@@ -116,7 +117,7 @@ fn vector_twin(opcode: Opcode) -> Opcode {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Found<Effect>; 7] = [
+    const FAMILIES: [fn(&Inst) -> Found<Effect>; 8] = [
         memory::compile,
         atomic::compile,
         collective::compile,
@@ -124,6 +125,7 @@ pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         constant::compile,
         memory_extended::compile,
         tensor::effect,
+        texture::compile,
     ];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {

@@ -1,0 +1,454 @@
+//! Textures, surfaces and samplers: objects that a launch hands to a kernel beside its buffers.
+//!
+//! An [`Image`] is texels in device memory; a texture reads it through a [`Sampler`], a surface as it stands.
+//! A kernel names objects by a 64-bit handle: bits 0–19 are the number of the texture or surface (from 1 on; 0
+//! is none), bits 20–31 the number of a separate sampler, 0 for the texture's own.
+
+use crate::Memory;
+use crate::argument::{ArgumentError, Buffer};
+use std::collections::BTreeMap;
+
+/// Arrangement of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A row.
+    D1,
+    /// Rows.
+    D2,
+    /// Slices of rows.
+    D3,
+    /// Six square faces: +x, -x, +y, -y, +z, -z.
+    Cube,
+}
+
+/// What the numbers of a texel are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Unsigned integers.
+    Unsigned,
+    /// Signed integers.
+    Signed,
+    /// Unsigned integers that stand for 0 to 1.
+    UnsignedNormalized,
+    /// Signed integers that stand for -1 to 1.
+    SignedNormalized,
+    /// Floats: of 16 or 32 bits.
+    Float,
+}
+
+/// The format of a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// What its numbers are.
+    pub kind: Kind,
+    /// Bits of each: 8, 16 or 32.
+    pub bits: u32,
+    /// Numbers: 1, 2 or 4.
+    pub channels: u32,
+}
+
+impl Format {
+    /// Bytes of a texel.
+    pub fn bytes(self) -> u32 {
+        self.bits / 8 * self.channels
+    }
+}
+
+/// Texels in device memory: level after level, in each layer after layer (six faces each in a cube), slice
+/// after slice, row after row, texel after texel, sample after sample, without gaps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its arrangement.
+    pub shape: Shape,
+    /// The format of its texels.
+    pub format: Format,
+    /// Width, height and depth of level 0 in texels; 1 where the shape has no such axis.
+    pub size: [u32; 3],
+    /// Layers; `None` if it is no array.
+    pub layers: Option<u32>,
+    /// Levels of detail, each half as wide, high and deep as the one before.
+    pub levels: u32,
+    /// Samples of a texel.
+    pub samples: u32,
+    /// Address of its first texel.
+    pub address: u64,
+}
+
+impl Image {
+    /// Width, height and depth of a level.
+    pub fn level_size(&self, level: u32) -> [u32; 3] {
+        self.size.map(|size| size.checked_shr(level).unwrap_or(0).max(1))
+    }
+
+    /// Layers of each level, faces counted as such.
+    pub fn slices(&self) -> u32 {
+        let faces = if self.shape == Shape::Cube { 6 } else { 1 };
+        self.layers.unwrap_or(1).saturating_mul(faces)
+    }
+
+    /// Bytes of one level.
+    fn level_bytes(&self, level: u32) -> u64 {
+        let texels =
+            self.level_size(level).iter().fold(u64::from(self.slices()), |n, &size| n.saturating_mul(u64::from(size)));
+        texels.saturating_mul(u64::from(self.samples)).saturating_mul(u64::from(self.format.bytes()))
+    }
+
+    /// Bytes of all levels.
+    pub fn bytes(&self) -> u64 {
+        (0..self.levels).fold(0, |bytes: u64, level| bytes.saturating_add(self.level_bytes(level)))
+    }
+
+    /// The address of a sample of a texel; `None` if there is no such level, slice, texel or sample.
+    pub fn texel(&self, level: u32, slice: u32, at: [u32; 3], sample: u32) -> Option<u64> {
+        let size = self.level_size(level);
+        let exists = level < self.levels && slice < self.slices() && sample < self.samples;
+        if !exists || at.iter().zip(size).any(|(&at, size)| at >= size) {
+            return None;
+        }
+        let before: u64 = (0..level).map(|level| self.level_bytes(level)).sum();
+        let [width, height, depth] = size.map(u64::from);
+        let [x, y, z] = at.map(u64::from);
+        let texel = ((u64::from(slice) * depth + z) * height + y) * width + x;
+        let element = texel * u64::from(self.samples) + u64::from(sample);
+        Some(self.address + before + element * u64::from(self.format.bytes()))
+    }
+}
+
+/// What a coordinate outside of the image means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressMode {
+    /// The image repeats. As `Clamp` for coordinates that are not normalised.
+    Wrap,
+    /// The image repeats, every other time mirrored. As `Clamp` for coordinates that are not normalised.
+    Mirror,
+    /// The nearest texel at the edge.
+    Clamp,
+    /// The border colour.
+    Border,
+}
+
+/// How texels make a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// The nearest one.
+    Nearest,
+    /// Those around the place, weighted.
+    Linear,
+}
+
+/// How a depth compares with a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The depth is less or equal.
+    LessEqual,
+    /// The depth is greater or equal.
+    GreaterEqual,
+}
+
+/// How a texture is read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sampler {
+    /// What coordinates outside of the image mean, on all axes.
+    pub address: AddressMode,
+    /// Within a level.
+    pub filter: Filter,
+    /// Between levels.
+    pub mip_filter: Filter,
+    /// Coordinates from 0 to 1 span the image; otherwise they count texels.
+    pub normalized: bool,
+    /// The colour outside with [`AddressMode::Border`].
+    pub border: [f32; 4],
+    /// For reads that compare with a depth.
+    pub comparison: Comparison,
+}
+
+impl Default for Sampler {
+    /// The nearest texel by its number, clamped to the image.
+    fn default() -> Self {
+        Sampler {
+            address: AddressMode::Clamp,
+            filter: Filter::Nearest,
+            mip_filter: Filter::Nearest,
+            normalized: false,
+            border: [0.0; 4],
+            comparison: Comparison::LessEqual,
+        }
+    }
+}
+
+/// An image with the sampler that reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// The texels.
+    pub image: Image,
+    /// How a texture reads them.
+    pub sampler: Sampler,
+}
+
+/// The objects of a launch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Objects {
+    objects: Vec<Object>,
+    samplers: Vec<Sampler>,
+    names: BTreeMap<String, u32>,
+}
+
+/// First bit of a sampler's number in a handle.
+const SAMPLER_SHIFT: u32 = 20;
+
+impl Objects {
+    /// Adds an object; its handle.
+    pub fn add(&mut self, object: Object) -> u64 {
+        self.objects.push(object);
+        self.objects.len() as u64
+    }
+
+    /// Adds a sampler by itself; its number.
+    pub fn add_sampler(&mut self, sampler: Sampler) -> u32 {
+        self.samplers.push(sampler);
+        self.samplers.len() as u32
+    }
+
+    /// Lets the variable `name` of a module (`.texref`, `.surfref`, `.samplerref`) mean the object or sampler
+    /// of that number.
+    pub fn bind(&mut self, name: &str, number: u32) {
+        self.names.insert(name.to_owned(), number);
+    }
+
+    /// The number that a variable of the module means.
+    pub fn bound(&self, name: &str) -> Option<u32> {
+        self.names.get(name).copied()
+    }
+
+    /// The image that a handle names, and the sampler to read it with. `separate` is the number of a sampler
+    /// that is given beside the handle, 0 for none.
+    pub fn lookup(&self, handle: u32, separate: u32) -> Option<(&Image, &Sampler)> {
+        let number = handle & ((1 << SAMPLER_SHIFT) - 1);
+        let object = self.objects.get((number as usize).checked_sub(1)?)?;
+        let sampler = match handle >> SAMPLER_SHIFT {
+            0 => separate,
+            given => given,
+        };
+        match (sampler as usize).checked_sub(1) {
+            None => Some((&object.image, &object.sampler)),
+            Some(index) => self.samplers.get(index).map(|sampler| (&object.image, sampler)),
+        }
+    }
+
+    /// All objects, in the order of their numbers from 1 on.
+    pub fn all(&self) -> &[Object] {
+        &self.objects
+    }
+
+    /// All samplers, in the order of their numbers from 1 on.
+    pub fn samplers(&self) -> &[Sampler] {
+        &self.samplers
+    }
+}
+
+/// A texture or surface as the command line gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectSpec {
+    /// The image, without an address yet.
+    pub image: Image,
+    /// How it is read.
+    pub sampler: Sampler,
+    /// Its texels.
+    pub buffer: Buffer,
+}
+
+impl ObjectSpec {
+    /// Reads `SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER`, such as `2d:64x32:f32x1:linear,normalized:in:PATH`.
+    pub fn parse(text: &str) -> Result<ObjectSpec, String> {
+        let mut parts = text.splitn(4, ':');
+        let mut next = |what: &str| parts.next().ok_or_else(|| format!("{what} is missing"));
+        let shape = shape(next("the shape")?)?;
+        let size = size(next("the size")?, shape)?;
+        let format = format(next("the format")?)?;
+        let rest = next("the buffer (in:PATH, out:PATH, inout:IN:OUT or zero)")?;
+        let mut image = Image { shape, format, size, layers: None, levels: 1, samples: 1, address: 0 };
+        let mut sampler = Sampler::default();
+        let buffer = match rest.split_once(':') {
+            Some((options, buffer)) if !BUFFERS.contains(&options) => {
+                apply_options(options, &mut image, &mut sampler)?;
+                buffer
+            }
+            _ => rest,
+        };
+        let buffer = parse_buffer(buffer, image.bytes())?;
+        Ok(ObjectSpec { image, sampler, buffer })
+    }
+
+    /// Puts the texels into memory; the object, and the range for [`crate::argument::Bound::outputs`].
+    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(Object, u64), ArgumentError> {
+        let (address, bytes) = self.buffer.place(name, memory)?;
+        let object = Object { image: Image { address, ..self.image.clone() }, sampler: self.sampler.clone() };
+        Ok((object, bytes))
+    }
+}
+
+/// Reads the options of a sampler, such as `linear,normalized`.
+pub fn parse_sampler(options: &str) -> Result<Sampler, String> {
+    let mut sampler = Sampler::default();
+    match options.split(',').find(|option| !option.is_empty() && !sampler_option(option, &mut sampler)) {
+        Some(unknown) => Err(format!("'{unknown}' is no option of a sampler")),
+        None => Ok(sampler),
+    }
+}
+
+const BUFFERS: [&str; 4] = ["in", "out", "inout", "zero"];
+
+fn shape(text: &str) -> Result<Shape, String> {
+    match text {
+        "1d" => Ok(Shape::D1),
+        "2d" => Ok(Shape::D2),
+        "3d" => Ok(Shape::D3),
+        "cube" => Ok(Shape::Cube),
+        _ => Err(format!("'{text}' is no shape (1d, 2d, 3d, cube)")),
+    }
+}
+
+/// Largest extent of an image on any axis.
+const LARGEST_EXTENT: u32 = 1 << 27;
+
+fn size(text: &str, shape: Shape) -> Result<[u32; 3], String> {
+    let bad = || format!("'{text}' is no size such as 64, 64x32 or 64x32x16 of this shape");
+    let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
+    let sizes = sizes.filter(|sizes| sizes.iter().all(|&size| (1..=LARGEST_EXTENT).contains(&size))).ok_or_else(bad)?;
+    match (shape, sizes.as_slice()) {
+        (Shape::D1, &[x]) => Ok([x, 1, 1]),
+        (Shape::D2, &[x, y]) => Ok([x, y, 1]),
+        (Shape::D3, &[x, y, z]) => Ok([x, y, z]),
+        (Shape::Cube, &[x]) => Ok([x, x, 1]),
+        _ => Err(bad()),
+    }
+}
+
+/// Prefixes of formats; `u8x4`, `f16x1`, `un8x4`.
+const KINDS: [(&str, Kind); 5] = [
+    ("un", Kind::UnsignedNormalized),
+    ("sn", Kind::SignedNormalized),
+    ("u", Kind::Unsigned),
+    ("s", Kind::Signed),
+    ("f", Kind::Float),
+];
+
+fn format(text: &str) -> Result<Format, String> {
+    let bad = || format!("'{text}' is no format: u, s, un, sn or f, then 8, 16 or 32, then x1, x2 or x4");
+    let (kind, rest) =
+        KINDS.iter().find_map(|(prefix, kind)| Some((*kind, text.strip_prefix(prefix)?))).ok_or_else(bad)?;
+    let (bits, channels) = rest.split_once('x').ok_or_else(bad)?;
+    let (bits, channels) = (bits.parse().map_err(|_| bad())?, channels.parse().map_err(|_| bad())?);
+    let most = if matches!(kind, Kind::UnsignedNormalized | Kind::SignedNormalized) { 16 } else { 32 };
+    let least = if kind == Kind::Float { 16 } else { 8 };
+    let exists = [8, 16, 32].contains(&bits) && (least..=most).contains(&bits) && [1, 2, 4].contains(&channels);
+    if exists { Ok(Format { kind, bits, channels }) } else { Err(bad()) }
+}
+
+fn apply_options(options: &str, image: &mut Image, sampler: &mut Sampler) -> Result<(), String> {
+    for option in options.split(',') {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=65536).contains(n));
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        match (key, number(value)) {
+            ("layers", Some(layers)) => image.layers = Some(layers),
+            ("levels", Some(levels)) if levels <= 32 => image.levels = levels,
+            ("samples", Some(samples)) if samples <= 32 => image.samples = samples,
+            _ if sampler_option(option, sampler) => {}
+            _ => return Err(format!("'{option}' is no option of a texture")),
+        }
+    }
+    Ok(())
+}
+
+/// Applies one option; `false` if there is none of that name.
+fn sampler_option(option: &str, sampler: &mut Sampler) -> bool {
+    match option {
+        "nearest" => sampler.filter = Filter::Nearest,
+        "linear" => sampler.filter = Filter::Linear,
+        "mip" => sampler.mip_filter = Filter::Linear,
+        "normalized" => sampler.normalized = true,
+        "wrap" => sampler.address = AddressMode::Wrap,
+        "mirror" => sampler.address = AddressMode::Mirror,
+        "clamp" => sampler.address = AddressMode::Clamp,
+        "border" => sampler.address = AddressMode::Border,
+        "le" => sampler.comparison = Comparison::LessEqual,
+        "ge" => sampler.comparison = Comparison::GreaterEqual,
+        _ => return false,
+    }
+    true
+}
+
+fn parse_buffer(text: &str, bytes: u64) -> Result<Buffer, String> {
+    let (kind, path) = text.split_once(':').unwrap_or((text, ""));
+    let (input, output) = match kind {
+        "zero" if path.is_empty() => (None, None),
+        "in" if !path.is_empty() => (Some(path), None),
+        "out" if !path.is_empty() => (None, Some(path)),
+        "inout" => {
+            let (input, output) = path.split_once(':').ok_or("'inout' needs two paths")?;
+            (Some(input), Some(output))
+        }
+        _ => return Err(format!("'{text}' is no buffer (in:PATH, out:PATH, inout:IN:OUT, zero)")),
+    };
+    Buffer::of_size(input, output, bytes).ok_or_else(|| format!("{bytes} bytes are too many for an image"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_says_what_an_image_is() {
+        let spec = ObjectSpec::parse("2d:64x32:un8x4:linear,wrap,normalized,layers=3,levels=2:zero").expect("a spec");
+        assert_eq!(spec.image.size, [64, 32, 1]);
+        assert_eq!(spec.image.format, Format { kind: Kind::UnsignedNormalized, bits: 8, channels: 4 });
+        assert_eq!((spec.image.layers, spec.image.levels), (Some(3), 2));
+        assert_eq!(spec.image.bytes(), 3 * 4 * (64 * 32 + 32 * 16));
+        assert_eq!((spec.sampler.filter, spec.sampler.address), (Filter::Linear, AddressMode::Wrap));
+        assert!(spec.sampler.normalized);
+        for bad in [
+            "2d:64:f32x1:zero",
+            "5d:1:u8x1:zero",
+            "1d:4:f8x1:zero",
+            "1d:4:un32x1:zero",
+            "1d:0:u8x1:zero",
+            "1d:4:u8x3:zero",
+            "1d:4:u8x1:soft:zero",
+            "1d:4:u8x1:in:",
+            "1d:4:u8x1",
+            "1d:99999999999:u8x1:zero",
+            "3d:134217728x134217728x134217728:u32x4:zero",
+        ] {
+            ObjectSpec::parse(bad).expect_err(bad);
+        }
+    }
+
+    #[test]
+    fn texels_lie_behind_each_other() {
+        let mut image = ObjectSpec::parse("3d:4x3x2:u16x2:levels=2:zero").expect("a spec").image;
+        image.address = 0x1000;
+        assert_eq!(image.texel(0, 0, [1, 2, 1], 0), Some(0x1000 + 4 * (1 + 4 * (2 + 3))));
+        assert_eq!(image.texel(1, 0, [1, 0, 0], 0), Some(0x1000 + 4 * 24 + 4));
+        for outside in [[4, 0, 0], [0, 3, 0], [0, 0, 2]] {
+            assert_eq!(image.texel(0, 0, outside, 0), None);
+        }
+        assert_eq!(
+            [image.texel(2, 0, [0; 3], 0), image.texel(0, 1, [0; 3], 0), image.texel(0, 0, [0; 3], 1)],
+            [None; 3]
+        );
+    }
+
+    #[test]
+    fn handles_name_objects_and_samplers() {
+        let spec = ObjectSpec::parse("1d:4:u8x1:zero").expect("a spec");
+        let mut objects = Objects::default();
+        let object = Object { image: spec.image, sampler: spec.sampler };
+        assert_eq!(objects.add(object), 1);
+        let linear = parse_sampler("linear").expect("a sampler");
+        assert_eq!(objects.add_sampler(linear), 1);
+        let filter = |handle, separate| objects.lookup(handle, separate).map(|(_, sampler)| sampler.filter);
+        assert_eq!(filter(1, 0), Some(Filter::Nearest));
+        assert_eq!((filter(1 | 1 << 20, 0), filter(1, 1)), (Some(Filter::Linear), Some(Filter::Linear)));
+        assert_eq!((filter(0, 0), filter(2, 0), filter(1, 2)), (None, None, None));
+    }
+}

@@ -1,0 +1,185 @@
+//! The words that a texture instruction has besides its results, in their order over two groups of registers,
+//! and the handle of what it reads.
+
+use super::super::Unsupported;
+use crate::machine::Halt;
+use crate::operand::{Dst, Src, operand};
+use crate::program::Env;
+use crate::state::{Lanes, Mask, RZ, State};
+use oriole_device::FaultKind;
+use oriole_device::texture::{Image, Sampler};
+use oriole_isa::{Field, Inst, OperandFlags, Role, Value, tex_dim, tex_mask};
+
+/// The registers that hold the words of an instruction, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Words {
+    registers: Vec<usize>,
+    next: usize,
+}
+
+impl Words {
+    /// `first` words from `A` on, then `second` from `B` on; with `.SCR` both groups share them, half each.
+    pub(super) fn of(inst: &Inst, first: usize, second: usize) -> Self {
+        let total = first + second;
+        let first = if inst.get(Field::TexScr) != 0 { total.div_ceil(2) } else { first };
+        let from = |role: Role, count: usize| {
+            let base = Src::of(inst, role).register().unwrap_or(RZ);
+            (0..count).map(move |n| if base == RZ { RZ } else { base + n })
+        };
+        Words { registers: from(Role::A, first).chain(from(Role::B, total - first)).collect(), next: 0 }
+    }
+
+    /// The register of the next word; `RZ` after the last.
+    pub(super) fn take(&mut self) -> usize {
+        let register = self.registers.get(self.next).copied().unwrap_or(RZ);
+        self.next += 1;
+        register
+    }
+
+    /// The registers of the next `N` words, of which there are `count`; `RZ` for the others.
+    pub(super) fn take_some<const N: usize>(&mut self, count: usize) -> [usize; N] {
+        std::array::from_fn(|n| if n < count { self.take() } else { RZ })
+    }
+}
+
+/// The axes of a `tex_dim`: coordinates, whether there is a layer before them, whether they are a direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axes {
+    /// Coordinates.
+    pub(super) count: usize,
+    /// A layer stands before them.
+    pub(super) layered: bool,
+    /// They are a direction, for a cube.
+    pub(super) cube: bool,
+}
+
+impl Axes {
+    /// Those of `inst`.
+    pub(super) fn of(inst: &Inst) -> Self {
+        let dim = inst.get(Field::TexDim);
+        let count = match dim {
+            tex_dim::D1 | tex_dim::ARRAY_1D => 1,
+            tex_dim::D2 | tex_dim::ARRAY_2D => 2,
+            _ => 3,
+        };
+        let layered = matches!(dim, tex_dim::ARRAY_1D | tex_dim::ARRAY_2D | tex_dim::ARRAY_CUBE);
+        Axes { count, layered, cube: matches!(dim, tex_dim::CUBE | tex_dim::ARRAY_CUBE) }
+    }
+}
+
+/// Where the handle of a texture or surface is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Handle {
+    /// In a register, of each thread its own.
+    Register(usize),
+    /// In a word of a constant bank.
+    Constant { bank: usize, offset: usize },
+    /// In a uniform register; in the next one, with textures, the number of a sampler or 0.
+    Uniform { source: Src, sampler: bool },
+}
+
+impl Handle {
+    /// The handle of a bindless instruction in the next word, or else where the other operands say.
+    pub(super) fn of_texture(inst: &Inst, words: &mut Words) -> Result<Self, Unsupported> {
+        let bindless = inst.get(Field::TexB) != 0;
+        match Handle::elsewhere(inst)? {
+            None if bindless => Ok(Handle::Register(words.take())),
+            Some(handle) if !bindless => Ok(handle),
+            _ => Err(Unsupported(format!("{} with two handles or none", inst.opcode.name()))),
+        }
+    }
+
+    /// The handle of a surface.
+    pub(super) fn of_surface(inst: &Inst) -> Result<Self, Unsupported> {
+        let register = Src::of(inst, Role::Handle).register();
+        match (register, Handle::elsewhere(inst)?) {
+            (Some(register), None) => Ok(Handle::Register(register)),
+            (None, Some(handle)) => Ok(handle),
+            _ => Err(Unsupported(format!("{} with two handles or none", inst.opcode.name()))),
+        }
+    }
+
+    /// A handle in a constant bank or in uniform registers.
+    fn elsewhere(inst: &Inst) -> Result<Option<Self>, Unsupported> {
+        if operand(inst, Role::Slot2).value != Value::None {
+            return Err(Unsupported(format!("{} with separate slots", inst.opcode.name())));
+        }
+        let number = |role| match operand(inst, role).value {
+            Value::Imm(number) => Some(number as usize),
+            _ => None,
+        };
+        let uniform = operand(inst, Role::UHandle);
+        Ok(match (number(Role::Bank), number(Role::Slot), uniform.value) {
+            (Some(bank), Some(slot), Value::None) => Some(Handle::Constant { bank, offset: 4 * slot }),
+            (None, _, Value::Reg(..)) if uniform.flags == OperandFlags::empty() => {
+                let sampler = inst.opcode.position(Role::Handle).is_none();
+                Some(Handle::Uniform { source: Src::of(inst, Role::UHandle), sampler })
+            }
+            _ => None,
+        })
+    }
+
+    /// The image and the sampler that the handle of one lane names.
+    pub(super) fn object<'a>(
+        self,
+        state: &State,
+        env: &Env<'a>,
+        lane: usize,
+    ) -> Result<(&'a Image, &'a Sampler), Halt> {
+        let (handle, sampler) = match self {
+            Handle::Register(n) => (state.lane(n, lane), 0),
+            Handle::Constant { bank, offset } => (state.constants.word(bank, offset), 0),
+            Handle::Uniform { source, sampler } => {
+                let pair = source.wide_scalar(state);
+                (pair as u32, if sampler { (pair >> 32) as u32 } else { 0 })
+            }
+        };
+        let missing = || FaultKind::Misuse(format!("no texture or surface has the handle {handle:#x}"));
+        let objects = env.spaces.machine.objects;
+        objects.lookup(handle, sampler).ok_or_else(|| Halt::fault(lane, missing()))
+    }
+}
+
+/// The registers of the results: two to each of two destinations.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Results {
+    first: Dst,
+    second: Dst,
+    mask: u8,
+}
+
+impl Results {
+    /// The destinations of `inst`, and the components that it asks for.
+    pub(super) fn of(inst: &Inst) -> Self {
+        let mask = inst.get(Field::TexMask);
+        Results { first: Dst::of(inst, Role::D), second: Dst::of(inst, Role::D2), mask }
+    }
+
+    /// Writes the components that are asked for, each in a register.
+    pub(super) fn write(&self, state: &mut State, components: &[Lanes; 4]) {
+        let wanted = (0..4).filter(|n| self.mask & (tex_mask::R << n) != 0);
+        for (place, n) in wanted.enumerate() {
+            let to = if place < 2 { self.first } else { self.second };
+            to.following(place % 2).set(state, &components[n]);
+        }
+    }
+
+    /// Writes the components that are asked for, two in a register.
+    pub(super) fn write_halves(&self, state: &mut State, components: &[Lanes; 4]) {
+        let mut words: [Option<Lanes>; 2] = [None; 2];
+        for (place, n) in (0..4).filter(|n| self.mask & (tex_mask::R << n) != 0).enumerate() {
+            let word = words[place / 2].get_or_insert([0; 32]);
+            for (word, half) in word.iter_mut().zip(components[n]) {
+                *word |= half << (16 * (place % 2));
+            }
+        }
+        for (to, word) in [self.first, self.second].into_iter().zip(words) {
+            if let Some(word) = word {
+                to.set(state, &word);
+            }
+        }
+    }
+}
+
+/// All lanes of a predicate: whether the texels were there, which they always are.
+pub(super) const RESIDENT: Mask = Mask::MAX;

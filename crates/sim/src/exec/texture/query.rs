@@ -1,0 +1,35 @@
+//! `TXQ`: the size of an image.
+
+use super::super::Unsupported;
+use super::operands::{Handle, Results, Words};
+use crate::program::{Effect, Env};
+use crate::state::{Lanes, State, WARP};
+use oriole_isa::{Field, Inst, Opcode, tex_query};
+
+/// The effect of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
+    if inst.opcode != Opcode::TXQ {
+        return Ok(None);
+    }
+    if inst.get(Field::TexQuery) != tex_query::DIMENSION {
+        return Err(Unsupported("TXQ of anything but dimensions".into()));
+    }
+    let bindless = usize::from(inst.get(Field::TexB) != 0);
+    let mut words = Words::of(inst, bindless + 1, 0);
+    let handle = Handle::of_texture(inst, &mut words)?;
+    let (level, results) = (words.take(), Results::of(inst));
+    Ok(Some(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let mut components: [Lanes; 4] = [[0; WARP]; 4];
+        for lane in state.active_lanes() {
+            let (image, _) = handle.object(state, env, lane)?;
+            let [width, height, depth] = image.level_size(state.lane(level, lane));
+            // What an array has in the place of a depth are its layers.
+            let values = [width, height, image.layers.unwrap_or(depth), image.levels];
+            for (component, value) in components.iter_mut().zip(values) {
+                component[lane] = value;
+            }
+        }
+        results.write(state, &components);
+        Ok(())
+    })))
+}

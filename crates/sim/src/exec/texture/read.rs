@@ -1,0 +1,359 @@
+//! `TEX`, `TLD`, `TLD4`, `TXD`.
+
+use super::super::Unsupported;
+use super::super::rounding::{HALF, Rounding, narrow};
+use super::cube;
+use super::operands::{Axes, Handle, RESIDENT, Results, Words};
+use super::sample::{Reader, Request, lod_of};
+use super::texel::{self, Position};
+use crate::machine::Halt;
+use crate::operand::Dst;
+use crate::program::{Effect, Env};
+use crate::state::{Lanes, RZ, State, WARP};
+use oriole_device::texture::{Image, Sampler, Shape};
+use oriole_isa::{Field, Inst, Opcode, Role, tex_deriv, tex_fmt, tex_lod, tex_offset, tex_sample};
+
+/// The effect of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
+    match inst.opcode {
+        Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Access::of(inst).map(|access| Some(access.effect())),
+        _ => Ok(None),
+    }
+}
+
+/// What an access makes of its place.
+#[derive(Clone, Copy, Debug)]
+enum Read {
+    /// A filtered value (`TEX`, `TXD`).
+    Filtered,
+    /// One texel by its number (`TLD`), of the nearest place inside with `.CL`.
+    Texel { clamped: bool },
+    /// One component of four texels (`TLD4`).
+    Gathered { component: usize },
+}
+
+/// Where the level of detail is from.
+#[derive(Clone, Copy, Debug)]
+enum Level {
+    /// The first: threads of a compute kernel have no neighbours on a screen. Plus a bias in a register.
+    First { bias: Option<usize> },
+    /// From the coordinates of the quad's threads, plus a bias.
+    Quad { bias: Option<usize> },
+    /// In a register.
+    Given(usize),
+    /// From derivatives in registers: of each coordinate along both axes of the screen.
+    Derivatives([usize; 6]),
+}
+
+/// Offsets of texels.
+#[derive(Clone, Copy, Debug)]
+enum Offset {
+    None,
+    /// Numbers of `bits` bits for each axis, `stride` bits apart, from bit `first` of a register on.
+    Packed {
+        register: usize,
+        first: u32,
+        bits: u32,
+        stride: u32,
+    },
+    /// Four pairs of signed bytes in two registers.
+    Each([usize; 2]),
+}
+
+/// A compiled texture access.
+struct Access {
+    read: Read,
+    axes: Axes,
+    layer: usize,
+    layer_bits: u32,
+    coordinates: [usize; 3],
+    handle: Handle,
+    level: Level,
+    least: usize,
+    offset: Offset,
+    depth: Option<usize>,
+    sample: usize,
+    results: Results,
+    resident: Dst,
+    format: u8,
+}
+
+impl Access {
+    fn of(inst: &Inst) -> Result<Self, Unsupported> {
+        if inst.get(Field::TexUai) != 0 {
+            return Err(Unsupported(format!("{} with a uniform layer", inst.opcode.name())));
+        }
+        let parts = if inst.opcode == Opcode::TXD { Parts::of_txd(inst)? } else { Parts::of_others(inst)? };
+        let read = match inst.opcode {
+            Opcode::TLD => Read::Texel { clamped: inst.get(Field::TexCl) != 0 },
+            Opcode::TLD4 => Read::Gathered { component: usize::from(inst.get(Field::TexComp)) & 3 },
+            _ => Read::Filtered,
+        };
+        let Parts { layer, layer_bits, coordinates, handle, level, least, offset, depth, sample } = parts;
+        Ok(Access {
+            read,
+            axes: Axes::of(inst),
+            layer,
+            layer_bits,
+            coordinates,
+            handle,
+            level,
+            least,
+            offset,
+            depth,
+            sample,
+            results: Results::of(inst),
+            resident: Dst::of(inst, Role::PD),
+            format: inst.get(Field::TexFmt),
+        })
+    }
+
+    fn effect(self) -> Effect {
+        Box::new(move |state: &mut State, env: &mut Env<'_>| {
+            let mut components: [Lanes; 4] = [[0; WARP]; 4];
+            for lane in state.active_lanes() {
+                let value = self.lane(state, env, lane)?;
+                for (component, value) in components.iter_mut().zip(value) {
+                    component[lane] = value;
+                }
+            }
+            match self.format {
+                tex_fmt::WORDS => self.results.write(state, &components),
+                _ => self.results.write_halves(state, &components),
+            }
+            self.resident.set_mask(state, RESIDENT);
+            Ok(())
+        })
+    }
+
+    /// The components that one lane reads.
+    fn lane(&self, state: &State, env: &mut Env<'_>, lane: usize) -> Result<[u32; 4], Halt> {
+        let (image, sampler) = self.handle.object(state, env, lane)?;
+        let value = match self.read {
+            Read::Texel { clamped } => self.texel(state, env, image, clamped, lane)?,
+            Read::Filtered => {
+                let request = self.request(state, image, sampler, lane);
+                Reader { env, image, sampler, lane }.sampled(&request)?
+            }
+            Read::Gathered { component } => {
+                let request = self.request(state, image, sampler, lane);
+                let each = self.offset.each(state, lane);
+                Reader { env, image, sampler, lane }.gathered(&request, component, each)?
+            }
+        };
+        let rounding = match self.format {
+            tex_fmt::WORDS => return Ok(value),
+            tex_fmt::F16_RZ => Rounding::Zero,
+            _ => Rounding::Nearest,
+        };
+        let half = |bits: u32| narrow(f64::from(f32::from_bits(bits)), HALF, rounding);
+        Ok(value.map(|bits| if texel::is_float(image.format) { half(bits) } else { bits & 0xffff }))
+    }
+
+    /// The layer of a lane, inside of the image.
+    fn layer(&self, state: &State, image: &Image, lane: usize) -> u32 {
+        let layer = state.lane(self.layer, lane) & (u32::MAX >> (32 - self.layer_bits));
+        layer.min(image.layers.unwrap_or(1).saturating_sub(1))
+    }
+
+    /// `TLD`: one texel by its number.
+    fn texel(
+        &self,
+        state: &State,
+        env: &mut Env<'_>,
+        image: &Image,
+        clamped: bool,
+        lane: usize,
+    ) -> Result<[u32; 4], Halt> {
+        let level = match self.level {
+            Level::Given(register) => (state.lane(register, lane) as i32).max(0) as u32,
+            _ => 0,
+        };
+        let level = level.min(image.levels.saturating_sub(1));
+        let (offset, size) = (self.offset.packed(state, lane), image.level_size(level));
+        let mut at = [0; 3];
+        for axis in 0..self.axes.count {
+            let place = (state.lane(self.coordinates[axis], lane) as i32).saturating_add(offset[axis]);
+            let last = i32::try_from(size[axis] - 1).unwrap_or(i32::MAX);
+            // A texel that is not there reads as zero.
+            at[axis] = if clamped { place.clamp(0, last) as u32 } else { u32::try_from(place).unwrap_or(u32::MAX) };
+        }
+        let (slice, sample) = (self.layer(state, image, lane), state.lane(self.sample, lane));
+        texel::read(env, image, Position { level, slice, at, sample }, lane)
+    }
+
+    /// The coordinates of a lane: those on the face `of` (or on its own) of a cube, and the face.
+    fn place(&self, state: &State, lane: usize) -> (u32, [f64; 3]) {
+        let coordinate = |n: usize| match self.coordinates.get(n) {
+            Some(&register) if n < self.axes.count => f64::from(f32::from_bits(state.lane(register, lane))),
+            _ => 0.0,
+        };
+        let direction = [coordinate(0), coordinate(1), coordinate(2)];
+        if !self.axes.cube {
+            return (0, direction);
+        }
+        let (face, [s, t]) = cube::face(direction);
+        (face, [s, t, 0.0])
+    }
+
+    fn request(&self, state: &State, image: &Image, sampler: &Sampler, lane: usize) -> Request {
+        let (face, coordinates) = self.place(state, lane);
+        let faces = if image.shape == Shape::Cube { 6 } else { 1 };
+        let axes = if self.axes.cube { 2 } else { self.axes.count };
+        let normalized = self.axes.cube || sampler.normalized;
+        let least = if self.least == RZ { 0.0 } else { f64::from(f32::from_bits(state.lane(self.least, lane))) };
+        Request {
+            coordinates,
+            axes,
+            normalized: self.axes.cube,
+            slice: self.layer(state, image, lane) * faces + face,
+            lod: self.lod(state, image, axes, normalized, lane).max(least),
+            offset: self.offset.packed(state, lane),
+            depth: self.depth.map(|register| f32::from_bits(state.lane(register, lane))),
+        }
+    }
+
+    fn lod(&self, state: &State, image: &Image, axes: usize, normalized: bool, lane: usize) -> f64 {
+        let single = |register: usize| f64::from(f32::from_bits(state.lane(register, lane)));
+        match self.level {
+            Level::First { bias } => bias.map_or(0.0, single),
+            Level::Given(register) => single(register),
+            Level::Quad { bias } => {
+                let place = |lane: usize| self.place(state, lane).1;
+                let step = |bit: usize| {
+                    let (from, to) = (place(lane & !bit), place(lane | bit));
+                    std::array::from_fn(|axis| to[axis] - from[axis])
+                };
+                lod_of([step(1), step(2)], axes, image, normalized) + bias.map_or(0.0, single)
+            }
+            Level::Derivatives(registers) => {
+                let step = |screen: usize| {
+                    let of = |axis: usize| if axis < axes { single(registers[2 * axis + screen]) } else { 0.0 };
+                    std::array::from_fn(of)
+                };
+                lod_of([step(0), step(1)], axes, image, normalized)
+            }
+        }
+    }
+}
+
+impl Offset {
+    /// One offset for all texels.
+    fn packed(self, state: &State, lane: usize) -> [i32; 3] {
+        let Offset::Packed { register, first, bits, stride } = self else { return [0; 3] };
+        let word = state.lane(register, lane) >> first;
+        std::array::from_fn(|axis| signed(word >> (stride * axis as u32), bits))
+    }
+
+    /// Offsets of four texels.
+    fn each(self, state: &State, lane: usize) -> Option<[[i32; 2]; 4]> {
+        let Offset::Each(registers) = self else { return None };
+        let bytes = registers.map(|register| state.lane(register, lane).to_le_bytes());
+        let byte = |n: usize| i32::from(bytes[n / 4][n % 4] as i8);
+        Some(std::array::from_fn(|n| [byte(2 * n), byte(2 * n + 1)]))
+    }
+}
+
+/// The low `bits` bits of a word as a signed number.
+fn signed(word: u32, bits: u32) -> i32 {
+    (word << (32 - bits)) as i32 >> (32 - bits)
+}
+
+/// Where the operands of an access are.
+struct Parts {
+    layer: usize,
+    layer_bits: u32,
+    coordinates: [usize; 3],
+    handle: Handle,
+    level: Level,
+    least: usize,
+    offset: Offset,
+    depth: Option<usize>,
+    sample: usize,
+}
+
+impl Parts {
+    /// `TEX`, `TLD`, `TLD4`: layer and coordinates, then what the modifiers ask for, in this order.
+    fn of_others(inst: &Inst) -> Result<Self, Unsupported> {
+        let axes = Axes::of(inst);
+        let bindless = usize::from(inst.get(Field::TexB) != 0);
+        let lod = inst.get(Field::TexLod);
+        let levels = match lod {
+            tex_lod::NONE | tex_lod::LZ => 0,
+            tex_lod::LB | tex_lod::LL | tex_lod::LC => 1,
+            tex_lod::LB_LC => 2,
+            _ => return Err(Unsupported(format!("a level of {} from elsewhere", inst.opcode.name()))),
+        };
+        let offsets = match inst.get(Field::TexOffset) {
+            tex_offset::NONE => 0,
+            tex_offset::AOFFI => 1,
+            tex_offset::PTP => 2,
+            _ => return Err(Unsupported(format!("a uniform offset of {}", inst.opcode.name()))),
+        };
+        let samples = match inst.get(Field::TexSample) {
+            tex_sample::NONE => 0,
+            tex_sample::MS => 1,
+            _ => return Err(Unsupported(format!("a uniform sample of {}", inst.opcode.name()))),
+        };
+        let depths = usize::from(inst.get(Field::TexDc) != 0);
+        let first = usize::from(axes.layered) + axes.count;
+        let mut words = Words::of(inst, first, bindless + levels + offsets + depths + samples);
+        let [layer] = words.take_some(usize::from(axes.layered));
+        let coordinates = words.take_some(axes.count);
+        let handle = Handle::of_texture(inst, &mut words)?;
+        let [one, two] = words.take_some(levels);
+        let (level, least) = level(inst, one, two)?;
+        let offset = match offsets {
+            0 => Offset::None,
+            1 if inst.opcode == Opcode::TLD4 => Offset::Packed { register: words.take(), first: 0, bits: 6, stride: 8 },
+            1 => Offset::Packed { register: words.take(), first: 0, bits: 4, stride: 4 },
+            _ => Offset::Each(words.take_some(2)),
+        };
+        let depth = (depths != 0).then(|| words.take());
+        let [sample] = words.take_some(samples);
+        Ok(Parts { layer, layer_bits: 32, coordinates, handle, level, least, offset, depth, sample })
+    }
+
+    /// `TXD`: the handle, coordinates, the layer with the offset above it; then derivatives.
+    fn of_txd(inst: &Inst) -> Result<Self, Unsupported> {
+        if inst.get(Field::TexLod) != tex_lod::NONE {
+            return Err(Unsupported("a clamped level of TXD".into()));
+        }
+        let (axes, bindless) = (Axes::of(inst), usize::from(inst.get(Field::TexB) != 0));
+        let has_offset = match inst.get(Field::TexOffset) {
+            tex_offset::NONE => false,
+            tex_offset::AOFFI => true,
+            _ => return Err(Unsupported("a uniform offset of TXD".into())),
+        };
+        let last = usize::from(axes.layered || has_offset);
+        let mut words = Words::of(inst, bindless + axes.count + last, 2 * axes.count);
+        let handle = Handle::of_texture(inst, &mut words)?;
+        let coordinates = words.take_some(axes.count);
+        let [register] = words.take_some(last);
+        let level = Level::Derivatives(words.take_some(2 * axes.count));
+        let offset = match has_offset {
+            true => Offset::Packed { register, first: 16, bits: 4, stride: 4 },
+            false => Offset::None,
+        };
+        let layer = if axes.layered { register } else { RZ };
+        let (least, depth, sample) = (RZ, None, RZ);
+        Ok(Parts { layer, layer_bits: 16, coordinates, handle, level, least, offset, depth, sample })
+    }
+}
+
+/// The level that up to two words give, and the register with the least level.
+fn level(inst: &Inst, one: usize, two: usize) -> Result<(Level, usize), Unsupported> {
+    let computed = |bias| match inst.get(Field::TexDeriv) {
+        tex_deriv::QUAD => Ok(Level::First { bias }),
+        tex_deriv::NDV => Ok(Level::Quad { bias }),
+        _ => Err(Unsupported(format!("derivatives of {} from elsewhere", inst.opcode.name()))),
+    };
+    Ok(match inst.get(Field::TexLod) {
+        tex_lod::LL => (Level::Given(one), RZ),
+        tex_lod::LB => (computed(Some(one))?, RZ),
+        tex_lod::LC => (computed(None)?, one),
+        tex_lod::LB_LC => (computed(Some(one))?, two),
+        tex_lod::LZ => (Level::First { bias: None }, RZ),
+        _ => (computed(None)?, RZ),
+    })
+}

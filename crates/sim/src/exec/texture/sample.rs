@@ -1,0 +1,215 @@
+//! The value of an image at a place, as the CUDA programming guide describes it ("Texture fetching"): the
+//! weights of linear filtering have 8 fractional bits. Coordinates are computed in `f64`, exactly; texels are
+//! blended in `f32`, one after the other, where the hardware's precision is not published.
+
+use super::texel::{self, Position};
+use crate::machine::Halt;
+use crate::program::Env;
+use oriole_device::texture::{AddressMode, Comparison, Filter, Image, Sampler};
+
+/// What is read of an image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    /// Coordinates; those of a face for a cube.
+    pub(super) coordinates: [f64; 3],
+    /// How many of them count.
+    pub(super) axes: usize,
+    /// Coordinates from 0 to 1 span the image, whatever the sampler says: faces of a cube.
+    pub(super) normalized: bool,
+    /// The layer, or layer and face.
+    pub(super) slice: u32,
+    /// Level of detail.
+    pub(super) lod: f64,
+    /// Texels that are added to the place.
+    pub(super) offset: [i32; 3],
+    /// A depth that texels are compared with.
+    pub(super) depth: Option<f32>,
+}
+
+/// An image that is read for one lane.
+pub(super) struct Reader<'e, 'a> {
+    /// Memory.
+    pub(super) env: &'e mut Env<'a>,
+    /// The image.
+    pub(super) image: &'a Image,
+    /// How it is read.
+    pub(super) sampler: &'a Sampler,
+    /// The lane, for faults.
+    pub(super) lane: usize,
+}
+
+/// The place of a read along one axis: the texel before it, and the weight of the one after.
+#[derive(Clone, Copy)]
+struct Tap {
+    texel: i64,
+    weight: f32,
+}
+
+/// A weight of a filter: 8 fractional bits, one included.
+fn weight(fraction: f64) -> f32 {
+    ((fraction * 256.0 + 0.5).floor() / 256.0) as f32
+}
+
+/// The texel that number `at` of an axis of `size` texels means; `None` for the border.
+fn wrapped(mode: AddressMode, at: i64, size: u32, normalized: bool) -> Option<u32> {
+    let size = i64::from(size);
+    let texel = match mode {
+        AddressMode::Wrap if normalized => at.rem_euclid(size),
+        AddressMode::Mirror if normalized => {
+            let place = at.rem_euclid(2 * size);
+            if place < size { place } else { 2 * size - 1 - place }
+        }
+        AddressMode::Border => return (0..size).contains(&at).then_some(at as u32),
+        AddressMode::Wrap | AddressMode::Mirror | AddressMode::Clamp => at.clamp(0, size - 1),
+    };
+    Some(texel as u32)
+}
+
+impl Reader<'_, '_> {
+    /// The filtered value.
+    pub(super) fn sampled(&mut self, request: &Request) -> Result<[u32; 4], Halt> {
+        let last = self.image.levels.saturating_sub(1);
+        // A level that is no number is the first.
+        let lod = request.lod.max(0.0).min(f64::from(last));
+        if self.sampler.mip_filter == Filter::Nearest || !self.blends(request) {
+            return self.at_level(request, ((lod + 0.5).floor() as u32).min(last));
+        }
+        let level = lod.floor() as u32;
+        let (near, share) = (self.at_level(request, level)?, weight(lod - lod.floor()));
+        if share == 0.0 || level == last {
+            return Ok(near);
+        }
+        let far = self.at_level(request, level + 1)?;
+        let blend = |n: usize| f32::from_bits(near[n]) * (1.0 - share) + f32::from_bits(far[n]) * share;
+        Ok(std::array::from_fn(|n| blend(n).to_bits()))
+    }
+
+    /// One component of the four texels around the place: those of the lower row from right of the left to
+    /// the right, then of the upper one back. With offsets of their own, four texels near the upper left one.
+    pub(super) fn gathered(
+        &mut self,
+        request: &Request,
+        component: usize,
+        offsets: Option<[[i32; 2]; 4]>,
+    ) -> Result<[u32; 4], Halt> {
+        const ORDER: [[i32; 2]; 4] = [[0, 1], [1, 1], [1, 0], [0, 0]];
+        let taps = self.taps(request, 0, true);
+        let mut values = [0; 4];
+        for (value, [right, down]) in values.iter_mut().zip(offsets.unwrap_or(ORDER)) {
+            let at = [taps[0].texel + i64::from(right), taps[1].texel + i64::from(down), taps[2].texel];
+            *value = self.texel(request, 0, at)?[component];
+        }
+        Ok(values)
+    }
+
+    /// Texels can be blended: they are singles, or the results of comparisons.
+    fn blends(&self, request: &Request) -> bool {
+        texel::is_float(self.image.format) || request.depth.is_some()
+    }
+
+    fn normalized(&self, request: &Request) -> bool {
+        request.normalized || self.sampler.normalized
+    }
+
+    /// The place along each axis of a level.
+    fn taps(&self, request: &Request, level: u32, linear: bool) -> [Tap; 3] {
+        let size = self.image.level_size(level);
+        let normalized = self.normalized(request);
+        std::array::from_fn(|axis| {
+            if axis >= request.axes {
+                return Tap { texel: 0, weight: 0.0 };
+            }
+            let scale = if normalized { f64::from(size[axis]) } else { 1.0 };
+            let place = request.coordinates[axis] * scale + f64::from(request.offset[axis]);
+            let place = if linear { place - 0.5 } else { place };
+            let fraction = if place.is_finite() { place - place.floor() } else { 0.0 };
+            Tap { texel: place.floor() as i64, weight: if linear { weight(fraction) } else { 0.0 } }
+        })
+    }
+
+    fn at_level(&mut self, request: &Request, level: u32) -> Result<[u32; 4], Halt> {
+        let linear = self.sampler.filter == Filter::Linear && self.blends(request);
+        let taps = self.taps(request, level, linear);
+        let texels = taps.map(|tap| tap.texel);
+        if !linear {
+            return self.texel(request, level, texels);
+        }
+        let mut sum = [0f32; 4];
+        for corner in 0..1 << request.axes {
+            let is_far = |axis: usize| corner >> axis & 1 != 0;
+            let share = (0..request.axes).fold(1.0, |share, axis| {
+                share * if is_far(axis) { taps[axis].weight } else { 1.0 - taps[axis].weight }
+            });
+            // What has no weight is not read: it may be a NaN.
+            if share != 0.0 {
+                let at = std::array::from_fn(|axis| texels[axis].saturating_add(i64::from(is_far(axis))));
+                for (sum, value) in sum.iter_mut().zip(self.texel(request, level, at)?) {
+                    *sum += share * f32::from_bits(value);
+                }
+            }
+        }
+        Ok(sum.map(f32::to_bits))
+    }
+
+    /// One texel, compared with the depth if there is one.
+    fn texel(&mut self, request: &Request, level: u32, at: [i64; 3]) -> Result<[u32; 4], Halt> {
+        let (size, normalized) = (self.image.level_size(level), self.normalized(request));
+        let mode = self.sampler.address;
+        let mut place = [0; 3];
+        let mut outside = false;
+        for axis in 0..request.axes {
+            match wrapped(mode, at[axis], size[axis], normalized) {
+                Some(texel) => place[axis] = texel,
+                None => outside = true,
+            }
+        }
+        let components = if outside {
+            self.border()
+        } else {
+            let position = Position { level, slice: request.slice, at: place, sample: 0 };
+            texel::read(self.env, self.image, position, self.lane)?
+        };
+        let Some(depth) = request.depth else { return Ok(components) };
+        let texel = f32::from_bits(components[0]);
+        let passes = match self.sampler.comparison {
+            Comparison::LessEqual => depth <= texel,
+            Comparison::GreaterEqual => depth >= texel,
+        };
+        Ok([f32::from(u8::from(passes)).to_bits(), 0, 0, 1f32.to_bits()])
+    }
+
+    fn border(&self) -> [u32; 4] {
+        if texel::is_float(self.image.format) { self.sampler.border.map(f32::to_bits) } else { [0; 4] }
+    }
+}
+
+/// The level at which a step of one pixel is a step of one texel, from how coordinates change from pixel to
+/// pixel along both axes of the screen.
+pub(super) fn lod_of(steps: [[f64; 3]; 2], axes: usize, image: &Image, normalized: bool) -> f64 {
+    let texels = |axis: usize, step: f64| if normalized { step * f64::from(image.size[axis]) } else { step };
+    let length = |step: &[f64; 3]| (0..axes).map(|axis| texels(axis, step[axis]).powi(2)).sum::<f64>().sqrt();
+    length(&steps[0]).max(length(&steps[1])).log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_outside_are_led_back() {
+        let row =
+            |mode, normalized| -> Vec<Option<u32>> { (-5..9).map(|at| wrapped(mode, at, 4, normalized)).collect() };
+        let some = |texels: [u32; 14]| texels.map(Some).to_vec();
+        assert_eq!(row(AddressMode::Wrap, true), some([3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0]));
+        assert_eq!(row(AddressMode::Mirror, true), some([3, 3, 2, 1, 0, 0, 1, 2, 3, 3, 2, 1, 0, 0]));
+        let clamped = some([0, 0, 0, 0, 0, 0, 1, 2, 3, 3, 3, 3, 3, 3]);
+        assert_eq!(row(AddressMode::Clamp, true), clamped);
+        assert_eq!(row(AddressMode::Wrap, false), clamped);
+        assert_eq!(row(AddressMode::Border, true).iter().filter(|texel| texel.is_some()).count(), 4);
+    }
+
+    #[test]
+    fn weights_have_eight_bits() {
+        assert_eq!([0.0, 0.001, 0.5, 0.998, 0.999].map(weight), [0.0, 0.0, 0.5, 255.0 / 256.0, 1.0]);
+    }
+}
