@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::state::Mask;
 use crate::stats::Counts;
 use crate::warp::Step;
-use oriole_device::texture::Objects;
+use oriole_device::texture::{Image, Object, ObjectSpec, Objects};
 use oriole_device::{FaultKind, Launch, Memory, Space};
 use oriole_isa::{Arch, Inst, Opcode};
 use std::sync::Arc;
@@ -35,8 +35,33 @@ fn assemble(text: &str) -> Program {
     Program::of_insts(ARCH, CODE, insts)
 }
 
+/// What `run` makes of a launch.
+fn launch_on<T>(
+    program: &Program,
+    memory: &Memory,
+    objects: &Objects,
+    launch: Launch,
+    limit: u64,
+    run: impl FnOnce(&Entry, &Machine<'_>) -> T,
+) -> T {
+    let entry = Entry { launch, pc: CODE, registers: 32, shared_size: 1024 };
+    let mut banks = ConstantBanks::new();
+    fill_bank0(&mut banks, &entry, ARCH);
+    let machine = Machine {
+        memory,
+        heap: None,
+        objects,
+        constants: Arc::new(banks),
+        program,
+        max_local: 1024,
+        max_instructions: limit,
+        records: false,
+    };
+    run(&entry, &machine)
+}
+
 /// A launch of a text with one parameter, a buffer of `words` words.
-struct Run {
+pub(crate) struct Run {
     grid: u32,
     block: u32,
     words: u64,
@@ -51,6 +76,26 @@ impl Default for Run {
 }
 
 impl Run {
+    /// The words of the buffer, which has these at first, after a launch with one texture, which has handle 1.
+    pub(crate) fn with_texture(text: &str, spec: &str, texels: &[u8], words: &[u32]) -> Vec<u32> {
+        let run = Run::default();
+        let program = assemble(text);
+        let mut memory = Memory::new();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let buffer = memory.allocate_with("the buffer", &bytes);
+        let spec = ObjectSpec::parse(spec).unwrap_or_else(|error| panic!("{spec}: {error}"));
+        assert_eq!(spec.image.bytes(), texels.len() as u64);
+        let address = memory.allocate_with("the texture", texels);
+        let mut objects = Objects::default();
+        objects.add(Object { image: Image { address, ..spec.image }, sampler: spec.sampler });
+        let launch = Launch { block: [run.block, 1, 1], params: buffer.to_le_bytes().to_vec(), ..Launch::default() };
+        let grid = |entry: &Entry, machine: &Machine<'_>| grid::run(entry, machine, run.workers);
+        let outcome = launch_on(&program, &memory, &objects, launch, run.limit, grid);
+        assert!(outcome.fault.is_none(), "{:?}", outcome.fault);
+        let read = memory.read(buffer, bytes.len() as u64).expect("the buffer is there");
+        read.chunks(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    }
+
     fn of(&self, text: &str) -> (Outcome, Vec<u32>) {
         self.with(text, |entry, machine| grid::run(entry, machine, self.workers))
     }
@@ -66,20 +111,7 @@ impl Run {
             params: buffer.to_le_bytes().to_vec(),
             ..Launch::default()
         };
-        let entry = Entry { launch, pc: CODE, registers: 32, shared_size: 1024 };
-        let mut banks = ConstantBanks::new();
-        fill_bank0(&mut banks, &entry, ARCH);
-        let machine = Machine {
-            memory: &memory,
-            heap: None,
-            objects: &Objects::default(),
-            constants: Arc::new(banks),
-            program: &program,
-            max_local: 1024,
-            max_instructions: self.limit,
-            records: false,
-        };
-        let outcome = run(&entry, &machine);
+        let outcome = launch_on(&program, &memory, &Objects::default(), launch, self.limit, run);
         let bytes = memory.read(buffer, 4 * self.words).expect("it is ours");
         let words = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         (outcome, words.collect())

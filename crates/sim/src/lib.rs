@@ -38,6 +38,8 @@ mod strict;
 #[cfg(test)]
 mod strict_tests;
 mod syscall;
+#[cfg(test)]
+mod texture_tests;
 mod threads;
 mod timing;
 mod warp;

@@ -10,6 +10,7 @@ use crate::constant::ConstantBanks;
 use crate::grid;
 use crate::machine::Machine;
 use crate::program::Program;
+use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, Control, Inst};
@@ -83,6 +84,7 @@ impl Bench {
         let machine = Machine {
             memory: &memory,
             heap: None,
+            objects: &Objects::default(),
             constants: Arc::new(banks),
             program: &program,
             max_local: 1024,
