@@ -14,8 +14,6 @@ mod access;
 mod barrier;
 mod block;
 mod constant;
-#[cfg(test)]
-mod coverage_tests;
 mod exec;
 mod flow;
 mod grid;

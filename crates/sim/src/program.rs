@@ -213,7 +213,7 @@ impl Op {
 }
 
 /// What `inst` does, by whichever part knows it.
-pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
+fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
     if let Some(compute) = exec::arithmetic(inst)? {
         return Ok(Action::Compute(compute));
     }
