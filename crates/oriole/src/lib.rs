@@ -9,6 +9,7 @@
 pub mod assembly;
 mod emit;
 mod error;
+pub mod fuzz;
 mod pipeline;
 pub mod report;
 

@@ -243,6 +243,10 @@ impl FnLower<'_, '_> {
         let a = if how.from.bits() == 64 {
             let wide = self.src64(a)?;
             self.in_pair(wide)?
+        } else if how.from.bits() < 32 {
+            // Narrow sources have no form with a constant.
+            let word = self.int_word(a)?;
+            self.in_reg(word)?
         } else {
             self.int_word(a)?
         };

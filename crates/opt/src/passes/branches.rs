@@ -28,8 +28,13 @@ fn forwards_to(func: &Function, block: Block) -> Option<Block> {
 
 fn thread_jumps(func: &mut Function) -> bool {
     let mut changed = false;
+    let taken = address_taken(func);
     for block in func.layout.clone() {
         for succ in func.blocks[block].succs.clone() {
+            // A call comes back to the block whose address it was given, however empty that is.
+            if taken.contains(succ) {
+                continue;
+            }
             let mut target = succ;
             // A chain of empty blocks is no longer than the function; a ring of them stays as it is.
             for _ in 0..func.layout.len() {

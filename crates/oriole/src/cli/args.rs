@@ -36,6 +36,9 @@ pub(crate) enum Command {
     /// Prove that the control words of a cubin cover every dependence; list what is not covered.
     #[command(after_help = "Example:\n  oriole check kernel.cubin\n\nExit status 1 if anything is found.")]
     Check(CheckArgs),
+    /// Test the compiler, the interpreter and the simulator by each other on random kernels.
+    #[command(after_help = "Example:\n  oriole fuzz --count 1000 --seed 7 --arch sm_90 --ptxas /opt/cuda/bin/ptxas")]
+    Fuzz(FuzzArgs),
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
@@ -240,6 +243,44 @@ pub(crate) struct RunArgs {
     /// tex:SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER surf:….
     #[arg(value_name = "ARG")]
     pub(crate) args: Vec<String>,
+}
+
+/// `oriole fuzz`.
+#[derive(Debug, Args)]
+pub(crate) struct FuzzArgs {
+    /// Chooses the programs; the same seed gives the same ones.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Number of the first program.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) first: u64,
+    /// How many programs.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) count: u64,
+    /// Target.
+    #[arg(long, default_value = "sm_90")]
+    pub(crate) arch: String,
+    /// Optimisation level of our code, 0 to 3.
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) opt_level: u8,
+    /// Statements of the larger programs.
+    #[arg(long, default_value_t = 40, value_name = "N")]
+    pub(crate) statements: usize,
+    /// Compare with the code of this ptxas too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ptxas: Option<PathBuf>,
+    /// Leave a side out.
+    #[arg(long, value_enum, value_name = "SIDE")]
+    pub(crate) without: Vec<super::fuzz::Without>,
+    /// Write a folder for each finding into this one.
+    #[arg(long, default_value = "fuzz-findings", value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Host threads.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Print a program instead of running any.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) show: Option<u64>,
 }
 
 /// `oriole isa`.

@@ -8,6 +8,7 @@ mod demo;
 mod disasm;
 mod failure;
 mod files;
+mod fuzz;
 mod gpu;
 mod interpret;
 mod isa;
@@ -29,6 +30,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Asm(args) => asm::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Isa(args) => isa::run(&args),
     };
     match done {

@@ -10,6 +10,7 @@ use super::{Compute, Unsupported, host};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::{Lanes, Mask, State, WARP, by_lane, map2};
 use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle, swz_b};
+use smallvec::SmallVec;
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -25,7 +26,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         }
         Opcode::HSETP2 => set_predicates(inst)?,
         Opcode::HSET2 => set(inst)?,
-        Opcode::HMNMX2 => minmax(inst)?,
+        Opcode::HMNMX2 | Opcode::VHMNMX => minmax(inst)?,
         _ => return Ok(None),
     }))
 }
@@ -259,35 +260,41 @@ fn set(inst: &Inst) -> Result<Compute, Unsupported> {
     }))
 }
 
-/// `HMNMX2`: a NaN gives way to a number, unless `.NAN` lets it win; -0 is below +0.
+/// `HMNMX2`, `VHMNMX`: of two or three; a NaN gives way to a number, unless `.NAN` lets it win; -0 is below +0.
 fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
-    let (a, b) = (Pair::of(inst, Role::A, Field::SwzA)?, Pair::of(inst, Role::B, Field::SwzB)?);
+    let places = [(Role::A, Field::SwzA), (Role::B, Field::SwzB), (Role::C, Field::SwzC)];
+    let count = if inst.opcode == Opcode::VHMNMX { 3 } else { 2 };
+    let sources: SmallVec<[Pair; 3]> =
+        places[..count].iter().map(|&(role, halves)| Pair::of(inst, role, halves)).collect::<Result<_, _>>()?;
     let (d, pa, format) = (Dst::of(inst, Role::D), PredSrc::of(inst, Role::PA), format(inst));
     let (nan_wins, xor_sign) = (flag(inst, Field::Nan), flag(inst, Field::Xorsign));
     let nan = rounding::NAN16;
     let ordinal = |bits: u32| if bits & 0x8000 != 0 { !bits & 0x7fff } else { bits | 0x8000 };
-    let pick = move |least: bool, a: u32, b: u32, sign: u32| {
-        let chosen = match (format.is_nan(a), format.is_nan(b)) {
-            (true, true) => return nan,
-            (true, false) | (false, true) if nan_wins => return nan,
-            (true, false) => b,
-            (false, true) => a,
-            _ if (ordinal(a) < ordinal(b)) == least => a,
-            _ => b,
-        };
-        if xor_sign { chosen & 0x7fff | sign } else { chosen }
+    let pick = move |least: bool, a: u32, b: u32| match (format.is_nan(a), format.is_nan(b)) {
+        (true, true) => nan,
+        (true, false) | (false, true) if nan_wins => nan,
+        (true, false) => b,
+        (false, true) => a,
+        _ if (ordinal(a) < ordinal(b)) == least => a,
+        _ => b,
+    };
+    // The signs that count for `.XORSIGN` are those before `|x|`; a NaN keeps its own.
+    let signed = move |chosen: u32, sign: u32| match xor_sign && !format.is_nan(chosen) {
+        true => chosen & 0x7fff | sign,
+        false => chosen,
     };
     Ok(host::compute(move |state: &mut State| {
-        // The signs that count for `.XORSIGN` are those before `|x|`.
-        let (a_signs, b_signs) = (a.signs(state), b.signs(state));
-        let [low, high] = [0, 1].map(|half| map2(&a_signs[half], &b_signs[half], |a, b| a ^ b));
-        let ([a_low, a_high], [b_low, b_high], least) = (a.bits(state), b.bits(state), pa.mask(state));
-        let element = |lane: usize| {
-            let least = least >> lane & 1 != 0;
-            let low = pick(least, a_low[lane], b_low[lane], low[lane]);
-            low | pick(least, a_high[lane], b_high[lane], high[lane]) << 16
-        };
-        d.set(state, &by_lane(element));
+        let least = pa.mask(state);
+        let halves = [0, 1].map(|half| {
+            let first = (sources[0].bits(state)[half], sources[0].signs(state)[half]);
+            let (values, signs) = sources[1..].iter().fold(first, |(values, signs), source| {
+                let (next, sign) = (source.bits(state)[half], source.signs(state)[half]);
+                let value = |lane: usize| pick(least >> lane & 1 != 0, values[lane], next[lane]);
+                (by_lane(value), map2(&signs, &sign, |a, b| a ^ b))
+            });
+            map2(&values, &signs, signed)
+        });
+        d.set(state, &map2(&halves[0], &halves[1], |low, high| low | high << 16));
     }))
 }
 

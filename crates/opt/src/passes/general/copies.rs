@@ -190,6 +190,8 @@ fn with_flags(inst: &Inst, bits: u32, flags: Operand) -> Option<u32> {
         return Some(bits);
     }
     match inst.opcode.info().family {
+        // The sign that .XORSIGN takes is that of the source before its absolute value.
+        "float" if inst.get(Field::Xorsign) != 0 => None,
         "float" => {
             let bits = if flags.is_abs() { bits & !SIGN } else { bits };
             (!flags.is_not()).then_some(if flags.is_neg() { bits ^ SIGN } else { bits })

@@ -1,0 +1,272 @@
+//! Random programs.
+
+use super::program::{
+    Condition, Count, FIRST_WORDS, INPUT_WORDS, Operand, Program, REDUCTIONS, Reg, Statement, WarpOp,
+};
+use super::templates::{Class, Constants, Slot, TEMPLATES, Template};
+use fastrand::Rng;
+
+/// What the programs of a campaign may contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Number of the target, such as 90.
+    pub(crate) target: u32,
+    /// Statements of a kernel, about.
+    pub(crate) statements: usize,
+}
+
+/// Values that arithmetic goes wrong at.
+const SPECIAL: [u64; 18] = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    63,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x3c00_3c00,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x0080_0000,
+    0x3f80_0000,
+    0x7f80_0000,
+    0x7ff0_0000_0000_0000,
+    u64::MAX,
+];
+
+/// The program of that name and seed.
+pub(crate) fn program(name: &str, seed: u64, limits: Limits) -> Program {
+    let mut rng = Rng::with_seed(seed);
+    let functions = rng.usize(0..3);
+    let functions = (0..functions)
+        .map(|number| {
+            let size = rng.usize(2..12);
+            Generator { rng: &mut rng, limits, functions: number, kernel: false }.body(size, 0, false)
+        })
+        .collect::<Vec<_>>();
+    let statements = rng.usize(limits.statements / 2..=limits.statements);
+    let body = Generator { rng: &mut rng, limits, functions: functions.len(), kernel: true }.body(statements, 0, true);
+    Program {
+        name: name.to_owned(),
+        functions,
+        body,
+        threads: 32 * rng.u32(1..=3),
+        blocks: rng.u32(1..=2),
+        input: (0..INPUT_WORDS + FIRST_WORDS).map(|_| input_word(&mut rng)).collect(),
+        uniform: rng.u64(..),
+    }
+}
+
+/// Random bits, small numbers, floats near one and special values.
+fn input_word(rng: &mut Rng) -> u32 {
+    match rng.u32(0..8) {
+        0 => SPECIAL[rng.usize(..SPECIAL.len())] as u32,
+        1 => rng.u32(0..256),
+        2 => 0x3f80_0000 + rng.u32(0..0x0100_0000),
+        3 => 0x3c00_3c00 ^ rng.u32(0..0x1000) << 16 ^ rng.u32(0..0x1000),
+        _ => rng.u32(..),
+    }
+}
+
+struct Generator<'r> {
+    rng: &'r mut Rng,
+    limits: Limits,
+    /// Functions that may be called.
+    functions: usize,
+    /// The body is a kernel's: it can reach the output.
+    kernel: bool,
+}
+
+impl Generator<'_> {
+    /// `size` statements; where `uniform`, all threads of the block come here together.
+    fn body(&mut self, size: usize, depth: u32, uniform: bool) -> Vec<Statement> {
+        let mut body = Vec::new();
+        let mut left = size;
+        while left > 0 {
+            let (statement, cost) = self.statement(left, depth, uniform);
+            left -= cost.min(left);
+            body.push(statement);
+        }
+        body
+    }
+
+    fn statement(&mut self, left: usize, depth: u32, uniform: bool) -> (Statement, usize) {
+        let roll = self.rng.u32(0..100);
+        let compound = left >= 4 && depth < 3;
+        match roll {
+            0..8 if compound => self.branch(left, depth),
+            8..13 if compound => self.counted_loop(left, depth, uniform),
+            13..15 if compound => self.switch(left, depth),
+            15..20 if uniform => (self.together(), 1),
+            20..24 => (self.memory(), 1),
+            24..26 if self.functions > 0 => {
+                let function = self.rng.usize(..self.functions);
+                let (word, double) = (self.reg(Class::Word), self.reg(Class::Double));
+                (Statement::Call { function, word, double }, 2)
+            }
+            _ => (self.instruction(), 1),
+        }
+    }
+
+    fn branch(&mut self, left: usize, depth: u32) -> (Statement, usize) {
+        let size = self.rng.usize(1..=(left / 2).min(10));
+        let condition = self.condition();
+        let then = self.body(size, depth + 1, false);
+        let other = self.rng.usize(0..=size);
+        let otherwise = self.body(other, depth + 1, false);
+        (Statement::If { condition, then, otherwise }, size + other)
+    }
+
+    fn counted_loop(&mut self, left: usize, depth: u32, uniform: bool) -> (Statement, usize) {
+        let size = self.rng.usize(1..=(left / 2).min(8));
+        let constant = self.rng.bool();
+        let count = match constant {
+            true => Count::Constant(self.rng.u32(0..5)),
+            false => Count::Register(self.reg(Class::Word), 3),
+        };
+        (Statement::Loop { count, body: self.body(size, depth + 1, uniform && constant) }, 2 * size)
+    }
+
+    fn switch(&mut self, left: usize, depth: u32) -> (Statement, usize) {
+        let arms = 1 << self.rng.u32(1..3);
+        let size = (left / 2).min(8) / arms + 1;
+        let selector = self.reg(Class::Word);
+        let arms: Vec<_> = (0..arms).map(|_| self.body(size, depth + 1, false)).collect();
+        let cost = size * arms.len();
+        (Statement::Switch { selector, arms }, cost)
+    }
+
+    /// What needs all threads of a warp or block.
+    fn together(&mut self) -> Statement {
+        let class = if self.rng.bool() { Class::Word } else { Class::Double };
+        let word = self.reg(Class::Word);
+        match self.rng.u32(0..10) {
+            0..2 => Statement::Exchange { from: self.reg(class), to: self.reg(class), distance: self.rng.u32(0..64) },
+            2 => {
+                let op = self.choose(&REDUCTIONS);
+                Statement::SharedReduction { op, value: word, cell: self.reg(Class::Word), to: self.reg(Class::Word) }
+            }
+            _ => self.warp(),
+        }
+    }
+
+    fn warp(&mut self) -> Statement {
+        let other = self.source(Class::Word, Constants::Integer);
+        let class = if self.rng.bool() { Class::Word } else { Class::Double };
+        let (op, to, from) = match self.rng.u32(0..8) {
+            0..3 => (WarpOp::Shuffle(self.choose(&["up", "down", "bfly", "idx"])), Class::Word, Class::Word),
+            3 => (WarpOp::Ballot, Class::Word, Class::Predicate),
+            4 => (WarpOp::Vote(self.choose(&["all", "any", "uni"])), Class::Predicate, Class::Predicate),
+            5 => (WarpOp::MatchAny(class), Class::Word, class),
+            6 => (WarpOp::MatchAll(class), Class::Word, class),
+            _ => {
+                let ops =
+                    ["add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32"];
+                (WarpOp::Reduce(self.choose(&ops)), Class::Word, Class::Word)
+            }
+        };
+        Statement::Warp { op, to: self.reg(to), from: self.reg(from), other }
+    }
+
+    fn memory(&mut self) -> Statement {
+        let class = self.choose(&[Class::Half, Class::Word, Class::Double]);
+        let wide = if self.rng.bool() { Class::Word } else { Class::Double };
+        let index = self.reg(Class::Word);
+        match self.rng.u32(0..6) {
+            0..2 => Statement::LoadInput { to: self.reg(class), index },
+            2..4 => Statement::Local { reg: self.reg(class), index, store: self.rng.bool() },
+            _ if !self.kernel => Statement::LoadInput { to: self.reg(class), index },
+            4 => {
+                let kind = 2 * self.rng.usize(..REDUCTIONS.len()) + usize::from(wide == Class::Double);
+                Statement::GlobalReduction { kind, value: self.reg(wide), cell: index }
+            }
+            _ => {
+                let op = self.choose(&["add", "exch", "cas", "min", "max"]);
+                Statement::PrivateAtomic { op, to: self.reg(wide), value: self.reg(wide), other: self.reg(wide) }
+            }
+        }
+    }
+
+    fn instruction(&mut self) -> Statement {
+        let template = loop {
+            let candidate: &Template = &TEMPLATES[self.rng.usize(..TEMPLATES.len())];
+            if candidate.least_target <= self.limits.target {
+                break candidate;
+            }
+        };
+        let mut operands: Vec<(Operand, bool)> = Vec::new();
+        for slot in &template.slots {
+            let operand = match slot.is_result {
+                // Two results go to two registers.
+                true => loop {
+                    let operand = Operand::Reg(self.reg(slot.class));
+                    if operands.iter().all(|(earlier, _)| *earlier != operand) {
+                        break operand;
+                    }
+                },
+                false => self.operand(slot),
+            };
+            operands.push((operand, slot.odd));
+        }
+        self.keep_early_results_apart(template, &mut operands);
+        // ptxas 13.0 drops the guards of these (docs/fuzz.md).
+        let is_set_to_float = template.text.starts_with("set.") && template.result.is_some();
+        let may_be_guarded = !template.text.starts_with("testp") && !is_set_to_float;
+        let guard = (may_be_guarded && self.rng.u32(0..8) == 0).then(|| self.condition());
+        Statement::Inst { text: template.text.clone(), operands, guard, result: template.result }
+    }
+
+    /// In a chain of instructions the first result must not be a source of the second one's.
+    fn keep_early_results_apart(&mut self, template: &Template, operands: &mut [(Operand, bool)]) {
+        if !template.text.contains(';') {
+            return;
+        }
+        let first = operands[0].0;
+        for (operand, _) in &mut operands[2..] {
+            while *operand == first {
+                let Operand::Reg(reg) = first else { return };
+                *operand = Operand::Reg(self.reg(reg.class));
+            }
+        }
+    }
+
+    fn operand(&mut self, slot: &Slot) -> Operand {
+        match slot.constants {
+            Constants::Only(bits) => Operand::Integer(self.rng.u64(..1 << bits)),
+            _ => self.source(slot.class, slot.constants),
+        }
+    }
+
+    fn source(&mut self, class: Class, constants: Constants) -> Operand {
+        let constant = constants != Constants::None && self.rng.u32(0..6) == 0;
+        if !constant {
+            return Operand::Reg(self.reg(class));
+        }
+        let bits = match self.rng.bool() {
+            true => SPECIAL[self.rng.usize(..SPECIAL.len())],
+            false => self.rng.u64(..),
+        };
+        let wide = class == Class::Double;
+        match constants {
+            Constants::Float if wide => Operand::Float(bits, true),
+            Constants::Float => Operand::Float(bits & 0xffff_ffff, false),
+            Constants::Byte => Operand::Integer(bits & 0xff),
+            _ => Operand::Integer(bits & (u64::MAX >> (64 - 8 * class.bytes()))),
+        }
+    }
+
+    fn condition(&mut self) -> Condition {
+        Condition { predicate: self.rng.usize(..Class::Predicate.count()), negated: self.rng.bool() }
+    }
+
+    fn reg(&mut self, class: Class) -> Reg {
+        Reg { class, number: self.rng.usize(..class.count()) }
+    }
+
+    fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.rng.usize(..choices.len())]
+    }
+}
