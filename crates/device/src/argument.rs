@@ -3,8 +3,9 @@
 //! [`Argument`] is what the text says; [`bind`] puts arguments into device memory and parameter
 //! bytes, and [`Bound::outputs`] reads the results back.
 
-use crate::Memory;
+use crate::tensor_map::TensorMap;
 use crate::texture::{ObjectSpec, Objects};
+use crate::{Memory, tensor_argument};
 use std::path::{Path, PathBuf};
 
 /// No buffer may be larger, in bytes: the simulated memory is the host's.
@@ -40,6 +41,13 @@ pub enum Argument {
     Buffer(Buffer),
     /// The handle of a texture or surface.
     Object(ObjectSpec),
+    /// A tensor map, passed by value.
+    TensorMap {
+        /// The map, but for the address.
+        map: TensorMap,
+        /// The tensor.
+        buffer: Buffer,
+    },
 }
 
 /// Why an argument cannot be used.
@@ -81,6 +89,14 @@ pub enum ArgumentError {
         /// Bytes that there is room for.
         size: u64,
     },
+    /// A tensor map is not possible.
+    #[error("argument {index}: {reason}")]
+    TensorMap {
+        /// Position from 0.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
     /// A file cannot be read.
     #[error("cannot read '{}': {source}", path.display())]
     File {
@@ -118,6 +134,7 @@ impl Argument {
             text.split_once(':').ok_or_else(|| fail("expected KIND:…, such as u32:7 or in:PATH".into()))?;
         match kind {
             "bytes" => aggregate(rest).map_err(fail),
+            "tensormap" => tensor_map(rest).map_err(fail),
             "in" | "out" | "inout" | "zero" => Buffer::parse(kind, rest).map(Argument::Buffer).map_err(fail),
             "tex" | "surf" => ObjectSpec::parse(rest).map(Argument::Object).map_err(fail),
             _ => scalar(kind, rest).map(Argument::Value).map_err(fail),
@@ -212,6 +229,13 @@ impl Bound {
                 }
                 Ok(bytes)
             }
+            Argument::TensorMap { map, buffer } => {
+                let address = u64::from_le_bytes(place(format!("argument {index}"), buffer)?);
+                let map = TensorMap { address, ..*map };
+                map.encode()
+                    .map(Vec::from)
+                    .map_err(|error| ArgumentError::TensorMap { index, reason: error.to_string() })
+            }
         }
     }
 
@@ -259,13 +283,24 @@ fn aggregate(rest: &str) -> Result<Argument, String> {
         if offset.checked_add(8).is_none_or(|end| end > bytes.len()) {
             return Err(format!("an address at offset {offset} does not fit into {} bytes", bytes.len()));
         }
-        let (kind, rest) = buffer.split_once(':').unwrap_or((buffer, ""));
-        if !["in", "out", "inout", "zero"].contains(&kind) {
-            return Err(format!("'{kind}' is no kind of buffer (in, out, inout, zero)"));
-        }
-        buffers.push((offset, Buffer::parse(kind, rest)?));
+        buffers.push((offset, embedded_buffer(buffer)?));
     }
     Ok(Argument::Aggregate { bytes, buffers })
+}
+
+/// `tensormap:DESCRIPTION=BUFFER`, after the first colon.
+fn tensor_map(rest: &str) -> Result<Argument, String> {
+    let (description, buffer) = rest.split_once('=').ok_or("a tensor map needs =BUFFER after its description")?;
+    Ok(Argument::TensorMap { map: tensor_argument::parse(description)?, buffer: embedded_buffer(buffer)? })
+}
+
+/// A buffer inside of another argument, with its kind.
+fn embedded_buffer(text: &str) -> Result<Buffer, String> {
+    let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    match kind {
+        "in" | "out" | "inout" | "zero" => Buffer::parse(kind, rest),
+        _ => Err(format!("'{kind}' is no kind of buffer (in, out, inout, zero)")),
+    }
 }
 
 /// Splits at each `@` that starts `@OFFSET=`; an `@` inside of a path stays.

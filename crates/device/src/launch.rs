@@ -55,6 +55,14 @@ pub enum LaunchError {
         /// Cluster shape.
         cluster: [u32; 3],
     },
+    /// Clusters that the kernel or the target does not have.
+    #[error("clusters of {cluster:?} blocks are impossible: {reason}")]
+    Cluster {
+        /// Cluster shape.
+        cluster: [u32; 3],
+        /// Why.
+        reason: String,
+    },
     /// More shared memory than a block may have.
     #[error("{bytes} bytes of shared memory are too many; a block may have {limit}")]
     SharedTooLarge {

@@ -5,7 +5,8 @@
 //! * [`Memory`]: global memory as separate allocations, safe to use from several host threads;
 //! * [`Fault`]: how a kernel stops that cannot go on;
 //! * [`printf`]: the text of a device-side `printf`;
-//! * [`texture`]: textures, surfaces and samplers.
+//! * [`texture`]: textures, surfaces and samplers;
+//! * [`tensor_map`]: the tensor maps of tensor copies.
 
 pub mod argument;
 mod fault;
@@ -13,6 +14,8 @@ mod heap;
 mod launch;
 mod memory;
 pub mod printf;
+mod tensor_argument;
+pub mod tensor_map;
 pub mod texture;
 
 pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Space, WaitingThreads};

@@ -22,7 +22,8 @@ pub(crate) struct Access {
     /// The lanes that do it.
     pub(crate) lanes: Mask,
     /// The address of each of these lanes in the space: of global memory the device address, of shared
-    /// and local memory the offset from the window's start, of a constant bank its number times
+    /// and local memory the offset from the window's start (of another block of the cluster, with its
+    /// rank in byte 3), of a constant bank its number times
     /// 2<sup>32</sup> plus the offset. Other elements mean nothing.
     pub(crate) addresses: [u64; WARP],
 }
@@ -73,6 +74,7 @@ fn located(place: Place) -> (Space, u64) {
     match place {
         Place::Global(address) => (Space::Global, address),
         Place::Shared(address) => (Space::Shared, address),
+        Place::Cluster { rank, address } => (Space::Shared, (rank as u64) << 24 | address),
         Place::Local(address) => (Space::Local, address),
         Place::Constant { bank, offset } => (Space::Constant, (bank as u64) << 32 | offset as u64),
     }

@@ -1,19 +1,16 @@
-//! A block: its warps in turn until all have finished.
+//! A block: its warps and what they share; what a launch starts it with.
 
 use crate::flow::Flow;
 use crate::machine::Machine;
-use crate::program::Action;
+use crate::program::{Action, INSTRUCTION};
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, STACK_TOP};
 use crate::special::WarpIdentity;
-use crate::state::{Mask, State, WARP, lanes_of};
+use crate::state::{Mask, State, WARP};
 use crate::stats::Counts;
 use crate::threads::{Threads, Wait};
 use crate::timing::trace::{BlockTrace, Recorder};
 use crate::warp::{BlockState, Issued, Pause, Step, Stop, Warp};
-use oriole_device::{FaultKind, Launch, WaitingThreads};
-
-/// Instructions that a warp executes before the next has its turn.
-const WARP_SLICE: u32 = 2048;
+use oriole_device::{FaultKind, Launch};
 
 /// Facts of a launch that every block starts from.
 pub(crate) struct Entry {
@@ -25,24 +22,30 @@ pub(crate) struct Entry {
     pub(crate) registers: u32,
     /// Bytes of shared memory, static, dynamic and reserved.
     pub(crate) shared_size: u64,
+    /// Launched as a cluster: its shape was given, by the kernel or by the launch.
+    pub(crate) is_cluster: bool,
+    /// Address of the workspace of a barrier of the whole grid, 0 if there is none.
+    pub(crate) grid_workspace: u64,
 }
 
 /// A block that is running or waits for its turn.
 pub(crate) struct Block {
     /// Number in the grid, x fastest.
     pub(crate) number: u64,
-    warps: Vec<Warp>,
-    state: BlockState,
+    /// Its warps.
+    pub(crate) warps: Vec<Warp>,
+    /// What they share.
+    pub(crate) state: BlockState,
     /// What has been executed.
     pub(crate) counts: Counts,
-    round: Round,
     /// One for each warp, if the block records what it does.
     recorders: Vec<Recorder>,
 }
 
 impl Entry {
-    /// The warps of block `number` at their entry, and what they share.
-    pub(crate) fn start(&self, number: u64, machine: &Machine<'_>) -> (Vec<Warp>, BlockState) {
+    /// The warps of block `number` at their entry, and what they share; `rank` is the block's in its
+    /// cluster.
+    pub(crate) fn start(&self, number: u64, rank: u32, machine: &Machine<'_>) -> (Vec<Warp>, BlockState) {
         let threads = self.launch.threads() as u32;
         let unit = machine.program.arch.sm().shared_allocation_unit;
         let shared_size = (self.shared_size as u32).next_multiple_of(unit);
@@ -58,7 +61,7 @@ impl Entry {
                 shared_size,
                 registers: self.registers,
                 block: number,
-                cluster_rank: 0,
+                cluster_rank: rank,
             };
             Warp::new(
                 State::new(machine.constants.clone(), identity),
@@ -68,37 +71,15 @@ impl Entry {
         };
         let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect();
         let live = warps.iter().map(|warp| warp.threads.alive).collect();
-        (warps, BlockState::new(self.shared_size, live))
+        (warps, BlockState::new(self.shared_size, rank as usize, live))
     }
-}
-
-/// How far a round of the warps is.
-struct Round {
-    /// The warp that runs.
-    warp: usize,
-    /// Instructions left to it.
-    left: u32,
-    /// Some warp has executed something.
-    ran: bool,
-}
-
-impl Round {
-    const START: Round = Round { warp: 0, left: WARP_SLICE, ran: false };
-}
-
-/// How far a block got.
-pub(crate) enum Progress {
-    /// All threads have exited.
-    Finished,
-    /// It needs the turn to go on.
-    NeedsTurn,
-    /// It has used up its slice.
-    Slice,
 }
 
 /// A fault in a block.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockFault {
+    /// Number of the block in the grid.
+    pub(crate) block: u64,
     /// Code address of the instruction; `None` for a deadlock.
     pub(crate) pc: Option<u64>,
     /// Linear number of the thread.
@@ -108,9 +89,9 @@ pub(crate) struct BlockFault {
 }
 
 impl Block {
-    /// Block `number` of a launch, at its entry.
-    pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
-        let (warps, mut state) = entry.start(number, machine);
+    /// Block `number` of a launch, with that rank in its cluster, at its entry.
+    pub(crate) fn new(number: u64, rank: u32, entry: &Entry, machine: &Machine<'_>) -> Self {
+        let (warps, mut state) = entry.start(number, rank, machine);
         let counts = Counts::of_warps(warps.len() as u64);
         let mut recorders = Vec::new();
         if machine.records {
@@ -118,7 +99,7 @@ impl Block {
             let first = number * warps.len() as u64;
             recorders.extend((first..).map(|warp| Recorder::new(machine.program.start(), warp)).take(warps.len()));
         }
-        Block { number, warps, state, counts, round: Round::START, recorders }
+        Block { number, warps, state, counts, recorders }
     }
 
     /// What its warps have done, if the block recorded it.
@@ -126,60 +107,16 @@ impl Block {
         std::mem::take(&mut self.recorders).into_iter().map(Recorder::finish).collect()
     }
 
-    /// What the block has printed.
-    pub(crate) fn take_printed(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.state.printed)
-    }
-
-    /// Runs until the end, or until the turn is needed. A block that has done something that depends
-    /// on the order of blocks also stops every `slice` instructions from there on, so that others
-    /// can do what it may be waiting for.
-    ///
-    /// The warps take turns in rounds; a block that was put aside goes on exactly where it stopped,
-    /// so that it runs alike whether it was put aside or not.
-    pub(crate) fn run(&mut self, machine: &Machine<'_>, turn: bool, slice: u64) -> Result<Progress, BlockFault> {
-        self.state.turn = turn;
-        loop {
-            while self.round.warp < self.warps.len() {
-                let before = self.state.instructions;
-                let pause = match self.recorders.is_empty() {
-                    true => {
-                        let warp = &mut self.warps[self.round.warp];
-                        warp.run(machine, &mut self.state, &mut self.round.left, &mut self.counts)
-                    }
-                    false => self.run_recorded(machine),
-                };
-                self.round.ran |= self.state.instructions != before;
-                if pause.map_err(|stop| self.fault(self.round.warp, stop))? == Pause::NeedsTurn {
-                    return Ok(Progress::NeedsTurn);
-                }
-                self.complete_barriers();
-                self.round.warp += 1;
-                self.round.left = WARP_SLICE;
-            }
-            if self.warps.iter().all(|warp| warp.threads.alive == 0) {
-                return Ok(Progress::Finished);
-            }
-            if !self.round.ran && !self.can_run() {
-                return Err(self.deadlock());
-            }
-            self.round = Round::START;
-            if let Some(since) = self.state.ordered_since
-                && self.state.instructions >= since + slice
-            {
-                self.state.ordered_since = Some(self.state.instructions);
-                return Ok(Progress::Slice);
-            }
-        }
-    }
-
-    /// [`Warp::run`] for the warp whose turn it is, recording each instruction.
-    fn run_recorded(&mut self, machine: &Machine<'_>) -> Result<Pause, Stop> {
-        let (warp, recorder) = (&mut self.warps[self.round.warp], &mut self.recorders[self.round.warp]);
-        while self.round.left > 0 {
+    /// Runs a warp for up to `left` instructions, and takes those executed from it.
+    pub(crate) fn run_warp(&mut self, warp: usize, machine: &Machine<'_>, left: &mut u32) -> Result<Pause, Stop> {
+        let Some(recorder) = self.recorders.get_mut(warp) else {
+            return self.warps[warp].run(machine, &mut self.state, left, &mut self.counts);
+        };
+        let warp = &mut self.warps[warp];
+        while *left > 0 {
             match warp.step_one(machine, &mut self.state, &mut self.counts)? {
                 Step::Issued(issued) => {
-                    self.round.left -= 1;
+                    *left -= 1;
                     record(&issued, warp, &self.state, recorder);
                 }
                 Step::Paused(pause) => return Ok(pause),
@@ -188,17 +125,37 @@ impl Block {
         Ok(Pause::Slice)
     }
 
-    fn can_run(&self) -> bool {
-        self.warps.iter().any(|warp| warp.threads.groups().iter().any(|group| group.wait == Wait::Nothing))
+    /// All threads have exited.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.warps.iter().all(|warp| warp.threads.alive == 0)
     }
 
-    fn complete_barriers(&mut self) {
+    /// Some threads wait for nothing.
+    pub(crate) fn can_run(&self) -> bool {
+        self.waits().any(|(_, wait, ..)| wait == Wait::Nothing)
+    }
+
+    /// The groups of threads: warp, what they wait for, the code address of the instruction that
+    /// made them wait, and the lanes.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (usize, Wait, u64, Mask)> {
+        let groups = |warp: &Warp| warp.threads.groups().to_vec();
+        self.warps.iter().enumerate().flat_map(move |(number, warp)| {
+            groups(warp).into_iter().map(move |group| {
+                // A waiting group stands behind its instruction, unless it tries that again.
+                let pc = if group.retries { group.pc } else { group.pc - INSTRUCTION };
+                (number, group.wait, pc, group.mask)
+            })
+        })
+    }
+
+    /// Lets the threads go on whose barrier of the block is complete.
+    pub(crate) fn complete_barriers(&mut self) {
         while let Some((id, result)) = self.state.barriers.complete() {
             for recorder in &mut self.recorders {
                 recorder.completed(id);
             }
             for warp in &mut self.warps {
-                warp.threads.release_barrier(id);
+                warp.threads.release_barrier(Wait::Barrier(id));
                 if let Some(result) = result {
                     warp.barrier_result = result;
                 }
@@ -206,46 +163,10 @@ impl Block {
         }
     }
 
-    fn fault(&self, warp: usize, stop: Stop) -> BlockFault {
-        BlockFault { pc: Some(stop.pc), thread: (warp * WARP + stop.lane) as u32, kind: stop.kind }
-    }
-
-    /// Who waits where.
-    fn deadlock(&self) -> BlockFault {
-        let mut waiting: Vec<(Wait, u64, WaitingThreads)> = Vec::new();
-        for (number, warp) in self.warps.iter().enumerate() {
-            for group in warp.threads.groups() {
-                let threads = lanes_of(group.mask).map(|lane| (number * WARP + lane) as u32);
-                match waiting.iter_mut().find(|(wait, pc, _)| (*wait, *pc) == (group.wait, group.pc)) {
-                    Some((_, _, known)) => known.threads.extend(threads),
-                    None => {
-                        let at = self.describe(group.wait, group.pc);
-                        waiting.push((group.wait, group.pc, WaitingThreads { at, threads: threads.collect() }));
-                    }
-                }
-            }
-        }
-        let first = waiting.first().map(|(_, pc, _)| *pc);
-        let thread = waiting.iter().filter_map(|(_, _, known)| known.threads.first()).min().copied();
-        let kind = FaultKind::Deadlock(waiting.into_iter().map(|(_, _, known)| known).collect());
-        // A waiting group stands behind the instruction that it waits at.
-        let pc = first.map(|pc| pc - crate::program::INSTRUCTION);
-        BlockFault { pc, thread: thread.unwrap_or(0), kind }
-    }
-
-    fn describe(&self, wait: Wait, pc: u64) -> String {
-        let what = match wait {
-            Wait::Nothing => "nothing".to_owned(),
-            Wait::Convergence(barrier) => format!("convergence barrier B{barrier}"),
-            Wait::WarpSync => "a warp synchronisation".to_owned(),
-            Wait::Barrier(id) => match self.state.barriers.progress(id) {
-                (arrived, Some(expected)) => {
-                    format!("barrier {id}, where {arrived} of {expected} threads have arrived")
-                }
-                (arrived, None) => format!("barrier {id} of the whole block, where {arrived} threads have arrived"),
-            },
-        };
-        format!("{what} (code address {:#x})", pc - crate::program::INSTRUCTION)
+    /// The fault of a warp that stopped.
+    pub(crate) fn fault(&self, warp: usize, stop: Stop) -> BlockFault {
+        let thread = (warp * WARP + stop.lane) as u32;
+        BlockFault { block: self.number, pc: Some(stop.pc), thread, kind: stop.kind }
     }
 }
 
@@ -273,6 +194,9 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
     put(layout.stack, &STACK_TOP.to_le_bytes());
     put(layout.dynamic_shared_size, &launch.shared_bytes.to_le_bytes());
     put(layout.constant_window, &CONSTANT_WINDOW.to_le_bytes());
+    // Cooperative groups find the state of the grid's barrier by these two, high word first.
+    put(layout.envreg[1], &((entry.grid_workspace >> 32) as u32).to_le_bytes());
+    put(layout.envreg[2], &(entry.grid_workspace as u32).to_le_bytes());
     put(layout.nsmid, &108u32.to_le_bytes());
     if let Some(offset) = layout.shared_window {
         put(offset, &SHARED_WINDOW.to_le_bytes());
@@ -295,8 +219,10 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
     }
     if let Some(cluster) = &layout.cluster {
         let shape = launch.cluster;
-        put(cluster.explicit, &u32::from(shape != [1; 3]).to_le_bytes());
+        put(cluster.explicit, &u32::from(entry.is_cluster).to_le_bytes());
         put(cluster.nctarank, &shape.iter().product::<u32>().to_le_bytes());
+        let aggregate = shape.iter().product::<u32>().saturating_mul(entry.shared_size as u32);
+        put(cluster.aggregate_shared_limit, &aggregate.to_le_bytes());
         for (axis, &size) in shape.iter().enumerate() {
             put(cluster.nctaid[axis], &size.to_le_bytes());
             put(cluster.nctaid_reciprocal[axis], &(1.0 / size as f32).to_le_bytes());

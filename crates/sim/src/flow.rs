@@ -116,6 +116,10 @@ pub(crate) enum Flow {
         /// `BAR.RED`.
         reduction: Option<(Reduction, PredSrc)>,
     },
+    /// `UCGABAR_ARV`.
+    ClusterArrive,
+    /// `UCGABAR_WAIT`.
+    ClusterWait,
     /// `BPT.TRAP`.
     Trap,
 }
@@ -143,6 +147,8 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
         Opcode::WARPSYNC => warp_sync(inst)?,
         Opcode::YIELD | Opcode::NANOSLEEP => Flow::Yield,
         Opcode::BAR => block_barrier(inst),
+        Opcode::UCGABAR_ARV => Flow::ClusterArrive,
+        Opcode::UCGABAR_WAIT => Flow::ClusterWait,
         Opcode::BPT => Flow::Trap,
         // Memory is in order here, copies are done at once, and errors are known at once.
         Opcode::NOP

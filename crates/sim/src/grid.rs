@@ -1,6 +1,6 @@
-//! A grid: its blocks on host threads, with the same result whatever their number.
+//! A grid: its clusters on host threads, with the same result whatever their number.
 //!
-//! Blocks run side by side as long as nothing that they do can depend on their order. Operations
+//! A launch without clusters has one block in each; "block" below is such a cluster. Blocks run side by side as long as nothing that they do can depend on their order. Operations
 //! that can (atomics that return a value or add floats or 64-bit numbers, loads and stores that are
 //! strong at device scope, `malloc`) need the *turn*, which the unfinished block with the lowest
 //! number has until it ends: a block that comes to such an operation early is put aside. So all of
@@ -11,7 +11,8 @@
 //! has come to an ordered operation keeps the turn for a fixed number of instructions only; then the
 //! next unfinished block has it. The number is counted from the same place on any machine.
 
-use crate::block::{Block, BlockFault, Entry, Progress};
+use crate::block::{BlockFault, Entry};
+use crate::cluster::{self, Cluster, Progress};
 use crate::machine::Machine;
 use crate::stats::Counts;
 use crate::timing::trace::BlockTrace;
@@ -29,32 +30,32 @@ pub(crate) struct Outcome {
     pub(crate) counts: Counts,
     /// What was printed, in the order of the blocks.
     pub(crate) printed: Vec<u8>,
-    /// The first fault in the order of the blocks: block and fault.
-    pub(crate) fault: Option<(u64, BlockFault)>,
+    /// The first fault in the order of the blocks.
+    pub(crate) fault: Option<BlockFault>,
     /// What the blocks did, in their order, if they recorded it.
     pub(crate) traces: Vec<BlockTrace>,
 }
 
 /// Blocks by number: which are where.
 struct Schedule {
-    blocks: u64,
+    clusters: u64,
     /// The lowest block that has not been started.
     fresh: u64,
     /// Blocks put aside.
-    parked: BTreeMap<u64, Block>,
+    parked: BTreeMap<u64, Cluster>,
     /// Blocks that are running.
     running: BTreeSet<u64>,
     /// The block that has the turn.
     turn: u64,
     printed: BTreeMap<u64, Vec<u8>>,
     counts: Counts,
-    fault: Option<(u64, BlockFault)>,
-    traces: BTreeMap<u64, BlockTrace>,
+    fault: Option<(u64, Box<BlockFault>)>,
+    traces: BTreeMap<u64, Vec<BlockTrace>>,
 }
 
 /// What a worker does next.
 enum Task {
-    Run(Box<Block>, bool),
+    Run(Box<Cluster>, bool),
     Start(u64, bool),
     Wait,
     Stop,
@@ -62,9 +63,9 @@ enum Task {
 
 /// Runs all blocks on `workers` host threads.
 pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
-    let blocks = entry.launch.blocks();
+    let clusters = cluster::count(&entry.launch);
     let schedule = Mutex::new(Schedule {
-        blocks,
+        clusters,
         fresh: 0,
         parked: BTreeMap::new(),
         running: BTreeSet::new(),
@@ -75,7 +76,7 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
         traces: BTreeMap::new(),
     });
     let changed = Condvar::new();
-    let workers = (workers.max(1) as u64).min(blocks);
+    let workers = (workers.max(1) as u64).min(clusters);
     std::thread::scope(|scope| {
         for _ in 1..workers {
             scope.spawn(|| work(&schedule, &changed, entry, machine));
@@ -88,8 +89,8 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
     Outcome {
         counts: schedule.counts,
         printed: printed.flat_map(|(_, text)| text).collect(),
-        fault: schedule.fault,
-        traces: schedule.traces.into_values().collect(),
+        fault: schedule.fault.map(|(_, fault)| *fault),
+        traces: schedule.traces.into_values().flatten().collect(),
     }
 }
 
@@ -105,7 +106,7 @@ fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &
             }
             Task::Start(number, turn) => {
                 drop(guard);
-                (Box::new(Block::new(number, entry, machine)), turn)
+                (Box::new(Cluster::new(number, entry, machine)), turn)
             }
             Task::Run(block, turn) => {
                 drop(guard);
@@ -122,7 +123,7 @@ fn work(schedule: &Mutex<Schedule>, changed: &Condvar, entry: &Entry, machine: &
 impl Schedule {
     /// Blocks that still matter: all, or those before the first fault.
     fn end(&self) -> u64 {
-        self.fault.as_ref().map_or(self.blocks, |(block, _)| *block)
+        self.fault.as_ref().map_or(self.clusters, |(block, _)| *block)
     }
 
     fn next(&mut self) -> Task {
@@ -156,13 +157,13 @@ impl Schedule {
     /// The unfinished block after `number`, from the start again after the last one of the window.
     fn after(&self, number: u64) -> u64 {
         let lowest = self.lowest();
-        let limit = self.blocks.min(lowest + WINDOW);
+        let limit = self.clusters.min(lowest + WINDOW);
         let is_open =
             |&block: &u64| block >= self.fresh || self.parked.contains_key(&block) || self.running.contains(&block);
-        (number + 1..limit).chain(lowest..limit).find(is_open).unwrap_or(self.blocks)
+        (number + 1..limit).chain(lowest..limit).find(is_open).unwrap_or(self.clusters)
     }
 
-    fn put_back(&mut self, mut block: Block, progress: Result<Progress, BlockFault>) {
+    fn put_back(&mut self, mut block: Cluster, progress: Result<Progress, Box<BlockFault>>) {
         let number = block.number;
         self.running.remove(&number);
         match progress {
@@ -188,11 +189,12 @@ impl Schedule {
                 }
             }
         }
-        self.counts.add(&block.counts);
-        self.printed.insert(number, block.take_printed());
-        let trace = block.take_trace();
-        if !trace.is_empty() {
-            self.traces.insert(number, trace);
+        let (printed, counts) = block.finish();
+        self.counts.add(&counts);
+        self.printed.insert(number, printed);
+        let traces = block.take_traces();
+        if !traces.is_empty() {
+            self.traces.insert(number, traces);
         }
         if self.turn == number {
             self.turn = self.after(number);

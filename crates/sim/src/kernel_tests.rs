@@ -44,7 +44,7 @@ fn launch_on<T>(
     limit: u64,
     run: impl FnOnce(&Entry, &Machine<'_>) -> T,
 ) -> T {
-    let entry = Entry { launch, pc: CODE, registers: 32, shared_size: 1024 };
+    let entry = Entry { launch, pc: CODE, registers: 32, shared_size: 1024, is_cluster: false, grid_workspace: 0 };
     let mut banks = ConstantBanks::new();
     fill_bank0(&mut banks, &entry, ARCH);
     let machine = Machine {
@@ -123,7 +123,7 @@ impl Run {
         words
     }
 
-    fn fault(&self, text: &str) -> (u64, BlockFault) {
+    fn fault(&self, text: &str) -> BlockFault {
         self.of(text).0.fault.expect("a fault")
     }
 }
@@ -235,7 +235,7 @@ fn a_barrier_that_cannot_be_complete_is_a_deadlock() {
         other:
         BAR.SYNC.DEFER_BLOCKING 0x2
         EXIT";
-    let (_, fault) = Run { block: 64, ..Run::default() }.fault(text);
+    let fault = Run { block: 64, ..Run::default() }.fault(text);
     let FaultKind::Deadlock(waiting) = fault.kind else { panic!("{:?}", fault.kind) };
     let threads: Vec<_> = waiting.iter().map(|group| (group.threads.len(), group.threads[0])).collect();
     assert_eq!(threads, [(32, 0), (32, 32)]);
@@ -244,14 +244,14 @@ fn a_barrier_that_cannot_be_complete_is_a_deadlock() {
 
 #[test]
 fn an_endless_loop_meets_the_limit() {
-    let (_, fault) = Run { limit: 1000, ..Run::default() }.fault("loop:\nBRA `(loop)");
+    let fault = Run { limit: 1000, ..Run::default() }.fault("loop:\nBRA `(loop)");
     assert_eq!(fault.kind, FaultKind::InstructionLimit(1000));
 }
 
 #[test]
 fn a_store_past_the_buffer_names_the_lane() {
     let text = format!("{PROLOGUE}\nSTG.E [R2.64+0xc0], R0\nEXIT");
-    let (_, fault) = Run::default().fault(&text);
+    let fault = Run::default().fault(&text);
     assert_eq!(fault.thread, 16);
     let FaultKind::IllegalAddress { nearest, .. } = &fault.kind else { panic!("{:?}", fault.kind) };
     assert_eq!(nearest.as_ref().map(|nearest| nearest.name.as_str()), Some("the buffer"));
@@ -259,7 +259,7 @@ fn a_store_past_the_buffer_names_the_lane() {
 
 #[test]
 fn running_off_the_code_is_a_bad_jump() {
-    let (_, fault) = Run::default().fault("NOP");
+    let fault = Run::default().fault("NOP");
     assert_eq!(fault.kind, FaultKind::BadJump(CODE + 16));
 }
 
@@ -327,7 +327,7 @@ fn float_sums_are_in_the_order_of_blocks_on_any_number_of_threads() {
 fn a_warp_is_driven_instruction_by_instruction() {
     let text = format!("{PROLOGUE}\n ISETP.LT.U32.AND P0, PT, R0, 0xa, PT\n @P0 STG.E [R2.64+0x8], R0\n EXIT");
     let drive = |entry: &Entry, machine: &Machine<'_>| {
-        let (mut warps, mut block) = entry.start(0, machine);
+        let (mut warps, mut block) = entry.start(0, 0, machine);
         block.log = Some(Box::default());
         let mut seen = Vec::new();
         let mut counts = Counts::default();

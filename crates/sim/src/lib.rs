@@ -13,6 +13,7 @@
 mod access;
 mod barrier;
 mod block;
+mod cluster;
 mod constant;
 mod exec;
 mod flow;

@@ -39,6 +39,11 @@ pub(crate) enum Halt {
     /// The result depends on the order of blocks, and it is not this block's turn. Nothing has been
     /// changed: the instruction is executed again later.
     NeedsTurn,
+    /// The phase of an mbarrier is not over. The instruction is executed again when others have run.
+    NotYet {
+        /// Shared address of the mbarrier; byte 3 names the block in the cluster.
+        mbarrier: u32,
+    },
 }
 
 impl Halt {

@@ -49,7 +49,7 @@ impl Spaces<'_> {
         finish: impl Fn(u32, u64) -> u32,
     ) -> bool {
         let (address, place) = first;
-        match place {
+        match self.nearest(place) {
             Place::Shared(offset) => Span::new(address.wrapping_sub(offset), self.shared_size, bytes)
                 .is_some_and(|span| gather(self.shared, &span, addresses, lanes, registers, |&word| word, finish)),
             Place::Global(_) => self.machine.memory.find(address).is_some_and(|allocation| {
@@ -57,7 +57,7 @@ impl Spaces<'_> {
                 Span::new(allocation.base(), allocation.size(), bytes)
                     .is_some_and(|span| gather(allocation.words(), &span, addresses, lanes, registers, value, finish))
             }),
-            Place::Local(_) | Place::Constant { .. } => false,
+            Place::Cluster { .. } | Place::Local(_) | Place::Constant { .. } => false,
         }
     }
 
@@ -72,7 +72,7 @@ impl Spaces<'_> {
     ) -> bool {
         let (address, place) = first;
         let bytes = 4 * WORDS as u32;
-        match place {
+        match self.nearest(place) {
             Place::Shared(offset) => {
                 let span = Span::new(address.wrapping_sub(offset), self.shared_size, bytes);
                 let words = &mut *self.shared;
@@ -96,7 +96,7 @@ impl Spaces<'_> {
                     })
                 })
             }),
-            Place::Local(_) | Place::Constant { .. } => false,
+            Place::Cluster { .. } | Place::Local(_) | Place::Constant { .. } => false,
         }
     }
 }

@@ -29,6 +29,10 @@ pub(crate) struct Env<'a> {
     pub(crate) ordered_since: &'a mut Option<u64>,
     /// Warp instructions that the block has executed.
     pub(crate) instructions: u64,
+    /// See [`crate::cluster::ClusterState::signals`].
+    pub(crate) signals: &'a mut u64,
+    /// A wait for an mbarrier has to come to an end now, whether the phase is over or not.
+    pub(crate) is_last_try: bool,
     /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants
     /// to know.
     pub(crate) log: Option<&'a mut AccessLog>,
@@ -45,7 +49,7 @@ impl Env<'_> {
     #[inline]
     pub(crate) fn report(&mut self, kind: Access, bytes: u32, lanes: Mask, places: &[Place; WARP]) {
         if let Some(log) = self.log.as_deref_mut() {
-            log.push_places(kind, bytes, lanes, places);
+            log.push_places(kind, bytes, lanes, &places.map(|place| self.spaces.nearest(place)));
         }
     }
 }

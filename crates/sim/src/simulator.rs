@@ -26,6 +26,9 @@ const CODE_BASE: u64 = 0x4_0000_0000;
 /// Address of the module's first global variable.
 const GLOBAL_BASE: u64 = 0x6_0000_0000;
 
+/// Blocks that a cluster may have; more than 8 are what CUDA calls non-portable.
+const MAX_CLUSTER: u64 = 16;
+
 /// How to simulate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -212,6 +215,8 @@ impl Simulator {
     /// Runs `kernel` to its end.
     pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
         let function = self.kernel(kernel)?;
+        let cluster = self.cluster(function, launch)?;
+        let launch = &Launch { cluster, ..launch.clone() };
         let entry = self.entry(function, launch)?;
         let chip = self.chip(launch)?;
         self.place_variables(memory);
@@ -234,8 +239,8 @@ impl Simulator {
             given => given,
         };
         let outcome = grid::run(&entry, &machine, workers);
-        if let Some((block, fault)) = outcome.fault {
-            let fault = self.fault(kernel, function, launch, block, fault, outcome.printed);
+        if let Some(fault) = outcome.fault {
+            let fault = self.fault(kernel, function, launch, fault, outcome.printed);
             return Err(RunError::Fault(Box::new(fault)));
         }
         let statistics = outcome.counts.statistics(launch.blocks());
@@ -280,12 +285,25 @@ impl Simulator {
         })
     }
 
+    /// The shape of the launch's clusters: the kernel's own, if it has one, or that of the launch.
+    fn cluster(&self, function: &Function, launch: &Launch) -> Result<[u32; 3], LaunchError> {
+        let required = function.limits.cluster.filter(|shape| *shape != [0; 3]);
+        let given = launch.cluster;
+        let blocks: u64 = required.unwrap_or(given).iter().map(|&size| u64::from(size)).product();
+        let refuse = |reason: String| Err(LaunchError::Cluster { cluster: given, reason });
+        match required {
+            Some(required) if given != [1; 3] && given != required => {
+                refuse(format!("the kernel was compiled for clusters of {required:?}"))
+            }
+            _ if blocks > 1 && self.program.arch < Arch::Sm90 => refuse(format!("{} has none", self.program.arch)),
+            _ if blocks > MAX_CLUSTER => refuse(format!("a cluster has at most {MAX_CLUSTER} blocks")),
+            _ => Ok(required.unwrap_or(given)),
+        }
+    }
+
     /// Checks a launch against the kernel's and the target's limits.
     fn entry(&self, function: &Function, launch: &Launch) -> Result<Entry, LaunchError> {
         launch.check()?;
-        if launch.cluster != [1; 3] {
-            return Err(LaunchError::Unsupported { what: "a cluster of several blocks" });
-        }
         if let Some(required) = function.limits.required_threads
             && required != launch.block
         {
@@ -308,6 +326,8 @@ impl Simulator {
             pc: self.image.section_address(function.section) + function.offset,
             registers: function.registers,
             shared_size,
+            is_cluster: launch.cluster != [1; 3] || function.limits.cluster.is_some(),
+            grid_workspace: 0,
         })
     }
 
@@ -361,15 +381,7 @@ impl Simulator {
     }
 
     /// The published form of a block's fault.
-    fn fault(
-        &self,
-        kernel: &str,
-        function: &Function,
-        launch: &Launch,
-        block: u64,
-        fault: BlockFault,
-        printed: Vec<u8>,
-    ) -> Fault {
+    fn fault(&self, kernel: &str, function: &Function, launch: &Launch, fault: BlockFault, printed: Vec<u8>) -> Fault {
         let section = fault.pc.and_then(|pc| self.program.section(pc));
         let offset = match (fault.pc, section) {
             (Some(pc), Some(section)) => pc - section.base,
@@ -378,7 +390,7 @@ impl Simulator {
         let own = self.image.section_address(function.section);
         let place = Place {
             kernel: kernel.to_owned(),
-            block: launch.block_at(block),
+            block: launch.block_at(fault.block),
             thread: launch.thread_at(fault.thread),
             pc: offset,
             function: section.filter(|section| section.base != own).map(|section| section.name.clone()),

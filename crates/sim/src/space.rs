@@ -38,6 +38,13 @@ pub(crate) enum Place {
     Global(u64),
     /// The block's shared memory.
     Shared(u64),
+    /// Shared memory of a block of the cluster, by a generic address.
+    Cluster {
+        /// The block.
+        rank: usize,
+        /// The address in it.
+        address: u64,
+    },
     /// The thread's local memory.
     Local(u64),
     /// A constant bank, by a generic address.
@@ -62,9 +69,16 @@ impl Named {
     }
 }
 
+impl Place {
+    /// A shared address of a cluster: byte 3 names the block.
+    pub(crate) fn cluster(address: u32) -> Place {
+        Place::Cluster { rank: (address >> 24) as usize, address: u64::from(address & 0xff_ffff) }
+    }
+}
+
 fn generic(address: u64) -> Place {
     match address {
-        SHARED_WINDOW..LOCAL_WINDOW => Place::Shared(address & 0xff_ffff),
+        SHARED_WINDOW..LOCAL_WINDOW => Place::cluster(address as u32),
         LOCAL_WINDOW..CONSTANT_WINDOW if address < LOCAL_WINDOW + WINDOW => Place::Local(address - LOCAL_WINDOW),
         CONSTANT_WINDOW..PARAMETER_WINDOW => Place::Constant { bank: 3, offset: (address - CONSTANT_WINDOW) as usize },
         PARAMETER_WINDOW.. if address < PARAMETER_WINDOW + WINDOW => {
@@ -111,6 +125,11 @@ pub(crate) struct Spaces<'a> {
     pub(crate) shared: &'a mut [u32],
     /// Bytes of shared memory.
     pub(crate) shared_size: u64,
+    /// Rank of the block in its cluster.
+    pub(crate) rank: usize,
+    /// Shared memory of the blocks of its cluster, by rank, but not of the block itself; empty without
+    /// others.
+    pub(crate) peers: &'a mut [Vec<u32>],
     /// Local memory of the warp's threads.
     pub(crate) local: &'a mut [LocalMemory; WARP],
 }
@@ -131,6 +150,12 @@ impl Spaces<'_> {
             Place::Shared(address) => {
                 self.check(Space::Shared, Access::Read, address, size, 0, self.shared_size)?;
                 Ok(read(size, address, |at| self.shared[(at / 4) as usize]))
+            }
+            Place::Cluster { rank, address } if rank == self.rank => self.load(Place::Shared(address), size, lane),
+            Place::Cluster { rank, address } => {
+                self.check(Space::Shared, Access::Read, address, size, 0, self.shared_size)?;
+                let words = self.peers.get(rank).ok_or_else(|| no_block(rank))?;
+                Ok(read(size, address, |at| words[(at / 4) as usize]))
             }
             Place::Local(address) => {
                 self.check_local(Access::Read, address, size)?;
@@ -161,6 +186,17 @@ impl Spaces<'_> {
                     *cell = merge(*cell, size, address, value[i as usize]);
                 }
             }
+            Place::Cluster { rank, address } if rank == self.rank => {
+                return self.store(Place::Shared(address), size, lane, value);
+            }
+            Place::Cluster { rank, address } => {
+                self.check(Space::Shared, Access::Write, address, size, 0, self.shared_size)?;
+                let words = self.peers.get_mut(rank).ok_or_else(|| no_block(rank))?;
+                for i in 0..size.div_ceil(4) {
+                    let cell = &mut words[(address / 4) as usize + i as usize];
+                    *cell = merge(*cell, size, address, value[i as usize]);
+                }
+            }
             Place::Local(address) => {
                 self.check_local(Access::Write, address, size)?;
                 for i in 0..size.div_ceil(4) {
@@ -171,6 +207,14 @@ impl Spaces<'_> {
             Place::Constant { offset, .. } => return Err(read_only(offset)),
         }
         Ok(())
+    }
+
+    /// The same place, as one of the block's own shared memory if it is that.
+    pub(crate) fn nearest(&self, place: Place) -> Place {
+        match place {
+            Place::Cluster { rank, address } if rank == self.rank => Place::Shared(address),
+            other => other,
+        }
     }
 
     /// Replaces the 32-bit word at `place` by `f` of it in one step; returns the old word.
@@ -245,6 +289,12 @@ impl Spaces<'_> {
     }
 }
 
+fn no_block(rank: usize) -> FaultKind {
+    FaultKind::Misuse(format!(
+        "an address in the shared memory of block {rank} of the cluster, which has no such block"
+    ))
+}
+
 fn read_only(offset: usize) -> FaultKind {
     FaultKind::Misuse(format!("write to constant memory at offset {offset:#x}"))
 }
@@ -279,8 +329,8 @@ mod tests {
 
     #[test]
     fn generic_addresses_lead_to_their_windows() {
-        assert_eq!(Named::Generic.place(SHARED_WINDOW + 0x410), Place::Shared(0x410));
-        assert_eq!(Named::Generic.place(SHARED_WINDOW + 0x0300_0008), Place::Shared(8), "cluster rank 3");
+        assert_eq!(Named::Generic.place(SHARED_WINDOW + 0x410), Place::Cluster { rank: 0, address: 0x410 });
+        assert_eq!(Named::Generic.place(SHARED_WINDOW + 0x0300_0008), Place::Cluster { rank: 3, address: 8 });
         assert_eq!(Named::Generic.place(LOCAL_WINDOW + 0xff), Place::Local(0xff));
         assert_eq!(Named::Generic.place(PARAMETER_WINDOW + 0x160), Place::Constant { bank: 0, offset: 0x160 });
         assert_eq!(Named::Generic.place(0x7_0000_0000), Place::Global(0x7_0000_0000));

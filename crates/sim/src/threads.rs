@@ -25,6 +25,10 @@ pub(crate) enum Wait {
     WarpSync,
     /// A barrier of the block.
     Barrier(u8),
+    /// The barrier of the cluster.
+    Cluster,
+    /// The end of a phase of the mbarrier at this shared address (byte 3: the block in the cluster).
+    Phase(u32),
 }
 
 /// Threads that execute together.
@@ -38,6 +42,8 @@ pub(crate) struct Group {
     pub(crate) wait: Wait,
     /// Cycle in which its next instruction may issue.
     pub(crate) cycle: u64,
+    /// Its next instruction has been issued already and is only tried again.
+    pub(crate) retries: bool,
 }
 
 /// The threads of one warp.
@@ -58,7 +64,7 @@ impl Threads {
     pub(crate) fn new(mask: Mask, pc: u64) -> Self {
         Threads {
             alive: mask,
-            groups: vec![Group { mask, pc, wait: Wait::Nothing, cycle: 0 }],
+            groups: vec![Group { mask, pc, wait: Wait::Nothing, cycle: 0, retries: false }],
             current: 0,
             participants: Box::new([[0; WARP]; CONVERGENCE_BARRIERS]),
             warpsync: [0; WARP],
@@ -110,7 +116,7 @@ impl Threads {
         group.mask &= !taken;
         group.pc = next;
         let cycle = group.cycle;
-        self.groups.push(Group { mask: taken, pc: target, wait: Wait::Nothing, cycle });
+        self.groups.push(Group { mask: taken, pc: target, wait: Wait::Nothing, cycle, retries: false });
         true
     }
 
@@ -195,9 +201,37 @@ impl Threads {
         self.suspend(lanes, Wait::Barrier(id), next);
     }
 
-    /// Barrier `id` of the block is complete.
-    pub(crate) fn release_barrier(&mut self, id: u8) {
-        self.release(|group| if group.wait == Wait::Barrier(id) { group.mask } else { 0 });
+    /// The `lanes` of the current group wait at the barrier of the cluster.
+    pub(crate) fn wait_for_cluster(&mut self, lanes: Mask, next: u64) {
+        self.suspend(lanes, Wait::Cluster, next);
+    }
+
+    /// The current group will try its instruction again.
+    pub(crate) fn retry(&mut self) {
+        if let Some(group) = self.groups.get_mut(self.current) {
+            group.retries = true;
+        }
+    }
+
+    /// The current group stays at its instruction until a phase of the mbarrier at `address` is over.
+    pub(crate) fn wait_for_phase(&mut self, address: u32) {
+        if let Some(group) = self.groups.get_mut(self.current) {
+            group.wait = Wait::Phase(address);
+            group.retries = true;
+        }
+    }
+
+    /// Lets all groups that wait for a phase look again.
+    pub(crate) fn retry_phases(&mut self) {
+        for group in self.groups.iter_mut().filter(|group| matches!(group.wait, Wait::Phase(_))) {
+            group.wait = Wait::Nothing;
+        }
+    }
+
+    /// What the threads that wait for `wait` (a barrier of the block or of the cluster) wait for has
+    /// come.
+    pub(crate) fn release_barrier(&mut self, wait: Wait) {
+        self.release(|group| if group.wait == wait { group.mask } else { 0 });
     }
 
     /// Splits `lanes` off the current group and lets them wait; the rest of the group, if any, goes
@@ -214,7 +248,7 @@ impl Threads {
         }
         group.mask &= !lanes;
         let cycle = group.cycle;
-        self.groups.push(Group { mask: lanes, pc: next, wait, cycle });
+        self.groups.push(Group { mask: lanes, pc: next, wait, cycle, retries: false });
     }
 
     /// Lets all threads go on whose convergence barrier or warp synchronisation is complete.
@@ -239,7 +273,7 @@ impl Threads {
         }
         self.release(|group| match group.wait {
             Wait::Convergence(_) | Wait::WarpSync => group.mask & free,
-            Wait::Nothing | Wait::Barrier(_) => 0,
+            Wait::Nothing | Wait::Barrier(_) | Wait::Cluster | Wait::Phase(_) => 0,
         });
     }
 
@@ -259,7 +293,7 @@ impl Threads {
                 Wait::Convergence(barrier) => self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS][lane],
                 Wait::WarpSync => self.warpsync[lane],
                 // The barriers of a block do not join threads.
-                Wait::Nothing | Wait::Barrier(_) => mask,
+                Wait::Nothing | Wait::Barrier(_) | Wait::Cluster | Wait::Phase(_) => mask,
             };
             let same = |(other, known): &&mut (Mask, Group)| {
                 *other == together && known.pc == group.pc && known.wait == group.wait
@@ -399,7 +433,7 @@ mod tests {
         assert!(threads.rotate());
         threads.wait_at_barrier(0, 0x1, 116);
         assert!(!threads.rotate());
-        threads.release_barrier(0);
+        threads.release_barrier(Wait::Barrier(0));
         assert!(threads.rotate());
     }
 }

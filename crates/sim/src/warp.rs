@@ -4,6 +4,7 @@ mod straight;
 
 use crate::access::AccessLog;
 use crate::barrier::{Arrival, BarrierResult, Barriers};
+use crate::cluster::ClusterState;
 use crate::flow::{Condition, Count, Flow, MaskSrc};
 use crate::helpers::Helpers;
 use crate::machine::{Halt, Machine};
@@ -50,13 +51,21 @@ pub(crate) struct BlockState {
     pub(crate) ordered_since: Option<u64>,
     /// Warp instructions executed.
     pub(crate) instructions: u64,
+    /// Rank of the block in its cluster.
+    pub(crate) rank: usize,
+    /// What the blocks of its cluster share, while the block runs.
+    pub(crate) cluster: ClusterState,
+    /// Waits for mbarriers have run out: those that look again now are told that the phase is not over.
+    pub(crate) expired: bool,
+    /// The instruction at hand is tried again.
+    retries: bool,
     /// What memory the instruction at hand touches, for those who look at each.
     pub(crate) log: Option<Box<AccessLog>>,
 }
 
 impl BlockState {
-    /// A block of warps with these living threads that has executed nothing.
-    pub(crate) fn new(shared_size: u64, live: Vec<Mask>) -> Self {
+    /// A block of this rank in its cluster whose warps have these living threads, at its start.
+    pub(crate) fn new(shared_size: u64, rank: usize, live: Vec<Mask>) -> Self {
         BlockState {
             shared: vec![0; shared_size.div_ceil(4) as usize],
             shared_size,
@@ -65,6 +74,10 @@ impl BlockState {
             turn: false,
             ordered_since: None,
             instructions: 0,
+            rank,
+            cluster: ClusterState::default(),
+            expired: false,
+            retries: false,
             log: None,
         }
     }
@@ -76,7 +89,14 @@ impl BlockState {
         local: &'e mut [LocalMemory; WARP],
         barrier_result: BarrierResult,
     ) -> Env<'e> {
-        let spaces = Spaces { machine, shared: &mut self.shared, shared_size: self.shared_size, local };
+        let spaces = Spaces {
+            machine,
+            shared: &mut self.shared,
+            shared_size: self.shared_size,
+            rank: self.rank,
+            peers: &mut self.cluster.peers,
+            local,
+        };
         Env {
             spaces,
             printed: &mut self.printed,
@@ -84,6 +104,8 @@ impl BlockState {
             turn: self.turn,
             ordered_since: &mut self.ordered_since,
             instructions: self.instructions,
+            signals: &mut self.cluster.signals,
+            is_last_try: self.expired && self.retries,
             log: self.log.as_deref_mut(),
         }
     }
@@ -111,9 +133,6 @@ pub(crate) struct Warp {
     local: Box<[LocalMemory; WARP]>,
     /// What strict simulation knows.
     hazards: Option<Box<Hazards>>,
-    /// The instruction at hand has been issued, and is executed again because the block had to wait
-    /// for its turn.
-    issued: bool,
     /// Instructions that the current group has executed since the last rotation.
     group_slice: u32,
     helpers: Helpers,
@@ -155,7 +174,6 @@ impl Warp {
         let hazards = strict.then(|| Box::new(Hazards::new(state.identity.arch)));
         Warp {
             hazards,
-            issued: false,
             state,
             threads,
             barrier_result: BarrierResult::default(),
@@ -228,13 +246,22 @@ impl Warp {
         if let Some(log) = &mut block.log {
             log.clear();
         }
-        self.judge(&issued, machine).map_err(|kind| stop(self.first_lane(), kind))?;
+        block.retries = self.threads.group_mut().is_some_and(|group| std::mem::take(&mut group.retries));
+        if !block.retries {
+            self.judge(&issued, machine).map_err(|kind| stop(self.first_lane(), kind))?;
+        }
         let next = match self.execute(issued.op, issued.pc, issued.active, machine, block) {
             Ok(next) => next,
-            Err(Halt::NeedsTurn) => return Ok(Step::Paused(Pause::NeedsTurn)),
+            Err(Halt::NeedsTurn) => {
+                self.threads.retry();
+                return Ok(Step::Paused(Pause::NeedsTurn));
+            }
+            Err(Halt::NotYet { mbarrier }) => {
+                self.threads.wait_for_phase(mbarrier);
+                return Ok(Step::Paused(if self.choose() { Pause::Slice } else { Pause::Blocked }));
+            }
             Err(Halt::Fault { lane, kind }) => return Err(stop(lane, kind)),
         };
-        self.issued = false;
         block.instructions += 1;
         self.state.clock += 1;
         self.group_slice += 1;
@@ -262,7 +289,7 @@ impl Warp {
     /// Strict simulation: judges the instruction that issues now, and moves the group's clock.
     fn judge(&mut self, issued: &Issued<'_>, machine: &Machine<'_>) -> Result<(), FaultKind> {
         let Issued { pc, op, group, active } = *issued;
-        let Some(hazards) = self.hazards.as_mut().filter(|_| !self.issued) else { return Ok(()) };
+        let Some(hazards) = self.hazards.as_mut() else { return Ok(()) };
         let (Some(inst), Some(watch), Some(running)) =
             (op.inst.as_deref(), op.watch.as_deref(), self.threads.group_mut())
         else {
@@ -275,7 +302,6 @@ impl Warp {
         let issue = Issue { inst, watch, pc, cycle: running.cycle, group, active };
         hazards.issue(&issue, |pc| machine.program.inst(pc)).map_err(FaultKind::Hazard)?;
         running.cycle += u64::from(inst.control.cycles());
-        self.issued = true;
         Ok(())
     }
 
@@ -404,6 +430,21 @@ impl Warp {
                 Ok(Next::Choose)
             }
             Flow::Barrier { .. } => self.barrier(flow, next, active, block),
+            Flow::ClusterArrive => {
+                let (lane, warp) = (self.state.first_active(), self.state.identity.warp as usize);
+                let arrived = block.cluster.barrier.arrive(block.rank, warp, group);
+                arrived.map_err(|rule| Halt::fault(lane, FaultKind::Misuse(rule)))?;
+                go_on(self)?;
+                // Others may wait for it: let the cluster look.
+                Ok(Next::Choose)
+            }
+            Flow::ClusterWait => {
+                let (lane, warp) = (self.state.first_active(), self.state.identity.warp as usize);
+                let waiting = block.cluster.barrier.wait(block.rank, warp, group);
+                let waiting = waiting.map_err(|rule| Halt::fault(lane, FaultKind::Misuse(rule)))?;
+                self.threads.wait_for_cluster(waiting, next);
+                Ok(Next::Continue)
+            }
             Flow::Trap => Err(Halt::fault(self.state.first_active(), FaultKind::Trap)),
         }
     }

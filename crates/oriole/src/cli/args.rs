@@ -240,7 +240,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME=OBJECT")]
     pub(crate) bind: Vec<String>,
     /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER]
-    /// tex:SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER surf:….
+    /// tex:SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER surf:…
+    /// tensormap:TYPE:DIMS:STRIDES:BOX[:OPTION]…=BUFFER.
     #[arg(value_name = "ARG")]
     pub(crate) args: Vec<String>,
 }

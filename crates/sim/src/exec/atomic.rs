@@ -38,7 +38,7 @@ enum Format {
 type Step = fn(Format, Words, Words, Words) -> Words;
 
 /// A decoded atomic operation.
-struct Atomic {
+pub(super) struct Atomic {
     format: Format,
     /// Bytes of one element.
     element: u32,
@@ -60,8 +60,9 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     }))
 }
 
-fn decode(inst: &Inst) -> Result<Atomic, Unsupported> {
-    let (format, element, size) = match inst.get(Field::AtomType) {
+/// The format of `kind`, a value of `atom_type`, and the bytes of one element and of all.
+fn format_of(kind: u8) -> Result<(Format, u32, u32), Unsupported> {
+    Ok(match kind {
         atom_type::U32 | atom_type::B32 => (Format::U32, 4, 4),
         atom_type::S32 => (Format::S32, 4, 4),
         atom_type::U64 => (Format::U64, 8, 8),
@@ -81,8 +82,11 @@ fn decode(inst: &Inst) -> Result<Atomic, Unsupported> {
         atom_type::BF16X4 => (Format::BrainPair, 4, 8),
         atom_type::BF16X8 => (Format::BrainPair, 4, 16),
         other => return Err(Unsupported(format!("atomic type {other}"))),
-    };
-    let op = inst.get(Field::AtomOp);
+    })
+}
+
+/// The step of `op`, a value of `atom_op`, on values of a format.
+fn step_of(format: Format, op: u8) -> Result<Step, Unsupported> {
     let step: Step = match op {
         atom_op::ADD => add,
         atom_op::POPC_INC => |format, old, _, _| add(format, old, [1, 0, 0, 0], [0; 4]),
@@ -99,13 +103,19 @@ fn decode(inst: &Inst) -> Result<Atomic, Unsupported> {
     };
     let packed = matches!(format, Format::HalfPair | Format::BrainPair);
     let ordered = matches!(op, atom_op::MIN | atom_op::MAX);
-    let step = if packed && ordered { packed_extreme(op) } else { step };
-    Ok(Atomic { format, element, size, step, reports_success: op == atom_op::CAST })
+    Ok(if packed && ordered { packed_extreme(op) } else { step })
 }
 
 impl Atomic {
+    /// The operation `op`, a value of `atom_op`, on elements of `kind`, a value of `atom_type`.
+    pub(super) fn of(kind: u8, op: u8) -> Result<Atomic, Unsupported> {
+        let (format, element, size) = format_of(kind)?;
+        let step = step_of(format, op)?;
+        Ok(Atomic { format, element, size, step, reports_success: op == atom_op::CAST })
+    }
+
     /// The new contents of one lane's place.
-    fn apply(&self, old: Words, data: Words, data2: Words) -> Words {
+    pub(super) fn apply(&self, old: Words, data: Words, data2: Words) -> Words {
         if self.element == self.size {
             return (self.step)(self.format, old, data, data2);
         }
@@ -118,7 +128,14 @@ impl Atomic {
     }
 
     /// Applies it to one place and gives the old contents.
-    fn execute(&self, env: &mut Env<'_>, place: Place, lane: usize, data: Words, data2: Words) -> Result<Words, Halt> {
+    pub(super) fn execute(
+        &self,
+        env: &mut Env<'_>,
+        place: Place,
+        lane: usize,
+        data: Words,
+        data2: Words,
+    ) -> Result<Words, Halt> {
         let fault = |kind| Halt::fault(lane, kind);
         if self.size == 4 {
             let step = |old| self.apply([old, 0, 0, 0], data, data2)[0];
@@ -141,7 +158,7 @@ fn data_of(state: &State, from: Src, size: u32, lane: usize) -> Words {
 fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     let width = if space == Named::Shared { AddressWidth::Narrow } else { AddressWidth::Wide };
     let address = Address::of(inst, width)?;
-    let atomic = decode(inst)?;
+    let atomic = Atomic::of(inst.get(Field::AtomType), inst.get(Field::AtomOp))?;
     let (data, data2) = (Src::of(inst, Role::Data), Src::of(inst, Role::Data2));
     let (to, done) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
     // With a predicate to say so, a generic atomic leaves shared and local memory to the code
@@ -181,7 +198,7 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
 
 fn reduction(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
-    let atomic = decode(inst)?;
+    let atomic = Atomic::of(inst.get(Field::AtomType), inst.get(Field::AtomOp))?;
     let data = Src::of(inst, Role::Data);
     // The order of these cannot be seen: they commute, and are one step on the host too.
     let commutes = matches!(atomic.format, Format::U32 | Format::S32)

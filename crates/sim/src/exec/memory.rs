@@ -1,13 +1,13 @@
-//! Loads, stores, constant loads, copies to shared memory, cache control.
+//! Loads, stores, constant loads, cache control.
 
 use super::Unsupported;
 use super::address::{Address, AddressWidth};
 use crate::machine::Halt;
-use crate::operand::{Dst, PredSrc, Src};
+use crate::operand::{Dst, Src};
 use crate::program::{Effect, Env};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
 use crate::state::{Lanes, Mask, RZ, State, WARP, WideLanes, lanes_of};
-use oriole_device::{Access, Space};
+use oriole_device::Access;
 use oriole_isa::{Field, Inst, Opcode, Role, mem, mem_size, qspc_space};
 
 /// The effect of `inst` if it is of this family.
@@ -21,9 +21,8 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         Opcode::ST => store(inst, Named::Generic)?,
         Opcode::STS => store(inst, Named::Shared)?,
         Opcode::STL => store(inst, Named::Local)?,
-        Opcode::LDGSTS => copy_to_shared(inst)?,
         Opcode::QSPC => query_space(inst)?,
-        Opcode::CCTL | Opcode::CCTLL | Opcode::LDGDEPBAR => Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())),
+        Opcode::CCTL | Opcode::CCTLL => Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())),
         _ => return Ok(None),
     }))
 }
@@ -231,36 +230,6 @@ fn store(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     }))
 }
 
-/// `LDGSTS`: done at once, so that nothing is ever outstanding.
-fn copy_to_shared(inst: &Inst) -> Result<Effect, Unsupported> {
-    let from = Address::of(inst, AddressWidth::Wide)?;
-    let to = Address::of_roles(inst, AddressWidth::Narrow, [Role::SBase, Role::SUBase, Role::SOffset])?;
-    let (size, _) = size_of(inst);
-    let reads = PredSrc::of(inst, Role::PA);
-    let fills = inst.get(Field::Zfill) != 0;
-    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
-        let (from, to) = (from.lanes(state), to.lanes(state));
-        let reads = reads.mask(state);
-        if let Some(log) = env.log.as_deref_mut() {
-            log.push(Space::Global, Access::Read, size, state.active & reads, from);
-            let written = if fills { state.active } else { state.active & reads };
-            log.push_places(Access::Write, size, written, &to.map(|address| Named::Shared.place(address)));
-        }
-        for lane in state.active_lanes() {
-            let fault = |kind| Halt::fault(lane, kind);
-            let read = reads >> lane & 1 != 0;
-            let words = match read {
-                true => env.spaces.load(Place::Global(from[lane]), size, lane).map_err(fault)?,
-                false => [0; 4],
-            };
-            if read || fills {
-                env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
-            }
-        }
-        Ok(())
-    }))
-}
-
 /// `QSPC`: is a generic address in a window, and the address in it.
 fn query_space(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
@@ -274,6 +243,11 @@ fn query_space(inst: &Inst) -> Result<Effect, Unsupported> {
             let (inside, offset) = match Named::Generic.place(addresses[lane]) {
                 Place::Global(address) => (space == qspc_space::G, address),
                 Place::Shared(_) => (space == qspc_space::S || space == qspc_space::D, addresses[lane] - SHARED_WINDOW),
+                Place::Cluster { rank, .. } => {
+                    let own = rank == state.identity.cluster_rank as usize;
+                    let inside = own && space == qspc_space::S || space == qspc_space::D;
+                    (inside, addresses[lane] - SHARED_WINDOW)
+                }
                 Place::Local(_) => (space == qspc_space::L, addresses[lane] - LOCAL_WINDOW),
                 Place::Constant { .. } => (false, 0),
             };

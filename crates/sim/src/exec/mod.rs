@@ -34,6 +34,7 @@
 //! float conversions have to be total.
 
 mod address;
+pub(crate) mod asynchronous;
 mod atomic;
 mod collective;
 mod constant;
@@ -117,7 +118,8 @@ fn vector_twin(opcode: Opcode) -> Opcode {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Found<Effect>; 8] = [
+    const FAMILIES: [fn(&Inst) -> Found<Effect>; 9] = [
+        asynchronous::compile,
         memory::compile,
         atomic::compile,
         collective::compile,

@@ -78,7 +78,14 @@ impl Bench {
             params: buffer.to_le_bytes().to_vec(),
             ..Launch::default()
         };
-        let entry = Entry { launch, pc: CODE, registers: self.registers, shared_size: 8192 };
+        let entry = Entry {
+            launch,
+            pc: CODE,
+            registers: self.registers,
+            shared_size: 8192,
+            is_cluster: false,
+            grid_workspace: 0,
+        };
         let mut banks = ConstantBanks::new();
         fill_bank0(&mut banks, &entry, self.arch);
         let machine = Machine {

@@ -33,6 +33,10 @@ impl Warp {
         let Some(group) = self.threads.group_mut().filter(|group| group.wait == Wait::Nothing) else {
             return Ok(RowEnd::Stopped);
         };
+        if group.retries {
+            return Ok(RowEnd::Stopped);
+        }
+        block.retries = false;
         let (first, mask) = (group.pc, group.mask | helpers);
         let Some(section) = machine.program.section(first).filter(|_| first % INSTRUCTION == 0) else {
             return Ok(RowEnd::Stopped);
@@ -53,6 +57,8 @@ impl Warp {
                     env.instructions = before + row.instructions;
                     match effect(state, &mut env) {
                         Ok(()) => {}
+                        // It waits; that is not for a row.
+                        Err(Halt::NotYet { .. }) => break,
                         Err(Halt::NeedsTurn) => {
                             end = Ok(RowEnd::NeedsTurn);
                             break;

@@ -1,0 +1,124 @@
+use super::*;
+
+/// The words of a map after the instructions that ptxas makes of `tensormap.replace`, one by one.
+struct Replaced([u32; BYTES / 4]);
+
+impl Replaced {
+    fn merge(&mut self, byte: usize, mask: u32, value: u32) {
+        self.0[byte / 4] = self.0[byte / 4] & !mask | value & mask;
+    }
+
+    fn global_address(&mut self, address: u64) {
+        (self.0[0], self.0[1]) = (address as u32, (address >> 32) as u32);
+    }
+
+    fn global_dim(&mut self, dim: usize, size: u32) {
+        self.0[(0x20 + 4 * dim) / 4] = size.wrapping_sub(1);
+    }
+
+    fn global_stride(&mut self, dim: usize, stride: u64) {
+        self.0[(0xc + 4 * dim) / 4] = (stride >> 4) as u32;
+        self.merge(0x1c, 0xf << (4 * dim), ((stride >> 36) as u32) << (4 * dim));
+    }
+
+    fn box_dim(&mut self, dim: usize, size: u32) {
+        match dim {
+            0 => self.merge(0x34, 0xff00_0000, size.wrapping_sub(1) << 24),
+            _ => self.merge(0x38, 0xff << (8 * (dim - 1)), size.wrapping_sub(1) << (8 * (dim - 1))),
+        }
+    }
+
+    fn element_stride(&mut self, dim: usize, stride: u32) {
+        self.merge(0x34, 7 << (3 * dim), stride.wrapping_sub(1) << (3 * dim));
+    }
+
+    fn bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        bytes.chunks_exact_mut(4).zip(self.0).for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
+        bytes
+    }
+}
+
+fn tiled() -> TensorMap {
+    TensorMap {
+        address: 0x7_1234_5670,
+        element: Element::F32,
+        rank: 3,
+        dims: [100, 50, 7, 1, 1],
+        strides: [400, 0xab_cdef_0120, 0, 0],
+        shape: Shape::Tile([32, 16, 2, 1, 1]),
+        element_strides: [1, 2, 8, 1, 1],
+        swizzle: Swizzle::B128,
+        fill: Fill::Nan,
+    }
+}
+
+#[test]
+fn fields_are_where_the_instructions_of_ptxas_put_them() {
+    let map = tiled();
+    let mut replaced = Replaced([0; BYTES / 4]);
+    replaced.merge(0x8, 0xf, 1);
+    replaced.global_address(map.address);
+    replaced.merge(0x8, 0x70, 2 << 4);
+    replaced.merge(0x8, 0x780, 7 << 7);
+    replaced.merge(0x8, 0x6000, 3 << 13);
+    replaced.merge(0x8, 0x8000, 1 << 15);
+    for dim in 0..3 {
+        replaced.global_dim(dim, map.dims[dim] as u32);
+        replaced.box_dim(dim, [32, 16, 2][dim]);
+        replaced.element_stride(dim, map.element_strides[dim]);
+    }
+    for dim in 0..2 {
+        replaced.global_stride(dim, map.strides[dim]);
+    }
+    assert_eq!(map.encode(), Ok(replaced.bytes()));
+    assert_eq!(TensorMap::decode(&replaced.bytes()), Ok(map));
+}
+
+#[test]
+fn im2col_maps_come_back() {
+    for (rank, lower, upper) in
+        [(3, [-32768, 0, 0], [32767, 0, 0]), (4, [-1, -128, 0], [127, -2, 0]), (5, [-16, 3, -1], [15, -4, 0])]
+    {
+        let shape = Shape::Im2col { lower, upper, channels: 64, pixels: 1000 };
+        let dims = std::array::from_fn(|i| if i < rank { 64 } else { 1 });
+        let strides = std::array::from_fn(|i| if i + 1 < rank { 4096 << (4 * i) } else { 0 });
+        let map = TensorMap { element: Element::F16, rank, dims, strides, shape, element_strides: [1; 5], ..tiled() };
+        let bytes = map.encode().expect("a proper map");
+        assert_eq!(TensorMap::decode(&bytes), Ok(map));
+    }
+}
+
+#[test]
+fn improper_maps_are_refused() {
+    let refuse = |change: fn(&mut TensorMap)| {
+        let mut map = tiled();
+        map.encode().expect("the base case is proper");
+        change(&mut map);
+        map.encode().expect_err("the change makes it improper").to_string()
+    };
+    assert!(refuse(|map| map.address += 8).contains("multiple of 16"));
+    assert!(refuse(|map| map.rank = 6).contains("not 6"));
+    assert!(refuse(|map| map.strides[0] = 408).contains("stride"));
+    assert!(refuse(|map| map.shape = Shape::Tile([257; 5])).contains("1 and 256"));
+    assert!(refuse(|map| map.shape = Shape::Tile([33, 1, 1, 1, 1])).contains("132 bytes"));
+    assert!(refuse(|map| map.shape = Shape::Tile([64, 1, 1, 1, 1])).contains("swizzle"));
+    assert!(refuse(|map| map.element_strides[1] = 9).contains("element stride"));
+    let im2col = |map: &mut TensorMap| {
+        map.shape = Shape::Im2col { lower: [-40000, 0, 0], upper: [0; 3], channels: 32, pixels: 1 };
+    };
+    assert!(refuse(im2col).contains("corner"));
+    assert!(TensorMap::decode(&[0; BYTES]).is_err());
+    assert!(TensorMap::decode(&[0xff; BYTES]).is_err());
+}
+
+#[test]
+fn swizzles_exchange_units_inside_of_their_span() {
+    // PTX, "swizzling modes": in 128 bytes, unit j of row i of 128 bytes goes to unit i ^ j.
+    for (row, unit) in (0..8).flat_map(|row| (0..8).map(move |unit| (row, unit))) {
+        assert_eq!(Swizzle::B128.apply(row * 128 + unit * 16 + 5), row * 128 + (unit ^ row) * 16 + 5);
+        // In 64 and 32 bytes, the rows of 128 bytes change 4 and 2 units between them.
+        assert_eq!(Swizzle::B64.apply(row * 128 + unit * 16), row * 128 + (unit ^ row & 3) * 16);
+        assert_eq!(Swizzle::B32.apply(row * 128 + unit * 16), row * 128 + (unit ^ row & 1) * 16);
+    }
+}

@@ -1,0 +1,379 @@
+//! A cluster: blocks that run together, with their warps in turn until all have finished.
+//!
+//! A launch without clusters has clusters of one block. The blocks of a cluster see each other's
+//! shared memory and meet at the cluster's barrier; one host thread runs all of them.
+
+use crate::block::{Block, BlockFault, Entry};
+use crate::machine::Machine;
+use crate::state::{Mask, WARP, lanes_of};
+use crate::stats::Counts;
+use crate::threads::Wait;
+use crate::timing::trace::BlockTrace;
+use crate::warp::{BlockState, Pause};
+use oriole_device::{FaultKind, Launch, WaitingThreads};
+
+/// Instructions that a warp executes before the next has its turn.
+const WARP_SLICE: u32 = 2048;
+/// Times that all waits for mbarriers run out, and nothing happens to any mbarrier in between, until
+/// the cluster counts as deadlocked.
+const EXPIRATIONS: u32 = 1000;
+
+/// What the blocks of a cluster share, in the hands of the block that runs.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterState {
+    /// Shared memory of each block in words, by rank; that of the block that runs is taken out. Empty
+    /// in a cluster of one block.
+    pub(crate) peers: Vec<Vec<u32>>,
+    /// The barrier.
+    pub(crate) barrier: ClusterBarrier,
+    /// How often an mbarrier has changed or a wait for one has succeeded.
+    pub(crate) signals: u64,
+}
+
+/// The barrier of a cluster (`barrier.cluster`).
+#[derive(Debug, Default)]
+pub(crate) struct ClusterBarrier {
+    /// Threads that have arrived in this phase, by rank and warp.
+    arrived: Vec<Vec<Mask>>,
+    /// Threads that have arrived and not waited yet.
+    owing: Vec<Vec<Mask>>,
+}
+
+impl ClusterBarrier {
+    /// `lanes` of a warp arrive. An error names the rule that they break.
+    pub(crate) fn arrive(&mut self, rank: usize, warp: usize, lanes: Mask) -> Result<(), String> {
+        let owing = entry(&mut self.owing, rank, warp);
+        if *owing & lanes != 0 {
+            return Err("threads arrive twice at the barrier of the cluster without waiting in between".into());
+        }
+        *owing |= lanes;
+        *entry(&mut self.arrived, rank, warp) |= lanes;
+        Ok(())
+    }
+
+    /// `lanes` of a warp wait: those that have to, because the phase in which they arrived is not
+    /// over. An error names the rule that they break.
+    pub(crate) fn wait(&mut self, rank: usize, warp: usize, lanes: Mask) -> Result<Mask, String> {
+        let owing = entry(&mut self.owing, rank, warp);
+        if lanes & !*owing != 0 {
+            return Err("threads wait at the barrier of the cluster without having arrived".into());
+        }
+        *owing &= !lanes;
+        Ok(*entry(&mut self.arrived, rank, warp) & lanes)
+    }
+
+    /// Starts the next phase if all living threads of the cluster have arrived; whether they have.
+    fn complete(&mut self, blocks: &[Block]) -> bool {
+        if self.arrived.is_empty() {
+            return false;
+        }
+        let arrived = |rank: usize, warp: usize| self.arrived.get(rank).and_then(|warps| warps.get(warp)).copied();
+        let mut any = false;
+        for (rank, block) in blocks.iter().enumerate() {
+            for (number, warp) in block.warps.iter().enumerate() {
+                let here = arrived(rank, number).unwrap_or(0);
+                any |= here != 0;
+                if warp.threads.alive & !here != 0 {
+                    return false;
+                }
+            }
+        }
+        self.arrived.clear();
+        any
+    }
+
+    fn progress(&self) -> u32 {
+        self.arrived.iter().flatten().map(|mask| mask.count_ones()).sum()
+    }
+}
+
+fn entry(masks: &mut Vec<Vec<Mask>>, rank: usize, warp: usize) -> &mut Mask {
+    if masks.len() <= rank {
+        masks.resize(rank + 1, Vec::new());
+    }
+    let warps = &mut masks[rank];
+    if warps.len() <= warp {
+        warps.resize(warp + 1, 0);
+    }
+    &mut warps[warp]
+}
+
+/// A cluster that is running or waits for its turn.
+pub(crate) struct Cluster {
+    /// Number in the grid of clusters, x fastest.
+    pub(crate) number: u64,
+    blocks: Vec<Block>,
+    state: ClusterState,
+    round: Round,
+    /// Expirations in a row.
+    expirations: u32,
+    /// [`ClusterState::signals`] at the last one.
+    signals: u64,
+}
+
+/// How far a round of the warps is.
+struct Round {
+    /// The block that runs.
+    block: usize,
+    /// Its warp that runs.
+    warp: usize,
+    /// Instructions left to it.
+    left: u32,
+    /// Some warp has executed something.
+    ran: bool,
+    /// Waits for mbarriers run out in this round.
+    expired: bool,
+}
+
+impl Round {
+    const START: Round = Round { block: 0, warp: 0, left: WARP_SLICE, ran: false, expired: false };
+}
+
+/// How far a cluster got.
+pub(crate) enum Progress {
+    /// All threads have exited.
+    Finished,
+    /// It needs the turn to go on.
+    NeedsTurn,
+    /// It has used up its slice.
+    Slice,
+}
+
+/// The number of clusters of a launch.
+pub(crate) fn count(launch: &Launch) -> u64 {
+    launch.blocks() / launch.cluster.iter().map(|&size| u64::from(size)).product::<u64>()
+}
+
+/// The number in the grid of the block with this rank in a cluster.
+fn block_number(launch: &Launch, cluster: u64, rank: u64) -> u64 {
+    let [x, y, z] = launch.cluster.map(u64::from);
+    let [columns, rows, _] = launch.grid.map(u64::from);
+    let (across, up) = (columns / x, rows / y);
+    let corner = [cluster % across * x, cluster / across % up * y, cluster / across / up * z];
+    let inside = [rank % x, rank / x % y, rank / x / y];
+    let [x, y, z] = std::array::from_fn(|axis| corner[axis] + inside[axis]);
+    x + columns * (y + rows * z)
+}
+
+impl Cluster {
+    /// Cluster `number` of a launch, with its blocks at their entry.
+    pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
+        let ranks: u64 = entry.launch.cluster.iter().map(|&size| u64::from(size)).product();
+        let block = |rank| Block::new(block_number(&entry.launch, number, rank), rank as u32, entry, machine);
+        let mut blocks: Vec<Block> = (0..ranks).map(block).collect();
+        let mut state = ClusterState::default();
+        if blocks.len() > 1 {
+            state.peers = blocks.iter_mut().map(|block| std::mem::take(&mut block.state.shared)).collect();
+        }
+        Cluster { number, blocks, state, round: Round::START, expirations: 0, signals: 0 }
+    }
+
+    /// What the blocks have printed, rank after rank, and executed.
+    pub(crate) fn finish(&mut self) -> (Vec<u8>, Counts) {
+        let mut counts = Counts::default();
+        let mut printed = Vec::new();
+        for block in &mut self.blocks {
+            printed.append(&mut block.state.printed);
+            counts.add(&block.counts);
+        }
+        (printed, counts)
+    }
+
+    /// What the blocks have done, rank after rank, if they recorded it.
+    pub(crate) fn take_traces(&mut self) -> Vec<BlockTrace> {
+        self.blocks.iter_mut().map(Block::take_trace).filter(|trace| !trace.is_empty()).collect()
+    }
+
+    /// Runs until the end, or until the turn is needed. A cluster that has done something that depends
+    /// on the order of blocks also stops every `slice` instructions of a block from there on, so that
+    /// others can do what it may be waiting for.
+    ///
+    /// The warps take turns in rounds; a cluster that was put aside goes on exactly where it stopped,
+    /// so that it runs alike whether it was put aside or not.
+    pub(crate) fn run(&mut self, machine: &Machine<'_>, turn: bool, slice: u64) -> Result<Progress, Box<BlockFault>> {
+        for block in &mut self.blocks {
+            block.state.turn = turn;
+        }
+        loop {
+            while self.round.block < self.blocks.len() {
+                if self.run_block(machine)? == Pause::NeedsTurn {
+                    return Ok(Progress::NeedsTurn);
+                }
+                self.round.block += 1;
+                self.round.warp = 0;
+            }
+            if self.blocks.iter().all(Block::is_finished) {
+                return Ok(Progress::Finished);
+            }
+            let ran = self.round.ran;
+            self.round = Round::START;
+            if !ran && !self.blocks.iter().any(Block::can_run) {
+                self.expire()?;
+            }
+            if self.slice_is_over(slice) {
+                return Ok(Progress::Slice);
+            }
+        }
+    }
+
+    /// Goes on with the round in the block that it is at, which has the shared state meanwhile.
+    fn run_block(&mut self, machine: &Machine<'_>) -> Result<Pause, Box<BlockFault>> {
+        let at = self.round.block;
+        let exchange_memory = |state: &mut BlockState| {
+            if let Some(own) = state.cluster.peers.get_mut(at) {
+                std::mem::swap(own, &mut state.shared);
+            }
+        };
+        std::mem::swap(&mut self.state, &mut self.blocks[at].state.cluster);
+        exchange_memory(&mut self.blocks[at].state);
+        let pause = self.run_warps(machine);
+        exchange_memory(&mut self.blocks[at].state);
+        std::mem::swap(&mut self.state, &mut self.blocks[at].state.cluster);
+        pause
+    }
+
+    fn run_warps(&mut self, machine: &Machine<'_>) -> Result<Pause, Box<BlockFault>> {
+        let at = self.round.block;
+        let round = &mut self.round;
+        self.blocks[at].state.expired = round.expired;
+        while round.warp < self.blocks[at].warps.len() {
+            let block = &mut self.blocks[at];
+            let before = block.state.instructions;
+            block.warps[round.warp].threads.retry_phases();
+            let pause = block.run_warp(round.warp, machine, &mut round.left);
+            round.ran |= block.state.instructions != before;
+            if pause.map_err(|stop| Box::new(block.fault(round.warp, stop)))? == Pause::NeedsTurn {
+                return Ok(Pause::NeedsTurn);
+            }
+            block.complete_barriers();
+            let mut cluster = std::mem::take(&mut block.state.cluster);
+            if cluster.barrier.complete(&self.blocks) {
+                let warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
+                warps.for_each(|warp| warp.threads.release_barrier(Wait::Cluster));
+            }
+            self.blocks[at].state.cluster = cluster;
+            round.warp += 1;
+            round.left = WARP_SLICE;
+        }
+        Ok(Pause::Slice)
+    }
+
+    /// Nothing can run: lets the waits for mbarriers run out, which may change something.
+    fn expire(&mut self) -> Result<(), Box<BlockFault>> {
+        self.expirations = if self.signals == self.state.signals { self.expirations + 1 } else { 0 };
+        self.signals = self.state.signals;
+        let waits = |block: &Block| block.waits().any(|(_, wait, ..)| matches!(wait, Wait::Phase(_)));
+        if self.expirations >= EXPIRATIONS || !self.blocks.iter().any(waits) {
+            return Err(Box::new(self.deadlock()));
+        }
+        self.round.expired = true;
+        Ok(())
+    }
+
+    fn slice_is_over(&mut self, slice: u64) -> bool {
+        let mut is_over = false;
+        for state in self.blocks.iter_mut().map(|block| &mut block.state) {
+            if let Some(since) = state.ordered_since
+                && state.instructions >= since + slice
+            {
+                state.ordered_since = Some(state.instructions);
+                is_over = true;
+            }
+        }
+        is_over
+    }
+
+    /// Who waits where.
+    fn deadlock(&self) -> BlockFault {
+        let mut waiting: Vec<(usize, Wait, u64, WaitingThreads)> = Vec::new();
+        for (rank, block) in self.blocks.iter().enumerate() {
+            for (warp, wait, pc, mask) in block.waits() {
+                let threads = lanes_of(mask).map(|lane| (warp * WARP + lane) as u32);
+                match waiting.iter_mut().find(|(of, kind, at, _)| (*of, *kind, *at) == (rank, wait, pc)) {
+                    Some((.., known)) => known.threads.extend(threads),
+                    None => {
+                        let at = self.describe(rank, wait, pc);
+                        waiting.push((rank, wait, pc, WaitingThreads { at, threads: threads.collect() }));
+                    }
+                }
+            }
+        }
+        let (rank, pc) = waiting.first().map_or((0, None), |(rank, _, pc, _)| (*rank, Some(*pc)));
+        let of_first = waiting.iter().filter(|(of, ..)| *of == rank);
+        let thread = of_first.filter_map(|(.., known)| known.threads.first()).min().copied();
+        let kind = FaultKind::Deadlock(waiting.into_iter().map(|(.., known)| known).collect());
+        BlockFault { block: self.blocks[rank].number, pc, thread: thread.unwrap_or(0), kind }
+    }
+
+    /// What threads of the block with this rank wait for, by an instruction at `pc`.
+    fn describe(&self, rank: usize, wait: Wait, pc: u64) -> String {
+        let block = &self.blocks[rank];
+        let what = match wait {
+            Wait::Nothing => "nothing".to_owned(),
+            Wait::Convergence(barrier) => format!("convergence barrier B{barrier}"),
+            Wait::WarpSync => "a warp synchronisation".to_owned(),
+            Wait::Barrier(id) => match block.state.barriers.progress(id) {
+                (arrived, Some(expected)) => {
+                    format!("barrier {id}, where {arrived} of {expected} threads have arrived")
+                }
+                (arrived, None) => format!("barrier {id} of the whole block, where {arrived} threads have arrived"),
+            },
+            Wait::Cluster => {
+                format!("the barrier of the cluster, where {} threads have arrived", self.state.barrier.progress())
+            }
+            Wait::Phase(address) => self.describe_mbarrier(address),
+        };
+        match self.blocks.len() {
+            1 => format!("{what} (code address {pc:#x})"),
+            _ => format!("{what} (code address {pc:#x}, block {rank} of the cluster)"),
+        }
+    }
+
+    fn describe_mbarrier(&self, address: u32) -> String {
+        let (rank, offset) = ((address >> 24) as usize, address & 0xff_ffff);
+        let memory = match self.blocks.len() {
+            1 => self.blocks.first().map(|block| &block.state.shared),
+            _ => self.state.peers.get(rank),
+        };
+        let word = |at: usize| u64::from(memory.and_then(|words| words.get(at)).copied().unwrap_or(0));
+        let bits = word(offset as usize / 4) | word(offset as usize / 4 + 1) << 32;
+        format!(
+            "the mbarrier at shared address {address:#x}, which {}",
+            crate::exec::asynchronous::mbarrier::describe(bits)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_clusters_are_neighbours() {
+        let launch = Launch { grid: [4, 6, 2], cluster: [2, 3, 1], ..Launch::default() };
+        assert_eq!(count(&launch), 8);
+        let place = |cluster, rank| launch.block_at(block_number(&launch, cluster, rank));
+        assert_eq!(place(0, 0), [0, 0, 0]);
+        assert_eq!(place(0, 5), [1, 2, 0]);
+        assert_eq!(place(1, 2), [2, 1, 0]);
+        assert_eq!(place(2, 0), [0, 3, 0]);
+        assert_eq!(place(7, 5), [3, 5, 1]);
+        let mut all: Vec<u64> = (0..8)
+            .flat_map(|cluster| (0..6).map(move |rank| (cluster, rank)))
+            .map(|(c, r)| block_number(&launch, c, r))
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..48).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn the_barrier_tells_its_phases_apart() {
+        let mut barrier = ClusterBarrier::default();
+        barrier.arrive(0, 0, 0xf).expect("first");
+        assert!(barrier.arrive(0, 0, 1).expect_err("again").contains("twice"));
+        assert_eq!(barrier.wait(0, 0, 0x3), Ok(0x3), "the phase is not over");
+        barrier.arrived.clear();
+        assert_eq!(barrier.wait(0, 0, 0xc), Ok(0), "it is over");
+        assert!(barrier.wait(0, 0, 1).expect_err("nothing is owed").contains("without having arrived"));
+    }
+}

@@ -1,0 +1,44 @@
+//! Asynchronous operations: mbarriers, copies in bulk, the groups that they form, distributed shared
+//! memory.
+//!
+//! Copies are done at once, when they are issued, and so are their arrivals at mbarriers: what waits
+//! for a copy, by a group, a scoreboard or an mbarrier, finds it done.
+
+mod bulk;
+mod early;
+mod ldgsts;
+pub(crate) mod mbarrier;
+mod remote;
+mod syncs;
+mod tensor;
+
+use super::{Found, Unsupported};
+use crate::program::{Effect, Env};
+use crate::state::State;
+use oriole_isa::{Inst, Opcode};
+
+/// The effect of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst) -> Found<Effect> {
+    const PARTS: [fn(&Inst) -> Found<Effect>; 6] =
+        [syncs::compile, early::compile, ldgsts::compile, remote::compile, bulk::compile, tensor::compile];
+    for part in PARTS {
+        if let Some(effect) = part(inst)? {
+            return Ok(Some(effect));
+        }
+    }
+    Ok(match inst.opcode {
+        // A group of copies is done when it is formed; there is no cache of tensor maps and no L2.
+        Opcode::UTMACMDFLUSH | Opcode::UTMACCTL | Opcode::UBLKPF | Opcode::UTMAPF => {
+            Some(Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())))
+        }
+        _ => None,
+    })
+}
+
+/// The first of the uniform registers that an operand names.
+fn uniform_register(inst: &Inst, role: oriole_isa::Role) -> Result<usize, Unsupported> {
+    match crate::operand::operand(inst, role).value {
+        oriole_isa::Value::Reg(oriole_isa::RegFile::UR, n) => Ok(usize::from(n)),
+        other => Err(Unsupported(format!("{other:?} in the place of a uniform register"))),
+    }
+}

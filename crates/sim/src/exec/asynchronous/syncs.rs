@@ -1,0 +1,199 @@
+//! Instructions on mbarriers since sm_90: `SYNCS`, and arrivals of `LDGSTS`.
+
+use super::super::Unsupported;
+use super::super::address::{Address, AddressWidth};
+use super::mbarrier::Mbarrier;
+use crate::machine::Halt;
+use crate::operand::{Dst, Src};
+use crate::program::{Effect, Env};
+use crate::space::Place;
+use crate::state::{Mask, State, WARP, lanes_of};
+use oriole_device::{Access, FaultKind};
+use oriole_isa::{Field, Inst, Opcode, Role, arrives_count, syncs_count, syncs_op, syncs_result};
+
+/// The effect of `inst` if it is of this family.
+pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
+    Ok(Some(match inst.opcode {
+        Opcode::SYNCS => match inst.get(Field::SyncsOp) {
+            syncs_op::ARRIVE => arrive(inst)?,
+            syncs_op::PHASECHK => check_phase(inst)?,
+            syncs_op::CCTL => invalidate(inst)?,
+            syncs_op::LD => read(inst)?,
+            _ => Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())),
+        },
+        Opcode::SYNCSU => exchange(inst)?,
+        Opcode::SYNCSU_LD => read(inst)?,
+        Opcode::ARRIVES if inst.get(Field::ArrivesCount) != arrives_count::BOTH => arrive_for_copies(inst)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The mbarrier at a shared address; byte 3 names the block in the cluster.
+fn load(env: &Env<'_>, address: u32, lane: usize) -> Result<Mbarrier, Halt> {
+    let [low, high, ..] = env.spaces.load(Place::cluster(address), 8, lane).map_err(|kind| Halt::fault(lane, kind))?;
+    Ok(Mbarrier(u64::from(low) | u64::from(high) << 32))
+}
+
+fn store(env: &mut Env<'_>, address: u32, lane: usize, barrier: Mbarrier) -> Result<(), Halt> {
+    let words = [barrier.0 as u32, (barrier.0 >> 32) as u32, 0, 0];
+    *env.signals += 1;
+    env.spaces.store(Place::cluster(address), 8, lane, words).map_err(|kind| Halt::fault(lane, kind))
+}
+
+fn misuse(address: u32, lane: usize) -> impl Fn(String) -> Halt {
+    move |what| Halt::fault(lane, FaultKind::Misuse(format!("the mbarrier at shared address {address:#x} {what}")))
+}
+
+/// Changes the mbarrier at a shared address for one lane as [`Mbarrier::change`] does; its bits before.
+fn change(
+    env: &mut Env<'_>,
+    lane: usize,
+    address: u32,
+    (bytes, count, leave): (i64, u32, bool),
+) -> Result<Mbarrier, Halt> {
+    let before = load(env, address, lane)?;
+    let after = before.change(bytes, count, leave).map_err(misuse(address, lane))?;
+    store(env, address, lane, after)?;
+    Ok(before)
+}
+
+/// `bytes` bytes of a copy have come, which the mbarrier at a shared address counts.
+pub(super) fn complete(env: &mut Env<'_>, lane: usize, address: u32, bytes: u64) -> Result<(), Halt> {
+    change(env, lane, address, (-(bytes as i64), 0, false)).map(drop)
+}
+
+/// The addresses of the mbarriers, and the report that the `lanes` access them.
+fn addresses(address: &Address, state: &State, env: &mut Env<'_>, kind: Access) -> [u32; WARP] {
+    let addresses = address.lanes(state).map(|address| address as u32);
+    env.report(kind, 8, state.active, &addresses.map(Place::cluster));
+    addresses
+}
+
+/// `SYNCS.ARRIVE`.
+fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (to, operand) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    let leave = inst.get(Field::Optout) != 0;
+    let result = inst.get(Field::SyncsResult);
+    // Bytes to expect and arrivals, from the operand.
+    let counts: fn(u32) -> (i64, u32) = match inst.get(Field::SyncsCount) {
+        syncs_count::A0T0 => |bytes| (i64::from(bytes), 1),
+        syncs_count::A1T0 => |_| (0, 1),
+        syncs_count::ART0 => |count| (0, count),
+        syncs_count::A0T1 => |_| (1, 0),
+        syncs_count::A0TR => |bytes| (i64::from(bytes), 0),
+        syncs_count::A0TX => |bytes| (-i64::from(bytes), 0),
+        other => return Err(Unsupported(format!("way {other} of counting arrivals"))),
+    };
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let addresses = addresses(&address, state, env, Access::Atomic);
+        let operands = operand.bits(state);
+        let mut before = [0; WARP];
+        for lane in state.active_lanes() {
+            let (bytes, count) = counts(operands[lane]);
+            before[lane] = change(env, lane, addresses[lane], (bytes, count, leave))?.0;
+        }
+        if result == syncs_result::TMASK {
+            let own = before;
+            for lane in state.active_lanes() {
+                before[lane] = transaction(state.active, &addresses, &own, lane);
+            }
+        }
+        to.set_wide(state, &before);
+        Ok(())
+    }))
+}
+
+/// What `SYNCS.ARRIVE.TMASK` gives: the lanes that arrive at the same mbarrier in the low word, and the
+/// high word that the first of them found.
+fn transaction(active: Mask, addresses: &[u32; WARP], before: &[u64; WARP], lane: usize) -> u64 {
+    let together = lanes_of(active).filter(|&other| addresses[other] == addresses[lane]);
+    let mask = together.fold(0, |mask: Mask, other| mask | 1 << other);
+    let first = (mask.trailing_zeros() as usize).min(WARP - 1);
+    before[first] >> 32 << 32 | u64::from(mask)
+}
+
+/// `SYNCS.PHASECHK`: whether the phase is over whose bit is the operand's highest. Where it is not, the
+/// threads wait; they are told so when nothing else can run.
+fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (to, operand) = (Dst::of(inst, Role::PD), Src::of(inst, Role::A));
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let addresses = addresses(&address, state, env, Access::Read);
+        let phases = operand.bits(state);
+        let mut over: Mask = 0;
+        for lane in state.active_lanes() {
+            let barrier = load(env, addresses[lane], lane)?;
+            let is_over = barrier.is_over(phases[lane] >> 31 != 0).map_err(misuse(addresses[lane], lane))?;
+            over |= Mask::from(is_over) << lane;
+        }
+        let missing = state.active & !over;
+        if missing != 0 && !env.is_last_try {
+            return Err(Halt::NotYet { mbarrier: addresses[missing.trailing_zeros() as usize % WARP] });
+        }
+        *env.signals += u64::from(missing == 0);
+        to.set_mask(state, over);
+        Ok(())
+    }))
+}
+
+/// `SYNCS.CCTL`: an mbarrier that is invalidated is none afterwards; the rest is cache control.
+fn invalidate(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let is_one = inst.get(Field::SyncsCctl) == oriole_isa::syncs_cctl::IV;
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        if is_one {
+            let addresses = addresses(&address, state, env, Access::Write);
+            for lane in state.active_lanes() {
+                store(env, addresses[lane], lane, Mbarrier(0))?;
+            }
+        }
+        Ok(())
+    }))
+}
+
+/// `SYNCS.LD`: the bits of an mbarrier.
+fn read(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let to = Dst::of(inst, Role::D);
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let addresses = addresses(&address, state, env, Access::Read);
+        let mut bits = [0; WARP];
+        for lane in state.active_lanes() {
+            bits[lane] = load(env, addresses[lane], lane)?.0;
+        }
+        to.set_wide(state, &bits);
+        Ok(())
+    }))
+}
+
+/// `SYNCS.EXCH`: the bits of the mbarrier that the warp makes, for those that were there.
+fn exchange(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let (to, from) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let lane = state.first_active();
+        let place = addresses(&address, state, env, Access::Atomic)[lane];
+        let before = load(env, place, lane)?;
+        store(env, place, lane, Mbarrier(from.wide_scalar(state)))?;
+        to.set_wide(state, &[before.0; WARP]);
+        Ok(())
+    }))
+}
+
+/// `ARRIVES`: each thread's copies to shared memory have come, and count as an arrival or end the
+/// transaction of one byte that stands for them.
+fn arrive_for_copies(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let counts = match inst.get(Field::ArrivesCount) {
+        arrives_count::ARVCNT => (0, 1, false),
+        _ => (-1, 0, false),
+    };
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let addresses = addresses(&address, state, env, Access::Atomic);
+        for lane in state.active_lanes() {
+            change(env, lane, addresses[lane], counts)?;
+        }
+        Ok(())
+    }))
+}
