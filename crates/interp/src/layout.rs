@@ -105,12 +105,16 @@ pub(crate) fn global_base() -> u64 {
     GLOBAL_BASE
 }
 
+/// The number in `.target sm_90a`; 0 without one.
+pub(crate) fn architecture(module: &Module) -> u32 {
+    let sm = module.target.iter().find_map(|word| word.strip_prefix("sm_"));
+    sm.map_or("", |sm| sm.trim_end_matches(char::is_alphabetic)).parse().unwrap_or(0)
+}
+
 impl Layout {
     /// Lays a module out.
     pub(crate) fn new(module: &Module) -> Result<Layout, LayoutError> {
-        let sm = module.target.iter().find_map(|word| word.strip_prefix("sm_"));
-        let sm: u32 = sm.map_or("", |sm| sm.trim_end_matches(char::is_alphabetic)).parse().unwrap_or(0);
-        let shared_base = if sm >= 90 { RESERVED_SHARED } else { 0 };
+        let shared_base = if architecture(module) >= 90 { RESERVED_SHARED } else { 0 };
         let mut layout = Layout { shared_base, shared: u64::from(shared_base), ..Layout::default() };
         let mut filled = Vec::new();
         for variable in module.variables() {

@@ -253,6 +253,11 @@ impl<'m> Builder<'_, 'm> {
         Ok(Action::Arithmetic(Box::new(ArithmeticOp { arithmetic, sources, destinations })))
     }
 
+    /// The number of the architecture that the module is for.
+    pub(crate) fn architecture(&self) -> u32 {
+        layout::architecture(self.module)
+    }
+
     /// The number of a label that a branch names.
     pub(crate) fn label(&mut self, name: Name) -> Result<u32, Unsupported> {
         match self.scopes.lookup(name.sym) {

@@ -136,6 +136,12 @@ impl<'m> Builder<'_, 'm> {
         Unsupported(format!("'{}' in this place", self.module.text(name)))
     }
 
+    /// Whether an operand is a predicate register.
+    pub(crate) fn is_predicate(&self, operand: &Operand) -> bool {
+        let register = operand.name().and_then(|name| self.scopes.lookup(name.sym));
+        matches!(register, Some(Binding::Register(register)) if register.ty == ScalarType::Pred)
+    }
+
     /// The one value of an operand of type `ty`.
     pub(crate) fn source(&mut self, operand: &Operand, ty: ScalarType) -> Result<Source, Unsupported> {
         match &self.sources(operand, ty)?[..] {

@@ -12,7 +12,7 @@ use rustc_apfloat::ieee::{BFloat, Half};
 use smallvec::SmallVec;
 
 /// The new contents of one element from the old ones, the second and the third operand.
-type Step = Box<dyn Fn(Bits, Bits, Bits) -> Bits + Send + Sync>;
+pub(super) type Step = Box<dyn Fn(Bits, Bits, Bits) -> Bits + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
@@ -85,6 +85,17 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         }
         Ok(())
     }))))
+}
+
+/// The operation that a reduction without an old value names; singles keep subnormals.
+pub(super) fn combine(inst: &Instruction, ty: ScalarType) -> Result<Step, Unsupported> {
+    let found = OPERATIONS.iter().find(|(word, _)| inst.has(*word));
+    step(found.ok_or_else(|| form(inst.opcode.as_str()))?.1, ty, false)
+}
+
+/// The new contents are the operand.
+pub(super) fn replace() -> Step {
+    Box::new(|_, data, _| data)
 }
 
 /// The third operand of `cas`.

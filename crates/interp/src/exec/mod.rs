@@ -11,11 +11,13 @@
 //!   together (`mma`, `ldmatrix` and whatever else is `.aligned`).
 
 mod address;
+mod asynchronous;
 mod atomic;
 pub(crate) mod barrier;
 pub(crate) mod collective;
 mod control;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod stack;
 
@@ -27,7 +29,7 @@ use oriole_ptx::ast::Instruction;
 /// One family of instructions.
 type Family = fn(&Instruction, &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported>;
 
-const FAMILIES: [Family; 8] = [
+const FAMILIES: [Family; 10] = [
     control::compile,
     memory::compile,
     atomic::compile,
@@ -36,6 +38,8 @@ const FAMILIES: [Family; 8] = [
     barrier::compile,
     collective::compile,
     matrix::compile,
+    mbarrier::compile,
+    asynchronous::compile,
 ];
 
 /// What `inst` does, unless it is arithmetic or unknown.

@@ -1,9 +1,9 @@
 //! Matrices that a warp holds in its registers: `movmatrix`.
 
-use super::control::form;
 use crate::arith::Unsupported;
 use crate::code::Action;
 use crate::compile::Builder;
+use crate::exec::control::form;
 use crate::machine::{Env, Halt};
 use crate::state::{State, WARP, lanes_of};
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType};
@@ -11,7 +11,7 @@ use oriole_ptx::ast::{Instruction, Opcode, ScalarType};
 /// Rows and columns of the matrix, whose elements have 16 bits.
 const SIZE: usize = 8;
 
-pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
+pub(super) fn movmatrix(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
     let (Opcode::Movmatrix, [to, from]) = (inst.opcode, &inst.operands[..]) else { return Ok(None) };
     if inst.last_type() != Some(ScalarType::B16) {
         return Err(form("movmatrix"));

@@ -1,0 +1,203 @@
+//! Copies, stores and reductions that the hardware does behind the threads' backs: `cp.async`,
+//! `cp.async.bulk`, `cp.reduce.async.bulk`, `st.async`, `red.async`. Here they happen at once, in order, so
+//! that groups are always complete; barriers get their bytes.
+
+use super::atomic;
+use super::control::form;
+use super::mbarrier::{self, Change};
+use crate::arith::Unsupported;
+use crate::code::{Action, Source};
+use crate::compile::{Builder, Location};
+use crate::space::Data;
+use crate::state::Lane;
+use oriole_device::FaultKind;
+use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Space, Word};
+use smallvec::SmallVec;
+
+/// Bulk copies are of so many bytes, and aligned to them.
+const BULK_UNIT: u64 = 16;
+/// The most bytes of a bulk copy: no shared memory has more.
+const MOST_BULK: u64 = 1 << 20;
+
+pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
+    let word = |word| inst.has(word);
+    Ok(Some(match inst.opcode {
+        Opcode::St if word(Word::Async) => store(inst, builder)?,
+        Opcode::Red if word(Word::Async) => reduce(inst, builder)?,
+        Opcode::Cp if word(Word::Tensor) => return Ok(None),
+        Opcode::Cp if word(Word::CommitGroup) || word(Word::WaitGroup) || word(Word::WaitAll) => Action::Nothing,
+        Opcode::Cp if word(Word::Mbarrier) => arrive(inst, builder)?,
+        Opcode::Cp if word(Word::Prefetch) => Action::Nothing,
+        Opcode::Cp if word(Word::Bulk) => bulk(inst, builder)?,
+        Opcode::Cp if word(Word::Async) => copy(inst, builder)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The two spaces of a copy, and its two addresses.
+fn ends(
+    inst: &Instruction,
+    to: &Operand,
+    from: &Operand,
+    builder: &mut Builder<'_, '_>,
+) -> Result<(Location, Location), Unsupported> {
+    let mut spaces = inst.spaces();
+    let (Some(to_space), Some(from_space)) = (spaces.next(), spaces.next()) else { return Err(form("cp.async")) };
+    Ok((builder.location(to, Some(to_space))?, builder.location(from, Some(from_space))?))
+}
+
+/// A byte between places that need not be aligned to more.
+fn copy_byte(lane: &mut Lane<'_, '_>, to: &Location, from: &Location, index: u64) -> Result<(), FaultKind> {
+    let at =
+        |location: &Location, lane: &Lane<'_, '_>| location.space.place(location.address(lane).wrapping_add(index));
+    let data = lane.load(at(from, lane), 1)?;
+    lane.store(at(to, lane), 1, data)
+}
+
+/// `cp.async`: 4, 8 or 16 bytes, of which those that the source does not have are zero.
+fn copy(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
+    let [to, from, size, more @ ..] = &inst.operands[..] else { return Err(form("cp.async")) };
+    let (to, from) = ends(inst, to, from, builder)?;
+    let Source::Constant(size @ (4 | 8 | 16)) = builder.source(size, ScalarType::U32)? else {
+        return Err(form("cp.async"));
+    };
+    let size = size as u32;
+    // A cache policy stands behind everything else.
+    let more = if inst.has(Word::L2CacheHint) { more.split_last().map_or(more, |(_, more)| more) } else { more };
+    let limit = match more {
+        [] => None,
+        [limit, ..] if builder.is_predicate(limit) => Some((builder.source(limit, ScalarType::Pred)?, true)),
+        [limit, ..] => Some((builder.source(limit, ScalarType::U32)?, false)),
+    };
+    Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
+        let taken = match limit.as_ref().map(|(source, ignore)| (lane.get(source) as u32, ignore)) {
+            None => size,
+            Some((ignored, true)) => {
+                if ignored == 0 {
+                    size
+                } else {
+                    0
+                }
+            }
+            Some((taken, false)) if taken <= size => taken,
+            Some((taken, false)) => {
+                return Err(FaultKind::Misuse(format!("cp.async of {taken} bytes into {size}")));
+            }
+        };
+        let (to_place, from_place) = (to.place(lane), from.place(lane));
+        let data = if taken == size { lane.load(from_place, size)? } else { Data::default() };
+        lane.store(to_place, size, data)?;
+        let part = if taken == size { 0 } else { taken };
+        (0..u64::from(part)).try_for_each(|index| copy_byte(lane, &to, &from, index))
+    })))
+}
+
+/// `cp.async.mbarrier.arrive`: all copies before it are complete. Without `.noinc` the arrival is one
+/// that the barrier did not wait for before.
+fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
+    let [at] = &inst.operands[..] else { return Err(form("cp.async.mbarrier.arrive")) };
+    let at = builder.location(at, inst.space())?;
+    let arrivals = u64::from(inst.has(Word::Noinc));
+    Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
+        let place = at.place(lane);
+        mbarrier::change(lane, place, Change { arrivals, ..Change::default() }).map(|_| ())
+    })))
+}
+
+/// Bytes have come: the barrier of a copy is told.
+fn complete(lane: &mut Lane<'_, '_>, barrier: Option<&Location>, bytes: u64) -> Result<(), FaultKind> {
+    let Some(barrier) = barrier else { return Ok(()) };
+    let (place, arrived_bytes) = (barrier.place(lane), bytes as i64);
+    mbarrier::change(lane, place, Change { arrived_bytes, ..Change::default() }).map(|_| ())
+}
+
+/// The barrier among the last operands, if the form has one. It is in shared memory however its address is
+/// written.
+fn barrier(
+    inst: &Instruction,
+    more: &[Operand],
+    builder: &mut Builder<'_, '_>,
+) -> Result<Option<Location>, Unsupported> {
+    match more {
+        [at @ Operand::Address(_), ..] if inst.has(Word::MbarrierCompleteTxBytes) => {
+            builder.location(at, Some(Space::Shared)).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `cp.async.bulk` and `cp.reduce.async.bulk`.
+fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
+    let [to, from, size, more @ ..] = &inst.operands[..] else { return Err(form("cp.async.bulk")) };
+    let what = || Unsupported("cp.async.bulk with a mask".to_owned());
+    if inst.has(Word::CpMask) {
+        return Err(what());
+    }
+    let (to, from) = ends(inst, to, from, builder)?;
+    let size = builder.source(size, ScalarType::U32)?;
+    let barrier = barrier(inst, more, builder)?;
+    let (element, step) = match inst.last_type() {
+        Some(ty) => (ty.bytes(), atomic::combine(inst, ty)?),
+        None => (BULK_UNIT as u32, atomic::replace()),
+    };
+    Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
+        let size = lane.get(&size) as u64;
+        if !size.is_multiple_of(BULK_UNIT) || size > MOST_BULK {
+            return Err(FaultKind::Misuse(format!("a bulk copy of {size} bytes, no multiple of {BULK_UNIT}")));
+        }
+        let (to_start, from_start) = (to.address(lane), from.address(lane));
+        for address in [to_start, from_start] {
+            if !address.is_multiple_of(BULK_UNIT) {
+                return Err(FaultKind::Misuse(format!("a bulk copy at {address:#x}, no multiple of {BULK_UNIT}")));
+            }
+        }
+        for at in (0..size).step_by(element as usize) {
+            let data = lane.load(from.space.place(from_start.wrapping_add(at)), element)?.element(0, element);
+            lane.update(to.space.place(to_start.wrapping_add(at)), element, |old| {
+                let mut new = Data::default();
+                new.set(0, element, step(old.element(0, element), data, 0));
+                new
+            })?;
+        }
+        complete(lane, barrier.as_ref(), size)
+    })))
+}
+
+/// `st.async`.
+fn store(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
+    let [to, from, more @ ..] = &inst.operands[..] else { return Err(form("st.async")) };
+    let ty = inst.last_type().ok_or_else(|| form("st.async"))?;
+    let location = builder.location(to, inst.space())?;
+    let from: SmallVec<[Source; 4]> = builder.sources(from, ty)?;
+    let (element, bytes) = (ty.bytes(), ty.bytes() * from.len() as u32);
+    if bytes as usize > Data::BYTES || !bytes.is_power_of_two() {
+        return Err(form("st.async"));
+    }
+    let barrier = barrier(inst, more, builder)?;
+    Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
+        let mut data = Data::default();
+        for (index, from) in from.iter().enumerate() {
+            data.set(index, element, lane.get(from));
+        }
+        lane.store(location.place(lane), bytes, data)?;
+        complete(lane, barrier.as_ref(), bytes.into())
+    })))
+}
+
+/// `red.async`.
+fn reduce(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
+    let [to, from, more @ ..] = &inst.operands[..] else { return Err(form("red.async")) };
+    let ty = inst.last_type().ok_or_else(|| form("red.async"))?;
+    let (location, from) = (builder.location(to, inst.space())?, builder.source(from, ty)?);
+    let (bytes, step) = (ty.bytes(), atomic::combine(inst, ty)?);
+    let barrier = barrier(inst, more, builder)?;
+    Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
+        let (place, data) = (location.place(lane), lane.get(&from));
+        lane.update(place, bytes, |old| {
+            let mut new = Data::default();
+            new.set(0, bytes, step(old.element(0, bytes), data, 0));
+            new
+        })?;
+        complete(lane, barrier.as_ref(), bytes.into())
+    })))
+}

@@ -1,0 +1,32 @@
+//! Matrices that a warp holds in its registers, one module for each subject:
+//!
+//! | module | subject |
+//! |---|---|
+//! | `element` | the types of elements as exact values |
+//! | `fragment` | which lane and register holds which element |
+//! | `product` | what a product of matrices is, exactly or rounded |
+//! | `mma` | `mma.sync`, dense and sparse |
+//! | `rows` | `ldmatrix`, `stmatrix` |
+//! | `transpose` | `movmatrix` |
+
+mod element;
+mod fragment;
+mod mma;
+mod product;
+mod rows;
+mod transpose;
+
+use crate::arith::Unsupported;
+use crate::code::Action;
+use crate::compile::Builder;
+use oriole_ptx::ast::{Instruction, Opcode};
+
+pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
+    match inst.opcode {
+        Opcode::Movmatrix => transpose::movmatrix(inst, builder),
+        Opcode::Ldmatrix => rows::load(inst, builder).map(Some),
+        Opcode::Stmatrix => rows::store(inst, builder).map(Some),
+        Opcode::Mma => mma::compile(inst, builder).map(Some),
+        _ => Ok(None),
+    }
+}
