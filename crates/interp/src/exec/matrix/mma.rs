@@ -51,8 +51,6 @@ struct Sparsity {
     bits: usize,
     /// Neighbouring elements that are kept together.
     together: usize,
-    /// A register holds metadata of one row, not 16 bits of two.
-    whole: bool,
 }
 
 /// An instruction with its operands.
@@ -167,12 +165,12 @@ fn sparsity(more: &[Operand], ty: ScalarType, builder: &mut Builder<'_, '_>) -> 
         selector: builder.source(selector, ScalarType::U32)?,
         bits,
         together,
-        whole: ty.bits() <= 8,
     })
 }
 
 impl Sparsity {
-    /// The columns of the `stored` elements that a row keeps.
+    /// The columns of the `stored` elements that a row keeps. 16 bits of a row stand in half a register,
+    /// with those of the row 8 below; otherwise lanes take turns with the two rows.
     fn columns(&self, state: &State, row: usize, stored: usize) -> Vec<usize> {
         let total = stored / self.together * self.bits;
         let (group, lower) = (row % 8, row / 8);
@@ -180,11 +178,10 @@ impl Sparsity {
         let part = |index: usize| {
             let lane = |thread: usize| 4 * group + thread % 4;
             let bits = |thread| state.get(&self.metadata, lane(thread)) as u64;
-            match (self.whole, total) {
-                (true, 32) => bits(2 * selector + lower) >> (16 * index) & 0xffff,
-                (true, _) => bits(2 * (index / 2) + lower) >> (16 * (index % 2)) & 0xffff,
-                (false, 16) => bits(selector) >> (16 * lower) & 0xffff,
-                (false, _) => bits(2 * selector + index) >> (16 * lower) & 0xffff,
+            match total {
+                16 => bits(selector) >> (16 * lower) & 0xffff,
+                32 => bits(2 * selector + lower) >> (16 * index) & 0xffff,
+                _ => bits(2 * (index / 2) + lower) >> (16 * (index % 2)) & 0xffff,
             }
         };
         let all = (0..total / 16).fold(0, |all, index| all | part(index) << (16 * index));
@@ -341,7 +338,8 @@ impl Mma {
                 let values: SmallVec<[(Value, Value); 32]> = values.collect();
                 let single = !self.half[1];
                 let start = if single && self.half[0] { widened(c as u32) } else { c as u32 };
-                product::float(&values, a_format.fraction + b_format.fraction, start, single, *rule).into()
+                product::float(&values, [a_format.fraction as i32, b_format.fraction as i32], start, single, *rule)
+                    .into()
             }
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct Rule {
     pub(super) kept: u32,
 }
 
-/// Exponent of a zero among the terms.
+/// Exponent of a zero.
 const ZERO_EXPONENT: i32 = -126;
 
 /// One term of a sum: an integer times 2^unit, of an exponent that may be more than its leading bit's.
@@ -57,28 +57,28 @@ impl Extremes {
 
 /// Adds the products of `pairs`, whose formats have `fractions` bits, to `start`; gives the bits of the
 /// result, single or half.
-pub(super) fn float(pairs: &[(Value, Value)], fractions: u32, start: u32, single: bool, rule: Rule) -> u32 {
+pub(super) fn float(pairs: &[(Value, Value)], fractions: [i32; 2], start: u32, single: bool, rule: Rule) -> u32 {
     pairs.chunks(rule.part).fold(start, |bits, part| add_part(part, fractions, bits, single, rule))
 }
 
-fn add_part(pairs: &[(Value, Value)], fractions: u32, start: u32, single: bool, rule: Rule) -> u32 {
+fn add_part(pairs: &[(Value, Value)], fractions: [i32; 2], start: u32, single: bool, rule: Rule) -> u32 {
     let mut extremes = Extremes::default();
     let format = if single { SINGLE } else { HALF };
     let mut terms: Vec<Term> = Vec::with_capacity(pairs.len() + 1);
-    let mut term = |integer: i64, unit: i32, fraction: u32| {
-        let exponent = if integer == 0 { ZERO_EXPONENT } else { unit + fraction as i32 };
-        terms.push(Term { integer, unit, exponent });
-    };
+    let exponent = |integer, unit, fraction| if integer == 0 { ZERO_EXPONENT } else { unit + fraction };
     match format.value(start.into()) {
         Value::Nan => extremes.nan = true,
         Value::Infinity(negative) => extremes.note(negative),
-        Value::Finite { integer, unit } => term(integer, unit, format.fraction),
+        Value::Finite { integer, unit } => {
+            terms.push(Term { integer, unit, exponent: exponent(integer, unit, format.fraction as i32) });
+        }
     }
     for &pair in pairs {
         match pair {
             (Value::Nan, _) | (_, Value::Nan) => extremes.nan = true,
             (Value::Finite { integer: a, unit: x }, Value::Finite { integer: b, unit: y }) => {
-                term(a * b, x + y, fractions)
+                let exponent = exponent(a, x, fractions[0]) + exponent(b, y, fractions[1]);
+                terms.push(Term { integer: a * b, unit: x + y, exponent });
             }
             (Value::Infinity(_), Value::Finite { integer: 0, .. })
             | (Value::Finite { integer: 0, .. }, Value::Infinity(_)) => extremes.nan = true,
