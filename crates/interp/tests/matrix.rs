@@ -102,3 +102,25 @@ fn one_arrival_too_many_is_a_fault() {
     let fault = fault(head, body, 1);
     assert!(fault.to_string().contains("arrivals at an mbarrier"), "{fault}");
 }
+
+#[test]
+fn wmma_multiplies_tiles_by_rows_and_columns() {
+    // A by rows and B by columns are the same bytes, A[i][k] = B[k][i] = 16 i + k modulo 128, so the product is
+    // A times its transpose. C is 5.
+    let head = ".shared .align 32 .b8 tile[256]; .shared .align 32 .b32 result[256];";
+    let body = "mov.u32 %r1, 0; L: mad.lo.u32 %r2, %r1, 32, %lane; and.b32 %r3, %r2, 127; mov.u32 %r4, tile;
+        add.u32 %r4, %r4, %r2; st.shared.u8 [%r4], %r3; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 8; @%p1 bra L;
+        bar.warp.sync -1; mov.u32 %r5, tile; mov.u32 %r6, 5; mov.u32 %r7, result;
+        wmma.load.a.sync.aligned.row.m16n16k16.shared.u8 {%r10, %r11}, [%r5], 16;
+        wmma.load.b.sync.aligned.col.m16n16k16.shared.u8 {%r12, %r13}, [%r5];
+        wmma.mma.sync.aligned.row.col.m16n16k16.s32.u8.u8.s32 {%r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27},
+            {%r10, %r11}, {%r12, %r13}, {%r6, %r6, %r6, %r6, %r6, %r6, %r6, %r6};
+        wmma.store.d.sync.aligned.row.m16n16k16.shared.s32 [%r7], {%r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27};
+        bar.warp.sync -1; mad.lo.u32 %r7, %lane, 28, %r7; ld.shared.u32 %r8, [%r7]; st.global.u32 [%at], %r8; ret;";
+    let element = |row: u32, column: u32| (16 * row + column) % 128;
+    for (lane, &word) in (0u32..).zip(&run(head, body, 32).out) {
+        let (row, column) = (7 * lane / 16, 7 * lane % 16);
+        let product: u32 = (0..16).map(|k| element(row, k) * element(column, k)).sum();
+        assert_eq!(word, product + 5, "lane {lane}");
+    }
+}

@@ -15,21 +15,21 @@ use rustc_apfloat::{Float, Round};
 use smallvec::SmallVec;
 
 /// A matrix by rows.
-struct Matrix {
+pub(super) struct Matrix {
     columns: usize,
     elements: Vec<u64>,
 }
 
 impl Matrix {
-    fn new(rows: usize, columns: usize) -> Matrix {
+    pub(super) fn new(rows: usize, columns: usize) -> Matrix {
         Matrix { columns, elements: vec![0; rows * columns] }
     }
 
-    fn at(&mut self, row: usize, column: usize) -> &mut u64 {
+    pub(super) fn at(&mut self, row: usize, column: usize) -> &mut u64 {
         &mut self.elements[row * self.columns + column]
     }
 
-    fn row(&self, row: usize) -> &[u64] {
+    pub(super) fn row(&self, row: usize) -> &[u64] {
         &self.elements[row * self.columns..][..self.columns]
     }
 }
@@ -44,7 +44,7 @@ pub(super) enum Kind {
 
 /// How sparse metadata name columns.
 #[derive(Clone, Copy)]
-struct Sparsity {
+pub(super) struct Sparsity {
     metadata: Source,
     selector: Source,
     /// Bits of metadata for each stored element or pair.
@@ -54,21 +54,21 @@ struct Sparsity {
 }
 
 /// An instruction with its operands.
-struct Mma {
-    shape: Shape,
-    kind: Kind,
+pub(super) struct Mma {
+    pub(super) shape: Shape,
+    pub(super) kind: Kind,
     /// Bits between the elements of A and of B in a register, and bits of a register.
-    container: usize,
-    register: usize,
-    a: SmallVec<[Source; 4]>,
+    pub(super) container: usize,
+    pub(super) register: usize,
+    pub(super) a: SmallVec<[Source; 4]>,
     /// A in Volta's instruction is `.col`, B `.row`.
-    strided: [bool; 2],
-    b: SmallVec<[Source; 4]>,
-    c: SmallVec<[Source; 4]>,
-    d: SmallVec<[Destination; 4]>,
+    pub(super) strided: [bool; 2],
+    pub(super) b: SmallVec<[Source; 4]>,
+    pub(super) c: SmallVec<[Source; 4]>,
+    pub(super) d: SmallVec<[Destination; 4]>,
     /// C and D are `f16`.
-    half: [bool; 2],
-    sparse: Option<Sparsity>,
+    pub(super) half: [bool; 2],
+    pub(super) sparse: Option<Sparsity>,
 }
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
@@ -119,7 +119,13 @@ fn container(a: ScalarType, b: ScalarType) -> usize {
     if small { 8 } else { bits }
 }
 
-fn kind(inst: &Instruction, a: ScalarType, b: ScalarType, d: ScalarType, sm: u32) -> Result<Kind, Unsupported> {
+pub(super) fn kind(
+    inst: &Instruction,
+    a: ScalarType,
+    b: ScalarType,
+    d: ScalarType,
+    sm: u32,
+) -> Result<Kind, Unsupported> {
     if a == ScalarType::F64 {
         return Ok(Kind::Double(match inst.rounding() {
             None | Some(Rounding::Rn) => Round::NearestTiesToEven,
@@ -281,13 +287,13 @@ impl Mma {
     }
 
     /// The elements of a register of A or B.
-    fn spread(&self, register: u64, mut put: impl FnMut(usize, u64)) {
+    pub(super) fn spread(&self, register: u64, mut put: impl FnMut(usize, u64)) {
         let mask = u64::MAX >> (64 - self.container);
         (0..self.register / self.container).for_each(|index| put(index, register >> (index * self.container) & mask));
     }
 
     /// The elements of C that a lane has.
-    fn accumulators(&self, state: &State, lane: usize) -> SmallVec<[u64; 8]> {
+    pub(super) fn accumulators(&self, state: &State, lane: usize) -> SmallVec<[u64; 8]> {
         let registers = self.c.iter().map(|source| state.get(source, lane) as u64);
         match self.half[0] {
             true => registers.flat_map(|both| [both & 0xffff, both >> 16]).collect(),
@@ -296,7 +302,7 @@ impl Mma {
     }
 
     /// Writes the elements of D that a lane has.
-    fn deliver(&self, state: &mut State, lane: usize, element: impl Fn(usize) -> u64) {
+    pub(super) fn deliver(&self, state: &mut State, lane: usize, element: impl Fn(usize) -> u64) {
         for (register, to) in self.d.iter().enumerate() {
             let value = match self.half[1] {
                 true => element(2 * register) | element(2 * register + 1) << 16,
@@ -307,7 +313,7 @@ impl Mma {
     }
 
     /// A times the transpose of B (whose rows are columns here), plus C.
-    fn multiply(&self, state: &State, a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
+    pub(super) fn multiply(&self, state: &State, a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
         let rows = c.elements.len() / c.columns;
         let mut d = Matrix::new(rows, c.columns);
         for row in 0..rows {

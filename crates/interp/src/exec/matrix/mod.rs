@@ -8,6 +8,7 @@
 //! | `mma` | `mma.sync`, dense and sparse |
 //! | `rows` | `ldmatrix`, `stmatrix` |
 //! | `transpose` | `movmatrix` |
+//! | `wmma` | `wmma.load`, `.store`, `.mma` |
 
 mod element;
 mod fragment;
@@ -15,6 +16,7 @@ mod mma;
 mod product;
 mod rows;
 mod transpose;
+mod wmma;
 
 use crate::arith::Unsupported;
 use crate::code::Action;
@@ -27,6 +29,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         Opcode::Ldmatrix => rows::load(inst, builder).map(Some),
         Opcode::Stmatrix => rows::store(inst, builder).map(Some),
         Opcode::Mma => mma::compile(inst, builder).map(Some),
+        Opcode::Wmma => wmma::compile(inst, builder).map(Some),
         _ => Ok(None),
     }
 }
