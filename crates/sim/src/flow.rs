@@ -60,7 +60,7 @@ pub(crate) enum Flow {
         /// Which lanes go.
         condition: PredSrc,
     },
-    /// Jump to the next instruction's address plus a register pair plus an immediate (`BRX`).
+    /// Jump to the next instruction's address plus a register pair plus an immediate (`BRX`, `BRXU`).
     Relative {
         /// A register pair.
         offset: Src,
@@ -130,7 +130,7 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
     refuse_rare_forms(inst)?;
     let flow = match inst.opcode {
         Opcode::BRA => branch(inst, base, condition)?,
-        Opcode::BRX => {
+        Opcode::BRX | Opcode::BRXU => {
             Flow::Relative { offset: Src::of(inst, Role::Base), plus: Src::of(inst, Role::Offset), condition }
         }
         Opcode::EXIT | Opcode::KILL => Flow::Exit(condition),
@@ -167,12 +167,13 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
 }
 
 /// Forms that no compiler writes and that have no meaning here: `WARPSYNC` with a predicate besides the
-/// guard, jumps with a count of nested calls, pauses, `BAR.SCAN`, other sources of `B2R`, `ELECT` and `R2UR`.
+/// guard, jumps with a count of nested calls, `BRXU.DIV`, pauses, `BAR.SCAN`, other sources of `B2R`, `ELECT` and `R2UR`.
 fn refuse_rare_forms(inst: &Inst) -> Result<(), Unsupported> {
     let mut operands = inst.opcode.signature().iter().zip(&inst.operands);
     let strange = match inst.opcode {
         Opcode::WARPSYNC => operands.any(|(spec, operand)| spec.role == Role::PA && spec.neutral != Some(*operand)),
         Opcode::BRA | Opcode::BRX | Opcode::CALL | Opcode::RET => inst.get(Field::Depth) != 0,
+        Opcode::BRXU => inst.get(Field::Depth) != 0 || inst.get(Field::BraMode) != bra_mode::NORMAL,
         Opcode::BPT => inst.get(Field::Trap) != trap::TRAP,
         Opcode::BAR => inst.get(Field::BarOp) == bar_op::SCAN,
         Opcode::B2R => inst.get(Field::B2rMode) != b2r_mode::RESULT,

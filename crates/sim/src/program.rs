@@ -31,6 +31,8 @@ pub(crate) struct Env<'a> {
     pub(crate) instructions: u64,
     /// See [`crate::cluster::ClusterState::signals`].
     pub(crate) signals: &'a mut u64,
+    /// See [`crate::warp::BlockState::register_pool`].
+    pub(crate) register_pool: &'a mut u32,
     /// A wait for an mbarrier has to come to an end now, whether the phase is over or not.
     pub(crate) is_last_try: bool,
     /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants

@@ -55,6 +55,8 @@ pub(crate) struct BlockState {
     pub(crate) rank: usize,
     /// What the blocks of its cluster share, while the block runs.
     pub(crate) cluster: ClusterState,
+    /// Registers per thread that warps have given back, all together.
+    pub(crate) register_pool: u32,
     /// Waits for mbarriers have run out: those that look again now are told that the phase is not over.
     pub(crate) expired: bool,
     /// The instruction at hand is tried again.
@@ -76,6 +78,7 @@ impl BlockState {
             instructions: 0,
             rank,
             cluster: ClusterState::default(),
+            register_pool: 0,
             expired: false,
             retries: false,
             log: None,
@@ -105,6 +108,7 @@ impl BlockState {
             ordered_since: &mut self.ordered_since,
             instructions: self.instructions,
             signals: &mut self.cluster.signals,
+            register_pool: &mut self.register_pool,
             is_last_try: self.expired && self.retries,
             log: self.log.as_deref_mut(),
         }

@@ -1,11 +1,13 @@
-//! Special registers and results of barriers.
+//! Special registers, results of barriers, and how many registers a warp has.
 
 use super::Unsupported;
-use crate::operand::{Dst, operand};
+use crate::machine::Halt;
+use crate::operand::{Dst, Src, operand};
 use crate::program::{Effect, Env};
 use crate::special;
 use crate::state::{Mask, State};
-use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size};
+use oriole_device::FaultKind;
+use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size, maxreg_op};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -14,6 +16,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         Opcode::CS2R | Opcode::CS2UR => read(inst, true, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
         Opcode::S2UR => read(inst, false, false)?,
         Opcode::B2R => barrier_result(inst),
+        Opcode::USETMAXREG => set_max_registers(inst),
         _ => return Ok(None),
     }))
 }
@@ -24,6 +27,33 @@ fn barrier_result(inst: &Inst) -> Effect {
     Box::new(move |state: &mut State, env: &mut Env<'_>| {
         to.set_scalar(state, env.barrier_result.value);
         truth.set_mask(state, Mask::from(env.barrier_result.truth).wrapping_neg());
+        Ok(())
+    })
+}
+
+/// Registers per thread that `setmaxnreg` may ask for, by the PTX manual; they are multiples of 8.
+const MAX_REGISTERS: std::ops::RangeInclusive<u32> = 24..=256;
+
+/// `USETMAXREG`: gives registers back to the block's pool, or takes some from it if it has so many. Each warp
+/// does so for itself.
+fn set_max_registers(inst: &Inst) -> Effect {
+    let (count, got) = (Src::of(inst, Role::A), Dst::of(inst, Role::PD));
+    let takes = inst.get(Field::MaxregOp) == maxreg_op::TRY_ALLOC;
+    Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let (old, new) = (state.identity.registers, count.scalar(state));
+        let is_right_way = if takes { new >= old } else { new <= old };
+        if !MAX_REGISTERS.contains(&new) || !new.is_multiple_of(8) || !is_right_way {
+            let change = if takes { "more" } else { "fewer" };
+            let rule =
+                format!("setmaxnreg from {old} to {new} registers; it takes {change}, a multiple of 8 from 24 to 256");
+            return Err(Halt::fault(state.first_active(), FaultKind::Misuse(rule)));
+        }
+        let is_there = !takes || new - old <= *env.register_pool;
+        if is_there {
+            *env.register_pool = (*env.register_pool + old).saturating_sub(new);
+            state.identity.registers = new;
+        }
+        got.set_mask(state, Mask::from(is_there).wrapping_neg());
         Ok(())
     })
 }

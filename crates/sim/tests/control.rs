@@ -1,0 +1,99 @@
+//! Flow of control that ptxas writes for kernels of its newest kinds, against what the PTX manual says, computed
+//! here. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
+
+use oriole_cubin::Cubin;
+use oriole_device::{Launch, Memory};
+use oriole_sim::{Options, Simulator};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A module that ptxas has compiled; `None`, said aloud, without ptxas.
+fn compile(arch: &str, body: &str) -> Option<Cubin> {
+    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
+        println!("skipped: ORIOLE_ORACLE does not name a folder with ptxas");
+        return None;
+    };
+    let ptxas = PathBuf::from(folder).join("ptxas");
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    let ptx = format!(".version 9.0\n.target {arch}\n.address_size 64\n{body}");
+    std::fs::write(&source, ptx).expect("the test's folder is writable");
+    let output = Command::new(ptxas).arg(format!("-arch={arch}")).arg(&source).arg("-o").arg(&cubin).output();
+    let output = output.expect("ptxas starts");
+    assert!(output.status.success(), "{}\n{body}", String::from_utf8_lossy(&output.stderr));
+    Some(Cubin::parse(&std::fs::read(&cubin).expect("ptxas has written it")).expect("a cubin"))
+}
+
+/// Runs `k(out, number)` with `threads` threads, each of which writes one word; the words, or the error's text.
+fn run(cubin: &Cubin, options: Options, threads: u32, number: u32) -> Result<Vec<u32>, String> {
+    let simulator = Simulator::new(cubin, options).map_err(|error| error.to_string())?;
+    let mut memory = Memory::new();
+    let out = memory.allocate("the result", 4 * u64::from(threads));
+    let params = [&out.to_le_bytes()[..], &number.to_le_bytes()].concat();
+    let launch = Launch { block: [threads, 1, 1], params, ..Launch::default() };
+    simulator.launch("k", &launch, &mut memory).map_err(|error| error.to_string())?;
+    let bytes = memory.read(out, 4 * u64::from(threads)).expect("it is ours");
+    Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
+}
+
+/// How simulation is looked at: as it is, for hazards, for time.
+fn ways() -> [Options; 3] {
+    let plain = Options { max_instructions: 100_000, ..Options::default() };
+    [plain.clone(), Options { strict: true, ..plain.clone() }, Options { timing: true, ..plain }]
+}
+
+/// An index that is the same for all threads: ptxas writes `BRXU`.
+#[test]
+fn tables_of_branches_with_a_uniform_index() {
+    let body = ".visible .entry k(.param .u64 out,.param .u32 which){
+        .reg .b32 %r<8>;.reg .b64 %d<4>;
+        ld.param.u64 %d0,[out];ld.param.u32 %r0,[which];
+        mov.u32 %r1,%tid.x;mul.wide.u32 %d1,%r1,4;add.u64 %d0,%d0,%d1;
+        ts: .branchtargets A,B,C,D;
+        brx.idx %r0,ts;
+        A: mul.lo.u32 %r2,%r1,3;st.global.u32 [%d0],%r2;ret;
+        B: mul.lo.u32 %r2,%r1,%r1;st.global.u32 [%d0],%r2;ret;
+        C: not.b32 %r2,%r1;st.global.u32 [%d0],%r2;ret;
+        D: xor.b32 %r2,%r1,77;st.global.u32 [%d0],%r2;ret;}";
+    for arch in ["sm_80", "sm_90", "sm_120a"] {
+        let Some(cubin) = compile(arch, body) else { return };
+        // There is no model of the time on sm_120, and its latencies were not measured to the cycle.
+        let ways = ways().into_iter().filter(|options| arch != "sm_120a" || !options.timing && !options.strict);
+        for options in ways {
+            for which in 0..4 {
+                let words = run(&cubin, options.clone(), 70, which).expect("it runs");
+                let expected = |tid: u32| [3 * tid, tid * tid, !tid, tid ^ 77][which as usize];
+                assert_eq!(words, (0..70).map(expected).collect::<Vec<u32>>(), "{arch} {which} {options:?}");
+            }
+        }
+    }
+}
+
+/// Half of the warps give registers back, the others wait until they have them.
+#[test]
+fn registers_go_from_warpgroup_to_warpgroup() {
+    let body = |fewer: &str, more: &str| {
+        format!(
+            ".visible .entry k(.param .u64 out,.param .u32 unused).reqntid 256,1,1 .maxnreg 128 {{
+            .reg .b32 %r<8>;.reg .b64 %d<4>;.reg .pred %p<4>;
+            ld.param.u64 %d0,[out];mov.u32 %r0,%tid.x;mul.wide.u32 %d1,%r0,4;add.u64 %d0,%d0,%d1;
+            setp.lt.u32 %p0,%r0,128;@%p0 bra A;
+            {fewer};mov.u32 %r1,1;bra B;
+            A: {more};mov.u32 %r1,2;
+            B: st.global.u32 [%d0],%r1;ret;}}"
+        )
+    };
+    let (dec, inc) = ("setmaxnreg.dec.sync.aligned.u32", "setmaxnreg.inc.sync.aligned.u32");
+    let Some(cubin) = compile("sm_90a", &body(&format!("{dec} 40"), &format!("{inc} 216"))) else { return };
+    let expected: Vec<u32> = (0..256).map(|tid| if tid < 128 { 2 } else { 1 }).collect();
+    for options in ways() {
+        assert_eq!(run(&cubin, options, 256, 0).expect("it runs"), expected);
+    }
+    // 128 - 40 registers are not enough for 216 - 128 + 8.
+    let Some(cubin) = compile("sm_90a", &body(&format!("{dec} 40"), &format!("{inc} 224"))) else { return };
+    let fault = run(&cubin, ways()[0].clone(), 256, 0).expect_err("nobody gives so many");
+    assert!(fault.contains("100000"), "{fault}");
+    let Some(cubin) = compile("sm_90a", &body(&format!("{dec} 136"), &format!("{inc} 216"))) else { return };
+    let fault = run(&cubin, ways()[0].clone(), 256, 0).expect_err("more are not fewer");
+    assert!(fault.contains("from 128 to 136"), "{fault}");
+}
