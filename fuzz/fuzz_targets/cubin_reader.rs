@@ -1,0 +1,16 @@
+//! Cubins: an error or a module that the simulator loads or refuses.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use oriole_cubin::Cubin;
+use oriole_sim::{Options, Simulator};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(cubin) = Cubin::parse(bytes) else { return };
+    if let Ok(simulator) = Simulator::new(&cubin, Options::default()) {
+        for function in &cubin.functions {
+            let _ = simulator.parameters(&function.name);
+        }
+    }
+});
