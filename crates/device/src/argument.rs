@@ -124,6 +124,8 @@ pub struct Bound {
     /// Textures and surfaces among the arguments.
     pub objects: Objects,
     outputs: Vec<(PathBuf, u64, u64)>,
+    /// Parts of memory that have been given no contents (`out:`): address and size.
+    pub undefined: Vec<(u64, u64)>,
 }
 
 impl Argument {
@@ -211,6 +213,9 @@ impl Bound {
     fn place(&mut self, index: usize, argument: &Argument, memory: &mut Memory) -> Result<Vec<u8>, ArgumentError> {
         let mut place = |name: String, buffer: &Buffer| {
             let (address, size) = buffer.place(&name, memory)?;
+            if buffer.input.is_none() && buffer.output.is_some() {
+                self.undefined.push((address, size));
+            }
             self.outputs.extend(buffer.output.clone().map(|path| (path, address, size)));
             Ok(address.to_le_bytes())
         };

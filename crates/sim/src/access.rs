@@ -32,18 +32,41 @@ pub(crate) struct Access {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccessLog {
     accesses: Vec<Access>,
+    heap_events: Vec<HeapEvent>,
+}
+
+/// A call of `malloc` or `free` by one lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeapEvent {
+    /// The lane.
+    pub(crate) lane: usize,
+    /// The block of the heap; null if `malloc` had none to give.
+    pub(crate) address: u64,
+    /// Bytes that `malloc` was asked for; `None`: the block is given back.
+    pub(crate) size: Option<u64>,
 }
 
 impl AccessLog {
     /// Forgets the accesses of the instruction before.
     pub(crate) fn clear(&mut self) {
         self.accesses.clear();
+        self.heap_events.clear();
     }
 
     /// The accesses since the log was cleared.
     #[allow(dead_code, reason = "for the timing model and the memory checks")]
     pub(crate) fn accesses(&self) -> &[Access] {
         &self.accesses
+    }
+
+    /// The calls of `malloc` and `free` since the log was cleared.
+    pub(crate) fn heap_events(&self) -> &[HeapEvent] {
+        &self.heap_events
+    }
+
+    /// Adds a call of `malloc` or `free`.
+    pub(crate) fn push_heap(&mut self, event: HeapEvent) {
+        self.heap_events.push(event);
     }
 
     /// Adds an access whose addresses are all of one space. Without lanes there is none.

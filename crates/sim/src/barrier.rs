@@ -56,6 +56,8 @@ pub(crate) struct Barriers {
     /// Threads that have not exited, per warp.
     pub(crate) live: Vec<Mask>,
     slots: Vec<Slot>,
+    /// How many times each has been complete.
+    generations: [u32; BARRIERS],
 }
 
 impl Barriers {
@@ -63,7 +65,7 @@ impl Barriers {
     pub(crate) fn new(live: Vec<Mask>) -> Self {
         let none = vec![0; live.len()];
         let slot = Slot { arrived: none.clone(), expected: None, reduction: None, truths: none };
-        Barriers { live, slots: vec![slot; BARRIERS] }
+        Barriers { live, slots: vec![slot; BARRIERS], generations: [0; BARRIERS] }
     }
 
     /// Threads arrive at barrier `id`. An error names the rule that they break.
@@ -100,12 +102,18 @@ impl Barriers {
         let id = self.slots.iter().position(|slot| slot.is_complete(live))?;
         let slot = &mut self.slots[id];
         let result = slot.reduction.map(|reduction| slot.reduce(reduction));
+        self.generations[id] = self.generations[id].wrapping_add(1);
         slot.arrived.fill(0);
         slot.truths.fill(0);
         slot.expected = None;
         slot.reduction = None;
         // There are 16 of them.
         Some((id as u8, result))
+    }
+
+    /// How many times barrier `id` has been complete.
+    pub(crate) fn generation(&self, id: u8) -> u32 {
+        self.generations[usize::from(id) % BARRIERS]
     }
 
     /// Threads that have arrived at barrier `id`, and those that it waits for, for messages.

@@ -94,8 +94,10 @@ impl Block {
         let (warps, mut state) = entry.start(number, rank, machine);
         let counts = Counts::of_warps(warps.len() as u64);
         let mut recorders = Vec::new();
-        if machine.records {
+        if machine.records || machine.checker.is_some() {
             state.log = Some(Box::default());
+        }
+        if machine.records {
             let first = number * warps.len() as u64;
             recorders.extend((first..).map(|warp| Recorder::new(machine.program.start(), warp)).take(warps.len()));
         }

@@ -119,6 +119,7 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
         max_local: 1024,
         max_instructions: 2000,
         records: false,
+        checker: None,
     };
     // Any outcome will do.
     let _ = grid::run(&entry, &machine, 1);

@@ -56,6 +56,7 @@ fn launch_on<T>(
         max_local: 1024,
         max_instructions: limit,
         records: false,
+        checker: None,
     };
     run(&entry, &machine)
 }

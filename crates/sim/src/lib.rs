@@ -24,6 +24,7 @@ mod hostile_tests;
 #[cfg(test)]
 mod kernel_tests;
 mod machine;
+mod memcheck;
 mod operand;
 mod piece;
 mod program;
@@ -43,6 +44,7 @@ mod threads;
 mod timing;
 mod warp;
 
+pub use memcheck::{CheckReport, Checks, Finding, FindingKind, Site};
 pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};
 pub use stats::Statistics;
 pub use timing::{InstTiming, Limiter, MemoryFigures, Occupancy, StallReason, TimingReport};

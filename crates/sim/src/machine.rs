@@ -1,6 +1,7 @@
 //! What all warps of a launch share.
 
 use crate::constant::ConstantBanks;
+use crate::memcheck::Checker;
 use crate::program::Program;
 use oriole_device::texture::Objects;
 use oriole_device::{FaultKind, Heap, Memory};
@@ -24,6 +25,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) max_instructions: u64,
     /// Blocks record what they do, for the cycle model.
     pub(crate) records: bool,
+    /// Checks what each instruction does to memory, if that is asked for.
+    pub(crate) checker: Option<Checker<'a>>,
 }
 
 /// Why a warp stops in the middle of an instruction.

@@ -4,6 +4,7 @@ use crate::block::{BlockFault, Entry, fill_bank0};
 use crate::constant::ConstantBanks;
 use crate::grid;
 use crate::machine::Machine;
+use crate::memcheck::{CheckReport, Checker, Checks, Subject, Variables};
 use crate::program::Program;
 use crate::properties;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
@@ -17,12 +18,14 @@ use oriole_cubin::{Cubin, CubinError, Function, SectionIndex, SectionKind};
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
 use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
-use oriole_isa::Arch;
 use oriole_isa::chip::Chip;
+use oriole_isa::{Arch, RegFile, Value};
 use std::sync::{Arc, Mutex};
 
 /// Code address of the first function.
 const CODE_BASE: u64 = 0x4_0000_0000;
+/// What allocations of the module's variables are called.
+pub(crate) const VARIABLES: &str = "a variable of the module";
 /// Address of the module's first global variable.
 const GLOBAL_BASE: u64 = 0x6_0000_0000;
 
@@ -180,7 +183,7 @@ impl Simulator {
         for (index, section) in self.cubin.sections.iter().enumerate() {
             let is_global = matches!(section.kind, SectionKind::Global | SectionKind::GlobalInit);
             let address = self.image.addresses[index];
-            if is_global && section.size > 0 && memory.place("a variable of the module", address, section.size) {
+            if is_global && section.size > 0 && memory.place(VARIABLES, address, section.size) {
                 memory.write(address, &self.image.contents[index]);
             }
         }
@@ -214,6 +217,42 @@ impl Simulator {
 
     /// Runs `kernel` to its end.
     pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
+        self.run(kernel, launch, memory, None).1
+    }
+
+    /// Runs `kernel` like [`Simulator::launch`] and checks what it does to memory. Parts of memory (address, size)
+    /// that are `undefined` count as never written. What was found until a fault is reported too.
+    pub fn launch_checked(
+        &self,
+        kernel: &str,
+        launch: &Launch,
+        memory: &mut Memory,
+        checks: Checks,
+        undefined: &[(u64, u64)],
+    ) -> (CheckReport, Result<RunReport, RunError>) {
+        self.run(kernel, launch, memory, Some((checks, undefined)))
+    }
+
+    fn run(
+        &self,
+        kernel: &str,
+        launch: &Launch,
+        memory: &mut Memory,
+        checks: Option<(Checks, &[(u64, u64)])>,
+    ) -> (CheckReport, Result<RunReport, RunError>) {
+        let mut found = CheckReport::default();
+        let result = self.run_until_fault(kernel, launch, memory, checks, &mut found);
+        (found, result)
+    }
+
+    fn run_until_fault(
+        &self,
+        kernel: &str,
+        launch: &Launch,
+        memory: &mut Memory,
+        checks: Option<(Checks, &[(u64, u64)])>,
+        found: &mut CheckReport,
+    ) -> Result<RunReport, RunError> {
         let function = self.kernel(kernel)?;
         let cluster = self.cluster(function, launch)?;
         let launch = &Launch { cluster, ..launch.clone() };
@@ -223,10 +262,26 @@ impl Simulator {
         let mut constants = self.constants(function, &entry);
         self.bind_objects(function, &mut constants, memory)?;
         let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
+        let heap_base = memory.next_address();
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
-        let machine = Machine {
+        let checker = checks.map(|(checks, undefined)| {
+            Checker::new(Subject {
+                checks,
+                launch,
+                program: &self.program,
+                memory,
+                shared: Variables::shared(&self.cubin, &self.image, function),
+                global: Variables::global(&self.cubin, &self.image),
+                reserved: u64::from(self.program.arch.sm().shared_base),
+                shared_size: entry.shared_size,
+                undefined,
+                heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
+            })
+        });
+        let mut machine = Machine {
             memory,
             heap,
+            checker,
             objects: &self.objects,
             constants: Arc::new(constants),
             program: &self.program,
@@ -235,10 +290,13 @@ impl Simulator {
             records: self.options.timing,
         };
         let workers = match self.options.threads {
+            // What is known of global memory depends on the order of blocks.
+            _ if machine.checker.is_some() => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,
         };
         let outcome = grid::run(&entry, &machine, workers);
+        *found = machine.checker.take().map(Checker::finish).unwrap_or_default();
         if let Some(fault) = outcome.fault {
             let fault = self.fault(kernel, function, launch, fault, outcome.printed);
             return Err(RunError::Fault(Box::new(fault)));
@@ -262,7 +320,22 @@ impl Simulator {
         let limit = self.program.arch.sm().max_local_per_thread;
         let has_inner = self.cubin.functions.iter().any(|f| f.section == kernel.section && f.symbol != kernel.symbol);
         let calls = self.cubin.calls.iter().any(|(caller, _)| *caller == kernel.symbol);
-        if !self.options.strict || has_inner || calls { limit } else { kernel.min_stack_size.min(limit) }
+        let open = has_inner || calls || self.moves_stack_pointer(kernel);
+        if !self.options.strict || open { limit } else { kernel.min_stack_size.min(limit) }
+    }
+
+    /// Whether the code sets `R1`, the stack pointer, from another register, as `alloca` does.
+    fn moves_stack_pointer(&self, kernel: &Function) -> bool {
+        const STACK_POINTER: Value = Value::Reg(RegFile::R, 1);
+        let is_other = |value: Value| matches!(value, Value::Reg(RegFile::R, number) if number != 1 && number != 255);
+        let section = self.program.section(self.image.section_address(kernel.section));
+        let mut insts =
+            section.into_iter().flat_map(|section| self.program.ops(section)).filter_map(|op| op.inst.as_deref());
+        insts.any(|inst| {
+            let mut operands = inst.opcode.signature().iter().zip(&inst.operands);
+            let sets = operands.clone().any(|(spec, operand)| spec.is_def && operand.value == STACK_POINTER);
+            sets && operands.any(|(spec, operand)| !spec.is_def && is_other(operand.value))
+        })
     }
 
     /// The chip of the cycle model, if the model is asked for.

@@ -4,6 +4,7 @@
 //! The loader gives each an address outside of all code. Arguments are passed as CUDA's ABI passes
 //! them to any function: from `R4` on, 64-bit ones in aligned pairs; the result comes back in `R4`.
 
+use crate::access::HeapEvent;
 use crate::machine::Halt;
 use crate::program::Env;
 use crate::space::Named;
@@ -74,7 +75,9 @@ pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> 
                 state.set_lane(FIRST_ARGUMENT, lane, text.len() as u32);
             }
             Function::Malloc => {
-                let address = with_heap(env, |heap| heap.malloc(argument(0)));
+                let size = argument(0);
+                let address = with_heap(env, |heap| heap.malloc(size));
+                report(env, HeapEvent { lane, address, size: Some(size) });
                 state.set_lane(FIRST_ARGUMENT, lane, address as u32);
                 state.set_lane(FIRST_ARGUMENT + 1, lane, (address >> 32) as u32);
             }
@@ -84,6 +87,7 @@ pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> 
                     let rule = format!("free of {address:#x}, which malloc has not given out");
                     return Err(Halt::fault(lane, FaultKind::Misuse(rule)));
                 }
+                report(env, HeapEvent { lane, address, size: None });
             }
             Function::Launches(name) => {
                 let what = format!("a kernel that launches kernels ({name})");
@@ -98,6 +102,13 @@ pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> 
         }
     }
     Ok(())
+}
+
+/// Reports what has become of the heap to whoever checks memory.
+fn report(env: &mut Env<'_>, event: HeapEvent) {
+    if let Some(log) = env.log.as_deref_mut() {
+        log.push_heap(event);
+    }
 }
 
 /// Does something with the heap; 0 without one, or after a panic while it was held.

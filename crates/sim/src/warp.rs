@@ -270,6 +270,9 @@ impl Warp {
         self.state.clock += 1;
         self.group_slice += 1;
         counts.record(issued.op, issued.group, issued.active);
+        if let Some(checker) = &machine.checker {
+            checker.executed(&issued, self, block);
+        }
         if self.is_slice_over() || matches!(next, Next::Choose) {
             self.choose();
         }

@@ -224,6 +224,12 @@ pub(crate) struct RunArgs {
     /// Write the report of the cycle model as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) timing_file: Option<PathBuf>,
+    /// Check memory: race, init, bounds, or all; separated by commas. Exit status 3 if anything is found.
+    #[arg(long, value_name = "KINDS")]
+    pub(crate) check: Option<String>,
+    /// Write what the checks of memory have found as JSON.
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) check_report: Option<PathBuf>,
     /// Fault after this many warp instructions.
     #[arg(long, value_name = "N")]
     pub(crate) max_instructions: Option<u64>,

@@ -12,6 +12,7 @@ mod fuzz;
 mod gpu;
 mod interpret;
 mod isa;
+mod memcheck;
 mod run;
 mod timing;
 

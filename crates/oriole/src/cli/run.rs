@@ -2,13 +2,13 @@
 
 use super::args::{CodeArgs, Engine, RunArgs};
 use super::failure::Failure;
-use super::{compile, files, gpu, interpret, parse_arch, timing};
+use super::{compile, files, gpu, interpret, memcheck, parse_arch, timing};
 use oriole::LineTable;
 use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument, Bound};
 use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
-use oriole_sim::{Options, RunError, Simulator, Statistics, TimingReport};
+use oriole_sim::{CheckReport, Options, RunError, Simulator, Statistics, TimingReport};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -46,6 +46,9 @@ pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
 fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
     if wants_timing(args) && args.engine != Engine::Sim {
         return Err(rejected("--timing: the cycle model times SASS: it needs --engine sim"));
+    }
+    if args.check.is_some() && args.engine != Engine::Sim {
+        return Err(rejected("--check: the checks of memory look at SASS: they need --engine sim"));
     }
     Ok(())
 }
@@ -85,12 +88,20 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
         bind_object(setting, &mut bound, &mut memory)?;
     }
     simulator.set_objects(std::mem::take(&mut bound.objects));
-    let report = simulator
-        .launch(&args.entry, &launch_of(args, &bound), &mut memory)
-        .map_err(|error| run_failure(with_line(error, args, lines)))?;
+    let launch = launch_of(args, &bound);
+    let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
+    let (mut found, result) = match checks {
+        Some(checks) => simulator.launch_checked(&args.entry, &launch, &mut memory, checks, &bound.undefined),
+        None => (CheckReport::default(), simulator.launch(&args.entry, &launch, &mut memory)),
+    };
+    if checks.is_some() {
+        memcheck::publish(&mut found, args, lines)?;
+    }
+    let report = result.map_err(|error| run_failure(with_line(error, args, lines)))?;
     let statistics = statistics(&report.statistics);
     finish(args, Finished { printed: &report.printed, bound: &bound, memory: &memory, statistics })?;
-    report.timing.map_or(Ok(()), |timing| print_timing(&timing, args))
+    report.timing.map_or(Ok(()), |timing| print_timing(&timing, args))?;
+    memcheck::verdict(&found)
 }
 
 /// `NAME=OBJECT` of `--bind`: lets a variable of the module mean an object.
@@ -170,11 +181,16 @@ fn print_output(bytes: &[u8]) -> Result<(), Failure> {
 fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError {
     if let RunError::Fault(fault) = &mut error
         && fault.place.source.is_none()
-        && let Some((_, loc)) = lines.iter().find(|(pc, _)| *pc == fault.place.pc)
     {
-        fault.place.source = Some(SourceLine { file: args.input.display().to_string(), line: loc.line });
+        fault.place.source = source_line(fault.place.pc, args, lines);
     }
     error
+}
+
+/// The PTX line of the instruction at byte `pc` of the kernel.
+pub(crate) fn source_line(pc: u64, args: &RunArgs, lines: &LineTable) -> Option<SourceLine> {
+    let (_, loc) = lines.iter().find(|(at, _)| *at == pc)?;
+    Some(SourceLine { file: args.input.display().to_string(), line: loc.line })
 }
 
 fn run_failure(error: RunError) -> Failure {

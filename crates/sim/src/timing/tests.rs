@@ -97,6 +97,7 @@ impl Bench {
             max_local: 1024,
             max_instructions: 1 << 30,
             records: true,
+            checker: None,
         };
         let outcome = grid::run(&entry, &machine, 2);
         assert!(outcome.fault.is_none(), "{:?}", outcome.fault);
