@@ -51,6 +51,8 @@ pub(super) struct Sparsity {
     bits: usize,
     /// Neighbouring elements that are kept together.
     together: usize,
+    /// A register has metadata of two rows.
+    halves: bool,
 }
 
 /// An instruction with its operands.
@@ -171,12 +173,14 @@ fn sparsity(more: &[Operand], ty: ScalarType, builder: &mut Builder<'_, '_>) -> 
         selector: builder.source(selector, ScalarType::U32)?,
         bits,
         together,
+        halves: ty.bits() >= 16,
     })
 }
 
 impl Sparsity {
-    /// The columns of the `stored` elements that a row keeps. 16 bits of a row stand in half a register,
-    /// with those of the row 8 below; otherwise lanes take turns with the two rows.
+    /// The columns of the `stored` elements that a row keeps. For elements of 16 and 32 bits a register has
+    /// 16 bits of a row and 16 of the row 8 below (CUTLASS's `reorder_meta` puts them there); for narrow
+    /// ones the lanes take turns with the two rows.
     fn columns(&self, state: &State, row: usize, stored: usize) -> Vec<usize> {
         let total = stored / self.together * self.bits;
         let (group, lower) = (row % 8, row / 8);
@@ -185,7 +189,7 @@ impl Sparsity {
             let lane = |thread: usize| 4 * group + thread % 4;
             let bits = |thread| state.get(&self.metadata, lane(thread)) as u64;
             match total {
-                16 => bits(selector) >> (16 * lower) & 0xffff,
+                _ if self.halves => bits(selector * (total / 16) + index) >> (16 * lower) & 0xffff,
                 32 => bits(2 * selector + lower) >> (16 * index) & 0xffff,
                 _ => bits(2 * (index / 2) + lower) >> (16 * (index % 2)) & 0xffff,
             }
