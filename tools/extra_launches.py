@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Launches of kernels that shared/kernels/launch.json leaves out: textures, surfaces, special registers.
+"""Launches of kernels that shared/kernels/launch.json leaves out: textures, surfaces, special registers, Triton's.
 
     extra_launches.py [--shared DIR]
 
@@ -166,6 +166,45 @@ def tex_int(threads, t, _o, _u):
             [value & 0xFFFFFFFF for i in range(threads) for value in t.fetch(i)[:2]]]
 
 
+# ---------------------------------------------------------------- what Triton's kernels do (triton/kernels.py)
+
+def rows(values, length):
+    return [values[start:start + length] for start in range(0, len(values), length)]
+
+
+def vec_add(threads, x, y, _o, n, *_scratch):
+    return [[single(a + b) if i < n else 0.0 for i, (a, b) in enumerate(zip(x, y))]]
+
+
+def softmax(threads, x, _o, cols, sx, so, *_scratch):
+    out = []
+    for row in rows(x, sx):
+        powers = [math.exp(value - max(row[:cols])) for value in row[:cols]]
+        out += [power / sum(powers) for power in powers] + [0.0] * (so - cols)
+    return [out]
+
+
+def cumsum_rows(threads, x, _o, cols, *_scratch):
+    return [[total for row in rows(x, cols) for total in itertools.accumulate(row)]]
+
+
+def sort_rows(threads, x, _o, *_scratch):
+    return [[value for row in rows(x, 512) for value in sorted(row)]]
+
+
+def argmax_rows(threads, x, _v, _ix, cols, *_scratch):
+    return [[max(row) for row in rows(x, cols)], [row.index(max(row)) for row in rows(x, cols)]]
+
+
+def gelu_tanh(threads, x, _o, n, *_scratch):
+    return [[0.5 * v * (1 + math.tanh(0.79788456 * (v + 0.044715 * v**3))) if i < n else 0.0 for i, v in enumerate(x)]]
+
+
+def quantize_s8(threads, x, _q, _s, cols, *_scratch):
+    scales = [max(map(abs, row)) / 127 for row in rows(x, cols)]
+    return [[round(value / scale) for row, scale in zip(rows(x, cols), scales) for value in row], scales]
+
+
 # ---------------------------------------------------------------- the launches
 
 def buffer(kind, type, count, fill=None, seed=0):
@@ -234,7 +273,38 @@ def other_launches():
     yield launch("special_registers", "warp_ops", "special_registers", [2, 2, 1], [8, 4, 2], args, check, 1024)
 
 
-KERNELS = {function.__name__: function for function in (tex_linear, tex_rotate, tex_more, surf_copy, tex_int)}
+def triton_launches():
+    def case(name, entry, blocks, args, check):
+        scratch = [value("u64", 0)] * 2
+        made = launch("triton_" + name, "triton_" + name, entry, [blocks, 1, 1], [128, 1, 1], args + scratch, check, 16384)
+        return made | {"targets": ["sm_80", "sm_90"]}
+
+    def numbers(type, count, seed):
+        return buffer("in", type, count, "uniform(-4,4)", seed)
+
+    # Triton takes it that addresses and lengths of rows are multiples of 16.
+    exact = {"mode": "exact"}
+    args = [numbers("f32", 4096, 61), numbers("f32", 4096, 62), buffer("out", "f32", 4096), value("s32", 4000)]
+    yield case("vec_add", "vec_add", 4, args, exact)
+    args = [numbers("f32", 3072, 63), buffer("out", "f32", 2736), value("s32", 800), value("s32", 1024), value("s32", 912)]
+    yield case("softmax_1k", "softmax", 3, args, {"mode": "close", "rel": 1e-5, "abs": 1e-9})
+    args = [numbers("f32", 4512, 64), buffer("out", "f32", 4512), value("s32", 1504)]
+    yield case("cumsum", "cumsum_rows", 3, args, {"mode": "close", "rel": 1e-5, "abs": 1e-3})
+    yield case("sort_512", "sort_rows", 2, [numbers("f32", 1024, 65), buffer("out", "f32", 1024)], exact)
+    args = [numbers("f32", 9024, 66), buffer("out", "f32", 3), buffer("out", "s32", 3), value("s32", 3008)]
+    yield case("argmax", "argmax_rows", 3, args, exact)
+    args = [numbers("bf16", 2048, 67), buffer("out", "bf16", 2048), value("s32", 2000)]
+    yield case("gelu_tanh_bf16", "gelu_tanh", 2, args, {"mode": "close", "rel": 2**-7, "abs": 1e-4})
+    args = [numbers("f16", 5424, 68), buffer("out", "s8", 5424), buffer("out", "f32", 3), value("s32", 1808)]
+    # A quotient in the middle of two integers may become either.
+    checks = [{"mode": "close", "rel": 0, "abs": 0, "misses": 0.005}, {"mode": "close", "rel": 1e-6, "abs": 0}]
+    quantized = {"mode": "each", "outputs": checks}
+    yield case("quantize_s8", "quantize_s8", 3, args, quantized)
+
+
+KERNELS = {function.__name__: function for function in (
+    tex_linear, tex_rotate, tex_more, surf_copy, tex_int,
+    vec_add, softmax, cumsum_rows, sort_rows, argmax_rows, gelu_tanh, quantize_s8)}
 
 
 def argument(arg, kernels):
@@ -245,7 +315,7 @@ def argument(arg, kernels):
         return kernels.buffer_bytes(arg["data"])
     if arg["kind"] == "tex":
         return Texture(arg, kernels.decode(kernels.buffer_bytes(arg["data"]), arg["data"]["type"]))
-    return None
+    return kernels.decode(kernels.buffer_bytes(arg), arg["type"]) if arg["kind"] == "in" else None
 
 
 def main():
@@ -253,7 +323,7 @@ def main():
     parser.add_argument("--shared", type=pathlib.Path, default=SHARED)
     sys.path.insert(0, str(parser.parse_args().shared / "tools"))
     import run_kernels as kernels
-    launches = [*linear_launches(), *rotate_launches(), *other_launches()]
+    launches = [*linear_launches(), *rotate_launches(), *other_launches(), *triton_launches()]
     (LAUNCHES / "expected").mkdir(parents=True, exist_ok=True)
     for each in launches:
         if each["entry"] not in KERNELS:

@@ -6,7 +6,7 @@
 With --ptxas the code is ptxas's, otherwise Oriole's. Each cubin is checked (`oriole check`), and each launch runs twice:
 as it is and with --strict. A row per launch and target; exit status 1 if anything is not right.
 """
-import argparse, fnmatch, json, pathlib, subprocess, sys, tempfile
+import argparse, fnmatch, json, pathlib, re, subprocess, sys, tempfile
 
 LAUNCHES = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "launches"
 SHARED = LAUNCHES.parents[3] / "shared"
@@ -58,8 +58,10 @@ def judge(launch, target, options, kernels):
         where = pathlib.Path(folder)
         cubin = where / "kernel.cubin"
         ptx = options.shared / "kernels" / "ptx" / f"{launch['file']}.{target}.ptx"
-        ours = [options.oriole, "compile", ptx, "-o", cubin, "--arch", target, "--entry", launch["entry"]]
-        theirs = [options.ptxas, f"-arch={target}", ptx, "-o", cubin]
+        # Triton's files for sm_90 are for sm_90a.
+        arch = re.search(r"^\.target\s+(\w+)", ptx.read_text(), re.M)[1]
+        ours = [options.oriole, "compile", ptx, "-o", cubin, "--arch", arch, "--entry", launch["entry"]]
+        theirs = [options.ptxas, f"-arch={arch}", ptx, "-o", cubin]
         error = call(theirs if options.ptxas else ours)
         if error:
             return [("compile", error)]
@@ -85,7 +87,8 @@ def main():
         for launch in (launch for launch in launches if target in launch["targets"]):
             wrong = judge(launch, target, options, kernels)
             rows, right = rows + 1, right + (not wrong)
-            print(f"{launch['name']:34} {target:6} {'WRONG' if wrong else 'right'}", *(f"{step}: {error}" for step, error in wrong))
+            result = "; ".join(f"WRONG {step}: {error}" for step, error in wrong) or "right"
+            print(f"{launch['name']:34} {target:6} {result}")
     print(f"{right} of {rows} right")
     return 0 if right == rows else 1
 
