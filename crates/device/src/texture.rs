@@ -21,6 +21,17 @@ pub enum Shape {
     Cube,
 }
 
+impl Shape {
+    /// Coordinates that say a place; on a face for a cube.
+    pub fn axes(self) -> usize {
+        match self {
+            Shape::D1 => 1,
+            Shape::D2 | Shape::Cube => 2,
+            Shape::D3 => 3,
+        }
+    }
+}
+
 /// What the numbers of a texel are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -94,8 +94,11 @@ struct Release {
     order: Option<(usize, u64)>,
 }
 
+/// How far back a wait that leaves some instructions pending may look: it says how many in 6 bits.
+const RECENT: usize = 64;
+
 /// Order of what happened on one scoreboard.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Scoreboard {
     /// Instructions that have set it.
     set: u64,
@@ -106,6 +109,17 @@ struct Scoreboard {
     last_group: Mask,
     /// The last place in each order among those that set it when they are done with what the order is of.
     orders: [u64; Order::COUNT],
+    /// What `orders` was after each of the last [`RECENT`] settings, by the setting's number modulo their count.
+    recent: Vec<[u64; Order::COUNT]>,
+}
+
+impl Scoreboard {
+    /// One more instruction has set it.
+    fn count(&mut self) {
+        self.set += 1;
+        self.recent.resize(RECENT, [0; Order::COUNT]);
+        self.recent[self.set as usize % RECENT] = self.orders;
+    }
 }
 
 /// What strict simulation knows of one warp.
@@ -178,20 +192,23 @@ impl Hazards {
                     remedy: "a scoreboard can be waited for from the second cycle on".into(),
                 });
             }
-            match wait.left {
-                0 => self.clear(at),
-                left => scoreboard.done = scoreboard.done.max(scoreboard.set.saturating_sub(left.into())),
-            }
+            self.leave(at, wait.left.into());
         }
         Ok(())
     }
 
-    /// All that have set a scoreboard are done, and so is what comes before them in their orders.
-    fn clear(&mut self, at: usize) {
+    /// All but the last `left` that have set a scoreboard are done, and so is what comes before them in their orders.
+    fn leave(&mut self, at: usize, left: u64) {
         let scoreboard = &mut self.scoreboards[at];
-        scoreboard.done = scoreboard.set;
-        for (order, place) in self.orders.iter_mut().zip(scoreboard.orders) {
-            order.1 = order.1.max(place);
+        let done = scoreboard.set.saturating_sub(left);
+        if done <= scoreboard.done {
+            return;
+        }
+        scoreboard.done = done;
+        if let Some(places) = scoreboard.recent.get(done as usize % RECENT).filter(|_| left < RECENT as u64) {
+            for (order, place) in self.orders.iter_mut().zip(places) {
+                order.1 = order.1.max(*place);
+            }
         }
     }
 
@@ -283,7 +300,7 @@ impl Hazards {
         self.set(write, issue, sources);
         self.set(read, issue, sources);
         for scoreboard in [write, read.filter(|read| Some(*read) != write)].into_iter().flatten() {
-            self.scoreboards[usize::from(scoreboard)].set += 1;
+            self.scoreboards[usize::from(scoreboard)].count();
         }
         if issue.active == 0 {
             return;

@@ -101,6 +101,23 @@ fn depbar_leaves_the_newest_outstanding() {
 }
 
 #[test]
+fn depbar_covers_what_comes_before_in_the_same_order() {
+    // As ptxas waits for the first of several textures: the one without a scoreboard comes back before the next.
+    let texture = |text, scoreboard| (text, 2, scoreboard, None, 0);
+    let lines = |left| {
+        [
+            texture("TEX.SCR.LL RZ, R4, R2, R6, 0x0, 0x58, 2D, 0x1", None),
+            texture("TEX.SCR.LL RZ, R5, R2, R6, 0x0, 0x58, 2D, 0x1", Some(5)),
+            texture("TEX.SCR.LL RZ, R8, R2, R6, 0x0, 0x58, 2D, 0x1", Some(5)),
+            plain(left, 4),
+            plain("FADD R9, R4, 1", 1),
+        ]
+    };
+    assert_eq!(judge(Arch::Sm80, &lines("DEPBAR.LE SB5, 0x1")), Ok(()));
+    assert_eq!(hazard(&lines("DEPBAR.LE SB5, 0x2")).register, "R4");
+}
+
+#[test]
 fn predicates_packed_in_a_register_are_seen() {
     let lines = |stall| [plain("R2P PR, R2, 0x2", stall), plain("@P1 IADD3 R5, R4, 0x1, RZ", 1)];
     assert_eq!(judge(Arch::Sm80, &lines(13)), Ok(()));

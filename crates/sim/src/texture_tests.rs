@@ -96,6 +96,19 @@ fn linear_filtering_weighs_four_texels() {
 }
 
 #[test]
+fn a_row_has_no_border_above_it() {
+    // ptxas reads rows by instructions for two axes, with 0 on the second one.
+    let texels = noise(8, 5);
+    let at: Vec<[f32; 3]> = (0..32).map(|i| [i as f32 * 0.5 - 4.0, 0.0, 0.0]).collect();
+    let got = read("TEX.SCR.B.LL R10, R8, R4, R12, 2D", "1d:8:un8x1:linear,border:zero", &texels, &at);
+    for (got, [x, _, _]) in got.iter().zip(&at) {
+        let shares = (0..8).map(|texel| tent(f64::from(*x), texel) * f64::from(texels[texel as usize]) / 255.0);
+        let (value, want) = (f64::from(f32::from_bits(got[0])), shares.sum::<f64>());
+        assert!((value - want).abs() < 1e-6, "at {x}: {value}, not {want}");
+    }
+}
+
+#[test]
 fn levels_are_blended_and_gathered_texels_go_round() {
     let texels = noise(16 + 4 + 1, 9);
     let spec = "2d:4x4:un8x1:mip,levels=3:zero";

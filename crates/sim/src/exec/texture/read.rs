@@ -199,7 +199,8 @@ impl Access {
     fn request(&self, state: &State, image: &Image, sampler: &Sampler, lane: usize) -> Request {
         let (face, coordinates) = self.place(state, lane);
         let faces = if image.shape == Shape::Cube { 6 } else { 1 };
-        let axes = if self.axes.cube { 2 } else { self.axes.count };
+        // An image has no coordinate beyond its axes: ptxas reads rows by instructions for two.
+        let axes = self.axes.count.min(image.shape.axes());
         let normalized = self.axes.cube || sampler.normalized;
         let least = if self.least == RZ { 0.0 } else { f64::from(f32::from_bits(state.lane(self.least, lane))) };
         Request {
