@@ -4,7 +4,7 @@ use crate::flow::Flow;
 use crate::machine::Machine;
 use crate::program::{Action, INSTRUCTION};
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, STACK_TOP};
-use crate::special::WarpIdentity;
+use crate::special::{MULTIPROCESSORS, WarpIdentity};
 use crate::state::{Mask, State, WARP};
 use crate::stats::Counts;
 use crate::threads::{Threads, Wait};
@@ -62,6 +62,7 @@ impl Entry {
                 registers: self.registers,
                 block: number,
                 cluster_rank: rank,
+                cluster_size: self.launch.cluster.iter().product(),
             };
             Warp::new(
                 State::new(machine.constants.clone(), identity),
@@ -199,7 +200,7 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
     // Cooperative groups find the state of the grid's barrier by these two, high word first.
     put(layout.envreg[1], &((entry.grid_workspace >> 32) as u32).to_le_bytes());
     put(layout.envreg[2], &(entry.grid_workspace as u32).to_le_bytes());
-    put(layout.nsmid, &108u32.to_le_bytes());
+    put(layout.nsmid, &MULTIPROCESSORS.to_le_bytes());
     if let Some(offset) = layout.shared_window {
         put(offset, &SHARED_WINDOW.to_le_bytes());
     }

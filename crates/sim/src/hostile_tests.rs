@@ -15,7 +15,7 @@ const CODE: u64 = 0x4_0000_0000;
 const FORMS: u32 = 60;
 
 /// splitmix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -25,7 +25,8 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number from 0 to `n` - 1.
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 
@@ -75,7 +76,8 @@ impl Random {
         Operand { value, flags }
     }
 
-    fn inst(&mut self, opcode: Opcode) -> Inst {
+    /// A form of `opcode`, with any operands and modifiers.
+    pub(crate) fn inst(&mut self, opcode: Opcode) -> Inst {
         let mut inst = Inst::new(opcode);
         for (at, spec) in opcode.signature().iter().enumerate() {
             inst.operands[at] = self.operand(spec);

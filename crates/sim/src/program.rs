@@ -219,7 +219,7 @@ impl Op {
 }
 
 /// What `inst` does, by whichever part knows it.
-fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
+pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
     if let Some(compute) = exec::arithmetic(inst)? {
         return Ok(Action::Compute(compute));
     }

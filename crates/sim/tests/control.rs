@@ -24,13 +24,13 @@ fn compile(arch: &str, body: &str) -> Option<Cubin> {
     Some(Cubin::parse(&std::fs::read(&cubin).expect("ptxas has written it")).expect("a cubin"))
 }
 
-/// Runs `k(out, number)` with `threads` threads, each of which writes one word; the words, or the error's text.
+/// Runs `k(out, number)` as two blocks of `threads` threads, each of which writes the word of its number; the words, or the error's text.
 fn run(cubin: &Cubin, options: Options, threads: u32, number: u32) -> Result<Vec<u32>, String> {
     let simulator = Simulator::new(cubin, options).map_err(|error| error.to_string())?;
     let mut memory = Memory::new();
     let out = memory.allocate("the result", 4 * u64::from(threads));
     let params = [&out.to_le_bytes()[..], &number.to_le_bytes()].concat();
-    let launch = Launch { block: [threads, 1, 1], params, ..Launch::default() };
+    let launch = Launch { grid: [2, 1, 1], block: [threads, 1, 1], params, ..Launch::default() };
     simulator.launch("k", &launch, &mut memory).map_err(|error| error.to_string())?;
     let bytes = memory.read(out, 4 * u64::from(threads)).expect("it is ours");
     Ok(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect())
@@ -96,4 +96,35 @@ fn registers_go_from_warpgroup_to_warpgroup() {
     let Some(cubin) = compile("sm_90a", &body(&format!("{dec} 136"), &format!("{inc} 216"))) else { return };
     let fault = run(&cubin, ways()[0].clone(), 256, 0).expect_err("more are not fewer");
     assert!(fault.contains("from 128 to 136"), "{fault}");
+}
+
+/// A kernel whose threads meet at an mbarrier; `limits` stand before its body.
+fn meeting(limits: &str) -> String {
+    format!(
+        ".visible .entry k(.param .u64 out,.param .u32 unused){limits}{{
+        .reg .b32 %r<8>;.reg .b64 %d<4>;.reg .pred %p<4>;
+        .shared .align 8 .b64 bar;.shared .b32 words[64];
+        ld.param.u64 %d0,[out];mov.u32 %r0,%tid.x;mul.wide.u32 %d1,%r0,4;add.u64 %d0,%d0,%d1;
+        setp.ne.u32 %p0,%r0,0;@%p0 bra A;mbarrier.init.shared.b64 [bar],64;
+        A: bar.sync 0;
+        mov.u32 %r1,words;mad.lo.u32 %r2,%r0,4,%r1;mul.lo.u32 %r3,%r0,3;st.shared.u32 [%r2],%r3;
+        mbarrier.arrive.shared.b64 %d2,[bar];
+        W: mbarrier.try_wait.parity.shared.b64 %p1,[bar],0;@!%p1 bra W;
+        sub.u32 %r4,63,%r0;mad.lo.u32 %r4,%r4,4,%r1;ld.shared.u32 %r5,[%r4];st.global.u32 [%d0],%r5;ret;}}"
+    )
+}
+
+/// The time of kernels with mbarriers is simulated, that of clusters is refused by name.
+#[test]
+fn mbarriers_and_clusters_under_the_model_of_time() {
+    let [plain, strict, timing] = ways();
+    let Some(cubin) = compile("sm_90a", &meeting("")) else { return };
+    let expected: Vec<u32> = (0..64).map(|tid| 3 * (63 - tid)).collect();
+    for options in [&plain, &strict, &timing] {
+        assert_eq!(run(&cubin, options.clone(), 64, 0).expect("it runs"), expected, "{options:?}");
+    }
+    let Some(cubin) = compile("sm_90a", &meeting(".reqnctapercluster 2,1,1 ")) else { return };
+    assert_eq!(run(&cubin, plain, 64, 0).expect("it runs"), expected);
+    let refusal = run(&cubin, timing, 64, 0).expect_err("the model has no clusters");
+    assert!(refusal.contains("clusters"), "{refusal}");
 }

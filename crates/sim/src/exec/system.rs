@@ -66,9 +66,9 @@ fn read(inst: &Inst, coupled: bool, pair: bool) -> Result<Effect, Unsupported> {
     };
     let to = Dst::of(inst, Role::D);
     Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
-        let low = special::read(number, coupled, state);
+        let low = special::read(number, coupled, state)?;
         if pair {
-            let high = special::read(number.saturating_add(1), coupled, state);
+            let high = special::read(number.saturating_add(1), coupled, state)?;
             to.set_wide(state, &std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32));
         } else {
             to.set(state, &low);

@@ -5,6 +5,7 @@
 
 mod convert;
 mod coverage;
+mod documented;
 mod double;
 mod float;
 mod half;
@@ -13,6 +14,7 @@ mod integer;
 mod logic;
 mod mufu;
 mod pairs;
+mod special;
 mod wide;
 
 use crate::constant::ConstantBanks;
@@ -48,6 +50,7 @@ impl Warp {
             registers: 255,
             block: 0,
             cluster_rank: 0,
+            cluster_size: 1,
         };
         let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
         state.active = Mask::MAX;

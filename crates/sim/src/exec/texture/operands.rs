@@ -110,7 +110,7 @@ impl Handle {
         };
         let uniform = operand(inst, Role::UHandle);
         Ok(match (number(Role::Bank), number(Role::Slot), uniform.value) {
-            (Some(bank), Some(slot), Value::None) => Some(Handle::Constant { bank, offset: 4 * slot }),
+            (Some(bank), Some(slot), Value::None) => Some(Handle::Constant { bank, offset: slot.saturating_mul(4) }),
             (None, _, Value::Reg(..)) if uniform.flags == OperandFlags::empty() => {
                 let sampler = inst.opcode.position(Role::Handle).is_none();
                 Some(Handle::Uniform { source: Src::of(inst, Role::UHandle), sampler })
