@@ -324,17 +324,23 @@ impl Simulator {
         if !self.options.strict || open { limit } else { kernel.min_stack_size.min(limit) }
     }
 
-    /// Whether the code sets `R1`, the stack pointer, from another register, as `alloca` does.
+    /// Whether the code moves `R1`, the stack pointer, as `alloca` does: by another register, or by a constant
+    /// where no frame is declared.
     fn moves_stack_pointer(&self, kernel: &Function) -> bool {
         const STACK_POINTER: Value = Value::Reg(RegFile::R, 1);
-        let is_other = |value: Value| matches!(value, Value::Reg(RegFile::R, number) if number != 1 && number != 255);
+        let frameless = kernel.min_stack_size == 0;
+        let moves = |value: Value| match value {
+            Value::Reg(RegFile::R, 1) => frameless,
+            Value::Reg(RegFile::R, number) => number != 255,
+            _ => false,
+        };
         let section = self.program.section(self.image.section_address(kernel.section));
         let mut insts =
             section.into_iter().flat_map(|section| self.program.ops(section)).filter_map(|op| op.inst.as_deref());
         insts.any(|inst| {
             let mut operands = inst.opcode.signature().iter().zip(&inst.operands);
             let sets = operands.clone().any(|(spec, operand)| spec.is_def && operand.value == STACK_POINTER);
-            sets && operands.any(|(spec, operand)| !spec.is_def && is_other(operand.value))
+            sets && operands.any(|(spec, operand)| !spec.is_def && moves(operand.value))
         })
     }
 
