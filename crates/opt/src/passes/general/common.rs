@@ -26,7 +26,7 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
     Ok(rewrite)
 }
 
-/// Whether equal sources always give equal results. Moves are as cheap as copies.
+/// Whether equal sources always give equal results, wherever the instruction stands. Moves are as cheap as copies.
 fn may_be_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
     let effects = inst.opcode.info().effects;
     let constant_register = || {
@@ -35,7 +35,9 @@ fn may_be_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
         })
     };
     let invariant = inst.flags.contains(InstFlags::INVARIANT) && effects == Effects::READS_MEMORY;
-    let plain = inst.opcode != Opcode::MOV && !inst.flags.contains(InstFlags::VOLATILE);
+    // LEPC gives the address of where it stands.
+    let elsewhere = matches!(inst.opcode, Opcode::MOV | Opcode::LEPC);
+    let plain = !elsewhere && !inst.flags.contains(InstFlags::VOLATILE);
     plain && (effects == Effects::NONE || invariant || constant_register())
 }
 
