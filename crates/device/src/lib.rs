@@ -21,4 +21,4 @@ pub mod texture;
 pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Space, WaitingThreads};
 pub use heap::Heap;
 pub use launch::{Launch, LaunchError};
-pub use memory::{AddressError, Allocation, Memory};
+pub use memory::{AddressError, Allocation, Memory, VariableError};

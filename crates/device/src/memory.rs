@@ -32,6 +32,27 @@ pub enum AddressError {
     Misaligned,
 }
 
+/// Why a module's variable cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VariableError {
+    /// There is no global or constant variable of that name.
+    #[error("the module has no variable '{0}'")]
+    Missing(
+        /// The name.
+        String,
+    ),
+    /// More bytes than the variable has.
+    #[error("{given} bytes do not fit into variable '{name}' of {size} bytes")]
+    Size {
+        /// Its name.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// Bytes given.
+        given: usize,
+    },
+}
+
 /// Global memory: a set of allocations at addresses that never overlap.
 #[derive(Debug)]
 pub struct Memory {

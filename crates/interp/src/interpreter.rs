@@ -7,7 +7,7 @@ use crate::layout::{self, Home, Layout, LayoutError};
 use crate::machine::Machine;
 use crate::warp::Stop;
 use oriole_device::argument::Slot;
-use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
+use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
 use oriole_ptx::ast::{FunctionDirective, Module};
 
 /// How to interpret.
@@ -23,7 +23,7 @@ impl Default for Options {
     }
 }
 
-/// Why a module cannot be loaded, or a variable not be set.
+/// Why a module cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The variables cannot be laid out.
@@ -32,22 +32,6 @@ pub enum LoadError {
         /// Why.
         String,
     ),
-    /// There is no global or constant variable of that name.
-    #[error("the module has no variable '{0}'")]
-    NoVariable(
-        /// The name.
-        String,
-    ),
-    /// More bytes than the variable has.
-    #[error("{given} bytes do not fit into variable '{name}' of {size} bytes")]
-    VariableSize {
-        /// Its name.
-        name: String,
-        /// Its size in bytes.
-        size: u64,
-        /// Bytes given.
-        given: usize,
-    },
 }
 
 impl From<LayoutError> for LoadError {
@@ -123,12 +107,12 @@ impl<'m> Interpreter<'m> {
     }
 
     /// Fills the variable `name`, in global or constant memory, from its start with `bytes`.
-    pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), LoadError> {
+    pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), VariableError> {
         let variable = self.layout.statics.iter().find(|variable| variable.name == name);
-        let variable = variable.ok_or_else(|| LoadError::NoVariable(name.to_owned()))?;
+        let variable = variable.ok_or_else(|| VariableError::Missing(name.to_owned()))?;
         let (home, size) = (variable.home, variable.size);
         if bytes.len() as u64 > size {
-            return Err(LoadError::VariableSize { name: name.to_owned(), size, given: bytes.len() });
+            return Err(VariableError::Size { name: name.to_owned(), size, given: bytes.len() });
         }
         match home {
             Home::Global(address) => {
@@ -138,7 +122,7 @@ impl<'m> Interpreter<'m> {
             Home::Constant(offset) => {
                 self.layout.constants[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
             }
-            Home::Shared(_) | Home::DynamicShared => return Err(LoadError::NoVariable(name.to_owned())),
+            Home::Shared(_) | Home::DynamicShared => return Err(VariableError::Missing(name.to_owned())),
         }
         Ok(())
     }

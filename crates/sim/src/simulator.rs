@@ -17,7 +17,7 @@ use oriole_cubin::reloc::{RelocValue, SAMP_HEADER_INDEX};
 use oriole_cubin::{Cubin, CubinError, Function, SectionIndex, SectionKind};
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
-use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place};
+use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, RegFile, Value};
 use std::sync::{Arc, Mutex};
@@ -64,22 +64,6 @@ pub enum LoadError {
     /// The cubin is broken, or a symbol that it needs does not exist.
     #[error(transparent)]
     Cubin(#[from] CubinError),
-    /// There is no variable of that name.
-    #[error("the module has no variable '{0}'")]
-    NoVariable(
-        /// The name.
-        String,
-    ),
-    /// More bytes than the variable has.
-    #[error("{given} bytes do not fit into variable '{name}' of {size} bytes")]
-    VariableSize {
-        /// Its name.
-        name: String,
-        /// Its size in bytes.
-        size: u64,
-        /// Bytes given.
-        given: usize,
-    },
 }
 
 /// Why a launch gave no result.
@@ -190,14 +174,14 @@ impl Simulator {
     }
 
     /// Fills the variable `name`, in global or constant memory, from its start with `bytes`.
-    pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), LoadError> {
+    pub fn set_variable(&mut self, name: &str, bytes: &[u8], memory: &mut Memory) -> Result<(), VariableError> {
         let symbol = self.cubin.symbols.iter().position(|symbol| symbol.name == name && symbol.section.is_some());
-        let missing = || LoadError::NoVariable(name.to_owned());
+        let missing = || VariableError::Missing(name.to_owned());
         let index = symbol.ok_or_else(missing)?;
         let symbol = &self.cubin.symbols[index];
         let section = symbol.section.ok_or_else(missing)?;
         if bytes.len() as u64 > symbol.size {
-            return Err(LoadError::VariableSize { name: name.to_owned(), size: symbol.size, given: bytes.len() });
+            return Err(VariableError::Size { name: name.to_owned(), size: symbol.size, given: bytes.len() });
         }
         match self.cubin.sections[section].kind {
             SectionKind::Global | SectionKind::GlobalInit => {

@@ -1,12 +1,12 @@
 //! Asynchronous copies, mbarriers and clusters, compiled by ptxas, against what the PTX manual says,
 //! computed here. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
+mod ptxas;
+
 use oriole_cubin::Cubin;
 use oriole_device::tensor_map::{Element, Fill, Shape, Swizzle, TensorMap};
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, RunError, Simulator};
-use std::path::PathBuf;
-use std::process::Command;
 
 /// First words of every module: `k` with parameters, a barrier `bar` and registers.
 fn module(arch: &str, params: &str, body: &str) -> String {
@@ -26,18 +26,7 @@ fn wait(name: &str, parity: &str) -> String {
 
 /// A module that ptxas has compiled; `None`, said aloud, without ptxas.
 fn compile(arch: &str, ptx: &str) -> Option<Simulator> {
-    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
-        println!("skipped: ORIOLE_ORACLE does not name a folder with ptxas");
-        return None;
-    };
-    let ptxas = PathBuf::from(folder).join("ptxas");
-    let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    std::fs::write(&source, ptx).expect("the test's folder is writable");
-    let output = Command::new(ptxas).arg(format!("-arch={arch}")).arg(&source).arg("-o").arg(&cubin).output();
-    let output = output.expect("ptxas starts");
-    assert!(output.status.success(), "{}\n{ptx}", String::from_utf8_lossy(&output.stderr));
-    let cubin = Cubin::parse(&std::fs::read(&cubin).expect("ptxas has written it")).expect("a cubin");
+    let cubin = ptxas::compile(arch, ptx)?;
     Some(Simulator::new(&cubin, Options::default()).expect("a module for a simulated target"))
 }
 

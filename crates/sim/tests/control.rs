@@ -1,27 +1,15 @@
 //! Flow of control that ptxas writes for kernels of its newest kinds, against what the PTX manual says, computed
 //! here. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
+mod ptxas;
+
 use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
-use std::path::PathBuf;
-use std::process::Command;
 
 /// A module that ptxas has compiled; `None`, said aloud, without ptxas.
 fn compile(arch: &str, body: &str) -> Option<Cubin> {
-    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
-        println!("skipped: ORIOLE_ORACLE does not name a folder with ptxas");
-        return None;
-    };
-    let ptxas = PathBuf::from(folder).join("ptxas");
-    let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
-    let ptx = format!(".version 9.0\n.target {arch}\n.address_size 64\n{body}");
-    std::fs::write(&source, ptx).expect("the test's folder is writable");
-    let output = Command::new(ptxas).arg(format!("-arch={arch}")).arg(&source).arg("-o").arg(&cubin).output();
-    let output = output.expect("ptxas starts");
-    assert!(output.status.success(), "{}\n{body}", String::from_utf8_lossy(&output.stderr));
-    Some(Cubin::parse(&std::fs::read(&cubin).expect("ptxas has written it")).expect("a cubin"))
+    ptxas::compile(arch, &format!(".version 9.0\n.target {arch}\n.address_size 64\n{body}"))
 }
 
 /// Runs `k(out, number)` as two blocks of `threads` threads, each of which writes the word of its number; the words, or the error's text.

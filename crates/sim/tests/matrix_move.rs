@@ -1,11 +1,11 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`, compiled by ptxas, against the tables of the PTX manual, and of CUTLASS
 //! (`copy_traits_sm100.hpp`) for matrices of bytes. Needs ptxas in the folder that `ORIOLE_ORACLE` names.
 
+mod ptxas;
+
 use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
-use std::path::PathBuf;
-use std::process::Command;
 
 /// Threads of a warp, each with a row of 16 bytes.
 const WARP: usize = 32;
@@ -13,9 +13,6 @@ const WARP: usize = 32;
 /// Runs a kernel whose threads have `%i0` to `%i3` from the input and leave `%o0` to `%o3`; `body` works on the row of
 /// shared memory at `%s`.
 fn run(arch: &str, body: &str, input: &[u8]) -> Option<Vec<u8>> {
-    let ptxas = PathBuf::from(std::env::var_os("ORIOLE_ORACLE")?).join("ptxas");
-    let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     let ptx = format!(
         ".version 8.8\n.target {arch}\n.address_size 64\n.shared .align 128 .b8 v[512];\n\
          .visible .entry k(.param .u64 in,.param .u64 out) {{\n\
@@ -24,11 +21,7 @@ fn run(arch: &str, body: &str, input: &[u8]) -> Option<Vec<u8>> {
          mov.u32 %s,v;mad.lo.u32 %s,%t,16,%s;mov.b32 %o0,0;mov.b32 %o1,0;mov.b32 %o2,0;mov.b32 %o3,0;\n\
          ld.global.v4.b32 {{%i0,%i1,%i2,%i3}},[%p];\n{body}\nst.global.v4.b32 [%q],{{%o0,%o1,%o2,%o3}};ret;\n}}\n"
     );
-    std::fs::write(&source, &ptx).expect("the test's folder is writable");
-    let output = Command::new(ptxas).arg(format!("-arch={arch}")).arg(&source).arg("-o").arg(&cubin).output();
-    let output = output.expect("ptxas starts");
-    assert!(output.status.success(), "{}\n{ptx}", String::from_utf8_lossy(&output.stderr));
-    let cubin = Cubin::parse(&std::fs::read(&cubin).expect("ptxas has written it")).expect("a cubin");
+    let cubin = ptxas::compile(arch, &ptx)?;
     let simulator = Simulator::new(&cubin, Options::default()).expect("a module");
     let mut memory = Memory::new();
     let (from, to) = (memory.allocate_with("in", input), memory.allocate("out", 512));
@@ -104,7 +97,7 @@ fn matrices_are_loaded() {
             "st.shared.v4.b32 [%s],{{%i0,%i1,%i2,%i3}};bar.warp.sync -1;ldmatrix.sync.aligned.{form} {{{}}},[%s];",
             list("o", count)
         );
-        let Some(output) = run(arch, &body, &input) else { return println!("skipped: no ORIOLE_ORACLE") };
+        let Some(output) = run(arch, &body, &input) else { return };
         let rows: Vec<Vec<u8>> = input.chunks(16).map(|row| unpacked(row, bits)).collect();
         for lane in 0..WARP {
             for n in 0..4 * count {
@@ -132,7 +125,7 @@ fn matrices_are_stored() {
              bar.warp.sync -1;ld.shared.v4.b32 {{%o0,%o1,%o2,%o3}},[%s];",
             list("i", count)
         );
-        let Some(output) = run(arch, &body, &input) else { return println!("skipped: no ORIOLE_ORACLE") };
+        let Some(output) = run(arch, &body, &input) else { return };
         let mut expected = vec![0u8; 512];
         for lane in 0..WARP {
             for n in 0..4 * count {
@@ -148,7 +141,7 @@ fn matrices_are_stored() {
 fn a_matrix_is_transposed() {
     let input = bytes();
     let body = "movmatrix.sync.aligned.m8n8.trans.b16 %o0,%i0;";
-    let Some(output) = run("sm_80", body, &input) else { return println!("skipped: no ORIOLE_ORACLE") };
+    let Some(output) = run("sm_80", body, &input) else { return };
     // Element (row, column) of a fragment: two bytes of thread 4 row + column / 2.
     let at = |row: usize, column: usize| 16 * (4 * row + column / 2) + 2 * (column % 2);
     for row in 0..8 {

@@ -4,12 +4,12 @@
 //! memory is executed by the simulator. Both must give the same bits. Needs ptxas in the folder that
 //! `ORIOLE_ORACLE` names.
 
+mod ptxas;
+
 use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Width of an operand in bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -168,21 +168,15 @@ fn kernel(operation: &str, widths: &[Width], result: Width, cases: &[Vec<u64>], 
 }
 
 /// Compiles by ptxas and runs; the results, 8 bytes apart.
-fn run(ptxas: &Path, folder: &Path, ptx: &str, data: &[u8], results: u64) -> Vec<u8> {
-    let (source, cubin) = (folder.join("folds.ptx"), folder.join("folds.cubin"));
-    std::fs::write(&source, ptx).expect("the test's folder is writable");
-    let output = Command::new(ptxas).arg("-arch=sm_80").arg(&source).arg("-o").arg(&cubin).output();
-    let output = output.expect("ptxas starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let bytes = std::fs::read(&cubin).expect("ptxas has written it");
-    let cubin = Cubin::parse(&bytes).expect("a cubin");
+fn run(ptx: &str, data: &[u8], results: u64) -> Option<Vec<u8>> {
+    let cubin = ptxas::compile("sm_80", ptx)?;
     let simulator = Simulator::new(&cubin, Options::default()).expect("a module for sm_80");
     let mut memory = Memory::new();
     let (to, from) = (memory.allocate("results", results), memory.allocate_with("data", data));
     let params = [to, from].iter().flat_map(|address| address.to_le_bytes()).collect();
     let launch = Launch { grid: [1; 3], block: [1; 3], params, ..Launch::default() };
     simulator.launch("k", &launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
-    memory.read(to, results).expect("it is allocated")
+    Some(memory.read(to, results).expect("it is allocated"))
 }
 
 /// The result is a NaN of a float of that width.
@@ -197,12 +191,6 @@ fn is_nan(bytes: &[u8], width: Width) -> bool {
 
 #[test]
 fn executed_operations_agree_with_folded_ones() {
-    let Some(oracle) = std::env::var_os("ORIOLE_ORACLE") else {
-        println!("skipped: ORIOLE_ORACLE does not name a folder with ptxas");
-        return;
-    };
-    let ptxas = PathBuf::from(oracle).join("ptxas");
-    let folder = tempfile::tempdir().expect("a folder for temporary files");
     let mut wrong = String::new();
     for &(operation, widths, result) in OPERATIONS {
         let cases = cases(operation, widths);
@@ -213,8 +201,11 @@ fn executed_operations_agree_with_folded_ones() {
             }
         }
         let size = 8 * cases.len() as u64;
-        let [folded, executed] = [true, false]
-            .map(|folded| run(&ptxas, folder.path(), &kernel(operation, widths, result, &cases, folded), &data, size));
+        let [Some(folded), Some(executed)] =
+            [true, false].map(|folded| run(&kernel(operation, widths, result, &cases, folded), &data, size))
+        else {
+            return;
+        };
         for (at, case) in cases.iter().enumerate() {
             let (folded, executed) = (&folded[8 * at..][..8], &executed[8 * at..][..8]);
             // Which of two NaNs a minimum gives depends on the instructions that ptxas chooses.

@@ -126,7 +126,7 @@ impl TimingReport {
             warp_cycles: sum(|sm| sm.warp_cycles),
             unfinished_warps: sum(|sm| sm.unfinished),
             occupancy,
-            stalls: StallReason::ALL.into_iter().zip(total.stalls).collect(),
+            stalls: StallReason::ALL.iter().copied().zip(total.stalls).collect(),
             by_instruction,
             memory: MemoryFigures {
                 l1_sectors: sum(|sm| sm.l1_sectors),
@@ -187,7 +187,7 @@ impl InstTiming {
             address: section.map_or(pc / INSTRUCTION * INSTRUCTION, |section| pc - section.base),
             text: text.trim_end_matches(|c: char| c == ';' || c.is_whitespace()).to_owned(),
             issued: counts.issued,
-            stalls: StallReason::ALL.into_iter().zip(counts.stalls).filter(|(_, cycles)| *cycles > 0).collect(),
+            stalls: StallReason::ALL.iter().copied().zip(counts.stalls).filter(|(_, cycles)| *cycles > 0).collect(),
             requests: counts.requests,
             sectors: counts.sectors,
             wavefronts: counts.wavefronts,

@@ -2,76 +2,56 @@
 
 use std::ops::AddAssign;
 
-/// Why a warp does not issue in a cycle; the names are those of NVIDIA's profiler where it has the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StallReason {
-    /// The stall count of the instruction before.
-    Wait,
-    /// A scoreboard of global or local memory, or textures.
-    LongScoreboard,
-    /// A scoreboard of shared memory, the transcendental unit, special registers and the like.
-    ShortScoreboard,
-    /// A barrier of the block.
-    Barrier,
-    /// The arithmetic unit is busy.
-    MathPipeThrottle,
-    /// The queue of the memory pipeline is full, for shared memory, shuffles and constants.
-    MioThrottle,
-    /// The same for global and local memory.
-    LgThrottle,
-    /// The texture unit is busy.
-    TexThrottle,
-    /// A jump.
-    Branch,
-    /// Register banks: the instruction before reads too many registers of one bank.
-    Dispatch,
-    /// Asynchronous matrix products.
-    Gmma,
-    /// `NANOSLEEP`.
-    Sleeping,
-    /// Another warp was chosen.
-    NotSelected,
+/// Declares the reasons with their names in reports, so that neither list can miss one.
+macro_rules! stall_reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal,)*) => {
+        /// Why a warp does not issue in a cycle; the names are those of NVIDIA's profiler where it has the same.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum StallReason {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl StallReason {
+            /// All of them.
+            pub const ALL: &[StallReason] = &[$(StallReason::$reason),*];
+
+            /// Name in reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(StallReason::$reason => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl StallReason {
-    /// All of them.
-    pub const ALL: [StallReason; 13] = {
-        use StallReason::*;
-        [
-            Wait,
-            LongScoreboard,
-            ShortScoreboard,
-            Barrier,
-            MathPipeThrottle,
-            MioThrottle,
-            LgThrottle,
-            TexThrottle,
-            Branch,
-            Dispatch,
-            Gmma,
-            Sleeping,
-            NotSelected,
-        ]
-    };
-
-    /// Name in reports.
-    pub fn name(self) -> &'static str {
-        [
-            "wait",
-            "long_scoreboard",
-            "short_scoreboard",
-            "barrier",
-            "math_pipe_throttle",
-            "mio_throttle",
-            "lg_throttle",
-            "tex_throttle",
-            "branch",
-            "dispatch_stall",
-            "gmma",
-            "sleeping",
-            "not_selected",
-        ][self as usize]
-    }
+stall_reasons! {
+    /// The stall count of the instruction before.
+    Wait = "wait",
+    /// A scoreboard of global or local memory, or textures.
+    LongScoreboard = "long_scoreboard",
+    /// A scoreboard of shared memory, the transcendental unit, special registers and the like.
+    ShortScoreboard = "short_scoreboard",
+    /// A barrier of the block.
+    Barrier = "barrier",
+    /// The arithmetic unit is busy.
+    MathPipeThrottle = "math_pipe_throttle",
+    /// The queue of the memory pipeline is full, for shared memory, shuffles and constants.
+    MioThrottle = "mio_throttle",
+    /// The same for global and local memory.
+    LgThrottle = "lg_throttle",
+    /// The texture unit is busy.
+    TexThrottle = "tex_throttle",
+    /// A jump.
+    Branch = "branch",
+    /// Register banks: the instruction before reads too many registers of one bank.
+    Dispatch = "dispatch_stall",
+    /// Asynchronous matrix products.
+    Gmma = "gmma",
+    /// `NANOSLEEP`.
+    Sleeping = "sleeping",
+    /// Another warp was chosen.
+    NotSelected = "not_selected",
 }
 
 /// Cycles by reason, in the order of [`StallReason::ALL`].

@@ -32,6 +32,33 @@ const ROUNDINGS: [(&str, Round); 4] = [
     (".RZ", Round::TowardZero),
 ];
 
+/// The state of a full warp in a block of its own.
+pub(super) fn warp(arch: Arch) -> State {
+    let identity = WarpIdentity {
+        arch,
+        tid: [[0; WARP]; 3],
+        ctaid: [0; 3],
+        warp: 0,
+        threads: WARP as u32,
+        shared_size: 0,
+        registers: 255,
+        block: 0,
+        cluster_rank: 0,
+        cluster_size: 1,
+    };
+    let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
+    state.active = Mask::MAX;
+    state
+}
+
+/// Executes one instruction that only computes on registers.
+pub(super) fn execute(state: &mut State, text: &str) {
+    let inst =
+        oriole_isa::parse(text, state.identity.arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let compute = super::arithmetic(&inst).unwrap_or_else(|error| panic!("{text}: {error}"));
+    compute.unwrap_or_else(|| panic!("{text} is not computed on registers"))(state);
+}
+
 /// A warp whose registers tests set and read.
 struct Warp {
     state: State,
@@ -40,21 +67,7 @@ struct Warp {
 
 impl Warp {
     fn new(arch: Arch) -> Self {
-        let identity = WarpIdentity {
-            arch,
-            tid: [[0; WARP]; 3],
-            ctaid: [0; 3],
-            warp: 0,
-            threads: WARP as u32,
-            shared_size: 0,
-            registers: 255,
-            block: 0,
-            cluster_rank: 0,
-            cluster_size: 1,
-        };
-        let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
-        state.active = Mask::MAX;
-        Warp { state, arch }
+        Warp { state: warp(arch), arch }
     }
 
     /// `R<n>` in all lanes.
@@ -78,9 +91,7 @@ impl Warp {
     /// Executes the instructions, one a line.
     fn run(mut self, text: &str) -> Self {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let inst = oriole_isa::parse(line, self.arch, &|_| None).unwrap_or_else(|error| panic!("{line}: {error}"));
-            let compute = super::arithmetic(&inst).unwrap_or_else(|error| panic!("{line}: {error}"));
-            compute.unwrap_or_else(|| panic!("{line} is no arithmetic"))(&mut self.state);
+            execute(&mut self.state, line);
         }
         self
     }

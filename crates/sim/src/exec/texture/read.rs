@@ -64,15 +64,7 @@ enum Offset {
 struct Access {
     read: Read,
     axes: Axes,
-    layer: usize,
-    layer_bits: u32,
-    coordinates: [usize; 3],
-    handle: Handle,
-    level: Level,
-    least: usize,
-    offset: Offset,
-    depth: Option<usize>,
-    sample: usize,
+    places: Places,
     results: Results,
     resident: Dst,
     format: u8,
@@ -83,25 +75,16 @@ impl Access {
         if inst.get(Field::TexUai) != 0 {
             return Err(Unsupported(format!("{} with a uniform layer", inst.opcode.name())));
         }
-        let parts = if inst.opcode == Opcode::TXD { Parts::of_txd(inst)? } else { Parts::of_others(inst)? };
+        let places = if inst.opcode == Opcode::TXD { Places::of_txd(inst)? } else { Places::of_others(inst)? };
         let read = match inst.opcode {
             Opcode::TLD => Read::Texel { clamped: inst.get(Field::TexCl) != 0 },
             Opcode::TLD4 => Read::Gathered { component: usize::from(inst.get(Field::TexComp)) & 3 },
             _ => Read::Filtered,
         };
-        let Parts { layer, layer_bits, coordinates, handle, level, least, offset, depth, sample } = parts;
         Ok(Access {
             read,
             axes: Axes::of(inst),
-            layer,
-            layer_bits,
-            coordinates,
-            handle,
-            level,
-            least,
-            offset,
-            depth,
-            sample,
+            places,
             results: Results::of(inst),
             resident: Dst::of(inst, Role::PD),
             format: inst.get(Field::TexFmt),
@@ -128,7 +111,7 @@ impl Access {
 
     /// The components that one lane reads.
     fn lane(&self, state: &State, env: &mut Env<'_>, lane: usize) -> Result<[u32; 4], Halt> {
-        let (image, sampler) = self.handle.object(state, env, lane)?;
+        let (image, sampler) = self.places.handle.object(state, env, lane)?;
         let value = match self.read {
             Read::Texel { clamped } => self.texel(state, env, image, clamped, lane)?,
             Read::Filtered => {
@@ -137,7 +120,7 @@ impl Access {
             }
             Read::Gathered { component } => {
                 let request = self.request(state, image, sampler, lane);
-                let each = self.offset.each(state, lane);
+                let each = self.places.offset.each(state, lane);
                 Reader { env, image, sampler, lane }.gathered(&request, component, each)?
             }
         };
@@ -152,7 +135,7 @@ impl Access {
 
     /// The layer of a lane, inside of the image.
     fn layer(&self, state: &State, image: &Image, lane: usize) -> u32 {
-        let layer = state.lane(self.layer, lane) & (u32::MAX >> (32 - self.layer_bits));
+        let layer = state.lane(self.places.layer, lane) & (u32::MAX >> (32 - self.places.layer_bits));
         layer.min(image.layers.unwrap_or(1).saturating_sub(1))
     }
 
@@ -165,26 +148,26 @@ impl Access {
         clamped: bool,
         lane: usize,
     ) -> Result<[u32; 4], Halt> {
-        let level = match self.level {
+        let level = match self.places.level {
             Level::Given(register) => (state.lane(register, lane) as i32).max(0) as u32,
             _ => 0,
         };
         let level = level.min(image.levels.saturating_sub(1));
-        let (offset, size) = (self.offset.packed(state, lane), image.level_size(level));
+        let (offset, size) = (self.places.offset.packed(state, lane), image.level_size(level));
         let mut at = [0; 3];
         for axis in 0..self.axes.count {
-            let place = (state.lane(self.coordinates[axis], lane) as i32).saturating_add(offset[axis]);
+            let place = (state.lane(self.places.coordinates[axis], lane) as i32).saturating_add(offset[axis]);
             let last = i32::try_from(size[axis] - 1).unwrap_or(i32::MAX);
             // A texel that is not there reads as zero.
             at[axis] = if clamped { place.clamp(0, last) as u32 } else { u32::try_from(place).unwrap_or(u32::MAX) };
         }
-        let (slice, sample) = (self.layer(state, image, lane), state.lane(self.sample, lane));
+        let (slice, sample) = (self.layer(state, image, lane), state.lane(self.places.sample, lane));
         texel::read(env, image, Position { level, slice, at, sample }, lane)
     }
 
     /// The coordinates of a lane: those on the face `of` (or on its own) of a cube, and the face.
     fn place(&self, state: &State, lane: usize) -> (u32, [f64; 3]) {
-        let coordinate = |n: usize| match self.coordinates.get(n) {
+        let coordinate = |n: usize| match self.places.coordinates.get(n) {
             Some(&register) if n < self.axes.count => f64::from(f32::from_bits(state.lane(register, lane))),
             _ => 0.0,
         };
@@ -202,21 +185,22 @@ impl Access {
         // An image has no coordinate beyond its axes: ptxas reads rows by instructions for two.
         let axes = self.axes.count.min(image.shape.axes());
         let normalized = self.axes.cube || sampler.normalized;
-        let least = if self.least == RZ { 0.0 } else { f64::from(f32::from_bits(state.lane(self.least, lane))) };
+        let least =
+            if self.places.least == RZ { 0.0 } else { f64::from(f32::from_bits(state.lane(self.places.least, lane))) };
         Request {
             coordinates,
             axes,
             normalized: self.axes.cube,
             slice: self.layer(state, image, lane) * faces + face,
             lod: self.lod(state, image, axes, normalized, lane).max(least),
-            offset: self.offset.packed(state, lane),
-            depth: self.depth.map(|register| f32::from_bits(state.lane(register, lane))),
+            offset: self.places.offset.packed(state, lane),
+            depth: self.places.depth.map(|register| f32::from_bits(state.lane(register, lane))),
         }
     }
 
     fn lod(&self, state: &State, image: &Image, axes: usize, normalized: bool, lane: usize) -> f64 {
         let single = |register: usize| f64::from(f32::from_bits(state.lane(register, lane)));
-        match self.level {
+        match self.places.level {
             Level::First { bias } => bias.map_or(0.0, single),
             Level::Given(register) => single(register),
             Level::Quad { bias } => {
@@ -261,7 +245,7 @@ fn signed(word: u32, bits: u32) -> i32 {
 }
 
 /// Where the operands of an access are.
-struct Parts {
+struct Places {
     layer: usize,
     layer_bits: u32,
     coordinates: [usize; 3],
@@ -273,7 +257,7 @@ struct Parts {
     sample: usize,
 }
 
-impl Parts {
+impl Places {
     /// `TEX`, `TLD`, `TLD4`: layer and coordinates, then what the modifiers ask for, in this order.
     fn of_others(inst: &Inst) -> Result<Self, Unsupported> {
         let axes = Axes::of(inst);
@@ -312,7 +296,7 @@ impl Parts {
         };
         let depth = (depths != 0).then(|| words.take());
         let [sample] = words.take_some(samples);
-        Ok(Parts { layer, layer_bits: 32, coordinates, handle, level, least, offset, depth, sample })
+        Ok(Places { layer, layer_bits: 32, coordinates, handle, level, least, offset, depth, sample })
     }
 
     /// `TXD`: the handle, coordinates, the layer with the offset above it; then derivatives.
@@ -338,7 +322,7 @@ impl Parts {
         };
         let layer = if axes.layered { register } else { RZ };
         let (least, depth, sample) = (RZ, None, RZ);
-        Ok(Parts { layer, layer_bits: 16, coordinates, handle, level, least, offset, depth, sample })
+        Ok(Places { layer, layer_bits: 16, coordinates, handle, level, least, offset, depth, sample })
     }
 }
 

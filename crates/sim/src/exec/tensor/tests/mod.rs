@@ -5,38 +5,9 @@ mod sparse;
 
 use super::dot::{Adder, Path};
 use super::number::{F16, F32, Term};
-use crate::constant::ConstantBanks;
-use crate::special::WarpIdentity;
-use crate::state::{Mask, State, WARP};
+use crate::exec::tests::{execute, warp};
+use crate::state::{State, WARP};
 use oriole_isa::Arch;
-use std::sync::Arc;
-
-/// A warp whose registers tests set and read.
-fn warp(arch: Arch) -> State {
-    let identity = WarpIdentity {
-        arch,
-        tid: [[0; WARP]; 3],
-        ctaid: [0; 3],
-        warp: 0,
-        threads: WARP as u32,
-        shared_size: 0,
-        registers: 255,
-        block: 0,
-        cluster_rank: 0,
-        cluster_size: 1,
-    };
-    let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
-    state.active = Mask::MAX;
-    state
-}
-
-/// Executes one instruction.
-fn execute(state: &mut State, text: &str) {
-    let inst =
-        oriole_isa::parse(text, state.identity.arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"));
-    let compute = crate::exec::arithmetic(&inst).unwrap_or_else(|error| panic!("{text}: {error}"));
-    compute.unwrap_or_else(|| panic!("{text} is not computed on registers"))(state);
-}
 
 /// A mixed stream of numbers.
 struct Stream(u64);
@@ -58,6 +29,16 @@ type Place = fn(usize, usize, usize) -> (usize, usize);
 /// Rows of the manual: `g`, or eight more.
 fn row(g: usize, upper: bool) -> usize {
     if upper { g + 8 } else { g }
+}
+
+/// A of m16n8k16 with 16-bit elements.
+fn halves_of_a(g: usize, t: usize, i: usize) -> (usize, usize) {
+    (row(g, !(i < 2 || (4..6).contains(&i))), t * 2 + (i & 1) + if i < 4 { 0 } else { 8 })
+}
+
+/// B of m16n8k16 with 16-bit elements.
+fn halves_of_b(g: usize, t: usize, i: usize) -> (usize, usize) {
+    (t * 2 + (i & 1) + if i < 2 { 0 } else { 8 }, g)
 }
 
 /// How a number is written and read.
@@ -127,8 +108,8 @@ const SHAPES: &[Shape] = &[
         k: 16,
         bits: 16,
         encode: half,
-        a: |g, t, i| (row(g, !(i < 2 || (4..6).contains(&i))), t * 2 + (i & 1) + if i < 4 { 0 } else { 8 }),
-        b: |g, t, i| (t * 2 + (i & 1) + if i < 2 { 0 } else { 8 }, g),
+        a: halves_of_a,
+        b: halves_of_b,
         c_bits: 32,
         c: SINGLES,
     },
@@ -139,8 +120,8 @@ const SHAPES: &[Shape] = &[
         k: 16,
         bits: 16,
         encode: half,
-        a: |g, t, i| (row(g, !(i < 2 || (4..6).contains(&i))), t * 2 + (i & 1) + if i < 4 { 0 } else { 8 }),
-        b: |g, t, i| (t * 2 + (i & 1) + if i < 2 { 0 } else { 8 }, g),
+        a: halves_of_a,
+        b: halves_of_b,
         c_bits: 16,
         c: HALVES,
     },
@@ -151,8 +132,8 @@ const SHAPES: &[Shape] = &[
         k: 16,
         bits: 16,
         encode: |value| single(value) >> 16,
-        a: |g, t, i| (row(g, !(i < 2 || (4..6).contains(&i))), t * 2 + (i & 1) + if i < 4 { 0 } else { 8 }),
-        b: |g, t, i| (t * 2 + (i & 1) + if i < 2 { 0 } else { 8 }, g),
+        a: halves_of_a,
+        b: halves_of_b,
         c_bits: 32,
         c: SINGLES,
     },
