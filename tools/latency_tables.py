@@ -8,6 +8,7 @@ made anew, sm_70 is sm_75's. Running it twice changes nothing. Classes of opcode
 but for what `first_class` and `reader_class` say; crates/isa/src/latency/mined.rs tests them against the spec's own.
 
 A number comes from the first of these that there is (names of sources as in docs/isa/latency.md):
+  seen(K)   as it stands in the file: found in code of ptxas that the mined data lack; `R2UR`, taken for VOTE, too
   floor(D)  the published number, raised to what the digest says: tools/latency_floors.tsv
   AxB       five pairs or more at the smallest distance; or fewer, if that is not above the published number or
             (without one) not above the longest distance that the producer's other rows have
@@ -40,6 +41,7 @@ TOO_LONG = 64                                   # the digest's own limit: nothin
 # sm_120 has two halves of the ALU; 64-bit work takes both, one after the other.
 DUAL = {"ISETP", "FSETP", "SEL", "FSEL", "MOV", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX"}
 ALU64 = {"IADD.64", "MOV.64", "SEL.64", "IMNMX"}
+KEPT = ("seen(", "R2UR")                        # sources of cells that stay as they are in the files
 BLOCK_WAITS = {"warp": 4, "matrix": 8}          # of a write after a read that has no row: src/latency.rs
 
 
@@ -265,6 +267,8 @@ def siblings(target, rows):
         rows.setdefault(("R", "MMA", "*"), {})[target] = (str(longest), "row max")
     for key, row in rows.items():
         if key[2] == "*" and target not in row and is_matrix(key[1]) and longest:
+            if key[1].startswith("OMMA") and target != "sm_120":
+                continue                        # sm_120 alone has it
             row[target] = (str(longest), "MMA")
         elif key[2] == "*" and target not in row:
             for near in NEAREST[target]:
@@ -288,8 +292,10 @@ def main():
     mined = {target: Mined(miner, folder, target) for target in NEW}
     published = miner.nak_values(os.path.join(folder, "nak.tsv"))
     tables = {kind: read_table(kind) for kind in ("raw", "waw", "war")}
+    kept = []                                   # rows, targets and their cells
     for kind, (_, _, rows) in tables.items():
         for row in rows.values():
+            kept += [(row, target, row[target]) for target in NEW if row.get(target, ("", ""))[1].startswith(KEPT)]
             for target in ["sm_70"] + list(NEW):
                 row.pop(target, None)
     raw = tables["raw"][2]
@@ -304,6 +310,8 @@ def main():
         after_read = lambda key: BLOCK_WAITS["matrix" if key[1] == "MMA" else "warp"]
         capped_column("waw", target, mined, after_write, tables["waw"][2])
         capped_column("war", target, mined, after_read, tables["war"][2])
+    for row, target, cell in kept:
+        row[target] = cell
     for kind, (head, names, rows) in tables.items():
         for key, row in rows.items():
             if key[0] == "B":
