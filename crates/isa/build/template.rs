@@ -77,8 +77,14 @@ impl Reader<'_> {
             return Ok(None);
         }
         let word = self.word();
-        if (word == "addr" || word == "addr_signed") && self.peek() == Some('(') {
-            return self.address(word == "addr_signed").map(Some);
+        let sign = match word.as_str() {
+            "addr" => Some("UnlessAlone"),
+            "addr_signed" => Some("Always"),
+            "addr_unsigned" => Some("WithRegister"),
+            _ => None,
+        };
+        if let (Some(sign), Some('(')) = (sign, self.peek()) {
+            return self.address(sign).map(Some);
         }
         if word == "word" && self.peek() == Some('(') {
             return self.bare_field().map(Some);
@@ -144,7 +150,7 @@ impl Reader<'_> {
     }
 
     /// `addr(Base.field, UBase, Offset)`; `signed`: an offset alone has a sign.
-    fn address(&mut self, signed: bool) -> Result<String, String> {
+    fn address(&mut self, sign: &str) -> Result<String, String> {
         let end = self.chars[self.at..].iter().position(|c| *c == ')').ok_or("addr( without )")? + self.at;
         let inner: String = self.chars[self.at + 1..end].iter().collect();
         self.at = end + 1;
@@ -157,7 +163,7 @@ impl Reader<'_> {
             let index = self.operand_index(role).ok_or_else(|| format!("no operand '{role}'"))?;
             parts.push(format!("({index}, {field})"));
         }
-        Ok(format!("Item::Address {{ parts: &[{}], signed: {signed} }}", parts.join(", ")))
+        Ok(format!("Item::Address {{ parts: &[{}], sign: OffsetSign::{sign} }}", parts.join(", ")))
     }
 
     /// `(field)`, printed without a dot.

@@ -1,7 +1,7 @@
 //! Instructions to text, as nvdisasm prints them.
 
 use super::float_text::Format;
-use super::table::{Item, Term, syntax_of};
+use super::table::{Item, OffsetSign, Term, syntax_of};
 use crate::arch::URZ;
 use crate::{
     Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, ffmt, half_fmt, mufu, mufu_fmt,
@@ -91,7 +91,7 @@ impl Display<'_> {
                 Item::Number(index, format) => {
                     self.operand(out, *index, Style { format: Some(*format), ..Style::default() })?;
                 }
-                Item::Address { parts, signed } => self.address(out, parts, *signed)?,
+                Item::Address { parts, sign } => self.address(out, parts, *sign)?,
                 Item::Hidden(index) => {
                     if self.explicit {
                         out.push_str("hidden[");
@@ -129,7 +129,7 @@ impl Display<'_> {
         if text.is_empty() { String::new() } else { format!(".{text}") }
     }
 
-    fn address(&self, out: &mut String, parts: &[(usize, Option<Field>)], signed: bool) -> fmt::Result {
+    fn address(&self, out: &mut String, parts: &[(usize, Option<Field>)], sign: OffsetSign) -> fmt::Result {
         let signature = self.inst.opcode.signature();
         let present = |index: usize| {
             let operand = self.inst.operands[index];
@@ -140,15 +140,21 @@ impl Display<'_> {
         if shown.is_empty() {
             shown.extend(parts.iter().find(|(index, _)| self.inst.operands[*index].value != Value::None));
         }
-        if let ([(index, _)], false) = (&shown[..], signed)
-            && let (ImmFormat::Signed(bits), Value::Imm(offset)) =
-                (signature[*index].imm, self.inst.operands[*index].value)
-        {
-            return write!(out, "{:#x}", offset & (u64::MAX >> (64 - bits)));
-        }
+        let is_general = |index: usize| matches!(self.inst.operands[index].value, Value::Reg(RegFile::R, _));
+        let is_signed = match sign {
+            OffsetSign::Always => true,
+            OffsetSign::UnlessAlone => shown.len() > 1,
+            OffsetSign::WithRegister => shown.iter().any(|(index, _)| is_general(*index)),
+        };
         for (number, (index, field)) in shown.into_iter().enumerate() {
             if number > 0 {
                 out.push('+');
+            }
+            if let (ImmFormat::Signed(bits), Value::Imm(offset), false) =
+                (signature[index].imm, self.inst.operands[index].value, is_signed)
+            {
+                write!(out, "{:#x}", offset & (u64::MAX >> (64 - bits)))?;
+                continue;
             }
             self.operand(out, index, Style { suffix: field, ..Style::default() })?;
         }

@@ -219,6 +219,17 @@ pub(crate) struct Syntax {
     pub(crate) items: &'static [Item],
 }
 
+/// When the offset of an address is printed as a signed number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OffsetSign {
+    /// Always.
+    Always,
+    /// Where registers stand before it.
+    UnlessAlone,
+    /// Where a general register stands before it.
+    WithRegister,
+}
+
 /// A piece of a syntax template.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "which of them occur depends on the spec")]
@@ -234,7 +245,7 @@ pub(crate) enum Item {
     /// An operand whose 32-bit immediates are printed so; the high bits of shorter ones are signs.
     Number(usize, ImmFormat),
     /// Parts of an address.
-    Address { parts: &'static [(usize, Option<Field>)], signed: bool },
+    Address { parts: &'static [(usize, Option<Field>)], sign: OffsetSign },
     /// An operand that the target does not print; read as the zero register where there is none yet.
     Hidden(usize),
     /// The register so many after that of the operand, which no operand of its own names.
