@@ -124,3 +124,91 @@ fn wmma_multiplies_tiles_by_rows_and_columns() {
         assert_eq!(word, product + 5, "lane {lane}");
     }
 }
+
+/// A kernel that multiplies by `wmma` what lies in `.global` memory, and the words of the result of a warp.
+fn wmma(shape: &str, types: [&str; 4], counts: [usize; 4], memory: [String; 3], words: usize) -> Vec<u32> {
+    let [d, a, b, c] = types;
+    let list = |name: &str, count: usize| (0..count).map(|n| format!("%{name}{n}")).collect::<Vec<_>>().join(", ");
+    let [of_d, of_a, of_b, of_c] = counts;
+    let [a_bytes, b_bytes, c_bytes] = memory;
+    let factors = if a == "f16" { String::new() } else { format!(".{a}.{b}") };
+    let operation = if a == "b1" { ".xor.popc" } else { "" };
+    let head = format!(
+        ".global .align 32 .b8 ma[] = {{{a_bytes}}}; .global .align 32 .b8 mb[] = {{{b_bytes}}};
+        .global .align 32 .b8 mc[] = {{{c_bytes}}}; .shared .align 32 .b8 md[1024];"
+    );
+    (0..words.div_ceil(32))
+        .flat_map(|part| {
+            let body = format!(
+                ".reg .b32 %xa<16>, %xb<16>, %xc<16>, %xd<16>; .reg .b64 %ra, %rb, %rc;
+                mov.u64 %ra, ma; mov.u64 %rb, mb; mov.u64 %rc, mc; mov.u32 %r1, md;
+                wmma.load.a.sync.aligned.row.{shape}.global.{a} {{{}}}, [%ra];
+                wmma.load.b.sync.aligned.col.{shape}.global.{b} {{{}}}, [%rb];
+                wmma.load.c.sync.aligned.row.{shape}.global.{c} {{{}}}, [%rc];
+                wmma.mma{operation}.sync.aligned.row.col.{shape}.{d}{factors}.{c} {{{}}}, {{{}}}, {{{}}}, {{{}}};
+                wmma.store.d.sync.aligned.row.{shape}.shared.{d} [%r1], {{{}}};
+                bar.warp.sync -1; mad.lo.u32 %r1, %lane, 4, %r1; ld.shared.u32 %r2, [%r1+{}];
+                st.global.u32 [%at], %r2; ret;",
+                list("xa", of_a),
+                list("xb", of_b),
+                list("xc", of_c),
+                list("xd", of_d),
+                list("xa", of_a),
+                list("xb", of_b),
+                list("xc", of_c),
+                list("xd", of_d),
+                128 * part,
+            );
+            run(&head, &body, 32).out
+        })
+        .take(words)
+        .collect()
+}
+
+fn bytes(all: impl IntoIterator<Item = u8>) -> String {
+    all.into_iter().map(|byte| byte.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn wmma_of_nibbles_and_bits() {
+    let data: Vec<u8> = (0u32..256).map(|n| (n * n * 37 + n * 11 + 5) as u8).collect();
+    let (a, b) = (&data[..128], &data[128..]);
+    let c: Vec<u8> = (0i32..64).flat_map(|n| (1000 * n - 9).to_le_bytes()).collect();
+    let memory = || [bytes(a.iter().copied()), bytes(b.iter().copied()), bytes(c.iter().copied())];
+    let nibble = |of: &[u8], n: usize| i32::from((of[n / 2] >> (4 * (n % 2))) << 4) << 24 >> 28;
+    let out = wmma("m8n8k32", ["s32", "s4", "s4", "s32"], [2, 1, 1, 2], memory(), 64);
+    for (n, &word) in out.iter().enumerate() {
+        let product: i32 = (0..32).map(|k| nibble(a, n / 8 * 32 + k) * nibble(b, n % 8 * 32 + k)).sum();
+        assert_eq!(word as i32, product + 1000 * n as i32 - 9, "element {n} of s4");
+    }
+    let out = wmma("m8n8k128", ["s32", "b1", "b1", "s32"], [2, 1, 1, 2], memory(), 64);
+    for (n, &word) in out.iter().enumerate() {
+        let differ: u32 = (0..16).map(|k| (a[n / 8 * 16 + k] ^ b[n % 8 * 16 + k]).count_ones()).sum();
+        assert_eq!(word as i32, differ as i32 + 1000 * n as i32 - 9, "element {n} of b1");
+    }
+}
+
+#[test]
+fn wmma_of_halves_with_two_types_of_sums() {
+    // A[i][k] = i - k, B[k][j] = k + j - 9, C = 0.25 i j: sums are exact in singles.
+    let half = |value: f32| half::f16::from_f32(value).to_le_bytes();
+    let (a, b) = (|i: usize, k: usize| i as f32 - k as f32, |k: usize, j: usize| (k + j) as f32 - 9.0);
+    for (shape, m, n) in [("m16n16k16", 16, 16), ("m8n32k16", 8, 32), ("m32n8k16", 32, 8)] {
+        let c = |i: usize, j: usize| 0.25 * ((i % 4) * (j % 4)) as f32;
+        let places = |rows: usize, columns: usize| (0..rows * columns).map(move |x| (x / columns, x % columns));
+        let ma = bytes(places(m, 16).flat_map(|(i, k)| half(a(i, k))));
+        let mb = bytes(places(n, 16).flat_map(|(j, k)| half(b(k, j))));
+        let halves = bytes(places(m, n).flat_map(|(i, j)| half(c(i, j))));
+        let singles = bytes(places(m, n).flat_map(|(i, j)| c(i, j).to_le_bytes()));
+        let expected: Vec<f32> =
+            places(m, n).map(|(i, j)| (0..16).map(|k| a(i, k) * b(k, j)).sum::<f32>() + c(i, j)).collect();
+        let out = wmma(shape, ["f32", "f16", "f16", "f16"], [8, 8, 8, 4], [ma.clone(), mb.clone(), halves], 256);
+        assert_eq!(out, expected.iter().map(|sum| sum.to_bits()).collect::<Vec<_>>(), "{shape}");
+        let out = wmma(shape, ["f16", "f16", "f16", "f32"], [4, 8, 8, 8], [ma, mb, singles], 128);
+        let pairs = expected.chunks(2).map(|two| {
+            let [low, high] = [two[0], two[1]].map(|sum| u32::from(half::f16::from_f32(sum).to_bits()));
+            low | high << 16
+        });
+        assert_eq!(out, pairs.collect::<Vec<_>>(), "{shape}");
+    }
+}

@@ -14,6 +14,23 @@ pub(super) enum Value {
     Finite { integer: i64, unit: i32 },
 }
 
+impl Value {
+    /// The nearest single; a value of a half and less is exact.
+    pub(super) fn single(self) -> f32 {
+        match self {
+            Value::Nan => f32::NAN,
+            Value::Infinity(negative) => {
+                if negative {
+                    f32::NEG_INFINITY
+                } else {
+                    f32::INFINITY
+                }
+            }
+            Value::Finite { integer, unit } => (integer as f64 * f64::from(unit).exp2()) as f32,
+        }
+    }
+}
+
 /// Which special values a format has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Specials {

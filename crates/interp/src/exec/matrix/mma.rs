@@ -1,6 +1,7 @@
 //! `mma.sync`, dense and sparse.
 
 use super::element::{Format, HALF, Value};
+use super::emulated;
 use super::fragment;
 use super::product::{self, Rule};
 use crate::arith::Unsupported;
@@ -15,31 +16,41 @@ use rustc_apfloat::{Float, Round};
 use smallvec::SmallVec;
 
 /// A matrix by rows.
-pub(super) struct Matrix {
+struct Matrix {
     columns: usize,
     elements: Vec<u64>,
 }
 
 impl Matrix {
-    pub(super) fn new(rows: usize, columns: usize) -> Matrix {
+    fn new(rows: usize, columns: usize) -> Matrix {
         Matrix { columns, elements: vec![0; rows * columns] }
     }
 
-    pub(super) fn at(&mut self, row: usize, column: usize) -> &mut u64 {
+    fn at(&mut self, row: usize, column: usize) -> &mut u64 {
         &mut self.elements[row * self.columns + column]
     }
 
-    pub(super) fn row(&self, row: usize) -> &[u64] {
+    fn row(&self, row: usize) -> &[u64] {
         &self.elements[row * self.columns..][..self.columns]
     }
 }
 
 /// How elements multiply and add.
 pub(super) enum Kind {
-    Float { a: Format, b: Format, rule: Rule },
+    Float { a: Format, b: Format, adder: Adder },
     Integer { a: ScalarType, b: ScalarType, saturate: bool },
     Bits { xor: bool },
     Double(Round),
+}
+
+/// What adds products of floats.
+#[derive(Clone, Copy)]
+pub(super) enum Adder {
+    TensorCore(Rule),
+    /// The tensor core, of halves (`emulated::as_halves`).
+    Halves(Rule),
+    /// Fused multiply-adds (`emulated::fused`).
+    Fused,
 }
 
 /// How sparse metadata name columns.
@@ -100,10 +111,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
     if !mma.fits() {
         return Err(wrong());
     }
-    Ok(Action::Warp(Box::new(move |state: &mut State, _: &mut Env<'_>, mask: u32| -> Result<(), Halt> {
-        mma.run(state, mask);
-        Ok(())
-    })))
+    Ok(mma.action())
 }
 
 /// `.col` of A and `.row` of B, the first and the second layout.
@@ -142,7 +150,13 @@ pub(super) fn kind(
     }
     let width = container(a, b) as u32;
     if let (Some(a), Some(b)) = (Format::of(a, width), Format::of(b, width)) {
-        return Ok(Kind::Float { a, b, rule: rule(width as usize, sm) });
+        let volta = inst.shape() == Some(Shape { m: 8, n: 8, k: 4 });
+        let adder = match (sm, width, d) {
+            (80.., _, ScalarType::F32) if volta => Adder::Fused,
+            (90..100, 8, _) => Adder::Halves(rule(16, sm)),
+            _ => Adder::TensorCore(rule(width as usize, sm)),
+        };
+        return Ok(Kind::Float { a, b, adder });
     }
     match d {
         ScalarType::S32 => Ok(Kind::Integer { a, b, saturate: inst.has(Word::Satfinite) }),
@@ -150,13 +164,11 @@ pub(super) fn kind(
     }
 }
 
-/// How `sm` adds products of elements of `width` bits (`docs/sim-arithmetic.md`). The products of 8-bit
-/// elements on sm_90 are those of halves.
+/// How `sm` adds products of elements of `width` bits (`docs/sim-arithmetic.md`).
 fn rule(width: usize, sm: u32) -> Rule {
     match (sm, width) {
         (89, 8) => Rule { bits: 13, part: 16, kept: 13 },
         (..90, _) => Rule { bits: 24, part: 128 / width, kept: 23 },
-        (90..100, 8) => Rule { bits: 25, part: 16, kept: 23 },
         _ => Rule { bits: 25, part: 256 / width, kept: 23 },
     }
 }
@@ -209,6 +221,13 @@ impl Sparsity {
 }
 
 impl Mma {
+    pub(super) fn action(self) -> Action {
+        Action::Warp(Box::new(move |state: &mut State, _: &mut Env<'_>, mask: u32| -> Result<(), Halt> {
+            self.run(state, mask);
+            Ok(())
+        }))
+    }
+
     fn is_volta(&self) -> bool {
         self.shape == Shape { m: 8, n: 8, k: 4 } && self.container == 16
     }
@@ -218,18 +237,22 @@ impl Mma {
         usize::from(self.shape.k) / if self.sparse.is_some() { 2 } else { 1 }
     }
 
-    /// Whether the operands have as many registers as the shape asks for.
-    fn fits(&self) -> bool {
-        let [m, n, k] = [self.shape.m, self.shape.n, self.shape.k].map(usize::from);
+    /// How many registers a matrix takes whose elements are `bits` wide.
+    pub(super) fn registers(&self, elements: usize, bits: usize) -> usize {
         let products = if self.is_volta() { 4 } else { 1 };
-        let registers = |elements: usize, bits: usize| elements * bits * products / WARP / self.register;
+        elements * bits * products / WARP / self.register
+    }
+
+    /// Whether the operands have as many registers as the shape asks for.
+    pub(super) fn fits(&self) -> bool {
+        let [m, n, k] = [self.shape.m, self.shape.n, self.shape.k].map(usize::from);
         let accumulator = |half| if half { 16 } else { self.register };
-        let shaped = n == 8 && (m == 8 || m == 16);
-        shaped
-            && self.a.len() == registers(m * self.stored(), self.container)
-            && self.b.len() == registers(n * k, self.container)
-            && self.c.len() == registers(m * n, accumulator(self.half[0]))
-            && self.d.len() == registers(m * n, accumulator(self.half[1]))
+        m % 8 == 0
+            && n % 8 == 0
+            && self.a.len() == self.registers(m * self.stored(), self.container)
+            && self.b.len() == self.registers(n * k, self.container)
+            && self.c.len() == self.registers(m * n, accumulator(self.half[0]))
+            && self.d.len() == self.registers(m * n, accumulator(self.half[1]))
     }
 
     fn run(&self, state: &mut State, mask: u32) {
@@ -241,22 +264,22 @@ impl Mma {
         let elements = self.register / self.container;
         for lane in 0..WARP {
             for (register, source) in self.a.iter().enumerate() {
-                let (row, column) = fragment::a(lane, register, elements, m == 16);
+                let (row, column) = fragment::a(lane, register, elements, [m, self.stored()]);
                 self.spread(state.get(source, lane) as u64, |index, bits| *a.at(row, column + index) = bits);
             }
             for (register, source) in self.b.iter().enumerate() {
-                let (row, column) = fragment::b(lane, register, elements);
+                let (row, column) = fragment::b(lane, register, elements, [k, n]);
                 self.spread(state.get(source, lane) as u64, |index, bits| *b.at(column, row + index) = bits);
             }
             for (index, value) in self.accumulators(state, lane).into_iter().enumerate() {
-                let (row, column) = fragment::c(lane, index);
+                let (row, column) = fragment::c(lane, index, m);
                 *c.at(row, column) = value;
             }
         }
         let d = self.multiply(state, &a, &b, &c);
         for lane in lanes_of(mask) {
             self.deliver(state, lane, |index| {
-                let (row, column) = fragment::c(lane, index);
+                let (row, column) = fragment::c(lane, index, m);
                 d.row(row)[column]
             });
         }
@@ -291,13 +314,13 @@ impl Mma {
     }
 
     /// The elements of a register of A or B.
-    pub(super) fn spread(&self, register: u64, mut put: impl FnMut(usize, u64)) {
+    fn spread(&self, register: u64, mut put: impl FnMut(usize, u64)) {
         let mask = u64::MAX >> (64 - self.container);
         (0..self.register / self.container).for_each(|index| put(index, register >> (index * self.container) & mask));
     }
 
     /// The elements of C that a lane has.
-    pub(super) fn accumulators(&self, state: &State, lane: usize) -> SmallVec<[u64; 8]> {
+    fn accumulators(&self, state: &State, lane: usize) -> SmallVec<[u64; 8]> {
         let registers = self.c.iter().map(|source| state.get(source, lane) as u64);
         match self.half[0] {
             true => registers.flat_map(|both| [both & 0xffff, both >> 16]).collect(),
@@ -306,7 +329,7 @@ impl Mma {
     }
 
     /// Writes the elements of D that a lane has.
-    pub(super) fn deliver(&self, state: &mut State, lane: usize, element: impl Fn(usize) -> u64) {
+    fn deliver(&self, state: &mut State, lane: usize, element: impl Fn(usize) -> u64) {
         for (register, to) in self.d.iter().enumerate() {
             let value = match self.half[1] {
                 true => element(2 * register) | element(2 * register + 1) << 16,
@@ -317,7 +340,7 @@ impl Mma {
     }
 
     /// A times the transpose of B (whose rows are columns here), plus C.
-    pub(super) fn multiply(&self, state: &State, a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
+    fn multiply(&self, state: &State, a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
         let rows = c.elements.len() / c.columns;
         let mut d = Matrix::new(rows, c.columns);
         for row in 0..rows {
@@ -343,13 +366,18 @@ impl Mma {
                 let exact = pairs.map(|(a, b)| integer(a, *a_type) * integer(b, *b_type)).sum::<i64>();
                 product::integer(exact + i64::from(c as u32 as i32), *saturate).into()
             }
-            Kind::Float { a: a_format, b: b_format, rule } => {
+            Kind::Float { a: a_format, b: b_format, adder } => {
                 let values = pairs.map(|(a, b)| (a_format.value(a), b_format.value(b)));
                 let values: SmallVec<[(Value, Value); 32]> = values.collect();
-                let single = !self.half[1];
+                let single = self.half != [true; 2];
                 let start = if single && self.half[0] { widened(c as u32) } else { c as u32 };
-                product::float(&values, [a_format.fraction as i32, b_format.fraction as i32], start, single, *rule)
-                    .into()
+                let fractions = [a_format.fraction as i32, b_format.fraction as i32];
+                let sum = match *adder {
+                    Adder::TensorCore(rule) => product::float(&values, fractions, start, single, rule),
+                    Adder::Halves(rule) => emulated::as_halves(&values, start, single, rule),
+                    Adder::Fused => emulated::fused(&values, start),
+                };
+                if single && self.half[1] { product::narrowed(sum).into() } else { sum.into() }
             }
         }
     }
@@ -357,12 +385,7 @@ impl Mma {
 
 /// A half as a single.
 fn widened(bits: u32) -> u32 {
-    match HALF.value(bits.into()) {
-        Value::Nan => 0x7fff_ffff,
-        Value::Infinity(negative) => 0x7f80_0000 | u32::from(negative) << 31,
-        // A half has far fewer bits.
-        Value::Finite { integer, unit } => (integer as f32 * (unit as f32).exp2()).to_bits(),
-    }
+    HALF.value(bits.into()).single().to_bits()
 }
 
 /// An element of an integer type.

@@ -5,12 +5,14 @@
 //! | `element` | the types of elements as exact values |
 //! | `fragment` | which lane and register holds which element |
 //! | `product` | what a product of matrices is, exactly or rounded |
+//! | `emulated` | the products that ptxas makes of other instructions |
 //! | `mma` | `mma.sync`, dense and sparse |
 //! | `rows` | `ldmatrix`, `stmatrix` |
 //! | `transpose` | `movmatrix` |
 //! | `wmma` | `wmma.load`, `.store`, `.mma` |
 
 mod element;
+mod emulated;
 mod fragment;
 mod mma;
 mod product;

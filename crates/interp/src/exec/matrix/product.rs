@@ -139,6 +139,18 @@ fn to_half(sum: i64, unit: i32) -> u32 {
     if sum == 0 { 0 } else { rounded.to_bits() as u32 }
 }
 
+/// The nearest half of a single.
+pub(super) fn narrowed(bits: u32) -> u32 {
+    match SINGLE.value(bits.into()) {
+        Value::Finite { integer, unit } => {
+            let exact = Quad::from_i128(integer.into()).value.scalbn(unit);
+            let rounded: Half = exact.convert_r(Round::NearestTiesToEven, &mut false).value;
+            rounded.to_bits() as u32 | (bits >> 16 & 0x8000)
+        }
+        special => special_bits(special, false),
+    }
+}
+
 /// The low 32 bits of an exact sum, or the nearest `s32`.
 pub(super) fn integer(sum: i64, saturate: bool) -> u32 {
     if saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32 } else { sum as u32 }

@@ -1,16 +1,17 @@
-//! `wmma`. Which lane holds which element is left open by the PTX manual. Here it is the simplest order:
-//! element n of a matrix by rows is element n modulo the lane's share of lane n over the share; what is left
-//! of the registers repeats the matrix.
+//! `wmma`: products of greater matrices, whose fragments are those of `mma` in the order of ptxas's code
+//! (`fragment`). The product of a matrix of 8 rows with one of 32 columns is made as the transpose of the product
+//! of both transposes.
 
-use super::mma::{Matrix, Mma, kind};
+use super::fragment;
+use super::mma::{Mma, kind};
 use crate::arith::Unsupported;
 use crate::code::{Action, Destination, Source};
 use crate::compile::{Builder, Location};
 use crate::exec::control::form;
 use crate::machine::{Env, Halt};
 use crate::space::Data;
-use crate::state::{Lane, State, WARP, lanes_of};
-use oriole_ptx::ast::{Instruction, Operand, ScalarType, Word};
+use crate::state::{Lane, State, lanes_of};
+use oriole_ptx::ast::{Instruction, Operand, ScalarType, Shape, Word};
 use smallvec::SmallVec;
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
@@ -21,16 +22,61 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
     }
 }
 
-/// A matrix in memory and in registers.
-struct Tile {
-    rows: usize,
-    columns: usize,
-    /// By columns in memory.
-    by_columns: bool,
-    /// Bytes of an element.
-    bytes: u32,
+/// Whether the product is made transposed. sm_75 multiplies integers in blocks of 8 rows.
+fn is_transposed(shape: Shape, integers: bool, sm: u32) -> bool {
+    shape.m == 8 && shape.n == 32 && !(integers && sm < 80)
+}
+
+fn transposed(shape: Shape) -> Shape {
+    Shape { m: shape.n, n: shape.m, ..shape }
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    A,
+    B,
+    Accumulator,
+}
+
+/// Which lane holds what of a matrix.
+struct Fragment {
+    role: Role,
+    /// The shape of the product that is made.
+    shape: Shape,
+    transposed: bool,
     /// Elements of a register.
     packed: usize,
+}
+
+impl Fragment {
+    /// Row and column of element `index` of a lane.
+    fn place(&self, lane: usize, index: usize) -> (usize, usize) {
+        let [m, n, k] = [self.shape.m, self.shape.n, self.shape.k].map(usize::from);
+        let (register, within) = (index / self.packed, index % self.packed);
+        let (row, column) = match self.role {
+            Role::A => {
+                let (row, first) = fragment::a(lane, register, self.packed, [m, k]);
+                (row, first + within)
+            }
+            Role::B => {
+                let (first, column) = fragment::b(lane, register, self.packed, [k, n]);
+                (first + within, column)
+            }
+            Role::Accumulator => fragment::c(lane, index, m),
+        };
+        if self.transposed { (column, row) } else { (row, column) }
+    }
+}
+
+/// A matrix in memory and in registers.
+struct Tile {
+    fragment: Fragment,
+    /// By columns in memory.
+    by_columns: bool,
+    /// Bits of an element.
+    bits: u32,
+    /// Elements of an access: elements below a byte come a register at a time.
+    together: usize,
     location: Location,
     /// Elements between rows (columns).
     stride: Source,
@@ -44,35 +90,51 @@ impl Tile {
         builder: &mut Builder<'_, '_>,
     ) -> Result<Tile, Unsupported> {
         let (Some(shape), Some(ty)) = (inst.shape(), inst.last_type()) else { return Err(form("wmma")) };
-        let [m, n, k] = [shape.m, shape.n, shape.k].map(usize::from);
-        let (rows, columns) = match () {
-            () if inst.has(Word::A) => (m, k),
-            () if inst.has(Word::B) => (k, n),
-            () => (m, n),
+        let transposed_product = is_transposed(shape, ty == ScalarType::S32, builder.architecture());
+        let role = match (inst.has(Word::A), inst.has(Word::B)) {
+            (true, _) if transposed_product => Role::B,
+            (_, true) if transposed_product => Role::A,
+            (true, _) => Role::A,
+            (_, true) => Role::B,
+            _ => Role::Accumulator,
         };
-        if ty.bits() < 8 {
-            return Err(Unsupported(format!("wmma of {ty}")));
-        }
-        let by_columns = inst.has(Word::Col);
-        let length = if by_columns { rows } else { columns };
-        let whole = Source::Constant(length as u128);
-        let stride = stride.map_or(Ok(whole), |stride| builder.source(stride, ScalarType::U32))?;
-        let location = builder.location(at, inst.space())?;
+        let (rows, columns) = match (inst.has(Word::A), inst.has(Word::B)) {
+            (true, _) => (shape.m, shape.k),
+            (_, true) => (shape.k, shape.n),
+            _ => (shape.m, shape.n),
+        };
         let packed = (32 / ty.bits() as usize).max(1);
-        Ok(Tile { rows, columns, by_columns, bytes: ty.bytes(), packed, location, stride })
+        let made = if transposed_product { transposed(shape) } else { shape };
+        let by_columns = inst.has(Word::Col);
+        let whole = Source::Constant(if by_columns { rows } else { columns }.into());
+        Ok(Tile {
+            fragment: Fragment { role, shape: made, transposed: transposed_product, packed },
+            by_columns,
+            bits: ty.bits(),
+            together: if ty.bits() < 8 { packed } else { 1 },
+            location: builder.location(at, inst.space())?,
+            stride: stride.map_or(Ok(whole), |stride| builder.source(stride, ScalarType::U32))?,
+        })
     }
 
-    /// The address of an element that one thread gives.
-    fn address(&self, lane: &Lane<'_, '_>, element: usize) -> u64 {
-        let (row, column) = (element / self.columns, element % self.columns);
+    /// The address of element `index` of a thread.
+    fn address(&self, lane: &Lane<'_, '_>, index: usize) -> u64 {
+        let (row, column) = self.fragment.place(lane.lane, index);
         let (far, near) = if self.by_columns { (column, row) } else { (row, column) };
-        let index = (far as u64).wrapping_mul(lane.get(&self.stride) as u64).wrapping_add(near as u64);
-        self.location.address(lane).wrapping_add(index.wrapping_mul(self.bytes.into()))
+        let element = (far as u64).wrapping_mul(lane.get(&self.stride) as u64).wrapping_add(near as u64);
+        self.location.address(lane).wrapping_add(element.wrapping_mul(self.bits.into()) / 8)
     }
 
-    /// The element that is number `index` of a lane with `share` elements.
-    fn element(&self, lane: usize, share: usize, index: usize) -> usize {
-        (lane * share + index) % (self.rows * self.columns)
+    /// Bytes of an access.
+    fn bytes(&self) -> u32 {
+        self.bits * self.together as u32 / 8
+    }
+
+    /// The accesses for `registers` registers: the first element, its register and its first bit there.
+    fn accesses(&self, registers: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+        let (packed, bits) = (self.fragment.packed, self.bits as usize);
+        let all = (0..registers * packed).step_by(self.together);
+        all.map(move |index| (index, index / packed, bits * (index % packed)))
     }
 }
 
@@ -84,16 +146,14 @@ fn load(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     let [to, from, stride @ ..] = &inst.operands[..] else { return Err(form("wmma.load")) };
     let tile = Tile::new(inst, from, stride.first(), builder)?;
     let to: SmallVec<[Destination; 4]> = builder.destinations(to, register_type(inst.last_type()))?;
-    let share = to.len() * tile.packed;
     Ok(Action::Warp(Box::new(move |state: &mut State, env: &mut Env<'_>, mask: u32| -> Result<(), Halt> {
         for lane in lanes_of(mask) {
             let mut thread = Lane { lane, state, env };
             let mut values: SmallVec<[u128; 8]> = SmallVec::from_elem(0, to.len());
-            for index in 0..share {
-                let address = tile.address(&thread, tile.element(lane, share, index));
-                let data = thread.load(tile.location.space.place(address), tile.bytes);
-                let data = data.map_err(|kind| Halt { lane, kind })?.element(0, tile.bytes);
-                values[index / tile.packed] |= data << (8 * tile.bytes as usize * (index % tile.packed));
+            for (index, register, shift) in tile.accesses(to.len()) {
+                let place = tile.location.space.place(tile.address(&thread, index));
+                let data = thread.load(place, tile.bytes()).map_err(|kind| Halt { lane, kind })?;
+                values[register] |= data.element(0, tile.bytes()) << shift;
             }
             to.iter().zip(&values).for_each(|(to, &value)| thread.set(to, value));
         }
@@ -105,17 +165,14 @@ fn store(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Un
     let [to, from, stride @ ..] = &inst.operands[..] else { return Err(form("wmma.store")) };
     let tile = Tile::new(inst, to, stride.first(), builder)?;
     let from: SmallVec<[Source; 4]> = builder.sources(from, register_type(inst.last_type()))?;
-    let share = from.len() * tile.packed;
     Ok(Action::Warp(Box::new(move |state: &mut State, env: &mut Env<'_>, mask: u32| -> Result<(), Halt> {
         for lane in lanes_of(mask) {
             let mut thread = Lane { lane, state, env };
-            for index in 0..share {
-                let shift = 8 * tile.bytes as usize * (index % tile.packed);
+            for (index, register, shift) in tile.accesses(from.len()) {
                 let mut data = Data::default();
-                data.set(0, tile.bytes, thread.get(&from[index / tile.packed]) >> shift);
-                let address = tile.address(&thread, tile.element(lane, share, index));
-                let stored = thread.store(tile.location.space.place(address), tile.bytes, data);
-                stored.map_err(|kind| Halt { lane, kind })?;
+                data.set(0, tile.bytes(), thread.get(&from[register]) >> shift);
+                let place = tile.location.space.place(tile.address(&thread, index));
+                thread.store(place, tile.bytes(), data).map_err(|kind| Halt { lane, kind })?;
             }
         }
         Ok(())
@@ -131,13 +188,13 @@ fn multiply(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action,
         _ => return Err(form("wmma.mma")),
     };
     let ([d, a, b, c], Some(shape)) = (&inst.operands[..], inst.shape()) else { return Err(form("wmma.mma")) };
-    if a_type.bits() < 8 || (c_type == ScalarType::F16) != (d_type == ScalarType::F16) {
-        return Err(Unsupported(format!("wmma.mma of {a_type} with {d_type} and {c_type}")));
-    }
+    let sm = builder.architecture();
+    let transposed_product = is_transposed(shape, d_type == ScalarType::S32, sm);
+    let (shape, a, b) = if transposed_product { (transposed(shape), b, a) } else { (shape, a, b) };
     let ty = register_type(Some(a_type));
-    let mma = Mma {
+    let mut mma = Mma {
         shape,
-        kind: kind(inst, a_type, b_type, d_type, builder.architecture())?,
+        kind: kind(inst, a_type, b_type, d_type, sm)?,
         container: a_type.bits() as usize,
         register: ty.bits() as usize,
         a: builder.sources(a, ty)?,
@@ -148,44 +205,9 @@ fn multiply(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action,
         half: [c_type, d_type].map(|ty| ty == ScalarType::F16),
         sparse: None,
     };
-    Ok(Action::Warp(Box::new(move |state: &mut State, _: &mut Env<'_>, mask: u32| -> Result<(), Halt> {
-        run(&mma, state, mask);
-        Ok(())
-    })))
-}
-
-fn run(mma: &Mma, state: &mut State, mask: u32) {
-    let [m, n, k] = [mma.shape.m, mma.shape.n, mma.shape.k].map(usize::from);
-    let (mut a, mut b, mut c) = (Matrix::new(m, k), Matrix::new(n, k), Matrix::new(m, n));
-    let packed = mma.register / mma.container;
-    for lane in 0..WARP {
-        for (register, source) in mma.a.iter().enumerate() {
-            let first = (lane * mma.a.len() + register) * packed;
-            mma.spread(state.get(source, lane) as u64, |index, bits| {
-                let element = (first + index) % (m * k);
-                *a.at(element / k, element % k) = bits;
-            });
-        }
-        for (register, source) in mma.b.iter().enumerate() {
-            let first = (lane * mma.b.len() + register) * packed;
-            mma.spread(state.get(source, lane) as u64, |index, bits| {
-                let element = (first + index) % (k * n);
-                *b.at(element % n, element / n) = bits;
-            });
-        }
-        let values = mma.accumulators(state, lane);
-        let share = values.len();
-        for (index, value) in values.into_iter().enumerate() {
-            let element = (lane * share + index) % (m * n);
-            *c.at(element / n, element % n) = value;
-        }
-    }
-    let d = mma.multiply(state, &a, &b, &c);
-    let share = mma.d.len() * if mma.half[1] { 2 } else { 1 };
-    for lane in lanes_of(mask) {
-        mma.deliver(state, lane, |index| {
-            let element = (lane * share + index) % (m * n);
-            d.row(element / n)[element % n]
-        });
-    }
+    // Registers that repeat the matrix do not count.
+    let [m, n, k] = [shape.m, shape.n, shape.k].map(usize::from);
+    mma.a.truncate(mma.registers(m * k, mma.container));
+    mma.b.truncate(mma.registers(n * k, mma.container));
+    if mma.fits() { Ok(mma.action()) } else { Err(form("wmma.mma")) }
 }
