@@ -22,8 +22,8 @@ pub(crate) struct Access {
     /// The lanes that do it.
     pub(crate) lanes: Mask,
     /// The address of each of these lanes in the space: of global memory the device address, of shared
-    /// and local memory the offset from the window's start (of another block of the cluster, with its
-    /// rank in byte 3), of a constant bank its number times
+    /// and local memory the offset from the window's start (where the block of the cluster is named, with
+    /// its rank plus one in byte 3: see [`in_cluster`]), of a constant bank its number times
     /// 2<sup>32</sup> plus the offset. Other elements mean nothing.
     pub(crate) addresses: [u64; WARP],
 }
@@ -92,12 +92,22 @@ impl AccessLog {
     }
 }
 
+/// Bits of an address in shared memory below the rank of the block in its cluster.
+const RANK_SHIFT: u32 = 24;
+
+/// The rank of the block whose shared memory `address` is in, as [`Access::addresses`] has it, and its offset there,
+/// for an access by the block with rank `own`.
+pub(crate) fn in_cluster(address: u64, own: usize) -> (usize, u64) {
+    let rank = (address >> RANK_SHIFT).checked_sub(1).map_or(own, |rank| rank as usize);
+    (rank, address & ((1 << RANK_SHIFT) - 1))
+}
+
 /// The space of a place, and its address as [`Access::addresses`] gives it.
 fn located(place: Place) -> (Space, u64) {
     match place {
         Place::Global(address) => (Space::Global, address),
         Place::Shared(address) => (Space::Shared, address),
-        Place::Cluster { rank, address } => (Space::Shared, (rank as u64) << 24 | address),
+        Place::Cluster { rank, address } => (Space::Shared, (rank as u64 + 1) << RANK_SHIFT | address),
         Place::Local(address) => (Space::Local, address),
         Place::Constant { bank, offset } => (Space::Constant, (bank as u64) << 32 | offset as u64),
     }

@@ -7,7 +7,7 @@ use super::race::{Cell, Entry, Touch};
 use super::report::{Finding, FindingKind};
 use super::shadow::{LocalShadow, Written};
 use super::{Known, Moment, Subject, site, verb};
-use crate::access::Access;
+use crate::access::{Access, in_cluster};
 use crate::flow::Flow;
 use crate::operand::{Src, operand};
 use crate::program::INSTRUCTION;
@@ -18,8 +18,6 @@ use oriole_isa::{Field, Inst, Opcode, Role, Value, atom_op};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Bits of an address in shared memory below the rank of the block in its cluster.
-const RANK_SHIFT: u32 = 24;
 /// The register that holds the stack pointer in CUDA's ABI.
 const STACK_POINTER: usize = 1;
 /// The name of the cluster's barrier among the meetings.
@@ -44,8 +42,8 @@ pub(super) struct ClusterShadow {
     /// By rank of the block.
     blocks: Vec<BlockShadow>,
     meetings: HashMap<Meeting, Arc<Clock>>,
-    /// What atomics have handed on at an address, by space.
-    handed_on: HashMap<(bool, u64), Arc<Clock>>,
+    /// What atomics have handed on at an address: whether it is of shared memory, of which block, and where.
+    handed_on: HashMap<(bool, usize, u64), Arc<Clock>>,
     /// Bulk copies that have been started.
     bulk: Clock,
     /// Loads that start a compare-and-swap loop, and others, by code address.
@@ -160,7 +158,7 @@ impl ClusterShadow {
             opcode => {
                 let is_mbarrier = is_mbarrier(opcode);
                 for access in accesses.iter().filter(|access| is_mbarrier || access.kind == AccessKind::Atomic) {
-                    self.hand_on(number, opcode, access);
+                    self.hand_on(number, rank, opcode, access);
                 }
             }
         }
@@ -181,7 +179,7 @@ impl ClusterShadow {
 
     /// An atomic hands on what its thread knew at its last fence, an operation on an mbarrier all that it knows; both
     /// learn what was handed on there before.
-    fn hand_on(&mut self, number: usize, opcode: Opcode, access: &Access) {
+    fn hand_on(&mut self, number: usize, own: usize, opcode: Opcode, access: &Access) {
         let is_mbarrier = is_mbarrier(opcode);
         let warp = &mut self.warps[number];
         let given = match is_mbarrier {
@@ -196,7 +194,11 @@ impl ClusterShadow {
             false => warp.strand().released.clone(),
         };
         for lane in lanes_of(access.lanes) {
-            let key = (access.space == Space::Shared, access.addresses[lane] & !3);
+            let (rank, address) = match access.space {
+                Space::Shared => in_cluster(access.addresses[lane], own),
+                _ => (0, access.addresses[lane]),
+            };
+            let key = (access.space == Space::Shared, rank, address & !3);
             match (self.handed_on.get_mut(&key), &given) {
                 (Some(clock), _) => {
                     let learnt = clock.clone();
@@ -228,11 +230,7 @@ impl ClusterShadow {
         let opcode = moment.issued.op.inst.as_ref().map(|inst| inst.opcode);
         let is_mbarrier = opcode.is_some_and(is_mbarrier);
         for lane in lanes_of(access.lanes) {
-            let rank = match (access.addresses[lane] >> RANK_SHIFT) as usize {
-                0 => own,
-                rank => rank,
-            };
-            let address = access.addresses[lane] & ((1 << RANK_SHIFT) - 1);
+            let (rank, address) = in_cluster(access.addresses[lane], own);
             let Some(block) = self.blocks.get_mut(rank) else { continue };
             let mut single = |kind, place: String| known.add_single(kind, moment, subject, lane, access.kind, || place);
             if subject.checks.init {
@@ -297,7 +295,7 @@ impl ClusterShadow {
                 let other = usize::from(old.warp) * WARP + old.lanes.trailing_zeros() as usize % WARP;
                 let per_block = self.warps_per_block * WARP;
                 let same = moment.warp.state.identity.ctaid;
-                let block = if other / per_block == rank { same } else { block_of(subject, same, other / per_block) };
+                let block = block_of(subject, same, other / per_block);
                 let thread = (other % per_block) as u32;
                 let what = if old.is_copy { "copy" } else { verb(old.kind) };
                 Finding {
@@ -387,7 +385,7 @@ fn collisions(access: &Access, inst: &Inst, moment: &Moment<'_>, subject: &Subje
             let pc = moment.issued.pc;
             known.add(FindingKind::Race, pc, pc, || Finding {
                 kind: FindingKind::Race,
-                place: shared_place(subject, access.addresses[first] & ((1 << RANK_SHIFT) - 1)),
+                place: shared_place(subject, in_cluster(access.addresses[first], 0).1),
                 earlier: Some(moment.site(first, "write", subject)),
                 later: moment.site(second, "write", subject),
                 times: 0,
