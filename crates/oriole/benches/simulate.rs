@@ -126,13 +126,17 @@ fn random(count: usize) -> Vec<u32> {
 }
 
 fn simulate(criterion: &mut Criterion) {
-    // The timing model gets a row of its own here when there is one.
-    let modes = [("functional", false), ("strict", true)];
+    let plain = Options::default();
+    let modes = [
+        ("functional", plain.clone()),
+        ("strict", Options { strict: true, ..plain.clone() }),
+        ("timing", Options { timing: true, ..plain }),
+    ];
     for workload in &WORKLOADS {
         let cubin = workload.cubin();
-        for (mode, strict) in modes {
+        for (mode, options) in &modes {
             for (cores, threads) in [("one core", 1), ("all cores", 0)] {
-                let options = Options { strict, threads, ..Options::default() };
+                let options = Options { threads, ..options.clone() };
                 let simulator = Simulator::new(&cubin, options).expect("it loads");
                 let (mut memory, launch) = workload.prepare();
                 let mut run = || simulator.launch(workload.entry, &launch, &mut memory).expect("it runs");

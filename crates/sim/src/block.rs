@@ -8,7 +8,8 @@ use crate::special::{MULTIPROCESSORS, WarpIdentity};
 use crate::state::{Mask, State, WARP};
 use crate::stats::Counts;
 use crate::threads::{Threads, Wait};
-use crate::timing::trace::{BlockTrace, Recorder};
+use crate::timing::request::Owner;
+use crate::timing::trace::{BlockTrace, CLUSTER, Recorder};
 use crate::warp::{BlockState, Issued, Pause, Step, Stop, Warp};
 use oriole_device::{FaultKind, Launch};
 
@@ -100,7 +101,8 @@ impl Block {
         }
         if machine.records {
             let first = number * warps.len() as u64;
-            recorders.extend((first..).map(|warp| Recorder::new(machine.program.start(), warp)).take(warps.len()));
+            let owners = (first..).map(|warp| Owner { warp, rank: rank as usize });
+            recorders.extend(owners.map(|owner| Recorder::new(machine.program.start(), owner)).take(warps.len()));
         }
         Block { number, warps, state, counts, recorders }
     }
@@ -166,6 +168,12 @@ impl Block {
         }
     }
 
+    /// Lets the threads go on that wait at the barrier of the cluster.
+    pub(crate) fn release_cluster(&mut self) {
+        self.recorders.iter_mut().for_each(|recorder| recorder.completed(CLUSTER));
+        self.warps.iter_mut().for_each(|warp| warp.threads.release_barrier(Wait::Cluster));
+    }
+
     /// The fault of a warp that stopped.
     pub(crate) fn fault(&self, warp: usize, stop: Stop) -> BlockFault {
         let thread = (warp * WARP + stop.lane) as u32;
@@ -177,10 +185,12 @@ impl Block {
 fn record(issued: &Issued<'_>, warp: &Warp, state: &BlockState, recorder: &mut Recorder) {
     let (Some(inst), Some(log)) = (&issued.op.inst, &state.log) else { return };
     recorder.executed(issued.pc, inst, log);
-    if let Action::Flow(flow) = &issued.op.action
-        && let Flow::Barrier { id, wait, .. } = &**flow
-    {
-        recorder.arrived(id.scalar(&warp.state) as u8, issued.active, *wait);
+    let Action::Flow(flow) = &issued.op.action else { return };
+    match &**flow {
+        Flow::Barrier { id, wait, .. } => recorder.arrived(id.scalar(&warp.state) as u8, issued.active, *wait),
+        Flow::ClusterArrive => recorder.arrived_at_cluster(),
+        Flow::ClusterWait => recorder.waits_for_cluster(),
+        _ => {}
     }
 }
 

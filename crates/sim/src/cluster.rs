@@ -248,8 +248,7 @@ impl Cluster {
             block.complete_barriers();
             let mut cluster = std::mem::take(&mut block.state.cluster);
             if cluster.barrier.complete(&self.blocks) {
-                let warps = self.blocks.iter_mut().flat_map(|block| &mut block.warps);
-                warps.for_each(|warp| warp.threads.release_barrier(Wait::Cluster));
+                self.blocks.iter_mut().for_each(Block::release_cluster);
             }
             self.blocks[at].state.cluster = cluster;
             round.warp += 1;

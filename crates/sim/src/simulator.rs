@@ -241,7 +241,7 @@ impl Simulator {
         let cluster = self.cluster(function, launch)?;
         let launch = &Launch { cluster, ..launch.clone() };
         let entry = self.entry(function, launch)?;
-        let chip = self.chip(launch)?;
+        let chip = self.chip()?;
         self.place_variables(memory);
         let mut constants = self.constants(function, &entry);
         self.bind_objects(function, &mut constants, memory)?;
@@ -292,6 +292,7 @@ impl Simulator {
                 threads: launch.threads() as u32,
                 registers: entry.registers,
                 shared: (entry.shared_size as u32).saturating_sub(reserved),
+                cluster: launch.cluster.iter().product(),
             };
             timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers)
         });
@@ -329,12 +330,9 @@ impl Simulator {
     }
 
     /// The chip of the cycle model, if the model is asked for.
-    fn chip(&self, launch: &Launch) -> Result<Option<&'static Chip>, LaunchError> {
+    fn chip(&self) -> Result<Option<&'static Chip>, LaunchError> {
         if !self.options.timing {
             return Ok(None);
-        }
-        if launch.cluster != [1; 3] {
-            return Err(LaunchError::Unsupported { what: "the time of a launch with clusters" });
         }
         let missing = LaunchError::Unsupported { what: "the time on a chip of this target" };
         self.program.arch.chip().map(Some).ok_or(missing)

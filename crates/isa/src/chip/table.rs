@@ -23,7 +23,8 @@ const MEMORY_PIPE: MemoryPipe =
 
 /// L: l1, shared. H: constant (29), copy_to_shared (39). A: xu (21). N: shuffle (26). The others: ?; double
 /// precision is that of V100 in Accel-Sim's configurations; `barrier` 22 is what Zhang et al. ("A Study of Single
-/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100.
+/// and Multi-device Synchronization Methods in Nvidia GPUs", 2020) are said to report for V100. `cluster`, below: L's
+/// latency of the network between the multiprocessors of H100, taken for its barrier and for later chips too (?).
 const A100_LATENCIES: Latencies = Latencies {
     l1: 38,
     shared: 29,
@@ -37,6 +38,7 @@ const A100_LATENCIES: Latencies = Latencies {
     copy_to_shared: 45,
     texture: 80,
     barrier: 22,
+    cluster: 0,
     branch: 5,
 };
 
@@ -142,7 +144,7 @@ const H100: Chip = Chip {
         matrix_fp64: 128,
         ..A100_RATES
     },
-    latencies: Latencies { l1: 41, shared: 29, ..A100_LATENCIES },
+    latencies: Latencies { l1: 41, shared: 29, cluster: 180, ..A100_LATENCIES },
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
     l2: L2 { bytes: 50 << 20, slices: 96, bytes_per_cycle: 3942, latency: 263 },
@@ -155,7 +157,7 @@ const B200: Chip = Chip {
     sms: 148,
     clock_mhz: 1965,
     rates: Rates { half: 64, half_unit: Unit::FmaHeavy, matrix: 2048, matrix_async: 0, matrix_fp64: 64, ..H100.rates },
-    latencies: Latencies { l1: 40, shared: 29, ..A100_LATENCIES },
+    latencies: Latencies { l1: 40, shared: 29, cluster: 180, ..A100_LATENCIES },
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
     l2: L2 { bytes: 126 << 20, slices: 160, bytes_per_cycle: 5120, latency: 295 },
@@ -168,7 +170,7 @@ const RTX5090: Chip = Chip {
     sms: 170,
     clock_mhz: 2407,
     rates: Rates { int_add: 128, ..RTX4090.rates },
-    latencies: Latencies { l1: 44, shared: 30, fp64: 64, ..A100_LATENCIES },
+    latencies: Latencies { l1: 44, shared: 30, fp64: 64, cluster: 180, ..A100_LATENCIES },
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     l2: L2 { bytes: 96 << 20, slices: 64, bytes_per_cycle: 2048, latency: 360 },

@@ -2,10 +2,11 @@
 //!
 //! Time goes on in steps no longer than the latency of the second-level cache. Within a step multiprocessors do
 //! not depend on each other, because nothing that one asks of the second level can be answered before the step
-//! ends; after it their requests are taken in the order of their times. So the result is the same on any number of
-//! host threads.
+//! ends; after it their requests are taken in the order of their times. Nor is a barrier of a cluster complete within
+//! the step of its last arrival. So the result is the same on any number of host threads.
 
 use crate::program::Program;
+use crate::timing::barrier::ClusterBarrier;
 use crate::timing::code::Code;
 use crate::timing::memory::{Ask, MemorySystem, Message};
 use crate::timing::occupancy::{Needs, Occupancy};
@@ -24,7 +25,15 @@ struct Replayed<'c> {
     pending: Vec<(usize, Message)>,
     /// Blocks that have not started.
     blocks: VecDeque<BlockTrace>,
+    /// Blocks that have started.
+    started: usize,
     blocks_per_sm: usize,
+    /// Blocks of a cluster.
+    cluster: usize,
+    /// The barriers of the clusters.
+    barriers: Vec<ClusterBarrier>,
+    /// Cycles from the last arrival at one of them until its warps go on.
+    barrier_latency: u64,
 }
 
 /// Estimates how long a launch of these blocks takes on `chip`, on `workers` host threads.
@@ -41,16 +50,26 @@ pub(crate) fn replay(
     let l1_bytes = chip.l1.cache_bytes(blocks_per_sm.saturating_mul(needs.shared_in_all(program.arch.sm())));
     let code = Code::of(program, chip, &traces);
     let count = (chip.sms as usize).min(traces.len());
+    let cluster = needs.cluster.max(1) as usize;
+    let barriers: Vec<ClusterBarrier> = traces.chunks(cluster).map(ClusterBarrier::of).collect();
+    let barrier_latency = u64::from(chip.latencies.cluster);
+    let step = match barriers.iter().any(ClusterBarrier::is_used) {
+        true => barrier_latency.min(chip.l2.latency.into()).max(1),
+        false => u64::from(chip.l2.latency).max(1),
+    };
     let mut launch = Replayed {
         sms: (0..count).map(|_| Sm::new(chip, &code, l1_bytes)).collect(),
         memory: MemorySystem::new(chip),
         pending: Vec::new(),
         blocks: traces.into(),
+        started: 0,
         blocks_per_sm: blocks_per_sm as usize,
+        cluster,
+        barriers,
+        barrier_latency,
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers.min(count)).build();
     let pool = pool.ok().filter(|_| workers > 1 && count > 1);
-    let step = u64::from(chip.l2.latency).max(1);
     let mut now = 0;
     loop {
         launch.start_blocks(now);
@@ -60,6 +79,7 @@ pub(crate) fn replay(
             None => launch.sms.iter_mut().for_each(|sm| sm.run_until(end)),
         }
         launch.answer(end);
+        launch.meet();
         match launch.next(end) {
             Some(next) => now = next,
             None => break,
@@ -73,13 +93,36 @@ pub(crate) fn replay(
 }
 
 impl Replayed<'_> {
-    /// Gives blocks to the multiprocessors that have room, those with the fewest first.
+    /// Gives blocks to the multiprocessors that have room, those with the fewest first; the blocks of a cluster when
+    /// there is room for all of them.
     fn start_blocks(&mut self, now: u64) {
         while !self.blocks.is_empty() {
+            let begins = self.started.is_multiple_of(self.cluster);
+            if begins && self.room() < self.cluster.min(self.sms.len() * self.blocks_per_sm) {
+                return;
+            }
             let emptiest = self.sms.iter().enumerate().min_by_key(|(_, sm)| sm.resident_blocks());
             let Some((at, _)) = emptiest.filter(|(_, sm)| sm.resident_blocks() < self.blocks_per_sm) else { return };
             let Some(block) = self.blocks.pop_front() else { return };
-            self.sms[at].start(block, now);
+            self.sms[at].start(block, self.started / self.cluster, now);
+            self.started += 1;
+        }
+    }
+
+    /// Blocks that the multiprocessors have room for.
+    fn room(&self) -> usize {
+        self.sms.iter().map(|sm| self.blocks_per_sm.saturating_sub(sm.resident_blocks())).sum()
+    }
+
+    /// Takes the arrivals at barriers of clusters in the order of their times, and lets the warps of complete ones go on.
+    fn meet(&mut self) {
+        let mut arrivals: Vec<(usize, u64)> = self.sms.iter_mut().flat_map(|sm| sm.arrivals.drain(..)).collect();
+        arrivals.sort_by_key(|(_, time)| *time);
+        for (cluster, time) in arrivals {
+            let release = time + self.barrier_latency;
+            if self.barriers.get_mut(cluster).is_some_and(|barrier| barrier.arrive(release)) {
+                self.sms.iter_mut().for_each(|sm| sm.release_cluster(cluster, release));
+            }
         }
     }
 
@@ -105,8 +148,8 @@ impl Replayed<'_> {
     fn next(&self, end: u64) -> Option<u64> {
         let asked = self.pending.first().map(|(_, message)| message.time);
         let woken = self.sms.iter().map(Sm::wake).min().filter(|&wake| wake != u64::MAX);
-        let has_room = |sm: &Sm<'_>| sm.resident_blocks() < self.blocks_per_sm;
-        let starts = (!self.blocks.is_empty() && self.sms.iter().any(has_room)).then_some(end);
+        let wanted = self.cluster.min(self.sms.len() * self.blocks_per_sm);
+        let starts = (!self.blocks.is_empty() && self.room() >= wanted).then_some(end);
         [asked, woken, starts].into_iter().flatten().min().map(|time| time.max(end))
     }
 }

@@ -104,6 +104,8 @@ struct Queue {
 /// The pipeline.
 pub(crate) struct Lsu {
     pipe: MemoryPipe,
+    /// Latency of shared memory of other blocks of the cluster.
+    remote_latency: u64,
     interval: u64,
     queues: [Queue; 4],
     free: u64,
@@ -129,6 +131,7 @@ impl Lsu {
         Lsu {
             interval: u64::from(32 / chip.rates.lsu.clamp(1, 32)),
             pipe: chip.memory_pipe.clone(),
+            remote_latency: chip.latencies.cluster.into(),
             queues: std::array::from_fn(|_| queue.clone()),
             free: 0,
             cache: Cache::new(lines, WAYS),
@@ -177,7 +180,8 @@ impl Lsu {
         let is_load = request.transfer == Transfer::Load;
         let tail = if is_load { (busy - 1).max(u64::from(cost.width_cycles)) } else { busy - 1 };
         let data = if is_load || request.transfer == Transfer::None { 0 } else { u64::from(cost.width_cycles) };
-        let least = issued + u64::from(cost.latency) + tail;
+        let latency = if request.is_remote { self.remote_latency } else { u64::from(cost.latency) };
+        let least = issued + latency + tail;
         let done = match request.transfer {
             Transfer::None => Some(least),
             Transfer::Load => self.load(issued, least, tail, cost.bypasses_l1, lines, waiter),

@@ -51,6 +51,8 @@ pub(crate) struct Needs {
     pub(crate) registers: u32,
     /// Bytes of shared memory, without what the system reserves.
     pub(crate) shared: u32,
+    /// Blocks of its cluster, which start together.
+    pub(crate) cluster: u32,
 }
 
 impl Needs {
@@ -90,7 +92,7 @@ mod tests {
     #[test]
     fn published_cases() {
         let case = |arch: Arch, threads, registers, shared| {
-            let occupancy = Occupancy::of(&Needs { threads, registers, shared }, arch.sm());
+            let occupancy = Occupancy::of(&Needs { threads, registers, shared, cluster: 1 }, arch.sm());
             (occupancy.blocks, occupancy.limiter, (occupancy.theoretical() * 1000.0).round() / 10.0)
         };
         assert_eq!(case(Arch::Sm80, 256, 32, 0), (8, Limiter::Warps, 100.0));

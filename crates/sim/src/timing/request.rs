@@ -1,7 +1,7 @@
 //! What the accesses of one warp instruction cost: sectors of global memory after coalescing, wavefronts of
 //! shared memory after bank conflicts.
 
-use crate::access::{Access, AccessLog};
+use crate::access::{Access, AccessLog, in_cluster};
 use crate::state::{WARP, lanes_of};
 use oriole_device::{Access as AccessKind, Space};
 use oriole_isa::chip::{LINE, SECTOR};
@@ -47,6 +47,17 @@ pub(crate) struct Request {
     pub(crate) conflicts: u16,
     /// Lines of global and local memory.
     pub(crate) lines: u32,
+    /// It goes to shared memory of another block of the cluster.
+    pub(crate) is_remote: bool,
+}
+
+/// Whose accesses they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    /// Number of the warp in the grid, which tells its local memory from others'.
+    pub(crate) warp: u64,
+    /// Rank of its block in the cluster.
+    pub(crate) rank: usize,
 }
 
 /// A line number and the set of its sectors, as the trace keeps them.
@@ -64,8 +75,8 @@ pub(crate) fn sectors(line: u64) -> u8 {
     (line & 15) as u8
 }
 
-/// The request of the accesses in `log`, by warp number `warp` of the grid; adds its lines to `lines`.
-pub(crate) fn of(log: &AccessLog, warp: u64, lines: &mut Vec<u64>) -> Request {
+/// The request of the accesses in `log`; adds its lines to `lines`.
+pub(crate) fn of(log: &AccessLog, by: Owner, lines: &mut Vec<u64>) -> Request {
     let mut request = Request::default();
     let from = lines.len();
     for access in log.accesses() {
@@ -77,9 +88,11 @@ pub(crate) fn of(log: &AccessLog, warp: u64, lines: &mut Vec<u64>) -> Request {
             }
             Space::Local => {
                 request.transfer = transfer(access.kind);
-                interleave(access, warp, lines, from);
+                interleave(access, by.warp, lines, from);
             }
             Space::Shared => {
+                let is_remote = |lane: usize| in_cluster(access.addresses[lane], by.rank).0 != by.rank;
+                request.is_remote |= lanes_of(access.lanes).any(is_remote);
                 let (wavefronts, least) = wavefronts(access);
                 request.wavefronts = request.wavefronts.saturating_add(wavefronts);
                 request.conflicts = request.conflicts.saturating_add(wavefronts - least);

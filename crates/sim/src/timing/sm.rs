@@ -5,7 +5,7 @@ use crate::timing::code::{Code, Cost, Effect};
 use crate::timing::lsu::{Lsu, Waiter};
 use crate::timing::request::{Transfer, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
-use crate::timing::trace::BlockTrace;
+use crate::timing::trace::{BlockTrace, CLUSTER};
 use crate::timing::warp::Replay;
 use oriole_isa::chip::{Chip, Unit};
 
@@ -92,6 +92,8 @@ impl Quarter {
 
 /// A block that is on the multiprocessor.
 struct Resident {
+    /// Number of its cluster.
+    cluster: usize,
     barriers: BlockBarriers,
     slots: Vec<u32>,
     left: u32,
@@ -110,6 +112,8 @@ pub(crate) struct Sm<'c> {
     resident: u64,
     /// The memory pipeline.
     pub(crate) lsu: Lsu,
+    /// Arrivals at barriers of clusters in this step: number of the cluster and cycle.
+    pub(crate) arrivals: Vec<(usize, u64)>,
     /// What was counted.
     pub(crate) counts: SmCounts,
 }
@@ -129,6 +133,7 @@ impl<'c> Sm<'c> {
             since: 0,
             resident: 0,
             lsu: Lsu::new(chip, cache_bytes),
+            arrivals: Vec::new(),
             counts,
         }
     }
@@ -138,8 +143,8 @@ impl<'c> Sm<'c> {
         self.blocks.iter().flatten().count()
     }
 
-    /// Starts a block in cycle `start`.
-    pub(crate) fn start(&mut self, trace: BlockTrace, start: u64) {
+    /// Starts a block of that cluster in cycle `start`.
+    pub(crate) fn start(&mut self, trace: BlockTrace, cluster: usize, start: u64) {
         self.count_residence(start);
         let block = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
         let barriers = BlockBarriers::of(&trace);
@@ -158,7 +163,7 @@ impl<'c> Sm<'c> {
             slots.push(slot as u32);
         }
         self.resident += slots.len() as u64;
-        let resident = Resident { barriers, left: slots.len() as u32, slots: slots.clone() };
+        let resident = Resident { cluster, barriers, left: slots.len() as u32, slots: slots.clone() };
         // A block without warps has nothing to do.
         let resident = Some(resident).filter(|resident| resident.left > 0);
         match self.blocks.get_mut(block) {
@@ -294,7 +299,10 @@ impl<'c> Sm<'c> {
         let mut released = false;
         if let Some(Some(resident)) = self.blocks.get_mut(block) {
             let release = now + u64::from(self.chip.latencies.barrier);
-            let arrive = |barrier| released |= resident.barriers.arrive(barrier, release);
+            let arrive = |barrier| match barrier {
+                CLUSTER => self.arrivals.push((resident.cluster, now)),
+                barrier => released |= resident.barriers.arrive(barrier, release),
+            };
             let stalls = &mut self.counts.instructions[index].stalls;
             warp.issue(now, cost, self.chip.latencies.branch, stalls, arrive);
         }
@@ -350,6 +358,18 @@ impl<'c> Sm<'c> {
         }
         let (done, read) = (start + u64::from(cost.latency), now + u64::from(cost.read_latency));
         warp.set_scoreboards(cost, Some(done), read, false);
+    }
+
+    /// The barrier of a cluster is complete; the warps of its blocks may go on at `release`.
+    pub(crate) fn release_cluster(&mut self, cluster: usize, release: u64) {
+        for block in 0..self.blocks.len() {
+            if let Some(Some(resident)) = self.blocks.get_mut(block)
+                && resident.cluster == cluster
+            {
+                resident.barriers.release_cluster(release);
+                self.release(block);
+            }
+        }
     }
 
     /// A barrier of a block is complete: its warps look again.

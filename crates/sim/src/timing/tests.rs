@@ -58,6 +58,7 @@ struct Bench {
     block: u32,
     registers: u32,
     shared: u32,
+    cluster: u32,
     workers: usize,
     chip: Chip,
 }
@@ -65,7 +66,7 @@ struct Bench {
 impl Bench {
     fn on(arch: Arch) -> Bench {
         let chip = arch.chip().expect("a chip with data").clone();
-        Bench { arch, grid: 1, block: 32, registers: 32, shared: 0, workers: 1, chip }
+        Bench { arch, grid: 1, block: 32, registers: 32, shared: 0, cluster: 1, workers: 1, chip }
     }
 
     fn time(&self, text: &str) -> TimingReport {
@@ -75,6 +76,7 @@ impl Bench {
         let launch = Launch {
             grid: [self.grid, 1, 1],
             block: [self.block, 1, 1],
+            cluster: [self.cluster, 1, 1],
             params: buffer.to_le_bytes().to_vec(),
             ..Launch::default()
         };
@@ -83,7 +85,7 @@ impl Bench {
             pc: CODE,
             registers: self.registers,
             shared_size: 8192,
-            is_cluster: false,
+            is_cluster: self.cluster > 1,
             grid_workspace: 0,
         };
         let mut banks = ConstantBanks::new();
@@ -102,7 +104,8 @@ impl Bench {
         let outcome = grid::run(&entry, &machine, 2);
         assert!(outcome.fault.is_none(), "{:?}", outcome.fault);
         let executed = outcome.counts.statistics(1).warp_instructions;
-        let needs = Needs { threads: self.block, registers: self.registers, shared: self.shared };
+        let needs =
+            Needs { threads: self.block, registers: self.registers, shared: self.shared, cluster: self.cluster };
         let report = replay(&program, &self.chip, &needs, outcome.traces, self.workers);
         assert_eq!(report.instructions, executed, "each instruction is issued once");
         report
@@ -246,6 +249,70 @@ fn warps_wait_at_a_barrier_for_the_last() {
     let report = Bench { block: 256, ..Bench::on(Arch::Sm80) }.time(&text);
     let waited = stalled(&report, StallReason::Barrier);
     assert!((7 * 400..8 * 440).contains(&waited), "seven warps wait 400 cycles: {waited}");
+}
+
+/// Three blocks of four, one on each multiprocessor, wait 400 cycles for the fourth and the way to it.
+#[test]
+fn the_blocks_of_a_cluster_wait_at_its_barrier() {
+    let text = |late: usize| {
+        format!(
+            "S2R R1, SR_CTAID.X & W0
+            NOP & S4 B0
+            ISETP.NE.U32.AND P0, PT, R1, RZ, PT & S13
+            @P0 BRA `(join) & S5
+            {}
+            join:
+            UCGABAR_ARV & S5
+            UCGABAR_WAIT & S5
+            EXIT & S5",
+            "FFMA R4, R5, R6, R4 & S4\n".repeat(late)
+        )
+    };
+    let bench = Bench { grid: 4, cluster: 4, ..Bench::on(Arch::Sm90) };
+    let (short, long) = (bench.time(&text(100)), bench.time(&text(200)));
+    assert_eq!(long.cycles - short.cycles, 400);
+    let waited = |report| stalled(report, StallReason::Barrier);
+    assert_eq!(waited(&long) - waited(&short), 3 * 400);
+    // Three warps wait 200 instructions of 4 cycles, less the jump over them, and all for the signal, but for the stall
+    // counts of the two instructions.
+    let latencies = &bench.chip.latencies;
+    let (signal, jump) = (u64::from(latencies.cluster), u64::from(latencies.branch));
+    assert_eq!(waited(&long), 3 * (800 - jump) + 4 * (signal - 10));
+    assert_eq!(long, Bench { workers: 3, ..bench }.time(&text(200)));
+}
+
+/// A block fits on each of three multiprocessors: six blocks take two rounds, three clusters of two take three.
+#[test]
+fn the_blocks_of_a_cluster_start_together() {
+    let mut chip = Arch::Sm90.chip().expect("described").clone();
+    chip.sms = 3;
+    let text = format!("{}EXIT & S5", "FFMA R0, R1, R2, R0 & S4\n".repeat(2000));
+    let cycles = |cluster| {
+        let bench = Bench { grid: 6, cluster, shared: 200 * 1024, chip: chip.clone(), ..Bench::on(Arch::Sm90) };
+        bench.time(&text).cycles as f64
+    };
+    let ratio = cycles(2) / cycles(1);
+    assert!((ratio - 1.5).abs() < 0.1, "{ratio}");
+}
+
+/// A load of what a neighbour has costs the way there and back, one of its own what shared memory costs.
+#[test]
+fn shared_memory_of_other_blocks_is_further_away() {
+    let bench = Bench { grid: 2, cluster: 2, ..Bench::on(Arch::Sm90) };
+    let cycles = |other: u32| {
+        // The block's rank, or the other's, is byte 24 of the address in the window of shared memory.
+        let prologue = format!(
+            "S2R R1, SR_CTAID.X & W0
+            NOP & S4 B0
+            LOP3.LUT R1, R1, {other:#x}, RZ, 0x3c, !PT & S5
+            IMAD.SHL.U32 R2, R1, 0x1000000, RZ & S5
+            MOV R3, 0x1 & S5"
+        );
+        bench.cycles_of(&prologue, "LD.E R4, [R2.64+0x400] & W1 S2\nNOP & B1", 10)
+    };
+    let (near, far) = (cycles(0), cycles(1));
+    let latencies = &bench.chip.latencies;
+    assert_eq!(far - near, 10 * u64::from(latencies.cluster - latencies.l1));
 }
 
 /// Three blocks fit: six take twice as long as three, seven three times.

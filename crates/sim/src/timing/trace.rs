@@ -5,9 +5,10 @@
 //! are kept as cache lines with their sectors, coalesced.
 
 use crate::access::AccessLog;
+use crate::barrier::BARRIERS;
 use crate::program::INSTRUCTION;
 use crate::state::Mask;
-use crate::timing::request::{self, Request};
+use crate::timing::request::{self, Owner, Request};
 use oriole_isa::{Effects, Inst};
 use smallvec::SmallVec;
 
@@ -20,12 +21,15 @@ pub(crate) struct Run {
     pub(crate) length: u32,
 }
 
+/// The number in traces of the barrier of the cluster: the one behind those of the block.
+pub(crate) const CLUSTER: u8 = BARRIERS as u8;
+
 /// Something that happens at an instruction besides its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     /// The instruction: number in the order of execution.
     pub(crate) at: u64,
-    /// Number of the block's barrier.
+    /// Number of the block's barrier, or [`CLUSTER`].
     pub(crate) barrier: u8,
     /// How many times that barrier had been complete before.
     pub(crate) generation: u32,
@@ -78,25 +82,27 @@ struct Waiting {
 pub(crate) struct Recorder {
     trace: WarpTrace,
     code: u64,
-    /// Number of the warp in the grid, which tells its local memory from others'.
-    warp: u64,
+    owner: Owner,
     executed: u64,
     next: u64,
     waiting: SmallVec<[Waiting; 2]>,
-    generations: [u32; crate::barrier::BARRIERS],
+    generations: [u32; BARRIERS + 1],
+    /// The generation of the barrier of the cluster at which the warp arrived last.
+    owed: u32,
 }
 
 impl Recorder {
-    /// A recorder of warp number `warp` of the grid; the code starts at address `code`.
-    pub(crate) fn new(code: u64, warp: u64) -> Self {
+    /// A recorder of a warp; the code starts at address `code`.
+    pub(crate) fn new(code: u64, owner: Owner) -> Self {
         Recorder {
             trace: WarpTrace::default(),
             code,
-            warp,
+            owner,
             executed: 0,
             next: u64::MAX,
             waiting: SmallVec::new(),
-            generations: [0; crate::barrier::BARRIERS],
+            generations: [0; BARRIERS + 1],
+            owed: 0,
         }
     }
 
@@ -112,7 +118,7 @@ impl Recorder {
         self.next = pc + INSTRUCTION;
         self.executed += 1;
         if has_request(inst) {
-            let request = request::of(log, self.warp, &mut self.trace.lines);
+            let request = request::of(log, self.owner, &mut self.trace.lines);
             self.trace.requests.push(request);
         }
     }
@@ -130,9 +136,23 @@ impl Recorder {
         }
     }
 
-    /// A barrier of the block is complete.
+    /// The instruction just executed arrived at the barrier of the cluster.
+    pub(crate) fn arrived_at_cluster(&mut self) {
+        self.owed = self.generations[usize::from(CLUSTER)];
+        let at = self.executed - 1;
+        self.trace.events.push(Event { at, barrier: CLUSTER, generation: self.owed, kind: EventKind::Arrive });
+    }
+
+    /// The instruction just executed waits at the barrier of the cluster, complete or not.
+    pub(crate) fn waits_for_cluster(&mut self) {
+        self.waiting.push(Waiting { resume: self.next, barrier: CLUSTER, generation: self.owed });
+    }
+
+    /// A barrier of the block is complete, or that of the cluster.
     pub(crate) fn completed(&mut self, barrier: u8) {
-        self.generations[usize::from(barrier & 15)] += 1;
+        if let Some(generation) = self.generations.get_mut(usize::from(barrier)) {
+            *generation += 1;
+        }
     }
 
     /// The trace.
