@@ -3,7 +3,6 @@
 
 mod ptxas;
 
-use oriole_cubin::Cubin;
 use oriole_device::tensor_map::{Element, Fill, Shape, Swizzle, TensorMap};
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, RunError, Simulator};

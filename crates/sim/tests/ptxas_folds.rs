@@ -6,7 +6,6 @@
 
 mod ptxas;
 
-use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
 use std::fmt::Write;

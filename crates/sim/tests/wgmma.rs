@@ -7,7 +7,6 @@
 
 mod ptxas;
 
-use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The cubin that ptxas makes of `ptx` for `arch`; `None`, said aloud, where `ORIOLE_ORACLE` names no folder with ptxas.
-pub fn compile(arch: &str, ptx: &str) -> Option<Cubin> {
+pub(crate) fn compile(arch: &str, ptx: &str) -> Option<Cubin> {
     let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
         println!("skipped: ORIOLE_ORACLE does not name a folder with ptxas");
         return None;

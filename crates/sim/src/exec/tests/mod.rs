@@ -62,12 +62,11 @@ pub(super) fn execute(state: &mut State, text: &str) {
 /// A warp whose registers tests set and read.
 struct Warp {
     state: State,
-    arch: Arch,
 }
 
 impl Warp {
     fn new(arch: Arch) -> Self {
-        Warp { state: warp(arch), arch }
+        Warp { state: warp(arch) }
     }
 
     /// `R<n>` in all lanes.
