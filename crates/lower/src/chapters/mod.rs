@@ -24,6 +24,7 @@ mod memory;
 mod misc;
 mod moves;
 mod special;
+mod tensor;
 mod video;
 mod warp;
 mod wide;
@@ -40,7 +41,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 17] = [
+const CHAPTERS: [Chapter; 18] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     atomics::CHAPTER,
@@ -56,6 +57,7 @@ const CHAPTERS: [Chapter; 17] = [
     misc::CHAPTER,
     moves::CHAPTER,
     special::CHAPTER,
+    tensor::CHAPTER,
     video::CHAPTER,
     warp::CHAPTER,
 ];

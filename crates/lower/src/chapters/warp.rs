@@ -23,17 +23,22 @@ pub(super) const CHAPTER: Chapter = &[
 /// Where the threads are together anyway the optimiser takes the WARPSYNC out.
 pub(super) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
     let full = mask.imm().and_then(|imm| imm.int_bits()).is_some_and(|bits| bits as u32 == u32::MAX);
-    if full && cx.arch() >= Arch::Sm90 {
-        cx.emit(Sass::WARPSYNC, &[(Field::WarpsyncAll, 1)], &[])?;
-        return Ok(());
-    }
     if full {
-        cx.emit(Sass::WARPSYNC, &[], &[(A, Operand::imm(u32::MAX))])?;
-        return Ok(());
+        return converge_all(cx);
     }
     let mask = cx.src(mask)?;
     let mask = cx.in_reg(mask)?;
     cx.emit(Sass::WARPSYNC, &[], &[(A, mask)])?;
+    Ok(())
+}
+
+/// All threads of the warp meet here: what `.sync.aligned` says.
+pub(super) fn converge_all(cx: &mut FnLower<'_, '_>) -> Lowered {
+    if cx.arch() >= Arch::Sm90 {
+        cx.emit(Sass::WARPSYNC, &[(Field::WarpsyncAll, 1)], &[])?;
+    } else {
+        cx.emit(Sass::WARPSYNC, &[], &[(A, Operand::imm(u32::MAX))])?;
+    }
     Ok(())
 }
 

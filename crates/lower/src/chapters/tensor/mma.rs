@@ -1,0 +1,83 @@
+//! `mma.sync` and `mma.sp.sync`.
+
+use super::product::{Factors, Product, Sparsity, kind_of, multiply};
+use super::{fragment, quads};
+use crate::chapters::{unknown, warp};
+use crate::error::{Lowered, invalid};
+use crate::function::FnLower;
+use oriole_isa::{bmma_op, rnd};
+use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
+
+/// `mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype d, a, b, c;`, sparse:
+/// with metadata and selector.
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let types: Vec<ScalarType> = instruction.types().collect();
+    let ([d_type, a_type, b_type, c_type], [d, a, b, c, extra @ ..]) =
+        (types.as_slice(), instruction.operands.as_slice())
+    else {
+        return Err(unknown(cx, instruction));
+    };
+    let (Some(shape), Some(kind)) = (instruction.shape(), kind_of(*a_type)) else {
+        return Err(unknown(cx, instruction));
+    };
+    if instruction.has(Word::BlockScale) || instruction.has(Word::KindF8f6f4) {
+        return Err(unknown(cx, instruction));
+    }
+    warp::converge_all(cx)?;
+    let product = Product {
+        m: shape.m,
+        n: shape.n,
+        k: shape.k,
+        kind,
+        a: *a_type,
+        b: *b_type,
+        d: *d_type,
+        saturate: instruction.has(Word::Satfinite),
+        bits: if instruction.has(Word::Xor) { bmma_op::XOR } else { bmma_op::AND },
+        rounding: rounding_of(instruction),
+        sparsity: sparsity_of(cx, instruction, extra)?,
+    };
+    let in_quads = (shape.m, shape.n, shape.k) == (8, 8, 4) && *a_type == ScalarType::F16;
+    let [a_words, b_words, c_words] =
+        if in_quads { [2, 2, quads::accumulator_words(*c_type)] } else { product.words() };
+    let a = fragment::words(cx, a, *a_type, a_words)?;
+    let b = fragment::words(cx, b, *b_type, b_words)?;
+    let c = fragment::words(cx, c, *c_type, c_words)?;
+    let factors = Factors { a: &a, b: &b, c: &c };
+    let result = if in_quads {
+        Some(quads::multiply(cx, &product, *c_type, quads::Orders::of(instruction), factors)?)
+    } else {
+        multiply(cx, &product, factors)?
+    };
+    let result = result.ok_or_else(|| unknown(cx, instruction))?;
+    fragment::deliver(cx, d, *d_type, &result)
+}
+
+/// The code of a rounding of doubles.
+pub(super) fn rounding_of(instruction: &Instruction) -> u8 {
+    match instruction.rounding() {
+        Some(Rounding::Rz) => rnd::RZ,
+        Some(Rounding::Rm) => rnd::RM,
+        Some(Rounding::Rp) => rnd::RP,
+        _ => rnd::RN,
+    }
+}
+
+/// Metadata and selector of a sparse product.
+fn sparsity_of(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    extra: &[ast::Operand],
+) -> Lowered<Option<Sparsity>> {
+    if !instruction.has(Word::Sp) && !instruction.has(Word::SpOrderedMetadata) {
+        return Ok(None);
+    }
+    let [metadata, selector] = extra else { return Err(unknown(cx, instruction)) };
+    let number = selector.imm().and_then(|imm| imm.int_bits()).and_then(|bits| u32::try_from(bits).ok());
+    let selector = number
+        .filter(|number| *number < 4)
+        .ok_or_else(|| invalid(selector.span(), "the sparsity selector is a constant between 0 and 3"))?;
+    let metadata = cx.src(metadata)?;
+    let metadata = cx.in_reg(metadata)?;
+    Ok(Some(Sparsity { metadata, selector }))
+}

@@ -1,0 +1,28 @@
+//! Matrices spread over the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`, `mma.sp`.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `fragment` | registers side by side |
+//! | `product` | what a matrix product is, and which ones the target has as one instruction |
+//! | `expand` | products that the target lacks, made of those it has |
+//! | `quads` | the 8x8x4 product of sm_70 |
+//! | `mma` | `mma.sync` and `mma.sp` |
+//! | `moves` | matrices between shared memory and registers, transposition |
+
+mod expand;
+mod fragment;
+mod mma;
+mod moves;
+mod product;
+mod quads;
+
+use super::Chapter;
+use oriole_ptx::ast::Opcode;
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter = &[
+    (Opcode::Ldmatrix, moves::load),
+    (Opcode::Stmatrix, moves::store),
+    (Opcode::Movmatrix, moves::transpose),
+    (Opcode::Mma, mma::lower),
+];
