@@ -122,8 +122,11 @@ fn has_base(inst: &Inst) -> bool {
 
 /// What holds where an instruction branches, and where it goes on; `None` where it never goes on.
 fn conditions(inst: &Inst, guard: Condition) -> (Condition, Option<Condition>) {
-    let special = [Field::BraMode, Field::BraAny].into_iter().any(|field| inst.mods.get(field).is_some_and(|v| v != 0));
+    let given = |field| inst.mods.get(field).is_some_and(|value| value != 0);
     let predicate = inst.opcode.position(Role::PA).and_then(|at| inst.operands.get(at));
+    // `BRA.U` goes on with all lanes unless all of them jump; a uniform predicate says the same of all.
+    let is_uniform = predicate.is_some_and(|operand| matches!(operand.value, Value::Reg(RegFile::UP, _)));
+    let special = given(Field::BraMode) || given(Field::BraAny) || given(Field::BraUniform) && !is_uniform;
     let predicate = match predicate.map(|operand| (operand.value, operand.flags)) {
         Some((Value::Reg(file @ (RegFile::P | RegFile::UP), number), flags)) => {
             let negated = flags.contains(oriole_isa::OperandFlags::NOT);

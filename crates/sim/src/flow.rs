@@ -17,6 +17,9 @@ pub(crate) enum Condition {
     Lanes(PredSrc),
     /// By all lanes, if the guard lets any through (`BRA.U.ANY`).
     Any,
+    /// By all lanes, if the guard and the predicate let all of them through (`BRA.U`): ptxas jumps so over
+    /// a region with its own `BSSY`, `BRA` and `BSYNC` on the same predicate, which differs between lanes.
+    All(PredSrc),
     /// By all lanes, if some threads of the mask are not with them (`BRA.DIV`).
     Divergent(Src),
     /// By all lanes, if all threads of the mask are with them (`BRA.CONV`).
@@ -190,6 +193,7 @@ fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
         bra_mode::DIV => Condition::Divergent(mask),
         bra_mode::CONV => Condition::Convergent(mask),
         _ if inst.get(Field::BraAny) != 0 => Condition::Any,
+        _ if inst.get(Field::BraUniform) != 0 => Condition::All(lanes),
         _ => Condition::Lanes(lanes),
     };
     Ok(Flow::Branch { target: label(inst, base)?, condition })

@@ -431,3 +431,34 @@ fn a_loop_serves_the_values_of_a_register_one_after_the_other() {
     let expected: Vec<u32> = (0..32).map(|lane| lane & 3).collect();
     assert_eq!(words[..32], expected);
 }
+
+/// What ptxas makes of `@p bra` over a body with a convergence barrier of its own: the first branch is for
+/// the case that nobody enters it. Whoever took it alone would miss the `BSYNC` and be apart at the SHFL.
+#[test]
+fn a_unanimous_branch_is_taken_by_all_lanes_or_none() {
+    let text = |bound: u32| {
+        format!(
+            "
+        S2R R0, SR_LANEID
+        MOV R2, c[0x0][0x160]
+        MOV R3, c[0x0][0x164]
+        IMAD.WIDE R2, R0, 0x4, R2
+        ISETP.GE.AND P0, PT, R0, {bound:#x}, PT
+        MOV R5, 0x7
+        @P0 BRA.U `(end)
+        MOV R5, 0x8
+        BSSY B0, `(end)
+        @P0 BRA `(join)
+        MOV R5, 0x9
+        join:
+        BSYNC B0
+        end:
+        SHFL.IDX PT, R5, R5, 0x1f, 0x1f
+        STG.E [R2.64], R5
+        EXIT"
+        )
+    };
+    for (bound, expected) in [(0, 7), (4, 8), (32, 9)] {
+        assert_eq!(Run::default().words(&text(bound))[..32], [expected; 32], "below {bound}");
+    }
+}

@@ -463,6 +463,7 @@ impl Warp {
         match condition {
             Condition::Lanes(predicate) => active & predicate.mask(&self.state),
             Condition::Any => group,
+            Condition::All(predicate) => all_if(active & predicate.mask(&self.state) == group),
             Condition::Divergent(mask) => all_if(missing(mask)),
             Condition::Convergent(mask) => all_if(!missing(mask)),
         }
