@@ -9,7 +9,7 @@ use oriole_ori::{Function, FunctionKind, Inst, Module, Operand};
 /// Lowers a kernel with this body.
 fn lower(body: &str, arch: Arch) -> Result<Module, String> {
     let text = format!(
-        ".version 9.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{\n.reg .b32 %r<40>, %m; .reg .f32 %f<40>; \
+        ".version 9.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{\n.reg .b32 %r<50>, %m; .reg .f32 %f<50>; \
          .reg .f64 %d<40>; .reg .b64 %p;\n{body}\nret;\n}}\n"
     );
     let ast = oriole_ptx::load(&text).map_err(|errors| format!("{errors:?}"))?;
@@ -134,4 +134,47 @@ fn matrices_move_by_ldsm_stsm_and_movm() {
     assert_eq!(width(function, load[0], Role::D), (4, 4));
     assert_eq!(width(function, store[0], Role::Data), (2, 2));
     assert!(lower(body, Arch::Sm80).is_err_and(|error| error.contains("stmatrix")));
+}
+
+#[test]
+fn wmma_goes_tile_by_tile_of_sixteen_by_eight() {
+    // Shape and types; registers of A, B, C and D; the instruction and how many ptxas takes.
+    let forms = [
+        ("m16n16k16.f16.f16", "%r", [8, 8, 4, 4], Opcode::HMMA, 2),
+        ("m32n8k16.f32.f32", "%f", [8, 8, 8, 8], Opcode::HMMA, 2),
+        ("m8n32k16.f32.bf16.bf16.f32", "%f", [2, 8, 8, 8], Opcode::HMMA, 2),
+        ("m16n16k8.f32.tf32.tf32.f32", "%f", [4, 4, 8, 8], Opcode::HMMA, 4),
+        ("m16n16k16.s32.s8.s8.s32", "%r", [2, 2, 8, 8], Opcode::IMMA, 2),
+    ];
+    for (form, sums, [a, b, c, d], opcode, count) in forms {
+        let body = format!(
+            "wmma.mma.sync.aligned.row.col.{form} {}, {}, {}, {};",
+            list(sums, 30, d),
+            list("%r", 0, a),
+            list("%r", 10, b),
+            list(sums, 20, c),
+        );
+        let module = lower(&body, Arch::Sm80).unwrap_or_else(|error| panic!("{form}: {error}"));
+        assert_eq!(all(kernel(&module), opcode).len(), count, "{form}");
+    }
+}
+
+#[test]
+fn wmma_moves_pairs_along_lines_and_transposes_across_them() {
+    let load = |layout: &str| {
+        format!("wmma.load.a.sync.aligned.{layout}.m16n16k16.global.f16 {}, [%p], 32;", list("%r", 0, 8))
+    };
+    for (layout, transpositions) in [("row", 0), ("col", 4)] {
+        let module = lower(&load(layout), Arch::Sm80).expect("lowers");
+        let function = kernel(&module);
+        assert_eq!(all(function, Opcode::LDG).len(), 4, "{layout}");
+        assert_eq!(all(function, Opcode::MOVM).len(), transpositions, "{layout}");
+    }
+    // Bytes across the lines are loaded one by one, singles along them in pairs.
+    let bytes = "wmma.load.a.sync.aligned.col.m16n16k16.global.s8 {%r0,%r1}, [%p], 32;";
+    let module = lower(bytes, Arch::Sm80).expect("lowers");
+    assert_eq!(all(kernel(&module), Opcode::LDG).len(), 8);
+    let store = format!("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%m], {}, 16;", list("%f", 0, 8));
+    let module = lower(&store, Arch::Sm80).expect("lowers");
+    assert_eq!(all(kernel(&module), Opcode::STS).len(), 4);
 }

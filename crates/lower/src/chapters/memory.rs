@@ -12,7 +12,7 @@ pub(super) use address::{Addr, Target, resolve, target_of as target};
 use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
 use oriole_isa::{Arch, Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
 use oriole_ori::{Inst, InstFlags, Operand};
-use oriole_ptx::ast::{self, Instruction, Opcode, Scope, Semantics, Space, Word};
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
 
 /// The opcodes of this chapter.
 pub(super) const CHAPTER: Chapter = &[(Opcode::Ld, load), (Opcode::Ldu, load), (Opcode::St, store)];
@@ -174,12 +174,19 @@ fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if let Some(scope) = manner.fence {
         release_fence(cx, scope)?;
     }
+    let inst = store_inst(cx, &shape, &addr, data, &manner)?;
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// The store instruction of a resolved address.
+fn store_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, data: Operand, manner: &Manner) -> Lowered<Inst> {
     let opcode = match addr.target {
         Target::Global => Sass::STG,
         Target::Generic => Sass::ST,
         Target::Shared => Sass::STS,
         Target::Local => Sass::STL,
-        Target::Constant(_) => return Err(unsupported(instruction.span, "a store to constant memory")),
+        Target::Constant(_) => return Err(unsupported(cx.span(), "a store to constant memory")),
     };
     let mut inst = Inst::neutral(opcode, Default::default());
     inst.mods.set(Field::MemSize, shape.mem_size());
@@ -190,6 +197,31 @@ fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         inst.set_role(Desc, crate::function::params::descriptor());
     }
     manner.apply(&mut inst);
+    Ok(inst)
+}
+
+/// `to` = 1, 2, 4, 8 or 16 bytes at an address, in as many registers as they take.
+pub(super) fn load_bytes(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    bytes: u32,
+    addr: &Addr,
+    to: Operand,
+) -> Lowered {
+    let inst = load_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, to, &Manner::of(instruction))?;
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// 1, 2, 4, 8 or 16 bytes at an address = `data`.
+pub(super) fn store_bytes(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    bytes: u32,
+    addr: &Addr,
+    data: Operand,
+) -> Lowered {
+    let inst = store_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, data, &Manner::of(instruction))?;
     cx.emit_inst(inst)?;
     Ok(())
 }

@@ -27,7 +27,9 @@ pub(super) fn multiply_in_parts(
         Kind::Bit if product.bits == bmma_op::XOR => differing_bits(cx, product, factors),
         Kind::Bit => set_bits(cx, product, factors),
         Kind::Float8 if product.sparsity.is_none() && cx.arch() >= Arch::Sm89 => narrow_floats(cx, product, factors),
-        Kind::Byte if shape == (8, 16) => upper_rows(cx, product, factors),
+        Kind::Half if shape == (16, 16) && product.sparsity.is_none() => halves_of_k(cx, product, factors),
+        Kind::Byte if shape == (16, 16) => halves_of_rows(cx, product, factors),
+        Kind::Byte if shape == (8, 16) && cx.arch() >= Arch::Sm80 => upper_rows(cx, product, factors),
         Kind::Double if shape != (8, 4) => doubles(cx, product, factors),
         _ => Ok(None),
     }
@@ -42,6 +44,17 @@ fn each(
 }
 
 // ---- integers ----
+
+/// The upper and the lower rows each by themselves.
+fn halves_of_rows(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) -> Lowered<Option<Vec<Operand>>> {
+    let half = product.shaped(8, product.n, product.k);
+    let mut result = Vec::new();
+    for (a, c) in factors.a.chunks(1).zip(factors.c.chunks(2)) {
+        let Some(d) = multiply(cx, &half, Factors { a, b: factors.b, c })? else { return Ok(None) };
+        result.extend(d);
+    }
+    Ok(Some(result))
+}
 
 /// A product of half the rows: the lower ones are zero.
 fn upper_rows(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) -> Lowered<Option<Vec<Operand>>> {
@@ -160,6 +173,17 @@ fn bit_of_bytes(cx: &mut FnLower<'_, '_>, word: Operand, bit: u32) -> Lowered<Op
 }
 
 // ---- floats ----
+
+/// The first and the second half of the columns of A.
+fn halves_of_k(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) -> Lowered<Option<Vec<Operand>>> {
+    let half = product.shaped(product.m, product.n, product.k / 2);
+    let mut sum = factors.c.to_vec();
+    for (a, b) in factors.a.chunks(2).zip(factors.b.chunks(1)) {
+        let Some(d) = multiply(cx, &half, Factors { a, b, c: &sum })? else { return Ok(None) };
+        sum = d;
+    }
+    Ok(Some(sum))
+}
 
 /// Floats of 8 bits as halves, which hold them exactly; C is added to the product in the end, as ptxas's
 /// code does.

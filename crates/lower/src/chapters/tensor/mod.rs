@@ -1,4 +1,5 @@
-//! Matrices spread over the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`, `mma.sp`.
+//! Matrices spread over the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`, `mma.sp`,
+//! `wmma`.
 //!
 //! | module | subject |
 //! |---|---|
@@ -7,6 +8,8 @@
 //! | `expand` | products that the target lacks, made of those it has |
 //! | `quads` | the 8x8x4 product of sm_70 |
 //! | `mma` | `mma.sync` and `mma.sp` |
+//! | `wmma` | `wmma.load`, `wmma.store`, `wmma.mma` |
+//! | `tile` | how the elements of a `wmma` matrix are spread over the warp |
 //! | `moves` | matrices between shared memory and registers, transposition |
 
 mod expand;
@@ -15,6 +18,8 @@ mod mma;
 mod moves;
 mod product;
 mod quads;
+mod tile;
+mod wmma;
 
 use super::Chapter;
 use oriole_ptx::ast::Opcode;
@@ -25,4 +30,5 @@ pub(super) const CHAPTER: Chapter = &[
     (Opcode::Stmatrix, moves::store),
     (Opcode::Movmatrix, moves::transpose),
     (Opcode::Mma, mma::lower),
+    (Opcode::Wmma, wmma::lower),
 ];
