@@ -9,6 +9,68 @@ use codespan_reporting::term::{self, Config};
 
 use crate::ast::Span;
 
+/// The rule of PTX that an error breaks, where the grammar names one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rule {
+    /// No instruction has this name.
+    Instruction,
+    /// The instruction does not take the modifier.
+    Modifier,
+    /// The instruction takes the modifiers, but not together.
+    Combination,
+    /// A modifier stands twice, or two of which one may stand.
+    Repeated,
+    /// A modifier is missing.
+    Missing,
+    /// Modifiers stand in the wrong order.
+    Order,
+    /// The instruction has no such type.
+    Type,
+    /// There are too many or too few operands.
+    Count,
+    /// An operand is of the wrong kind: a constant, an address, a vector…
+    Kind,
+    /// A register has the wrong type.
+    Register,
+    /// A constant is out of range.
+    Range,
+    /// A variable is in the wrong state space.
+    Space,
+    /// The `.version` is too old.
+    Version,
+    /// The target is too old or lacks the feature.
+    Target,
+    /// A name, directive or declaration breaks a rule of modules.
+    Declaration,
+    /// A call does not match the function.
+    Call,
+}
+
+impl Rule {
+    /// The name that messages show.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Rule::Instruction => "instruction",
+            Rule::Modifier => "modifier",
+            Rule::Combination => "combination",
+            Rule::Repeated => "repeated",
+            Rule::Missing => "missing",
+            Rule::Order => "order",
+            Rule::Type => "type",
+            Rule::Count => "operand-count",
+            Rule::Kind => "operand-kind",
+            Rule::Register => "operand-type",
+            Rule::Range => "range",
+            Rule::Space => "state-space",
+            Rule::Version => "version",
+            Rule::Target => "target",
+            Rule::Declaration => "declaration",
+            Rule::Call => "call",
+        }
+    }
+}
+
 /// One error in a PTX file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
@@ -22,13 +84,15 @@ pub struct Diagnostic {
     pub related: Option<(Span, String)>,
     /// What to do about it.
     pub help: Option<String>,
+    /// The rule that is broken.
+    pub rule: Option<Rule>,
 }
 
 impl Diagnostic {
     /// An error at `span`.
     #[must_use]
     pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { message: message.into(), span, label: String::new(), related: None, help: None }
+        Diagnostic { message: message.into(), span, label: String::new(), related: None, help: None, rule: None }
     }
 
     /// Adds the text beside the caret.
@@ -42,6 +106,13 @@ impl Diagnostic {
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.related = Some((span, text.into()));
+        self
+    }
+
+    /// Names the rule that is broken.
+    #[must_use]
+    pub fn rule(mut self, rule: Rule) -> Diagnostic {
+        self.rule = Some(rule);
         self
     }
 
@@ -113,6 +184,7 @@ impl<'a> SourceMap<'a> {
         let report = Report::error()
             .with_message(&diagnostic.message)
             .with_labels(labels.collect())
+            .with_code(diagnostic.rule.map_or("", Rule::as_str))
             .with_notes(diagnostic.help.iter().map(|help| format!("help: {help}")).collect());
         let config = Config { start_context_lines: 0, end_context_lines: 0, ..Config::default() };
         // Neither the view nor writing to memory fails.

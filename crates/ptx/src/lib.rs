@@ -6,6 +6,7 @@
 pub mod ast;
 mod check;
 pub mod diag;
+mod grammar;
 mod lexer;
 mod parse;
 mod print;

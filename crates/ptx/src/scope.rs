@@ -7,8 +7,8 @@
 //! range being written out.
 
 use crate::ast::{
-    Block, Function, Item, Module, Name, Prototype, RegisterDecl, ScalarType, Statement, Sym, SymbolTable, TargetList,
-    Variable, VectorLen,
+    Block, Function, Item, Linkage, Module, Name, Prototype, RegisterDecl, ScalarType, Statement, Sym, SymbolTable,
+    TargetList, Variable, VectorLen,
 };
 
 /// A register that a name refers to.
@@ -278,6 +278,14 @@ impl<'m> Scopes<'m> {
 
     fn variable(&mut self, variable: &'m Variable, duplicates: &mut Vec<Duplicate>) {
         let Some(name) = variable.name else { return };
+        let earlier = self.names[name.sym.index()].map(|entry| entry.binding);
+        if let Some(Binding::Variable(Variable { linkage: Linkage::Extern, .. })) = earlier
+            && self.depth() == 0
+            && variable.linkage != Linkage::None
+        {
+            // What an `.extern` declaration announced.
+            return self.set(name.sym, Binding::Variable(variable));
+        }
         let binding = if variable.space == crate::ast::Space::Reg {
             let id = self.number(1);
             Binding::Register(Register { id, ty: variable.ty, vector: variable.vector, declared: name })

@@ -14,6 +14,8 @@ pub struct Module {
     pub target: Vec<String>,
     /// `.address_size`: 32 or 64; 32 when the directive is absent.
     pub address_size: u32,
+    /// Where the version, the first target and the address size stand.
+    pub header: [Span; 3],
     /// Everything else, in order.
     pub items: Vec<Item>,
     /// The identifiers that the tree refers to.

@@ -1,18 +1,36 @@
-//! Checks that need only names and types: undefined and duplicate names,
-//! operands of the wrong kind or type.
+//! Checks a parsed module: names, instructions against the grammar, and the
+//! rules of modules.
 //!
 //! | file | checks |
 //! |---|---|
+//! | `module` | version, targets, directives, aliases |
+//! | `variables` | declarations of variables and parameters, initial values |
+//! | `calls` | arguments and results of calls |
 //! | `names` | every name is declared; branch, call and guard operands |
-//! | `rules` | which operand types each opcode takes, as a table |
-//! | `types` | operands against that table |
+//! | `grammar` | instructions against the grammar; version and target |
+//! | `explain` | words for modifiers that fit no form |
+//! | `operands` | operands against a form |
+//! | `problems` | words for operands that do not fit |
 
+mod calls;
+mod explain;
+mod grammar;
+mod module;
 mod names;
-mod rules;
-mod types;
+mod operands;
+mod problems;
+mod variables;
 
-use crate::ast::{Block, Function, Instruction, Module, RegisterDecl, ScalarType, Space, Span, Statement, Sym};
-use crate::diag::Diagnostic;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use crate::ast::{
+    AddressBase, Block, Function, Instruction, Modifier, Module, Opcode, RegisterDecl, ScalarType, Span, Statement, Sym,
+};
+use crate::diag::{Diagnostic, Rule};
+use crate::grammar::{Selection, Target};
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
 use crate::suggest::closest;
@@ -34,9 +52,22 @@ const MOST_CANDIDATES: usize = 4000;
 pub fn check(module: &Module) -> Vec<Diagnostic> {
     let (scopes, duplicates) = Scopes::new(module);
     let seen = vec![0; module.symbols.len()];
-    let mut checker =
-        Checker { module, scopes, errors: Vec::new(), unreported: 0, seen, function: 0, expected: "name" };
+    let mut checker = Checker {
+        module,
+        scopes,
+        target: module.target.first().and_then(|name| Target::from_name(name)),
+        selections: HashMap::new(),
+        first_places: first_places(module),
+        current: None,
+        shared: 0,
+        errors: Vec::new(),
+        unreported: 0,
+        seen,
+        function: 0,
+        expected: "name",
+    };
     checker.duplicates(&duplicates);
+    checker.module();
     checker.initial_values();
     for function in module.functions() {
         checker.function(function);
@@ -49,10 +80,32 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
     checker.errors
 }
 
+/// Where each function and variable at file level is declared first.
+fn first_places(module: &Module) -> HashMap<Sym, u32> {
+    let functions = module.functions().map(|function| function.name);
+    let names = functions.chain(module.variables().filter_map(|variable| variable.name));
+    let mut places = HashMap::new();
+    for name in names {
+        let place = places.entry(name.sym).or_insert(name.span.start);
+        *place = name.span.start.min(*place);
+    }
+    places
+}
+
 /// The state of a check.
 struct Checker<'m> {
     module: &'m Module,
     scopes: Scopes<'m>,
+    /// The first word of `.target`, if it is a target.
+    target: Option<Target>,
+    /// What the grammar says about the heads seen so far.
+    selections: HashMap<(Opcode, SmallVec<[Modifier; 5]>), Rc<Selection>>,
+    /// Where each file-level name is declared first.
+    first_places: HashMap<Sym, u32>,
+    /// The function whose body is checked.
+    current: Option<&'m Function>,
+    /// Bytes of its `.shared` variables so far.
+    shared: u64,
     errors: Vec<Diagnostic>,
     unreported: usize,
     /// By symbol: the function (counted from 1) that already has an error
@@ -96,26 +149,15 @@ impl<'m> Checker<'m> {
     }
 
     fn function(&mut self, function: &'m Function) {
-        if function.is_entry {
-            self.entry_parameters(function);
-        }
+        self.function_header(function);
         let Some(body) = &function.body else { return };
         self.function += 1;
+        self.current = Some(function);
+        self.shared = 0;
         let duplicates = self.scopes.enter_function(function);
         self.duplicates(&duplicates);
         self.statements(body);
         self.scopes.leave();
-    }
-
-    /// A kernel has its parameters in `.param` space and returns nothing.
-    fn entry_parameters(&mut self, function: &Function) {
-        if let Some(ret) = function.rets.first() {
-            self.error(Diagnostic::new(ret.span, "a kernel cannot return a value").help("store the result in memory"));
-        }
-        for param in function.params.iter().filter(|param| param.space != Space::Param) {
-            let message = format!("a kernel parameter must be in `.param` space, not `.{}`", param.space);
-            self.error(Diagnostic::new(param.span, message));
-        }
     }
 
     fn statements(&mut self, block: &'m Block) {
@@ -131,6 +173,8 @@ impl<'m> Checker<'m> {
                     self.scopes.leave();
                 }
                 Statement::Registers(declaration) => self.register_type(declaration),
+                Statement::Variable(variable) => self.local_variable(variable),
+                Statement::Pragma(pragmas) => self.pragmas(pragmas, block.span, false),
                 Statement::CallTargets(list) => self.call_targets(list),
                 Statement::BranchTargets(list) => self.branch_targets(list),
                 _ => {}
@@ -138,15 +182,35 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// The types mean something only when all names do.
+    /// Operands mean something only when all names do, and the grammar only
+    /// when all modifiers do.
     fn instruction(&mut self, instruction: &'m Instruction) {
-        self.modifiers(instruction);
-        if self.names(instruction) {
-            self.types(instruction);
+        let known = self.modifiers(instruction);
+        let named = self.names(instruction);
+        if known {
+            self.grammar(instruction, named);
+        }
+        if named {
+            self.parameter_access(instruction);
         }
     }
 
+    /// Input parameters are only read, results only written.
+    fn parameter_access(&mut self, instruction: &'m Instruction) {
+        let Some(address) = instruction.operands.iter().find_map(|operand| operand.address()) else { return };
+        let (AddressBase::Name(name), Some(function)) = (address.base, self.current) else { return };
+        let Some(Binding::Variable(variable)) = self.scopes.lookup(name.sym) else { return };
+        let among = |list: &[crate::ast::Variable]| list.iter().any(|param| std::ptr::eq(param, variable));
+        let message = match instruction.opcode {
+            Opcode::St if among(&function.params) => "a parameter cannot be written",
+            Opcode::Ld if among(&function.rets) => "a result cannot be read",
+            _ => return,
+        };
+        self.error(Diagnostic::new(name.span, message).rule(Rule::Space));
+    }
+
     fn register_type(&mut self, declaration: &RegisterDecl) {
+        self.vector_size(declaration.ty, declaration.vector, declaration.span);
         if !REGISTER_TYPES.contains(&declaration.ty) {
             let message = format!("a register cannot have type `.{}`", declaration.ty);
             let help =

@@ -2,25 +2,28 @@
 
 use super::Checker;
 use crate::ast::{
-    Address, AddressBase, Init, Instruction, Modifier, Name, Opcode, Operand, ScalarType, TargetList, TypeClass,
+    Address, AddressBase, Instruction, Modifier, Name, Opcode, Operand, ScalarType, TargetList, TypeClass,
 };
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Rule};
 use crate::scope::Binding;
 use crate::suggest::closest;
 
 impl<'m> Checker<'m> {
-    /// Modifiers that PTX does not have.
-    pub(super) fn modifiers(&mut self, instruction: &Instruction) {
-        for modifier in &instruction.modifiers {
+    /// Reports modifiers that PTX does not have; true if there are none.
+    pub(super) fn modifiers(&mut self, instruction: &Instruction) -> bool {
+        let mut known = true;
+        for (at, modifier) in instruction.modifiers.iter().enumerate() {
             let Modifier::Other(sym) = modifier else { continue };
+            known = false;
             let text = self.text(*sym);
             let message = format!("`.{}` is no modifier of PTX", crate::parse::shorten(text));
-            let diagnostic = Diagnostic::new(instruction.opcode_span, message);
+            let diagnostic = Diagnostic::new(self.place_at(instruction, at), message).rule(Rule::Modifier);
             self.error(match closest(text, Modifier::names()) {
                 Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
                 None => diagnostic,
             });
         }
+        known
     }
 
     /// Checks the names of an instruction; false when one is undefined.
@@ -125,6 +128,19 @@ impl<'m> Checker<'m> {
             let message =
                 format!("`brx.idx` needs a list of targets, but `{}` is {}", self.text(name.sym), describe(&binding));
             self.error(Diagnostic::new(name.span, message).help("declare one with `label: .branchtargets L0, L1;`"));
+        } else if let Some(name) = instruction.operands.get(1).and_then(Operand::name) {
+            self.list_before_use(name);
+        }
+    }
+
+    /// Lists of targets and prototypes stand before the instructions that use
+    /// them.
+    fn list_before_use(&mut self, name: Name) {
+        let Some(declared) = self.scopes.lookup(name.sym).and_then(|binding| binding.declared()) else { return };
+        if declared.span.start > name.span.start {
+            let message = format!("`{}` is used before it is declared", self.text(name.sym));
+            let diagnostic = Diagnostic::new(name.span, message).rule(Rule::Declaration);
+            self.error(diagnostic.related(declared.span, "declared here").help("move its declaration up"));
         }
     }
 
@@ -148,6 +164,7 @@ impl<'m> Checker<'m> {
             Some(label) => self.prototype(label),
             None => {}
         }
+        self.arguments(instruction, &call, name);
     }
 
     fn prototype(&mut self, label: Name) {
@@ -157,6 +174,8 @@ impl<'m> Checker<'m> {
             let message =
                 format!("a call needs a prototype here, but `{}` is {}", self.text(label.sym), describe(&binding));
             self.error(Diagnostic::new(label.span, message));
+        } else {
+            self.list_before_use(label);
         }
     }
 
@@ -182,28 +201,15 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// Names in the initial values of file-level variables.
-    pub(super) fn initial_values(&mut self) {
-        for variable in self.module.variables() {
-            if let Some(init) = &variable.init {
-                self.initial_value(init);
-            }
-        }
-    }
-
-    fn initial_value(&mut self, init: &Init) {
-        match init {
-            Init::Address { name, .. } => {
-                self.resolve(*name);
-            }
-            Init::List(items, _) => items.iter().for_each(|item| self.initial_value(item)),
-            Init::Imm(..) | Init::Text(..) => {}
-        }
-    }
-
     /// What a name means; reports it, once per function, when it means nothing.
-    fn resolve(&mut self, name: Name) -> Option<Binding<'m>> {
+    pub(super) fn resolve(&mut self, name: Name) -> Option<Binding<'m>> {
         let found = self.scopes.lookup(name.sym);
+        if let Some(binding @ (Binding::Function(_) | Binding::Variable(_))) = &found
+            && self.first_place(name.sym).is_some_and(|place| place > name.span.start)
+            && binding.declared().is_some_and(|declared| declared.span.start > name.span.start)
+        {
+            self.used_too_early(name, binding);
+        }
         let seen = &mut self.seen[name.sym.index()];
         if found.is_none() && *seen != self.function + 1 {
             *seen = self.function + 1;

@@ -145,6 +145,9 @@ impl Parser<'_> {
 
     fn decimal(&mut self, text: &str, place: Span) -> Parse<Imm> {
         match text.parse::<f64>() {
+            Ok(value) if value.is_infinite() => {
+                self.fail(Diagnostic::new(place, format!("`{}` is too large", super::shorten(text))))
+            }
             Ok(value) => Ok(Imm::F64(value.to_bits())),
             Err(_) => self.fail(Diagnostic::new(place, "not a floating-point constant")),
         }

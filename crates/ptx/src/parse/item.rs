@@ -1,23 +1,40 @@
 //! Modules, functions and their directives.
 
 use super::{Parse, Parsed, Parser};
-use crate::ast::{Function, FunctionDirective, Item, Linkage, Space};
-use crate::diag::Diagnostic;
+use crate::ast::{Function, FunctionDirective, Item, Linkage, Space, Span};
+use crate::diag::{Diagnostic, Rule};
 use crate::lexer::Token;
 
+/// The directives of the header, in their order.
+const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
+
 /// What the header of a file says.
-struct Header {
-    version: (u32, u32),
+pub(super) struct Header {
+    pub(super) version: (u32, u32),
     /// True once there was a `.version`, even a wrong one.
     has_version: bool,
-    target: Vec<String>,
-    address_size: u32,
+    pub(super) target: Vec<String>,
+    pub(super) address_size: u32,
+    pub(super) places: [Span; 3],
+}
+
+impl Header {
+    /// What holds before the first directive.
+    pub(super) fn new() -> Header {
+        Header {
+            version: (0, 0),
+            has_version: false,
+            target: Vec::new(),
+            address_size: 32,
+            places: [Span::default(); 3],
+        }
+    }
 }
 
 impl Parser<'_> {
     /// Takes a whole file.
     pub(super) fn module(mut self) -> Parsed {
-        let mut header = Header { version: (0, 0), has_version: false, target: Vec::new(), address_size: 32 };
+        let mut header = Header::new();
         let mut items = Vec::new();
         let first = self.span;
         while self.token != Token::End {
@@ -31,7 +48,7 @@ impl Parser<'_> {
                 .help("start it with, for example, `.version 9.0` and `.target sm_90`");
             self.errors.insert(0, missing);
         }
-        self.finish(header.version, header.target, header.address_size, items)
+        self.finish(header, items)
     }
 
     /// Takes one file-level declaration or directive.
@@ -42,16 +59,34 @@ impl Parser<'_> {
         if self.token != Token::Dot {
             return Err(self.unexpected("a directive"));
         }
+        let start = self.span;
+        if let Some(at) = HEADER.iter().position(|word| self.at_word(word)) {
+            let repeated = header.places[at].end > 0 || !items.is_empty();
+            let early = at > 0 && !header.has_version;
+            if repeated || early {
+                let message = match repeated {
+                    true => format!("`{}` stands once, at the start of the file", HEADER[at]),
+                    false => format!("`{}` stands before `.version`", HEADER[at]),
+                };
+                let help = "start the file with `.version`, `.target` and `.address_size`, in this order";
+                self.error(Diagnostic::new(start, message).help(help).rule(Rule::Declaration));
+            }
+        }
         match self.slice() {
             ".version" => {
                 header.has_version = true;
                 header.version = self.version()?;
+                header.places[0] = self.since(start);
             }
             ".target" => {
                 self.bump();
                 header.target = self.comma_list(Self::target_word)?;
+                header.places[1] = self.since(start);
             }
-            ".address_size" => header.address_size = self.address_size()?,
+            ".address_size" => {
+                header.address_size = self.address_size()?;
+                header.places[2] = self.since(start);
+            }
             ".file" => items.push(Item::File(self.file()?)),
             ".section" => items.push(Item::Section(self.section()?)),
             ".loc" => items.push(Item::Loc(self.loc()?)),

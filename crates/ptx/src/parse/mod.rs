@@ -19,6 +19,8 @@ mod stmt;
 
 use logos::Logos;
 
+use item::Header;
+
 use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Sym, SymbolTable};
 use crate::diag::Diagnostic;
 use crate::lexer::{LexError, Token};
@@ -48,7 +50,7 @@ pub fn parse(text: &str) -> Parsed {
     if text.len() >= u32::MAX as usize {
         let mut parser = Parser::new("");
         parser.error(Diagnostic::new(Span::default(), "the file is larger than 4 GiB"));
-        return parser.finish((0, 0), Vec::new(), 32, Vec::new());
+        return parser.finish(Header::new(), Vec::new());
     }
     Parser::new(text).module()
 }
@@ -97,12 +99,13 @@ impl<'s> Parser<'s> {
         parser
     }
 
-    fn finish(mut self, version: (u32, u32), target: Vec<String>, address_size: u32, items: Vec<Item>) -> Parsed {
+    fn finish(mut self, header: Header, items: Vec<Item>) -> Parsed {
         if self.unreported > 0 {
             let message = format!("{} more errors are not shown", self.unreported);
             self.errors.push(Diagnostic::new(self.span, message));
         }
-        let module = Module { version, target, address_size, items, symbols: self.symbols };
+        let Header { version, target, address_size, places, .. } = header;
+        let module = Module { version, target, address_size, header: places, items, symbols: self.symbols };
         Parsed { module, errors: self.errors, lost_declarations: self.lost_declarations }
     }
 

@@ -1,0 +1,133 @@
+//! Instructions against the grammar: modifiers, operands, version and target.
+
+use super::Checker;
+use super::operands::Fault;
+use crate::ast::{Instruction, Modifier, Operand, Span};
+use crate::diag::{Diagnostic, Rule};
+use crate::grammar::{Fit, Grammar, Need, Selection};
+
+impl<'m> Checker<'m> {
+    /// Checks an instruction whose modifiers are all known. Operands are
+    /// looked at only where all their names mean something.
+    pub(super) fn grammar(&mut self, instruction: &'m Instruction, names_are_good: bool) {
+        let selection = self.selection(instruction);
+        let fits = match &*selection {
+            Selection::Fits(fits) => fits,
+            Selection::Misses(miss) => {
+                let diagnostic = self.explain(instruction, miss);
+                return self.error(diagnostic);
+            }
+        };
+        let mut lacking = None;
+        let mut worst: Option<Fault> = None;
+        for fit in fits {
+            if names_are_good && let Err(fault) = self.operands_fit(instruction, fit.form) {
+                if worst.as_ref().is_none_or(|seen| fault.place > seen.place) {
+                    worst = Some(fault);
+                }
+                continue;
+            }
+            match self.unmet(fit) {
+                None => return self.specials(instruction),
+                Some(need) => lacking = lacking.or(Some((fit, need))),
+            }
+        }
+        let diagnostic = match (lacking, worst) {
+            (Some((fit, (modifier, need))), _) => self.too_old(instruction, fit, modifier, need),
+            (None, Some(fault)) => self.explain_operand(instruction, fits, fault),
+            (None, None) => return,
+        };
+        self.error(diagnostic);
+    }
+
+    /// What the special registers among the operands need.
+    fn specials(&mut self, instruction: &Instruction) {
+        for operand in &instruction.operands {
+            let Operand::Special { reg, span, .. } = operand else { continue };
+            let need = &Grammar::get().special(*reg).need;
+            if let Some(diagnostic) = self.unmet_need(&format!("`%{reg}`"), need, *span) {
+                self.error(diagnostic);
+            }
+        }
+    }
+
+    /// The forms for an instruction; modules repeat few heads many times.
+    fn selection(&mut self, instruction: &Instruction) -> std::rc::Rc<Selection> {
+        let key = (instruction.opcode, instruction.modifiers.clone());
+        let make = || std::rc::Rc::new(Selection::of(instruction));
+        std::rc::Rc::clone(self.selections.entry(key).or_insert_with(make))
+    }
+
+    /// What a form needs and the module does not have, with the modifier that
+    /// needs it.
+    fn unmet(&self, fit: &Fit) -> Option<(Option<Modifier>, &'static Need)> {
+        let missing = |need: &Need| need.version > self.module.version || !need.allows(self.target);
+        fit.needs.iter().copied().find(|(_, need)| missing(need))
+    }
+
+    /// The error about a version or target that is too old.
+    fn too_old(&self, instruction: &Instruction, fit: &Fit, modifier: Option<Modifier>, need: &Need) -> Diagnostic {
+        let feature = match modifier {
+            Some(modifier) => format!("`{}` of `{}`", crate::grammar::modifier(modifier), fit.spec.name()),
+            None => format!("`{}`", self.head(instruction)),
+        };
+        let at = modifier.map_or(instruction.opcode_span, |modifier| self.place_of(instruction, modifier));
+        // The caller has found the need unmet.
+        self.unmet_need(&feature, need, at).unwrap_or_else(|| Diagnostic::new(at, feature))
+    }
+
+    /// The error about something that this module's version or target does
+    /// not have; `None` when they do.
+    pub(super) fn unmet_need(&self, feature: &str, need: &Need, at: Span) -> Option<Diagnostic> {
+        if !need.allows(self.target) {
+            let found = self.module.target.first().map_or("", String::as_str);
+            let words = need.target_words();
+            let message = format!("{feature} needs the target {words}, but this module is for `{found}`");
+            let help = format!("raise `.target` to {words}");
+            return Some(Diagnostic::new(at, message).rule(Rule::Target).help(help));
+        }
+        let ((major, minor), (has_major, has_minor)) = (need.version, self.module.version);
+        if need.version <= self.module.version {
+            return None;
+        }
+        let message = format!("{feature} needs PTX {major}.{minor}, but this module says {has_major}.{has_minor}");
+        let help = format!("raise `.version` to {major}.{minor}");
+        Some(Diagnostic::new(at, message).rule(Rule::Version).help(help))
+    }
+
+    /// The opcode with its modifiers, as written.
+    pub(super) fn head(&self, instruction: &Instruction) -> String {
+        let mut text = instruction.opcode.as_str().to_owned();
+        for modifier in &instruction.modifiers {
+            // Writing to a `String` cannot fail.
+            let _ = modifier.write(&self.module.symbols, &mut text);
+        }
+        text
+    }
+
+    /// The place of a modifier; the whole opcode where it is not written
+    /// without spaces.
+    pub(super) fn place_of(&self, instruction: &Instruction, wanted: Modifier) -> Span {
+        let at = instruction.modifiers.iter().position(|&m| m == wanted);
+        at.map_or(instruction.opcode_span, |at| self.place_at(instruction, at))
+    }
+
+    /// The place of the modifier with this index.
+    pub(super) fn place_at(&self, instruction: &Instruction, index: usize) -> Span {
+        let whole = instruction.opcode_span;
+        let mut text = instruction.opcode.as_str().to_owned();
+        let mut bounds = (0, 0);
+        for (at, modifier) in instruction.modifiers.iter().enumerate() {
+            let start = text.len();
+            // Writing to a `String` cannot fail.
+            let _ = modifier.write(&self.module.symbols, &mut text);
+            if at == index {
+                bounds = (start as u32, text.len() as u32);
+            }
+        }
+        if text.len() as u32 != whole.end - whole.start || bounds.1 == 0 {
+            return whole;
+        }
+        Span::new(whole.start + bounds.0, whole.start + bounds.1)
+    }
+}

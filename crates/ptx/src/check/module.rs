@@ -1,0 +1,258 @@
+//! What holds for a whole module: version, targets, directives, aliases.
+
+use super::Checker;
+use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Space, Span, Sym};
+use crate::diag::{Diagnostic, Rule};
+use crate::grammar::{Grammar, Target};
+use crate::scope::Binding;
+
+/// Words of `.target` that are no architecture.
+const TARGET_OPTIONS: [&str; 4] = ["texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"];
+
+impl<'m> Checker<'m> {
+    /// The header and what stands at file level.
+    pub(super) fn module(&mut self) {
+        self.version();
+        self.targets();
+        self.address_size();
+        for item in &self.module.items {
+            match item {
+                Item::Variable(variable) => self.module_variable(variable),
+                Item::Alias { name, aliasee } => self.alias(*name, *aliasee),
+                Item::Pragma(pragmas) => self.module_pragmas(pragmas),
+                Item::Function(_) | Item::File(_) | Item::Section(_) | Item::Loc(_) => {}
+            }
+        }
+        self.constant_space();
+    }
+
+    pub(super) fn declaration(&mut self, span: Span, message: impl Into<String>, help: &str) {
+        let diagnostic = Diagnostic::new(span, message).rule(Rule::Declaration);
+        self.error(if help.is_empty() { diagnostic } else { diagnostic.help(help) });
+    }
+
+    /// Reports a directive or pragma that the version or target lacks.
+    pub(super) fn needs(&mut self, feature: &str, name: &str, span: Span) {
+        if let Some(need) = Grammar::get().directive(name)
+            && let Some(diagnostic) = self.unmet_need(feature, need, span)
+        {
+            self.error(diagnostic);
+        }
+    }
+
+    fn version(&mut self) {
+        let known = &Grammar::get().versions;
+        let (major, minor) = self.module.version;
+        if !known.contains(&self.module.version) && self.module.header[0].end > 0 {
+            let message = format!("there is no PTX {major}.{minor}");
+            let help = match known.last() {
+                Some(last) if self.module.version > *last => {
+                    format!("the newest version known here is {}.{}", last.0, last.1)
+                }
+                _ => "write a version of the manual's release notes, such as 9.0".to_owned(),
+            };
+            self.error(Diagnostic::new(self.module.header[0], message).rule(Rule::Version).help(help));
+        }
+    }
+
+    fn targets(&mut self) {
+        let span = self.module.header[1];
+        if self.module.target.is_empty() {
+            let help = "add a line such as `.target sm_90` after `.version`";
+            return self.declaration(self.module.header[0], "the module names no target", help);
+        }
+        for name in &self.module.target {
+            if name == "map_f64_to_f32" {
+                self.declaration(span, "`map_f64_to_f32` exists only for sm_10 to sm_12", "remove it");
+            }
+            if TARGET_OPTIONS.contains(&name.as_str()) {
+                continue;
+            }
+            let Some((_, since)) = Grammar::get().targets.iter().find(|(known, _)| known == name) else {
+                let names = Grammar::get().targets.iter().map(|(name, _)| name.as_str());
+                let near = crate::suggest::closest(name, names);
+                let message = format!("there is no target `{}`", crate::parse::shorten(name));
+                let diagnostic = Diagnostic::new(span, message).rule(Rule::Target);
+                self.error(match near {
+                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                });
+                continue;
+            };
+            if *since > self.module.version && self.module.version != (0, 0) {
+                let ((major, minor), (has_major, has_minor)) = (*since, self.module.version);
+                let message =
+                    format!("`{name}` needs PTX {major}.{minor}, but this module says {has_major}.{has_minor}");
+                let help = format!("raise `.version` to {major}.{minor}");
+                self.error(Diagnostic::new(span, message).rule(Rule::Version).help(help));
+            }
+        }
+    }
+
+    /// 32-bit addresses ended with sm_90; ptxas 13.0 compiles them for none.
+    fn address_size(&mut self) {
+        const LAST_32_BIT: Target = Target { number: 90, variant: crate::grammar::Variant::Plain };
+        let explicit = self.module.header[2].end > 0;
+        if explicit && self.module.address_size == 32 && self.target.is_some_and(|target| target.has(LAST_32_BIT)) {
+            self.declaration(self.module.header[2], "32-bit addresses end before sm_90", "write `.address_size 64`");
+        }
+    }
+
+    /// The first place where a file-level name is declared.
+    pub(super) fn first_place(&self, sym: Sym) -> Option<u32> {
+        self.first_places.get(&sym).copied()
+    }
+
+    pub(super) fn used_too_early(&mut self, name: Name, binding: &Binding<'_>) {
+        let kind = if matches!(binding, Binding::Function(_)) { "function" } else { "variable" };
+        let message = format!("the {kind} `{}` is used before it is declared", self.text(name.sym));
+        let help = "move its declaration up, or declare it there without a body";
+        let diagnostic = Diagnostic::new(name.span, message).rule(Rule::Declaration).help(help);
+        self.error(match binding.declared() {
+            Some(declared) => diagnostic.related(declared.span, "declared here"),
+            None => diagnostic,
+        });
+    }
+
+    fn alias(&mut self, name: Name, aliasee: Name) {
+        let declared =
+            |sym| self.module.functions().filter(move |function| function.name.sym == sym).collect::<Vec<_>>();
+        let (new, old) = (declared(name.sym), declared(aliasee.sym));
+        let (Some(new), Some(old)) = (new.first().copied(), old.iter().find(|f| f.body.is_some()).copied()) else {
+            let missing = if new.is_empty() { name } else { aliasee };
+            let message = format!("`{}` is no function that an alias can use", self.text(missing.sym));
+            let help = "an alias needs a declaration of the new name and a definition of the old one";
+            return self.declaration(missing.span, message, help);
+        };
+        if new.body.is_some() {
+            return self.declaration(name.span, "a function with a body cannot be an alias", "remove its body");
+        }
+        if old.linkage == Linkage::Weak {
+            self.declaration(aliasee.span, "a `.weak` function cannot have an alias", "");
+        }
+        if new.params.len() != old.params.len() || new.rets.len() != old.rets.len() {
+            self.declaration(name.span, "the alias and its function have different parameters", "declare them alike");
+        }
+    }
+
+    /// A function's declarations agree, and its directives are known here.
+    pub(super) fn function_header(&mut self, function: &'m Function) {
+        let span = function.name.span;
+        if function.is_entry {
+            self.entry_header(function);
+        }
+        if function.linkage == Linkage::Extern && function.body.is_some() {
+            self.declaration(span, "an `.extern` function has no body", "remove `.extern`, or the body");
+        }
+        if function.rets.len() > 1 && function.rets.iter().any(|ret| ret.space == Space::Param) {
+            self.declaration(span, "several results must be in `.reg` space", "return one aggregate in `.param` space");
+        }
+        self.parameters(function);
+        self.redeclaration(function);
+        for directive in &function.directives {
+            self.function_directive(function, directive);
+        }
+        self.directive_combinations(function);
+    }
+
+    fn redeclaration(&mut self, function: &'m Function) {
+        let first = self.module.functions().find(|other| other.name.sym == function.name.sym);
+        let Some(first) = first.filter(|first| !std::ptr::eq(*first, function)) else { return };
+        let same = first.params.len() == function.params.len()
+            && first.rets.len() == function.rets.len()
+            && first.is_entry == function.is_entry;
+        if !same {
+            let message = format!("`{}` is declared with different parameters", self.text(function.name.sym));
+            self.error(
+                Diagnostic::new(function.name.span, message)
+                    .rule(Rule::Declaration)
+                    .related(first.name.span, "first declaration"),
+            );
+        } else if first.linkage == Linkage::Extern && function.body.is_some() {
+            let help = "declare it `.visible` without a body";
+            self.declaration(function.name.span, "a function declared `.extern` is defined here", help);
+        }
+    }
+
+    fn entry_header(&mut self, function: &'m Function) {
+        if let Some(ret) = function.rets.first() {
+            let help = "store the result in memory";
+            self.declaration(ret.span, "a kernel cannot return a value", help);
+        }
+        for param in function.params.iter().filter(|param| param.space != Space::Param) {
+            let message = format!("a kernel parameter must be in `.param` space, not `.{}`", param.space);
+            self.declaration(param.span, message, "");
+        }
+    }
+
+    fn function_directive(&mut self, function: &'m Function, directive: &FunctionDirective) {
+        let span = function.name.span;
+        let (name, values): (&str, &[u32]) = match directive {
+            FunctionDirective::MaxNTid(dims) => ("maxntid", dims),
+            FunctionDirective::ReqNTid(dims) => ("reqntid", dims),
+            FunctionDirective::MinNCtaPerSm(n) => ("minnctapersm", std::slice::from_ref(n)),
+            FunctionDirective::MaxNCtaPerSm(n) => ("maxnctapersm", std::slice::from_ref(n)),
+            FunctionDirective::MaxNReg(n) => ("maxnreg", std::slice::from_ref(n)),
+            FunctionDirective::ReqNCtaPerCluster(_) => ("reqnctapercluster", &[]),
+            FunctionDirective::MaxClusterRank(_) => ("maxclusterrank", &[]),
+            FunctionDirective::ExplicitCluster => ("explicitcluster", &[]),
+            FunctionDirective::BlocksAreClusters => ("blocksareclusters", &[]),
+            FunctionDirective::NoReturn => ("noreturn", &[]),
+            FunctionDirective::AbiPreserve(_) => ("abi_preserve", &[]),
+            FunctionDirective::AbiPreserveControl(_) => ("abi_preserve_control", &[]),
+            FunctionDirective::Pragma(pragmas) => return self.pragmas(pragmas, span, false),
+        };
+        self.needs(&format!("`.{name}`"), name, span);
+        let of_function = matches!(name, "noreturn" | "abi_preserve" | "abi_preserve_control");
+        if of_function == function.is_entry {
+            let (is, other) = if of_function { ("functions", "a kernel") } else { ("kernels", "a function") };
+            self.declaration(span, format!("`.{name}` is a directive of {is}, not of {other}"), "remove it");
+        }
+        if values.contains(&0) {
+            self.declaration(span, format!("`.{name}` must not be 0"), "");
+        }
+        if name == "maxnctapersm" && self.module.version >= (2, 1) {
+            let help = "write `.minnctapersm`";
+            self.declaration(span, "`.maxnctapersm` ended with PTX 2.0", help);
+        }
+        if name == "noreturn" && !function.rets.is_empty() {
+            self.declaration(span, "a `.noreturn` function has no results", "remove the result or `.noreturn`");
+        }
+    }
+
+    fn directive_combinations(&mut self, function: &'m Function) {
+        use FunctionDirective::{BlocksAreClusters, MaxClusterRank, MaxNTid, ReqNCtaPerCluster, ReqNTid};
+        let has = |test: fn(&FunctionDirective) -> bool| function.directives.iter().any(test);
+        let span = function.name.span;
+        let required_threads = has(|d| matches!(d, ReqNTid(_)));
+        let required_cluster = has(|d| matches!(d, ReqNCtaPerCluster(_)));
+        if required_threads && has(|d| matches!(d, MaxNTid(_))) {
+            self.declaration(span, "`.maxntid` and `.reqntid` cannot both be given", "keep `.reqntid`");
+        }
+        if required_cluster && has(|d| matches!(d, MaxClusterRank(_))) {
+            let message = "`.reqnctapercluster` and `.maxclusterrank` cannot both be given";
+            self.declaration(span, message, "keep `.reqnctapercluster`");
+        }
+        if has(|d| matches!(d, BlocksAreClusters)) && !(required_threads && required_cluster) {
+            let help = "add `.reqntid` and `.reqnctapercluster`";
+            self.declaration(span, "`.blocksareclusters` needs the sizes of block and cluster", help);
+        }
+    }
+
+    fn module_pragmas(&mut self, pragmas: &[String]) {
+        self.pragmas(pragmas, self.module.header[1], true);
+    }
+
+    /// Pragmas: what they need, and where they may stand.
+    pub(super) fn pragmas(&mut self, pragmas: &[String], span: Span, of_module: bool) {
+        for pragma in pragmas {
+            let name = pragma.split_whitespace().next().unwrap_or("");
+            let in_function = matches!(name, "enable_smem_spilling" | "used_bytes_mask" | "frequency");
+            if of_module && in_function {
+                let help = "move it into the body of a kernel";
+                self.declaration(span, format!("the pragma `{name}` stands only in a function"), help);
+            }
+            self.needs(&format!("the pragma `{name}`"), name, span);
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Operands against what a form of the grammar says of them.
+
+use super::Checker;
+use crate::ast::{
+    AddressBase, Imm, Instruction, Linkage, Modifier, Opcode, Operand, ScalarType, Space, Span, SpecialReg, TypeClass,
+    VectorLen, Word,
+};
+use crate::grammar::{AddressSpace, AddressSpec, Constants, Count, Form, Grammar, Kind, OperandSpec, Ty};
+use crate::scope::{Binding, Register};
+
+/// Why the operands do not fit a form.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// How far the operands fitted; the form that fitted furthest is the one
+    /// that was meant.
+    pub(super) place: usize,
+    pub(super) span: Span,
+    pub(super) problem: Problem,
+}
+
+/// What is wrong with an operand.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// The number of operands.
+    Count,
+    /// A register of the wrong type.
+    Register { wanted: ScalarType, wider: bool, result: bool, register: Register },
+    /// A constant of the wrong kind.
+    Constant { wanted: ScalarType, float: bool },
+    /// A constant out of range.
+    Range { low: i64, high: i64 },
+    /// A constant where only a register may stand.
+    NoConstant { result: bool },
+    /// Something else where only a constant may stand.
+    OnlyConstant,
+    /// Something that no register or constant is; what may stand there.
+    Kind { expected: &'static str },
+    /// The name of a variable or function where a value is needed.
+    Symbol { result: bool, what: String },
+    /// `-x` or `!p` where neither may stand.
+    Negated,
+    /// A special register outside of `mov`.
+    Special,
+    /// `_` where a result is needed.
+    Sink,
+    /// `a|b` where one result stands, or the other way round.
+    Pair { needed: bool },
+    /// A vector of the wrong length.
+    Length { found: usize, wanted: usize },
+    /// Registers of several widths in one vector.
+    Mixed,
+    /// Registers that are not together as wide as the type.
+    Pack { bits: u32 },
+    /// A special register of another width.
+    SpecialWidth { widths: Vec<u32> },
+    /// A 64-bit address in a smaller register.
+    AddressSize,
+    /// The address of a function that is not in the module.
+    AddressOfExtern,
+    /// Not in brackets.
+    Brackets,
+    /// A variable in another space than the instruction says.
+    Space { wanted: Space, found: Space },
+    /// A constant as an address.
+    Absolute,
+    /// Too many or too few operands inside the brackets.
+    Inside,
+}
+
+type Fits = Result<(), (Span, Problem)>;
+
+/// The instruction at hand, for types that come from it.
+struct Context<'i> {
+    instruction: &'i Instruction,
+    types: smallvec::SmallVec<[ScalarType; 4]>,
+}
+
+impl Context<'_> {
+    /// The type that a place wants, and whether it comes from the instruction
+    /// (ptxas then lets `.f16x2` registers stand for integers).
+    fn ty(&self, ty: Ty) -> Option<(ScalarType, bool)> {
+        match ty {
+            Ty::Nth(n) => Some((*self.types.get(usize::from(n))?, true)),
+            Ty::Double(n) => Some((doubled(*self.types.get(usize::from(n))?), true)),
+            Ty::Is(ty) => Some((ty, false)),
+        }
+    }
+
+    /// The length that a vector must have; `None` where any will do.
+    fn length(&self, count: Count) -> Option<usize> {
+        match count {
+            Count::Is(n) => Some(usize::from(n)),
+            Count::TimesX(n) => Some(repeats(self.instruction)? * usize::from(n)),
+            Count::PartOfN(divisor) => Some(usize::from(self.instruction.shape()?.n / divisor)),
+            Count::Any => None,
+        }
+    }
+}
+
+impl<'m> Checker<'m> {
+    /// Checks the operands of an instruction against a form.
+    pub(super) fn operands_fit(&self, instruction: &'m Instruction, form: &Form) -> Result<(), Fault> {
+        let found = instruction.operands.len();
+        let most = form.operands.len();
+        let least = form.operands.iter().filter(|spec| !spec.optional).count();
+        if found < least || (found > most && !form.open) {
+            return Err(Fault { place: 0, span: instruction.span, problem: Problem::Count });
+        }
+        let context = Context { instruction, types: instruction.types().collect() };
+        for (at, (operand, spec)) in instruction.operands.iter().zip(&form.operands).enumerate() {
+            self.operand_fits(&context, operand, spec).map_err(|(span, problem)| Fault {
+                place: at + 1,
+                span,
+                problem,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn operand_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
+        if let Operand::Pair(pair) = operand {
+            let Some((second, _)) = spec.pair else { return Err((operand.span(), Problem::Pair { needed: false })) };
+            self.kind_fits(context, &pair[0], spec)?;
+            let second = OperandSpec { kind: Kind::Value(second), sink: true, pair: None, ..spec.clone() };
+            return self.operand_fits(context, &pair[1], &second);
+        }
+        if matches!(spec.pair, Some((_, true))) {
+            return Err((operand.span(), Problem::Pair { needed: true }));
+        }
+        self.kind_fits(context, operand, spec)
+    }
+
+    fn kind_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: &OperandSpec) -> Fits {
+        match &spec.kind {
+            Kind::Any => Ok(()),
+            Kind::Pack(ty) => self.pack_fits(context, operand, *ty, spec),
+            Kind::Value(ty) => self.value_fits(context, operand, *ty, spec),
+            Kind::Vector(ty, count) => self.vector_fits(context, operand, *ty, context.length(*count), spec),
+            Kind::Elements(ty) => match context.instruction.vector() {
+                Some(vector) => self.vector_fits(context, operand, *ty, Some(vector.len()), spec),
+                None => {
+                    // ptxas takes one element in braces for the element.
+                    let alone = match operand {
+                        Operand::Vector(items, _) if items.len() == 1 => &items[0],
+                        operand => operand,
+                    };
+                    self.value_fits(context, alone, *ty, &OperandSpec { sink: false, ..spec.clone() })
+                }
+            },
+            Kind::Address(address) => self.address_fits(context, operand, *address),
+            Kind::Label => match operand {
+                Operand::Name(_) => Ok(()),
+                _ => Err((operand.span(), Problem::Kind { expected: "a label" })),
+            },
+        }
+    }
+
+    fn vector_fits(
+        &self,
+        context: &Context<'_>,
+        operand: &'m Operand,
+        ty: Ty,
+        length: Option<usize>,
+        spec: &OperandSpec,
+    ) -> Fits {
+        let items = match operand {
+            Operand::Vector(items, _) => items,
+            Operand::Name(name) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(Register { vector: Some(vector), ty: found, .. })) => {
+                    return whole_vector(context, operand, ty, length, vector, found);
+                }
+                _ => return Err((operand.span(), Problem::Kind { expected: "a vector in braces" })),
+            },
+            Operand::Special { reg, part: None, span } if spec.special => {
+                let (wanted, _) = context.ty(ty).unwrap_or((ScalarType::U32, true));
+                return match Grammar::get().special(*reg).vector && length == Some(4) {
+                    true => special_fits(context, *reg, true, wanted).map_err(|problem| (*span, problem)),
+                    false => Err((*span, Problem::Kind { expected: "a vector in braces" })),
+                };
+            }
+            _ => return Err((operand.span(), Problem::Kind { expected: "a vector in braces" })),
+        };
+        if let Some(wanted) = length.filter(|&wanted| wanted != items.len()) {
+            return Err((operand.span(), Problem::Length { found: items.len(), wanted }));
+        }
+        self.same_width(items)?;
+        let spec = &OperandSpec { sink: spec.sink || spec.result, ..spec.clone() };
+        items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec))
+    }
+
+    /// The registers of a vector are all of one width, which is given back.
+    fn same_width(&self, items: &'m [Operand]) -> Result<Option<u32>, (Span, Problem)> {
+        let mut width = None;
+        for item in items {
+            let Some(name) = item.name() else { continue };
+            let Some(Binding::Register(register)) = self.scopes.lookup(name.sym) else { continue };
+            if width.is_some_and(|width| width != register.ty.bits()) {
+                return Err((item.span(), Problem::Mixed));
+            }
+            width = Some(register.ty.bits());
+        }
+        Ok(width)
+    }
+
+    /// The registers in braces are together as wide as the type.
+    fn pack_fits(&self, context: &Context<'_>, operand: &'m Operand, ty: Ty, spec: &OperandSpec) -> Fits {
+        let (Operand::Vector(items, span), Some((whole, _))) = (operand, context.ty(ty)) else {
+            return Err((operand.span(), Problem::Kind { expected: "a vector in braces" }));
+        };
+        let width = self.same_width(items)?;
+        let count = items.len() as u32;
+        if ![1, 2, 4].contains(&count) || width.is_some_and(|width| width * count != whole.bits()) {
+            return Err((*span, Problem::Pack { bits: whole.bits() }));
+        }
+        match items.iter().find(|item| matches!(item, Operand::Imm(..) | Operand::Special { .. })) {
+            Some(item) if spec.result => Err((item.span(), Problem::NoConstant { result: true })),
+            _ => Ok(()),
+        }
+    }
+
+    fn value_fits(&self, context: &Context<'_>, operand: &'m Operand, ty: Ty, spec: &OperandSpec) -> Fits {
+        // A form whose types are optional may ask for one that is not there.
+        let Some((wanted, typed)) = context.ty(ty) else { return Ok(()) };
+        let fail = |problem| Err((operand.span(), problem));
+        match operand {
+            Operand::Name(name) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(register)) => register_fits(register, wanted, typed, operand, spec),
+                Some(binding @ (Binding::Variable(_) | Binding::Function(_))) if spec.symbol && !spec.result => {
+                    address_of(&binding, wanted).map_err(|problem| (operand.span(), problem))
+                }
+                Some(binding) => fail(Problem::Symbol { result: spec.result, what: super::names::describe(&binding) }),
+                None => Ok(()),
+            },
+            Operand::Offset { .. } if spec.symbol && !spec.result => Ok(()),
+            Operand::Part(name, _) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(register)) => {
+                    register_fits(Register { vector: None, ..register }, wanted, typed, operand, spec)
+                }
+                _ => fail(Problem::Kind { expected: "a register" }),
+            },
+            Operand::Special { reg, part, span } if spec.special && !spec.result => {
+                special_fits(context, *reg, part.is_some(), wanted).map_err(|problem| (*span, problem))
+            }
+            Operand::Special { .. } => fail(Problem::Special),
+            Operand::Imm(imm, span) => constant_fits(*imm, *span, wanted, spec),
+            Operand::Not(inner, _) if wanted == ScalarType::Pred && spec.negated => {
+                self.value_fits(context, inner, ty, spec)
+            }
+            Operand::Neg(inner, _) if wanted != ScalarType::Pred && spec.negated => {
+                self.value_fits(context, inner, ty, spec)
+            }
+            Operand::Not(..) | Operand::Neg(..) => fail(Problem::Negated),
+            Operand::Sink(_) if spec.sink => Ok(()),
+            Operand::Sink(_) => fail(Problem::Sink),
+            Operand::Pair(_) => fail(Problem::Pair { needed: false }),
+            Operand::Address(_) => fail(Problem::Kind { expected: "a register, not an address" }),
+            Operand::Vector(..) => fail(Problem::Kind { expected: "a single value, not a vector" }),
+            Operand::Offset { .. } | Operand::List(..) => fail(Problem::Kind { expected: "a register" }),
+        }
+    }
+
+    /// A texture, sampler or surface: a variable of that type, a kernel
+    /// parameter with its handle, or a register with its handle.
+    fn opaque_fits(&self, base: AddressBase, span: Span, types: &'static [ScalarType]) -> Fits {
+        let expected = opaque_words(types);
+        let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
+            return Err((span, Problem::Kind { expected }));
+        };
+        match self.scopes.lookup(name.sym) {
+            Some(Binding::Variable(variable)) if !types.contains(&variable.ty) && variable.ty.bits() != 64 => {
+                Err((name.span, Problem::Kind { expected }))
+            }
+            Some(Binding::Variable(variable))
+                if variable.ty.class() == TypeClass::Opaque && !types.contains(&variable.ty) =>
+            {
+                Err((name.span, Problem::Kind { expected }))
+            }
+            Some(Binding::Register(register)) if register.ty.bits() != 64 => {
+                Err((name.span, Problem::Kind { expected }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn address_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: AddressSpec) -> Fits {
+        let (base, rest, span) = match operand {
+            Operand::Address(address) => (address.base, address.rest.len(), address.span),
+            Operand::Offset { name, element: true, .. } => (AddressBase::Name(*name), 0, operand.span()),
+            _ => return Err((operand.span(), Problem::Brackets)),
+        };
+        if !(usize::from(spec.rest.0)..=usize::from(spec.rest.1)).contains(&rest) {
+            return Err((span, Problem::Inside));
+        }
+        let wanted = match spec.space {
+            AddressSpace::Any => return Ok(()),
+            AddressSpace::Opaque(types) => return self.opaque_fits(base, span, types),
+            AddressSpace::Is(space) => Some(space),
+            AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
+        };
+        let name = match base {
+            AddressBase::Absolute if wanted == Some(Space::Local) => return Ok(()),
+            AddressBase::Absolute => return Err((span, Problem::Absolute)),
+            AddressBase::Element(name, _) | AddressBase::Name(name) => name,
+        };
+        match (self.scopes.lookup(name.sym), wanted) {
+            (Some(Binding::Variable(variable)), Some(wanted)) if !same_space(wanted, variable.space) => {
+                Err((name.span, Problem::Space { wanted, found: variable.space }))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The address of a variable fits the type, and the function has one.
+fn address_of(binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> {
+    match binding {
+        Binding::Variable(variable) if wanted.bits() < 64 && variable.space == Space::Global => {
+            Err(Problem::AddressSize)
+        }
+        Binding::Function(function) if function.linkage == Linkage::Extern && function.body.is_none() => {
+            Err(Problem::AddressOfExtern)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The type of variable that an operand in brackets must have, in words.
+fn opaque_words(types: &[ScalarType]) -> &'static str {
+    match types {
+        [ScalarType::Texref] => "a `.texref` or a 64-bit handle",
+        [ScalarType::Samplerref] => "a `.samplerref` or a 64-bit handle",
+        [ScalarType::Surfref] => "a `.surfref` or a 64-bit handle",
+        _ => "a `.texref`, a `.samplerref` or a 64-bit handle",
+    }
+}
+
+/// A special register is read whole or by parts, with one of its widths.
+/// (`cvt` reads any of them with any width.)
+fn special_fits(context: &Context<'_>, register: SpecialReg, part: bool, wanted: ScalarType) -> Result<(), Problem> {
+    let spec = Grammar::get().special(register);
+    if spec.vector != part {
+        return Err(Problem::Kind {
+            expected: if part { "a special register without parts" } else { "`.x`, `.y`, `.z` or `.w`" },
+        });
+    }
+    if context.instruction.opcode == Opcode::Mov && !spec.widths.contains(&wanted.bits()) {
+        return Err(Problem::SpecialWidth { widths: spec.widths.clone() });
+    }
+    Ok(())
+}
+
+/// A whole register that holds a vector.
+fn whole_vector(
+    context: &Context<'_>,
+    operand: &Operand,
+    ty: Ty,
+    length: Option<usize>,
+    vector: VectorLen,
+    found: ScalarType,
+) -> Fits {
+    if let Some(wanted) = length.filter(|&wanted| wanted != vector.len()) {
+        return Err((operand.span(), Problem::Length { found: vector.len(), wanted }));
+    }
+    match context.ty(ty) {
+        Some((wanted, typed)) if !compatible(wanted, found, false, typed) => {
+            Err((operand.span(), Problem::Kind { expected: "a vector of the instruction's type" }))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn register_fits(register: Register, wanted: ScalarType, typed: bool, operand: &Operand, spec: &OperandSpec) -> Fits {
+    if spec.constants == Constants::Required {
+        return Err((operand.span(), Problem::OnlyConstant));
+    }
+    if register.vector.is_some() || compatible(wanted, register.ty, spec.wider, typed) {
+        return Ok(());
+    }
+    Err((operand.span(), Problem::Register { wanted, wider: spec.wider, result: spec.result, register }))
+}
+
+/// Constants of an integer type are integers, those of a float type floats;
+/// untyped bits take both, if the size fits.
+fn constant_fits(imm: Imm, span: Span, wanted: ScalarType, spec: &OperandSpec) -> Fits {
+    if spec.result || spec.constants == Constants::Refused {
+        return Err((span, Problem::NoConstant { result: spec.result }));
+    }
+    let float = matches!(imm, Imm::F32(_) | Imm::F64(_));
+    let wrong = match wanted.class() {
+        TypeClass::Float => !float,
+        TypeClass::Bits => match imm {
+            Imm::F32(_) => wanted.bits() != 32,
+            Imm::F64(_) => wanted.bits() != 64,
+            Imm::S64(_) | Imm::U64(_) => false,
+        },
+        _ => float,
+    };
+    // Packed halves are written as integers.
+    if wrong && !matches!(wanted, ScalarType::F16 | ScalarType::F16x2) {
+        return Err((span, Problem::Constant { wanted, float }));
+    }
+    match (spec.range, imm.int_bits()) {
+        (Some((low, high)), Some(bits)) if !(low..=high).contains(&(bits as i64)) => {
+            Err((span, Problem::Range { low, high }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// True if a register of type `register` can stand where an instruction has
+/// type `ty`; `wider` registers are allowed in loads, stores and conversions.
+/// Measured with ptxas 13.0 (`tests/data/operand_types.tsv`).
+fn compatible(ty: ScalarType, register: ScalarType, wider: bool, typed: bool) -> bool {
+    if ty == ScalarType::Pred || register == ScalarType::Pred {
+        return ty == register;
+    }
+    let fits = if wider { register.bits() >= ty.bits() } else { register.bits() == ty.bits() };
+    let bits = register.class() == TypeClass::Bits;
+    let same_kind = match ty.class() {
+        TypeClass::Bits => true,
+        TypeClass::Float => register == ty || bits,
+        // ptxas treats an `.f16x2` register as 32 untyped bits, if the
+        // instruction's type decides.
+        _ if ty == ScalarType::U16x2 || ty == ScalarType::S16x2 => bits || register == ScalarType::F16x2,
+        _ => bits || register.is_integer() || (typed && register == ScalarType::F16x2),
+    };
+    fits && same_kind
+}
+
+/// True if a variable in space `found` can stand where an instruction says
+/// `wanted`.
+fn same_space(wanted: Space, found: Space) -> bool {
+    let general = |space| match space {
+        Space::SharedCta | Space::SharedCluster => Space::Shared,
+        Space::ParamEntry | Space::ParamFunc => Space::Param,
+        other => other,
+    };
+    general(wanted) == general(found)
+}
+
+/// The type of twice the size.
+fn doubled(ty: ScalarType) -> ScalarType {
+    match ty {
+        ScalarType::U16 => ScalarType::U32,
+        ScalarType::S16 => ScalarType::S32,
+        ScalarType::U32 => ScalarType::U64,
+        ScalarType::S32 => ScalarType::S64,
+        other => other,
+    }
+}
+
+/// The number in `.x4`.
+fn repeats(instruction: &Instruction) -> Option<usize> {
+    instruction.modifiers.iter().find_map(|modifier| {
+        Some(match modifier {
+            Modifier::Word(Word::X1) => 1,
+            Modifier::Word(Word::X2) => 2,
+            Modifier::Word(Word::X4) => 4,
+            Modifier::Word(Word::X8) => 8,
+            Modifier::Word(Word::X16) => 16,
+            Modifier::Word(Word::X32) => 32,
+            Modifier::Word(Word::X64) => 64,
+            Modifier::Word(Word::X128) => 128,
+            _ => return None,
+        })
+    })
+}

@@ -1,0 +1,162 @@
+//! Words for operands that do not fit.
+
+use super::Checker;
+use super::operands::{Fault, Problem};
+use crate::ast::{Instruction, ScalarType};
+use crate::diag::{Diagnostic, Rule};
+use crate::grammar::Fit;
+use crate::scope::Register;
+
+impl Checker<'_> {
+    /// The error about the operand that kept the best form from fitting.
+    pub(super) fn explain_operand(&self, instruction: &Instruction, fits: &[Fit], fault: Fault) -> Diagnostic {
+        let head = self.head(instruction);
+        let Fault { place, span, problem } = fault;
+        let new = |rule: Rule, message: String| Diagnostic::new(span, message).rule(rule);
+        match problem {
+            Problem::Count => operand_count(instruction, fits),
+            Problem::Register { wanted, wider, result, register } => {
+                self.wrong_register(instruction, place, (wanted, wider, result), register, span)
+            }
+            Problem::Constant { wanted, float } => {
+                let kind = if float { "a floating-point" } else { "an integer" };
+                let help = match wanted.is_float() {
+                    true => "write it with a decimal point, or in hexadecimal as `0f3F800000` or `0d3FF0000000000000`",
+                    false => "write an integer",
+                };
+                new(Rule::Kind, format!("`{head}` cannot take {kind} constant")).help(help)
+            }
+            Problem::Range { low, high } if low == high => {
+                new(Rule::Range, format!("the constant must be {low} here")).help(format!("write {low}"))
+            }
+            Problem::Range { low, high } => new(Rule::Range, "the constant is out of range".to_owned())
+                .label(format!("must be {low} to {high}"))
+                .help(format!("`{head}` takes {low} to {high} here")),
+            Problem::NoConstant { result: true } => {
+                new(Rule::Kind, format!("the result of `{}` must be a register, not a constant", instruction.opcode))
+            }
+            Problem::NoConstant { result: false } => new(Rule::Kind, format!("`{head}` takes only a register here"))
+                .help("move the constant to a register with `mov`"),
+            Problem::OnlyConstant => {
+                new(Rule::Kind, format!("`{head}` takes only a constant here")).label("expected a constant")
+            }
+            Problem::Kind { expected } => {
+                new(Rule::Kind, format!("`{head}` takes {expected} here")).label(format!("expected {expected}"))
+            }
+            Problem::Symbol { result: true, what } => {
+                new(Rule::Kind, format!("the result of `{}` must be a register, not {what}", instruction.opcode))
+                    .label("expected a register")
+            }
+            Problem::Symbol { result: false, what } => {
+                new(Rule::Kind, format!("`{head}` takes a value here, not {what}"))
+                    .label("expected a register or a constant")
+                    .help("take its address with `mov` first, or read it with `ld`")
+            }
+            Problem::Negated => {
+                new(Rule::Kind, format!("`{head}` does not negate this operand")).help("use `neg` or `not` before it")
+            }
+            Problem::Special => new(Rule::Kind, format!("`{head}` does not read special registers"))
+                .help("copy it to a register with `mov` first"),
+            Problem::Sink => {
+                new(Rule::Kind, format!("`{head}` cannot throw this operand away")).label("expected a register")
+            }
+            Problem::Pair { needed: true } => new(Rule::Kind, format!("`{head}` has two results here"))
+                .help("write them as `a|b`; `_` stands for one that is not needed"),
+            Problem::Pair { needed: false } => new(Rule::Kind, format!("`{head}` has only one result here")),
+            Problem::Length { found, wanted } => {
+                let elements = if found == 1 { "element" } else { "elements" };
+                new(Rule::Kind, format!("the vector has {found} {elements}, the instruction moves {wanted}"))
+            }
+            Problem::Mixed => new(Rule::Register, "the registers of a vector must all be of one size".to_owned()),
+            Problem::Pack { bits } => new(
+                Rule::Register,
+                format!("the registers in braces must have {bits} bits together"),
+            )
+            .help(format!("write 2 registers of {} bits, or 4 of {}", bits / 2, bits / 4)),
+            Problem::SpecialWidth { widths } => {
+                let types: Vec<String> = widths.iter().map(special_type).collect();
+                let types = types.join(" or ");
+                new(Rule::Register, format!("`{head}` reads a special register of another size"))
+                    .help(format!("read it with {types}"))
+            }
+            Problem::AddressSize => {
+                new(Rule::Register, "the address has 64 bits".to_owned()).help("write `mov.u64` and a 64-bit register")
+            }
+            Problem::AddressOfExtern => new(Rule::Kind, "the address of an `.extern` function is not known".to_owned()),
+            Problem::Brackets => {
+                let shown = instruction.operands.get(place.wrapping_sub(1));
+                let shown = shown.map(|operand| crate::print::print_operand(operand, &self.module.symbols));
+                new(Rule::Kind, format!("`{head}` needs an address here"))
+                    .help(format!("write it in brackets: `[{}]`", shown.unwrap_or_default()))
+            }
+            Problem::Space { wanted, found } => new(
+                Rule::Space,
+                format!("`{head}` reaches `.{wanted}` space, but this variable is in `.{found}` space"),
+            )
+            .help(format!("write `.{found}` in the instruction")),
+            Problem::Absolute => new(Rule::Space, "a constant can be an address only in `.local` space".to_owned())
+                .help("move the address to a register with `mov`"),
+            Problem::Inside => {
+                new(Rule::Count, format!("`{head}` takes another number of operands inside these brackets"))
+            }
+        }
+    }
+
+    fn wrong_register(
+        &self,
+        instruction: &Instruction,
+        place: usize,
+        (wanted, wider, result): (ScalarType, bool, bool),
+        register: Register,
+        span: crate::ast::Span,
+    ) -> Diagnostic {
+        let found = register.ty;
+        let shown = self.text(register.declared.sym);
+        let shown = match instruction.operands.get(place.wrapping_sub(1)) {
+            Some(operand) if operand.span() == span => crate::print::print_operand(operand, &self.module.symbols),
+            _ => shown.to_owned(),
+        };
+        let role = if result { "result" } else { "operand" };
+        let message =
+            format!("`{}` needs a `.{wanted}` {role}, but `{shown}` is a `.{found}` register", self.head(instruction));
+        Diagnostic::new(span, message)
+            .rule(Rule::Register)
+            .label(format!("a `.{found}` register"))
+            .related(register.declared.span, "declared here")
+            .help(advice(wanted, found, wider))
+    }
+}
+
+/// The `mov` that reads a special register of so many bits.
+fn special_type(bits: &u32) -> String {
+    if *bits == 1 { "`mov.pred`".to_owned() } else { format!("`mov.u{bits}`") }
+}
+
+fn operand_count(instruction: &Instruction, fits: &[Fit]) -> Diagnostic {
+    let least = fits.iter().map(|fit| fit.form.operands.iter().filter(|spec| !spec.optional).count()).min();
+    let most = fits.iter().map(|fit| fit.form.operands.len()).max();
+    let (least, most, found) = (least.unwrap_or(0), most.unwrap_or(0), instruction.operands.len());
+    let wanted = match (least, most) {
+        (0, 0) => "no operands".to_owned(),
+        (1, 1) => "1 operand".to_owned(),
+        (least, most) if least == most => format!("{least} operands"),
+        (least, most) => format!("{least} to {most} operands"),
+    };
+    let message = format!("`{}` takes {wanted}, not {found}", instruction.opcode);
+    Diagnostic::new(instruction.span, message).rule(Rule::Count)
+}
+
+/// What to do about a register of the wrong type.
+fn advice(wanted: ScalarType, found: ScalarType, wider: bool) -> String {
+    if wanted == ScalarType::Pred {
+        return "make a predicate with `setp`".to_owned();
+    }
+    if found == ScalarType::Pred {
+        return "turn a predicate into a number with `selp`".to_owned();
+    }
+    if found.bits() == wanted.bits() {
+        return format!("the kinds differ: convert with `cvt`, or move the bits with `mov.b{}`", wanted.bits());
+    }
+    let relation = if wider { "at least" } else { "exactly" };
+    format!("the register must have {relation} {} bits: convert with `cvt`, or change its declaration", wanted.bits())
+}

@@ -1,0 +1,281 @@
+//! Declarations of variables and parameters, and initial values.
+
+use super::Checker;
+use crate::ast::{
+    Attribute, Function, Imm, Init, Linkage, Name, ScalarType, Space, Span, TypeClass, Variable, VectorLen,
+};
+use crate::diag::{Diagnostic, Rule};
+use crate::scope::Binding;
+
+/// Size of the constant bank that `.const` variables share, in bytes.
+const CONSTANT_BANK: u64 = 0x1_0000;
+/// Most bytes of kernel parameters, from PTX 8.1 on (the limit of ptxas 13.0).
+const MOST_PARAMETERS: u64 = 0x7ffc;
+/// Most bytes of kernel parameters before PTX 8.1.
+const FORMER_PARAMETERS: u64 = 4352;
+/// Most bytes of `.shared` variables of a kernel.
+const MOST_SHARED: u64 = 0xc000;
+/// Most bytes of a vector.
+const WIDEST_VECTOR: u32 = 16;
+
+/// Types that variables may have, besides opaque ones.
+const VARIABLE_TYPES: [ScalarType; 17] = {
+    use ScalarType::*;
+    [B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64, F16, F16x2, F32, F64]
+};
+
+impl<'m> Checker<'m> {
+    /// A variable at file level.
+    pub(super) fn module_variable(&mut self, variable: &'m Variable) {
+        let span = place(variable);
+        match variable.space {
+            Space::Local => {
+                let help = "declare it inside the function that uses it";
+                return self.declaration(span, "a `.local` variable cannot stand at file level", help);
+            }
+            Space::Param => {
+                return self.declaration(span, "a `.param` variable cannot stand at file level", "");
+            }
+            Space::Tex => {
+                let help = "write `.global .texref`";
+                return self.declaration(span, "`.tex` variables ended with PTX 1.5", help);
+            }
+            _ => {}
+        }
+        if variable.linkage == Linkage::Common && variable.space != Space::Global {
+            self.declaration(span, "a `.common` variable must be in `.global` space", "");
+        }
+        self.variable(variable);
+    }
+
+    /// A variable in a function.
+    pub(super) fn local_variable(&mut self, variable: &'m Variable) {
+        if variable.linkage != Linkage::None {
+            let message = format!("`.{}` stands only at file level", variable.linkage.as_str());
+            return self.declaration(place(variable), message, "move the declaration out of the function");
+        }
+        self.variable(variable);
+        if let Some(init) = &variable.init {
+            self.initial_value(variable, init);
+        }
+        if variable.space == Space::Shared && self.current.is_some_and(|function| function.is_entry) {
+            let size = variable.size().unwrap_or(u64::MAX);
+            self.shared = self.shared.next_multiple_of(u64::from(variable.alignment())).saturating_add(size);
+            if self.shared > MOST_SHARED {
+                let message =
+                    format!("the kernel declares {} bytes of shared memory, more than {MOST_SHARED}", self.shared);
+                let help = "declare `.extern .shared` and give the size at the launch";
+                self.declaration(place(variable), message, help);
+            }
+        }
+    }
+
+    fn variable(&mut self, variable: &'m Variable) {
+        let span = place(variable);
+        self.variable_type(variable);
+        self.vector_size(variable.ty, variable.vector, span);
+        let initialised = variable.init.is_some();
+        if initialised && !matches!(variable.space, Space::Global | Space::Const) {
+            let message = format!("a variable in `.{}` space has no initial value", variable.space);
+            self.declaration(span, message, "store the value at the start of the kernel");
+        }
+        if initialised && variable.linkage == Linkage::Extern {
+            self.declaration(span, "an `.extern` variable has no initial value", "remove `.extern`, or the value");
+        }
+        let open = variable.dims.iter().any(|dim| dim.is_none_or(|n| n == 0));
+        if open && !initialised && variable.linkage != Linkage::Extern {
+            self.declaration(span, "the array has no size", "write the number of elements in the brackets");
+        }
+        if variable.dims.iter().skip(1).any(Option::is_none) {
+            self.declaration(span, "only the first dimension can be left open", "");
+        }
+        if variable.attributes.contains(&Attribute::Managed) && variable.space != Space::Global {
+            self.declaration(span, "only a `.global` variable can be `.managed`", "");
+        }
+    }
+
+    fn variable_type(&mut self, variable: &Variable) {
+        let span = place(variable);
+        let ty = variable.ty;
+        if ty == ScalarType::Pred {
+            let help = "store it as a number, made with `selp`";
+            return self.declaration(span, "a predicate can only be a register", help);
+        }
+        if ty.class() == TypeClass::Opaque {
+            if variable.space != Space::Global && variable.space != Space::Param {
+                self.declaration(span, format!("a `.{ty}` variable must be in `.global` space"), "");
+            }
+            let unified = !self.module.target.iter().any(|word| word == "texmode_independent");
+            if ty == ScalarType::Samplerref && unified && variable.dims.is_empty() {
+                let help = "add `texmode_independent` to `.target`";
+                self.declaration(span, "`.samplerref` needs independent texture mode", help);
+            }
+        } else if !VARIABLE_TYPES.contains(&ty) {
+            let help = format!("declare it as untyped bits, such as `.b{}`", ty.bits().next_power_of_two().max(8));
+            self.declaration(span, format!("a variable cannot have type `.{ty}`"), &help);
+        }
+    }
+
+    /// Vectors have at most 16 bytes, and `.v8` is only for instructions.
+    pub(super) fn vector_size(&mut self, ty: ScalarType, vector: Option<VectorLen>, span: Span) {
+        let Some(vector) = vector else { return };
+        if vector == VectorLen::V8 || ty.bytes() * vector.len() as u32 > WIDEST_VECTOR {
+            let help = "declare an array, or several vectors";
+            self.declaration(span, format!("a `.{vector} .{ty}` variable is wider than 16 bytes"), help);
+        }
+    }
+
+    /// The parameters of a function or kernel.
+    pub(super) fn parameters(&mut self, function: &'m Function) {
+        let mut bytes = 0u64;
+        for (at, param) in function.params.iter().chain(&function.rets).enumerate() {
+            let span = place(param);
+            if param.space == Space::Param {
+                self.variable_type(param);
+            }
+            if param.space == Space::Param && (param.vector.is_some() || param.ty == ScalarType::F16x2) {
+                let help = "declare an array of bytes with an alignment";
+                self.declaration(span, "a parameter cannot be a vector", help);
+            }
+            let open = param.dims.iter().any(|dim| dim.is_none_or(|n| n == 0));
+            if open && (function.is_entry || at + 1 != function.params.len()) {
+                let message = match function.is_entry {
+                    true => "a kernel parameter needs a size",
+                    false => "only the last parameter can be left open",
+                };
+                self.declaration(span, message, "write the number of elements in the brackets");
+            }
+            if param.ptr.is_some() && !function.is_entry {
+                self.declaration(span, "`.ptr` is only for kernel parameters", "remove it");
+            }
+            if param.ptr.is_some_and(|ptr| matches!(ptr.space, Some(Space::Param | Space::Reg | Space::SReg))) {
+                self.declaration(span, "a pointer cannot point into this space", "");
+            }
+            if let Some(size) = param.size() {
+                bytes = bytes.next_multiple_of(u64::from(param.alignment())).saturating_add(size);
+            }
+        }
+        if function.is_entry && bytes > MOST_PARAMETERS {
+            let message = format!("the parameters take {bytes} bytes, more than {MOST_PARAMETERS}");
+            self.declaration(function.name.span, message, "pass a pointer instead");
+        } else if function.is_entry && bytes > FORMER_PARAMETERS {
+            let feature = format!("more than {FORMER_PARAMETERS} bytes of parameters");
+            self.needs(&feature, "large_parameters", function.name.span);
+        }
+    }
+
+    /// All `.const` variables share one bank.
+    pub(super) fn constant_space(&mut self) {
+        let mut bytes = 0u64;
+        for variable in self.module.variables().filter(|v| v.space == Space::Const && v.linkage != Linkage::Extern) {
+            let size = variable.size().unwrap_or(u64::MAX);
+            bytes = bytes.next_multiple_of(u64::from(variable.alignment())).saturating_add(size);
+            if bytes > CONSTANT_BANK {
+                let message = format!("the `.const` variables take {bytes} bytes, more than {CONSTANT_BANK}");
+                return self.declaration(place(variable), message, "move large tables to `.global` space");
+            }
+        }
+    }
+
+    /// Names and values in the initial values of file-level variables.
+    pub(super) fn initial_values(&mut self) {
+        for variable in self.module.variables() {
+            if let Some(init) = &variable.init {
+                self.initial_value(variable, init);
+            }
+        }
+    }
+
+    fn initial_value(&mut self, variable: &'m Variable, init: &'m Init) {
+        let elements = variable.vector.map(|vector| vector.len() as u64);
+        let dims: Vec<Option<u64>> = variable.dims.iter().copied().chain(elements.map(Some)).collect();
+        self.value(variable, init, &dims);
+    }
+
+    /// A value for what is left of the dimensions.
+    fn value(&mut self, variable: &'m Variable, init: &'m Init, dims: &[Option<u64>]) {
+        match init {
+            Init::List(items, span) => {
+                let Some((dim, inner)) = dims.split_first() else {
+                    let help = "write one value";
+                    return self.declaration(*span, "a list stands where one value is needed", help);
+                };
+                let most = dim.filter(|&n| n > 0).unwrap_or(u64::MAX);
+                if items.len() as u64 > most {
+                    let message = format!("the list has {} values, the array only {most}", items.len());
+                    return self.declaration(*span, message, "");
+                }
+                items.iter().for_each(|item| self.value(variable, item, inner));
+            }
+            _ if dims.len() > usize::from(variable.vector.is_some()) => {
+                let help = "write the values of an array in braces";
+                self.declaration(init_span(init, variable), "one value stands where a list is needed", help);
+            }
+            Init::Imm(imm, span) => self.initial_constant(variable, *imm, *span),
+            Init::Address { name, mask, .. } => self.initial_address(variable, *name, *mask),
+            Init::Text(_, span) => {
+                self.declaration(*span, "a variable cannot be initialised with a string", "write the bytes in braces");
+            }
+        }
+    }
+
+    fn initial_constant(&mut self, variable: &Variable, imm: Imm, span: Span) {
+        let float = matches!(imm, Imm::F32(_) | Imm::F64(_));
+        let wrong = match variable.ty.class() {
+            TypeClass::Float => !float && !matches!(variable.ty, ScalarType::F16 | ScalarType::F16x2),
+            TypeClass::Bits => float && variable.ty.bits() < 32,
+            _ => float,
+        };
+        if wrong {
+            let (kind, help) = match float {
+                true => ("a floating-point", "write an integer"),
+                false => ("an integer", "write it with a decimal point"),
+            };
+            let message = format!("a `.{}` variable cannot start with {kind} value", variable.ty);
+            self.error(Diagnostic::new(span, message).rule(Rule::Declaration).help(help));
+        }
+    }
+
+    fn initial_address(&mut self, variable: &Variable, name: Name, mask: Option<u64>) {
+        let Some(binding) = self.resolve(name) else { return };
+        let pointed = match binding {
+            Binding::Variable(pointed) => Some(pointed.space),
+            _ => None,
+        };
+        if variable.name.is_some_and(|own| own.sym == name.sym) {
+            self.declaration(name.span, "a variable cannot hold its own address", "");
+        } else if pointed.is_some_and(|space| !matches!(space, Space::Global | Space::Const)) {
+            let help = "only addresses of `.global` and `.const` variables and of functions are known in advance";
+            self.declaration(name.span, "this address is not known before the kernel runs", help);
+        }
+        let integer = variable.ty.is_integer() || variable.ty.class() == TypeClass::Bits;
+        match mask {
+            None if !integer || variable.ty.bits() < 32 => {
+                let help = "use `.u64`";
+                self.declaration(name.span, format!("a `.{}` variable cannot hold an address", variable.ty), help);
+            }
+            Some(mask) => {
+                let byte = (0..8).any(|at| mask == 0xff << (8 * at));
+                if !byte {
+                    let help = "write `0xff(name)`, `0xff00(name)` and so on";
+                    self.declaration(name.span, format!("the mask {mask:#x} does not choose one byte"), help);
+                }
+                self.needs("a mask in an initial value", "mask_of_address", name.span);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Where messages about a variable point.
+fn place(variable: &Variable) -> Span {
+    variable.name.map_or(variable.span, |name| name.span)
+}
+
+fn init_span(init: &Init, variable: &Variable) -> Span {
+    match init {
+        Init::Imm(_, span) | Init::List(_, span) | Init::Text(_, span) if span.end > span.start => *span,
+        Init::Address { name, .. } => name.span,
+        _ => place(variable),
+    }
+}

@@ -1,0 +1,97 @@
+//! Targets and PTX versions, and what a feature needs of them.
+
+use std::fmt;
+
+/// What a target's suffix says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Variant {
+    /// `sm_90`: runs on this and later architectures.
+    Plain,
+    /// `sm_100f`: may use what its family shares.
+    Family,
+    /// `sm_90a`: may use everything, runs nowhere else.
+    Specific,
+}
+
+/// A target such as `sm_90a`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Target {
+    pub(crate) number: u32,
+    pub(crate) variant: Variant,
+}
+
+impl Target {
+    /// Reads `sm_90`, `sm_90a`, `sm_100f`.
+    pub(crate) fn from_name(name: &str) -> Option<Target> {
+        let rest = name.strip_prefix("sm_")?;
+        let (digits, variant) = match rest.as_bytes().last()? {
+            b'a' => (&rest[..rest.len() - 1], Variant::Specific),
+            b'f' => (&rest[..rest.len() - 1], Variant::Family),
+            _ => (rest, Variant::Plain),
+        };
+        let plain = (2..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        if plain { Some(Target { number: digits.parse().ok()?, variant }) } else { None }
+    }
+
+    /// True if code for `self` may use what needs `needed`. Architectures of
+    /// one family share all but the last digit (the PTX manual's `.target`).
+    pub(crate) fn has(self, needed: Target) -> bool {
+        match needed.variant {
+            Variant::Plain => self.number >= needed.number,
+            Variant::Specific => self == needed,
+            Variant::Family => {
+                self.variant != Variant::Plain && self.number / 10 == needed.number / 10 && self.number >= needed.number
+            }
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match self.variant {
+            Variant::Plain => "",
+            Variant::Family => "f",
+            Variant::Specific => "a",
+        };
+        write!(f, "sm_{}{suffix}", self.number)
+    }
+}
+
+/// The PTX version and the targets that a feature needs.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Need {
+    /// Lowest `.version`.
+    pub(crate) version: (u32, u32),
+    /// Any of these will do; empty where every target will.
+    pub(crate) targets: Vec<Target>,
+}
+
+impl Need {
+    /// True if nothing is needed.
+    pub(crate) fn is_nothing(&self) -> bool {
+        *self == Need::default()
+    }
+
+    /// True if the target will do; an unknown target is reported elsewhere.
+    pub(crate) fn allows(&self, target: Option<Target>) -> bool {
+        self.targets.is_empty() || target.is_none_or(|target| self.targets.iter().any(|&needed| target.has(needed)))
+    }
+
+    /// The targets in words.
+    pub(crate) fn target_words(&self) -> String {
+        let words: Vec<String> = self
+            .targets
+            .iter()
+            .map(|target| match target.variant {
+                Variant::Plain => format!("`{target}` or later"),
+                Variant::Family => format!("`{target}` or another of its family"),
+                Variant::Specific => format!("`{target}`"),
+            })
+            .collect();
+        match words.as_slice() {
+            [] => "any target".to_owned(),
+            [only] => only.clone(),
+            [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        }
+    }
+}
