@@ -103,6 +103,8 @@ pub struct Module {
     pub const_banks: BTreeMap<u8, Vec<u8>>,
     /// Bank 4: the 8 bytes at `8 * i` hold the address of symbol `i` of this list.
     pub address_table: Vec<Symbol>,
+    /// Device functions whose address is taken, in the order of their numbers ([`Module::function_number`]).
+    pub function_table: Vec<Symbol>,
     /// Source files, as source locations number them.
     pub files: Vec<String>,
 }
@@ -116,6 +118,7 @@ impl Module {
             symbols: PrimaryMap::new(),
             const_banks: BTreeMap::new(),
             address_table: Vec::new(),
+            function_table: Vec::new(),
             files: Vec::new(),
         }
     }
@@ -153,6 +156,17 @@ impl Module {
             self.address_table.len() - 1
         });
         8 * at as u32
+    }
+
+    /// What stands for the address of a device function in a linked module: 8 times its place in
+    /// [`Module::function_table`], from 1 on. Every kernel has its own copy of the function, and the 8 bytes
+    /// there in its bank 2 hold the copy's offset in the kernel's code.
+    pub fn function_number(&mut self, symbol: Symbol) -> u64 {
+        let at = self.function_table.iter().position(|s| *s == symbol).unwrap_or_else(|| {
+            self.function_table.push(symbol);
+            self.function_table.len() - 1
+        });
+        8 * (at as u64 + 1)
     }
 
     /// Give every sized variable of `space` an offset, in order of definition from `base` on; returns

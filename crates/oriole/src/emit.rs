@@ -10,7 +10,6 @@ use oriole_cubin::{
     VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
-use oriole_ori::analysis::address_taken;
 use oriole_ori::{
     Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, SourceLoc, Symbol,
     SymbolKind, SymbolRef, Variable,
@@ -22,6 +21,9 @@ use std::collections::BTreeMap;
 const INST_BYTES: i64 = 16;
 /// Sections are filled with NOPs to a multiple of this many bytes.
 const SECTION_ALIGN: usize = 128;
+
+/// Code offset that stands for no function: no instruction begins there.
+const NO_FUNCTION: i64 = 1;
 
 /// The source line of each instruction of a kernel's section that has one: byte offset and line.
 pub type LineTable = Vec<(u64, SourceLoc)>;
@@ -52,7 +54,7 @@ pub(crate) fn emit(
             SymbolKind::Function(_) => {}
         }
     }
-    let slot = |symbol: &Symbol| AddressSlot { symbol: cubin_name(module, *symbol), addend: 0 };
+    let slot = |symbol: &Symbol| AddressSlot { symbol: module.symbols[*symbol].name.clone(), addend: 0 };
     spec.address_table = module.address_table.iter().map(slot).collect();
     Ok((spec, lines))
 }
@@ -67,14 +69,8 @@ struct Section<'m> {
 
 impl<'m> Section<'m> {
     fn new(module: &'m Module, allocation: &ModuleAllocation, kernel: FuncId) -> Self {
-        let mut order = members(module, allocation, vec![kernel]);
-        // Functions whose address is taken but that no kernel calls have to be somewhere.
-        if kernels(module).next() == Some(kernel) {
-            order.extend(address_taken(module));
-            order = members(module, allocation, order);
-        }
         let mut address = 0;
-        let functions = order
+        let functions = members(module, allocation, kernel)
             .into_iter()
             .map(|id| {
                 let start = address;
@@ -89,12 +85,24 @@ impl<'m> Section<'m> {
         let id = self.module.function_of(symbol)?;
         self.functions.iter().find(|(f, _)| *f == id).map(|(_, address)| *address)
     }
+
+    /// Bank 2: for each number of a function the offset of its copy in this section, none for 0 and for
+    /// functions without a copy. Empty where the section has none of them.
+    fn function_offsets(&self) -> Vec<u8> {
+        let offsets = self.module.function_table.iter().map(|symbol| self.address_of(*symbol));
+        if offsets.clone().all(|offset| offset.is_none()) {
+            return Vec::new();
+        }
+        let slots = std::iter::once(None).chain(offsets);
+        slots.flat_map(|offset| offset.unwrap_or(NO_FUNCTION).to_le_bytes()).collect()
+    }
 }
 
-/// The functions and all that they call, each once.
-fn members(module: &Module, allocation: &ModuleAllocation, roots: Vec<FuncId>) -> Vec<FuncId> {
+/// The kernel and all that it calls, each once. A call through an address may go to every function whose
+/// address the module takes.
+fn members(module: &Module, allocation: &ModuleAllocation, kernel: FuncId) -> Vec<FuncId> {
     let mut order: Vec<FuncId> = Vec::with_capacity(module.functions.len());
-    let mut pending = std::collections::VecDeque::from(roots);
+    let mut pending = std::collections::VecDeque::from([kernel]);
     while let Some(id) = pending.pop_front() {
         if !order.contains(&id) {
             order.push(id);
@@ -102,21 +110,6 @@ fn members(module: &Module, allocation: &ModuleAllocation, roots: Vec<FuncId>) -
         }
     }
     order
-}
-
-fn kernels(module: &Module) -> impl Iterator<Item = FuncId> + '_ {
-    module.functions.iter().filter(|(_, f)| f.kind == FunctionKind::Entry).map(|(id, _)| id)
-}
-
-/// The name that the cubin has for a symbol. A device function has a copy behind each kernel that
-/// needs it; its address is that of the copy behind the first kernel, which has every such function.
-fn cubin_name(module: &Module, symbol: Symbol) -> String {
-    let name = &module.symbols[symbol].name;
-    let is_device = module.function_of(symbol).is_some_and(|id| module.functions[id].kind != FunctionKind::Entry);
-    match kernels(module).next() {
-        Some(kernel) if is_device => format!("${}${name}", module.functions[kernel].name),
-        _ => name.clone(),
-    }
 }
 
 fn code_bytes(func: &Function) -> i64 {
@@ -147,6 +140,7 @@ fn kernel(
         }
     }
     finish_section(module.arch, &mut spec.code)?;
+    spec.literals = section.function_offsets();
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
     spec.registers =
         section.functions.iter().map(|(f, _)| highest_register(&allocation.functions[*f].own.used)).max().unwrap_or(0);
@@ -263,7 +257,8 @@ fn resolve(section: &Section<'_>, inst: &mut Inst, operand: usize, reference: Sy
 }
 
 /// A code address in an operand that takes no label (`MOV R20, return point`) is a plain number: the
-/// byte offset in the section. RET's base is the start of the section.
+/// byte offset in the section. The bases of RET and of a relative CALL through a register count from the
+/// start of the section.
 fn settle_code_addresses(inst: &mut Inst) {
     for (operand, spec) in inst.operands.iter_mut().zip(inst.opcode.signature()) {
         if let Value::Label(address) = operand.value
@@ -272,11 +267,15 @@ fn settle_code_addresses(inst: &mut Inst) {
             operand.value = Value::Imm(address as u64 & 0xffff_ffff);
         }
     }
-    if inst.opcode == Opcode::RET
-        && let Some(target) = inst.opcode.position(Role::Target)
-    {
+    let counts_from_start = inst.opcode == Opcode::RET || inst.opcode == Opcode::CALL && is_relative_indirect(inst);
+    if let Some(target) = inst.opcode.position(Role::Target).filter(|_| counts_from_start) {
         inst.operands[target].value = Value::Label(0);
     }
+}
+
+fn is_relative_indirect(call: &Inst) -> bool {
+    let base = call.opcode.position(Role::Base).map(|at| call.operands[at].value);
+    call.get(oriole_isa::Field::CallMode) == oriole_isa::call_mode::REL && base.is_some_and(|base| base != Value::None)
 }
 
 fn note_places(inst: &Inst, pc: i64, spec: &mut FunctionSpec) {
@@ -318,7 +317,7 @@ fn variable_spec(module: &Module, name: &str, linkage: Linkage, variable: &Varia
         .map(|r| RelocSpec {
             offset: r.offset as u32,
             kind: data_relocation(r.kind, r.size),
-            symbol: cubin_name(module, r.symbol),
+            symbol: module.symbols[r.symbol].name.clone(),
             addend: r.addend,
         })
         .collect();

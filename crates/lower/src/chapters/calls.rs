@@ -4,8 +4,8 @@ use super::{Chapter, unknown};
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Wide};
-use oriole_isa::Role::{Base, D, Target};
-use oriole_isa::{Arch, Field, Mods, Opcode as Sass, call_mode};
+use oriole_isa::Role::{Bank, Base, D, Target};
+use oriole_isa::{Arch, Field, Mods, Opcode as Sass, call_mode, mem_size};
 use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
@@ -15,13 +15,16 @@ pub(super) const CHAPTER: Chapter = &[(Opcode::Call, call)];
 /// Functions that the run-time system brings: declared in PTX, defined by the driver.
 const RUNTIME: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
 
+/// Constant bank with the code offsets of the functions whose addresses are taken.
+const FUNCTION_BANK: u8 = 2;
+
 /// What a call goes to.
 enum Way {
     /// A function of this module.
     Direct(Symbol),
     /// A function of the run-time system.
     Runtime(Symbol),
-    /// The address in a register pair.
+    /// The function whose number is in a register pair.
     Indirect(Wide),
 }
 
@@ -199,9 +202,9 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             inst.set_role(Target, cx.built(made)?);
         }
         Way::Indirect(target) => {
+            let offset = code_offset(cx, target)?;
             section_relative(cx, Wide::of_pair(address), back)?;
-            inst.mods.set(Field::CallMode, call_mode::ABS);
-            inst.set_role(Base, cx.in_pair(target)?);
+            inst.set_role(Base, offset);
         }
         Way::Runtime(symbol) => {
             let target = cx.symbol_address(symbol, 0)?;
@@ -217,6 +220,15 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
     cx.jump(back);
     cx.switch_to(back);
     Ok(())
+}
+
+/// The offset in the kernel's code of the function with this number: the kernel's bank 2 has it.
+fn code_offset(cx: &mut FnLower<'_, '_>, number: Wide) -> Lowered<Operand> {
+    let number = cx.in_reg(number.lo)?;
+    let offset = cx.temp64()?;
+    let operands = [(D, Operand::reg(offset)), (Base, number), (Bank, Operand::cbank(FUNCTION_BANK, 0))];
+    cx.emit(Sass::LDC, &[(Field::MemSize, mem_size::B64)], &operands)?;
+    Ok(Operand::reg(offset))
 }
 
 /// The return address of functions in the same code section: a byte offset in it.

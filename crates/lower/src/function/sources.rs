@@ -263,8 +263,12 @@ impl FnLower<'_, '_> {
         Operand::phys(RegFile::R, 1)
     }
 
-    /// The address of a global variable or function, from constant bank 4.
+    /// The address of a global variable or function: the number of a device function, else from constant
+    /// bank 4.
     pub(crate) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Lowered<Wide> {
+        if let Some(number) = self.module.function_number(symbol) {
+            return Ok(Wide::of_bits(number.wrapping_add(offset as u64)));
+        }
         let slot = self.module.out.address_slot(symbol);
         let pair = self.temp64()?;
         self.read_constant64(pair, ADDRESS_BANK, slot)?;

@@ -20,6 +20,17 @@ pub(crate) struct AddressIn {
     pub(crate) byte: Option<u8>,
 }
 
+impl AddressIn {
+    /// Writes the address into the data, once it is known.
+    pub(crate) fn put(&self, data: &mut [u8], address: u64) {
+        let value = address.wrapping_add(self.addend as u64) >> (8 * u32::from(self.byte.unwrap_or(0)));
+        let place = data.iter_mut().skip(self.offset as usize).take(usize::from(self.size));
+        for (to, byte) in place.zip(value.to_le_bytes()) {
+            *to = byte;
+        }
+    }
+}
+
 /// The bytes of a variable's initial value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Data {

@@ -17,7 +17,7 @@ use oriole_ori::{
 };
 use oriole_ptx::ast::{self, Name, Space, Span, Sym};
 use plan::Plan;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The module being lowered: the Ori module so far and what is known of the PTX module.
 pub(crate) struct ModuleCx<'a> {
@@ -28,6 +28,8 @@ pub(crate) struct ModuleCx<'a> {
     plan: Plan<'a>,
     /// Ori symbols of the user's functions, by index in the plan.
     function_symbols: FxHashMap<usize, Symbol>,
+    /// Those of them that name device functions with a body.
+    device_functions: FxHashSet<Symbol>,
     /// Ori symbols of variables.
     variable_symbols: FxHashMap<VarKey, Symbol>,
     /// Library functions asked for, in order, with their symbols.
@@ -54,6 +56,7 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
         ast,
         plan,
         function_symbols: FxHashMap::default(),
+        device_functions: FxHashSet::default(),
         variable_symbols: FxHashMap::default(),
         library: Vec::new(),
         const_end: 0,
@@ -119,6 +122,9 @@ impl<'a> ModuleCx<'a> {
         let linkage = if function.body.is_none() { Linkage::External } else { linkage_of(function.linkage) };
         let symbol = self.out.add_symbol(self.ast.text(function.name), linkage, SymbolKind::ExternalFunction);
         self.function_symbols.insert(index, symbol);
+        if function.body.is_some() && !function.is_entry {
+            self.device_functions.insert(symbol);
+        }
         symbol
     }
 
@@ -209,8 +215,13 @@ impl<'a> ModuleCx<'a> {
     /// Resolves the addresses in the initial value; the symbol exists, so that cycles end.
     fn fill(&mut self, symbol: Symbol, ast: &ast::Variable) -> Lowered {
         let mut relocs = Vec::new();
+        let mut known = Vec::new();
         for address in data::of(ast)?.addresses {
             let target = self.symbol_of(address.name)?;
+            if let Some(number) = self.function_number(target) {
+                known.push((address, number));
+                continue;
+            }
             let kind = match (address.byte, address.generic) {
                 (Some(byte), _) => DataRelocKind::Byte(byte),
                 (None, true) => DataRelocKind::Generic,
@@ -226,8 +237,16 @@ impl<'a> ModuleCx<'a> {
         }
         if let SymbolKind::Variable(variable) = &mut self.out.symbols[symbol].kind {
             variable.relocs = relocs;
+            for (address, number) in known {
+                address.put(&mut variable.init, number);
+            }
         }
         Ok(())
+    }
+
+    /// What stands for the address of a device function of this module; `None` for all other symbols.
+    pub(crate) fn function_number(&mut self, symbol: Symbol) -> Option<u64> {
+        self.device_functions.contains(&symbol).then(|| self.out.function_number(symbol))
     }
 
     /// The symbol of a file-level variable or function.

@@ -103,14 +103,16 @@ fn callees_of(module: &Module, func: &Function) -> (Vec<FuncId>, bool) {
     (callees, indirect)
 }
 
-/// Device functions whose address is in bank 4 or in the initial value of a variable.
+/// Device functions whose address is taken: those with a number, in bank 4 or in the initial value of
+/// a variable.
 pub fn address_taken(module: &Module) -> impl Iterator<Item = FuncId> + '_ {
     let in_data = module.symbols.values().filter_map(|data| match &data.kind {
         SymbolKind::Variable(variable) => Some(variable.relocs.iter().map(|reloc| reloc.symbol)),
         _ => None,
     });
-    let symbols = module.address_table.iter().copied().chain(in_data.flatten());
-    symbols
+    let tables = module.function_table.iter().chain(&module.address_table).copied();
+    tables
+        .chain(in_data.flatten())
         .filter_map(|symbol| module.function_of(symbol))
         .filter(|id| module.functions[*id].kind != FunctionKind::Entry)
 }

@@ -44,8 +44,10 @@ fn item(lines: &mut Lines<'_>, module: &mut Module, c: &mut Cursor<'_>) -> Resul
         module.const_banks.insert(bank, bytes(c)?);
     } else if c.eat(".address") {
         module.address_table.push(c.entity("sym", Symbol::from_u32)?);
+    } else if c.eat(".callable") {
+        module.function_table.push(c.entity("sym", Symbol::from_u32)?);
     } else {
-        return c.error("expected .file, .symbol, .bank, .address or .function");
+        return c.error("expected .file, .symbol, .bank, .address, .callable or .function");
     }
     c.expect_end()
 }
@@ -121,7 +123,8 @@ fn check_symbols(module: &Module) -> Result<()> {
         SymbolKind::Variable(v) => v.relocs.as_slice(),
         _ => &[],
     });
-    let mut named = refs.chain(relocs.map(|r| &r.symbol)).chain(&module.address_table);
+    let tables = module.address_table.iter().chain(&module.function_table);
+    let mut named = refs.chain(relocs.map(|r| &r.symbol)).chain(tables);
     if let Some(symbol) = named.find(|s| !known(s)) {
         return Cursor::new("", 1).error(format!("{symbol} is used but not defined"));
     }

@@ -20,6 +20,9 @@ impl Display for Module {
         for symbol in &self.address_table {
             writeln!(f, ".address {symbol}")?;
         }
+        for symbol in &self.function_table {
+            writeln!(f, ".callable {symbol}")?;
+        }
         for func in self.functions.values() {
             write!(f, "{func}")?;
         }
