@@ -3,13 +3,15 @@
 //! The expected instructions are what ptxas 13.0 makes of the same PTX (read with nvdisasm), the register
 //! counts those of the fragments in the PTX manual.
 
-use oriole_isa::{Arch, Opcode, Role};
+use oriole_isa::{Arch, Field, Opcode, Role};
 use oriole_ori::{Function, FunctionKind, Inst, Module, Operand};
 
 /// Lowers a kernel with this body.
 fn lower(body: &str, arch: Arch) -> Result<Module, String> {
+    // wgmma is of sm_90a only, and sm_90a has all of sm_90.
+    let target = if arch == Arch::Sm90 { "sm_90a" } else { arch.name() };
     let text = format!(
-        ".version 9.0\n.target {arch}\n.address_size 64\n.visible .entry k() {{\n.reg .b32 %r<50>, %m; .reg .f32 %f<50>; \
+        ".version 9.0\n.target {target}\n.address_size 64\n.visible .entry k() {{\n.reg .b32 %r<50>, %m; .reg .f32 %f<50>; \
          .reg .f64 %d<40>; .reg .b64 %p;\n{body}\nret;\n}}\n"
     );
     let ast = oriole_ptx::load(&text).map_err(|errors| format!("{errors:?}"))?;
@@ -119,7 +121,7 @@ fn sparse_products_name_metadata_and_selector() {
 fn fragments_of_the_wrong_size_are_errors_that_name_the_count() {
     let body = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r0,%r1}, {%r2,%r3}, {%r4,%r5}, {%r0,%r1};";
     let error = lower(body, Arch::Sm80).expect_err("A has four registers");
-    assert!(error.contains("4 registers"), "{error}");
+    assert!(error.contains("has 2 elements") && error.contains('4'), "{error}");
 }
 
 #[test]
@@ -177,4 +179,34 @@ fn wmma_moves_pairs_along_lines_and_transposes_across_them() {
     let store = format!("wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%m], {}, 16;", list("%f", 0, 8));
     let module = lower(&store, Arch::Sm80).expect("lowers");
     assert_eq!(all(kernel(&module), Opcode::STS).len(), 4);
+}
+
+#[test]
+fn a_warpgroup_product_works_in_one_run_of_registers_and_is_waited_for() {
+    // D of 64 x 256 singles: 128 registers of each thread.
+    let body = format!(
+        ".reg .f32 %g<128>; .reg .b64 %q; .reg .pred %x; setp.ne.u32 %x, %m, 0;\n\
+         wgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {sums}, %p, %q, %x, 1, -1, 0, 1;\n\
+         wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+        sums = list("%g", 0, 128)
+    );
+    let module = lower(&body, Arch::Sm90).expect("lowers");
+    let function = kernel(&module);
+    let found = all(function, Opcode::HGMMA);
+    assert_eq!(found.len(), 1);
+    assert_eq!(width(function, found[0], Role::D), (128, 8));
+    assert_eq!(operand(found[0], Role::C), operand(found[0], Role::D));
+    assert_eq!(width(function, found[0], Role::Desc), (4, 4));
+    assert_eq!((found[0].get(Field::GmmaNegB), found[0].get(Field::GmmaTnspA)), (1, 0));
+    assert_eq!(found[0].get(Field::GmmaTnspB), 1);
+    // Whether C counts comes from a predicate of the thread; the product is done before anything else.
+    assert_eq!(all(function, Opcode::VOTEU).len(), 1);
+    let order: Vec<Opcode> = function
+        .iter_insts()
+        .map(|(_, id)| function.insts[id].opcode)
+        .filter(|opcode| matches!(*opcode, Opcode::HGMMA | Opcode::WARPGROUP))
+        .collect();
+    let at = order.iter().position(|opcode| *opcode == Opcode::HGMMA).expect("it is there");
+    assert_eq!(&order[at - 1..=at + 1], [Opcode::WARPGROUP, Opcode::HGMMA, Opcode::WARPGROUP]);
 }

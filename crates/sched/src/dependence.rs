@@ -59,9 +59,13 @@ pub(crate) fn build(ops: &[Op], arch: Arch) -> Graph {
     builder.graph
 }
 
-/// Nothing moves across it: what follows is out of this block's sight.
+/// Opcodes that nothing moves across: convergence points, and what says that the registers of a warpgroup's
+/// products may be used.
+const FENCES: [Opcode; 5] = [Opcode::BSSY, Opcode::BSYNC, Opcode::BREAK, Opcode::BMOV, Opcode::WARPGROUP];
+
+/// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.
 fn is_fence(op: &Op) -> bool {
-    op.leaves || op.terminator || matches!(op.inst.opcode, Opcode::BSSY | Opcode::BSYNC | Opcode::BREAK | Opcode::BMOV)
+    op.leaves || op.terminator || FENCES.contains(&op.inst.opcode)
 }
 
 /// It must keep its place among others of its kind, and memory accesses stay on their side.

@@ -26,7 +26,7 @@ pub(super) fn multiply_in_parts(
         Kind::Nibble => nibbles(cx, product, factors),
         Kind::Bit if product.bits == bmma_op::XOR => differing_bits(cx, product, factors),
         Kind::Bit => set_bits(cx, product, factors),
-        Kind::Float8 if product.sparsity.is_none() && cx.arch() >= Arch::Sm89 => narrow_floats(cx, product, factors),
+        Kind::Float8 if product.sparsity.is_none() => narrow_floats(cx, product, factors),
         Kind::Half if shape == (16, 16) && product.sparsity.is_none() => halves_of_k(cx, product, factors),
         Kind::Byte if shape == (16, 16) => halves_of_rows(cx, product, factors),
         Kind::Byte if shape == (8, 16) && cx.arch() >= Arch::Sm80 => upper_rows(cx, product, factors),
@@ -192,8 +192,9 @@ fn narrow_floats(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'
     let part = product.shaped(product.m, product.n, product.k / 2).typed(Kind::Half, half, half);
     let mut sum = vec![Operand::rz(); factors.c.len()];
     for upper in [false, true] {
-        let a = each(cx, factors.a, |cx, word| halves_of(cx, word, upper, product.a))?;
-        let b = each(cx, factors.b, |cx, word| halves_of(cx, word, upper, product.b))?;
+        let Some((a_format, b_format)) = unpacked(product.a).zip(unpacked(product.b)) else { return Ok(None) };
+        let a = each(cx, factors.a, |cx, word| halves_of(cx, word, upper, a_format))?;
+        let b = each(cx, factors.b, |cx, word| halves_of(cx, word, upper, b_format))?;
         let Some(d) = multiply(cx, &part, Factors { a: &a, b: &b, c: &sum })? else { return Ok(None) };
         sum = d;
     }
@@ -208,15 +209,25 @@ fn narrow_floats(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'
     Ok(Some(result))
 }
 
+/// The format of a narrow float as F2FP names it.
+fn unpacked(ty: ScalarType) -> Option<u8> {
+    Some(match ty {
+        ScalarType::E4m3 => pack_src::E4M3,
+        ScalarType::E5m2 => pack_src::E5M2,
+        ScalarType::E3m2 => pack_src::E3M2,
+        ScalarType::E2m3 => pack_src::E2M3,
+        _ => return None,
+    })
+}
+
 /// Two of the four floats of a word as halves.
-fn halves_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, ty: ScalarType) -> Lowered<Operand> {
+fn halves_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, format: u8) -> Lowered<Operand> {
     let to = cx.temp()?;
     let word = cx.in_reg(word)?;
-    let source = if ty == ScalarType::E4m3 { pack_src::E4M3 } else { pack_src::E5M2 };
     let mods = [
         (Field::Pack, pack::UNPACK_B),
         (Field::PackDst, pack_dst::F16),
-        (Field::PackSrc, source),
+        (Field::PackSrc, format),
         (Field::HalfB, if upper { half_b::H1 } else { half_b::H0 }),
     ];
     cx.emit(Sass::F2FP, &mods, &[(D, to), (B, word)])?;

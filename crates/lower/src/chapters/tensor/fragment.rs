@@ -74,9 +74,21 @@ fn whole_register(cx: &FnLower<'_, '_>, words: &[Operand]) -> Option<VReg> {
 
 /// The instruction with these modifiers and `RZ` in these places, where the target has it.
 pub(super) fn form(cx: &FnLower<'_, '_>, opcode: Sass, mods: Mods, registers: &[Role]) -> Option<Inst> {
+    form_with(cx, opcode, mods, registers, &[])
+}
+
+/// As [`form`], with further operands.
+pub(super) fn form_with(
+    cx: &FnLower<'_, '_>,
+    opcode: Sass,
+    mods: Mods,
+    registers: &[Role],
+    others: &[(Role, Operand)],
+) -> Option<Inst> {
     let mut inst = Inst::neutral(opcode, mods);
-    for role in registers {
-        inst.set_role(*role, Operand::rz());
+    let registers = registers.iter().map(|role| (*role, Operand::rz()));
+    for (role, operand) in registers.chain(others.iter().copied()) {
+        inst.set_role(role, operand);
     }
     cx.func.is_legal(&inst, cx.arch()).then_some(inst)
 }

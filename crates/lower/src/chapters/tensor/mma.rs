@@ -1,7 +1,7 @@
 //! `mma.sync` and `mma.sp.sync`.
 
-use super::product::{Factors, Product, Sparsity, kind_of, multiply};
-use super::{fragment, quads};
+use super::product::{Factors, Product, Sparsity, kind_in, multiply};
+use super::{fragment, quads, scaled};
 use crate::chapters::{unknown, warp};
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
@@ -11,18 +11,18 @@ use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
 /// `mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype d, a, b, c;`, sparse:
 /// with metadata and selector.
 pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::BlockScale) {
+        return scaled::lower(cx, instruction);
+    }
     let types: Vec<ScalarType> = instruction.types().collect();
     let ([d_type, a_type, b_type, c_type], [d, a, b, c, extra @ ..]) =
         (types.as_slice(), instruction.operands.as_slice())
     else {
         return Err(unknown(cx, instruction));
     };
-    let (Some(shape), Some(kind)) = (instruction.shape(), kind_of(*a_type)) else {
+    let (Some(shape), Some(kind)) = (instruction.shape(), kind_in(instruction, *a_type)) else {
         return Err(unknown(cx, instruction));
     };
-    if instruction.has(Word::BlockScale) || instruction.has(Word::KindF8f6f4) {
-        return Err(unknown(cx, instruction));
-    }
     warp::converge_all(cx)?;
     let product = Product {
         m: shape.m,
@@ -64,7 +64,7 @@ pub(super) fn rounding_of(instruction: &Instruction) -> u8 {
 }
 
 /// Metadata and selector of a sparse product.
-fn sparsity_of(
+pub(super) fn sparsity_of(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     extra: &[ast::Operand],

@@ -1,5 +1,5 @@
 //! Matrices spread over the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`, `mma`, `mma.sp`,
-//! `wmma`.
+//! `wmma`, `wgmma`, `setmaxnreg`.
 //!
 //! | module | subject |
 //! |---|---|
@@ -10,6 +10,8 @@
 //! | `mma` | `mma.sync` and `mma.sp` |
 //! | `wmma` | `wmma.load`, `wmma.store`, `wmma.mma` |
 //! | `tile` | how the elements of a `wmma` matrix are spread over the warp |
+//! | `warpgroup` | `wgmma` |
+//! | `scaled` | `mma` with scales for blocks of A and B |
 //! | `moves` | matrices between shared memory and registers, transposition |
 
 mod expand;
@@ -18,7 +20,9 @@ mod mma;
 mod moves;
 mod product;
 mod quads;
+mod scaled;
 mod tile;
+mod warpgroup;
 mod wmma;
 
 use super::Chapter;
@@ -31,4 +35,6 @@ pub(super) const CHAPTER: Chapter = &[
     (Opcode::Movmatrix, moves::transpose),
     (Opcode::Mma, mma::lower),
     (Opcode::Wmma, wmma::lower),
+    (Opcode::Wgmma, warpgroup::lower),
+    (Opcode::Setmaxnreg, warpgroup::change_registers),
 ];

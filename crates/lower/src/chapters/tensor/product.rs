@@ -9,7 +9,7 @@ use oriole_isa::{
     mma_int, mma_sp, qmma_shape,
 };
 use oriole_ori::{Inst, Operand};
-use oriole_ptx::ast::ScalarType;
+use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
 /// What elements are, as far as it decides the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,17 @@ pub(super) enum Kind {
     Nibble,
     /// b1.
     Bit,
-    /// Floats of 8 bits.
+    /// Floats of 8 bits, and of 6 and 4 bits in bytes.
     Float8,
+    /// Floats of 4 bits, eight in a register.
+    Float4,
+}
+
+impl Kind {
+    /// Bits that an element takes in a register.
+    fn bits(self, ty: ScalarType) -> u32 {
+        if self == Kind::Float8 { 8 } else { ty.bits() }
+    }
 }
 
 /// The kind of an element type.
@@ -42,6 +51,18 @@ pub(super) fn kind_of(ty: ScalarType) -> Option<Kind> {
         ScalarType::E4m3 | ScalarType::E5m2 => Kind::Float8,
         _ => return None,
     })
+}
+
+/// The kind of an element type in an instruction, which may say how narrow floats are stored.
+pub(super) fn kind_in(instruction: &Instruction, ty: ScalarType) -> Option<Kind> {
+    let narrow = matches!(ty, ScalarType::E2m1 | ScalarType::E2m3 | ScalarType::E3m2);
+    let in_bytes = instruction.has(Word::KindF8f6f4) || instruction.has(Word::KindMxf8f6f4);
+    let packed = instruction.has(Word::KindMxf4) || instruction.has(Word::KindMxf4nvf4);
+    match ty {
+        _ if narrow && in_bytes => Some(Kind::Float8),
+        ScalarType::E2m1 if packed => Some(Kind::Float4),
+        _ => kind_of(ty),
+    }
 }
 
 /// Two of four elements (pairs of them, of 4-bit elements) of a row of A are left out.
@@ -95,8 +116,8 @@ impl Product {
             |rows: u16, columns: u16, bits: u32| usize::from(rows) * usize::from(columns) * bits as usize / 1024;
         let stored = if self.sparsity.is_some() { self.k / 2 } else { self.k };
         [
-            words(self.m, stored, self.a.bits()),
-            words(self.k, self.n, self.b.bits()),
+            words(self.m, stored, self.kind.bits(self.a)),
+            words(self.k, self.n, self.kind.bits(self.b)),
             words(self.m, self.n, self.d.bits()),
         ]
     }
@@ -167,7 +188,7 @@ const NATIVE: [Native; 29] = {
 };
 
 /// Codes of element types in [`Field::HmmaType`], [`Field::IntA`], [`Field::FloatA`].
-const TYPES: [(ScalarType, u8); 9] = [
+const TYPES: [(ScalarType, u8); 12] = [
     (ScalarType::F16, hmma_type::F16),
     (ScalarType::Bf16, hmma_type::BF16),
     (ScalarType::Tf32, hmma_type::TF32),
@@ -177,9 +198,13 @@ const TYPES: [(ScalarType, u8); 9] = [
     (ScalarType::S4, mma_int::S4),
     (ScalarType::E4m3, mma_float::E4M3),
     (ScalarType::E5m2, mma_float::E5M2),
+    (ScalarType::E3m2, mma_float::E3M2),
+    (ScalarType::E2m3, mma_float::E2M3),
+    (ScalarType::E2m1, mma_float::E2M1),
 ];
 
-fn code_of(ty: ScalarType) -> u8 {
+/// The code of an element type.
+pub(super) fn code_of(ty: ScalarType) -> u8 {
     TYPES.iter().find(|(known, _)| *known == ty).map_or(0, |(_, code)| *code)
 }
 

@@ -74,10 +74,11 @@ fn in_steps(
     let (a, b) = (fragment::together(cx, factors.a)?, fragment::together(cx, factors.b)?);
     let order = |by_columns| if by_columns { mma_order::COL } else { mma_order::ROW };
     let steps = accumulator_words(product.d) / 2;
-    let per_step = factors.c.len() / steps;
     let mut result = Vec::new();
     for step in 0..steps {
-        let c = fragment::together(cx, &factors.c[step * per_step..(step + 1) * per_step])?;
+        // Halves of C that become singles of D serve two steps.
+        let first = (step * factors.c.len() / steps) & !1;
+        let c = fragment::together(cx, &factors.c[first..first + 2])?;
         let (d, words) = fragment::fresh(cx, 2)?;
         let mods = [
             (Field::MmaAcc, if product.d == ScalarType::F16 { mma_acc::F16 } else { mma_acc::F32 }),

@@ -1,0 +1,113 @@
+//! Block-scaled products of sm_120: `mma` and `mma.sp` with `.block_scale`.
+
+use super::fragment;
+use super::mma::sparsity_of;
+use super::product::{Kind, code_of, kind_in};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::{FnLower, lut};
+use oriole_isa::Role::{A, B, C, D, MetaId, PA, ScaleA, ScaleB, ScaleIds};
+use oriole_isa::{Field, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
+
+/// Words of A, of B (twice as many with a sparse A), of C and D.
+const WORDS: [usize; 3] = [4, 2, 4];
+
+/// Where the selectors of scales stand and what of them counts: of A byte and thread, of B byte and thread.
+/// The byte is the first of those that one thread gives.
+fn places_of_selectors(instruction: &Instruction) -> [(u32, u32); 4] {
+    let bytes = match () {
+        () if instruction.has(Word::ScaleVec4X) => 0,
+        () if instruction.has(Word::ScaleVec2X) || instruction.has(Word::KindMxf4) => 2,
+        () => 3,
+    };
+    [(0, bytes), (2, 1), (3, bytes), (5, 3)]
+}
+
+/// `mma{.sp}.sync.….block_scale… d, a, b, c{, e, f}, scale-a, {byte, thread}, scale-b, {byte, thread};`
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let types: Vec<ScalarType> = instruction.types().collect();
+    let ([d_type, a_type, b_type, c_type, scale], [d, a, b, c, rest @ ..]) =
+        (types.as_slice(), instruction.operands.as_slice())
+    else {
+        return Err(unknown(cx, instruction));
+    };
+    let Some((metadata, [scale_a, select_a, scale_b, select_b])) = rest.split_last_chunk() else {
+        return Err(unknown(cx, instruction));
+    };
+    let sparse = instruction.has(Word::SpOrderedMetadata);
+    let kind = kind_in(instruction, *a_type).ok_or_else(|| unknown(cx, instruction))?;
+    let opcode = if kind == Kind::Float4 { Sass::OMMA } else { Sass::QMMA_SF };
+    let mut fields = vec![
+        (Field::MmaSp, if sparse { mma_sp::ON } else { mma_sp::OFF }),
+        (Field::QmmaShape, if sparse { qmma_shape::M16N8K64 } else { qmma_shape::M16N8K32 }),
+        (Field::FloatA, code_of(*a_type)),
+        (Field::FloatB, code_of(*b_type)),
+        (Field::ScaleType, if *scale == ScalarType::Ue4m3 { scale_type::UE4M3 } else { scale_type::E8 }),
+        (Field::ScaleSize, if instruction.has(Word::ScaleVec4X) { scale_size::X4 } else { scale_size::X2 }),
+    ];
+    fields.retain(|(field, _)| opcode.fields().iter().any(|(known, _)| known == field));
+    let roles = [A, B, C, D, ScaleA, ScaleB];
+    let mods = fields.into_iter().collect();
+    let urz = (ScaleIds, Operand::urz());
+    let inst = fragment::form_with(cx, opcode, mods, &roles, &[urz]);
+    let mut inst = inst.ok_or_else(|| unknown(cx, instruction))?;
+    let [a_words, b_words, c_words] = WORDS;
+    let a = fragment::words(cx, a, *a_type, a_words)?;
+    let b = fragment::words(cx, b, *b_type, if sparse { 2 * b_words } else { b_words })?;
+    let c = fragment::words(cx, c, *c_type, c_words)?;
+    let (scale_a, scale_b) = (cx.src(scale_a)?, cx.src(scale_b)?);
+    let mut first_scales = vec![scale_a];
+    if let Some(sparsity) = sparsity_of(cx, instruction, metadata)? {
+        first_scales.insert(0, sparsity.metadata);
+        inst.set_role(MetaId, Operand::imm(sparsity.selector));
+    }
+    let scale_b = cx.in_reg(scale_b)?;
+    let (sum, words) = fragment::fresh(cx, c_words)?;
+    let operands = [
+        (A, fragment::together(cx, &a)?),
+        (B, fragment::together(cx, &b)?),
+        (C, fragment::together(cx, &c)?),
+        (D, sum),
+        (PA, Operand::upt()),
+        (ScaleA, fragment::together(cx, &first_scales)?),
+        (ScaleB, scale_b),
+        (ScaleIds, selectors(cx, instruction, select_a, select_b)?),
+    ];
+    for (role, operand) in operands {
+        inst.set_role(role, operand);
+    }
+    cx.emit_inst(inst)?;
+    fragment::deliver(cx, d, *d_type, &words)
+}
+
+/// The selectors of both scales in a uniform register.
+fn selectors(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    a: &ast::Operand,
+    b: &ast::Operand,
+) -> Lowered<Operand> {
+    let (mut constant, mut variable) = (0, Operand::rz());
+    let places = places_of_selectors(instruction);
+    for (operand, (at, mask)) in a.elements().iter().chain(b.elements()).zip(places) {
+        if let Some(value) = operand.imm().and_then(|imm| imm.int_bits()) {
+            constant |= (value as u32 & mask) << at;
+            continue;
+        }
+        let value = cx.src(operand)?;
+        let value = cx.logic(lut::AND, value, Operand::imm(mask))?;
+        let placed = cx.temp()?;
+        cx.imad(placed, value, Operand::imm(1 << at), variable)?;
+        variable = placed;
+    }
+    let to = Operand::reg(cx.temp_of(RegType::Ur)?);
+    if variable.is_zero() {
+        cx.emit(Sass::UMOV, &[], &[(D, to), (B, Operand::imm(constant))])?;
+    } else {
+        let all = cx.sum(variable, Operand::imm(constant))?;
+        cx.emit(Sass::R2UR, &[], &[(D, to), (A, all)])?;
+    }
+    Ok(to)
+}

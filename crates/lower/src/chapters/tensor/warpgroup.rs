@@ -1,0 +1,197 @@
+//! Products of a warpgroup: `wgmma.fence`, `.mma_async`, `.commit_group`, `.wait_group`.
+//!
+//! The product runs on after its issue, in registers that nothing may touch until `WARPGROUP.DEPBAR` says
+//! that it is done. Here it is waited for at once: the accumulators are gathered before, the sums copied after
+//! it, and no register is in the hands of an unfinished product anywhere else.
+
+use super::fragment;
+use super::product::{Kind, code_of, kind_of};
+use crate::chapters::{unknown, warp};
+use crate::error::{Lowered, invalid};
+use crate::function::FnLower;
+use oriole_isa::Role::{A, C, Count, D, Desc, Meta, MetaId, PA, PD};
+use oriole_isa::{Field, Opcode as Sass, gmma_k, gsb, mma_acc, mma_sp, vote, warpgroup};
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
+
+/// `wgmma`
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    match () {
+        () if instruction.has(Word::Fence) => synchronise(cx, warpgroup::ARRIVE, 0),
+        // What is not waited for is not there.
+        () if instruction.has(Word::CommitGroup) => Ok(()),
+        () if instruction.has(Word::WaitGroup) => {
+            let pending = cx.operand(instruction, 0)?;
+            let count = pending.imm().and_then(|imm| imm.int_bits()).filter(|count| *count < 8);
+            let count = count.ok_or_else(|| invalid(pending.span(), "the count is a constant between 0 and 7"))?;
+            synchronise(cx, warpgroup::DEPBAR, count as u32)
+        }
+        () => product(cx, instruction),
+    }
+}
+
+/// `setmaxnreg.inc.sync.aligned.u32 n;`, `.dec`: nothing. The registers that the kernel is launched with
+/// suffice for all of its code, so none are taken and none may be given back.
+pub(super) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let count = cx.operand(instruction, 0)?;
+    let number = count.imm().and_then(|imm| imm.int_bits());
+    match number.filter(|number| (24..=256).contains(number) && number.is_multiple_of(8)) {
+        Some(_) => Ok(()),
+        None => Err(invalid(count.span(), "the number of registers is a multiple of 8 between 24 and 256")),
+    }
+}
+
+fn synchronise(cx: &mut FnLower<'_, '_>, what: u8, count: u32) -> Lowered {
+    cx.emit(Sass::WARPGROUP, &[(Field::Warpgroup, what)], &[(Count, Operand::imm(count))])?;
+    Ok(())
+}
+
+/// A product of a warpgroup: kind of the elements, the instruction, columns of A in it and their code.
+const PRODUCTS: [(Kind, Sass, u16, u8); 5] = [
+    (Kind::Half, Sass::HGMMA, 16, gmma_k::K16),
+    (Kind::Tf32, Sass::HGMMA, 8, gmma_k::K8),
+    (Kind::Float8, Sass::QGMMA, 32, gmma_k::K32),
+    (Kind::Byte, Sass::IGMMA, 32, gmma_k::K32),
+    (Kind::Bit, Sass::BGMMA, 256, gmma_k::K256),
+];
+
+/// Codes of twice as many columns, for a sparse A.
+const SPARSE_K: [(u16, u8); 3] = [(16, gmma_k::K16), (32, gmma_k::K32), (64, gmma_k::K64)];
+
+/// The operands after D, A and B.
+struct Rest<'i> {
+    /// Register and selector of a sparse A.
+    sparsity: Option<(&'i ast::Operand, u32)>,
+    /// Whether D counts as C, else C is zero.
+    keep: Option<&'i ast::Operand>,
+    /// Signs of A and B, transposition of those in shared memory.
+    switches: Vec<i64>,
+}
+
+impl<'i> Rest<'i> {
+    fn of(operands: &'i [ast::Operand], sparse: bool) -> Option<Rest<'i>> {
+        let (sparsity, operands) = match (sparse, operands) {
+            (true, [metadata, selector, rest @ ..]) => {
+                let number = u32::try_from(selector.imm()?.int_bits()?).ok().filter(|number| *number < 4)?;
+                (Some((metadata, number)), rest)
+            }
+            (true, _) => return None,
+            (false, rest) => (None, rest),
+        };
+        let (keep, operands) = operands.split_first().map_or((None, operands), |(first, rest)| (Some(first), rest));
+        let switches = operands.iter().map(|operand| Some(operand.imm()?.int_bits()? as i64)).collect::<Option<_>>()?;
+        Some(Rest { sparsity, keep, switches })
+    }
+
+    /// The fields that the switches set; A in registers is not transposed.
+    fn fields(&self, in_registers: bool) -> Vec<(Field, u8)> {
+        let signs = self.switches.iter().take(2).zip([Field::GmmaNegA, Field::GmmaNegB]);
+        let transposed: &[Field] =
+            if in_registers { &[Field::GmmaTnspB] } else { &[Field::GmmaTnspA, Field::GmmaTnspB] };
+        let orders = self.switches.iter().skip(2).zip(transposed.iter().copied());
+        signs
+            .map(|(value, field)| (field, u8::from(*value < 0)))
+            .chain(orders.map(|(v, f)| (f, u8::from(*v != 0))))
+            .collect()
+    }
+}
+
+/// `wgmma.mma_async{.sp}.sync.aligned.shape.dtype.atype.btype d, a, b-desc{, meta, selector}, scale-d, …;`
+fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let types: Vec<ScalarType> = instruction.types().collect();
+    let ([d_type, a_type, b_type], [d, a, b, rest @ ..]) = (types.as_slice(), instruction.operands.as_slice()) else {
+        return Err(unknown(cx, instruction));
+    };
+    let (Some(shape), Some(kind)) = (instruction.shape(), kind_of(*a_type)) else {
+        return Err(unknown(cx, instruction));
+    };
+    let sparse = instruction.has(Word::Sp);
+    let rest = Rest::of(rest, sparse).ok_or_else(|| unknown(cx, instruction))?;
+    let (opcode, k) = instruction_of(kind, shape, sparse).ok_or_else(|| unknown(cx, instruction))?;
+    let in_registers = matches!(a, ast::Operand::Vector(..));
+    let mut fields = vec![
+        (Field::GmmaN, (shape.n / 8).saturating_sub(1) as u8),
+        (Field::GmmaK, k),
+        (Field::MmaSp, if sparse { mma_sp::ON } else { mma_sp::OFF }),
+        (Field::MmaAcc, if *d_type == ScalarType::F16 { mma_acc::F16 } else { mma_acc::F32 }),
+        (Field::HmmaType, code_of(*a_type)),
+        (Field::IntA, code_of(*a_type)),
+        (Field::IntB, code_of(*b_type)),
+        (Field::FloatA, code_of(*a_type)),
+        (Field::FloatB, code_of(*b_type)),
+        (Field::Sat, u8::from(instruction.has(Word::Satfinite))),
+        (Field::Gsb, gsb::GSB0),
+    ];
+    fields.extend(rest.fields(in_registers));
+    fields.retain(|(field, _)| opcode.fields().iter().any(|(known, _)| known == field));
+    let roles: &[_] = if in_registers { &[A, C, D] } else { &[C, D] };
+    // A's sign is its register's where it is in registers.
+    let negative_a = in_registers && fields.contains(&(Field::GmmaNegA, 1));
+    fields.retain(|(field, _)| !(in_registers && *field == Field::GmmaNegA));
+    let no_descriptors = [(Desc, Operand::urz())];
+    let inst = fragment::form_with(cx, opcode, fields.into_iter().collect(), roles, &no_descriptors);
+    let mut inst = inst.ok_or_else(|| unknown(cx, instruction))?;
+    warp::converge_all(cx)?;
+    if in_registers {
+        let words = fragment::words(cx, a, ScalarType::B32, 4)?;
+        inst.set_role(A, fragment::together(cx, &words)?.with_neg(negative_a));
+    }
+    inst.set_role(Desc, descriptors(cx, (!in_registers).then_some(a), b)?);
+    inst.set_role(PA, kept(cx, rest.keep)?);
+    if let Some((metadata, selector)) = rest.sparsity {
+        let metadata = cx.src(metadata)?;
+        inst.set_role(Meta, cx.in_reg(metadata)?);
+        inst.set_role(MetaId, Operand::imm(selector));
+    }
+    let count = usize::from(shape.n) * if *d_type == ScalarType::F16 { 1 } else { 2 } / 4;
+    let words = fragment::words(cx, d, *d_type, count)?;
+    let (sum, places) = fragment::fresh(cx, count)?;
+    for (place, word) in places.iter().zip(words) {
+        cx.mov(*place, word)?;
+    }
+    inst.set_role(C, sum);
+    inst.set_role(D, sum);
+    synchronise(cx, warpgroup::ARRIVE, 0)?;
+    cx.emit_inst(inst)?;
+    synchronise(cx, warpgroup::DEPBAR, 0)?;
+    fragment::deliver(cx, d, *d_type, &places)
+}
+
+/// The instruction of a product of this shape, and the code of its K.
+fn instruction_of(kind: Kind, shape: Shape, sparse: bool) -> Option<(Sass, u8)> {
+    let (_, opcode, k, code) = PRODUCTS.iter().find(|(known, ..)| *known == kind)?;
+    let code = if sparse { SPARSE_K.iter().find(|(known, _)| *known == 2 * k)?.1 } else { *code };
+    let columns = if sparse { 2 * k } else { *k };
+    (shape.m == 64 && shape.k == columns && shape.n.is_multiple_of(8) && (8..=256).contains(&shape.n))
+        .then_some((*opcode, code))
+}
+
+/// The descriptors of A (where it is in shared memory) and B in four uniform registers.
+fn descriptors(cx: &mut FnLower<'_, '_>, a: Option<&ast::Operand>, b: &ast::Operand) -> Lowered<Operand> {
+    let all = cx.temp_of(RegType::UrQuad)?;
+    for (first, descriptor) in [(0, a), (2, Some(b))] {
+        let halves = match descriptor {
+            Some(descriptor) => {
+                let wide = cx.src64(descriptor)?;
+                [cx.in_reg(wide.lo)?, cx.in_reg(wide.hi)?]
+            }
+            None => [Operand::rz(); 2],
+        };
+        for (k, half) in (first..).zip(halves) {
+            cx.emit(Sass::R2UR, &[], &[(D, Operand::comp(all, k)), (A, half)])?;
+        }
+    }
+    Ok(Operand::reg(all))
+}
+
+/// Whether D counts as C, as a uniform predicate: the threads agree on it.
+fn kept(cx: &mut FnLower<'_, '_>, keep: Option<&ast::Operand>) -> Lowered<Operand> {
+    let Some(keep) = keep else { return Ok(Operand::upt()) };
+    if let Some(bits) = keep.imm().and_then(|imm| imm.int_bits()) {
+        return Ok(Operand::upt().with_not(bits == 0));
+    }
+    let pred = cx.pred(keep)?;
+    let uniform = Operand::reg(cx.temp_of(RegType::Up)?);
+    cx.emit(Sass::VOTEU, &[(Field::Vote, vote::ANY)], &[(PD, uniform), (oriole_isa::Role::PA, pred)])?;
+    Ok(uniform)
+}
