@@ -27,7 +27,7 @@ fn a_loop_is_left_together() {
     let body = "mov.u32 %r1, 0; mov.u32 %r4, 0;
         L: activemask.b32 %r2; popc.b32 %r3, %r2; add.u32 %r4, %r4, %r3; add.u32 %r1, %r1, 1;
         setp.le.u32 %p1, %r1, %lane; @%p1 bra L;
-        vote.ballot.b32 %r5, 1; xor.b32 %r4, %r4, %r5; st.global.u32 [%at], %r4; ret;";
+        vote.sync.ballot.b32 %r5, 1, -1; xor.b32 %r4, %r4, %r5; st.global.u32 [%at], %r4; ret;";
     for (lane, &word) in run("", body, 32).out.iter().enumerate() {
         let together: u32 = (0..=lane as u32).map(|round| 32 - round).sum();
         assert_eq!(word, together ^ u32::MAX, "lane {lane}");
@@ -164,5 +164,5 @@ fn endless_loops_and_broken_rules_are_faults() {
     assert!(rule("shfl.sync.idx.b32 %r1, %lane, 0, 31, 1; ret;").contains("lane 1"));
     assert!(rule("bar.sync 0, 33; ret;").contains("33 threads"));
     assert!(rule("mov.u32 %r1, 16; bar.sync %r1; ret;").contains("barrier 16"));
-    assert!(rule("L: brx.idx %lane, T; T: .branchtargets A; A: ret;").contains("branch 1 of a table of 1"));
+    assert!(rule("T: .branchtargets A; brx.idx %lane, T; A: ret;").contains("branch 1 of a table of 1"));
 }

@@ -17,6 +17,26 @@ pub use check::check;
 pub use parse::{MAX_ERRORS, MAX_NESTING, Parsed, parse};
 pub use print::{print, print_instruction, print_operand, print_variable};
 
+/// Checks that a module may be compiled for `arch` (such as `sm_90`), by what
+/// its `.target` says. Names that are no target are left to others.
+///
+/// # Errors
+///
+/// The place of `.target` and why it does not allow `arch`.
+pub fn check_target(module: &ast::Module, arch: &str) -> Result<(), diag::Diagnostic> {
+    let named = module.target.first().and_then(|name| grammar::Target::from_name(name));
+    let (Some(named), Some(wanted)) = (named, grammar::Target::from_name(arch)) else { return Ok(()) };
+    if named.compiles_for(wanted) {
+        return Ok(());
+    }
+    let message = format!("a module for `{named}` cannot be compiled for `{wanted}`");
+    let help = match named.number <= wanted.number {
+        true => format!("`{named}` stands for that target (or its family) alone; write `.target sm_{}`", named.number),
+        false => format!("compile for `{named}` or later, or lower `.target` if the module allows it"),
+    };
+    Err(diag::Diagnostic::new(module.header[1], message).rule(diag::Rule::Target).help(help))
+}
+
 /// Parses and checks a file.
 ///
 /// # Errors

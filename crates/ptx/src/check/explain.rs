@@ -79,14 +79,18 @@ impl Checker<'_> {
         let found = instruction.modifiers[index];
         let at = self.place_at(instruction, index);
         let name = spec.name();
-        let conflict = conflict(instruction, spec, found);
-        let diagnostic = match (conflict, found) {
-            (Some(other), _) if !matches!((found, other), (Modifier::Type(_), Modifier::Type(_))) => {
+        let diagnostic = match (conflict(instruction, spec, found), found) {
+            (Conflict::With(other), _) if !matches!((found, other), (Modifier::Type(_), Modifier::Type(_))) => {
                 let message =
                     format!("`{}` cannot be combined with `{}` in `{name}`", modifier(found), modifier(other));
                 Diagnostic::new(at, message).rule(Rule::Combination)
             }
             (_, Modifier::Type(_)) => return self.wrong_type(instruction, spec, form, index),
+            (Conflict::WithTypes, _) => {
+                let types: String = instruction.types().map(|ty| format!(".{ty}")).collect();
+                let message = format!("`{}` cannot be combined with `{types}` in `{name}`", modifier(found));
+                Diagnostic::new(at, message).rule(Rule::Combination)
+            }
             (_, Modifier::Space(space)) => {
                 Diagnostic::new(at, format!("`{name}` does not work in `.{space}` space")).rule(Rule::Space)
             }
@@ -98,7 +102,11 @@ impl Checker<'_> {
     fn wrong_type(&self, instruction: &Instruction, spec: &InstructionSpec, form: &Form, index: usize) -> Diagnostic {
         let types: String = instruction.types().map(|ty| format!(".{ty}")).collect();
         let message = format!("`{}` has no form for `{types}`", spec.name());
-        Diagnostic::new(self.place_at(instruction, index), message).rule(Rule::Type).help(pattern(spec, form))
+        let diagnostic = Diagnostic::new(self.place_at(instruction, index), message).rule(Rule::Type);
+        match longer_names(instruction, spec) {
+            Some(names) => diagnostic.help(format!("{names} have one")),
+            None => diagnostic.help(pattern(spec, form)),
+        }
     }
 
     fn missing(&self, instruction: &Instruction, spec: &InstructionSpec, form: &Form, slot: &Slot) -> Diagnostic {
@@ -124,12 +132,44 @@ fn pattern(spec: &InstructionSpec, form: &Form) -> String {
     format!("write `{}`", form.pattern(spec))
 }
 
-/// The modifier that stands in the way of `found`: the one that the nearest
-/// form with a place for `found` has no place for.
-fn conflict(instruction: &Instruction, spec: &InstructionSpec, found: Modifier) -> Option<Modifier> {
+/// Longer names of the opcode that have a form for the instruction's types:
+/// `mul.lo` for `mul.s32`.
+fn longer_names(instruction: &Instruction, spec: &InstructionSpec) -> Option<String> {
+    let fits = |other: &&InstructionSpec| {
+        other.stem.len() > spec.stem.len()
+            && other.forms.iter().any(|form| {
+                let takes =
+                    |ty| form.slots.iter().any(|slot| slot.choices.iter().any(|c| c.modifier == Modifier::Type(ty)));
+                instruction.types().all(takes)
+            })
+    };
+    let names: Vec<String> =
+        Grammar::get().of(instruction.opcode).filter(fits).map(|s| format!("`{}`", s.name())).collect();
+    match names.as_slice() {
+        [] | [_] => None,
+        [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
+    }
+}
+
+/// What stands in the way of a modifier.
+enum Conflict {
+    /// Another modifier.
+    With(Modifier),
+    /// The types together: each alone would do.
+    WithTypes,
+    /// Nothing: the instruction never takes the modifier.
+    Never,
+}
+
+/// What the nearest form with a place for `found` has no place for.
+fn conflict(instruction: &Instruction, spec: &InstructionSpec, found: Modifier) -> Conflict {
     let takes = |form: &Form, m: Modifier| form.slots.iter().any(|slot| slot.choices.iter().any(|c| c.modifier == m));
     let given = || instruction.modifiers.iter().skip(spec.stem.len()).copied();
     let refused = |form: &Form| given().filter(|&m| !takes(form, m)).collect::<Vec<_>>();
-    let nearest = spec.forms.iter().filter(|form| takes(form, found)).map(refused).min_by_key(Vec::len)?;
-    nearest.first().copied()
+    let lists = || spec.forms.iter().filter(|form| takes(form, found)).map(refused);
+    match lists().filter(|list| !list.is_empty()).min_by_key(Vec::len) {
+        Some(list) => Conflict::With(list[0]),
+        None if lists().next().is_some() => Conflict::WithTypes,
+        None => Conflict::Never,
+    }
 }

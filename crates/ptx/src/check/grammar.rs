@@ -22,7 +22,7 @@ impl<'m> Checker<'m> {
         let mut worst: Option<Fault> = None;
         for fit in fits {
             if names_are_good && let Err(fault) = self.operands_fit(instruction, fit.form) {
-                if worst.as_ref().is_none_or(|seen| fault.place > seen.place) {
+                if worst.as_ref().is_none_or(|seen| fault.says_more_than(seen)) {
                     worst = Some(fault);
                 }
                 continue;

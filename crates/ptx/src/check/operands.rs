@@ -18,6 +18,15 @@ pub(super) struct Fault {
     pub(super) problem: Problem,
 }
 
+impl Fault {
+    /// True if this form fitted further than another, or as far with a
+    /// problem that says more than "something else stands here".
+    pub(super) fn says_more_than(&self, other: &Fault) -> bool {
+        let vague = |fault: &Fault| matches!(fault.problem, Problem::Kind { .. });
+        self.place > other.place || (self.place == other.place && vague(other) && !vague(self))
+    }
+}
+
 /// What is wrong with an operand.
 #[derive(Debug)]
 pub(super) enum Problem {
@@ -61,6 +70,8 @@ pub(super) enum Problem {
     Brackets,
     /// A variable in another space than the instruction says.
     Space { wanted: Space, found: Space },
+    /// A variable that generic addresses do not reach.
+    NotGeneric { found: Space },
     /// A constant as an address.
     Absolute,
     /// Too many or too few operands inside the brackets.
@@ -100,14 +111,17 @@ impl Context<'_> {
 impl<'m> Checker<'m> {
     /// Checks the operands of an instruction against a form.
     pub(super) fn operands_fit(&self, instruction: &'m Instruction, form: &Form) -> Result<(), Fault> {
+        let present = |spec: &&OperandSpec| {
+            spec.with.is_empty() || spec.with.iter().any(|modifier| instruction.modifiers.contains(modifier))
+        };
+        let specs = || form.operands.iter().filter(present);
         let found = instruction.operands.len();
-        let most = form.operands.len();
-        let least = form.operands.iter().filter(|spec| !spec.optional).count();
+        let (most, least) = (specs().count(), specs().filter(|spec| !spec.optional).count());
         if found < least || (found > most && !form.open) {
             return Err(Fault { place: 0, span: instruction.span, problem: Problem::Count });
         }
         let context = Context { instruction, types: instruction.types().collect() };
-        for (at, (operand, spec)) in instruction.operands.iter().zip(&form.operands).enumerate() {
+        for (at, (operand, spec)) in instruction.operands.iter().zip(specs()).enumerate() {
             self.operand_fits(&context, operand, spec).map_err(|(span, problem)| Fault {
                 place: at + 1,
                 span,
@@ -259,6 +273,18 @@ impl<'m> Checker<'m> {
         }
     }
 
+    /// Tensor memory has 32-bit addresses, which only registers hold.
+    fn tensor_fits(&self, base: AddressBase, span: Span) -> Fits {
+        let name = match base {
+            AddressBase::Name(name) | AddressBase::Element(name, _) => name,
+            AddressBase::Absolute => return Err((span, Problem::Kind { expected: "a 32-bit register" })),
+        };
+        match self.scopes.lookup(name.sym) {
+            Some(Binding::Register(register)) if register.ty.bits() == 32 => Ok(()),
+            _ => Err((name.span, Problem::Kind { expected: "a 32-bit register" })),
+        }
+    }
+
     /// A texture, sampler or surface: a variable of that type, a kernel
     /// parameter with its handle, or a register with its handle.
     fn opaque_fits(&self, base: AddressBase, span: Span, types: &'static [ScalarType]) -> Fits {
@@ -293,7 +319,11 @@ impl<'m> Checker<'m> {
         }
         let wanted = match spec.space {
             AddressSpace::Any => return Ok(()),
-            AddressSpace::Opaque(types) => return self.opaque_fits(base, span, types),
+            AddressSpace::Tensor => return self.tensor_fits(base, span),
+            AddressSpace::Opaque(types) => {
+                coordinates_fit(context.instruction, operand)?;
+                return self.opaque_fits(base, span, types);
+            }
             AddressSpace::Is(space) => Some(space),
             AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
         };
@@ -303,11 +333,38 @@ impl<'m> Checker<'m> {
             AddressBase::Element(name, _) | AddressBase::Name(name) => name,
         };
         match (self.scopes.lookup(name.sym), wanted) {
+            // Generic addresses reach neither constants nor parameters.
+            (Some(Binding::Variable(variable)), None) if matches!(variable.space, Space::Const | Space::Param) => {
+                Err((name.span, Problem::NotGeneric { found: variable.space }))
+            }
             (Some(Binding::Variable(variable)), Some(wanted)) if !same_space(wanted, variable.space) => {
                 Err((name.span, Problem::Space { wanted, found: variable.space }))
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The coordinates are as many as the geometry has, up to the next power of
+/// two.
+fn coordinates_fit(instruction: &Instruction, operand: &Operand) -> Fits {
+    let least = instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Word(Word::D1d) => Some(1),
+        Modifier::Word(Word::D2d | Word::A1d) => Some(2),
+        Modifier::Word(Word::D3d | Word::A2d | Word::Cube | Word::Acube | Word::D2dms | Word::A2dms) => Some(4),
+        _ => None,
+    });
+    let last = operand.address().and_then(|address| address.rest.last());
+    match (least, last) {
+        (Some(least), Some(Operand::Vector(items, span)))
+            if items.len() < least || ![1, 2, 4].contains(&items.len()) =>
+        {
+            Err((*span, Problem::Length { found: items.len(), wanted: least }))
+        }
+        (Some(least), Some(Operand::Name(name))) if least > 1 => {
+            Err((name.span, Problem::Kind { expected: "coordinates in braces" }))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::Checker;
 use super::operands::{Fault, Problem};
 use crate::ast::{Instruction, ScalarType};
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::Fit;
+use crate::grammar::{Fit, OperandSpec};
 use crate::scope::Register;
 
 impl Checker<'_> {
@@ -94,6 +94,10 @@ impl Checker<'_> {
                 format!("`{head}` reaches `.{wanted}` space, but this variable is in `.{found}` space"),
             )
             .help(format!("write `.{found}` in the instruction")),
+            Problem::NotGeneric { found } => {
+                let message = format!("`{head}` takes a generic address, but this variable is in `.{found}` space");
+                new(Rule::Space, message).help(format!("write `.{found}` in the instruction"))
+            }
             Problem::Absolute => new(Rule::Space, "a constant can be an address only in `.local` space".to_owned())
                 .help("move the address to a register with `mov`"),
             Problem::Inside => {
@@ -133,8 +137,12 @@ fn special_type(bits: &u32) -> String {
 }
 
 fn operand_count(instruction: &Instruction, fits: &[Fit]) -> Diagnostic {
-    let least = fits.iter().map(|fit| fit.form.operands.iter().filter(|spec| !spec.optional).count()).min();
-    let most = fits.iter().map(|fit| fit.form.operands.len()).max();
+    let here = |spec: &&OperandSpec| {
+        spec.with.is_empty() || spec.with.iter().any(|modifier| instruction.modifiers.contains(modifier))
+    };
+    let least =
+        fits.iter().map(|fit| fit.form.operands.iter().filter(here).filter(|spec| !spec.optional).count()).min();
+    let most = fits.iter().map(|fit| fit.form.operands.iter().filter(here).count()).max();
     let (least, most, found) = (least.unwrap_or(0), most.unwrap_or(0), instruction.operands.len());
     let wanted = match (least, most) {
         (0, 0) => "no operands".to_owned(),

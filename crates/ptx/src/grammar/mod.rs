@@ -152,6 +152,9 @@ pub(crate) struct OperandSpec {
     pub(crate) symbol: bool,
     /// A special register may stand here.
     pub(crate) special: bool,
+    /// The operand is there exactly where one of these modifiers is; always
+    /// where the list is empty.
+    pub(crate) with: Vec<Modifier>,
     /// The second half of `a|b`, and whether it must be there.
     pub(crate) pair: Option<(Ty, bool)>,
 }
@@ -224,6 +227,8 @@ pub(crate) enum AddressSpace {
     Is(Space),
     /// To a variable of one of these opaque types.
     Opaque(&'static [ScalarType]),
+    /// To tensor memory, by a 32-bit register.
+    Tensor,
     /// Not checked: generic, or a space that variables cannot be in.
     Any,
 }

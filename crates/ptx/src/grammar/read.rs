@@ -199,6 +199,14 @@ impl Reader {
         Ok(found)
     }
 
+    /// One operand, with the modifiers after a slash that it belongs to.
+    fn operand(&self, text: &str) -> Read<OperandSpec> {
+        match text.split_once('/') {
+            Some((text, with)) => Ok(OperandSpec { with: self.modifiers(with)?, ..operand(text)? }),
+            None => operand(text),
+        }
+    }
+
     /// `head.SET{.optional}  operands  @ need`
     fn form(&mut self, head: &str, rest: &str) -> Read<()> {
         let (operands, needs) = rest.split_once('@').map_or((rest, ""), |(a, b)| (a, b));
@@ -221,7 +229,7 @@ impl Reader {
                 .iter()
                 .map(|(optional, text)| Ok(Slot { optional: *optional, choices: self.choices(text)? }))
                 .collect::<Read<_>>()?;
-            let operands = operands.split_whitespace().map(operand).collect::<Read<_>>()?;
+            let operands = operands.split_whitespace().map(|text| self.operand(text)).collect::<Read<_>>()?;
             self.instructions[at].forms.push(Form { slots, operands, open, need: need.clone() });
             used = true;
         }
@@ -297,7 +305,7 @@ fn need<'a>(words: impl Iterator<Item = &'a str>) -> Read<Need> {
     Ok(need)
 }
 
-/// One operand: `[=] kind flags [?]`.
+/// One operand without what follows a slash: `[=] kind flags [?]`.
 fn operand(text: &str) -> Read<OperandSpec> {
     let (result, text) = text.strip_prefix('=').map_or((false, text), |rest| (true, rest));
     let (optional, text) = text.strip_suffix('?').map_or((false, text), |rest| (true, rest));
@@ -313,6 +321,7 @@ fn operand(text: &str) -> Read<OperandSpec> {
         negated: false,
         symbol: false,
         special: false,
+        with: Vec::new(),
         pair: None,
     };
     while let Some(flag) = flags.chars().next() {
@@ -405,6 +414,7 @@ fn address(inner: &str) -> Read<AddressSpec> {
         "samp" => AddressSpace::Opaque(&[ScalarType::Samplerref]),
         "texsamp" => AddressSpace::Opaque(&[ScalarType::Texref, ScalarType::Samplerref]),
         "surf" => AddressSpace::Opaque(&[ScalarType::Surfref]),
+        "tmem" => AddressSpace::Tensor,
         "any" => AddressSpace::Any,
         name => match Modifier::from_name(name) {
             Some(Modifier::Space(space)) => AddressSpace::Is(space),

@@ -113,7 +113,7 @@ fn attempt(spec: &'static InstructionSpec, form: &'static Form, modifiers: &[Mod
         }
         weight += match modifier {
             Modifier::Type(_) => 5,
-            Modifier::Space(_) => 4,
+            Modifier::Space(_) | Modifier::Shape(_) => 4,
             _ => 3,
         };
         if miss.is_none() {

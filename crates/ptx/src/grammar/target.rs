@@ -33,6 +33,17 @@ impl Target {
         if plain { Some(Target { number: digits.parse().ok()?, variant }) } else { None }
     }
 
+    /// True if a module that says `self` may be compiled for `arch`: plain
+    /// targets for all later ones, those of a family within it, specific
+    /// ones for themselves only.
+    pub(crate) fn compiles_for(self, arch: Target) -> bool {
+        match self.variant {
+            Variant::Plain => arch.number >= self.number,
+            Variant::Family => arch.number >= self.number && arch.number / 10 == self.number / 10,
+            Variant::Specific => arch == self,
+        }
+    }
+
     /// True if code for `self` may use what needs `needed`. Architectures of
     /// one family share all but the last digit (the PTX manual's `.target`).
     pub(crate) fn has(self, needed: Target) -> bool {
