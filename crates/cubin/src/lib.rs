@@ -18,7 +18,8 @@ mod write;
 pub use error::{CubinError, WriteError};
 pub use model::*;
 pub use spec::{
-    AddressSlot, FunctionSpec, InnerFunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec,
+    AddressSlot, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow, Memory,
+    ModuleSpec, ParamSpec, RelocSpec, SourcePlace, SymbolSpec, VariableSpec,
 };
 pub use target::{Suffix, Target};
 pub use write::{param_base, reserved_shared, write};

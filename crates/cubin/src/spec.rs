@@ -24,6 +24,14 @@ pub struct ModuleSpec {
     pub address_table: Vec<AddressSlot>,
     /// External functions (`vprintf`, `malloc`, `__assertfail`, …) that relocations may name.
     pub externs: Vec<String>,
+    /// `.shared` variables of an object file: the linker lays them out.
+    pub shared: Vec<VariableSpec>,
+    /// Variables of an object file that are defined elsewhere.
+    pub extern_variables: Vec<ExternVariable>,
+    /// Functions of an object file, and external ones, whose address is taken.
+    pub address_taken: Vec<String>,
+    /// Where in the source the instructions come from.
+    pub debug: Option<DebugSpec>,
 }
 
 impl ModuleSpec {
@@ -37,8 +45,80 @@ impl ModuleSpec {
             constants: Vec::new(),
             address_table: Vec::new(),
             externs: Vec::new(),
+            shared: Vec::new(),
+            extern_variables: Vec::new(),
+            address_taken: Vec::new(),
+            debug: None,
         }
     }
+}
+
+/// The memory that a variable is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// `.global`.
+    Global,
+    /// `.shared`.
+    Shared,
+    /// `.const`.
+    Constant,
+}
+
+/// A variable that another file defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExternVariable {
+    /// Symbol name.
+    pub name: String,
+    /// Where it is.
+    pub memory: Memory,
+    /// Size in bytes as declared; 0 for an array without a size.
+    pub size: u64,
+}
+
+/// Source lines, for the sections `.debug_line`, `.nv_debug_line_sass` and `.nv_debug_ptx_txt`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DebugSpec {
+    /// Source files; rows name them by their index here.
+    pub files: Vec<String>,
+    /// The PTX text.
+    pub ptx: String,
+    /// Rows of each function section, by the name of its function.
+    pub functions: Vec<FunctionLines>,
+    /// Name of the PTX file, where `.debug_info` with a compile unit and its functions is wanted too.
+    pub compile_unit: Option<String>,
+}
+
+/// The source lines of the code of one section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionLines {
+    /// Symbol at the start of the section.
+    pub symbol: String,
+    /// Bytes of code.
+    pub size: u64,
+    /// Where the line changes, by ascending offset.
+    pub rows: Vec<LineRow>,
+}
+
+/// From this instruction on the code comes from these lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineRow {
+    /// Byte offset in the section.
+    pub offset: u64,
+    /// Line of the PTX text, from 1.
+    pub ptx_line: u32,
+    /// Place in a source file; `None` where the PTX names none.
+    pub source: Option<SourcePlace>,
+}
+
+/// A place in a source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// Index in [`DebugSpec::files`].
+    pub file: u32,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0: unknown.
+    pub column: u32,
 }
 
 /// One slot of constant bank 4.
@@ -90,6 +170,8 @@ pub struct FunctionSpec {
     pub inner_functions: Vec<InnerFunctionSpec>,
     /// Names of functions outside its own section that it calls (`vprintf`, …).
     pub callees: Vec<String>,
+    /// It calls through addresses that other sections may have put together (object files).
+    pub calls_indirectly: bool,
     /// Byte offsets of the instructions that call external functions.
     pub syscalls: Vec<u32>,
     /// Byte offsets of the EXIT instructions.
@@ -123,6 +205,7 @@ impl FunctionSpec {
             relocations: Vec::new(),
             inner_functions: Vec::new(),
             callees: Vec::new(),
+            calls_indirectly: false,
             syscalls: Vec::new(),
             exits: Vec::new(),
             uses_ctaid_z: false,

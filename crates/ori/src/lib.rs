@@ -32,7 +32,9 @@ pub use error::BuildError;
 pub use function::{Attributes, BlockData, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart, SymbolRef};
 pub use inst::{Guard, Inst, InstFlags};
 pub use machine::{MachineError, MachineInst};
-pub use module::{ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, SymbolData, SymbolKind, Variable};
+pub use module::{
+    ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, SymbolData, SymbolKind, UNIFIED_OFFSET, Variable,
+};
 pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, ZERO_SENTINEL};
 pub use reg::{PairMode, RegClass, RegMask, RegType, VRegData, VRegFlags};
 pub use space::{Heat, MemSpace};

@@ -7,6 +7,10 @@ use cranelift_entity::PrimaryMap;
 use oriole_isa::Arch;
 use std::collections::BTreeMap;
 
+/// Name of the symbol for what linkers add to an address that is called, where functions of several
+/// linked programs can be called: `__UFT_OFFSET`.
+pub const UNIFIED_OFFSET: &str = "__UFT_OFFSET";
+
 /// Constant bank that holds the 8-byte addresses of the symbols in [`Module::address_table`].
 pub const ADDRESS_BANK: u8 = 4;
 

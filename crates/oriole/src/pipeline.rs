@@ -1,7 +1,8 @@
 //! PTX to cubin: the stages in order, with what the caller wants to see on the way.
 
-use crate::emit::{LineTable, emit};
+use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
+use oriole_cubin::FileKind;
 use oriole_isa::Arch;
 use oriole_opt::{Context, knobs::Knobs, run_phases, table};
 use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
@@ -33,6 +34,22 @@ pub struct CompileOptions {
     pub rot13: bool,
     /// Name of the source file, for line information.
     pub file_name: String,
+    /// Make an object file for a linker.
+    pub relocatable: bool,
+    /// What the cubin tells debuggers.
+    pub debug: DebugInfo,
+}
+
+/// How much a cubin tells debuggers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DebugInfo {
+    /// Stack frames only.
+    #[default]
+    None,
+    /// Source lines too.
+    Lines,
+    /// Source lines and functions.
+    Full,
 }
 
 /// Ori of one function after one phase.
@@ -81,6 +98,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     check_entries(&ast, &options.entries)?;
     let lowering = oriole_lower::Options {
         arch,
+        relocatable: options.relocatable,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
         source: Some((&options.file_name, ptx)),
     };
@@ -93,7 +111,12 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     keep(&mut dumps, options, &module, "101-AdvancedPhaseAllocReg");
     watch.time("schedule", || schedule(&mut module, options))?;
     keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
-    let (spec, lines) = watch.time("encode", || emit(&module, &allocation))?;
+    let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
+    let (mut spec, lines) = watch.time("encode", || emit(&module, &allocation, kind))?;
+    if options.debug != DebugInfo::None {
+        let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
+        spec.debug = Some(emit::lines::describe(&ast, ptx, &spec, &lines, unit));
+    }
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
     Ok(Compiled { cubin, arch, module, allocation, spec, lines, dumps, times: watch.times, graphs })
 }
@@ -129,13 +152,15 @@ fn optimise(
     for call in oriole_ori::analysis::call_order(module) {
         let below = call.callees.iter().filter(|c| !call.open || **c != call.function);
         let first_barrier = below.filter_map(|c| barriers.get(c)).copied().max().unwrap_or(0);
+        // Of the callers of an object file's function nothing is known: they get their barriers back.
+        let keeps = call.open || options.relocatable && module.functions[call.function].kind != FunctionKind::Entry;
         let context = Context {
             arch: module.arch,
             opt_level: options.opt_level,
             knobs: knobs.clone(),
-            first_barrier: if call.open { 0 } else { first_barrier },
+            first_barrier: if keeps { 0 } else { first_barrier },
             verify: options.verify,
-            recursive: call.open,
+            recursive: keeps,
         };
         let func = &mut module.functions[call.function];
         run_phases(func, &context, |phase, func, changed, time| {
@@ -145,8 +170,8 @@ fn optimise(
                 dumps.push(dump(func, &format!("{:03}-{}", phase.number, phase.name), options.rot13));
             }
         })?;
-        // A recursive function gives its callers' barriers back as they were.
-        let used = if call.open { 0 } else { barriers_end(func).max(first_barrier) };
+        // Such a function gives its callers' barriers back as they were.
+        let used = if keeps { 0 } else { barriers_end(func).max(first_barrier) };
         barriers.insert(call.function, used);
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Modules of several kernels and functions, run on the strict simulator to results computed here.
 
+use gimli::{EndianSlice, LittleEndian};
+use oriole_cubin::{Cubin, FileKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -89,5 +91,138 @@ fn two_kernels_call_through_one_table() {
                 assert_eq!(got, [called.wrapping_add(more)], "{kernel}({input}) {options:?}");
             }
         }
+    }
+}
+
+/// Calls a function of another module, through a pointer too, and reads that module's variables.
+const CALLER: &str = "
+.extern .func (.param .b32 r) there(.param .b32 a);
+.extern .global .align 4 .u32 far;
+.extern .const .align 4 .u32 limits[4];
+.visible .const .align 4 .u32 near = 5;
+.func (.param .b32 r) here(.param .b32 a) { .reg .b32 %r<3>; ld.param.u32 %r1, [a];
+    mul.lo.s32 %r2, %r1, 3; st.param.b32 [r], %r2; ret; }
+.global .align 8 .u64 table[1] = { here };
+.visible .entry k(.param .u64 in, .param .u64 out) {
+    .reg .b64 %rd<8>; .reg .b32 %r<8>; .shared .align 4 .u32 cell[2];
+    ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.global.u32 %r1, [%rd1];
+    { .param .b32 p; .param .b32 q; st.param.b32 [p], %r1; call (q), there, (p); ld.param.b32 %r2, [q]; }
+    ld.global.u64 %rd5, [table];
+    { .param .b32 p; .param .b32 q; st.param.b32 [p], %r2;
+      one_to_one: .callprototype (.param .b32 _) _ (.param .b32 _);
+      call (q), %rd5, (p), one_to_one; ld.param.b32 %r3, [q]; }
+    ld.global.u32 %r4, [far]; add.s32 %r3, %r3, %r4;
+    ld.const.u32 %r5, [limits+8]; add.s32 %r3, %r3, %r5;
+    ld.const.u32 %r5, [near]; add.s32 %r3, %r3, %r5;
+    st.shared.u32 [cell+4], %r3; ld.shared.u32 %r6, [cell+4];
+    st.global.u32 [%rd2], %r6; ret; }
+";
+
+/// The other module.
+const CALLED: &str = "
+.visible .global .align 4 .u32 far = 11;
+.visible .const .align 4 .u32 limits[4] = { 21, 22, 23, 24 };
+.visible .func (.param .b32 r) there(.param .b32 a) { .reg .b32 %r<3>; .reg .b64 %rd<2>; ld.param.u32 %r1, [a];
+    .shared .align 4 .u32 own; st.shared.u32 [own], %r1; ld.shared.u32 %r2, [own];
+    add.s32 %r2, %r2, 1000; st.param.b32 [r], %r2; ret; }
+";
+
+/// An object file leaves what is elsewhere to a linker, by name.
+#[test]
+fn objects_name_what_is_elsewhere() {
+    for arch in ["sm_80", "sm_90"] {
+        let scratch = Scratch::new(&format!("{HEAD}{CALLER}"));
+        let object = scratch.compile(&["-c", "--arch", arch]);
+        let cubin = Cubin::parse(&std::fs::read(object).expect("the object")).expect("it is a cubin");
+        assert_eq!(cubin.kind, FileKind::Relocatable);
+        for function in ["k", "here"] {
+            assert!(cubin.sections.iter().any(|section| section.name == format!(".text.{function}")), "{function}");
+        }
+        for name in ["there", "far", "limits"] {
+            let at = cubin.symbols.iter().position(|symbol| symbol.name == name).expect(name);
+            assert_eq!(cubin.symbols[at].section, None, "{name} is defined");
+            assert!(cubin.relocations.iter().any(|relocation| relocation.symbol == at), "{name} is not used");
+        }
+    }
+    let scratch = Scratch::new(&format!("{HEAD}{CALLER}"));
+    let mut linked = oriole();
+    linked.arg("compile").arg(scratch.path("in.ptx")).arg("-o").arg(scratch.path("out.cubin"));
+    let done = linked.output().expect("oriole starts");
+    assert_eq!(done.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("there"), "the missing function is named");
+}
+
+/// NVIDIA's linker takes two of our objects, and the program computes what the sources say.
+#[test]
+fn linked_objects_run() {
+    let Some(tools) = std::env::var_os("ORIOLE_ORACLE") else {
+        println!("skipped: ORIOLE_ORACLE is not set");
+        return;
+    };
+    for arch in ["sm_80", "sm_90"] {
+        let modules = [CALLER, CALLED].map(|text| Scratch::new(&format!("{HEAD}{text}")));
+        let objects = modules.each_ref().map(|scratch| scratch.compile(&["-c", "--arch", arch]));
+        let program = modules[0].path("linked.cubin");
+        let mut linker = Command::new(Path::new(&tools).join("nvlink"));
+        linker.args(["-arch", arch]).args(&objects).arg("-o").arg(&program);
+        succeed(linker);
+        for input in [6u32, 0xffff_ff00] {
+            let want = input.wrapping_add(1000).wrapping_mul(3).wrapping_add(11 + 23 + 5);
+            assert_eq!(modules[0].run(&program, "k", &[input], 1), [want], "{arch}");
+        }
+    }
+}
+
+/// Code of two files: a load from one, an addition from the other.
+const LINES: &str = ".file 1 \"/src/a.cu\"\n.file 2 \"/src/inc/b.h\"
+.visible .entry k(.param .u64 out) { .reg .b64 %rd<2>; .reg .b32 %r<3>;
+.loc 1 30 2
+    ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [%rd1];
+.loc 2 7 9
+    add.s32 %r2, %r1, 5;
+.loc 1 31 4
+    st.global.u32 [%rd1], %r2;
+.loc 1 32 1
+    ret; }
+";
+
+/// The line table leads from each instruction to the `.loc` that stands before it in the PTX.
+#[test]
+fn line_tables_have_the_lines_of_the_source() {
+    let lines = [("LDG", "a.cu", 30, 2), ("IADD3", "b.h", 7, 9), ("STG", "a.cu", 31, 4), ("EXIT", "a.cu", 32, 1)];
+    for option in ["--lineinfo", "-g"] {
+        let scratch = Scratch::new(&format!("{HEAD}{LINES}"));
+        let file = std::fs::read(scratch.compile(&[option])).expect("the cubin");
+        let cubin = Cubin::parse(&file).expect("it is a cubin");
+        let section = |name: &str| cubin.sections.iter().find(|section| section.name == name);
+        let bytes = &section(".debug_line").expect("a line table").data;
+        let table = gimli::DebugLine::new(bytes, LittleEndian);
+        let program = table.program(gimli::DebugLineOffset(0), 8, None, None).expect("a program");
+        let mut rows = program.rows();
+        let mut found: Vec<(u64, String, u64, u64)> = Vec::new();
+        while let Some((header, row)) = rows.next_row().expect("rows") {
+            let file = row.file(header).expect("a file").path_name();
+            let name = match file {
+                gimli::AttributeValue::String(name) => EndianSlice::to_string_lossy(&name).into_owned(),
+                other => panic!("{other:?}"),
+            };
+            let column = match row.column() {
+                gimli::ColumnType::LeftEdge => 0,
+                gimli::ColumnType::Column(column) => column.get(),
+            };
+            found.push((row.address(), name, row.line().map_or(0, std::num::NonZero::get), column));
+        }
+        let text = oriole().arg("disasm").arg(scratch.path("out.cubin")).output().expect("oriole starts").stdout;
+        let text = String::from_utf8(text).expect("text");
+        for (mnemonic, name, line, column) in lines {
+            let listed = text.lines().find(|line| line.contains(&format!(" {mnemonic}"))).expect(mnemonic);
+            let digits = listed.split("/*").nth(1).and_then(|rest| rest.split("*/").next()).expect("an address");
+            let address = u64::from_str_radix(digits, 16).expect("hexadecimal");
+            let row = found.iter().rev().find(|row| row.0 <= address).expect("a row");
+            assert_eq!((row.1.as_str(), row.2, row.3), (name, line, column), "{mnemonic} {option}\n{text}");
+        }
+        assert_eq!(section(".debug_info").is_some(), option == "-g");
+        let ptx = section(".nv_debug_ptx_txt").expect("the PTX");
+        assert!(ptx.data.starts_with(b".version 8.3\0.target sm_80\0"));
     }
 }

@@ -4,6 +4,7 @@ use super::layout::{InfoItem, Layout};
 use super::plan::SymbolTable;
 use crate::compat;
 use crate::error::WriteError;
+use crate::model::FileKind;
 use crate::nvinfo::{self, Attribute, Value, number};
 use crate::read::PARAM_SIZE_SHIFT;
 use crate::spec::{FunctionSpec, ModuleSpec, ParamSpec};
@@ -35,7 +36,11 @@ pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Ve
     }
     for function in &spec.functions {
         let symbol = symbols.need(&function.name, &function.name)?;
-        records.push(Attribute::words(number::MIN_STACK_SIZE, &[symbol, function.min_stack_size]));
+        // Of an object file only the linker knows what the callees need.
+        records.push(match spec.kind {
+            FileKind::Executable => Attribute::words(number::MIN_STACK_SIZE, &[symbol, function.min_stack_size]),
+            FileKind::Relocatable => Attribute::words(number::MAX_STACK_SIZE, &[symbol, function.frame_size]),
+        });
     }
     encode(&records, "module")
 }
@@ -104,7 +109,9 @@ fn push(
         InfoItem::Externs => {
             let callees: Result<Vec<u32>, _> =
                 function.callees.iter().map(|c| symbols.need(c, &function.name)).collect();
-            records.extend(list(number::EXTERNS, &callees?));
+            let mut externs = callees?;
+            externs.retain(|callee| symbols.get(*callee).is_some_and(|symbol| symbol.section.is_none()));
+            records.extend(list(number::EXTERNS, &externs));
         }
         InfoItem::Syscalls => records.extend(list(number::SYSCALL_OFFSETS, &function.syscalls)),
         InfoItem::Exits => records.extend(list(number::EXIT_INSTR_OFFSETS, &function.exits)),
@@ -138,18 +145,32 @@ fn param(ordinal: u32, param: ParamSpec, large: bool) -> Attribute {
     }
 }
 
-/// `.nv.callgraph`: a leading pair for each of four lists; the first lists the direct calls.
+/// `.nv.callgraph`: four lists, each behind a pair that numbers it. Direct calls; functions whose address
+/// is taken, with the number of their prototype; functions that call through addresses, with that of the
+/// prototype; the fourth is empty. We have one prototype for all.
 pub(super) fn call_graph(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
-    let mut pairs = vec![(0, -1i32 as u32)];
+    let mark = |list: i32| (0, list as u32);
+    let mut pairs = vec![mark(-1)];
     for function in &spec.functions {
         let caller = symbols.need(&function.name, &function.name)?;
         for callee in &function.callees {
             pairs.push((caller, symbols.need(callee, &function.name)?));
         }
     }
-    pairs.extend([-2i32, -3, -4].map(|mark| (0, mark as u32)));
+    pairs.push(mark(-2));
+    for name in &spec.address_taken {
+        pairs.push((symbols.need(name, ".nv.callgraph")?, PROTOTYPE));
+    }
+    pairs.push(mark(-3));
+    for function in spec.functions.iter().filter(|function| function.calls_indirectly) {
+        pairs.push((symbols.need(&function.name, &function.name)?, PROTOTYPE));
+    }
+    pairs.push(mark(-4));
     Ok(pairs.iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()].concat()).collect())
 }
+
+/// Number of the prototype of all functions that are called through addresses.
+const PROTOTYPE: u32 = 1;
 
 /// `.nv.compat` of a target that has it.
 pub(super) fn compat(suffix: Suffix) -> Result<Vec<u8>, WriteError> {

@@ -4,6 +4,7 @@ mod emit;
 mod frame;
 mod info;
 mod layout;
+mod lines;
 mod plan;
 mod relocations;
 mod symbols;
@@ -21,7 +22,7 @@ use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, RelocSpec};
 use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SectionPlan, SymbolTable};
 use relocations::Relocator;
-use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, VariableSection, Variables};
+use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variables};
 
 /// Section flags: constants and kernels' shared memory are memory, code can be executed,
 /// variables can be written.
@@ -54,7 +55,7 @@ pub fn write(module: &ModuleSpec) -> Result<Vec<u8>, WriteError> {
     for function in &module.functions {
         check_function(layout, function)?;
     }
-    let variables = Variables::new(&module.globals, &module.constants)?;
+    let variables = Variables::new(module)?;
     let symbols = SymbolTable::new(symbols::collect(module, layout, &variables))?;
     let sections = sections(module, layout, &variables, &symbols)?;
     emit::emit(module, &sections, &symbols)
@@ -107,6 +108,11 @@ fn sections(
     relocator.add_section(DEBUG_FRAME, rest);
     let mut out = vec![SectionPlan::data(DEBUG_FRAME.to_owned(), 0, 1, frames)];
     out.extend(notes(module, layout, symbols)?);
+    for (name, mut bytes, relocations) in lines::sections(module)? {
+        let rest = relocator.take(name, &mut bytes, 0, &relocations)?;
+        relocator.add_section(name, rest);
+        out.push(SectionPlan::data(name.to_owned(), 0, 1, bytes));
+    }
     let call_graph = info::call_graph(module, symbols)?;
     let table = SectionPlan::table(".nv.callgraph".to_owned(), SHT_CUDA_CALLGRAPH, call_graph);
     out.push(SectionPlan { entry_size: 8, ..table });
@@ -129,10 +135,11 @@ struct ObjectType {
 }
 
 /// Longer prefixes first.
-static OBJECT_TYPES: [ObjectType; 7] = [
+static OBJECT_TYPES: [ObjectType; 8] = [
     ObjectType { prefix: GLOBAL_INIT, sh_type: 0x7000_0008, other: 0x20 },
     ObjectType { prefix: GLOBAL, sh_type: 0x7000_0007, other: 0x20 },
     ObjectType { prefix: ".nv.shared.", sh_type: 0x7000_000a, other: 0x40 },
+    ObjectType { prefix: SHARED, sh_type: 0x7000_000a, other: 0x40 },
     ObjectType { prefix: ".nv.constant0", sh_type: 0x7000_0064, other: 0x80 },
     ObjectType { prefix: ".nv.constant2", sh_type: 0x7000_0066, other: 0x80 },
     ObjectType { prefix: CONSTANT, sh_type: 0x7000_0067, other: 0x80 },
@@ -197,6 +204,10 @@ fn program_sections(
         let align = u64::from(function.shared_align).max(SHARED_ALIGN);
         let plan = SectionPlan::nobits(shared_name(function), MEMORY_FLAGS, align, size);
         out.push(plan.about(text_name(function)));
+    }
+    if !variables.shared.is_empty() {
+        let section = &variables.shared;
+        out.push(SectionPlan::nobits(SHARED.to_owned(), MEMORY_FLAGS, section.align, section.size));
     }
     if layout.reserved_shared > 0 {
         out.push(SectionPlan::nobits(symbols::SHARED_RESERVED.to_owned(), MEMORY_FLAGS, 1, 0));

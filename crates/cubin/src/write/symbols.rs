@@ -4,11 +4,11 @@ use object::elf;
 
 use super::layout::Layout;
 use super::plan::SymbolPlan;
-use super::variables::Variables;
+use super::variables::{SHARED, Variables};
 use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, object_type, shared_base, shared_name, text_name};
 use crate::model::{Binding, FileKind};
 use crate::read::{STO_CUDA_ENTRY, STT_CUDA_OBJECT};
-use crate::spec::{FunctionSpec, ModuleSpec};
+use crate::spec::{ExternVariable, FunctionSpec, Memory, ModuleSpec, VariableSpec};
 
 /// Section of the shared memory that the system keeps, and the names that stand for it on
 /// targets that keep some.
@@ -17,6 +17,9 @@ const RESERVED_OFFSET: &str = ".nv.reservedSmem.offset0";
 const RESERVED_ALIAS: &str = "__nv_reservedSMEM_offset_0_alias";
 /// `st_other` of the alias, as ptxas writes it.
 const RESERVED_ALIAS_OTHER: u8 = 0xa0;
+/// What linkers add to an address that is called (`oriole_ori::UNIFIED_OFFSET`), from sm_90 on.
+const UNIFIED_OFFSET: &str = "__UFT_OFFSET";
+const UNIFIED_OFFSET_SIZE: u64 = 8;
 /// `st_size` of the offset: a word.
 const RESERVED_OFFSET_SIZE: u64 = 4;
 
@@ -32,13 +35,15 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
             continue;
         }
         out.push(SymbolPlan::of_section(section.to_owned()));
+        // Shared memory is laid out by the linker, from sizes and alignments.
+        let value = |variable: &VariableSpec, offset: u64| if section == SHARED { variable.align } else { offset };
         out.extend(list.placed.iter().map(|(variable, offset)| SymbolPlan {
             name: variable.name.clone(),
             kind: elf::STT_OBJECT,
             binding: variable.binding,
             other: 0,
             section: Some(section.to_owned()),
-            value: *offset,
+            value: value(variable, *offset),
             size: variable.size,
         }));
     }
@@ -49,19 +54,31 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
     if layout.reserved_shared > 0 {
         out.extend(reserved_symbols());
     }
-    out.extend(module.externs.iter().map(|name| SymbolPlan {
-        name: name.clone(),
-        kind: elf::STT_FUNC,
-        binding: Binding::Global,
-        other: 0,
-        section: None,
-        value: 0,
-        size: 0,
-    }));
+    out.extend(module.externs.iter().map(|name| undefined(name, elf::STT_FUNC, Binding::Global, 0)));
+    out.extend(super::lines::section_names(module).into_iter().map(|name| SymbolPlan::of_section(name.to_owned())));
     if module.kind == FileKind::Relocatable {
+        if layout.reserved_shared > 0 {
+            out.push(undefined(UNIFIED_OFFSET, elf::STT_OBJECT, Binding::Weak, UNIFIED_OFFSET_SIZE));
+        }
         out.iter_mut().for_each(mark_variable);
+        out.extend(module.extern_variables.iter().map(external_variable));
     }
     out
+}
+
+/// A symbol that another file defines.
+fn undefined(name: &str, kind: u8, binding: Binding, size: u64) -> SymbolPlan {
+    SymbolPlan { name: name.to_owned(), kind, binding, other: 0, section: None, value: 0, size }
+}
+
+fn external_variable(variable: &ExternVariable) -> SymbolPlan {
+    let other = match variable.memory {
+        Memory::Global => 0x20,
+        Memory::Shared => 0x40,
+        Memory::Constant => 0x80,
+    };
+    let symbol = undefined(&variable.name, STT_CUDA_OBJECT, Binding::Global, variable.size);
+    SymbolPlan { other, ..symbol }
 }
 
 /// In an object file variables have a symbol type of their own, and say which memory they are in.
@@ -108,15 +125,7 @@ fn inner(name: &str, kind: u8, section: String, (value, size): (u64, u64)) -> Sy
 }
 
 fn reserved_symbols() -> [SymbolPlan; 2] {
-    let offset = SymbolPlan {
-        name: RESERVED_OFFSET.to_owned(),
-        kind: elf::STT_OBJECT,
-        binding: Binding::Weak,
-        other: 0,
-        section: None,
-        value: 0,
-        size: RESERVED_OFFSET_SIZE,
-    };
+    let offset = undefined(RESERVED_OFFSET, elf::STT_OBJECT, Binding::Weak, RESERVED_OFFSET_SIZE);
     let alias = SymbolPlan {
         name: RESERVED_ALIAS.to_owned(),
         kind: elf::STT_NOTYPE,

@@ -1,7 +1,7 @@
 //! Variables in global and constant memory: offsets and contents.
 
 use crate::error::WriteError;
-use crate::spec::VariableSpec;
+use crate::spec::{ModuleSpec, VariableSpec};
 
 /// Most bytes of `.nv.global` (the address space), of contents in a file, of a constant bank.
 const MAX_GLOBAL: u64 = 1 << 48;
@@ -69,21 +69,25 @@ pub(super) struct Variables<'a> {
     pub(super) initialised: VariableSection<'a>,
     /// `.nv.constant3`.
     pub(super) constants: VariableSection<'a>,
+    /// Shared memory of an object file.
+    pub(super) shared: VariableSection<'a>,
 }
 
 impl<'a> Variables<'a> {
-    pub(super) fn new(globals: &'a [VariableSpec], constants: &'a [VariableSpec]) -> Result<Self, WriteError> {
+    pub(super) fn new(module: &'a ModuleSpec) -> Result<Self, WriteError> {
+        let (globals, constants) = (&module.globals, &module.constants);
         let has_contents = |v: &&VariableSpec| !v.init.is_empty() || !v.relocations.is_empty();
         Ok(Variables {
             zeroed: VariableSection::new(globals.iter().filter(|v| !has_contents(v)), MAX_GLOBAL)?,
             initialised: VariableSection::new(globals.iter().filter(has_contents), MAX_CONTENTS)?,
             constants: VariableSection::new(constants.iter(), MAX_CONSTANT)?,
+            shared: VariableSection::new(module.shared.iter(), MAX_CONTENTS)?,
         })
     }
 
     /// The sections with their names.
-    pub(super) fn sections(&self) -> [(&'static str, &VariableSection<'a>); 3] {
-        [(GLOBAL, &self.zeroed), (GLOBAL_INIT, &self.initialised), (CONSTANT, &self.constants)]
+    pub(super) fn sections(&self) -> [(&'static str, &VariableSection<'a>); 4] {
+        [(GLOBAL, &self.zeroed), (GLOBAL_INIT, &self.initialised), (CONSTANT, &self.constants), (SHARED, &self.shared)]
     }
 }
 
@@ -91,3 +95,5 @@ impl<'a> Variables<'a> {
 pub(super) const GLOBAL: &str = ".nv.global";
 pub(super) const GLOBAL_INIT: &str = ".nv.global.init";
 pub(super) const CONSTANT: &str = ".nv.constant3";
+/// Shared variables of an object file, which no kernel owns yet; ptxas's name for it.
+pub(super) const SHARED: &str = ".nv_debug.shared";

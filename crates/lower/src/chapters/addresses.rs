@@ -112,8 +112,8 @@ impl FnLower<'_, '_> {
     pub(crate) fn generic_address(&mut self, name: Name) -> Lowered<Wide> {
         let space = match self.place(name)? {
             Place::Symbol(_) => Space::Global,
-            Place::Shared(_) => Space::Shared,
-            Place::Const(_) => Space::Const,
+            Place::Shared(_) | Place::LinkedShared(_) => Space::Shared,
+            Place::Const(_) | Place::LinkedConst(_) => Space::Const,
             Place::KernelParam(_) => Space::Param,
             Place::Frame(_) | Place::Incoming(_) => Space::Local,
             Place::Param => return Err(invalid(name.span, format!("'{}' has no address", self.text(name)))),

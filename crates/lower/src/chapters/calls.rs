@@ -4,9 +4,9 @@ use super::{Chapter, unknown};
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Wide};
-use oriole_isa::Role::{Bank, Base, D, Target};
+use oriole_isa::Role::{Bank, Base, D, Offset, Target};
 use oriole_isa::{Arch, Field, Mods, Opcode as Sass, call_mode, mem_size};
-use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Operand, Symbol, SymbolPart, VReg};
+use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
 /// The opcodes of this chapter.
@@ -24,7 +24,7 @@ enum Way {
     Direct(Symbol),
     /// A function of the run-time system.
     Runtime(Symbol),
-    /// The function whose number is in a register pair.
+    /// The function whose number (in an object file: address) is in a register pair.
     Indirect(Wide),
 }
 
@@ -82,13 +82,14 @@ fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<
 
 fn runtime(cx: &FnLower<'_, '_>, name: Name, symbol: Symbol) -> Lowered<Symbol> {
     let text = cx.text(name);
-    if RUNTIME.contains(&text) {
+    if cx.module.relocatable || RUNTIME.contains(&text) {
         return Ok(symbol);
     }
     let error = unsupported(name.span, format!("the external function '{text}'"));
-    Err(Box::new(
-        error.help(format!("modules are not linked; of the run-time system there are {}", RUNTIME.join(", "))),
-    ))
+    Err(Box::new(error.help(format!(
+        "only object files (-c) leave functions to a linker; of the run-time system there are {}",
+        RUNTIME.join(", ")
+    ))))
 }
 
 /// Results and parameters by `.callprototype`, or of the first of `.calltargets`.
@@ -194,24 +195,44 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
     let back = cx.new_block()?;
     let address = cx.return_address()?;
     let mut inst = Inst::neutral(Sass::CALL, Mods::new());
-    match way {
-        Way::Direct(symbol) => {
+    match (way, cx.module.relocatable) {
+        (Way::Direct(symbol), false) => {
             section_relative(cx, Wide::of_pair(address), back)?;
             site.callee = Callee::Direct(symbol);
             let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Relative);
             inst.set_role(Target, cx.built(made)?);
         }
-        Way::Indirect(target) => {
+        (Way::Indirect(target), false) => {
             let offset = code_offset(cx, target)?;
             section_relative(cx, Wide::of_pair(address), back)?;
             inst.set_role(Base, offset);
         }
-        Way::Runtime(symbol) => {
+        (Way::Runtime(symbol), false) => {
             let target = cx.symbol_address(symbol, 0)?;
             cx.absolute_return(address, back)?;
             site.callee = Callee::Direct(symbol);
             inst.mods.set(Field::CallMode, call_mode::ABS);
             inst.set_role(Base, cx.in_pair(target)?);
+        }
+        (Way::Direct(symbol) | Way::Runtime(symbol), true) => {
+            cx.absolute_return(address, back)?;
+            // What the linker takes for a weak function may change other registers.
+            if cx.module.out.symbols[symbol].linkage != Linkage::Weak {
+                site.callee = Callee::Direct(symbol);
+            }
+            inst.mods.set(Field::CallMode, call_mode::ABS);
+            let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Whole);
+            inst.set_role(Target, cx.built(made)?);
+        }
+        (Way::Indirect(target), true) => {
+            cx.absolute_return(address, back)?;
+            inst.mods.set(Field::CallMode, call_mode::ABS);
+            inst.set_role(Base, cx.in_pair(target)?);
+            if cx.arch() >= Arch::Sm90 {
+                let unified = cx.module.unified_offset();
+                let made = cx.func.symbol_operand(unified, 0, SymbolPart::Whole);
+                inst.set_role(Offset, cx.built(made)?);
+            }
         }
     }
     site.args.push(Operand::reg(address));

@@ -5,7 +5,7 @@ use super::{Binding, FnLower};
 use crate::error::{Lowered, invalid};
 use crate::module::VarKey;
 use oriole_isa::RegFile;
-use oriole_ori::{ADDRESS_BANK, Operand, RegType, Symbol, VReg};
+use oriole_ori::{ADDRESS_BANK, Operand, RegType, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Imm, Name, ScalarType, Space};
 
 /// The address of something that a name stands for.
@@ -19,6 +19,10 @@ pub(crate) enum Place {
     Shared(u32),
     /// Byte offset in constant bank 3.
     Const(u32),
+    /// A shared variable whose offset in the shared segment the linker knows.
+    LinkedShared(Symbol),
+    /// A variable whose offset in constant bank 3 the linker knows.
+    LinkedConst(Symbol),
     /// A global variable or function, whose address is in bank 4.
     Symbol(Symbol),
     /// A parameter in registers: it has no address.
@@ -208,6 +212,10 @@ impl FnLower<'_, '_> {
 
     fn variable_place(&mut self, key: VarKey) -> Lowered<Place> {
         match self.module.variable(key).space {
+            Space::Shared | Space::SharedCta if self.module.relocatable => {
+                Ok(Place::LinkedShared(self.module.variable_symbol(key)?))
+            }
+            Space::Const if self.module.relocatable => Ok(Place::LinkedConst(self.module.variable_symbol(key)?)),
             Space::Shared | Space::SharedCta => Ok(Place::Shared(self.module.shared_offset(key)?)),
             Space::Const => {
                 let symbol = self.module.variable_symbol(key)?;
@@ -236,7 +244,46 @@ impl FnLower<'_, '_> {
                 format!("the address of the parameter '{}' is not supported here", self.text(name)),
             )),
             Place::Symbol(symbol) => Ok(self.symbol_address(symbol, offset)?.lo),
+            Place::LinkedShared(symbol) => {
+                let base = self.linked_shared(symbol)?;
+                self.moved(base, add(self.arch().sm().shared_base))
+            }
+            Place::LinkedConst(symbol) => {
+                let base = self.linked_offset(symbol)?;
+                self.moved(base, add(0))
+            }
         }
+    }
+
+    /// `base + bytes`.
+    fn moved(&mut self, base: Operand, bytes: u32) -> Lowered<Operand> {
+        if bytes == 0 {
+            return Ok(base);
+        }
+        let temp = self.temp()?;
+        self.add(temp, base, word(bytes))?;
+        Ok(temp)
+    }
+
+    /// The offset of a variable in the shared segment or in constant bank 3, put in by the linker.
+    pub(crate) fn linked_offset(&mut self, symbol: Symbol) -> Lowered<Operand> {
+        let made = self.func.symbol_operand(symbol, 0, SymbolPart::Whole);
+        let offset = self.built(made)?;
+        let temp = self.temp()?;
+        self.mov(temp, offset)?;
+        Ok(temp)
+    }
+
+    /// The address of a shared variable less the bytes that the system keeps: linkers leave them out.
+    pub(crate) fn linked_shared(&mut self, symbol: Symbol) -> Lowered<Operand> {
+        let offset = self.linked_offset(symbol)?;
+        let window = self.shared_window()?;
+        if window.is_zero() {
+            return Ok(offset);
+        }
+        let temp = self.temp()?;
+        self.add(temp, window, offset)?;
+        Ok(temp)
     }
 
     /// The 64-bit address of a variable or function in its own space.
@@ -269,8 +316,16 @@ impl FnLower<'_, '_> {
         if let Some(number) = self.module.function_number(symbol) {
             return Ok(Wide::of_bits(number.wrapping_add(offset as u64)));
         }
-        let slot = self.module.out.address_slot(symbol);
         let pair = self.temp64()?;
+        if self.module.relocatable {
+            for (half, part) in [(Operand::lo(pair), SymbolPart::Low), (Operand::hi(pair), SymbolPart::High)] {
+                let made = self.func.symbol_operand(symbol, offset, part);
+                let address = self.built(made)?;
+                self.mov(half, address)?;
+            }
+            return Ok(Wide::of_pair(pair));
+        }
+        let slot = self.module.out.address_slot(symbol);
         self.read_constant64(pair, ADDRESS_BANK, slot)?;
         let base = Wide::of_pair(pair);
         if offset == 0 {

@@ -25,6 +25,8 @@ pub(crate) struct ModuleCx<'a> {
     pub(crate) out: Module,
     /// The user's PTX.
     pub(crate) ast: &'a ast::Module,
+    /// Addresses are left to the linker.
+    pub(crate) relocatable: bool,
     plan: Plan<'a>,
     /// Ori symbols of the user's functions, by index in the plan.
     function_symbols: FxHashMap<usize, Symbol>,
@@ -48,12 +50,13 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
         let known = Arch::MODELLED.map(Arch::name).join(" ");
         return Err(vec![unsupported(Span::default(), format!("code for {} (only for {known})", options.arch))]);
     }
-    let plan = Plan::new(ast, options.entries, options.arch.sm())?;
+    let plan = Plan::new(ast, options)?;
     let mut out = Module::new(options.arch);
     out.files.extend(options.source.map(|(name, _)| name.to_owned()));
     let mut cx = ModuleCx {
         out,
         ast,
+        relocatable: options.relocatable,
         plan,
         function_symbols: FxHashMap::default(),
         device_functions: FxHashSet::default(),
@@ -83,6 +86,7 @@ impl<'a> ModuleCx<'a> {
             let function = self.plan.functions[index];
             let kind = if function.is_entry { FunctionKind::Entry } else { FunctionKind::Device };
             let shared = self.plan.shared_bytes.get(&index).copied().unwrap_or(0);
+            let shared = if self.relocatable { 0 } else { shared };
             match lower_function(self, self.ast, function, kind, shared) {
                 Ok(lowered) => self.define(self.function_symbols[&index], lowered),
                 Err(found) => errors.extend(found),
@@ -187,6 +191,7 @@ impl<'a> ModuleCx<'a> {
     /// The variable without its initial value; `.const` variables get their place in bank 3.
     fn new_variable(&mut self, planned: &plan::PlannedVar<'_>) -> Lowered<Variable> {
         let ast = planned.ast;
+        self.check_defined(ast)?;
         let space = match ast.space {
             Space::Global => MemSpace::Global,
             Space::Const => MemSpace::Const,
@@ -198,6 +203,7 @@ impl<'a> ModuleCx<'a> {
         let size = declared.max(data.bytes.len() as u64);
         let align = ast.alignment();
         let offset = match space {
+            _ if self.relocatable => None,
             MemSpace::Const => {
                 let start = self.const_end.next_multiple_of(u64::from(align));
                 self.const_end = start.saturating_add(size);
@@ -210,6 +216,26 @@ impl<'a> ModuleCx<'a> {
             _ => None,
         };
         Ok(Variable { space, size, align, init: data.bytes, relocs: Vec::new(), offset })
+    }
+
+    /// A linked module has no variables that are defined elsewhere; dynamic shared memory is no variable.
+    fn check_defined(&self, ast: &ast::Variable) -> Lowered {
+        let is_shared = matches!(ast.space, Space::Shared | Space::SharedCta);
+        if self.relocatable || ast.linkage != ast::Linkage::Extern || is_shared {
+            return Ok(());
+        }
+        let name = ast.name.map_or("", |name| self.ast.text(name));
+        let error = invalid(ast.span, format!("the variable '{name}' is external, and no other module is linked"));
+        Err(Box::new(error.help("define it here, or make an object file for the linker with -c")))
+    }
+
+    /// The symbol of the value that the linker puts in where a call goes through an address; only
+    /// targets from sm_90 on have it.
+    pub(crate) fn unified_offset(&mut self) -> Symbol {
+        let known = self.out.symbol(oriole_ori::UNIFIED_OFFSET);
+        known.unwrap_or_else(|| {
+            self.out.add_symbol(oriole_ori::UNIFIED_OFFSET, Linkage::Weak, SymbolKind::ExternalFunction)
+        })
     }
 
     /// Resolves the addresses in the initial value; the symbol exists, so that cycles end.
@@ -244,9 +270,11 @@ impl<'a> ModuleCx<'a> {
         Ok(())
     }
 
-    /// What stands for the address of a device function of this module; `None` for all other symbols.
+    /// What stands for the address of a device function of this module; `None` for all other symbols,
+    /// and where the linker knows the address.
     pub(crate) fn function_number(&mut self, symbol: Symbol) -> Option<u64> {
-        self.device_functions.contains(&symbol).then(|| self.out.function_number(symbol))
+        let known = !self.relocatable && self.device_functions.contains(&symbol);
+        known.then(|| self.out.function_number(symbol))
     }
 
     /// The symbol of a file-level variable or function.
@@ -262,10 +290,8 @@ impl<'a> ModuleCx<'a> {
 
     /// Variables that others can see are part of the module even where no kernel names them.
     fn add_visible_variables(&mut self) -> Vec<LowerError> {
-        let visible = |v: &ast::Variable| {
-            matches!(v.linkage, ast::Linkage::Visible | ast::Linkage::Weak | ast::Linkage::Common)
-                && matches!(v.space, Space::Global | Space::Const)
-        };
+        let visible =
+            |v: &ast::Variable| plan::is_exported(v.linkage) && matches!(v.space, Space::Global | Space::Const);
         let keys: Vec<VarKey> =
             (0..self.plan.variables.len()).filter(|&i| visible(self.plan.variables[i].ast)).map(VarKey).collect();
         keys.into_iter().filter_map(|key| self.variable_symbol(key).err()).collect()

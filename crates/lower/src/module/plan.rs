@@ -2,9 +2,10 @@
 //! that these name, and where shared variables lie.
 
 use super::names;
+use crate::Options;
 use crate::error::{LowerError, invalid};
 use oriole_isa::SmDescription;
-use oriole_ptx::ast::{Function, FunctionDirective, Item, Module, Name, Space, Span, Sym, Variable};
+use oriole_ptx::ast::{Function, FunctionDirective, Item, Linkage, Module, Name, Space, Span, Sym, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A variable of the PTX module, at file level or inside a function.
@@ -49,15 +50,14 @@ struct Reach {
 }
 
 impl<'a> Plan<'a> {
-    /// Plans the lowering of `entries` (all kernels when `None`).
-    pub(crate) fn new(
-        module: &'a Module,
-        entries: Option<&[String]>,
-        sm: &SmDescription,
-    ) -> Result<Self, Vec<LowerError>> {
+    /// Plans the lowering of the wanted kernels, and for an object file of all that others can see.
+    pub(crate) fn new(module: &'a Module, options: &Options<'_>) -> Result<Self, Vec<LowerError>> {
         let mut plan = Plan::default();
         plan.collect(module);
-        let roots = plan.roots(module, entries)?;
+        let mut roots = plan.roots(module, options.entries)?;
+        if options.relocatable {
+            roots.extend(plan.exported());
+        }
         let direct: Vec<Reach> = (0..plan.functions.len()).map(|f| plan.mentions(f)).collect();
         let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
         plan.wanted = roots;
@@ -69,7 +69,7 @@ impl<'a> Plan<'a> {
                 plan.wanted.push(function);
             }
         }
-        let errors = plan.lay_out_shared(module, &reach, sm);
+        let errors = plan.lay_out_shared(module, &reach, options.arch.sm());
         if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
 
@@ -80,7 +80,10 @@ impl<'a> Plan<'a> {
                 Item::Variable(variable) => {
                     if let Some(name) = variable.name {
                         let key = self.add_variable(variable, None);
-                        self.globals.entry(name.sym).or_insert(key);
+                        let known = self.globals.entry(name.sym).or_insert(key);
+                        if self.variables[known.0].ast.linkage == Linkage::Extern {
+                            *known = key;
+                        }
                     }
                 }
                 Item::Alias { name, aliasee } => {
@@ -137,6 +140,21 @@ impl<'a> Plan<'a> {
             }
         }
         if errors.is_empty() { Ok(roots) } else { Err(errors) }
+    }
+
+    /// Device functions that other modules can call, or reach through variables that they can see.
+    fn exported(&self) -> impl Iterator<Item = usize> + '_ {
+        let mut named: FxHashSet<usize> = FxHashSet::default();
+        for variable in self.variables.iter().filter(|v| is_exported(v.ast.linkage)) {
+            names::of_variable(variable.ast, &mut |name| {
+                named.extend(self.by_name.get(&name.sym).copied());
+            });
+        }
+        (0..self.functions.len()).filter(move |index| {
+            let function = self.functions[*index];
+            let wanted = is_exported(function.linkage) || named.contains(index);
+            wanted && !function.is_entry && function.body.is_some()
+        })
     }
 
     fn no_such_entry(&self, module: &Module, name: &str, kernels: &[usize]) -> LowerError {
@@ -238,6 +256,11 @@ impl<'a> Plan<'a> {
             }
         }
     }
+}
+
+/// Other modules see what has this linkage.
+pub(crate) fn is_exported(linkage: Linkage) -> bool {
+    matches!(linkage, Linkage::Visible | Linkage::Weak | Linkage::Common)
 }
 
 /// Everything that `root` reaches through the functions that it mentions; not `root` itself unless

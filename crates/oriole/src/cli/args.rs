@@ -87,14 +87,14 @@ pub(crate) struct CompileArgs {
     /// Print a table of phase times.
     #[arg(long)]
     pub(crate) time_phases: bool,
-    /// Make an object file for linking (not there yet).
+    /// Make an object file for a linker: other functions and variables may be elsewhere.
     #[arg(short = 'c')]
     pub(crate) relocatable: bool,
-    /// Add debug information (not there yet).
+    /// Add source lines and functions for debuggers, and compile at -O0.
     #[arg(short = 'g')]
     pub(crate) debug: bool,
-    /// Add line information (not there yet).
-    #[arg(long)]
+    /// Add source lines for debuggers and profilers.
+    #[arg(long, visible_alias = "generate-line-info")]
     pub(crate) lineinfo: bool,
 }
 

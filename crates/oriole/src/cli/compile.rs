@@ -3,7 +3,7 @@
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
 use super::files;
-use oriole::{CompileError, CompileOptions, Compiled, report};
+use oriole::{CompileError, CompileOptions, Compiled, DebugInfo, report};
 use oriole_ori::dump::Statistics;
 use std::path::Path;
 use std::time::Instant;
@@ -11,15 +11,21 @@ use std::time::Instant;
 /// Compile a file and write the cubin.
 pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let start = Instant::now();
-    let missing = [(args.relocatable, "-c"), (args.debug, "-g"), (args.lineinfo, "--lineinfo")];
-    if let Some((_, option)) = missing.into_iter().find(|(given, _)| *given) {
-        return Err(Failure::Rejected(format!("error: {option} is not there yet")));
-    }
     let bytes = files::read(&args.input)?;
     let mut options = options(&args.input, &args.code)?;
     options.dump_after = args.dump_after.clone();
     options.dump_all = args.dump_all.is_some();
     options.rot13 = args.rot13;
+    options.relocatable = args.relocatable;
+    options.debug = match (args.debug, args.lineinfo) {
+        (true, _) => DebugInfo::Full,
+        (false, true) => DebugInfo::Lines,
+        (false, false) => DebugInfo::None,
+    };
+    if args.debug {
+        // Every line's code stays where it is: as with ptxas.
+        options.opt_level = 0;
+    }
     let compiled = compile_with(&args.input, &bytes, &options)?;
     for function in compiled.allocation.functions.values() {
         if let Some(warning) = &function.own.warning {

@@ -133,6 +133,14 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
             let window = cx.shared_window()?;
             place32(cx, target, window, offset + i64::from(at))
         }
+        (Target::Shared, Place::LinkedShared(symbol)) => {
+            let base = cx.linked_shared(symbol)?;
+            place32(cx, target, base, offset + i64::from(cx.arch().sm().shared_base))
+        }
+        (Target::Constant(CONST_BANK), Place::LinkedConst(symbol)) => {
+            let base = cx.linked_offset(symbol)?;
+            place32(cx, target, base, offset)
+        }
         (Target::Local, Place::Frame(at)) => {
             let stack = cx.stack_pointer();
             place32(cx, target, stack, offset + i64::from(at))

@@ -1,18 +1,22 @@
 //! Scheduled Ori to a cubin's description: layout of a kernel's section, encoding, relocations.
 //!
-//! A kernel's section holds its own code and, behind it, every function that it calls in this
-//! module, so that calls and returns are relative and need no linker.
+//! In a linked file a kernel's section holds its own code and, behind it, every function that it calls
+//! in this module, so that calls and returns are relative and need no linker. In an object file every
+//! function has a section of its own, and relocations stand for all addresses.
+
+pub(crate) mod lines;
+mod object;
 
 use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
 use oriole_cubin::{
-    AddressSlot, Binding, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, Target,
+    AddressSlot, Binding, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, Target,
     VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
-    Block, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap, SourceLoc, Symbol,
-    SymbolKind, SymbolRef, Variable,
+    Block, DataReloc, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap,
+    SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
 };
 use oriole_regalloc::ModuleAllocation;
 use std::collections::BTreeMap;
@@ -28,49 +32,64 @@ const NO_FUNCTION: i64 = 1;
 /// The source line of each instruction of a kernel's section that has one: byte offset and line.
 pub type LineTable = Vec<(u64, SourceLoc)>;
 
-/// Describe the whole module for the cubin writer; beside it the line table of each kernel.
+/// Describe the whole module for the cubin writer; beside it the line table of each section.
 pub(crate) fn emit(
     module: &Module,
     allocation: &ModuleAllocation,
+    kind: FileKind,
 ) -> Result<(ModuleSpec, BTreeMap<String, LineTable>), CompileError> {
     let mut spec = ModuleSpec::new(Target::new(module.arch.number()));
+    spec.kind = kind;
+    let is_object = kind == FileKind::Relocatable;
     let mut lines = BTreeMap::new();
-    for (id, func) in module.functions.iter().filter(|(_, f)| f.kind == FunctionKind::Entry) {
+    for (id, func) in module.functions.iter().filter(|(_, f)| is_object || f.kind == FunctionKind::Entry) {
         let mut table = LineTable::new();
-        spec.functions.push(kernel(module, allocation, id, func, &mut table)?);
+        let members = if is_object { vec![id] } else { members(module, allocation, id) };
+        let section = Section::new(module, members, is_object);
+        spec.functions.push(function_section(&section, allocation, id, &mut table)?);
         lines.insert(func.name.clone(), table);
     }
-    for data in module.symbols.values() {
-        match &data.kind {
-            SymbolKind::Variable(variable) => {
-                let list = match variable.space {
-                    MemSpace::Global => &mut spec.globals,
-                    MemSpace::Const => &mut spec.constants,
-                    _ => continue,
-                };
-                list.push(variable_spec(module, &data.name, data.linkage, variable));
-            }
-            SymbolKind::ExternalFunction => spec.externs.push(data.name.clone()),
-            SymbolKind::Function(_) => {}
-        }
+    spec.externs = external_functions(module).map(|data| data.name.clone()).collect();
+    for data in module.symbols.values().filter(|data| data.linkage != Linkage::External) {
+        let SymbolKind::Variable(variable) = &data.kind else { continue };
+        let list = match variable.space {
+            MemSpace::Global => &mut spec.globals,
+            MemSpace::Const => &mut spec.constants,
+            MemSpace::Shared if is_object && variable.size > 0 => &mut spec.shared,
+            _ => continue,
+        };
+        list.push(variable_spec(module, &data.name, data.linkage, variable, is_object));
+    }
+    if is_object {
+        object::describe(module, &mut spec);
     }
     let slot = |symbol: &Symbol| AddressSlot { symbol: module.symbols[*symbol].name.clone(), addend: 0 };
     spec.address_table = module.address_table.iter().map(slot).collect();
     Ok((spec, lines))
 }
 
-/// A kernel and the functions behind it in its section.
+/// Functions that the run-time system or another module defines. A function whose number nothing but
+/// data names has no code here and needs none.
+fn external_functions(module: &Module) -> impl Iterator<Item = &SymbolData> {
+    module.symbols.iter().filter_map(|(symbol, data)| {
+        let external = data.kind == SymbolKind::ExternalFunction && data.name != UNIFIED_OFFSET;
+        (external && !module.function_table.contains(&symbol)).then_some(data)
+    })
+}
+
+/// The functions of a section: a kernel and those behind it, or any one of an object file.
 struct Section<'m> {
     module: &'m Module,
     arch: Arch,
+    is_object: bool,
     /// The functions with the byte address of their first instruction.
     functions: Vec<(FuncId, i64)>,
 }
 
 impl<'m> Section<'m> {
-    fn new(module: &'m Module, allocation: &ModuleAllocation, kernel: FuncId) -> Self {
+    fn new(module: &'m Module, members: Vec<FuncId>, is_object: bool) -> Self {
         let mut address = 0;
-        let functions = members(module, allocation, kernel)
+        let functions = members
             .into_iter()
             .map(|id| {
                 let start = address;
@@ -78,7 +97,7 @@ impl<'m> Section<'m> {
                 (id, start)
             })
             .collect();
-        Section { module, arch: module.arch, functions }
+        Section { module, arch: module.arch, is_object, functions }
     }
 
     fn address_of(&self, symbol: Symbol) -> Option<i64> {
@@ -117,18 +136,25 @@ fn code_bytes(func: &Function) -> i64 {
     count as i64 * INST_BYTES
 }
 
-fn kernel(
-    module: &Module,
+/// The section of the function `id`, its first one.
+fn function_section(
+    section: &Section<'_>,
     allocation: &ModuleAllocation,
     id: FuncId,
-    func: &Function,
     lines: &mut LineTable,
 ) -> Result<FunctionSpec, CompileError> {
-    let section = Section::new(module, allocation, id);
+    let (module, func) = (section.module, &section.module.functions[id]);
     let mut spec = FunctionSpec::kernel(func.name.clone(), Vec::new(), 0);
+    spec.is_kernel = func.kind == FunctionKind::Entry;
+    let linkage = module.symbols.values().find(|data| data.kind == SymbolKind::Function(id)).map(|data| data.linkage);
+    spec.binding = match linkage {
+        Some(Linkage::Weak) => Binding::Weak,
+        Some(linkage) if !spec.is_kernel => binding_of(linkage),
+        _ => Binding::Global,
+    };
     for (member, start) in &section.functions {
         let body = &module.functions[*member];
-        function_code(&section, body, *start, &mut spec, lines)?;
+        function_code(section, body, *start, &mut spec, lines)?;
         if *member != id {
             let name = format!("${}${}", func.name, body.name);
             spec.inner_functions.push(InnerFunctionSpec {
@@ -140,7 +166,7 @@ fn kernel(
         }
     }
     finish_section(module.arch, &mut spec.code)?;
-    spec.literals = section.function_offsets();
+    spec.literals = if section.is_object { Vec::new() } else { section.function_offsets() };
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
     spec.registers =
         section.functions.iter().map(|(f, _)| highest_register(&allocation.functions[*f].own.used)).max().unwrap_or(0);
@@ -149,14 +175,13 @@ fn kernel(
     spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
     spec.params = func.params.iter().map(|p| ParamSpec { offset: p.offset, size: p.size }).collect();
     spec.shared_size = func.attributes.shared_bytes;
-    spec.uses_dynamic_shared = module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
+    spec.uses_dynamic_shared = !section.is_object && module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
-    spec.callees = module
-        .symbols
-        .values()
-        .filter(|d| matches!(d.kind, SymbolKind::ExternalFunction))
-        .map(|d| d.name.clone())
-        .collect();
+    if section.is_object {
+        spec.calls_indirectly = object::calls_indirectly(module, id);
+    } else {
+        spec.callees = external_functions(module).map(|data| data.name.clone()).collect();
+    }
     let attributes = &func.attributes;
     spec.limits = Limits {
         max_threads: attributes.maxntid,
@@ -214,9 +239,13 @@ fn function_code(
         let machine = func.machine_inst(id, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
         let mut inst = machine.inst;
         for (operand, reference) in machine.relocs {
-            resolve(section, &mut inst, operand, reference).map_err(fault)?;
+            if section.is_object {
+                leave_to_linker(section.module, &mut inst, operand, reference, pc, spec);
+            } else {
+                resolve(section, &mut inst, operand, reference).map_err(fault)?;
+            }
         }
-        settle_code_addresses(&mut inst);
+        settle_code_addresses(&mut inst, section.is_object);
         let word = encode(&inst, section.arch, pc as u64)
             .map_err(|e| fault(format!("'{}' at {pc:#x} has no encoding: {e}", inst.display(section.arch))))?;
         note_places(&inst, pc, spec);
@@ -240,6 +269,28 @@ fn block_addresses(func: &Function, start: i64) -> SecondaryMap<Block, i64> {
     addresses
 }
 
+/// The address of a symbol is the linker's: note where it goes.
+fn leave_to_linker(
+    module: &Module,
+    inst: &mut Inst,
+    operand: usize,
+    reference: SymbolRef,
+    pc: i64,
+    spec: &mut FunctionSpec,
+) {
+    inst.operands[operand].value = Value::Imm(0);
+    let relocation = RelocSpec {
+        offset: pc as u32,
+        kind: object::code_relocation(module, inst, operand, reference),
+        symbol: module.symbols[reference.symbol].name.clone(),
+        addend: reference.addend,
+    };
+    if inst.opcode == Opcode::CALL {
+        object::note_callee(&mut spec.callees, &relocation);
+    }
+    spec.relocations.push(relocation);
+}
+
 /// Put in the address of a symbol that the section or the module's layout knows.
 fn resolve(section: &Section<'_>, inst: &mut Inst, operand: usize, reference: SymbolRef) -> Result<(), String> {
     let data = &section.module.symbols[reference.symbol];
@@ -258,8 +309,8 @@ fn resolve(section: &Section<'_>, inst: &mut Inst, operand: usize, reference: Sy
 
 /// A code address in an operand that takes no label (`MOV R20, return point`) is a plain number: the
 /// byte offset in the section. The bases of RET and of a relative CALL through a register count from the
-/// start of the section.
-fn settle_code_addresses(inst: &mut Inst) {
+/// start of the section; in an object file they are addresses.
+fn settle_code_addresses(inst: &mut Inst, is_object: bool) {
     for (operand, spec) in inst.operands.iter_mut().zip(inst.opcode.signature()) {
         if let Value::Label(address) = operand.value
             && !spec.kinds.contains(Kinds::LABEL)
@@ -267,7 +318,8 @@ fn settle_code_addresses(inst: &mut Inst) {
             operand.value = Value::Imm(address as u64 & 0xffff_ffff);
         }
     }
-    let counts_from_start = inst.opcode == Opcode::RET || inst.opcode == Opcode::CALL && is_relative_indirect(inst);
+    let counts_from_start =
+        !is_object && (inst.opcode == Opcode::RET || inst.opcode == Opcode::CALL && is_relative_indirect(inst));
     if let Some(target) = inst.opcode.position(Role::Target).filter(|_| counts_from_start) {
         inst.operands[target].value = Value::Label(0);
     }
@@ -305,25 +357,36 @@ fn finish_section(arch: Arch, code: &mut Vec<u8>) -> Result<(), CompileError> {
     Ok(())
 }
 
-fn variable_spec(module: &Module, name: &str, linkage: Linkage, variable: &Variable) -> VariableSpec {
-    let binding = match linkage {
+fn binding_of(linkage: Linkage) -> Binding {
+    match linkage {
         Linkage::Internal => Binding::Local,
         Linkage::Weak => Binding::Weak,
         Linkage::Visible | Linkage::Common | Linkage::External => Binding::Global,
+    }
+}
+
+fn variable_spec(module: &Module, name: &str, linkage: Linkage, variable: &Variable, is_object: bool) -> VariableSpec {
+    let kind = |r: &DataReloc| {
+        let byte = match r.kind {
+            DataRelocKind::Byte(n) => Some(n),
+            _ => None,
+        };
+        let unified = is_object.then(|| object::unified_data(module, r.symbol, byte, r.size)).flatten();
+        unified.unwrap_or_else(|| data_relocation(r.kind, r.size))
     };
     let relocations = variable
         .relocs
         .iter()
         .map(|r| RelocSpec {
             offset: r.offset as u32,
-            kind: data_relocation(r.kind, r.size),
+            kind: kind(r),
             symbol: module.symbols[r.symbol].name.clone(),
             addend: r.addend,
         })
         .collect();
     VariableSpec {
         name: name.to_owned(),
-        binding,
+        binding: binding_of(linkage),
         size: variable.size,
         align: u64::from(variable.align),
         offset: variable.offset.filter(|_| variable.space == MemSpace::Const),

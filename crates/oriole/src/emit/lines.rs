@@ -1,0 +1,84 @@
+//! Source lines: the `.loc` in effect at each line of the PTX, joined with the code's PTX lines.
+
+use super::LineTable;
+use oriole_cubin::{DebugSpec, FunctionLines, LineRow, ModuleSpec, SourcePlace};
+use oriole_ptx::ast::{self, Block, FileDirective, Item, Loc, Statement};
+use oriole_ptx::diag::SourceMap;
+use std::collections::BTreeMap;
+
+/// The debug information of a module. `tables` has the PTX line of each instruction of a section;
+/// `compile_unit` the PTX file's name where functions are to be described too.
+pub(crate) fn describe(
+    ast: &ast::Module,
+    ptx: &str,
+    spec: &ModuleSpec,
+    tables: &BTreeMap<String, LineTable>,
+    compile_unit: Option<String>,
+) -> DebugSpec {
+    let files = ast.items.iter().filter_map(|item| match item {
+        Item::File(file) => Some(file),
+        _ => None,
+    });
+    let files: Vec<&FileDirective> = files.collect();
+    let index_of = |number: u32| files.iter().position(|file| file.index == number).map(|at| at as u32);
+    let places = Places::new(ast, ptx);
+    let functions = spec.functions.iter().map(|function| {
+        let table = tables.get(&function.name).map(Vec::as_slice).unwrap_or_default();
+        let mut rows: Vec<LineRow> = Vec::new();
+        for (offset, at) in table {
+            let source = places
+                .at(at.line)
+                .and_then(|loc| Some(SourcePlace { file: index_of(loc.file)?, line: loc.line, column: loc.column }));
+            let row = LineRow { offset: *offset, ptx_line: at.line, source };
+            if rows.last().is_none_or(|last| (last.ptx_line, last.source) != (row.ptx_line, row.source)) {
+                rows.push(row);
+            }
+        }
+        FunctionLines { symbol: function.name.clone(), size: function.code.len() as u64, rows }
+    });
+    let functions = functions.collect();
+    let files = files.iter().map(|file| file.name.clone()).collect();
+    DebugSpec { files, ptx: ptx.to_owned(), functions, compile_unit }
+}
+
+/// The `.loc` directives by the PTX line from which on they hold, in order.
+struct Places(Vec<(u32, Option<Loc>)>);
+
+impl Places {
+    fn new(ast: &ast::Module, ptx: &str) -> Self {
+        let map = SourceMap::new("", ptx);
+        let line = |offset: u32| map.line_column(offset).0 as u32;
+        let mut places = Vec::new();
+        let mut before = None;
+        for item in &ast.items {
+            match item {
+                Item::Loc(loc) => before = Some(*loc),
+                Item::Function(function) => {
+                    // What held in the function before holds here no more.
+                    places.push((line(function.span.start), before.take()));
+                    if let Some(body) = &function.body {
+                        gather(body, &mut |loc| places.push((line(loc.span.start), Some(*loc))));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Places(places)
+    }
+
+    /// The directive that holds in this line.
+    fn at(&self, line: u32) -> Option<Loc> {
+        let behind = self.0.partition_point(|(from, _)| *from <= line);
+        self.0.get(behind.checked_sub(1)?).and_then(|(_, loc)| *loc)
+    }
+}
+
+fn gather(block: &Block, found: &mut impl FnMut(&Loc)) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Loc(loc) => found(loc),
+            Statement::Block(inner) => gather(inner, found),
+            _ => {}
+        }
+    }
+}
