@@ -162,8 +162,9 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     let (data, data2) = (Src::of(inst, Role::Data), Src::of(inst, Role::Data2));
     let (to, done) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
     // With a predicate to say so, a generic atomic leaves shared and local memory to the code
-    // that follows it.
-    let global_only = matches!(done, Dst::Predicate(n) if n != crate::state::PT);
+    // that follows it. That of a shared one (sm_100 on) says whether the swap was made.
+    let global_only = space != Named::Shared && matches!(done, Dst::Predicate(n) if n != crate::state::PT);
+    let tells_success = space == Named::Shared && atomic.reports_success;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let places = address.lanes(state).map(|address| space.place(address));
         turn_for_global(env, &places, state.active)?;
@@ -181,7 +182,7 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
             for (old, word) in old.iter_mut().zip(result) {
                 old[lane] = word;
             }
-            finished |= 1 << lane;
+            finished |= Mask::from(!tells_success || was == data) << lane;
         }
         done.set_mask(state, finished);
         if let Dst::Register(n) = to
