@@ -188,9 +188,12 @@ fn note_call(func: &Function, site: &CallSite, op: &mut Op) {
     }
 }
 
-/// Bytes that a load or store moves, from its size modifier.
+/// Bytes that a load or store moves: 256 bits, or what its size modifier says.
 pub(crate) fn access_bytes(inst: &Inst) -> i64 {
     use oriole_isa::mem_size::{B64, B128, S8, S16, U8, U16};
+    if matches!(inst.opcode, Opcode::LDG_256 | Opcode::STG_256) {
+        return 32;
+    }
     match inst.get(Field::MemSize) {
         U8 | S8 => 1,
         U16 | S16 => 2,

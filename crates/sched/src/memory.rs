@@ -15,9 +15,11 @@ pub(crate) enum Space {
 }
 
 /// Mnemonics with a space of their own.
-const SPACES: [(Opcode, Space); 10] = [
+const SPACES: [(Opcode, Space); 12] = [
     (Opcode::LDG, Space::Global),
     (Opcode::STG, Space::Global),
+    (Opcode::LDG_256, Space::Global),
+    (Opcode::STG_256, Space::Global),
     (Opcode::ATOMG, Space::Global),
     (Opcode::REDG, Space::Global),
     (Opcode::LDS, Space::Shared),

@@ -32,7 +32,7 @@ pub(crate) fn assign(code: &mut Code, func: &mut Function) {
     }
     for (block, times) in all.iter_mut().enumerate() {
         let wanted = code.succs(func, block).map(|succ| before_entry[succ]).max().unwrap_or(0);
-        times.end += wanted;
+        times.leave_later(wanted);
     }
     for (block, times) in all.iter().enumerate() {
         write_stalls(code, func, block, times);
@@ -44,8 +44,23 @@ struct Times {
     issue: Vec<u32>,
     /// When the next block's first instruction may issue.
     end: u32,
+    /// The first instruction that may leave the block: of two branches at its end the first.
+    first_exit: usize,
     /// Cycles that the first instruction would have to wait on entry.
     before_first: u32,
+}
+
+impl Times {
+    /// When the next block's first instruction may issue if the block is left as early as it can be.
+    fn leave(&self) -> u32 {
+        self.issue.get(self.first_exit + 1).copied().unwrap_or(self.end)
+    }
+
+    /// Keeps control in the block for some more cycles, whichever branch leaves it.
+    fn leave_later(&mut self, cycles: u32) {
+        self.issue.iter_mut().skip(self.first_exit + 1).for_each(|time| *time += cycles);
+        self.end += cycles;
+    }
 }
 
 fn issue_times(code: &Code, block: usize, entry: &Recent) -> Times {
@@ -75,7 +90,8 @@ fn issue_times(code: &Code, block: usize, entry: &Recent) -> Times {
         issue.push(time);
     }
     let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
-    Times { issue, end, before_first }
+    let first_exit = ops.iter().position(|op| op.terminator).unwrap_or(ops.len());
+    Times { issue, end, first_exit, before_first }
 }
 
 /// For each block, what issued shortly before its start on any path, at the smallest age.
@@ -103,10 +119,13 @@ fn recent_at_entry(code: &Code, func: &Function, times: &[Times]) -> Vec<Recent>
 }
 
 fn recent_at_end(code: &Code, block: usize, entry: &Recent, times: &Times) -> Recent {
-    let mut recent: Recent = entry.iter().map(|(key, age)| (*key, age + times.end)).collect();
+    let leave = times.leave();
+    let mut recent: Recent = entry.iter().map(|(key, age)| (*key, age + leave)).collect();
     for (at, op) in code.ops[block].iter().enumerate() {
         if !op.defs.is_empty() || !op.uses.is_empty() {
-            recent.insert((block as u32, at as u32), times.end - times.issue[at]);
+            // What stands behind the first branch is met only by the way through it.
+            let end = if at <= times.first_exit { leave } else { times.end };
+            recent.insert((block as u32, at as u32), end - times.issue[at]);
         }
     }
     recent.retain(|_, age| *age < WINDOW);
@@ -115,13 +134,10 @@ fn recent_at_end(code: &Code, block: usize, entry: &Recent, times: &Times) -> Re
 
 fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Times) {
     let ops = std::mem::take(&mut code.ops[block]);
-    let count = ops.len();
-    let mut new = Vec::with_capacity(count);
+    let mut new = Vec::with_capacity(ops.len());
     for (at, mut op) in ops.into_iter().enumerate() {
         let next = times.issue.get(at + 1).copied().unwrap_or(times.end);
         let mut gap = next - times.issue[at];
-        // A terminator stays last: a long wait behind it goes before it, where it serves as well.
-        let ends_block = at + 1 == count && op.terminator;
         let mut nops = Vec::new();
         while gap > MAX_STALL {
             let step = (gap - MAX_STALL).min(MAX_STALL);
@@ -129,7 +145,8 @@ fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Time
             gap -= step;
         }
         op.inst.control.stall = gap as u8;
-        if ends_block {
+        // A long wait behind a branch goes before it, where it serves both ways.
+        if op.terminator {
             new.extend(nops);
             new.push(op);
         } else {
