@@ -22,4 +22,4 @@ pub use spec::{
     ModuleSpec, ParamSpec, RelocSpec, SourcePlace, SymbolSpec, VariableSpec,
 };
 pub use target::{Suffix, Target};
-pub use write::{param_base, reserved_shared, write};
+pub use write::{param_base, reserved_shared, targets, write};

@@ -1,5 +1,6 @@
 //! Which GPU a cubin is for, and how the ELF header says so.
 
+use oriole_isa::Arch;
 use std::fmt;
 
 /// The suffix of a target name: whether the code is bound to one architecture or family.
@@ -65,6 +66,13 @@ impl Target {
     }
 }
 
+impl From<Arch> for Target {
+    /// The plain target that gives the generation its name.
+    fn from(arch: Arch) -> Self {
+        Target::new(arch.number())
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sm_{}{}", self.sm, self.suffix.letter())
@@ -84,12 +92,14 @@ const NEW_ARCH_SPECIFIC: u32 = 0x8;
 /// `e_ident[EI_OSABI]` of the newer layout.
 pub(crate) const OSABI_CUDA_NEW: u8 = 0x41;
 
-/// What is set in the newer layout beside the SM: a version in the top byte, and 64-bit addresses.
-const NEW_FLAGS: u32 = 0x0600_0004;
+/// What is set in the newer layout beside the SM: a version in the top byte.
+const NEW_VERSION: u32 = 0x0600_0000;
+/// And in the low bits what ptxas 13.0 sets up to sm_90 and from sm_100 on.
+const LOW_BITS: [u32; 2] = [4, 2];
 
 /// `e_flags` of a target in the newer layout. CUDA 13 tells the suffix in `.nv.compat` instead.
 pub(crate) fn to_e_flags(target: Target) -> u32 {
-    NEW_FLAGS | (target.sm << 8)
+    NEW_VERSION | (target.sm << 8) | LOW_BITS[usize::from(target.sm >= 100)]
 }
 
 #[cfg(test)]
@@ -123,6 +133,6 @@ mod tests {
         for (flags, abi, name) in rows {
             assert_eq!(Target::from_e_flags(flags, abi).to_string(), name);
         }
-        assert_eq!(to_e_flags(Target::new(89)), 0x600_5904);
+        assert_eq!([89, 100, 120].map(|sm| to_e_flags(Target::new(sm))), [0x600_5904, 0x600_6402, 0x600_7802]);
     }
 }

@@ -10,7 +10,7 @@ use oriole_cubin::nvinfo::number;
 use oriole_cubin::spec::{AddressSlot, FunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec};
 use oriole_cubin::{Binding, Cubin, FileKind, SectionKind, Target, param_base, reloc, reserved_shared, write};
 
-const TARGETS: [&str; 5] = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"];
+const TARGETS: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a"];
 
 /// Words and texts of one target's vectors that mean the same at any address.
 fn vectors(arch: &str, count: usize) -> Option<Vec<(u128, String)>> {

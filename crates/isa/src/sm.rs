@@ -1,7 +1,8 @@
 //! What a multiprocessor of each target offers, and where compiled code finds the facts of its
 //! launch in constant bank 0.
 
-use crate::Arch;
+use crate::{Arch, mem};
+use std::ops::Range;
 
 /// Sizes and limits of one target's multiprocessor.
 ///
@@ -20,6 +21,15 @@ pub struct SmDescription {
     pub uniform_registers: u32,
     /// Threads of a warp.
     pub warp_size: u32,
+    /// Ordering ([`crate::Field::Mem`]) of a strong access of block scope.
+    pub strong_in_block: u8,
+    /// `BAR` can let the warps that wait give way (`.DEFER_BLOCKING`), as ptxas has it do.
+    pub defers_blocking: bool,
+    /// Arithmetic instructions read constant banks.
+    pub constant_operands: bool,
+    /// A launch without clusters has no cluster barrier, so that code asks `%is_explicit_cluster` first and takes
+    /// the block's barrier instead.
+    pub cluster_barrier_if_explicit: bool,
     /// Warp schedulers, each with a quarter of the register file.
     pub schedulers: u32,
     /// Warps that the SM holds at a time.
@@ -109,6 +119,9 @@ pub struct Bank0 {
     pub parameters: u16,
     /// What clusters add.
     pub cluster: Option<ClusterBank0>,
+    /// What a launch with several shapes of clusters has once for each: the record that a block goes by lies
+    /// `SR_CgaSize` times the record's size below this one.
+    pub shape_record: Option<Range<u16>>,
 }
 
 /// Byte offsets in constant bank 0 of what a launch with clusters puts there.
@@ -150,6 +163,7 @@ const AMPERE_BANK0: Bank0 = Bank0 {
     property_tables: [0x70, 0x78, 0x80],
     parameters: 0x160,
     cluster: None,
+    shape_record: None,
 };
 
 /// Turing's, which Volta shares: that of Ampere without a descriptor and a reserved part of shared memory.
@@ -184,10 +198,10 @@ const HOPPER_BANK0: Bank0 = Bank0 {
         nctarank: 0x188,
         graph_exec: 0x190,
     }),
+    shape_record: None,
 };
 
-/// Blackwell's. What depends on the cluster stands at these offsets less 0xa0 times `SR_CgaSize`, which is 0
-/// unless a launch has several shapes of clusters.
+/// Blackwell's. `SR_CgaSize` is 0 unless a launch has several shapes of clusters.
 const BLACKWELL_BANK0: Bank0 = Bank0 {
     ntid: [0x360, 0x364, 0x368],
     nctaid: [0x370, 0x374, 0x378],
@@ -216,6 +230,7 @@ const BLACKWELL_BANK0: Bank0 = Bank0 {
         nctarank: 0x2cc,
         graph_exec: 0x2e8,
     }),
+    shape_record: Some(0x230..0x2d0),
 };
 
 const SM_80: SmDescription = SmDescription {
@@ -225,6 +240,10 @@ const SM_80: SmDescription = SmDescription {
     register_granularity: 8,
     uniform_registers: 63,
     warp_size: 32,
+    strong_in_block: mem::STRONG_SM,
+    defers_blocking: true,
+    constant_operands: true,
+    cluster_barrier_if_explicit: false,
     schedulers: 4,
     max_warps: 64,
     max_ctas: 32,
@@ -247,6 +266,8 @@ const SM_80: SmDescription = SmDescription {
 };
 
 const SM_75: SmDescription = SmDescription {
+    strong_in_block: mem::STRONG_CTA,
+    defers_blocking: false,
     max_warps: 32,
     max_ctas: 16,
     max_threads: 1024,
@@ -269,6 +290,7 @@ const SM_86: SmDescription = SmDescription {
 const SM_89: SmDescription = SmDescription { max_ctas: 24, ..SM_86 };
 
 const SM_90: SmDescription = SmDescription {
+    constant_operands: false,
     shared_memory: 228 * 1024,
     max_shared_per_cta: 227 * 1024,
     shared_base: 0x400,
@@ -276,9 +298,12 @@ const SM_90: SmDescription = SmDescription {
     ..SM_80
 };
 
-const SM_100: SmDescription = SmDescription { uniform_registers: 80, bank0: BLACKWELL_BANK0, ..SM_90 };
+const SM_100: SmDescription =
+    SmDescription { uniform_registers: 80, cluster_barrier_if_explicit: true, bank0: BLACKWELL_BANK0, ..SM_90 };
 
 const SM_120: SmDescription = SmDescription {
+    constant_operands: false,
+    cluster_barrier_if_explicit: true,
     uniform_registers: 80,
     max_warps: 48,
     max_ctas: 24,
@@ -290,21 +315,18 @@ const SM_120: SmDescription = SmDescription {
     ..SM_80
 };
 
-static DESCRIPTIONS: [SmDescription; Arch::SIMULATED.len()] = [SM_75, SM_80, SM_86, SM_89, SM_90, SM_100, SM_120];
+static DESCRIPTIONS: [SmDescription; Arch::MODELLED.len()] = [SM_75, SM_80, SM_86, SM_89, SM_90, SM_100, SM_120];
 
 impl Arch {
-    /// The generations that code is made for.
-    pub const MODELLED: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90];
-
-    /// The generations that the simulator runs: those whose multiprocessor and constant bank 0 are described
-    /// here.
-    pub const SIMULATED: [Arch; 7] =
+    /// The generations that code is made for and that the simulator runs: those whose multiprocessor and
+    /// constant bank 0 are described here.
+    pub const MODELLED: [Arch; 7] =
         [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm100, Arch::Sm120];
 
-    /// The description of this target's multiprocessor; for targets outside [`Arch::SIMULATED`], which
+    /// The description of this target's multiprocessor; for targets outside [`Arch::MODELLED`], which
     /// the compiler and the simulator refuse before they ask, that of the nearest one in it.
     pub fn sm(self) -> &'static SmDescription {
-        let later = Arch::SIMULATED.iter().position(|arch| *arch >= self);
+        let later = Arch::MODELLED.iter().position(|arch| *arch >= self);
         &DESCRIPTIONS[later.unwrap_or(DESCRIPTIONS.len() - 1)]
     }
 }

@@ -56,7 +56,7 @@ fn arithmetic_forms_lower() {
             let form: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
             let (Some(id), Some(ptx)) = (form["id"].as_str(), form["ptx"].as_str()) else { continue };
             let targets = form["targets"].as_array().cloned().unwrap_or_default();
-            for arch in [Arch::Sm80, Arch::Sm90] {
+            for arch in [Arch::Sm75, Arch::Sm80, Arch::Sm90] {
                 let name = arch.to_string();
                 if !targets.contains(&serde_json::Value::from(name.as_str()))
                     || MISSING.iter().any(|m| id.starts_with(m))

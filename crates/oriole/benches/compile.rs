@@ -17,7 +17,7 @@ fn compile_kernels(criterion: &mut Criterion) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         let text = std::fs::read_to_string(&path).expect("the kernel is committed");
         let options = CompileOptions {
-            arch: Some(Arch::Sm90),
+            target: Some(Arch::Sm90.into()),
             opt_level: 3,
             entries: vec![entry.to_owned()],
             ..CompileOptions::default()

@@ -83,7 +83,7 @@ impl Workload {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
         let text = std::fs::read_to_string(&path).expect("the kernel is committed");
         let options = CompileOptions {
-            arch: Some(Arch::Sm80),
+            target: Some(Arch::Sm80.into()),
             opt_level: 3,
             entries: vec![self.entry.to_owned()],
             ..CompileOptions::default()

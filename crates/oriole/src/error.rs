@@ -9,7 +9,7 @@ pub enum CompileError {
     #[error("{}", summary(.0))]
     Source(Vec<Diagnostic>),
     /// No code is made for the target.
-    #[error("no code is made for target '{}'; targets: {}", .0, oriole_isa::Arch::MODELLED.map(oriole_isa::Arch::name).join(" "))]
+    #[error("no code is made for target '{}'; targets: {}", .0, target_names())]
     Target(String),
     /// A kernel that was asked for is not in the module.
     #[error("no kernel '{name}'; the module has: {}", known.join(" "))]
@@ -55,4 +55,8 @@ fn summary(diagnostics: &[Diagnostic]) -> String {
         [only] => only.message.clone(),
         [first, rest @ ..] => format!("{} (and {} more errors)", first.message, rest.len()),
     }
+}
+
+fn target_names() -> String {
+    oriole_cubin::targets().map(|target| target.to_string()).collect::<Vec<_>>().join(" ")
 }

@@ -2,7 +2,7 @@
 
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
-use oriole_cubin::FileKind;
+use oriole_cubin::{FileKind, Target};
 use oriole_isa::Arch;
 use oriole_opt::{Context, knobs::Knobs, run_phases, table};
 use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, Default)]
 pub struct CompileOptions {
     /// Target; the module's `.target` where it is not given.
-    pub arch: Option<Arch>,
+    pub target: Option<Target>,
     /// `-O` level, 0 to 3.
     pub opt_level: u8,
     /// Upper bound of R registers per thread.
@@ -69,7 +69,7 @@ pub struct Compiled {
     /// The cubin's bytes.
     pub cubin: Vec<u8>,
     /// The target.
-    pub arch: Arch,
+    pub target: Target,
     /// The module after scheduling.
     pub module: Module,
     /// What allocation did.
@@ -90,14 +90,13 @@ pub struct Compiled {
 pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {
     let mut watch = Watch::default();
     let ast = watch.time("parse", || oriole_ptx::load(ptx)).map_err(CompileError::Source)?;
-    let arch = match options.arch {
-        Some(arch) => arch,
-        None => target(ast.target.first().map_or("", String::as_str))?,
+    let target = match options.target {
+        Some(target) => target,
+        None => self::target(ast.target.first().map_or("", String::as_str))?,
     };
-    oriole_ptx::check_target(&ast, arch.name()).map_err(|error| CompileError::Source(vec![error]))?;
     check_entries(&ast, &options.entries)?;
     let lowering = oriole_lower::Options {
-        arch,
+        arch: generation(target)?,
         relocatable: options.relocatable,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
         source: Some((&options.file_name, ptx)),
@@ -112,19 +111,26 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     watch.time("schedule", || schedule(&mut module, options))?;
     keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
-    let (mut spec, lines) = watch.time("encode", || emit(&module, &allocation, kind))?;
+    let (mut spec, lines) = watch.time("encode", || emit(target, &module, &allocation, kind))?;
     if options.debug != DebugInfo::None {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
         spec.debug = Some(emit::lines::describe(&ast, ptx, &spec, &lines, unit));
     }
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
-    Ok(Compiled { cubin, arch, module, allocation, spec, lines, dumps, times: watch.times, graphs })
+    Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times: watch.times, graphs })
 }
 
 /// The target of that name, if code is made for it.
-pub fn target(name: &str) -> Result<Arch, CompileError> {
-    let found = Arch::MODELLED.into_iter().find(|arch| arch.name() == name);
-    found.ok_or_else(|| CompileError::Target(name.to_owned()))
+pub fn target(name: &str) -> Result<Target, CompileError> {
+    let target = Target::from_name(name).filter(|target| oriole_cubin::targets().any(|known| known == *target));
+    let target = target.ok_or_else(|| CompileError::Target(name.to_owned()))?;
+    generation(target).map(|_| target)
+}
+
+/// The generation whose instructions the target has, if code is made for it.
+fn generation(target: Target) -> Result<Arch, CompileError> {
+    let arch = Arch::of_capability(target.sm).filter(|arch| Arch::MODELLED.contains(arch));
+    arch.ok_or_else(|| CompileError::Target(target.to_string()))
 }
 
 fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(), CompileError> {

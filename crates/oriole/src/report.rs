@@ -17,7 +17,7 @@ pub fn verbose(compiled: &Compiled, time: Duration) -> String {
     listed.reverse();
     for (id, func) in listed {
         let name = &func.name;
-        let _ = writeln!(out, "ptxas info    : Compiling entry function '{name}' for '{}'", compiled.arch);
+        let _ = writeln!(out, "ptxas info    : Compiling entry function '{name}' for '{}'", compiled.target);
         let _ = writeln!(out, "ptxas info    : Function properties for {name}");
         let spills = compiled.allocation.functions[id].own.spills;
         let _ = writeln!(
@@ -53,8 +53,8 @@ fn resources(compiled: &Compiled, id: FuncId) -> String {
     add(spec.min_stack_size, "cumulative stack size");
     add(spec.shared_size, "smem");
     let parameters = spec.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
-    if compiled.arch.number() < 100 {
-        add(u32::from(compiled.arch.sm().bank0.parameters) + parameters, "cmem[0]");
+    if compiled.target.sm < 100 {
+        add(u32::from(compiled.module.arch.sm().bank0.parameters) + parameters, "cmem[0]");
     }
     text
 }

@@ -71,7 +71,7 @@ fn result(cubin: &[u8]) -> f32 {
 }
 
 fn listing() -> (Vec<u8>, String) {
-    let options = CompileOptions { arch: Some(Arch::Sm90), ..CompileOptions::default() };
+    let options = CompileOptions { target: Some(Arch::Sm90.into()), ..CompileOptions::default() };
     let cubin = compile(ADD, &options).expect("it compiles").cubin;
     let text = disassemble(&cubin).expect("a cubin");
     (cubin, text)

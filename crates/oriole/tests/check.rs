@@ -18,7 +18,7 @@ use std::path::Path;
 fn compiled(launch: &Launch, arch: Arch) -> Cubin {
     let text = std::fs::read_to_string(launch.ptx(arch.name())).expect("committed PTX");
     let entry = vec![launch.entry().to_owned()];
-    let options = CompileOptions { arch: Some(arch), entries: entry, ..CompileOptions::default() };
+    let options = CompileOptions { target: Some(arch.into()), entries: entry, ..CompileOptions::default() };
     Cubin::parse(&compile(&text, &options).expect("it compiles").cubin).expect("a cubin")
 }
 
@@ -203,7 +203,7 @@ fn strict_simulation_keeps_to_the_declared_frame() {
         st.global.u32 [%rd2], %r3;
         ret;
     }";
-    let options = CompileOptions { arch: Some(Arch::Sm80), ..CompileOptions::default() };
+    let options = CompileOptions { target: Some(Arch::Sm80.into()), ..CompileOptions::default() };
     let cubin = Cubin::parse(&compile(ptx, &options).expect("it compiles").cubin).expect("a cubin");
     let runs = |strict: bool, at: i32| {
         let simulator = Simulator::new(&cubin, Options { strict, ..Options::default() }).expect("it loads");

@@ -17,7 +17,7 @@ fn no_differences(arch: Arch, opt_level: u8) {
         seed: 2026,
         first: 0,
         count: PROGRAMS,
-        arch,
+        target: arch.into(),
         opt_level,
         statements: 40,
         ptxas: None,
@@ -32,6 +32,17 @@ fn no_differences(arch: Arch, opt_level: u8) {
 #[test]
 fn optimised_code_computes_what_the_interpreter_does_on_sm_90() {
     no_differences(Arch::Sm90, 3);
+}
+
+#[test]
+fn optimised_code_computes_what_the_interpreter_does_on_sm_75() {
+    no_differences(Arch::Sm75, 3);
+}
+
+#[test]
+fn optimised_code_computes_what_the_interpreter_does_on_blackwell() {
+    no_differences(Arch::Sm100, 3);
+    no_differences(Arch::Sm120, 3);
 }
 
 #[test]
@@ -80,7 +91,8 @@ fn programs_that_once_differed_agree() {
             interpreter.launch("k", launch, memory).map(drop).map_err(|error| error.to_string())
         });
         for arch in [Arch::Sm86, Arch::Sm90] {
-            let options = CompileOptions { arch: Some(arch), opt_level: 3, verify: true, ..CompileOptions::default() };
+            let options =
+                CompileOptions { target: Some(arch.into()), opt_level: 3, verify: true, ..CompileOptions::default() };
             let compiled = compile(&ptx, &options).expect("it compiles");
             let cubin = Cubin::parse(&compiled.cubin).expect("our cubin is one");
             let simulator =

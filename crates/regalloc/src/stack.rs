@@ -94,7 +94,7 @@ fn makes_calls(func: &Function) -> bool {
 /// `R1 = c[0][stack] - size`.
 fn enter_kernel(func: &mut Function, arch: Arch, size: u32) {
     let origin = Operand::cbank(0, u32::from(arch.sm().bank0.stack));
-    let opcode = if arch.number() >= 90 { Opcode::LDC } else { Opcode::MOV };
+    let opcode = if arch.sm().constant_operands { Opcode::MOV } else { Opcode::LDC };
     let mut load = Inst::neutral(opcode, Mods::new());
     load.set_role(Role::D, stack_pointer());
     let source = if opcode == Opcode::MOV { Role::B } else { Role::Bank };

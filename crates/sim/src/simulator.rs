@@ -132,7 +132,7 @@ impl Placement for Windows {
 impl Simulator {
     /// Loads a module.
     pub fn new(cubin: &Cubin, options: Options) -> Result<Simulator, LoadError> {
-        let arch = Arch::of_capability(cubin.target.sm).filter(|arch| Arch::SIMULATED.contains(arch));
+        let arch = Arch::of_capability(cubin.target.sm).filter(|arch| Arch::MODELLED.contains(arch));
         let arch = arch.ok_or_else(|| LoadError::Target(cubin.target.to_string()))?;
         let image = Image::link(cubin, Bases { code: CODE_BASE, global: GLOBAL_BASE }, &Windows)?;
         let texts = cubin.sections.iter().enumerate().filter(|(_, section)| section.kind == SectionKind::Text);

@@ -81,6 +81,7 @@ fn push(
     match item {
         InfoItem::ApiVersion => records.push(Attribute::words(number::CUDA_API_VERSION, &[API_VERSION])),
         InfoItem::Flag(number) => records.push(Attribute::flag(number)),
+        InfoItem::Byte(number, value) => records.push(Attribute::byte(number, value)),
         InfoItem::Half(number, value) => records.push(Attribute::half(number, value)),
         InfoItem::Word(number, value) => records.push(Attribute::words(number, &[value])),
         InfoItem::ParamCbank if has_params => {
@@ -173,7 +174,8 @@ pub(super) fn call_graph(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec
 const PROTOTYPE: u32 = 1;
 
 /// `.nv.compat` of a target that has it.
-pub(super) fn compat(suffix: Suffix) -> Result<Vec<u8>, WriteError> {
+pub(super) fn compat(suffix: Suffix, fastpath: u32) -> Result<Vec<u8>, WriteError> {
+    let fastpath = [fastpath.to_le_bytes(), [0; 4]].concat();
     let records = [
         Attribute::byte(compat::ACCELERATOR_TARGET, u8::from(suffix == Suffix::Arch)),
         Attribute::byte(compat::ISA_CLASS, 1),
@@ -181,7 +183,7 @@ pub(super) fn compat(suffix: Suffix) -> Result<Vec<u8>, WriteError> {
         Attribute::half(compat::MERCURY_ISA_VERSION, 0x101),
         Attribute::byte(compat::INST_TENSORMAP_V1, 0),
         Attribute::byte(compat::ENABLE_OPPORTUNISTIC_FINALIZATION, 1),
-        Attribute { number: compat::CAN_FASTPATH_FINALIZE, value: Value::Sized(vec![0; 8]) },
+        Attribute { number: compat::CAN_FASTPATH_FINALIZE, value: Value::Sized(fastpath) },
     ];
     encode(&records, ".nv.compat")
 }

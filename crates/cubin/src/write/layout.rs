@@ -10,6 +10,8 @@ pub(super) enum InfoItem {
     ApiVersion,
     /// A flag that is always there on this target.
     Flag(u8),
+    /// A byte with a fixed value.
+    Byte(u8, u8),
     /// A half word with a fixed value.
     Half(u8, u16),
     /// A word with a fixed value.
@@ -51,8 +53,11 @@ pub(super) struct Layout {
     pub(super) registers_in_header: bool,
     /// All relocations have an explicit addend; else those with addend 0 are REL entries.
     pub(super) always_rela: bool,
-    /// There is a `.nv.compat` section.
-    pub(super) compat: bool,
+    /// There is a `.nv.compat` section; this is what its last record says of the targets that the code can
+    /// be made fit for quickly.
+    pub(super) compat: Option<u32>,
+    /// Bytes of `.nv.shared.reserved.0`, where there is one.
+    pub(super) reserved_section: Option<u64>,
     /// Bank 0 stands before the code, as old targets have it.
     pub(super) bank0_first: bool,
     /// Order of the records of `.nv.info.NAME`.
@@ -60,7 +65,7 @@ pub(super) struct Layout {
 }
 
 use InfoItem::{
-    ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
+    ApiVersion, BlockShape, Byte, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
     ParamCbank, ParamSize, Params, Syscalls, Word,
 };
 
@@ -72,7 +77,8 @@ macro_rules! before_hopper {
             reserved_shared: 0,
             registers_in_header: true,
             always_rela: false,
-            compat: false,
+            compat: None,
+            reserved_section: None,
             bank0_first: true,
             info: &[
                 ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount, NumBarriers,
@@ -92,7 +98,8 @@ const HOPPER: Layout = Layout {
     reserved_shared: 0x400,
     registers_in_header: false,
     always_rela: true,
-    compat: true,
+    compat: Some(0),
+    reserved_section: Some(0),
     bank0_first: false,
     info: &[
         ApiVersion,
@@ -113,13 +120,50 @@ const HOPPER: Layout = Layout {
     ],
 };
 
+/// Blackwell's, of which the word of `SW_WAR` differs.
+macro_rules! blackwell {
+    ($workaround:expr) => {
+        Layout {
+            param_base: 0x380,
+            reserved_section: Some(0x40),
+            info: &[
+                ApiVersion,
+                Params,
+                Cluster,
+                Half(number::SPARSE_MMA_MASK, 0),
+                MaxRegCount,
+                NumBarriers,
+                Externs,
+                Half(number::MERCURY_ISA_VERSION, 0x101),
+                Byte(number::VRC_CTA_INIT_COUNT, 0),
+                Syscalls,
+                Exits,
+                BlockShape,
+                CallStack,
+                ParamSize,
+                ParamCbank,
+                Word(number::SW_WAR, $workaround),
+            ],
+            ..HOPPER
+        }
+    };
+}
+
+const DATACENTER: Layout = blackwell!(8);
+const DESKTOP: Layout = blackwell!(0);
+
 static LAYOUTS: &[Layout] = &[
     Layout { sm: 75, ..TURING },
     Layout { sm: 80, ..AMPERE },
     Layout { sm: 86, ..AMPERE },
     Layout { sm: 87, ..AMPERE },
+    Layout { sm: 88, ..AMPERE },
     Layout { sm: 89, ..ADA },
     HOPPER,
+    Layout { sm: 100, compat: Some(9), ..DATACENTER },
+    Layout { sm: 103, ..DATACENTER },
+    Layout { sm: 120, compat: Some(0x50), ..DESKTOP },
+    Layout { sm: 121, ..DESKTOP },
 ];
 
 /// The row of a target.
@@ -133,6 +177,13 @@ pub(super) fn layout(target: Target) -> Option<&'static Layout> {
     exists.then_some(row)
 }
 
+/// Every target that can be written.
+pub fn targets() -> impl Iterator<Item = Target> {
+    let suffixes = [Suffix::None, Suffix::Family, Suffix::Arch];
+    let names = LAYOUTS.iter().flat_map(move |row| suffixes.map(|suffix| Target { sm: row.sm, suffix }));
+    names.filter(|target| layout(*target).is_some())
+}
+
 /// Byte offset of the first kernel parameter in constant bank 0, `None` for a target that cannot
 /// be written.
 pub fn param_base(target: Target) -> Option<u32> {
@@ -140,7 +191,7 @@ pub fn param_base(target: Target) -> Option<u32> {
 }
 
 /// Bytes at the start of a block's shared memory that the system keeps, and so the first address
-/// of a kernel's own shared memory: 0x400 on sm_90, 0 before. 0 for a target that cannot be
+/// of a kernel's own shared memory: 0x400 from sm_90 on, 0 before. 0 for a target that cannot be
 /// written.
 pub fn reserved_shared(target: Target) -> u32 {
     layout(target).map_or(0, |row| row.reserved_shared)

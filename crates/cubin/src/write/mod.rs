@@ -12,7 +12,7 @@ mod variables;
 
 use object::elf;
 
-pub use layout::{param_base, reserved_shared};
+pub use layout::{param_base, reserved_shared, targets};
 
 use crate::compat;
 use crate::error::WriteError;
@@ -151,7 +151,7 @@ fn object_type(section: &str) -> Option<&'static ObjectType> {
 }
 
 /// The sections that describe the others. Readers expect `.note.nv.cuinfo` to be section number 6
-/// (cuobjdump refuses an sm_90 file where it is not): it is the third that we plan.
+/// (cuobjdump refuses a file of sm_90 and later where it is not): it is the third that we plan.
 fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<Vec<SectionPlan>, WriteError> {
     let note = |name: &str, flags, bytes| {
         let plan = SectionPlan::data(name.to_owned(), flags, 4, bytes);
@@ -162,8 +162,8 @@ fn notes(module: &ModuleSpec, layout: &Layout, symbols: &SymbolTable) -> Result<
         note(".note.nv.cuinfo", CUINFO_FLAGS, info::target_note(module)),
     ];
     out.push(SectionPlan::table(".nv.info".to_owned(), SHT_CUDA_INFO, info::module_info(module, symbols)?));
-    if layout.compat {
-        let bytes = info::compat(module.target.suffix)?;
+    if let Some(fastpath) = layout.compat {
+        let bytes = info::compat(module.target.suffix, fastpath)?;
         let compat = SectionPlan::data(".nv.compat".to_owned(), 0, 4, bytes);
         out.push(SectionPlan { sh_type: compat::SHT_CUDA_COMPAT, ..compat });
     }
@@ -209,8 +209,8 @@ fn program_sections(
         let section = &variables.shared;
         out.push(SectionPlan::nobits(SHARED.to_owned(), MEMORY_FLAGS, section.align, section.size));
     }
-    if layout.reserved_shared > 0 {
-        out.push(SectionPlan::nobits(symbols::SHARED_RESERVED.to_owned(), MEMORY_FLAGS, 1, 0));
+    if let Some(size) = layout.reserved_section {
+        out.push(SectionPlan::nobits(symbols::SHARED_RESERVED.to_owned(), MEMORY_FLAGS, 1, size));
     }
     if !variables.zeroed.is_empty() {
         let section = &variables.zeroed;

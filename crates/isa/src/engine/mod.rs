@@ -5,6 +5,7 @@ mod decode;
 mod describe;
 mod encode;
 mod float_text;
+mod offer;
 mod parse;
 mod print;
 mod scan;

@@ -4,7 +4,7 @@ use super::{Chapter, memory, unknown};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{FnLower, Place, Wide, lut};
 use oriole_isa::Role::{A, B, Base, C, D, Offset, PD, Shift};
-use oriole_isa::{Arch, Field, Opcode as Sass, cctl_op, cmp, qspc_space};
+use oriole_isa::{Field, Opcode as Sass, cctl_op, cmp, qspc_space};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{Instruction, Name, Opcode, Space, Word};
 
@@ -37,7 +37,7 @@ fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<W
         return Ok(source);
     }
     let sum = cx.temp64()?;
-    if is_shared(space) && cx.arch() >= Arch::Sm90 {
+    if is_shared(space) && cx.has_clusters() {
         cx.mov(Operand::lo(sum), source.lo)?;
         let high = special(cx, "SR_SWINHI")?;
         cx.mov(Operand::hi(sum), high)?;
@@ -58,7 +58,7 @@ fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered
     if space == Space::Global {
         return Ok(source);
     }
-    if is_shared(space) && cx.arch() >= Arch::Sm90 {
+    if is_shared(space) && cx.has_clusters() {
         return Ok(Wide::of_halves(source.lo, Operand::rz()));
     }
     let (base, offset) = window(cx, space)?;
@@ -108,6 +108,12 @@ fn special(cx: &mut FnLower<'_, '_>, name: &str) -> Lowered<Operand> {
 }
 
 impl FnLower<'_, '_> {
+    /// Whether blocks form clusters that reach each other's shared memory: then shared addresses carry the
+    /// block's rank.
+    pub(crate) fn has_clusters(&self) -> bool {
+        self.sm().bank0.cluster.is_some()
+    }
+
     /// The generic address of a variable.
     pub(crate) fn generic_address(&mut self, name: Name) -> Lowered<Wide> {
         let space = match self.place(name)? {
@@ -125,7 +131,7 @@ impl FnLower<'_, '_> {
     /// What shared addresses of this block are relative to: the block's number in its cluster in
     /// byte 3, on targets with clusters. Read once, at the start of the function.
     pub(crate) fn shared_window(&mut self) -> Lowered<Operand> {
-        if self.arch() < Arch::Sm90 {
+        if !self.has_clusters() {
             return Ok(Operand::rz());
         }
         if let Some(window) = self.shared_window_register() {
@@ -181,7 +187,7 @@ fn isspacep(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         }
         Space::Local => query(cx, qspc_space::L, address)?,
         Space::Shared | Space::SharedCta => query(cx, qspc_space::S, address)?,
-        Space::SharedCluster if cx.arch() >= Arch::Sm90 => query(cx, qspc_space::D, address)?,
+        Space::SharedCluster if cx.has_clusters() => query(cx, qspc_space::D, address)?,
         Space::SharedCluster => query(cx, qspc_space::S, address)?,
         Space::Const => in_constants(cx, address)?,
         space if memory::is_parameter(Some(space)) => in_parameters(cx, address)?,
@@ -300,5 +306,5 @@ fn cta_rank(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 fn on_clusters(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.arch() >= Arch::Sm90 { Ok(()) } else { Err(unknown(cx, instruction)) }
+    if cx.has_clusters() { Ok(()) } else { Err(unknown(cx, instruction)) }
 }

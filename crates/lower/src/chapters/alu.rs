@@ -181,7 +181,7 @@ impl FnLower<'_, '_> {
     pub(super) fn imnmx(&mut self, signed: bool, least: bool, d: Operand, a: Operand, b: Operand) -> Lowered {
         let which = Operand::pt().with_not(!least);
         let operands = [(Role::D, d), (Role::A, a), (Role::B, b), (Role::PA, which)];
-        if self.arch() >= oriole_isa::Arch::Sm90 {
+        if self.has(Opcode::VIMNMX) {
             let kind = if signed { oriole_isa::vtype::S32 } else { oriole_isa::vtype::U32 };
             self.emit(Opcode::VIMNMX, &[(Field::Vtype, kind)], &operands)?;
         } else {

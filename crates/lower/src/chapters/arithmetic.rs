@@ -2,7 +2,7 @@
 
 use super::float32;
 use super::half::is_half;
-use super::{Chapter, Handler, division, extended, unknown};
+use super::{Chapter, Handler, division, extended, single_pair, unknown};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::mufu;
@@ -41,14 +41,19 @@ enum Kind {
     Single,
     Double,
     Half,
+    SinglePair,
+    /// Halves and a single, to a single.
+    Mixed,
     Integer,
     Other,
 }
 
 fn kind(inst: &Instruction) -> Kind {
     match inst.last_type() {
+        Some(ty) if is_half(ty) && inst.ty(0) == Some(ScalarType::F32) => Kind::Mixed,
         Some(ScalarType::F32) => Kind::Single,
         Some(ScalarType::F64) => Kind::Double,
+        Some(ScalarType::F32x2) => Kind::SinglePair,
         Some(ty) if is_half(ty) => Kind::Half,
         Some(ty) if ty.is_float() => Kind::Other,
         _ => Kind::Integer,
@@ -60,6 +65,8 @@ fn add_sub(f: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lower
         Kind::Single => f.f32_add_sub(inst, subtract),
         Kind::Double => f.f64_add_sub(inst, subtract),
         Kind::Half => f.half_binary(inst),
+        Kind::Mixed => f.half_mixed(inst),
+        Kind::SinglePair => single_pair::lower(f, inst),
         Kind::Integer if inst.has(Word::Cc) => {
             if subtract {
                 extended::sub(f, inst)
@@ -77,8 +84,9 @@ fn mul(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Kind::Single => f.f32_mul(inst),
         Kind::Double => f.f64_mul(inst),
         Kind::Half => f.half_binary(inst),
+        Kind::SinglePair => single_pair::lower(f, inst),
         Kind::Integer => f.int_mul(inst),
-        Kind::Other => Err(unknown(f, inst)),
+        Kind::Mixed | Kind::Other => Err(unknown(f, inst)),
     }
 }
 
@@ -95,6 +103,8 @@ fn fma(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         Kind::Single => f.f32_fma(inst),
         Kind::Double => f.f64_fma(inst),
         Kind::Half => f.half_fma(inst),
+        Kind::Mixed => f.half_mixed(inst),
+        Kind::SinglePair => single_pair::lower(f, inst),
         Kind::Integer | Kind::Other => Err(unknown(f, inst)),
     }
 }
@@ -105,7 +115,7 @@ fn minmax(f: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered {
         Kind::Double => f.f64_minmax(inst, least),
         Kind::Half => f.half_minmax(inst, least),
         Kind::Integer => f.int_minmax(inst, least),
-        Kind::Other => Err(unknown(f, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::Other => Err(unknown(f, inst)),
     }
 }
 
@@ -116,7 +126,7 @@ fn sign(f: &mut FnLower<'_, '_>, inst: &Instruction, absolute: bool) -> Lowered 
         Kind::Half => f.half_sign(inst, absolute),
         Kind::Integer if absolute => f.int_abs(inst),
         Kind::Integer => f.int_neg(inst),
-        Kind::Other => Err(unknown(f, inst)),
+        Kind::SinglePair | Kind::Mixed | Kind::Other => Err(unknown(f, inst)),
     }
 }
 

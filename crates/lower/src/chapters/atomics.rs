@@ -10,9 +10,8 @@ use super::memory::{self, Addr, Target};
 use super::{Chapter, unknown};
 use crate::error::Lowered;
 use crate::function::FnLower;
-use crate::function::params::descriptor;
-use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset};
-use oriole_isa::{Arch, Field, Opcode as Sass, atom_op, atom_type};
+use oriole_isa::Role::{Base, D, Data, Data2, Offset};
+use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type};
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
@@ -62,7 +61,7 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let semantics = instruction.semantics().unwrap_or(Semantics::Relaxed);
     let fences = [Semantics::AcqRel, Semantics::Sc].contains(&semantics);
     let is_vector = instruction.vector().is_some();
-    let needs_loop = !is_vector && !is_native(cx.arch(), op, ty, memory::target(cx, space, address)?);
+    let needs_loop = !is_vector && !is_native(cx, op, ty, memory::target(cx, space, address)?);
     if needs_loop {
         cx.guard_by_branch()?;
     }
@@ -85,7 +84,7 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// Whether one instruction does it.
-fn is_native(arch: Arch, op: Word, ty: ScalarType, target: Target) -> bool {
+fn is_native(cx: &FnLower<'_, '_>, op: Word, ty: ScalarType, target: Target) -> bool {
     let swap = matches!(op, Word::Exch | Word::Cas);
     match (target, ty.bits()) {
         (_, 16) => false,
@@ -94,7 +93,7 @@ fn is_native(arch: Arch, op: Word, ty: ScalarType, target: Target) -> bool {
         (Target::Shared, _) => swap,
         (Target::Generic, 32) => !ty.is_float(),
         (Target::Generic, _) => op == Word::Cas,
-        _ if ty == ScalarType::Bf16x2 => arch >= Arch::Sm90 && op == Word::Add,
+        _ if ty == ScalarType::Bf16x2 => op == Word::Add && cx.has_with(Sass::REDG, Field::AtomType, atom_type::BF16X2),
         _ if ty.is_float() => op == Word::Add,
         _ => true,
     }
@@ -142,7 +141,7 @@ fn native(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
         None => Operand::rz(),
         Some(result) => Operand::reg(result_register(cx, atomic.ty, result)?),
     };
-    let mut inst = atomic_inst(atomic, opcode, op, ty);
+    let mut inst = atomic_inst(cx, atomic, opcode, op, ty);
     inst.set_role(D, result);
     inst.set_role(Data, values[0]);
     if let Some(second) = values.get(1) {
@@ -153,15 +152,15 @@ fn native(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
 }
 
 /// An atomic instruction on the address, without result and values.
-fn atomic_inst(atomic: &Atomic<'_>, opcode: Sass, op: u8, ty: u8) -> Inst {
+fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sass, op: u8, ty: u8) -> Inst {
     let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
     inst.set_role(Base, atomic.addr.base);
     inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
-        inst.mods.set(Field::Mem, memory::strength(atomic.scope));
+        inst.mods.set(Field::Mem, memory::strength(cx, atomic.scope));
         // The compare-and-swap forms have no place for the descriptor.
         if op != atom_op::CAS {
-            inst.set_role(Desc, descriptor());
+            cx.describe(&mut inst);
         }
     }
     inst

@@ -5,8 +5,8 @@ use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, D, PA, PD};
-use oriole_isa::{Arch, Field, Opcode as Sass, bar_op, bar_red, fence_space, membar_scope, membar_sem};
-use oriole_ori::Operand;
+use oriole_isa::{Field, Opcode as Sass, bar_op, bar_red, fence_space, membar_scope, membar_sem};
+use oriole_ori::{Block, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
 /// The opcodes of this chapter.
@@ -34,7 +34,7 @@ fn bar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     };
     let arrive = instruction.has(Word::Arrive);
     let op = if arrive { bar_op::ARV } else { bar_op::SYNC };
-    let mods = [(Field::BarOp, op), (Field::DeferBlocking, u8::from(aligned && !arrive))];
+    let mods = [(Field::BarOp, op), (Field::DeferBlocking, u8::from(aligned && !arrive && cx.sm().defers_blocking))];
     emit_bar(cx, &mods, barrier, threads, Operand::pt())
 }
 
@@ -58,7 +58,8 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         () if instruction.has(Word::Or) => bar_red::OR,
         () => return Err(unknown(cx, instruction)),
     };
-    let mods = [(Field::BarOp, bar_op::RED), (Field::BarRed, op), (Field::DeferBlocking, 1)];
+    let mods =
+        [(Field::BarOp, bar_op::RED), (Field::BarRed, op), (Field::DeferBlocking, u8::from(cx.sm().defers_blocking))];
     emit_bar(cx, &mods, barrier, threads, pred)?;
     if instruction.last_type() == Some(ScalarType::Pred) {
         let to = cx.dst_pred(result)?;
@@ -125,11 +126,16 @@ fn thread_count(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Ope
 
 /// `barrier.cluster.arrive`, `barrier.cluster.wait`
 fn cluster(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.arch() < Arch::Sm90 {
+    if !cx.has_clusters() {
         return Err(unsupported(instruction.span, format!("a cluster barrier on {}", cx.arch())));
     }
     cx.guard_by_branch()?;
-    if instruction.has(Word::Arrive) {
+    let arrives = instruction.has(Word::Arrive);
+    let after = match cx.sm().cluster_barrier_if_explicit {
+        true => Some(without_cluster(cx, arrives)?),
+        false => None,
+    };
+    if arrives {
         if instruction.semantics() != Some(Semantics::Relaxed) {
             fence(cx, membar_sem::ALL, Scope::Gpu)?;
         }
@@ -138,7 +144,28 @@ fn cluster(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         cx.emit(Sass::UCGABAR_WAIT, &[], &[])?;
         invalidate(cx)?;
     }
+    if let Some(after) = after {
+        cx.jump(after);
+        cx.switch_to(after);
+    }
     Ok(())
+}
+
+/// Where the launch has no clusters, the block waits for itself: an arrival is nothing, waiting is barrier 0.
+/// Control stands where there are clusters then; the block where both ways meet comes back.
+fn without_cluster(cx: &mut FnLower<'_, '_>, arrives: bool) -> Lowered<Block> {
+    let (inside, outside, after) = (cx.new_block()?, cx.new_block()?, cx.new_block()?);
+    let explicit = cx.explicit_cluster()?;
+    cx.branch_with(explicit, inside, if arrives { after } else { outside }, true)?;
+    if !arrives {
+        cx.switch_to(outside);
+        cx.func.attributes.barriers = cx.func.attributes.barriers.max(1);
+        let mods = [(Field::BarOp, bar_op::SYNC), (Field::DeferBlocking, u8::from(cx.sm().defers_blocking))];
+        emit_bar(cx, &mods, Operand::imm(0), Operand::imm(0), Operand::pt())?;
+        cx.jump(after);
+    }
+    cx.switch_to(inside);
+    Ok(after)
 }
 
 /// `membar.level`, `fence.sem.scope`, `fence.proxy.kind`
@@ -167,7 +194,7 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         cx.emit(Sass::MEMBAR, &[(Field::MembarSem, membar_sem::SC), (Field::MembarScope, membar_scope::SYS)], &[])?;
         return invalidate(cx);
     }
-    if !instruction.has(Word::Async) || cx.arch() < Arch::Sm90 {
+    if !instruction.has(Word::Async) || !cx.has(Sass::FENCE) {
         return Err(unknown(cx, instruction));
     }
     let spaces: &[u8] = match instruction.space() {

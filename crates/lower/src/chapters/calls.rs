@@ -5,7 +5,7 @@ use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Wide};
 use oriole_isa::Role::{Bank, Base, D, Offset, Target};
-use oriole_isa::{Arch, Field, Mods, Opcode as Sass, call_mode, mem_size};
+use oriole_isa::{Field, Mods, Opcode as Sass, call_mode, mem_size};
 use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
@@ -228,7 +228,7 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             cx.absolute_return(address, back)?;
             inst.mods.set(Field::CallMode, call_mode::ABS);
             inst.set_role(Base, cx.in_pair(target)?);
-            if cx.arch() >= Arch::Sm90 {
+            if Sass::LEPC.places(Target, cx.arch()) {
                 let unified = cx.module.unified_offset();
                 let made = cx.func.symbol_operand(unified, 0, SymbolPart::Whole);
                 inst.set_role(Offset, cx.built(made)?);
@@ -295,7 +295,7 @@ impl FnLower<'_, '_> {
     /// Before sm_90 LEPC gives its own address only. It stands alone in a block, which both its own
     /// label and that of the next block keep apart, and the distance is added.
     fn absolute_return(&mut self, address: VReg, back: Block) -> Lowered {
-        if self.arch() >= Arch::Sm90 {
+        if Sass::LEPC.places(Target, self.arch()) {
             self.emit(Sass::LEPC, &[], &[(D, Operand::reg(address)), (Target, Operand::block(back))])?;
             return Ok(());
         }

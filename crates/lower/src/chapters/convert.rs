@@ -312,7 +312,9 @@ impl FnLower<'_, '_> {
                 f.op2(Opcode::HADD2, &fields, to, Operand::rz().neg(), a)
             }),
             (F32, Bf16) if !how.ftz => self.float_result(how, d, |f, to| f.shift_left(to, a, Operand::imm(16))),
-            (F16 | Bf16, F32) if packs(how) => self.float_result(how, d, |f, to| f.pack_single(how, to, a)),
+            (F16 | Bf16, F32) if packs(how) && self.has(Opcode::F2FP) => {
+                self.float_result(how, d, |f, to| f.pack_single(how, to, a))
+            }
             (F32, F64) => self.float_result(how, d, |f, to| f.shorten(to, a, how.rnd(), how.ftz)),
             (F64, F32) if how.ftz => self.float_result(how, d, |f, to| {
                 let flushed = f.f32_scaled(a, ONE, true)?;

@@ -53,6 +53,9 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         let d = f.dst(d)?;
         return f.round_tf32(d, a, inst.has(Word::Satfinite));
     }
+    if inst.rounding() == Some(Rounding::Rs) {
+        return round_stochastic(f, inst);
+    }
     let types = (inst.ty(0), inst.ty(1));
     let row = PACKED.into_iter().find(|(to, from, ..)| (Some(*to), Some(*from)) == types);
     let (_, from, to_code, from_code, form, sources) = row.ok_or_else(|| unknown(f, inst))?;
@@ -73,6 +76,30 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     ];
     let d = f.dst(d)?;
     f.op2(Opcode::F2FP, &fields, d, a, b)
+}
+
+/// `cvt.rs.f16x2.f32 d, a, b, bits;`: rounded by adding random bits.
+fn round_stochastic(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let format = match (inst.ty(0), inst.ty(1)) {
+        (Some(ScalarType::F16x2), Some(ScalarType::F32)) => pack_dst::F16,
+        (Some(ScalarType::Bf16x2), Some(ScalarType::F32)) => pack_dst::BF16,
+        _ => return Err(unknown(f, inst)),
+    };
+    if !f.has_with(Opcode::F2FP, Field::Rs, 1) {
+        return Err(unknown(f, inst));
+    }
+    let [d, a, b, bits] = operands(inst)?;
+    let (a, b, bits) = (f.src_f32(a)?, f.src_f32(b)?, f.src(bits)?);
+    let fields = [
+        (Field::PackDst, format),
+        (Field::PackSrc, pack_src::F32),
+        (Field::Pack, pack::PACK_AB),
+        (Field::Rs, 1),
+        flag(Field::Satfinite, inst.has(Word::Satfinite)),
+        flag(Field::Relu, inst.has(Word::Relu)),
+    ];
+    let d = f.dst(d)?;
+    f.op3(Opcode::F2FP, &fields, d, [a, b, bits])
 }
 
 /// `cvt.pack.sat.type.s32[.b32] d, a, b[, c];`

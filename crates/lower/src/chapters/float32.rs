@@ -87,7 +87,8 @@ impl FnLower<'_, '_> {
         let [d, a, b] = operands(inst)?;
         let xorsign = inst.has(Word::Xorsign);
         let (mut a, mut b) = (self.src_f32(a)?, self.src_f32(b)?);
-        if xorsign {
+        let absolute = inst.has(Word::Abs);
+        if xorsign || absolute {
             (a, b) = (self.in_reg(a)?.abs(), self.in_reg(b)?.abs());
         }
         let fields = [
@@ -100,7 +101,10 @@ impl FnLower<'_, '_> {
             let both = self.temp()?;
             self.emit(Opcode::FMNMX, &fields, &[(Role::D, both), (Role::A, a), (Role::B, b), which])?;
             (a, b) = (both, self.src_f32(c)?);
-            if xorsign || inst.has(Word::Abs) {
+            if absolute {
+                b = self.in_reg(b)?.abs();
+            }
+            if xorsign {
                 return Err(unknown(self, inst));
             }
         }

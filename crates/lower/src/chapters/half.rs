@@ -1,11 +1,12 @@
 //! Half-precision arithmetic: `f16`, `bf16` and pairs of them.
 
 use super::alu::flag;
+use super::float32::rounding;
 use super::integer::operands;
 use super::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
-use oriole_isa::{Field, Opcode, Role, half_b, half_fmt, mufu, mufu_fmt, swizzle};
+use oriole_isa::{Field, Opcode, Role, fh_fmt, half_b, half_fmt, mufu, mufu_fmt, swizzle};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, ScalarType, Word};
 
@@ -79,6 +80,28 @@ impl FnLower<'_, '_> {
         self.op3(Opcode::HFMA2, &fields, d, [a, b, c])
     }
 
+    /// `add`, `sub`, `fma` with a result and a last operand in single precision: exact products and sums,
+    /// rounded once.
+    pub(super) fn half_mixed(&mut self, inst: &Instruction) -> Lowered {
+        if !self.has(Opcode::FHADD) {
+            return Err(unknown(self, inst));
+        }
+        let format = if Format::of(inst).bf16 { fh_fmt::BF16 } else { fh_fmt::F16 };
+        let fields = [(Field::FhFmt, format), (Field::Rnd, rounding(inst)), flag(Field::Sat, inst.has(Word::Sat))];
+        if inst.opcode == Ptx::Fma {
+            let [d, a, b, c] = operands(inst)?;
+            let (a, b, c) = (self.half_src(a)?, self.half_src(b)?, self.src_f32(c)?);
+            let c = self.in_reg(c)?;
+            let d = self.dst(d)?;
+            return self.op3(Opcode::FHFMA, &fields, d, [a, b, c]);
+        }
+        let [d, a, b] = operands(inst)?;
+        let (a, b) = (self.half_src(a)?, self.src_f32(b)?);
+        let b = self.in_reg(b)?;
+        let d = self.dst(d)?;
+        self.op2(Opcode::FHADD, &fields, d, a, if inst.opcode == Ptx::Sub { b.neg() } else { b })
+    }
+
     /// `neg`, `abs`: a sum with -0, which also flushes and makes NaNs canonical.
     pub(super) fn half_sign(&mut self, inst: &Instruction, absolute: bool) -> Lowered {
         let [d, a] = operands(inst)?;
@@ -97,7 +120,7 @@ impl FnLower<'_, '_> {
     /// `min`, `max`
     pub(super) fn half_minmax(&mut self, inst: &Instruction, least: bool) -> Lowered {
         let [d, a, b] = operands(inst)?;
-        if inst.operands.len() > 3 {
+        if inst.operands.len() > 3 || !self.has(Opcode::HMNMX2) {
             return Err(unknown(self, inst));
         }
         let xorsign = inst.has(Word::Xorsign);

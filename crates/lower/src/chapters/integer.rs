@@ -4,7 +4,7 @@ use super::alu::{IntCmp, flag, lut, negated, sign_of};
 use super::wide::{Carry, Halves};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{FnLower, Wide, WideDst};
-use oriole_isa::{Arch, Field, Opcode, Role, vadd_type, vtype};
+use oriole_isa::{Field, Opcode, Role, vadd_type, vtype};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
@@ -69,7 +69,7 @@ impl FnLower<'_, '_> {
     }
 
     fn int_add_packed(&mut self, inst: &Instruction, subtract: bool) -> Lowered {
-        if self.arch() < Arch::Sm90 || subtract {
+        if !self.has(Opcode::VIADD) || subtract {
             return Err(unsupported(inst.span, "packed 16-bit addition on this target"));
         }
         let [d, a, b] = operands(inst)?;
@@ -268,7 +268,7 @@ impl FnLower<'_, '_> {
 
     /// The forms with packed elements or `.relu`, which sm_90 brought.
     fn int_minmax_vector(&mut self, inst: &Instruction, ty: IntType, least: bool) -> Lowered {
-        if self.arch() < Arch::Sm90 {
+        if !self.has(Opcode::VIMNMX) {
             return Err(unsupported(inst.span, "packed or .relu integer min and max on this target"));
         }
         let [d, a, b] = operands(inst)?;
@@ -343,6 +343,13 @@ impl FnLower<'_, '_> {
             return self.wide_add(d, distance, c, Carry::default());
         }
         let (a, b, c) = (self.int_src(a, ty)?, self.int_src(b, ty)?, self.src(c)?);
+        if !self.has(Opcode::VABSDIFF) {
+            let (least, most) = (self.temp()?, self.temp()?);
+            self.imnmx(ty.signed, true, least, a, b)?;
+            self.imnmx(ty.signed, false, most, a, b)?;
+            let d = self.dst(d)?;
+            return self.op3(Opcode::IADD3, &[], d, [most, least.neg(), c]);
+        }
         let d = self.dst(d)?;
         self.op3(Opcode::VABSDIFF, &[(Field::Sign, sign_of(ty.signed))], d, [a, b, c])
     }

@@ -3,14 +3,15 @@
 mod access;
 mod address;
 mod parameter;
+mod quads;
 
 use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 pub(super) use access::{Shape, gather, landing};
 pub(super) use address::{Addr, Target, resolve, target_of as target};
-use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
-use oriole_isa::{Arch, Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
+use oriole_isa::Role::{Bank, Base, D, Data, Offset};
+use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
 use oriole_ori::{Inst, InstFlags, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
 
@@ -33,17 +34,17 @@ pub(super) struct Manner {
 
 impl Manner {
     /// The manner of an `ld`, `ldu` or `st`.
-    fn of(instruction: &Instruction) -> Manner {
+    fn of(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Manner {
         let scope = instruction.scope().unwrap_or(Scope::Sys);
         let semantics = instruction.semantics().unwrap_or(Semantics::Weak);
         let constant = instruction.has(Word::Nc);
         let mem = match semantics {
             _ if constant => mem::CONSTANT,
-            Semantics::Weak => cached_mem(instruction),
+            Semantics::Weak => cached_mem(cx, instruction),
             Semantics::Volatile => mem::STRONG_SYS,
             Semantics::Mmio => mem::MMIO_SYS,
             _ if instruction.modifiers.contains(&ast::Modifier::Semantics(Semantics::Mmio)) => mem::MMIO_SYS,
-            _ => strength(scope),
+            _ => strength(cx, scope),
         };
         let fence = matches!(semantics, Semantics::Acquire | Semantics::Release).then_some(scope);
         Manner {
@@ -85,27 +86,27 @@ const EVICTIONS: [(Word, u8); 6] = [
 const PREFETCHES: [(Word, u8); 3] =
     [(Word::L264B, ltc::LTC64B), (Word::L2128B, ltc::LTC128B), (Word::L2256B, ltc::LTC256B)];
 
-/// Cache operators that are orderings of the hardware.
-const CACHE_OPERATORS: [(Word, u8); 5] = [
-    (Word::Ca, mem::STRONG_SM),
-    (Word::Wb, mem::STRONG_SM),
-    (Word::Cg, mem::STRONG_GPU),
-    (Word::Cv, mem::STRONG_SYS),
-    (Word::Wt, mem::STRONG_SYS),
+/// Cache operators that are orderings of the hardware: those of strong accesses of a scope.
+const CACHE_OPERATORS: [(Word, Scope); 5] = [
+    (Word::Ca, Scope::Cta),
+    (Word::Wb, Scope::Cta),
+    (Word::Cg, Scope::Gpu),
+    (Word::Cv, Scope::Sys),
+    (Word::Wt, Scope::Sys),
 ];
 
-fn first_of(instruction: &Instruction, table: &[(Word, u8)]) -> Option<u8> {
+fn first_of<T: Copy>(instruction: &Instruction, table: &[(Word, T)]) -> Option<T> {
     table.iter().find(|(word, _)| instruction.has(*word)).map(|(_, value)| *value)
 }
 
-fn cached_mem(instruction: &Instruction) -> u8 {
-    first_of(instruction, &CACHE_OPERATORS).unwrap_or(mem::WEAK)
+fn cached_mem(cx: &FnLower<'_, '_>, instruction: &Instruction) -> u8 {
+    first_of(instruction, &CACHE_OPERATORS).map_or(mem::WEAK, |scope| strength(cx, scope))
 }
 
 /// The ordering field of a strong access of a scope.
-pub(super) fn strength(scope: Scope) -> u8 {
+pub(super) fn strength(cx: &FnLower<'_, '_>, scope: Scope) -> u8 {
     match scope {
-        Scope::Cta => mem::STRONG_SM,
+        Scope::Cta => cx.sm().strong_in_block,
         Scope::Cluster | Scope::Gpu => mem::STRONG_GPU,
         Scope::Sys => mem::STRONG_SYS,
     }
@@ -113,6 +114,9 @@ pub(super) fn strength(scope: Scope) -> u8 {
 
 /// `ld`, `ldu`
 fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if let Some(half) = quads::half_of(cx, instruction) {
+        return quads::load(cx, instruction, half);
+    }
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let results = cx.operand(instruction, 0)?;
     let Some(source) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
@@ -120,7 +124,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return parameter::load(cx, &shape, results, &words, source);
     }
     let addr = address::resolve(cx, instruction.space(), source)?;
-    let manner = Manner::of(instruction);
+    let manner = Manner::of(cx, instruction);
     let mut landing = access::landing(cx, &shape, results)?;
     let inst = load_inst(cx, &shape, &addr, landing.register(), &manner)?;
     cx.emit_inst(inst)?;
@@ -154,7 +158,7 @@ fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, 
         _ => inst.set_role(Offset, Operand::imm_signed(addr.offset)),
     }
     if addr.target.is_coherent() {
-        inst.set_role(Desc, crate::function::params::descriptor());
+        cx.describe(&mut inst);
     }
     manner.apply(&mut inst);
     Ok(inst)
@@ -162,6 +166,9 @@ fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, 
 
 /// `st`
 fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if let Some(half) = quads::half_of(cx, instruction) {
+        return quads::store(cx, instruction, half);
+    }
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let Some(target) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
     let values = cx.operand(instruction, 1)?;
@@ -169,7 +176,7 @@ fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return parameter::store(cx, &shape, values, &words, target);
     }
     let addr = address::resolve(cx, instruction.space(), target)?;
-    let manner = Manner::of(instruction);
+    let manner = Manner::of(cx, instruction);
     let data = access::gather(cx, &shape, values)?;
     if let Some(scope) = manner.fence {
         release_fence(cx, scope)?;
@@ -194,7 +201,7 @@ fn store_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, data: Operan
     inst.set_role(Offset, Operand::imm_signed(addr.offset));
     inst.set_role(Data, data);
     if addr.target.is_coherent() {
-        inst.set_role(Desc, crate::function::params::descriptor());
+        cx.describe(&mut inst);
     }
     manner.apply(&mut inst);
     Ok(inst)
@@ -208,7 +215,8 @@ pub(super) fn load_bytes(
     addr: &Addr,
     to: Operand,
 ) -> Lowered {
-    let inst = load_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, to, &Manner::of(instruction))?;
+    let manner = Manner::of(cx, instruction);
+    let inst = load_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, to, &manner)?;
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -221,7 +229,8 @@ pub(super) fn store_bytes(
     addr: &Addr,
     data: Operand,
 ) -> Lowered {
-    let inst = store_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, data, &Manner::of(instruction))?;
+    let manner = Manner::of(cx, instruction);
+    let inst = store_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, data, &manner)?;
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -246,7 +255,7 @@ pub(super) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered 
     cx.emit(Sass::MEMBAR, &[(Field::MembarSem, sem), (Field::MembarScope, scope_code)], &[])?;
     if scope != Scope::Cta {
         cx.emit(Sass::ERRBAR, &[], &[])?;
-        if cx.arch() >= Arch::Sm90 {
+        if cx.has(Sass::CGAERRBAR) {
             cx.emit(Sass::CGAERRBAR, &[], &[])?;
         }
     }

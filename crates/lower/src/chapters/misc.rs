@@ -4,8 +4,8 @@
 use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
+use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::A;
-use oriole_isa::{Arch, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
@@ -52,7 +52,7 @@ fn pmevent(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
 fn dependency(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.arch() < Arch::Sm90 {
+    if !cx.has(Sass::ACQBULK) {
         return Err(unknown(cx, instruction));
     }
     let opcode = if instruction.has(Word::Wait) { Sass::ACQBULK } else { Sass::PREEXIT };

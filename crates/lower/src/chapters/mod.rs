@@ -23,6 +23,7 @@ mod logic;
 mod memory;
 mod misc;
 mod moves;
+mod single_pair;
 mod special;
 mod tensor;
 mod video;

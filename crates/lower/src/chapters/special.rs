@@ -3,7 +3,7 @@
 use super::Chapter;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{FnLower, Wide};
-use oriole_isa::Role::{A, B, C, D};
+use oriole_isa::Role::{A, B, Bank, Base, C, D};
 use oriole_isa::{Arch, Bank0, ClusterBank0, Field, Opcode as Sass, cmp, cs2r_size, ifmt, rnd_int, special_registers};
 use oriole_ori::{Inst, InstFlags, Operand, VReg};
 use oriole_ptx::ast::{self, Selector, Span, SpecialReg};
@@ -71,6 +71,11 @@ impl FnLower<'_, '_> {
         let ast::Operand::Special { reg: SpecialReg::IsExplicitCluster, .. } = operand else {
             return Err(invalid(operand.span(), "a predicate is needed here"));
         };
+        self.explicit_cluster()
+    }
+
+    /// Whether the launch says that its blocks form clusters.
+    pub(crate) fn explicit_cluster(&mut self) -> Lowered<Operand> {
         let Some(cluster) = &self.bank0().cluster else { return Ok(Operand::pt().not()) };
         let word = self.read_source(Source::Bank(cluster.explicit))?;
         let pred = self.temp_pred()?;
@@ -105,10 +110,22 @@ impl FnLower<'_, '_> {
         let temp = self.temp()?;
         match source {
             Source::Hardware(number) => self.s2r(temp, number)?,
-            Source::Bank(offset) => self.read_constant(temp, 0, u32::from(offset))?,
+            Source::Bank(offset) => self.read_bank0(temp, offset)?,
             Source::Value(bits) => return Ok(if bits == 0 { Operand::rz() } else { Operand::imm(bits) }),
         }
         Ok(temp)
+    }
+
+    /// `to` = the 32 bits at `offset` of constant bank 0, of the block's shape of clusters.
+    fn read_bank0(&mut self, to: Operand, offset: u16) -> Lowered {
+        let record = self.bank0().shape_record.as_ref().filter(|record| record.contains(&offset));
+        let Some(record) = record else { return self.read_constant(to, 0, u32::from(offset)) };
+        let (shape, below) = (self.temp()?, self.temp()?);
+        self.s2r(shape, named("SR_CgaSize", self.arch(), self.span())?)?;
+        let step = Operand::imm_signed(-i32::from(record.end - record.start));
+        self.emit(Sass::IMAD, &[], &[(D, below), (A, shape), (B, step), (C, Operand::rz())])?;
+        self.emit(Sass::LDC, &[], &[(D, to), (Base, below), (Bank, Operand::cbank(0, u32::from(offset)))])?;
+        Ok(())
     }
 
     /// `to` = the special register of that number.

@@ -336,7 +336,8 @@ fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
     let [d, a, b, c] = operands(inst)?;
     let ((d, mask), (a, a_lanes), (b, b_lanes)) = (selected(d), selected(a), selected(b));
     let (a, b, c) = (f.src(&a)?, f.src(&b)?, f.src(c)?);
-    if operation == Operation::Distance && count == 4 && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
+    let sums = operation == Operation::Distance && count == 4 && f.has(Opcode::VABSDIFF4);
+    if sums && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
         let d = f.dst(&d)?;
         return f.op3(
             Opcode::VABSDIFF4,

@@ -4,7 +4,7 @@ use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, C, D, PA, PD};
-use oriole_isa::{Arch, Field, Opcode as Sass, match_mode, match_size, redux, shfl, vote};
+use oriole_isa::{Field, Opcode as Sass, match_mode, match_size, redux, shfl, vote};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, Word};
 
@@ -34,7 +34,7 @@ pub(super) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered
 
 /// All threads of the warp meet here: what `.sync.aligned` says.
 pub(super) fn converge_all(cx: &mut FnLower<'_, '_>) -> Lowered {
-    if cx.arch() >= Arch::Sm90 {
+    if cx.has_with(Sass::WARPSYNC, Field::WarpsyncAll, 1) {
         cx.emit(Sass::WARPSYNC, &[(Field::WarpsyncAll, 1)], &[])?;
     } else {
         cx.emit(Sass::WARPSYNC, &[], &[(A, Operand::imm(u32::MAX))])?;
@@ -150,7 +150,7 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// `elect.sync d|p, mask;`
 fn elect(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.arch() < Arch::Sm90 {
+    if !cx.has(Sass::ELECT) {
         return Err(unsupported(instruction.opcode_span, format!("elect on {}", cx.arch())));
     }
     converge(cx, cx.operand(instruction, 1)?)?;

@@ -113,7 +113,7 @@ impl FnLower<'_, '_> {
 
     /// The target's arithmetic instructions read constant banks directly.
     pub(crate) fn reads_constants(&self) -> bool {
-        self.arch() < oriole_isa::Arch::Sm90
+        self.sm().constant_operands
     }
 
     /// Loads the immediate or constant at `at` into a register.

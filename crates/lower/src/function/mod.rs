@@ -17,7 +17,7 @@ pub(crate) use sources::{Place, word};
 use crate::abi::{Convention, RETURN_ADDRESS};
 use crate::error::{LowerError, Lowered, invalid};
 use crate::module::ModuleCx;
-use oriole_isa::Arch;
+use oriole_isa::{Arch, Field, Opcode, SmDescription};
 use oriole_ori::{Attributes, Block, BuildError, Function, FunctionKind, Guard, LocId, Operand, RegType, VReg};
 use oriole_ptx::ast::{self, FunctionDirective, Name, Span};
 use scope::Scopes;
@@ -126,6 +126,21 @@ impl<'m, 'a> FnLower<'m, 'a> {
     /// The target.
     pub(crate) fn arch(&self) -> Arch {
         self.module.arch()
+    }
+
+    /// What the target's multiprocessor offers.
+    pub(crate) fn sm(&self) -> &'static SmDescription {
+        self.arch().sm()
+    }
+
+    /// Whether the target has the instruction.
+    pub(crate) fn has(&self, opcode: Opcode) -> bool {
+        opcode.exists_on(self.arch())
+    }
+
+    /// Whether the target has the instruction with this value of the field.
+    pub(crate) fn has_with(&self, opcode: Opcode, field: Field, value: u8) -> bool {
+        opcode.takes(field, value, self.arch())
     }
 
     /// Where the instruction at hand stands.

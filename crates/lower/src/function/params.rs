@@ -6,9 +6,9 @@ use super::{FnLower, Wide};
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid};
 use crate::module;
-use oriole_isa::Role::{Bank, Base, D, Data, Offset};
+use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
 use oriole_isa::{Field, Opcode, RegFile, mem_size};
-use oriole_ori::{Operand, Param, RegType};
+use oriole_ori::{Inst, Operand, Param, RegType};
 use oriole_ptx::ast::{self, Name, ScalarType, Space, Sym, Variable};
 use rustc_hash::FxHashSet;
 
@@ -17,16 +17,24 @@ impl<'a> FnLower<'_, 'a> {
 
     /// UR36:UR37 = the descriptor of global memory, for the whole kernel.
     pub(super) fn load_descriptor(&mut self) -> Lowered {
-        let Some(offset) = self.arch().sm().bank0.global_descriptor else { return Ok(()) };
+        let Some(offset) = self.sm().bank0.global_descriptor else { return Ok(()) };
         let operands = [(D, descriptor()), (Bank, Operand::cbank(0, u32::from(offset)))];
-        self.emit(Opcode::ULDC, &[(Field::MemSize, mem_size::B64)], &operands)?;
+        let opcode = if self.has(Opcode::LDCU) { Opcode::LDCU } else { Opcode::ULDC };
+        self.emit(opcode, &[(Field::MemSize, mem_size::B64)], &operands)?;
         Ok(())
+    }
+
+    /// Has an access of global memory name the descriptor, on targets that have one.
+    pub(crate) fn describe(&self, inst: &mut Inst) {
+        if self.sm().bank0.global_descriptor.is_some() {
+            inst.set_role(Desc, descriptor());
+        }
     }
 
     /// Lays the parameters of a kernel out in constant bank 0.
     pub(super) fn bind_kernel_params(&mut self, function: &'a ast::Function) -> Lowered {
-        let base = u32::from(self.arch().sm().bank0.parameters);
-        let limit = u64::from(self.arch().sm().max_parameter_bytes);
+        let base = u32::from(self.sm().bank0.parameters);
+        let limit = u64::from(self.sm().max_parameter_bytes);
         let mut end: u64 = 0;
         for variable in &function.params {
             let (size, align) = (variable.size().unwrap_or(u64::MAX), variable.alignment());

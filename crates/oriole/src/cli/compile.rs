@@ -5,6 +5,8 @@ use super::failure::Failure;
 use super::files;
 use oriole::{CompileError, CompileOptions, Compiled, DebugInfo, report};
 use oriole_ori::dump::Statistics;
+use oriole_ptx::diag::SourceMap;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
@@ -43,7 +45,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
 }
 
 /// `--arch` of what compiles.
-pub(crate) fn compile_target(name: &str) -> Result<oriole_isa::Arch, Failure> {
+pub(crate) fn compile_target(name: &str) -> Result<oriole_cubin::Target, Failure> {
     oriole::target(name).map_err(|e| Failure::Rejected(format!("error: {e}")))
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Resul
 
 fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
     Ok(CompileOptions {
-        arch: code.arch.as_deref().map(compile_target).transpose()?,
+        target: code.arch.as_deref().map(compile_target).transpose()?,
         opt_level: code.opt_level,
         maxrregcount: code.maxrregcount,
         entries: code.entry.clone(),
@@ -66,9 +68,18 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
 }
 
 fn compile_with(path: &Path, bytes: &[u8], options: &CompileOptions) -> Result<Compiled, Failure> {
-    let text = super::ptx::text(path, bytes)?;
+    let text = std::str::from_utf8(bytes).map_err(|e| {
+        let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        Failure::file(path, format!("line {line}: not PTX: the file is not UTF-8 text"))
+    })?;
     oriole::compile(text, options).map_err(|error| match error {
-        CompileError::Source(diagnostics) => Failure::Rejected(super::ptx::render(path, text, &diagnostics)),
+        CompileError::Source(diagnostics) => {
+            let name = path.display().to_string();
+            let map = SourceMap::new(&name, text);
+            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            let coloured = || diagnostics.iter().map(|d| map.render_coloured(d)).collect();
+            Failure::Rejected(if colour { coloured() } else { map.render_all(&diagnostics) })
+        }
         CompileError::Knob(error) => Failure::Usage(format!("error: {error}")),
         CompileError::NoPhase { .. } => Failure::Usage(format!("error: {error}")),
         other => Failure::file(path, other),

@@ -17,13 +17,13 @@ const ALPHA: f32 = 2.0;
 
 /// Compile the kernel, show its code, run it on the strict simulator, compare with the host.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let arch = compile::compile_target(&args.arch)?;
+    let target = compile::compile_target(&args.arch)?;
     let failed = |e: &dyn std::fmt::Display| Failure::Rejected(format!("error: demo: {e}"));
-    let options = CompileOptions { arch: Some(arch), opt_level: 3, ..CompileOptions::default() };
+    let options = CompileOptions { target: Some(target), opt_level: 3, ..CompileOptions::default() };
     let compiled = compile(PTX, &options).map_err(|e| failed(&e))?;
     let cubin = Cubin::parse(&compiled.cubin).map_err(|e| failed(&e))?;
-    let mut out = format!("y = {ALPHA} * x + y, {ELEMENTS} elements, compiled from PTX for {arch}:\n");
-    out.push_str(&disasm::listing_of(&cubin, arch, true));
+    let mut out = format!("y = {ALPHA} * x + y, {ELEMENTS} elements, compiled from PTX for {target}:\n");
+    out.push_str(&disasm::listing_of(&cubin, compiled.module.arch, true));
 
     let x: Vec<f32> = (0..ELEMENTS).map(|i| i as f32 * 0.5).collect();
     let y: Vec<f32> = (0..ELEMENTS).map(|i| 1.0 + i as f32).collect();

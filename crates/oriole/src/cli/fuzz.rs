@@ -17,7 +17,7 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
         seed: args.seed,
         first: args.first,
         count: args.count,
-        arch: compile::compile_target(&args.arch)?,
+        target: compile::compile_target(&args.arch)?,
         opt_level: args.opt_level,
         statements: args.statements,
         ptxas: args.ptxas.clone(),

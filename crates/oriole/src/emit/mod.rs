@@ -34,11 +34,12 @@ pub type LineTable = Vec<(u64, SourceLoc)>;
 
 /// Describe the whole module for the cubin writer; beside it the line table of each section.
 pub(crate) fn emit(
+    target: Target,
     module: &Module,
     allocation: &ModuleAllocation,
     kind: FileKind,
 ) -> Result<(ModuleSpec, BTreeMap<String, LineTable>), CompileError> {
-    let mut spec = ModuleSpec::new(Target::new(module.arch.number()));
+    let mut spec = ModuleSpec::new(target);
     spec.kind = kind;
     let is_object = kind == FileKind::Relocatable;
     let mut lines = BTreeMap::new();

@@ -13,7 +13,7 @@ mod sides;
 mod templates;
 
 use generate::Limits;
-use oriole_isa::Arch;
+use oriole_cubin::Target;
 use program::{CELLS, Program, record_bytes};
 use rayon::prelude::*;
 use sides::Bench;
@@ -34,7 +34,7 @@ pub struct Campaign {
     /// How many programs.
     pub count: u64,
     /// The target.
-    pub arch: Arch,
+    pub target: Target,
     /// `-O` level of our code.
     pub opt_level: u8,
     /// Statements of the larger programs.
@@ -88,16 +88,16 @@ impl Campaign {
         let chosen =
             [(self.interpreter, Side::Interpreter), (self.compiler, Side::Oriole), (self.ptxas.is_some(), Side::Ptxas)];
         let sides = chosen.into_iter().filter_map(|(runs, side)| runs.then_some(side)).collect();
-        Bench { arch: self.arch, opt_level: self.opt_level, ptxas: self.ptxas.clone(), sides }
+        Bench { target: self.target, opt_level: self.opt_level, ptxas: self.ptxas.clone(), sides }
     }
 
     /// The PTX of program `number`.
     pub fn ptx(&self, number: u64) -> String {
-        print::module(&[self.program(number, "k")], self.arch.name())
+        print::module(&[self.program(number, "k")], &self.target.to_string())
     }
 
     fn program(&self, number: u64, name: &str) -> Program {
-        let limits = Limits { target: self.arch.number(), statements: self.statements };
+        let limits = Limits { target: self.target.sm, statements: self.statements };
         // Neighbouring numbers must not give neighbouring streams.
         let mixed = (number ^ self.seed.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         generate::program(name, mixed ^ mixed >> 29, limits)
@@ -147,7 +147,7 @@ fn finding(bench: &Bench, program: &Program, outcomes: &[(Side, Outcome)], numbe
     let outcomes = run(&small);
     Finding {
         number,
-        ptx: print::module(std::slice::from_ref(&small), bench.arch.name()),
+        ptx: print::module(std::slice::from_ref(&small), &bench.target.to_string()),
         launch: (small.blocks, small.threads),
         input: small.input.iter().flat_map(|word| word.to_le_bytes()).collect(),
         uniform: small.uniform,

@@ -5,8 +5,8 @@ use super::print;
 use super::program::Program;
 use crate::{CompileOptions, compile};
 use oriole_cubin::Cubin;
+use oriole_cubin::Target;
 use oriole_device::{Launch, Memory};
-use oriole_isa::Arch;
 use oriole_sim::{Options, Simulator};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Side {
 #[derive(Clone, Debug)]
 pub(crate) struct Bench {
     /// The target.
-    pub(crate) arch: Arch,
+    pub(crate) target: Target,
     /// Our `-O` level.
     pub(crate) opt_level: u8,
     /// ptxas, if it takes part.
@@ -74,7 +74,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// What each side makes of each program; the programs are compiled as one module.
     pub(crate) fn run(&self, programs: &[Program]) -> Vec<Vec<(Side, Outcome)>> {
-        let ptx = print::module(programs, self.arch.name());
+        let ptx = print::module(programs, &self.target.to_string());
         let mut outcomes = vec![Vec::new(); programs.len()];
         for &side in &self.sides {
             let of_side = self.run_side(side, programs, &ptx);
@@ -91,7 +91,7 @@ impl Bench {
             _ if programs.len() > 1 => {
                 let one = |program: &Program| {
                     let alone = std::slice::from_ref(program);
-                    self.run_side(side, alone, &print::module(alone, self.arch.name())).remove(0)
+                    self.run_side(side, alone, &print::module(alone, &self.target.to_string())).remove(0)
                 };
                 programs.iter().map(one).collect()
             }
@@ -104,14 +104,17 @@ impl Bench {
         match side {
             Side::Interpreter => interpreter(ptx),
             Side::Oriole => {
-                let options =
-                    CompileOptions { arch: Some(self.arch), opt_level: self.opt_level, ..CompileOptions::default() };
+                let options = CompileOptions {
+                    target: Some(self.target),
+                    opt_level: self.opt_level,
+                    ..CompileOptions::default()
+                };
                 let compiled = compile(ptx, &options).map_err(|error| error.to_string())?;
                 simulator(&compiled.cubin, true)
             }
             Side::Ptxas => {
                 let tool = self.ptxas.as_deref().ok_or("no ptxas was given")?;
-                simulator(&assemble(tool, ptx, self.arch)?, false)
+                simulator(&assemble(tool, ptx, self.target)?, false)
             }
         }
     }
@@ -135,11 +138,11 @@ fn interpreter(ptx: &str) -> Result<Engine, String> {
 }
 
 /// ptxas's cubin of a module.
-fn assemble(tool: &Path, ptx: &str, arch: Arch) -> Result<Vec<u8>, String> {
+fn assemble(tool: &Path, ptx: &str, target: Target) -> Result<Vec<u8>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     std::fs::write(&source, ptx).map_err(|error| error.to_string())?;
-    let done = Command::new(tool).arg("-arch").arg(arch.name()).arg(&source).arg("-o").arg(&cubin).output();
+    let done = Command::new(tool).arg("-arch").arg(target.to_string()).arg(&source).arg("-o").arg(&cubin).output();
     let done = done.map_err(|error| format!("{}: {error}", tool.display()))?;
     if !done.status.success() {
         return Err(format!("ptxas: {}", String::from_utf8_lossy(&done.stderr).trim()));

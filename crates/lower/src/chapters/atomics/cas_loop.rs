@@ -5,7 +5,7 @@ use crate::chapters::memory::{self, Target};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::{FnLower, Wide, lut, word};
-use oriole_isa::Role::{Base, D, Data, Data2, Desc, Offset, PD};
+use oriole_isa::Role::{Base, D, Data, Data2, Offset, PD};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, cmp, mem_size};
 use oriole_ori::{Block, Inst, Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Word};
@@ -59,11 +59,11 @@ fn global_first(
     (seen, value): (VReg, Operand),
     done: Block,
 ) -> Lowered {
-    if !is_native(cx.arch(), atomic.op, atomic.ty, Target::Global) {
+    if !is_native(cx, atomic.op, atomic.ty, Target::Global) {
         return Ok(());
     }
     let (op, ty) = codes(cx, instruction, atomic)?;
-    let mut inst = atomic_inst(atomic, Sass::ATOM, op, ty);
+    let mut inst = atomic_inst(cx, atomic, Sass::ATOM, op, ty);
     let finished = cx.temp_pred()?;
     inst.set_role(PD, finished);
     inst.set_role(D, Operand::reg(seen));
@@ -185,8 +185,8 @@ fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> 
     inst.set_role(Base, atomic.addr.base);
     inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
-        inst.set_role(Desc, crate::function::params::descriptor());
-        inst.mods.set(Field::Mem, memory::strength(atomic.scope));
+        cx.describe(&mut inst);
+        inst.mods.set(Field::Mem, memory::strength(cx, atomic.scope));
     }
     cx.emit_inst(inst)?;
     Ok(())
@@ -200,7 +200,7 @@ fn swap(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, seen: VReg, old: VReg, ne
         _ => Sass::ATOM,
     };
     let ty = if wide { atom_type::U64 } else { atom_type::U32 };
-    let mut inst = atomic_inst(atomic, opcode, atom_op::CAS, ty);
+    let mut inst = atomic_inst(cx, atomic, opcode, atom_op::CAS, ty);
     inst.set_role(D, Operand::reg(seen));
     inst.set_role(Data, Operand::reg(old));
     inst.set_role(Data2, new);

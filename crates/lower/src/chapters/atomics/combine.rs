@@ -4,7 +4,7 @@ use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::{FnLower, Wide, lut};
 use oriole_isa::Role::{A, B, C, D};
-use oriole_isa::{Arch, Field, Opcode as Sass, cmp, half_fmt};
+use oriole_isa::{Field, Opcode as Sass, cmp, half_fmt};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
@@ -43,7 +43,7 @@ fn arithmetic(cx: &mut FnLower<'_, '_>, opcode: Sass, old: Operand, value: Opera
 /// `old + value` in bf16: on targets without the addition `old * 1 + value`.
 fn bf16_add(cx: &mut FnLower<'_, '_>, old: Operand, value: Operand) -> Lowered<Operand> {
     let mods = [(Field::HalfFmt, half_fmt::BF16_V2)];
-    if cx.arch() >= Arch::Sm90 {
+    if cx.has_with(Sass::HADD2, Field::HalfFmt, half_fmt::BF16_V2) {
         let sum = cx.temp()?;
         cx.emit(Sass::HADD2, &mods, &[(D, sum), (A, old), (B, value)])?;
         return Ok(sum);

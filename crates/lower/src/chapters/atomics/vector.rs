@@ -6,7 +6,7 @@ use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::Role::{D, Data};
-use oriole_isa::{Arch, Opcode as Sass, atom_type};
+use oriole_isa::{Field, Opcode as Sass, atom_type};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType};
 
@@ -32,7 +32,9 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic:
     };
     let ty = TYPES.iter().find(|(ty, bytes, _)| *ty == element && *bytes == shape.bytes()).map(|(.., code)| *code);
     let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
-    let (Some(ty), Some(op), true) = (ty, op, cx.arch() >= Arch::Sm90) else { return Err(unknown(cx, instruction)) };
+    let (Some(ty), Some(op), true) = (ty, op, cx.has_with(Sass::REDG, Field::AtomType, atom_type::F32X2)) else {
+        return Err(unknown(cx, instruction));
+    };
     let opcode = match (atomic.addr.target, atomic.result) {
         (Target::Global, None) => Sass::REDG,
         (Target::Global, Some(_)) => Sass::ATOMG,
@@ -40,7 +42,7 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic:
         _ => return Err(unknown(cx, instruction)),
     };
     let data = gather(cx, &shape, &atomic.values[0])?;
-    let mut inst = atomic_inst(atomic, opcode, op, ty);
+    let mut inst = atomic_inst(cx, atomic, opcode, op, ty);
     inst.set_role(Data, data);
     let Some(result) = atomic.result else {
         inst.set_role(D, Operand::rz());

@@ -3,7 +3,7 @@
 use super::is_parameter;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Place, Wide};
-use oriole_isa::{Arch, special_registers};
+use oriole_isa::special_registers;
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -71,7 +71,7 @@ pub(crate) fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Ad
         Some(Space::Global) => Target::Global,
         Some(Space::Shared | Space::SharedCta) => Target::Shared,
         // On targets before clusters a block is its own cluster.
-        Some(Space::SharedCluster) if cx.arch() < Arch::Sm90 => Target::Shared,
+        Some(Space::SharedCluster) if !cx.has_clusters() => Target::Shared,
         Some(Space::SharedCluster) => Target::Generic,
         Some(Space::Local) => Target::Local,
         Some(Space::Const) => Target::Constant(CONST_BANK),

@@ -104,9 +104,9 @@ fn every_row_has_a_value_or_is_a_fault() {
     let unknown = listed("Special registers without a value");
     let rows = |arch: Arch| all().iter().filter(move |register| register.exists_on(arch));
     for name in &unknown {
-        assert!(Arch::SIMULATED.iter().any(|&arch| rows(arch).any(|row| row.name == *name)), "{name} does not exist");
+        assert!(Arch::MODELLED.iter().any(|&arch| rows(arch).any(|row| row.name == *name)), "{name} does not exist");
     }
-    for arch in Arch::SIMULATED {
+    for arch in Arch::MODELLED {
         for register in rows(arch) {
             let outcome = read(register.number, false, &state(arch));
             let is_unknown = unknown.contains(register.name);
@@ -129,7 +129,7 @@ fn every_row_has_a_value_or_is_a_fault() {
 /// not coupled.
 #[test]
 fn what_is_not_there_reads_as_zero() {
-    for arch in Arch::SIMULATED {
+    for arch in Arch::MODELLED {
         for number in 0..=255 {
             let value = |coupled| read(number, coupled, &state(arch)).map_err(|fault| format!("{fault:?}"));
             match by_number(number, arch) {
