@@ -39,6 +39,9 @@ pub(crate) enum Command {
     /// Test the compiler, the interpreter and the simulator by each other on random kernels.
     #[command(after_help = "Example:\n  oriole fuzz --count 1000 --seed 7 --arch sm_90 --ptxas /opt/cuda/bin/ptxas")]
     Fuzz(FuzzArgs),
+    /// Work on PTX itself.
+    #[command(after_help = "Example:\n  oriole ptx check kernel.ptx")]
+    Ptx(PtxArgs),
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
@@ -288,6 +291,28 @@ pub(crate) struct FuzzArgs {
     /// Print a program instead of running any.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) show: Option<u64>,
+}
+
+/// `oriole ptx`.
+#[derive(Debug, Args)]
+pub(crate) struct PtxArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) what: PtxCommand,
+}
+
+/// What `oriole ptx` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PtxCommand {
+    /// Only check: report every error, write nothing. Exit status 1 if there is any.
+    Check {
+        /// PTX files; `-` for standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Also check that the modules may be compiled for this target.
+        #[arg(long)]
+        arch: Option<String>,
+    },
 }
 
 /// `oriole isa`.

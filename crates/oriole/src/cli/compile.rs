@@ -5,8 +5,6 @@ use super::failure::Failure;
 use super::files;
 use oriole::{CompileError, CompileOptions, Compiled, DebugInfo, report};
 use oriole_ori::dump::Statistics;
-use oriole_ptx::diag::SourceMap;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Instant;
 
@@ -68,18 +66,9 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
 }
 
 fn compile_with(path: &Path, bytes: &[u8], options: &CompileOptions) -> Result<Compiled, Failure> {
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-        Failure::file(path, format!("line {line}: not PTX: the file is not UTF-8 text"))
-    })?;
+    let text = super::ptx::text(path, bytes)?;
     oriole::compile(text, options).map_err(|error| match error {
-        CompileError::Source(diagnostics) => {
-            let name = path.display().to_string();
-            let map = SourceMap::new(&name, text);
-            let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            let coloured = || diagnostics.iter().map(|d| map.render_coloured(d)).collect();
-            Failure::Rejected(if colour { coloured() } else { map.render_all(&diagnostics) })
-        }
+        CompileError::Source(diagnostics) => Failure::Rejected(super::ptx::render(path, text, &diagnostics)),
         CompileError::Knob(error) => Failure::Usage(format!("error: {error}")),
         CompileError::NoPhase { .. } => Failure::Usage(format!("error: {error}")),
         other => Failure::file(path, other),

@@ -13,6 +13,7 @@ mod gpu;
 mod interpret;
 mod isa;
 mod memcheck;
+mod ptx;
 mod run;
 mod timing;
 
@@ -32,6 +33,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Ptx(args) => ptx::run(&args),
         Command::Isa(args) => isa::run(&args),
     };
     match done {

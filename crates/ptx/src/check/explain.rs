@@ -110,8 +110,9 @@ impl Checker<'_> {
     }
 
     fn missing(&self, instruction: &Instruction, spec: &InstructionSpec, form: &Form, slot: &Slot) -> Diagnostic {
-        let choices = || slot.choices.iter().map(|choice| choice.modifier);
-        let kind = match slot.choices.first().map(|choice| choice.modifier) {
+        let choices = lacking(instruction, spec, slot);
+        let same_kind = choices.iter().all(|m| std::mem::discriminant(m) == std::mem::discriminant(&choices[0]));
+        let kind = match choices.first().filter(|_| same_kind) {
             Some(Modifier::Rounding(_)) => "a rounding modifier",
             Some(Modifier::Type(_)) => "a type",
             Some(Modifier::Space(_)) => "a state space",
@@ -122,9 +123,28 @@ impl Checker<'_> {
             Some(Modifier::Shape(_)) => "a shape",
             _ => "a modifier",
         };
-        let message = format!("`{}` needs {kind}: {}", self.head(instruction), any_of(choices()));
+        let message = format!("`{}` needs {kind}: {}", self.head(instruction), any_of(choices.iter().copied()));
         Diagnostic::new(instruction.opcode_span, message).rule(Rule::Missing).help(pattern(spec, form))
     }
+}
+
+/// The modifiers of which one is missing: those of `slot`, and those of other
+/// forms that lack nothing else.
+fn lacking(instruction: &Instruction, spec: &InstructionSpec, slot: &Slot) -> Vec<Modifier> {
+    let given = &instruction.modifiers[spec.stem.len()..];
+    let takes = |form: &Form, m: Modifier| form.slots.iter().any(|slot| slot.choices.iter().any(|c| c.modifier == m));
+    let mut found: Vec<Modifier> = slot.choices.iter().map(|choice| choice.modifier).collect();
+    for form in spec.forms.iter().filter(|form| given.iter().all(|&m| takes(form, m))) {
+        let mut missing = form
+            .slots
+            .iter()
+            .filter(|slot| !slot.optional && !slot.choices.iter().any(|choice| given.contains(&choice.modifier)));
+        if let (Some(only), None) = (missing.next(), missing.next()) {
+            let new: Vec<Modifier> = only.choices.iter().map(|c| c.modifier).filter(|m| !found.contains(m)).collect();
+            found.extend(new);
+        }
+    }
+    found
 }
 
 /// The advice that shows a form.

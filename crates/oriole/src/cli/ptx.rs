@@ -1,0 +1,56 @@
+//! `oriole ptx`.
+
+use super::args::{PtxArgs, PtxCommand};
+use super::failure::Failure;
+use super::files;
+use oriole_ptx::diag::{Diagnostic, SourceMap};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// Work on PTX itself.
+pub(crate) fn run(args: &PtxArgs) -> Result<(), Failure> {
+    match &args.what {
+        PtxCommand::Check { files, arch } => check(files, arch.as_deref()),
+    }
+}
+
+/// Report the errors of all files.
+fn check(paths: &[PathBuf], arch: Option<&str>) -> Result<(), Failure> {
+    if let Some(arch) = arch {
+        super::parse_arch(arch)?;
+    }
+    let mut report = String::new();
+    for path in paths {
+        let bytes = files::read(path)?;
+        let text = text(path, &bytes)?;
+        if let Err(errors) = check_text(text, arch) {
+            report.push_str(&render(path, text, &errors));
+            report.push('\n');
+        }
+    }
+    if report.is_empty() { Ok(()) } else { Err(Failure::Rejected(report)) }
+}
+
+fn check_text(text: &str, arch: Option<&str>) -> Result<(), Vec<Diagnostic>> {
+    let module = oriole_ptx::load(text)?;
+    match arch {
+        Some(arch) => oriole_ptx::check_target(&module, arch).map_err(|error| vec![error]),
+        None => Ok(()),
+    }
+}
+
+/// PTX is text.
+pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Failure> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+        Failure::file(path, format!("line {line}: not PTX: the file is not UTF-8 text"))
+    })
+}
+
+/// Diagnostics as text, in colour on a terminal.
+pub(crate) fn render(path: &Path, text: &str, diagnostics: &[Diagnostic]) -> String {
+    let name = path.display().to_string();
+    let map = SourceMap::new(&name, text);
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if colour { diagnostics.iter().map(|d| map.render_coloured(d)).collect() } else { map.render_all(diagnostics) }
+}
