@@ -94,7 +94,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
         Some(target) => target,
         None => self::target(ast.target.first().map_or("", String::as_str))?,
     };
-    oriole_ptx::check_target(&ast, arch.name()).map_err(|error| CompileError::Source(vec![error]))?;
+    oriole_ptx::check_target(&ast, &target.to_string()).map_err(|error| CompileError::Source(vec![error]))?;
     check_entries(&ast, &options.entries)?;
     let lowering = oriole_lower::Options {
         arch: generation(target)?,
