@@ -221,13 +221,16 @@ impl Function {
         self.add_vreg(VRegData::group(components, align))
     }
 
+    /// A fresh group of `components` consecutive uniform registers, as [`Self::new_group`].
+    pub fn new_uniform_group(&mut self, components: u8, align: u8) -> Result<VReg, BuildError> {
+        self.add_vreg(VRegData::group_of(RegType::UrGroup, components, align))
+    }
+
     /// A fresh register like `reg`: type, width and alignment, not its assignment.
     pub fn new_vreg_like(&mut self, reg: VReg) -> Result<VReg, BuildError> {
         let VRegData { reg_type, components, align, .. } = self.vregs[reg];
-        let data = match reg_type {
-            RegType::Group => VRegData::group(components, align),
-            _ => VRegData::new(reg_type),
-        };
+        let data =
+            if reg_type.is_group() { VRegData::group_of(reg_type, components, align) } else { VRegData::new(reg_type) };
         self.add_vreg(data)
     }
 

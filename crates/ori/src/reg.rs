@@ -37,6 +37,8 @@ pub enum RegType {
     UrQuad,
     /// 14: a group of consecutive R registers; the descriptor says how many and how aligned.
     Group,
+    /// 15: a group of consecutive uniform registers, as [`RegType::Group`].
+    UrGroup,
 }
 
 /// One row of the table that describes the register types.
@@ -61,7 +63,7 @@ const fn row(
 }
 
 /// Indexed by `RegType as usize`.
-const TYPES: [TypeRow; 15] = [
+const TYPES: [TypeRow; 16] = [
     row(RegType::R, 1, "R", RegClass::R, RegFile::R, 1),
     row(RegType::RAlt, 2, "RA", RegClass::RAlt, RegFile::R, 1),
     row(RegType::Ur, 3, "UR", RegClass::Ur, RegFile::UR, 1),
@@ -77,6 +79,7 @@ const TYPES: [TypeRow; 15] = [
     row(RegType::UrPair, 12, "UD", RegClass::Ur, RegFile::UR, 2),
     row(RegType::UrQuad, 13, "UQ", RegClass::Ur, RegFile::UR, 4),
     row(RegType::Group, 14, "G", RegClass::R, RegFile::R, 1),
+    row(RegType::UrGroup, 15, "UG", RegClass::Ur, RegFile::UR, 1),
 ];
 
 impl RegType {
@@ -109,7 +112,7 @@ impl RegType {
         self.row().file
     }
 
-    /// How many registers of the file one value takes; 1 for [`RegType::Group`], whose descriptor knows.
+    /// How many registers of the file one value takes; 1 for the groups, whose descriptor knows.
     pub fn components(self) -> u8 {
         self.row().components
     }
@@ -117,6 +120,11 @@ impl RegType {
     /// Whether it lives in the uniform datapath (`UR`, `UP`).
     pub fn is_uniform(self) -> bool {
         matches!(self.file(), RegFile::UR | RegFile::UP)
+    }
+
+    /// Whether it is a group of registers, whose descriptor knows how many.
+    pub fn is_group(self) -> bool {
+        matches!(self, RegType::Group | RegType::UrGroup)
     }
 
     /// Whether it is a predicate of either file.
@@ -134,6 +142,7 @@ impl RegType {
             (RegFile::UR, 1) => RegType::Ur,
             (RegFile::UR, 2) => RegType::UrPair,
             (RegFile::UR, 4) => RegType::UrQuad,
+            (RegFile::UR, _) => RegType::UrGroup,
             (RegFile::P, 1) => RegType::P,
             (RegFile::UP, 1) => RegType::Up,
             (RegFile::B, 1) => RegType::B,
@@ -239,7 +248,12 @@ impl VRegData {
 
     /// A fresh group of `components` R registers aligned to `align`.
     pub fn group(components: u8, align: u8) -> Self {
-        VRegData { align, ..VRegData::with_components(RegType::Group, components) }
+        VRegData::group_of(RegType::Group, components, align)
+    }
+
+    /// A fresh group of a group type.
+    pub fn group_of(reg_type: RegType, components: u8, align: u8) -> Self {
+        VRegData { align, ..VRegData::with_components(reg_type, components) }
     }
 
     fn with_components(reg_type: RegType, components: u8) -> Self {

@@ -4,11 +4,15 @@
 //! rotation within its block. A forward dataflow over the control-flow graph then knows at each point
 //! which results and reads are still pending, so that an instruction waits for just those scoreboards
 //! that guard registers it touches, on any path. What nobody waits for is not set.
+//!
+//! Some instructions release a scoreboard for an effect rather than a register ([`COMPLETIONS`]), and the
+//! groups of asynchronous copies are counted by a scoreboard of their own ([`GROUPS`]): a function that has
+//! such groups gives that one to nobody else.
 
 use crate::code::{Code, Op, REGISTERS, Reg};
 use crate::timing;
 use fixedbitset::FixedBitSet;
-use oriole_isa::Control;
+use oriole_isa::{Control, Effects, Opcode};
 use oriole_ori::Function;
 use smallvec::SmallVec;
 
@@ -16,6 +20,50 @@ use smallvec::SmallVec;
 const SCOREBOARDS: usize = 6;
 /// Those for results, given out in turn; the rest guard sources.
 const FOR_RESULTS: usize = 5;
+
+/// The scoreboard that counts groups of asynchronous copies: what `DEPBAR.LE SB0, n` of `cp.async.wait_group`
+/// and `cp.async.bulk.wait_group` waits for.
+const GROUPS: u8 = 0;
+/// The instructions that end a group, and whether the scoreboard is that of results (else that of sources).
+/// Source: control words of ptxas 13.0.88.
+const GROUP_ENDS: [(Opcode, bool); 2] = [(Opcode::LDGDEPBAR, true), (Opcode::UTMACMDFLUSH, false)];
+
+/// An effect that later instructions wait for, as if it were a register; numbered after the registers.
+#[derive(Clone, Copy)]
+enum Completion {
+    /// Memory barriers; a fence of the asynchronous proxy waits.
+    MemoryBarrier,
+    /// Fences of the asynchronous proxy and mbarrier initialisations; whatever has an effect waits.
+    Proxy,
+}
+
+/// Instructions whose completion others wait for; as a result, or as a source. Source: control words of
+/// ptxas 13.0.88.
+const COMPLETIONS: [(Opcode, Completion, bool); 3] = [
+    (Opcode::MEMBAR, Completion::MemoryBarrier, false),
+    (Opcode::FENCE, Completion::Proxy, true),
+    (Opcode::SYNCSU, Completion::Proxy, true),
+];
+
+impl Completion {
+    const ALL: [Completion; 2] = [Completion::MemoryBarrier, Completion::Proxy];
+
+    /// The number that stands for it among the registers.
+    fn reg(self) -> Reg {
+        REGISTERS as Reg + self as Reg
+    }
+
+    /// Whether `op` waits for it.
+    fn is_awaited_by(self, op: &Op) -> bool {
+        match self {
+            Completion::MemoryBarrier => op.inst.opcode == Opcode::FENCE,
+            Completion::Proxy => {
+                let effects = [Effects::READS_MEMORY, Effects::WRITES_MEMORY, Effects::SIDE_EFFECT];
+                effects.into_iter().any(|effect| op.has(effect))
+            }
+        }
+    }
+}
 
 /// One release: an instruction's results, or its sources.
 struct Release {
@@ -59,8 +107,10 @@ pub(crate) fn assign(code: &mut Code, func: &Function) {
 fn give_out(code: &Code) -> Assignment {
     let mut releases = Vec::new();
     let mut own = Vec::with_capacity(code.ops.len());
+    let has_groups = code.ops.iter().flatten().any(|op| GROUP_ENDS.iter().any(|(end, _)| *end == op.inst.opcode));
+    let first = if has_groups { usize::from(GROUPS) + 1 } else { 0 };
     for ops in &code.ops {
-        let mut rotation = Rotation::default();
+        let mut rotation = Rotation { first, ..Rotation::default() };
         own.push(ops.iter().enumerate().map(|(at, op)| rotation.release(at, op, code, &mut releases)).collect());
     }
     Assignment { releases, own }
@@ -70,6 +120,8 @@ fn give_out(code: &Code) -> Assignment {
 #[derive(Default)]
 struct Rotation {
     last: [usize; FOR_RESULTS],
+    /// Scoreboards below this number are not for results.
+    first: usize,
 }
 
 impl Rotation {
@@ -82,13 +134,17 @@ impl Rotation {
             releases.push(Release { scoreboard: scoreboard as u8, regs, is_result, needed: false });
             Some(releases.len() as u32 - 1)
         };
-        if op.variable && !op.defs.is_empty() {
-            let scoreboard = (0..FOR_RESULTS).min_by_key(|s| self.last[*s]).unwrap_or(0);
-            self.last[scoreboard] = at + 1;
-            own.result = add(scoreboard, op.defs.iter().map(|d| d.reg).collect(), true);
-        }
         let late = op.uses.iter().filter(|u| timing::reads_late(op, u, code.arch));
-        let regs: SmallVec<[Reg; 4]> = late.map(|u| u.reg).collect();
+        let mut regs: SmallVec<[Reg; 4]> = late.map(|u| u.reg).collect();
+        let mut results: SmallVec<[Reg; 4]> = op.defs.iter().filter(|_| op.variable).map(|d| d.reg).collect();
+        if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.inst.opcode) {
+            if *as_result { &mut results } else { &mut regs }.push(completion.reg());
+        }
+        if !results.is_empty() {
+            let scoreboard = (self.first..FOR_RESULTS).min_by_key(|s| self.last[*s]).unwrap_or(self.first);
+            self.last[scoreboard] = at + 1;
+            own.result = add(scoreboard, results, true);
+        }
         if !regs.is_empty() {
             own.source = add(FOR_RESULTS, regs, false);
         }
@@ -104,7 +160,10 @@ struct Pending {
 
 impl Pending {
     fn new(releases: &[Release], pending: &FixedBitSet) -> Self {
-        let mut state = Pending { by_reg: vec![SmallVec::new(); REGISTERS], by_scoreboard: Default::default() };
+        let mut state = Pending {
+            by_reg: vec![SmallVec::new(); REGISTERS + Completion::ALL.len()],
+            by_scoreboard: Default::default(),
+        };
         for release in pending.ones() {
             state.add(release as u32, releases);
         }
@@ -130,6 +189,11 @@ impl Pending {
         }
         for access in &op.defs {
             needed.extend(&self.by_reg[usize::from(access.reg)]);
+        }
+        for completion in Completion::ALL {
+            if completion.is_awaited_by(op) {
+                needed.extend(&self.by_reg[usize::from(completion.reg())]);
+            }
         }
         if op.leaves {
             // The other function knows nothing of what is outstanding here.
@@ -202,6 +266,11 @@ fn set_releases(code: &mut Code, assignment: &Assignment) {
         for (op, own) in ops.iter_mut().zip(owns) {
             op.inst.control.write_scoreboard = scoreboard(own.result);
             op.inst.control.read_scoreboard = scoreboard(own.source);
+            match GROUP_ENDS.iter().find(|(end, _)| *end == op.inst.opcode) {
+                Some((_, true)) => op.inst.control.write_scoreboard = GROUPS,
+                Some((_, false)) => op.inst.control.read_scoreboard = GROUPS,
+                None => {}
+            }
         }
     }
 }

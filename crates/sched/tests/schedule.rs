@@ -68,3 +68,23 @@ fn a_store_keeps_its_operand_until_it_is_read() {
     assert!(scoreboard < 6, "the store's operands are not guarded");
     assert_eq!(words[1].1.wait_mask, 1 << scoreboard);
 }
+
+#[test]
+fn groups_of_copies_have_scoreboard_0_to_themselves() {
+    // ptxas 13.0: LDGDEPBAR releases SB0 as a result, DEPBAR.LE SB0 waits for groups.
+    let body = "bix0:\n    LDGDEPBAR\n    LDS %R0, %R1, URZ, 0x0\n    IADD3 %R2, PT, PT, %R0, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm80, false);
+    assert_eq!((words[0].0, words[0].1.write_scoreboard), (Opcode::LDGDEPBAR, 0));
+    assert_ne!(words[1].1.write_scoreboard, 0);
+    assert_eq!(words[2].1.wait_mask, 1 << words[1].1.write_scoreboard);
+}
+
+#[test]
+fn what_follows_a_fence_of_the_asynchronous_proxy_waits_for_it() {
+    // ptxas 13.0: MEMBAR releases a scoreboard of sources that FENCE waits for, FENCE one of results.
+    let body = "bix0:\n    MEMBAR\n    FENCE\n    UTMACMDFLUSH\n    EXIT PT\n";
+    let words = control_words(REGISTERS, body, Arch::Sm90, false);
+    assert_eq!(words[1].1.wait_mask, 1 << words[0].1.read_scoreboard);
+    assert_eq!(words[2].1.wait_mask, 1 << words[1].1.write_scoreboard);
+    assert_eq!(words[2].1.read_scoreboard, 0);
+}

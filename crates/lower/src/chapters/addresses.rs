@@ -32,7 +32,7 @@ fn cvta(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The generic address of an address in `space`.
-fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
+pub(super) fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
     if space == Space::Global {
         return Ok(source);
     }
@@ -54,7 +54,7 @@ fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<W
 }
 
 /// The address in `space` of a generic address that lies in it.
-fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
+pub(super) fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
     if space == Space::Global {
         return Ok(source);
     }
@@ -256,12 +256,15 @@ const PREFETCHES: [(Word, u8); 4] = [
 
 /// `prefetch.space.level [a];`, `discard.L2 [a], size;`, `applypriority.L2::evict_normal [a], size;`
 fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Tensormap) {
+        return super::asynchronous::prefetch_tensormap(cx, instruction);
+    }
     let level = match instruction.opcode {
         Opcode::Discard => Some(cctl_op::RML2),
         Opcode::Applypriority => Some(cctl_op::DML2),
         _ => PREFETCHES.iter().find(|(word, _)| instruction.has(*word)).map(|(_, op)| *op),
     };
-    let level = level.filter(|_| !instruction.has(Word::Tensormap)).ok_or_else(|| unknown(cx, instruction))?;
+    let level = level.ok_or_else(|| unknown(cx, instruction))?;
     let Some(address) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
     let addr = memory::resolve(cx, instruction.space(), address)?;
     let opcode = match addr.target {

@@ -44,12 +44,17 @@ const OPERATIONS: [(Word, u8); 10] = [
     (Word::Cas, atom_op::CAS),
 ];
 
+/// The operation that an instruction names, and what SASS calls it.
+pub(super) fn operation(instruction: &Instruction) -> Option<(Word, u8)> {
+    OPERATIONS.iter().copied().find(|(word, _)| instruction.has(*word))
+}
+
 /// `atom{.sem}{.scope}{.space}.op.type d, [a], b{, c};` and `red`.
 fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Async) {
-        return Err(unknown(cx, instruction));
+        return super::asynchronous::reduce_remote(cx, instruction);
     }
-    let op = OPERATIONS.iter().map(|(word, _)| *word).find(|word| instruction.has(*word));
+    let op = operation(instruction).map(|(word, _)| word);
     let (Some(op), Some(ty)) = (op, instruction.last_type()) else { return Err(unknown(cx, instruction)) };
     let first = usize::from(instruction.opcode == Opcode::Atom);
     let Some(address) = cx.operand(instruction, first)?.address() else { return Err(unknown(cx, instruction)) };
@@ -100,7 +105,7 @@ fn is_native(cx: &FnLower<'_, '_>, op: Word, ty: ScalarType, target: Target) -> 
 }
 
 /// The type as SASS has it.
-fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
+pub(super) fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
     let ordered = matches!(op, Word::Min | Word::Max);
     Some(match (ty, ty.bits()) {
         (ScalarType::F32, _) => atom_type::F32,
@@ -167,7 +172,7 @@ fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sass, op: u8, 
 }
 
 /// A value in a register of the type's width.
-fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Operand> {
+pub(super) fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Operand> {
     match ty.bits() {
         64 => {
             let wide = if ty == ScalarType::F64 { cx.src_f64(value)? } else { cx.src64(value)? };

@@ -194,6 +194,12 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         cx.emit(Sass::MEMBAR, &[(Field::MembarSem, membar_sem::SC), (Field::MembarScope, membar_scope::SYS)], &[])?;
         return invalidate(cx);
     }
+    if instruction.has(Word::TensormapGeneric) {
+        return super::asynchronous::fence_tensormap(cx, instruction);
+    }
+    if cx.has(Sass::FENCE) && instruction.has(Word::AsyncGeneric) {
+        return restricted(cx, instruction);
+    }
     if !instruction.has(Word::Async) || !cx.has(Sass::FENCE) {
         return Err(unknown(cx, instruction));
     }
@@ -203,4 +209,15 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         _ => &[fence_space::S, fence_space::G],
     };
     spaces.iter().try_for_each(|space| cx.emit(Sass::FENCE, &[(Field::FenceSpace, *space)], &[]).map(|_| ()))
+}
+
+/// `fence.proxy.async::generic.sem.sync_restrict::space.cluster;`: a waiting cluster barrier or mbarrier has
+/// acquired already.
+fn restricted(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.semantics() == Some(Semantics::Acquire) {
+        return Ok(());
+    }
+    fence(cx, membar_sem::ALL, Scope::Cta)?;
+    cx.emit(Sass::FENCE, &[(Field::FenceSpace, fence_space::S)], &[])?;
+    Ok(())
 }

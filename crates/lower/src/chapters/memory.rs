@@ -9,7 +9,7 @@ use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 pub(super) use access::{Shape, gather, landing};
-pub(super) use address::{Addr, Target, resolve, target_of as target};
+pub(super) use address::{Addr, Target, resolve, resolve_shared, target_of as target};
 use oriole_isa::Role::{Bank, Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
 use oriole_ori::{Inst, InstFlags, Operand};
@@ -50,7 +50,7 @@ impl Manner {
         Manner {
             mem,
             evict: first_of(instruction, &EVICTIONS).unwrap_or(evict::NORMAL),
-            ltc: first_of(instruction, &PREFETCHES).unwrap_or(ltc::NONE),
+            ltc: prefetch_size(instruction),
             fence,
             volatile: semantics != Semantics::Weak,
         }
@@ -94,6 +94,11 @@ const CACHE_OPERATORS: [(Word, Scope); 5] = [
     (Word::Cv, Scope::Sys),
     (Word::Wt, Scope::Sys),
 ];
+
+/// [`Field::Ltc`] of an instruction: how much L2 prefetches.
+pub(super) fn prefetch_size(instruction: &Instruction) -> u8 {
+    first_of(instruction, &PREFETCHES).unwrap_or(ltc::NONE)
+}
 
 fn first_of<T: Copy>(instruction: &Instruction, table: &[(Word, T)]) -> Option<T> {
     table.iter().find(|(word, _)| instruction.has(*word)).map(|(_, value)| *value)
@@ -166,6 +171,9 @@ fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, 
 
 /// `st`
 fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::Async) {
+        return super::asynchronous::store_remote(cx, instruction);
+    }
     if let Some(half) = quads::half_of(cx, instruction) {
         return quads::store(cx, instruction, half);
     }
@@ -264,8 +272,13 @@ pub(super) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered 
 
 /// Drops every line of the first-level cache.
 pub(super) fn invalidate(cx: &mut FnLower<'_, '_>) -> Lowered {
-    cx.emit(Sass::CCTL, &[(Field::CctlOp, oriole_isa::cctl_op::IVALL)], &[])?;
+    cx.emit_inst(invalidation())?;
     Ok(())
+}
+
+/// The instruction of [`invalidate`].
+pub(super) fn invalidation() -> Inst {
+    Inst::neutral(Sass::CCTL, [(Field::CctlOp, oriole_isa::cctl_op::IVALL)].into_iter().collect())
 }
 
 impl FnLower<'_, '_> {

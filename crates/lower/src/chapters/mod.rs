@@ -4,6 +4,7 @@
 mod addresses;
 mod alu;
 mod arithmetic;
+mod asynchronous;
 mod atomics;
 mod barriers;
 mod bits;
@@ -42,9 +43,10 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 18] = [
+const CHAPTERS: [Chapter; 19] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
+    asynchronous::CHAPTER,
     atomics::CHAPTER,
     barriers::CHAPTER,
     bits::CHAPTER,

@@ -60,6 +60,12 @@ impl FnLower<'_, '_> {
         Ok(())
     }
 
+    /// `to = a * b + c`, the lower 32 bits.
+    pub(crate) fn multiply_add(&mut self, to: Operand, a: Operand, b: Operand, c: Operand) -> Lowered {
+        self.emit(Opcode::IMAD, &[], &[(D, to), (A, a), (B, b), (C, c)])?;
+        Ok(())
+    }
+
     /// `to = a - b`, for 64-bit integers.
     pub(crate) fn sub64(&mut self, to: VReg, a: Wide, b: Wide) -> Lowered {
         let carry = self.temp_pred()?;

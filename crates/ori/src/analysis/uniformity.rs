@@ -19,12 +19,12 @@ use oriole_isa::{Arch, Effects, RegFile, special_registers};
 
 /// Mnemonics whose results differ per thread whatever their operands. A generic load may read local
 /// memory, where equal addresses hold different values.
-const PER_THREAD: [&str; 16] = [
-    "LD", "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD", "SUATOM", "LEPC",
-    "BMOV", "MOVM",
+const PER_THREAD: [&str; 17] = [
+    "LD", "ELECT", "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD",
+    "SUATOM", "LEPC", "BMOV", "MOVM",
 ];
 /// Mnemonics whose results are the same for all threads that execute them together.
-const PER_WARP: [&str; 6] = ["VOTE", "VOTEU", "REDUX", "S2UR", "R2UR", "ELECT"];
+const PER_WARP: [&str; 5] = ["VOTE", "VOTEU", "REDUX", "S2UR", "R2UR"];
 
 /// Steps that joins of paths may take, per block of the function. A function beyond that (thousands of
 /// divergent branches over the same code) gets a plain answer: what crosses blocks varies.

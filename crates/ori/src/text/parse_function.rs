@@ -7,7 +7,7 @@ use crate::call::{CallSite, Callee, Clobbers};
 use crate::entity::{Block, CallId, SymRef, Symbol};
 use crate::function::{Function, FunctionKind, Param, SymbolPart};
 use crate::operand::{MAX_INDEX, Operand};
-use crate::reg::{RegMask, RegType, VRegData, VRegFlags};
+use crate::reg::{RegMask, VRegData, VRegFlags};
 use std::str::FromStr;
 
 /// Numbered lines that are not empty and not comments.
@@ -161,10 +161,10 @@ fn declare(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         return start.error(format!("registers are declared in order: number {} comes next", func.vregs.len()));
     }
     let mut data = VRegData::new(reg_type);
-    if reg_type == RegType::Group {
+    if reg_type.is_group() {
         let components = c.keyed("group")?;
         c.expect("/")?;
-        data = VRegData::group(components, c.number()?);
+        data = VRegData::group_of(reg_type, components, c.number()?);
     }
     while !c.is_done() {
         let key = c.clone();

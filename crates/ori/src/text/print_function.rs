@@ -5,7 +5,7 @@ use crate::entity::{Block, InstId, VReg};
 use crate::function::{Attributes, Function};
 use crate::inst::{Inst, InstFlags};
 use crate::operand::{ImmKind, Operand, OperandKind, Piece};
-use crate::reg::{RegType, VRegData};
+use crate::reg::VRegData;
 use oriole_isa::{Control, Opcode, special_registers};
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -70,11 +70,12 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
 
 fn declaration(reg: VReg, data: &VRegData) -> String {
     let mut text = format!("%{}{}", data.reg_type, reg.as_u32());
-    let fresh = match data.reg_type {
-        RegType::Group => VRegData::group(data.components, data.align),
-        _ => VRegData::new(data.reg_type),
+    let fresh = if data.reg_type.is_group() {
+        VRegData::group_of(data.reg_type, data.components, data.align)
+    } else {
+        VRegData::new(data.reg_type)
     };
-    if data.reg_type == RegType::Group {
+    if data.reg_type.is_group() {
         let _ = write!(text, " group={}/{}", data.components, data.align);
     }
     if let Some(number) = data.physical {

@@ -30,7 +30,7 @@ impl Shape {
     }
 
     /// [`Field::MemSize`]: narrow integers extend as their type says.
-    pub(super) fn mem_size(&self) -> u8 {
+    pub(crate) fn mem_size(&self) -> u8 {
         let signed = self.ty.is_signed() && self.count == 1;
         match (self.bytes(), signed) {
             (1, false) => mem_size::U8,

@@ -1,5 +1,6 @@
 //! Addresses: which instruction family reaches them, base register and offset.
 
+use super::super::addresses;
 use super::is_parameter;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Place, Wide};
@@ -61,6 +62,19 @@ pub(crate) fn resolve(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &
             Some(Binding::Reg(_)) => through_register(cx, target, &ast::Operand::Name(name), address.offset),
             _ => through_name(cx, target, name, address.offset),
         },
+    }
+}
+
+/// Resolves `[…]` on a shared space or generic: to the 32-bit address in the shared memory of the cluster.
+pub(crate) fn resolve_shared(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Addr> {
+    let addr = resolve(cx, space.map(|_| Space::Shared), address)?;
+    match (addr.target, addr.base.as_reg()) {
+        (Target::Generic, Some(pair)) => {
+            let inside = addresses::from_generic(cx, Space::Shared, Wide::of_pair(pair))?;
+            Ok(Addr { target: Target::Shared, base: inside.lo, offset: addr.offset })
+        }
+        (Target::Generic, None) => Ok(Addr { target: Target::Shared, ..addr }),
+        _ => Ok(addr),
     }
 }
 

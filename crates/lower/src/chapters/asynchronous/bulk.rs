@@ -1,0 +1,193 @@
+//! `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory by the copy engine.
+
+use super::turns::{one_by_one, uniform};
+use super::{bracketed, groups_left, in_halves, needs_sm90, shared_word, wait_for_groups, wide_words};
+use crate::chapters::{memory, unknown};
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src};
+use oriole_isa::{Field, Opcode as Sass, bulk_type, copy_dst, copy_src, shift_dir, shift_type};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
+
+/// Element types of a bulk reduction.
+const TYPES: [(ScalarType, u8); 11] = [
+    (ScalarType::B32, bulk_type::U32),
+    (ScalarType::U32, bulk_type::U32),
+    (ScalarType::S32, bulk_type::S32),
+    (ScalarType::B64, bulk_type::U64),
+    (ScalarType::U64, bulk_type::U64),
+    (ScalarType::S64, bulk_type::S64),
+    (ScalarType::F16, bulk_type::F16),
+    (ScalarType::Bf16, bulk_type::BF16),
+    (ScalarType::F32, bulk_type::F32),
+    (ScalarType::F64, bulk_type::F64),
+    (ScalarType::B16, bulk_type::F16),
+];
+
+/// The copy engine counts in units of this many bytes (a shift).
+const UNIT_SHIFT: u32 = 4;
+
+/// `cp.async.bulk…`, `cp.reduce.async.bulk…`
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    match () {
+        () if instruction.has(Word::CommitGroup) => end_group(cx),
+        () if instruction.has(Word::WaitGroup) => wait(cx, instruction),
+        () if instruction.has(Word::Prefetch) => prefetch(cx, instruction),
+        () => copy(cx, instruction),
+    }
+}
+
+/// `cp.async.bulk.commit_group;`
+fn end_group(cx: &mut FnLower<'_, '_>) -> Lowered {
+    cx.guard_by_branch()?;
+    cx.emit(Sass::UTMACMDFLUSH, &[], &[])?;
+    Ok(())
+}
+
+/// `cp.async.bulk.wait_group{.read} n;`
+fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let left = groups_left(cx, instruction)?;
+    wait_for_groups(cx, left)?;
+    if instruction.has(Word::Read) { Ok(()) } else { memory::invalidate(cx) }
+}
+
+/// What follows the operands that all copies have: those that modifiers call for, in order.
+pub(super) struct Rest<'i> {
+    operands: std::slice::Iter<'i, ast::Operand>,
+}
+
+impl<'i> Rest<'i> {
+    /// The operands from number `from` on.
+    pub(super) fn from(instruction: &'i Instruction, from: usize) -> Self {
+        Rest { operands: instruction.operands.get(from..).unwrap_or_default().iter() }
+    }
+
+    /// The next operand, if `called_for`.
+    pub(super) fn next_if(
+        &mut self,
+        cx: &FnLower<'_, '_>,
+        instruction: &Instruction,
+        called_for: bool,
+    ) -> Lowered<Option<&'i ast::Operand>> {
+        if !called_for {
+            return Ok(None);
+        }
+        self.operands.next().map(Some).ok_or_else(|| unknown(cx, instruction))
+    }
+
+    /// The mbarrier that counts the bytes of the copy: its shared address.
+    pub(super) fn mbarrier(&mut self, cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
+        let operand = self.next_if(cx, instruction, true)?;
+        shared_word(cx, Some(Space::Shared), bracketed(cx, instruction, operand)?)
+    }
+
+    /// The mask of the blocks that get the copy, if it is for several.
+    pub(super) fn multicast(
+        &mut self,
+        cx: &mut FnLower<'_, '_>,
+        instruction: &Instruction,
+    ) -> Lowered<Option<Operand>> {
+        let mask = self.next_if(cx, instruction, instruction.has(Word::MulticastCluster))?;
+        mask.map(|mask| cx.src(mask)).transpose()
+    }
+
+    /// The policy of the L2 cache, as two words, if there is one.
+    pub(super) fn policy(
+        &mut self,
+        cx: &mut FnLower<'_, '_>,
+        instruction: &Instruction,
+    ) -> Lowered<Option<[Operand; 2]>> {
+        let policy = self.next_if(cx, instruction, instruction.has(Word::L2CacheHint))?;
+        let Some(policy) = policy else { return Ok(None) };
+        let policy = cx.src64(policy)?;
+        Ok(Some([policy.lo, policy.hi]))
+    }
+}
+
+/// `cp{.reduce}.async.bulk.dst.src… [dst], [src], size{, [mbar]}{, mask}{, policy};`
+fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let mut spaces = instruction.spaces();
+    let (to_space, from_space) = (spaces.next(), spaces.next());
+    let to = super::address_of(cx, instruction, 0)?;
+    let from = super::address_of(cx, instruction, 1)?;
+    let bytes = cx.src(cx.operand(instruction, 2)?)?;
+    let mut rest = Rest::from(instruction, 3);
+    let (to_global, from_global) = (to_space == Some(Space::Global), from_space == Some(Space::Global));
+    let to = if to_global {
+        wide_words(cx, to_space, to)?
+    } else {
+        [shared_word(cx, to_space, to)?, rest.mbarrier(cx, instruction)?]
+    };
+    let from = match from_global {
+        true => wide_words(cx, from_space, from)?.to_vec(),
+        false => vec![shared_word(cx, from_space, from)?],
+    };
+    let mask = rest.multicast(cx, instruction)?;
+    let size = size_word(cx, bytes, mask)?;
+    let policy = rest.policy(cx, instruction)?;
+    let mut inst = engine_inst(cx, instruction)?;
+    inst.mods.set(Field::CopyDst, if to_global { copy_dst::G } else { copy_dst::S });
+    if inst.opcode == Sass::UBLKCP {
+        inst.mods.set(Field::CopySrc, if from_global { copy_src::G } else { copy_src::S });
+        inst.mods.set(Field::Multicast, u8::from(mask.is_some()));
+    }
+    one_by_one(cx, |cx| {
+        inst.set_role(Dst, uniform(cx, &to)?);
+        inst.set_role(Src, uniform(cx, &from)?);
+        inst.set_role(Size, uniform(cx, &[size])?);
+        finish(cx, inst, policy)
+    })
+}
+
+/// The instruction of a copy or a reduction, without operands and spaces.
+fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst> {
+    if !instruction.has(Word::Reduce) {
+        return Ok(Inst::neutral(Sass::UBLKCP, Default::default()));
+    }
+    let op = crate::chapters::atomics::operation(instruction);
+    let ty = TYPES.iter().find(|(ty, _)| Some(*ty) == instruction.last_type());
+    let ((_, op), (_, ty)) = op.zip(ty).ok_or_else(|| unknown(cx, instruction))?;
+    Ok(Inst::neutral(Sass::UBLKRED, [(Field::AtomOp, op), (Field::BulkType, *ty)].into_iter().collect()))
+}
+
+/// `cp.async.bulk.prefetch.L2.global [src], size{, policy};`
+fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let from = wide_words(cx, Some(Space::Global), super::address_of(cx, instruction, 0)?)?;
+    let bytes = cx.src(cx.operand(instruction, 1)?)?;
+    let size = size_word(cx, bytes, None)?;
+    let policy = Rest::from(instruction, 2).policy(cx, instruction)?;
+    let mut inst = Inst::neutral(Sass::UBLKPF, Default::default());
+    one_by_one(cx, |cx| {
+        inst.set_role(Src, uniform(cx, &from)?);
+        inst.set_role(Size, uniform(cx, &[size])?);
+        finish(cx, inst, policy)
+    })
+}
+
+/// Emits an instruction of the copy engine, with the policy if there is one.
+pub(super) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[Operand; 2]>) -> Lowered {
+    if let Some(policy) = policy {
+        inst.set_role(Desc, uniform(cx, &policy)?);
+    }
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// Size and multicast mask in one word.
+fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
+    let units = match super::constant(bytes) {
+        Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
+        None => {
+            let to = cx.temp()?;
+            let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::U32), (Field::Hi, 1)];
+            let operands = [(D, to), (A, Operand::rz()), (B, Operand::imm(UNIT_SHIFT)), (C, bytes)];
+            cx.emit(Sass::SHF, &mods, &operands)?;
+            to
+        }
+    };
+    in_halves(cx, units, mask.unwrap_or(Operand::rz()))
+}

@@ -1,0 +1,129 @@
+//! `cp.async`: a thread's copy of 4, 8 or 16 bytes from global to shared memory, and groups of such copies.
+
+use super::{address_of, groups_left, shared_word, wait_for_groups};
+use crate::chapters::memory::{self, Addr};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::params::descriptor;
+use crate::function::{FnLower, Wide, lut};
+use oriole_isa::Role::{Base, Desc, Offset, PA, SBase, SOffset};
+use oriole_isa::{Field, Opcode as Sass, mem_size};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
+
+/// Sizes in bytes and what SASS calls them.
+const SIZES: [(u64, u8); 3] = [(4, mem_size::B32), (8, mem_size::B64), (16, mem_size::B128)];
+
+/// Reach of the offset from the global address: twelve bits, signed.
+const NEAR: std::ops::Range<i32> = -(1 << 11)..1 << 11;
+/// Reach of the offset from the shared address: twenty bits, signed.
+const SHARED_NEAR: std::ops::Range<i32> = -(1 << 19)..1 << 19;
+
+/// `cp.async.ca|cg…`, `cp.async.commit_group`, `cp.async.wait_group n`, `cp.async.wait_all`
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::CommitGroup) {
+        return end_group(cx);
+    }
+    if instruction.has(Word::WaitAll) {
+        end_group(cx)?;
+        return wait_for_groups(cx, 0);
+    }
+    if instruction.has(Word::WaitGroup) {
+        let left = groups_left(cx, instruction)?;
+        return wait_for_groups(cx, left);
+    }
+    copy(cx, instruction)
+}
+
+/// The copies so far are a group.
+fn end_group(cx: &mut FnLower<'_, '_>) -> Lowered {
+    cx.emit(Sass::LDGDEPBAR, &[], &[])?;
+    Ok(())
+}
+
+/// `cp.async.op.shared.global [dst], [src], size{, src_size | ignore}{, policy};`
+///
+/// The policy is a hint that is not passed on.
+fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let bytes = cx.operand(instruction, 2)?.imm().and_then(|imm| imm.int_bits());
+    let size = SIZES.iter().find(|(size, _)| Some(*size) == bytes).ok_or_else(|| unknown(cx, instruction))?;
+    let hints = usize::from(instruction.has(Word::L2CacheHint));
+    let rest = instruction.operands.get(3..instruction.operands.len() - hints).unwrap_or_default();
+    let target = address_of(cx, instruction, 0)?;
+    let mut to = memory::resolve_shared(cx, instruction.space(), target)?;
+    if !SHARED_NEAR.contains(&to.offset) {
+        let base = shared_word(cx, instruction.space(), target)?;
+        to = Addr { base: cx.in_reg(base)?, offset: 0, ..to };
+    }
+    let from = memory::resolve(cx, Some(Space::Global), address_of(cx, instruction, 1)?)?;
+    let source = source(cx, from, size.0, rest.first())?;
+    let mut inst = Inst::neutral(Sass::LDGSTS, Default::default());
+    inst.mods.set(Field::MemSize, size.1);
+    inst.mods.set(Field::Bypass, u8::from(instruction.has(Word::Cg)));
+    inst.mods.set(Field::Ltc, memory::prefetch_size(instruction));
+    inst.mods.set(Field::Zfill, u8::from(source.fills));
+    inst.set_role(SBase, to.base);
+    inst.set_role(SOffset, Operand::imm_signed(to.offset));
+    inst.set_role(Base, source.base);
+    inst.set_role(Offset, Operand::imm_signed(source.offset));
+    inst.set_role(Desc, descriptor());
+    inst.set_role(PA, source.is_read);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// What a copy reads.
+struct Source {
+    base: Operand,
+    offset: i32,
+    /// The address is that many bytes too high as are to be zero.
+    fills: bool,
+    /// A predicate; where it is false all bytes are zero.
+    is_read: Operand,
+}
+
+/// The source of a copy of `size` bytes of which `part` says how many are read (or a predicate: none).
+///
+/// LDGSTS.ZFILL takes the low bits of the address for the number of zeros at the end.
+fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Operand>) -> Lowered<Source> {
+    let whole = near(cx, from)?;
+    let Some(part) = part else { return Ok(whole) };
+    if cx.declared_type(part)? == Some(ScalarType::Pred) || matches!(part, ast::Operand::Not(..)) {
+        let ignored = cx.pred(part)?;
+        return Ok(Source { is_read: ignored.not(), ..whole });
+    }
+    match part.imm().and_then(|imm| imm.int_bits()) {
+        Some(0) => Ok(Source { is_read: Operand::pt().not(), ..whole }),
+        Some(read) if read >= size => Ok(whole),
+        Some(read) => {
+            let offset = from.offset + (size - read) as i32;
+            Ok(Source { fills: true, ..near(cx, Addr { offset, ..from })? })
+        }
+        None => {
+            let read = cx.src(part)?;
+            let read = cx.in_reg(read)?;
+            let is_read = cx.temp_pred()?;
+            cx.is_nonzero(is_read, read)?;
+            let zeros = cx.temp()?;
+            cx.add(zeros, read.neg(), Operand::imm(size as u32))?;
+            let low = cx.temp()?;
+            cx.lop3(low, zeros, Operand::imm(size as u32 - 1), Operand::rz(), lut::AND)?;
+            let moved = cx.temp64()?;
+            let base = whole.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
+            cx.add64(moved, base, Wide::of_halves(low, Operand::rz()))?;
+            Ok(Source { base: Operand::reg(moved), offset: whole.offset, fills: true, is_read })
+        }
+    }
+}
+
+/// The whole source, its offset within reach.
+fn near(cx: &mut FnLower<'_, '_>, from: Addr) -> Lowered<Source> {
+    let Addr { mut base, mut offset, .. } = from;
+    if !NEAR.contains(&offset) {
+        let moved = cx.temp64()?;
+        let start = base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
+        cx.add64(moved, start, Wide::of_bits(i64::from(offset) as u64))?;
+        (base, offset) = (Operand::reg(moved), 0);
+    }
+    Ok(Source { base, offset, fills: false, is_read: Operand::pt() })
+}

@@ -1,0 +1,113 @@
+//! `mbarrier`: barriers in shared memory with phases, counted by arrivals and (since sm_90) transactions.
+//!
+//! `words` has the targets before sm_90, whose only instruction for them is the arrival, `syncs` those since.
+
+mod syncs;
+mod words;
+
+use super::needs_sm90;
+use crate::chapters::memory::{self, Addr};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{A, B, Base, C, D, Offset, UBase};
+use oriole_isa::{Arch, Field, Opcode as Sass, arrives_count, shift_dir, shift_type};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Word};
+
+/// What an instruction does, by the word that tells.
+type Operation = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
+
+/// The operations on targets before sm_90 and since. `arrive.expect_tx` is an arrival.
+const OPERATIONS: [(Word, Operation, Operation); 9] = [
+    (Word::Init, words::init, syncs::init),
+    (Word::Inval, words::invalidate, syncs::invalidate),
+    (Word::Arrive, words::arrive, syncs::arrive),
+    (Word::ArriveDrop, words::arrive, syncs::arrive),
+    (Word::ExpectTx, syncs::transaction, syncs::transaction),
+    (Word::CompleteTx, syncs::transaction, syncs::transaction),
+    (Word::TestWait, words::wait, syncs::wait),
+    (Word::TryWait, syncs::wait, syncs::wait),
+    (Word::PendingCount, words::pending_count, syncs::pending_count),
+];
+
+/// `mbarrier.operation…`
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if !cx.has(Sass::ARRIVES) {
+        return Err(unknown(cx, instruction));
+    }
+    let operation = OPERATIONS.iter().find(|(word, ..)| instruction.has(*word));
+    let (_, before, since) = operation.ok_or_else(|| unknown(cx, instruction))?;
+    if cx.arch() >= Arch::Sm90 { since(cx, instruction) } else { before(cx, instruction) }
+}
+
+/// The mbarrier that operand `n` names.
+fn place(cx: &mut FnLower<'_, '_>, instruction: &Instruction, n: usize) -> Lowered<Addr> {
+    memory::resolve_shared(cx, instruction.space(), super::address_of(cx, instruction, n)?)
+}
+
+/// Sets the address of an instruction on an mbarrier.
+fn set_place(inst: &mut Inst, place: Addr) {
+    inst.set_role(Base, place.base);
+    inst.set_role(UBase, Operand::urz());
+    inst.set_role(Offset, Operand::imm_signed(place.offset));
+}
+
+/// What comes before an arrival: everything before it is visible to those who wait. Within the block the
+/// arrivals of sm_90 see to that.
+fn release(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let scope = instruction.scope().unwrap_or(Scope::Cta);
+    let relaxed = instruction.semantics() == Some(Semantics::Relaxed);
+    if relaxed || scope == Scope::Cta && cx.arch() >= Arch::Sm90 {
+        return Ok(());
+    }
+    memory::release_fence(cx, scope)
+}
+
+/// Where an arrival's state goes: a pair, or `RZ` for `_`.
+fn state_register(cx: &mut FnLower<'_, '_>, result: &ast::Operand) -> Lowered<Operand> {
+    match result {
+        ast::Operand::Sink(_) => Ok(Operand::rz()),
+        _ => Ok(cx.dst64_direct(result)?.whole()),
+    }
+}
+
+/// The constant of operand `n`, if it is one.
+fn constant(instruction: &Instruction, n: usize) -> Option<u64> {
+    instruction.operands.get(n)?.imm()?.int_bits()
+}
+
+/// A phase's parity where the state has it: in bit 31.
+fn parity(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> {
+    let parity = cx.src(operand)?;
+    if let Some(bits) = super::constant(parity) {
+        return Ok(Operand::imm(bits << 31));
+    }
+    let shifted = cx.temp()?;
+    let mods = [(Field::ShiftDir, shift_dir::L), (Field::ShiftType, shift_type::U32)];
+    cx.emit(Sass::SHF, &mods, &[(D, shifted), (A, parity), (B, Operand::imm(31)), (C, Operand::rz())])?;
+    Ok(shifted)
+}
+
+/// `cp.async.mbarrier.arrive{.noinc} [m];`: an arrival when the thread's copies so far are done. Without
+/// `.noinc` the phase expects one arrival more.
+pub(super) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let place = place(cx, instruction, 0)?;
+    let more = !instruction.has(Word::Noinc);
+    let since_sm90 = cx.arch() >= Arch::Sm90;
+    if more && since_sm90 {
+        syncs::expect_one(cx, place)?;
+    } else if more {
+        words::expect_one(cx, place)?;
+    }
+    let count = match (since_sm90, more) {
+        (false, _) => arrives_count::BOTH,
+        (true, false) => arrives_count::ARVCNT,
+        (true, true) => arrives_count::TRANSCNT,
+    };
+    let mut inst = Inst::neutral(Sass::ARRIVES, Default::default());
+    inst.mods.set(Field::ArrivesCount, count);
+    set_place(&mut inst, place);
+    cx.emit_inst(inst)?;
+    Ok(())
+}

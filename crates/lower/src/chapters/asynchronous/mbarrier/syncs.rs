@@ -1,0 +1,229 @@
+//! mbarriers since sm_90: 64 bits that SYNCS works on. Source: code of ptxas 13.0.88.
+//!
+//! Word 0 has, from bit 1 on, 2^20 − the arrivals that each phase expects; word 1, from bit 11 on, 2^20 − the
+//! arrivals still pending, and in bit 31 the phase.
+
+use super::{Addr, constant, needs_sm90, parity, place, release, set_place, state_register};
+use crate::chapters::asynchronous::turns::{one_by_one, uniform};
+use crate::chapters::{memory, unknown};
+use crate::error::Lowered;
+use crate::function::{FnLower, lut};
+use oriole_isa::Role::{A, B, C, D, Offset, PD, UBase};
+use oriole_isa::{
+    Field, Opcode as Sass, shift_dir, shift_type, special_registers, syncs_cctl, syncs_count, syncs_op, syncs_result,
+};
+use oriole_ori::{Guard, Inst, Operand, RegType};
+use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Space, Word};
+
+/// Counts are 2^20 − arrivals.
+const COUNT: u32 = 1 << 20;
+/// First bit of the expected arrivals in word 0.
+const EXPECTED_AT: u32 = 1;
+/// First bit of the pending arrivals in word 1.
+const PENDING_AT: u32 = 11;
+
+/// SYNCS of one kind on the mbarrier at a place, without further operands.
+fn syncs(op: u8, place: Addr) -> Inst {
+    let mut inst = Inst::neutral(Sass::SYNCS, [(Field::SyncsOp, op)].into_iter().collect());
+    set_place(&mut inst, place);
+    inst
+}
+
+/// An arrival without a result that counts as `count` says.
+fn arrival(place: Addr, count: u8) -> Inst {
+    let mut inst = syncs(syncs_op::ARRIVE, place);
+    inst.mods.set(Field::SyncsResult, syncs_result::RED);
+    inst.mods.set(Field::SyncsCount, count);
+    inst
+}
+
+/// `mbarrier.init [m], count;`
+pub(super) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let place = place(cx, instruction, 0)?;
+    let count = cx.src(cx.operand(instruction, 1)?)?;
+    let words = match super::super::constant(count) {
+        Some(bits) => {
+            let pending = COUNT.wrapping_sub(bits);
+            [Operand::imm(pending << EXPECTED_AT), Operand::imm(pending << PENDING_AT)]
+        }
+        None => {
+            let pending = cx.temp()?;
+            cx.add(pending, count.neg(), Operand::imm(COUNT))?;
+            [shift(cx, shift_dir::L, pending, EXPECTED_AT)?, shift(cx, shift_dir::L, pending, PENDING_AT)?]
+        }
+    };
+    let base = cx.in_reg(place.base)?;
+    one_by_one(cx, |cx| {
+        let base = uniform(cx, &[base])?;
+        let state = uniform(cx, &words)?;
+        cx.emit(Sass::SYNCSU, &[], &[(UBase, base), (Offset, Operand::imm_signed(place.offset)), (A, state)])?;
+        Ok(())
+    })
+}
+
+/// `mbarrier.inval [m];`
+pub(super) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let place = place(cx, instruction, 0)?;
+    let mut inst = syncs(syncs_op::CCTL, place);
+    inst.mods.set(Field::SyncsCctl, syncs_cctl::IV);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// `mbarrier.arrive{_drop}{.expect_tx}{.noComplete} state, [m]{, count};`
+pub(super) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let expects = instruction.has(Word::ExpectTx);
+    if instruction.has(Word::NoComplete) {
+        cx.guard_by_branch()?;
+    }
+    let place = place(cx, instruction, 1)?;
+    let (how, count) = match constant(instruction, 2) {
+        _ if expects => (syncs_count::A0T0, cx.src(cx.operand(instruction, 2)?)?),
+        None if instruction.operands.len() > 2 => (syncs_count::ART0, cx.src(cx.operand(instruction, 2)?)?),
+        None | Some(1) if !instruction.has(Word::NoComplete) => (syncs_count::A1T0, Operand::rz()),
+        Some(count) => (syncs_count::ART0, Operand::imm(count as u32)),
+        None => return Err(unknown(cx, instruction)),
+    };
+    let count = cx.in_reg(count)?;
+    release(cx, instruction)?;
+    let mut inst = syncs(syncs_op::ARRIVE, place);
+    inst.mods.set(Field::SyncsCount, how);
+    inst.mods.set(Field::Optout, u8::from(instruction.has(Word::ArriveDrop)));
+    inst.set_role(A, count);
+    let result = cx.operand(instruction, 0)?;
+    if instruction.has(Word::NoComplete) {
+        return arrive_as_transaction(cx, inst, count, result);
+    }
+    // An mbarrier of another block of the cluster gives no state.
+    if instruction.space() == Some(Space::SharedCluster) {
+        inst.mods.set(Field::SyncsResult, syncs_result::RED);
+    }
+    inst.set_role(D, state_register(cx, result)?);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// Arrivals that do not end the phase: those of equal count are one transaction of the warp. Each thread's
+/// state is that of the mbarrier after the transaction's threads before it.
+///
+/// ```text
+/// header: UR = count of the first thread; p = count == UR; @!p BRA latch
+///         SYNCS.ARRIVE.TMASK mask:old
+///         state = mask : old + (popc(mask & lanemask_lt) << 11) * count
+/// latch:  @!p BRA header
+/// ```
+fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operand, result: &ast::Operand) -> Lowered {
+    let (header, body) = (cx.new_block()?, cx.new_block()?);
+    let (latch, after) = (cx.new_block()?, cx.new_block()?);
+    let same = cx.variable(RegType::P)?;
+    let answer = cx.temp64()?;
+    let state = cx.dst64_direct(result)?;
+    cx.jump(header);
+    cx.switch_to(header);
+    let first = Operand::reg(cx.temp_of(RegType::Ur)?);
+    cx.emit(Sass::R2UR, &[], &[(D, first), (A, count)])?;
+    let first_count = cx.temp()?;
+    cx.mov(first_count, first)?;
+    cx.isetp(same, oriole_isa::cmp::EQ, false, count, first_count)?;
+    cx.branch(same.not(), latch, body)?;
+    cx.switch_to(body);
+    inst.mods.set(Field::SyncsResult, syncs_result::TMASK);
+    inst.set_role(D, Operand::reg(answer));
+    cx.emit_inst(inst)?;
+    let below = cx.temp()?;
+    let mask = special_registers::by_name("SR_LTMASK", cx.arch()).map(|register| register.number);
+    let mask = mask.ok_or_else(|| crate::error::unsupported(cx.span(), "what needs SR_LTMASK"))?;
+    cx.s2r(below, mask)?;
+    let earlier = cx.temp()?;
+    cx.lop3(earlier, Operand::lo(answer), below, Operand::rz(), lut::AND)?;
+    let number = cx.temp()?;
+    cx.emit(Sass::POPC, &[], &[(D, number), (B, earlier)])?;
+    let counted = shift(cx, shift_dir::L, number, PENDING_AT)?;
+    cx.multiply_add(state.hi, counted, count, Operand::hi(answer))?;
+    cx.mov(state.lo, Operand::lo(answer))?;
+    cx.jump(latch);
+    cx.switch_to(latch);
+    cx.branch(same.not(), header, after)?;
+    cx.switch_to(after);
+    Ok(())
+}
+
+/// The phase expects one arrival more, which comes as a transaction.
+pub(super) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
+    cx.emit_inst(arrival(place, syncs_count::A0T1))?;
+    Ok(())
+}
+
+/// `mbarrier.expect_tx [m], bytes;` and `mbarrier.complete_tx`
+pub(super) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    let place = place(cx, instruction, 0)?;
+    let bytes = cx.src(cx.operand(instruction, 1)?)?;
+    let bytes = cx.in_reg(bytes)?;
+    let count = if instruction.has(Word::ExpectTx) { syncs_count::A0TR } else { syncs_count::A0TX };
+    let mut inst = arrival(place, count);
+    inst.set_role(A, bytes);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// `mbarrier.test_wait|try_wait{.parity} p, [m], state{, hint};`: whether the phase is over. `try_wait` may
+/// wait for it, with a hint at least that long.
+pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    let tries = instruction.has(Word::TryWait);
+    let hint = instruction.operands.get(3);
+    let acquires = instruction.semantics() != Some(Semantics::Relaxed) && instruction.scope() == Some(Scope::Cluster);
+    if hint.is_some() || acquires {
+        cx.guard_by_branch()?;
+    }
+    let place = place(cx, instruction, 1)?;
+    let phase = cx.operand(instruction, 2)?;
+    let phase = if instruction.has(Word::Parity) { parity(cx, phase)? } else { cx.src64(phase)?.hi };
+    let phase = cx.in_reg(phase)?;
+    let hint = hint.map(|hint| cx.src(hint)).transpose()?;
+    let result = cx.dst_pred(cx.operand(instruction, 0)?)?;
+    let over = if result.as_reg().is_some() { result } else { cx.temp_pred()? };
+    let mut check = syncs(syncs_op::PHASECHK, place);
+    check.set_role(A, phase);
+    check.set_role(PD, over);
+    let mut first = check.clone();
+    first.mods.set(Field::Trywait, u8::from(tries));
+    cx.emit_inst(first)?;
+    let when = |negated| over.as_reg().map(|pred| Guard { pred, negated });
+    if let Some(hint) = hint {
+        let mut sleep = Inst::neutral(Sass::NANOSLEEP, [(Field::SleepSyncs, 1)].into_iter().collect());
+        sleep.set_role(A, hint);
+        for inst in [&mut sleep, &mut check] {
+            inst.set_guard(when(true));
+        }
+        cx.emit_inst(sleep)?;
+        cx.emit_inst(check)?;
+    }
+    if acquires {
+        cx.emit_inst(memory::invalidation().guarded(when(false)))?;
+    }
+    Ok(())
+}
+
+/// `mbarrier.pending_count n, state;`
+pub(super) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let state = cx.src64(cx.operand(instruction, 1)?)?;
+    let arrived = shift(cx, shift_dir::R, state.hi, PENDING_AT)?;
+    let counted = cx.temp()?;
+    cx.lop3(counted, arrived, Operand::imm(COUNT - 1), Operand::rz(), lut::AND)?;
+    let to = cx.dst(cx.operand(instruction, 0)?)?;
+    cx.add(to, counted.neg(), Operand::imm(COUNT))
+}
+
+/// The word shifted by a constant.
+fn shift(cx: &mut FnLower<'_, '_>, direction: u8, value: Operand, by: u32) -> Lowered<Operand> {
+    let to = cx.temp()?;
+    // To the right the value is the upper word of the funnel.
+    let (low, high, takes_high) =
+        if direction == shift_dir::L { (value, Operand::rz(), 0) } else { (Operand::rz(), value, 1) };
+    let mods = [(Field::ShiftDir, direction), (Field::ShiftType, shift_type::U32), (Field::Hi, takes_high)];
+    cx.emit(Sass::SHF, &mods, &[(D, to), (A, low), (B, Operand::imm(by)), (C, high)])?;
+    Ok(to)
+}

@@ -1,0 +1,140 @@
+//! mbarriers before sm_90: two words of shared memory.
+//!
+//! | word | bits 0–29 | bit 30 | bit 31 |
+//! |---|---|---|---|
+//! | 0 | 2^30 − arrivals that each phase expects | | |
+//! | 1 | 2^31 − arrivals still pending, counting up | | the phase |
+//!
+//! `ATOMS.ARRIVE.64` counts word 1 up and, when it is through, starts the next phase from word 0. Source: code
+//! of ptxas 13.0.88.
+
+use super::{Addr, constant, parity, place, release, set_place, state_register};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::{FnLower, Wide, lut};
+use oriole_isa::Role::{A, B, Base, C, D, Data, Lut, Offset, PD};
+use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{Instruction, Word};
+
+/// Word 0 of a barrier without arrivals.
+const EXPECTED: u32 = 1 << 30;
+/// Word 1 of a barrier without arrivals; the phase bit.
+const PENDING: u32 = 1 << 31;
+/// `(A ^ C) & B`
+const DIFFERS: u8 = 0x48;
+
+/// `mbarrier.init [m], count;`
+pub(super) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let place = place(cx, instruction, 0)?;
+    let count = cx.src(cx.operand(instruction, 1)?)?;
+    let value = match super::super::constant(count) {
+        Some(bits) => {
+            Wide::of_halves(Operand::imm(EXPECTED.wrapping_sub(bits)), Operand::imm(PENDING.wrapping_sub(bits)))
+        }
+        None => {
+            let pair = Wide::of_pair(cx.temp64()?);
+            cx.add(pair.lo, count.neg(), Operand::imm(EXPECTED))?;
+            cx.add(pair.hi, count.neg(), Operand::imm(PENDING))?;
+            pair
+        }
+    };
+    let data = cx.in_pair(value)?;
+    let mods = [(Field::MemSize, mem_size::B64)];
+    let operands = [(Base, place.base), (Offset, Operand::imm_signed(place.offset)), (Data, data)];
+    cx.emit(Sass::STS, &mods, &operands)?;
+    Ok(())
+}
+
+/// `mbarrier.inval [m];`: the words are free again.
+pub(super) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    place(cx, instruction, 0).map(|_| ())
+}
+
+/// `mbarrier.arrive{_drop}{.noComplete} state, [m]{, count};`
+pub(super) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let place = place(cx, instruction, 1)?;
+    let drops = instruction.has(Word::ArriveDrop);
+    if instruction.has(Word::NoComplete) {
+        return arrive_early(cx, instruction, place, drops);
+    }
+    let other_count = instruction.operands.len() > 2 && constant(instruction, 2) != Some(1);
+    if other_count || instruction.has(Word::ExpectTx) {
+        return Err(unknown(cx, instruction));
+    }
+    release(cx, instruction)?;
+    if drops {
+        add(cx, place, Operand::rz(), Operand::imm(1))?;
+    }
+    let state = state_register(cx, cx.operand(instruction, 0)?)?;
+    let mods = [(Field::AtomOp, atom_op::ARRIVE), (Field::AtomType, atom_type::U64)];
+    let mut inst = Inst::neutral(Sass::ATOMS, mods.into_iter().collect());
+    inst.set_role(D, state);
+    set_place(&mut inst, place);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// Arrivals that do not end the phase: plain additions. Both words of the state are the old word 1, as in
+/// ptxas's code.
+fn arrive_early(cx: &mut FnLower<'_, '_>, instruction: &Instruction, place: Addr, drops: bool) -> Lowered {
+    let count = cx.src(cx.operand(instruction, 2)?)?;
+    release(cx, instruction)?;
+    if drops {
+        add(cx, place, Operand::rz(), count)?;
+    }
+    let old = cx.temp()?;
+    add(cx, second(place), old, count)?;
+    let state = cx.dst64_direct(cx.operand(instruction, 0)?)?;
+    cx.mov(state.lo, old)?;
+    cx.mov(state.hi, old)
+}
+
+/// The phase expects one arrival more.
+pub(super) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
+    add(cx, second(place), Operand::rz(), Operand::imm(u32::MAX))
+}
+
+/// `mbarrier.test_wait{.parity} p, [m], state;`: whether the phase bit has changed.
+pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let place = second(place(cx, instruction, 1)?);
+    let before = cx.operand(instruction, 2)?;
+    let before = if instruction.has(Word::Parity) { parity(cx, before)? } else { cx.src64(before)?.hi };
+    let before = cx.in_reg(before)?;
+    let now = cx.temp()?;
+    let mut load = Inst::neutral(Sass::LDS, Default::default());
+    load.flags |= oriole_ori::InstFlags::VOLATILE;
+    load.mods.set(Field::MemSize, mem_size::B32);
+    load.set_role(D, now);
+    load.set_role(Base, place.base);
+    load.set_role(Offset, Operand::imm_signed(place.offset));
+    cx.emit_inst(load)?;
+    let over = cx.dst_pred(cx.operand(instruction, 0)?)?;
+    let table = Operand::imm(u32::from(DIFFERS));
+    let operands = [(PD, over), (D, Operand::rz()), (A, now), (B, Operand::imm(PENDING)), (C, before), (Lut, table)];
+    cx.emit(Sass::LOP3, &[], &operands)?;
+    Ok(())
+}
+
+/// `mbarrier.pending_count n, state;`
+pub(super) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let state = cx.src64(cx.operand(instruction, 1)?)?;
+    let arrived = cx.temp()?;
+    cx.lop3(arrived, state.hi, Operand::imm(PENDING - 1), Operand::rz(), lut::AND)?;
+    let to = cx.dst(cx.operand(instruction, 0)?)?;
+    cx.add(to, arrived.neg(), Operand::imm(PENDING))
+}
+
+/// The place of word 1.
+fn second(place: Addr) -> Addr {
+    Addr { offset: place.offset + 4, ..place }
+}
+
+/// `old` = the word at `place`, which becomes the sum.
+fn add(cx: &mut FnLower<'_, '_>, place: Addr, old: Operand, value: Operand) -> Lowered {
+    let value = cx.in_reg(value)?;
+    let mods = [(Field::AtomOp, atom_op::ADD), (Field::AtomType, atom_type::U32)];
+    let operands = [(D, old), (Base, place.base), (Offset, Operand::imm_signed(place.offset)), (Data, value)];
+    cx.emit(Sass::ATOMS, &mods, &operands)?;
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Asynchronous copies, and the barriers in shared memory that count them.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `copy` | `cp.async`: copies of single threads, in groups |
+//! | `bulk` | `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory, their groups, prefetches |
+//! | `tensor` | `cp.async.bulk.tensor`: copies of boxes of tensors |
+//! | `tensormap` | the descriptions of tensors: prefetch, fence, copy |
+//! | `mbarrier` | `mbarrier` of all kinds |
+//! | `remote` | `st.async`, `red.async`: accesses to shared memory of the cluster that an mbarrier counts |
+//! | `turns` | instructions of the uniform datapath, once for every thread |
+
+mod bulk;
+mod copy;
+mod mbarrier;
+mod remote;
+mod tensor;
+mod tensormap;
+mod turns;
+
+use super::memory::{self, Addr};
+use super::{Chapter, unknown};
+use crate::error::{LowerError, Lowered, unsupported};
+use crate::function::{FnLower, Wide};
+use oriole_isa::Role::{A, B};
+use oriole_isa::{Arch, Opcode as Sass};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
+
+pub(super) use remote::{reduce as reduce_remote, store as store_remote};
+pub(super) use tensormap::{fence as fence_tensormap, prefetch as prefetch_tensormap};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter =
+    &[(Opcode::Cp, copies), (Opcode::Mbarrier, mbarrier::lower), (Opcode::Tensormap, tensormap::lower)];
+
+/// `cp.async…` and `cp.reduce.async…`
+fn copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if !cx.has(Sass::LDGSTS) {
+        return Err(unknown(cx, instruction));
+    }
+    match () {
+        () if instruction.has(Word::Tensor) => tensor::lower(cx, instruction),
+        () if instruction.has(Word::Bulk) => bulk::lower(cx, instruction),
+        () if instruction.has(Word::Mbarrier) => mbarrier::arrive_after_copies(cx, instruction),
+        () => copy::lower(cx, instruction),
+    }
+}
+
+/// The scoreboard that counts groups of copies (`docs/sched.md`).
+const GROUPS: Operand = Operand::scoreboard(0);
+/// The largest number of groups that DEPBAR can leave.
+const MAX_GROUPS_LEFT: u64 = 63;
+
+/// Waits until all but the last `n` groups of copies are done.
+fn wait_for_groups(cx: &mut FnLower<'_, '_>, left: u64) -> Lowered {
+    let left = Operand::imm(left.min(MAX_GROUPS_LEFT) as u32);
+    cx.emit(Sass::DEPBAR, &[], &[(A, GROUPS), (B, left)])?;
+    Ok(())
+}
+
+/// The constant operand of `wait_group n`.
+fn groups_left(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<u64> {
+    let left = cx.operand(instruction, 0)?.imm().and_then(|imm| imm.int_bits());
+    left.ok_or_else(|| unknown(cx, instruction))
+}
+
+/// What only targets since sm_90 have.
+fn needs_sm90(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if cx.arch() >= Arch::Sm90 { Ok(()) } else { Err(unknown(cx, instruction)) }
+}
+
+/// The brackets of operand `n`.
+fn address_of<'i>(cx: &FnLower<'_, '_>, instruction: &'i Instruction, n: usize) -> Lowered<&'i Address> {
+    bracketed(cx, instruction, instruction.operands.get(n))
+}
+
+fn bracketed<'i>(
+    cx: &FnLower<'_, '_>,
+    instruction: &Instruction,
+    operand: Option<&'i ast::Operand>,
+) -> Lowered<&'i Address> {
+    operand.and_then(ast::Operand::address).ok_or_else(|| unknown(cx, instruction))
+}
+
+/// An address in shared memory as one word, offset included.
+fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Operand> {
+    let Addr { base, offset, .. } = memory::resolve_shared(cx, space, address)?;
+    if base.is_zero() {
+        return Ok(Operand::imm(offset as u32));
+    }
+    if offset == 0 {
+        return Ok(base);
+    }
+    let sum = cx.temp()?;
+    cx.add(sum, base, Operand::imm(offset as u32))?;
+    Ok(sum)
+}
+
+/// A 64-bit address as two words, offset included.
+fn wide_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<[Operand; 2]> {
+    let Addr { base, offset, .. } = memory::resolve(cx, space, address)?;
+    let pair = base.as_reg().ok_or_else(|| internal(cx, address))?;
+    let address = Wide::of_pair(pair);
+    if offset == 0 {
+        return Ok([address.lo, address.hi]);
+    }
+    let sum = cx.temp64()?;
+    cx.add64(sum, address, Wide::of_bits(i64::from(offset) as u64))?;
+    Ok([Operand::lo(sum), Operand::hi(sum)])
+}
+
+fn internal(cx: &FnLower<'_, '_>, address: &Address) -> LowerError {
+    unsupported(address.span, format!("this address of an asynchronous copy on {}", cx.arch()))
+}
+
+/// `low | high << 16`: two values of 16 bits in one word.
+fn in_halves(cx: &mut FnLower<'_, '_>, low: Operand, high: Operand) -> Lowered<Operand> {
+    if let (Some(low), Some(high)) = (constant(low), constant(high)) {
+        return Ok(Operand::imm(low & 0xffff | high << 16));
+    }
+    let (low, high) = (cx.in_reg(low)?, cx.in_reg(high)?);
+    let both = cx.temp()?;
+    cx.prmt(both, low, 0x5410, high)?;
+    Ok(both)
+}
+
+/// The bits of a constant operand.
+fn constant(operand: Operand) -> Option<u32> {
+    if operand.is_zero() { Some(0) } else { operand.as_imm() }
+}

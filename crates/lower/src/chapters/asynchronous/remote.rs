@@ -1,0 +1,56 @@
+//! `st.async`, `red.async`: accesses to shared memory of a block of the cluster that an mbarrier counts.
+
+use super::{address_of, needs_sm90, shared_word};
+use crate::chapters::memory::{self, Shape};
+use crate::chapters::{atomics, unknown};
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{Base, Data};
+use oriole_isa::{Field, Opcode as Sass};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{Instruction, Space, Word};
+
+/// Address and mbarrier in the two words of a pair.
+fn target(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
+    if !instruction.has(Word::MbarrierCompleteTxBytes) {
+        return Err(unknown(cx, instruction));
+    }
+    // Generic addresses have the address in the cluster in their lower word.
+    let space = instruction.space().map(|_| Space::Shared);
+    let address = shared_word(cx, space, address_of(cx, instruction, 0)?)?;
+    let mbarrier = shared_word(cx, space, address_of(cx, instruction, 2)?)?;
+    let pair = cx.temp64()?;
+    cx.mov(Operand::lo(pair), address)?;
+    cx.mov(Operand::hi(pair), mbarrier)?;
+    Ok(Operand::reg(pair))
+}
+
+/// `st.async…mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];`
+pub(in crate::chapters) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let base = target(cx, instruction)?;
+    let data = memory::gather(cx, &shape, cx.operand(instruction, 1)?)?;
+    let mut inst = Inst::neutral(Sass::STAS, Default::default());
+    inst.mods.set(Field::MemSize, shape.mem_size());
+    inst.set_role(Base, base);
+    inst.set_role(Data, data);
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
+/// `red.async…mbarrier::complete_tx::bytes.op.type [a], b, [mbar];`
+pub(in crate::chapters) fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
+    let codes = atomics::operation(instruction).and_then(|(word, op)| Some((op, atomics::type_code(word, ty)?)));
+    let (op, code) = codes.ok_or_else(|| unknown(cx, instruction))?;
+    let base = target(cx, instruction)?;
+    let data = atomics::value_of(cx, ty, cx.operand(instruction, 1)?)?;
+    let mods = [(Field::AtomOp, op), (Field::AtomType, code)];
+    let mut inst = Inst::neutral(Sass::REDAS, mods.into_iter().collect());
+    inst.set_role(Base, base);
+    inst.set_role(Data, data);
+    cx.emit_inst(inst)?;
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Descriptions of tensors (`CUtensorMap`): `prefetch.tensormap`, `fence.proxy.tensormap`,
+//! `tensormap.cp_fenceproxy`.
+
+use super::turns::{one_by_one, uniform};
+use super::{needs_sm90, wide_words};
+use crate::chapters::memory::{self, Target};
+use crate::chapters::{addresses, unknown, warp};
+use crate::error::Lowered;
+use crate::function::params::descriptor;
+use crate::function::{FnLower, Wide};
+use oriole_isa::Role::{Base, D, Data, Desc, Mask, Offset, Src};
+use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size, membar_sem, special_registers, tma_cctl};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{self, Address, AddressBase, Instruction, Scope, Semantics, Space, Word};
+
+/// Every scoreboard of a warp.
+const ALL_SCOREBOARDS: u32 = 0x3f;
+
+/// `tensormap.cp_fenceproxy`; `tensormap.replace` is not there.
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::CpFenceproxy) { copy(cx, instruction) } else { Err(unknown(cx, instruction)) }
+}
+
+/// `prefetch{.const|.param}.tensormap [a];`
+pub(in crate::chapters) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    cx.guard_by_branch()?;
+    let address = super::address_of(cx, instruction, 0)?;
+    let words = generic_words(cx, instruction.space(), address)?;
+    cache_control(cx, tma_cctl::PF, words)
+}
+
+/// The generic address of an address in `space`.
+fn generic_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<[Operand; 2]> {
+    let (Some(space), AddressBase::Name(name)) = (space, address.base) else {
+        return wide_words(cx, None, address);
+    };
+    let operand = ast::Operand::Name(name);
+    let start = match cx.declared_type(&operand)? {
+        Some(_) => {
+            let inside = cx.src64(&operand)?;
+            addresses::to_generic(cx, space, inside)?
+        }
+        None => cx.generic_address(name)?,
+    };
+    if address.offset == 0 {
+        return Ok([start.lo, start.hi]);
+    }
+    let sum = cx.temp64()?;
+    cx.add64(sum, start, Wide::of_bits(address.offset as u64))?;
+    Ok([Operand::lo(sum), Operand::hi(sum)])
+}
+
+/// One UTMACCTL for every thread.
+fn cache_control(cx: &mut FnLower<'_, '_>, op: u8, words: [Operand; 2]) -> Lowered {
+    one_by_one(cx, |cx| {
+        let source = uniform(cx, &words)?;
+        cx.emit(Sass::UTMACCTL, &[(Field::TmaCctl, op)], &[(Src, source)])?;
+        Ok(())
+    })
+}
+
+/// `fence.proxy.tensormap::generic.release.scope;` and `….acquire.scope [a], size;`
+pub(in crate::chapters) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    let scope = instruction.scope().unwrap_or(Scope::Sys);
+    if instruction.semantics() == Some(Semantics::Release) {
+        // The copy engine reads through the L2 cache.
+        return memory::fence(cx, membar_sem::ALL, if scope == Scope::Sys { scope } else { Scope::Gpu });
+    }
+    cx.guard_by_branch()?;
+    let words = wide_words(cx, None, super::address_of(cx, instruction, 0)?)?;
+    cx.emit(Sass::DEPBAR, &[], &[(Mask, Operand::imm(ALL_SCOREBOARDS))])?;
+    cache_control(cx, tma_cctl::IV, words)
+}
+
+/// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128;`:
+/// each lane exchanges its word of the 128 bytes.
+fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    needs_sm90(cx, instruction)?;
+    warp::converge_all(cx)?;
+    let to = memory::resolve(cx, Some(Space::Global), super::address_of(cx, instruction, 0)?)?;
+    let from = memory::resolve_shared(cx, Some(Space::SharedCta), super::address_of(cx, instruction, 1)?)?;
+    let lane = special_registers::by_name("SR_LANEID", cx.arch()).map(|register| register.number);
+    let lane_number = lane.ok_or_else(|| unknown(cx, instruction))?;
+    let lane = cx.temp()?;
+    cx.s2r(lane, lane_number)?;
+    let distance = cx.temp()?;
+    cx.multiply_add(distance, lane, Operand::imm(4), Operand::rz())?;
+    let place = cx.temp()?;
+    cx.add(place, from.base, distance)?;
+    let word = cx.temp()?;
+    let operands = [(D, word), (Base, place), (Offset, Operand::imm_signed(from.offset))];
+    cx.emit(Sass::LDS, &[(Field::MemSize, mem_size::B32)], &operands)?;
+    let target = cx.temp64()?;
+    let start = to.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
+    cx.add64(target, start, Wide::of_halves(distance, Operand::rz()))?;
+    debug_assert_eq!(to.target, Target::Global);
+    let mods = [(Field::AtomOp, atom_op::EXCH), (Field::AtomType, atom_type::U32)];
+    let mut exchange = Inst::neutral(Sass::ATOMG, mods.into_iter().collect());
+    let scope = instruction.scope().unwrap_or(Scope::Sys);
+    let visible = if scope == Scope::Sys { scope } else { Scope::Gpu };
+    exchange.mods.set(Field::Mem, memory::strength(cx, visible));
+    exchange.set_role(D, Operand::rz());
+    exchange.set_role(Base, Operand::reg(target));
+    exchange.set_role(Offset, Operand::imm_signed(to.offset));
+    exchange.set_role(Desc, descriptor());
+    exchange.set_role(Data, word);
+    cx.emit_inst(exchange)?;
+    Ok(())
+}
