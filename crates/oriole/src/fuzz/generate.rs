@@ -156,7 +156,9 @@ impl Generator<'_> {
     fn warp(&mut self) -> Statement {
         let other = self.source(Class::Word, Constants::Integer);
         let class = if self.rng.bool() { Class::Word } else { Class::Double };
-        let (op, to, from) = match self.rng.u32(0..8) {
+        // The last is redux, which sm_80 brought.
+        let kinds = if self.limits.target < 80 { 7 } else { 8 };
+        let (op, to, from) = match self.rng.u32(0..kinds) {
             0..3 => (WarpOp::Shuffle(self.choose(&["up", "down", "bfly", "idx"])), Class::Word, Class::Word),
             3 => (WarpOp::Ballot, Class::Word, Class::Predicate),
             4 => (WarpOp::Vote(self.choose(&["all", "any", "uni"])), Class::Predicate, Class::Predicate),

@@ -9,7 +9,7 @@ use std::fmt::{Display, Formatter, Result as Formatted, Write};
 
 /// A module with these programs' kernels, for `target`.
 pub(crate) fn module(programs: &[Program], target: &str) -> String {
-    let mut text = format!(".version 8.0\n.target {target}\n.address_size 64\n");
+    let mut text = format!(".version 9.0\n.target {target}\n.address_size 64\n");
     for program in programs {
         for (number, body) in program.functions.iter().enumerate().filter(|(number, _)| program.calls(*number)) {
             Printer::new(&mut text, program, Some(number)).function(number, body);
