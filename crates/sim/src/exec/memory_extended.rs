@@ -45,7 +45,8 @@ fn halves(address: &Address, state: &State) -> [[Place; WARP]; 2] {
 /// `LDG.256`.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
-    let to = [Role::D, Role::D2].map(|role| Dst::of(inst, role));
+    // The quad that is named first takes the upper half: `LDG.256 R8, R4` loads eight registers from R4 on.
+    let to = [Role::D2, Role::D].map(|role| Dst::of(inst, role));
     let wanted = registers(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let places = halves(&address, state);

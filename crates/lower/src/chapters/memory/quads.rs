@@ -25,8 +25,9 @@ pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Sh
     let [low, high] = halves(cx, instruction, cx.operand(instruction, 0)?, half)?;
     let mut inst = access(cx, instruction, Sass::LDG_256, cx.operand(instruction, 1)?)?;
     let (mut first, mut second) = (access::landing(cx, &half, &low)?, access::landing(cx, &half, &high)?);
-    inst.set_role(D, first.register());
-    inst.set_role(D2, second.register());
+    // The quad that is named first takes the upper half.
+    inst.set_role(D, second.register());
+    inst.set_role(D2, first.register());
     cx.emit_inst(inst)?;
     first.distribute(cx, &half)?;
     second.distribute(cx, &half)
