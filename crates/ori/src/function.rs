@@ -69,9 +69,17 @@ pub struct Frame {
     pub spill_bytes: u32,
     /// Alignment of the frame in bytes.
     pub align: u32,
+    /// The code moves R1 (`alloca`), so a copy of its first value addresses the frame.
+    pub dynamic: bool,
 }
 
 impl Frame {
+    /// Number of the general register that addresses the frame: R1, or R2 in a dynamic frame. It has one value
+    /// from the prologue on.
+    pub fn base(&self) -> u16 {
+        if self.dynamic { 2 } else { 1 }
+    }
+
     /// All bytes, rounded up to the alignment.
     pub fn size(&self) -> u32 {
         (self.local_bytes + self.spill_bytes).next_multiple_of(self.align.max(1))

@@ -56,11 +56,11 @@ fn file_limit(file: RegFile, r_limit: u16, arch: Arch) -> u16 {
     }
 }
 
-/// Registers that allocation leaves alone: the stack pointer R1, and the pair UR36 that holds the
-/// global-memory descriptor.
-fn reserved(file: RegFile) -> PhysicalSet {
+/// Registers that allocation leaves alone: the stack pointer R1, the base of the frame, and the pair UR36 that
+/// holds the global-memory descriptor.
+fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
     match file {
-        RegFile::R => [1 << 1, 0, 0, 0],
+        RegFile::R => [1 << 1 | 1 << func.frame.base(), 0, 0, 0],
         RegFile::UR => [3 << 36, 0, 0, 0],
         _ => [0; 4],
     }
@@ -79,7 +79,7 @@ fn allocate_file(
         let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(func, &cfg)));
         let mut interference = build(func, &live, &weights, file);
         let graph = &mut interference.graph;
-        let failed = assign(graph, limit, reserved(file));
+        let failed = assign(graph, limit, reserved(func, file));
         if failed.is_empty() {
             for node in &graph.nodes {
                 func.vregs[node.vreg].physical = node.physical;

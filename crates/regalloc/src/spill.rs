@@ -162,6 +162,7 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
     match home {
         Some(Home::Slot(offset)) => {
             let slot = SlotAccess {
+                base: func.frame.base(),
                 offset: func.frame.local_bytes + offset,
                 components: func.vregs[access.temporary].components,
             };
@@ -194,7 +195,7 @@ fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec
     match home {
         Some(Home::Slot(offset)) => {
             let components = func.vregs[access.temporary].components;
-            let slot = SlotAccess { offset: func.frame.local_bytes + offset, components };
+            let slot = SlotAccess { base: func.frame.base(), offset: func.frame.local_bytes + offset, components };
             for (inst, stored) in store_slot(access.temporary, slot, access.writes) {
                 new.push(func.add_inst(inst));
                 bytes.stores += 4 * u32::from(stored);

@@ -3,14 +3,18 @@
 use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, mem_size};
 use oriole_ori::{Callee, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
 
-/// The stack pointer.
+/// Number of the stack pointer.
+const STACK_POINTER: u16 = 1;
+
 fn stack_pointer() -> Operand {
-    Operand::phys(RegFile::R, 1)
+    Operand::phys(RegFile::R, STACK_POINTER)
 }
 
-/// A spill slot: byte offset from the stack pointer, and its 32-bit components.
+/// A spill slot: byte offset from the frame's base, and its 32-bit components.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotAccess {
+    /// Number of the register that the offset counts from.
+    pub(crate) base: u16,
     pub(crate) offset: u32,
     pub(crate) components: u8,
 }
@@ -22,7 +26,7 @@ const SIZES: [(u8, u8); 3] = [(4, mem_size::B128), (2, mem_size::B64), (1, mem_s
 pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, u32::MAX) {
-        let mut load = access(Opcode::LDL, slot.offset + 4 * u32::from(first), modifier);
+        let mut load = access(Opcode::LDL, slot, first, modifier);
         load.set_role(Role::D, piece(to, first, count, slot.components));
         load.flags |= InstFlags::REFILL;
         insts.push(load);
@@ -34,7 +38,7 @@ pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
 pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u32) -> Vec<(Inst, u8)> {
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, mask) {
-        let mut store = access(Opcode::STL, slot.offset + 4 * u32::from(first), modifier);
+        let mut store = access(Opcode::STL, slot, first, modifier);
         store.set_role(Role::Data, piece(from, first, count, slot.components));
         store.flags |= InstFlags::SPILL;
         insts.push((store, count));
@@ -42,9 +46,11 @@ pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u32) -> Vec<(Inst, 
     insts
 }
 
-fn access(opcode: Opcode, offset: u32, modifier: u8) -> Inst {
+/// An access to the components of a slot from `first` on.
+fn access(opcode: Opcode, slot: SlotAccess, first: u8, modifier: u8) -> Inst {
+    let offset = slot.offset + 4 * u32::from(first);
     let mut inst = Inst::neutral(opcode, Mods::new().with(Field::MemSize, modifier));
-    inst.set_role(Role::Base, stack_pointer());
+    inst.set_role(Role::Base, Operand::phys(RegFile::R, slot.base));
     inst.set_role(Role::Offset, Operand::imm_signed(offset as i32));
     inst
 }
@@ -75,13 +81,22 @@ fn pieces(components: u8, mask: u32) -> Vec<(u8, u8, u8)> {
 /// Put the stack pointer's set-up and release around the code, once the frame's size is known.
 pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
     let size = func.frame.size();
+    let moving = func.frame.dynamic;
+    if moving {
+        // After the prologue, which is put before this.
+        let keep = copy(func.frame.base(), STACK_POINTER);
+        let keep = vec![func.add_inst(keep)];
+        prepend(func, keep);
+    }
     if func.kind == FunctionKind::Entry {
-        if size > 0 || makes_calls(func) {
+        if size > 0 || moving || makes_calls(func) {
             enter_kernel(func, arch, size);
         }
-    } else if size > 0 {
-        let enter = vec![func.add_inst(adjust(-i64::from(size)))];
-        prepend(func, enter);
+    } else if size > 0 || moving {
+        if size > 0 {
+            let enter = vec![func.add_inst(adjust(-i64::from(size)))];
+            prepend(func, enter);
+        }
         leave_function(func, size);
     }
 }
@@ -111,6 +126,8 @@ fn leave_function(func: &mut Function, size: u32) {
         func.rewrite_block(block, |func, inst, new| {
             if func.insts[inst].opcode == Opcode::RET {
                 let mut release = adjust(i64::from(size));
+                // From wherever the code has moved the stack pointer to.
+                release.set_role(Role::A, Operand::phys(RegFile::R, func.frame.base()));
                 release.set_guard(func.insts[inst].guard());
                 new.push(func.add_inst(release));
             }
@@ -127,6 +144,14 @@ fn adjust(bytes: i64) -> Inst {
     add.set_role(Role::B, Operand::imm(bytes as u32));
     add.set_role(Role::C, Operand::rz());
     add
+}
+
+/// `to = from`, by number.
+fn copy(to: u16, from: u16) -> Inst {
+    let mut copy = Inst::neutral(Opcode::MOV, Mods::new());
+    copy.set_role(Role::D, Operand::phys(RegFile::R, to));
+    copy.set_role(Role::B, Operand::phys(RegFile::R, from));
+    copy
 }
 
 fn prepend(func: &mut Function, mut insts: Vec<InstId>) {

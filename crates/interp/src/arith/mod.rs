@@ -155,7 +155,10 @@ pub(crate) fn compile(inst: &Instruction) -> Compiled {
 fn check_operands(inst: &Instruction, arithmetic: &Arithmetic) -> Result<(), Unsupported> {
     let count = |operands: &[Operand]| operands.iter().map(width_of).sum::<usize>();
     let (destinations, sources) = inst.operands.split_at(inst.operands.len().min(1));
-    if (count(destinations), count(sources)) == (arithmetic.destinations.len(), arithmetic.sources.len()) {
+    // A special register without a component stands for all four.
+    let whole = matches!(sources, [Operand::Special { part: None, .. }]) && inst.vector().is_some();
+    let sources_given = if whole { arithmetic.sources.len() } else { count(sources) };
+    if (count(destinations), sources_given) == (arithmetic.destinations.len(), arithmetic.sources.len()) {
         return Ok(());
     }
     Err(Unsupported(format!(

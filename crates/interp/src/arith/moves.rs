@@ -20,9 +20,17 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
     }))
 }
 
-/// `mov d, a`, where one side may be `{…}`: its elements share the bits evenly, the first the lowest.
+/// `mov d, a`, where one side may be `{…}`: its elements share the bits evenly, the first the lowest. With `.v4`
+/// both sides have four elements of the type.
 fn moved(inst: &Instruction) -> Result<Arithmetic, Unsupported> {
     let ty = type_of(inst, 0)?;
+    if let Some(vector) = inst.vector() {
+        return Ok(Arithmetic {
+            sources: SmallVec::from_elem(ty, vector.len()),
+            destinations: SmallVec::from_elem(ty, vector.len()),
+            run: Box::new(|given| Results { values: SmallVec::from_slice(given.values), carry: None }),
+        });
+    }
     let destinations = split(inst, ty, inst.operands.first())?;
     let sources = split(inst, ty, inst.operands.get(1))?;
     let widths: SmallVec<[u32; 4]> = destinations.iter().map(|ty| ty.bits()).collect();

@@ -182,6 +182,11 @@ impl<'m> Builder<'_, 'm> {
         operands: &[Operand],
         types: &[ScalarType],
     ) -> Option<Result<SmallVec<[Source; 4]>, Unsupported>> {
+        if let ([Operand::Special { reg, part: None, .. }], [_, _, ..]) = (operands, types) {
+            // All components of a special register.
+            let component = |(part, ty): (usize, &ScalarType)| Source::Special(*reg, part as u8, mask_of(ty.bits()));
+            return Some(Ok(types.iter().enumerate().map(component).collect()));
+        }
         let mut leaves = Vec::new();
         operands.iter().for_each(|operand| self.leaves(operand, &mut leaves));
         let pairs = leaves.iter().zip(types);

@@ -1,6 +1,6 @@
 //! Calls: of functions of the module, of library routines, through pointers, of the run-time system.
 
-use super::{Chapter, unknown};
+use super::{Chapter, stack, unknown};
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Wide};
@@ -46,7 +46,7 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     }
     if convention.uses_stack() {
         let pointer = cx.fixed(STACK_POINTER_ARGUMENT)?;
-        let stack = cx.stack_pointer();
+        let stack = cx.frame_base();
         cx.mov(pointer, stack)?;
         site.args.push(pointer);
     }
@@ -129,7 +129,7 @@ fn pass(
             Ok(())
         }
         Place::Stack(offset) => {
-            let stack = cx.stack_pointer();
+            let stack = cx.frame_base();
             cx.store_operands(stack, offset, &words)
         }
     }
@@ -170,7 +170,7 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
         }
         Place::Stack(offset) => {
             let fresh = cx.new_words(passed.size)?;
-            let stack = cx.stack_pointer();
+            let stack = cx.frame_base();
             cx.load_words(stack, offset, &fresh)?;
             words.extend(fresh.words.iter().map(|word| Operand::reg(*word)));
         }
@@ -236,11 +236,12 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
         }
     }
     site.args.push(Operand::reg(address));
+    stack::push_base(cx)?;
     inst.call = cx.func.calls.push(site).into();
     cx.append(inst)?;
     cx.jump(back);
     cx.switch_to(back);
-    Ok(())
+    stack::pop_base(cx)
 }
 
 /// The offset in the kernel's code of the function with this number: the kernel's bank 2 has it.

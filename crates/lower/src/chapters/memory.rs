@@ -12,7 +12,7 @@ pub(super) use access::{Shape, gather, landing};
 pub(super) use address::{Addr, Target, resolve, resolve_shared, target_of as target};
 use oriole_isa::Role::{Bank, Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
-use oriole_ori::{Inst, InstFlags, Operand};
+use oriole_ori::{Inst, InstFlags, Operand, VReg};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
 
 /// The opcodes of this chapter.
@@ -131,8 +131,13 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let addr = address::resolve(cx, instruction.space(), source)?;
     let manner = Manner::of(cx, instruction);
     let mut landing = access::landing(cx, &shape, results)?;
-    let inst = load_inst(cx, &shape, &addr, landing.register(), &manner)?;
-    cx.emit_inst(inst)?;
+    match (addr.target, landing.register().as_reg()) {
+        (Target::Constant(bank), Some(to)) if shape.mem_size() == mem_size::B128 => constant_quad(cx, to, bank, &addr)?,
+        _ => {
+            let inst = load_inst(cx, &shape, &addr, landing.register(), &manner);
+            cx.emit_inst(inst)?;
+        }
+    }
     landing.distribute(cx, &shape)?;
     if let (Some(scope), true) = (manner.fence, addr.target.is_coherent()) {
         acquire_fence(cx, scope)?;
@@ -141,7 +146,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The load instruction of a resolved address.
-fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, manner: &Manner) -> Lowered<Inst> {
+fn load_inst(cx: &FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, manner: &Manner) -> Inst {
     let opcode = match addr.target {
         Target::Global => Sass::LDG,
         Target::Generic => Sass::LD,
@@ -154,19 +159,27 @@ fn load_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Operand, 
     inst.set_role(D, to);
     inst.set_role(Base, addr.base);
     match addr.target {
-        Target::Constant(bank) => {
-            if shape.mem_size() == mem_size::B128 {
-                return Err(unsupported(cx.span(), "a 128-bit load from a constant bank through a register"));
-            }
-            inst.set_role(Bank, Operand::cbank(bank, addr.offset as u32));
-        }
+        Target::Constant(bank) => inst.set_role(Bank, Operand::cbank(bank, addr.offset as u32)),
         _ => inst.set_role(Offset, Operand::imm_signed(addr.offset)),
     }
     if addr.target.is_coherent() {
         cx.describe(&mut inst);
     }
     manner.apply(&mut inst);
-    Ok(inst)
+    inst
+}
+
+/// 128 bits of a constant bank, which is read by 64 bits at most.
+fn constant_quad(cx: &mut FnLower<'_, '_>, to: VReg, bank: u8, addr: &Addr) -> Lowered {
+    for half in 0..2 {
+        let pair = cx.temp64()?;
+        let at = Operand::cbank(bank, (addr.offset as u32).wrapping_add(8 * u32::from(half)));
+        let mods = [(Field::MemSize, mem_size::B64)];
+        cx.emit(Sass::LDC, &mods, &[(D, Operand::reg(pair)), (Base, addr.base), (Bank, at)])?;
+        cx.mov(Operand::comp(to, 2 * half), Operand::lo(pair))?;
+        cx.mov(Operand::comp(to, 2 * half + 1), Operand::hi(pair))?;
+    }
+    Ok(())
 }
 
 /// `st`
@@ -224,7 +237,7 @@ pub(super) fn load_bytes(
     to: Operand,
 ) -> Lowered {
     let manner = Manner::of(cx, instruction);
-    let inst = load_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, to, &manner)?;
+    let inst = load_inst(cx, &Shape { ty: ScalarType::U8, count: bytes }, addr, to, &manner);
     cx.emit_inst(inst)?;
     Ok(())
 }

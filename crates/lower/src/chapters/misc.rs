@@ -1,13 +1,13 @@
 //! Traps, sleep, profiling, dependent grids, cache policies: `trap`, `brkpt`, `nanosleep`, `pmevent`,
 //! `griddepcontrol`, `createpolicy`.
 
-use super::{Chapter, unknown};
+use super::{Chapter, memory, unknown};
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::{FnLower, Wide};
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::A;
 use oriole_ori::Operand;
-use oriole_ptx::ast::{Instruction, Opcode, Word};
+use oriole_ptx::ast::{Instruction, Opcode, Space, Word};
 
 /// The opcodes of this chapter.
 pub(super) const CHAPTER: Chapter = &[
@@ -64,15 +64,44 @@ fn dependency(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 const PRIORITIES: [(Word, u32); 4] =
     [(Word::L2EvictUnchanged, 0), (Word::L2EvictFirst, 1), (Word::L2EvictLast, 2), (Word::L2EvictNormal, 3)];
 
-/// `createpolicy.fractional.L2::a.L2::b.b64 d{, fraction};` with a constant fraction. The value is read
-/// off ptxas's code; accesses take it as a hint and Oriole's drop it.
+/// `createpolicy.fractional.L2::a.L2::b.b64 d{, fraction};`, `createpolicy.range{.global}.L2::a.L2::b.b64 d, [a],
+/// primary, total;`, `createpolicy.cvt.L2.b64 d, property;`. The values are read off ptxas's code; accesses take them
+/// as a hint and Oriole's drop it.
 fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if !instruction.has(Word::Fractional) {
-        return Err(unknown(cx, instruction));
+    if !instruction.has(Word::Fractional) && !instruction.has(Word::Range) {
+        // An access property of CUDA's headers is such a policy already.
+        let property = cx.src64(cx.operand(instruction, 1)?)?;
+        let to = cx.dst64(cx.operand(instruction, 0)?, &[property])?;
+        return cx.mov64(to.pair, property);
     }
     let mut priorities = instruction.words().filter_map(|word| PRIORITIES.iter().find(|(known, _)| *known == word));
     let primary = priorities.next().ok_or_else(|| unknown(cx, instruction))?.1;
     let secondary = priorities.next().map_or(0, |(_, code)| *code);
+    let priorities = primary << 25 | secondary << 24;
+    if instruction.has(Word::Range) {
+        policy_of_range(cx, instruction, priorities)
+    } else {
+        policy_of_fraction(cx, instruction, priorities)
+    }
+}
+
+fn policy_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
+    let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
+    let addr = memory::resolve(cx, Some(Space::Global), address)?;
+    let base = addr.base.as_reg().ok_or_else(|| unknown(cx, instruction))?;
+    let start = cx.temp64()?;
+    cx.add64(start, Wide::of_pair(base), Wide::of_bits(i64::from(addr.offset) as u64))?;
+    let start = Wide::of_pair(start);
+    let (primary, total) = (cx.src(cx.operand(instruction, 2)?)?, cx.src(cx.operand(instruction, 3)?)?);
+    let args = [start.lo, start.hi, primary, total, Operand::imm(0x1800_0000 | priorities)];
+    let policy = cx.call_library("__oriole_policy_range", &args)?;
+    let [low, high] = policy.as_slice() else { return Err(unknown(cx, instruction)) };
+    let to = cx.dst64_direct(cx.operand(instruction, 0)?)?;
+    cx.mov(to.lo, *low)?;
+    cx.mov(to.hi, *high)
+}
+
+fn policy_of_fraction(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
     let fraction = match instruction.operands.get(1) {
         None => 1.0,
         Some(operand) => operand.imm().ok_or_else(|| unknown(cx, instruction))?.to_f64(),
@@ -81,7 +110,7 @@ fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered
         return Err(invalid(instruction.span, "the fraction is between 0 and 1"));
     }
     let sixteenths = ((fraction * 16.0) as u32).clamp(1, 16) - 1;
-    let upper = 0x1000_0000 | primary << 25 | secondary << 24 | sixteenths << 20;
+    let upper = 0x1000_0000 | priorities | sixteenths << 20;
     let to = cx.dst64_direct(cx.operand(instruction, 0)?)?;
     cx.mov(to.lo, Operand::rz())?;
     cx.mov(to.hi, Operand::imm(upper))

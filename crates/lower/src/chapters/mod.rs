@@ -26,10 +26,13 @@ mod misc;
 mod moves;
 mod single_pair;
 mod special;
+mod stack;
 mod tensor;
 mod video;
 mod warp;
 mod wide;
+
+pub(crate) use stack::moves_stack;
 
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
@@ -43,7 +46,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 19] = [
+const CHAPTERS: [Chapter; 20] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     asynchronous::CHAPTER,
@@ -60,6 +63,7 @@ const CHAPTERS: [Chapter; 19] = [
     misc::CHAPTER,
     moves::CHAPTER,
     special::CHAPTER,
+    stack::CHAPTER,
     tensor::CHAPTER,
     video::CHAPTER,
     warp::CHAPTER,

@@ -270,6 +270,10 @@ fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered
         SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset0 | SpecialReg::ReservedSmemOffset1 => {
             Source::Value(0)
         }
+        SpecialReg::ReservedSmemOffsetEnd => match bank.reserved_shared_size {
+            Some(size) => Source::Bank(size),
+            None => Source::Value(0),
+        },
         SpecialReg::ReservedSmemOffsetCap => Source::Value(arch.sm().shared_base),
         SpecialReg::Tid | SpecialReg::Ctaid => {
             let suffix = ["x", "y", "z"][axis];

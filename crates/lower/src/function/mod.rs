@@ -195,6 +195,9 @@ impl<'m, 'a> FnLower<'m, 'a> {
             self.outgoing_bytes = self.outgoing_area(body)?;
             self.func.frame.local_bytes = self.outgoing_bytes;
             self.func.frame.align = 16;
+            let mut moves = false;
+            crate::module::instructions(body, &mut |instruction| moves |= crate::chapters::moves_stack(instruction));
+            self.func.frame.dynamic = moves;
         }
         if self.is_entry() {
             self.load_descriptor()?;

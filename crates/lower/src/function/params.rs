@@ -120,7 +120,7 @@ impl<'a> FnLower<'_, 'a> {
         let offset = self.func.frame.local_bytes.next_multiple_of(passed.align.max(4));
         self.func.frame.local_bytes = offset + 4 * passed.words();
         self.func.frame.align = self.func.frame.align.max(passed.align);
-        let stack = self.stack_pointer();
+        let stack = self.frame_base();
         self.store_words(stack, offset, &words)?;
         self.bind(name, Binding::Frame(FrameVar { offset }))
     }

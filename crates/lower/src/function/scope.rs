@@ -17,7 +17,7 @@ pub(crate) struct PtxReg {
 /// A variable of the local frame: a `.local` array or a `.param` of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameVar {
-    /// Bytes above R1.
+    /// Bytes above the frame's base.
     pub(crate) offset: u32,
 }
 

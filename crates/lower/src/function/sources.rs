@@ -13,7 +13,7 @@ use oriole_ptx::ast::{self, Imm, Name, ScalarType, Space};
 pub(crate) enum Place {
     /// In constant bank 0: a kernel parameter, at this offset from the start of the bank.
     KernelParam(u32),
-    /// Byte offset above R1.
+    /// Byte offset above the frame's base.
     Frame(u32),
     /// Byte offset in the shared segment.
     Shared(u32),
@@ -294,9 +294,9 @@ impl FnLower<'_, '_> {
         }
     }
 
-    /// R1 plus a number of bytes.
+    /// The frame's base plus a number of bytes.
     pub(crate) fn stack_address(&mut self, offset: u32) -> Lowered<Operand> {
-        let stack = self.stack_pointer();
+        let stack = self.frame_base();
         let temp = self.temp()?;
         match offset {
             0 => self.mov(temp, stack)?,
@@ -305,9 +305,9 @@ impl FnLower<'_, '_> {
         Ok(temp)
     }
 
-    /// R1.
-    pub(crate) fn stack_pointer(&self) -> Operand {
-        Operand::phys(RegFile::R, 1)
+    /// What the places of the frame are relative to.
+    pub(crate) fn frame_base(&self) -> Operand {
+        Operand::phys(RegFile::R, self.func.frame.base())
     }
 
     /// The address of a global variable or function: the number of a device function, else from constant

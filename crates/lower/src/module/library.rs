@@ -4,12 +4,13 @@ use oriole_ptx::ast::{Function, Module};
 use std::sync::LazyLock;
 
 /// The PTX files of the library.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("../library/int32.ptx"),
     include_str!("../library/int64.ptx"),
     include_str!("../library/float32.ptx"),
     include_str!("../library/float64.ptx"),
     include_str!("../library/matrix.ptx"),
+    include_str!("../library/policy.ptx"),
 ];
 
 /// A function of the library.

@@ -138,6 +138,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
             func.frame.local_bytes = c.keyed("local")?;
             func.frame.spill_bytes = c.keyed("spill")?;
             func.frame.align = c.keyed("align")?;
+            func.frame.dynamic = !c.is_done() && c.word()? == "dynamic";
         }
         "reg" => declare(c, func)?,
         "livein" => {

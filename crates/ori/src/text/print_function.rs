@@ -17,7 +17,8 @@ impl Display for Function {
         }
         attributes(f, &self.attributes)?;
         let frame = &self.frame;
-        writeln!(f, "  .frame local={} spill={} align={}", frame.local_bytes, frame.spill_bytes, frame.align)?;
+        let dynamic = if frame.dynamic { " dynamic" } else { "" };
+        writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
         for (reg, data) in self.vregs.iter() {
             writeln!(f, "  .reg {}", declaration(reg, data))?;
         }

@@ -1,9 +1,9 @@
 //! Random programs.
 
 use super::program::{
-    Condition, Count, FIRST_WORDS, INPUT_WORDS, Operand, Program, REDUCTIONS, Reg, Statement, WarpOp,
+    Condition, Count, FIRST_WORDS, INPUT_WORDS, Operand, Program, REDUCTIONS, Reg, Statement, WarpOp, ZERO_WORDS,
 };
-use super::templates::{Class, Constants, Slot, TEMPLATES, Template};
+use super::templates::{Before, Class, Constants, Finish, Slot, TEMPLATES, Template};
 use fastrand::Rng;
 
 /// What the programs of a campaign may contain.
@@ -49,15 +49,10 @@ pub(crate) fn program(name: &str, seed: u64, limits: Limits) -> Program {
         .collect::<Vec<_>>();
     let statements = rng.usize(limits.statements / 2..=limits.statements);
     let body = Generator { rng: &mut rng, limits, functions: functions.len(), kernel: true }.body(statements, 0, true);
-    Program {
-        name: name.to_owned(),
-        functions,
-        body,
-        threads: 32 * rng.u32(1..=3),
-        blocks: rng.u32(1..=2),
-        input: (0..INPUT_WORDS + FIRST_WORDS).map(|_| input_word(&mut rng)).collect(),
-        uniform: rng.u64(..),
-    }
+    let (threads, blocks) = (32 * rng.u32(1..=3), rng.u32(1..=2));
+    let random = (0..INPUT_WORDS + FIRST_WORDS).map(|_| input_word(&mut rng));
+    let input = random.chain([0; ZERO_WORDS]).collect();
+    Program { name: name.to_owned(), functions, body, threads, blocks, input, uniform: rng.u64(..) }
 }
 
 /// Random bits, small numbers, floats near one and special values.
@@ -199,7 +194,7 @@ impl Generator<'_> {
                 break candidate;
             }
         };
-        let mut operands: Vec<(Operand, bool)> = Vec::new();
+        let mut operands: Vec<(Operand, Before)> = Vec::new();
         for slot in &template.slots {
             let operand = match slot.is_result {
                 // Two results go to two registers.
@@ -211,18 +206,18 @@ impl Generator<'_> {
                 },
                 false => self.operand(slot),
             };
-            operands.push((operand, slot.odd));
+            operands.push((operand, slot.before));
         }
         self.keep_early_results_apart(template, &mut operands);
         // ptxas 13.0 drops the guards of these (docs/fuzz.md).
-        let is_set_to_float = template.text.starts_with("set.") && template.result.is_some();
+        let is_set_to_float = template.text.starts_with("set.") && matches!(template.finish, Finish::OneNan(_));
         let may_be_guarded = !template.text.starts_with("testp") && !is_set_to_float;
         let guard = (may_be_guarded && self.rng.u32(0..8) == 0).then(|| self.condition());
-        Statement::Inst { text: template.text.clone(), operands, guard, result: template.result }
+        Statement::Inst { text: template.text.clone(), operands, guard, finish: template.finish }
     }
 
     /// In a chain of instructions the first result must not be a source of the second one's.
-    fn keep_early_results_apart(&mut self, template: &Template, operands: &mut [(Operand, bool)]) {
+    fn keep_early_results_apart(&mut self, template: &Template, operands: &mut [(Operand, Before)]) {
         if !template.text.contains(';') {
             return;
         }

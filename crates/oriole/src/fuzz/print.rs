@@ -4,7 +4,7 @@ use super::program::{
     CELLS, Condition, Count, FIRST_WORDS, INPUT_WORDS, LOCAL_WORDS, Operand, Program, REDUCTIONS, Reg, SHARED_CELLS,
     Statement, WarpOp, record_bytes,
 };
-use super::templates::{Class, FloatFormat};
+use super::templates::{Before, Class, Finish, FloatFormat};
 use std::fmt::{Display, Formatter, Result as Formatted, Write};
 
 /// A module with these programs' kernels, for `target`.
@@ -73,11 +73,20 @@ impl<'p> Printer<'p> {
         for class in Class::ALL {
             self.line(format_args!(".reg .{} {}<{}>;", class.ty(), class.prefix(), class.count()));
         }
+        self.line(".reg .b16 %zero16; .reg .b32 %zero32; .reg .b64 %zero64;");
         self.line(".reg .pred %sp; .reg .b16 %sh<3>; .reg .b32 %sw<4>; .reg .b64 %sd<4>, %in, %out, %own;");
         self.line(format_args!(".reg .b32 %i<{}>;", loops(self.program) + 1));
         self.line(format_args!(".local .align 8 .b8 {scope}_local[{}];", 4 * LOCAL_WORDS));
         for word in 0..LOCAL_WORDS {
             self.line(format_args!("st.local.u32 [{scope}_local+{}], {};", 4 * word, word * 0x0101_0101));
+        }
+    }
+
+    /// Zeros of all widths, from memory.
+    fn hidden_zeros(&mut self) {
+        let at = 4 * (INPUT_WORDS + FIRST_WORDS);
+        for bits in [16, 32, 64] {
+            self.line(format_args!("ld.global.b{bits} %zero{bits}, [%in+{at}];"));
         }
     }
 
@@ -93,6 +102,7 @@ impl<'p> Printer<'p> {
         self.line(format_args!("ld.param.b32 %w0, [{scope}_w]; ld.param.b64 %d0, [{scope}_d];"));
         self.line(format_args!("ld.param.b64 %in, [{scope}_in];"));
         self.line("mov.b64 %out, 0; mov.b64 %own, 0;");
+        self.hidden_zeros();
         for word in 1..Class::Word.count() {
             self.line(format_args!("xor.b32 %w{word}, %w0, {:#x};", 0x9e37_79b9_u32.wrapping_mul(word as u32)));
         }
@@ -124,6 +134,7 @@ impl<'p> Printer<'p> {
         self.declarations();
         self.line(format_args!(".shared .align 8 .b8 {name}_shared[{}];", exchange + 4 * SHARED_CELLS));
         self.line(format_args!("ld.param.u64 %in, [{name}_in]; ld.param.u64 %out, [{name}_out];"));
+        self.hidden_zeros();
         self.line("mov.u32 %sw0, %ctaid.x; mov.u32 %sw1, %ntid.x; mov.u32 %sw2, %tid.x;");
         self.line("mad.lo.u32 %w0, %sw0, %sw1, %sw2;");
         self.line(format_args!("mad.wide.u32 %own, %w0, {}, %out;", record_bytes()));
@@ -203,10 +214,12 @@ impl<'p> Printer<'p> {
 
     fn statement(&mut self, statement: &Statement) {
         match statement {
-            Statement::Inst { text, operands, guard, result } => {
+            Statement::Inst { text, operands, guard, finish } => {
                 self.instruction(text, operands, *guard);
-                if let (Some(format), Some((Operand::Reg(reg), _))) = (result, operands.first()) {
-                    self.one_nan(*reg, *format);
+                match (finish, operands.first()) {
+                    (Finish::OneNan(format), Some((Operand::Reg(reg), _))) => self.one_nan(*reg, *format),
+                    (Finish::Hide, Some((Operand::Reg(reg), _))) => self.hide(*reg),
+                    _ => {}
                 }
             }
             Statement::If { condition, then, otherwise } => self.branch(*condition, then, otherwise),
@@ -243,17 +256,20 @@ impl<'p> Printer<'p> {
         }
     }
 
-    fn instruction(&mut self, text: &str, operands: &[(Operand, bool)], guard: Option<Condition>) {
+    fn instruction(&mut self, text: &str, operands: &[(Operand, Before)], guard: Option<Condition>) {
         let mut names = Vec::new();
-        for (operand, odd) in operands {
+        for (operand, before) in operands {
             match operand {
-                Operand::Reg(reg) if *odd => {
-                    let (scratch, ty) = match reg.class {
-                        Class::Half => ("%sh0", "b16"),
-                        Class::Double => ("%sd0", "b64"),
-                        _ => ("%sw0", "b32"),
+                Operand::Reg(reg) if *before != Before::Nothing => {
+                    let (scratch, bits) = match reg.class {
+                        Class::Half => ("%sh0", 16),
+                        Class::Double => ("%sd0", 64),
+                        _ => ("%sw0", 32),
                     };
-                    self.line(format_args!("or.{ty} {scratch}, {reg}, 1;"));
+                    match before {
+                        Before::Odd => self.line(format_args!("or.b{bits} {scratch}, {reg}, 1;")),
+                        _ => self.line(format_args!("xor.b{bits} {scratch}, {reg}, %zero{bits};")),
+                    }
                     names.push(scratch.to_owned());
                 }
                 _ => names.push(operand.to_string()),
@@ -271,6 +287,11 @@ impl<'p> Printer<'p> {
                 .fold(instruction.to_owned(), |text, (number, name)| text.replace(&format!("${number}"), name));
             self.line(format_args!("{guard}{filled};"));
         }
+    }
+
+    fn hide(&mut self, reg: Reg) {
+        let bits = 8 * reg.class.bytes();
+        self.line(format_args!("xor.b{bits} {reg}, {reg}, %zero{bits};"));
     }
 
     /// Replaces any NaN in `reg` by the one with all bits but the sign set.

@@ -2,7 +2,7 @@
 //! [`super::shrink`] cut a program down without making it ill-formed: every register has a value from
 //! the start, so that any statement may go.
 
-use super::templates::{Class, FloatFormat};
+use super::templates::{Before, Class, Finish};
 
 /// A register of one of the four pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +66,12 @@ pub(crate) enum Statement {
     Inst {
         /// Its text with `$0`, `$1` …
         text: String,
-        /// Operands, results first, and which of them are made odd first.
-        operands: Vec<(Operand, bool)>,
+        /// Operands, results first, and what is done to them before.
+        operands: Vec<(Operand, Before)>,
         /// Guard.
         guard: Option<Condition>,
-        /// The format of the result, whose NaNs are then made the same: which NaN it is may depend on the
-        /// order of operands, and min(x, x) may be x.
-        result: Option<FloatFormat>,
+        /// What is done to the result.
+        finish: Finish,
     },
     /// Two ways.
     If { condition: Condition, then: Vec<Statement>, otherwise: Vec<Statement> },
@@ -112,7 +111,7 @@ pub(crate) struct Program {
     pub(crate) threads: u32,
     /// Blocks.
     pub(crate) blocks: u32,
-    /// The input: [`INPUT_WORDS`] and [`FIRST_WORDS`] words.
+    /// The input: [`INPUT_WORDS`], [`FIRST_WORDS`] and [`ZERO_WORDS`] words.
     pub(crate) input: Vec<u32>,
     /// Value of the parameter that all threads share.
     pub(crate) uniform: u64,
@@ -122,6 +121,8 @@ pub(crate) struct Program {
 pub(crate) const INPUT_WORDS: usize = 256;
 /// Words that a thread reads its first registers from, from an index on.
 pub(crate) const FIRST_WORDS: usize = 16;
+/// Words after these that are zero, which no compiler knows.
+pub(crate) const ZERO_WORDS: usize = 2;
 /// Reductions whose order does not matter.
 pub(crate) const REDUCTIONS: [&str; 6] = ["add", "min", "max", "and", "or", "xor"];
 /// 64-bit cells that all threads may reduce into, at the start of the output: two for each reduction of

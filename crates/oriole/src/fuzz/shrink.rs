@@ -125,8 +125,8 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
             }
             all
         }
-        Statement::Inst { text, operands, guard, result } => {
-            let inst = |operands, guard| vec![Statement::Inst { text: text.clone(), operands, guard, result: *result }];
+        Statement::Inst { text, operands, guard, finish } => {
+            let inst = |operands, guard| vec![Statement::Inst { text: text.clone(), operands, guard, finish: *finish }];
             let mut all = Vec::new();
             if guard.is_some() {
                 all.push(inst(operands.clone(), None));

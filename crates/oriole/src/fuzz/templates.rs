@@ -74,6 +74,17 @@ pub(crate) enum Constants {
     Only(u32),
 }
 
+/// What is done to a register before it is a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Nothing.
+    Nothing,
+    /// It is made odd, so that it is not zero.
+    Odd,
+    /// A zero from memory is added, as [`Finish::Hide`] does to a result.
+    Hide,
+}
+
 /// One operand of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
@@ -81,8 +92,8 @@ pub(crate) struct Slot {
     pub(crate) class: Class,
     /// It is a result.
     pub(crate) is_result: bool,
-    /// The source is made odd first, so that it is not zero.
-    pub(crate) odd: bool,
+    /// What is done to the source first.
+    pub(crate) before: Before,
     /// Constants in its place.
     pub(crate) constants: Constants,
 }
@@ -118,6 +129,19 @@ impl FloatFormat {
     }
 }
 
+/// What is done to a result so that all sides must agree on what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// Nothing.
+    Nothing,
+    /// Its NaNs are made the same: which NaN it is may depend on the order of operands, and min(x, x) may
+    /// be x.
+    OneNan(FloatFormat),
+    /// A zero from memory is added, so that no compiler can fold it with what uses it: ptxas folds some
+    /// pairs wrongly.
+    Hide,
+}
+
 /// One instruction, or a few that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
@@ -127,8 +151,8 @@ pub(crate) struct Template {
     pub(crate) slots: Vec<Slot>,
     /// Lowest target that has it, such as 90.
     pub(crate) least_target: u32,
-    /// The format of the result, if it is a number that may be a NaN.
-    pub(crate) result: Option<FloatFormat>,
+    /// What is done to the result.
+    pub(crate) finish: Finish,
 }
 
 /// The table, in the order of the file.
@@ -142,8 +166,13 @@ fn parse_line(line: &str) -> Vec<Template> {
     let words: Vec<&str> = operands.split_whitespace().collect();
     let target = words.iter().find_map(|word| word.strip_prefix('@')).and_then(|number| number.parse().ok());
     let slots: Vec<Slot> = words.iter().filter(|word| !word.starts_with('@')).filter_map(|word| slot(word)).collect();
+    let finish = |text: &str| match result_format(text) {
+        _ if words.contains(&"hidden") => Finish::Hide,
+        Some(format) => Finish::OneNan(format),
+        None => Finish::Nothing,
+    };
     let template = |text: String| Template {
-        result: result_format(&text),
+        finish: finish(&text),
         text,
         slots: slots.clone(),
         least_target: target.unwrap_or(0),
@@ -162,7 +191,10 @@ fn result_format(text: &str) -> Option<FloatFormat> {
 
 fn slot(word: &str) -> Option<Slot> {
     let (is_result, word) = word.strip_prefix('=').map_or((false, word), |rest| (true, rest));
-    let (odd, letter) = word.strip_prefix('n').map_or((false, word), |rest| (true, rest));
+    let prefixed = [('n', Before::Odd), ('o', Before::Hide)]
+        .into_iter()
+        .find_map(|(prefix, before)| Some((before, word.strip_prefix(prefix)?)));
+    let (before, letter) = prefixed.unwrap_or((Before::Nothing, word));
     let (class, constants) = match letter {
         "p" => (Class::Predicate, Constants::None),
         "h" => (Class::Half, Constants::Integer),
@@ -175,8 +207,8 @@ fn slot(word: &str) -> Option<Slot> {
         "g" => (Class::Double, Constants::Float),
         _ => (Class::Word, Constants::Only(letter.strip_prefix('i')?.parse().ok()?)),
     };
-    let constants = if is_result || odd { Constants::None } else { constants };
-    Some(Slot { class, is_result, odd, constants })
+    let constants = if is_result || before == Before::Odd { Constants::None } else { constants };
+    Some(Slot { class, is_result, before, constants })
 }
 
 /// All texts that the `{a,b}` parts of `text` stand for. Braces with a `$` inside are PTX's own.
@@ -199,7 +231,7 @@ mod tests {
         let found = parse_line("div.{u16,s16} : =h h nh @90");
         assert_eq!(found.iter().map(|t| t.text.as_str()).collect::<Vec<_>>(), ["div.u16", "div.s16"]);
         assert_eq!((found[0].slots.len(), found[0].least_target), (3, 90));
-        assert!(found[0].slots[0].is_result && found[0].slots[2].odd);
+        assert!(found[0].slots[0].is_result && found[0].slots[2].before == Before::Odd);
         assert_eq!(alternatives("mov.b32 $0,{$1,$2}").len(), 1);
     }
 

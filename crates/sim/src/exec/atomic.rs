@@ -275,12 +275,23 @@ fn less(format: Format, a: Words, b: Words) -> bool {
     }
 }
 
-/// Minimum or maximum of pairs.
+/// Minimum or maximum of pairs, as the PTX manual has it for `min` and `max`: -0 is below +0, a NaN gives way, two
+/// NaNs give the canonical one.
 fn packed_extreme(op: u8) -> Step {
     fn pick<F: Float>(a: u16, b: u16, want_less: bool) -> u16 {
-        let (x, y) = (F::from_bits(u128::from(a)), F::from_bits(u128::from(b)));
-        let take_b = x.is_nan() || if want_less { y < x } else { x < y };
-        if take_b { b } else { a }
+        let is_nan = |bits: u16| F::from_bits(u128::from(bits)).is_nan();
+        // Numbers in order: magnitudes, and below them the negative ones from -0 down.
+        let rank = |bits: u16| {
+            let magnitude = i32::from(bits & 0x7fff);
+            if bits >> 15 == 0 { magnitude } else { -1 - magnitude }
+        };
+        match (is_nan(a), is_nan(b)) {
+            (true, true) => 0x7fff,
+            (true, false) => b,
+            (false, true) => a,
+            (false, false) if (rank(a) < rank(b)) == want_less => a,
+            (false, false) => b,
+        }
     }
     fn extreme(format: Format, old: Words, data: Words, want_less: bool) -> Words {
         let half = |a, b| match format {
@@ -327,5 +338,10 @@ mod tests {
         let max = packed_extreme(atom_op::MAX);
         assert_eq!(max(Format::HalfPair, word(0xbc00_3c00), word(0x3800_bc00), [0; 4]), word(0x3800_3c00));
         assert_eq!(max(Format::HalfPair, word(0x7e00), word(0x3c00), [0; 4]), word(0x3c00), "NaN gives way");
+        assert_eq!(max(Format::HalfPair, word(0x3c00), word(0x7e00), [0; 4]), word(0x3c00), "NaN gives way");
+        assert_eq!(max(Format::BrainPair, word(0xffff_8000), word(0x7fc1_0000), [0; 4]), word(0x7fff_0000));
+        let min = packed_extreme(atom_op::MIN);
+        assert_eq!(min(Format::BrainPair, word(0x8000_0000), word(0x0000_8000), [0; 4]), word(0x8000_8000), "-0");
+        assert_eq!(min(Format::HalfPair, word(0xbc00_3c00), word(0xc000_4000), [0; 4]), word(0xc000_3c00));
     }
 }

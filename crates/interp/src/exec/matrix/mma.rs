@@ -10,7 +10,7 @@ use crate::compile::Builder;
 use crate::exec::control::form;
 use crate::machine::{Env, Halt};
 use crate::state::{State, WARP, lanes_of};
-use oriole_ptx::ast::{Instruction, Modifier, Operand, Rounding, ScalarType, Shape, Word};
+use oriole_ptx::ast::{Instruction, Modifier, Opcode, Operand, Rounding, ScalarType, Shape, Word};
 use rustc_apfloat::ieee::Double;
 use rustc_apfloat::{Float, Round};
 use smallvec::SmallVec;
@@ -154,6 +154,8 @@ pub(super) fn kind(
         let adder = match (sm, width, d) {
             (80.., _, ScalarType::F32) if volta => Adder::Fused,
             (90..100, 8, _) => Adder::Halves(rule(16, sm)),
+            // ptxas makes `wmma` of two HMMA.1684, whatever the target could add at once.
+            (_, 32, _) if inst.opcode == Opcode::Wmma => Adder::TensorCore(Rule { part: 4, ..rule(32, sm) }),
             _ => Adder::TensorCore(rule(width as usize, sm)),
         };
         return Ok(Kind::Float { a, b, adder });

@@ -156,7 +156,7 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
             place32(cx, target, base, offset)
         }
         (Target::Local, Place::Frame(at)) => {
-            let stack = cx.stack_pointer();
+            let stack = cx.frame_base();
             place32(cx, target, stack, offset + i64::from(at))
         }
         (Target::Local, Place::Incoming(at)) => {

@@ -17,11 +17,11 @@ pub(super) enum Words {
 }
 
 impl Words {
-    /// The operand of the 32 bits at byte `at`, a multiple of 4.
-    fn at(&self, at: u32) -> Option<Operand> {
+    /// The operand of the 32 bits that have byte `at`, and the number of this byte in them.
+    fn at(&self, at: u32) -> Option<(Operand, u32)> {
         match self {
-            Words::Registers(param) => param.words.get((at / 4) as usize).map(|word| Operand::reg(*word)),
-            Words::Bank(base) => Some(Operand::cbank(0, base + at)),
+            Words::Registers(param) => param.words.get((at / 4) as usize).map(|word| (Operand::reg(*word), at % 4)),
+            Words::Bank(base) => Some((Operand::cbank(0, (base + at) & !3), (base + at) % 4)),
         }
     }
 }
@@ -71,13 +71,13 @@ fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, 
     }
     if bytes >= 4 {
         for k in 0..(bytes / 4).min(u32::from(components)) {
-            let word = word_at(cx, words, at + 4 * k)?;
+            let (word, _) = word_at(cx, words, at + 4 * k)?;
             cx.mov(part(k as u8), word)?;
         }
     } else {
-        let word = word_at(cx, words, at & !3)?;
+        let (word, byte) = word_at(cx, words, at)?;
         let word = cx.in_reg(word)?;
-        cx.prmt(part(0), word, byte_selector(shape.ty, at % 4), Operand::rz())?;
+        cx.prmt(part(0), word, byte_selector(shape.ty, byte), Operand::rz())?;
     }
     if bytes <= 4 && cx.func.vregs[to].reg_type == RegType::Pair {
         extend(cx, to, shape.ty.is_signed())?;
@@ -100,13 +100,13 @@ pub(super) fn store(
     let at = checked(address, 0)?;
     let data = value_words(cx, shape, &values)?;
     if at % 4 != 0 || (shape.bytes() < 4 && at + shape.bytes() < param.size) {
-        let (to, from) = (word_at(cx, words, at & !3)?, data.first().copied().unwrap_or(Operand::rz()));
+        let ((to, byte), from) = (word_at(cx, words, at)?, data.first().copied().unwrap_or(Operand::rz()));
         let from = cx.in_reg(from)?;
         let narrow = Shape { ty: narrow_type(shape.bytes()), count: 1 };
-        return cx.prmt(to, to, insert_selector(narrow.ty, at % 4), from);
+        return cx.prmt(to, to, insert_selector(narrow.ty, byte), from);
     }
     for (k, value) in data.into_iter().enumerate() {
-        let to = word_at(cx, words, at + 4 * k as u32)?;
+        let (to, _) = word_at(cx, words, at + 4 * k as u32)?;
         cx.mov(to, value)?;
     }
     Ok(())
@@ -116,7 +116,7 @@ fn narrow_type(bytes: u32) -> ast::ScalarType {
     if bytes == 1 { ast::ScalarType::B8 } else { ast::ScalarType::B16 }
 }
 
-fn word_at(cx: &FnLower<'_, '_>, words: &Words, at: u32) -> Lowered<Operand> {
+fn word_at(cx: &FnLower<'_, '_>, words: &Words, at: u32) -> Lowered<(Operand, u32)> {
     words.at(at).ok_or_else(|| invalid(cx.span(), "the access lies outside of the parameter"))
 }
 

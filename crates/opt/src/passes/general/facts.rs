@@ -12,9 +12,6 @@ use rustc_hash::FxHashMap;
 /// A 32-bit component of a register.
 pub(super) type Comp = (VReg, u8);
 
-/// The stack pointer: the only physical register whose value is the same throughout a function.
-const STACK_POINTER: u16 = 1;
-
 /// Facts at the current place of the walk.
 pub(super) struct Facts {
     dominators: DomTree,
@@ -173,7 +170,8 @@ impl Facts {
                     && piece.range(func.vregs[reg].components).all(|k| self.comp_holds(func, (reg, k), inst))
             }
             OperandKind::ConstBindless { .. } | OperandKind::Symbol(_) | OperandKind::Block(_) => false,
-            OperandKind::Phys { file: RegFile::R, number, .. } => number == STACK_POINTER,
+            // The frame's base is the only physical register whose value is the same throughout a function.
+            OperandKind::Phys { file: RegFile::R, number, .. } => number == func.frame.base(),
             OperandKind::Phys { .. } => false,
             _ => true,
         }
