@@ -141,10 +141,10 @@ fn instructions_are_found_by_both_names() {
 }
 
 #[test]
-fn what_is_missing_says_so() {
+fn objects_and_debug_information_are_made() {
     let input = kernel("vecadd.sm_90.ptx");
     for option in ["-c", "-g", "--lineinfo"] {
         let (status, text) = oriole(&["compile", &input, "-o", "/dev/null", option], "");
-        assert_eq!((status, text.contains(option)), (1, true), "{text}");
+        assert_eq!(status, 0, "{option}: {text}");
     }
 }

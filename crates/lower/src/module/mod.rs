@@ -182,7 +182,12 @@ impl<'a> ModuleCx<'a> {
             None => self.ast.text(name).to_owned(),
         };
         let variable = self.new_variable(&planned)?;
-        let symbol = self.out.add_symbol(&text, linkage_of(planned.ast.linkage), SymbolKind::Variable(variable));
+        let linkage = match linkage_of(planned.ast.linkage) {
+            // Without a linker nobody else brings it: ptxas, too, makes a place of zeros.
+            Linkage::External if !self.relocatable && variable.space != MemSpace::Shared => Linkage::Visible,
+            linkage => linkage,
+        };
+        let symbol = self.out.add_symbol(&text, linkage, SymbolKind::Variable(variable));
         self.variable_symbols.insert(key, symbol);
         self.fill(symbol, planned.ast)?;
         Ok(symbol)
@@ -191,7 +196,6 @@ impl<'a> ModuleCx<'a> {
     /// The variable without its initial value; `.const` variables get their place in bank 3.
     fn new_variable(&mut self, planned: &plan::PlannedVar<'_>) -> Lowered<Variable> {
         let ast = planned.ast;
-        self.check_defined(ast)?;
         let space = match ast.space {
             Space::Global => MemSpace::Global,
             Space::Const => MemSpace::Const,
@@ -216,17 +220,6 @@ impl<'a> ModuleCx<'a> {
             _ => None,
         };
         Ok(Variable { space, size, align, init: data.bytes, relocs: Vec::new(), offset })
-    }
-
-    /// A linked module has no variables that are defined elsewhere; dynamic shared memory is no variable.
-    fn check_defined(&self, ast: &ast::Variable) -> Lowered {
-        let is_shared = matches!(ast.space, Space::Shared | Space::SharedCta);
-        if self.relocatable || ast.linkage != ast::Linkage::Extern || is_shared {
-            return Ok(());
-        }
-        let name = ast.name.map_or("", |name| self.ast.text(name));
-        let error = invalid(ast.span, format!("the variable '{name}' is external, and no other module is linked"));
-        Err(Box::new(error.help("define it here, or make an object file for the linker with -c")))
     }
 
     /// The symbol of the value that the linker puts in where a call goes through an address; only
