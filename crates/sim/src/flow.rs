@@ -105,7 +105,12 @@ pub(crate) enum Flow {
     /// `BMOV MACTIVE`: the threads themselves go on.
     OwnThreads,
     /// `WARPSYNC`.
-    WarpSync(MaskSrc),
+    WarpSync {
+        /// The threads that each thread waits for.
+        mask: MaskSrc,
+        /// Threads of different masks do not go on together (`.EXCLUSIVE`).
+        exclusive: bool,
+    },
     /// Let other threads of the warp run.
     Yield,
     /// `BAR`.
@@ -147,7 +152,7 @@ pub(crate) fn compile(inst: &Inst, base: u64) -> Result<Option<Action>, Unsuppor
         Opcode::BSYNC => Flow::Converge(barrier(inst, Role::Bar)?, condition),
         Opcode::BREAK => Flow::Break(barrier(inst, Role::Bar)?, condition),
         Opcode::BMOV => barrier_move(inst)?,
-        Opcode::WARPSYNC => warp_sync(inst)?,
+        Opcode::WARPSYNC => warp_sync(inst),
         Opcode::YIELD | Opcode::NANOSLEEP => Flow::Yield,
         Opcode::BAR => block_barrier(inst),
         Opcode::UCGABAR_ARV => Flow::ClusterArrive,
@@ -199,14 +204,12 @@ fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
     Ok(Flow::Branch { target: label(inst, base)?, condition })
 }
 
-fn warp_sync(inst: &Inst) -> Result<Flow, Unsupported> {
-    if inst.get(Field::WarpsyncMode) == warpsync_mode::EXCLUSIVE {
-        return Err(Unsupported("WARPSYNC.EXCLUSIVE".into()));
-    }
-    Ok(Flow::WarpSync(match operand(inst, Role::A).value {
+fn warp_sync(inst: &Inst) -> Flow {
+    let mask = match operand(inst, Role::A).value {
         Value::None => MaskSrc::All,
         _ => MaskSrc::Operand(Src::of(inst, Role::A)),
-    }))
+    };
+    Flow::WarpSync { mask, exclusive: inst.get(Field::WarpsyncMode) == warpsync_mode::EXCLUSIVE }
 }
 
 fn block_barrier(inst: &Inst) -> Flow {

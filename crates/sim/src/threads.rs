@@ -187,12 +187,19 @@ impl Threads {
         self.release_converged();
     }
 
-    /// `WARPSYNC`: the `lanes` of the current group wait until the threads in their masks have come.
-    pub(crate) fn warp_sync(&mut self, lanes: Mask, masks: &[Mask; WARP], next: u64) {
+    /// `WARPSYNC`: the `lanes` of the current group wait until the threads in their masks have come. With
+    /// `exclusive`, threads of different masks go on as different groups.
+    pub(crate) fn warp_sync(&mut self, lanes: Mask, masks: &[Mask; WARP], exclusive: bool, next: u64) {
+        let mut left = lanes;
+        while left != 0 {
+            let first = masks[left.trailing_zeros() as usize];
+            let together = left & mask_where(|lane| !exclusive || masks[lane] == first);
+            self.suspend(together, Wait::WarpSync, next);
+            left &= !together;
+        }
         for lane in lanes_of(lanes) {
             self.warpsync[lane] = masks[lane];
         }
-        self.suspend(lanes, Wait::WarpSync, next);
         self.release_converged();
     }
 
@@ -388,13 +395,29 @@ mod tests {
     fn warpsync_waits_for_the_named_threads_only() {
         let mut threads = Threads::new(0xf, 0);
         threads.branch(0x3, 100, 16);
-        threads.warp_sync(0xc, &[0x6; WARP], 32);
+        threads.warp_sync(0xc, &[0x6; WARP], false, 32);
         assert_eq!(masks(&threads)[1].2, Wait::WarpSync);
         assert!(threads.rotate());
         threads.branch(0x2, 32 - 16, 116);
         assert!(threads.rotate());
-        threads.warp_sync(0x2, &[0x6; WARP], 32);
+        threads.warp_sync(0x2, &[0x6; WARP], false, 32);
         assert_eq!(masks(&threads), [(0x1, 116, Wait::Nothing), (0xe, 32, Wait::Nothing)]);
+    }
+
+    #[test]
+    fn an_exclusive_warpsync_parts_threads_by_their_masks() {
+        let mut threads = Threads::new(0xf, 0);
+        let by_parity: [Mask; WARP] = std::array::from_fn(|lane| if lane % 2 == 0 { 0x5 } else { 0xa });
+        threads.branch(0x1, 100, 16);
+        threads.warp_sync(0xe, &by_parity, true, 32);
+        let waiting = [(0x1, 100, Wait::Nothing), (0x4, 32, Wait::WarpSync), (0xa, 32, Wait::Nothing)];
+        assert_eq!(masks(&threads), waiting);
+        assert!(threads.rotate());
+        while threads.group().is_some_and(|group| group.mask != 0x1) {
+            assert!(threads.rotate());
+        }
+        threads.warp_sync(0x1, &by_parity, true, 32);
+        assert_eq!(masks(&threads), [(0x5, 32, Wait::Nothing), (0xa, 32, Wait::Nothing)]);
     }
 
     #[test]

@@ -424,12 +424,12 @@ impl Warp {
                 self.helpers.dismiss(&mut self.state);
                 go_on(self)
             }
-            Flow::WarpSync(mask) => {
+            Flow::WarpSync { mask, exclusive } => {
                 let masks = match mask {
                     MaskSrc::All => [Mask::MAX; WARP],
                     MaskSrc::Operand(source) => source.bits(&self.state),
                 };
-                self.threads.warp_sync(active, &masks, next);
+                self.threads.warp_sync(active, &masks, exclusive, next);
                 Ok(Next::Continue)
             }
             Flow::Yield => {

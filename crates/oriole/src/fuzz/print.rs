@@ -82,11 +82,13 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// Zeros of all widths, from memory.
+    /// Zeros of all widths, from memory, at a place that depends on the thread: else ptxas keeps what they are added to
+    /// in uniform registers.
     fn hidden_zeros(&mut self) {
         let at = 4 * (INPUT_WORDS + FIRST_WORDS);
+        self.line("mov.u32 %sw0, %tid.x; and.b32 %sw0, %sw0, 1; mad.wide.u32 %sd0, %sw0, 8, %in;");
         for bits in [16, 32, 64] {
-            self.line(format_args!("ld.global.b{bits} %zero{bits}, [%in+{at}];"));
+            self.line(format_args!("ld.global.b{bits} %zero{bits}, [%sd0+{at}];"));
         }
     }
 
@@ -290,6 +292,9 @@ impl<'p> Printer<'p> {
     }
 
     fn hide(&mut self, reg: Reg) {
+        if reg.class == Class::Predicate {
+            return self.line(format_args!("setp.ne.u32 %sp, %zero32, 0; xor.pred {reg}, {reg}, %sp;"));
+        }
         let bits = 8 * reg.class.bytes();
         self.line(format_args!("xor.b{bits} {reg}, {reg}, %zero{bits};"));
     }

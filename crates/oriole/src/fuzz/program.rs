@@ -122,7 +122,7 @@ pub(crate) const INPUT_WORDS: usize = 256;
 /// Words that a thread reads its first registers from, from an index on.
 pub(crate) const FIRST_WORDS: usize = 16;
 /// Words after these that are zero, which no compiler knows.
-pub(crate) const ZERO_WORDS: usize = 2;
+pub(crate) const ZERO_WORDS: usize = 4;
 /// Reductions whose order does not matter.
 pub(crate) const REDUCTIONS: [&str; 6] = ["add", "min", "max", "and", "or", "xor"];
 /// 64-bit cells that all threads may reduce into, at the start of the output: two for each reduction of

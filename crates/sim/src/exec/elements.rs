@@ -3,8 +3,8 @@
 use super::integer::no_predicate;
 use super::lanewise::{flag, int2, sources};
 use super::{Compute, Unsupported, host};
-use crate::operand::PredSrc;
-use crate::state::{State, by_lane};
+use crate::operand::{Dst, PredSrc};
+use crate::state::{State, by_lane, mask_where};
 use oriole_isa::{Field, Inst, Opcode, Role, sign, vadd_type, vtype};
 
 /// The compiled form of `inst` if it is of this family.
@@ -14,6 +14,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
             let signed = inst.get(Field::Sign) == sign::S32;
             minmax(inst, Elements { bits: 32, signed })?
         }
+        Opcode::VIMNMX if no_predicate(inst).is_err() => minmax_telling_which(inst, Elements::of_vtype(inst))?,
         Opcode::VIMNMX => minmax(inst, Elements::of_vtype(inst))?,
         Opcode::VIMNMX3 => minmax3(inst),
         Opcode::VIADD => add(inst),
@@ -92,7 +93,27 @@ impl Elements {
     }
 }
 
-/// `IMNMX` and `VIMNMX`.
+/// `VIMNMX` whose predicates tell where A was taken, equal elements included: PD for the low half, PD2 for the
+/// high one, as ptxas 13.0 uses them for `max.s16x2` followed by comparisons of both halves with A. What
+/// PD2 is for one element of 32 bits, and what `.RELU` does to them, no compiler's code tells.
+fn minmax_telling_which(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
+    let (pd, pd2) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
+    if flag(inst, Field::Relu) || elements.bits != 16 {
+        no_predicate(inst)?;
+    }
+    let (d, a, b, _) = sources(inst);
+    let pa = PredSrc::of(inst, Role::PA);
+    Ok(host::compute(move |state: &mut State| {
+        let (a, b, least) = (a.int(state), b.int(state), pa.mask(state));
+        let pick = |i: usize| elements.map2(a[i], b[i], |a, b| elements.choose(least >> i & 1 != 0, false, a, b));
+        let chosen = by_lane(pick);
+        d.set(state, &chosen);
+        pd.set_mask(state, mask_where(|i| chosen[i] as u16 == a[i] as u16));
+        pd2.set_mask(state, mask_where(|i| chosen[i] >> 16 == a[i] >> 16));
+    }))
+}
+
+/// `IMNMX` and `VIMNMX` without predicates.
 fn minmax(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
     no_predicate(inst)?;
     let (d, a, b, _) = sources(inst);

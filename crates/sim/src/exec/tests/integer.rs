@@ -188,6 +188,27 @@ fn minima_and_maxima_of_words_and_halves() {
 }
 
 #[test]
+fn predicates_of_packed_minima_tell_where_the_first_was_taken() {
+    for seed in 0..20 {
+        // Few values, so that there are equal ones.
+        let [a, b] = [seed, seed + 90].map(|seed| words(seed).map(|word| word & 0x8001_8001));
+        let warp = Warp::new(Arch::Sm90).with(0, a).with(1, b).run(
+            "VIMNMX.S16x2 R4, P0, P1, R0, R1, !PT
+             VIMNMX.U16x2 R5, P2, P3, R0, R1, PT
+             VIMNMX.S16x2 R6, PT, P4, R0, R1, PT",
+        );
+        for lane in 0..WARP {
+            let (low, high) = ((a[lane] as u16, b[lane] as u16), ((a[lane] >> 16) as u16, (b[lane] >> 16) as u16));
+            let signed = |(a, b): (u16, u16)| (a as i16, b as i16);
+            let ((al, bl), (ah, bh)) = (signed(low), signed(high));
+            let expected = [al >= bl, ah >= bh, low.0 <= low.1, high.0 <= high.1, ah <= bh];
+            assert_eq!([0, 1, 2, 3, 4].map(|p| warp.p(p, lane)), expected, "lane {lane}");
+            assert_eq!(warp.r(4)[lane], u32::from(al.max(bl) as u16) | u32::from(ah.max(bh) as u16) << 16);
+        }
+    }
+}
+
+#[test]
 fn dot_products_and_differences() {
     for seed in 0..20 {
         let (warp, [a, b, c]) = three(seed);
