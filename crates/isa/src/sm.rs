@@ -30,6 +30,9 @@ pub struct SmDescription {
     /// A launch without clusters has no cluster barrier, so that code asks `%is_explicit_cluster` first and takes
     /// the block's barrier instead.
     pub cluster_barrier_if_explicit: bool,
+    /// Addresses of functions that a linker gives out are relative to a table common to host and device
+    /// (`__UFT_OFFSET`), whose place a call through a register adds.
+    pub unified_functions: bool,
     /// Warp schedulers, each with a quarter of the register file.
     pub schedulers: u32,
     /// Warps that the SM holds at a time.
@@ -244,6 +247,7 @@ const SM_80: SmDescription = SmDescription {
     defers_blocking: true,
     constant_operands: true,
     cluster_barrier_if_explicit: false,
+    unified_functions: false,
     schedulers: 4,
     max_warps: 64,
     max_ctas: 32,
@@ -291,6 +295,7 @@ const SM_89: SmDescription = SmDescription { max_ctas: 24, ..SM_86 };
 
 const SM_90: SmDescription = SmDescription {
     constant_operands: false,
+    unified_functions: true,
     shared_memory: 228 * 1024,
     max_shared_per_cta: 227 * 1024,
     shared_base: 0x400,
@@ -303,6 +308,7 @@ const SM_100: SmDescription =
 
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,
+    unified_functions: true,
     cluster_barrier_if_explicit: true,
     uniform_registers: 80,
     max_warps: 48,

@@ -39,7 +39,7 @@ pub(super) fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -
     let sum = cx.temp64()?;
     if is_shared(space) && cx.has_clusters() {
         cx.mov(Operand::lo(sum), source.lo)?;
-        let high = special(cx, "SR_SWINHI")?;
+        let high = cx.hardware_register("SR_SWINHI")?;
         cx.mov(Operand::hi(sum), high)?;
     } else {
         let (base, offset) = window(cx, space)?;
@@ -98,15 +98,6 @@ fn window(cx: &mut FnLower<'_, '_>, space: Space) -> Lowered<(Wide, i64)> {
     Ok((Wide::of_pair(pair), offset))
 }
 
-/// A fresh register with a special register's value.
-fn special(cx: &mut FnLower<'_, '_>, name: &str) -> Lowered<Operand> {
-    let register = oriole_isa::special_registers::by_name(name, cx.arch());
-    let number = register.map(|r| r.number).ok_or_else(|| unsupported(cx.span(), format!("what needs {name}")))?;
-    let temp = cx.temp()?;
-    cx.s2r(temp, number)?;
-    Ok(temp)
-}
-
 impl FnLower<'_, '_> {
     /// Whether blocks form clusters that reach each other's shared memory: then shared addresses carry the
     /// block's rank.
@@ -139,8 +130,7 @@ impl FnLower<'_, '_> {
         }
         let rank = self.temp_of(RegType::R)?;
         let window = self.temp_of(RegType::R)?;
-        let number = oriole_isa::special_registers::by_name("SR_CgaCtaId", self.arch()).map(|r| r.number);
-        let number = number.ok_or_else(|| unsupported(self.span(), "what needs SR_CgaCtaId"))?;
+        let number = self.hardware_number("SR_CgaCtaId")?;
         self.at_start(|cx| {
             cx.s2r(Operand::reg(rank), number)?;
             cx.emit(

@@ -228,7 +228,7 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             cx.absolute_return(address, back)?;
             inst.mods.set(Field::CallMode, call_mode::ABS);
             inst.set_role(Base, cx.in_pair(target)?);
-            if Sass::LEPC.places(Target, cx.arch()) {
+            if cx.sm().unified_functions {
                 let unified = cx.module.unified_offset();
                 let made = cx.func.symbol_operand(unified, 0, SymbolPart::Whole);
                 inst.set_role(Offset, cx.built(made)?);

@@ -3,7 +3,7 @@
 
 use super::{Chapter, memory, unknown};
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Wide};
+use crate::function::FnLower;
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::A;
 use oriole_ori::Operand;
@@ -88,10 +88,7 @@ fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered
 fn policy_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
     let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
     let addr = memory::resolve(cx, Some(Space::Global), address)?;
-    let base = addr.base.as_reg().ok_or_else(|| unknown(cx, instruction))?;
-    let start = cx.temp64()?;
-    cx.add64(start, Wide::of_pair(base), Wide::of_bits(i64::from(addr.offset) as u64))?;
-    let start = Wide::of_pair(start);
+    let start = addr.whole(cx)?;
     let (primary, total) = (cx.src(cx.operand(instruction, 2)?)?, cx.src(cx.operand(instruction, 3)?)?);
     let args = [start.lo, start.hi, primary, total, Operand::imm(0x1800_0000 | priorities)];
     let policy = cx.call_library("__oriole_policy_range", &args)?;

@@ -29,10 +29,10 @@ impl FnLower<'_, '_> {
         };
         match *reg {
             SpecialReg::Clock64 | SpecialReg::Globaltimer => Ok(self.special64(operand)?.lo),
-            SpecialReg::TotalSmemSize => self.total_shared(*span),
+            SpecialReg::TotalSmemSize => self.total_shared(),
             SpecialReg::ClockHi => Ok(self.clock_pair(special_number("%clock", self.arch(), *span)?)?.hi),
             SpecialReg::Gridid => Ok(self.special64(operand)?.lo),
-            SpecialReg::Warpid => self.warp_id(*span),
+            SpecialReg::Warpid => self.warp_id(),
             SpecialReg::Clusterid => self.cluster_id(part.unwrap_or(Selector::X), *span),
             SpecialReg::ClusterCtaid => self.block_in_cluster(part.unwrap_or(Selector::X), *span),
             SpecialReg::AggrSmemSize => self.cluster_shared(*span),
@@ -120,12 +120,25 @@ impl FnLower<'_, '_> {
     fn read_bank0(&mut self, to: Operand, offset: u16) -> Lowered {
         let record = self.bank0().shape_record.as_ref().filter(|record| record.contains(&offset));
         let Some(record) = record else { return self.read_constant(to, 0, u32::from(offset)) };
-        let (shape, below) = (self.temp()?, self.temp()?);
-        self.s2r(shape, named("SR_CgaSize", self.arch(), self.span())?)?;
+        let (shape, below) = (self.hardware_register("SR_CgaSize")?, self.temp()?);
         let step = Operand::imm_signed(-i32::from(record.end - record.start));
         self.emit(Sass::IMAD, &[], &[(D, below), (A, shape), (B, step), (C, Operand::rz())])?;
         self.emit(Sass::LDC, &[], &[(D, to), (Base, below), (Bank, Operand::cbank(0, u32::from(offset)))])?;
         Ok(())
+    }
+
+    /// The number of the special register that SASS calls `name`.
+    pub(crate) fn hardware_number(&self, name: &str) -> Lowered<u8> {
+        let register = special_registers::by_name(name, self.arch());
+        register.map(|r| r.number).ok_or_else(|| unsupported(self.span(), format!("what needs {name}")))
+    }
+
+    /// A fresh register with the value of the special register that SASS calls `name`.
+    pub(crate) fn hardware_register(&mut self, name: &str) -> Lowered<Operand> {
+        let number = self.hardware_number(name)?;
+        let value = self.temp()?;
+        self.s2r(value, number)?;
+        Ok(value)
     }
 
     /// `to` = the special register of that number.
@@ -155,9 +168,8 @@ impl FnLower<'_, '_> {
     }
 
     /// `%warpid`: bits 8–14 of the virtual identity.
-    fn warp_id(&mut self, span: Span) -> Lowered<Operand> {
-        let identity = self.temp()?;
-        self.s2r(identity, named("SR_VIRTID", self.arch(), span)?)?;
+    fn warp_id(&mut self) -> Lowered<Operand> {
+        let identity = self.hardware_register("SR_VIRTID")?;
         let warp = self.temp()?;
         self.prmt(warp, identity, 0x4441, Operand::rz())?;
         let masked = self.temp()?;
@@ -166,9 +178,8 @@ impl FnLower<'_, '_> {
     }
 
     /// `%total_smem_size`: what the block has, less what the system takes.
-    fn total_shared(&mut self, span: Span) -> Lowered<Operand> {
-        let all = self.temp()?;
-        self.s2r(all, named("SR_SMEMSZ", self.arch(), span)?)?;
+    fn total_shared(&mut self) -> Lowered<Operand> {
+        let all = self.hardware_register("SR_SMEMSZ")?;
         let Some(reserved) = self.bank0().reserved_shared_size else { return Ok(all) };
         let reserved = self.read_source(Source::Bank(reserved))?;
         let rest = self.temp()?;
@@ -210,8 +221,7 @@ impl FnLower<'_, '_> {
     /// `%aggr_smem_size`: the block's shared memory, at most what the launch says.
     fn cluster_shared(&mut self, span: Span) -> Lowered<Operand> {
         let limit = self.cluster(span)?.aggregate_shared_limit;
-        let own = self.temp()?;
-        self.s2r(own, named("SR_SMEMSZ", self.arch(), span)?)?;
+        let own = self.hardware_register("SR_SMEMSZ")?;
         let limit = self.read_source(Source::Bank(limit))?;
         let (below, least) = (self.temp_pred()?, self.temp()?);
         self.isetp(below, cmp::LT, false, own, limit)?;
@@ -231,11 +241,6 @@ impl FnLower<'_, '_> {
 fn special_number(name: &str, arch: Arch, span: Span) -> Lowered<u8> {
     let register = special_registers::by_ptx_name(name, arch);
     register.map(|r| r.number).ok_or_else(|| unsupported(span, format!("the special register {name}")))
-}
-
-fn named(name: &str, arch: Arch, span: Span) -> Lowered<u8> {
-    let register = special_registers::by_name(name, arch);
-    register.map(|r| r.number).ok_or_else(|| unsupported(span, format!("what needs {name}")))
 }
 
 /// The index of a component.

@@ -1,7 +1,7 @@
 //! `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory by the copy engine.
 
 use super::turns::{one_by_one, uniform};
-use super::{bracketed, groups_left, in_halves, needs_sm90, shared_word, wait_for_groups, wide_words};
+use super::{bracketed, groups_left, in_halves, needs_clusters, shared_word, wait_for_groups, wide_words};
 use crate::chapters::{memory, unknown};
 use crate::error::Lowered;
 use crate::function::FnLower;
@@ -30,7 +30,7 @@ const UNIT_SHIFT: u32 = 4;
 
 /// `cp.async.bulk…`, `cp.reduce.async.bulk…`
 pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     match () {
         () if instruction.has(Word::CommitGroup) => end_group(cx),
         () if instruction.has(Word::WaitGroup) => wait(cx, instruction),

@@ -118,12 +118,6 @@ fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Op
 
 /// The whole source, its offset within reach.
 fn near(cx: &mut FnLower<'_, '_>, from: Addr) -> Lowered<Source> {
-    let Addr { mut base, mut offset, .. } = from;
-    if !NEAR.contains(&offset) {
-        let moved = cx.temp64()?;
-        let start = base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-        cx.add64(moved, start, Wide::of_bits(i64::from(offset) as u64))?;
-        (base, offset) = (Operand::reg(moved), 0);
-    }
+    let Addr { base, offset, .. } = from.with_offset(cx, |offset| NEAR.contains(&offset))?;
     Ok(Source { base, offset, fills: false, is_read: Operand::pt() })
 }

@@ -20,10 +20,10 @@ mod turns;
 
 use super::memory::{self, Addr};
 use super::{Chapter, unknown};
-use crate::error::{LowerError, Lowered, unsupported};
+use crate::error::Lowered;
 use crate::function::{FnLower, Wide};
+use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, B};
-use oriole_isa::{Arch, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
@@ -65,9 +65,9 @@ fn groups_left(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<u64> 
     left.ok_or_else(|| unknown(cx, instruction))
 }
 
-/// What only targets since sm_90 have.
-fn needs_sm90(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.arch() >= Arch::Sm90 { Ok(()) } else { Err(unknown(cx, instruction)) }
+/// What only targets with clusters have, whose copies run by themselves.
+fn needs_clusters(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if cx.has_clusters() { Ok(()) } else { Err(unknown(cx, instruction)) }
 }
 
 /// The brackets of operand `n`.
@@ -99,19 +99,8 @@ fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address
 
 /// A 64-bit address as two words, offset included.
 fn wide_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<[Operand; 2]> {
-    let Addr { base, offset, .. } = memory::resolve(cx, space, address)?;
-    let pair = base.as_reg().ok_or_else(|| internal(cx, address))?;
-    let address = Wide::of_pair(pair);
-    if offset == 0 {
-        return Ok([address.lo, address.hi]);
-    }
-    let sum = cx.temp64()?;
-    cx.add64(sum, address, Wide::of_bits(i64::from(offset) as u64))?;
-    Ok([Operand::lo(sum), Operand::hi(sum)])
-}
-
-fn internal(cx: &FnLower<'_, '_>, address: &Address) -> LowerError {
-    unsupported(address.span, format!("this address of an asynchronous copy on {}", cx.arch()))
+    let Wide { lo, hi, .. } = memory::resolve(cx, space, address)?.whole(cx)?;
+    Ok([lo, hi])
 }
 
 /// `low | high << 16`: two values of 16 bits in one word.

@@ -1,6 +1,6 @@
 //! `st.async`, `red.async`: accesses to shared memory of a block of the cluster that an mbarrier counts.
 
-use super::{address_of, needs_sm90, shared_word};
+use super::{address_of, needs_clusters, shared_word};
 use crate::chapters::memory::{self, Shape};
 use crate::chapters::{atomics, unknown};
 use crate::error::Lowered;
@@ -27,7 +27,7 @@ fn target(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operan
 
 /// `st.async…mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];`
 pub(in crate::chapters) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let base = target(cx, instruction)?;
     let data = memory::gather(cx, &shape, cx.operand(instruction, 1)?)?;
@@ -41,7 +41,7 @@ pub(in crate::chapters) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruc
 
 /// `red.async…mbarrier::complete_tx::bytes.op.type [a], b, [mbar];`
 pub(in crate::chapters) fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
     let codes = atomics::operation(instruction).and_then(|(word, op)| Some((op, atomics::type_code(word, ty)?)));
     let (op, code) = codes.ok_or_else(|| unknown(cx, instruction))?;

@@ -2,7 +2,7 @@
 
 use super::bulk::{Rest, finish};
 use super::turns::{one_by_one, uniform};
-use super::{in_halves, needs_sm90, shared_word, wide_words};
+use super::{in_halves, needs_clusters, shared_word, wide_words};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
@@ -33,7 +33,7 @@ enum Way {
 
 /// `cp{.reduce}.async.bulk{.prefetch}.tensor.dim…`
 pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     cx.guard_by_branch()?;
     let way = match () {
         () if instruction.has(Word::Prefetch) => Way::Prefetch,

@@ -2,14 +2,14 @@
 //! `tensormap.cp_fenceproxy`.
 
 use super::turns::{one_by_one, uniform};
-use super::{needs_sm90, wide_words};
+use super::{needs_clusters, wide_words};
 use crate::chapters::memory::{self, Target};
 use crate::chapters::{addresses, unknown, warp};
 use crate::error::Lowered;
 use crate::function::params::descriptor;
 use crate::function::{FnLower, Wide};
 use oriole_isa::Role::{Base, D, Data, Desc, Mask, Offset, Src};
-use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size, membar_sem, special_registers, tma_cctl};
+use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size, membar_sem, tma_cctl};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Address, AddressBase, Instruction, Scope, Semantics, Space, Word};
 
@@ -23,7 +23,7 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 
 /// `prefetch{.const|.param}.tensormap [a];`
 pub(in crate::chapters) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     cx.guard_by_branch()?;
     let address = super::address_of(cx, instruction, 0)?;
     let words = generic_words(cx, instruction.space(), address)?;
@@ -62,7 +62,7 @@ fn cache_control(cx: &mut FnLower<'_, '_>, op: u8, words: [Operand; 2]) -> Lower
 
 /// `fence.proxy.tensormap::generic.release.scope;` and `….acquire.scope [a], size;`
 pub(in crate::chapters) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     if instruction.semantics() == Some(Semantics::Release) {
         // The copy engine reads through the L2 cache.
@@ -77,14 +77,11 @@ pub(in crate::chapters) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruc
 /// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128;`:
 /// each lane exchanges its word of the 128 bytes.
 fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     warp::converge_all(cx)?;
     let to = memory::resolve(cx, Some(Space::Global), super::address_of(cx, instruction, 0)?)?;
     let from = memory::resolve_shared(cx, Some(Space::SharedCta), super::address_of(cx, instruction, 1)?)?;
-    let lane = special_registers::by_name("SR_LANEID", cx.arch()).map(|register| register.number);
-    let lane_number = lane.ok_or_else(|| unknown(cx, instruction))?;
-    let lane = cx.temp()?;
-    cx.s2r(lane, lane_number)?;
+    let lane = cx.hardware_register("SR_LANEID")?;
     let distance = cx.temp()?;
     cx.multiply_add(distance, lane, Operand::imm(4), Operand::rz())?;
     let place = cx.temp()?;

@@ -4,7 +4,6 @@ use super::super::addresses;
 use super::is_parameter;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{Binding, FnLower, Place, Wide};
-use oriole_isa::special_registers;
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -44,6 +43,28 @@ pub(crate) struct Addr {
     pub(crate) base: Operand,
     /// Bytes added.
     pub(crate) offset: i32,
+}
+
+impl Addr {
+    /// The 64-bit address with its offset.
+    pub(crate) fn whole(self, cx: &mut FnLower<'_, '_>) -> Lowered<Wide> {
+        let base = self.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
+        if self.offset == 0 {
+            return Ok(base);
+        }
+        let sum = cx.temp64()?;
+        cx.add64(sum, base, Wide::of_bits(i64::from(self.offset) as u64))?;
+        Ok(Wide::of_pair(sum))
+    }
+
+    /// The same place by an offset that `fits` the instruction: 0 where its own does not.
+    pub(crate) fn with_offset(self, cx: &mut FnLower<'_, '_>, fits: impl Fn(i32) -> bool) -> Lowered<Addr> {
+        if fits(self.offset) {
+            return Ok(self);
+        }
+        let whole = self.whole(cx)?;
+        Ok(Addr { base: cx.in_pair(whole)?, offset: 0, ..self })
+    }
 }
 
 /// Resolves `[…]` of an instruction on `space` (`None`: generic).
@@ -101,9 +122,8 @@ fn in_cluster(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Addr> {
     let shared = resolve(cx, Some(Space::Shared), address)?;
     let pair = cx.temp64()?;
     cx.mov(Operand::lo(pair), shared.base)?;
-    let window = special_registers::by_name("SR_SWINHI", cx.arch());
-    let window = window.ok_or_else(|| unsupported(address.span, "an access of .shared::cluster space"))?;
-    cx.s2r(Operand::hi(pair), window.number)?;
+    let window = cx.hardware_register("SR_SWINHI")?;
+    cx.mov(Operand::hi(pair), window)?;
     Ok(Addr { target: Target::Generic, base: Operand::reg(pair), offset: shared.offset })
 }
 

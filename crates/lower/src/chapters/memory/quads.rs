@@ -4,7 +4,7 @@ use super::access::{self, Shape};
 use super::{Manner, Target, address};
 use crate::chapters::unknown;
 use crate::error::Lowered;
-use crate::function::{FnLower, Wide};
+use crate::function::FnLower;
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{Base, D, D2, Data, Data2, Offset};
 use oriole_ori::{Inst, Operand};
@@ -67,16 +67,10 @@ fn access(cx: &mut FnLower<'_, '_>, instruction: &Instruction, opcode: Sass, at:
     if !matches!(addr.target, Target::Global | Target::Generic) || manner.fence.is_some() {
         return Err(unknown(cx, instruction));
     }
-    let (mut base, mut offset) = (addr.base, addr.offset);
-    if offset % BYTES as i32 != 0 {
-        let start = base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-        let sum = cx.temp64()?;
-        cx.add64(sum, start, Wide::of_bits(i64::from(offset) as u64))?;
-        (base, offset) = (Operand::reg(sum), 0);
-    }
+    let addr = addr.with_offset(cx, |offset| offset % BYTES as i32 == 0)?;
     let mut inst = Inst::neutral(opcode, Default::default());
-    inst.set_role(Base, base);
-    inst.set_role(Offset, Operand::imm_signed(offset));
+    inst.set_role(Base, addr.base);
+    inst.set_role(Offset, Operand::imm_signed(addr.offset));
     cx.describe(&mut inst);
     manner.apply(&mut inst);
     Ok(inst)

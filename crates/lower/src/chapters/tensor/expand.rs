@@ -7,7 +7,7 @@ use super::product::{Factors, Kind, Product, multiply};
 use crate::error::Lowered;
 use crate::function::{FnLower, lut};
 use oriole_isa::Role::{A, B, D};
-use oriole_isa::{Arch, Field, Opcode as Sass, bmma_op, cmp, half_b, pack, pack_dst, pack_src};
+use oriole_isa::{Field, Opcode as Sass, bmma_op, cmp, half_b, imma_shape, pack, pack_dst, pack_src};
 use oriole_ori::Operand;
 use oriole_ptx::ast::ScalarType;
 
@@ -29,7 +29,9 @@ pub(super) fn multiply_in_parts(
         Kind::Float8 if product.sparsity.is_none() => narrow_floats(cx, product, factors),
         Kind::Half if shape == (16, 16) && product.sparsity.is_none() => halves_of_k(cx, product, factors),
         Kind::Byte if shape == (16, 16) => halves_of_rows(cx, product, factors),
-        Kind::Byte if shape == (8, 16) && cx.arch() >= Arch::Sm80 => upper_rows(cx, product, factors),
+        Kind::Byte if shape == (8, 16) && cx.has_with(Sass::IMMA, Field::ImmaShape, imma_shape::M16N8K16) => {
+            upper_rows(cx, product, factors)
+        }
         Kind::Double if shape != (8, 4) => doubles(cx, product, factors),
         _ => Ok(None),
     }

@@ -1,9 +1,9 @@
 //! Matrices between shared memory and the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`.
 
 use super::fragment;
-use crate::chapters::memory::{self, Addr, Target};
+use crate::chapters::memory::{self, Addr};
 use crate::chapters::{unknown, warp};
-use crate::error::{Lowered, unsupported};
+use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::Role::{A, Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass, Role, matrix_count, matrix_format, matrix_shape};
@@ -57,18 +57,10 @@ fn find(
     Ok((inst.ok_or_else(|| unknown(cx, instruction))?, matrices * per_matrix))
 }
 
-/// The address in shared memory; of a generic address the lower word is it.
+/// The address in shared memory that an operand names.
 fn shared_address(cx: &mut FnLower<'_, '_>, instruction: &Instruction, operand: &ast::Operand) -> Lowered<Addr> {
-    let Some(address) = operand.address() else { return Err(unknown(cx, instruction)) };
-    let addr = memory::resolve(cx, instruction.space(), address)?;
-    match addr.target {
-        Target::Shared => Ok(addr),
-        Target::Generic => {
-            let base = addr.base.as_reg().map_or(Operand::rz(), Operand::lo);
-            Ok(Addr { target: Target::Shared, base, offset: addr.offset })
-        }
-        _ => Err(unsupported(operand.span(), "a matrix outside of shared memory")),
-    }
+    let address = operand.address().ok_or_else(|| unknown(cx, instruction))?;
+    memory::resolve_shared(cx, instruction.space(), address)
 }
 
 /// `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type r, [p];`

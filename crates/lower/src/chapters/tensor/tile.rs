@@ -9,8 +9,8 @@ use super::fragment;
 use crate::chapters::memory::{self, Addr, Target};
 use crate::error::{Lowered, unsupported};
 use crate::function::{FnLower, Wide, lut};
+use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, D};
-use oriole_isa::{Opcode as Sass, special_registers};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
@@ -135,10 +135,7 @@ impl Tile {
 
     /// Where a thread's first element is: strides, elements.
     fn first(&self, cx: &mut FnLower<'_, '_>) -> Lowered<(Operand, Operand)> {
-        let lane = cx.temp()?;
-        let register = special_registers::by_name("SR_LANEID", cx.arch());
-        let register = register.ok_or_else(|| unsupported(cx.span(), "the number of the lane"))?;
-        cx.s2r(lane, register.number)?;
+        let lane = cx.hardware_register("SR_LANEID")?;
         let (line, share) = (cx.temp()?, cx.temp()?);
         cx.shift_right(false, line, lane, Operand::imm(2))?;
         let thread = cx.logic(lut::AND, lane, Operand::imm(3))?;

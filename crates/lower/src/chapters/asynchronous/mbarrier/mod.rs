@@ -5,13 +5,13 @@
 mod syncs;
 mod words;
 
-use super::needs_sm90;
+use super::needs_clusters;
 use crate::chapters::memory::{self, Addr};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, Base, C, D, Offset, UBase};
-use oriole_isa::{Arch, Field, Opcode as Sass, arrives_count, shift_dir, shift_type};
+use oriole_isa::{Field, Opcode as Sass, arrives_count, shift_dir, shift_type};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Word};
 
@@ -38,7 +38,7 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     }
     let operation = OPERATIONS.iter().find(|(word, ..)| instruction.has(*word));
     let (_, before, since) = operation.ok_or_else(|| unknown(cx, instruction))?;
-    if cx.arch() >= Arch::Sm90 { since(cx, instruction) } else { before(cx, instruction) }
+    if cx.has(Sass::SYNCS) { since(cx, instruction) } else { before(cx, instruction) }
 }
 
 /// The mbarrier that operand `n` names.
@@ -58,7 +58,7 @@ fn set_place(inst: &mut Inst, place: Addr) {
 fn release(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let scope = instruction.scope().unwrap_or(Scope::Cta);
     let relaxed = instruction.semantics() == Some(Semantics::Relaxed);
-    if relaxed || scope == Scope::Cta && cx.arch() >= Arch::Sm90 {
+    if relaxed || scope == Scope::Cta && cx.has(Sass::SYNCS) {
         return Ok(());
     }
     memory::release_fence(cx, scope)
@@ -94,7 +94,7 @@ fn parity(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> 
 pub(super) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 0)?;
     let more = !instruction.has(Word::Noinc);
-    let since_sm90 = cx.arch() >= Arch::Sm90;
+    let since_sm90 = cx.has(Sass::SYNCS);
     if more && since_sm90 {
         syncs::expect_one(cx, place)?;
     } else if more {

@@ -3,15 +3,13 @@
 //! Word 0 has, from bit 1 on, 2^20 − the arrivals that each phase expects; word 1, from bit 11 on, 2^20 − the
 //! arrivals still pending, and in bit 31 the phase.
 
-use super::{Addr, constant, needs_sm90, parity, place, release, set_place, state_register};
+use super::{Addr, constant, needs_clusters, parity, place, release, set_place, state_register};
 use crate::chapters::asynchronous::turns::{one_by_one, uniform};
 use crate::chapters::{memory, unknown};
 use crate::error::Lowered;
 use crate::function::{FnLower, lut};
 use oriole_isa::Role::{A, B, C, D, Offset, PD, UBase};
-use oriole_isa::{
-    Field, Opcode as Sass, shift_dir, shift_type, special_registers, syncs_cctl, syncs_count, syncs_op, syncs_result,
-};
+use oriole_isa::{Field, Opcode as Sass, shift_dir, shift_type, syncs_cctl, syncs_count, syncs_op, syncs_result};
 use oriole_ori::{Guard, Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Space, Word};
 
@@ -131,10 +129,7 @@ fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operan
     inst.mods.set(Field::SyncsResult, syncs_result::TMASK);
     inst.set_role(D, Operand::reg(answer));
     cx.emit_inst(inst)?;
-    let below = cx.temp()?;
-    let mask = special_registers::by_name("SR_LTMASK", cx.arch()).map(|register| register.number);
-    let mask = mask.ok_or_else(|| crate::error::unsupported(cx.span(), "what needs SR_LTMASK"))?;
-    cx.s2r(below, mask)?;
+    let below = cx.hardware_register("SR_LTMASK")?;
     let earlier = cx.temp()?;
     cx.lop3(earlier, Operand::lo(answer), below, Operand::rz(), lut::AND)?;
     let number = cx.temp()?;
@@ -157,7 +152,7 @@ pub(super) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
 
 /// `mbarrier.expect_tx [m], bytes;` and `mbarrier.complete_tx`
 pub(super) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     let place = place(cx, instruction, 0)?;
     let bytes = cx.src(cx.operand(instruction, 1)?)?;
     let bytes = cx.in_reg(bytes)?;
@@ -171,7 +166,7 @@ pub(super) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -
 /// `mbarrier.test_wait|try_wait{.parity} p, [m], state{, hint};`: whether the phase is over. `try_wait` may
 /// wait for it, with a hint at least that long.
 pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    needs_sm90(cx, instruction)?;
+    needs_clusters(cx, instruction)?;
     let tries = instruction.has(Word::TryWait);
     let hint = instruction.operands.get(3);
     let acquires = instruction.semantics() != Some(Semantics::Relaxed) && instruction.scope() == Some(Scope::Cluster);
