@@ -45,7 +45,7 @@ fn check(cubin: &Cubin, name: &str, arch: &str) {
             continue;
         }
         let area = function.param_area.unwrap();
-        assert_eq!(Some(area.base), oriole_cubin::param_base(cubin.target), "{name}");
+        assert_eq!(Some(area.base), oriole_cubin::param_base(cubin.target, area.size), "{name}");
         let end = function.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
         assert!(end <= area.size, "{name}: {} parameters end at {end}", function.name);
         let bank = cubin.constant_banks_of(function).find(|b| b.bank == 0).unwrap();

@@ -111,7 +111,7 @@ fn check_kernel(cubin: &Cubin) {
     let params: Vec<_> = kernel.params.iter().map(|p| (p.ordinal, p.offset, p.size)).collect();
     assert_eq!(params, [(0, 0, 8), (1, 8, 1)]);
     let area = kernel.param_area.unwrap();
-    assert_eq!((Some(area.base), area.size), (param_base(cubin.target), 9));
+    assert_eq!((Some(area.base), area.size), (param_base(cubin.target, 9), 9));
     assert_eq!(kernel.shared_size, 0x130 + u64::from(reserved_shared(cubin.target)));
     assert_eq!(kernel.limits.max_threads, Some([128, 2, 1]));
     let words = |number| kernel.info.iter().find(|a| a.number == number).unwrap().as_words();

@@ -118,13 +118,27 @@ pub struct Bank0 {
     /// Addresses of the tables of properties that `txq` and `suq` read, 64 bits each: of textures, of
     /// samplers, of surfaces.
     pub property_tables: [u16; 3],
-    /// First kernel parameter.
+    /// First kernel parameter; [`Bank0::parameters_of`] tells it of parameters of any size.
     pub parameters: u16,
+    /// First kernel parameter where the parameters take more than [`SMALL_PARAMETERS`].
+    pub large_parameters: u16,
     /// What clusters add.
     pub cluster: Option<ClusterBank0>,
     /// What a launch with several shapes of clusters has once for each: the record that a block goes by lies
     /// `SR_CgaSize` times the record's size below this one.
     pub shape_record: Option<Range<u16>>,
+}
+
+/// Bytes of kernel parameters that every driver takes; more have come with CUDA 12.1.
+pub const SMALL_PARAMETERS: u32 = 4352;
+
+impl Bank0 {
+    /// Where the parameters of a kernel begin that takes this many bytes of them.
+    ///
+    /// Source: `PARAM_CBANK` of ptxas 13.0.88's kernels with 4352 and 4353 bytes.
+    pub fn parameters_of(&self, bytes: u32) -> u16 {
+        if bytes > SMALL_PARAMETERS { self.large_parameters } else { self.parameters }
+    }
 }
 
 /// Byte offsets in constant bank 0 of what a launch with clusters puts there.
@@ -165,6 +179,7 @@ const AMPERE_BANK0: Bank0 = Bank0 {
     global_descriptor: Some(0x118),
     property_tables: [0x70, 0x78, 0x80],
     parameters: 0x160,
+    large_parameters: 0x1a80,
     cluster: None,
     shape_record: None,
 };
@@ -192,6 +207,7 @@ const HOPPER_BANK0: Bank0 = Bank0 {
     global_descriptor: Some(0x208),
     property_tables: [0xf0, 0xf8, 0x100],
     parameters: 0x210,
+    large_parameters: 0x210,
     cluster: Some(ClusterBank0 {
         aggregate_shared_limit: 0x13c,
         explicit: 0x140,
@@ -224,6 +240,7 @@ const BLACKWELL_BANK0: Bank0 = Bank0 {
     global_descriptor: Some(0x358),
     property_tables: [0x150, 0x158, 0x160],
     parameters: 0x380,
+    large_parameters: 0x380,
     cluster: Some(ClusterBank0 {
         aggregate_shared_limit: 0x2bc,
         explicit: 0x36c,
@@ -361,10 +378,10 @@ mod tests {
 
     #[test]
     fn each_target_finds_its_own_description() {
-        assert_eq!(Arch::Sm80.sm().bank0.parameters, 0x160);
+        assert_eq!([4352, 4353].map(|bytes| Arch::Sm80.sm().bank0.parameters_of(bytes)), [0x160, 0x1a80]);
         assert_eq!(Arch::Sm86.sm().max_ctas, 16);
         assert_eq!(Arch::Sm89.sm().max_ctas, 24);
-        assert_eq!(Arch::Sm90.sm().bank0.parameters, 0x210);
+        assert_eq!([4352, 4353].map(|bytes| Arch::Sm90.sm().bank0.parameters_of(bytes)), [0x210, 0x210]);
         assert_eq!(Arch::Sm75.sm().bank0.reserved_shared_size, None);
         assert_eq!(Arch::Sm120.sm().bank0.parameters, 0x380);
     }

@@ -54,7 +54,7 @@ fn resources(compiled: &Compiled, id: FuncId) -> String {
     add(spec.shared_size, "smem");
     let parameters = spec.params.iter().map(|p| p.offset + p.size).max().unwrap_or(0);
     if compiled.target.sm < 100 {
-        add(u32::from(compiled.module.arch.sm().bank0.parameters) + parameters, "cmem[0]");
+        add(u32::from(compiled.module.arch.sm().bank0.parameters_of(parameters)) + parameters, "cmem[0]");
     }
     text
 }

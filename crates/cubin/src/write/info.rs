@@ -86,7 +86,8 @@ fn push(
         InfoItem::Word(number, value) => records.push(Attribute::words(number, &[value])),
         InfoItem::ParamCbank if has_params => {
             let symbol = symbols.need(&format!(".nv.constant0.{}", function.name), &function.name)?;
-            let place = layout.param_base | (param_bytes(function) << 16);
+            let bytes = param_bytes(function);
+            let place = layout.param_base(bytes) | (bytes << 16);
             records.push(Attribute::words(number::PARAM_CBANK, &[symbol, place]));
         }
         InfoItem::ParamSize if has_params => {

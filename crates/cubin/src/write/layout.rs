@@ -45,8 +45,8 @@ pub(super) enum InfoItem {
 /// How cubins of one SM look.
 pub(super) struct Layout {
     pub(super) sm: u32,
-    /// Byte offset of the first parameter in constant bank 0.
-    pub(super) param_base: u32,
+    /// Byte offset of the first parameter in constant bank 0: of at most [`SMALL_PARAMETERS`] bytes of them, of more.
+    param_bases: [u32; 2],
     /// Bytes at the start of shared memory that the system keeps.
     pub(super) reserved_shared: u32,
     /// Registers stand in the top byte of `sh_info` of text sections.
@@ -64,6 +64,16 @@ pub(super) struct Layout {
     pub(super) info: &'static [InfoItem],
 }
 
+/// Bytes of kernel parameters that every driver takes.
+const SMALL_PARAMETERS: u32 = 4352;
+
+impl Layout {
+    /// Byte offset of the first parameter in constant bank 0 if there are that many bytes of them.
+    pub(super) fn param_base(&self, bytes: u32) -> u32 {
+        self.param_bases[usize::from(bytes > SMALL_PARAMETERS)]
+    }
+}
+
 use InfoItem::{
     ApiVersion, BlockShape, Byte, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
     ParamCbank, ParamSize, Params, Syscalls, Word,
@@ -73,7 +83,7 @@ macro_rules! before_hopper {
     ($($special:expr),*) => {
         Layout {
             sm: 0,
-            param_base: 0x160,
+            param_bases: [0x160, 0x1a80],
             reserved_shared: 0,
             registers_in_header: true,
             always_rela: false,
@@ -94,7 +104,7 @@ const ADA: Layout = before_hopper!();
 
 const HOPPER: Layout = Layout {
     sm: 90,
-    param_base: 0x210,
+    param_bases: [0x210; 2],
     reserved_shared: 0x400,
     registers_in_header: false,
     always_rela: true,
@@ -124,7 +134,7 @@ const HOPPER: Layout = Layout {
 macro_rules! blackwell {
     ($workaround:expr) => {
         Layout {
-            param_base: 0x380,
+            param_bases: [0x380; 2],
             reserved_section: Some(0x40),
             info: &[
                 ApiVersion,
@@ -184,10 +194,10 @@ pub fn targets() -> impl Iterator<Item = Target> {
     names.filter(|target| layout(*target).is_some())
 }
 
-/// Byte offset of the first kernel parameter in constant bank 0, `None` for a target that cannot
-/// be written.
-pub fn param_base(target: Target) -> Option<u32> {
-    layout(target).map(|row| row.param_base)
+/// Byte offset of the first kernel parameter in constant bank 0 if there are that many bytes of them, `None`
+/// for a target that cannot be written.
+pub fn param_base(target: Target, bytes: u32) -> Option<u32> {
+    layout(target).map(|row| row.param_base(bytes))
 }
 
 /// Bytes at the start of a block's shared memory that the system keeps, and so the first address

@@ -64,7 +64,8 @@ pub fn write(module: &ModuleSpec) -> Result<Vec<u8>, WriteError> {
 /// Refuses numbers that the format cannot hold.
 fn check_function(layout: &Layout, function: &FunctionSpec) -> Result<(), WriteError> {
     let code = function.code.len();
-    let params_end = u64::from(layout.param_base) + u64::from(info::param_bytes(function));
+    let params = info::param_bytes(function);
+    let params_end = u64::from(layout.param_base(params)) + u64::from(params);
     let inner_end = |s: &InnerFunctionSpec| u64::from(s.offset) + u64::from(s.size);
     let registers = function.limits.max_registers.unwrap_or(0);
     let rules = [
@@ -256,7 +257,8 @@ fn constant_sections(
 /// Bank 0 of every kernel: what the driver fills in, then the parameters; zeros in the file.
 fn bank0_sections<'a>(module: &'a ModuleSpec, layout: &'a Layout) -> impl Iterator<Item = SectionPlan> + 'a {
     module.functions.iter().filter(|f| f.is_kernel).map(|function| {
-        let size = layout.param_base + info::param_bytes(function);
+        let bytes = info::param_bytes(function);
+        let size = layout.param_base(bytes) + bytes;
         let plan = SectionPlan::data(bank0_name(function), CONSTANT_FLAGS, BANK_ALIGN, vec![0; size as usize]);
         plan.about(text_name(function))
     })

@@ -33,9 +33,8 @@ impl<'a> FnLower<'_, 'a> {
 
     /// Lays the parameters of a kernel out in constant bank 0.
     pub(super) fn bind_kernel_params(&mut self, function: &'a ast::Function) -> Lowered {
-        let base = u32::from(self.sm().bank0.parameters);
         let limit = u64::from(self.sm().max_parameter_bytes);
-        let mut end: u64 = 0;
+        let (mut end, mut places) = (0_u64, Vec::new());
         for variable in &function.params {
             let (size, align) = (variable.size().unwrap_or(u64::MAX), variable.alignment());
             let offset = end.next_multiple_of(u64::from(align));
@@ -46,9 +45,10 @@ impl<'a> FnLower<'_, 'a> {
             let (offset, size) = (offset as u32, size as u32);
             let Some(name) = variable.name else { continue };
             self.func.params.push(Param { name: self.text(name).to_owned(), offset, size, align });
-            self.bind(name, Binding::KernelParam(base + offset))?;
+            places.push((name, offset));
         }
-        Ok(())
+        let base = u32::from(self.sm().bank0.parameters_of(end as u32));
+        places.into_iter().try_for_each(|(name, offset)| self.bind(name, Binding::KernelParam(base + offset)))
     }
 
     // ---- device functions ----
