@@ -19,7 +19,7 @@ pub use error::{CubinError, WriteError};
 pub use model::*;
 pub use spec::{
     AddressSlot, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow, Memory,
-    ModuleSpec, ParamSpec, RelocSpec, SourcePlace, SymbolSpec, VariableSpec,
+    ModuleSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec, VariableSpec,
 };
 pub use target::{Suffix, Target};
 pub use write::{param_base, reserved_shared, targets, write};

@@ -220,8 +220,8 @@ pub struct Function {
 pub struct ParamArea {
     /// Constant bank (0).
     pub bank: u32,
-    /// Byte offset of the first parameter: 0x160 for sm_70 to sm_89, 0x210 for sm_90, 0x380 for
-    /// sm_100 and later.
+    /// Byte offset of the first parameter: 0x160 for sm_70 to sm_89 (0x1a80 if there are more than 4352 bytes),
+    /// 0x210 for sm_90, 0x380 for sm_100 and later.
     pub base: u32,
     /// Bytes of all parameters.
     pub size: u32,

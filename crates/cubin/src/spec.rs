@@ -28,8 +28,8 @@ pub struct ModuleSpec {
     pub shared: Vec<VariableSpec>,
     /// Variables of an object file that are defined elsewhere.
     pub extern_variables: Vec<ExternVariable>,
-    /// Functions of an object file, and external ones, whose address is taken.
-    pub address_taken: Vec<String>,
+    /// Functions of an object file that others can call or whose address is taken, external ones too.
+    pub prototypes: Vec<Prototype>,
     /// Where in the source the instructions come from.
     pub debug: Option<DebugSpec>,
 }
@@ -47,7 +47,7 @@ impl ModuleSpec {
             externs: Vec::new(),
             shared: Vec::new(),
             extern_variables: Vec::new(),
-            address_taken: Vec::new(),
+            prototypes: Vec::new(),
             debug: None,
         }
     }
@@ -73,6 +73,18 @@ pub struct ExternVariable {
     pub memory: Memory,
     /// Size in bytes as declared; 0 for an array without a size.
     pub size: u64,
+}
+
+/// What a function takes and gives, so that linkers find calls through addresses that may reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prototype {
+    /// The function.
+    pub function: String,
+    /// As ptxas spells it: `#`, the result, the parameters; `i`, `l`, `f`, `d` for 4 and 8 bytes of integer
+    /// and float, `bN` for N bytes, a number behind an array of them, `v` for no result.
+    pub text: String,
+    /// Its address is taken.
+    pub address_taken: bool,
 }
 
 /// Source lines, for the sections `.debug_line`, `.nv_debug_line_sass` and `.nv_debug_ptx_txt`.
@@ -170,8 +182,8 @@ pub struct FunctionSpec {
     pub inner_functions: Vec<InnerFunctionSpec>,
     /// Names of functions outside its own section that it calls (`vprintf`, …).
     pub callees: Vec<String>,
-    /// It calls through addresses that other sections may have put together (object files).
-    pub calls_indirectly: bool,
+    /// Prototypes of its calls through addresses (object files), spelled as in [`Prototype::text`].
+    pub indirect_calls: Vec<String>,
     /// Byte offsets of the instructions that call external functions.
     pub syscalls: Vec<u32>,
     /// Byte offsets of the EXIT instructions.
@@ -205,7 +217,7 @@ impl FunctionSpec {
             relocations: Vec::new(),
             inner_functions: Vec::new(),
             callees: Vec::new(),
-            calls_indirectly: false,
+            indirect_calls: Vec::new(),
             syscalls: Vec::new(),
             exits: Vec::new(),
             uses_ctaid_z: false,

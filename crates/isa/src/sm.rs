@@ -120,7 +120,7 @@ pub struct Bank0 {
     pub property_tables: [u16; 3],
     /// First kernel parameter; [`Bank0::parameters_of`] tells it of parameters of any size.
     pub parameters: u16,
-    /// First kernel parameter where the parameters take more than [`SMALL_PARAMETERS`].
+    /// First kernel parameter where the parameters take more than 4352 bytes.
     pub large_parameters: u16,
     /// What clusters add.
     pub cluster: Option<ClusterBank0>,
@@ -130,7 +130,7 @@ pub struct Bank0 {
 }
 
 /// Bytes of kernel parameters that every driver takes; more have come with CUDA 12.1.
-pub const SMALL_PARAMETERS: u32 = 4352;
+const SMALL_PARAMETERS: u32 = 4352;
 
 impl Bank0 {
     /// Where the parameters of a kernel begin that takes this many bytes of them.

@@ -35,7 +35,8 @@ type Table = BTreeMap<String, [Cell; TARGETS.len()]>;
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("which folder of forms?")?;
     let forms = read(Path::new(&folder))?;
-    let answers: Vec<[Option<bool>; TARGETS.len()]> = forms.par_iter().map(|form| TARGETS.map(|t| compiles(form, t))).collect();
+    let answers: Vec<[Option<bool>; TARGETS.len()]> =
+        forms.par_iter().map(|form| TARGETS.map(|t| compiles(form, t))).collect();
     let mut table = Table::new();
     let mut missing: BTreeMap<(&str, String), usize> = BTreeMap::new();
     for (form, answers) in forms.iter().zip(&answers) {
@@ -54,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn read(folder: &Path) -> Result<Vec<Form>, Box<dyn Error>> {
-    let files: BTreeSet<_> = std::fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
+    let files: BTreeSet<_> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>()?;
     let mut forms = Vec::new();
     for file in files.iter().filter(|file| file.extension().is_some_and(|e| e == "jsonl")) {
         for line in std::fs::read_to_string(file)?.lines() {
@@ -72,9 +74,10 @@ fn form(line: &Value) -> Option<Form> {
 
 /// Whether a form compiles for a target; `None` if it is not one of the target's forms.
 fn compiles(form: &Form, target: &str) -> Option<bool> {
-    form.targets.iter().any(|t| t == target).then(|| {
-        oriole::compile(&form.ptx.replace("@TARGET@", target), &CompileOptions::default()).is_ok()
-    })
+    form.targets
+        .iter()
+        .any(|t| t == target)
+        .then(|| oriole::compile(&form.ptx.replace("@TARGET@", target), &CompileOptions::default()).is_ok())
 }
 
 /// The first two words of a form's instruction: `tcgen05.mma`.
@@ -86,7 +89,9 @@ fn instruction(form: &Form) -> String {
 fn print(table: &Table, missing: &BTreeMap<(&str, String), usize>) {
     println!("# Coverage of PTX\n");
     println!("Instruction forms that compile, of those that ptxas 13.0.88 accepts; one number where all do. Made by");
-    println!("`cargo run --release -p oriole --example ptx_coverage -- ../shared/ptx_forms/forms > docs/ptx-coverage.md`.");
+    println!(
+        "`cargo run --release -p oriole --example ptx_coverage -- ../shared/ptx_forms/forms > docs/ptx-coverage.md`."
+    );
     println!("What compiled code computes is measured by `conformance.py`: see the README.\n");
     println!("| family | {} |", TARGETS.join(" | "));
     println!("|---|{}", "---:|".repeat(TARGETS.len()));

@@ -112,7 +112,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     watch.time("schedule", || schedule(&mut module, options))?;
     keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
-    let (mut spec, lines) = watch.time("encode", || emit(target, &module, &allocation, kind))?;
+    let (mut spec, lines) = watch.time("encode", || emit(target, &ast, &module, &allocation, kind))?;
     if options.debug != DebugInfo::None {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
         spec.debug = Some(emit::lines::describe(&ast, ptx, &spec, &lines, unit));

@@ -118,13 +118,20 @@ const CALLER: &str = "
     st.global.u32 [%rd2], %r6; ret; }
 ";
 
-/// The other module.
+/// The other module, which has functions and a table of its own.
 const CALLED: &str = "
 .visible .global .align 4 .u32 far = 11;
 .visible .const .align 4 .u32 limits[4] = { 21, 22, 23, 24 };
-.visible .func (.param .b32 r) there(.param .b32 a) { .reg .b32 %r<3>; .reg .b64 %rd<2>; ld.param.u32 %r1, [a];
+.func (.param .b64 r) twice(.param .b64 a) { .reg .b64 %rd<3>; ld.param.u64 %rd1, [a];
+    shl.b64 %rd2, %rd1, 1; st.param.b64 [r], %rd2; ret; }
+.global .align 8 .u64 others[1] = { twice };
+.visible .func (.param .b32 r) there(.param .b32 a) { .reg .b32 %r<3>; .reg .b64 %rd<3>; ld.param.u32 %r1, [a];
     .shared .align 4 .u32 own; st.shared.u32 [own], %r1; ld.shared.u32 %r2, [own];
-    add.s32 %r2, %r2, 1000; st.param.b32 [r], %r2; ret; }
+    add.s32 %r2, %r2, 1000; cvt.u64.u32 %rd1, %r2; ld.global.u64 %rd2, [others];
+    { .param .b64 p; .param .b64 q; st.param.b64 [p], %rd1;
+      wide: .callprototype (.param .b64 _) _ (.param .b64 _);
+      call (q), %rd2, (p), wide; ld.param.b64 %rd1, [q]; }
+    cvt.u32.u64 %r2, %rd1; st.param.b32 [r], %r2; ret; }
 ";
 
 /// An object file leaves what is elsewhere to a linker, by name.
@@ -167,9 +174,33 @@ fn linked_objects_run() {
         linker.args(["-arch", arch]).args(&objects).arg("-o").arg(&program);
         succeed(linker);
         for input in [6u32, 0xffff_ff00] {
-            let want = input.wrapping_add(1000).wrapping_mul(3).wrapping_add(11 + 23 + 5);
+            let want = input.wrapping_add(1000).wrapping_mul(2 * 3).wrapping_add(11 + 23 + 5);
             assert_eq!(modules[0].run(&program, "k", &[input], 1), [want], "{arch}");
         }
+    }
+}
+
+/// Parameters of more than 4352 bytes lie elsewhere before sm_90.
+#[test]
+fn large_parameters_are_read() {
+    let bytes: Vec<u8> = (0..6000u32).map(|n| (n * 7 + n / 256) as u8).collect();
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    for arch in ["sm_80", "sm_90"] {
+        let scratch = Scratch::new(&format!(
+            "{HEAD}.visible .entry k(.param .align 4 .b8 many[6000], .param .u64 out) {{
+            .reg .b64 %rd<2>; .reg .b32 %r<4>;
+            ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [many+8]; ld.param.u32 %r2, [many+5996];
+            add.s32 %r3, %r1, %r2; st.global.u32 [%rd1], %r3; ret; }}"
+        ));
+        let cubin = scratch.compile(&["--arch", arch]);
+        let out = scratch.path("out.bin");
+        let mut run = oriole();
+        run.args(["run", "--strict", "--entry", "k"]).arg(&cubin).arg(format!("bytes:{text}"));
+        run.arg(format!("out:{}:4", out.display()));
+        assert!(run.status().expect("oriole starts").success(), "{arch}");
+        let sum = word(8).wrapping_add(word(5996));
+        assert_eq!(std::fs::read(&out).expect("the output"), sum.to_le_bytes(), "{arch}");
     }
 }
 

@@ -217,7 +217,8 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
     if let Some(offset) = layout.bank_window {
         put(offset, &PARAMETER_WINDOW.to_le_bytes());
     }
-    let (first, last) = (u64::from(layout.parameters), u64::from(layout.parameters) + launch.params.len() as u64);
+    let parameters = layout.parameters_of(launch.params.len() as u32);
+    let (first, last) = (u64::from(parameters), u64::from(parameters) + launch.params.len() as u64);
     if let Some(offset) = layout.parameter_window {
         put(offset, &(PARAMETER_WINDOW + first).to_le_bytes());
     }
@@ -242,5 +243,5 @@ pub(crate) fn fill_bank0(banks: &mut crate::constant::ConstantBanks, entry: &Ent
             put(cluster.nclusterid[axis], &(launch.grid[axis] / size).to_le_bytes());
         }
     }
-    put(layout.parameters, &launch.params);
+    put(parameters, &launch.params);
 }

@@ -6,7 +6,7 @@ use object::write::StringId;
 use object::write::elf::{FileHeader, ProgramHeader, Rel, SectionHeader, SectionIndex, Sym, Writer};
 use object::{Endianness, elf};
 
-use super::plan::{Body, Link, SectionPlan, SymbolTable};
+use super::plan::{Body, Link, Second, SectionPlan, SymbolTable};
 use crate::error::WriteError;
 use crate::model::{Binding, FileKind};
 use crate::spec::ModuleSpec;
@@ -14,6 +14,12 @@ use crate::target::{ABI_VERSION_NEW, EM_CUDA, OSABI_CUDA_NEW, to_e_flags};
 
 /// Alignment of program headers and of the tables.
 const TABLE_ALIGN: u64 = 8;
+
+/// Bytes of a pair of words.
+const PAIR_BYTES: usize = 8;
+
+/// What every text of a pair begins with.
+const TEXT_MARK: u8 = b'#';
 
 /// A section with its place in the file.
 struct Placed<'a> {
@@ -35,6 +41,9 @@ pub(super) fn emit(
         .iter()
         .map(|s| (s.kind != elf::STT_SECTION).then(|| writer.add_string(s.name.as_bytes())))
         .collect();
+    for text in sections.iter().flat_map(texts) {
+        writer.add_string(text.as_bytes());
+    }
     writer.reserve_null_symbol_index();
     for symbol in &symbols.symbols {
         writer.reserve_symbol_index(symbol.section.as_deref().and_then(|s| index.get(s).copied()));
@@ -64,7 +73,9 @@ pub(super) fn emit(
 
     writer.write_file_header(&file_header(module)).map_err(|e| WriteError::Elf(e.to_string()))?;
     writer.write_shstrtab();
+    let strings = writer.len();
     writer.write_strtab();
+    let strings = strings..writer.len();
     write_symbols(&mut writer, symbols, &symbol_names, &index);
     for section in &placed {
         write_body(&mut writer, section.plan);
@@ -73,7 +84,46 @@ pub(super) fn emit(
     if segment_count > 0 {
         write_segments(&mut writer, segment_offset, segment_count, &segments);
     }
+    let places = places_of_texts(&buffer[strings]);
+    for section in &placed {
+        place_texts(&mut buffer, section, &places)?;
+    }
     Ok(buffer)
+}
+
+/// The texts that the pairs of a section lead to.
+fn texts(section: &SectionPlan) -> impl Iterator<Item = &str> {
+    let pairs = match &section.body {
+        Body::Pairs(pairs) => pairs.as_slice(),
+        _ => &[],
+    };
+    pairs.iter().filter_map(|pair| match &pair.second {
+        Second::Text(text) => Some(text.as_str()),
+        Second::Number(_) => None,
+    })
+}
+
+/// Puts the places of texts into the pairs of a section: the library that wrote the string table does not
+/// tell them.
+fn place_texts(file: &mut [u8], section: &Placed<'_>, places: &HashMap<String, u32>) -> Result<(), WriteError> {
+    let Body::Pairs(pairs) = &section.plan.body else { return Ok(()) };
+    for (at, pair) in pairs.iter().enumerate() {
+        let Second::Text(text) = &pair.second else { continue };
+        let found = places.get(text).ok_or_else(|| WriteError::Elf(format!("'{text}' is not in the string table")))?;
+        let place = section.offset as usize + at * PAIR_BYTES + PAIR_BYTES / 2;
+        file[place..place + PAIR_BYTES / 2].copy_from_slice(&found.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// Where in a string table the texts lie that begin as those of pairs do; one may be the end of a longer string.
+fn places_of_texts(table: &[u8]) -> HashMap<String, u32> {
+    let begins = table.iter().enumerate().filter(|(_, byte)| **byte == TEXT_MARK);
+    let place = |(at, _): (usize, &u8)| {
+        let text = table[at..].split(|byte| *byte == 0).next()?;
+        Some((String::from_utf8_lossy(text).into_owned(), at as u32))
+    };
+    begins.filter_map(place).collect()
 }
 
 fn file_header(module: &ModuleSpec) -> FileHeader {
@@ -115,6 +165,7 @@ fn reserve(writer: &mut Writer<'_>, section: &SectionPlan) -> usize {
     match &section.body {
         Body::Data(bytes) => writer.reserve(bytes.len(), section.align as usize),
         Body::NoBits(_) => writer.reserved_len(),
+        Body::Pairs(_) => writer.reserve(section.size() as usize, section.align as usize),
         Body::Relocations(list) => writer.reserve_relocations(list.len(), section.sh_type == elf::SHT_RELA),
     }
 }
@@ -127,6 +178,18 @@ fn write_body(writer: &mut Writer<'_>, section: &SectionPlan) {
             writer.write(bytes);
         }
         Body::NoBits(_) => {}
+        Body::Pairs(pairs) => {
+            writer.write_align(section.align as usize);
+            for pair in pairs {
+                let second = match &pair.second {
+                    Second::Number(number) => *number,
+                    // Known once the file is written.
+                    Second::Text(_) => 0,
+                };
+                writer.write(&pair.first.to_le_bytes());
+                writer.write(&second.to_le_bytes());
+            }
+        }
         Body::Relocations(list) => {
             writer.write_align_relocation();
             for r in list {
@@ -178,7 +241,7 @@ fn write_section_headers(
         let about = plan.about.as_deref().and_then(|name| index.get(name)).map(|i| i.0);
         let size = match &plan.body {
             Body::Relocations(list) => plan.entry_size * list.len() as u64,
-            Body::Data(_) | Body::NoBits(_) => plan.size(),
+            Body::Data(_) | Body::NoBits(_) | Body::Pairs(_) => plan.size(),
         };
         writer.write_section_header(&SectionHeader {
             name: Some(section.name),
@@ -220,7 +283,7 @@ fn segments(placed: &[Placed<'_>]) -> Vec<Segment> {
                 let start = last.memory_size.checked_next_multiple_of(plan.align);
                 last.memory_size = start.unwrap_or(u64::MAX).saturating_add(*size);
             }
-            Body::Data(_) | Body::Relocations(_) => {
+            Body::Data(_) | Body::Relocations(_) | Body::Pairs(_) => {
                 last.file_size = section.offset + plan.size() - last.offset;
                 last.memory_size = last.file_size;
             }

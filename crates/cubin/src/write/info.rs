@@ -1,7 +1,7 @@
 //! The `.nv.info` sections, `.nv.callgraph`, `.nv.compat` and our note.
 
 use super::layout::{InfoItem, Layout};
-use super::plan::SymbolTable;
+use super::plan::{Pair, Second, SymbolTable};
 use crate::compat;
 use crate::error::WriteError;
 use crate::model::FileKind;
@@ -36,10 +36,10 @@ pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Ve
     }
     for function in &spec.functions {
         let symbol = symbols.need(&function.name, &function.name)?;
-        // Of an object file only the linker knows what the callees need.
+        // Of an object file only the linker knows what the callees need; a number here would be a limit.
         records.push(match spec.kind {
             FileKind::Executable => Attribute::words(number::MIN_STACK_SIZE, &[symbol, function.min_stack_size]),
-            FileKind::Relocatable => Attribute::words(number::MAX_STACK_SIZE, &[symbol, function.frame_size]),
+            FileKind::Relocatable => Attribute::words(number::MAX_STACK_SIZE, &[symbol, 0]),
         });
     }
     encode(&records, "module")
@@ -147,32 +147,45 @@ fn param(ordinal: u32, param: ParamSpec, large: bool) -> Attribute {
     }
 }
 
-/// `.nv.callgraph`: four lists, each behind a pair that numbers it. Direct calls; functions whose address
-/// is taken, with the number of their prototype; functions that call through addresses, with that of the
-/// prototype; the fourth is empty. We have one prototype for all.
-pub(super) fn call_graph(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
-    let mark = |list: i32| (0, list as u32);
+/// `.nv.callgraph`: four lists of pairs, each behind a pair that numbers it. Direct calls; functions whose
+/// address is taken, with their prototypes; functions that call through addresses, with the prototypes of
+/// the calls; the fourth is empty.
+pub(super) fn call_graph(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<Pair>, WriteError> {
+    let mark = |list: i32| Pair { first: 0, second: Second::Number(list as u32) };
     let mut pairs = vec![mark(-1)];
     for function in &spec.functions {
-        let caller = symbols.need(&function.name, &function.name)?;
+        let first = symbols.need(&function.name, &function.name)?;
         for callee in &function.callees {
-            pairs.push((caller, symbols.need(callee, &function.name)?));
+            let second = Second::Number(symbols.need(callee, &function.name)?);
+            pairs.push(Pair { first, second });
         }
     }
     pairs.push(mark(-2));
-    for name in &spec.address_taken {
-        pairs.push((symbols.need(name, ".nv.callgraph")?, PROTOTYPE));
-    }
+    pairs.extend(prototypes(spec, symbols, true)?);
     pairs.push(mark(-3));
-    for function in spec.functions.iter().filter(|function| function.calls_indirectly) {
-        pairs.push((symbols.need(&function.name, &function.name)?, PROTOTYPE));
+    for function in &spec.functions {
+        let first = symbols.need(&function.name, &function.name)?;
+        pairs.extend(function.indirect_calls.iter().map(|text| Pair { first, second: Second::Text(text.clone()) }));
     }
     pairs.push(mark(-4));
-    Ok(pairs.iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()].concat()).collect())
+    Ok(pairs)
 }
 
-/// Number of the prototype of all functions that are called through addresses.
-const PROTOTYPE: u32 = 1;
+/// The functions whose address is (not) taken, with their prototypes: `.nv.prototype` has those where it
+/// is not.
+pub(super) fn prototypes(
+    spec: &ModuleSpec,
+    symbols: &SymbolTable,
+    address_taken: bool,
+) -> Result<Vec<Pair>, WriteError> {
+    let wanted = spec.prototypes.iter().filter(|prototype| prototype.address_taken == address_taken);
+    wanted
+        .map(|prototype| {
+            let first = symbols.need(&prototype.function, ".nv.prototype")?;
+            Ok(Pair { first, second: Second::Text(prototype.text.clone()) })
+        })
+        .collect()
+}
 
 /// `.nv.compat` of a target that has it.
 pub(super) fn compat(suffix: Suffix, fastpath: u32) -> Result<Vec<u8>, WriteError> {

@@ -45,7 +45,7 @@ pub(super) enum InfoItem {
 /// How cubins of one SM look.
 pub(super) struct Layout {
     pub(super) sm: u32,
-    /// Byte offset of the first parameter in constant bank 0: of at most [`SMALL_PARAMETERS`] bytes of them, of more.
+    /// Byte offset of the first parameter in constant bank 0: of few and of many of them.
     param_bases: [u32; 2],
     /// Bytes at the start of shared memory that the system keeps.
     pub(super) reserved_shared: u32,

@@ -82,7 +82,12 @@ fn source_program(debug: &DebugSpec) -> LineProgram {
         files.push(program.add_file(line_string(name), directory, None));
     }
     for function in &debug.functions {
+        let mut last = None;
         add_sequence(&mut program, debug, function, |program, row| {
+            if row.source == last {
+                return false;
+            }
+            last = row.source;
             let Some(place) = row.source else { return false };
             let Some(file) = files.get(place.file as usize) else { return false };
             let to = program.row();
@@ -120,7 +125,7 @@ fn add_sequence(
     program: &mut LineProgram,
     debug: &DebugSpec,
     function: &FunctionLines,
-    fill: impl Fn(&mut LineProgram, &LineRow) -> bool,
+    mut fill: impl FnMut(&mut LineProgram, &LineRow) -> bool,
 ) {
     let symbol = debug.functions.iter().position(|f| f.symbol == function.symbol).unwrap_or(0);
     let mut begun = false;

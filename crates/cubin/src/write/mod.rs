@@ -20,7 +20,7 @@ use crate::model::FileKind;
 use crate::reloc;
 use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, RelocSpec};
 use layout::Layout;
-use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SectionPlan, SymbolTable};
+use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
 use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variables};
 
@@ -115,8 +115,11 @@ fn sections(
         out.push(SectionPlan::data(name.to_owned(), 0, 1, bytes));
     }
     let call_graph = info::call_graph(module, symbols)?;
-    let table = SectionPlan::table(".nv.callgraph".to_owned(), SHT_CUDA_CALLGRAPH, call_graph);
-    out.push(SectionPlan { entry_size: 8, ..table });
+    out.push(SectionPlan::pairs(".nv.callgraph", SHT_CUDA_CALLGRAPH, call_graph));
+    let prototypes = info::prototypes(module, symbols, false)?;
+    if !prototypes.is_empty() {
+        out.push(SectionPlan::pairs(".nv.prototype", SHT_CUDA_PROTOTYPE, prototypes));
+    }
     out.append(&mut relocator.sections);
     out.extend(program);
     if module.kind == FileKind::Relocatable {

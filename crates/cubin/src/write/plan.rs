@@ -11,6 +11,7 @@ use crate::reloc::RelocKind;
 /// `sh_type` values of CUDA.
 pub(super) const SHT_CUDA_INFO: u32 = 0x7000_0000;
 pub(super) const SHT_CUDA_CALLGRAPH: u32 = 0x7000_0001;
+pub(super) const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
 
 /// What a planned section holds.
 pub(super) enum Body {
@@ -20,6 +21,22 @@ pub(super) enum Body {
     NoBits(u64),
     /// Relocations of the section named by [`SectionPlan::about`].
     Relocations(Vec<RelocPlan>),
+    /// Pairs of words.
+    Pairs(Vec<Pair>),
+}
+
+/// A symbol and what belongs to it.
+pub(super) struct Pair {
+    pub(super) first: u32,
+    pub(super) second: Second,
+}
+
+/// The second word of a [`Pair`].
+pub(super) enum Second {
+    /// A number or another symbol.
+    Number(u32),
+    /// The place of this text in the string table.
+    Text(String),
 }
 
 /// A relocation whose symbol has its index.
@@ -79,6 +96,11 @@ impl SectionPlan {
         SectionPlan { sh_type, link: Link::Symtab, ..Self::data(name, 0, 4, bytes) }
     }
 
+    /// A table of pairs of words.
+    pub(super) fn pairs(name: &str, sh_type: u32, pairs: Vec<Pair>) -> Self {
+        SectionPlan { body: Body::Pairs(pairs), entry_size: 8, ..Self::table(name.to_owned(), sh_type, Vec::new()) }
+    }
+
     /// The same section, about another one.
     pub(super) fn about(mut self, section: String) -> Self {
         self.flags |= elf::SHF_INFO_LINK;
@@ -91,6 +113,7 @@ impl SectionPlan {
         match &self.body {
             Body::Data(bytes) => bytes.len() as u64,
             Body::NoBits(size) => *size,
+            Body::Pairs(pairs) => self.entry_size * pairs.len() as u64,
             Body::Relocations(_) => 0,
         }
     }

@@ -35,6 +35,7 @@ pub type LineTable = Vec<(u64, SourceLoc)>;
 /// Describe the whole module for the cubin writer; beside it the line table of each section.
 pub(crate) fn emit(
     target: Target,
+    ast: &oriole_ptx::ast::Module,
     module: &Module,
     allocation: &ModuleAllocation,
     kind: FileKind,
@@ -62,7 +63,7 @@ pub(crate) fn emit(
         list.push(variable_spec(module, &data.name, data.linkage, variable, is_object));
     }
     if is_object {
-        object::describe(module, &mut spec);
+        object::describe(module, ast, &mut spec);
     }
     let slot = |symbol: &Symbol| AddressSlot { symbol: module.symbols[*symbol].name.clone(), addend: 0 };
     spec.address_table = module.address_table.iter().map(slot).collect();
@@ -178,9 +179,7 @@ fn function_section(
     spec.shared_size = func.attributes.shared_bytes;
     spec.uses_dynamic_shared = !section.is_object && module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
-    if section.is_object {
-        spec.calls_indirectly = object::calls_indirectly(module, id);
-    } else {
+    if !section.is_object {
         spec.callees = external_functions(module).map(|data| data.name.clone()).collect();
     }
     let attributes = &func.attributes;

@@ -1,13 +1,13 @@
 //! What an object file has instead of known addresses: relocations, and names that others define.
 
 use oriole_cubin::reloc::{self, RelocKind};
-use oriole_cubin::{ExternVariable, Memory, ModuleSpec, RelocSpec};
+use oriole_cubin::{ExternVariable, Memory, ModuleSpec, Prototype, RelocSpec};
 use oriole_isa::{Arch, Inst, Opcode, Role};
 use oriole_ori::{
-    Callee, FuncId, Function, Linkage, MemSpace, Module, Symbol, SymbolData, SymbolKind, SymbolPart, SymbolRef,
-    UNIFIED_OFFSET, Variable,
+    Linkage, MemSpace, Module, Symbol, SymbolData, SymbolKind, SymbolPart, SymbolRef, UNIFIED_OFFSET, Variable,
 };
-use std::collections::BTreeSet;
+use oriole_ptx::ast::{self, Block, ScalarType, Statement};
+use std::collections::{BTreeSet, HashMap};
 
 /// The relocation for an operand of `inst` that stands for part of a symbol's address.
 pub(super) fn code_relocation(
@@ -59,10 +59,32 @@ fn is_function(data: &SymbolData) -> bool {
     matches!(data.kind, SymbolKind::Function(_) | SymbolKind::ExternalFunction)
 }
 
-/// What the module leaves to others: functions whose address is taken, variables defined elsewhere.
-pub(super) fn describe(module: &Module, spec: &mut ModuleSpec) {
-    let name = |symbol: Symbol| module.symbols[symbol].name.clone();
-    spec.address_taken = addressed_functions(module).into_iter().map(name).collect();
+/// What the module leaves to others: functions that they can call or whose address is taken, variables
+/// that they define.
+pub(super) fn describe(module: &Module, ast: &ast::Module, spec: &mut ModuleSpec) {
+    let taken = addressed_functions(module);
+    let mut functions: HashMap<&str, &ast::Function> = HashMap::new();
+    for function in ast.functions() {
+        // Of a declaration and a definition the latter tells more.
+        if function.body.is_some() || !functions.contains_key(ast.text(function.name)) {
+            functions.insert(ast.text(function.name), function);
+        }
+    }
+    for (symbol, data) in module.symbols.iter().filter(|(_, data)| is_function(data)) {
+        let function = functions.get(data.name.as_str()).filter(|function| !function.is_entry);
+        let Some(function) = function else { continue };
+        let address_taken = taken.contains(&symbol);
+        let exported = matches!(data.linkage, Linkage::Visible | Linkage::Weak);
+        if address_taken || exported && function.body.is_some() {
+            let text = prototype(&function.rets, &function.params);
+            spec.prototypes.push(Prototype { function: data.name.clone(), text, address_taken });
+        }
+    }
+    for function in &mut spec.functions {
+        if let Some(block) = functions.get(function.name.as_str()).and_then(|function| function.body.as_ref()) {
+            indirect_calls(&functions, ast, block, &mut function.indirect_calls);
+        }
+    }
     for data in module.symbols.values() {
         let SymbolKind::Variable(variable) = &data.kind else { continue };
         // Dynamic shared memory has no size: the launch gives it one.
@@ -93,12 +115,48 @@ fn addressed_functions(module: &Module) -> BTreeSet<Symbol> {
     named.filter(|symbol| is_function(&module.symbols[*symbol])).collect()
 }
 
-/// The function calls through addresses.
-pub(super) fn calls_indirectly(module: &Module, id: FuncId) -> bool {
-    let func: &Function = &module.functions[id];
-    let called = func.iter_insts().filter_map(|(_, inst)| func.insts[inst].call.expand());
-    let mut indirect = called.filter(|call| func.calls[*call].callee == Callee::Indirect);
-    indirect.next().is_some()
+/// Prototypes of the calls through addresses in a block.
+fn indirect_calls(
+    functions: &HashMap<&str, &ast::Function>,
+    ast: &ast::Module,
+    block: &Block,
+    found: &mut Vec<String>,
+) {
+    for statement in &block.statements {
+        let text = match statement {
+            Statement::Prototype(declared) => Some(prototype(&declared.rets, &declared.params)),
+            Statement::CallTargets(list) => list.targets.first().and_then(|target| {
+                let function = functions.get(ast.text(*target))?;
+                Some(prototype(&function.rets, &function.params))
+            }),
+            Statement::Block(inner) => {
+                indirect_calls(functions, ast, inner, found);
+                None
+            }
+            _ => None,
+        };
+        let new = text.filter(|text| !found.contains(text));
+        found.extend(new);
+    }
+}
+
+/// As [`Prototype::text`] spells it.
+fn prototype(rets: &[ast::Variable], params: &[ast::Variable]) -> String {
+    let result = if rets.is_empty() { "v".to_owned() } else { rets.iter().map(letters).collect() };
+    format!("#{result}{}", params.iter().map(letters).collect::<String>())
+}
+
+fn letters(variable: &ast::Variable) -> String {
+    let elements: u64 = variable.dims.iter().map(|dim| dim.unwrap_or(0)).fold(1, u64::saturating_mul);
+    let letter = match (variable.ty, variable.ty.bytes()) {
+        (ScalarType::F32, _) => "f".to_owned(),
+        (ScalarType::F64, _) => "d".to_owned(),
+        (_, 1) => return format!("b{elements}"),
+        (_, 8) => "l".to_owned(),
+        (_, 4) => "i".to_owned(),
+        (_, bytes) => format!("b{bytes}"),
+    };
+    if variable.dims.is_empty() { letter } else { format!("{letter}{elements}") }
 }
 
 /// Notes that `owner` calls the function that the relocation of a CALL names.
