@@ -89,7 +89,8 @@ pub struct Compiled {
 /// Compile PTX text.
 pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {
     let mut watch = Watch::default();
-    let ast = watch.time("parse", || oriole_ptx::load(ptx)).map_err(CompileError::Source)?;
+    let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
+    let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
     let target = match options.target {
         Some(target) => target,
         None => self::target(ast.target.first().map_or("", String::as_str))?,

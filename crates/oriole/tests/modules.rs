@@ -107,6 +107,10 @@ const CALLER: &str = "
     .reg .b64 %rd<8>; .reg .b32 %r<8>; .shared .align 4 .u32 cell[2];
     ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.global.u32 %r1, [%rd1];
     { .param .b32 p; .param .b32 q; st.param.b32 [p], %r1; call (q), there, (p); ld.param.b32 %r2, [q]; }
+    mov.u64 %rd6, there;
+    { .param .b32 p; .param .b32 q; st.param.b32 [p], %r2;
+      again: .callprototype (.param .b32 _) _ (.param .b32 _);
+      call (q), %rd6, (p), again; ld.param.b32 %r2, [q]; }
     ld.global.u64 %rd5, [table];
     { .param .b32 p; .param .b32 q; st.param.b32 [p], %r2;
       one_to_one: .callprototype (.param .b32 _) _ (.param .b32 _);
@@ -174,7 +178,8 @@ fn linked_objects_run() {
         linker.args(["-arch", arch]).args(&objects).arg("-o").arg(&program);
         succeed(linker);
         for input in [6u32, 0xffff_ff00] {
-            let want = input.wrapping_add(1000).wrapping_mul(2 * 3).wrapping_add(11 + 23 + 5);
+            let there = |value: u32| value.wrapping_add(1000).wrapping_mul(2);
+            let want = there(there(input)).wrapping_mul(3).wrapping_add(11 + 23 + 5);
             assert_eq!(modules[0].run(&program, "k", &[input], 1), [want], "{arch}");
         }
     }

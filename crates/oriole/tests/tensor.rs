@@ -172,3 +172,18 @@ fn matrices_loaded_and_stored_come_back_transposed() {
         assert!(plain == expected, "{target} at -O0");
     }
 }
+
+/// Before clusters a generic address less the start of the shared window is one of shared memory: ptxas 13.0 reads
+/// the window at the same place of bank 0.
+#[test]
+fn matrices_at_generic_addresses_lie_in_the_window() {
+    let body = "ldmatrix.sync.aligned.m8n8.x1.b16 {%b0}, [%own]; st.global.b32 [%to], %b0;";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a UTF-8 path").to_owned();
+    std::fs::write(at("k.ptx"), format!("{}{body}\nret;\n}}\n", HEAD.replace('@', "sm_80")))
+        .expect("the folder is there");
+    oriole(&["compile", &at("k.ptx"), "-o", &at("k.cubin"), "--arch", "sm_80"]);
+    let done = Command::new(env!("CARGO_BIN_EXE_oriole")).args(["disasm", &at("k.cubin")]).output();
+    let text = String::from_utf8(done.expect("oriole starts").stdout).expect("text");
+    assert!(text.contains("LDSM") && text.contains("c[0x0][0x18]"), "{text}");
+}

@@ -44,6 +44,8 @@ pub enum Rule {
     Declaration,
     /// A call does not match the function.
     Call,
+    /// What only a linker can know is needed without one.
+    Linkage,
 }
 
 impl Rule {
@@ -67,6 +69,7 @@ impl Rule {
             Rule::Target => "target",
             Rule::Declaration => "declaration",
             Rule::Call => "call",
+            Rule::Linkage => "linkage",
         }
     }
 }

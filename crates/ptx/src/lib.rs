@@ -45,9 +45,23 @@ pub fn check_target(module: &ast::Module, arch: &str) -> Result<(), diag::Diagno
 /// have hidden a declaration, names are not checked: they would be reported
 /// as undefined for no fault of their own.
 pub fn load(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
+    checked(text, |_| true)
+}
+
+/// Parses and checks a file of which an object file is made: a linker knows what the file does not
+/// ([`diag::Rule::Linkage`]).
+///
+/// # Errors
+///
+/// As [`load`].
+pub fn load_object(text: &str) -> Result<ast::Module, Vec<diag::Diagnostic>> {
+    checked(text, |error| error.rule != Some(diag::Rule::Linkage))
+}
+
+fn checked(text: &str, counts: impl Fn(&diag::Diagnostic) -> bool) -> Result<ast::Module, Vec<diag::Diagnostic>> {
     let Parsed { module, mut errors, lost_declarations } = parse(text);
     if !lost_declarations {
-        errors.extend(check(&module));
+        errors.extend(check(&module).into_iter().filter(counts));
         errors.sort_by_key(|error| error.span.start);
     }
     if errors.is_empty() { Ok(module) } else { Err(errors) }

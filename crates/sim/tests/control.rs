@@ -102,17 +102,14 @@ fn meeting(limits: &str) -> String {
     )
 }
 
-/// The time of kernels with mbarriers is simulated, that of clusters is refused by name.
+/// The time of kernels with mbarriers is simulated, in clusters too.
 #[test]
 fn mbarriers_and_clusters_under_the_model_of_time() {
-    let [plain, strict, timing] = ways();
-    let Some(cubin) = compile("sm_90a", &meeting("")) else { return };
     let expected: Vec<u32> = (0..64).map(|tid| 3 * (63 - tid)).collect();
-    for options in [&plain, &strict, &timing] {
-        assert_eq!(run(&cubin, options.clone(), 64, 0).expect("it runs"), expected, "{options:?}");
+    for limits in ["", ".reqnctapercluster 2,1,1 "] {
+        let Some(cubin) = compile("sm_90a", &meeting(limits)) else { return };
+        for options in ways() {
+            assert_eq!(run(&cubin, options.clone(), 64, 0).expect("it runs"), expected, "{limits}{options:?}");
+        }
     }
-    let Some(cubin) = compile("sm_90a", &meeting(".reqnctapercluster 2,1,1 ")) else { return };
-    assert_eq!(run(&cubin, plain, 64, 0).expect("it runs"), expected);
-    let refusal = run(&cubin, timing, 64, 0).expect_err("the model has no clusters");
-    assert!(refusal.contains("clusters"), "{refusal}");
 }

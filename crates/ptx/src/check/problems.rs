@@ -82,7 +82,10 @@ impl Checker<'_> {
             Problem::AddressSize => {
                 new(Rule::Register, "the address has 64 bits".to_owned()).help("write `mov.u64` and a 64-bit register")
             }
-            Problem::AddressOfExtern => new(Rule::Kind, "the address of an `.extern` function is not known".to_owned()),
+            Problem::AddressOfExtern => {
+                new(Rule::Linkage, "only a linker knows the address of an `.extern` function".to_owned())
+                    .help("define the function in this module, or compile to an object file with `-c`")
+            }
             Problem::Brackets => {
                 let shown = instruction.operands.get(place.wrapping_sub(1));
                 let shown = shown.map(|operand| crate::print::print_operand(operand, &self.module.symbols));
