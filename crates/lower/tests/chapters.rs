@@ -205,15 +205,15 @@ fn errors(text: &str, arch: Arch) -> Vec<oriole_ptx::diag::Diagnostic> {
 
 #[test]
 fn every_unsupported_instruction_is_named_with_its_place() {
-    let text =
-        format!("{HEAD}{KERNEL}txq.width.b32 %r0, [%rd0];\nmov.u32 %r0, 1;\nsuq.width.b32 %r1, [%rd0];\nret;\n}}\n");
-    let found = errors(&text, Arch::Sm80);
-    let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
-    assert_eq!(
-        messages,
-        ["the instruction 'txq.width.b32' is not supported", "the instruction 'suq.width.b32' is not supported"]
+    let text = format!(
+        "{}{KERNEL}tcgen05.wait::ld.sync.aligned;\nmov.u32 %r0, 1;\ntcgen05.wait::st.sync.aligned;\nret;\n}}\n",
+        HEAD.replace("sm_90", "sm_100a")
     );
-    assert_eq!(&text[found[0].span.range()], "txq.width.b32");
+    let found = errors(&text, Arch::Sm100);
+    let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
+    let named = |kind: &str| format!("the instruction 'tcgen05.wait::{kind}.sync.aligned' is not supported");
+    assert_eq!(messages, [named("ld"), named("st")]);
+    assert_eq!(&text[found[0].span.range()], "tcgen05.wait::ld.sync.aligned");
 }
 
 #[test]

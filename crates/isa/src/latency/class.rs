@@ -32,13 +32,15 @@ pub enum Queue {
     Matrix,
     /// TEX, TLD, TLD4, TXD.
     Texture,
+    /// SULD.
+    Surface,
     /// LDTM.
     TensorMemory,
 }
 
 impl Queue {
     /// How many there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 /// What kind of unit an instruction runs on, as far as latencies tell kinds apart.
@@ -306,6 +308,7 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         _ if variable && Group::of(inst) == Group::Fp64 => Some(Queue::Double),
         _ if variable && matches!(Group::of(inst), Group::Matrix | Group::Dmma) => Some(Queue::Matrix),
         Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Some(Queue::Texture),
+        Opcode::SULD => Some(Queue::Surface),
         Opcode::LDTM => Some(Queue::TensorMemory),
         _ => None,
     }

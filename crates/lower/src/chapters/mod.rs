@@ -27,7 +27,9 @@ mod moves;
 mod single_pair;
 mod special;
 mod stack;
+mod surface;
 mod tensor;
+mod turns;
 mod video;
 mod warp;
 mod wide;
@@ -46,7 +48,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 20] = [
+const CHAPTERS: [Chapter; 21] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     asynchronous::CHAPTER,
@@ -64,6 +66,7 @@ const CHAPTERS: [Chapter; 20] = [
     moves::CHAPTER,
     special::CHAPTER,
     stack::CHAPTER,
+    surface::CHAPTER,
     tensor::CHAPTER,
     video::CHAPTER,
     warp::CHAPTER,

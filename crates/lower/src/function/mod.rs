@@ -9,6 +9,7 @@ pub(crate) mod params;
 mod scope;
 mod sources;
 
+pub(crate) use emit::guard_of;
 pub(crate) use operands::{Wide, WideDst};
 pub(crate) use ops::lut;
 pub(crate) use scope::{Binding, ParamVar};

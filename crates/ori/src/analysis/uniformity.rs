@@ -23,8 +23,9 @@ const PER_THREAD: [&str; 17] = [
     "LD", "ELECT", "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD",
     "SUATOM", "LEPC", "BMOV", "MOVM",
 ];
-/// Mnemonics whose results are the same for all threads that execute them together.
-const PER_WARP: [&str; 5] = ["VOTE", "VOTEU", "REDUX", "S2UR", "R2UR"];
+/// Mnemonics whose results are the same for all threads that execute them together. R2UR is none of them: its
+/// predicate tells the threads whose value was not taken.
+const PER_WARP: [&str; 4] = ["VOTE", "VOTEU", "REDUX", "S2UR"];
 
 /// Steps that joins of paths may take, per block of the function. A function beyond that (thousands of
 /// divergent branches over the same code) gets a plain answer: what crosses blocks varies.

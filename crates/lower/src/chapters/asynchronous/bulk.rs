@@ -1,7 +1,7 @@
 //! `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory by the copy engine.
 
-use super::turns::{one_by_one, uniform};
 use super::{bracketed, groups_left, in_halves, needs_clusters, shared_word, wait_for_groups, wide_words};
+use crate::chapters::turns::{one_by_one, uniform};
 use crate::chapters::{memory, unknown};
 use crate::error::Lowered;
 use crate::function::FnLower;

@@ -8,7 +8,6 @@
 //! | `tensormap` | the descriptions of tensors: prefetch, fence, copy |
 //! | `mbarrier` | `mbarrier` of all kinds |
 //! | `remote` | `st.async`, `red.async`: accesses to shared memory of the cluster that an mbarrier counts |
-//! | `turns` | instructions of the uniform datapath, once for every thread |
 
 mod bulk;
 mod copy;
@@ -16,9 +15,9 @@ mod mbarrier;
 mod remote;
 mod tensor;
 mod tensormap;
-mod turns;
 
 use super::memory::{self, Addr};
+use super::turns::constant;
 use super::{Chapter, unknown};
 use crate::error::Lowered;
 use crate::function::{FnLower, Wide};
@@ -112,9 +111,4 @@ fn in_halves(cx: &mut FnLower<'_, '_>, low: Operand, high: Operand) -> Lowered<O
     let both = cx.temp()?;
     cx.prmt(both, low, 0x5410, high)?;
     Ok(both)
-}
-
-/// The bits of a constant operand.
-fn constant(operand: Operand) -> Option<u32> {
-    if operand.is_zero() { Some(0) } else { operand.as_imm() }
 }

@@ -1,8 +1,8 @@
 //! `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`: copies of boxes of tensors by the copy engine.
 
 use super::bulk::{Rest, finish};
-use super::turns::{one_by_one, uniform};
 use super::{in_halves, needs_clusters, shared_word, wide_words};
+use crate::chapters::turns::{one_by_one, uniform};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;

@@ -1,9 +1,9 @@
 //! Descriptions of tensors (`CUtensorMap`): `prefetch.tensormap`, `fence.proxy.tensormap`,
 //! `tensormap.cp_fenceproxy`.
 
-use super::turns::{one_by_one, uniform};
 use super::{needs_clusters, wide_words};
 use crate::chapters::memory::{self, Target};
+use crate::chapters::turns::{one_by_one, uniform};
 use crate::chapters::{addresses, unknown, warp};
 use crate::error::Lowered;
 use crate::function::params::descriptor;

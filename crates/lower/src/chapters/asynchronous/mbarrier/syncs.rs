@@ -4,7 +4,7 @@
 //! arrivals still pending, and in bit 31 the phase.
 
 use super::{Addr, constant, needs_clusters, parity, place, release, set_place, state_register};
-use crate::chapters::asynchronous::turns::{one_by_one, uniform};
+use crate::chapters::turns::{one_by_one, uniform};
 use crate::chapters::{memory, unknown};
 use crate::error::Lowered;
 use crate::function::{FnLower, lut};
