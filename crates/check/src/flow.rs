@@ -101,14 +101,12 @@ impl Solver<'_> {
         }
         match block.ends {
             End::Plain => {}
-            End::Call { callee, back } => {
+            End::Call { known, back } => {
                 self.exit[from as usize] = Some(out);
                 for &returning in &graph.returned_by[from as usize] {
                     self.come_back(from, returning);
                 }
-                if callee.is_none()
-                    && let (Some(back), Some(out)) = (back, self.exit[from as usize].clone())
-                {
+                if !known && let (Some(back), Some(out)) = (back, self.exit[from as usize].clone()) {
                     // The callee waits for nothing, for all that is known.
                     self.arrive(back, &out);
                 }

@@ -33,8 +33,8 @@ pub(crate) enum End {
     Plain,
     /// It calls; control comes back to `back`, if there is code.
     Call {
-        /// The first block of the function; `None` where it is not known.
-        callee: Option<BlockId>,
+        /// What it may call is known: the edges of the kind [`EdgeKind::Call`].
+        known: bool,
         /// The block after the call.
         back: Option<BlockId>,
     },
@@ -74,8 +74,9 @@ const STEPS_PER_LINE: usize = 200;
 impl Graph {
     /// The graph of a program.
     pub(crate) fn new(program: &Program, cubin: &Cubin) -> Graph {
-        let transfers = Transfers::new(program, cubin);
+        let mut transfers = Transfers::new(program, cubin);
         let starts = starts(program, cubin, &transfers);
+        transfers.resolve_calls(cubin, &starts);
         let block_of = |line: LineId| starts.binary_search(&line).ok().map(|block| block as BlockId);
         let ends = starts.iter().copied().skip(1).chain([program.lines.len() as LineId]);
         let mut graph = Graph {
@@ -100,9 +101,8 @@ impl Graph {
     fn find_returns(&mut self, mut steps: usize) {
         let mut calls: Vec<(BlockId, BlockId)> = Vec::new();
         for (caller, block) in self.blocks.iter().enumerate() {
-            if let End::Call { callee: Some(callee), .. } = block.ends {
-                calls.push((callee, caller as BlockId));
-            }
+            let callees = block.edges.iter().filter(|edge| edge.kind == EdgeKind::Call);
+            calls.extend(callees.map(|callee| (callee.to, caller as BlockId)));
         }
         calls.sort_unstable();
         let mut seen = vec![BlockId::MAX; self.blocks.len()];
@@ -178,7 +178,7 @@ fn starts(program: &Program, cubin: &Cubin, transfers: &Transfers) -> Vec<LineId
     starts.extend(entries);
     for (line, transfer) in transfers.all() {
         starts.extend(transfer.targets.iter().map(|(target, _)| *target));
-        starts.extend(transfer.callee);
+        starts.extend(transfer.callees.iter().copied());
         starts.extend(program.next(line));
     }
     starts.sort_unstable();
@@ -197,9 +197,9 @@ fn block(first: LineId, end: LineId, last: &Transfer, block_of: &impl Fn(LineId)
     if last.returns {
         ends = End::Return;
     } else if last.calls {
-        let callee = last.callee.and_then(block_of);
-        edges.extend(callee.map(|to| Edge { to, kind: EdgeKind::Call }));
-        ends = End::Call { callee, back: last.back.and_then(block_of) };
+        let callees = last.callees.iter().filter_map(|callee| block_of(*callee));
+        edges.extend(callees.map(|to| Edge { to, kind: EdgeKind::Call }));
+        ends = End::Call { known: !last.callees.is_empty(), back: last.back.and_then(block_of) };
     }
     Block { first, end, edges, ends }
 }

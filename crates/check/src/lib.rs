@@ -10,6 +10,7 @@ mod declared;
 mod finding;
 mod flow;
 mod graph;
+mod indirect;
 mod path;
 mod program;
 mod report;

@@ -122,7 +122,12 @@ impl Program {
 
     /// The instruction at a byte offset of a section of the file.
     pub(crate) fn at_file_section(&self, index: SectionIndex, address: u64) -> Option<LineId> {
-        self.at(*self.by_index.get(&index)?, address)
+        self.at(self.number_of(index)?, address)
+    }
+
+    /// The position in [`Program::sections`] of a section of the file.
+    pub(crate) fn number_of(&self, index: SectionIndex) -> Option<u32> {
+        self.by_index.get(&index).copied()
     }
 
     /// The instruction after `line` in its section.

@@ -176,7 +176,7 @@ impl Checked<'_> {
     /// What is still pending where control leaves for code that is not known: a callee, or a caller.
     fn unfinished(&self, block: usize, events: &[Event]) -> Vec<(Event, Missing)> {
         let leaves = match self.graph.blocks[block].ends {
-            End::Call { callee, .. } => callee.is_none(),
+            End::Call { known, .. } => !known,
             End::Return => self.graph.returns[block].is_empty(),
             End::Plain => false,
         };
@@ -235,7 +235,7 @@ impl Checked<'_> {
         let mut notes: Vec<String> =
             jumps.map(|line| note("a jump to a place that the file does not tell", line)).collect();
         for (block, entry) in self.graph.blocks.iter().zip(&self.flow.entry) {
-            if entry.is_some() && matches!(block.ends, End::Call { callee: None, .. }) {
+            if entry.is_some() && matches!(block.ends, End::Call { known: false, .. }) {
                 notes.push(note("a call of a function that the file does not tell", block.end - 1));
             }
         }

@@ -1,5 +1,6 @@
 //! Where control goes after an instruction.
 
+use crate::indirect;
 use crate::program::{Condition, LineId, Program};
 use oriole_cubin::Cubin;
 use oriole_cubin::nvinfo::number::INDIRECT_BRANCH_TARGETS;
@@ -14,8 +15,8 @@ pub(crate) struct Transfer {
     pub(crate) targets: SmallVec<[(LineId, Condition); 2]>,
     /// It may call.
     pub(crate) calls: bool,
-    /// What it calls, if that is known.
-    pub(crate) callee: Option<LineId>,
+    /// What it may call; empty if that is not known.
+    pub(crate) callees: SmallVec<[LineId; 1]>,
     /// Where a call comes back to.
     pub(crate) back: Option<LineId>,
     /// It may return.
@@ -64,6 +65,16 @@ impl<'p> Transfers<'p> {
         self.special.get(&line).cloned().unwrap_or_else(goes_on)
     }
 
+    /// Finds what calls by register may call. `starts`: the instructions, in order, that control may come to from
+    /// elsewhere than the one before.
+    pub(crate) fn resolve_calls(&mut self, cubin: &Cubin, starts: &[LineId]) {
+        for (at, transfer) in &mut self.special {
+            if transfer.calls && transfer.callees.is_empty() {
+                transfer.callees = indirect::callees(self.program, cubin, starts, *at);
+            }
+        }
+    }
+
     /// Those of instructions that do not just go on.
     pub(crate) fn all(&self) -> impl Iterator<Item = (LineId, &Transfer)> {
         self.special.iter().map(|(line, transfer)| (*line, transfer))
@@ -80,15 +91,20 @@ impl<'p> Transfers<'p> {
             transfer.targets.extend(next.map(|next| (next, not_taken)));
         }
         match line.inst.opcode {
-            Opcode::EXIT | Opcode::KILL => {}
+            // A trap ends the kernel; the other forms of `BPT`, of debuggers, go on.
+            Opcode::BPT if line.inst.get(Field::Trap) != oriole_isa::trap::TRAP => {
+                transfer.targets.extend(next.map(|next| (next, taken)));
+            }
+            Opcode::EXIT | Opcode::KILL | Opcode::BPT => {}
             Opcode::RET => transfer.returns = true,
             Opcode::CALL => {
                 transfer.calls = true;
-                transfer.callee = match notes.symbols.get(&at) {
+                let callee = match notes.symbols.get(&at) {
                     Some(named) => *named,
                     None if has_base(&line.inst) => None,
                     None => self.label(at),
                 };
+                transfer.callees.extend(callee);
                 transfer.back = next;
             }
             Opcode::BRA => match self.label(at) {

@@ -227,3 +227,46 @@ fn any_words_are_survived() {
         let _ = check(&cubin, &[]);
     }
 }
+
+/// A call by register of one of two functions, whose places stand in constant bank 2.
+#[test]
+fn calls_of_functions_that_bank_2_lists_are_followed() {
+    let lines = |load: Line, stall| {
+        let lines = [
+            ("MOV R20, ->4", "1"),
+            load,
+            ("MOV R6, R8", "5:B0"),
+            ("CALL.REL.NOINC R6 0x0", "5"),
+            EXIT,
+            ("IADD3 R5, R4, 0x1, RZ", "1"),
+            ("RET.REL.NODEC R20 0x0", "5"),
+            ("IADD3 R4, R2, 0x1, RZ", stall),
+            ("IADD3 R5, R4, 0x1, RZ", "5"),
+            ("RET.REL.NODEC R20 0x0", "5"),
+        ];
+        let code = code(&lines, Arch::Sm80);
+        let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
+        for (name, first, end) in [("$k$f", 5, 7), ("$k$g", 7, 10)] {
+            let (offset, size) = (16 * first, 16 * (end - first));
+            kernel.inner_functions.push(InnerFunctionSpec { name: name.into(), offset, size, frame_size: 0 });
+        }
+        kernel.literals = [1_u64, 16 * 5, 16 * 7].iter().flat_map(|place| place.to_le_bytes()).collect();
+        let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
+        let bytes = write(&module).expect("a module");
+        check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target")
+    };
+    let load = ("LDC.64 R8, c[0x2][R0]", "2:W0");
+    let good = lines(load, "5");
+    assert_eq!((good.findings.len(), good.notes.len()), (0, 0), "{:?} {:?}", good.findings, good.notes);
+    assert_eq!(lines(load, "2").findings.len(), 1);
+    // What comes from memory may be any function.
+    assert_eq!(lines(("LDG.E.64 R8, [R2]", "2:W0"), "5").notes.len(), 1);
+}
+
+#[test]
+fn nothing_follows_a_trap() {
+    let lines = |last| [("IADD3 R4, R2, 0x1, RZ", "1"), (last, "1"), ("IADD3 R5, R4, 0x1, RZ", "5"), EXIT];
+    assert_eq!(found(&lines("BPT.TRAP 0x1")), []);
+    assert_eq!(found(&lines("NOP")).len(), 1);
+    assert_eq!(report(&lines("BPT.TRAP 0x1"), None).notes.len(), 0);
+}
