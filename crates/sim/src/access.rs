@@ -33,6 +33,31 @@ pub(crate) struct Access {
 pub(crate) struct AccessLog {
     accesses: Vec<Access>,
     heap_events: Vec<HeapEvent>,
+    phase_events: Vec<PhaseEvent>,
+}
+
+/// What an instruction does to a phase of an mbarrier, or learns of it; lanes that do the same are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PhaseEvent {
+    /// Where the mbarrier is, as [`Access::addresses`] has it.
+    pub(crate) address: u64,
+    /// Which phase, as its lowest bit.
+    pub(crate) phase: bool,
+    /// What.
+    pub(crate) kind: PhaseKind,
+}
+
+/// See [`PhaseEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PhaseKind {
+    /// The mbarrier is made, and its first phase begins.
+    Start,
+    /// Threads arrive, or bytes are expected.
+    Arrive,
+    /// Bytes of the instruction's copy have come.
+    Copy,
+    /// The phase is found to be over.
+    Over,
 }
 
 /// A call of `malloc` or `free` by one lane.
@@ -51,6 +76,7 @@ impl AccessLog {
     pub(crate) fn clear(&mut self) {
         self.accesses.clear();
         self.heap_events.clear();
+        self.phase_events.clear();
     }
 
     /// The accesses since the log was cleared.
@@ -62,6 +88,19 @@ impl AccessLog {
     /// The calls of `malloc` and `free` since the log was cleared.
     pub(crate) fn heap_events(&self) -> &[HeapEvent] {
         &self.heap_events
+    }
+
+    /// What happened to phases of mbarriers since the log was cleared.
+    pub(crate) fn phase_events(&self) -> &[PhaseEvent] {
+        &self.phase_events
+    }
+
+    /// Adds what happens to a phase of the mbarrier at `place`.
+    pub(crate) fn push_phase(&mut self, place: Place, phase: bool, kind: PhaseKind) {
+        let event = PhaseEvent { address: located(place).1, phase, kind };
+        if !self.phase_events.contains(&event) {
+            self.phase_events.push(event);
+        }
     }
 
     /// Adds a call of `malloc` or `free`.

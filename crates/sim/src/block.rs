@@ -8,6 +8,7 @@ use crate::special::{MULTIPROCESSORS, WarpIdentity};
 use crate::state::{Mask, State, WARP};
 use crate::stats::Counts;
 use crate::threads::{Threads, Wait};
+use crate::timing::phase::PhaseNumbers;
 use crate::timing::request::Owner;
 use crate::timing::trace::{BlockTrace, CLUSTER, Recorder};
 use crate::warp::{BlockState, Issued, Pause, Step, Stop, Warp};
@@ -41,6 +42,7 @@ pub(crate) struct Block {
     pub(crate) counts: Counts,
     /// One for each warp, if the block records what it does.
     recorders: Vec<Recorder>,
+    phases: PhaseNumbers,
 }
 
 impl Entry {
@@ -104,7 +106,8 @@ impl Block {
             let owners = (first..).map(|warp| Owner { warp, rank: rank as usize });
             recorders.extend(owners.map(|owner| Recorder::new(machine.program.start(), owner)).take(warps.len()));
         }
-        Block { number, warps, state, counts, recorders }
+        let phases = PhaseNumbers::of_rank(rank as usize);
+        Block { number, warps, state, counts, recorders, phases }
     }
 
     /// What its warps have done, if the block recorded it.
@@ -122,7 +125,7 @@ impl Block {
             match warp.step_one(machine, &mut self.state, &mut self.counts)? {
                 Step::Issued(issued) => {
                     *left -= 1;
-                    record(&issued, warp, &self.state, recorder);
+                    record(&issued, warp, &self.state, recorder, &mut self.phases);
                 }
                 Step::Paused(pause) => return Ok(pause),
             }
@@ -182,9 +185,9 @@ impl Block {
 }
 
 /// Records an instruction that `warp` has executed.
-fn record(issued: &Issued<'_>, warp: &Warp, state: &BlockState, recorder: &mut Recorder) {
+fn record(issued: &Issued<'_>, warp: &Warp, state: &BlockState, recorder: &mut Recorder, phases: &mut PhaseNumbers) {
     let (Some(inst), Some(log)) = (&issued.op.inst, &state.log) else { return };
-    recorder.executed(issued.pc, inst, log);
+    recorder.executed(issued.pc, inst, log, phases);
     let Action::Flow(flow) = &issued.op.action else { return };
     match &**flow {
         Flow::Barrier { id, wait, .. } => recorder.arrived(id.scalar(&warp.state) as u8, issued.active, *wait),

@@ -1,6 +1,6 @@
 //! Code as the simulator runs it: each section decoded and compiled when it is first entered.
 
-use crate::access::AccessLog;
+use crate::access::{AccessLog, PhaseKind};
 use crate::barrier::BarrierResult;
 use crate::exec::{self, Compute, Unsupported};
 use crate::flow::{self, Flow};
@@ -52,6 +52,13 @@ impl Env<'_> {
     pub(crate) fn report(&mut self, kind: Access, bytes: u32, lanes: Mask, places: &[Place; WARP]) {
         if let Some(log) = self.log.as_deref_mut() {
             log.push_places(kind, bytes, lanes, &places.map(|place| self.spaces.nearest(place)));
+        }
+    }
+
+    /// Reports what happens to a phase of the mbarrier at `place`.
+    pub(crate) fn report_phase(&mut self, place: Place, phase: bool, kind: PhaseKind) {
+        if let Some(log) = self.log.as_deref_mut() {
+            log.push_phase(self.spaces.nearest(place), phase, kind);
         }
     }
 }

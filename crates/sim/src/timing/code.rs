@@ -205,9 +205,10 @@ fn has_result(inst: &Inst) -> bool {
     result(Role::D).is_some_and(is_there)
 }
 
-/// Loads that are strong at device scope or beyond see the second-level cache.
+/// Loads that are strong at device scope or beyond see the second-level cache, as copies in bulk do.
 fn bypasses_l1(inst: &Inst) -> bool {
-    matches!(inst.get(Field::Mem), mem::STRONG_GPU | mem::MMIO_GPU | mem::STRONG_SYS | mem::MMIO_SYS)
+    let is_bulk = matches!(inst.opcode, Opcode::UBLKCP | Opcode::UTMALDG);
+    is_bulk || matches!(inst.get(Field::Mem), mem::STRONG_GPU | mem::MMIO_GPU | mem::STRONG_SYS | mem::MMIO_SYS)
 }
 
 /// Cycles until the results of a variable-latency instruction are there. Fixed latencies are in the stall counts.
@@ -215,7 +216,7 @@ fn latency_of(inst: &Inst, chip: &Chip) -> u16 {
     let latencies = &chip.latencies;
     match (inst.opcode, inst.opcode.info().pipe) {
         (Opcode::LDG | Opcode::LD | Opcode::LDL | Opcode::ATOM | Opcode::ATOMG, _) => latencies.l1,
-        (Opcode::LDGSTS, _) => latencies.copy_to_shared,
+        (Opcode::LDGSTS | Opcode::UBLKCP | Opcode::UTMALDG, _) => latencies.copy_to_shared,
         (Opcode::ATOMS, _) => latencies.atomic_shared,
         (Opcode::LDC | Opcode::LDCU, _) => latencies.constant,
         (Opcode::SHFL | Opcode::MATCH | Opcode::MOVM | Opcode::REDUX, _) => latencies.shuffle,

@@ -26,6 +26,8 @@ pub(crate) struct Waiter {
     pub(crate) scoreboard: Option<u8>,
     /// Its group of copies.
     pub(crate) copy: Option<u32>,
+    /// The phase of an mbarrier that counts the bytes, of the block with that number; this may outlive the warp.
+    pub(crate) phase: Option<(u32, u32)>,
 }
 
 /// A load that waits for sectors.
@@ -240,7 +242,7 @@ impl Lsu {
         if fills.is_empty() {
             return Some(done);
         }
-        if waiter.scoreboard.is_some() || waiter.copy.is_some() {
+        if waiter.scoreboard.is_some() || waiter.copy.is_some() || waiter.phase.is_some() {
             let load = self.loads.insert(Load { waiter, left: fills.len() as u32, time: done, tail });
             for fill in fills {
                 if let Some(fill) = self.fills.get_mut(fill) {

@@ -13,6 +13,7 @@ pub(crate) mod launch;
 mod lsu;
 mod memory;
 pub(crate) mod occupancy;
+pub(crate) mod phase;
 mod report;
 pub(crate) mod request;
 mod sm;

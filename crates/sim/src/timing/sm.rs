@@ -1,8 +1,10 @@
 //! One multiprocessor: its resident blocks, and four quarters that each issue an instruction a cycle.
 
+use crate::access::PhaseKind;
 use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Code, Cost, Effect};
 use crate::timing::lsu::{Lsu, Waiter};
+use crate::timing::phase::Phases;
 use crate::timing::request::{Transfer, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
 use crate::timing::trace::{BlockTrace, CLUSTER};
@@ -94,7 +96,10 @@ impl Quarter {
 struct Resident {
     /// Number of its cluster.
     cluster: usize,
+    /// Tells blocks apart that come to the same place one after the other.
+    number: u32,
     barriers: BlockBarriers,
+    phases: Phases,
     slots: Vec<u32>,
     left: u32,
 }
@@ -147,7 +152,8 @@ impl<'c> Sm<'c> {
     pub(crate) fn start(&mut self, trace: BlockTrace, cluster: usize, start: u64) {
         self.count_residence(start);
         let block = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
-        let barriers = BlockBarriers::of(&trace);
+        let (barriers, phases) = (BlockBarriers::of(&trace), Phases::of(&trace));
+        let number = self.epochs;
         let mut slots = Vec::with_capacity(trace.len());
         for warp in trace.into_iter().filter(|warp| !warp.runs.is_empty()) {
             self.epochs += 1;
@@ -163,7 +169,7 @@ impl<'c> Sm<'c> {
             slots.push(slot as u32);
         }
         self.resident += slots.len() as u64;
-        let resident = Resident { cluster, barriers, left: slots.len() as u32, slots: slots.clone() };
+        let resident = Resident { cluster, number, barriers, phases, left: slots.len() as u32, slots: slots.clone() };
         // A block without warps has nothing to do.
         let resident = Some(resident).filter(|resident| resident.left > 0);
         match self.blocks.get_mut(block) {
@@ -199,7 +205,9 @@ impl<'c> Sm<'c> {
     /// Sectors have come.
     pub(crate) fn filled(&mut self, fill: u32, time: u64) {
         let (warps, mut woken) = (&mut self.warps, smallvec::SmallVec::<[u32; 4]>::new());
+        let mut copied = smallvec::SmallVec::<[((u32, u32), u64); 2]>::new();
         self.lsu.filled(fill, time, |waiter, done| {
+            copied.extend(waiter.phase.map(|phase| (phase, done)));
             let warp = warps.get_mut(waiter.slot as usize).and_then(Option::as_mut);
             let Some(warp) = warp.filter(|warp| warp.epoch == waiter.epoch) else { return };
             if let Some(scoreboard) = waiter.scoreboard {
@@ -210,10 +218,22 @@ impl<'c> Sm<'c> {
             }
             woken.push(waiter.slot);
         });
+        for (phase, time) in copied {
+            self.copied(phase, time);
+        }
         for slot in woken {
             if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.is_blocked) {
                 self.prepare(slot);
             }
+        }
+    }
+
+    /// Bytes have come that the phase of an mbarrier, of the block with that number, counts.
+    fn copied(&mut self, (number, phase): (u32, u32), time: u64) {
+        let is_it = |resident: &Option<Resident>| resident.as_ref().is_some_and(|block| block.number == number);
+        let Some(block) = self.blocks.iter().position(is_it) else { return };
+        if self.blocks[block].as_mut().is_some_and(|block| block.phases.come(phase, time)) {
+            self.release(block);
         }
     }
 
@@ -225,7 +245,7 @@ impl<'c> Sm<'c> {
         else {
             return;
         };
-        let ready = warp.readiness(cost, &block.barriers);
+        let ready = warp.readiness(cost, &block.barriers, &block.phases);
         self.quarters[warp.quarter].set_ready(slot, ready.unwrap_or(u64::MAX));
     }
 
@@ -296,8 +316,17 @@ impl<'c> Sm<'c> {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let Some(Some((_, cost))) = warp.place().map(|place| code.at(place)) else { return };
         let block = warp.block;
-        let mut released = false;
+        let (mut released, mut copied) = (false, None);
         if let Some(Some(resident)) = self.blocks.get_mut(block) {
+            for step in warp.phase_steps() {
+                match step.kind {
+                    PhaseKind::Arrive => {
+                        released |= resident.phases.come(step.phase, now + u64::from(self.chip.latencies.shared));
+                    }
+                    PhaseKind::Copy => copied = Some((resident.number, step.phase)),
+                    PhaseKind::Start | PhaseKind::Over => {}
+                }
+            }
             let release = now + u64::from(self.chip.latencies.barrier);
             let arrive = |barrier| match barrier {
                 CLUSTER => self.arrivals.push((resident.cluster, now)),
@@ -307,7 +336,7 @@ impl<'c> Sm<'c> {
             warp.issue(now, cost, self.chip.latencies.branch, stalls, arrive);
         }
         match cost.effect {
-            Effect::Memory => self.issue_memory(q, slot, index, cost),
+            Effect::Memory => self.issue_memory(q, slot, index, cost, copied),
             _ => self.issue_other(slot, cost, start),
         }
         if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.place().is_none()) {
@@ -320,13 +349,14 @@ impl<'c> Sm<'c> {
         }
     }
 
-    /// The way of an instruction through the memory pipeline.
-    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost) {
+    /// The way of an instruction through the memory pipeline; `copied`: the phase of an mbarrier, of the block with
+    /// that number, that counts its bytes.
+    fn issue_memory(&mut self, q: usize, slot: u32, index: usize, cost: &Cost, copied: Option<(u32, u32)>) {
         let Some(warp) = &mut self.warps[slot as usize] else { return };
         let (request, lines) = if cost.has_request { warp.next_request() } else { Default::default() };
-        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0;
+        let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && copied.is_none();
         let copy = is_copy.then(|| warp.copies.current());
-        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy };
+        let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, phase: copied };
         let lines = warp.lines(lines);
         let counts = &mut self.counts.instructions[index];
         counts.requests += u64::from(!lines.is_empty());
@@ -339,6 +369,9 @@ impl<'c> Sm<'c> {
         }
         let is_long = request.transfer != Transfer::None || cost.unit == Unit::Texture;
         warp.set_scoreboards(cost, passed.done, passed.read, is_long);
+        if let (Some(phase), Some(done)) = (copied, passed.done) {
+            self.copied(phase, done);
+        }
     }
 
     /// What an instruction that is not of the memory pipeline leaves to be waited for.

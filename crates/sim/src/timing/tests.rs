@@ -349,6 +349,79 @@ fn copies_to_shared_memory_are_waited_for_by_group() {
     assert!((190..=215).contains(&(both - first)), "{both} {first}");
 }
 
+/// An mbarrier for `count` arrivals at 0x1ff8 of shared memory, UR4 its bits, UR7 its address.
+fn with_mbarrier(count: u32) -> String {
+    let minus = 0x10_0000 - count;
+    format!(
+        "UMOV UR4, {:#x} & S2
+        UMOV UR5, {:#x} & S2
+        UMOV UR7, 0x1ff8 & S12
+        MOV R1, RZ & S6
+        SYNCS.EXCH.64 URZ, [UR7], UR4 & W1 S2
+        NOP & B1",
+        minus << 1,
+        minus << 11
+    )
+}
+
+/// Bytes that come from device memory take its latency and their time on the way to the multiprocessor.
+#[test]
+fn waiting_for_a_copy_in_bulk_takes_as_long_as_its_bytes() {
+    let bench = Bench { block: 1, ..Bench::on(Arch::Sm90) };
+    let text = |units: u32, wait: &str| {
+        format!(
+            "{}
+            MOV R0, {:#x} & S6
+            UMOV UR6, 0x0 & S2
+            ULDC.64 UR8, c[0x0][0x210] & S2
+            UMOV UR10, {units:#x} & S12
+            SYNCS.ARRIVE.TRANS64 RZ, [UR7], R0 & R0 S4
+            UBLKCP.S.G [UR6], [UR8], UR10 & R1 S4
+            {wait}
+            EXIT & S5 B0,1",
+            with_mbarrier(1),
+            16 * units
+        )
+    };
+    let waited = |units| {
+        let wait = "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2\nNOP & B2";
+        let report = bench.time(&text(units, wait));
+        assert!(report.cycles > bench.time(&text(units, "")).cycles);
+        stalled(&report, StallReason::Barrier)
+    };
+    let (small, large) = (waited(2), waited(0x1f0));
+    let dram = u64::from(bench.chip.dram.latency);
+    assert!((dram - 50..dram + 100).contains(&small), "{small} for one sector");
+    // 7904 bytes more, 64 a cycle.
+    let more = (0x1f0 - 2) * 16 / 64;
+    assert!((more - 20..more + 120).contains(&(large - small)), "{large} after {small}");
+}
+
+/// A warp waits for another's arrival, 400 cycles late.
+#[test]
+fn warps_wait_for_arrivals_at_an_mbarrier() {
+    let late = |count: usize| {
+        let text = format!(
+            "{}
+            S2R R0, SR_TID.X & W0
+            NOP & B0
+            ISETP.GE.U32.AND P0, PT, R0, 0x20, PT & S13
+            BAR.SYNC.DEFER_BLOCKING 0x0 & S6
+            @P0 BRA `(wait) & S5
+            {}
+            SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR7], RZ & R0 S4
+            EXIT & S5 B0
+            wait:
+            SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR7], R1 & W2 S2
+            EXIT & S5 B2",
+            with_mbarrier(32),
+            "FFMA R4, R5, R6, R4 & S4\n".repeat(count)
+        );
+        stalled(&Bench { block: 64, ..Bench::on(Arch::Sm90) }.time(&text), StallReason::Barrier)
+    };
+    assert_eq!(late(200) - late(100), 400);
+}
+
 #[test]
 fn the_estimate_is_the_same_on_any_number_of_host_threads() {
     let text = format!(

@@ -8,6 +8,7 @@ use crate::access::AccessLog;
 use crate::barrier::BARRIERS;
 use crate::program::INSTRUCTION;
 use crate::state::Mask;
+use crate::timing::phase::{PhaseNumbers, PhaseStep};
 use crate::timing::request::{self, Owner, Request};
 use oriole_isa::{Effects, Inst};
 use smallvec::SmallVec;
@@ -57,6 +58,8 @@ pub(crate) struct WarpTrace {
     pub(crate) requests: Vec<Request>,
     /// The lines of the requests, one after the other; see [`request::line`].
     pub(crate) lines: Vec<u64>,
+    /// What happens to phases of mbarriers, in order.
+    pub(crate) phases: Vec<PhaseStep>,
 }
 
 /// What the warps of one block did.
@@ -106,8 +109,8 @@ impl Recorder {
         }
     }
 
-    /// The warp has executed `inst` at `pc`; `log` has its accesses.
-    pub(crate) fn executed(&mut self, pc: u64, inst: &Inst, log: &AccessLog) {
+    /// The warp has executed `inst` at `pc`; `log` has its accesses, `numbers` those of phases in its block.
+    pub(crate) fn executed(&mut self, pc: u64, inst: &Inst, log: &AccessLog, numbers: &mut PhaseNumbers) {
         if !self.waiting.is_empty() {
             self.end_waiting(pc);
         }
@@ -116,7 +119,12 @@ impl Recorder {
             _ => self.trace.runs.push(Run { start: ((pc - self.code) / INSTRUCTION) as u32, length: 1 }),
         }
         self.next = pc + INSTRUCTION;
+        let at = self.executed;
         self.executed += 1;
+        for event in log.phase_events() {
+            let step = numbers.of(event).map(|phase| PhaseStep { at, phase, kind: event.kind });
+            self.trace.phases.extend(step);
+        }
         if has_request(inst) {
             let request = request::of(log, self.owner, &mut self.trace.lines);
             self.trace.requests.push(request);

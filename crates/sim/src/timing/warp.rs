@@ -1,8 +1,10 @@
 //! A warp that replays its trace: where it is, and what it waits for.
 
+use crate::access::PhaseKind;
 use crate::timing::barrier::BlockBarriers;
 use crate::timing::code::{Cost, Effect};
 use crate::timing::copies::Copies;
+use crate::timing::phase::{PhaseStep, Phases};
 use crate::timing::request::Request;
 use crate::timing::stats::{StallReason, Stalls};
 use crate::timing::trace::{EventKind, WarpTrace};
@@ -58,6 +60,7 @@ pub(crate) struct Replay {
     /// Instructions issued.
     ordinal: u64,
     event: usize,
+    phase: usize,
     request: usize,
     line: usize,
     /// The resident block that it belongs to.
@@ -93,6 +96,7 @@ impl Replay {
             within: 0,
             ordinal: 0,
             event: 0,
+            phase: 0,
             request: 0,
             line: 0,
             block,
@@ -119,12 +123,13 @@ impl Replay {
 
     /// When the next instruction, which costs `cost`, may issue as far as the warp is concerned; `None`: it waits
     /// for something that has no time yet.
-    pub(crate) fn readiness(&mut self, cost: &Cost, barriers: &BlockBarriers) -> Option<u64> {
+    pub(crate) fn readiness(&mut self, cost: &Cost, barriers: &BlockBarriers, phases: &Phases) -> Option<u64> {
         let mut found = Readiness { ready: self.issued_at + u64::from(self.stall > 0), stalls: Stalls::default() };
         found.until(self.issued_at + self.stall, StallReason::Wait);
         found.until(found.ready + self.jumped, StallReason::Branch);
         found.until(self.sleeps_until, StallReason::Sleeping);
         let is_clear = self.await_barriers(&mut found, barriers)
+            && self.await_phases(&mut found, phases)
             && self.await_scoreboards(&mut found, cost.waits)
             && self.await_effect(&mut found, cost.effect);
         self.is_blocked = !is_clear;
@@ -139,6 +144,20 @@ impl Replay {
             found.until(released, StallReason::Barrier);
         }
         true
+    }
+
+    fn await_phases(&self, found: &mut Readiness, phases: &Phases) -> bool {
+        for step in self.phase_steps().iter().filter(|step| step.kind == PhaseKind::Over) {
+            let Some(over) = phases.over(step.phase) else { return false };
+            found.until(over, StallReason::Barrier);
+        }
+        true
+    }
+
+    /// What the next instruction does to phases of mbarriers.
+    pub(crate) fn phase_steps(&self) -> &[PhaseStep] {
+        let rest = self.trace.phases.get(self.phase..).unwrap_or_default();
+        &rest[..rest.iter().take_while(|step| step.at == self.ordinal).count()]
     }
 
     fn await_scoreboards(&self, found: &mut Readiness, mask: u8) -> bool {
@@ -218,6 +237,7 @@ impl Replay {
             }
             self.event += 1;
         }
+        self.phase += self.phase_steps().len();
         self.issued_at = now;
         self.stall = u64::from(cost.stall);
         self.jumped = 0;

@@ -3,6 +3,7 @@
 use super::super::Unsupported;
 use super::super::address::{Address, AddressWidth};
 use super::mbarrier::Mbarrier;
+use crate::access::PhaseKind;
 use crate::machine::Halt;
 use crate::operand::{Dst, Src};
 use crate::program::{Effect, Env};
@@ -50,8 +51,10 @@ fn change(
     lane: usize,
     address: u32,
     (bytes, count, leave): (i64, u32, bool),
+    kind: PhaseKind,
 ) -> Result<Mbarrier, Halt> {
     let before = load(env, address, lane)?;
+    env.report_phase(Place::cluster(address), before.phase(), kind);
     let after = before.change(bytes, count, leave).map_err(misuse(address, lane))?;
     store(env, address, lane, after)?;
     Ok(before)
@@ -59,7 +62,7 @@ fn change(
 
 /// `bytes` bytes of a copy have come, which the mbarrier at a shared address counts.
 pub(super) fn complete(env: &mut Env<'_>, lane: usize, address: u32, bytes: u64) -> Result<(), Halt> {
-    change(env, lane, address, (-(bytes as i64), 0, false)).map(drop)
+    change(env, lane, address, (-(bytes as i64), 0, false), PhaseKind::Copy).map(drop)
 }
 
 /// The addresses of the mbarriers, and the report that the `lanes` access them.
@@ -91,7 +94,7 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
         let mut before = [0; WARP];
         for lane in state.active_lanes() {
             let (bytes, count) = counts(operands[lane]);
-            before[lane] = change(env, lane, addresses[lane], (bytes, count, leave))?.0;
+            before[lane] = change(env, lane, addresses[lane], (bytes, count, leave), PhaseKind::Arrive)?.0;
         }
         if result == syncs_result::TMASK {
             let own = before;
@@ -124,8 +127,12 @@ fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
         let mut over: Mask = 0;
         for lane in state.active_lanes() {
             let barrier = load(env, addresses[lane], lane)?;
-            let is_over = barrier.is_over(phases[lane] >> 31 != 0).map_err(misuse(addresses[lane], lane))?;
+            let phase = phases[lane] >> 31 != 0;
+            let is_over = barrier.is_over(phase).map_err(misuse(addresses[lane], lane))?;
             over |= Mask::from(is_over) << lane;
+            if is_over {
+                env.report_phase(Place::cluster(addresses[lane]), phase, PhaseKind::Over);
+            }
         }
         let missing = state.active & !over;
         if missing != 0 && !env.is_last_try {
@@ -175,7 +182,9 @@ fn exchange(inst: &Inst) -> Result<Effect, Unsupported> {
         let lane = state.first_active();
         let place = addresses(&address, state, env, Access::Atomic)[lane];
         let before = load(env, place, lane)?;
-        store(env, place, lane, Mbarrier(from.wide_scalar(state)))?;
+        let made = Mbarrier(from.wide_scalar(state));
+        store(env, place, lane, made)?;
+        env.report_phase(Place::cluster(place), made.phase(), PhaseKind::Start);
         to.set_wide(state, &[before.0; WARP]);
         Ok(())
     }))
@@ -192,7 +201,7 @@ fn arrive_for_copies(inst: &Inst) -> Result<Effect, Unsupported> {
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let addresses = addresses(&address, state, env, Access::Atomic);
         for lane in state.active_lanes() {
-            change(env, lane, addresses[lane], counts)?;
+            change(env, lane, addresses[lane], counts, PhaseKind::Arrive)?;
         }
         Ok(())
     }))
