@@ -7,7 +7,7 @@ use rustc_apfloat::Float;
 use rustc_apfloat::ieee::Half;
 use smallvec::SmallVec;
 
-/// 8-bit floats on sm_90 become halves. A first instruction adds, from zero, the products of the elements 0 and 1
+/// 8-bit floats from sm_90 to sm_110 become halves. A first instruction adds, from zero, the products of the elements 0 and 1
 /// of each register of four, a second one those of 2 and 3; an ordinary addition adds `c`.
 pub(super) fn as_halves(pairs: &[(Value, Value)], c: u32, single: bool, rule: Rule) -> u32 {
     let fractions = [HALF.fraction as i32; 2];

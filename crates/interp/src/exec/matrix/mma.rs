@@ -4,6 +4,7 @@ use super::element::{Format, HALF, Value};
 use super::emulated;
 use super::fragment;
 use super::product::{self, Rule};
+use super::scaled::{self, Scales, Selectors};
 use crate::arith::Unsupported;
 use crate::code::{Action, Destination, Source};
 use crate::compile::Builder;
@@ -82,18 +83,23 @@ pub(super) struct Mma {
     /// C and D are `f16`.
     pub(super) half: [bool; 2],
     pub(super) sparse: Option<Sparsity>,
+    pub(super) scales: Option<Scales>,
 }
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let wrong = || form("mma");
-    if inst.has(Word::BlockScale) {
-        return Err(Unsupported("mma.block_scale".to_owned()));
-    }
     let types: SmallVec<[ScalarType; 5]> = inst.types().collect();
-    let (&[d_type, a_type, b_type, c_type], Some(shape)) = (&types[..], inst.shape()) else { return Err(wrong()) };
+    let (&[d_type, a_type, b_type, c_type, ref scale_type @ ..], Some(shape)) = (&types[..], inst.shape()) else {
+        return Err(wrong());
+    };
     let [d, a, b, c, more @ ..] = &inst.operands[..] else { return Err(wrong()) };
     let sparse = inst.has(Word::Sp) || inst.has(Word::SpOrderedMetadata);
-    let container = container(a_type, b_type);
+    let container = container(inst, a_type, b_type);
+    let scales = match (inst.has(Word::BlockScale), scale_type) {
+        (true, [ty]) => Some(Scales::of(inst, more, *ty, builder)?),
+        (false, []) => None,
+        _ => return Err(wrong()),
+    };
     let register_type = if a_type == ScalarType::F64 { ScalarType::F64 } else { ScalarType::B32 };
     let mma = Mma {
         shape,
@@ -107,6 +113,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         strided: strides(inst),
         half: [c_type, d_type].map(|ty| ty == ScalarType::F16),
         sparse: if sparse { Some(sparsity(more, a_type, builder)?) } else { None },
+        scales,
     };
     if !mma.fits() {
         return Err(wrong());
@@ -122,10 +129,12 @@ fn strides(inst: &Instruction) -> [bool; 2] {
     [first, layouts.next() == Some(&Modifier::Word(Word::Row))]
 }
 
-/// Bits of an element in a register: formats of 6 bits and less take a byte, also beside each other.
-fn container(a: ScalarType, b: ScalarType) -> usize {
+/// Bits of an element in a register: formats of 6 bits and less take a byte, also beside each other, but where
+/// all have 4.
+fn container(inst: &Instruction, a: ScalarType, b: ScalarType) -> usize {
     let bits = a.bits().max(b.bits()) as usize;
-    let small = Format::of(a, 8).is_some() && bits <= 8;
+    let packed = inst.has(Word::KindMxf4) || inst.has(Word::KindMxf4nvf4);
+    let small = Format::of(a, 8).is_some() && bits <= 8 && !packed;
     if small { 8 } else { bits }
 }
 
@@ -148,12 +157,12 @@ pub(super) fn kind(
     if a == ScalarType::B1 {
         return Ok(Kind::Bits { xor: inst.has(Word::Xor) });
     }
-    let width = container(a, b) as u32;
+    let width = container(inst, a, b) as u32;
     if let (Some(a), Some(b)) = (Format::of(a, width), Format::of(b, width)) {
         let volta = inst.shape() == Some(Shape { m: 8, n: 8, k: 4 });
         let adder = match (sm, width, d) {
             (80.., _, ScalarType::F32) if volta => Adder::Fused,
-            (90..100, 8, _) => Adder::Halves(rule(16, sm)),
+            (90..120, 8, _) => Adder::Halves(rule(16, sm)),
             // ptxas makes `wmma` of two HMMA.1684, whatever the target could add at once.
             (_, 32, _) if inst.opcode == Opcode::Wmma => Adder::TensorCore(Rule { part: 4, ..rule(32, sm) }),
             _ => Adder::TensorCore(rule(width as usize, sm)),
@@ -169,6 +178,7 @@ pub(super) fn kind(
 /// How `sm` adds products of elements of `width` bits (`docs/sim-arithmetic.md`).
 fn rule(width: usize, sm: u32) -> Rule {
     match (sm, width) {
+        (_, 4) => Rule { bits: 35, part: 64, kept: 23 },
         (89, 8) => Rule { bits: 13, part: 16, kept: 13 },
         (..90, _) => Rule { bits: 24, part: 128 / width, kept: 23 },
         _ => Rule { bits: 25, part: 256 / width, kept: 23 },
@@ -278,12 +288,26 @@ impl Mma {
                 *c.at(row, column) = value;
             }
         }
-        let d = self.multiply(state, &a, &b, &c);
-        for lane in lanes_of(mask) {
+        let deliver = |state: &mut State, lane: usize, d: &Matrix| {
             self.deliver(state, lane, |index| {
                 let (row, column) = fragment::c(lane, index, m);
                 d.row(row)[column]
             });
+        };
+        let Some(scales) = &self.scales else {
+            let d = self.multiply(state, &a, &b, &c, None);
+            return lanes_of(mask).for_each(|lane| deliver(state, lane, &d));
+        };
+        // Each lane gets what its own selectors make. No register changes before all are read.
+        let (read, selectors) = (scales.read(state), lanes_of(mask).map(|lane| scales.selectors(state, lane)));
+        let selectors: SmallVec<[Selectors; WARP]> = selectors.collect();
+        let mut known: Option<(Selectors, Matrix)> = None;
+        for (lane, at) in lanes_of(mask).zip(selectors) {
+            let (_, d) = match known.take() {
+                Some(same) if same.0 == at => known.insert(same),
+                _ => known.insert((at, self.multiply(state, &a, &b, &c, Some((&read, at))))),
+            };
+            deliver(state, lane, d);
         }
     }
 
@@ -306,7 +330,7 @@ impl Mma {
                 *c.at(row, column) = value;
             }
         }
-        let d = self.multiply(state, &a, &b, &c);
+        let d = self.multiply(state, &a, &b, &c, None);
         for lane in lanes().filter(|&lane| mask >> lane & 1 != 0) {
             self.deliver(state, lane, |index| {
                 let (row, column) = quads::c(lane, index, !self.half[1]);
@@ -342,7 +366,14 @@ impl Mma {
     }
 
     /// A times the transpose of B (whose rows are columns here), plus C.
-    fn multiply(&self, state: &State, a: &Matrix, b: &Matrix, c: &Matrix) -> Matrix {
+    fn multiply(
+        &self,
+        state: &State,
+        a: &Matrix,
+        b: &Matrix,
+        c: &Matrix,
+        scales: Option<(&scaled::Read, Selectors)>,
+    ) -> Matrix {
         let rows = c.elements.len() / c.columns;
         let mut d = Matrix::new(rows, c.columns);
         for row in 0..rows {
@@ -351,7 +382,17 @@ impl Mma {
                 let other = b.row(column);
                 let along = |index: usize| columns.as_ref().map_or(index, |columns| columns[index]);
                 let pairs = a.row(row).iter().enumerate().map(|(index, &a)| (a, other[along(index)]));
-                *d.at(row, column) = self.sum(pairs, c.row(row)[column]);
+                let start = c.row(row)[column];
+                *d.at(row, column) = match (scales, &self.kind) {
+                    (Some((scales, at)), Kind::Float { a, b, adder: Adder::TensorCore(rule) }) => {
+                        let values = pairs.map(|(x, y)| (a.value(x), b.value(y)));
+                        let values: SmallVec<[(Value, Value); 64]> = values.collect();
+                        let fractions = [a.fraction as i32, b.fraction as i32];
+                        let rest = (start as u32, self.container == 4, *rule);
+                        scales.sum(at, (row, column), &values, fractions, rest).into()
+                    }
+                    _ => self.sum(pairs, start),
+                };
             }
         }
         d

@@ -7,6 +7,7 @@
 //! | `product` | what a product of matrices is, exactly or rounded |
 //! | `emulated` | the products that ptxas makes of other instructions |
 //! | `mma` | `mma.sync`, dense and sparse |
+//! | `scaled` | `mma` with `.block_scale` |
 //! | `rows` | `ldmatrix`, `stmatrix` |
 //! | `transpose` | `movmatrix` |
 //! | `wmma` | `wmma.load`, `.store`, `.mma` |
@@ -17,6 +18,7 @@ mod fragment;
 mod mma;
 mod product;
 mod rows;
+mod scaled;
 mod transpose;
 mod wmma;
 

@@ -21,14 +21,17 @@ pub(super) struct Rule {
 }
 
 /// Exponent of a zero.
-const ZERO_EXPONENT: i32 = -126;
+pub(super) const ZERO_EXPONENT: i32 = -126;
+
+/// The NaN that tensor cores give, as a single.
+pub(super) const NAN: u32 = 0x7fff_ffff;
 
 /// One term of a sum: an integer times 2^unit, of an exponent that may be more than its leading bit's.
 #[derive(Clone, Copy, Debug)]
-struct Term {
-    integer: i64,
-    unit: i32,
-    exponent: i32,
+pub(super) struct Term {
+    pub(super) integer: i64,
+    pub(super) unit: i32,
+    pub(super) exponent: i32,
 }
 
 /// What a sum has come to.
@@ -58,10 +61,27 @@ impl Extremes {
 /// Adds the products of `pairs`, whose formats have `fractions` bits, to `start`; gives the bits of the
 /// result, single or half.
 pub(super) fn float(pairs: &[(Value, Value)], fractions: [i32; 2], start: u32, single: bool, rule: Rule) -> u32 {
-    pairs.chunks(rule.part).fold(start, |bits, part| add_part(part, fractions, bits, single, rule))
+    pairs.chunks(rule.part).fold(start, |bits, part| add_part(part, fractions, 0, bits, single, rule))
 }
 
-fn add_part(pairs: &[(Value, Value)], fractions: [i32; 2], start: u32, single: bool, rule: Rule) -> u32 {
+/// The same with products times 2^`scale`, and a single.
+pub(super) fn scaled(pairs: &[(Value, Value)], fractions: [i32; 2], scale: i32, start: u32, rule: Rule) -> u32 {
+    pairs.chunks(rule.part).fold(start, |bits, part| add_part(part, fractions, scale, bits, true, rule))
+}
+
+/// Adds terms to the single `start` at once.
+pub(super) fn terms(mut terms: Vec<Term>, start: u32, rule: Rule) -> u32 {
+    match SINGLE.value(start.into()) {
+        Value::Finite { integer, unit } => {
+            let exponent = if integer == 0 { ZERO_EXPONENT } else { unit + SINGLE.fraction as i32 };
+            terms.push(Term { integer, unit, exponent });
+            add(&terms, true, rule)
+        }
+        special => special_bits(special, true),
+    }
+}
+
+fn add_part(pairs: &[(Value, Value)], fractions: [i32; 2], scale: i32, start: u32, single: bool, rule: Rule) -> u32 {
     let mut extremes = Extremes::default();
     let format = if single { SINGLE } else { HALF };
     let mut terms: Vec<Term> = Vec::with_capacity(pairs.len() + 1);
@@ -77,8 +97,8 @@ fn add_part(pairs: &[(Value, Value)], fractions: [i32; 2], start: u32, single: b
         match pair {
             (Value::Nan, _) | (_, Value::Nan) => extremes.nan = true,
             (Value::Finite { integer: a, unit: x }, Value::Finite { integer: b, unit: y }) => {
-                let exponent = exponent(a, x, fractions[0]) + exponent(b, y, fractions[1]);
-                terms.push(Term { integer: a * b, unit: x + y, exponent });
+                let exponent = exponent(a, x, fractions[0]) + exponent(b, y, fractions[1]) + scale;
+                terms.push(Term { integer: a * b, unit: x + y + scale, exponent });
             }
             (Value::Infinity(_), Value::Finite { integer: 0, .. })
             | (Value::Finite { integer: 0, .. }, Value::Infinity(_)) => extremes.nan = true,
@@ -88,6 +108,10 @@ fn add_part(pairs: &[(Value, Value)], fractions: [i32; 2], start: u32, single: b
     if let Some(special) = extremes.result() {
         return special_bits(special, single);
     }
+    add(&terms, single, rule)
+}
+
+fn add(terms: &[Term], single: bool, rule: Rule) -> u32 {
     let unit = terms.iter().map(|term| term.exponent).max().unwrap_or(ZERO_EXPONENT) - rule.bits;
     let sum: i64 = terms.iter().map(|term| at_unit(*term, unit)).sum();
     if single { to_single(sum, unit, rule.kept) } else { to_half(sum, unit) }
@@ -114,7 +138,7 @@ fn at_unit(term: Term, unit: i32) -> i64 {
 
 /// The NaN that tensor cores give, or infinity.
 fn special_bits(value: Value, single: bool) -> u32 {
-    let (nan, infinity, sign) = if single { (0x7fff_ffff, 0x7f80_0000, 31) } else { (0x7fff, 0x7c00, 15) };
+    let (nan, infinity, sign) = if single { (NAN, 0x7f80_0000, 31) } else { (0x7fff, 0x7c00, 15) };
     match value {
         Value::Infinity(negative) => infinity | u32::from(negative) << sign,
         _ => nan,

@@ -204,6 +204,7 @@ fn multiply(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action,
         strided: [false; 2],
         half: [c_type, d_type].map(|ty| ty == ScalarType::F16),
         sparse: None,
+        scales: None,
     };
     // Registers that repeat the matrix do not count.
     let [m, n, k] = [shape.m, shape.n, shape.k].map(usize::from);
