@@ -1,5 +1,8 @@
 //! Video instructions: `vadd vsub vabsdiff vmin vmax vshl vshr vmad vset` on bytes, half-words and
 //! words, and their forms on two or four lanes.
+//!
+//! No hardware since sm_70 has the scalar ones. In corner cases ptxas makes of them other than the PTX manual
+//! says; what programs see is what ptxas computes, and so it is here (`docs/interp-arithmetic.md` lists the cases).
 
 use super::alu::{IntCmp, flag, lut};
 use super::integer::operands;
@@ -161,10 +164,6 @@ impl FnLower<'_, '_> {
                     return Ok(result);
                 }
                 self.wide_shl(d, a, count)?;
-                // The intermediate result has 34 bits.
-                let high = self.temp()?;
-                self.op2(Opcode::SGXT, &[], high, result.hi, Operand::imm(2))?;
-                return Ok(Wide::of_halves(result.lo, high));
             }
             Operation::Average => return Err(unknown(self, inst)),
         }
@@ -180,15 +179,46 @@ impl FnLower<'_, '_> {
         Ok(d)
     }
 
-    /// The value clamped to the range of a type of so many bits.
-    fn video_clamp(&mut self, value: Wide, ty: ScalarType, bits: u32) -> Lowered<Wide> {
+    /// The value clamped to the range of a word.
+    fn word_clamp(&mut self, value: Wide, signed: bool) -> Lowered<Wide> {
         let (least, greatest) =
-            if ty.is_signed() { (-(1i64 << (bits - 1)), (1i64 << (bits - 1)) - 1) } else { (0, (1i64 << bits) - 1) };
+            if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, i64::from(u32::MAX)) };
         let (raised, raised_d) = self.temp_wide()?;
         self.wide_minmax(true, false, raised_d, value, Wide::of_bits(least as u64))?;
         let (lowered, lowered_d) = self.temp_wide()?;
         self.wide_minmax(true, true, lowered_d, raised, Wide::of_bits(greatest as u64))?;
         Ok(lowered)
+    }
+
+    /// `.sat` of a scalar operation, for the part of the result that is kept. What is out of range, on either
+    /// side, becomes the greatest value of a byte or half-word; an unsigned word is kept from below only, but
+    /// after `vshl`, of whose result 34 bits count.
+    fn video_saturated(
+        &mut self,
+        operation: Operation,
+        value: Wide,
+        ty: ScalarType,
+        part: Option<Lanes>,
+    ) -> Lowered<Wide> {
+        let bits = lane_bits(part);
+        let value = match operation {
+            Operation::ShiftLeft => {
+                let high = self.temp()?;
+                self.op2(Opcode::SGXT, &[], high, value.hi, Operand::imm(2))?;
+                Wide::of_halves(value.lo, high)
+            }
+            _ => value,
+        };
+        let (limited, limited_d) = self.temp_wide()?;
+        if bits < 32 {
+            let greatest = (1 << (bits - u32::from(ty.is_signed()))) - 1;
+            self.wide_minmax(false, true, limited_d, value, Wide::of_bits(greatest))?;
+        } else if !ty.is_signed() && operation != Operation::ShiftLeft {
+            self.wide_minmax(true, false, limited_d, value, Wide::of_bits(0))?;
+        } else {
+            return self.word_clamp(value, ty.is_signed());
+        }
+        Ok(limited)
     }
 
     /// The operation on one lane, whose sources are extended to words.
@@ -244,7 +274,10 @@ fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let b = f.widened(b, b_type.is_signed())?;
     let mut value = f.scalar_result(inst, operation, a, b)?;
     if inst.has(Word::Sat) {
-        value = f.video_clamp(value, result_type, lane_bits(part))?;
+        value = f.video_saturated(operation, value, result_type, part)?;
+    } else if matches!(operation, Operation::Add | Operation::Sub) {
+        // Sums have 32 bits, which are taken as signed.
+        value = f.widened(value.lo, true)?;
     }
     let Some(c) = inst.operands.get(3) else {
         let d = f.dst(&d)?;
@@ -256,26 +289,28 @@ fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         (Some(part), _) => f.prmt(d, c, merge_selector(part), value.lo),
         (None, true) => f.add(d, value.lo, c),
         (None, false) => {
-            // The intermediate result is not cut to 32 bits before it is compared.
+            // Both sides have 64 bits, signed or unsigned as the result is.
             let c = f.widened(c, result_type.is_signed())?;
             let (chosen, chosen_d) = f.temp_wide()?;
-            f.wide_minmax(true, inst.has(Word::Min), chosen_d, value, c)?;
+            f.wide_minmax(result_type.is_signed(), inst.has(Word::Min), chosen_d, value, c)?;
             f.mov(d, chosen.lo)
         }
     }
 }
 
-/// Selector of PRMT that puts the low byte or half-word of the second source in its place of the first.
+/// Selector of PRMT that puts the low byte or half-word of the second source in its place of the first; the high
+/// half-word takes the high half of the result.
 fn merge_selector(part: Lanes) -> u32 {
     let index = u32::from(part.index[0]);
     match (part.halves, index) {
         (true, 0) => 0x3254,
-        (true, _) => 0x5410,
+        (true, _) => 0x7610,
         (false, index) => (0x3210 & !(0xf << (4 * index))) | 4 << (4 * index),
     }
 }
 
-/// `vmad.dtype.atype.btype[.sat][.shr7|.shr15] d, [-]a, [-]b, [-]c;` and `vmad….po d, a, b, c;`
+/// `vmad.dtype.atype.btype[.sat][.shr7|.shr15] d, [-]a, [-]b, [-]c;` and `vmad….po d, a, b, c;`: words are
+/// multiplied and added as signed numbers of 64 bits, whatever their types.
 fn multiply_add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [_, a_type, b_type] = types(inst)?;
     let [d, a, b, c] = operands(inst)?;
@@ -284,16 +319,18 @@ fn multiply_add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let (c, c_negated) = without_sign(c);
     let signed = a_type.is_signed() || b_type.is_signed() || a_negated != b_negated || c_negated;
     let (a, b) = (f.video_source(a, a_type)?, f.video_source(b, b_type)?);
-    let (a, b) = (f.widened(a, a_type.is_signed())?, f.widened(b, b_type.is_signed())?);
+    // Unsigned bytes and half-words are extended already: as words they are not negative.
+    let (a, b) = (f.widened(a, true)?, f.widened(b, true)?);
     let c = f.src(c)?;
-    let mut c = f.widened(c, signed)?;
+    let mut c = f.widened(c, true)?;
     let (mut product, product_d) = f.temp_wide()?;
     f.wide_mad_lo(product_d, a, b, None)?;
     if a_negated != b_negated {
         let (negative, negative_d) = f.temp_wide()?;
         f.wide_neg(negative_d, product)?;
         product = negative;
-    } else if c_negated {
+    }
+    if c_negated {
         let (negative, negative_d) = f.temp_wide()?;
         f.wide_neg(negative_d, c)?;
         c = negative;
@@ -308,7 +345,7 @@ fn multiply_add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         total = shifted;
     }
     if inst.has(Word::Sat) {
-        total = if signed { f.video_clamp(total, ScalarType::S32, 32)? } else { clamp_unsigned(f, total)? };
+        total = f.word_clamp(total, signed)?;
     }
     let d = f.dst(d)?;
     f.mov(d, total.lo)
@@ -319,13 +356,6 @@ fn without_sign(operand: &ast::Operand) -> (&ast::Operand, bool) {
         ast::Operand::Neg(inner, _) => (inner, true),
         other => (other, false),
     }
-}
-
-/// An unsigned value of 64 bits, at most all ones in 32.
-fn clamp_unsigned(f: &mut FnLower<'_, '_>, value: Wide) -> Lowered<Wide> {
-    let (clamped, d) = f.temp_wide()?;
-    f.wide_minmax(false, true, d, value, Wide::of_bits(u64::from(u32::MAX)))?;
-    Ok(clamped)
 }
 
 /// `vopN.dtype.atype.btype[.sat] d[.mask], a[.asel], b[.bsel], c;`: lanes outside of the mask are those
