@@ -19,7 +19,8 @@ pub use error::{CubinError, WriteError};
 pub use model::*;
 pub use spec::{
     AddressSlot, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow, Memory,
-    ModuleSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec, VariableSpec,
+    ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec,
+    VariableSpec,
 };
 pub use target::{Suffix, Target};
 pub use write::{param_base, reserved_shared, targets, write};

@@ -238,6 +238,16 @@ pub struct Param {
     pub size: u32,
 }
 
+impl Param {
+    /// The offset of a texture, sampler or surface: it has no place among the parameters.
+    pub(crate) const OBJECT: u32 = 0xffff;
+
+    /// It is a texture, sampler or surface, which is bound to its name and not passed.
+    pub fn is_object(&self) -> bool {
+        self.offset == Param::OBJECT && self.size == 0
+    }
+}
+
 /// What a kernel demands of its launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {

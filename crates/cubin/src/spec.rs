@@ -30,6 +30,12 @@ pub struct ModuleSpec {
     pub extern_variables: Vec<ExternVariable>,
     /// Functions of an object file that others can call or whose address is taken, external ones too.
     pub prototypes: Vec<Prototype>,
+    /// Names of the driver for the bytes of an entry of its tables, which it puts into code.
+    pub driver_values: Vec<String>,
+    /// Textures, samplers and surfaces that the driver binds to names of the module.
+    pub objects: Vec<ObjectSpec>,
+    /// Samplers stand by themselves: `.target texmode_independent`.
+    pub independent_samplers: bool,
     /// Where in the source the instructions come from.
     pub debug: Option<DebugSpec>,
 }
@@ -48,6 +54,9 @@ impl ModuleSpec {
             shared: Vec::new(),
             extern_variables: Vec::new(),
             prototypes: Vec::new(),
+            driver_values: Vec::new(),
+            objects: Vec::new(),
+            independent_samplers: false,
             debug: None,
         }
     }
@@ -62,6 +71,42 @@ pub enum Memory {
     Shared,
     /// `.const`.
     Constant,
+}
+
+/// What the driver binds to a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// `.texref`
+    Texture,
+    /// `.samplerref`
+    Sampler,
+    /// `.surfref`
+    Surface,
+}
+
+/// A texture, sampler or surface that the driver binds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectSpec {
+    /// Symbol name.
+    pub name: String,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// The kernel that has it as a parameter, if it is no variable.
+    pub kernel: Option<String>,
+    /// A sampler's initial address modes of three axes and filter, a byte each from the lowest on, numbered as
+    /// the PTX manual lists their words; 0xff: not given.
+    pub modes: u32,
+    /// A sampler's `force_unnormalized_coords`.
+    pub unnormalized: Option<bool>,
+}
+
+/// A 32-bit word of a kernel's bank 0, behind the parameters, with the numbers of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectSlot {
+    /// Byte offset in the bank.
+    pub offset: u32,
+    /// Names of the objects: one, or a texture and its sampler.
+    pub objects: Vec<String>,
 }
 
 /// A variable that another file defines.
@@ -192,6 +237,8 @@ pub struct FunctionSpec {
     pub uses_ctaid_z: bool,
     /// Launch bounds.
     pub limits: crate::model::Limits,
+    /// Words of bank 0 that hold objects.
+    pub object_slots: Vec<ObjectSlot>,
     /// Further records for `.nv.info.NAME`, written as they are.
     pub extra_info: Vec<Attribute>,
 }
@@ -222,6 +269,7 @@ impl FunctionSpec {
             exits: Vec::new(),
             uses_ctaid_z: false,
             limits: crate::model::Limits::default(),
+            object_slots: Vec::new(),
             extra_info: Vec::new(),
         }
     }
@@ -233,12 +281,26 @@ impl FunctionSpec {
 }
 
 /// A kernel parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamSpec {
     /// Byte offset from the start of the parameters, as PTX's layout rules give it.
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
+    /// Name of the texture, sampler or surface that it is; it then has no place and no size.
+    pub object: Option<String>,
+}
+
+impl ParamSpec {
+    /// `size` bytes at `offset`.
+    pub fn plain(offset: u32, size: u32) -> Self {
+        ParamSpec { offset, size, object: None }
+    }
+
+    /// The texture, sampler or surface `name`.
+    pub fn object(name: impl Into<String>) -> Self {
+        ParamSpec { offset: 0, size: 0, object: Some(name.into()) }
+    }
 }
 
 /// A device function inside a kernel's code.

@@ -48,7 +48,7 @@ fn describe_function(cubin: &Cubin, function: &Function) -> FunctionSpec {
     spec.barriers = function.barriers;
     spec.frame_size = function.frame_size;
     spec.min_stack_size = function.min_stack_size;
-    spec.params = function.params.iter().map(|p| ParamSpec { offset: p.offset, size: p.size }).collect();
+    spec.params = function.params.iter().map(|p| ParamSpec::plain(p.offset, p.size)).collect();
     let reserved = reserved_shared(cubin.target);
     spec.shared_size = (function.shared_size as u32).saturating_sub(reserved);
     spec.uses_dynamic_shared = function.shared_section.is_some() && spec.shared_size == 0;

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 fn module(target: Target) -> ModuleSpec {
     let mut kernel = FunctionSpec::kernel("k", vec![0; 128], 24);
-    kernel.params = vec![ParamSpec { offset: 0, size: 8 }];
+    kernel.params = vec![ParamSpec::plain(0, 8)];
     kernel.shared_size = 64;
     kernel.shared_symbols = vec![SymbolSpec { name: "s".into(), offset: 0, size: 64 }];
     let to = |symbol: &str| RelocSpec { offset: 0, kind: &reloc::ABS32_LO_32, symbol: symbol.into(), addend: 0 };

@@ -7,8 +7,13 @@ mod common;
 use object::read::elf::{FileHeader, SectionHeader};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::nvinfo::number;
-use oriole_cubin::spec::{AddressSlot, FunctionSpec, ModuleSpec, ParamSpec, RelocSpec, SymbolSpec, VariableSpec};
-use oriole_cubin::{Binding, Cubin, FileKind, SectionKind, Target, param_base, reloc, reserved_shared, write};
+use oriole_cubin::spec::{
+    AddressSlot, FunctionSpec, ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, RelocSpec, SymbolSpec,
+    VariableSpec,
+};
+use oriole_cubin::{
+    Binding, Cubin, FileKind, SectionKind, SymbolKind, Target, param_base, reloc, reserved_shared, write,
+};
 
 const TARGETS: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a"];
 
@@ -48,7 +53,7 @@ fn variable(name: &str, size: u64, init: Vec<u8>) -> VariableSpec {
 fn module(target: Target, code: Vec<u8>) -> ModuleSpec {
     let mut kernel = FunctionSpec::kernel("first", code.clone(), 24);
     kernel.barriers = 2;
-    kernel.params = vec![ParamSpec { offset: 0, size: 8 }, ParamSpec { offset: 8, size: 1 }];
+    kernel.params = vec![ParamSpec::plain(0, 8), ParamSpec::plain(8, 1)];
     kernel.shared_size = 0x130;
     kernel.shared_symbols = vec![SymbolSpec { name: "tile".into(), offset: 0x10, size: 0x100 }];
     kernel.literals = vec![1, 2, 3, 4, 5, 6, 7, 8];
@@ -101,6 +106,45 @@ fn what_is_written_is_read_back() {
         assert_eq!(cubin.code(helper), plain_code());
         let call = cubin.calls.iter().map(|&(a, b)| (&*cubin.symbols[a].name, &*cubin.symbols[b].name));
         assert_eq!(call.collect::<Vec<_>>(), [("first", "vprintf")]);
+    }
+}
+
+/// Names, symbol types and relocations of objects, as ptxas 13.0 writes them for the same declarations.
+#[test]
+fn objects_have_symbols_and_words_of_bank_0() {
+    let object = |name: &str, kind| ObjectSpec {
+        name: name.into(),
+        kind,
+        kernel: (name == "own").then(|| "k".to_owned()),
+        modes: 0x01ff_0400,
+        unnormalized: Some(true),
+    };
+    let slot = |offset, objects: &[&str]| ObjectSlot { offset, objects: objects.iter().map(|&o| o.into()).collect() };
+    for (name, apart, base) in [("sm_80", 7, 0x160), ("sm_90", 101, 0x210)] {
+        let mut module = ModuleSpec::new(Target::from_name(name).unwrap());
+        let mut kernel = FunctionSpec::kernel("k", plain_code(), 10);
+        kernel.params = vec![ParamSpec::plain(0, 8), ParamSpec::object("own")];
+        kernel.object_slots = vec![slot(base + 8, &["t", "s"]), slot(base + 12, &["own"])];
+        module.functions = vec![kernel];
+        let kinds = [("t", ObjectKind::Texture), ("s", ObjectKind::Sampler), ("own", ObjectKind::Surface)];
+        module.objects = kinds.map(|(name, kind)| object(name, kind)).into();
+        let cubin = Cubin::parse(&write(&module).unwrap()).unwrap();
+        let symbol = |name: &str| cubin.symbols.iter().find(|s| s.name == name).unwrap();
+        assert_eq!(["t", "s", "own"].map(|name| symbol(name).kind), [10, 11, 12].map(SymbolKind::Other));
+        assert!(symbol("t").section.is_none() && symbol("own").section.is_some());
+        let mut found: Vec<(u64, u32, &str)> = cubin
+            .relocations
+            .iter()
+            .filter(|r| cubin.sections[r.section].name == ".nv.constant0.k")
+            .map(|r| (r.offset, r.kind.unwrap().number, &*cubin.symbols[r.symbol].name))
+            .collect();
+        found.sort_unstable();
+        let base = u64::from(base);
+        assert_eq!(found, [(base + 8, 6, "t"), (base + 8, apart, "s"), (base + 12, 52, "own")]);
+        let kernel = cubin.kernel("k").unwrap();
+        assert_eq!(kernel.params.iter().map(|p| p.is_object()).collect::<Vec<_>>(), [false, true]);
+        let info = cubin.info.iter().find(|a| a.number == number::SAMPLER_INIT).unwrap();
+        assert_eq!(info.as_words()[1], 0x01ff_0400);
     }
 }
 

@@ -118,6 +118,9 @@ pub struct Bank0 {
     /// Addresses of the tables of properties that `txq` and `suq` read, 64 bits each: of textures, of
     /// samplers, of surfaces.
     pub property_tables: [u16; 3],
+    /// Textures and samplers have numbers of their own, in a word of the bank each, and instructions take them
+    /// in a pair of uniform registers. Else they share a word, the sampler's number from bit 20 on.
+    pub samplers_apart: bool,
     /// First kernel parameter; [`Bank0::parameters_of`] tells it of parameters of any size.
     pub parameters: u16,
     /// First kernel parameter where the parameters take more than 4352 bytes.
@@ -178,6 +181,7 @@ const AMPERE_BANK0: Bank0 = Bank0 {
     reserved_shared_size: Some(0x114),
     global_descriptor: Some(0x118),
     property_tables: [0x70, 0x78, 0x80],
+    samplers_apart: false,
     parameters: 0x160,
     large_parameters: 0x1a80,
     cluster: None,
@@ -206,6 +210,7 @@ const HOPPER_BANK0: Bank0 = Bank0 {
     reserved_shared_size: Some(0x114),
     global_descriptor: Some(0x208),
     property_tables: [0xf0, 0xf8, 0x100],
+    samplers_apart: true,
     parameters: 0x210,
     large_parameters: 0x210,
     cluster: Some(ClusterBank0 {
@@ -239,6 +244,7 @@ const BLACKWELL_BANK0: Bank0 = Bank0 {
     reserved_shared_size: Some(0x16c),
     global_descriptor: Some(0x358),
     property_tables: [0x150, 0x158, 0x160],
+    samplers_apart: true,
     parameters: 0x380,
     large_parameters: 0x380,
     cluster: Some(ClusterBank0 {

@@ -33,7 +33,8 @@ pub use function::{Attributes, BlockData, Frame, Function, FunctionKind, Param, 
 pub use inst::{Guard, Inst, InstFlags};
 pub use machine::{MachineError, MachineInst};
 pub use module::{
-    ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, SymbolData, SymbolKind, UNIFIED_OFFSET, Variable,
+    ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, OBJECT_PARAM, Object, ObjectKind, ObjectSlot, SymbolData,
+    SymbolKind, UNIFIED_OFFSET, Variable,
 };
 pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, ZERO_SENTINEL};
 pub use reg::{PairMode, RegClass, RegMask, RegType, VRegData, VRegFlags};

@@ -5,6 +5,7 @@ use crate::function::Function;
 use crate::space::MemSpace;
 use cranelift_entity::PrimaryMap;
 use oriole_isa::Arch;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Name of the symbol for what linkers add to an address that is called, where functions of several
@@ -72,9 +73,49 @@ pub struct Variable {
     pub offset: Option<u64>,
 }
 
+/// Offset that a kernel's parameter has where it is a texture, sampler or surface: it takes no bytes, and its
+/// name is that of the symbol.
+pub const OBJECT_PARAM: u32 = 0xffff;
+
+/// What a variable of opaque type stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    /// `.texref`
+    Texture,
+    /// `.samplerref`
+    Sampler,
+    /// `.surfref`
+    Surface,
+}
+
+/// A texture, sampler or surface that the driver binds to a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Which of them.
+    pub kind: ObjectKind,
+    /// A sampler's initial address modes of three axes and filter, a byte each from the lowest on, numbered as
+    /// the PTX manual lists their words; 0xff: not given.
+    pub modes: u32,
+    /// A sampler's `force_unnormalized_coords`.
+    pub unnormalized: Option<bool>,
+}
+
+/// A 32-bit word of constant bank 0, behind the parameters, with the numbers of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectSlot {
+    /// Byte offset in the bank.
+    pub offset: u32,
+    /// What it holds: one object, or a texture and the sampler that reads it.
+    pub objects: SmallVec<[Symbol; 2]>,
+}
+
 /// What a symbol names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolKind {
+    /// A texture, sampler or surface. Internal ones are parameters.
+    Object(Object),
+    /// A number that the driver puts into code: bytes of an entry of one of its tables.
+    DriverValue,
     /// A variable.
     Variable(Variable),
     /// A function with a body in this module.
@@ -109,6 +150,10 @@ pub struct Module {
     pub address_table: Vec<Symbol>,
     /// Device functions whose address is taken, in the order of their numbers ([`Module::function_number`]).
     pub function_table: Vec<Symbol>,
+    /// Words of bank 0 with the numbers of objects, by offset.
+    pub object_slots: Vec<ObjectSlot>,
+    /// `.target texmode_independent`: instructions name samplers, textures do not bring their own.
+    pub independent_samplers: bool,
     /// Source files, as source locations number them.
     pub files: Vec<String>,
 }
@@ -123,6 +168,8 @@ impl Module {
             const_banks: BTreeMap::new(),
             address_table: Vec::new(),
             function_table: Vec::new(),
+            object_slots: Vec::new(),
+            independent_samplers: false,
             files: Vec::new(),
         }
     }
@@ -171,6 +218,17 @@ impl Module {
             self.function_table.len() - 1
         });
         8 * (at as u64 + 1)
+    }
+
+    /// Byte offset in constant bank 0 of the word with the numbers of `objects`; a new one lies at `start` or
+    /// behind the last.
+    pub fn object_slot(&mut self, objects: &[Symbol], start: u32) -> u32 {
+        if let Some(slot) = self.object_slots.iter().find(|slot| slot.objects.as_slice() == objects) {
+            return slot.offset;
+        }
+        let offset = self.object_slots.last().map_or(start, |last| last.offset.saturating_add(4));
+        self.object_slots.push(ObjectSlot { offset, objects: objects.into() });
+        offset
     }
 
     /// Give every sized variable of `space` an offset, in order of definition from `base` on; returns

@@ -158,7 +158,12 @@ impl Simulator {
     /// The places of a kernel's parameters, for [`oriole_device::argument::bind`].
     pub fn parameters(&self, kernel: &str) -> Result<Vec<Slot>, RunError> {
         let function = self.kernel(kernel)?;
-        Ok(function.params.iter().map(|param| Slot { offset: param.offset, size: param.size }).collect())
+        Ok(function
+            .params
+            .iter()
+            .filter(|param| !param.is_object())
+            .map(|param| Slot { offset: param.offset, size: param.size })
+            .collect())
     }
 
     /// Puts the module's global variables into `memory`, unless they are there already. Launching

@@ -2,12 +2,13 @@
 
 use super::layout::{InfoItem, Layout};
 use super::plan::{Pair, Second, SymbolTable};
+use super::symbols::object_type;
 use crate::compat;
 use crate::error::WriteError;
-use crate::model::FileKind;
+use crate::model::{FileKind, Param};
 use crate::nvinfo::{self, Attribute, Value, number};
 use crate::read::PARAM_SIZE_SHIFT;
-use crate::spec::{FunctionSpec, ModuleSpec, ParamSpec};
+use crate::spec::{FunctionSpec, ModuleSpec, ObjectKind, ParamSpec};
 use crate::target::Suffix;
 
 /// The driver interface that the files follow: that of CUDA 13.0.
@@ -21,10 +22,13 @@ const SMALL_PARAMS: u32 = 4096;
 
 /// Flags in the third word of a parameter record: in a constant bank, no alignment known.
 const PARAM_FLAGS: u32 = 0x1_f000;
+/// That word of an object.
+const OBJECT_FLAGS: [(ObjectKind, u32); 3] =
+    [(ObjectKind::Texture, 0x1_f600), (ObjectKind::Surface, 0x1_f700), (ObjectKind::Sampler, 0x1_f800)];
 
 /// The module's `.nv.info`.
 pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<u8>, WriteError> {
-    let mut records = Vec::new();
+    let mut records = sampler_records(spec, symbols)?;
     for function in spec.functions.iter().rev() {
         let symbol = symbols.need(&function.name, &function.name)?;
         records.push(Attribute::words(number::REGCOUNT, &[symbol, function.registers]));
@@ -33,6 +37,9 @@ pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Ve
             records.push(Attribute::words(number::FRAME_SIZE, &[symbol, inner.frame_size]));
         }
         records.push(Attribute::words(number::FRAME_SIZE, &[symbol, function.frame_size]));
+    }
+    if spec.independent_samplers {
+        records.push(Attribute::flag(number::TEXMODE_INDEPENDENT));
     }
     for function in &spec.functions {
         let symbol = symbols.need(&function.name, &function.name)?;
@@ -43,6 +50,18 @@ pub(super) fn module_info(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Ve
         });
     }
     encode(&records, "module")
+}
+
+/// What the declarations of samplers say of them.
+fn sampler_records(spec: &ModuleSpec, symbols: &SymbolTable) -> Result<Vec<Attribute>, WriteError> {
+    let mut records = Vec::new();
+    for sampler in spec.objects.iter().filter(|o| o.kind == ObjectKind::Sampler && o.kernel.is_none()) {
+        let symbol = symbols.need(&sampler.name, "module")?;
+        let unnormalized = sampler.unnormalized.map(|flag| [symbol, u32::from(flag)]);
+        records.extend(unnormalized.map(|words| Attribute::words(number::SAMPLER_FORCE_UNNORMALIZED, &words)));
+        records.push(Attribute::words(number::SAMPLER_INIT, &[symbol, sampler.modes]));
+    }
+    Ok(records)
 }
 
 /// `.nv.info.NAME` of one function.
@@ -97,8 +116,8 @@ fn push(
         InfoItem::Params => {
             let large = param_bytes(function) > SMALL_PARAMS;
             let numbered = (0u32..).zip(&function.params);
-            let params: Vec<_> = numbered.map(|(ordinal, p)| param(ordinal, *p, large)).collect();
-            records.extend(params.into_iter().rev());
+            let params: Result<Vec<_>, _> = numbered.map(|(n, p)| param(n, p, large, function, symbols)).collect();
+            records.extend(params?.into_iter().rev());
         }
         InfoItem::MaxRegCount => {
             let count = limits.max_registers.unwrap_or(NO_REGISTER_LIMIT);
@@ -128,6 +147,10 @@ fn push(
             records.extend(shape(number::CTA_PER_CLUSTER, limits.cluster));
         }
         InfoItem::CallStack if function.callees.is_empty() && function.inner_functions.is_empty() => {}
+        InfoItem::ObjectBank(number, kinds) if holds(function, symbols, kinds) => {
+            records.push(Attribute::byte(number, 0));
+        }
+        InfoItem::ObjectBank(..) => {}
         InfoItem::CallStack => records.push(Attribute::words(number::CRS_STACK_SIZE, &[0])),
     }
     Ok(())
@@ -138,13 +161,34 @@ pub(super) fn param_bytes(function: &FunctionSpec) -> u32 {
     function.params.iter().map(|p| p.offset.saturating_add(p.size)).max().unwrap_or(0)
 }
 
-fn param(ordinal: u32, param: ParamSpec, large: bool) -> Attribute {
+fn param(
+    ordinal: u32,
+    param: &ParamSpec,
+    large: bool,
+    function: &FunctionSpec,
+    symbols: &SymbolTable,
+) -> Result<Attribute, WriteError> {
+    if let Some(object) = &param.object {
+        let symbol = symbols.need(object, &function.name)?;
+        let kind = symbols
+            .get(symbol)
+            .and_then(|symbol| OBJECT_FLAGS.iter().find(|(kind, _)| object_type(*kind) == symbol.kind));
+        let flags = kind.map_or(0, |(_, flags)| *flags);
+        return Ok(Attribute::words(number::KPARAM_INFO, &[symbol, ordinal | (Param::OBJECT << 16), flags]));
+    }
     let place = ordinal | (param.offset << 16);
-    if large {
+    Ok(if large {
         Attribute::words(number::KPARAM_INFO_V2, &[0, place, param.size])
     } else {
         Attribute::words(number::KPARAM_INFO, &[0, place, (param.size << PARAM_SIZE_SHIFT) | PARAM_FLAGS])
-    }
+    })
+}
+
+/// Whether a word of bank 0 holds an object of this kind.
+fn holds(function: &FunctionSpec, symbols: &SymbolTable, kinds: &[ObjectKind]) -> bool {
+    let names = function.object_slots.iter().flat_map(|slot| &slot.objects);
+    let symbols = names.filter_map(|name| symbols.get(symbols.index(name)?));
+    symbols.into_iter().any(|symbol| kinds.iter().any(|kind| symbol.kind == object_type(*kind)))
 }
 
 /// `.nv.callgraph`: four lists of pairs, each behind a pair that numbers it. Direct calls; functions whose

@@ -1,6 +1,7 @@
 //! What differs between targets, as data. A new SM is a new row.
 
 use crate::nvinfo::number;
+use crate::spec::ObjectKind::{self, Sampler, Surface, Texture};
 use crate::target::{Suffix, Target};
 
 /// A record that the writer can put into `.nv.info.NAME`. The rows below give the order.
@@ -40,6 +41,8 @@ pub(super) enum InfoItem {
     Cluster,
     /// `CRS_STACK_SIZE` (always 0), if it calls anything.
     CallStack,
+    /// The bank, 0, that holds the numbers of objects, where it holds one of these kinds.
+    ObjectBank(u8, &'static [ObjectKind]),
 }
 
 /// How cubins of one SM look.
@@ -58,6 +61,8 @@ pub(super) struct Layout {
     pub(super) compat: Option<u32>,
     /// Bytes of `.nv.shared.reserved.0`, where there is one.
     pub(super) reserved_section: Option<u64>,
+    /// A texture and its sampler have a word of bank 0 each; else they share one.
+    pub(super) samplers_apart: bool,
     /// Bank 0 stands before the code, as old targets have it.
     pub(super) bank0_first: bool,
     /// Order of the records of `.nv.info.NAME`.
@@ -76,7 +81,7 @@ impl Layout {
 
 use InfoItem::{
     ApiVersion, BlockShape, Byte, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
-    ParamCbank, ParamSize, Params, Syscalls, Word,
+    ObjectBank, ParamCbank, ParamSize, Params, Syscalls, Word,
 };
 
 macro_rules! before_hopper {
@@ -89,9 +94,12 @@ macro_rules! before_hopper {
             always_rela: false,
             compat: None,
             reserved_section: None,
+            samplers_apart: false,
             bank0_first: true,
             info: &[
-                ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount, NumBarriers,
+                ApiVersion, $($special,)* ParamCbank, ParamSize, Params, MaxRegCount,
+                ObjectBank(number::BINDLESS_SURFACE_BANK, &[Surface]),
+                ObjectBank(number::BINDLESS_TEXTURE_BANK, &[Texture, Sampler]), NumBarriers,
                 Externs, Half(number::MERCURY_ISA_VERSION, 0), Syscalls, Exits, CtaidZ, BlockShape, CallStack,
             ],
         }
@@ -110,6 +118,7 @@ const HOPPER: Layout = Layout {
     always_rela: true,
     compat: Some(0),
     reserved_section: Some(0),
+    samplers_apart: true,
     bank0_first: false,
     info: &[
         ApiVersion,
@@ -127,6 +136,8 @@ const HOPPER: Layout = Layout {
         ParamSize,
         ParamCbank,
         Word(number::SW_WAR, 8),
+        ObjectBank(number::BINDLESS_TEXTURE_BANK, &[Texture, Sampler, Surface]),
+        ObjectBank(number::BINDLESS_SURFACE_BANK, &[Texture, Sampler, Surface]),
     ],
 };
 
@@ -153,6 +164,8 @@ macro_rules! blackwell {
                 ParamSize,
                 ParamCbank,
                 Word(number::SW_WAR, $workaround),
+                ObjectBank(number::BINDLESS_TEXTURE_BANK, &[Texture, Sampler, Surface]),
+                ObjectBank(number::BINDLESS_SURFACE_BANK, &[Texture, Sampler, Surface]),
             ],
             ..HOPPER
         }

@@ -18,7 +18,7 @@ use crate::compat;
 use crate::error::WriteError;
 use crate::model::FileKind;
 use crate::reloc;
-use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, RelocSpec};
+use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, ObjectKind, RelocSpec};
 use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
@@ -37,6 +37,9 @@ const CUINFO_FLAGS: u32 = 0x0100_0000;
 const TEXT_ALIGN: u64 = 128;
 const BANK_ALIGN: u64 = 4;
 const SHARED_ALIGN: u64 = 16;
+
+/// Bytes of a word with numbers of objects.
+const SLOT_BYTES: u32 = 4;
 
 /// Bytes of an instruction.
 const INSTRUCTION_BYTES: usize = 16;
@@ -76,6 +79,7 @@ fn check_function(layout: &Layout, function: &FunctionSpec) -> Result<(), WriteE
         (params_end <= 0xffff, "parameters do not fit into constant bank 0"),
         (function.inner_functions.iter().all(|s| inner_end(s) <= code as u64), "inner function outside the code"),
         (function.is_kernel || function.params.is_empty(), "only kernels have parameters here"),
+        (function.object_slots.iter().all(|slot| slot.offset <= 0xffff), "objects do not fit into constant bank 0"),
         (function.shared_align == 0 || function.shared_align.is_power_of_two(), "shared alignment is no power of two"),
     ];
     match rules.iter().find(|rule| !rule.0) {
@@ -124,7 +128,7 @@ fn sections(
     out.extend(program);
     if module.kind == FileKind::Relocatable {
         for section in &mut out {
-            section.sh_type = object_type(&section.name).map_or(section.sh_type, |row| row.sh_type);
+            section.sh_type = in_object_file(&section.name).map_or(section.sh_type, |row| row.sh_type);
         }
     }
     Ok(out)
@@ -150,7 +154,7 @@ static OBJECT_TYPES: [ObjectType; 8] = [
     ObjectType { prefix: ADDRESS_TABLE, sh_type: 0x7000_0068, other: 0x80 },
 ];
 
-fn object_type(section: &str) -> Option<&'static ObjectType> {
+fn in_object_file(section: &str) -> Option<&'static ObjectType> {
     OBJECT_TYPES.iter().find(|row| section.starts_with(row.prefix))
 }
 
@@ -188,7 +192,7 @@ fn program_sections(
 ) -> Result<Vec<SectionPlan>, WriteError> {
     let mut out = constant_sections(module, variables, relocator)?;
     if layout.bank0_first {
-        out.extend(bank0_sections(module, layout));
+        out.extend(bank0_sections(module, layout, relocator)?);
     }
     for function in &module.functions {
         let mut code = function.code.clone();
@@ -221,7 +225,7 @@ fn program_sections(
         out.push(SectionPlan::nobits(GLOBAL.to_owned(), MEMORY_FLAGS, section.align, section.size));
     }
     if !layout.bank0_first {
-        out.extend(bank0_sections(module, layout));
+        out.extend(bank0_sections(module, layout, relocator)?);
     }
     Ok(out)
 }
@@ -257,14 +261,42 @@ fn constant_sections(
     Ok(out)
 }
 
-/// Bank 0 of every kernel: what the driver fills in, then the parameters; zeros in the file.
-fn bank0_sections<'a>(module: &'a ModuleSpec, layout: &'a Layout) -> impl Iterator<Item = SectionPlan> + 'a {
-    module.functions.iter().filter(|f| f.is_kernel).map(|function| {
+/// Bank 0 of every kernel: what the driver fills in, then the parameters and the numbers of objects; zeros in
+/// the file.
+fn bank0_sections(
+    module: &ModuleSpec,
+    layout: &Layout,
+    relocator: &mut Relocator<'_>,
+) -> Result<Vec<SectionPlan>, WriteError> {
+    let mut out = Vec::new();
+    for function in module.functions.iter().filter(|f| f.is_kernel) {
         let bytes = info::param_bytes(function);
-        let size = layout.param_base(bytes) + bytes;
-        let plan = SectionPlan::data(bank0_name(function), CONSTANT_FLAGS, BANK_ALIGN, vec![0; size as usize]);
-        plan.about(text_name(function))
-    })
+        let params = layout.param_base(bytes) + bytes;
+        let slots = function.object_slots.iter().map(|slot| slot.offset.saturating_add(SLOT_BYTES)).max();
+        let mut bytes = vec![0; params.max(slots.unwrap_or(0)) as usize];
+        let relocations = slot_relocations(module, layout, function);
+        let rest = relocator.take(&function.name, &mut bytes, 0, &relocations)?;
+        relocator.add_section(&bank0_name(function), rest);
+        let plan = SectionPlan::data(bank0_name(function), CONSTANT_FLAGS, BANK_ALIGN, bytes);
+        out.push(plan.about(text_name(function)));
+    }
+    Ok(out)
+}
+
+/// What puts the numbers of objects into the words of a kernel's bank 0.
+fn slot_relocations(module: &ModuleSpec, layout: &Layout, function: &FunctionSpec) -> Vec<RelocSpec> {
+    let kind_of = |name: &String| module.objects.iter().find(|object| object.name == *name).map(|object| object.kind);
+    let objects = function.object_slots.iter().flat_map(|slot| slot.objects.iter().map(|name| (slot.offset, name)));
+    let relocation = |(offset, name): (u32, &String)| {
+        let kind = match kind_of(name)? {
+            ObjectKind::Texture => &reloc::TEX_HEADER_INDEX,
+            ObjectKind::Surface => &reloc::SURF_HEADER_INDEX,
+            ObjectKind::Sampler if layout.samplers_apart => &reloc::SAMP_HEADER_INDEX_0,
+            ObjectKind::Sampler => &reloc::SAMP_HEADER_INDEX,
+        };
+        Some(RelocSpec { offset, kind, symbol: name.clone(), addend: 0 })
+    };
+    objects.filter_map(relocation).collect()
 }
 
 /// A section of variables with contents, with its relocations.

@@ -5,10 +5,10 @@ use object::elf;
 use super::layout::Layout;
 use super::plan::SymbolPlan;
 use super::variables::{SHARED, Variables};
-use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, object_type, shared_base, shared_name, text_name};
+use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name};
 use crate::model::{Binding, FileKind};
 use crate::read::{STO_CUDA_ENTRY, STT_CUDA_OBJECT};
-use crate::spec::{ExternVariable, FunctionSpec, Memory, ModuleSpec, VariableSpec};
+use crate::spec::{ExternVariable, FunctionSpec, Memory, ModuleSpec, ObjectKind, ObjectSpec, VariableSpec};
 
 /// Section of the shared memory that the system keeps, and the names that stand for it on
 /// targets that keep some.
@@ -20,6 +20,8 @@ const RESERVED_ALIAS_OTHER: u8 = 0xa0;
 /// What linkers add to an address that is called (`oriole_ori::UNIFIED_OFFSET`), from sm_90 on.
 const UNIFIED_OFFSET: &str = "__UFT_OFFSET";
 const UNIFIED_OFFSET_SIZE: u64 = 8;
+/// `st_size` of a number of the driver: a word.
+const DRIVER_VALUE_SIZE: u64 = 4;
 /// `st_size` of the offset: a word.
 const RESERVED_OFFSET_SIZE: u64 = 4;
 
@@ -54,6 +56,9 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
     if layout.reserved_shared > 0 {
         out.extend(reserved_symbols());
     }
+    let value = |name: &String| undefined(name, elf::STT_OBJECT, Binding::Weak, DRIVER_VALUE_SIZE);
+    out.extend(module.driver_values.iter().map(value));
+    out.extend(module.objects.iter().map(object));
     out.extend(module.externs.iter().map(|name| undefined(name, elf::STT_FUNC, Binding::Global, 0)));
     out.extend(super::lines::section_names(module).into_iter().map(|name| SymbolPlan::of_section(name.to_owned())));
     if module.kind == FileKind::Relocatable {
@@ -71,6 +76,24 @@ fn undefined(name: &str, kind: u8, binding: Binding, size: u64) -> SymbolPlan {
     SymbolPlan { name: name.to_owned(), kind, binding, other: 0, section: None, value: 0, size }
 }
 
+/// `st_type` of a texture, sampler or surface.
+pub(super) fn object_type(kind: ObjectKind) -> u8 {
+    match kind {
+        ObjectKind::Texture => 10,
+        ObjectKind::Sampler => 11,
+        ObjectKind::Surface => 12,
+    }
+}
+
+/// A texture, sampler or surface: one of the module is undefined, a parameter stands at its kernel.
+fn object(object: &ObjectSpec) -> SymbolPlan {
+    let symbol = undefined(&object.name, object_type(object.kind), Binding::Global, 0);
+    match &object.kernel {
+        Some(kernel) => SymbolPlan { binding: Binding::Local, section: Some(format!(".text.{kernel}")), ..symbol },
+        None => symbol,
+    }
+}
+
 fn external_variable(variable: &ExternVariable) -> SymbolPlan {
     let other = match variable.memory {
         Memory::Global => 0x20,
@@ -83,7 +106,7 @@ fn external_variable(variable: &ExternVariable) -> SymbolPlan {
 
 /// In an object file variables have a symbol type of their own, and say which memory they are in.
 fn mark_variable(symbol: &mut SymbolPlan) {
-    let row = symbol.section.as_deref().and_then(object_type);
+    let row = symbol.section.as_deref().and_then(in_object_file);
     if let Some(row) = row.filter(|_| symbol.kind == elf::STT_OBJECT) {
         symbol.kind = STT_CUDA_OBJECT;
         symbol.other |= row.other;

@@ -113,6 +113,7 @@ impl FnLower<'_, '_> {
             Place::Const(_) | Place::LinkedConst(_) => Space::Const,
             Place::KernelParam(_) => Space::Param,
             Place::Frame(_) | Place::Incoming(_) => Space::Local,
+            Place::Object(symbol) => return self.object_handle(symbol),
             Place::Param => return Err(invalid(name.span, format!("'{}' has no address", self.text(name)))),
         };
         let address = self.address64(name, 0)?;

@@ -29,6 +29,7 @@ mod special;
 mod stack;
 mod surface;
 mod tensor;
+mod texture;
 mod turns;
 mod video;
 mod warp;
@@ -48,7 +49,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 21] = [
+const CHAPTERS: [Chapter; 22] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     asynchronous::CHAPTER,
@@ -68,6 +69,7 @@ const CHAPTERS: [Chapter; 21] = [
     stack::CHAPTER,
     surface::CHAPTER,
     tensor::CHAPTER,
+    texture::CHAPTER,
     video::CHAPTER,
     warp::CHAPTER,
 ];

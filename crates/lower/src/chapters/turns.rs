@@ -89,7 +89,7 @@ fn either(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> 
 }
 
 /// `count` consecutive uniform registers, aligned to the next power of two.
-fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
+pub(super) fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
     let count = count as u8;
     match RegType::of_width(RegFile::UR, count) {
         Some(RegType::UrGroup) | None => {
@@ -101,7 +101,7 @@ fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
 }
 
 /// Register `k` of a group.
-fn component(cx: &FnLower<'_, '_>, group: VReg, k: usize) -> Operand {
+pub(super) fn component(cx: &FnLower<'_, '_>, group: VReg, k: usize) -> Operand {
     if cx.func.vregs[group].components == 1 { Operand::reg(group) } else { Operand::comp(group, k as u8) }
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Lowered, invalid};
 use crate::module;
 use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
 use oriole_isa::{Field, Opcode, RegFile, mem_size};
-use oriole_ori::{Inst, Operand, Param, RegType};
+use oriole_ori::{Inst, OBJECT_PARAM, Operand, Param, RegType};
 use oriole_ptx::ast::{self, Name, ScalarType, Space, Sym, Variable};
 use rustc_hash::FxHashSet;
 
@@ -34,21 +34,33 @@ impl<'a> FnLower<'_, 'a> {
     /// Lays the parameters of a kernel out in constant bank 0.
     pub(super) fn bind_kernel_params(&mut self, function: &'a ast::Function) -> Lowered {
         let limit = u64::from(self.sm().max_parameter_bytes);
-        let (mut end, mut places) = (0_u64, Vec::new());
-        for variable in &function.params {
+        let (offsets, end) = layout(function);
+        let mut places = Vec::new();
+        for (variable, offset) in function.params.iter().zip(offsets) {
+            let Some(name) = variable.name else { continue };
+            let Some(offset) = offset else {
+                self.bind_object(variable, name, self.text(function.name))?;
+                continue;
+            };
             let (size, align) = (variable.size().unwrap_or(u64::MAX), variable.alignment());
-            let offset = end.next_multiple_of(u64::from(align));
-            end = offset.saturating_add(size);
-            if end > limit {
+            if offset.saturating_add(size) > limit {
                 return Err(invalid(variable.span, format!("kernel parameters need more than {limit} bytes")));
             }
             let (offset, size) = (offset as u32, size as u32);
-            let Some(name) = variable.name else { continue };
             self.func.params.push(Param { name: self.text(name).to_owned(), offset, size, align });
             places.push((name, offset));
         }
         let base = u32::from(self.sm().bank0.parameters_of(end as u32));
         places.into_iter().try_for_each(|(name, offset)| self.bind(name, Binding::KernelParam(base + offset)))
+    }
+
+    /// A parameter that is a texture, sampler or surface.
+    fn bind_object(&mut self, variable: &Variable, name: Name, kernel: &str) -> Lowered {
+        let Some(kind) = module::object_kind(variable.ty) else { return Ok(()) };
+        let symbol = self.module.object_parameter(variable, kind, self.text(name), kernel);
+        let name_of_symbol = self.module.out.symbols[symbol].name.clone();
+        self.func.params.push(Param { name: name_of_symbol, offset: OBJECT_PARAM, size: 0, align: 1 });
+        self.bind(name, Binding::Object(symbol))
     }
 
     // ---- device functions ----
@@ -237,6 +249,22 @@ impl<'a> FnLower<'_, 'a> {
             }
         }
     }
+}
+
+/// Byte offsets of a kernel's parameters, none for textures, samplers and surfaces, and the bytes of all.
+pub(crate) fn layout(kernel: &ast::Function) -> (Vec<Option<u64>>, u64) {
+    let mut end: u64 = 0;
+    let mut place = |variable: &Variable| {
+        if module::object_kind(variable.ty).is_some() {
+            return None;
+        }
+        let offset = end.next_multiple_of(u64::from(variable.alignment()));
+        // Far beyond what a kernel may have, which is looked at where they are bound.
+        end = offset.saturating_add(variable.size().unwrap_or(u64::MAX)).min(u64::from(u32::MAX));
+        Some(offset)
+    };
+    let offsets = kernel.params.iter().map(&mut place).collect();
+    (offsets, end)
 }
 
 /// The descriptor of global memory: UR36:UR37, never allocated.

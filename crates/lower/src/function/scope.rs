@@ -45,6 +45,8 @@ pub(crate) enum Binding {
     Incoming(u32),
     /// A kernel parameter, at this byte offset of constant bank 0.
     KernelParam(u32),
+    /// A parameter that is a texture, sampler or surface.
+    Object(oriole_ori::Symbol),
     /// A `.global`, `.const` or `.shared` variable declared in the function.
     Static(crate::module::VarKey),
     /// A list of labels for `brx.idx`, of functions for indirect calls.

@@ -25,6 +25,8 @@ pub(crate) enum Place {
     LinkedConst(Symbol),
     /// A global variable or function, whose address is in bank 4.
     Symbol(Symbol),
+    /// A texture, sampler or surface, whose number is in constant bank 0.
+    Object(Symbol),
     /// A parameter in registers: it has no address.
     Param,
     /// A parameter in the caller's argument area, at this byte offset.
@@ -158,6 +160,11 @@ impl FnLower<'_, '_> {
         })
     }
 
+    /// Whether the name is that of a register.
+    pub(crate) fn is_register(&mut self, name: Name) -> Lowered<bool> {
+        Ok(matches!(self.name_kind(name)?, NameKind::Register))
+    }
+
     /// Name and byte offset of `table+8` or `table[2]`.
     pub(crate) fn name_and_offset(&mut self, operand: &ast::Operand) -> Lowered<(Name, i64)> {
         match operand {
@@ -186,6 +193,7 @@ impl FnLower<'_, '_> {
             Some(Binding::KernelParam(offset)) => Ok(Place::KernelParam(*offset)),
             Some(Binding::Frame(variable)) => Ok(Place::Frame(variable.offset)),
             Some(Binding::Param(_)) => Ok(Place::Param),
+            Some(Binding::Object(symbol)) => Ok(Place::Object(*symbol)),
             Some(Binding::Incoming(offset)) => Ok(Place::Incoming(*offset)),
             Some(Binding::Static(key)) => {
                 let key = *key;
@@ -222,6 +230,9 @@ impl FnLower<'_, '_> {
                 let offset = self.module.out.variable(symbol).and_then(|v| v.offset).unwrap_or(0);
                 Ok(Place::Const(offset as u32))
             }
+            _ if crate::module::object_kind(self.module.variable(key).ty).is_some() => {
+                Ok(Place::Object(self.module.variable_symbol(key)?))
+            }
             _ => Ok(Place::Symbol(self.module.variable_symbol(key)?)),
         }
     }
@@ -244,6 +255,7 @@ impl FnLower<'_, '_> {
                 format!("the address of the parameter '{}' is not supported here", self.text(name)),
             )),
             Place::Symbol(symbol) => Ok(self.symbol_address(symbol, offset)?.lo),
+            Place::Object(symbol) => Ok(self.object_handle(symbol)?.lo),
             Place::LinkedShared(symbol) => {
                 let base = self.linked_shared(symbol)?;
                 self.moved(base, add(self.arch().sm().shared_base))
@@ -290,6 +302,7 @@ impl FnLower<'_, '_> {
     pub(crate) fn address64(&mut self, name: Name, offset: i64) -> Lowered<Wide> {
         match self.place(name)? {
             Place::Symbol(symbol) => self.symbol_address(symbol, offset),
+            Place::Object(symbol) => self.object_handle(symbol),
             _ => Ok(Wide::of_halves(self.address32(name, offset)?, Operand::rz())),
         }
     }

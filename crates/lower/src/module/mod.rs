@@ -3,9 +3,11 @@
 mod data;
 pub(crate) mod library;
 mod names;
+mod objects;
 mod plan;
 
 pub(crate) use names::{instructions, of_instruction as names_of_instruction, prototypes, variables};
+pub(crate) use objects::kind_of as object_kind;
 pub(crate) use plan::{VarKey, is_noreturn};
 
 use crate::Options;
@@ -65,6 +67,7 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
         const_end: 0,
         line_starts: options.source.map(|(_, text)| line_starts(text)).unwrap_or_default(),
     };
+    cx.out.independent_samplers = ast.target.iter().any(|word| word == "texmode_independent");
     let mut errors = cx.lower_functions();
     errors.extend(cx.add_visible_variables());
     if errors.is_empty() { Ok(cx.out) } else { Err(errors) }
@@ -181,6 +184,11 @@ impl<'a> ModuleCx<'a> {
             Some(owner) => format!("{}${}", self.ast.text(self.plan.functions[owner].name), self.ast.text(name)),
             None => self.ast.text(name).to_owned(),
         };
+        if let Some(kind) = objects::kind_of(planned.ast.ty) {
+            let symbol = self.object_variable(planned.ast, kind, &text)?;
+            self.variable_symbols.insert(key, symbol);
+            return Ok(symbol);
+        }
         let variable = self.new_variable(&planned)?;
         let linkage = match linkage_of(planned.ast.linkage) {
             // Without a linker nobody else brings it: ptxas, too, makes a place of zeros.

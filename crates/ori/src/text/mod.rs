@@ -15,7 +15,7 @@ pub use print_function::{inst_text, operand_text};
 use crate::call::{Callee, Clobbers};
 use crate::function::{FunctionKind, SymbolPart};
 use crate::inst::InstFlags;
-use crate::module::{DataRelocKind, Linkage};
+use crate::module::{DataRelocKind, Linkage, ObjectKind};
 use oriole_isa::{Arch, RegFile};
 
 /// Names of fieldless values in the text form.
@@ -75,6 +75,9 @@ const FILES: Names<RegFile> = Names(&[
     (RegFile::B, "B"),
     (RegFile::SB, "SB"),
 ]);
+
+const OBJECT_KINDS: Names<ObjectKind> =
+    Names(&[(ObjectKind::Texture, "texture"), (ObjectKind::Sampler, "sampler"), (ObjectKind::Surface, "surface")]);
 
 const RELOC_KINDS: Names<DataRelocKind> =
     Names(&[(DataRelocKind::Address, "address"), (DataRelocKind::Generic, "generic")]);

@@ -2,9 +2,9 @@
 
 use super::cursor::{Cursor, ParseError, Result};
 use super::parse_function::{Lines, function, lines};
-use super::{LINKAGES, RELOC_KINDS};
+use super::{LINKAGES, OBJECT_KINDS, RELOC_KINDS};
 use crate::entity::{FuncId, Symbol};
-use crate::module::{DataReloc, DataRelocKind, Module, SymbolData, SymbolKind, Variable};
+use crate::module::{DataReloc, DataRelocKind, Module, Object, ObjectSlot, SymbolData, SymbolKind, Variable};
 use crate::space::MemSpace;
 use std::str::FromStr;
 
@@ -37,7 +37,9 @@ fn item(lines: &mut Lines<'_>, module: &mut Module, c: &mut Cursor<'_>) -> Resul
         module.files.push(c.rest().to_owned());
         return Ok(());
     }
-    if c.eat(".symbol") {
+    if c.eat(".independent") {
+        module.independent_samplers = true;
+    } else if c.eat(".symbol") {
         symbol(c, module)?;
     } else if c.eat(".bank") {
         let bank = c.number()?;
@@ -46,8 +48,14 @@ fn item(lines: &mut Lines<'_>, module: &mut Module, c: &mut Cursor<'_>) -> Resul
         module.address_table.push(c.entity("sym", Symbol::from_u32)?);
     } else if c.eat(".callable") {
         module.function_table.push(c.entity("sym", Symbol::from_u32)?);
+    } else if c.eat(".slot") {
+        let mut slot = ObjectSlot { offset: c.number()?, objects: Default::default() };
+        while !c.is_done() {
+            slot.objects.push(c.entity("sym", Symbol::from_u32)?);
+        }
+        module.object_slots.push(slot);
     } else {
-        return c.error("expected .file, .symbol, .bank, .address, .callable or .function");
+        return c.error("expected .file, .independent, .symbol, .bank, .address, .callable, .slot or .function");
     }
     c.expect_end()
 }
@@ -66,10 +74,20 @@ fn symbol(c: &mut Cursor<'_>, module: &mut Module) -> Result<()> {
         "function" => SymbolKind::Function(c.entity("fn", FuncId::from_u32)?),
         "external" => SymbolKind::ExternalFunction,
         "variable" => SymbolKind::Variable(variable(c)?),
-        _ => return start.error("expected function, external or variable"),
+        "driver" => SymbolKind::DriverValue,
+        "object" => SymbolKind::Object(object(c)?),
+        _ => return start.error("expected function, external, driver, variable or object"),
     };
     module.symbols.push(SymbolData { name, linkage, kind });
     Ok(())
+}
+
+fn object(c: &mut Cursor<'_>) -> Result<Object> {
+    let start = c.clone();
+    let Some(kind) = OBJECT_KINDS.value(c.name()?) else { return start.error("expected texture, sampler or surface") };
+    let modes = c.keyed("modes")?;
+    let unnormalized = if c.is_done() { None } else { Some(c.keyed::<u8>("unnormalized")? != 0) };
+    Ok(Object { kind, modes, unnormalized })
 }
 
 fn variable(c: &mut Cursor<'_>) -> Result<Variable> {
@@ -123,7 +141,8 @@ fn check_symbols(module: &Module) -> Result<()> {
         SymbolKind::Variable(v) => v.relocs.as_slice(),
         _ => &[],
     });
-    let tables = module.address_table.iter().chain(&module.function_table);
+    let slots = module.object_slots.iter().flat_map(|slot| &slot.objects);
+    let tables = module.address_table.iter().chain(&module.function_table).chain(slots);
     let mut named = refs.chain(relocs.map(|r| &r.symbol)).chain(tables);
     if let Some(symbol) = named.find(|s| !known(s)) {
         return Cursor::new("", 1).error(format!("{symbol} is used but not defined"));

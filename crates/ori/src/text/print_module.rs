@@ -1,7 +1,7 @@
 //! Printing modules.
 
-use super::{LINKAGES, RELOC_KINDS};
-use crate::module::{DataReloc, DataRelocKind, Module, SymbolData, SymbolKind, Variable};
+use super::{LINKAGES, OBJECT_KINDS, RELOC_KINDS};
+use crate::module::{DataReloc, DataRelocKind, Module, Object, SymbolData, SymbolKind, Variable};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Module {
@@ -9,6 +9,9 @@ impl Display for Module {
         writeln!(f, ".module {}", self.arch)?;
         for file in &self.files {
             writeln!(f, ".file {file}")?;
+        }
+        if self.independent_samplers {
+            writeln!(f, ".independent")?;
         }
         for (symbol, data) in self.symbols.iter() {
             write!(f, ".symbol {symbol} {} {} ", data.name, LINKAGES.of(data.linkage))?;
@@ -23,6 +26,11 @@ impl Display for Module {
         for symbol in &self.function_table {
             writeln!(f, ".callable {symbol}")?;
         }
+        for slot in &self.object_slots {
+            write!(f, ".slot {}", slot.offset)?;
+            slot.objects.iter().try_for_each(|symbol| write!(f, " {symbol}"))?;
+            writeln!(f)?;
+        }
         for func in self.functions.values() {
             write!(f, "{func}")?;
         }
@@ -34,8 +42,18 @@ fn print_kind(f: &mut Formatter<'_>, data: &SymbolData) -> fmt::Result {
     match &data.kind {
         SymbolKind::Function(id) => writeln!(f, "function {id}"),
         SymbolKind::ExternalFunction => writeln!(f, "external"),
+        SymbolKind::DriverValue => writeln!(f, "driver"),
+        SymbolKind::Object(object) => print_object(f, *object),
         SymbolKind::Variable(variable) => print_variable(f, variable),
     }
+}
+
+fn print_object(f: &mut Formatter<'_>, object: Object) -> fmt::Result {
+    write!(f, "object {} modes={}", OBJECT_KINDS.of(object.kind), object.modes)?;
+    if let Some(unnormalized) = object.unnormalized {
+        write!(f, " unnormalized={}", u8::from(unnormalized))?;
+    }
+    writeln!(f)
 }
 
 fn print_variable(f: &mut Formatter<'_>, v: &Variable) -> fmt::Result {

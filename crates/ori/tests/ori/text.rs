@@ -54,12 +54,18 @@ proptest! {
 const MODULE: &str = "\
 .module sm_90
 .file /src/a file.cu
+.independent
 .symbol sym0 table visible variable const size=16 align=8 offset=8 init=x0102ff reloc 8 8 sym1 -4 generic reloc 0 1 sym1 +0 byte3
 .symbol sym1 buffer internal variable global size=1024 align=16
 .symbol sym2 kernel visible function fn0
 .symbol sym3 vprintf external external
+.symbol sym4 picture external object texture modes=4294967295
+.symbol sym5 how visible object sampler modes=33423360 unnormalized=1
+.symbol sym6 entry_bytes weak driver
 .bank 2 xdeadbeef
 .address sym1
+.slot 368 sym4 sym5
+.slot 372 sym4
 .function entry kernel
   .param kernel_param_0 offset=0 size=8 align=8
   .maxntid 128 1 1

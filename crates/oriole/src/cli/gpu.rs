@@ -17,8 +17,9 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Arg
         let known: Vec<&str> = parsed.kernels().map(|k| k.name.as_str()).collect();
         Failure::Rejected(format!("error: no kernel '{}'; the module has: {}", args.entry, known.join(", ")))
     })?;
-    if kernel.params.len() != arguments.len() {
-        let counts = format!("the kernel takes {} arguments, {} were given", kernel.params.len(), arguments.len());
+    let params = kernel.params.iter().filter(|param| !param.is_object()).count();
+    if params != arguments.len() {
+        let counts = format!("the kernel takes {params} arguments, {} were given", arguments.len());
         return Err(Failure::Usage(format!("error: {counts}")));
     }
     let driver = Driver::open().map_err(rejected)?;

@@ -6,11 +6,12 @@
 
 pub(crate) mod lines;
 mod object;
+mod objects;
 
 use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
 use oriole_cubin::{
-    AddressSlot, Binding, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, ParamSpec, RelocSpec, Target,
+    AddressSlot, Binding, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
     VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
@@ -65,6 +66,7 @@ pub(crate) fn emit(
     if is_object {
         object::describe(module, ast, &mut spec);
     }
+    objects::describe(module, &mut spec);
     let slot = |symbol: &Symbol| AddressSlot { symbol: module.symbols[*symbol].name.clone(), addend: 0 };
     spec.address_table = module.address_table.iter().map(slot).collect();
     Ok((spec, lines))
@@ -175,7 +177,8 @@ fn function_section(
     spec.barriers = bodies().map(|f| f.attributes.barriers).max().unwrap_or(0);
     spec.frame_size = func.frame.size();
     spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
-    spec.params = func.params.iter().map(|p| ParamSpec { offset: p.offset, size: p.size }).collect();
+    spec.params = func.params.iter().map(objects::parameter).collect();
+    spec.object_slots = objects::slots(module, bodies);
     spec.shared_size = func.attributes.shared_bytes;
     spec.uses_dynamic_shared = !section.is_object && module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
@@ -239,7 +242,8 @@ fn function_code(
         let machine = func.machine_inst(id, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
         let mut inst = machine.inst;
         for (operand, reference) in machine.relocs {
-            if section.is_object {
+            let driver = section.module.symbols[reference.symbol].kind == SymbolKind::DriverValue;
+            if section.is_object || driver {
                 leave_to_linker(section.module, &mut inst, operand, reference, pc, spec);
             } else {
                 resolve(section, &mut inst, operand, reference).map_err(fault)?;

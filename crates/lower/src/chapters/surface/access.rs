@@ -126,7 +126,7 @@ pub(super) fn emit(cx: &mut FnLower<'_, '_>, mut inst: Inst, surface: &Address) 
 }
 
 /// `to`, a uniform register = the word at an offset of constant bank 0.
-pub(super) fn load_uniform(cx: &mut FnLower<'_, '_>, to: Operand, offset: u32) -> Lowered {
+pub(in crate::chapters) fn load_uniform(cx: &mut FnLower<'_, '_>, to: Operand, offset: u32) -> Lowered {
     let load = if cx.has(Sass::LDCU) { Sass::LDCU } else { Sass::ULDC };
     cx.emit(load, &[(Field::MemSize, mem_size::B32)], &[(D, to), (Bank, Operand::cbank(0, offset))])?;
     Ok(())
@@ -166,6 +166,7 @@ pub(super) fn number(cx: &mut FnLower<'_, '_>, surface: &Address) -> Lowered<Num
 fn named(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<Number> {
     match cx.place(name)? {
         Place::KernelParam(offset) => Ok(Number::Constant(offset)),
+        Place::Object(symbol) => Ok(Number::Constant(cx.module.object_slot(&[symbol]))),
         _ => Err(unsupported(name.span, format!("the surface '{}'", cx.text(name)))),
     }
 }

@@ -41,7 +41,7 @@ fn check_count(operand: &ast::Operand, found: usize, needed: usize) -> Lowered {
 }
 
 /// The words in consecutive registers: `RZ` where all are zero, the register itself where they are all of one.
-pub(super) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
+pub(in crate::chapters) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
     if words.iter().all(|word| word.is_zero()) {
         return Ok(Operand::rz());
     }
@@ -94,7 +94,7 @@ pub(super) fn form_with(
 }
 
 /// `count` fresh consecutive registers, as one operand and word by word.
-pub(super) fn fresh(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<(Operand, Vec<Operand>)> {
+pub(in crate::chapters) fn fresh(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<(Operand, Vec<Operand>)> {
     let components = u8::try_from(count).map_err(|_| invalid(cx.span(), "the fragment takes too many registers"))?;
     let reg = match RegType::of_width(RegFile::R, components) {
         Some(RegType::Group) | None => {

@@ -15,7 +15,7 @@
 //! | `moves` | matrices between shared memory and registers, transposition |
 
 mod expand;
-mod fragment;
+pub(super) mod fragment;
 mod mma;
 mod moves;
 mod product;
@@ -24,6 +24,8 @@ mod scaled;
 mod tile;
 mod warpgroup;
 mod wmma;
+
+pub(super) use wmma::narrowed;
 
 use super::Chapter;
 use oriole_ptx::ast::Opcode;

@@ -163,7 +163,7 @@ fn widened(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>>
 }
 
 /// Each pair of singles as two halves, rounded to nearest.
-fn narrowed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>> {
+pub(in crate::chapters) fn narrowed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>> {
     let packs = Sass::F2FP.exists_on(cx.arch());
     words
         .chunks_exact(2)

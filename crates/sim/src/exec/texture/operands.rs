@@ -181,5 +181,5 @@ impl Results {
     }
 }
 
-/// All lanes of a predicate: whether the texels were there, which they always are.
-pub(super) const RESIDENT: Mask = Mask::MAX;
+/// A predicate of all lanes: whether a texel was not there, which never is so.
+pub(super) const MISSING: Mask = 0;

@@ -3,7 +3,7 @@
 use super::super::Unsupported;
 use super::super::rounding::{HALF, Rounding, narrow};
 use super::cube;
-use super::operands::{Axes, Handle, RESIDENT, Results, Words};
+use super::operands::{Axes, Handle, MISSING, Results, Words};
 use super::sample::{Reader, Request, lod_of};
 use super::texel::{self, Position};
 use crate::machine::Halt;
@@ -66,7 +66,7 @@ struct Access {
     axes: Axes,
     places: Places,
     results: Results,
-    resident: Dst,
+    missing: Dst,
     format: u8,
 }
 
@@ -86,7 +86,7 @@ impl Access {
             axes: Axes::of(inst),
             places,
             results: Results::of(inst),
-            resident: Dst::of(inst, Role::PD),
+            missing: Dst::of(inst, Role::PD),
             format: inst.get(Field::TexFmt),
         })
     }
@@ -104,7 +104,7 @@ impl Access {
                 tex_fmt::WORDS => self.results.write(state, &components),
                 _ => self.results.write_halves(state, &components),
             }
-            self.resident.set_mask(state, RESIDENT);
+            self.missing.set_mask(state, MISSING);
             Ok(())
         })
     }

@@ -3,7 +3,7 @@
 use super::super::Unsupported;
 use super::super::atomic::{add_half_pairs, add_single};
 use super::super::memory::{extend, read_registers};
-use super::operands::{Handle, RESIDENT};
+use super::operands::{Handle, MISSING};
 use super::texel;
 use crate::machine::Halt;
 use crate::operand::{Dst, Src};
@@ -144,7 +144,7 @@ fn write_lane(state: &mut State, to: Dst, lane: usize, words: &[u32]) {
 
 /// `SULD.D`.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, to, resident) = (Target::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
+    let (target, to, missing) = (Target::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
     let (size, signed) = raw_size(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         for lane in state.active_lanes() {
@@ -159,7 +159,7 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
             }
             write_lane(state, to, lane, &words[..size.div_ceil(4) as usize]);
         }
-        resident.set_mask(state, RESIDENT);
+        missing.set_mask(state, MISSING);
         Ok(())
     }))
 }
@@ -175,7 +175,7 @@ fn components(inst: &Inst) -> usize {
 
 /// `SULD.P`: a texel in the surface's format.
 fn load_pixel(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (target, to, resident) = (Target::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
+    let (target, to, missing) = (Target::of(inst)?, destination(inst), Dst::of(inst, Role::PD));
     let count = components(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         for lane in state.active_lanes() {
@@ -189,7 +189,7 @@ fn load_pixel(inst: &Inst) -> Result<Effect, Unsupported> {
             }
             write_lane(state, to, lane, &value[..count]);
         }
-        resident.set_mask(state, RESIDENT);
+        missing.set_mask(state, MISSING);
         Ok(())
     }))
 }
@@ -305,7 +305,7 @@ impl Element {
 fn atomic(inst: &Inst) -> Result<Effect, Unsupported> {
     let (target, data) = (Target::of(inst)?, Src::of(inst, Role::Data));
     let element = Element { code: inst.get(Field::SurfType), op: inst.get(Field::SurfOp) };
-    let (to, resident) = (destination(inst), Dst::of(inst, Role::PD));
+    let (to, missing) = (destination(inst), Dst::of(inst, Role::PD));
     let size = element.size();
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         env.require_turn()?;
@@ -335,7 +335,7 @@ fn atomic(inst: &Inst) -> Result<Effect, Unsupported> {
             };
             write_lane(state, to, lane, &old[..size as usize / 4]);
         }
-        resident.set_mask(state, RESIDENT);
+        missing.set_mask(state, MISSING);
         Ok(())
     }))
 }

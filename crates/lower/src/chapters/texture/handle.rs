@@ -1,0 +1,135 @@
+//! What an instruction reads or asks about: textures, samplers and surfaces, by name or by a 64-bit handle.
+//!
+//! Of a name the driver puts the number into a word of constant bank 0; of a handle the low word is the number.
+//! Where a texture and its sampler share a word (`Bank0::samplers_apart`), the sampler's number begins at bit 20.
+
+use crate::chapters::surface::load_uniform;
+use crate::chapters::turns::{by_value, component, group};
+use crate::error::{Lowered, invalid};
+use crate::function::{FnLower, Place, Wide, lut};
+use oriole_isa::Opcode as Sass;
+use oriole_isa::Role::{B, D};
+use oriole_ori::{Guard, Object, ObjectKind, Operand, Symbol, SymbolKind};
+use oriole_ptx::ast::{self, Address, AddressBase};
+
+/// First bit of a sampler's number in the word of a texture.
+const SAMPLER_SHIFT: u32 = 20;
+/// The texture's number in such a word.
+pub(super) const TEXTURE_MASK: u32 = (1 << SAMPLER_SHIFT) - 1;
+
+/// Bits in the upper word of a 64-bit handle that tell what it is of; `istypep` asks for them.
+pub(super) const TYPE_BITS: [(ObjectKind, u32); 3] =
+    [(ObjectKind::Texture, 1 << 29), (ObjectKind::Sampler, 1 << 30), (ObjectKind::Surface, 1 << 31)];
+
+/// A texture, sampler or surface.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::chapters) enum Handle {
+    /// What the driver binds to a name.
+    Name(Symbol),
+    /// The low word of a 64-bit handle.
+    Word(Operand),
+}
+
+impl Handle {
+    /// What stands first in the brackets.
+    pub(in crate::chapters) fn of_base(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Handle> {
+        match address.base {
+            AddressBase::Name(name) => Handle::of(cx, &ast::Operand::Name(name)),
+            AddressBase::Element(name, part) => Handle::of(cx, &ast::Operand::Part(name, part)),
+            AddressBase::Absolute => Err(invalid(address.span, "a texture, sampler or surface is needed here")),
+        }
+    }
+
+    /// A name, or a 64-bit register or parameter.
+    pub(super) fn of(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Handle> {
+        let place = match operand {
+            ast::Operand::Name(name) if !cx.is_register(*name)? => Some(cx.place(*name)?),
+            _ => None,
+        };
+        Ok(match place {
+            Some(Place::Object(symbol)) => Handle::Name(symbol),
+            // A parameter that holds a handle.
+            Some(Place::KernelParam(offset)) => Handle::Word(Operand::cbank(0, offset)),
+            _ => Handle::Word(cx.src64(operand)?.lo),
+        })
+    }
+
+    /// The word with its number, in a register.
+    pub(in crate::chapters) fn word(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
+        match self {
+            Handle::Word(word) => cx.in_reg(word),
+            Handle::Name(symbol) => {
+                let offset = cx.module.object_slot(&[symbol]);
+                let word = cx.temp()?;
+                cx.read_constant(word, 0, offset)?;
+                Ok(word)
+            }
+        }
+    }
+
+    /// A sampler's number by itself.
+    pub(super) fn sampler(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
+        let word = self.word(cx)?;
+        match self {
+            Handle::Name(_) if !cx.sm().bank0.samplers_apart => {
+                let number = cx.temp()?;
+                cx.shift_right(false, number, word, Operand::imm(SAMPLER_SHIFT))?;
+                Ok(number)
+            }
+            _ => Ok(word),
+        }
+    }
+}
+
+/// The one word of a texture and a sampler, on targets where they share one.
+pub(super) fn joined(cx: &mut FnLower<'_, '_>, texture: Handle, sampler: Handle) -> Lowered<Operand> {
+    let number = sampler.sampler(cx)?;
+    let (high, texture) = (cx.temp()?, texture.word(cx)?);
+    cx.shift_left(high, number, Operand::imm(SAMPLER_SHIFT))?;
+    let (low, word) = (cx.temp()?, cx.temp()?);
+    cx.lop2(low, lut::AND, texture, Operand::imm(TEXTURE_MASK))?;
+    cx.lop2(word, lut::OR, low, high)?;
+    Ok(word)
+}
+
+/// Emits what `emit` emits with the words of the handles in consecutive uniform registers, which it gets with the
+/// guard that its instruction must have: where threads may have different handles, once for each of them.
+pub(in crate::chapters) fn with_uniform(
+    cx: &mut FnLower<'_, '_>,
+    handles: &[Option<Handle>],
+    emit: impl FnOnce(&mut FnLower<'_, '_>, Operand, Option<Guard>) -> Lowered,
+) -> Lowered {
+    if handles.iter().flatten().all(|handle| matches!(handle, Handle::Name(_))) {
+        let group = group(cx, handles.len())?;
+        for (k, handle) in handles.iter().enumerate() {
+            let to = component(cx, group, k);
+            match handle {
+                Some(Handle::Name(symbol)) => {
+                    let offset = cx.module.object_slot(&[*symbol]);
+                    load_uniform(cx, to, offset)?;
+                }
+                _ => {
+                    cx.emit(Sass::UMOV, &[], &[(D, to), (B, Operand::imm(0))])?;
+                }
+            }
+        }
+        let guard = cx.guard();
+        return emit(cx, Operand::reg(group), guard);
+    }
+    let words = handles.iter().map(|handle| handle.map_or(Ok(Operand::rz()), |handle| handle.word(cx)));
+    let words = words.collect::<Lowered<Vec<Operand>>>()?;
+    by_value(cx, &words, emit)
+}
+
+impl FnLower<'_, '_> {
+    /// The 64-bit handle of what the driver binds to a name.
+    pub(crate) fn object_handle(&mut self, symbol: Symbol) -> Lowered<Wide> {
+        let SymbolKind::Object(Object { kind, .. }) = self.module.out.symbols[symbol].kind else {
+            return Err(invalid(self.span(), "internal: no texture, sampler or surface"));
+        };
+        let handle = Handle::Name(symbol);
+        let low = if kind == ObjectKind::Sampler { handle.sampler(self)? } else { handle.word(self)? };
+        let bits = TYPE_BITS.iter().find(|(of, _)| *of == kind).map_or(0, |(_, bits)| *bits);
+        Ok(Wide::of_halves(low, Operand::imm(bits)))
+    }
+}

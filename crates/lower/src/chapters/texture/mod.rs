@@ -1,0 +1,28 @@
+//! Textures.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `handle` | textures, samplers and surfaces, by name or handle |
+//! | `coordinates` | the kinds of textures and what stands between the braces |
+//! | `access` | the texture instructions of SASS: which registers hold what |
+//! | `fetch` | `tex`, `tld4` |
+//! | `gradient` | `tex.grad` where the instruction set takes no derivatives |
+//! | `query` | `txq`, `istypep` |
+
+mod access;
+mod coordinates;
+mod fetch;
+mod gradient;
+mod handle;
+mod query;
+
+use super::Chapter;
+use oriole_ptx::ast::Opcode;
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter = &[
+    (Opcode::Tex, fetch::lower),
+    (Opcode::Tld4, fetch::gather),
+    (Opcode::Txq, query::lower),
+    (Opcode::Istypep, query::is_type),
+];
