@@ -65,7 +65,6 @@ impl Entry {
                 registers: self.registers,
                 block: number,
                 cluster_rank: rank,
-                cluster_size: self.launch.cluster.iter().product(),
             };
             Warp::new(
                 State::new(machine.constants.clone(), identity),

@@ -31,8 +31,6 @@ pub(crate) struct WarpIdentity {
     pub(crate) block: u64,
     /// Rank of the block in its cluster.
     pub(crate) cluster_rank: u32,
-    /// Blocks of the cluster.
-    pub(crate) cluster_size: u32,
 }
 
 impl WarpIdentity {
@@ -123,7 +121,8 @@ fn shared_value(name: &str, state: &State) -> Option<u32> {
         "SR_CLOCK" | "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => state.clock as u32,
         "SR_CLOCKHI" | "SR_GLOBALTIMERHI" => (state.clock >> 32) as u32,
         "SR_CgaCtaId" => id.cluster_rank,
-        "SR_CgaSize" => id.cluster_size,
+        // One shape of clusters.
+        "SR_CgaSize" => 0,
         "SR_WARPGROUPID" => id.warp / WARPGROUP,
         _ if reads_zero(name) => 0,
         _ => return None,

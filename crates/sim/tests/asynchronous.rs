@@ -10,7 +10,7 @@ use oriole_sim::{Options, RunError, Simulator};
 /// First words of every module: `k` with parameters, a barrier `bar` and registers.
 fn module(arch: &str, params: &str, body: &str) -> String {
     format!(
-        ".version 8.5\n.target {arch}\n.address_size 64\n\
+        ".version 8.7\n.target {arch}\n.address_size 64\n\
          .visible .entry k({params}){{\n\
          .reg .b32 %r<32>;.reg .b64 %d<32>;.reg .pred %p<8>;.reg .b16 %h<4>;.reg .f32 %f<4>;\n\
          .shared .align 8 .b64 bar;.shared .align 1024 .b8 buf[16384];\n\
@@ -481,4 +481,27 @@ fn misuse_is_named() {
     let Some(text) = text else { return };
     assert!(text.contains("the barrier of the cluster, where 64 threads have arrived"), "{text}");
     assert!(text.contains("block 1 of the cluster"), "{text}");
+}
+
+/// `st.bulk` clears so many bytes and no more.
+#[test]
+fn zeros_in_bulk() {
+    let body = "mov.u32 %r1,buf;mad.lo.u32 %r2,%r0,4,%r1;mov.u32 %r3,7;st.shared.u32 [%r2],%r3;bar.sync 0;
+        setp.eq.u32 %p0,%r0,0;cvt.u64.u32 %d1,%r1;add.u64 %d1,%d1,16;@%p0 st.bulk.weak.shared::cta [%d1],64,0;bar.sync 0;
+        ld.shared.u32 %r4,[%r2];mad.wide.u32 %d2,%r0,4,%d0;st.global.u32 [%d2],%r4;";
+    let Some(found) = (Run { arch: "sm_100a", bytes: 128, ..Run::default() }).words(body) else { return };
+    let expected: Vec<u32> = (0..32).map(|word| if (4..20).contains(&word) { 0 } else { 7 }).collect();
+    assert_eq!(found, expected);
+}
+
+/// Without several shapes of clusters the first record of constant bank 0 counts, whatever the cluster's size.
+#[test]
+fn shapes_of_clusters_on_sm_100() {
+    let body =
+        "mov.u32 %r1,%cluster_nctaid.x;mov.u32 %r2,%cluster_nctarank;mov.u32 %r3,%nclusterid.x;mov.u32 %r4,%ctaid.x;
+        mad.wide.u32 %d1,%r4,16,%d0;st.global.v4.u32 [%d1],{%r1,%r2,%r3,%r4};";
+    let run = Run { arch: "sm_100a", grid: [8, 1, 1], cluster: [4, 1, 1], bytes: 128, ..Run::default() };
+    let Some(found) = run.words(body) else { return };
+    let expected: Vec<u32> = (0..8).flat_map(|block| [4, 4, 2, block]).collect();
+    assert_eq!(found, expected);
 }

@@ -1,10 +1,11 @@
-//! Copies and reductions in bulk: `UBLKCP`, `UBLKRED`.
+//! Copies and reductions in bulk: `UBLKCP`, `UBLKRED`. Zeros in bulk: `UMEMSETS`.
 //!
 //! Operands as ptxas's code has them: the size register holds the number of 16-byte units in its low
 //! half and a mask in its high half, of the cluster's blocks for `MULTICAST` and of the bytes of each
 //! unit for `DST_G_BYTE_MASK`. A shared destination is followed by the address of its mbarrier.
 
 use super::super::Unsupported;
+use super::super::address::{Address, AddressWidth};
 use super::super::atomic::Atomic;
 use super::{syncs, uniform_register};
 use crate::machine::Halt;
@@ -23,6 +24,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
         Opcode::UBLKCP => copy(inst)?,
         Opcode::UBLKRED => reduce(inst)?,
+        Opcode::UMEMSETS => clear(inst)?,
         _ => return Ok(None),
     }))
 }
@@ -96,6 +98,27 @@ pub(super) fn in_block(place: Place, rank: usize) -> Place {
 /// Reports an access of one lane to many bytes.
 pub(super) fn report(env: &mut Env<'_>, kind: Access, lane: usize, place: Place, bytes: u32) {
     env.report(kind, bytes, 1 << lane, &[place; WARP]);
+}
+
+/// Bytes of the unit of `UMEMSETS`: for 64 bytes ptxas writes 8.
+const CLEARED_UNIT: u32 = 8;
+
+/// `UMEMSETS`, at a shared address.
+fn clear(inst: &Inst) -> Result<Effect, Unsupported> {
+    let address = Address::of(inst, AddressWidth::Narrow)?;
+    let size = Src::of(inst, Role::Size);
+    Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
+        let lane = state.first_active();
+        let place = Place::cluster(address.lanes(state)[lane] as u32);
+        let units = size.scalar(state);
+        report(env, Access::Write, lane, place, units.saturating_mul(CLEARED_UNIT));
+        for unit in 0..units {
+            let place = after(place, u64::from(unit) * u64::from(CLEARED_UNIT));
+            let stored = env.spaces.store(place, CLEARED_UNIT, lane, [0; 4]);
+            stored.map_err(|kind| Halt::fault(lane, kind))?;
+        }
+        Ok(())
+    }))
 }
 
 /// `UBLKCP`.

@@ -44,7 +44,6 @@ pub(super) fn warp(arch: Arch) -> State {
         registers: 255,
         block: 0,
         cluster_rank: 0,
-        cluster_size: 1,
     };
     let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
     state.active = Mask::MAX;

@@ -24,7 +24,6 @@ fn state(arch: Arch) -> State {
         registers: 40,
         block: 110,
         cluster_rank: 3,
-        cluster_size: 6,
     };
     let mut state = State::new(Arc::new(ConstantBanks::new()), identity);
     (state.active, state.clock) = (u32::MAX, CLOCK);
@@ -89,7 +88,7 @@ fn expected(name: &str, arch: Arch) -> Option<Lanes> {
         "SR_CLOCK" | "SR_CLOCKLO" | "SR_GLOBALTIMERLO" => same(0x3456_789a),
         "SR_CLOCKHI" | "SR_GLOBALTIMERHI" => same(0x12),
         "SR_CgaCtaId" => same(3),
-        "SR_CgaSize" => same(6),
+        "SR_CgaSize" => same(0),
         "SR_WARPGROUPID" => same(1),
         _ => return None,
     })
