@@ -225,8 +225,8 @@ fn needs_care(a: u32, b: u32) -> bool {
     !(remainder_exact && reciprocal_normal && quotient_normal)
 }
 
-/// `FSWZADD`: each lane of a quad adds with the signs that its two bits of the swizzle say:
-/// `A + B`, `A - B`, `B - A`, `B`.
+/// `FSWZADD`: each lane of a quad adds with the signs that its two bits of the swizzle say, the first lane by the
+/// highest: `A + B`, `A - B`, `B - A`, `B`.
 fn swizzled_add(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let (swizzle, ftz, rounding) = (Src::of(inst, Role::Swizzle), flag(inst, Field::Ftz), Rounding::of(inst));
@@ -236,7 +236,7 @@ fn swizzled_add(inst: &Inst) -> Compute {
         let value = by_lane(|i| {
             let flush = |bits| f64::from(f32::from_bits(if ftz { SINGLE.flush(bits) } else { bits }));
             let (a, b) = (flush(a[i]), flush(b[i]));
-            let sum = match swizzle >> (2 * (i & 3)) & 3 {
+            let sum = match swizzle >> (2 * (3 - (i & 3))) & 3 {
                 0 => add(a, b, rounding),
                 1 => add(a, -b, rounding),
                 2 => add(-a, b, rounding),
