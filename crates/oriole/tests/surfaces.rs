@@ -114,6 +114,7 @@ fn list(registers: &[String]) -> String {
 /// Where a thread has 64 bytes: coordinates `%e` (in elements), `%y`, `%z`, `%l`, then data at 16 and on; `%own` is
 /// there, `%to` where it writes. Odd threads take the second surface, `%s`; `%u` is the first.
 const HEAD: &str = ".version 9.0\n.target @\n.address_size 64\n\
+    .global .surfref named;\n\
     .visible .entry k(.param .u64 in, .param .u64 out, .param .u64 a, .param .u64 b) {\n\
     .reg .b16 %h<4>; .reg .b32 %w<4>, %e, %x, %y, %z, %l, %t; .reg .b64 %d<2>, %u, %s, %in, %out, %own, %to; .reg .pred %p;\n\
     ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; ld.param.u64 %u, [a]; ld.param.u64 %s, [b]; mov.u32 %t, %tid.x;\n\
@@ -165,7 +166,10 @@ impl Case<'_> {
         let input = format!("in:{}", at("in"));
         let output = format!("out:{}:{}", at("out"), (THREADS * self.output).max(1));
         let [a, b] = ["a", "b"].map(surface);
-        oriole(&["run", &at("k.cubin"), "--entry", "k", "--block", "32", "--strict", &input, &output, &a, &b])
+        // The variable stands for a surface as the first one.
+        let named = format!("named={}", self.geometry.spec(self.format, &at("a"), &at("named.after")));
+        let (cubin, launch) = (at("k.cubin"), ["--entry", "k", "--block", "32", "--strict", "--bind", &named]);
+        oriole(&[&["run", &cubin], &launch[..], &[&input, &output, &a, &b]].concat())
     }
 
     fn run(&self, folder: &Path, way: &str) {
@@ -339,8 +343,11 @@ fn texels_are_stored_in_the_format() {
     }
 }
 
-/// Reductions of numbers of `bytes` bytes: `old op new`, both extended to 128 bits as the type says.
-const REDUCTIONS: [(&str, &str, fn(i128, i128) -> i128); 7] = [
+/// `old op new`, both extended to 128 bits as their type says.
+type Step = fn(i128, i128) -> i128;
+
+/// The operations of reductions with their types.
+const REDUCTIONS: [(&str, &str, Step); 7] = [
     ("add", "u32 s32 u64", |a, b| a.wrapping_add(b)),
     ("min", "u32 s32", i128::min),
     ("min", "u64 s64", i128::min),
@@ -362,9 +369,7 @@ fn reductions_join_the_threads() {
     let geometry = &GEOMETRIES[0];
     let before = [noise(geometry.bytes(), 1), noise(geometry.bytes(), 2)];
     let (mut surfaces_after, data, mut body) = (before.clone(), noise(48 * THREADS, 9), String::new());
-    let named = |(op, types, step): (&'static str, &'static str, fn(i128, i128) -> i128)| {
-        types.split(' ').map(move |ty| (op, ty, step))
-    };
+    let named = |(op, types, step): (&'static str, &'static str, Step)| types.split(' ').map(move |ty| (op, ty, step));
     for (n, (op, ty, step)) in REDUCTIONS.into_iter().flat_map(named).enumerate() {
         let bytes = if ty.ends_with("64") { 8 } else { 4 };
         // Each has 64 bytes of its own; the threads share three numbers there.
@@ -437,16 +442,56 @@ fn accesses_outside_are_faults_where_that_is_asked() {
 #[test]
 fn sizes_are_those_of_the_surface() {
     for geometry in GEOMETRIES.iter().filter(|geometry| geometry.layers.is_none()) {
-        let surfaces = [noise(geometry.bytes(), 1), noise(geometry.bytes(), 2)];
-        let mut body = String::new();
-        for (n, property) in ["width", "height", "depth"].iter().enumerate() {
-            body += &format!("suq.{property}.b32 %w{n}, [%s]; st.global.b32 [%to+{}], %w{n};\n", 4 * n);
+        let expected = geometry.size.iter().flat_map(|size| size.to_le_bytes()).collect::<Vec<u8>>();
+        properties(geometry, &["width", "height", "depth"], &expected);
+    }
+}
+
+/// What a driver says of a surface of four words, with the constants of the PTX manual.
+#[test]
+fn other_properties_are_those_of_the_driver() {
+    const UNSIGNED_INT32: u32 = 0x10dc;
+    const RGBA: u32 = 0x10b5;
+    for (at, layers) in [(3, 3), (4, 4)] {
+        let expected: Vec<u8> = [UNSIGNED_INT32, RGBA, layers].iter().flat_map(|word| word.to_le_bytes()).collect();
+        properties(&GEOMETRIES[at], &["channel_data_type", "channel_order", "array_size"], &expected);
+    }
+}
+
+/// All threads ask for three properties of the surface of their handle, and of a variable of the module.
+fn properties(geometry: &Geometry, names: &[&str; 3], expected: &[u8]) {
+    let surfaces = [noise(geometry.bytes(), 1), noise(geometry.bytes(), 2)];
+    let mut body = String::new();
+    for (n, property) in names.iter().enumerate() {
+        for (at, surface) in [(n, "%s"), (n + 3, "named")] {
+            body += &format!("suq.{property}.b32 %w0, [{surface}]; st.global.b32 [%to+{}], %w0;\n", 4 * at);
         }
-        let expected = geometry.size.iter().flat_map(|size| size.to_le_bytes()).collect::<Vec<u8>>().repeat(THREADS);
-        let input = records(&[[0; 4]; THREADS], &noise(48 * THREADS, 3));
-        let surfaces_after = surfaces.clone();
-        let format = FORMAT;
-        let case = Case { geometry, format, body, output: 12, input, surfaces, expected, surfaces_after, fault: None };
+    }
+    let expected = expected.repeat(2 * THREADS);
+    let input = records(&[[0; 4]; THREADS], &noise(48 * THREADS, 3));
+    let (format, surfaces_after) = (FORMAT, surfaces.clone());
+    let case = Case { geometry, format, body, output: 24, input, surfaces, expected, surfaces_after, fault: None };
+    TARGETS.iter().for_each(|target| case.check(target));
+}
+
+/// A variable that the driver binds is a surface as one with a handle is.
+#[test]
+fn variables_name_surfaces() {
+    for geometry in &GEOMETRIES {
+        let at = coordinates(geometry);
+        let (named, places, mut body) = (geometry.ptx, geometry.coordinates, scale(8));
+        body += &format!("suld.b.{named}.b64.zero %d0, [named,{places}]; st.global.b64 [%to], %d0;\n");
+        body += &format!("suld.b.{named}.b64.clamp %d1, [named,{places}]; st.global.b64 [%to+8], %d1;\n");
+        let surfaces = [noise(geometry.bytes(), 1), noise(geometry.bytes(), 2)];
+        let word = |at: &[i32; 4]| {
+            let (place, inside) = geometry.place(8, *at);
+            let value = surfaces[0][place..place + 8].to_vec();
+            [if inside { value.clone() } else { vec![0; 8] }, value].concat()
+        };
+        let expected = at.iter().flat_map(word).collect();
+        let input = records(&at, &noise(48 * THREADS, 3));
+        let (format, surfaces_after) = (FORMAT, surfaces.clone());
+        let case = Case { geometry, format, body, output: 16, input, surfaces, expected, surfaces_after, fault: None };
         TARGETS.iter().for_each(|target| case.check(target));
     }
 }

@@ -1,13 +1,14 @@
 //! What all accesses to surfaces have: the surface, its geometry, coordinates, and what an access outside does.
 
-use crate::chapters::turns::by_value;
+use crate::chapters::tensor::fragment::fresh;
+use crate::chapters::texture::handle::{ENTRY_BYTES, Handle, with_uniform};
 use crate::chapters::unknown;
-use crate::error::{Lowered, invalid, unsupported};
-use crate::function::{Binding, FnLower, Place};
-use oriole_isa::Role::{A, Bank, D, Handle, Slot, UHandle};
-use oriole_isa::{Field, Mods, Opcode as Sass, RegFile, evict, mem_size, surf_clamp, surf_dim, surf_mem, surf_size};
-use oriole_ori::{Inst, Operand, RegType};
-use oriole_ptx::ast::{self, Address, AddressBase, Instruction, Name, Word};
+use crate::error::{Lowered, invalid};
+use crate::function::FnLower;
+use oriole_isa::Role::{A, Bank, Slot, UHandle};
+use oriole_isa::{Field, Mods, Opcode as Sass, Role, evict, surf_clamp, surf_dim, surf_mem, surf_size};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{self, Address, Instruction, Word};
 
 /// The shapes of surfaces: SASS's number, coordinates with the layer of an array, whether that is the first of them.
 /// PTX gives three coordinates as four, of which the last is not used.
@@ -76,17 +77,12 @@ fn coordinates(cx: &mut FnLower<'_, '_>, surface: &Address, count: usize, layere
     if let [single] = words.as_slice() {
         return cx.in_reg(*single);
     }
-    let group = match RegType::of_width(RegFile::R, count as u8) {
-        Some(RegType::Group) | None => {
-            let made = cx.func.new_group(count as u8, (count as u8).next_power_of_two());
-            cx.built(made)?
-        }
-        Some(reg_type) => cx.temp_of(reg_type)?,
-    };
-    for (k, word) in words.into_iter().enumerate() {
-        cx.mov(Operand::comp(group, k as u8), word)?;
+    // Not RZ for all of them: ptxas takes registers of zeros.
+    let (group, places) = fresh(cx, count)?;
+    for (place, word) in places.into_iter().zip(words) {
+        cx.mov(place, word)?;
     }
-    Ok(Operand::reg(group))
+    Ok(group)
 }
 
 /// [`Field::SurfSize`] of an access to so many bytes.
@@ -100,73 +96,26 @@ pub(super) fn size(bytes: u32) -> u8 {
     }
 }
 
-/// Emits the access: to the surface that a variable or parameter names, or a handle in a register.
+/// Emits the access to the surface in brackets.
 pub(super) fn emit(cx: &mut FnLower<'_, '_>, mut inst: Inst, surface: &Address) -> Lowered {
-    let uniform = !cx.reads_constants();
-    match number(cx, surface)? {
-        Number::Register(word) if uniform => by_value(cx, &[word], |cx, word, guard| {
-            inst.set_guard(guard);
-            with_uniform(cx, inst, word)
-        }),
-        Number::Register(word) => {
-            inst.set_role(Handle, word);
-            cx.emit_inst(inst).map(drop)
+    let handle = Handle::of_base(cx, surface)?;
+    match handle {
+        _ if cx.sm().bank0.samplers_apart => {
+            return with_uniform(cx, &[Some(handle)], |cx, number, guard| {
+                inst.set_role(UHandle, number);
+                // Some targets have a number there besides, which is added.
+                if !cx.func.is_legal(&inst, cx.arch()) {
+                    inst.set_role(Slot, Operand::imm(0));
+                }
+                inst.set_guard(guard);
+                cx.emit_inst(inst).map(drop)
+            });
         }
-        Number::Constant(offset) if uniform => {
-            let word = Operand::reg(cx.temp_of(RegType::Ur)?);
-            load_uniform(cx, word, offset)?;
-            with_uniform(cx, inst, word)
-        }
-        Number::Constant(offset) => {
+        Handle::Name(symbol) => {
             inst.set_role(Bank, Operand::imm(0));
-            inst.set_role(Slot, Operand::imm(offset / 4));
-            cx.emit_inst(inst).map(drop)
+            inst.set_role(Slot, Operand::imm(cx.module.object_slot(&[symbol]) / ENTRY_BYTES));
         }
-    }
-}
-
-/// `to`, a uniform register = the word at an offset of constant bank 0.
-pub(in crate::chapters) fn load_uniform(cx: &mut FnLower<'_, '_>, to: Operand, offset: u32) -> Lowered {
-    let load = if cx.has(Sass::LDCU) { Sass::LDCU } else { Sass::ULDC };
-    cx.emit(load, &[(Field::MemSize, mem_size::B32)], &[(D, to), (Bank, Operand::cbank(0, offset))])?;
-    Ok(())
-}
-
-/// Emits the access with the surface's number in a uniform register.
-fn with_uniform(cx: &mut FnLower<'_, '_>, mut inst: Inst, number: Operand) -> Lowered {
-    inst.set_role(UHandle, number);
-    if !cx.func.is_legal(&inst, cx.arch()) {
-        // A number to be added, up to sm_90.
-        inst.set_role(Slot, Operand::imm(0));
+        Handle::Word(_) => inst.set_role(Role::Handle, handle.word(cx)?),
     }
     cx.emit_inst(inst).map(drop)
-}
-
-/// Where the number of a surface is.
-pub(super) enum Number {
-    /// In a register: the low word of a handle. Threads may have different ones.
-    Register(Operand),
-    /// At this byte offset of constant bank 0.
-    Constant(u32),
-}
-
-/// The number of the surface in brackets: of a variable, of a parameter that holds a handle, or a handle.
-pub(super) fn number(cx: &mut FnLower<'_, '_>, surface: &Address) -> Lowered<Number> {
-    let handle = match surface.base {
-        AddressBase::Name(name) => match cx.binding(name)? {
-            Some(Binding::Reg(_)) => ast::Operand::Name(name),
-            _ => return named(cx, name),
-        },
-        AddressBase::Element(name, selector) => ast::Operand::Part(name, selector),
-        AddressBase::Absolute => return Err(invalid(surface.span, "a surface has no address")),
-    };
-    Ok(Number::Register(cx.src64(&handle)?.lo))
-}
-
-fn named(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<Number> {
-    match cx.place(name)? {
-        Place::KernelParam(offset) => Ok(Number::Constant(offset)),
-        Place::Object(symbol) => Ok(Number::Constant(cx.module.object_slot(&[symbol]))),
-        _ => Err(unsupported(name.span, format!("the surface '{}'", cx.text(name)))),
-    }
 }

@@ -14,8 +14,6 @@ mod query;
 mod reduce;
 mod store;
 
-pub(super) use access::load_uniform;
-
 use super::Chapter;
 use oriole_ptx::ast::Opcode;
 

@@ -3,7 +3,7 @@
 //! not used: ptxas, too, does without it from sm_90 on.)
 
 use super::coordinates::Place;
-use super::handle::{Handle, joined, with_uniform};
+use super::handle::{ENTRY_BYTES, Handle, joined, with_uniform};
 use crate::chapters::tensor::fragment::{fresh, together};
 use crate::chapters::tensor::narrowed;
 use crate::error::Lowered;
@@ -13,9 +13,6 @@ use oriole_isa::{Field, Opcode as Sass, tex_lod, tex_offset, tex_sample};
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast;
 use std::iter::once;
-
-/// Bytes of an entry of constant bank 0 that an instruction names.
-const ENTRY_BYTES: u32 = 4;
 
 /// What is read, and with which sampler.
 #[derive(Clone, Copy, Debug)]

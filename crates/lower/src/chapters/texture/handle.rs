@@ -3,14 +3,16 @@
 //! Of a name the driver puts the number into a word of constant bank 0; of a handle the low word is the number.
 //! Where a texture and its sampler share a word (`Bank0::samplers_apart`), the sampler's number begins at bit 20.
 
-use crate::chapters::surface::load_uniform;
 use crate::chapters::turns::{by_value, component, group};
 use crate::error::{Lowered, invalid};
 use crate::function::{FnLower, Place, Wide, lut};
-use oriole_isa::Opcode as Sass;
-use oriole_isa::Role::{B, D};
+use oriole_isa::Role::{B, Bank, D};
+use oriole_isa::{Field, Opcode as Sass, mem_size};
 use oriole_ori::{Guard, Object, ObjectKind, Operand, Symbol, SymbolKind};
 use oriole_ptx::ast::{self, Address, AddressBase};
+
+/// Bytes of a word of constant bank 0, which instructions name by its number.
+pub(in crate::chapters) const ENTRY_BYTES: u32 = 4;
 
 /// First bit of a sampler's number in the word of a texture.
 const SAMPLER_SHIFT: u32 = 20;
@@ -119,6 +121,13 @@ pub(in crate::chapters) fn with_uniform(
     let words = handles.iter().map(|handle| handle.map_or(Ok(Operand::rz()), |handle| handle.word(cx)));
     let words = words.collect::<Lowered<Vec<Operand>>>()?;
     by_value(cx, &words, emit)
+}
+
+/// `to`, a uniform register = the word at an offset of constant bank 0.
+fn load_uniform(cx: &mut FnLower<'_, '_>, to: Operand, offset: u32) -> Lowered {
+    let load = if cx.has(Sass::LDCU) { Sass::LDCU } else { Sass::ULDC };
+    cx.emit(load, &[(Field::MemSize, mem_size::B32)], &[(D, to), (Bank, Operand::cbank(0, offset))])?;
+    Ok(())
 }
 
 impl FnLower<'_, '_> {

@@ -13,8 +13,8 @@ mod access;
 mod coordinates;
 mod fetch;
 mod gradient;
-mod handle;
-mod query;
+pub(super) mod handle;
+pub(super) mod query;
 
 use super::Chapter;
 use oriole_ptx::ast::Opcode;

@@ -18,13 +18,13 @@ use oriole_ptx::ast::{Instruction, Word};
 const SIZES: [(Word, u8); 3] = [(Word::Width, 0), (Word::Height, 1), (Word::Depth, 2)];
 
 /// A table of properties.
-struct Table {
+pub(in crate::chapters) struct Table {
     /// Which of `Bank0::property_tables` has its address.
-    number: usize,
+    pub(in crate::chapters) number: usize,
     /// What the driver calls the bytes of an entry.
-    entry: &'static str,
+    pub(in crate::chapters) entry: &'static str,
     /// Byte offset of each property in an entry.
-    properties: &'static [(Word, u32)],
+    pub(in crate::chapters) properties: &'static [(Word, u32)],
 }
 
 const TEXTURES: Table = Table {
@@ -62,6 +62,23 @@ const SAMPLERS: Table = Table {
 
 /// `txq{.level}.query.b32 d, [a]{, level};`
 pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    query(cx, instruction, property)
+}
+
+/// `suq.query.b32 d, [a];`, whose table of properties is `table`.
+pub(in crate::chapters) fn of_surface(cx: &mut FnLower<'_, '_>, instruction: &Instruction, table: &Table) -> Lowered {
+    query(cx, instruction, |cx, instruction, handle| {
+        let number = number_of(cx, handle)?;
+        table.read(cx, instruction, number)
+    })
+}
+
+/// A size, or else a property.
+fn query(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    property: impl FnOnce(&mut FnLower<'_, '_>, &Instruction, Handle) -> Lowered<Operand>,
+) -> Lowered {
     let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
     let handle = Handle::of_base(cx, address)?;
     let result = match SIZES.iter().find(|(word, _)| instruction.has(*word)) {
@@ -90,29 +107,36 @@ fn property(cx: &mut FnLower<'_, '_>, instruction: &Instruction, handle: Handle)
         (false, true) => &TEXTURES_ALONE,
         (false, false) => &TEXTURES,
     };
-    let place = table.properties.iter().find(|(word, _)| instruction.has(*word));
-    let (_, offset) = *place.ok_or_else(|| unknown(cx, instruction))?;
     let number = match (of_sampler, handle) {
         (true, Handle::Name(_)) => handle.sampler(cx)?,
         _ => number_of(cx, handle)?,
     };
-    let start = cx.module.driver_value(table.entry);
-    let made = cx.func.symbol_operand(start, 0, SymbolPart::Whole);
-    let bytes = cx.built(made)?;
-    let (size, place) = (cx.temp()?, cx.temp()?);
-    cx.mov(size, bytes)?;
-    cx.multiply_add(place, number, size, Operand::imm(offset))?;
-    let (base, address) = (cx.temp64()?, cx.temp64()?);
-    cx.read_constant64(base, 0, u32::from(cx.sm().bank0.property_tables[table.number]))?;
-    cx.add64(address, Wide::of_pair(base), Wide::of_halves(place, Operand::rz()))?;
-    let word = cx.temp()?;
-    let mut load = Inst::neutral(Sass::LDG, Default::default());
-    for (role, operand) in [(D, word), (Base, Operand::reg(address)), (Offset, Operand::imm(0))] {
-        load.set_role(role, operand);
+    table.read(cx, instruction, number)
+}
+
+impl Table {
+    /// The property that the instruction names, of the object of that number.
+    fn read(&self, cx: &mut FnLower<'_, '_>, instruction: &Instruction, number: Operand) -> Lowered<Operand> {
+        let place = self.properties.iter().find(|(word, _)| instruction.has(*word));
+        let (_, offset) = *place.ok_or_else(|| unknown(cx, instruction))?;
+        let start = cx.module.driver_value(self.entry);
+        let made = cx.func.symbol_operand(start, 0, SymbolPart::Whole);
+        let bytes = cx.built(made)?;
+        let (size, place) = (cx.temp()?, cx.temp()?);
+        cx.mov(size, bytes)?;
+        cx.multiply_add(place, number, size, Operand::imm(offset))?;
+        let (base, address) = (cx.temp64()?, cx.temp64()?);
+        cx.read_constant64(base, 0, u32::from(cx.sm().bank0.property_tables[self.number]))?;
+        cx.add64(address, Wide::of_pair(base), Wide::of_halves(place, Operand::rz()))?;
+        let word = cx.temp()?;
+        let mut load = Inst::neutral(Sass::LDG, Default::default());
+        for (role, operand) in [(D, word), (Base, Operand::reg(address)), (Offset, Operand::imm(0))] {
+            load.set_role(role, operand);
+        }
+        cx.describe(&mut load);
+        cx.emit_inst(load)?;
+        Ok(word)
     }
-    cx.describe(&mut load);
-    cx.emit_inst(load)?;
-    Ok(word)
 }
 
 /// Properties that textures have where samplers stand by themselves.
