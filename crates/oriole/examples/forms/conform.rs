@@ -123,8 +123,20 @@ fn compared(form: &Form, ptx: &str, target: &str, args: &Args) -> Result<(Stage,
     let wanted = wanted.map_err(|why| (Stage::Reference, why))?;
     match got.iter().zip(&wanted).position(|(a, b)| a != b) {
         None => Ok((Stage::Same, String::new())),
-        Some(at) => Err((Stage::Differs, format!("byte {at} of {}", got.len()))),
+        Some(at) => Err((Stage::Differs, difference(form, &input, &got, &wanted, at))),
     }
+}
+
+/// What the first thread whose output differs has read, what it wrote and what it should have written.
+fn difference(form: &Form, input: &[u8], got: &[u8], wanted: &[u8], at: usize) -> String {
+    let thread = at / form.out_bytes as usize;
+    let shown = |bytes: &[u8], size: u64| {
+        let own = bytes.chunks(size.max(1) as usize).nth(thread).unwrap_or_default();
+        own.chunks(4).map(|word| word.iter().rev().map(|byte| format!("{byte:02x}")).collect()).collect::<Vec<String>>()
+    };
+    let [read, is, should] = [(input, form.in_bytes), (got, form.out_bytes), (wanted, form.out_bytes)]
+        .map(|(bytes, size)| shown(bytes, size).join(" "));
+    format!("thread {thread}: {is} for {should}, from {read}")
 }
 
 /// ptxas's cubin, kept between runs where there is a folder for it.
