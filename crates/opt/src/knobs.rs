@@ -14,6 +14,11 @@ pub struct Knob {
 /// Every knob.
 pub const KNOBS: &[Knob] = &[
     Knob {
+        name: "contract",
+        default: 1,
+        meaning: "0 or 1: products and sums without a rounding in PTX become one instruction, as with ptxas's --fmad",
+    },
+    Knob {
         name: "fold-offset-limit",
         default: 1 << 23,
         meaning: "bytes: largest address offset that is folded into a load or store",

@@ -43,6 +43,9 @@ bitflags::bitflags! {
         const INVARIANT = 1 << 9;
         /// All threads of the warp agree on its guard (`bra.uni`): no convergence point is needed.
         const UNIFORM = 1 << 10;
+        /// A float product or sum of which PTX does not say how it is rounded: it may become one instruction
+        /// with another that rounds once.
+        const CONTRACTS = 1 << 11;
     }
 }
 

@@ -185,6 +185,30 @@ fn linked_objects_run() {
     }
 }
 
+/// `mul` and `sub` that name no rounding are one FMA, as with ptxas; at `-O0`, or where they name one, two steps.
+#[test]
+fn open_products_and_sums_round_once() {
+    let body = |rounding: &str| {
+        format!(
+            "{HEAD}.visible .entry k(.param .u64 in, .param .u64 out) {{ .reg .b64 %rd<3>; .reg .f32 %f<6>;
+            ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out];
+            ld.global.f32 %f1, [%rd1]; ld.global.f32 %f2, [%rd1+4]; ld.global.f32 %f3, [%rd1+8];
+            mul{rounding}.f32 %f4, %f1, %f2; sub{rounding}.f32 %f5, %f3, %f4;
+            st.global.f32 [%rd2], %f5; ret; }}"
+        )
+    };
+    let [a, b] = [1.000_000_1_f32, 1.234_567_8];
+    let c = a * b;
+    let input = [a, b, c].map(f32::to_bits);
+    let (once, twice) = ((-a).mul_add(b, c), c - a * b);
+    assert_ne!(once, twice);
+    for (rounding, level, want) in [("", "-O3", once), ("", "-O0", twice), (".rn", "-O3", twice)] {
+        let scratch = Scratch::new(&body(rounding));
+        let cubin = scratch.compile(&[level]);
+        assert_eq!(scratch.run(&cubin, "k", &input, 1), [want.to_bits()], "mul{rounding} {level}");
+    }
+}
+
 /// Parameters of more than 4352 bytes lie elsewhere before sm_90.
 #[test]
 fn large_parameters_are_read() {

@@ -5,7 +5,8 @@
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::{Field, Opcode, Role, bop, cmp, mul, shift_dir, shift_type, sign};
-use oriole_ori::{Operand, OperandKind, RegType};
+use oriole_ori::{InstFlags, Operand, OperandKind, RegType};
+use oriole_ptx::ast::Instruction;
 
 /// `LOP3` tables of three operands, from the patterns of the operands themselves.
 pub(super) mod lut {
@@ -95,6 +96,23 @@ impl FnLower<'_, '_> {
     /// Emits with operands D, A, B.
     pub(super) fn op2(&mut self, op: Opcode, fields: &[(Field, u8)], d: Operand, a: Operand, b: Operand) -> Lowered {
         self.emit(op, fields, &[(Role::D, d), (Role::A, a), (Role::B, b)])?;
+        Ok(())
+    }
+
+    /// Emits a float product or sum with operands D, A, B. Where PTX names no rounding, optimisation may make
+    /// one instruction of both.
+    pub(super) fn open_op2(
+        &mut self,
+        inst: &Instruction,
+        op: Opcode,
+        fields: &[(Field, u8)],
+        d: Operand,
+        [a, b]: [Operand; 2],
+    ) -> Lowered {
+        let id = self.emit(op, fields, &[(Role::D, d), (Role::A, a), (Role::B, b)])?;
+        if inst.rounding().is_none() {
+            self.func.insts[id].flags |= InstFlags::CONTRACTS;
+        }
         Ok(())
     }
 

@@ -53,7 +53,7 @@ impl FnLower<'_, '_> {
         let (a, b) = (self.src_f32(a)?, self.src_f32(b)?);
         let b = if subtract { float_negated(b) } else { b };
         let d = self.dst(d)?;
-        self.op2(Opcode::FADD, &arithmetic_fields(inst), d, a, b)
+        self.open_op2(inst, Opcode::FADD, &arithmetic_fields(inst), d, [a, b])
     }
 
     /// `mul`
@@ -61,7 +61,7 @@ impl FnLower<'_, '_> {
         let [d, a, b] = operands(inst)?;
         let (a, b) = (self.src_f32(a)?, self.src_f32(b)?);
         let d = self.dst(d)?;
-        self.op2(Opcode::FMUL, &arithmetic_fields(inst), d, a, b)
+        self.open_op2(inst, Opcode::FMUL, &arithmetic_fields(inst), d, [a, b])
     }
 
     /// `fma`, `mad`

@@ -40,7 +40,7 @@ impl FnLower<'_, '_> {
         let (a, b) = (self.f64_register(a)?, self.f64_operand(b)?);
         let b = if subtract { float_negated(b) } else { b };
         let d = self.dst64_direct(d)?;
-        self.op2(Opcode::DADD, &[(Field::Rnd, rounding(inst))], d.whole(), a, b)
+        self.open_op2(inst, Opcode::DADD, &[(Field::Rnd, rounding(inst))], d.whole(), [a, b])
     }
 
     /// `mul`
@@ -48,7 +48,7 @@ impl FnLower<'_, '_> {
         let [d, a, b] = operands(inst)?;
         let (a, b) = (self.f64_register(a)?, self.f64_operand(b)?);
         let d = self.dst64_direct(d)?;
-        self.op2(Opcode::DMUL, &[(Field::Rnd, rounding(inst))], d.whole(), a, b)
+        self.open_op2(inst, Opcode::DMUL, &[(Field::Rnd, rounding(inst))], d.whole(), [a, b])
     }
 
     /// `fma`, `mad`

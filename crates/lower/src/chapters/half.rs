@@ -68,7 +68,7 @@ impl FnLower<'_, '_> {
         };
         let fields = [Format::of(inst).fields(&AB), modifiers(inst)].concat();
         let d = self.dst(d)?;
-        self.op2(op, &fields, d, a, b)
+        self.open_op2(inst, op, &fields, d, [a, b])
     }
 
     /// `fma`

@@ -65,6 +65,7 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::UNDEF, "undef"),
     (InstFlags::INVARIANT, "invariant"),
     (InstFlags::UNIFORM, "uniform"),
+    (InstFlags::CONTRACTS, "contracts"),
 ]);
 
 const FILES: Names<RegFile> = Names(&[

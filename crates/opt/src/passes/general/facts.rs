@@ -147,6 +147,11 @@ impl Facts {
         self.block.is_some_and(|here| self.dominators.dominates(block, here))
     }
 
+    /// Whether the walk has passed the instruction in the block that it is in.
+    pub(super) fn in_block(&self, inst: InstId) -> bool {
+        self.seen(inst).is_some_and(|(when, _)| when >= self.block_start)
+    }
+
     fn seen(&self, inst: InstId) -> Option<(u32, Block)> {
         self.seen.get(inst.as_u32() as usize).copied().flatten()
     }

@@ -9,6 +9,7 @@ mod address;
 mod bytes;
 mod common;
 mod commute;
+mod contract;
 mod copies;
 mod facts;
 mod fold;
@@ -75,6 +76,7 @@ const RULES: &[Rule] = &[
     address::offsets,
     wide::shift_to_product,
     wide::product_and_sum,
+    contract::product_and_sum,
     sums::constants,
     sums::product_and_sum,
     sums::shift_and_sum,
@@ -96,6 +98,8 @@ struct Cx<'f> {
     arch: Arch,
     /// Bytes: the largest address offset that is folded.
     offset_limit: i64,
+    /// Products and sums that PTX leaves open become one instruction.
+    contracts: bool,
     /// The block's new instructions.
     out: Vec<InstId>,
     /// The instruction at hand.
@@ -115,6 +119,7 @@ fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Change
         facts,
         arch: context.arch,
         offset_limit,
+        contracts: context.knobs.get("contract") != 0,
         out: Vec::new(),
         current: InstId::from_u32(0),
         common: FxHashMap::default(),

@@ -1,0 +1,79 @@
+//! Products and sums in one instruction that rounds once, where PTX leaves it open ([`InstFlags::CONTRACTS`]).
+
+use super::fold::source;
+use super::{Cx, Rewrite, constant};
+use oriole_isa::{Field, Opcode, Role};
+use oriole_ori::{BuildError, Inst, InstFlags, InstId, Operand, OperandKind};
+use smallvec::smallvec;
+
+/// Sum, product, and what is both.
+type Kind = (Opcode, Opcode, Opcode);
+
+const KINDS: [Kind; 3] = [
+    (Opcode::FADD, Opcode::FMUL, Opcode::FFMA),
+    (Opcode::DADD, Opcode::DMUL, Opcode::DFMA),
+    (Opcode::HADD2, Opcode::HMUL2, Opcode::HFMA2),
+];
+
+/// Modifiers that sum and product must share.
+const SHARED: [Field; 3] = [Field::Rnd, Field::Ftz, Field::HalfFmt];
+
+/// `a * b + c`, rounded once, if only this sum reads the product. Where both summands are products, the first is
+/// taken, as ptxas does.
+pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    let kind = KINDS.into_iter().find(|(sum, ..)| *sum == inst.opcode);
+    let Some(kind) = kind.filter(|_| cx.contracts && inst.flags.contains(InstFlags::CONTRACTS)) else {
+        return Ok(None);
+    };
+    let Some(new) = [(Role::A, Role::B), (Role::B, Role::A)].into_iter().find_map(|roles| fused(cx, inst, kind, roles))
+    else {
+        return Ok(None);
+    };
+    if let Some(form) = cx.legal_form(new.clone()) {
+        return Ok(Some(smallvec![form]));
+    }
+    // A constant factor and a constant summand: the latter goes to a register.
+    let Some(bits) = source(&new, Role::C).and_then(constant) else { return Ok(None) };
+    let mut new = new;
+    new.set_role(Role::C, cx.constant_register(bits)?);
+    Ok(cx.legal_form(new).map(|form| smallvec![form]))
+}
+
+/// What product and sum are together, if the summand of role `factor` is such a product.
+fn fused(cx: &Cx<'_>, inst: &Inst, (_, product, both): Kind, (factor, other): (Role, Role)) -> Option<Inst> {
+    let (summand, rest) = (source(inst, factor)?, source(inst, other)?);
+    let (at, data) = cx.product(summand, product)?;
+    let shared = SHARED.iter().all(|field| data.get(*field) == inst.get(*field));
+    let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
+    let usable = shared && data.get(Field::Sat) == 0 && cx.holds(a, at) && cx.holds(b, at);
+    if !usable || rest.plain() == summand.plain() {
+        return None;
+    }
+    let mut new = Inst::neutral(both, inst.mods.clone());
+    if both == Opcode::HFMA2 {
+        let rest = if other == Role::A { Field::SwzA } else { Field::SwzB };
+        let swizzles = [data.get(Field::SwzA), data.get(Field::SwzB), inst.get(rest)];
+        let fields = [Field::SwzA, Field::SwzB, Field::SwzC];
+        fields.into_iter().zip(swizzles).for_each(|(field, value)| new.mods.set(field, value));
+    }
+    let a = if summand.is_neg() { a.neg() } else { a };
+    let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, rest)];
+    roles.into_iter().for_each(|(role, operand)| new.set_role(role, operand));
+    Some(new)
+}
+
+impl Cx<'_> {
+    /// The product of this block that an operand of any width stands for, perhaps negated, if nobody else reads it.
+    fn product(&self, operand: Operand, opcode: Opcode) -> Option<(InstId, &Inst)> {
+        let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
+        let mut comps = piece.range(self.func.vregs[reg].components).map(|k| (reg, k));
+        let alone = comps.clone().all(|comp| self.facts.reads(comp) == 0);
+        let first = self.facts.def(self.func, comps.next()?)?;
+        let whole = comps.all(|comp| self.facts.def(self.func, comp) == Some(first));
+        let data = &self.func.insts[first];
+        let open = data.opcode == opcode && data.flags.contains(InstFlags::CONTRACTS);
+        let written = source(data, Role::D)?.plain() == operand.plain();
+        let near = self.facts.in_block(first);
+        (alone && whole && open && written && near && !operand.is_abs()).then_some((first, data))
+    }
+}
