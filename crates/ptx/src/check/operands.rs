@@ -285,20 +285,15 @@ impl<'m> Checker<'m> {
         }
     }
 
-    /// A texture, sampler or surface: a variable of that type, a kernel
-    /// parameter with its handle, or a register with its handle.
+    /// A texture, sampler or surface: a variable or parameter of that type, or a
+    /// register with its handle.
     fn opaque_fits(&self, base: AddressBase, span: Span, types: &'static [ScalarType]) -> Fits {
         let expected = opaque_words(types);
         let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
             return Err((span, Problem::Kind { expected }));
         };
         match self.scopes.lookup(name.sym) {
-            Some(Binding::Variable(variable)) if !types.contains(&variable.ty) && variable.ty.bits() != 64 => {
-                Err((name.span, Problem::Kind { expected }))
-            }
-            Some(Binding::Variable(variable))
-                if variable.ty.class() == TypeClass::Opaque && !types.contains(&variable.ty) =>
-            {
+            Some(Binding::Variable(variable)) if !types.contains(&variable.ty) => {
                 Err((name.span, Problem::Kind { expected }))
             }
             Some(Binding::Register(register)) if register.ty.bits() != 64 => {
