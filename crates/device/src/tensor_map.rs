@@ -9,6 +9,7 @@
 //! | 0 | address of the tensor, 64 bits | ptxas |
 //! | 8 | bits 0–3: 1 tiled, 2 im2col | chosen |
 //! | 8 | bits 4–6: dimensions less one; 7–10: element type; 11–12: interleave; 13–14: swizzle; 15: fill | ptxas |
+//! | 8 | bit 16: the singles of element types 7 and 8 are TensorFloat-32 | ptxas |
 //! | 12, 16, 20, 24 | low words of the strides of dimensions 1 to 4, in 16 bytes | ptxas |
 //! | 28 | four times four bits: bits 32–35 of these strides | ptxas |
 //! | 32 … 48 | sizes of the five dimensions, less one | ptxas |
@@ -72,6 +73,10 @@ const ELEMENTS: [(&str, Element); 13] = [
     ("tf32", Element::Tf32),
     ("tf32.ftz", Element::Tf32Ftz),
 ];
+
+/// Where singles, plain and flushed, and TensorFloat-32, plain and flushed, start among the elements.
+const SINGLES: u32 = 7;
+const TENSOR_FLOATS: u32 = 11;
 
 impl Element {
     /// The type of that name, such as `f16`.
@@ -217,6 +222,15 @@ fn corner_bits(spatial: usize) -> u32 {
     }
 }
 
+/// The place in [`ELEMENTS`] of the element type `code`; `None` for the packed types of sm_100.
+fn element_number(code: u32, tensor_float: u32) -> Option<usize> {
+    match (code, tensor_float) {
+        (_, 0) if code < TENSOR_FLOATS => Some(code as usize),
+        (SINGLES | 8, 1) => Some((code - SINGLES + TENSOR_FLOATS) as usize),
+        _ => None,
+    }
+}
+
 impl TensorMap {
     /// Spatial dimensions of an im2col copy.
     pub fn spatial(&self) -> usize {
@@ -290,11 +304,13 @@ impl TensorMap {
         let mut words = [0u32; BYTES / 4];
         words[0] = self.address as u32;
         words[1] = (self.address >> 32) as u32;
-        let element = ELEMENTS.iter().position(|(_, element)| *element == self.element).unwrap_or(0) as u32;
+        let number = ELEMENTS.iter().position(|(_, element)| *element == self.element).unwrap_or(0) as u32;
+        let tensor_float = u32::from(number >= TENSOR_FLOATS);
+        let element = if tensor_float != 0 { number - TENSOR_FLOATS + SINGLES } else { number };
         let swizzle = Swizzle::ALL.iter().position(|swizzle| *swizzle == self.swizzle).unwrap_or(0) as u32;
         let kind = if matches!(self.shape, Shape::Tile(_)) { 1 } else { 2 };
         let fill = u32::from(self.fill == Fill::Nan);
-        words[2] = kind | (self.rank as u32 - 1) << 4 | element << 7 | swizzle << 13 | fill << 15;
+        words[2] = kind | (self.rank as u32 - 1) << 4 | element << 7 | swizzle << 13 | fill << 15 | tensor_float << 16;
         for (i, stride) in self.strides[..self.rank - 1].iter().enumerate() {
             words[3 + i] = (stride >> 4) as u32;
             words[7] |= ((stride >> 36) as u32) << (4 * i);
@@ -337,9 +353,8 @@ impl TensorMap {
         if rank > MAX_RANK {
             return error(format!("a tensor map of {rank} dimensions"));
         }
-        let number = (head >> 7 & 15) as usize;
-        let Some((_, element)) = ELEMENTS.get(number) else {
-            return error(format!("a tensor map with the packed element type {number}"));
+        let Some((_, element)) = element_number(head >> 7 & 15, head >> 16 & 1).and_then(|at| ELEMENTS.get(at)) else {
+            return error(format!("a tensor map with the packed element type {}", head >> 7 & 15));
         };
         if head >> 11 & 3 != 0 {
             return error("a tensor map of an interleaved tensor");

@@ -206,14 +206,16 @@ fn errors(text: &str, arch: Arch) -> Vec<oriole_ptx::diag::Diagnostic> {
 #[test]
 fn every_unsupported_instruction_is_named_with_its_place() {
     let text = format!(
-        "{}{KERNEL}tcgen05.wait::ld.sync.aligned;\nmov.u32 %r0, 1;\ntcgen05.wait::st.sync.aligned;\nret;\n}}\n",
+        "{}{KERNEL}tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;\nmov.u32 %r0, 1;\n\
+         tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\nret;\n}}\n",
         HEAD.replace("sm_90", "sm_100a")
     );
     let found = errors(&text, Arch::Sm100);
     let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
-    let named = |kind: &str| format!("the instruction 'tcgen05.wait::{kind}.sync.aligned' is not supported");
-    assert_eq!(messages, [named("ld"), named("st")]);
-    assert_eq!(&text[found[0].span.range()], "tcgen05.wait::ld.sync.aligned");
+    let names =
+        ["tcgen05.dealloc.cta_group::1.sync.aligned.b32", "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned"];
+    assert_eq!(messages, names.map(|name| format!("the instruction '{name}' is not supported")));
+    assert_eq!(&text[found[0].span.range()], names[0]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ struct Access {
     temporary: VReg,
     reads: bool,
     /// Components written, as a bit mask.
-    writes: u32,
+    writes: u128,
 }
 
 fn rewrite(

@@ -25,7 +25,7 @@ const SIZES: [(u8, u8); 3] = [(4, mem_size::B128), (2, mem_size::B64), (1, mem_s
 /// Loads of a whole slot into `to`.
 pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
     let mut insts = Vec::new();
-    for (first, count, modifier) in pieces(slot.components, u32::MAX) {
+    for (first, count, modifier) in pieces(slot.components, u128::MAX) {
         let mut load = access(Opcode::LDL, slot, first, modifier);
         load.set_role(Role::D, piece(to, first, count, slot.components));
         load.flags |= InstFlags::REFILL;
@@ -35,7 +35,7 @@ pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
 }
 
 /// Stores of the components in `mask` of `from` to its slot, each with the components it stores.
-pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u32) -> Vec<(Inst, u8)> {
+pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst, u8)> {
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, mask) {
         let mut store = access(Opcode::STL, slot, first, modifier);
@@ -60,7 +60,7 @@ fn piece(reg: VReg, first: u8, count: u8, components: u8) -> Operand {
 }
 
 /// Aligned runs of the wanted components: first, count, size modifier.
-fn pieces(components: u8, mask: u32) -> Vec<(u8, u8, u8)> {
+fn pieces(components: u8, mask: u128) -> Vec<(u8, u8, u8)> {
     let wanted = |first: u8, count: u8| (first..first + count).all(|k| mask >> k & 1 == 1);
     let mut runs = Vec::new();
     let mut first = 0;

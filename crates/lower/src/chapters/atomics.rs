@@ -24,6 +24,8 @@ struct Atomic<'i> {
     ty: ScalarType,
     addr: Addr,
     scope: Scope,
+    /// [`Field::Mem`]: ordering and scope.
+    mem: u8,
     /// Where the old value goes; `None` for `red`.
     result: Option<&'i ast::Operand>,
     /// The second operand, and the third of `cas`.
@@ -51,7 +53,7 @@ pub(super) fn operation(instruction: &Instruction) -> Option<(Word, u8)> {
 
 /// `atom{.sem}{.scope}{.space}.op.type d, [a], b{, c};` and `red`.
 fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if instruction.has(Word::Async) {
+    if instruction.has(Word::MbarrierCompleteTxBytes) {
         return super::asynchronous::reduce_remote(cx, instruction);
     }
     let op = operation(instruction).map(|(word, _)| word);
@@ -71,8 +73,9 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         cx.guard_by_branch()?;
     }
     let addr = memory::resolve(cx, space, address)?;
-    let atomic = Atomic { op, ty, addr, scope, result, values };
-    if fences || semantics == Semantics::Release {
+    let mem = memory::strong(cx, instruction, scope);
+    let atomic = Atomic { op, ty, addr, scope, mem, result, values };
+    if fences || memory::has_semantics(instruction, Semantics::Release) {
         memory::release_fence(cx, scope)?;
     }
     if is_vector {
@@ -162,7 +165,7 @@ fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sass, op: u8, 
     inst.set_role(Base, atomic.addr.base);
     inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
-        inst.mods.set(Field::Mem, memory::strength(cx, atomic.scope));
+        inst.mods.set(Field::Mem, atomic.mem);
         // The compare-and-swap forms have no place for the descriptor.
         if op != atom_op::CAS {
             cx.describe(&mut inst);

@@ -8,10 +8,10 @@ use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::{Field, Opcode, Role, nfmt, pack, pack_dst, pack_src, part_c};
 use oriole_ori::Operand;
-use oriole_ptx::ast::{Instruction, Rounding, ScalarType, Word};
+use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
 
 /// Conversions of the packing unit: result, source, formats, form, number of sources.
-const PACKED: [(ScalarType, ScalarType, u8, u8, u8, usize); 13] = {
+const PACKED: [(ScalarType, ScalarType, u8, u8, u8, usize); 22] = {
     use ScalarType::*;
     [
         (F16x2, F32, pack_dst::F16, pack_src::F32, pack::PACK_AB, 2),
@@ -27,6 +27,15 @@ const PACKED: [(ScalarType, ScalarType, u8, u8, u8, usize); 13] = {
         (E5m2x2, Bf16x2, pack_dst::E5M2, pack_src::BF16, pack::UNPACK_B_MERGE_C, 1),
         (F16x2, E4m3x2, pack_dst::F16, pack_src::E4M3, pack::UNPACK_B, 1),
         (F16x2, E5m2x2, pack_dst::F16, pack_src::E5M2, pack::UNPACK_B, 1),
+        (E2m1x2, F32, pack_dst::E2M1, pack_src::F32, pack::PACK_AB_MERGE_C, 2),
+        (E2m3x2, F32, pack_dst::E2M3, pack_src::F32, pack::PACK_AB_MERGE_C, 2),
+        (E3m2x2, F32, pack_dst::E3M2, pack_src::F32, pack::PACK_AB_MERGE_C, 2),
+        (F16x2, E2m1x2, pack_dst::F16, pack_src::E2M1, pack::UNPACK_B, 1),
+        (F16x2, E2m3x2, pack_dst::F16, pack_src::E2M3, pack::UNPACK_B, 1),
+        (F16x2, E3m2x2, pack_dst::F16, pack_src::E3M2, pack::UNPACK_B, 1),
+        (Ue8m0x2, F32, pack_dst::E8, pack_src::F32, pack::PACK_AB_MERGE_C, 2),
+        (Ue8m0x2, Bf16x2, pack_dst::E8, pack_src::BF16, pack::UNPACK_B_MERGE_C, 1),
+        (Bf16x2, Ue8m0x2, pack_dst::BF16, pack_src::E8, pack::UNPACK_B, 1),
     ]
 };
 
@@ -59,6 +68,10 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let types = (inst.ty(0), inst.ty(1));
     let row = PACKED.into_iter().find(|(to, from, ..)| (Some(*to), Some(*from)) == types);
     let (_, from, to_code, from_code, form, sources) = row.ok_or_else(|| unknown(f, inst))?;
+    let has = |field, code| f.has_with(Opcode::F2FP, field, code);
+    if !has(Field::PackDst, to_code) || !has(Field::PackSrc, from_code) {
+        return Err(unknown(f, inst));
+    }
     let [d, first] = operands(inst)?;
     let read = |f: &mut FnLower<'_, '_>, x| if from == ScalarType::F32 { f.src_f32(x) } else { f.src(x) };
     let (a, b) = match (sources, inst.operands.get(2)) {
@@ -78,28 +91,51 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     f.op2(Opcode::F2FP, &fields, d, a, b)
 }
 
-/// `cvt.rs.f16x2.f32 d, a, b, bits;`: rounded by adding random bits.
+/// Results of rounding with random bits, and how they are packed: two halves at once, or two narrow floats above
+/// which the next two go.
+const STOCHASTIC: [(ScalarType, u8, u8); 7] = [
+    (ScalarType::F16x2, pack_dst::F16, pack::PACK_AB),
+    (ScalarType::Bf16x2, pack_dst::BF16, pack::PACK_AB),
+    (ScalarType::E4m3x4, pack_dst::E4M3, pack::PACK_AB_MERGE_C),
+    (ScalarType::E5m2x4, pack_dst::E5M2, pack::PACK_AB_MERGE_C),
+    (ScalarType::E2m1x4, pack_dst::E2M1, pack::PACK_AB_MERGE_C),
+    (ScalarType::E2m3x4, pack_dst::E2M3, pack::PACK_AB_MERGE_C),
+    (ScalarType::E3m2x4, pack_dst::E3M2, pack::PACK_AB_MERGE_C),
+];
+
+/// `cvt.rs.f16x2.f32 d, a, b, bits;`, `cvt.rs.satfinite.e4m3x4.f32 d, {a, b, e, f}, bits;`: rounded by adding
+/// random bits.
 fn round_stochastic(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
-    let format = match (inst.ty(0), inst.ty(1)) {
-        (Some(ScalarType::F16x2), Some(ScalarType::F32)) => pack_dst::F16,
-        (Some(ScalarType::Bf16x2), Some(ScalarType::F32)) => pack_dst::BF16,
-        _ => return Err(unknown(f, inst)),
-    };
+    let row = STOCHASTIC.into_iter().find(|(to, ..)| Some(*to) == inst.ty(0));
+    let (_, format, form) = row.ok_or_else(|| unknown(f, inst))?;
     if !f.has_with(Opcode::F2FP, Field::Rs, 1) {
         return Err(unknown(f, inst));
     }
-    let [d, a, b, bits] = operands(inst)?;
-    let (a, b, bits) = (f.src_f32(a)?, f.src_f32(b)?, f.src(bits)?);
+    let [d, sources @ .., bits] = inst.operands.as_slice() else { return Err(unknown(f, inst)) };
+    let mut values = Vec::new();
+    for source in sources.iter().flat_map(ast::Operand::elements) {
+        values.push(f.src_f32(source)?);
+    }
     let fields = [
         (Field::PackDst, format),
         (Field::PackSrc, pack_src::F32),
-        (Field::Pack, pack::PACK_AB),
+        (Field::Pack, form),
         (Field::Rs, 1),
         flag(Field::Satfinite, inst.has(Word::Satfinite)),
         flag(Field::Relu, inst.has(Word::Relu)),
     ];
+    let bits = f.src(bits)?;
     let d = f.dst(d)?;
-    f.op3(Opcode::F2FP, &fields, d, [a, b, bits])
+    match values[..] {
+        [a, b] if form == pack::PACK_AB => f.op3(Opcode::F2FP, &fields, d, [a, b, bits]),
+        // The first two results and the random bits that are left make the third operand of the second step.
+        [a, b, c, e] if form == pack::PACK_AB_MERGE_C => {
+            let upper = f.temp()?;
+            f.op3(Opcode::F2FP, &fields, upper, [a, b, bits])?;
+            f.op3(Opcode::F2FP, &fields, d, [c, e, upper])
+        }
+        _ => Err(unknown(f, inst)),
+    }
 }
 
 /// `cvt.pack.sat.type.s32[.b32] d, a, b[, c];`

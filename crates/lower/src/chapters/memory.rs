@@ -42,11 +42,10 @@ impl Manner {
             _ if constant => mem::CONSTANT,
             Semantics::Weak => cached_mem(cx, instruction),
             Semantics::Volatile => mem::STRONG_SYS,
-            Semantics::Mmio => mem::MMIO_SYS,
-            _ if instruction.modifiers.contains(&ast::Modifier::Semantics(Semantics::Mmio)) => mem::MMIO_SYS,
-            _ => strength(cx, scope),
+            _ => strong(cx, instruction, scope),
         };
-        let fence = matches!(semantics, Semantics::Acquire | Semantics::Release).then_some(scope);
+        let orders = |semantics| has_semantics(instruction, semantics);
+        let fence = (orders(Semantics::Acquire) || orders(Semantics::Release)).then_some(scope);
         Manner {
             mem,
             evict: first_of(instruction, &EVICTIONS).unwrap_or(evict::NORMAL),
@@ -117,6 +116,20 @@ pub(super) fn strength(cx: &FnLower<'_, '_>, scope: Scope) -> u8 {
     }
 }
 
+/// The ordering field of a strong access of the instruction's manner, in a scope.
+pub(super) fn strong(cx: &FnLower<'_, '_>, instruction: &Instruction, scope: Scope) -> u8 {
+    match (has_semantics(instruction, Semantics::Mmio), scope) {
+        (true, Scope::Sys) => mem::MMIO_SYS,
+        (true, _) => mem::MMIO_GPU,
+        (false, _) => strength(cx, scope),
+    }
+}
+
+/// Whether this is one of the instruction's semantics: `.mmio` comes with another one.
+pub(super) fn has_semantics(instruction: &Instruction, semantics: Semantics) -> bool {
+    instruction.modifiers.contains(&ast::Modifier::Semantics(semantics))
+}
+
 /// `ld`, `ldu`
 fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if let Some(half) = quads::half_of(cx, instruction) {
@@ -183,9 +196,12 @@ fn constant_quad(cx: &mut FnLower<'_, '_>, to: VReg, bank: u8, addr: &Addr) -> L
 }
 
 /// `st`
-fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if instruction.has(Word::Async) {
+pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::MbarrierCompleteTxBytes) {
         return super::asynchronous::store_remote(cx, instruction);
+    }
+    if instruction.has(Word::Bulk) {
+        return super::asynchronous::clear(cx, instruction);
     }
     if let Some(half) = quads::half_of(cx, instruction) {
         return quads::store(cx, instruction, half);

@@ -24,6 +24,7 @@ mod logic;
 mod memory;
 mod misc;
 mod moves;
+mod multimem;
 mod single_pair;
 mod special;
 mod stack;
@@ -49,7 +50,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
 /// Every chapter; of two entries for one opcode the first counts.
-const CHAPTERS: [Chapter; 22] = [
+const CHAPTERS: [Chapter; 23] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
     asynchronous::CHAPTER,
@@ -65,6 +66,7 @@ const CHAPTERS: [Chapter; 22] = [
     memory::CHAPTER,
     misc::CHAPTER,
     moves::CHAPTER,
+    multimem::CHAPTER,
     special::CHAPTER,
     stack::CHAPTER,
     surface::CHAPTER,

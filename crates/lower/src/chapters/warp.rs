@@ -4,9 +4,9 @@ use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, C, D, PA, PD};
-use oriole_isa::{Field, Opcode as Sass, match_mode, match_size, redux, shfl, vote};
+use oriole_isa::{Field, Opcode as Sass, credux, credux_type, match_mode, match_size, redux, shfl, vote};
 use oriole_ori::{Operand, RegType};
-use oriole_ptx::ast::{self, Instruction, Opcode, Word};
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
 
 /// The opcodes of this chapter.
 pub(super) const CHAPTER: Chapter = &[
@@ -125,6 +125,9 @@ fn activemask(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// `redux.sync.op.type d, a, mask;`
 fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.last_type() == Some(ScalarType::F32) {
+        return reduce_floats(cx, instruction);
+    }
     let ops = [
         (Word::Add, redux::SUM),
         (Word::Min, redux::MIN),
@@ -144,6 +147,32 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let all = Operand::reg(cx.temp_of(RegType::Ur)?);
     let mods = [(Field::Redux, op), (Field::ReduxSigned, u8::from(ty.is_signed()))];
     cx.emit(Sass::REDUX, &mods, &[(D, all), (A, value)])?;
+    let to = cx.dst(cx.operand(instruction, 0)?)?;
+    cx.mov(to, all)
+}
+
+/// `redux.sync.op{.abs}{.NaN}.f32 d, a, mask;`
+fn reduce_floats(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let op = match (instruction.has(Word::Min), instruction.has(Word::Max), instruction.has(Word::Abs)) {
+        (true, false, false) => credux::MIN,
+        (true, false, true) => credux::MINABS,
+        (false, true, false) => credux::MAX,
+        (false, true, true) => credux::MAXABS,
+        _ => return Err(unknown(cx, instruction)),
+    };
+    if !cx.has(Sass::CREDUX) {
+        return Err(unknown(cx, instruction));
+    }
+    converge(cx, cx.operand(instruction, 2)?)?;
+    let value = cx.src_f32(cx.operand(instruction, 1)?)?;
+    let value = cx.in_reg(value)?;
+    let all = Operand::reg(cx.temp_of(RegType::Ur)?);
+    let mods = [
+        (Field::Credux, op),
+        (Field::CreduxType, credux_type::F32),
+        (Field::Nan, u8::from(instruction.has(Word::NaN))),
+    ];
+    cx.emit(Sass::CREDUX, &mods, &[(D, all), (A, value)])?;
     let to = cx.dst(cx.operand(instruction, 0)?)?;
     cx.mov(to, all)
 }

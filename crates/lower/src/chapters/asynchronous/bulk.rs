@@ -5,7 +5,7 @@ use crate::chapters::turns::{one_by_one, uniform};
 use crate::chapters::{memory, unknown};
 use crate::error::Lowered;
 use crate::function::FnLower;
-use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src};
+use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src, UBase};
 use oriole_isa::{Field, Opcode as Sass, bulk_type, copy_dst, copy_src, shift_dir, shift_type};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
@@ -165,6 +165,31 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         inst.set_role(Src, uniform(cx, &from)?);
         inst.set_role(Size, uniform(cx, &[size])?);
         finish(cx, inst, policy)
+    })
+}
+
+/// `st.bulk{.weak}{.shared::cta} [a], size, 0;`: zeros.
+pub(in crate::chapters) fn clear(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    /// UMEMSETS counts in units of this many bytes (a shift).
+    const UNIT_SHIFT: u32 = 3;
+    if !cx.has(Sass::UMEMSETS) {
+        return Err(unknown(cx, instruction));
+    }
+    cx.guard_by_branch()?;
+    let at = shared_word(cx, instruction.space(), super::address_of(cx, instruction, 0)?)?;
+    let bytes = cx.src64(cx.operand(instruction, 1)?)?.lo;
+    let units = match super::constant(bytes) {
+        Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
+        None => {
+            let (bytes, units) = (cx.in_reg(bytes)?, cx.temp()?);
+            cx.shift_right(false, units, bytes, Operand::imm(UNIT_SHIFT))?;
+            units
+        }
+    };
+    one_by_one(cx, |cx| {
+        let (base, size) = (uniform(cx, &[at])?, uniform(cx, &[units])?);
+        cx.emit(Sass::UMEMSETS, &[], &[(UBase, base), (Size, size)])?;
+        Ok(())
     })
 }
 

@@ -4,15 +4,18 @@
 //! |---|---|
 //! | `copy` | `cp.async`: copies of single threads, in groups |
 //! | `bulk` | `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory, their groups, prefetches |
+//! | `launch` | `clusterlaunchcontrol`: the work of other blocks |
 //! | `tensor` | `cp.async.bulk.tensor`: copies of boxes of tensors |
-//! | `tensormap` | the descriptions of tensors: prefetch, fence, copy |
+//! | `tensormap`, `replace` | the descriptions of tensors: prefetch, fence, copy; their fields |
 //! | `mbarrier` | `mbarrier` of all kinds |
 //! | `remote` | `st.async`, `red.async`: accesses to shared memory of the cluster that an mbarrier counts |
 
 mod bulk;
 mod copy;
+mod launch;
 mod mbarrier;
 mod remote;
+mod replace;
 mod tensor;
 mod tensormap;
 
@@ -26,12 +29,17 @@ use oriole_isa::Role::{A, B};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
+pub(super) use bulk::clear;
 pub(super) use remote::{reduce as reduce_remote, store as store_remote};
 pub(super) use tensormap::{fence as fence_tensormap, prefetch as prefetch_tensormap};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter =
-    &[(Opcode::Cp, copies), (Opcode::Mbarrier, mbarrier::lower), (Opcode::Tensormap, tensormap::lower)];
+pub(super) const CHAPTER: Chapter = &[
+    (Opcode::Cp, copies),
+    (Opcode::Mbarrier, mbarrier::lower),
+    (Opcode::Tensormap, tensormap::lower),
+    (Opcode::Clusterlaunchcontrol, launch::lower),
+];
 
 /// `cp.async…` and `cp.reduce.async…`
 fn copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -70,7 +78,7 @@ fn needs_clusters(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The brackets of operand `n`.
-fn address_of<'i>(cx: &FnLower<'_, '_>, instruction: &'i Instruction, n: usize) -> Lowered<&'i Address> {
+pub(super) fn address_of<'i>(cx: &FnLower<'_, '_>, instruction: &'i Instruction, n: usize) -> Lowered<&'i Address> {
     bracketed(cx, instruction, instruction.operands.get(n))
 }
 
@@ -83,7 +91,7 @@ fn bracketed<'i>(
 }
 
 /// An address in shared memory as one word, offset included.
-fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Operand> {
+pub(super) fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Operand> {
     let Addr { base, offset, .. } = memory::resolve_shared(cx, space, address)?;
     if base.is_zero() {
         return Ok(Operand::imm(offset as u32));

@@ -1,4 +1,5 @@
-//! `st.async`, `red.async`: accesses to shared memory of a block of the cluster that an mbarrier counts.
+//! `st.async`, `red.async`: accesses to shared memory of a block of the cluster that an mbarrier counts. Those to
+//! global memory, which nothing counts, are done at once: they are releasing accesses.
 
 use super::{address_of, needs_clusters, shared_word};
 use crate::chapters::memory::{self, Shape};
@@ -8,13 +9,10 @@ use crate::function::FnLower;
 use oriole_isa::Role::{Base, Data};
 use oriole_isa::{Field, Opcode as Sass};
 use oriole_ori::{Inst, Operand};
-use oriole_ptx::ast::{Instruction, Space, Word};
+use oriole_ptx::ast::{Instruction, Space};
 
 /// Address and mbarrier in the two words of a pair.
 fn target(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
-    if !instruction.has(Word::MbarrierCompleteTxBytes) {
-        return Err(unknown(cx, instruction));
-    }
     // Generic addresses have the address in the cluster in their lower word.
     let space = instruction.space().map(|_| Space::Shared);
     let address = shared_word(cx, space, address_of(cx, instruction, 0)?)?;

@@ -20,8 +20,22 @@ const DIMENSIONS: [(Word, u8, usize); 5] = [
     (Word::D5d, tensor_dim::D5, 5),
 ];
 
+/// How the box is found, where it is not as it lies: the word, what SASS calls it.
+const MODES: [(Word, u8); 6] = [
+    (Word::Im2col, im2col::ON),
+    (Word::Im2colNoOffs, im2col::ON),
+    (Word::Im2colW, im2col::W),
+    (Word::Im2colW128, im2col::W128),
+    (Word::TileGather4, im2col::GATHER4),
+    (Word::TileScatter4, im2col::SCATTER4),
+];
+
 /// Bits of each im2col offset in their word, by how many there are.
 const OFFSET_BITS: [u32; 4] = [0, 16, 8, 5];
+/// The same for the two offsets along W.
+const OFFSET_BITS_W: u32 = 11;
+/// Coordinates of four rows: their common column, and one for each.
+const ROWS: usize = 5;
 
 /// Which way the copy goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,7 +71,8 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     }
     let mut inst = engine_inst(cx, instruction, way)?;
     box_words.extend(coordinates(cx, instruction, tensor)?);
-    let offsets = rest.next_if(cx, instruction, instruction.has(Word::Im2col))?;
+    let has_offsets = [Word::Im2col, Word::Im2colW, Word::Im2colW128].iter().any(|word| instruction.has(*word));
+    let offsets = rest.next_if(cx, instruction, has_offsets)?;
     let offsets = offsets.map(|offsets| offset_word(cx, instruction, offsets)).transpose()?;
     let mask = rest.multicast(cx, instruction)?;
     let extra = match (offsets, mask) {
@@ -68,6 +83,9 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let map = wide_words(cx, None, tensor)?;
     if way == Way::Load {
         inst.mods.set(Field::Multicast, u8::from(mask.is_some()));
+        if instruction.has(Word::CtaGroup2) {
+            inst.mods.set(Field::CtaPair, 1);
+        }
     }
     one_by_one(cx, |cx| {
         inst.set_role(Dst, uniform(cx, &box_words)?);
@@ -88,18 +106,22 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way) -> Low
         Way::Store if instruction.has(Word::Reduce) => Sass::UTMAREDG,
         Way::Store => Sass::UTMASTG,
     };
-    let others = [Word::Im2colW, Word::Im2colW128, Word::TileGather4, Word::TileScatter4];
-    if others.iter().any(|word| instruction.has(*word)) {
+    let mode = mode(instruction);
+    if !cx.has_with(opcode, Field::Im2col, mode) {
         return Err(unknown(cx, instruction));
     }
-    let in_columns = instruction.has(Word::Im2col) || instruction.has(Word::Im2colNoOffs);
     let mut inst = Inst::neutral(opcode, [(Field::TensorDim, dimensions)].into_iter().collect());
-    inst.mods.set(Field::Im2col, if in_columns { im2col::ON } else { im2col::OFF });
+    inst.mods.set(Field::Im2col, mode);
     if opcode == Sass::UTMAREDG {
         let (_, op) = crate::chapters::atomics::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
         inst.mods.set(Field::AtomOp, op);
     }
     Ok(inst)
+}
+
+/// [`Field::Im2col`]
+fn mode(instruction: &Instruction) -> u8 {
+    MODES.iter().find(|(word, _)| instruction.has(*word)).map_or(im2col::OFF, |(_, mode)| *mode)
 }
 
 fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word, u8, usize)> {
@@ -110,6 +132,8 @@ fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word,
 /// The coordinates in the tensor's brackets.
 fn coordinates(cx: &mut FnLower<'_, '_>, instruction: &Instruction, tensor: &Address) -> Lowered<Vec<Operand>> {
     let (.., count) = dimensions(cx, instruction)?;
+    let by_rows = matches!(mode(instruction), im2col::GATHER4 | im2col::SCATTER4);
+    let count = if by_rows { ROWS } else { count };
     let elements: Vec<&ast::Operand> = tensor.rest.iter().flat_map(ast::Operand::elements).collect();
     if elements.len() != count {
         return Err(unknown(cx, instruction));
@@ -120,7 +144,11 @@ fn coordinates(cx: &mut FnLower<'_, '_>, instruction: &Instruction, tensor: &Add
 /// The im2col offsets in the low half of one word.
 fn offset_word(cx: &mut FnLower<'_, '_>, instruction: &Instruction, offsets: &ast::Operand) -> Lowered<Operand> {
     let elements = offsets.elements();
-    let bits = *OFFSET_BITS.get(elements.len()).ok_or_else(|| unknown(cx, instruction))?;
+    let bits = match mode(instruction) {
+        im2col::W | im2col::W128 => Some(&OFFSET_BITS_W),
+        _ => OFFSET_BITS.get(elements.len()),
+    };
+    let bits = *bits.ok_or_else(|| unknown(cx, instruction))?;
     let mut word = Operand::rz();
     // The last one is the highest.
     for element in elements.iter().rev() {

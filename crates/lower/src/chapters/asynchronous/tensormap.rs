@@ -4,7 +4,7 @@
 use super::{needs_clusters, wide_words};
 use crate::chapters::memory::{self, Target};
 use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::{addresses, unknown, warp};
+use crate::chapters::{addresses, warp};
 use crate::error::Lowered;
 use crate::function::params::descriptor;
 use crate::function::{FnLower, Wide};
@@ -16,9 +16,9 @@ use oriole_ptx::ast::{self, Address, AddressBase, Instruction, Scope, Semantics,
 /// Every scoreboard of a warp.
 const ALL_SCOREBOARDS: u32 = 0x3f;
 
-/// `tensormap.cp_fenceproxy`; `tensormap.replace` is not there.
+/// `tensormap.cp_fenceproxy` and `tensormap.replace`.
 pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if instruction.has(Word::CpFenceproxy) { copy(cx, instruction) } else { Err(unknown(cx, instruction)) }
+    if instruction.has(Word::CpFenceproxy) { copy(cx, instruction) } else { super::replace::lower(cx, instruction) }
 }
 
 /// `prefetch{.const|.param}.tensormap [a];`

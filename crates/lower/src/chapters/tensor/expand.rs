@@ -3,7 +3,8 @@
 //! A thread's elements of A and B along K pair up by place, so a product may be taken apart along K in any
 //! way that treats both alike: by registers, by halves of bytes, by bits.
 
-use super::product::{Factors, Kind, Product, multiply};
+use super::product::{Factors, Kind, Product, Sparsity, multiply};
+use super::sparse;
 use crate::error::Lowered;
 use crate::function::{FnLower, lut};
 use oriole_isa::Role::{A, B, D};
@@ -26,7 +27,7 @@ pub(super) fn multiply_in_parts(
         Kind::Nibble => nibbles(cx, product, factors),
         Kind::Bit if product.bits == bmma_op::XOR => differing_bits(cx, product, factors),
         Kind::Bit => set_bits(cx, product, factors),
-        Kind::Float8 if product.sparsity.is_none() => narrow_floats(cx, product, factors),
+        Kind::Float8 => narrow_floats(cx, product, factors),
         Kind::Half if shape == (16, 16) && product.sparsity.is_none() => halves_of_k(cx, product, factors),
         Kind::Byte if shape == (16, 16) => halves_of_rows(cx, product, factors),
         Kind::Byte if shape == (8, 16) && cx.has_with(Sass::IMMA, Field::ImmaShape, imma_shape::M16N8K16) => {
@@ -188,15 +189,24 @@ fn halves_of_k(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>
 }
 
 /// Floats of 8 bits as halves, which hold them exactly; C is added to the product in the end, as ptxas's
-/// code does.
+/// code does. Of sparse products `sparse` has the order of B and the metadata.
 fn narrow_floats(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) -> Lowered<Option<Vec<Operand>>> {
     let half = ScalarType::F16;
     let part = product.shaped(product.m, product.n, product.k / 2).typed(Kind::Half, half, half);
+    let (b_words, metadata) = match product.sparsity {
+        None => (factors.b.to_vec(), None),
+        Some(sparsity) => {
+            let place = sparse::place(cx)?;
+            (sparse::spread(cx, &place, factors.b)?, Some(sparse::metadata(cx, &place, sparsity)?))
+        }
+    };
     let mut sum = vec![Operand::rz(); factors.c.len()];
     for upper in [false, true] {
         let Some((a_format, b_format)) = unpacked(product.a).zip(unpacked(product.b)) else { return Ok(None) };
         let a = each(cx, factors.a, |cx, word| halves_of(cx, word, upper, a_format))?;
-        let b = each(cx, factors.b, |cx, word| halves_of(cx, word, upper, b_format))?;
+        let b = each(cx, &b_words, |cx, word| halves_of(cx, word, upper, b_format))?;
+        let sparsity = metadata.map(|metadata| Sparsity { metadata, selector: u32::from(upper) });
+        let part = Product { sparsity, ..part };
         let Some(d) = multiply(cx, &part, Factors { a: &a, b: &b, c: &sum })? else { return Ok(None) };
         sum = d;
     }

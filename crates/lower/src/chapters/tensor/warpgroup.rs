@@ -185,7 +185,7 @@ fn descriptors(cx: &mut FnLower<'_, '_>, a: Option<&ast::Operand>, b: &ast::Oper
 }
 
 /// Whether D counts as C, as a uniform predicate: the threads agree on it.
-fn kept(cx: &mut FnLower<'_, '_>, keep: Option<&ast::Operand>) -> Lowered<Operand> {
+pub(super) fn kept(cx: &mut FnLower<'_, '_>, keep: Option<&ast::Operand>) -> Lowered<Operand> {
     let Some(keep) = keep else { return Ok(Operand::upt()) };
     if let Some(bits) = keep.imm().and_then(|imm| imm.int_bits()) {
         return Ok(Operand::upt().with_not(bits == 0));

@@ -1,0 +1,135 @@
+//! `multimem`: accesses to multicast addresses, which stand for the same place in the memory of several devices.
+//!
+//! Stores and reductions are those of global memory: the address makes them reach every device. Only the load
+//! that combines what the devices hold is an instruction of its own.
+
+use super::memory::{self, Shape};
+use super::{Chapter, atomics, unknown};
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{Base, D, Data, Offset};
+use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{Address, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
+
+/// The opcodes of this chapter.
+pub(super) const CHAPTER: Chapter = &[(Opcode::Multimem, lower)];
+
+/// Element type, bytes in all, the type of a combining load, of a reduction.
+///
+/// A reduction of singles flushes denormals, a combining load does not; LDGMC has words of 32 bits without sign
+/// under another name.
+const TYPES: [(ScalarType, u32, u8, u8); 22] = {
+    use ScalarType::{B32, B64, Bf16, E4m3, E5m2, F16, F32, F64, S32, S64, U32, U64};
+    [
+        (U32, 4, atom_type::B32, atom_type::U32),
+        (B32, 4, atom_type::B32, atom_type::U32),
+        (S32, 4, atom_type::S32, atom_type::S32),
+        (U64, 8, atom_type::U64, atom_type::U64),
+        (B64, 8, atom_type::U64, atom_type::U64),
+        (S64, 8, atom_type::S64, atom_type::S64),
+        (F16, 4, atom_type::F16X2, atom_type::F16X2),
+        (F16, 8, atom_type::F16X4, atom_type::F16X4),
+        (F16, 16, atom_type::F16X8, atom_type::F16X8),
+        (Bf16, 4, atom_type::BF16X2, atom_type::BF16X2),
+        (Bf16, 8, atom_type::BF16X4, atom_type::BF16X4),
+        (Bf16, 16, atom_type::BF16X8, atom_type::BF16X8),
+        (F32, 4, atom_type::F32_IEEE, atom_type::F32),
+        (F32, 8, atom_type::F32X2_IEEE, atom_type::F32X2),
+        (F32, 16, atom_type::F32X4_IEEE, atom_type::F32X4),
+        (F64, 8, atom_type::F64, atom_type::F64),
+        (E5m2, 4, atom_type::E5M2X4, atom_type::E5M2X4),
+        (E5m2, 8, atom_type::E5M2X8, atom_type::E5M2X8),
+        (E5m2, 16, atom_type::E5M2X16, atom_type::E5M2X16),
+        (E4m3, 4, atom_type::E4M3X4, atom_type::E4M3X4),
+        (E4m3, 8, atom_type::E4M3X8, atom_type::E4M3X8),
+        (E4m3, 16, atom_type::E4M3X16, atom_type::E4M3X16),
+    ]
+};
+
+/// `multimem.ld_reduce`, `multimem.st`, `multimem.red`
+fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if !cx.has(Sass::LDGMC) {
+        return Err(unknown(cx, instruction));
+    }
+    match () {
+        () if instruction.has(Word::LdReduce) => load(cx, instruction),
+        () if instruction.has(Word::St) => memory::store(cx, instruction),
+        () if instruction.has(Word::Red) => reduce(cx, instruction),
+        () => Err(unknown(cx, instruction)),
+    }
+}
+
+/// The access, and the types of a combining load and of a reduction of it.
+fn shape(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Shape, u8, u8)> {
+    let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let element = match shape.ty {
+        ScalarType::F16x2 => ScalarType::F16,
+        ScalarType::Bf16x2 => ScalarType::Bf16,
+        ScalarType::E5m2x2 | ScalarType::E5m2x4 => ScalarType::E5m2,
+        ScalarType::E4m3x2 | ScalarType::E4m3x4 => ScalarType::E4m3,
+        ty => ty,
+    };
+    let row = TYPES.into_iter().find(|(ty, bytes, ..)| (*ty, *bytes) == (element, shape.bytes()));
+    row.map(|(_, _, load, reduction)| (shape, load, reduction)).ok_or_else(|| unknown(cx, instruction))
+}
+
+/// `op` on the address of operand `at`, without data. A multicast address is always one of global memory.
+fn access(
+    cx: &mut FnLower<'_, '_>,
+    instruction: &Instruction,
+    at: usize,
+    opcode: Sass,
+    op_and_type: (u8, u8),
+) -> Lowered<Inst> {
+    let (op, ty) = op_and_type;
+    let address: &Address = cx.operand(instruction, at)?.address().ok_or_else(|| unknown(cx, instruction))?;
+    if !cx.has_with(opcode, Field::AtomOp, op) || !cx.has_with(opcode, Field::AtomType, ty) {
+        return Err(unknown(cx, instruction));
+    }
+    let addr = memory::resolve(cx, Some(Space::Global), address)?;
+    let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
+    inst.set_role(Base, addr.base);
+    inst.set_role(Offset, Operand::imm_signed(addr.offset));
+    Ok(inst)
+}
+
+/// `multimem.ld_reduce{.sem}{.scope}{.global}.op{.acc::prec}{.vec}.type d, [a];`
+fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let (shape, ty, _) = shape(cx, instruction)?;
+    let (_, op) = atomics::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let op = match () {
+        // One code under two names: since sm_100 it is for 8-bit floats too.
+        () if instruction.has(Word::AccF32) && cx.has_with(Sass::LDGMC, Field::AtomOp, atom_op::F32ADD) => {
+            atom_op::F32ADD
+        }
+        () if instruction.has(Word::AccF32) || instruction.has(Word::AccF16) => atom_op::HPADD,
+        () => op,
+    };
+    let mut inst = access(cx, instruction, 1, Sass::LDGMC, (op, ty))?;
+    let mut to = memory::landing(cx, &shape, cx.operand(instruction, 0)?)?;
+    inst.set_role(D, to.register());
+    cx.emit_inst(inst)?;
+    to.distribute(cx, &shape)?;
+    if instruction.semantics() == Some(Semantics::Acquire) {
+        memory::acquire_fence(cx, instruction.scope().unwrap_or(Scope::Sys))?;
+    }
+    Ok(())
+}
+
+/// `multimem.red{.sem}{.scope}{.global}.op{.vec}.type [a], b;`
+fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let (shape, _, ty) = shape(cx, instruction)?;
+    let (_, op) = atomics::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let scope = instruction.scope().unwrap_or(Scope::Sys);
+    let mut inst = access(cx, instruction, 0, Sass::REDG, (op, ty))?;
+    inst.mods.set(Field::Mem, memory::strength(cx, scope));
+    cx.describe(&mut inst);
+    let data = memory::gather(cx, &shape, cx.operand(instruction, 1)?)?;
+    inst.set_role(Data, data);
+    if instruction.semantics() == Some(Semantics::Release) {
+        memory::release_fence(cx, scope)?;
+    }
+    cx.emit_inst(inst)?;
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! `tcgen05.ld`, `tcgen05.st`: a warp's lanes of tensor memory, between it and registers.
+
+use super::super::fragment;
+use super::tensor_address;
+use crate::chapters::asynchronous::address_of;
+use crate::chapters::turns::uniform;
+use crate::chapters::{unknown, warp};
+use crate::error::Lowered;
+use crate::function::{FnLower, lut};
+use oriole_isa::Role::{D, Data, Mask, Offset, UBase};
+use oriole_isa::{Field, Opcode as Sass, cmp, fence_space, tm_num, tm_shape};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{Instruction, ScalarType, Word};
+
+/// Shapes: what SASS calls them, registers of one repetition.
+const SHAPES: [(Word, u8, usize); 4] = [
+    (Word::D16x64b, tm_shape::DP16B64, 1),
+    (Word::D16x128b, tm_shape::DP16B128, 2),
+    (Word::D16x256b, tm_shape::DP16B256, 4),
+    (Word::D32x32b, tm_shape::DP32B32, 1),
+];
+
+/// Numbers of repetitions.
+const REPETITIONS: [(Word, u8, usize); 8] = [
+    (Word::X1, tm_num::X1, 1),
+    (Word::X2, tm_num::X2, 2),
+    (Word::X4, tm_num::X4, 4),
+    (Word::X8, tm_num::X8, 8),
+    (Word::X16, tm_num::X16, 16),
+    (Word::X32, tm_num::X32, 32),
+    (Word::X64, tm_num::X64, 64),
+    (Word::X128, tm_num::X128, 128),
+];
+
+/// Every scoreboard of a warp.
+const ALL_SCOREBOARDS: u32 = 0x3f;
+
+/// One instruction's part of an access: its shape, the columns between its address and the operand's.
+type Part = (u8, Operand);
+
+/// What an access moves.
+struct Shape {
+    parts: Vec<Part>,
+    repetitions: u8,
+    registers: usize,
+}
+
+/// The shape; `.16x32bx2` is of two parts, one for each half of the warp, the second so many columns further.
+fn shape_of(cx: &FnLower<'_, '_>, instruction: &Instruction, apart: usize) -> Lowered<Shape> {
+    let times = REPETITIONS.iter().find(|(word, ..)| instruction.has(*word));
+    let &(_, repetitions, times) = times.ok_or_else(|| unknown(cx, instruction))?;
+    if let Some(&(_, shape, each)) = SHAPES.iter().find(|(word, ..)| instruction.has(*word)) {
+        return Ok(Shape { parts: vec![(shape, Operand::imm(0))], repetitions, registers: each * times });
+    }
+    let columns = cx.operand(instruction, apart)?.imm().and_then(|imm| imm.int_bits());
+    match columns {
+        Some(columns) if instruction.has(Word::D16x32bx2) => {
+            let second = Operand::imm(columns as u32);
+            let parts = vec![(tm_shape::DP16B32_LOW, Operand::imm(0)), (tm_shape::DP16B32_HIGH, second)];
+            Ok(Shape { parts, repetitions, registers: times })
+        }
+        _ => Err(unknown(cx, instruction)),
+    }
+}
+
+/// `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 {…}, [taddr]{, apart};`
+pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    warp::converge_all(cx)?;
+    let shape = shape_of(cx, instruction, 2)?;
+    let at = tensor_address(cx, address_of(cx, instruction, 1)?)?;
+    let at = uniform(cx, &[at])?;
+    let packed = u8::from(instruction.has(Word::Pack16b));
+    let mut loaded = Vec::new();
+    for (code, offset) in &shape.parts {
+        let (to, words) = fragment::fresh(cx, shape.registers)?;
+        let mods = [(Field::TmShape, *code), (Field::TmNum, shape.repetitions), (Field::TmPack, packed)];
+        cx.emit(Sass::LDTM, &mods, &[(D, to), (UBase, at), (Offset, *offset)])?;
+        loaded.push(words);
+    }
+    let words = match loaded.as_slice() {
+        [low, high] => either_half(cx, low, high)?,
+        _ => loaded.concat(),
+    };
+    fragment::deliver(cx, cx.operand(instruction, 0)?, ScalarType::B32, &words)
+}
+
+/// The first words in the lower half of the warp, the second ones in the upper half.
+fn either_half(cx: &mut FnLower<'_, '_>, low: &[Operand], high: &[Operand]) -> Lowered<Vec<Operand>> {
+    let lane = cx.hardware_register("SR_LANEID")?;
+    let (bit, upper) = (cx.temp()?, cx.temp_pred()?);
+    cx.lop3(bit, lane, Operand::imm(16), Operand::rz(), lut::AND)?;
+    cx.isetp(upper, cmp::NE, false, bit, Operand::rz())?;
+    let each = low.iter().zip(high).map(|(low, high)| {
+        let to = cx.temp()?;
+        cx.sel(to, upper, *high, *low)?;
+        Ok(to)
+    });
+    each.collect()
+}
+
+/// `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {…}{, apart};`
+pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    warp::converge_all(cx)?;
+    // The number of columns stands before the registers.
+    let split = instruction.has(Word::D16x32bx2);
+    let shape = shape_of(cx, instruction, 1)?;
+    let at = tensor_address(cx, address_of(cx, instruction, 0)?)?;
+    let at = uniform(cx, &[at])?;
+    let values = cx.operand(instruction, if split { 2 } else { 1 })?;
+    let words = fragment::words(cx, values, ScalarType::B32, shape.registers)?;
+    let data = fragment::together(cx, &words)?;
+    let expanded = u8::from(instruction.has(Word::Unpack16b));
+    for (code, offset) in &shape.parts {
+        let mods = [(Field::TmShape, *code), (Field::TmNum, shape.repetitions), (Field::TmExpand, expanded)];
+        cx.emit(Sass::STTM, &mods, &[(UBase, at), (Offset, *offset), (Data, data)])?;
+    }
+    Ok(())
+}
+
+/// `tcgen05.wait::ld.sync.aligned;`: what was loaded is in its registers.
+pub(super) fn wait_for_loads(cx: &mut FnLower<'_, '_>) -> Lowered {
+    cx.emit(Sass::DEPBAR, &[], &[(Mask, Operand::imm(ALL_SCOREBOARDS))])?;
+    Ok(())
+}
+
+/// `tcgen05.wait::st.sync.aligned;`
+pub(super) fn wait_for_stores(cx: &mut FnLower<'_, '_>) -> Lowered {
+    cx.emit(Sass::FENCE, &[(Field::FenceSpace, fence_space::T)], &[])?;
+    Ok(())
+}

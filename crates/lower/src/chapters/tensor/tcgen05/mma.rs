@@ -1,0 +1,168 @@
+//! `tcgen05.mma`: products that one thread starts, of matrices in shared and in tensor memory.
+
+use super::super::warpgroup;
+use super::{pair_of, tensor_address};
+use crate::chapters::turns::{one_by_one, uniform};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{A, B, Dst, Mask, Meta, PA, Scale, Shift};
+use oriole_isa::{Field, Opcode as Sass, a_space, b_buffer, scale_vec};
+use oriole_ori::{Inst, Operand};
+use oriole_ptx::ast::{self, Instruction, Word};
+
+/// Kinds of elements and their instruction.
+const KINDS: [(Word, Sass); 7] = [
+    (Word::KindF16, Sass::UTCHMMA),
+    (Word::KindTf32, Sass::UTCHMMA),
+    (Word::KindI8, Sass::UTCIMMA),
+    (Word::KindF8f6f4, Sass::UTCQMMA),
+    (Word::KindMxf8f6f4, Sass::UTCQMMA),
+    (Word::KindMxf4, Sass::UTCOMMA),
+    (Word::KindMxf4nvf4, Sass::UTCOMMA),
+];
+
+/// What happens to a kept matrix: the word, whether an earlier product's is taken, whether it is kept for later ones.
+type Kept = (Word, bool, bool);
+
+const OF_A: [Kept; 3] =
+    [(Word::CollectorAFill, false, true), (Word::CollectorAUse, true, true), (Word::CollectorALastuse, true, false)];
+
+/// The same for each buffer of B.
+const OF_B: [(u8, [Kept; 3]); 4] = {
+    use Word::*;
+    [
+        (
+            b_buffer::BUFFER0,
+            [(CollectorB0Fill, false, true), (CollectorB0Use, true, true), (CollectorB0Lastuse, true, false)],
+        ),
+        (
+            b_buffer::BUFFER1,
+            [(CollectorB1Fill, false, true), (CollectorB1Use, true, true), (CollectorB1Lastuse, true, false)],
+        ),
+        (
+            b_buffer::BUFFER2,
+            [(CollectorB2Fill, false, true), (CollectorB2Use, true, true), (CollectorB2Lastuse, true, false)],
+        ),
+        (
+            b_buffer::BUFFER3,
+            [(CollectorB3Fill, false, true), (CollectorB3Use, true, true), (CollectorB3Lastuse, true, false)],
+        ),
+    ]
+};
+
+/// Operands as words, to be moved to uniform registers.
+struct Operands<'i> {
+    d: Operand,
+    a: Vec<Operand>,
+    b: [Operand; 2],
+    /// The address of what describes a sparse A, and the description of shapes and types.
+    meta: [Operand; 2],
+    scales: Option<[Operand; 2]>,
+    /// Lanes of the result that stay, or columns of B that are zero; empty where there are none.
+    mask: Vec<Operand>,
+    /// Whether the product is added to what is there.
+    adds: &'i ast::Operand,
+    /// What is there counts times two to the minus this.
+    shift: Option<Operand>,
+}
+
+/// `tcgen05.mma{.ws}{.sp}.cta_group.kind{.block_scale…}{.ashift}{.collector…} [d], a, b{, [meta]}, idesc{, [scale-a],
+/// [scale-b]}{, mask}, adds{, shift | zero-columns};`
+pub(in crate::chapters::tensor) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let operands = operands(cx, instruction)?;
+    let mut inst = instruction_of(cx, instruction, &operands)?;
+    one_by_one(cx, |cx| {
+        inst.set_role(PA, warpgroup::kept(cx, Some(operands.adds))?);
+        inst.set_role(Dst, uniform(cx, &[operands.d])?);
+        inst.set_role(A, uniform(cx, &operands.a)?);
+        inst.set_role(B, uniform(cx, &operands.b)?);
+        inst.set_role(Meta, uniform(cx, &operands.meta)?);
+        if let Some(scales) = operands.scales {
+            inst.set_role(Scale, uniform(cx, &scales)?);
+        }
+        if !operands.mask.is_empty() {
+            inst.set_role(Mask, uniform(cx, &operands.mask)?);
+        }
+        if let Some(shift) = operands.shift {
+            inst.set_role(Shift, shift);
+        }
+        cx.emit_inst(inst)?;
+        Ok(())
+    })
+}
+
+/// The address in brackets of an operand, in tensor memory.
+fn address(cx: &mut FnLower<'_, '_>, instruction: &Instruction, operand: Option<&ast::Operand>) -> Lowered<Operand> {
+    let found = operand.and_then(ast::Operand::address);
+    tensor_address(cx, found.ok_or_else(|| unknown(cx, instruction))?)
+}
+
+fn operands<'i>(cx: &mut FnLower<'_, '_>, instruction: &'i Instruction) -> Lowered<Operands<'i>> {
+    let [d, a, b, rest @ ..] = instruction.operands.as_slice() else { return Err(unknown(cx, instruction)) };
+    let mut rest = rest.iter();
+    let d = address(cx, instruction, Some(d))?;
+    let a = match a.address() {
+        Some(_) => vec![address(cx, instruction, Some(a))?],
+        None => {
+            let a = cx.src64(a)?;
+            vec![a.lo, a.hi]
+        }
+    };
+    let b = cx.src64(b)?;
+    let sparse = instruction.has(Word::Sp);
+    let meta = if sparse { address(cx, instruction, rest.next())? } else { Operand::rz() };
+    let description = cx.src(rest.next().ok_or_else(|| unknown(cx, instruction))?)?;
+    let scales = match instruction.has(Word::BlockScale) {
+        true => Some([address(cx, instruction, rest.next())?, address(cx, instruction, rest.next())?]),
+        false => None,
+    };
+    let mut next = rest.next().ok_or_else(|| unknown(cx, instruction))?;
+    let mut mask = Vec::new();
+    if let ast::Operand::Vector(words, _) = next {
+        for word in words {
+            mask.push(cx.src(word)?);
+        }
+        next = rest.next().ok_or_else(|| unknown(cx, instruction))?;
+    }
+    let mut shift = None;
+    match rest.next() {
+        Some(columns) if instruction.has(Word::Ws) => {
+            let columns = cx.src64(columns)?;
+            mask = vec![columns.lo, columns.hi];
+        }
+        Some(amount) => {
+            let bits = amount.imm().and_then(|imm| imm.int_bits()).filter(|bits| *bits < 16);
+            shift = Some(Operand::imm(bits.ok_or_else(|| unknown(cx, instruction))? as u32));
+        }
+        None => {}
+    }
+    Ok(Operands { d, a, b: [b.lo, b.hi], meta: [meta, description], scales, mask, adds: next, shift })
+}
+
+/// The instruction without operands.
+fn instruction_of(cx: &FnLower<'_, '_>, instruction: &Instruction, operands: &Operands<'_>) -> Lowered<Inst> {
+    let kind = KINDS.iter().find(|(word, _)| instruction.has(*word));
+    let opcode = kind.ok_or_else(|| unknown(cx, instruction))?.1;
+    let in_tensor_memory = operands.a.len() == 1;
+    let of_a = OF_A.iter().find(|(word, ..)| instruction.has(*word)).copied();
+    let of_b = OF_B.iter().flat_map(|(buffer, words)| words.iter().map(move |kept| (*buffer, *kept)));
+    let of_b = of_b.into_iter().find(|(_, (word, ..))| instruction.has(*word));
+    let four = instruction.has(Word::ScaleVec4X) || instruction.has(Word::Block16);
+    let fields = [
+        pair_of(instruction),
+        (Field::Ws, u8::from(instruction.has(Word::Ws))),
+        (Field::Ashift, u8::from(instruction.has(Word::Ashift))),
+        (Field::ASpace, if in_tensor_memory { a_space::TMEM } else { a_space::DESC }),
+        (Field::AReuse, u8::from(of_a.is_some_and(|(_, reused, _)| reused))),
+        (Field::AKeep, u8::from(of_a.is_some_and(|(.., kept)| kept))),
+        (Field::BReuse, u8::from(of_b.is_some_and(|(_, (_, reused, _))| reused))),
+        (Field::BKeep, u8::from(of_b.is_some_and(|(_, (.., kept))| kept))),
+        (Field::BBuffer, of_b.map_or(b_buffer::BUFFER0, |(buffer, _)| buffer)),
+        (Field::ScaleVec, if four { scale_vec::X4 } else { scale_vec::X2 }),
+    ];
+    let known = |field: Field| opcode.fields().iter().any(|(of_opcode, _)| *of_opcode == field);
+    let mods = fields.into_iter().filter(|(field, _)| known(*field)).collect();
+    Ok(Inst::neutral(opcode, mods))
+}

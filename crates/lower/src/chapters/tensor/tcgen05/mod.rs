@@ -1,0 +1,110 @@
+//! `tcgen05`: the tensor memory of sm_100 and the products that it takes part in.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `access` | `tcgen05.ld`, `tcgen05.st` and their waits |
+//! | `mma` | `tcgen05.mma` of all kinds |
+//!
+//! Here: copies from shared memory, shifts, the arrival of what was started at an mbarrier. Allocation is not there.
+
+mod access;
+mod mma;
+
+use crate::chapters::asynchronous::{address_of, shared_word};
+use crate::chapters::turns::{one_by_one, uniform};
+use crate::chapters::unknown;
+use crate::error::Lowered;
+use crate::function::FnLower;
+use oriole_isa::Role::{A, Mask, Src, UBase};
+use oriole_isa::{Field, Opcode as Sass, cp_shape, cp_unpack};
+use oriole_ori::Operand;
+use oriole_ptx::ast::{Address, Instruction, ScalarType, Space, Word};
+
+/// `tcgen05…`
+pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if !cx.has(Sass::LDTM) {
+        return Err(unknown(cx, instruction));
+    }
+    match () {
+        () if instruction.has(Word::Mma) => mma::lower(cx, instruction),
+        () if instruction.has(Word::Ld) && !instruction.has(Word::Red) => access::load(cx, instruction),
+        () if instruction.has(Word::St) => access::store(cx, instruction),
+        () if instruction.has(Word::WaitLd) => access::wait_for_loads(cx),
+        () if instruction.has(Word::WaitSt) => access::wait_for_stores(cx),
+        () if instruction.has(Word::Cp) => copy(cx, instruction),
+        () if instruction.has(Word::Shift) => shift(cx, instruction),
+        () if instruction.has(Word::Commit) => commit(cx, instruction),
+        // What was started before a barrier among threads stays before it: instructions with effects keep their order.
+        () if instruction.has(Word::FenceBeforeThreadSync) || instruction.has(Word::FenceAfterThreadSync) => Ok(()),
+        () => Err(unknown(cx, instruction)),
+    }
+}
+
+/// An address in tensor memory: a register, and what is added.
+fn tensor_address(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Operand> {
+    shared_word(cx, Some(Space::Shared), address)
+}
+
+/// [`Field::CtaPair`]
+fn pair_of(instruction: &Instruction) -> (Field, u8) {
+    (Field::CtaPair, u8::from(instruction.has(Word::CtaGroup2)))
+}
+
+/// Shapes of copies.
+const SHAPES: [(Word, u8); 6] = [
+    (Word::D128x256b, cp_shape::DP128B256),
+    (Word::D4x256b, cp_shape::DP4B256),
+    (Word::D128x128b, cp_shape::DP128B128),
+    (Word::Warpx20213, cp_shape::DP64_02_13),
+    (Word::Warpx20123, cp_shape::DP64_01_23),
+    (Word::Warpx4, cp_shape::DP32),
+];
+
+/// `tcgen05.cp.cta_group.shape{.multicast}{.b8x16.packed} [taddr], descriptor;`
+fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let shape = SHAPES.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
+    let packed = match instruction.last_type() {
+        None => cp_unpack::NONE,
+        Some(ScalarType::B4x16P64) => cp_unpack::U4X16P64,
+        Some(ScalarType::B6x16P32) => cp_unpack::U6X16P32,
+        Some(_) => return Err(unknown(cx, instruction)),
+    };
+    let to = tensor_address(cx, address_of(cx, instruction, 0)?)?;
+    let from = cx.src64(cx.operand(instruction, 1)?)?;
+    let mods = [pair_of(instruction), (Field::CpShape, shape), (Field::CpUnpack, packed)];
+    one_by_one(cx, |cx| {
+        let (to, from) = (uniform(cx, &[to])?, uniform(cx, &[from.lo, from.hi])?);
+        cx.emit(Sass::UTCCP, &mods, &[(UBase, to), (Src, from)])?;
+        Ok(())
+    })
+}
+
+/// `tcgen05.shift.cta_group.down [taddr];`
+fn shift(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let at = tensor_address(cx, address_of(cx, instruction, 0)?)?;
+    one_by_one(cx, |cx| {
+        let at = uniform(cx, &[at])?;
+        cx.emit(Sass::UTCSHIFT, &[pair_of(instruction)], &[(UBase, at)])?;
+        Ok(())
+    })
+}
+
+/// `tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [mbar]{, mask};`
+fn commit(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    cx.guard_by_branch()?;
+    let mbarrier = shared_word(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
+    let multicast = instruction.has(Word::MulticastCluster);
+    let blocks = match multicast {
+        true => Some(cx.src(cx.operand(instruction, 1)?)?),
+        false => None,
+    };
+    let mods = [pair_of(instruction), (Field::Multicast, u8::from(multicast))];
+    one_by_one(cx, |cx| {
+        let at = uniform(cx, &[mbarrier])?;
+        let blocks = blocks.map(|blocks| uniform(cx, &[blocks])).transpose()?.unwrap_or(Operand::urz());
+        cx.emit(Sass::UTCBAR, &mods, &[(UBase, at), (A, Operand::urz()), (Mask, blocks)])?;
+        Ok(())
+    })
+}
