@@ -3,14 +3,14 @@
 //! PTX leaves the first open. It is done as in `mma`, so that tiles of a fragment are fragments of
 //! products that the hardware has: the matrix is made of blocks of eight lines, thread `4 g + t` of a warp
 //! has line `g` of each block and the `t`-th part of it. A line is a row of A and of C, a column of B; where
-//! M is 8 and N is 32 the product is computed transposed, and a line of C is a column.
+//! M is 8 and N is 32 the product is computed transposed, and a line of C is a column (but integers on sm_75).
 
 use super::fragment;
 use crate::chapters::memory::{self, Addr, Target};
 use crate::error::{Lowered, unsupported};
 use crate::function::{FnLower, Wide, lut};
-use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, D};
+use oriole_isa::{Field, Opcode as Sass, imma_shape};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
@@ -39,9 +39,12 @@ impl Matrix {
     }
 }
 
-/// True where the product is computed transposed.
-pub(super) fn is_transposed(shape: Shape) -> bool {
-    (shape.m, shape.n) == (8, 32)
+/// True where the product is computed transposed: with 8 rows, unless the target multiplies integers in blocks of
+/// as many. `ty` is the type of any of its matrices.
+pub(super) fn is_transposed(cx: &FnLower<'_, '_>, shape: Shape, ty: ScalarType) -> bool {
+    let integers = matches!(ty, ScalarType::S8 | ScalarType::U8 | ScalarType::S32);
+    let of_eight_rows = integers && !cx.has_with(Sass::IMMA, Field::ImmaShape, imma_shape::M16N8K16);
+    (shape.m, shape.n) == (8, 32) && !of_eight_rows
 }
 
 /// A matrix in memory and its fragment.
@@ -72,10 +75,10 @@ struct Access {
 
 impl Tile {
     /// The matrix that a load or store moves; `None` where the type does not go with the shape.
-    pub(super) fn of(instruction: &Instruction, shape: Shape, ty: ScalarType) -> Option<Tile> {
+    pub(super) fn of(cx: &FnLower<'_, '_>, instruction: &Instruction, shape: Shape, ty: ScalarType) -> Option<Tile> {
         let (m, n, k) = (u32::from(shape.m), u32::from(shape.n), u32::from(shape.k));
         let by_columns = instruction.has(Word::Col);
-        let transposed = is_transposed(shape);
+        let transposed = is_transposed(cx, shape, ty);
         let packed = 32 / ty.bits().min(32);
         let tile = |lines, length, share, tall, along| Tile { ty, lines, length, share, tall, along };
         let tile = match Matrix::of(instruction) {

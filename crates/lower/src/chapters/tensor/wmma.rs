@@ -42,7 +42,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, shape: Shape) -> Lo
         return Err(unknown(cx, instruction));
     };
     let Some(address) = from.address() else { return Err(unknown(cx, instruction)) };
-    let tile = Tile::of(instruction, shape, ty).ok_or_else(|| unknown(cx, instruction))?;
+    let tile = Tile::of(cx, instruction, shape, ty).ok_or_else(|| unknown(cx, instruction))?;
     let addr = memory::resolve(cx, instruction.space(), address)?;
     let words = tile::load(cx, instruction, &tile, addr, stride.first())?;
     let count = listed(Matrix::of(instruction), ty, words.len());
@@ -56,7 +56,7 @@ fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction, shape: Shape) -> L
         return Err(unknown(cx, instruction));
     };
     let Some(address) = to.address() else { return Err(unknown(cx, instruction)) };
-    let tile = Tile::of(instruction, shape, ty).ok_or_else(|| unknown(cx, instruction))?;
+    let tile = Tile::of(cx, instruction, shape, ty).ok_or_else(|| unknown(cx, instruction))?;
     let addr = memory::resolve(cx, instruction.space(), address)?;
     let words = fragment::words(cx, from, ty, tile.words())?;
     tile::store(cx, instruction, &tile, addr, stride.first(), &words)
@@ -98,7 +98,7 @@ fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction, shape: Shape) ->
         c = widened(cx, &c)?;
     }
     let factors = Factors { a: &a[..a_words], b: &b[..b_words], c: &c };
-    let result = tiled(cx, &whole, tile::is_transposed(shape), factors)?;
+    let result = tiled(cx, &whole, tile::is_transposed(cx, shape, a_type), factors)?;
     let mut result = result.ok_or_else(|| unknown(cx, instruction))?;
     if d_type == ScalarType::F16 && !half_sum {
         result = narrowed(cx, &result)?;
