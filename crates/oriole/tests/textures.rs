@@ -148,7 +148,7 @@ const CASES: [Case; 14] = [
         body: "tex.2d.v2.f16x2.f32 {%o0,%o1}, [t, {%f0,%f1}]; mov.b32 %o2, 0; mov.b32 %o3, 0;",
         input: |t| middles(t | 1),
         expected: |t| {
-            let [r, g, b, a] = texel(t % 8 | 1, t / 8, 0).map(|component| half(component as u32));
+            let [r, g, b, a] = texel((t % 8) | 1, t / 8, 0).map(|component| half(component as u32));
             [r | g << 16, b | a << 16, 0, 0]
         },
         ..NAMED
