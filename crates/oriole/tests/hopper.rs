@@ -87,10 +87,10 @@ fn tensor_maps_get_every_field() {
              tensormap.replace.tile.fill_mode{space}.b1024.b32 [%at], 0;\n",
             new.address
         );
-        for dimension in 0..4 {
+        let axes = new.dims.iter().zip(sizes).zip(new.element_strides).take(4);
+        for (dimension, ((size, edge), step)) in axes.enumerate() {
             // A size of 2^32 is written as 0.
-            let size = new.dims[dimension] as u32;
-            let (edge, step) = (sizes[dimension], new.element_strides[dimension]);
+            let size = *size as u32;
             for (field, value) in [("global_dim", size), ("box_dim", edge), ("element_stride", step)] {
                 body += &format!(
                     "mov.b32 %v, {value}; tensormap.replace.tile.{field}{space}.b1024.b32 [%at], {dimension}, %v;\n"
@@ -128,7 +128,7 @@ fn tensor_floats_are_singles_with_a_mark() {
         let body = format!("tensormap.replace.tile.elemtype.global.b1024.b32 [%at], {number};");
         let changed = run("", &body, "sm_90a", &map.encode().expect("a valid tensor map"), &[]);
         let back = TensorMap::decode(changed[..].try_into().expect("128 bytes"));
-        assert_eq!(back, Ok(TensorMap { element, ..map.clone() }));
+        assert_eq!(back, Ok(TensorMap { element, ..map }));
     }
 }
 
