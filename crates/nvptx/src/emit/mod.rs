@@ -1,0 +1,1 @@
+//! Machine instructions to a PTX module.

@@ -1,0 +1,35 @@
+//! LLVM IR in memory.
+//!
+//! Everything is held in dense arrays with typed indices. Types and constants
+//! are interned in the [`Module`], so that equal ones have equal ids; local
+//! values, instructions and blocks belong to a function [`Body`].
+//!
+//! Pointers are opaque, as in LLVM since version 15. Readers of older text
+//! drop what a pointer points to, after they have used it for `byval` and
+//! `sret` attributes without a type of their own.
+//!
+//! There are no use lists: a pass that needs uses counts them, and replaces
+//! values by a map that is applied once ([`Body::replace_values`]).
+
+mod attributes;
+mod body;
+mod constant;
+mod inst;
+mod layout;
+mod metadata;
+mod module;
+mod types;
+
+pub use attributes::{Attributes, FnFlags, MemoryEffects, ParamFlags};
+pub use body::{Block, BlockId, Body, InstId, Value, ValueDef, ValueId};
+pub use constant::{ConstExpr, ConstId, Constant, Constants};
+pub use inst::{
+    BinaryOp, Call, Callee, CastOp, FloatPredicate, GepFlags, InlineAsm, Inst, InstFlags, IntPredicate, Op, Ordering,
+    RmwOp, SyncScope, Tail,
+};
+pub use layout::DataLayout;
+pub use metadata::{Attachment, Meta, MetaField, MetaId, Metadata};
+pub use module::{
+    Alias, CallingConvention, Function, Linkage, Module, Param, Symbol, SymbolId, SymbolKind, Variable, Visibility,
+};
+pub use types::{AddressSpace, Type, TypeId, Types};

@@ -1,0 +1,1 @@
+//! Linking of modules.

@@ -1,0 +1,1 @@
+//! Machine instructions on virtual registers of nine classes.

@@ -1,0 +1,1 @@
+//! Selection: IR to machine instructions.

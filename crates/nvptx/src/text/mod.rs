@@ -1,0 +1,1 @@
+//! LLVM assembly: reader and printer.
