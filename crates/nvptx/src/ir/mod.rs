@@ -11,6 +11,7 @@
 //! There are no use lists: a pass that needs uses counts them, and replaces
 //! values by a map that is applied once ([`Body::replace_values`]).
 
+mod annotations;
 mod attributes;
 mod body;
 mod constant;
@@ -20,6 +21,7 @@ mod metadata;
 mod module;
 mod types;
 
+pub use annotations::{Annotations, HandleKind, KernelInfo};
 pub use attributes::{Attributes, FnFlags, MemoryEffects, ParamFlags};
 pub use body::{Block, BlockId, Body, InstId, Value, ValueDef, ValueId};
 pub use constant::{ConstExpr, ConstId, Constant, Constants};
