@@ -1,1 +1,7 @@
 //! Machine instructions to a PTX module.
+//!
+//! | file | what it makes |
+//! |---|---|
+//! | [`names`] | PTX names of symbols, parameters and results |
+
+pub mod names;
