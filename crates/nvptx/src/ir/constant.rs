@@ -111,6 +111,14 @@ impl Constants {
         self.intern(Constant::Int(TypeId::I1, u128::from(value)))
     }
 
+    /// The addresses of symbols among the constants: type and symbol.
+    pub fn symbols(&self) -> impl Iterator<Item = (TypeId, SymbolId)> + '_ {
+        self.list.values().filter_map(|constant| match constant {
+            Constant::Symbol(ty, symbol) => Some((*ty, *symbol)),
+            _ => None,
+        })
+    }
+
     /// The number of constants.
     #[must_use]
     pub fn len(&self) -> usize {

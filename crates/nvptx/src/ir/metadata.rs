@@ -1,6 +1,6 @@
 //! Metadata: a graph of nodes.
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntitySet, PrimaryMap, entity_impl};
 
 use super::constant::ConstId;
 
@@ -143,6 +143,8 @@ pub struct Metadata {
     pub nodes: PrimaryMap<MetaId, Meta>,
     /// `!name = !{ … }`, in order.
     pub named: Vec<(Box<str>, Vec<MetaId>)>,
+    /// The nodes that are `distinct`: never the same as another that says the same.
+    pub distinct: EntitySet<MetaId>,
 }
 
 impl std::ops::Index<MetaId> for Metadata {

@@ -20,6 +20,7 @@ mod layout;
 mod metadata;
 mod module;
 mod types;
+mod verify;
 
 pub use annotations::{Annotations, HandleKind, KernelInfo};
 pub use attributes::{Attributes, FnFlags, MemoryEffects, ParamFlags};
@@ -35,3 +36,4 @@ pub use module::{
     Alias, CallingConvention, Function, Linkage, Module, Param, Symbol, SymbolId, SymbolKind, Variable, Visibility,
 };
 pub use types::{AddressSpace, Type, TypeId, Types};
+pub use verify::{VerifyError, cast_takes, verify, verify_body};
