@@ -1,0 +1,360 @@
+//! Function bodies: blocks, value numbers, names, locations.
+
+use cranelift_entity::EntityRef;
+use rustc_hash::FxHashMap;
+
+use crate::ir::{BlockId, Body, Constant, InstId, Meta, MetaField, MetaId, Op, SymbolId, TypeId, Value, ValueId};
+
+use super::LazyModule;
+use super::codes::{block, function};
+use super::error::{Error, Result};
+use super::stream::{Block, BlockHead, Fields, Item, Record};
+use super::types::TypeIndex;
+use super::values::{Slot, What};
+
+/// Reads one body.
+pub(super) struct BodyReader<'m, 'a> {
+    pub(super) module: &'m mut LazyModule<'a>,
+    pub(super) body: Body,
+    /// The number of the first parameter.
+    first_param: usize,
+    /// The number of the first instruction's result; set when the constants have been read.
+    first_result: usize,
+    /// No value number is farther than this from the first: a value takes at least a bit.
+    max_values: u64,
+    /// Which block instructions go to.
+    current: usize,
+    /// Uses of values before their definition: place, value, type that the record gives.
+    forwards: Vec<(u64, ValueId, TypeId)>,
+    /// Whether operand bundles come before the next call.
+    pub(super) bundles: bool,
+    location: Option<MetaId>,
+    locations: FxHashMap<[u64; 5], MetaId>,
+}
+
+impl<'a> LazyModule<'a> {
+    /// Reads a body and gives it to its function.
+    pub(super) fn read_body(&mut self, symbol: SymbolId, head: BlockHead) -> Result<()> {
+        let values = self.values.len();
+        let asms = self.values.asms.len();
+        let metadata = self.metadata.len();
+        let mut reader = BodyReader {
+            body: Body::default(),
+            first_param: values,
+            first_result: values,
+            max_values: head.bits(),
+            current: 0,
+            forwards: Vec::new(),
+            bundles: false,
+            location: None,
+            locations: FxHashMap::default(),
+            module: self,
+        };
+        let read = reader.run(symbol, head);
+        let body = reader.body;
+        // The function's own values and nodes have no numbers outside of it.
+        self.values.list.truncate(values);
+        self.values.asms.truncate(asms);
+        self.metadata.truncate(metadata);
+        read?;
+        if let Some(function) = self.module.symbols[symbol].function_mut() {
+            function.body = Some(Box::new(body));
+        }
+        Ok(())
+    }
+}
+
+impl<'a> BodyReader<'_, 'a> {
+    fn run(&mut self, symbol: SymbolId, head: BlockHead) -> Result<()> {
+        let signature = self.module.signatures.get(&symbol).copied();
+        let signature = signature.ok_or_else(|| head.fault("a body for what is no function"))?;
+        for at in 1..self.module.table.parts(signature).len() {
+            let ty = self.module.table.parts(signature)[at];
+            let value = self.body.add_param(self.module.table.id(ty));
+            self.module.values.push(ty, What::Local(value));
+        }
+        self.first_result = self.module.values.len();
+
+        let mut block = Block::open(self.module.bytes, head, &self.module.info);
+        let mut record = Record::default();
+        // Names and attachments speak of instructions that come before or after them.
+        let mut later = Vec::new();
+        loop {
+            match block.next(&mut record)? {
+                Item::End => break,
+                Item::Record => self.record(&record, block.bits_left())?,
+                Item::Block(nested) => match nested.id {
+                    block::CONSTANTS_BLOCK => {
+                        if self.body.inst_count() > 0 {
+                            return Err(nested.fault("constants behind instructions"));
+                        }
+                        self.module.read_constants(nested)?;
+                        self.first_result = self.module.values.len();
+                    }
+                    block::METADATA_BLOCK => self.module.read_metadata(nested)?,
+                    block::VALUE_SYMTAB | block::METADATA_ATTACHMENT => later.push(nested),
+                    _ => {}
+                },
+            }
+        }
+        for nested in later {
+            match nested.id {
+                block::VALUE_SYMTAB => self.read_names(nested)?,
+                _ => self.read_attachments(symbol, nested)?,
+            }
+        }
+        self.check(head)
+    }
+
+    /// What can only be said at the end: blocks are complete, and what was used early came later.
+    fn check(&self, head: BlockHead) -> Result<()> {
+        if self.current != self.body.block_count() {
+            return Err(head.fault(format!("{} blocks announced, {} there", self.body.block_count(), self.current)));
+        }
+        for &(at, value, ty) in &self.forwards {
+            if value.index() >= self.body.value_count() {
+                return Err(Error::new(at, format!("value {} is never defined", value.index())));
+            }
+            if self.body.local_type(value) != ty {
+                return Err(Error::new(at, "a value of another type than its later definition"));
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record, bits_left: u64) -> Result<()> {
+        match record.code {
+            function::DECLAREBLOCKS => {
+                let count = record.fields().next("number of blocks")?;
+                // The shortest terminator is an abbreviation's number, of two bits.
+                if count == 0 || count > bits_left / 2 || self.body.block_count() > 0 {
+                    return Err(record.fault(format!("{count} blocks")));
+                }
+                for _ in 0..count {
+                    self.body.add_block();
+                }
+            }
+            function::DEBUG_LOC => {
+                self.location = self.location(record)?;
+                self.locate();
+            }
+            function::DEBUG_LOC_AGAIN => self.locate(),
+            function::OPERAND_BUNDLE => self.bundles = true,
+            function::BLOCKADDR_USERS
+            | function::DEBUG_RECORD_VALUE
+            | function::DEBUG_RECORD_DECLARE
+            | function::DEBUG_RECORD_ASSIGN
+            | function::DEBUG_RECORD_VALUE_SIMPLE
+            | function::DEBUG_RECORD_LABEL
+            | function::DEBUG_RECORD_DECLARE_VALUE => {}
+            _ => return self.instruction(record),
+        }
+        Ok(())
+    }
+
+    /// Gives the last instruction the current location.
+    fn locate(&mut self) {
+        if let Some(last) = self.body.inst_count().checked_sub(1) {
+            self.body[InstId::new(last)].loc = self.location.into();
+        }
+    }
+
+    /// Adds an instruction whose result has the type of an entry.
+    pub(super) fn define(&mut self, record: &Record, op: Op, ty: TypeIndex) -> Result<()> {
+        let Some(&block) = self.body.layout.get(self.current) else {
+            return Err(record.fault("an instruction behind the last block"));
+        };
+        let terminator = op.is_terminator();
+        let inst = self.body.push(block, op, self.module.table.id(ty));
+        if let Some(result) = self.body[inst].result.expand() {
+            self.module.values.push(ty, What::Local(result));
+        }
+        self.current += usize::from(terminator);
+        Ok(())
+    }
+
+    /// Adds an instruction without a result.
+    pub(super) fn effect(&mut self, record: &Record, op: Op) -> Result<()> {
+        let void = self.module.table.of(TypeId::VOID, &self.module.module.types);
+        self.define(record, op, void)
+    }
+
+    /// The block that an operand names.
+    pub(super) fn block(&self, operand: u64, record: &Record) -> Result<BlockId> {
+        match usize::try_from(operand).ok().filter(|&index| index < self.body.block_count()) {
+            Some(index) => Ok(BlockId::new(index)),
+            None => Err(record.fault(format!("block {operand} of {}", self.body.block_count()))),
+        }
+    }
+
+    /// The type that an operand names.
+    pub(super) fn ty(&self, fields: &mut Fields, what: &str) -> Result<TypeIndex> {
+        let operand = fields.next(what)?;
+        self.module.table.index(operand, fields.record)
+    }
+
+    /// The value number that an operand means.
+    fn number(&self, operand: u64) -> u64 {
+        if self.module.relative {
+            // Forward references are negative, in 32 bits.
+            u64::from((self.module.values.len() as u32).wrapping_sub(operand as u32))
+        } else {
+            operand
+        }
+    }
+
+    /// A value whose type follows if it is not defined yet.
+    pub(super) fn slot(&mut self, fields: &mut Fields, what: &str) -> Result<Slot> {
+        let number = self.number(fields.next(what)?);
+        match self.module.values.get(number) {
+            Some(slot) => Ok(slot),
+            None => {
+                let ty = self.ty(fields, what)?;
+                self.forward(number, ty, fields.record)
+            }
+        }
+    }
+
+    /// A value and its type's entry.
+    pub(super) fn value(&mut self, fields: &mut Fields, what: &str) -> Result<(Value, TypeIndex)> {
+        let slot = self.slot(fields, what)?;
+        Ok((self.plain(slot, fields.record)?, slot.ty))
+    }
+
+    /// A value of a type that is known.
+    pub(super) fn value_of(&mut self, fields: &mut Fields, ty: TypeIndex, what: &str) -> Result<Value> {
+        let operand = fields.next(what)?;
+        if self.module.table.id(ty) == TypeId::METADATA {
+            return Ok(self.module.module.constants.intern(Constant::Metadata).into());
+        }
+        self.value_numbered(self.number(operand), ty, fields.record)
+    }
+
+    /// The value of a number, of a type that is known.
+    pub(super) fn value_numbered(&mut self, number: u64, ty: TypeIndex, record: &Record) -> Result<Value> {
+        let slot = match self.module.values.get(number) {
+            Some(slot) => slot,
+            None => self.forward(number, ty, record)?,
+        };
+        let (own, wanted) = (self.module.table.id(slot.ty), self.module.table.id(ty));
+        if own != wanted {
+            let types = &self.module.module.types;
+            return Err(record.fault(format!("a value of type `{}`, not `{}`", types.text(own), types.text(wanted))));
+        }
+        self.plain(slot, record)
+    }
+
+    /// A value that is not inline assembly.
+    pub(super) fn plain(&self, slot: Slot, record: &Record) -> Result<Value> {
+        match slot.what {
+            What::Const(id, _) => Ok(id.into()),
+            What::Local(id) => Ok(id.into()),
+            What::Asm(_) => Err(record.fault("inline assembly that is not called")),
+            What::Pending => Err(record.fault("a constant that was not read")),
+        }
+    }
+
+    /// A result that comes later. Results are numbered in the order in which the body numbers them too.
+    fn forward(&mut self, number: u64, ty: TypeIndex, record: &Record) -> Result<Slot> {
+        match self.local(number) {
+            Some(value) => {
+                self.forwards.push((record.at, value, self.module.table.id(ty)));
+                Ok(Slot { ty, what: What::Local(value) })
+            }
+            None => Err(record.fault(format!("value {number} is not defined"))),
+        }
+    }
+
+    /// The parameter or result of a number, whether it has been defined yet or not.
+    fn local(&self, number: u64) -> Option<ValueId> {
+        let params = self.body.params.len();
+        if let Some(result) = number.checked_sub(self.first_result as u64) {
+            return (result < self.max_values).then(|| ValueId::new(params + result as usize));
+        }
+        let param = number.checked_sub(self.first_param as u64)?;
+        (param < params as u64).then(|| ValueId::new(param as usize))
+    }
+
+    /// `!dbg` of the instruction before: nodes are shared within a function.
+    fn location(&mut self, record: &Record) -> Result<Option<MetaId>> {
+        let mut fields = record.fields();
+        let line = fields.next("line")?;
+        let column = fields.next("column")?;
+        let scope = fields.next("scope")?;
+        let inlined_at = fields.next("inlined-at location")?;
+        let implicit = fields.opt().unwrap_or(0);
+        let key = [line, column, scope, inlined_at, implicit];
+        if let Some(&id) = self.locations.get(&key) {
+            return Ok(Some(id));
+        }
+        let mut list: Vec<(Box<str>, MetaField)> = vec![("line".into(), MetaField::Int(line.into()))];
+        if column != 0 {
+            list.push(("column".into(), MetaField::Int(column.into())));
+        }
+        for (name, operand) in [("scope", scope), ("inlinedAt", inlined_at)] {
+            if operand != 0 {
+                let node = self.module.metadata.node(operand - 1);
+                let node = node.ok_or_else(|| record.fault(format!("metadata {} is no node", operand - 1)))?;
+                list.push((name.into(), MetaField::Node(node)));
+            }
+        }
+        if implicit != 0 {
+            list.push(("isImplicitCode".into(), MetaField::Word("true".into())));
+        }
+        let id = self.module.module.metadata.nodes.push(Meta::Special("DILocation".into(), list));
+        self.locations.insert(key, id);
+        Ok(Some(id))
+    }
+
+    fn read_names(&mut self, head: BlockHead) -> Result<()> {
+        use super::codes::symtab;
+        let mut block = Block::open(self.module.bytes, head, &self.module.info);
+        let mut record = Record::default();
+        loop {
+            match block.next(&mut record)? {
+                Item::End => return Ok(()),
+                Item::Block(_) => {}
+                Item::Record => {
+                    let number = record.fields().next("number")?;
+                    let name = record.text(1).into();
+                    match record.code {
+                        symtab::ENTRY => {
+                            let value = self.local(number).filter(|value| value.index() < self.body.value_count());
+                            let value = value.ok_or_else(|| record.fault(format!("a name for value {number}")))?;
+                            self.body.value_names.insert(value, name);
+                        }
+                        symtab::BBENTRY => {
+                            let block = self.block(number, &record)?;
+                            self.body.block_names.insert(block, name);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_attachments(&mut self, symbol: SymbolId, head: BlockHead) -> Result<()> {
+        let mut block = Block::open(self.module.bytes, head, &self.module.info);
+        let mut record = Record::default();
+        loop {
+            match block.next(&mut record)? {
+                Item::End => return Ok(()),
+                Item::Record if record.ops.len() % 2 == 1 => {
+                    let inst = record.ops[0];
+                    if inst >= self.body.inst_count() as u64 {
+                        return Err(record.fault(format!("metadata for instruction {inst}")));
+                    }
+                    let inst = InstId::new(inst as usize);
+                    for pair in record.ops[1..].chunks_exact(2) {
+                        if let Some((kind, node)) = self.module.attachment(pair[0], pair[1], &record)? {
+                            self.body.attachments.entry(inst).or_default().push((kind, node));
+                        }
+                    }
+                }
+                Item::Record => self.module.attach_to_symbol(symbol, &record.ops, &record)?,
+                Item::Block(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The numbering of values.
+//!
+//! Bitcode numbers symbols, then the module's constants, then, anew in each
+//! function, its parameters, its constants and the results of its instructions.
+
+use crate::ir::{ConstId, InlineAsm, ValueId};
+
+use super::types::TypeIndex;
+
+/// What a value number stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// A constant, and how deep it is nested.
+    Const(ConstId, u16),
+    /// Inline assembly: index into [`Values::asms`].
+    Asm(u32),
+    /// A parameter or instruction.
+    Local(ValueId),
+    /// A constant that refers to ones that come later, until its block has been read.
+    Pending,
+}
+
+/// A value with the entry of its type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Slot {
+    pub(super) ty: TypeIndex,
+    pub(super) what: What,
+}
+
+/// All values that can be referred to at the moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Values {
+    pub(super) list: Vec<Slot>,
+    pub(super) asms: Vec<Asm>,
+}
+
+/// Inline assembly, which is a value only as what is called.
+#[derive(Clone, Debug)]
+pub(super) struct Asm {
+    pub(super) asm: InlineAsm,
+    /// The function type, where the constant's record gives it.
+    pub(super) signature: Option<TypeIndex>,
+}
+
+impl Values {
+    /// The number of values: the number of the next one.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Adds the next value.
+    pub(super) fn push(&mut self, ty: TypeIndex, what: What) {
+        self.list.push(Slot { ty, what });
+    }
+
+    /// The value of a number.
+    pub(super) fn get(&self, number: u64) -> Option<Slot> {
+        self.list.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// The constant of a number, with its type.
+    pub(super) fn constant(&self, number: u64) -> Option<(ConstId, TypeIndex)> {
+        match self.get(number)? {
+            Slot { ty, what: What::Const(id, _) } => Some((id, ty)),
+            _ => None,
+        }
+    }
+}
