@@ -164,6 +164,14 @@ impl Body {
         inst
     }
 
+    /// Gives the result of an instruction another type, neither of them `void`.
+    pub fn retype(&mut self, inst: InstId, ty: TypeId) {
+        self.insts[inst].ty = ty;
+        if let Some(value) = self.insts[inst].result.expand() {
+            self.values[value].ty = ty;
+        }
+    }
+
     /// Makes an instruction at the end of `block`.
     pub fn push(&mut self, block: BlockId, op: Op, ty: TypeId) -> InstId {
         let inst = self.make_inst(op, ty);

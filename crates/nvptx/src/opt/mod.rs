@@ -1,1 +1,98 @@
-//! The SSA clean-up.
+//! The SSA clean-up: what is done to the IR before selection, by level.
+//!
+//! [`PASSES`] reads as the pipeline; `docs/nvptx-opt.md` says what each pass does.
+
+mod address_spaces;
+mod context;
+mod dce;
+mod edit;
+mod frame;
+mod intrinsic;
+mod mem2reg;
+mod simplify_cfg;
+mod sroa;
+mod unreachable_blocks;
+
+pub use context::Context;
+pub use edit::Replacements;
+
+use crate::ir::{Body, Module, SymbolId};
+
+/// What is asked of [`run`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// `-O`: 0 only what selection needs, 1 simplification, 2 and 3 everything.
+    pub level: u8,
+    /// The compute capability times ten: what `__nvvm_reflect("__CUDA_ARCH")` answers is ten times this.
+    pub sm: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { level: 2, sm: 80 }
+    }
+}
+
+/// What [`run`] did.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Instructions of all functions before.
+    pub before: usize,
+    /// Instructions of all functions after.
+    pub after: usize,
+    /// For each pass of the pipeline: in how many functions it changed something.
+    pub changed: Vec<(&'static str, usize)>,
+}
+
+/// One step of the pipeline.
+pub struct Pass {
+    /// Its name, for reports and dumps.
+    pub name: &'static str,
+    /// The lowest level at which it runs.
+    pub level: u8,
+    /// Changes one function; true if it did.
+    pub run: fn(&mut Body, &mut Context<'_>) -> bool,
+}
+
+const fn pass(name: &'static str, level: u8, run: fn(&mut Body, &mut Context<'_>) -> bool) -> Pass {
+    Pass { name, level, run }
+}
+
+/// The pipeline, in order, for each function.
+pub const PASSES: &[Pass] = &[
+    pass("unreachable-blocks", 0, unreachable_blocks::run),
+    pass("sroa", 1, sroa::run),
+    pass("mem2reg", 1, mem2reg::run),
+    pass("dce", 1, dce::run),
+    pass("simplify-cfg", 1, simplify_cfg::run),
+    pass("address-spaces", 0, address_spaces::run),
+];
+
+/// Cleans up all functions of a module.
+pub fn run(module: &mut Module, options: &Options) -> Report {
+    let annotations = module.annotations();
+    let mut report = Report { changed: PASSES.iter().map(|pass| (pass.name, 0)).collect(), ..Report::default() };
+    let order: Vec<SymbolId> = module.definitions().map(|(id, ..)| id).collect();
+    report.before = size(module);
+    for symbol in order {
+        let Some(mut body) = module.symbols[symbol].function_mut().and_then(|function| function.body.take()) else {
+            continue;
+        };
+        let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options };
+        for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed) {
+            if options.level >= pass.level && (pass.run)(&mut body, &mut cx) {
+                *changed += 1;
+            }
+        }
+        if let Some(function) = module.symbols[symbol].function_mut() {
+            function.body = Some(body);
+        }
+    }
+    report.after = size(module);
+    report
+}
+
+/// The instructions of all functions.
+fn size(module: &Module) -> usize {
+    module.definitions().map(|(.., body)| body.insts_in_order().count()).sum()
+}
