@@ -8,6 +8,7 @@
 //! | [`inst`] | operands, instructions, calls, inline assembly |
 //! | [`function`] | blocks with `phi`s and terminators, frame, functions |
 //! | [`module`] | functions with the names and forms that they share |
+//! | [`passes`] | passes on functions, from verification to block layout |
 //! | [`dump`] | the text that `--dump-machine` prints |
 
 pub mod class;
@@ -16,6 +17,7 @@ pub mod form;
 pub mod function;
 pub mod inst;
 pub mod module;
+pub mod passes;
 pub mod reg;
 
 pub use class::RegClass;

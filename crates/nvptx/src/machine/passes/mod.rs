@@ -1,0 +1,109 @@
+//! Passes on machine functions, in the order of one table.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | [`verify`] | checks what every pass relies on |
+//! | [`dead_code`] | removes what nothing reads |
+//! | [`out_of_ssa`] | makes each web of `phi`s one register |
+//! | [`layout`] | orders the blocks |
+//! | [`cfg`], [`defs`], [`liveness`] | what passes ask of a function |
+
+pub mod cfg;
+pub mod dead_code;
+pub mod defs;
+pub mod layout;
+pub mod liveness;
+pub mod out_of_ssa;
+pub mod verify;
+
+use super::{Forms, Function};
+use verify::{Fault, Stage};
+
+/// What the caller wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassOptions {
+    /// 0 to 3: 0 runs only what emission needs.
+    pub level: u8,
+    /// Registers of 32 bits per thread that may be live at once, when there is a limit.
+    pub max_reg: Option<u32>,
+    /// Checks the function after each pass.
+    pub verify: bool,
+}
+
+impl Default for PassOptions {
+    /// Level 2 without a limit; checks in debug builds.
+    fn default() -> PassOptions {
+        PassOptions { level: 2, max_reg: None, verify: cfg!(debug_assertions) }
+    }
+}
+
+/// What a pass works on.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The function.
+    pub function: &'a mut Function,
+    /// The forms of its module.
+    pub forms: &'a mut Forms,
+    /// What the caller wants.
+    pub options: &'a PassOptions,
+}
+
+/// One pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Its name, as in reports.
+    pub name: &'static str,
+    /// The lowest level that runs it.
+    pub level: u8,
+    /// What holds after it.
+    pub leaves: Stage,
+    /// Runs it; true when it changed something.
+    pub run: fn(&mut Context<'_>) -> bool,
+}
+
+/// All passes, in the order in which they run.
+#[rustfmt::skip]
+pub const PASSES: &[Pass] = &[
+    Pass { name: "dead-code",  level: 0, leaves: Stage::Ssa,   run: dead_code::run },
+    Pass { name: "out-of-ssa", level: 0, leaves: Stage::Plain, run: out_of_ssa::run },
+    Pass { name: "layout",     level: 0, leaves: Stage::Plain, run: layout::run },
+];
+
+/// What was done.
+#[derive(Clone, Debug, Default)]
+pub struct PassReport {
+    /// The passes that changed something.
+    pub changed: Vec<&'static str>,
+}
+
+/// A pass left, or selection handed over, a function that is not right: a mistake of ours.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("internal fault after {pass}: {fault}")]
+pub struct PassFault {
+    /// The pass, or `selection`.
+    pub pass: &'static str,
+    /// What is wrong.
+    #[source]
+    pub fault: Fault,
+}
+
+/// Runs the passes of a level on a function in SSA form; afterwards it can be emitted.
+///
+/// # Errors
+///
+/// [`PassFault`] when a check fails; never without [`PassOptions::verify`].
+pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) -> Result<PassReport, PassFault> {
+    let check = |function: &Function, pass, stage| match options.verify {
+        true => verify::verify(function, stage).map_err(|fault| PassFault { pass, fault }),
+        false => Ok(()),
+    };
+    check(function, "selection", Stage::Ssa)?;
+    let mut report = PassReport::default();
+    for pass in PASSES.iter().filter(|pass| pass.level <= options.level) {
+        if (pass.run)(&mut Context { function: &mut *function, forms: &mut *forms, options }) {
+            report.changed.push(pass.name);
+        }
+        check(function, pass.name, pass.leaves)?;
+    }
+    Ok(report)
+}

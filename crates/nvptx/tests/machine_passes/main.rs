@@ -1,0 +1,41 @@
+//! Passes on machine functions keep what functions do.
+
+mod eval;
+mod random;
+
+use oriole_nvptx::machine::passes::verify::{Stage, verify};
+use oriole_nvptx::machine::passes::{Context, PASSES, PassOptions};
+use oriole_nvptx::machine::{Forms, Function};
+
+const INPUTS: [u64; 3] = [1, 2, 3];
+
+fn traces(function: &Function, forms: &Forms) -> Result<Vec<eval::Trace>, String> {
+    INPUTS.iter().map(|&input| eval::run(function, forms, input)).collect()
+}
+
+/// After every pass, random functions are as the verifier wants them and do what they did before.
+#[test]
+fn random_functions_keep_their_results() {
+    let (mut stores, mut ended) = (0, 0);
+    for seed in 0..10_000 {
+        let mut built = random::function(seed);
+        let before = built.dump();
+        verify(&built.function, Stage::Ssa).unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{before}"));
+        let expected = traces(&built.function, &built.forms).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{before}"));
+        stores += expected.iter().map(|trace| trace.stores.len()).sum::<usize>();
+        ended += expected.iter().filter(|trace| trace.end.is_some()).count();
+        let options = PassOptions { level: 3, ..PassOptions::default() };
+        for pass in PASSES {
+            let random::Builder { function, forms, .. } = &mut built;
+            (pass.run)(&mut Context { function, forms, options: &options });
+            let at = format!("seed {seed}, {}", pass.name);
+            verify(&built.function, pass.leaves)
+                .unwrap_or_else(|fault| panic!("{at}: {fault}\n{before}\n{}", built.dump()));
+            let found = traces(&built.function, &built.forms).unwrap_or_else(|e| panic!("{at}: {e}\n{before}"));
+            let agree = found.iter().zip(&expected).all(|(found, expected)| found.agrees(expected));
+            assert!(agree, "{at}:\n{before}\n{}\n{expected:?}\n{found:?}", built.dump());
+        }
+    }
+    // The functions do something, and most of them come to an end.
+    assert!(stores > 100_000 && ended > 15_000, "{stores} stores, {ended} runs that ended");
+}
