@@ -98,6 +98,14 @@ impl Diagnostic {
         Diagnostic { message: message.into(), span, label: String::new(), related: None, help: None, rule: None }
     }
 
+    /// The same with its places moved back by `by`: from those of a whole to those of a part.
+    pub(crate) fn moved_back(mut self, by: u32) -> Diagnostic {
+        let moved = |span: Span| Span::new(span.start.saturating_sub(by), span.end.saturating_sub(by));
+        self.span = moved(self.span);
+        self.related = self.related.map(|(span, text)| (moved(span), text));
+        self
+    }
+
     /// Adds the text beside the caret.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Diagnostic {

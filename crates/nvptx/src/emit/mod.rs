@@ -1,7 +1,183 @@
 //! Machine instructions to a PTX module.
 //!
+//! The result is a tree of `oriole-ptx`; [`oriole_ptx::print()`] makes text of it. Places in the tree
+//! count names from 0 in order: the checker asks them whether something is declared before it is
+//! used, and lowering tells variables of functions apart by them.
+//!
 //! | file | what it makes |
 //! |---|---|
 //! | [`names`] | PTX names of symbols, parameters and results |
+//! | [`abi`] | shapes of parameters and results |
+//! | `mentions` | which function names what: the order of declarations follows from it |
+//! | `function` | headers and declarations of functions |
+//! | `body` | blocks, instructions, operands |
+//! | `call` | calls and prototypes |
+//! | `inline_asm` | inline assembly |
+//! | `variable` | variables |
+//! | `initial` | initial values |
 
+pub mod abi;
+mod body;
+mod call;
+mod function;
+mod initial;
+mod inline_asm;
+mod mentions;
 pub mod names;
+mod variable;
+
+use cranelift_entity::SecondaryMap;
+use oriole_ptx::ast::{self, Item, Name, Span, Sym, SymbolTable};
+use oriole_ptx::diag::Diagnostic;
+
+use crate::ir::{self, Annotations, SymbolId};
+use crate::machine::reg::BadRegisterClass;
+use crate::machine::{self, Forms};
+use mentions::Mentions;
+use variable::Demoted;
+
+/// What a module is emitted for.
+#[derive(Clone, Debug)]
+pub struct EmitOptions {
+    /// `.target`, such as `sm_90a`.
+    pub arch: String,
+    /// `.version`; the least that the target and the module's instructions need when absent.
+    pub ptx_version: Option<(u32, u32)>,
+    /// `.maxnreg` of kernels that have none of their own.
+    pub max_registers: Option<u32>,
+}
+
+impl Default for EmitOptions {
+    fn default() -> EmitOptions {
+        EmitOptions { arch: "sm_80".to_owned(), ptx_version: None, max_registers: None }
+    }
+}
+
+/// Why a module cannot be emitted.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum Error {
+    /// A register of a class that has no encoding.
+    #[error(transparent)]
+    BadRegisterClass(#[from] BadRegisterClass),
+    /// PTX has no way to say it, or Oriole does not know one yet.
+    #[error("`{symbol}`: {what}")]
+    Unsupported {
+        /// The function or variable.
+        symbol: String,
+        /// What it is that cannot be said.
+        what: String,
+    },
+    /// Inline assembly that is no PTX.
+    #[error("inline assembly in `{function}`: {}\n{text}", first_message(.diagnostics))]
+    Asm {
+        /// The function.
+        function: String,
+        /// The text with the operands put in.
+        text: String,
+        /// What is wrong with it; places are in `text`.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// An earlier stage handed over what makes no sense.
+    #[error("internal error in `{symbol}`: {what}")]
+    Internal {
+        /// The function or variable.
+        symbol: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+fn first_message(diagnostics: &[Diagnostic]) -> &str {
+    diagnostics.first().map_or("", |diagnostic| &diagnostic.message)
+}
+
+/// Makes the PTX module of `machine`, whose names [`names::assign`] has given. `ir` supplies the
+/// variables, the properties of functions and the debug information.
+///
+/// # Errors
+///
+/// The first thing that cannot be said in PTX.
+pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) -> Result<ast::Module, Error> {
+    let machine::Module { symbols, names, forms, functions } = machine;
+    let annotations = ir.annotations();
+    let mentions = Mentions::of(ir, &symbols, &names, &functions);
+    let mut emitter = Emitter {
+        options,
+        ir,
+        annotations,
+        names,
+        forms,
+        symbols,
+        mentions,
+        demoted: Demoted::default(),
+        registers: Default::default(),
+        position: 0,
+        fragments: 0,
+        prototypes: 0,
+    };
+    let mut items = Vec::new();
+    emitter.find_demoted();
+    emitter.declarations(&functions, &mut items)?;
+    emitter.variables(&mut items)?;
+    for (index, (symbol, function)) in functions.iter().enumerate() {
+        let function = emitter.definition(*symbol, function, index)?;
+        items.push(Item::Function(Box::new(function)));
+    }
+    emitter.aliases(&mut items)?;
+    Ok(ast::Module {
+        version: options.ptx_version.unwrap_or((9, 0)),
+        target: vec![options.arch.clone()],
+        address_size: ir.layout.default_pointer_bits,
+        header: [Span::default(); 3],
+        items,
+        symbols: emitter.symbols,
+    })
+}
+
+/// What emission of a module works with.
+struct Emitter<'a> {
+    options: &'a EmitOptions,
+    ir: &'a ir::Module,
+    annotations: Annotations,
+    names: SecondaryMap<SymbolId, Option<Sym>>,
+    forms: Forms,
+    symbols: SymbolTable,
+    mentions: Mentions,
+    demoted: Demoted,
+    /// By tag of the class less 1: the names of registers with small numbers.
+    registers: [Vec<Sym>; 9],
+    /// How many names the tree has so far.
+    position: u32,
+    /// How many pieces of inline assembly asked for a number of their own.
+    fragments: u32,
+    /// How many indirect calls there are.
+    prototypes: u32,
+}
+
+impl Emitter<'_> {
+    /// A name at the next place.
+    fn name(&mut self, sym: Sym) -> Name {
+        Name { sym, span: self.place() }
+    }
+
+    /// A name by its text, at the next place.
+    fn name_of(&mut self, text: &str) -> Name {
+        let sym = self.symbols.intern(text);
+        self.name(sym)
+    }
+
+    /// The next place.
+    fn place(&mut self) -> Span {
+        self.position += 1;
+        Span::new(self.position, self.position + 1)
+    }
+
+    /// The PTX name of a symbol.
+    fn symbol(&self, id: SymbolId) -> Result<Sym, Error> {
+        self.names[id].ok_or_else(|| self.unsupported(id, "an intrinsic has no address"))
+    }
+
+    fn unsupported(&self, id: SymbolId, what: impl Into<String>) -> Error {
+        Error::Unsupported { symbol: self.ir.symbols[id].name.to_string(), what: what.into() }
+    }
+}

@@ -4,7 +4,8 @@
 //! end, what PTX does not have becomes `_$_`. Names that others see (of symbols that are not
 //! internal) keep their spelling wherever PTX allows it; internal ones step aside.
 
-use oriole_ptx::ast::Sym;
+use cranelift_entity::SecondaryMap;
+use oriole_ptx::ast::{Sym, SymbolTable};
 use rustc_hash::FxHashSet;
 
 use crate::ir::{self, Linkage, SymbolId};
@@ -54,12 +55,17 @@ pub fn assign(ir: &ir::Module, machine: &mut machine::Module) {
 
 /// The name of parameter `index`, counted from 0, of a function: `NAME_param_0`, unless a variable
 /// or function has that name.
-pub fn param(machine: &mut machine::Module, function: Sym, index: usize) -> Sym {
-    let mut name = format!("{}_param_{index}", machine.symbols.text(function));
-    while machine.symbols.get(&name).is_some_and(|sym| machine.names.values().any(|&taken| taken == Some(sym))) {
+pub fn param(
+    symbols: &mut SymbolTable,
+    names: &SecondaryMap<SymbolId, Option<Sym>>,
+    function: Sym,
+    index: usize,
+) -> Sym {
+    let mut name = format!("{}_param_{index}", symbols.text(function));
+    while symbols.get(&name).is_some_and(|sym| names.values().any(|&taken| taken == Some(sym))) {
         name.push_str(STAND_IN);
     }
-    machine.symbols.intern(&name)
+    symbols.intern(&name)
 }
 
 fn give(machine: &mut machine::Module, taken: &mut FxHashSet<String>, id: SymbolId, name: String) {
@@ -155,10 +161,10 @@ mod tests {
         let mut machine = machine::Module::default();
         assign(&module, &mut machine);
         let function = machine.symbols.get("f").unwrap();
-        let first = param(&mut machine, function, 0);
+        let first = param(&mut machine.symbols, &machine.names, function, 0);
         assert_ne!(Some(first), machine.names[variable]);
-        assert_eq!(param(&mut machine, function, 0), first);
-        let second = param(&mut machine, function, 1);
+        assert_eq!(param(&mut machine.symbols, &machine.names, function, 0), first);
+        let second = param(&mut machine.symbols, &machine.names, function, 1);
         assert_eq!(machine.symbols.text(second), "f_param_1");
     }
 }

@@ -328,7 +328,9 @@ impl Parser<'_> {
             self.name("a register name")?
         };
         // A declared register hides a special register of the same name.
-        self.specials[name.sym.index()] = None;
+        if let Some(special) = name.sym.index().checked_sub(self.known).and_then(|at| self.specials.get_mut(at)) {
+            *special = None;
+        }
         if !self.eat(Token::Less) {
             return Ok(RegisterName { name, count: None });
         }

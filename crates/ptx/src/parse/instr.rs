@@ -132,7 +132,7 @@ impl Parser<'_> {
     /// A name with what may follow it: a component, an offset or an index.
     fn named_operand(&mut self) -> Parse<Operand> {
         let name = Name { sym: self.intern(), span: self.span };
-        let special = self.specials[name.sym.index()];
+        let special = self.special(name.sym);
         self.bump();
         match self.token {
             Token::Comma | Token::Semicolon if special.is_none() => Ok(Operand::Name(name)),

@@ -21,7 +21,7 @@ use logos::Logos;
 
 use item::Header;
 
-use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Sym, SymbolTable};
+use crate::ast::{Imm, Item, Module, Name, Span, SpecialReg, Statement, Sym, SymbolTable};
 use crate::diag::Diagnostic;
 use crate::lexer::{LexError, Token};
 
@@ -55,6 +55,33 @@ pub fn parse(text: &str) -> Parsed {
     Parser::new(text).module()
 }
 
+/// Parses statements that are to stand in a function body: the text of inline assembly. Its names
+/// go to `symbols`, those of the module; places are counted from `first_place`.
+///
+/// # Errors
+///
+/// All syntax errors, with places counted from 0.
+pub fn parse_statements(
+    text: &str,
+    first_place: u32,
+    symbols: &mut SymbolTable,
+) -> Result<Vec<Statement>, Vec<Diagnostic>> {
+    let fits = u32::try_from(text.len()).ok().and_then(|len| first_place.checked_add(len)).is_some();
+    if !fits {
+        return Err(vec![Diagnostic::new(Span::default(), "the text is larger than 4 GiB")]);
+    }
+    let mut parser = Parser::within(text, first_place, std::mem::take(symbols));
+    let mut statements = Vec::new();
+    parser.statements(&mut statements);
+    let Parser { errors, symbols: names, .. } = parser;
+    *symbols = names;
+    if errors.is_empty() {
+        Ok(statements)
+    } else {
+        Err(errors.into_iter().map(|e| e.moved_back(first_place)).collect())
+    }
+}
+
 /// Marks that parsing of the current construct stopped; the diagnostic is
 /// already recorded.
 #[derive(Debug)]
@@ -66,13 +93,17 @@ type Parse<T> = Result<T, Failed>;
 struct Parser<'s> {
     text: &'s str,
     lexer: logos::Lexer<'s, Token>,
+    /// Where places in the text are counted from.
+    first_place: u32,
     /// The current token and its place.
     token: Token,
     span: Span,
     /// The end of the token before the current one.
     previous_end: u32,
     symbols: SymbolTable,
-    /// For each symbol: the special register that it spells.
+    /// How many symbols there were before this text.
+    known: usize,
+    /// For each symbol of this text: the special register that it spells.
     specials: Vec<Option<SpecialReg>>,
     errors: Vec<Diagnostic>,
     unreported: usize,
@@ -82,13 +113,20 @@ struct Parser<'s> {
 
 impl<'s> Parser<'s> {
     fn new(text: &'s str) -> Parser<'s> {
+        Parser::within(text, 0, SymbolTable::new())
+    }
+
+    /// A parser of a part of a module: places are counted from `first_place`, names are added to `symbols`.
+    fn within(text: &'s str, first_place: u32, symbols: SymbolTable) -> Parser<'s> {
         let mut parser = Parser {
             text,
             lexer: Token::lexer(text),
+            first_place,
             token: Token::End,
-            span: Span::default(),
-            previous_end: 0,
-            symbols: SymbolTable::new(),
+            span: Span::new(first_place, first_place),
+            previous_end: first_place,
+            known: symbols.len(),
+            symbols,
             specials: Vec::new(),
             errors: Vec::new(),
             unreported: 0,
@@ -116,7 +154,7 @@ impl<'s> Parser<'s> {
         let was_bad = self.token == Token::Bad;
         let next = self.lexer.next();
         let range = self.lexer.span();
-        self.span = Span::new(range.start as u32, range.end as u32);
+        self.span = Span::new(self.first_place + range.start as u32, self.first_place + range.end as u32);
         self.token = match next {
             Some(Ok(token)) => token,
             None => Token::End,
@@ -148,7 +186,12 @@ impl<'s> Parser<'s> {
 
     /// The text of the current token.
     fn slice(&self) -> &'s str {
-        &self.text[self.span.range()]
+        &self.text[self.within_text(self.span.start)..self.within_text(self.span.end)]
+    }
+
+    /// A place as an index into the text.
+    fn within_text(&self, place: u32) -> usize {
+        (place - self.first_place) as usize
     }
 
     /// Moves on if the current token is `token`.
@@ -185,7 +228,7 @@ impl<'s> Parser<'s> {
         if self.eat(Token::Semicolon) {
             return Ok(());
         }
-        let gap = &self.text[self.previous_end as usize..self.span.start as usize];
+        let gap = &self.text[self.within_text(self.previous_end)..self.within_text(self.span.start)];
         if self.token == Token::Bad || !(gap.contains('\n') || self.token == Token::RightBrace) {
             return Err(self.unexpected("`;`"));
         }
@@ -287,10 +330,18 @@ impl<'s> Parser<'s> {
     /// Interns a name.
     fn intern_text(&mut self, text: &str) -> Sym {
         let sym = self.symbols.intern(text);
-        if sym.index() == self.specials.len() {
+        if sym.index() == self.known + self.specials.len() {
             self.specials.push(text.strip_prefix('%').and_then(SpecialReg::from_name));
         }
         sym
+    }
+
+    /// The special register that a name spells, unless it is declared as something else.
+    fn special(&self, sym: Sym) -> Option<SpecialReg> {
+        match sym.index().checked_sub(self.known) {
+            Some(new) => self.specials[new],
+            None => self.symbols.text(sym).strip_prefix('%').and_then(SpecialReg::from_name),
+        }
     }
 
     /// Takes a name.

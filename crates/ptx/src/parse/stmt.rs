@@ -35,6 +35,24 @@ impl Parser<'_> {
         Ok(Block { statements, span: self.since(start) })
     }
 
+    /// Takes statements up to the end of the text.
+    pub(super) fn statements(&mut self, out: &mut Vec<Statement>) {
+        while self.token != Token::End {
+            match self.token {
+                Token::Semicolon => self.bump(),
+                Token::RightBrace => {
+                    let _ = self.unexpected("a statement");
+                    self.bump();
+                }
+                _ => {
+                    if self.statement(out).is_err() {
+                        self.recover();
+                    }
+                }
+            }
+        }
+    }
+
     /// Takes one statement; a declaration of several variables gives several.
     fn statement(&mut self, out: &mut Vec<Statement>) -> Parse<()> {
         match self.token {

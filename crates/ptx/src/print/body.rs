@@ -11,12 +11,24 @@ impl Printer<'_> {
         self.line();
         self.text("{\n");
         self.indent += 1;
+        let mut previous = None;
         for statement in &block.statements {
+            if previous.is_some_and(|previous| self.starts_paragraph(previous, statement)) {
+                self.text("\n");
+            }
             self.statement(statement);
+            previous = Some(statement);
         }
         self.indent -= 1;
         self.line();
         self.text("}\n");
+    }
+
+    /// True where an empty line helps a reader: before labels, and behind the declarations of a body.
+    fn starts_paragraph(&self, previous: &Statement, next: &Statement) -> bool {
+        let declares = |statement: &Statement| matches!(statement, Statement::Registers(_) | Statement::Variable(_));
+        let of_body = self.indent == 1 && declares(previous) && !declares(next);
+        of_body || (matches!(next, Statement::Label(_)) && !matches!(previous, Statement::Label(_)))
     }
 
     fn statement(&mut self, statement: &Statement) {

@@ -13,7 +13,11 @@ impl Printer<'_> {
             self.put(format_args!(".target {}\n", module.target.join(", ")));
         }
         self.put(format_args!(".address_size {}\n\n", module.address_size));
-        for item in &module.items {
+        for (at, item) in module.items.iter().enumerate() {
+            let defines = matches!(item, Item::Function(function) if function.body.is_some());
+            if at > 0 && defines {
+                self.text("\n");
+            }
             self.item(item);
         }
     }
@@ -48,7 +52,10 @@ impl Printer<'_> {
             self.text(" ");
         }
         self.name(function.name);
-        self.parameters(&function.params);
+        match function.body {
+            Some(_) => self.parameter_lines(&function.params),
+            None => self.parameters(&function.params),
+        }
         for directive in &function.directives {
             self.text("\n");
             self.function_directive(directive);
@@ -67,6 +74,19 @@ impl Printer<'_> {
         self.text("(");
         self.comma_list(params, Self::variable);
         self.text(")");
+    }
+
+    /// Prints a parameter list with a line for each of several parameters.
+    fn parameter_lines(&mut self, params: &[Variable]) {
+        if params.len() < 2 {
+            return self.parameters(params);
+        }
+        self.text("(");
+        for (at, param) in params.iter().enumerate() {
+            self.text(if at > 0 { ",\n\t" } else { "\n\t" });
+            self.variable(param);
+        }
+        self.text("\n)");
     }
 
     pub(super) fn function_directive(&mut self, directive: &FunctionDirective) {

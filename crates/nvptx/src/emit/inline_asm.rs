@@ -1,0 +1,45 @@
+//! Inline assembly: operands put into the text, the text parsed into statements.
+
+use std::fmt::Write;
+
+use super::Error;
+use super::body::Body;
+use crate::machine::{AsmId, AsmPiece, Inst};
+
+impl Body<'_, '_> {
+    pub(super) fn inline_asm(&mut self, inst: &Inst, asm: AsmId) -> Result<(), Error> {
+        let function = self.function;
+        let mut text = String::new();
+        let mut unique = None;
+        for piece in &function.asms[asm].pieces {
+            match piece {
+                AsmPiece::Text(piece) => text.push_str(piece),
+                AsmPiece::Operand(index) => {
+                    let Some(operand) = inst.operands.get(*index as usize) else {
+                        return Err(self.internal(format!("inline assembly has no operand {index}")));
+                    };
+                    let operand = self.operand(operand)?;
+                    text.push_str(&oriole_ptx::print_operand(&operand, &self.emitter.symbols));
+                }
+                AsmPiece::Unique => {
+                    let fragments = &mut self.emitter.fragments;
+                    let number = *unique.get_or_insert_with(|| {
+                        *fragments += 1;
+                        *fragments
+                    });
+                    // Writing to a `String` cannot fail.
+                    let _ = write!(text, "{number}");
+                }
+            }
+        }
+        let first_place = self.emitter.position;
+        self.emitter.position += text.len() as u32 + 1;
+        let parsed = oriole_ptx::parse_statements(&text, first_place, &mut self.emitter.symbols);
+        let statements = parsed.map_err(|diagnostics| {
+            let function = self.emitter.ir.symbols[self.id].name.to_string();
+            Error::Asm { function, text, diagnostics }
+        })?;
+        self.out.extend(statements);
+        Ok(())
+    }
+}
