@@ -20,7 +20,7 @@ pub use model::*;
 pub use spec::{
     AddressSlot, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow, Memory,
     ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec,
-    VariableSpec,
+    TensorMemory, VariableSpec,
 };
 pub use target::{Suffix, Target};
 pub use write::{param_base, reserved_shared, targets, write};

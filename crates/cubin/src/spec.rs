@@ -235,6 +235,8 @@ pub struct FunctionSpec {
     pub exits: Vec<u32>,
     /// Whether it reads `SR_CTAID.Z`.
     pub uses_ctaid_z: bool,
+    /// Tensor memory, if it uses it.
+    pub tensor_memory: Option<TensorMemory>,
     /// Launch bounds.
     pub limits: crate::model::Limits,
     /// Words of bank 0 that hold objects.
@@ -268,6 +270,7 @@ impl FunctionSpec {
             syscalls: Vec::new(),
             exits: Vec::new(),
             uses_ctaid_z: false,
+            tensor_memory: None,
             limits: crate::model::Limits::default(),
             object_slots: Vec::new(),
             extra_info: Vec::new(),
@@ -278,6 +281,17 @@ impl FunctionSpec {
     pub fn device(name: impl Into<String>, code: Vec<u8>, registers: u32) -> Self {
         FunctionSpec { is_kernel: false, ..Self::kernel(name, code, registers) }
     }
+}
+
+/// How a function uses tensor memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TensorMemory {
+    /// It is accessed or allocated: not so where only the right to allocate is given up.
+    pub accessed: bool,
+    /// Blocks that work on it together, 1 or 2 (`.cta_group`); `None` where no instruction says.
+    pub blocks: Option<u32>,
+    /// It is allocated or given back, or the right to allocate is, for which the driver opens a book in the reserved part of shared memory.
+    pub allocated: bool,
 }
 
 /// A kernel parameter.

@@ -64,6 +64,8 @@ pub struct SmDescription {
     /// Shared address of the first byte that is the program's: on sm_90 the reserved part lies
     /// below the program's variables, before it lies elsewhere.
     pub shared_base: u32,
+    /// Where in that part the code of a block may keep something itself: `%reserved_smem_offset_0`.
+    pub reserved_shared_begin: u32,
     /// Most local memory of one thread in bytes.
     pub max_local_per_thread: u32,
     /// Bytes of kernel parameters (CUDA 12.1 and later).
@@ -286,6 +288,7 @@ const SM_80: SmDescription = SmDescription {
     shared_allocation_unit: 128,
     reserved_shared_per_cta: 1024,
     shared_base: 0,
+    reserved_shared_begin: 0,
     max_local_per_thread: 512 * 1024,
     max_parameter_bytes: 32764,
     constant_bank_bytes: 64 * 1024,
@@ -326,8 +329,13 @@ const SM_90: SmDescription = SmDescription {
     ..SM_80
 };
 
-const SM_100: SmDescription =
-    SmDescription { uniform_registers: 80, cluster_barrier_if_explicit: true, bank0: BLACKWELL_BANK0, ..SM_90 };
+const SM_100: SmDescription = SmDescription {
+    uniform_registers: 80,
+    cluster_barrier_if_explicit: true,
+    reserved_shared_begin: 0x40,
+    bank0: BLACKWELL_BANK0,
+    ..SM_90
+};
 
 const SM_120: SmDescription = SmDescription {
     constant_operands: false,
@@ -340,6 +348,7 @@ const SM_120: SmDescription = SmDescription {
     shared_memory: 100 * 1024,
     max_shared_per_cta: 99 * 1024,
     shared_base: 0x400,
+    reserved_shared_begin: 0x40,
     bank0: BLACKWELL_BANK0,
     ..SM_80
 };

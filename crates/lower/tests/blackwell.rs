@@ -3,7 +3,8 @@
 //! The expected instructions and modifiers are those of ptxas 13.0's code for the same PTX (read with nvdisasm).
 
 use oriole_isa::{
-    Arch, Field, Opcode, Role, a_space, b_buffer, cp_shape, cp_unpack, im2col, scale_vec, tm_num, tm_shape, work_cast,
+    Arch, Field, Opcode, Role, a_space, b_buffer, cp_shape, cp_unpack, im2col, scale_vec, sws_op, tm_num, tm_shape,
+    work_cast,
 };
 use oriole_ori::{Function, FunctionKind, Inst, Module};
 
@@ -36,7 +37,7 @@ fn all(module: &Module, opcode: Opcode) -> Vec<(&Function, &Inst)> {
 /// PTX, the instruction that it becomes, some of its modifiers.
 type Row = (&'static str, Opcode, &'static [(Field, u8)]);
 
-const TENSOR_MEMORY: [Row; 10] = [
+const TENSOR_MEMORY: [Row; 14] = [
     (
         "tcgen05.ld.sync.aligned.16x256b.x32.b32 {X128}, [%r0];",
         Opcode::LDTM,
@@ -53,6 +54,22 @@ const TENSOR_MEMORY: [Row; 10] = [
         &[(Field::TmShape, tm_shape::DP16B128), (Field::TmNum, tm_num::X2), (Field::TmExpand, 1)],
     ),
     ("tcgen05.wait::st.sync.aligned;", Opcode::FENCE, &[]),
+    (
+        "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64;",
+        Opcode::UTCATOMSWS,
+        &[(Field::SwsOp, sws_op::FIND_AND_SET), (Field::SwsAlign, 1), (Field::CtaPair, 0)],
+    ),
+    (
+        "tcgen05.alloc.cta_group::2.sync.aligned.b32 [%d1], %r1;",
+        Opcode::UTCATOMSWS,
+        &[(Field::SwsOp, sws_op::FIND_AND_SET), (Field::SwsAlign, 1), (Field::CtaPair, 1)],
+    ),
+    (
+        "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r0, 32;",
+        Opcode::UTCATOMSWS,
+        &[(Field::SwsOp, sws_op::AND), (Field::CtaPair, 0)],
+    ),
+    ("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", Opcode::UVIRTCOUNT, &[]),
     (
         "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23.b8x16.b4x16_p64 [%r0], %d1;",
         Opcode::UTCCP,
@@ -127,7 +144,7 @@ fn instructions_of_sm_100_are_those_of_ptxas() {
 #[test]
 fn what_is_not_there_is_an_error_that_names_it() {
     let bodies = [
-        ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;", Arch::Sm100, "tcgen05.dealloc"),
+        ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;", Arch::Sm90, "tcgen05.dealloc"),
         (
             "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes \
              [s], [%d0, {%r0, %r1, %r2}], [m], {%h0, %h1};",

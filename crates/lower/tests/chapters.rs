@@ -206,14 +206,13 @@ fn errors(text: &str, arch: Arch) -> Vec<oriole_ptx::diag::Diagnostic> {
 #[test]
 fn every_unsupported_instruction_is_named_with_its_place() {
     let text = format!(
-        "{}{KERNEL}tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r0, 32;\nmov.u32 %r0, 1;\n\
-         tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\nret;\n}}\n",
-        HEAD.replace("sm_90", "sm_100a")
+        "{}{KERNEL}tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32 {{%r0, %r1}}, %r2, [%r3];\nmov.u32 %r0, 1;\n\
+         tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32 {{%f0, %f1}}, %f2, [%r3];\nret;\n}}\n",
+        HEAD.replace("sm_90", "sm_103a")
     );
     let found = errors(&text, Arch::Sm100);
     let messages: Vec<&str> = found.iter().map(|d| d.message.as_str()).collect();
-    let names =
-        ["tcgen05.dealloc.cta_group::1.sync.aligned.b32", "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned"];
+    let names = ["tcgen05.ld.red.sync.aligned.32x32b.x2.min.u32", "tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32"];
     assert_eq!(messages, names.map(|name| format!("the instruction '{name}' is not supported")));
     assert_eq!(&text[found[0].span.range()], names[0]);
 }

@@ -58,6 +58,13 @@ pub struct Attributes {
     pub barriers: u32,
     /// Of a kernel: bytes of static shared memory that it and its callees use; dynamic shared memory follows.
     pub shared_bytes: u32,
+    /// Tensor memory is accessed or allocated.
+    pub tensor_memory: bool,
+    /// Blocks that work on tensor memory together (`.cta_group`): 1 or 2.
+    pub tensor_blocks: Option<u32>,
+    /// Tensor memory is allocated, given back, or the right to allocate is: the driver opens the book of it, in the
+    /// shared memory that the system keeps, before the first instruction.
+    pub tensor_book: bool,
 }
 
 /// The function's part of local memory, below the stack pointer R1.

@@ -4,7 +4,7 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Control, Field, Mods, Opcode, Role};
+use oriole_isa::{Control, Field, Mods, Opcode, Role, tm_shape};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -90,6 +90,13 @@ impl Inst {
             OperandKind::Guard { pred, negated } => Some(Guard { pred, negated }),
             _ => None,
         }
+    }
+
+    /// Whether some threads may keep the old values of what it writes: it has a guard, or it is a load of tensor
+    /// memory for the upper half of the warp. (That for the lower half comes first and counts as one for all.)
+    pub fn writes_partly(&self) -> bool {
+        let upper_half = self.opcode == Opcode::LDTM && self.get(Field::TmShape) == tm_shape::DP16B32_HIGH;
+        self.guard().is_some() || upper_half
     }
 
     /// Set or remove the guard.

@@ -107,7 +107,7 @@ impl Function {
     /// The writes of `inst`.
     pub fn for_each_def(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
         let data = &self.insts[inst];
-        let conditional = data.guard().is_some();
+        let conditional = data.writes_partly();
         for (i, operand) in data.defs() {
             self.mention(operand, true, conditional, Slot::Operand(i), &mut visit);
         }

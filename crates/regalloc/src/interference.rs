@@ -95,7 +95,7 @@ impl Scan<'_> {
                 scan.graph.graph.prefer(component, source, weight);
             }
         });
-        if self.func.insts[inst].guard().is_none() {
+        if !self.func.insts[inst].writes_partly() {
             self.for_each(inst, true, |scan, component, _| scan.live.remove(component));
         }
         self.for_each(inst, false, |scan, component, _| scan.live.insert(component));

@@ -7,6 +7,7 @@ use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDO
 use crate::special::{MULTIPROCESSORS, WarpIdentity};
 use crate::state::{Mask, State, WARP};
 use crate::stats::Counts;
+use crate::tensor_memory::open_book;
 use crate::threads::{Threads, Wait};
 use crate::timing::phase::PhaseNumbers;
 use crate::timing::request::Owner;
@@ -24,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) registers: u32,
     /// Bytes of shared memory, static, dynamic and reserved.
     pub(crate) shared_size: u64,
+    /// The driver opens the book of tensor memory.
+    pub(crate) has_tensor_book: bool,
     /// Launched as a cluster: its shape was given, by the kernel or by the launch.
     pub(crate) is_cluster: bool,
     /// Address of the workspace of a barrier of the whole grid, 0 if there is none.
@@ -74,7 +77,11 @@ impl Entry {
         };
         let warps: Vec<Warp> = (0..threads.div_ceil(WARP as u32)).map(warp).collect();
         let live = warps.iter().map(|warp| warp.threads.alive).collect();
-        (warps, BlockState::new(self.shared_size, rank as usize, live))
+        let mut state = BlockState::new(self.shared_size, rank as usize, live);
+        if self.has_tensor_book {
+            open_book(&mut state.shared, rank, machine.program.arch);
+        }
+        (warps, state)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::block::{Block, BlockFault, Entry};
 use crate::machine::Machine;
 use crate::state::{Mask, WARP, lanes_of};
 use crate::stats::Counts;
+use crate::tensor_memory::Columns;
 use crate::threads::Wait;
 use crate::timing::trace::BlockTrace;
 use crate::warp::{BlockState, Pause};
@@ -26,6 +27,8 @@ pub(crate) struct ClusterState {
     pub(crate) peers: Vec<Vec<u32>>,
     /// The barrier.
     pub(crate) barrier: ClusterBarrier,
+    /// Tensor memory that the blocks hold.
+    pub(crate) columns: Columns,
     /// How often an mbarrier has changed or a wait for one has succeeded.
     pub(crate) signals: u64,
 }

@@ -109,7 +109,15 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
     let buffer = memory.allocate("the buffer", 4096);
     let params = buffer.to_le_bytes().to_vec();
     let launch = Launch { block: [40, 1, 1], params, ..Launch::default() };
-    let entry = Entry { launch, pc: CODE, registers: 255, shared_size: 4096, is_cluster: false, grid_workspace: 0 };
+    let entry = Entry {
+        launch,
+        pc: CODE,
+        registers: 255,
+        shared_size: 4096,
+        has_tensor_book: false,
+        is_cluster: false,
+        grid_workspace: 0,
+    };
     let mut banks = ConstantBanks::new();
     fill_bank0(&mut banks, &entry, arch);
     let machine = Machine {

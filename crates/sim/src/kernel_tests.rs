@@ -44,7 +44,15 @@ fn launch_on<T>(
     limit: u64,
     run: impl FnOnce(&Entry, &Machine<'_>) -> T,
 ) -> T {
-    let entry = Entry { launch, pc: CODE, registers: 32, shared_size: 1024, is_cluster: false, grid_workspace: 0 };
+    let entry = Entry {
+        launch,
+        pc: CODE,
+        registers: 32,
+        shared_size: 1024,
+        has_tensor_book: false,
+        is_cluster: false,
+        grid_workspace: 0,
+    };
     let mut banks = ConstantBanks::new();
     fill_bank0(&mut banks, &entry, ARCH);
     let machine = Machine {

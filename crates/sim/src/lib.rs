@@ -38,6 +38,7 @@ mod strict;
 #[cfg(test)]
 mod strict_tests;
 mod syscall;
+mod tensor_memory;
 #[cfg(test)]
 mod texture_tests;
 mod threads;

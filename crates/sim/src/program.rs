@@ -8,6 +8,7 @@ use crate::machine::Halt;
 use crate::space::{Place, Spaces};
 use crate::state::{Mask, PT, State, WARP};
 use crate::strict::Watch;
+use crate::tensor_memory::Columns;
 use oriole_device::Access;
 use oriole_isa::{Arch, Inst, Opcode};
 use std::sync::OnceLock;
@@ -33,6 +34,8 @@ pub(crate) struct Env<'a> {
     pub(crate) signals: &'a mut u64,
     /// See [`crate::warp::BlockState::register_pool`].
     pub(crate) register_pool: &'a mut u32,
+    /// See [`crate::cluster::ClusterState::columns`].
+    pub(crate) columns: &'a mut Columns,
     /// A wait for an mbarrier has to come to an end now, whether the phase is over or not.
     pub(crate) is_last_try: bool,
     /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants

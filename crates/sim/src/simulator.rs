@@ -10,6 +10,7 @@ use crate::properties;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::stats::Statistics;
 use crate::syscall;
+use crate::tensor_memory;
 use crate::timing::occupancy::Needs;
 use crate::timing::{self, TimingReport};
 use oriole_cubin::image::{Bases, Image, Placement};
@@ -262,6 +263,7 @@ impl Simulator {
                 shared: Variables::shared(&self.cubin, &self.image, function),
                 global: Variables::global(&self.cubin, &self.image),
                 reserved: u64::from(self.program.arch.sm().shared_base),
+                book: if entry.has_tensor_book { tensor_memory::book(self.program.arch) } else { 0..0 },
                 shared_size: entry.shared_size,
                 undefined,
                 heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
@@ -392,6 +394,7 @@ impl Simulator {
             pc: self.image.section_address(function.section) + function.offset,
             registers: function.registers,
             shared_size,
+            has_tensor_book: tensor_memory::has_book(function),
             is_cluster: launch.cluster != [1; 3] || function.limits.cluster.is_some(),
             grid_workspace: 0,
         })

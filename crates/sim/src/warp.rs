@@ -109,6 +109,7 @@ impl BlockState {
             instructions: self.instructions,
             signals: &mut self.cluster.signals,
             register_pool: &mut self.register_pool,
+            columns: &mut self.cluster.columns,
             is_last_try: self.expired && self.retries,
             log: self.log.as_deref_mut(),
         }

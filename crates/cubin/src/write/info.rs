@@ -14,6 +14,15 @@ use crate::target::Suffix;
 /// The driver interface that the files follow: that of CUDA 13.0.
 const API_VERSION: u32 = 130;
 
+/// Code of the driver before a kernel's first instruction (`AT_ENTRY_FRAGMENTS`): it opens the book of the tensor
+/// memory of one block (`TMEM_CTA1_V2`), or of a pair (`TMEM_CTA2_V2`).
+const FRAGMENT_TENSOR_1: u32 = 6;
+const FRAGMENT_TENSOR_2: u32 = 7;
+
+/// Units of the SM's pool that a block takes which uses tensor memory; `tcgen05.relinquish_alloc_permit` gives
+/// them back (`UVIRTCOUNT`).
+const TENSOR_POOL_UNITS: u8 = 0x80;
+
 /// `MAXREG_COUNT` of a kernel without a limit.
 const NO_REGISTER_LIMIT: u32 = 255;
 
@@ -100,7 +109,6 @@ fn push(
     match item {
         InfoItem::ApiVersion => records.push(Attribute::words(number::CUDA_API_VERSION, &[API_VERSION])),
         InfoItem::Flag(number) => records.push(Attribute::flag(number)),
-        InfoItem::Byte(number, value) => records.push(Attribute::byte(number, value)),
         InfoItem::Half(number, value) => records.push(Attribute::half(number, value)),
         InfoItem::Word(number, value) => records.push(Attribute::words(number, &[value])),
         InfoItem::ParamCbank if has_params => {
@@ -146,6 +154,17 @@ fn push(
             records.extend(limits.explicit_cluster.then(|| Attribute::flag(number::EXPLICIT_CLUSTER)));
             records.extend(shape(number::CTA_PER_CLUSTER, limits.cluster));
         }
+        InfoItem::TensorBook => records.extend(tensor_book(function).into_iter().flatten()),
+        InfoItem::TensorBlocks => match function.tensor_memory.and_then(|memory| memory.blocks) {
+            Some(1) => records.push(Attribute::flag(number::TCGEN05_1CTA_USED)),
+            Some(_) => records.push(Attribute::flag(number::TCGEN05_2CTA_USED)),
+            None => {}
+        },
+        InfoItem::PoolUnits => {
+            let accessed = function.tensor_memory.is_some_and(|memory| memory.accessed);
+            let units = if accessed { TENSOR_POOL_UNITS } else { 0 };
+            records.push(Attribute::byte(number::VRC_CTA_INIT_COUNT, units));
+        }
         InfoItem::CallStack if function.callees.is_empty() && function.inner_functions.is_empty() => {}
         InfoItem::ObjectBank(number, kinds) if holds(function, symbols, kinds) => {
             records.push(Attribute::byte(number, 0));
@@ -154,6 +173,13 @@ fn push(
         InfoItem::CallStack => records.push(Attribute::words(number::CRS_STACK_SIZE, &[0])),
     }
     Ok(())
+}
+
+/// What makes the driver open the book of tensor memory at the kernel's entry.
+fn tensor_book(function: &FunctionSpec) -> Option<[Attribute; 2]> {
+    let memory = function.tensor_memory.filter(|memory| memory.allocated)?;
+    let fragment = if memory.blocks == Some(2) { FRAGMENT_TENSOR_2 } else { FRAGMENT_TENSOR_1 };
+    Some([Attribute::words(number::AT_ENTRY_FRAGMENTS, &[fragment]), Attribute::flag(number::RESERVED_SMEM_USED)])
 }
 
 /// Bytes of all parameters.

@@ -11,8 +11,6 @@ pub(super) enum InfoItem {
     ApiVersion,
     /// A flag that is always there on this target.
     Flag(u8),
-    /// A byte with a fixed value.
-    Byte(u8, u8),
     /// A half word with a fixed value.
     Half(u8, u16),
     /// A word with a fixed value.
@@ -37,6 +35,12 @@ pub(super) enum InfoItem {
     CtaidZ,
     /// `MAX_THREADS`, `REQNTID`, if given.
     BlockShape,
+    /// `AT_ENTRY_FRAGMENTS`, `RESERVED_SMEM_USED`, where tensor memory is allocated.
+    TensorBook,
+    /// `TCGEN05_1CTA_USED` or `TCGEN05_2CTA_USED`, where an instruction says which.
+    TensorBlocks,
+    /// `VRC_CTA_INIT_COUNT`: units of the SM's pool that a block with tensor memory takes.
+    PoolUnits,
     /// `MAX_CLUSTER_RANK`, `EXPLICIT_CLUSTER`, `CTA_PER_CLUSTER`, if given.
     Cluster,
     /// `CRS_STACK_SIZE` (always 0), if it calls anything.
@@ -80,8 +84,8 @@ impl Layout {
 }
 
 use InfoItem::{
-    ApiVersion, BlockShape, Byte, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
-    ObjectBank, ParamCbank, ParamSize, Params, Syscalls, Word,
+    ApiVersion, BlockShape, CallStack, Cluster, CtaidZ, Exits, Externs, Flag, Half, MaxRegCount, NumBarriers,
+    ObjectBank, ParamCbank, ParamSize, Params, PoolUnits, Syscalls, TensorBlocks, TensorBook, Word,
 };
 
 macro_rules! before_hopper {
@@ -151,12 +155,14 @@ macro_rules! blackwell {
                 ApiVersion,
                 Params,
                 Cluster,
+                TensorBook,
                 Half(number::SPARSE_MMA_MASK, 0),
+                TensorBlocks,
                 MaxRegCount,
                 NumBarriers,
                 Externs,
                 Half(number::MERCURY_ISA_VERSION, 0x101),
-                Byte(number::VRC_CTA_INIT_COUNT, 0),
+                PoolUnits,
                 Syscalls,
                 Exits,
                 BlockShape,

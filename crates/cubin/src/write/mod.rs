@@ -218,6 +218,7 @@ fn program_sections(
         out.push(SectionPlan::nobits(SHARED.to_owned(), MEMORY_FLAGS, section.align, section.size));
     }
     if let Some(size) = layout.reserved_section {
+        let size = size + if symbols::has_tensor_book(module) { symbols::TENSOR_BOOK_SIZE } else { 0 };
         out.push(SectionPlan::nobits(symbols::SHARED_RESERVED.to_owned(), MEMORY_FLAGS, 1, size));
     }
     if !variables.zeroed.is_empty() {

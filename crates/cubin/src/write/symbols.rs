@@ -17,6 +17,11 @@ const RESERVED_OFFSET: &str = ".nv.reservedSmem.offset0";
 const RESERVED_ALIAS: &str = "__nv_reservedSMEM_offset_0_alias";
 /// `st_other` of the alias, as ptxas writes it.
 const RESERVED_ALIAS_OTHER: u8 = 0xa0;
+/// The book of the block's tensor memory in that part, and where the part ends.
+const TENSOR_BOOK: &str = "__nv_reservedSMEM_tcgen05_partition";
+const RESERVED_CAP: &str = ".nv.reservedSmem.cap";
+/// Bytes of the book.
+pub(super) const TENSOR_BOOK_SIZE: u64 = 0x20;
 /// What linkers add to an address that is called (`oriole_ori::UNIFIED_OFFSET`), from sm_90 on.
 const UNIFIED_OFFSET: &str = "__UFT_OFFSET";
 const UNIFIED_OFFSET_SIZE: u64 = 8;
@@ -54,7 +59,10 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
     }
     out.push(SymbolPlan::of_section(".nv.callgraph".to_owned()));
     if layout.reserved_shared > 0 {
-        out.extend(reserved_symbols());
+        out.extend(reserved_symbols(layout));
+    }
+    if has_tensor_book(module) {
+        out.extend(tensor_book_symbols(layout));
     }
     let value = |name: &String| undefined(name, elf::STT_OBJECT, Binding::Weak, DRIVER_VALUE_SIZE);
     out.extend(module.driver_values.iter().map(value));
@@ -147,7 +155,8 @@ fn inner(name: &str, kind: u8, section: String, (value, size): (u64, u64)) -> Sy
     SymbolPlan { name: name.to_owned(), kind, binding: Binding::Local, other: 0, section, value, size }
 }
 
-fn reserved_symbols() -> [SymbolPlan; 2] {
+fn reserved_symbols(layout: &Layout) -> [SymbolPlan; 2] {
+    let value = layout.reserved_section.unwrap_or(0);
     let offset = undefined(RESERVED_OFFSET, elf::STT_OBJECT, Binding::Weak, RESERVED_OFFSET_SIZE);
     let alias = SymbolPlan {
         name: RESERVED_ALIAS.to_owned(),
@@ -156,7 +165,26 @@ fn reserved_symbols() -> [SymbolPlan; 2] {
         section: Some(SHARED_RESERVED.to_owned()),
         size: 0,
         binding: Binding::Weak,
-        value: 0,
+        value,
     };
-    [offset, alias]
+    [SymbolPlan { value, ..offset }, alias]
+}
+
+/// Whether a kernel allocates tensor memory.
+pub(super) fn has_tensor_book(module: &ModuleSpec) -> bool {
+    module.functions.iter().filter_map(|function| function.tensor_memory).any(|memory| memory.allocated)
+}
+
+fn tensor_book_symbols(layout: &Layout) -> [SymbolPlan; 2] {
+    let cap = undefined(RESERVED_CAP, elf::STT_OBJECT, Binding::Weak, RESERVED_OFFSET_SIZE);
+    let book = SymbolPlan {
+        name: TENSOR_BOOK.to_owned(),
+        kind: elf::STT_OBJECT,
+        binding: Binding::Weak,
+        other: 0,
+        section: Some(SHARED_RESERVED.to_owned()),
+        value: layout.reserved_section.unwrap_or(0),
+        size: TENSOR_BOOK_SIZE,
+    };
+    [book, SymbolPlan { value: u64::from(layout.reserved_shared), ..cap }]
 }

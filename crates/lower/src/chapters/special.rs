@@ -272,9 +272,8 @@ fn source_of(arch: Arch, reg: SpecialReg, part: Selector, span: Span) -> Lowered
         SpecialReg::Nclusterid => in_cluster(cluster.map(|c| c.nclusterid[axis]), 1),
         SpecialReg::ClusterNctarank => in_cluster(cluster.map(|c| c.nctarank), 1),
         SpecialReg::ClusterCtarank if cluster.is_none() => Source::Value(0),
-        SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset0 | SpecialReg::ReservedSmemOffset1 => {
-            Source::Value(0)
-        }
+        SpecialReg::ReservedSmemOffset0 => Source::Value(arch.sm().reserved_shared_begin),
+        SpecialReg::ReservedSmemOffsetBegin | SpecialReg::ReservedSmemOffset1 => Source::Value(0),
         SpecialReg::ReservedSmemOffsetEnd => match bank.reserved_shared_size {
             Some(size) => Source::Bank(size),
             None => Source::Value(0),

@@ -4,13 +4,14 @@ use oriole_ptx::ast::{Function, Module};
 use std::sync::LazyLock;
 
 /// The PTX files of the library.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("../library/int32.ptx"),
     include_str!("../library/int64.ptx"),
     include_str!("../library/float32.ptx"),
     include_str!("../library/float64.ptx"),
     include_str!("../library/matrix.ptx"),
     include_str!("../library/policy.ptx"),
+    include_str!("../library/tensor_memory.ptx"),
 ];
 
 /// A function of the library.

@@ -103,7 +103,7 @@ impl Pass {
         let once = of_x.writes == 1 && of_x.reads == 1 && of_x.written >= self.start && !self.hosts.contains(x.0);
         let Some(op) = of_x.writer.filter(|_| once && of_c.last <= of_x.written && c != x) else { return false };
         let data = &func.insts[op];
-        let suits = data.guard().is_none()
+        let suits = !data.writes_partly()
             && data.call.is_none()
             && !data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF)
             && !data.defs().any(|(_, operand)| operand != from && mentions(func, operand, c));

@@ -129,6 +129,9 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "shared_bytes" => a.shared_bytes = c.number()?,
         "explicitcluster" => a.explicit_cluster = true,
         "noreturn" => a.noreturn = true,
+        "tensor_memory" => a.tensor_memory = true,
+        "tensor_blocks" => a.tensor_blocks = Some(c.number()?),
+        "tensor_book" => a.tensor_book = true,
         "param" => {
             let name = c.word()?.to_owned();
             let (offset, size, align) = (c.keyed("offset")?, c.keyed("size")?, c.keyed("align")?);

@@ -55,13 +55,20 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
         ("maxclusterrank", a.max_cluster_rank),
         ("barriers", barriers),
         ("shared_bytes", shared_bytes),
+        ("tensor_blocks", a.tensor_blocks),
     ];
     for (name, number) in numbers {
         if let Some(number) = number {
             writeln!(f, "  .{name} {number}")?;
         }
     }
-    for (name, on) in [("explicitcluster", a.explicit_cluster), ("noreturn", a.noreturn)] {
+    let flags = [
+        ("explicitcluster", a.explicit_cluster),
+        ("noreturn", a.noreturn),
+        ("tensor_memory", a.tensor_memory),
+        ("tensor_book", a.tensor_book),
+    ];
+    for (name, on) in flags {
         if on {
             writeln!(f, "  .{name}")?;
         }

@@ -12,7 +12,7 @@ use crate::error::CompileError;
 use oriole_cubin::reloc::{self, RelocKind};
 use oriole_cubin::{
     AddressSlot, Binding, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
-    VariableSpec,
+    TensorMemory, VariableSpec,
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
@@ -182,6 +182,11 @@ fn function_section(
     spec.shared_size = func.attributes.shared_bytes;
     spec.uses_dynamic_shared = !section.is_object && module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
+    spec.tensor_memory = bodies().filter_map(tensor_memory).reduce(|a, b| TensorMemory {
+        accessed: a.accessed || b.accessed,
+        blocks: a.blocks.max(b.blocks),
+        allocated: a.allocated || b.allocated,
+    });
     if !section.is_object {
         spec.callees = external_functions(module).map(|data| data.name.clone()).collect();
     }
@@ -195,6 +200,16 @@ fn function_section(
         explicit_cluster: attributes.explicit_cluster,
     };
     Ok(spec)
+}
+
+fn tensor_memory(func: &Function) -> Option<TensorMemory> {
+    let attributes = &func.attributes;
+    let used = attributes.tensor_memory || attributes.tensor_book;
+    used.then_some(TensorMemory {
+        accessed: attributes.tensor_memory,
+        blocks: attributes.tensor_blocks,
+        allocated: attributes.tensor_book,
+    })
 }
 
 fn is_dynamic_shared(kind: &SymbolKind) -> bool {

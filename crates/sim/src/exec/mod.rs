@@ -37,6 +37,7 @@ mod address;
 pub(crate) mod asynchronous;
 mod atomic;
 mod collective;
+mod columns;
 mod constant;
 mod convert;
 mod double;
@@ -118,7 +119,7 @@ fn vector_twin(opcode: Opcode) -> Opcode {
 
 /// The effect of `inst` on memory or other lanes, or `None` if it has none.
 pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    const FAMILIES: [fn(&Inst) -> Found<Effect>; 9] = [
+    const FAMILIES: [fn(&Inst) -> Found<Effect>; 10] = [
         asynchronous::compile,
         memory::compile,
         atomic::compile,
@@ -128,6 +129,7 @@ pub(crate) fn effect(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
         memory_extended::compile,
         tensor::effect,
         texture::compile,
+        columns::compile,
     ];
     for family in FAMILIES {
         if let Some(effect) = family(inst)? {

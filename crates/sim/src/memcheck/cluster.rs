@@ -428,7 +428,7 @@ fn shared_place(subject: &Subject<'_>, address: u64) -> String {
 
 /// What an access to shared memory lies outside of.
 fn outside_shared(subject: &Subject<'_>, address: u64, bytes: u32) -> Option<String> {
-    if address < subject.reserved {
+    if address < subject.reserved && !subject.book.contains(&address) {
         return Some(format!("in the {} bytes that the system keeps", subject.reserved));
     }
     // Dynamic shared memory follows the variables.

@@ -26,6 +26,7 @@ use oriole_device::{Access as AccessKind, Launch, Memory};
 use places::Lies;
 use shadow::Undefined;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// What to check.
@@ -55,6 +56,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) global: Variables,
     /// Bytes of shared memory that the system keeps at its start.
     pub(crate) reserved: u64,
+    /// Bytes in it that the kernel's code reads and writes: the book of tensor memory.
+    pub(crate) book: Range<u64>,
     /// Bytes of shared memory of a block.
     pub(crate) shared_size: u64,
     /// Parts of global memory without contents: address and size.

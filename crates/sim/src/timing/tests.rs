@@ -85,6 +85,7 @@ impl Bench {
             pc: CODE,
             registers: self.registers,
             shared_size: 8192,
+            has_tensor_book: false,
             is_cluster: self.cluster > 1,
             grid_workspace: 0,
         };

@@ -27,6 +27,11 @@ pub(crate) struct Mbarrier(
 );
 
 impl Mbarrier {
+    /// One whose phases expect so many arrivals, in its first phase.
+    pub(crate) fn new(arrivals: u32) -> Mbarrier {
+        Mbarrier(0).with_count(EXPECTED, arrivals).with_count(PENDING, arrivals)
+    }
+
     fn count(self, at: u32) -> u32 {
         ((self.0 >> at) as u32 & MAX_COUNT).wrapping_neg() & MAX_COUNT
     }

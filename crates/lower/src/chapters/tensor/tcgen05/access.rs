@@ -6,9 +6,9 @@ use crate::chapters::asynchronous::address_of;
 use crate::chapters::turns::uniform;
 use crate::chapters::{unknown, warp};
 use crate::error::Lowered;
-use crate::function::{FnLower, lut};
+use crate::function::FnLower;
 use oriole_isa::Role::{D, Data, Mask, Offset, UBase};
-use oriole_isa::{Field, Opcode as Sass, cmp, fence_space, tm_num, tm_shape};
+use oriole_isa::{Field, Opcode as Sass, fence_space, tm_num, tm_shape};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
@@ -45,7 +45,8 @@ struct Shape {
     registers: usize,
 }
 
-/// The shape; `.16x32bx2` is of two parts, one for each half of the warp, the second so many columns further.
+/// The shape; `.16x32bx2` is of two parts, one for each half of the warp, the second so many columns further. A load of
+/// one half leaves the registers of the other as they are.
 fn shape_of(cx: &FnLower<'_, '_>, instruction: &Instruction, apart: usize) -> Lowered<Shape> {
     let times = REPETITIONS.iter().find(|(word, ..)| instruction.has(*word));
     let &(_, repetitions, times) = times.ok_or_else(|| unknown(cx, instruction))?;
@@ -71,32 +72,12 @@ pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let at = tensor_address(cx, address_of(cx, instruction, 1)?)?;
     let at = uniform(cx, &[at])?;
     let packed = u8::from(instruction.has(Word::Pack16b));
-    let mut loaded = Vec::new();
+    let (to, words) = fragment::fresh(cx, shape.registers)?;
     for (code, offset) in &shape.parts {
-        let (to, words) = fragment::fresh(cx, shape.registers)?;
         let mods = [(Field::TmShape, *code), (Field::TmNum, shape.repetitions), (Field::TmPack, packed)];
         cx.emit(Sass::LDTM, &mods, &[(D, to), (UBase, at), (Offset, *offset)])?;
-        loaded.push(words);
     }
-    let words = match loaded.as_slice() {
-        [low, high] => either_half(cx, low, high)?,
-        _ => loaded.concat(),
-    };
     fragment::deliver(cx, cx.operand(instruction, 0)?, ScalarType::B32, &words)
-}
-
-/// The first words in the lower half of the warp, the second ones in the upper half.
-fn either_half(cx: &mut FnLower<'_, '_>, low: &[Operand], high: &[Operand]) -> Lowered<Vec<Operand>> {
-    let lane = cx.hardware_register("SR_LANEID")?;
-    let (bit, upper) = (cx.temp()?, cx.temp_pred()?);
-    cx.lop3(bit, lane, Operand::imm(16), Operand::rz(), lut::AND)?;
-    cx.isetp(upper, cmp::NE, false, bit, Operand::rz())?;
-    let each = low.iter().zip(high).map(|(low, high)| {
-        let to = cx.temp()?;
-        cx.sel(to, upper, *high, *low)?;
-        Ok(to)
-    });
-    each.collect()
 }
 
 /// `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {…}{, apart};`

@@ -2,12 +2,14 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | `allocation` | `tcgen05.alloc`, `.dealloc`, `.relinquish_alloc_permit` |
 //! | `access` | `tcgen05.ld`, `tcgen05.st` and their waits |
 //! | `mma` | `tcgen05.mma` of all kinds |
 //!
-//! Here: copies from shared memory, shifts, the arrival of what was started at an mbarrier. Allocation is not there.
+//! Here: copies from shared memory, shifts, the arrival of what was started at an mbarrier.
 
 mod access;
+mod allocation;
 mod mma;
 
 use crate::chapters::asynchronous::{address_of, shared_word};
@@ -25,7 +27,11 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     if !cx.has(Sass::LDTM) {
         return Err(unknown(cx, instruction));
     }
+    note_use(cx, instruction);
     match () {
+        () if instruction.has(Word::Alloc) => allocation::allocate(cx, instruction),
+        () if instruction.has(Word::Dealloc) => allocation::give_back(cx, instruction),
+        () if instruction.has(Word::RelinquishAllocPermit) => allocation::relinquish(cx, instruction),
         () if instruction.has(Word::Mma) => mma::lower(cx, instruction),
         () if instruction.has(Word::Ld) && !instruction.has(Word::Red) => access::load(cx, instruction),
         () if instruction.has(Word::St) => access::store(cx, instruction),
@@ -38,6 +44,18 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         () if instruction.has(Word::FenceBeforeThreadSync) || instruction.has(Word::FenceAfterThreadSync) => Ok(()),
         () => Err(unknown(cx, instruction)),
     }
+}
+
+/// Notes in the function's attributes what the driver has to know of its tensor memory.
+fn note_use(cx: &mut FnLower<'_, '_>, instruction: &Instruction) {
+    /// They access no tensor memory.
+    const ORDERING: [Word; 4] = [Word::WaitLd, Word::WaitSt, Word::FenceBeforeThreadSync, Word::FenceAfterThreadSync];
+    let groups = [(Word::CtaGroup1, 1), (Word::CtaGroup2, 2)];
+    let blocks = groups.iter().find(|(word, _)| instruction.has(*word)).map(|(_, blocks)| *blocks);
+    let attributes = &mut cx.func.attributes;
+    attributes.tensor_memory |=
+        !ORDERING.iter().chain(&[Word::RelinquishAllocPermit]).any(|word| instruction.has(*word));
+    attributes.tensor_blocks = attributes.tensor_blocks.max(blocks);
 }
 
 /// An address in tensor memory: a register, and what is added.

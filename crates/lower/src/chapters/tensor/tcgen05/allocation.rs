@@ -1,0 +1,155 @@
+//! `tcgen05.alloc`, `.dealloc`, `.relinquish_alloc_permit`: who holds which columns of tensor memory.
+//!
+//! Two maps of the columns, in units of 32, say so: that of the SM, which `UTCATOMSWS` changes, and that of the block,
+//! its book in shared memory (`library/tensor_memory.ptx`). The thread that ELECT chooses acts for the warp.
+
+use super::pair_of;
+use crate::chapters::asynchronous::{address_of, shared_word};
+use crate::chapters::turns::{constant, uniform};
+use crate::chapters::warp::converge_all;
+use crate::error::{Lowered, unsupported};
+use crate::function::{FnLower, lut};
+use oriole_isa::Role::{A, Base, D, Data, Lut, Offset, PA, PB, PC, PD};
+use oriole_isa::{Field, Opcode as Sass, cmp, mem_size, sws_op};
+use oriole_ori::{Operand, RegType};
+use oriole_ptx::ast::{Instruction, Word};
+
+/// Columns of a unit, as a power of two.
+const UNIT_SHIFT: u32 = 5;
+/// Nanoseconds from a vain attempt to allocate to the next.
+const PAUSE: u32 = 100;
+/// Units of the SM's pool that a block with tensor memory holds until it gives up the right to allocate
+/// (nv.info VRC_CTA_INIT_COUNT).
+const POOL_UNITS: u32 = 0x80;
+/// The byte of the book that is not 0 where the block has given up the right.
+const CLOSED: i32 = 28;
+/// The truth table of `A & B & C`.
+const AND_OF_THREE: u32 = 0x80;
+
+/// `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns;`
+pub(super) fn allocate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let book = open_book(cx, instruction)?;
+    let to = shared_word(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
+    let units = units(cx, instruction)?;
+    by_one(cx, |cx| {
+        cx.call_library("__oriole_tensor_may_allocate", &[book, to])?;
+        if instruction.has(Word::CtaGroup2) {
+            return allocate_in_pair(cx, instruction, [book, to, units]);
+        }
+        let first = find(cx, instruction, units)?;
+        cx.call_library("__oriole_tensor_enter", &[book, to, first, units])?;
+        Ok(())
+    })
+}
+
+/// The block of the pair with the even number allocates, and tells the other one what.
+fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, to, units]: [Operand; 3]) -> Lowered {
+    let (even, odd, after) = (cx.new_block()?, cx.new_block()?, cx.new_block()?);
+    let rank = cx.hardware_register("SR_CgaCtaId")?;
+    let (bit, other, is_odd) = (cx.temp()?, cx.temp()?, cx.temp_pred()?);
+    cx.lop3(bit, rank, Operand::imm(1), Operand::rz(), lut::AND)?;
+    cx.lop3(other, rank, Operand::imm(1), Operand::rz(), lut::XOR)?;
+    cx.isetp(is_odd, cmp::NE, false, bit, Operand::rz())?;
+    cx.call_library("__oriole_tensor_meet", &[book])?;
+    cx.branch(is_odd, odd, even)?;
+    cx.switch_to(even);
+    let first = find(cx, instruction, units)?;
+    cx.call_library("__oriole_tensor_tell", &[book, to, first, other])?;
+    cx.call_library("__oriole_tensor_enter", &[book, to, first, units])?;
+    cx.jump(after);
+    cx.switch_to(odd);
+    let told = cx.temp()?;
+    cx.emit(Sass::LDS, &[(Field::MemSize, mem_size::B32)], &[(D, told), (Base, to)])?;
+    cx.call_library("__oriole_tensor_enter", &[book, to, told, units])?;
+    cx.call_library("__oriole_tensor_answer", &[book, other])?;
+    cx.jump(after);
+    cx.switch_to(after);
+    Ok(())
+}
+
+/// `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns;`
+///
+/// The columns leave the book before others can get them. ptxas does it the other way round.
+pub(super) fn give_back(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let book = open_book(cx, instruction)?;
+    let address = cx.src(cx.operand(instruction, 0)?)?;
+    let units = units(cx, instruction)?;
+    by_one(cx, |cx| {
+        let kept = cx.call_library("__oriole_tensor_take_out", &[book, address, units])?;
+        let kept = uniform(cx, &kept)?;
+        cx.emit(Sass::UTCATOMSWS, &[(Field::SwsOp, sws_op::AND)], &[(D, Operand::urz()), (A, kept)])?;
+        Ok(())
+    })
+}
+
+/// `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;`
+pub(super) fn relinquish(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let book = open_book(cx, instruction)?;
+    by_one(cx, |cx| {
+        cx.emit(Sass::UVIRTCOUNT, &[], &[(A, Operand::imm(POOL_UNITS))])?;
+        let closed = cx.in_reg(Operand::imm(1))?;
+        let place = [(Base, book), (Offset, Operand::imm_signed(CLOSED)), (Data, closed)];
+        cx.emit(Sass::STS, &[(Field::MemSize, mem_size::U8)], &place)?;
+        Ok(())
+    })
+}
+
+/// The warp meets; the address of the block's book, which the driver is asked to open.
+fn open_book(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
+    if cx.module.relocatable {
+        let name = "the allocation of tensor memory in an object file (-c)";
+        return Err(unsupported(instruction.opcode_span, name.to_owned()));
+    }
+    cx.func.attributes.tensor_book = true;
+    cx.guard_by_branch()?;
+    converge_all(cx)?;
+    let place = cx.sm().reserved_shared_begin;
+    cx.shared_address(place)
+}
+
+/// The second operand, a number of columns, in units.
+fn units(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
+    let columns = cx.src(cx.operand(instruction, 1)?)?;
+    if let Some(columns) = constant(columns) {
+        return Ok(Operand::imm(columns >> UNIT_SHIFT));
+    }
+    let units = cx.temp()?;
+    cx.shift_right(false, units, columns, Operand::imm(UNIT_SHIFT))?;
+    Ok(units)
+}
+
+/// Emits what `act` emits for one of the active threads; then the warp meets.
+fn by_one(cx: &mut FnLower<'_, '_>, act: impl FnOnce(&mut FnLower<'_, '_>) -> Lowered) -> Lowered {
+    let (inside, after) = (cx.new_block()?, cx.new_block()?);
+    let elected = cx.temp_pred()?;
+    cx.emit(Sass::ELECT, &[], &[(PD, elected)])?;
+    cx.branch(elected.not(), after, inside)?;
+    cx.switch_to(inside);
+    act(cx)?;
+    cx.jump(after);
+    cx.switch_to(after);
+    converge_all(cx)
+}
+
+/// The first of so many free units of the SM, which then are not free; waits until there are some.
+fn find(cx: &mut FnLower<'_, '_>, instruction: &Instruction, units: Operand) -> Lowered<Operand> {
+    let (attempt, pause, done) = (cx.new_block()?, cx.new_block()?, cx.new_block()?);
+    let first = cx.variable(RegType::R)?;
+    cx.jump(attempt);
+    cx.switch_to(attempt);
+    let units = uniform(cx, &[units])?;
+    let found = Operand::reg(cx.temp_of(RegType::Up)?);
+    let place = Operand::reg(cx.temp_of(RegType::Ur)?);
+    let mods = [(Field::SwsOp, sws_op::FIND_AND_SET), (Field::SwsAlign, 1), pair_of(instruction)];
+    cx.emit(Sass::UTCATOMSWS, &mods, &[(PD, found), (D, place), (A, units)])?;
+    cx.mov(first, place)?;
+    let success = cx.temp_pred()?;
+    let all = [(PD, success), (PA, Operand::pt()), (PB, Operand::pt()), (PC, found), (Lut, Operand::imm(AND_OF_THREE))];
+    cx.emit(Sass::PLOP3, &[], &all)?;
+    cx.branch(success, done, pause)?;
+    cx.switch_to(pause);
+    cx.emit(Sass::NANOSLEEP, &[], &[(A, Operand::imm(PAUSE))])?;
+    cx.jump(attempt);
+    cx.switch_to(done);
+    Ok(first)
+}
