@@ -111,6 +111,18 @@ impl Constants {
         self.intern(Constant::Int(TypeId::I1, u128::from(value)))
     }
 
+    /// Gives all symbols that constants name other ids. `map` gives different ids for different symbols.
+    pub(super) fn map_symbols(&mut self, map: impl Fn(SymbolId) -> SymbolId) {
+        let names_symbol = |constant: &Constant| matches!(constant, Constant::Symbol(..) | Constant::BlockAddress(..));
+        self.index.retain(|constant, _| !names_symbol(constant));
+        for (id, constant) in &mut self.list {
+            if let Constant::Symbol(_, symbol) | Constant::BlockAddress(_, symbol, _) = constant {
+                *symbol = map(*symbol);
+                self.index.insert(constant.clone(), id);
+            }
+        }
+    }
+
     /// The addresses of symbols among the constants: type and symbol.
     pub fn symbols(&self) -> impl Iterator<Item = (TypeId, SymbolId)> + '_ {
         self.list.values().filter_map(|constant| match constant {

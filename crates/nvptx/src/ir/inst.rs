@@ -9,32 +9,6 @@ use super::metadata::MetaId;
 use super::module::CallingConvention;
 use super::types::TypeId;
 
-/// Makes an enum whose variants have the spelling of LLVM text.
-macro_rules! spelled {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident $text:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-        pub enum $name { $(#[doc = concat!("`", $text, "`")] $(#[$doc])* $variant),+ }
-
-        impl $name {
-            /// Every member.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-
-            /// The spelling in LLVM text.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
-            }
-
-            /// The member that LLVM text spells `text`.
-            #[must_use]
-            pub fn from_name(text: &str) -> Option<$name> {
-                match text { $($text => Some($name::$variant),)+ _ => None }
-            }
-        }
-    };
-}
-
 spelled! {
     /// A binary operation on integers, floats or vectors of them.
     pub enum BinaryOp {
@@ -189,7 +163,8 @@ spelled! {
     /// The operation of `atomicrmw`.
     pub enum RmwOp {
         Xchg "xchg", Add "add", Sub "sub", And "and", Nand "nand", Or "or", Xor "xor", Max "max", Min "min",
-        UMax "umax", UMin "umin", FAdd "fadd", FSub "fsub", FMax "fmax", FMin "fmin", UIncWrap "uinc_wrap",
+        UMax "umax", UMin "umin", FAdd "fadd", FSub "fsub", FMax "fmax", FMin "fmin", FMaximum "fmaximum",
+        FMinimum "fminimum", UIncWrap "uinc_wrap",
         UDecWrap "udec_wrap", USubCond "usub_cond", USubSat "usub_sat",
     }
 }

@@ -58,6 +58,23 @@ impl DataLayout {
         Ok(layout)
     }
 
+    /// The layout as LLVM writes it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::from("e");
+        if self.default_pointer_bits != 64 {
+            text += &format!("-p:{0}:{0}", self.default_pointer_bits);
+        }
+        for (space, bits) in &self.pointer_bits {
+            text += &format!("-p{}:{bits}:{bits}", space.0);
+        }
+        text += &format!("-i64:64-i128:{}", self.i128_align * 8);
+        for (size, align) in &self.vector_align {
+            text += &format!("-v{size}:{}", align * 8);
+        }
+        text + "-n16:32:64"
+    }
+
     /// Width in bits of a pointer of `space`.
     #[must_use]
     pub fn pointer_bits(&self, space: AddressSpace) -> u32 {

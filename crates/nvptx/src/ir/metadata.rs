@@ -88,51 +88,20 @@ impl Meta {
     }
 }
 
-/// Kinds of metadata on instructions that mean something to the back end; readers drop others.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum Attachment {
-    /// `!range`
-    Range,
-    /// `!invariant.load`
-    InvariantLoad,
-    /// `!nontemporal`
-    NonTemporal,
-    /// `!llvm.loop`, on the branch that closes a loop
-    Loop,
-    /// `!alias.scope`
-    AliasScope,
-    /// `!noalias`
-    NoAlias,
-    /// `!tbaa`
-    Tbaa,
-    /// `!fpmath`
-    FpMath,
-    /// `!prof`
-    Prof,
-    /// `!align` of a loaded pointer
-    Align,
-    /// `!nonnull` of a loaded pointer
-    NonNull,
-}
-
-impl Attachment {
-    /// The kind that LLVM text spells `!name`.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Attachment> {
-        Some(match name {
-            "range" => Attachment::Range,
-            "invariant.load" => Attachment::InvariantLoad,
-            "nontemporal" => Attachment::NonTemporal,
-            "llvm.loop" => Attachment::Loop,
-            "alias.scope" => Attachment::AliasScope,
-            "noalias" => Attachment::NoAlias,
-            "tbaa" => Attachment::Tbaa,
-            "fpmath" => Attachment::FpMath,
-            "prof" => Attachment::Prof,
-            "align" => Attachment::Align,
-            "nonnull" => Attachment::NonNull,
-            _ => return None,
-        })
+spelled! {
+    /// Kinds of metadata on instructions that mean something to the back end; readers drop others.
+    pub enum Attachment {
+        Range "range", InvariantLoad "invariant.load", NonTemporal "nontemporal",
+        /// on the branch that closes a loop
+        Loop "llvm.loop",
+        /// Scopes hold for one run of the code that they stand in (readers drop
+        /// `llvm.experimental.noalias.scope.decl`): who copies code within a function drops this and `noalias`
+        AliasScope "alias.scope",
+        NoAlias "noalias", Tbaa "tbaa", FpMath "fpmath", Prof "prof",
+        /// of a loaded pointer
+        Align "align",
+        /// of a loaded pointer
+        NonNull "nonnull",
     }
 }
 

@@ -11,6 +11,32 @@
 //! There are no use lists: a pass that needs uses counts them, and replaces
 //! values by a map that is applied once ([`Body::replace_values`]).
 
+/// Makes an enum whose variants have the spelling of LLVM text.
+macro_rules! spelled {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident $text:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        pub enum $name { $(#[doc = concat!("`", $text, "`")] $(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// Every member.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The spelling in LLVM text.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+
+            /// The member that LLVM text spells `text`.
+            #[must_use]
+            pub fn from_name(text: &str) -> Option<$name> {
+                match text { $($text => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
 mod annotations;
 mod attributes;
 mod body;

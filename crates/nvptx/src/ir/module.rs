@@ -1,7 +1,7 @@
 //! Modules: functions, variables and aliases under one table of names.
 
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use rustc_hash::FxHashMap;
 
 use super::attributes::Attributes;
@@ -255,6 +255,18 @@ impl Module {
         self.index.remove(&self.symbols[id].name);
         self.symbols[id].name = name.into();
         self.index.insert(name.into(), id);
+    }
+
+    /// Puts symbols into another order: that of `order`, which has each of them once.
+    pub fn reorder_symbols(&mut self, order: &[SymbolId]) {
+        let mut places = SecondaryMap::with_default(SymbolId(0));
+        let mut old = std::mem::take(&mut self.symbols);
+        for &from in order {
+            let symbol = std::mem::replace(&mut old[from], Symbol::undefined(""));
+            places[from] = self.symbols.push(symbol);
+        }
+        self.index.values_mut().for_each(|id| *id = places[*id]);
+        self.constants.map_symbols(|id| places[id]);
     }
 
     /// The functions that have a body.

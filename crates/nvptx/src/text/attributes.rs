@@ -38,11 +38,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Adds attributes of a function or call, with groups, until something else stands here. A word
-    /// that the reader does not know is an attribute only in the line that has begun.
+    /// that the reader does not know is an attribute only in the line that has begun, and `align`
+    /// of a function is no attribute.
     pub(super) fn function_attributes(&mut self, attributes: &mut Attributes) -> Parsed<()> {
         loop {
             match self.token.kind {
                 Kind::Word if self.token.word == Word::Unknown && self.token.new_line => break,
+                Kind::Word if self.token.word == Word::Align => break,
                 Kind::Word if self.token.word.is_attribute() => self.attribute(attributes, None)?,
                 Kind::Text => self.string_attribute(attributes)?,
                 Kind::AttributeGroup => self.use_group(attributes)?,

@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
         self.function_attributes(&mut attributes)?;
         self.bundles(&callee)?;
         let (signature, ret) = self.call_signature(written, &callee, &arguments.types);
-        if arguments.metadata && self.is_debug_intrinsic(&callee) {
+        if arguments.metadata && self.is_annotation(&callee) {
             return Ok(Read::Nothing);
         }
         self.check_arguments(callee_token, signature, &arguments.types)?;
@@ -178,8 +178,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn is_debug_intrinsic(&self, callee: &Callee) -> bool {
-        self.callee_name(callee).is_some_and(|name| name.starts_with("llvm.dbg."))
+    /// Whether a call with metadata says nothing to the back end: what it says is only in the
+    /// metadata, for debuggers and alias analysis.
+    fn is_annotation(&self, callee: &Callee) -> bool {
+        let name = self.callee_name(callee).unwrap_or_default();
+        name.starts_with("llvm.dbg.") || name == "llvm.experimental.noalias.scope.decl"
     }
 
     /// The function type of a call, and its result, from what is written before the callee.

@@ -444,6 +444,8 @@ impl<'a> Parser<'a> {
                     self.skip_brackets()?;
                     continue;
                 }
+                // `inbounds` says `nusw` too.
+                _ if flags.contains(GepFlags::INBOUNDS) => return Ok(flags - GepFlags::NUSW),
                 _ => return Ok(flags),
             }
             self.bump();

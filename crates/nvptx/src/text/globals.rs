@@ -65,15 +65,13 @@ impl<'a> Parser<'a> {
         }
         symbol.name = std::mem::take(&mut known.name);
         *known = symbol;
+        self.order.push(id);
         Ok(())
     }
 
     /// `@x = …`
     pub(super) fn global(&mut self) -> Parsed<()> {
         let token = self.token;
-        if token.kind == Kind::GlobalNumber {
-            self.unnamed = token.number.saturating_add(1);
-        }
         let id = self.symbol()?;
         self.expect(Kind::Equal)?;
         let head = self.head()?;

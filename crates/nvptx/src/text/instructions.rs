@@ -18,12 +18,12 @@ pub(super) enum Read {
     Op(Op, TypeId),
     /// Another name for a value: a bit cast between pointers.
     Same(Value),
-    /// Nothing: a call that only serves debuggers.
+    /// Nothing: a call that only says something about the program.
     Nothing,
 }
 
 /// Words that are flags of instructions.
-const FLAGS: &[(Word, InstFlags)] = &[
+pub(super) const FLAGS: &[(Word, InstFlags)] = &[
     (Word::Nuw, InstFlags::NUW),
     (Word::Nsw, InstFlags::NSW),
     (Word::Exact, InstFlags::EXACT),

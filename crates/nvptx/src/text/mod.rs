@@ -1,6 +1,7 @@
 //! LLVM assembly: reader and printer.
 //!
-//! [`parse`] takes what clang, rustc, Triton, NVVM and LLVM's own tools from version 7 to 22 write.
+//! [`parse`] takes what clang, rustc, Triton, NVVM and LLVM's own tools from version 7 to 22 write;
+//! `docs/nvptx-ir.md` lists what it refuses. [`print()`] writes what LLVM reads.
 //!
 //! | file | what it reads |
 //! |---|---|
@@ -25,12 +26,14 @@ mod metadata;
 mod module;
 mod numbering;
 mod parser;
+mod print;
 mod types;
 mod words;
 
 use crate::ir::Module;
 
 pub use diagnostic::Diagnostic;
+pub use print::{print, print_for};
 
 /// Reads LLVM assembly.
 ///

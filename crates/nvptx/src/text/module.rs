@@ -16,6 +16,10 @@ impl<'a> Parser<'a> {
         self.check_symbols()?;
         self.check_addressed()?;
         self.check_metadata()?;
+        // Ids are given at the first mention; the module has them in order of the text.
+        if !self.order.is_sorted() {
+            self.module.reorder_symbols(&self.order);
+        }
         Ok(self.module)
     }
 

@@ -37,6 +37,11 @@ impl Numbers {
         numbers
     }
 
+    /// The number of a value without a name.
+    pub(super) fn value(&self, id: ValueId) -> u32 {
+        self.values[id]
+    }
+
     /// The number of a block without a name.
     pub(super) fn block(&self, id: BlockId) -> u32 {
         self.blocks[id]

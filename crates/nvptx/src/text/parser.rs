@@ -39,8 +39,8 @@ pub(super) struct Parser<'a> {
     pub(super) meta: MetaNames,
     /// Where each symbol was mentioned first.
     pub(super) mentions: Vec<Span>,
-    /// The number that the next unnamed symbol gets.
-    pub(super) unnamed: u64,
+    /// The symbols in order of their definitions and declarations.
+    pub(super) order: Vec<SymbolId>,
     /// Blocks whose address was taken before their function was read.
     pub(super) addressed: FxHashMap<SymbolId, AddressedBlocks<'a>>,
     /// The function that is being read.
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
             groups: None,
             meta: MetaNames::default(),
             mentions: Vec::new(),
-            unnamed: 0,
+            order: Vec::new(),
             addressed: FxHashMap::default(),
             current: None,
             body: Body::default(),
