@@ -12,6 +12,12 @@ entity_impl!(TypeId, "ty");
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct AddressSpace(pub u32);
 
+impl Default for AddressSpace {
+    fn default() -> AddressSpace {
+        AddressSpace::GENERIC
+    }
+}
+
 impl AddressSpace {
     /// Any space, told apart by the address itself.
     pub const GENERIC: AddressSpace = AddressSpace(0);

@@ -154,6 +154,9 @@ pub enum AsmPiece {
 pub struct Asm {
     /// The pieces in order.
     pub pieces: Vec<AsmPiece>,
+    /// Inputs that live in the register of a result: `(result, input)` as numbers of operands. Before the text
+    /// the result's register gets the input's value, by a copy unless both are one register.
+    pub ties: Vec<(u32, u32)>,
     /// Has effects beyond its results.
     pub side_effects: bool,
     /// May not be moved across control flow.

@@ -1,1 +1,119 @@
 //! Selection: IR to machine instructions.
+//!
+//! A function is walked twice. The first walk, forwards, gives every value its
+//! words ([`words`]): registers, constants, or parts of other values, so that
+//! what only regroups (`extractvalue`, `insertelement`, `freeze`…) costs
+//! nothing. The second, backwards, emits the instructions that somebody needs:
+//! users come before what they use, which is how they fold it (addresses into
+//! accesses, products into sums, extensions into loads).
+//!
+//! | file | what it selects |
+//! |---|---|
+//! | `legal` | what each type becomes in registers |
+//! | `words` | the words of values: the forward walk |
+//! | `lower` | one function: the backward walk, blocks, `phi`s, terminators |
+//! | `build` | making instructions and operands |
+//! | `integer`, `wide`, `float`, `compare`, `cast`, `vector` | arithmetic by kind |
+//! | `address`, `memory`, `atomic` | accesses |
+//! | `control` | branches and switches |
+//! | `abi`, `call`, `asm` | parameters, calls, inline assembly |
+//! | `intrinsic` | `llvm.*` and `llvm.nvvm.*`, by tables |
+
+mod abi;
+mod address;
+mod asm;
+mod atomic;
+mod build;
+mod call;
+mod cast;
+mod compare;
+mod control;
+mod float;
+mod integer;
+mod intrinsic;
+mod legal;
+mod lower;
+mod memory;
+mod vector;
+mod wide;
+mod words;
+
+use crate::ir;
+use crate::machine;
+
+/// What selection is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The number of the target: 90 for `sm_90a`.
+    pub arch: u32,
+    /// `sm_90a` rather than `sm_90`.
+    pub arch_specific: bool,
+    /// The PTX version that instructions may need.
+    pub ptx_version: (u32, u32),
+    /// `-O` level: at 0 nothing is fused.
+    pub level: u8,
+    /// Products and sums are fused although the IR does not say `contract` (`--fmad`, on by default
+    /// as in `nvcc`).
+    pub fma: bool,
+    /// Subnormals of `float` are flushed to zero (`--ftz`).
+    pub ftz: bool,
+    /// Division of `float` is correctly rounded (`--prec-div`).
+    pub prec_div: bool,
+    /// The square root of `float` is correctly rounded (`--prec-sqrt`).
+    pub prec_sqrt: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            arch: 80,
+            arch_specific: false,
+            ptx_version: (9, 0),
+            level: 2,
+            fma: true,
+            ftz: false,
+            prec_div: true,
+            prec_sqrt: true,
+        }
+    }
+}
+
+/// Something that the back end does not take.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}{what} are not supported", self.place())]
+pub struct Error {
+    /// What it is, in the plural.
+    pub what: String,
+    /// The function in which it stands.
+    pub function: Option<String>,
+    /// The instruction, printed as far as it is known.
+    pub inst: Option<ir::InstId>,
+}
+
+impl Error {
+    pub(crate) fn new(what: impl Into<String>) -> Error {
+        Error { what: what.into(), function: None, inst: None }
+    }
+
+    fn place(&self) -> String {
+        self.function.as_ref().map_or_else(String::new, |name| format!("in `@{name}`: "))
+    }
+}
+
+/// Selects all functions that have a body into `machine`, whose names are assigned.
+///
+/// # Errors
+///
+/// The first thing that the back end does not take, with its function.
+pub fn module(ir: &ir::Module, machine: &mut machine::Module, options: &Options) -> Result<(), Error> {
+    let annotations = ir.annotations();
+    for (id, symbol, function, body) in ir.definitions() {
+        if symbol.linkage == ir::Linkage::AvailableExternally {
+            continue;
+        }
+        let selected = lower::function(ir, id, function, body, machine, &annotations, options)
+            .map_err(|error| Error { function: Some(symbol.name.to_string()), ..error })?;
+        machine.functions.push((id, selected));
+    }
+    Ok(())
+}

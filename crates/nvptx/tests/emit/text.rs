@@ -78,6 +78,7 @@ fn everything() -> Build {
                 AsmPiece::Operand(0),
                 text(", t; }"),
             ],
+            ties: Vec::new(),
             side_effects: true,
             convergent: false,
             memory: false,

@@ -124,6 +124,9 @@ fn rewrite(function: &mut Function, forms: &mut Forms, isolation: &Isolation, na
             for operand in &mut inst.operands {
                 operand.for_each_vreg_mut(&mut |reg| *reg = names[*reg]);
             }
+            if let Opcode::Asm(asm) = inst.opcode {
+                sequence.emit(&tied_moves(&mut inst, &function.asms[asm].ties), function, forms, &mut insts);
+            }
             if inst.as_copy().is_none_or(|(from, to)| from != to) {
                 insts.push(inst);
             }
@@ -135,6 +138,20 @@ fn rewrite(function: &mut Function, forms: &mut Forms, isolation: &Isolation, na
             *reg = names[*reg];
         }
     }
+}
+
+/// The copies of operands to the results of assembly whose registers they live in; the operands name those after it.
+fn tied_moves(inst: &mut Inst, ties: &[(u32, u32)]) -> Moves {
+    let mut moves = Moves::new();
+    for &(output, input) in ties {
+        let (output, input) = (output as usize, input as usize);
+        let Some(to) = inst.operands[output].vreg() else { continue };
+        let from = std::mem::replace(&mut inst.operands[input], to.into());
+        if from.vreg() != Some(to) {
+            moves.push((to, from));
+        }
+    }
+    moves
 }
 
 fn renamed(moves: &Moves, names: &PrimaryMap<VReg, VReg>) -> Moves {

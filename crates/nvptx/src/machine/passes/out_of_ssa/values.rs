@@ -60,6 +60,7 @@ impl<'a> Values<'a> {
             origin: SecondaryMap::new(),
             reads: Vec::new(),
             affinities: Vec::new(),
+            ties: Vec::new(),
             depth: 0,
         };
         for (number, &block) in (0..).zip(&dominators.preorder) {
@@ -130,6 +131,8 @@ struct Walk<'a> {
     origin: SecondaryMap<VReg, Option<VReg>>,
     reads: Vec<(VReg, Moment)>,
     affinities: Vec<Affinity>,
+    /// Results of assembly and the operands that live in their registers.
+    ties: Vec<(VReg, VReg)>,
     depth: u32,
 }
 
@@ -170,12 +173,40 @@ impl Walk<'_> {
     }
 
     fn inst(&mut self, inst: &Inst, moment: Moment) {
-        // Assembly may write a result before it reads its last operand.
-        let read_at = if matches!(inst.opcode, Opcode::Asm(_)) { moment.at + 2 } else { moment.at };
-        inst.for_each_use(|reg| self.reads.push((reg, Moment { at: read_at, ..moment })));
+        match inst.opcode {
+            Opcode::Asm(asm) => self.asm_reads(inst, &self.function.asms[asm].ties, moment),
+            _ => inst.for_each_use(|reg| self.reads.push((reg, moment))),
+        }
         inst.for_each_def(|reg| self.write(reg, Moment { at: moment.at + 1, ..moment }));
         if let Some((from, to)) = inst.as_copy() {
             self.copy(from, to);
+        }
+        self.tie();
+    }
+
+    /// Assembly may write a result before it reads its last operand. Operands that are tied to results are copied
+    /// there before it.
+    fn asm_reads(&mut self, inst: &Inst, ties: &[(u32, u32)], moment: Moment) {
+        let late = Moment { at: moment.at + 2, ..moment };
+        for (at, operand) in inst.operands.iter().enumerate().skip(usize::from(inst.defs)) {
+            let tie = ties.iter().find(|(_, input)| *input as usize == at);
+            let when = if tie.is_some() { moment } else { late };
+            operand.for_each_reg(&mut |reg| self.reads.extend(reg.vreg().map(|reg| (reg, when))));
+            let output = tie.and_then(|(output, _)| inst.operands[*output as usize].vreg());
+            if let (Some(to), Some(from)) = (output, operand.vreg()) {
+                self.ties.push((to, from));
+            }
+        }
+        inst.guard.into_iter().for_each(|(guard, _)| self.reads.push((guard, late)));
+    }
+
+    /// Notes the copies to results of assembly, which are removed when both are one register.
+    fn tie(&mut self) {
+        for (to, from) in std::mem::take(&mut self.ties) {
+            let class = self.function.regs[to];
+            if class == self.function.regs[from] && class.info().coalesceable {
+                self.affinities.push(Affinity { depth: self.depth, to, from });
+            }
         }
     }
 

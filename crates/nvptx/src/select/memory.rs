@@ -1,0 +1,368 @@
+//! Loads and stores.
+
+use super::Error;
+use super::address::Place;
+use super::build::space_name;
+use super::legal::{Pieces, Vt, pieces};
+use super::lower::Lower;
+use super::words::{Part, Word};
+use crate::ir::{AddressSpace, Attachment, InstId, Op, Ordering, SyncScope, TypeId, Value};
+use crate::machine::{Operand, VReg};
+
+/// The widest access, in bytes.
+const MAX_ACCESS: u64 = 16;
+
+/// How an access is made: what stands between `ld` and the type.
+struct Access {
+    place: Place,
+    /// `.global`, `.relaxed.gpu.shared`…
+    words: String,
+    align: u64,
+}
+
+/// The scope of an atomic access in PTX.
+pub(super) const fn scope_name(scope: SyncScope) -> &'static str {
+    match scope {
+        SyncScope::System => "sys",
+        SyncScope::Device => "gpu",
+        SyncScope::Cluster => "cluster",
+        SyncScope::Block | SyncScope::Thread => "cta",
+    }
+}
+
+impl Lower<'_> {
+    /// `load`
+    pub(super) fn load(&mut self, inst: InstId, words: &[Word]) -> Result<(), Error> {
+        let body = self.body;
+        let Op::Load { ptr, align, volatile, ordering, scope } = body[inst].op else { return Ok(()) };
+        if ordering == Ordering::SeqCst {
+            self.emit(format_args!("fence.sc.{}", scope_name(scope)), 0, [])?;
+        }
+        let place = self.place(ptr)?;
+        let strength = match ordering {
+            Ordering::Acquire | Ordering::SeqCst => format!(".acquire.{}", scope_name(scope)),
+            Ordering::Monotonic => format!(".relaxed.{}", scope_name(scope)),
+            _ if volatile && place.space != AddressSpace::PARAM => ".volatile".to_owned(),
+            _ => String::new(),
+        };
+        let space = self.access_space(place.space)?;
+        let plain = strength.is_empty();
+        let constant =
+            plain && place.space == AddressSpace::GLOBAL && body.attachment(inst, Attachment::InvariantLoad).is_some();
+        let nc = if constant { ".nc" } else { "" };
+        let access = Access { place, words: format!("{strength}{space}{nc}"), align: u64::from(align.max(1)) };
+        if let Some((dst, vt, signed)) = self.extending[inst] {
+            return self.load_extended(&access, words[0].vt, dst, vt, signed);
+        }
+        self.load_words(&access, body[inst].ty, words, plain)
+    }
+
+    fn access_space(&self, space: AddressSpace) -> Result<String, Error> {
+        let name = space_name(space).ok_or_else(|| Error::new(format!("accesses to address space {}", space.0)))?;
+        Ok(if name.is_empty() { String::new() } else { format!(".{name}") })
+    }
+
+    fn load_extended(&mut self, access: &Access, from: Vt, dst: VReg, _to: Vt, signed: bool) -> Result<(), Error> {
+        let bits = from.bytes() * 8;
+        let letter = if signed { 's' } else { 'u' };
+        self.op(format_args!("ld{}.{letter}{bits}", access.words), dst, [access.place.operand(0)])
+    }
+
+    /// Loads the words of a type, several at once where alignment allows.
+    fn load_words(&mut self, access: &Access, ty: TypeId, words: &[Word], widen: bool) -> Result<(), Error> {
+        let pieces = self.memory_pieces(ty)?;
+        let mut at = 0;
+        while at < words.len() {
+            let count = if widen { run_length(&pieces[at..], access.align) } else { 1 };
+            let dsts: Vec<Option<VReg>> = words[at..at + count].iter().map(|word| self.packed_dst(*word)).collect();
+            let offset = pieces[at].offset;
+            if dsts.iter().all(Option::is_none) && widen {
+                at += count;
+                continue;
+            }
+            let vt = words[at].vt;
+            let bytes = self.store_bytes(ty, vt);
+            if vt == Vt::Pred {
+                self.load_predicate(access, offset, words[at])?;
+            } else if bytes != vt.bytes() || access_align(access.align, offset) < u64::from(vt.bytes()) {
+                self.load_by_parts(access, offset, bytes, words[at])?;
+            } else if count == 1 {
+                let dst = dsts[0].map_or_else(|| self.result(words[at]), Ok)?;
+                let t = memory_type(&words[at..=at]);
+                self.op(format_args!("ld{}.{t}", access.words), dst, [access.place.operand(offset)])?;
+            } else {
+                let t = memory_type(&words[at..at + count]);
+                let mut items = Vec::with_capacity(count);
+                for (word, dst) in words[at..at + count].iter().zip(&dsts) {
+                    items.push(match dst {
+                        Some(dst) => (*dst).into(),
+                        None => self.result(*word)?.into(),
+                    });
+                }
+                let operands = [Operand::Vector(items.into()), access.place.operand(offset)];
+                self.emit(format_args!("ld{}.v{count}.{t}", access.words), 1, operands)?;
+            }
+            at += count;
+        }
+        Ok(())
+    }
+
+    /// Bytes that a word of a value of type `ty` has in memory: those of an integer of an odd width are fewer
+    /// than those of its register.
+    fn store_bytes(&self, ty: TypeId, vt: Vt) -> u32 {
+        match self.ir.types.int_bits(self.ir.types.scalar(ty)) {
+            Some(bits) if bits <= 64 => bits.div_ceil(8),
+            _ => vt.bytes(),
+        }
+    }
+
+    /// The pieces of a type in memory.
+    ///
+    /// # Errors
+    ///
+    /// Vectors of elements that are no whole number of bytes, and integers of 65 to 127 bits in aggregates.
+    fn memory_pieces(&self, ty: TypeId) -> Result<Pieces, Error> {
+        let types = &self.ir.types;
+        if let Some((element, _)) = types.as_vector(ty)
+            && types.int_bits(element).is_some_and(|bits| bits % 8 != 0 || !bits.is_power_of_two())
+        {
+            return Err(Error::new(format!("vectors of `{}` in memory", types.text(element))));
+        }
+        if types.int_bits(ty).is_some_and(|bits| bits > 64 && bits != 128) {
+            return Err(Error::new(format!("values of type `{}` in memory", types.text(ty))));
+        }
+        pieces(types, &self.ir.layout, ty)
+    }
+
+    fn load_predicate(&mut self, access: &Access, offset: u64, word: Word) -> Result<(), Error> {
+        let byte = self.value(format_args!("ld{}.u8", access.words), Vt::I16, [access.place.operand(offset)])?;
+        let bit = self.value(format_args!("and.b16"), Vt::I16, [byte.into(), Operand::Imm(1)])?;
+        let dst = self.result(word)?;
+        self.op(format_args!("setp.ne.s16"), dst, [bit.into(), Operand::Imm(0)])
+    }
+
+    /// A word that is not aligned, or has an odd number of bytes: loaded in parts and put together.
+    fn load_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
+        let dst = self.result(word)?;
+        let wide = word.vt.bits() == 64;
+        let (whole, t) = if wide { (Vt::I64, "u64") } else { (Vt::I32, "u32") };
+        let mut sum: Option<VReg> = None;
+        let mut done = 0u32;
+        while done < bytes {
+            let part = part_size(access_align(access.align, offset + u64::from(done)), bytes - done);
+            let place = access.place.operand(offset + u64::from(done));
+            let loaded = self.value(format_args!("ld{}.u{}", access.words, part * 8), whole, [place])?;
+            sum = Some(match sum {
+                None => loaded,
+                Some(low) => {
+                    let amount = Operand::Imm(i64::from(done * 8));
+                    let high = self.value(format_args!("shl.{}", whole.untyped()), whole, [loaded.into(), amount])?;
+                    self.value(format_args!("or.{}", whole.untyped()), whole, [low.into(), high.into()])?
+                }
+            });
+            done += part;
+        }
+        let Some(sum) = sum else { return Ok(()) };
+        match word.vt.bits() {
+            16 => self.op(format_args!("cvt.u16.{t}"), dst, [sum.into()]),
+            _ => {
+                self.copy(dst, sum);
+                Ok(())
+            }
+        }
+    }
+
+    /// `store`
+    pub(super) fn store(&mut self, inst: InstId) -> Result<(), Error> {
+        let body = self.body;
+        let Op::Store { value, ptr, align, volatile, ordering, scope } = body[inst].op else { return Ok(()) };
+        if ordering == Ordering::SeqCst {
+            self.emit(format_args!("fence.sc.{}", scope_name(scope)), 0, [])?;
+        }
+        let place = self.place(ptr)?;
+        let strength = match ordering {
+            Ordering::Release => format!(".release.{}", scope_name(scope)),
+            Ordering::SeqCst | Ordering::Monotonic => format!(".relaxed.{}", scope_name(scope)),
+            _ if volatile => ".volatile".to_owned(),
+            _ => String::new(),
+        };
+        if place.space == AddressSpace::PARAM || place.space == AddressSpace::CONSTANT {
+            return Err(Error::new("stores to constant memory"));
+        }
+        let space = self.access_space(place.space)?;
+        let widen = strength.is_empty();
+        let access = Access { place, words: format!("{strength}{space}"), align: u64::from(align.max(1)) };
+        let words = self.words_of(value)?;
+        self.store_words(&access, self.type_of(value), &words, widen)
+    }
+
+    /// Stores a value to a place of a known alignment.
+    pub(super) fn store_value(&mut self, place: Place, value: Value, align: u64) -> Result<(), Error> {
+        let access = Access { place, words: self.access_space(place.space)?, align };
+        let words = self.words_of(value)?;
+        self.store_words(&access, self.type_of(value), &words, true)
+    }
+
+    /// Stores the words of a type, several at once where alignment allows.
+    fn store_words(&mut self, access: &Access, ty: TypeId, words: &[Word], widen: bool) -> Result<(), Error> {
+        let pieces = self.memory_pieces(ty)?;
+        let mut at = 0;
+        while at < words.len() {
+            let count = if widen { run_length(&pieces[at..], access.align) } else { 1 };
+            let offset = pieces[at].offset;
+            let word = words[at];
+            let bytes = self.store_bytes(ty, word.vt);
+            if word.vt == Vt::Pred {
+                let predicate = self.reg(word)?;
+                let args = [Operand::Imm(1), Operand::Imm(0), predicate.into()];
+                let byte = self.value(format_args!("selp.b16"), Vt::I16, args)?;
+                self.emit(format_args!("st{}.b8", access.words), 0, [access.place.operand(offset), byte.into()])?;
+            } else if bytes != word.vt.bytes() || access_align(access.align, offset) < u64::from(word.vt.bytes()) {
+                self.store_by_parts(access, offset, bytes, word)?;
+            } else if count == 1 {
+                let t = memory_type(&words[at..=at]);
+                let operands = [access.place.operand(offset), self.bits_src(word)?];
+                self.emit(format_args!("st{}.{t}", access.words), 0, operands)?;
+            } else {
+                let t = memory_type(&words[at..at + count]);
+                let mut items = Vec::with_capacity(count);
+                for word in &words[at..at + count] {
+                    items.push(Operand::from(self.reg(*word)?));
+                }
+                let operands = [access.place.operand(offset), Operand::Vector(items.into())];
+                self.emit(format_args!("st{}.v{count}.{t}", access.words), 0, operands)?;
+            }
+            at += count;
+        }
+        Ok(())
+    }
+
+    fn store_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
+        let wide = word.vt.bits() == 64;
+        let whole = if wide { Vt::I64 } else { Vt::I32 };
+        let src = self.reg(word)?;
+        let source = match word.vt.bits() {
+            16 => self.value(format_args!("cvt.u32.u16"), Vt::I32, [src.into()])?,
+            _ if word.vt.class() == whole.class() => src,
+            _ => {
+                let bits = self.new_reg(whole);
+                self.demand(Part::Reg(bits));
+                self.copy(bits, src);
+                bits
+            }
+        };
+        let mut done = 0u32;
+        while done < bytes {
+            let part = part_size(access_align(access.align, offset + u64::from(done)), bytes - done);
+            let shifted = match done {
+                0 => source,
+                _ => {
+                    let amount = Operand::Imm(i64::from(done * 8));
+                    let t = if wide { "u64" } else { "u32" };
+                    self.value(format_args!("shr.{t}"), whole, [source.into(), amount])?
+                }
+            };
+            let operands = [access.place.operand(offset + u64::from(done)), shifted.into()];
+            self.emit(format_args!("st{}.b{}", access.words, part * 8), 0, operands)?;
+            done += part;
+        }
+        Ok(())
+    }
+
+    /// Copies the words of a type from one place to another.
+    pub(super) fn copy_memory(&mut self, from: Place, to: Place, bytes: u64, align: u64) -> Result<(), Error> {
+        let (source, target) = (self.access_space(from.space)?, self.access_space(to.space)?);
+        let mut done = 0;
+        while done < bytes {
+            let part = copy_part(align, done, bytes - done);
+            let vt = if part == 8 { Vt::I64 } else { Vt::I32 };
+            let value = self.value(format_args!("ld{source}.b{}", part * 8), vt, [from.operand(done)])?;
+            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(done), value.into()])?;
+            done += part;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes that may overlap: all are loaded before the first is stored.
+    pub(super) fn move_memory(&mut self, from: Place, to: Place, bytes: u64, align: u64) -> Result<(), Error> {
+        let (source, target) = (self.access_space(from.space)?, self.access_space(to.space)?);
+        let mut loaded = Vec::new();
+        let mut done = 0;
+        while done < bytes {
+            let part = copy_part(align, done, bytes - done);
+            let vt = if part == 8 { Vt::I64 } else { Vt::I32 };
+            loaded.push((done, part, self.value(format_args!("ld{source}.b{}", part * 8), vt, [from.operand(done)])?));
+            done += part;
+        }
+        for (at, part, value) in loaded {
+            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(at), value.into()])?;
+        }
+        Ok(())
+    }
+
+    /// Fills memory with a byte, spread over 64 bits.
+    pub(super) fn fill_memory(&mut self, to: Place, pattern: Word, bytes: u64, align: u64) -> Result<(), Error> {
+        let target = self.access_space(to.space)?;
+        let pattern = self.src(pattern)?;
+        let mut done = 0;
+        while done < bytes {
+            let part = copy_part(align, done, bytes - done);
+            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(done), pattern.clone()])?;
+            done += part;
+        }
+        Ok(())
+    }
+}
+
+/// The alignment of the bytes at `offset` behind an address aligned to `align`.
+fn access_align(align: u64, offset: u64) -> u64 {
+    if offset == 0 { align } else { align.min(1 << offset.trailing_zeros()) }
+}
+
+/// The largest power of two that is aligned and not longer than what is left.
+fn part_size(align: u64, left: u32) -> u32 {
+    let fitting = 1 << left.ilog2();
+    (align.min(8) as u32).min(fitting)
+}
+
+/// How many bytes a copy moves at once, `done` bytes behind an address of the alignment.
+pub(super) fn copy_part(align: u64, done: u64, left: u64) -> u64 {
+    u64::from(part_size(access_align(align, done), left.min(8) as u32))
+}
+
+/// How many words from the first on one access takes: 4, 2 or 1 of the same width, one after the other.
+pub(super) fn run_length(pieces: &[super::legal::Piece], align: u64) -> usize {
+    let first = pieces[0];
+    let size = u64::from(first.vt.bytes());
+    if matches!(first.vt, Vt::Pred) {
+        return 1;
+    }
+    for count in [4usize, 2] {
+        let fits = count <= pieces.len() && size * count as u64 <= MAX_ACCESS;
+        let aligned = access_align(align, first.offset) >= size * count as u64;
+        let mut run = pieces[..count.min(pieces.len())].iter().enumerate();
+        if fits
+            && aligned
+            && run.all(|(at, piece)| {
+                u64::from(piece.vt.bytes()) == size
+                    && piece.vt != Vt::Pred
+                    && piece.offset == first.offset + at as u64 * size
+            })
+        {
+            return count;
+        }
+    }
+    1
+}
+
+/// The type of an access to words of one width: theirs, or bits when they differ.
+pub(super) fn memory_type(words: &[Word]) -> &'static str {
+    let first = words[0].vt;
+    if first == Vt::I8 {
+        return "u8";
+    }
+    match words.iter().all(|word| word.vt == first) {
+        true => first.memory(),
+        false => first.untyped(),
+    }
+}
