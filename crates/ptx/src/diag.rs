@@ -99,7 +99,8 @@ impl Diagnostic {
     }
 
     /// The same with its places moved back by `by`: from those of a whole to those of a part.
-    pub(crate) fn moved_back(mut self, by: u32) -> Diagnostic {
+    #[must_use]
+    pub fn moved_back(mut self, by: u32) -> Diagnostic {
         let moved = |span: Span| Span::new(span.start.saturating_sub(by), span.end.saturating_sub(by));
         self.span = moved(self.span);
         self.related = self.related.map(|(span, text)| (moved(span), text));

@@ -6,7 +6,6 @@ use oriole_ptx::ast::{
     self, AddressBase, Block, Guard, Imm, Instruction, Modifier, Name, RegisterDecl, RegisterName, ScalarType, Space,
     Span, Statement, Sym, TargetList, Word,
 };
-use smallvec::SmallVec;
 
 use super::{Emitter, Error};
 use crate::ir::SymbolId;
@@ -222,7 +221,7 @@ impl Body<'_, '_> {
         match inst.opcode {
             Opcode::Copy => self.copy(inst),
             Opcode::Form(form) => {
-                let operands = inst.operands.iter().map(|operand| self.operand(operand)).collect::<Result<_, _>>()?;
+                let operands = self.operands(&inst.operands)?;
                 let instruction = self.instruction(form, operands);
                 self.guarded(inst, instruction)
             }
@@ -244,16 +243,31 @@ impl Body<'_, '_> {
             return Err(self.internal(format!("a copy from {from} to {to}")));
         };
         let operands = [self.operand(&inst.operands[0])?, self.operand(&inst.operands[1])?];
-        let instruction = bare(ast::Opcode::Mov, &[Modifier::Type(ty)], operands.into_iter().collect());
+        let instruction = self.make(ast::Opcode::Mov, &[Modifier::Type(ty)], operands);
         self.guarded(inst, instruction)
     }
 
     /// An instruction of a form.
-    pub(super) fn instruction(&mut self, form: FormId, operands: SmallVec<[ast::Operand; 4]>) -> Instruction {
+    pub(super) fn instruction(
+        &mut self,
+        form: FormId,
+        operands: impl IntoIterator<Item = ast::Operand>,
+    ) -> Instruction {
         let Form { opcode, modifiers, .. } = &self.emitter.forms[form];
-        let mut instruction = bare(*opcode, modifiers, operands);
-        instruction.span = self.emitter.place();
-        instruction
+        let (opcode, modifiers) = (*opcode, modifiers.clone());
+        self.make(opcode, &modifiers, operands)
+    }
+
+    /// An instruction without guard.
+    pub(super) fn make(
+        &mut self,
+        opcode: ast::Opcode,
+        modifiers: &[Modifier],
+        operands: impl IntoIterator<Item = ast::Operand>,
+    ) -> Instruction {
+        let span = self.emitter.place();
+        let (modifiers, operands) = (modifiers.iter().copied().collect(), operands.into_iter().collect());
+        Instruction { guard: None, opcode, modifiers, operands, span, opcode_span: span }
     }
 
     /// Puts an instruction under the guard of `inst`.
@@ -266,7 +280,7 @@ impl Body<'_, '_> {
     }
 
     fn push<const N: usize>(&mut self, opcode: ast::Opcode, modifiers: &[Modifier], operands: [ast::Operand; N]) {
-        let instruction = bare(opcode, modifiers, operands.into_iter().collect());
+        let instruction = self.make(opcode, modifiers, operands);
         self.out.push(Statement::Instruction(Box::new(instruction)));
     }
 
@@ -281,7 +295,7 @@ impl Body<'_, '_> {
                 };
                 let pred = self.vreg(*pred)?;
                 let label = self.label(to)?;
-                let mut branch = bare(ast::Opcode::Bra, &[], [ast::Operand::Name(label)].into_iter().collect());
+                let mut branch = self.make(ast::Opcode::Bra, &[], [ast::Operand::Name(label)]);
                 branch.guard = Some(Guard { pred, negated });
                 self.out.push(Statement::Instruction(Box::new(branch)));
                 self.goto(rest, next)
@@ -391,12 +405,6 @@ impl Body<'_, '_> {
     pub(super) fn internal(&self, what: impl Into<String>) -> Error {
         Error::Internal { symbol: self.emitter.ir.symbols[self.id].name.to_string(), what: what.into() }
     }
-}
-
-/// An instruction without guard and place.
-pub(super) fn bare(opcode: ast::Opcode, modifiers: &[Modifier], operands: SmallVec<[ast::Operand; 4]>) -> Instruction {
-    let modifiers = modifiers.iter().copied().collect();
-    Instruction { guard: None, opcode, modifiers, operands, span: Span::default(), opcode_span: Span::default() }
 }
 
 /// The type that registers of a class are declared with, from the class table.

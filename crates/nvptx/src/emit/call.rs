@@ -5,7 +5,7 @@ use oriole_ptx::ast::{
 };
 
 use super::Error;
-use super::body::{Body, bare};
+use super::body::Body;
 use crate::machine::{Call, CallId, Inst, ParamMove};
 
 impl Body<'_, '_> {
@@ -27,7 +27,7 @@ impl Body<'_, '_> {
                 return Err(self.internal("a call with results that it does not load"));
             };
             let operands = [self.operand(operand)?, self.slot(ret, result)];
-            let load = self.instruction(result.form, operands.into_iter().collect());
+            let load = self.instruction(result.form, operands);
             self.guarded(inst, load)?;
         }
         let statements = std::mem::replace(&mut self.out, outside);
@@ -47,7 +47,7 @@ impl Body<'_, '_> {
                     return Err(self.internal("a call with fewer operands than it stores"));
                 };
                 let operands = [self.slot(name, arg), self.operand(operand)?];
-                let store = self.instruction(arg.form, operands.into_iter().collect());
+                let store = self.instruction(arg.form, operands);
                 self.guarded(inst, store)?;
             }
             names.push(name);
@@ -80,8 +80,7 @@ impl Body<'_, '_> {
         let uniform = [Modifier::Word(Word::Uni)];
         let modifiers = if prototype.is_none() { &uniform[..] } else { &[] };
         operands.extend(prototype.map(|label| Operand::Name(self.emitter.name(label.sym))));
-        let mut instruction = bare(ast::Opcode::Call, modifiers, operands.into_iter().collect());
-        instruction.span = self.emitter.place();
+        let instruction = self.make(ast::Opcode::Call, modifiers, operands);
         self.guarded(inst, instruction)
     }
 

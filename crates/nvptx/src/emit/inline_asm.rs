@@ -2,15 +2,14 @@
 
 use std::fmt::Write;
 
-use super::Error;
 use super::body::Body;
+use super::{Error, Fragment};
 use crate::machine::{AsmId, AsmPiece, Inst};
 
 impl Body<'_, '_> {
     pub(super) fn inline_asm(&mut self, inst: &Inst, asm: AsmId) -> Result<(), Error> {
         let function = self.function;
         let mut text = String::new();
-        let mut unique = None;
         for piece in &function.asms[asm].pieces {
             match piece {
                 AsmPiece::Text(piece) => text.push_str(piece),
@@ -22,24 +21,25 @@ impl Body<'_, '_> {
                     text.push_str(&oriole_ptx::print_operand(&operand, &self.emitter.symbols));
                 }
                 AsmPiece::Unique => {
-                    let fragments = &mut self.emitter.fragments;
-                    let number = *unique.get_or_insert_with(|| {
-                        *fragments += 1;
-                        *fragments
-                    });
+                    let number = self.emitter.fragments.len();
                     // Writing to a `String` cannot fail.
                     let _ = write!(text, "{number}");
                 }
             }
         }
-        let first_place = self.emitter.position;
+        let start = self.emitter.position;
         self.emitter.position += text.len() as u32 + 1;
-        let parsed = oriole_ptx::parse_statements(&text, first_place, &mut self.emitter.symbols);
-        let statements = parsed.map_err(|diagnostics| {
-            let function = self.emitter.ir.symbols[self.id].name.to_string();
-            Error::Asm { function, text, diagnostics }
-        })?;
-        self.out.extend(statements);
-        Ok(())
+        let parsed = oriole_ptx::parse_statements(&text, start, &mut self.emitter.symbols);
+        match parsed {
+            Ok(statements) => {
+                self.out.extend(statements);
+                self.emitter.fragments.push(Fragment { start, text });
+                Ok(())
+            }
+            Err(diagnostics) => {
+                let function = self.emitter.ir.symbols[self.id].name.to_string();
+                Err(Error::Asm { function, text, diagnostics })
+            }
+        }
     }
 }

@@ -28,7 +28,7 @@ mod variable;
 
 use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast::{self, Item, Name, Span, Sym, SymbolTable};
-use oriole_ptx::diag::Diagnostic;
+use oriole_ptx::diag::{Diagnostic, Rule};
 
 use crate::ir::{self, Annotations, SymbolId};
 use crate::machine::reg::BadRegisterClass;
@@ -112,7 +112,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         demoted: Demoted::default(),
         registers: Default::default(),
         position: 0,
-        fragments: 0,
+        fragments: Vec::new(),
         prototypes: 0,
     };
     let mut items = Vec::new();
@@ -124,14 +124,49 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         items.push(Item::Function(Box::new(function)));
     }
     emitter.aliases(&mut items)?;
-    Ok(ast::Module {
-        version: options.ptx_version.unwrap_or((9, 0)),
+    let Emitter { symbols, fragments, .. } = emitter;
+    let mut module = ast::Module {
+        version: options.ptx_version.unwrap_or_else(oriole_ptx::newest_version),
         target: vec![options.arch.clone()],
         address_size: ir.layout.default_pointer_bits,
         header: [Span::default(); 3],
         items,
-        symbols: emitter.symbols,
-    })
+        symbols,
+    };
+    let least = oriole_ptx::least_version(&module).map_err(|errors| blame(&module, fragments, errors))?;
+    if options.ptx_version.is_none() {
+        module.version = least;
+    }
+    Ok(module)
+}
+
+/// Whose fault it is that the module does not pass the checks: inline assembly may be wrong in what
+/// it says, and anything may be too new for the version or target that is asked for.
+fn blame(module: &ast::Module, fragments: Vec<Fragment>, mut errors: Vec<Diagnostic>) -> Error {
+    let Some(first) = errors.first() else {
+        return Error::Internal { symbol: String::new(), what: "a check that fails without an error".to_owned() };
+    };
+    let place = first.span.start;
+    let function = module.functions().take_while(|function| function.name.span.start <= place).last();
+    let function = function.map_or_else(String::new, |function| module.text(function.name).to_owned());
+    let fragment = fragments.into_iter().rev().find(|fragment| fragment.start <= place);
+    if let Some(Fragment { start, text }) = fragment.filter(|f| place - f.start <= f.text.len() as u32) {
+        errors.retain(|error| (start..=start + text.len() as u32).contains(&error.span.start));
+        let diagnostics = errors.into_iter().map(|error| error.moved_back(start)).collect();
+        return Error::Asm { function, text, diagnostics };
+    }
+    let what = first.message.clone();
+    match first.rule {
+        Some(Rule::Target | Rule::Version) => Error::Unsupported { symbol: function, what },
+        _ => Error::Internal { symbol: function, what },
+    }
+}
+
+/// Inline assembly that is in the tree.
+struct Fragment {
+    /// Where its places start.
+    start: u32,
+    text: String,
 }
 
 /// What emission of a module works with.
@@ -148,8 +183,8 @@ struct Emitter<'a> {
     registers: [Vec<Sym>; 9],
     /// How many names the tree has so far.
     position: u32,
-    /// How many pieces of inline assembly asked for a number of their own.
-    fragments: u32,
+    /// The inline assembly so far, in order.
+    fragments: Vec<Fragment>,
     /// How many indirect calls there are.
     prototypes: u32,
 }

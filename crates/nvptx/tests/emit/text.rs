@@ -1,5 +1,6 @@
 //! The text of whole modules.
 
+use oriole_nvptx::emit::{EmitOptions, Error};
 use oriole_nvptx::ir::{Linkage, TypeId};
 use oriole_nvptx::machine::{
     Asm, AsmPiece, Base, Call, Frame, Opcode, Operand, ParamDecl, ParamMove, PhysReg, Reg, RegClass, Terminator,
@@ -111,4 +112,90 @@ fn everything() -> Build {
 #[test]
 fn a_function_with_everything() {
     insta::assert_snapshot!("everything", everything().text());
+}
+
+#[test]
+fn the_version_is_the_least_that_will_do() {
+    let version = |arch: &str, form: &str, class: RegClass| {
+        let mut build = Build::default();
+        let kernel = build.declare("k", &[], TypeId::VOID, true);
+        build.name();
+        build.define(kernel, |code| {
+            let [a, b] = [class; 2].map(|class| code.reg(class));
+            code.value(class, form, [a.into(), b.into()]);
+        });
+        build.emit(&EmitOptions { arch: arch.to_owned(), ..EmitOptions::default() }).map(|module| module.version)
+    };
+    assert_eq!(version("sm_75", "add.s32", RegClass::Int32).unwrap(), (6, 3));
+    assert_eq!(version("sm_90a", "add.s32", RegClass::Int32).unwrap(), (8, 0));
+    // `add.bf16` came with PTX 7.8, for sm_90.
+    assert_eq!(version("sm_90", "add.bf16", RegClass::Int16Half).unwrap(), (7, 8));
+    assert_eq!(version("sm_100", "add.rn.f32x2", RegClass::Int64).unwrap(), (8, 6));
+    let error = version("sm_80", "add.bf16", RegClass::Int16Half).unwrap_err();
+    assert_eq!(error.to_string(), "`k`: `add.bf16` needs the target `sm_90` or later, but this module is for `sm_80`");
+}
+
+#[test]
+fn a_version_that_is_too_old_is_refused() {
+    let options = EmitOptions { arch: "sm_90".to_owned(), ptx_version: Some((8, 0)), ..EmitOptions::default() };
+    let error = everything().emit(&options).unwrap_err();
+    assert_eq!(error.to_string(), "`k`: `mov.b128` needs PTX 8.3, but this module says 8.0");
+    let options = EmitOptions { ptx_version: Some((8, 5)), ..options };
+    assert_eq!(everything().emit(&options).unwrap().version, (8, 5));
+}
+
+#[test]
+fn a_register_of_the_internal_class_ends_the_compilation() {
+    let mut build = Build::default();
+    let kernel = build.declare("k", &[], TypeId::VOID, true);
+    build.name();
+    build.define(kernel, |code| {
+        code.value(RegClass::Special, "mov.b32", [Operand::Imm(1)]);
+    });
+    let error = build.emit(&EmitOptions::default()).unwrap_err();
+    assert_eq!(error.to_string(), "Bad register class");
+}
+
+/// What is said of inline assembly with this text; `$` stands for its one result.
+fn assembly(text: &str) -> Result<String, Error> {
+    let mut build = Build::default();
+    let kernel = build.declare("k", &[], TypeId::VOID, true);
+    build.name();
+    build.define(kernel, |code| {
+        let mut pieces = Vec::new();
+        for (at, piece) in text.split('$').enumerate() {
+            if at > 0 {
+                pieces.push(AsmPiece::Operand(0));
+            }
+            pieces.push(AsmPiece::Text(piece.into()));
+        }
+        let asm = Asm { pieces, side_effects: true, convergent: false, memory: false };
+        let asm = code.function.asms.push(asm);
+        let result = code.reg(RegClass::Int32);
+        code.push(Opcode::Asm(asm), 1, [result.into()]);
+    });
+    build.emit(&EmitOptions::default()).map(|module| oriole_ptx::print(&module))
+}
+
+#[test]
+fn inline_assembly_becomes_statements_of_the_function() {
+    let text = assembly("mov.u32 $, %laneid;").unwrap();
+    assert!(text.contains("\tmov.u32 %r0, %laneid;\n"), "{text}");
+    let text = assembly("// nothing").unwrap();
+    assert!(text.contains(".reg .b32 %r<1>;\n\n\tret;"), "{text}");
+}
+
+#[test]
+fn wrong_inline_assembly_is_shown() {
+    // What cannot be read, and what reads but means nothing.
+    for (text, place, message) in [
+        ("mov.u32 $, 1; mov.u32 $ 2;", 28, "expected `;`, found `2`"),
+        ("mov.u32 $, %nowhere;", 13, "undefined register `%nowhere`"),
+    ] {
+        let error = assembly(text).unwrap_err();
+        let Error::Asm { function, text: shown, diagnostics } = &error else { panic!("{error}") };
+        assert_eq!((function.as_str(), shown.as_str()), ("k", text.replace('$', "%r0").as_str()));
+        assert_eq!((diagnostics[0].message.as_str(), diagnostics[0].span.start), (message, place));
+        assert!(error.to_string().contains(message), "{error}");
+    }
 }

@@ -28,7 +28,11 @@ impl<'m> Checker<'m> {
                 continue;
             }
             match self.unmet(fit) {
-                None => return self.specials(instruction),
+                None => {
+                    let versions = fit.needs.iter().map(|(_, need)| need.version);
+                    self.least_version = versions.fold(self.least_version, Ord::max);
+                    return self.specials(instruction);
+                }
                 Some(need) => lacking = lacking.or(Some((fit, need))),
             }
         }
@@ -45,6 +49,7 @@ impl<'m> Checker<'m> {
         for operand in &instruction.operands {
             let Operand::Special { reg, span, .. } = operand else { continue };
             let need = &Grammar::get().special(*reg).need;
+            self.least_version = self.least_version.max(need.version);
             if let Some(diagnostic) = self.unmet_need(&format!("`%{reg}`"), need, *span) {
                 self.error(diagnostic);
             }

@@ -30,7 +30,7 @@ use crate::ast::{
     AddressBase, Block, Function, Instruction, Modifier, Module, Opcode, RegisterDecl, ScalarType, Span, Statement, Sym,
 };
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Selection, Target};
+use crate::grammar::{Grammar, Selection, Target};
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
 use crate::suggest::closest;
@@ -50,6 +50,26 @@ const MOST_CANDIDATES: usize = 4000;
 /// Checks a parsed module. The diagnostics come in order of their place.
 #[must_use]
 pub fn check(module: &Module) -> Vec<Diagnostic> {
+    run(module).0
+}
+
+/// The least `.version` that has everything that a module says, its target included.
+///
+/// # Errors
+///
+/// What [`check`] finds.
+pub fn least_version(module: &Module) -> Result<(u32, u32), Vec<Diagnostic>> {
+    let (errors, least) = run(module);
+    if errors.is_empty() { Ok(least) } else { Err(errors) }
+}
+
+/// The newest `.version` that there is.
+#[must_use]
+pub fn newest_version() -> (u32, u32) {
+    Grammar::get().versions.last().copied().unwrap_or_default()
+}
+
+fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
     let (scopes, duplicates) = Scopes::new(module);
     let seen = vec![0; module.symbols.len()];
     let mut checker = Checker {
@@ -60,6 +80,7 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
         first_places: first_places(module),
         current: None,
         shared: 0,
+        least_version: (0, 0),
         errors: Vec::new(),
         unreported: 0,
         seen,
@@ -77,7 +98,7 @@ pub fn check(module: &Module) -> Vec<Diagnostic> {
         let at = checker.errors.last().map_or(Span::default(), |error| error.span);
         checker.errors.push(Diagnostic::new(at, format!("{} more errors are not shown", checker.unreported)));
     }
-    checker.errors
+    (checker.errors, checker.least_version)
 }
 
 /// Where each function and variable at file level is declared first.
@@ -106,6 +127,8 @@ struct Checker<'m> {
     current: Option<&'m Function>,
     /// Bytes of its `.shared` variables so far.
     shared: u64,
+    /// The version that what has been seen so far needs.
+    least_version: (u32, u32),
     errors: Vec<Diagnostic>,
     unreported: usize,
     /// By symbol: the function (counted from 1) that already has an error

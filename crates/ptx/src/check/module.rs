@@ -33,9 +33,9 @@ impl<'m> Checker<'m> {
 
     /// Reports a directive or pragma that the version or target lacks.
     pub(super) fn needs(&mut self, feature: &str, name: &str, span: Span) {
-        if let Some(need) = Grammar::get().directive(name)
-            && let Some(diagnostic) = self.unmet_need(feature, need, span)
-        {
+        let Some(need) = Grammar::get().directive(name) else { return };
+        self.least_version = self.least_version.max(need.version);
+        if let Some(diagnostic) = self.unmet_need(feature, need, span) {
             self.error(diagnostic);
         }
     }
@@ -79,6 +79,7 @@ impl<'m> Checker<'m> {
                 });
                 continue;
             };
+            self.least_version = self.least_version.max(*since);
             if *since > self.module.version && self.module.version != (0, 0) {
                 let ((major, minor), (has_major, has_minor)) = (*since, self.module.version);
                 let message =
