@@ -1,5 +1,7 @@
 //! Bitcode made by LLVM, against what its source says.
 
+mod canonical;
+
 use oriole_nvptx::bitcode::{LazyModule, read};
 use oriole_nvptx::ir::{
     BinaryOp, Callee, CallingConvention, Constant, InstFlags, Linkage, Meta, MetaField, Module, Op, Ordering, RmwOp,
@@ -18,6 +20,18 @@ fn init<'a>(module: &'a Module, name: &str) -> &'a Constant {
 fn ops<'a>(module: &'a Module, name: &str) -> Vec<&'a Op> {
     let body = module.symbols[module.symbol(name).unwrap()].function().unwrap().body.as_deref().unwrap();
     body.insts_in_order().map(|(_, inst)| &body[inst].op).collect()
+}
+
+/// LLVM's assembler and our reader of bitcode, against our reader of the text that the assembler got.
+#[test]
+fn both_readers_agree() {
+    for (text, bitcode) in
+        [(include_str!("data/bitcode/opaque.ll"), OPAQUE), (include_str!("data/bitcode/typed.ll"), TYPED)]
+    {
+        let from_text = oriole_nvptx::text::parse(text, "text").unwrap();
+        let from_bitcode = read(bitcode, "bitcode").unwrap();
+        assert_eq!(canonical::lines(&from_bitcode), canonical::lines(&from_text));
+    }
 }
 
 #[test]

@@ -215,10 +215,11 @@ impl LazyModule<'_> {
                 STRING | STRING_WITH_VALUE => {
                     let key = characters(&mut fields)?;
                     let value = if form == STRING_WITH_VALUE { characters(&mut fields)? } else { String::new() };
-                    if matches!(&*key, "grid_constant" | "nvvm.grid_constant") {
+                    if key == "nvvm.grid_constant" {
                         part.attributes.param |= ParamFlags::GRID_CONSTANT;
+                    } else {
+                        part.attributes.strings.push((key.into(), value.into()));
                     }
-                    part.attributes.strings.push((key.into(), value.into()));
                 }
                 TYPE_LESS => set_word(&mut part, fields.next("attribute")?, of_function),
                 TYPE => {

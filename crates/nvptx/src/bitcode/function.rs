@@ -3,11 +3,12 @@
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
 
-use crate::ir::{BlockId, Body, Constant, InstId, Meta, MetaField, MetaId, Op, SymbolId, TypeId, Value, ValueId};
+use crate::ir::{BlockId, Body, Constant, InstId, MetaId, Op, SymbolId, TypeId, Value, ValueId, verify_body};
 
 use super::LazyModule;
 use super::codes::{block, function};
 use super::error::{Error, Result};
+use super::metadata::Location;
 use super::stream::{Block, BlockHead, Fields, Item, Record};
 use super::types::TypeIndex;
 use super::values::{Slot, What};
@@ -29,7 +30,8 @@ pub(super) struct BodyReader<'m, 'a> {
     /// Whether operand bundles come before the next call.
     pub(super) bundles: bool,
     location: Option<MetaId>,
-    locations: FxHashMap<[u64; 5], MetaId>,
+    /// Conversions of pointers to pointers of another type, which are the same here, and what they convert.
+    pub(super) copies: FxHashMap<ValueId, Value>,
 }
 
 impl<'a> LazyModule<'a> {
@@ -47,7 +49,7 @@ impl<'a> LazyModule<'a> {
             forwards: Vec::new(),
             bundles: false,
             location: None,
-            locations: FxHashMap::default(),
+            copies: FxHashMap::default(),
             module: self,
         };
         let read = reader.run(symbol, head);
@@ -57,6 +59,8 @@ impl<'a> LazyModule<'a> {
         self.values.asms.truncate(asms);
         self.metadata.truncate(metadata);
         read?;
+        // What the records give is typed, but may still make no sense.
+        verify_body(&self.module, symbol, &body).map_err(|error| head.fault(error.to_string()))?;
         if let Some(function) = self.module.symbols[symbol].function_mut() {
             function.body = Some(Box::new(body));
         }
@@ -103,7 +107,24 @@ impl<'a> BodyReader<'_, 'a> {
                 _ => self.read_attachments(symbol, nested)?,
             }
         }
-        self.check(head)
+        self.check(head)?;
+        self.drop_copies();
+        Ok(())
+    }
+
+    fn drop_copies(&mut self) {
+        if self.copies.is_empty() {
+            return;
+        }
+        for at in 0..self.body.layout.len() {
+            let block = self.body.layout[at];
+            let mut insts = std::mem::take(&mut self.body[block].insts);
+            let is_copy = |result: ValueId| self.copies.contains_key(&result);
+            insts.retain(|&inst| !self.body[inst].result.expand().is_some_and(is_copy));
+            self.body[block].insts = insts;
+        }
+        self.body.value_names.retain(|value, _| !self.copies.contains_key(value));
+        self.body.replace_values(&self.copies);
     }
 
     /// What can only be said at the end: blocks are complete, and what was used early came later.
@@ -150,6 +171,13 @@ impl<'a> BodyReader<'_, 'a> {
             _ => return self.instruction(record),
         }
         Ok(())
+    }
+
+    /// Notes that the last instruction's result is the same as `value`.
+    pub(super) fn copy_of(&mut self, value: Value) {
+        if let Some(last) = self.body.value_count().checked_sub(1) {
+            self.copies.insert(ValueId::new(last), value);
+        }
     }
 
     /// Gives the last instruction the current location.
@@ -275,7 +303,7 @@ impl<'a> BodyReader<'_, 'a> {
         (param < params as u64).then(|| ValueId::new(param as usize))
     }
 
-    /// `!dbg` of the instruction before: nodes are shared within a function.
+    /// `!dbg` of the instruction before.
     fn location(&mut self, record: &Record) -> Result<Option<MetaId>> {
         let mut fields = record.fields();
         let line = fields.next("line")?;
@@ -283,27 +311,17 @@ impl<'a> BodyReader<'_, 'a> {
         let scope = fields.next("scope")?;
         let inlined_at = fields.next("inlined-at location")?;
         let implicit = fields.opt().unwrap_or(0);
-        let key = [line, column, scope, inlined_at, implicit];
-        if let Some(&id) = self.locations.get(&key) {
-            return Ok(Some(id));
-        }
-        let mut list: Vec<(Box<str>, MetaField)> = vec![("line".into(), MetaField::Int(line.into()))];
-        if column != 0 {
-            list.push(("column".into(), MetaField::Int(column.into())));
-        }
-        for (name, operand) in [("scope", scope), ("inlinedAt", inlined_at)] {
-            if operand != 0 {
-                let node = self.module.metadata.node(operand - 1);
-                let node = node.ok_or_else(|| record.fault(format!("metadata {} is no node", operand - 1)))?;
-                list.push((name.into(), MetaField::Node(node)));
-            }
-        }
-        if implicit != 0 {
-            list.push(("isImplicitCode".into(), MetaField::Word("true".into())));
-        }
-        let id = self.module.module.metadata.nodes.push(Meta::Special("DILocation".into(), list));
-        self.locations.insert(key, id);
-        Ok(Some(id))
+        let table = &self.module.metadata;
+        let node = |operand: u64| match operand.checked_sub(1) {
+            None => Ok(None),
+            Some(number) => match table.node(number) {
+                None => Err(record.fault(format!("metadata {number} is no node"))),
+                node => Ok(node),
+            },
+        };
+        let location =
+            Location { line, column, scope: node(scope)?, inlined_at: node(inlined_at)?, implicit: implicit != 0 };
+        Ok(Some(self.module.location(location)))
     }
 
     fn read_names(&mut self, head: BlockHead) -> Result<()> {

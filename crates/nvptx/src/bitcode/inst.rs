@@ -222,11 +222,15 @@ impl BodyReader<'_, '_> {
 
     fn cast(&mut self, fields: &mut Fields) -> Result<()> {
         let record = fields.record;
-        let (value, _) = self.value(fields, "operand")?;
+        let (value, from) = self.value(fields, "operand")?;
         let ty = self.ty(fields, "result type")?;
         let op = cast_op(fields.next("conversion")?, record)?;
         let flags = cast_flags(op, fields.opt().unwrap_or(0));
-        self.define(record, Op::Cast(op, flags, value), ty)
+        self.define(record, Op::Cast(op, flags, value), ty)?;
+        if op == CastOp::Bitcast && self.module.table.id(from) == self.module.table.id(ty) {
+            self.copy_of(value);
+        }
+        Ok(())
     }
 
     fn compare(&mut self, fields: &mut Fields) -> Result<()> {

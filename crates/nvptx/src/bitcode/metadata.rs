@@ -26,6 +26,18 @@ pub(super) struct MetadataTable {
     entries: Vec<Entry>,
     /// Names of the kinds of attachments.
     kinds: FxHashMap<u64, String>,
+    /// The nodes of places in the source: equal ones are one node.
+    locations: FxHashMap<Location, MetaId>,
+}
+
+/// What a `DILocation` says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Location {
+    pub(super) line: u64,
+    pub(super) column: u64,
+    pub(super) scope: Option<MetaId>,
+    pub(super) inlined_at: Option<MetaId>,
+    pub(super) implicit: bool,
 }
 
 impl MetadataTable {
@@ -106,6 +118,9 @@ impl LazyModule<'_> {
                     _ => {
                         let node = self.module.metadata.nodes.push(Meta::Undefined);
                         self.metadata.entries.push(Entry::Node(node));
+                        if is_distinct(&record) {
+                            self.module.metadata.distinct.insert(node);
+                        }
                         drafts.push(Draft { node, record: owned(&record) });
                     }
                 },
@@ -113,6 +128,9 @@ impl LazyModule<'_> {
         }
         for Draft { node, record } in drafts {
             self.module.metadata.nodes[node] = self.node(&record)?;
+            if record.code == metadata::LOCATION && !is_distinct(&record) {
+                self.add_location(node, &record);
+            }
         }
         for (name, record) in named {
             let node = |&number: &u64| {
@@ -130,6 +148,36 @@ impl LazyModule<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes which place a node stands for.
+    fn add_location(&mut self, node: MetaId, record: &Record) {
+        let operand = |at: usize| record.ops.get(at).copied().unwrap_or(0);
+        let location = Location {
+            line: operand(1),
+            column: operand(2),
+            scope: self.metadata.node(operand(3)),
+            inlined_at: operand(4).checked_sub(1).and_then(|number| self.metadata.node(number)),
+            implicit: operand(5) != 0,
+        };
+        self.metadata.locations.entry(location).or_insert(node);
+    }
+
+    /// The node of a place in the source.
+    pub(super) fn location(&mut self, location: Location) -> MetaId {
+        let nodes = &mut self.module.metadata.nodes;
+        *self.metadata.locations.entry(location).or_insert_with(|| {
+            let mut fields: Vec<(Box<str>, MetaField)> = vec![("line".into(), MetaField::Int(location.line.into()))];
+            if location.column != 0 {
+                fields.push(("column".into(), MetaField::Int(location.column.into())));
+            }
+            fields.extend(location.scope.map(|node| ("scope".into(), MetaField::Node(node))));
+            fields.extend(location.inlined_at.map(|node| ("inlinedAt".into(), MetaField::Node(node))));
+            if location.implicit {
+                fields.push(("isImplicitCode".into(), MetaField::Word("true".into())));
+            }
+            nodes.push(Meta::Special("DILocation".into(), fields))
+        })
     }
 
     /// Reads many strings: their lengths, and all characters, in one blob.
@@ -213,6 +261,15 @@ impl LazyModule<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Specialised nodes say in the first bit whether they are distinct.
+fn is_distinct(record: &Record) -> bool {
+    match record.code {
+        metadata::DISTINCT_NODE => true,
+        metadata::NODE | metadata::OLD_NODE | metadata::OLD_FN_NODE | metadata::ARG_LIST => false,
+        _ => record.ops.first().is_some_and(|first| first & 1 == 1),
     }
 }
 

@@ -117,6 +117,12 @@ impl Attributes {
         self.strings.iter().find(|(name, _)| &**name == key).map(|(_, value)| &**value)
     }
 
+    /// Calls `f` with each type that an attribute names, to change it.
+    pub fn for_each_type_mut(&mut self, mut f: impl FnMut(&mut TypeId)) {
+        self.by_val.iter_mut().for_each(&mut f);
+        self.sret.iter_mut().for_each(f);
+    }
+
     /// Adds what `other` says, as an attribute group does.
     pub fn merge(&mut self, other: &Attributes) {
         self.function |= other.function;

@@ -293,6 +293,37 @@ impl Body {
         }
     }
 
+    /// Calls `f` with each type of a value or instruction, to change it: what moves a body into another module.
+    pub fn for_each_type_mut(&mut self, mut f: impl FnMut(&mut TypeId)) {
+        self.values.values_mut().for_each(|value| f(&mut value.ty));
+        for inst in self.insts.values_mut() {
+            f(&mut inst.ty);
+            inst.op.for_each_type_mut(&mut f);
+        }
+    }
+
+    /// Calls `f` with each constant that an instruction reads, to change it.
+    pub fn for_each_constant_mut(&mut self, mut f: impl FnMut(&mut ConstId)) {
+        for inst in self.insts.values_mut() {
+            inst.op.for_each_value_mut(|value| {
+                if let Value::Const(id) = value {
+                    f(id);
+                }
+            });
+        }
+    }
+
+    /// Calls `f` with each metadata node that an instruction names, to change it.
+    pub fn for_each_node_mut(&mut self, mut f: impl FnMut(&mut MetaId)) {
+        for inst in self.insts.values_mut() {
+            if let Some(mut node) = inst.loc.expand() {
+                f(&mut node);
+                inst.loc = node.into();
+            }
+        }
+        self.attachments.values_mut().flatten().for_each(|(_, node)| f(node));
+    }
+
     /// The instructions that stand in blocks, in order of the layout.
     pub fn insts_in_order(&self) -> impl Iterator<Item = (BlockId, InstId)> + '_ {
         self.layout.iter().flat_map(|&block| self.blocks[block].insts.iter().map(move |&inst| (block, inst)))

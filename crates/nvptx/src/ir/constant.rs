@@ -74,6 +74,69 @@ pub enum ConstExpr {
     InsertElement(ConstId, ConstId, ConstId),
 }
 
+/// Calls `$f` with each operand of a constant expression, shared or mutable.
+macro_rules! walk_operands {
+    ($expr:expr, $iter:ident, $f:expr) => {{
+        let mut f = $f;
+        match $expr {
+            ConstExpr::Gep { base, indices, .. } => {
+                f(base);
+                indices.$iter().for_each(f);
+            }
+            ConstExpr::Cast(_, a) => f(a),
+            ConstExpr::Binary(_, a, b)
+            | ConstExpr::ICmp(_, a, b)
+            | ConstExpr::FCmp(_, a, b)
+            | ConstExpr::ExtractElement(a, b) => {
+                f(a);
+                f(b);
+            }
+            ConstExpr::Select(a, b, c) | ConstExpr::InsertElement(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
+        }
+    }};
+}
+
+impl ConstExpr {
+    /// Calls `f` with each operand, in order.
+    pub fn for_each_operand(&self, mut f: impl FnMut(ConstId)) {
+        walk_operands!(self, iter, |operand: &ConstId| f(*operand));
+    }
+
+    /// Calls `f` with each operand, to change it.
+    pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut ConstId)) {
+        walk_operands!(self, iter_mut, |operand: &mut ConstId| f(operand));
+    }
+}
+
+impl Constant {
+    /// Calls `f` with each type that is named, to change it.
+    pub fn for_each_type_mut(&mut self, mut f: impl FnMut(&mut TypeId)) {
+        match self {
+            Constant::Int(ty, _)
+            | Constant::Float(ty, _)
+            | Constant::Null(ty)
+            | Constant::Zero(ty)
+            | Constant::Undef(ty)
+            | Constant::Poison(ty)
+            | Constant::Aggregate(ty, _)
+            | Constant::Bytes(ty, _)
+            | Constant::Symbol(ty, _)
+            | Constant::BlockAddress(ty, ..) => f(ty),
+            Constant::Expr(ty, expr) => {
+                f(ty);
+                if let ConstExpr::Gep { source, .. } = &mut **expr {
+                    f(source);
+                }
+            }
+            Constant::Metadata | Constant::TokenNone => {}
+        }
+    }
+}
+
 /// All constants of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Constants {

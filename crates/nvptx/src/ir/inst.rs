@@ -542,6 +542,20 @@ impl Op {
         walk_values!(self, iter_mut, |value: &mut Value| f(value));
     }
 
+    /// Calls `f` with each type that is named, to change it; that of the result is not among them.
+    pub fn for_each_type_mut(&mut self, mut f: impl FnMut(&mut TypeId)) {
+        match self {
+            Op::Alloca { element: ty, .. } | Op::Gep { source: ty, .. } => f(ty),
+            Op::Call(call) => {
+                f(&mut call.signature);
+                call.attributes.for_each_type_mut(&mut f);
+                call.ret_attributes.for_each_type_mut(&mut f);
+                call.arg_attributes.iter_mut().for_each(|(_, attributes)| attributes.for_each_type_mut(&mut f));
+            }
+            _ => {}
+        }
+    }
+
     /// Calls `f` with each block that a terminator may go to; twice if it is named twice.
     pub fn for_each_successor(&self, mut f: impl FnMut(BlockId)) {
         walk_successors!(self, iter, |block: &BlockId| f(*block));

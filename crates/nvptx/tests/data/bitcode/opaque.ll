@@ -24,7 +24,7 @@ module asm ".extern .func second"
 @llvm.used = appending global [1 x ptr] [ptr @kernel], section "llvm.metadata"
 @other_name = alias i32 (i32), ptr @helper
 
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x() #2
+declare noundef i32 @llvm.nvvm.read.ptx.sreg.tid.x() #2
 declare i32 @vprintf(ptr, ...)
 declare void @take(ptr byval(%pair) align 8, ptr sret(i64) align 8)
 

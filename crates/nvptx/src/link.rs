@@ -1,1 +1,0 @@
-//! Linking of modules.
