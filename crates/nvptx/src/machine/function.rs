@@ -169,7 +169,10 @@ impl Function {
     pub fn effects(&self, forms: &Forms, inst: &Inst) -> Effects {
         match inst.opcode {
             Opcode::Copy => Effects::empty(),
-            Opcode::Form(form) => forms[form].effects,
+            Opcode::Form(form) => {
+                let varies = inst.uses().iter().any(Operand::varies_by_itself);
+                forms[form].effects | if varies { Effects::FIXED } else { Effects::empty() }
+            }
             Opcode::Call(_) => Effects::all(),
             Opcode::Asm(asm) => {
                 let Asm { side_effects, convergent, memory, .. } = self.asms[asm];

@@ -2,11 +2,11 @@
 
 use cranelift_entity::entity_impl;
 use cranelift_entity::packed_option::PackedOption;
-use oriole_ptx::ast::{ScalarType, Selector, Sym};
+use oriole_ptx::ast::{ScalarType, Selector, SpecialReg, Sym};
 use smallvec::SmallVec;
 
 use super::form::FormId;
-use super::reg::{Reg, VReg};
+use super::reg::{PhysReg, Reg, VReg};
 use crate::ir::MetaId;
 
 /// A call of a function, by index into [`super::Function::calls`].
@@ -20,7 +20,7 @@ pub struct AsmId(u32);
 entity_impl!(AsmId, "asm");
 
 /// What an address is relative to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Base {
     /// A register.
     Reg(Reg),
@@ -31,7 +31,7 @@ pub enum Base {
 }
 
 /// `[base+offset, rest…]`
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct Address {
     /// What the offset is added to.
     pub base: Base,
@@ -42,7 +42,7 @@ pub struct Address {
 }
 
 /// One operand.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Operand {
     /// A register.
     Reg(Reg),
@@ -69,7 +69,7 @@ pub enum Operand {
 }
 
 /// What an instruction is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Opcode {
     /// A copy of the second operand, a register, to the first: by the copy opcodes of the class table.
     Copy,
@@ -199,6 +199,45 @@ impl Operand {
         }
     }
 
+    /// True for special registers that do not keep their value while a thread runs: clocks, counters,
+    /// and where the thread happens to be (the PTX manual calls `%warpid` and `%smid` volatile).
+    #[must_use]
+    pub fn varies_by_itself(&self) -> bool {
+        use SpecialReg::*;
+        let (Operand::Reg(Reg::Physical(PhysReg::Special(reg)))
+        | Operand::Part(Reg::Physical(PhysReg::Special(reg)), _)) = self
+        else {
+            return false;
+        };
+        matches!(
+            reg,
+            Clock
+                | ClockHi
+                | Clock64
+                | Globaltimer
+                | GlobaltimerLo
+                | GlobaltimerHi
+                | Warpid
+                | Smid
+                | Pm0
+                | Pm1
+                | Pm2
+                | Pm3
+                | Pm4
+                | Pm5
+                | Pm6
+                | Pm7
+                | Pm0_64
+                | Pm1_64
+                | Pm2_64
+                | Pm3_64
+                | Pm4_64
+                | Pm5_64
+                | Pm6_64
+                | Pm7_64
+        )
+    }
+
     /// The virtual register, when the operand is just one.
     #[must_use]
     pub fn vreg(&self) -> Option<VReg> {
@@ -251,6 +290,14 @@ impl Inst {
         for operand in self.uses() {
             operand.for_each_reg(&mut |reg| reg.vreg().into_iter().for_each(&mut f));
         }
+    }
+
+    /// Calls `f` with each virtual register that is named, to change it.
+    pub fn for_each_vreg_mut(&mut self, mut f: impl FnMut(&mut VReg)) {
+        if let Some((guard, _)) = &mut self.guard {
+            f(guard);
+        }
+        self.operands.iter_mut().for_each(|operand| operand.for_each_vreg_mut(&mut f));
     }
 
     /// The source and destination of a copy.

@@ -169,7 +169,7 @@ fn assembly(text: &str) -> Result<String, Error> {
             }
             pieces.push(AsmPiece::Text(piece.into()));
         }
-        let asm = Asm { pieces, side_effects: true, convergent: false, memory: false };
+        let asm = Asm { pieces, ties: Vec::new(), side_effects: true, convergent: false, memory: false };
         let asm = code.function.asms.push(asm);
         let result = code.reg(RegClass::Int32);
         code.push(Opcode::Asm(asm), 1, [result.into()]);

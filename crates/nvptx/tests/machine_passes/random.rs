@@ -244,7 +244,7 @@ impl Builder {
                 let other = self.value(Int64, here);
                 self.define(block, here, Int64, "add.s64", vec![wide.into(), other]);
             }
-            17 => drop(self.define(block, here, Int32, "ld.global.b32", vec![Operand::address(Base::Reg(wide.into()), 8)])),
+            17 => drop(self.define(block, here, Int32, "ld.global.b32", vec![Operand::address(Base::Reg(wide.into()), 4)])),
             18 => {
                 let (x, y) = (self.function.regs.push(Int32), self.function.regs.push(Int32));
                 let both = Operand::Vector([x.into(), y.into()].into());

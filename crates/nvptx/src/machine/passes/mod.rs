@@ -3,17 +3,23 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`verify`] | checks what every pass relies on |
+//! | [`copy_propagation`] | reads the source of copies |
+//! | [`cse`] | computes nothing twice |
 //! | [`dead_code`] | removes what nothing reads |
 //! | [`out_of_ssa`] | makes each web of `phi`s one register |
 //! | [`layout`] | orders the blocks |
 //! | [`cfg`], [`defs`], [`liveness`] | what passes ask of a function |
+//! | [`rename`] | registers that are read in the place of others |
 
 pub mod cfg;
+pub mod copy_propagation;
+pub mod cse;
 pub mod dead_code;
 pub mod defs;
 pub mod layout;
 pub mod liveness;
 pub mod out_of_ssa;
+pub mod rename;
 pub mod verify;
 
 use super::{Forms, Function};
@@ -64,9 +70,11 @@ pub struct Pass {
 /// All passes, in the order in which they run.
 #[rustfmt::skip]
 pub const PASSES: &[Pass] = &[
-    Pass { name: "dead-code",  level: 0, leaves: Stage::Ssa,   run: dead_code::run },
-    Pass { name: "out-of-ssa", level: 0, leaves: Stage::Plain, run: out_of_ssa::run },
-    Pass { name: "layout",     level: 0, leaves: Stage::Plain, run: layout::run },
+    Pass { name: "copy-propagation", level: 1, leaves: Stage::Ssa,   run: copy_propagation::run },
+    Pass { name: "cse",              level: 1, leaves: Stage::Ssa,   run: cse::run },
+    Pass { name: "dead-code",        level: 0, leaves: Stage::Ssa,   run: dead_code::run },
+    Pass { name: "out-of-ssa",       level: 0, leaves: Stage::Plain, run: out_of_ssa::run },
+    Pass { name: "layout",           level: 0, leaves: Stage::Plain, run: layout::run },
 ];
 
 /// What was done.

@@ -118,12 +118,7 @@ fn rewrite(function: &mut Function, forms: &mut Forms, isolation: &Isolation, na
         function.blocks[block].phis.clear();
         sequence.emit(&renamed(&isolation.entry[block], names), function, forms, &mut insts);
         for mut inst in old {
-            if let Some((guard, _)) = &mut inst.guard {
-                *guard = names[*guard];
-            }
-            for operand in &mut inst.operands {
-                operand.for_each_vreg_mut(&mut |reg| *reg = names[*reg]);
-            }
+            inst.for_each_vreg_mut(|reg| *reg = names[*reg]);
             if let Opcode::Asm(asm) = inst.opcode {
                 sequence.emit(&tied_moves(&mut inst, &function.asms[asm].ties), function, forms, &mut insts);
             }
@@ -172,10 +167,7 @@ fn renumber(function: &mut Function) {
     for &block in &function.layout {
         let content = &mut function.blocks[block];
         for inst in &mut content.insts {
-            if let Some((guard, _)) = &mut inst.guard {
-                name(guard);
-            }
-            inst.operands.iter_mut().for_each(|operand| operand.for_each_vreg_mut(&mut name));
+            inst.for_each_vreg_mut(&mut name);
         }
         content.terminator.used_mut().into_iter().for_each(&mut name);
     }

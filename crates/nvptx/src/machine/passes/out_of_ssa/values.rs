@@ -203,22 +203,26 @@ impl Walk<'_> {
     /// Notes the copies to results of assembly, which are removed when both are one register.
     fn tie(&mut self) {
         for (to, from) in std::mem::take(&mut self.ties) {
-            let class = self.function.regs[to];
-            if class == self.function.regs[from] && class.info().coalesceable {
-                self.affinities.push(Affinity { depth: self.depth, to, from });
-            }
+            self.affinity(from, to);
         }
     }
 
     /// Notes a copy of one value: `from` has been seen, since it dominates `to`.
     fn copy(&mut self, from: VReg, to: VReg) {
+        let are_values = self.written[from].is_some() && self.written[to].is_some();
+        if are_values && self.function.regs[to] == self.function.regs[from] {
+            self.origin[to] = Some(self.origin[from].unwrap_or(from));
+        }
+        self.affinity(from, to);
+    }
+
+    /// Notes that a copy goes away when both registers become one, if the rules of classes allow it.
+    /// What guarded instructions write stays alone.
+    fn affinity(&mut self, from: VReg, to: VReg) {
         let class = self.function.regs[to];
         let are_values = self.written[from].is_some() && self.written[to].is_some();
-        if are_values && class == self.function.regs[from] {
-            self.origin[to] = Some(self.origin[from].unwrap_or(from));
-            if class.info().coalesceable {
-                self.affinities.push(Affinity { depth: self.depth, to, from });
-            }
+        if are_values && class == self.function.regs[from] && class.info().coalesceable {
+            self.affinities.push(Affinity { depth: self.depth, to, from });
         }
     }
 }
