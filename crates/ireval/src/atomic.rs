@@ -18,12 +18,14 @@ pub(crate) fn update(module: &Module, op: RmwOp, ty: TypeId, old: &Value, operan
 }
 
 fn floating(op: RmwOp, format: float::Format, old: &Value, operand: &Value) -> Result<Value, Fault> {
-    let extremum = |max| Extremum { max, nan_wins: false, zeros_ordered: false }.of(format, [old, operand]);
+    let extremum = |max, strict| Extremum { max, nan_wins: strict, zeros_ordered: strict }.of(format, [old, operand]);
     match op {
         RmwOp::FAdd => Ok(float::binary(BinaryOp::FAdd, InstFlags::empty(), format, [old, operand])),
         RmwOp::FSub => Ok(float::binary(BinaryOp::FSub, InstFlags::empty(), format, [old, operand])),
-        RmwOp::FMax => extremum(true),
-        RmwOp::FMin => extremum(false),
+        RmwOp::FMax => extremum(true, false),
+        RmwOp::FMin => extremum(false, false),
+        RmwOp::FMaximum => extremum(true, true),
+        RmwOp::FMinimum => extremum(false, true),
         _ => Err(Fault::invalid("an atomic operation of integers on floating-point numbers")),
     }
 }
@@ -75,7 +77,7 @@ fn integer(op: RmwOp, width: u32, a: u128, b: u128) -> Value {
             }
         }
         RmwOp::USubSat => a.saturating_sub(b),
-        RmwOp::Xchg | RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin => b,
+        RmwOp::Xchg | RmwOp::FAdd | RmwOp::FSub | RmwOp::FMax | RmwOp::FMin | RmwOp::FMaximum | RmwOp::FMinimum => b,
     };
     Value::Bits(result & mask(width))
 }
