@@ -248,7 +248,7 @@ impl Lower<'_> {
     }
 
     /// An index in the width of pointers.
-    fn index_word(&mut self, index: Value, vt: Vt) -> Result<Word, Error> {
+    pub(super) fn index_word(&mut self, index: Value, vt: Vt) -> Result<Word, Error> {
         let bits = self.ir.types.int_bits(self.type_of(index)).unwrap_or(64);
         let words = self.words_of(index)?;
         let word = self.extended(words[0], bits, true)?;

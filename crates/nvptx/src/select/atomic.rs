@@ -75,7 +75,9 @@ impl Lower<'_> {
         let address = place.operand(0);
         match self.dst(word) {
             Some(dst) => self.op(format_args!("atom{how}.{name}.{t}"), dst, [address, source]),
-            None if !matches!(op, RmwOp::Xchg) => self.emit(format_args!("red{how}.{name}.{t}"), 0, [address, source]),
+            None if op != RmwOp::Xchg && matches!(semantics(ordering), "relaxed" | "release") => {
+                self.emit(format_args!("red{how}.{name}.{t}"), 0, [address, source])
+            }
             None => {
                 let unused = self.new_reg(vt);
                 self.op(format_args!("atom{how}.{name}.{t}"), unused, [address, source])

@@ -138,6 +138,12 @@ impl Lower<'_> {
         match word.part {
             Part::Bits(bits) if word.vt != Vt::Pred => Ok(immediate(word.vt, bits)),
             Part::Undef if word.vt != Vt::Pred => Ok(immediate(word.vt, 0)),
+            // The copy to another class is not needed for it.
+            Part::Reg(reg) => {
+                let reg = self.words.bits_of(reg);
+                self.demand(Part::Reg(reg));
+                Ok(reg.into())
+            }
             _ => self.src(word),
         }
     }

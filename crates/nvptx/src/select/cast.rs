@@ -309,7 +309,10 @@ impl Lower<'_> {
             && from.iter().zip(&to).all(|(a, b)| a.vt.bits() == b.vt.bits() && a.offset == b.offset)
         {
             for (at, word) in words.iter().enumerate() {
-                if let Some(dst) = self.packed_dst(*word) {
+                // Lanes are taken from the source itself.
+                if let Some(dst) = self.dst(*word)
+                    && !self.produce_there(value, source[at], dst)
+                {
                     self.reinterpret(dst, word.vt, source[at])?;
                 }
             }
@@ -323,6 +326,23 @@ impl Lower<'_> {
             }
         }
         self.regroup_bits(&bytes, &pending)
+    }
+
+    /// Lets what loads or packs the source, for this bit cast alone, write the register of the result.
+    fn produce_there(&mut self, value: Value, source: Word, dst: VReg) -> bool {
+        let (Part::Reg(reg), Some(id)) = (source.part, value.local()) else { return false };
+        let Some(inst) = self.words.definer(reg) else { return false };
+        let own = self.uses[id] == 1 && self.body.def_inst(value) == Some(inst) && !self.is_demanded(reg);
+        let untyped = match self.body[inst].op {
+            Op::Load { ordering: Ordering::NotAtomic, volatile: false, .. } => source.vt.bits() >= 32,
+            _ => self.words.from_lanes[reg],
+        };
+        if own && untyped && source.vt.lanes() != 4 {
+            self.retarget[reg] = Some(dst);
+            self.demand(source.part);
+            return true;
+        }
+        false
     }
 
     /// The same bits in a register of another class.
@@ -353,7 +373,7 @@ impl Lower<'_> {
                 // A wide source: all targets within it come out of one instruction.
                 Some(index) => {
                     let (start, from) = source[index];
-                    let end = start + u64::from(from.vt.bits() / 8);
+                    let end = start + u64::from(from.vt.bytes());
                     let group: Vec<_> =
                         targets[at..].iter().take_while(|(offset, ..)| *offset < end).copied().collect();
                     self.split_word(from, start, &group, size)?;
@@ -374,11 +394,11 @@ impl Lower<'_> {
     }
 
     fn split_word(&mut self, from: Word, start: u64, group: &[(u64, Word, VReg)], size: u64) -> Result<(), Error> {
-        let count = u64::from(from.vt.bits() / 8) / size;
-        let bytes = group.iter().any(|(_, word, _)| word.vt == Vt::I8);
-        if bytes || !matches!(count, 2 | 4) {
-            return Err(Error::new("bit casts between vectors of bytes and other vectors of this shape"));
+        if size == 1 {
+            let bytes: Vec<(u64, VReg)> = group.iter().map(|(offset, _, dst)| (offset - start, *dst)).collect();
+            return self.split_bytes(from, &bytes);
         }
+        let count = u64::from(from.vt.bytes()) / size;
         let mut items = vec![Operand::Sink; count as usize];
         for (offset, _, dst) in group {
             items[((offset - start) / size) as usize] = (*dst).into();
@@ -388,11 +408,58 @@ impl Lower<'_> {
     }
 
     fn join_words(&mut self, dst: VReg, vt: Vt, parts: &[Word]) -> Result<(), Error> {
-        let bits: u32 = parts.iter().map(|word| word.vt.bits()).sum();
-        if bits != vt.bits() || !matches!(parts.len(), 2 | 4) || parts.iter().any(|word| word.vt == Vt::I8) {
-            return Err(Error::new("bit casts between vectors of bytes and other vectors of this shape"));
+        if parts.iter().all(|word| word.vt == Vt::I8) {
+            return self.join_bytes(dst, vt, parts);
+        }
+        let bytes: u32 = parts.iter().map(|word| word.vt.bytes()).sum();
+        if bytes != vt.bytes() || !matches!(parts.len(), 2 | 4) || parts.iter().any(|word| word.vt == Vt::I8) {
+            return Err(Error::new("bit casts between vectors of these shapes"));
         }
         let items = parts.iter().map(|word| self.reg(*word).map(Operand::from)).collect::<Result<Box<[_]>, _>>()?;
         self.op(format_args!("mov.{}", vt.untyped()), dst, [Operand::Vector(items)])
+    }
+
+    /// Takes single bytes out of a word, each by its number.
+    pub(super) fn split_bytes(&mut self, from: Word, bytes: &[(u64, VReg)]) -> Result<(), Error> {
+        let src = self.bits_src(from)?;
+        let (wide, vt) = match from.vt.bits() {
+            16 => (self.value(format_args!("cvt.u32.u16"), Vt::I32, [src])?.into(), Vt::I32),
+            64 => (src, Vt::I64),
+            _ => (src, Vt::I32),
+        };
+        let t = vt.typed(false);
+        for (number, dst) in bytes {
+            let place = [Operand::clone(&wide), Operand::Imm(8 * *number as i64), Operand::Imm(8)];
+            let byte = self.value(format_args!("bfe.{t}"), vt, place)?;
+            self.op(format_args!("cvt.u16.{t}"), *dst, [byte.into()])?;
+        }
+        Ok(())
+    }
+
+    /// Puts bytes together to a word.
+    pub(super) fn join_bytes(&mut self, dst: VReg, to: Vt, parts: &[Word]) -> Result<(), Error> {
+        let vt = if to.bits() == 64 { Vt::I64 } else { Vt::I32 };
+        let (t, b) = (vt.typed(false), vt.untyped());
+        let mut sum: Option<VReg> = None;
+        for (number, part) in parts.iter().enumerate() {
+            let src = self.src(*part)?;
+            let byte = self.value(format_args!("cvt.{t}.u8"), vt, [src])?;
+            sum = Some(match sum {
+                None => byte,
+                Some(low) => {
+                    let place = [Operand::Imm(8 * number as i64), Operand::Imm(8)];
+                    let operands = [byte.into(), low.into()].into_iter().chain(place);
+                    self.value(format_args!("bfi.{b}"), vt, operands)?
+                }
+            });
+        }
+        match sum {
+            Some(whole) if to.bits() == 16 => self.op(format_args!("cvt.u16.u32"), dst, [whole.into()]),
+            Some(whole) => {
+                self.copy(dst, whole);
+                Ok(())
+            }
+            None => Ok(()),
+        }
     }
 }

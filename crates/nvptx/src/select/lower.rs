@@ -246,7 +246,10 @@ impl Lower<'_> {
             Some(value) => self.words.get(value).to_vec(),
             None => Vec::new(),
         };
-        if self.is_removable(inst) && !words.iter().any(|word| self.is_wanted(*word)) {
+        // What only regroups words of others writes none.
+        let own = |word: &&Word| self.defines(inst, **word) && self.is_wanted(**word);
+        let wanted = self.extending[inst].is_some() || words.iter().any(|word| own(&word));
+        if self.is_removable(inst) && !wanted {
             return Ok(());
         }
         for word in &words {
@@ -297,6 +300,9 @@ impl Lower<'_> {
             Op::CmpXchg { .. } => self.compare_exchange(inst, words),
             Op::AtomicRmw { .. } => self.atomic_rmw(inst, words),
             Op::Fence(ordering, scope) => self.fence(*ordering, *scope),
+            // Its packed words are put together behind it.
+            Op::InsertElement([_, _, index]) if self.const_index(*index).is_some() => Ok(()),
+            Op::ExtractElement([_, index]) if self.const_index(*index).is_some() => Ok(()),
             Op::ExtractElement([vector, index]) => self.extract_dynamic(*vector, *index, words),
             Op::InsertElement([vector, value, index]) => self.insert_dynamic(*vector, *value, *index, words),
             Op::Call(call) => self.call(inst, call, words),

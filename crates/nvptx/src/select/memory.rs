@@ -13,11 +13,18 @@ use crate::machine::{Operand, VReg};
 const MAX_ACCESS: u64 = 16;
 
 /// How an access is made: what stands between `ld` and the type.
-struct Access {
+pub(super) struct Access {
     place: Place,
     /// `.global`, `.relaxed.gpu.shared`…
     words: String,
     align: u64,
+}
+
+impl Access {
+    /// An access to memory that needs no order.
+    pub(super) fn plain(lower: &Lower<'_>, place: Place, align: u64) -> Result<Access, Error> {
+        Ok(Access { place, words: lower.access_space(place.space)?, align })
+    }
 }
 
 /// The scope of an atomic access in PTX.
@@ -69,7 +76,7 @@ impl Lower<'_> {
     }
 
     /// Loads the words of a type, several at once where alignment allows.
-    fn load_words(&mut self, access: &Access, ty: TypeId, words: &[Word], widen: bool) -> Result<(), Error> {
+    pub(super) fn load_words(&mut self, access: &Access, ty: TypeId, words: &[Word], widen: bool) -> Result<(), Error> {
         let pieces = self.memory_pieces(ty)?;
         let mut at = 0;
         while at < words.len() {
@@ -198,7 +205,7 @@ impl Lower<'_> {
 
     /// Stores a value to a place of a known alignment.
     pub(super) fn store_value(&mut self, place: Place, value: Value, align: u64) -> Result<(), Error> {
-        let access = Access { place, words: self.access_space(place.space)?, align };
+        let access = Access::plain(self, place, align)?;
         let words = self.words_of(value)?;
         self.store_words(&access, self.type_of(value), &words, true)
     }

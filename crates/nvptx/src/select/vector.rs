@@ -1,15 +1,16 @@
 //! Vectors: what is done element by element, and packed words.
 
 use super::Error;
+use super::address::Place;
 use super::build::immediate;
 use super::legal::Vt;
 use super::lower::Lower;
 use super::words::{Lanes, Part, Word, Words};
-use crate::ir::{BinaryOp, CastOp, Op, TypeId, Value};
-use crate::machine::{Operand, VReg};
+use crate::ir::{AddressSpace, BinaryOp, CastOp, Op, TypeId, Value};
+use crate::machine::{Base, Operand, PhysReg, Reg, VReg};
 
-/// How many elements may be picked from by comparisons of a variable index.
-const MAX_DYNAMIC: usize = 64;
+/// How many elements are picked from by comparisons of a variable index; of more by local memory.
+const MAX_SELECTED: usize = 8;
 
 impl Lower<'_> {
     /// True for operations on packed vectors that PTX does not have on whole words.
@@ -100,7 +101,7 @@ impl Lower<'_> {
         if regs.iter().all(Option::is_none) {
             return Ok(());
         }
-        let src = self.retarget[src].unwrap_or(src);
+        let src = self.words.bits_of(self.retarget[src].unwrap_or(src));
         self.demand(Part::Reg(src));
         if vt.lanes() == 2 {
             let items = regs.iter().map(|reg| reg.map_or(Operand::Sink, Operand::from)).collect();
@@ -116,11 +117,17 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// `extractelement` of a variable index: a chain of selections.
+    /// `extractelement` of a variable index: a chain of selections, or by way of local memory.
     pub(super) fn extract_dynamic(&mut self, vector: Value, index: Value, words: &[Word]) -> Result<(), Error> {
         let elements = self.elements(vector)?;
-        if elements.len() > MAX_DYNAMIC {
-            return Err(Error::new(format!("variable indices into vectors of more than {MAX_DYNAMIC} elements")));
+        if elements.len() > MAX_SELECTED {
+            let (place, _) = self.spill(vector, index)?;
+            return self.load_words(
+                &super::memory::Access::plain(self, place, 1)?,
+                self.scalar_of(vector),
+                words,
+                true,
+            );
         }
         let index = self.word(index)?;
         for (at, word) in words.iter().enumerate() {
@@ -140,7 +147,8 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// `insertelement` at a variable index: each element is the new one or the old one.
+    /// `insertelement` at a variable index: each element is the new one or the old one; of long vectors by way
+    /// of local memory.
     pub(super) fn insert_dynamic(
         &mut self,
         vector: Value,
@@ -150,9 +158,21 @@ impl Lower<'_> {
     ) -> Result<(), Error> {
         let ty = self.type_of(vector);
         let old = self.elements(vector)?;
+        let results = self.elements_of(ty, words)?;
+        if old.len() > MAX_SELECTED {
+            let (place, whole) = self.spill(vector, index)?;
+            self.store_value(place, value, 1)?;
+            let scalar = self.scalar_of(vector);
+            let size = self.ir.layout.bits(&self.ir.types, scalar) / 8;
+            for (number, result) in results.iter().enumerate() {
+                let offset = whole.offset + (number as u64 * size) as i64;
+                let access = super::memory::Access::plain(self, Place { offset, ..whole }, size)?;
+                self.load_words(&access, scalar, result, true)?;
+            }
+            return Ok(());
+        }
         let new = self.words_of(value)?;
         let index = self.word(index)?;
-        let results = self.elements_of(ty, words)?;
         for (number, (result, old)) in results.iter().zip(&old).enumerate() {
             for (at, word) in result.iter().enumerate() {
                 let Part::Reg(lane) = word.part else { continue };
@@ -164,8 +184,29 @@ impl Lower<'_> {
         Ok(())
     }
 
+    fn scalar_of(&self, vector: Value) -> TypeId {
+        self.ir.types.scalar(self.type_of(vector))
+    }
+
+    /// Stores a vector to the frame: the place of the element at `index`, and of the first.
+    fn spill(&mut self, vector: Value, index: Value) -> Result<(Place, Place), Error> {
+        let ty = self.type_of(vector);
+        let bytes = self.ir.layout.size(&self.ir.types, ty);
+        let offset = self.reserve_frame(bytes, 16) as i64;
+        let base = Base::Reg(Reg::Physical(PhysReg::Spl));
+        let whole = Place { space: AddressSpace::LOCAL, base, offset };
+        self.store_value(whole, vector, 16)?;
+        let size = self.ir.layout.bits(&self.ir.types, self.scalar_of(vector)) / 8;
+        let start = [Operand::Reg(Reg::Physical(PhysReg::Spl)), Operand::Imm(offset)];
+        let start = self.value(format_args!("add.u64"), Vt::I64, start)?;
+        let index = self.index_word(index, Vt::I64)?;
+        let operands = [self.src(index)?, Operand::Imm(size as i64), start.into()];
+        let element = self.value(format_args!("mad.lo.s64"), Vt::I64, operands)?;
+        Ok((Place { space: AddressSpace::LOCAL, base: Base::Reg(element.into()), offset: 0 }, whole))
+    }
+
     fn compare_index(&mut self, index: Word, number: usize) -> Result<VReg, Error> {
-        let args = [self.src(index)?, Operand::Imm(number as i64)];
+        let args = [self.reg(index)?.into(), Operand::Imm(number as i64)];
         self.value(format_args!("setp.eq.{}", index.vt.typed(false)), Vt::Pred, args)
     }
 

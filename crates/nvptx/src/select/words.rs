@@ -47,6 +47,8 @@ pub(crate) struct WordTable {
     owner: SecondaryMap<VReg, Option<VReg>>,
     /// The instruction whose words a register was made for; others with the same word only share it.
     definer: SecondaryMap<VReg, Option<InstId>>,
+    /// The register of which this one is a copy of the bits, to another class.
+    cast_of: SecondaryMap<VReg, Option<VReg>>,
     /// Packed registers that are put together from their lanes, not the other way round.
     pub(crate) from_lanes: SecondaryMap<VReg, bool>,
 }
@@ -61,6 +63,11 @@ impl WordTable {
     /// True for a register that a packed one is taken apart to.
     pub(crate) fn is_lane(&self, reg: VReg) -> bool {
         self.owner[reg].is_some_and(|packed| !self.from_lanes[packed])
+    }
+
+    /// The register that holds the same bits, where this one is a copy from another class; else the register itself.
+    pub(crate) fn bits_of(&self, reg: VReg) -> VReg {
+        self.cast_of[reg].unwrap_or(reg)
     }
 
     /// The instruction that a register was made for.
@@ -99,10 +106,31 @@ impl Lower<'_> {
                         Some(words) => self.words.set(value, &words),
                         None => self.fresh(value)?,
                     }
+                    self.note_bitcast(inst, value)?;
                     for reg in (before..self.out.regs.len()).map(VReg::new) {
                         self.words.definer[reg] = Some(inst);
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes which registers a bit cast copies to another class, word by word.
+    fn note_bitcast(&mut self, inst: InstId, value: ValueId) -> Result<(), Error> {
+        let Op::Cast(CastOp::Bitcast, _, source) = self.body[inst].op else { return Ok(()) };
+        let from = self.words_of(source)?;
+        let to: Words = self.words.get(value).into();
+        if from.len() != to.len() {
+            return Ok(());
+        }
+        for (from, to) in from.iter().zip(&to) {
+            if let (Part::Reg(old), Part::Reg(new)) = (from.part, to.part)
+                && old != new
+                && from.vt.bits() == to.vt.bits()
+                && !matches!(from.vt, Vt::I8 | Vt::Pred)
+            {
+                self.words.cast_of[new] = Some(self.words.bits_of(old));
             }
         }
         Ok(())

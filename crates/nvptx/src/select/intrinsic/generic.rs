@@ -14,6 +14,9 @@ fn in_reg(vt: Vt, reg: VReg) -> Word {
 /// The name before the types that overloading appends: `ctpop` of `ctpop.i32`.
 fn base_name(name: &str) -> &str {
     let mut base = name;
+    if name.starts_with("nvvm.") {
+        return name;
+    }
     while let Some((rest, last)) = base.rsplit_once('.') {
         let digits = last.trim_start_matches(|c: char| c.is_ascii_lowercase());
         let typed = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_alphanumeric());
@@ -83,6 +86,10 @@ impl Lower<'_> {
                 }
                 return Ok(true);
             }
+            "nvvm.barrier0.popc" | "nvvm.barrier0.and" | "nvvm.barrier0.or" => {
+                self.reducing_barrier(&base["nvvm.barrier0.".len()..], args[0], words)?;
+                return Ok(true);
+            }
             "is.constant" => {
                 self.all_results(words, 0)?;
                 return Ok(true);
@@ -121,6 +128,21 @@ impl Lower<'_> {
             this.element_intrinsic(&name, bits, args, result)
         })?;
         Ok(true)
+    }
+
+    /// A barrier that tells how many threads, or whether all or any, came with a number other than 0.
+    fn reducing_barrier(&mut self, kind: &str, value: Value, words: &[Word]) -> Result<(), Error> {
+        let &[result] = words else { return Err(Error::new("barriers with more than one result")) };
+        let dst = self.result(result)?;
+        let word = self.word(value)?;
+        let operands = [self.reg(word)?.into(), Operand::Imm(0)];
+        let set = self.value(format_args!("setp.ne.s32"), Vt::Pred, operands)?;
+        let barrier = Operand::Imm(0);
+        if kind == "popc" {
+            return self.op(format_args!("bar.red.popc.u32"), dst, [barrier, set.into()]);
+        }
+        let told = self.value(format_args!("bar.red.{kind}.pred"), Vt::Pred, [barrier, set.into()])?;
+        self.op(format_args!("selp.b32"), dst, [Operand::Imm(1), Operand::Imm(0), told.into()])
     }
 
     fn all_results(&mut self, words: &[Word], bits: u64) -> Result<(), Error> {

@@ -115,7 +115,8 @@ pub(super) fn find(name: &str) -> Option<&'static Row> {
 /// True for intrinsics (without `llvm.`) that may go when nobody reads their result.
 pub(in crate::select) fn is_pure(name: &str) -> bool {
     match name.strip_prefix("nvvm.") {
-        Some(nvvm) => find(nvvm).is_some_and(|row| row.pure),
+        // What is no row is a conversion, or a barrier.
+        Some(nvvm) => find(nvvm).map_or(!nvvm.starts_with("barrier"), |row| row.pure),
         None => {
             const EFFECTS: [&str; 8] =
                 ["mem", "trap", "debugtrap", "prefetch", "stackrestore", "va_", "ubsantrap", "readcyclecounter"];
