@@ -124,7 +124,7 @@ impl Printer<'_> {
             Operand::Name(name) => self.name(*name),
             Operand::Offset { name, offset, element: false } => {
                 self.name(*name);
-                self.put(format_args!("{offset:+}"));
+                self.put(format_args!("+{offset}"));
             }
             Operand::Offset { name, offset, element: true } => {
                 self.name(*name);

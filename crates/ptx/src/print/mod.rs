@@ -49,10 +49,10 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints `+n` or `-n`, and nothing for 0.
+    /// Prints `+n` or `+-n`, which is all that ptxas reads, and nothing for 0.
     fn offset(&mut self, offset: i64) {
         if offset != 0 {
-            self.put(format_args!("{offset:+}"));
+            self.put(format_args!("+{offset}"));
         }
     }
 

@@ -148,8 +148,7 @@ impl Lower<'_> {
                 }
                 Slot::Results => {
                     let all = words.iter().map(|word| self.result(*word).map(Operand::from));
-                    let mut all = all.collect::<Result<Vec<_>, _>>()?;
-                    operands.push(if all.len() == 1 { all.remove(0) } else { Operand::Vector(all.into()) });
+                    operands.push(Operand::Vector(all.collect::<Result<_, _>>()?));
                     defs += 1;
                 }
                 Slot::ResultPair => {
@@ -171,7 +170,7 @@ impl Lower<'_> {
                             items.push(self.reg(word)?.into());
                         }
                     }
-                    operands.push(if items.len() == 1 { items.remove(0) } else { Operand::Vector(items.into()) });
+                    operands.push(Operand::Vector(items.into()));
                 }
                 Slot::Address(index) => {
                     let place = self.place(arg(*index)?)?;
