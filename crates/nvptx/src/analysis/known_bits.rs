@@ -349,7 +349,8 @@ impl Search<'_> {
         let own = self.view.body[inst].result.expand().map(Value::Local);
         let mut known: Option<KnownBits> = None;
         // Phis of phis branch out quickly: go no deeper than their immediate inputs.
-        let saved = std::mem::replace(&mut self.depth, DEPTH - 1);
+        let saved = self.depth;
+        self.depth = saved.max(DEPTH - 1);
         for value in incoming {
             if Some(value) == own {
                 continue;

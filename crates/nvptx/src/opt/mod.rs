@@ -3,6 +3,7 @@
 //! [`PASSES`] reads as the pipeline; `docs/nvptx-opt.md` says what each pass does.
 
 mod address_spaces;
+mod combine;
 mod context;
 mod dce;
 mod edit;
@@ -23,13 +24,13 @@ use crate::ir::{Body, Module, SymbolId};
 pub struct Options {
     /// `-O`: 0 only what selection needs, 1 simplification, 2 and 3 everything.
     pub level: u8,
-    /// The compute capability times ten: what `__nvvm_reflect("__CUDA_ARCH")` answers is ten times this.
-    pub sm: u32,
+    /// How many passes of [`PASSES`] run, from the first: to find one that is wrong.
+    pub passes: usize,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { level: 2, sm: 80 }
+        Options { level: 2, passes: usize::MAX }
     }
 }
 
@@ -63,9 +64,12 @@ pub const PASSES: &[Pass] = &[
     pass("unreachable-blocks", 0, unreachable_blocks::run),
     pass("sroa", 1, sroa::run),
     pass("mem2reg", 1, mem2reg::run),
-    pass("dce", 1, dce::run),
+    pass("combine", 1, combine::run),
     pass("simplify-cfg", 1, simplify_cfg::run),
     pass("address-spaces", 0, address_spaces::run),
+    pass("combine", 1, combine::run),
+    pass("divisions", 1, combine::divisions),
+    pass("dce", 1, dce::run),
 ];
 
 /// Cleans up all functions of a module.
@@ -79,7 +83,7 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
             continue;
         };
         let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options };
-        for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed) {
+        for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed).take(options.passes) {
             if options.level >= pass.level && (pass.run)(&mut body, &mut cx) {
                 *changed += 1;
             }

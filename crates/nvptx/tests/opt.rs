@@ -1,0 +1,27 @@
+//! The clean-up of the IR on the corpus: what comes out is valid IR.
+
+use std::path::Path;
+
+use oriole_nvptx::ir::verify;
+use oriole_nvptx::opt::{Options, run};
+use oriole_nvptx::text::parse;
+
+#[test]
+fn corpus_stays_valid_at_every_level() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/kernels/ll");
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "ll")) {
+        let text = std::fs::read_to_string(path).expect("the file is there");
+        let name = path.display().to_string();
+        let Ok(module) = parse(&text, &name) else { continue };
+        for level in 0..=2 {
+            let mut module = module.clone();
+            run(&mut module, &Options { level, ..Options::default() });
+            if let Err(error) = verify(&module) {
+                panic!("{name} -O{level}: {error}");
+            }
+        }
+    }
+}
