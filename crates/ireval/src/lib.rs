@@ -14,6 +14,7 @@ mod constant;
 mod eval;
 mod fault;
 mod float;
+pub mod generate;
 mod int;
 mod intrinsic;
 mod layout;
@@ -21,10 +22,12 @@ mod memory;
 mod nvvm;
 mod program;
 mod scalar;
+mod shrink;
 mod value;
 
 pub use fault::{Fault, FaultKind};
 pub use memory::{Comparison, Memory};
+pub use shrink::shrink;
 pub use value::{Unknown, Value};
 
 use oriole_nvptx::ir::{Module, SymbolId};

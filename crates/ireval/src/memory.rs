@@ -237,6 +237,32 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Compares `len` bytes of global memory with those in another memory: what is known here must be known there.
+    pub(crate) fn refined_by(&self, address: u64, other: &Memory, there: u64, len: u64) -> Result<Comparison, Fault> {
+        let (bytes, states) = self.read(AddressSpace::GLOBAL, address, len)?;
+        let (other_bytes, other_states) = other.read(AddressSpace::GLOBAL, there, len)?;
+        let mut result = Comparison::default();
+        for at in 0..bytes.len() {
+            let same = match states[at].as_nan() {
+                // Any NaN of the format refines it, so a known one does: compared as bytes below.
+                Some(_) => other_states[at] == states[at] || other_states[at].why().is_none(),
+                None if states[at].why().is_some() => {
+                    result.open += 1;
+                    true
+                }
+                None => other_states[at].why().is_none() && bytes[at] == other_bytes[at],
+            };
+            if !same {
+                result.differs.get_or_insert(at);
+            }
+        }
+        let known = self.compare(address, other_bytes)?;
+        result.differs = result.differs.into_iter().chain(known.differs).min();
+        Ok(result)
+    }
+}
+
 /// The format of the NaN whose bytes `states` starts with, and its length.
 pub(crate) fn whole_nan(states: &[State]) -> Option<(Format, usize)> {
     let (format, 0) = states.first()?.as_nan()? else { return None };
