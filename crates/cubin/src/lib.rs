@@ -18,8 +18,8 @@ mod write;
 pub use error::{CubinError, WriteError};
 pub use model::*;
 pub use spec::{
-    AddressSlot, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow, Memory,
-    ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec,
+    AddressSlot, DebugSection, DebugSpec, ExternVariable, FunctionLines, FunctionSpec, InnerFunctionSpec, LineRow,
+    Memory, ModuleSpec, ObjectKind, ObjectSlot, ObjectSpec, ParamSpec, Prototype, RelocSpec, SourcePlace, SymbolSpec,
     TensorMemory, VariableSpec,
 };
 pub use target::{Suffix, Target};

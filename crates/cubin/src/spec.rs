@@ -132,7 +132,7 @@ pub struct Prototype {
     pub address_taken: bool,
 }
 
-/// Source lines, for the sections `.debug_line`, `.nv_debug_line_sass` and `.nv_debug_ptx_txt`.
+/// Source lines, for the sections `.debug_line`, `.nv_debug_line_sass` and `.nv_debug_ptx_txt`, and what is in others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DebugSpec {
     /// Source files; rows name them by their index here.
@@ -143,6 +143,19 @@ pub struct DebugSpec {
     pub functions: Vec<FunctionLines>,
     /// Name of the PTX file, where `.debug_info` with a compile unit and its functions is wanted too.
     pub compile_unit: Option<String>,
+    /// Further sections, as they are.
+    pub sections: Vec<DebugSection>,
+}
+
+/// A debug section whose contents are given: DWARF that the PTX carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DebugSection {
+    /// `.debug_info`, `.debug_abbrev`…
+    pub name: String,
+    /// Contents, zero where an address goes.
+    pub bytes: Vec<u8>,
+    /// Addresses in it.
+    pub relocations: Vec<RelocSpec>,
 }
 
 /// The source lines of the code of one section.

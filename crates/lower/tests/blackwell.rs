@@ -174,3 +174,19 @@ fn two_shapes_of_lanes_are_two_accesses() {
         assert_eq!(found[0].0.vregs[register].components, 2, "{role:?}");
     }
 }
+
+/// Threads may choose scales differently: the product is then made for each choice, in the threads that made it.
+#[test]
+fn selectors_of_scales_in_registers_are_served_in_turn() {
+    for (selectors, in_turn) in [("{1, 0}", false), ("{%h0, %h1}", true), ("{%h0, 0}", true)] {
+        let product = format!(
+            "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 \
+             {{%x0,%x1,%x2,%x3}}, {{%r0,%r1,%r2,%r3}}, {{%r4,%r5}}, {{%r0,%r1,%r2,%r3}}, %r6, {selectors}, %r7, {{0, 1}};"
+        );
+        let module = lower(&product, Arch::Sm120).unwrap_or_else(|error| panic!("{product}: {error}"));
+        let found = all(&module, Opcode::QMMA_SF);
+        let [(_, inst)] = found.as_slice() else { panic!("{product}: {} times", found.len()) };
+        assert_eq!(inst.guard().is_some(), in_turn, "{selectors}");
+        assert_eq!(all(&module, Opcode::R2UR).len(), usize::from(in_turn), "{selectors}");
+    }
+}

@@ -114,7 +114,7 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time("encode", || emit(target, &ast, &module, &allocation, kind))?;
-    if options.debug != DebugInfo::None {
+    if options.debug != DebugInfo::None || emit::lines::has_own(&ast) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
         spec.debug = Some(emit::lines::describe(&ast, ptx, &spec, &lines, unit));
     }

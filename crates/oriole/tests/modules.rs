@@ -286,3 +286,68 @@ fn line_tables_have_the_lines_of_the_source() {
         assert!(ptx.data.starts_with(b".version 8.3\0.target sm_80\0"));
     }
 }
+
+/// DWARF that the PTX carries, with a label of each kind of use.
+const DWARF: &str = ".global .align 4 .b32 g[2]; .file 1 \"/src/a.cu\"
+.visible .entry k(.param .u64 out) { .reg .b64 %rd<2>; .reg .b32 %r<3>;
+.loc 1 30 2
+$begin:
+    ld.param.u64 %rd1, [out]; ld.global.u32 %r1, [g];
+$middle:
+.loc 1 31 4
+    st.global.u32 [%rd1], %r1;
+    ret;
+$end:
+}
+.section .debug_str { $name: .b8 107, 0 $other: .b8 111, 0 }
+.section .debug_abbrev { .b8 1, 17, 0, 0 }
+.section .debug_info {
+.b32 7
+.b32 .debug_abbrev
+.b32 $other+1
+.b32 $other-$name
+.b8 -1
+.b64 $begin
+.b64 $middle
+.b64 $end
+.b64 g+4
+.b64 k
+.b32 -2
+}
+";
+
+/// Numbers and offsets in sections are bytes, labels of the code and symbols are relocations.
+#[test]
+fn dwarf_of_the_ptx_is_in_the_cubin() {
+    let scratch = Scratch::new(&format!("{HEAD}{DWARF}"));
+    let ours = std::fs::read(scratch.compile(&["-g"])).expect("the cubin");
+    let listing = oriole().arg("disasm").arg(scratch.path("out.cubin")).output().expect("oriole starts").stdout;
+    let listing = String::from_utf8(listing).expect("text");
+    let store = listing.lines().find(|line| line.contains(" STG")).expect("a store");
+    let store = store.split("/*").nth(1).and_then(|rest| rest.split("*/").next()).expect("an address");
+    let store = i64::from_str_radix(store, 16).expect("hexadecimal");
+    let cubin = Cubin::parse(&ours).expect("it is a cubin");
+    let section = |name: &str| cubin.sections.iter().position(|section| section.name == name).expect(name);
+    let data = |name: &str| cubin.sections[section(name)].data.as_slice();
+    assert_eq!(data(".debug_str"), b"k\0o\0");
+    assert_eq!(data(".debug_abbrev"), [1, 17, 0, 0]);
+    let mut expected = vec![7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 0xff];
+    let first = expected.len() as u64;
+    expected.extend([0; 5 * 8]);
+    expected.extend([0xfe, 0xff, 0xff, 0xff]);
+    assert_eq!(data(".debug_info"), expected);
+    let info = section(".debug_info");
+    let mut found: Vec<(u64, &str, i64)> = Vec::new();
+    for relocation in cubin.relocations.iter().filter(|relocation| relocation.section == info) {
+        let symbol = &cubin.symbols[relocation.symbol];
+        found.push((relocation.offset, &symbol.name, relocation.addend.unwrap_or(0)));
+    }
+    found.sort_unstable();
+    let places: Vec<(u64, &str)> = found.iter().map(|(offset, symbol, _)| (*offset, *symbol)).collect();
+    let symbols = ["k", "k", "k", "g", "k"];
+    assert_eq!(places, (0..).map(|k| first + 8 * k).zip(symbols).collect::<Vec<_>>());
+    let addends: Vec<i64> = found.iter().map(|(.., addend)| *addend).collect();
+    assert_eq!((addends[0], addends[3], addends[4]), (0, 4, 0));
+    let code = cubin.functions.iter().find(|function| function.name == "k").expect("the kernel").size;
+    assert_eq!((addends[1], addends[2]), (store, code as i64));
+}

@@ -31,15 +31,17 @@ const PTX_LINE: &str = ".nv_debug_line_sass";
 const PTX_TEXT: &str = ".nv_debug_ptx_txt";
 
 /// A section: name, contents, relocations.
-type Section = (&'static str, Vec<u8>, Vec<RelocSpec>);
+type Section = (String, Vec<u8>, Vec<RelocSpec>);
 
 /// Names of the sections that [`sections`] gives.
-pub(super) fn section_names(module: &ModuleSpec) -> Vec<&'static str> {
-    match &module.debug {
-        None => Vec::new(),
-        Some(debug) if debug.compile_unit.is_some() => vec![LINE, INFO, ABBREV, PTX_LINE, PTX_TEXT],
-        Some(_) => vec![LINE, PTX_LINE, PTX_TEXT],
-    }
+pub(super) fn section_names(module: &ModuleSpec) -> Vec<String> {
+    let Some(debug) = &module.debug else { return Vec::new() };
+    let made: &[&str] = match debug.compile_unit {
+        Some(_) => &[LINE, INFO, ABBREV, PTX_LINE, PTX_TEXT],
+        None => &[LINE, PTX_LINE, PTX_TEXT],
+    };
+    let given = debug.sections.iter().map(|section| section.name.as_str());
+    made.iter().copied().chain(given).map(str::to_owned).collect()
 }
 
 /// The debug sections, none where the module has no debug information.
@@ -63,7 +65,9 @@ pub(super) fn sections(module: &ModuleSpec) -> Result<Vec<Section>, WriteError> 
         text.extend(line.bytes().filter(|byte| *byte != 0));
         text.push(0);
     }
-    out.push((PTX_TEXT, text, Vec::new()));
+    out.push((PTX_TEXT.to_owned(), text, Vec::new()));
+    let given = debug.sections.iter().cloned();
+    out.extend(given.map(|section| (section.name, section.bytes, section.relocations)));
     Ok(out)
 }
 
@@ -229,7 +233,7 @@ impl Recorder {
             let kind = if relocation.size == 8 { &reloc::R64 } else { &reloc::R32 };
             out.push(RelocSpec { offset: relocation.offset as u32, kind, symbol, addend: relocation.addend });
         }
-        (section, self.bytes.into_vec(), out)
+        (section.to_owned(), self.bytes.into_vec(), out)
     }
 }
 

@@ -114,9 +114,9 @@ fn sections(
     let mut out = vec![SectionPlan::data(DEBUG_FRAME.to_owned(), 0, 1, frames)];
     out.extend(notes(module, layout, symbols)?);
     for (name, mut bytes, relocations) in lines::sections(module)? {
-        let rest = relocator.take(name, &mut bytes, 0, &relocations)?;
-        relocator.add_section(name, rest);
-        out.push(SectionPlan::data(name.to_owned(), 0, 1, bytes));
+        let rest = relocator.take(&name, &mut bytes, 0, &relocations)?;
+        relocator.add_section(&name, rest);
+        out.push(SectionPlan::data(name, 0, 1, bytes));
     }
     let call_graph = info::call_graph(module, symbols)?;
     out.push(SectionPlan::pairs(".nv.callgraph", SHT_CUDA_CALLGRAPH, call_graph));

@@ -68,7 +68,7 @@ pub(super) fn collect(module: &ModuleSpec, layout: &Layout, variables: &Variable
     out.extend(module.driver_values.iter().map(value));
     out.extend(module.objects.iter().map(object));
     out.extend(module.externs.iter().map(|name| undefined(name, elf::STT_FUNC, Binding::Global, 0)));
-    out.extend(super::lines::section_names(module).into_iter().map(|name| SymbolPlan::of_section(name.to_owned())));
+    out.extend(super::lines::section_names(module).into_iter().map(SymbolPlan::of_section));
     if module.kind == FileKind::Relocatable {
         if layout.reserved_shared > 0 {
             out.push(undefined(UNIFIED_OFFSET, elf::STT_OBJECT, Binding::Weak, UNIFIED_OFFSET_SIZE));

@@ -1,6 +1,6 @@
 //! Source lines: the `.loc` in effect at each line of the PTX, joined with the code's PTX lines.
 
-use super::LineTable;
+use super::{LineTable, dwarf};
 use oriole_cubin::{DebugSpec, FunctionLines, LineRow, ModuleSpec, SourcePlace};
 use oriole_ptx::ast::{self, Block, FileDirective, Item, Loc, Statement};
 use oriole_ptx::diag::SourceMap;
@@ -19,7 +19,9 @@ pub(crate) fn describe(
         Item::File(file) => Some(file),
         _ => None,
     });
-    let files: Vec<&FileDirective> = files.collect();
+    let mut files: Vec<&FileDirective> = files.collect();
+    // DWARF in the PTX names files by their numbers.
+    files.sort_by_key(|file| file.index);
     let index_of = |number: u32| files.iter().position(|file| file.index == number).map(|at| at as u32);
     let places = Places::new(ast, ptx);
     let functions = spec.functions.iter().map(|function| {
@@ -38,7 +40,18 @@ pub(crate) fn describe(
     });
     let functions = functions.collect();
     let files = files.iter().map(|file| file.name.clone()).collect();
-    DebugSpec { files, ptx: ptx.to_owned(), functions, compile_unit }
+    let sections = dwarf::carried(ast, ptx, spec, tables, compile_unit.is_some());
+    // The PTX's own description of the functions is better than ours.
+    let described = sections.iter().any(|section| section.name == ".debug_info");
+    let compile_unit = compile_unit.filter(|_| !described);
+    DebugSpec { files, ptx: ptx.to_owned(), functions, compile_unit, sections }
+}
+
+/// Whether the PTX has debug information of its own: DWARF sections and source files. ptxas then passes them on without
+/// being asked.
+pub(crate) fn has_own(ast: &ast::Module) -> bool {
+    let has = |wanted: fn(&Item) -> bool| ast.items.iter().any(wanted);
+    has(|item| matches!(item, Item::Section(_))) && has(|item| matches!(item, Item::File(_)))
 }
 
 /// The `.loc` directives by the PTX line from which on they hold, in order.

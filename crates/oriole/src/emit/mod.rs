@@ -4,6 +4,7 @@
 //! in this module, so that calls and returns are relative and need no linker. In an object file every
 //! function has a section of its own, and relocations stand for all addresses.
 
+mod dwarf;
 pub(crate) mod lines;
 mod object;
 mod objects;

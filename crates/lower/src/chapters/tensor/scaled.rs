@@ -3,12 +3,13 @@
 use super::fragment;
 use super::mma::sparsity_of;
 use super::product::{Kind, code_of, kind_in};
+use crate::chapters::turns::{by_value, constant};
 use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::{FnLower, lut};
 use oriole_isa::Role::{A, B, C, D, MetaId, PA, ScaleA, ScaleB, ScaleIds};
-use oriole_isa::{Field, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
-use oriole_ori::{Operand, RegType};
+use oriole_isa::{Field, Mods, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
+use oriole_ori::{Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
 /// Words of A, of B (twice as many with a sparse A), of C and D.
@@ -73,16 +74,38 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         (PA, Operand::upt()),
         (ScaleA, fragment::together(cx, &first_scales)?),
         (ScaleB, scale_b),
-        (ScaleIds, selectors(cx, instruction, select_a, select_b)?),
     ];
     for (role, operand) in operands {
         inst.set_role(role, operand);
     }
-    cx.emit_inst(inst)?;
+    let selectors = selectors(cx, instruction, select_a, select_b)?;
+    issue(cx, inst, selectors, &words)?;
     fragment::deliver(cx, d, *d_type, &words)
 }
 
-/// The selectors of both scales in a uniform register.
+/// Emits the product. Where threads may differ in the selectors, each value of them is for the threads that have it.
+fn issue(cx: &mut FnLower<'_, '_>, mut inst: Inst, selectors: Operand, results: &[Operand]) -> Lowered {
+    if let Some(selectors) = constant(selectors) {
+        let ids = Operand::reg(cx.temp_of(RegType::Ur)?);
+        cx.emit(Sass::UMOV, &[], &[(D, ids), (B, Operand::imm(selectors))])?;
+        inst.set_role(ScaleIds, ids);
+        cx.emit_inst(inst)?;
+        return Ok(());
+    }
+    cx.guard_by_branch()?;
+    for word in results {
+        let mut marker = Inst::new(Sass::MOV, Mods::new(), &[*word]);
+        marker.flags |= InstFlags::UNDEF;
+        cx.append(marker)?;
+    }
+    by_value(cx, &[selectors], |cx, ids, guard| {
+        inst.set_role(ScaleIds, ids);
+        cx.emit_inst(inst.guarded(guard))?;
+        Ok(())
+    })
+}
+
+/// The selectors of both scales in one word.
 fn selectors(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
@@ -102,12 +125,5 @@ fn selectors(
         cx.imad(placed, value, Operand::imm(1 << at), variable)?;
         variable = placed;
     }
-    let to = Operand::reg(cx.temp_of(RegType::Ur)?);
-    if variable.is_zero() {
-        cx.emit(Sass::UMOV, &[], &[(D, to), (B, Operand::imm(constant))])?;
-    } else {
-        let all = cx.sum(variable, Operand::imm(constant))?;
-        cx.emit(Sass::R2UR, &[], &[(D, to), (A, all)])?;
-    }
-    Ok(to)
+    if variable.is_zero() { Ok(Operand::imm(constant)) } else { cx.sum(variable, Operand::imm(constant)) }
 }
