@@ -166,3 +166,15 @@ fn wrapper_and_errors() {
     let error = read(&OPAQUE[..OPAQUE.len() / 2], "half.bc").unwrap_err();
     assert!(error.to_string().contains("MODULE_BLOCK goes beyond what encloses it"), "{error}");
 }
+
+/// Walking such a type part by part would take for ever. Type `%tN` is made of 3 * 2^N - 1.
+#[test]
+fn a_type_of_too_many_parts() {
+    let start = std::time::Instant::now();
+    let error = read(include_bytes!("data/bitcode/wide-type.bc"), "wide.bc").unwrap_err();
+    assert!(
+        error.to_string().contains("TYPE_BLOCK STRUCT_NAMED: a type 16 levels deep, made of 98303 types"),
+        "{error}"
+    );
+    assert!(start.elapsed().as_millis() < 1000);
+}

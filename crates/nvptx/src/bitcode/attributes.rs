@@ -22,6 +22,12 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// About how many bytes a copy takes.
+    fn bytes(&self) -> usize {
+        let string = |(key, value): &(Box<str>, Box<str>)| 2 * size_of::<Box<str>>() + key.len() + value.len();
+        size_of::<Part>() + self.attributes.strings.iter().map(string).sum::<usize>()
+    }
+
     /// The attributes of a parameter, if it is a typed pointer of one to `pointee`.
     pub(super) fn of_param(&self, pointee: Option<TypeId>) -> Attributes {
         let mut attributes = self.attributes.clone();
@@ -44,30 +50,38 @@ pub(super) struct AttributeList {
     pub(super) ret: Attributes,
     /// Of its parameters, by index, ascending.
     pub(super) params: Vec<(u32, Part)>,
+    /// About how many bytes a copy takes.
+    pub(super) bytes: usize,
 }
 
 impl AttributeList {
     /// What the list says of parameter `index`.
     pub(super) fn param(&self, index: u32) -> Option<&Part> {
-        self.params.iter().find(|(other, _)| *other == index).map(|(_, part)| part)
+        let at = self.params.binary_search_by_key(&index, |(other, _)| *other).ok()?;
+        Some(&self.params[at].1)
     }
 
     fn add(&mut self, index: u64, part: &Part) {
         match index {
             0 => self.ret.merge(&part.attributes),
             0xFFFF_FFFF => self.function.merge(&part.attributes),
-            _ => {
-                let param = (index - 1) as u32;
-                let at = self.params.partition_point(|(other, _)| *other < param);
-                if self.params.get(at).is_none_or(|(other, _)| *other != param) {
-                    self.params.insert(at, (param, Part::default()));
-                }
-                let own = &mut self.params[at].1;
+            _ => self.params.push(((index - 1) as u32, part.clone())),
+        }
+        self.bytes += part.bytes();
+    }
+
+    /// Puts together what was said of one parameter in several groups.
+    fn merge_params(&mut self) {
+        self.params.sort_by_key(|(index, _)| *index);
+        self.params.dedup_by(|(index, part), (first, own)| {
+            let same = index == first;
+            if same {
                 own.attributes.merge(&part.attributes);
                 own.untyped_by_val |= part.untyped_by_val;
                 own.untyped_sret |= part.untyped_sret;
             }
-        }
+            same
+        });
     }
 }
 
@@ -170,6 +184,7 @@ impl LazyModule<'_> {
                                 let group = self.groups.get(&id);
                                 let (index, part) =
                                     group.ok_or_else(|| record.fault(format!("attribute group {id} is missing")))?;
+                                self.budget.spend(part.bytes(), &record)?;
                                 list.add(*index, part);
                             }
                         }
@@ -180,6 +195,7 @@ impl LazyModule<'_> {
                         }
                         _ => continue,
                     }
+                    list.merge_params();
                     self.attributes.push(list);
                 }
                 Item::Block(_) => {}

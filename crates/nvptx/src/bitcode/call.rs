@@ -1,6 +1,8 @@
 //! Calls.
 
-use crate::ir::{Attributes, Call, Callee, CallingConvention, Constant, Op, Tail, Type};
+use crate::ir::{
+    Attributes, Call, Callee, CallingConvention, Constant, HARMLESS_BUNDLES, Op, Tail, Type, TypeId, is_annotation,
+};
 
 use super::error::Result;
 use super::function::BodyReader;
@@ -45,6 +47,7 @@ impl BodyReader<'_, '_> {
             return Err(record.fault("a call of what is no function"));
         };
         self.check_bundles(&callee, record)?;
+        let is_annotation = self.callee_name(&callee).is_some_and(is_annotation);
 
         let mut call = Call {
             callee,
@@ -79,7 +82,11 @@ impl BodyReader<'_, '_> {
         }
         self.attributes(&mut call, list, &types, record)?;
         let ret = self.module.table.parts(signature)[0];
-        self.define(record, Op::Call(Box::new(call)), ret)
+        self.define(record, Op::Call(Box::new(call)), ret)?;
+        if is_annotation && self.module.table.id(ret) == TypeId::VOID {
+            self.drop_last();
+        }
+        Ok(())
     }
 
     /// What is called, and the function type that it brings along.
@@ -88,25 +95,36 @@ impl BodyReader<'_, '_> {
         match slot.what {
             What::Asm(index) => {
                 let asm = &self.module.values.asms[index as usize];
+                self.module.budget.spend(asm.asm.text.len() + asm.asm.constraints.len(), record)?;
                 Ok((Callee::Asm(Box::new(asm.asm.clone())), asm.signature.or(pointee)))
             }
             _ => Ok((Callee::Value(self.plain(slot, record)?), pointee)),
         }
     }
 
-    /// Operand bundles are hints on `llvm.assume`; on other calls they mean something.
+    /// The name of the function that is called directly.
+    fn callee_name(&self, callee: &Callee) -> Option<&str> {
+        let Callee::Value(value) = callee else { return None };
+        match self.module.module.constants[value.constant()?] {
+            Constant::Symbol(_, symbol) => Some(&self.module.module.symbols[symbol].name),
+            _ => None,
+        }
+    }
+
+    /// Operand bundles are hints on `llvm.assume`; on other calls most of them mean something.
     fn check_bundles(&mut self, callee: &Callee, record: &Record) -> Result<()> {
-        if !std::mem::take(&mut self.bundles) {
+        let bundles = std::mem::take(&mut self.bundles);
+        if bundles.is_empty() || self.callee_name(callee) == Some("llvm.assume") {
             return Ok(());
         }
-        let module = &self.module.module;
-        if let Callee::Value(value) = callee
-            && let Some(Constant::Symbol(_, symbol)) = value.constant().map(|id| &module.constants[id])
-            && &*module.symbols[*symbol].name == "llvm.assume"
-        {
-            return Ok(());
+        for tag in bundles {
+            let name = usize::try_from(tag).ok().and_then(|tag| self.module.bundle_tags.get(tag));
+            let name = name.map_or("", String::as_str);
+            if !HARMLESS_BUNDLES.contains(&name) {
+                return Err(record.fault(format!("the operand bundle `{name}` is not supported")));
+            }
         }
-        Err(record.fault("operand bundles are not supported"))
+        Ok(())
     }
 
     /// Puts the attributes of a list, by number, where they belong.

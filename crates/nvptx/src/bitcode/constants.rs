@@ -1,10 +1,11 @@
 //! Constants of a module or function.
 
+use cranelift_entity::EntityRef;
 use rustc_hash::FxHashMap;
 
 use crate::ir::{
-    BinaryOp, BlockId, CastOp, ConstExpr, ConstId, Constant, FloatPredicate, GepFlags, InlineAsm, IntPredicate, Type,
-    TypeId,
+    BinaryOp, BlockId, CastOp, ConstExpr, ConstId, Constant, FloatPredicate, GepFlags, InlineAsm, IntPredicate,
+    SymbolId, Type, TypeId,
 };
 
 use super::LazyModule;
@@ -14,10 +15,13 @@ use super::error::Result;
 use super::inst::{binary_op, cast_op, float_predicate, gep_flags, int_predicate};
 use super::stream::{Block, BlockHead, Fields, Item, Record, text};
 use super::types::TypeIndex;
-use super::values::{Asm, Slot, What};
+use super::values::{Asm, Nesting, Slot, What};
 
-/// How deep constants may be nested: bodies of the IR are walked recursively.
+/// How deep constants may be nested.
 const MAX_DEPTH: u16 = 256;
+
+/// How many constants a constant may be made of.
+const MAX_WEIGHT: u32 = 1 << 24;
 
 /// A constant made of others.
 #[derive(Clone, Debug)]
@@ -67,7 +71,7 @@ impl LazyModule<'_> {
                 }
                 Item::Record => {
                     let what = match self.constant(&record, ty)? {
-                        Read::Constant(constant) => What::Const(self.module.constants.intern(constant), 0),
+                        Read::Constant(constant) => What::Const(self.module.constants.intern(constant), Nesting::NONE),
                         Read::Asm(asm) => {
                             self.values.asms.push(asm);
                             What::Asm(self.values.asms.len() as u32 - 1)
@@ -151,13 +155,26 @@ impl LazyModule<'_> {
                     return Err(record.fault("an address of a block of what is no function"));
                 };
                 let block = fields.next_u32("block")?.min(u32::MAX - 1);
-                Constant::BlockAddress(ty, symbol, BlockId::from_u32(block))
+                let block = BlockId::from_u32(block);
+                self.note_block_address(symbol, block, record)?;
+                Constant::BlockAddress(ty, symbol, block)
             }
             constant::INLINEASM_OLD | constant::INLINEASM_OLD2 | constant::INLINEASM_OLD3 | constant::INLINEASM => {
                 return self.inline_asm(record).map(Read::Asm);
             }
             _ => return self.draft(record, ty).map(Read::Draft),
         }))
+    }
+
+    /// Sees to it that blocks whose addresses are taken are there; those of bodies that were not read yet later.
+    fn note_block_address(&mut self, symbol: SymbolId, block: BlockId, record: &Record) -> Result<()> {
+        let body = self.module.symbols[symbol].function().and_then(|function| function.body.as_deref());
+        if body.is_some_and(|body| block.index() >= body.block_count()) {
+            return Err(record.fault("a block that is not there"));
+        }
+        let last = self.block_addresses.entry(symbol).or_insert(block);
+        *last = block.max(*last);
+        Ok(())
     }
 
     fn unsupported(&self, id: TypeId, record: &Record) -> super::Error {
@@ -330,11 +347,11 @@ impl LazyModule<'_> {
     fn finish(&mut self, draft: &Draft) -> Result<Option<What>> {
         let mut slots = Vec::with_capacity(draft.operands.len());
         let mut ids = Vec::with_capacity(draft.operands.len());
-        let mut depth = 0;
+        let mut nesting = Nesting::NONE;
         for &operand in &draft.operands {
             match self.values.get(operand) {
                 Some(slot @ Slot { what: What::Const(id, own), .. }) => {
-                    depth = depth.max(own + 1);
+                    nesting = nesting.with(own);
                     ids.push(id);
                     slots.push(slot);
                 }
@@ -343,14 +360,16 @@ impl LazyModule<'_> {
                 Some(_) => return Err(draft.place.fault("an operand that is no constant")),
             }
         }
-        if depth > MAX_DEPTH {
-            return Err(draft.place.fault(format!("constants nested deeper than {MAX_DEPTH}")));
+        if nesting.depth > MAX_DEPTH || nesting.weight > MAX_WEIGHT {
+            let Nesting { depth, weight } = nesting;
+            let what = format!("a constant {depth} levels deep, made of {weight} constants, is not supported");
+            return Err(draft.place.fault(what));
         }
         let constant = match self.compose(draft, &slots, ids)? {
             Ok(constant) => self.module.constants.intern(constant),
             Err(operand) => operand,
         };
-        Ok(Some(What::Const(constant, depth)))
+        Ok(Some(What::Const(constant, nesting)))
     }
 
     /// The constant of a draft, or the one that it is the same as.

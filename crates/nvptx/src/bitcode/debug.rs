@@ -11,6 +11,8 @@ use super::stream::Record;
 enum Form {
     /// A string or node, one more than its number; left out when 0.
     Meta,
+    /// A string, written even when empty.
+    Text,
     /// A node by its number.
     Node,
     /// A number; left out when 0, as LLVM text does.
@@ -87,8 +89,8 @@ const LAYOUTS: &[Layout] = &[
         code: metadata::FILE,
         name: "DIFile",
         fields: &[
-            ("filename", 1, Form::Meta),
-            ("directory", 2, Form::Meta),
+            ("filename", 1, Form::Text),
+            ("directory", 2, Form::Text),
             ("checksumkind", 3, Form::Word(CHECKSUMS)),
             ("checksum", 4, Form::Meta),
         ],
@@ -222,7 +224,8 @@ fn field(operand: u64, form: Form, meta: impl Fn(u64) -> Result<MetaField>) -> R
     let word = |text: &str| Some(MetaField::Word(text.into()));
     Ok(match form {
         Form::Meta if operand == 0 => None,
-        Form::Meta => Some(meta(operand)?),
+        Form::Text if operand == 0 => Some(MetaField::String("".into())),
+        Form::Meta | Form::Text => Some(meta(operand)?),
         Form::Node => Some(meta(operand.saturating_add(1))?),
         Form::Int if operand == 0 => None,
         Form::Int | Form::AnyInt => Some(MetaField::Int(operand.into())),

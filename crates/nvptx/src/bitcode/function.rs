@@ -1,6 +1,6 @@
 //! Function bodies: blocks, value numbers, names, locations.
 
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, EntitySet};
 use rustc_hash::FxHashMap;
 
 use crate::ir::{BlockId, Body, Constant, InstId, MetaId, Op, SymbolId, TypeId, Value, ValueId, verify_body};
@@ -27,11 +27,13 @@ pub(super) struct BodyReader<'m, 'a> {
     current: usize,
     /// Uses of values before their definition: place, value, type that the record gives.
     forwards: Vec<(u64, ValueId, TypeId)>,
-    /// Whether operand bundles come before the next call.
-    pub(super) bundles: bool,
+    /// The tags of operand bundles that came before the next call.
+    pub(super) bundles: Vec<u64>,
     location: Option<MetaId>,
     /// Conversions of pointers to pointers of another type, which are the same here, and what they convert.
-    pub(super) copies: FxHashMap<ValueId, Value>,
+    copies: FxHashMap<ValueId, Value>,
+    /// Instructions that go at the end; until then attachments count them.
+    dropped: EntitySet<InstId>,
 }
 
 impl<'a> LazyModule<'a> {
@@ -47,7 +49,8 @@ impl<'a> LazyModule<'a> {
             max_values: head.bits(),
             current: 0,
             forwards: Vec::new(),
-            bundles: false,
+            bundles: Vec::new(),
+            dropped: EntitySet::new(),
             location: None,
             copies: FxHashMap::default(),
             module: self,
@@ -59,6 +62,9 @@ impl<'a> LazyModule<'a> {
         self.values.asms.truncate(asms);
         self.metadata.truncate(metadata);
         read?;
+        if self.block_addresses.get(&symbol).is_some_and(|last| last.index() >= body.block_count()) {
+            return Err(head.fault("the address is taken of a block that is not there"));
+        }
         // What the records give is typed, but may still make no sense.
         verify_body(&self.module, symbol, &body).map_err(|error| head.fault(error.to_string()))?;
         if let Some(function) = self.module.symbols[symbol].function_mut() {
@@ -108,19 +114,18 @@ impl<'a> BodyReader<'_, 'a> {
             }
         }
         self.check(head)?;
-        self.drop_copies();
+        self.drop_instructions();
         Ok(())
     }
 
-    fn drop_copies(&mut self) {
-        if self.copies.is_empty() {
+    fn drop_instructions(&mut self) {
+        if self.dropped.is_empty() {
             return;
         }
         for at in 0..self.body.layout.len() {
             let block = self.body.layout[at];
             let mut insts = std::mem::take(&mut self.body[block].insts);
-            let is_copy = |result: ValueId| self.copies.contains_key(&result);
-            insts.retain(|&inst| !self.body[inst].result.expand().is_some_and(is_copy));
+            insts.retain(|&inst| !self.dropped.contains(inst));
             self.body[block].insts = insts;
         }
         self.body.value_names.retain(|value, _| !self.copies.contains_key(value));
@@ -160,7 +165,7 @@ impl<'a> BodyReader<'_, 'a> {
                 self.locate();
             }
             function::DEBUG_LOC_AGAIN => self.locate(),
-            function::OPERAND_BUNDLE => self.bundles = true,
+            function::OPERAND_BUNDLE => self.bundles.push(record.fields().next("tag")?),
             function::BLOCKADDR_USERS
             | function::DEBUG_RECORD_VALUE
             | function::DEBUG_RECORD_DECLARE
@@ -177,6 +182,14 @@ impl<'a> BodyReader<'_, 'a> {
     pub(super) fn copy_of(&mut self, value: Value) {
         if let Some(last) = self.body.value_count().checked_sub(1) {
             self.copies.insert(ValueId::new(last), value);
+            self.drop_last();
+        }
+    }
+
+    /// Notes that the last instruction says nothing.
+    pub(super) fn drop_last(&mut self) {
+        if let Some(last) = self.body.inst_count().checked_sub(1) {
+            self.dropped.insert(InstId::new(last));
         }
     }
 

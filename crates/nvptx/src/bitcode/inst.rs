@@ -280,6 +280,9 @@ impl BodyReader<'_, '_> {
         let right = self.value_of(fields, ty, "second vector")?;
         let (mask, mask_type) = self.value(fields, "mask")?;
         let element = self.vector_element(ty, record)?;
+        let lanes = self.module.module.types.element_count(self.module.table.id(mask_type));
+        // The record names a mask of any length.
+        self.module.budget.spend((lanes as usize).saturating_mul(size_of::<i32>()), record)?;
         let mask = self.mask(mask, mask_type).ok_or_else(|| record.fault("a mask that is no constant vector"))?;
         let len = mask.len() as u32;
         let result = self.module.table.vector(element, len, &mut self.module.module.types);
@@ -290,8 +293,7 @@ impl BodyReader<'_, '_> {
     fn mask(&self, mask: Value, ty: TypeIndex) -> Option<Box<[i32]>> {
         let constants = &self.module.module.constants;
         let (_, len) = self.module.module.types.as_vector(self.module.table.id(ty))?;
-        // Any mask that is not written element by element is as long as its type says, however large that is.
-        let same = |element: i32| (len <= 1 << 16).then(|| vec![element; len as usize].into());
+        let same = |element: i32| Some(vec![element; len as usize].into());
         match &constants[mask.constant()?] {
             Constant::Undef(_) | Constant::Poison(_) => same(-1),
             Constant::Zero(_) => same(0),

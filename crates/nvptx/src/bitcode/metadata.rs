@@ -228,7 +228,10 @@ impl LazyModule<'_> {
     fn field(&self, operand: u64, record: &Record) -> Result<MetaField> {
         let Some(number) = operand.checked_sub(1) else { return Ok(MetaField::Null) };
         match self.metadata.get(number) {
-            Some(Entry::String(text)) => Ok(MetaField::String(text.clone())),
+            Some(Entry::String(text)) => {
+                self.budget.spend(text.len(), record)?;
+                Ok(MetaField::String(text.clone()))
+            }
             Some(Entry::Node(id)) => Ok(MetaField::Node(*id)),
             Some(Entry::Value(value)) => Ok(self.value_field(*value)),
             None => Err(record.fault(format!("metadata {number} is not defined"))),

@@ -7,6 +7,7 @@
 //! | file | what it reads |
 //! |---|---|
 //! | `bits`, `stream` | the bitstream container: blocks, abbreviations, records |
+//! | `budget` | bounds what small records unpack to |
 //! | `codes` | numbers of blocks and records |
 //! | `types`, `attributes` | the tables that other records refer to |
 //! | `module` | variables, functions, aliases, and the order in which all is put together |
@@ -18,6 +19,7 @@
 
 mod attributes;
 mod bits;
+mod budget;
 mod call;
 mod codes;
 mod constants;
@@ -35,11 +37,12 @@ mod values;
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::{AddressSpace, Module, SymbolId, SyncScope};
+use crate::ir::{AddressSpace, BlockId, Module, SymbolId, SyncScope};
 
 pub use error::Error;
 
 use attributes::{AttributeList, Groups};
+use budget::Budget;
 use metadata::MetadataTable;
 use stream::{BlockHead, BlockInfo};
 use types::{TypeIndex, TypeTable};
@@ -60,6 +63,8 @@ pub struct LazyModule<'a> {
     metadata: MetadataTable,
     /// Scopes of atomic operations by number; `Err` has the name of one that is not supported.
     scopes: Vec<std::result::Result<SyncScope, Box<str>>>,
+    /// Names of operand bundles by number.
+    bundle_tags: Vec<String>,
     /// Where `alloca` puts things.
     alloca_space: AddressSpace,
     /// Whether records count back from the next value to the one they mean.
@@ -68,6 +73,9 @@ pub struct LazyModule<'a> {
     signatures: FxHashMap<SymbolId, TypeIndex>,
     /// Bodies that were not read yet.
     bodies: FxHashMap<SymbolId, BlockHead>,
+    /// Functions with blocks whose addresses are taken, and the last of those.
+    block_addresses: FxHashMap<SymbolId, BlockId>,
+    budget: Budget,
 }
 
 /// Reads a bitcode file completely. `file_name` is for messages, and the module's name if it has none.

@@ -4,18 +4,19 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::{
     AddressSpace, Alias, Attributes, Constant, DataLayout, Function, Linkage, Module, Param, Symbol, SymbolId,
-    SymbolKind, SyncScope, Type, TypeId, Variable, Visibility,
+    SymbolKind, SyncScope, Type, TypeId, Variable, Visibility, verify,
 };
 
 use super::LazyModule;
 use super::attributes::AttributeList;
+use super::budget::Budget;
 use super::call::convention;
 use super::codes::{block, module};
 use super::error::{Error, Result};
 use super::memory::alignment;
 use super::stream::{Block, BlockHead, BlockInfo, Fields, Item, Record};
 use super::types::TypeIndex;
-use super::values::What;
+use super::values::{Nesting, What};
 
 const MAGIC: [u8; 4] = *b"BC\xC0\xDE";
 const WRAPPER_MAGIC: [u8; 4] = 0x0B17_C0DE_u32.to_le_bytes();
@@ -63,13 +64,18 @@ impl<'a> LazyModule<'a> {
             values: Default::default(),
             metadata: Default::default(),
             scopes: vec![Ok(SyncScope::Thread), Ok(SyncScope::System)],
+            bundle_tags: Vec::new(),
             alloca_space: AddressSpace::GENERIC,
             relative: false,
             signatures: FxHashMap::default(),
             bodies: FxHashMap::default(),
+            block_addresses: FxHashMap::default(),
+            budget: Budget::new(bytes.len()),
         };
         lazy.module.name = file.to_owned();
         lazy.read_module(head, strings)?;
+        // As long as there are no bodies, that looks at the symbols.
+        verify(&lazy.module).map_err(|error| head.fault(error.to_string()))?;
         Ok(lazy)
     }
 
@@ -84,6 +90,7 @@ impl<'a> LazyModule<'a> {
         each(block::TYPE_BLOCK).try_for_each(|head| self.read_types(head))?;
         each(block::PARAMATTR_GROUP_BLOCK).try_for_each(|head| self.read_attribute_groups(head))?;
         each(block::PARAMATTR_BLOCK).try_for_each(|head| self.read_attribute_lists(head))?;
+        each(block::OPERAND_BUNDLE_TAGS).try_for_each(|head| self.read_bundle_tags(head))?;
         each(block::SYNC_SCOPE_NAMES).try_for_each(|head| self.read_scopes(head))?;
 
         let mut names = FxHashMap::default();
@@ -113,7 +120,10 @@ impl<'a> LazyModule<'a> {
             return Err(head.fault(format!("{} functions with {} bodies", symbols.defined.len(), bodies.len())));
         }
         self.bodies = symbols.defined.into_iter().zip(bodies).collect();
-        Ok(())
+        match self.block_addresses.keys().find(|symbol| !self.bodies.contains_key(symbol)) {
+            Some(_) => Err(head.fault("the address is taken of a block of a function without a body")),
+            None => Ok(()),
+        }
     }
 
     /// Reads the records of the module and notes its blocks.
@@ -146,6 +156,18 @@ impl<'a> LazyModule<'a> {
         }
     }
 
+    fn read_bundle_tags(&mut self, head: BlockHead) -> Result<()> {
+        let mut block = Block::open(self.bytes, head, &self.info);
+        let mut record = Record::default();
+        loop {
+            match block.next(&mut record)? {
+                Item::End => return Ok(()),
+                Item::Block(_) => {}
+                Item::Record => self.bundle_tags.push(record.text(0)),
+            }
+        }
+    }
+
     fn read_scopes(&mut self, head: BlockHead) -> Result<()> {
         let mut block = Block::open(self.bytes, head, &self.info);
         let mut record = Record::default();
@@ -172,6 +194,7 @@ impl<'a> LazyModule<'a> {
     /// Adds a symbol, which is the next value.
     fn symbol(&mut self, name: String, fields: Fields, sections: &[Box<str>], symbols: &mut Symbols) -> Result<()> {
         let record = fields.record;
+        self.budget.spend(name.len(), record)?;
         let name = if name.is_empty() { self.free_name(&mut symbols.unnamed) } else { name };
         if self.module.symbol(&name).is_some() {
             return Err(record.fault(format!("a second symbol called `{name}`")));
@@ -187,7 +210,7 @@ impl<'a> LazyModule<'a> {
         let ty = self.module.types.pointer(space);
         let constant = self.module.constants.intern(Constant::Symbol(ty, id));
         let index = self.table.pointer_to(value_type, space, &mut self.module.types);
-        self.values.push(index, What::Const(constant, 0));
+        self.values.push(index, What::Const(constant, Nesting::NONE));
         Ok(())
     }
 
@@ -223,7 +246,7 @@ impl<'a> LazyModule<'a> {
         }
         let linkage = fields.next("linkage")?;
         let align = alignment(fields.next("alignment")?, record)?.unwrap_or(0);
-        let section = section(fields.next("section")?, sections, record)?;
+        let section = self.section(fields.next("section")?, sections, record)?;
         let visibility = fields.opt().unwrap_or(0);
         let thread_local = fields.opt().unwrap_or(0) != 0;
         let _unnamed_addr = fields.opt();
@@ -270,12 +293,13 @@ impl<'a> LazyModule<'a> {
         let linkage = fields.next("linkage")?;
         let list = fields.next("attributes")?;
         let align = alignment(fields.next("alignment")?, record)?.unwrap_or(0);
-        let section = section(fields.next("section")?, sections, record)?;
+        let section = self.section(fields.next("section")?, sections, record)?;
         let visibility = fields.opt().unwrap_or(0);
         // The address space comes after eight operands that say nothing about the code.
         if let Some(&number) = fields.rest().get(8) {
             space = AddressSpace(number as u32);
         }
+        self.budget.spend(self.table.parts(ty).len() * size_of::<Param>(), record)?;
         let list = self.attribute_list(list, record)?;
         let param = |(index, &ty): (usize, &TypeIndex)| {
             let pointee = self.table.pointee(ty, &self.module.types).map(|ty| self.table.id(ty));
@@ -356,11 +380,22 @@ impl<'a> LazyModule<'a> {
         pointee.zip(space).ok_or_else(|| record.fault("a symbol whose type is no typed pointer"))
     }
 
-    /// The list of a number, counted from 1; none for 0.
+    /// The section of a number, counted from 1; none for 0.
+    fn section(&self, number: u64, sections: &[Box<str>], record: &Record) -> Result<Option<Box<str>>> {
+        let Some(index) = number.checked_sub(1) else { return Ok(None) };
+        let name = usize::try_from(index).ok().and_then(|index| sections.get(index));
+        let name = name.ok_or_else(|| record.fault(format!("section {number} has no name")))?;
+        self.budget.spend(name.len(), record)?;
+        Ok(Some(name.clone()))
+    }
+
+    /// The list of a number, counted from 1; none for 0. The caller copies it.
     pub(super) fn attribute_list(&self, number: u64, record: &Record) -> Result<Option<&AttributeList>> {
         let Some(index) = number.checked_sub(1) else { return Ok(None) };
         let list = usize::try_from(index).ok().and_then(|index| self.attributes.get(index));
-        list.map(Some).ok_or_else(|| record.fault(format!("attribute list {number} of {}", self.attributes.len())))
+        let list = list.ok_or_else(|| record.fault(format!("attribute list {number} of {}", self.attributes.len())))?;
+        self.budget.spend(list.bytes, record)?;
+        Ok(Some(list))
     }
 }
 
@@ -441,12 +476,6 @@ fn string_at(strings: &[u8], offset: u64, len: u64, record: &Record) -> Result<S
     let bytes = range.and_then(|(start, end)| strings.get(start..end));
     let bytes = bytes.ok_or_else(|| record.fault("a name outside of the string table"))?;
     Ok(String::from_utf8_lossy(bytes).into_owned())
-}
-
-fn section(number: u64, sections: &[Box<str>], record: &Record) -> Result<Option<Box<str>>> {
-    let Some(index) = number.checked_sub(1) else { return Ok(None) };
-    let section = usize::try_from(index).ok().and_then(|index| sections.get(index));
-    section.map(|name| Some(name.clone())).ok_or_else(|| record.fault(format!("section {number} has no name")))
 }
 
 /// A linkage by number; those that other object formats had are what they have become.

@@ -16,8 +16,12 @@ use super::{LazyModule, codes};
 /// Index of an entry of the type table.
 pub(super) type TypeIndex = u32;
 
-/// How deep types may be nested: bodies of the IR are walked recursively.
+/// How deep types may be nested: they are walked recursively.
 const MAX_DEPTH: u32 = 256;
+
+/// How many types a type may be made of, counting each where it stands: they are walked without memory, and a
+/// structure of two structures of two structures… would take for ever.
+const MAX_WEIGHT: u32 = 1 << 16;
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -27,6 +31,8 @@ struct Entry {
     parts: Box<[TypeIndex]>,
     /// How deep it is nested.
     depth: u32,
+    /// How many types it is made of, itself included.
+    weight: u32,
 }
 
 /// All types that records refer to, by index.
@@ -119,10 +125,18 @@ impl TypeTable {
         }
     }
 
+    /// Depth and weight of a type that is made of these.
+    fn nesting(&self, parts: &[TypeIndex]) -> (u32, u32) {
+        parts
+            .iter()
+            .map(|&part| &self.entries[part as usize])
+            .fold((0, 1), |(depth, weight), part| (depth.max(part.depth + 1), weight.saturating_add(part.weight)))
+    }
+
     fn push(&mut self, id: TypeId, parts: Vec<TypeIndex>) -> TypeIndex {
         let index = self.entries.len() as TypeIndex;
-        let depth = parts.iter().map(|&part| self.entries[part as usize].depth + 1).max().unwrap_or(0);
-        self.entries.push(Entry { id, parts: parts.into(), depth });
+        let (depth, weight) = self.nesting(&parts);
+        self.entries.push(Entry { id, parts: parts.into(), depth, weight });
         self.by_id.entry(id).or_insert(index);
         index
     }
@@ -179,7 +193,7 @@ struct Resolver<'a> {
 
 impl Resolver<'_> {
     fn run(mut self) -> Result<()> {
-        let unknown = Entry { id: TypeId::VOID, parts: Box::default(), depth: 0 };
+        let unknown = Entry { id: TypeId::VOID, parts: Box::default(), depth: 0, weight: 1 };
         self.table.entries = vec![unknown; self.drafts.len()];
         for index in 0..self.drafts.len() {
             self.resolve(index, 0)?;
@@ -201,15 +215,14 @@ impl Resolver<'_> {
         let name = draft.name.take();
         let typed_pointer = record.code == ty::POINTER;
         let parts = self.parts(&record)?;
-        let mut own_depth = 0;
-        if !typed_pointer {
-            for &part in &parts {
-                self.resolve(part as usize, depth + 1)?;
-                own_depth = own_depth.max(self.table.entries[part as usize].depth + 1);
-            }
+        // What a pointer points to may contain the pointer.
+        let held: &[TypeIndex] = if typed_pointer { &[] } else { &parts };
+        for &part in held {
+            self.resolve(part as usize, depth + 1)?;
         }
-        if own_depth >= MAX_DEPTH {
-            return Err(record.fault(format!("types nested deeper than {MAX_DEPTH}")));
+        let (depth, weight) = self.table.nesting(held);
+        if depth >= MAX_DEPTH || weight > MAX_WEIGHT {
+            return Err(record.fault(format!("a type {depth} levels deep, made of {weight} types, is not supported")));
         }
         let ty = self.ty(&record, name, &parts)?;
         let space = if let Type::Pointer(space) = ty { Some(space) } else { None };
@@ -219,7 +232,7 @@ impl Resolver<'_> {
         } else {
             self.table.by_id.entry(id).or_insert(index as TypeIndex);
         }
-        self.table.entries[index] = Entry { id, parts: parts.into(), depth: own_depth };
+        self.table.entries[index] = Entry { id, parts: parts.into(), depth, weight };
         self.drafts[index].state = State::Done;
         Ok(())
     }

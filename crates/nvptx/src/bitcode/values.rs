@@ -10,14 +10,32 @@ use super::types::TypeIndex;
 /// What a value number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// A constant, and how deep it is nested.
-    Const(ConstId, u16),
+    /// A constant.
+    Const(ConstId, Nesting),
     /// Inline assembly: index into [`Values::asms`].
     Asm(u32),
     /// A parameter or instruction.
     Local(ValueId),
     /// A constant that refers to ones that come later, until its block has been read.
     Pending,
+}
+
+/// How a constant is made up, counting parts where they stand: constants are walked recursively and without memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Nesting {
+    pub(super) depth: u16,
+    /// The number of constants, itself included.
+    pub(super) weight: u32,
+}
+
+impl Nesting {
+    /// That of a constant without operands.
+    pub(super) const NONE: Nesting = Nesting { depth: 0, weight: 1 };
+
+    /// That of a constant with one more operand.
+    pub(super) fn with(self, operand: Nesting) -> Nesting {
+        Nesting { depth: self.depth.max(operand.depth + 1), weight: self.weight.saturating_add(operand.weight) }
+    }
 }
 
 /// A value with the entry of its type.

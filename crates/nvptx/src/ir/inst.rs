@@ -247,6 +247,16 @@ pub enum Tail {
     Not,
 }
 
+/// Operand bundles that say nothing that code depends on. Those of `llvm.assume` are such too; readers refuse others.
+pub const HARMLESS_BUNDLES: &[&str] = &["convergencectrl", "kcfi", "clang.arc.attachedcall", "ignore"];
+
+/// Whether a call of the function `name` says something only to debuggers and alias analysis, in metadata: readers
+/// drop it.
+#[must_use]
+pub fn is_annotation(name: &str) -> bool {
+    name.starts_with("llvm.dbg.") || name == "llvm.experimental.noalias.scope.decl"
+}
+
 /// `asm sideeffect "…", "=r,r"`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct InlineAsm {

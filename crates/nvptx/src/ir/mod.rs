@@ -53,8 +53,8 @@ pub use attributes::{Attributes, FnFlags, MemoryEffects, ParamFlags};
 pub use body::{Block, BlockId, Body, InstId, Value, ValueDef, ValueId};
 pub use constant::{ConstExpr, ConstId, Constant, Constants};
 pub use inst::{
-    BinaryOp, Call, Callee, CastOp, FloatPredicate, GepFlags, InlineAsm, Inst, InstFlags, IntPredicate, Op, Ordering,
-    RmwOp, SyncScope, Tail,
+    BinaryOp, Call, Callee, CastOp, FloatPredicate, GepFlags, HARMLESS_BUNDLES, InlineAsm, Inst, InstFlags,
+    IntPredicate, Op, Ordering, RmwOp, SyncScope, Tail, is_annotation,
 };
 pub use layout::DataLayout;
 pub use metadata::{Attachment, Meta, MetaField, MetaId, Metadata};

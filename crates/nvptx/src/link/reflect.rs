@@ -1,5 +1,6 @@
 //! `__nvvm_reflect`: what a library asks about the compilation.
 
+use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 use crate::ir::{Body, Callee, CastOp, ConstExpr, ConstId, Constant, InstId, MetaField, Module, Op, Value};
@@ -83,9 +84,11 @@ fn replace(module: &mut Module, body: &mut Body, found: &[(InstId, u128)]) {
             map.insert(result, module.constants.int(ty, bits, answer).into());
         }
     }
+    let mut gone = EntitySet::new();
+    gone.extend(found.iter().map(|(inst, _)| *inst));
     for at in 0..body.layout.len() {
         let block = body.layout[at];
-        body[block].insts.retain(|inst| !found.iter().any(|(other, _)| other == inst));
+        body[block].insts.retain(|inst| !gone.contains(*inst));
     }
     body.replace_values(&map);
 }

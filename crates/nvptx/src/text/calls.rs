@@ -2,15 +2,15 @@
 
 use smallvec::SmallVec;
 
-use crate::ir::{AddressSpace, Attributes, Call, Callee, Constant, InlineAsm, Op, Tail, Type, TypeId, Value};
+use crate::ir::{
+    AddressSpace, Attributes, Call, Callee, Constant, HARMLESS_BUNDLES, InlineAsm, Op, Tail, Type, TypeId, Value,
+    is_annotation,
+};
 
 use super::instructions::Read;
 use super::lexer::{Kind, Token};
 use super::parser::{Parsed, Parser, error, span};
 use super::words::Word;
-
-/// Operand bundles that say nothing that code depends on, beside those of `llvm.assume`.
-const HARMLESS_BUNDLES: &[&str] = &["convergencectrl", "kcfi", "clang.arc.attachedcall", "ignore"];
 
 /// Arguments with what belongs to them.
 #[derive(Default)]
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
         self.function_attributes(&mut attributes)?;
         self.bundles(&callee)?;
         let (signature, ret) = self.call_signature(written, &callee, &arguments.types);
-        if arguments.metadata && self.is_annotation(&callee) {
+        if arguments.metadata && self.callee_name(&callee).is_some_and(is_annotation) {
             return Ok(Read::Nothing);
         }
         self.check_arguments(callee_token, signature, &arguments.types)?;
@@ -176,13 +176,6 @@ impl<'a> Parser<'a> {
             Constant::Symbol(_, id) => Some(&self.module.symbols[id].name),
             _ => None,
         }
-    }
-
-    /// Whether a call with metadata says nothing to the back end: what it says is only in the
-    /// metadata, for debuggers and alias analysis.
-    fn is_annotation(&self, callee: &Callee) -> bool {
-        let name = self.callee_name(callee).unwrap_or_default();
-        name.starts_with("llvm.dbg.") || name == "llvm.experimental.noalias.scope.decl"
     }
 
     /// The function type of a call, and its result, from what is written before the callee.
