@@ -11,9 +11,11 @@
 //! | [`machine`] | PTX instructions on virtual registers of nine classes, and the passes on them |
 //! | [`select`] | IR to machine instructions: legalisation, addressing, intrinsics, calls |
 //! | [`emit`] | machine instructions to a PTX module |
+//! | [`driver`] | the stages in order |
 
 pub mod analysis;
 pub mod bitcode;
+pub mod driver;
 pub mod emit;
 pub mod ir;
 pub mod link;

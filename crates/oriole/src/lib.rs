@@ -15,4 +15,4 @@ pub mod report;
 
 pub use emit::LineTable;
 pub use error::CompileError;
-pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, compile, kernels, target};
+pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, compile, compile_module, kernels, target};

@@ -91,19 +91,37 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     let mut watch = Watch::default();
     let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
     let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
+    compile_tree(&ast, Some(ptx), options, watch)
+}
+
+/// Compile a PTX module that was made without text, and passes [`oriole_ptx::check`]. Places in
+/// errors mean nothing then; for debug information there has to be text.
+pub fn compile_module(ast: &oriole_ptx::ast::Module, options: &CompileOptions) -> Result<Compiled, CompileError> {
+    if options.debug != DebugInfo::None {
+        return compile(&oriole_ptx::print(ast), options);
+    }
+    compile_tree(ast, None, options, Watch::default())
+}
+
+fn compile_tree(
+    ast: &oriole_ptx::ast::Module,
+    ptx: Option<&str>,
+    options: &CompileOptions,
+    mut watch: Watch,
+) -> Result<Compiled, CompileError> {
     let target = match options.target {
         Some(target) => target,
         None => self::target(ast.target.first().map_or("", String::as_str))?,
     };
-    oriole_ptx::check_target(&ast, &target.to_string()).map_err(|error| CompileError::Source(vec![error]))?;
-    check_entries(&ast, &options.entries)?;
+    oriole_ptx::check_target(ast, &target.to_string()).map_err(|error| CompileError::Source(vec![error]))?;
+    check_entries(ast, &options.entries)?;
     let lowering = oriole_lower::Options {
         arch: generation(target)?,
         relocatable: options.relocatable,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
-        source: Some((&options.file_name, ptx)),
+        source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
     };
-    let mut module = watch.time("lower", || oriole_lower::lower(&ast, &lowering)).map_err(CompileError::Source)?;
+    let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
     let mut dumps = Vec::new();
     optimise(&mut module, options, &mut watch, &mut dumps)?;
     let graphs = module.functions.values().map(|func| dot(func, &Cfg::new(func))).collect();
@@ -113,10 +131,11 @@ pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileE
     watch.time("schedule", || schedule(&mut module, options))?;
     keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
-    let (mut spec, lines) = watch.time("encode", || emit(target, &ast, &module, &allocation, kind))?;
-    if options.debug != DebugInfo::None || emit::lines::has_own(&ast) {
+    let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &allocation, kind))?;
+    let wants_lines = options.debug != DebugInfo::None || emit::lines::has_own(ast);
+    if let Some(ptx) = ptx.filter(|_| wants_lines) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
-        spec.debug = Some(emit::lines::describe(&ast, ptx, &spec, &lines, unit));
+        spec.debug = Some(emit::lines::describe(ast, ptx, &spec, &lines, unit));
     }
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
     Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times: watch.times, graphs })

@@ -45,11 +45,13 @@ pub struct EmitOptions {
     pub ptx_version: Option<(u32, u32)>,
     /// `.maxnreg` of kernels that have none of their own.
     pub max_registers: Option<u32>,
+    /// Source lines as `.loc`, whatever the module's compile unit asks for.
+    pub line_info: bool,
 }
 
 impl Default for EmitOptions {
     fn default() -> EmitOptions {
-        EmitOptions { arch: "sm_80".to_owned(), ptx_version: None, max_registers: None }
+        EmitOptions { arch: "sm_80".to_owned(), ptx_version: None, max_registers: None, line_info: false }
     }
 }
 

@@ -18,8 +18,9 @@ pub(crate) enum Command {
     /// Compile a bundled kernel, show its SASS, run it on the simulator.
     #[command(after_help = "Example:\n  oriole demo --arch sm_80")]
     Demo(DemoArgs),
-    /// Compile PTX to a cubin.
-    #[command(after_help = "Example:\n  oriole compile kernel.ptx -o kernel.cubin --arch sm_90 -v")]
+    /// Compile PTX, or LLVM IR, to a cubin.
+    #[command(after_help = "Examples:\n  oriole compile kernel.ptx -o kernel.cubin --arch sm_90 -v\n  \
+                            oriole compile kernel.ll -o kernel.cubin --link libdevice.10.bc")]
     Compile(CompileArgs),
     /// Show the SASS of a cubin, or of hexadecimal words.
     #[command(after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  \
@@ -42,6 +43,9 @@ pub(crate) enum Command {
     /// Work on PTX itself.
     #[command(after_help = "Example:\n  oriole ptx check kernel.ptx")]
     Ptx(PtxArgs),
+    /// Compile LLVM IR to PTX.
+    #[command(after_help = "Example:\n  oriole nvptx kernel.ll -o kernel.ptx --arch sm_90 --link libdevice.10.bc")]
+    Nvptx(NvptxArgs),
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
@@ -58,7 +62,7 @@ pub(crate) struct DemoArgs {
 /// `oriole compile`.
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
-    /// PTX file, or `-` for standard input.
+    /// PTX, or LLVM assembly or bitcode; `-` for standard input.
     pub(crate) input: PathBuf,
     /// Cubin to write, or `-` for standard output.
     #[arg(short, long)]
@@ -122,6 +126,60 @@ pub(crate) struct CodeArgs {
     /// Verify the IR after every phase.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// What to make of LLVM IR.
+    #[command(flatten)]
+    pub(crate) ir: IrArgs,
+}
+
+/// Options for LLVM IR; `compile`, `run` and `nvptx` share them.
+#[derive(Debug, Args, Default)]
+pub(crate) struct IrArgs {
+    /// Take what the module needs from this bitcode or LLVM assembly, such as libdevice.10.bc.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) link: Vec<PathBuf>,
+    /// Do not fuse products and sums of floats.
+    #[arg(long)]
+    pub(crate) no_fma: bool,
+    /// Flush subnormals of float to zero.
+    #[arg(long)]
+    pub(crate) ftz: bool,
+    /// Quotients of float need not be rounded correctly.
+    #[arg(long)]
+    pub(crate) no_prec_div: bool,
+    /// Square roots of float need not be rounded correctly.
+    #[arg(long)]
+    pub(crate) no_prec_sqrt: bool,
+}
+
+/// `oriole nvptx`.
+#[derive(Debug, Args)]
+pub(crate) struct NvptxArgs {
+    /// LLVM assembly or bitcode; `-` for standard input.
+    pub(crate) input: PathBuf,
+    /// PTX to write, or `-` for standard output.
+    #[arg(short, long)]
+    pub(crate) output: PathBuf,
+    /// Target, such as sm_90; that of the module's functions by default, or else sm_80.
+    #[arg(long)]
+    pub(crate) arch: Option<String>,
+    /// PTX version, such as 8.0; the least that has what is used by default.
+    #[arg(long, value_name = "N.M", value_parser = parse_version)]
+    pub(crate) ptx_version: Option<(u32, u32)>,
+    /// Optimisation level 0 to 3.
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) opt_level: u8,
+    /// Upper bound of registers per thread.
+    #[arg(long, value_name = "N")]
+    pub(crate) maxreg: Option<u32>,
+    /// Write source lines as .loc.
+    #[arg(long)]
+    pub(crate) lineinfo: bool,
+    /// Print the machine instructions of this function, or of all, after selection and before emission.
+    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) dump_machine: Option<String>,
+    /// What to make of LLVM IR.
+    #[command(flatten)]
+    pub(crate) ir: IrArgs,
 }
 
 /// `oriole disasm`.
@@ -351,6 +409,15 @@ pub(crate) enum IsaCommand {
         #[arg(long)]
         arch: Option<String>,
     },
+}
+
+/// `8.0`.
+fn parse_version(text: &str) -> Result<(u32, u32), String> {
+    let parse = || {
+        let (major, minor) = text.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    parse().ok_or_else(|| format!("'{text}' is no version such as 8.0"))
 }
 
 /// `X[,Y[,Z]]`, each at least 1.

@@ -2,7 +2,7 @@
 
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
-use super::files;
+use super::{files, nvptx};
 use oriole::{CompileError, CompileOptions, Compiled, DebugInfo, report};
 use oriole_ori::dump::Statistics;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
         // Every line's code stays where it is: as with ptxas.
         options.opt_level = 0;
     }
-    let compiled = compile_with(&args.input, &bytes, &options)?;
+    let compiled = compile_with(&args.input, &bytes, &args.code, &options)?;
     for function in compiled.allocation.functions.values() {
         if let Some(warning) = &function.own.warning {
             eprintln!("warning: {warning}");
@@ -47,9 +47,9 @@ pub(crate) fn compile_target(name: &str) -> Result<oriole_cubin::Target, Failure
     oriole::target(name).map_err(|e| Failure::Rejected(format!("error: {e}")))
 }
 
-/// Compile PTX given as bytes, with the options that `compile` and `run` share.
+/// Compile PTX or LLVM IR given as bytes, with the options that `compile` and `run` share.
 pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Result<Compiled, Failure> {
-    compile_with(path, bytes, &options(path, code)?)
+    compile_with(path, bytes, code, &options(path, code)?)
 }
 
 fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
@@ -65,14 +65,25 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
     })
 }
 
-fn compile_with(path: &Path, bytes: &[u8], options: &CompileOptions) -> Result<Compiled, Failure> {
+fn compile_with(path: &Path, bytes: &[u8], code: &CodeArgs, options: &CompileOptions) -> Result<Compiled, Failure> {
+    if nvptx::is_llvm(path, bytes) {
+        let ast = nvptx::module(path, bytes, code, options)?;
+        return oriole::compile_module(&ast, options).map_err(|error| failure(path, None, error));
+    }
     let text = super::ptx::text(path, bytes)?;
-    oriole::compile(text, options).map_err(|error| match error {
-        CompileError::Source(diagnostics) => Failure::Rejected(super::ptx::render(path, text, &diagnostics)),
-        CompileError::Knob(error) => Failure::Usage(format!("error: {error}")),
-        CompileError::NoPhase { .. } => Failure::Usage(format!("error: {error}")),
-        other => Failure::file(path, other),
-    })
+    oriole::compile(text, options).map_err(|error| failure(path, Some(text), error))
+}
+
+/// `text` is the PTX that places in errors mean, where there is one.
+fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
+    match (error, text) {
+        (CompileError::Source(diagnostics), Some(text)) => {
+            Failure::Rejected(super::ptx::render(path, text, &diagnostics))
+        }
+        (CompileError::Knob(error), _) => Failure::Usage(format!("error: {error}")),
+        (error @ CompileError::NoPhase { .. }, _) => Failure::Usage(format!("error: {error}")),
+        (other, _) => Failure::file(path, other),
+    }
 }
 
 fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {

@@ -13,6 +13,7 @@ mod gpu;
 mod interpret;
 mod isa;
 mod memcheck;
+mod nvptx;
 mod ptx;
 mod run;
 mod timing;
@@ -34,6 +35,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),
+        Command::Nvptx(args) => nvptx::run(&args),
         Command::Isa(args) => isa::run(&args),
     };
     match done {
