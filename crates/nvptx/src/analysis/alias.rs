@@ -295,65 +295,81 @@ fn keeps_private(view: View<'_>, call: &Call) -> bool {
     )
 }
 
-/// True when `inst` may write a byte of `location`, or orders accesses to it.
-#[must_use]
-pub fn may_clobber(view: View<'_>, private: &Private, inst: InstId, location: &Location) -> bool {
-    let what = effects(view, inst);
-    if !what.contains(Effects::WRITES) {
-        return false;
-    }
-    let own = matches!(location.base, Base::Frame(slot) if private.is_private(slot));
-    // The address of a private slot is in no pointer but those made from it.
-    let overlaps = |written: &Location| {
-        if own {
-            written.base == location.base && alias(view, written, location) != Alias::No
-        } else {
-            alias(view, written, location) != Alias::No
-        }
-    };
-    match &view.body[inst].op {
-        Op::Store { .. } | Op::AtomicRmw { .. } | Op::CmpXchg { .. } => {
-            (what.contains(Effects::ORDERED) && !own) || accessed(view, inst).is_none_or(|written| overlaps(&written))
-        }
-        Op::Call(call) => call_may_clobber(view, call, inst, location, own),
-        Op::Fence(..) | Op::Load { .. } => !own,
-        op if op.is_terminator() => false,
-        _ => true,
-    }
+/// What an instruction may write, found once to be asked about many locations.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// No memory that the program can name.
+    Nothing,
+    /// These bytes; other accesses are ordered by it when the flag is set.
+    At(Location, bool),
+    /// What these point to.
+    Through(Vec<Location>),
+    /// Anything but private slots.
+    Anything,
 }
 
-fn call_may_clobber(view: View<'_>, call: &Call, inst: InstId, location: &Location, own: bool) -> bool {
-    match called(view, call) {
-        Some(
-            Intrinsic::Assume
-            | Intrinsic::InvariantStart
-            | Intrinsic::InvariantEnd
-            | Intrinsic::NoAliasScopeDecl
-            | Intrinsic::DbgDeclare
-            | Intrinsic::DbgValue
-            | Intrinsic::DbgLabel
-            | Intrinsic::DbgAssign
-            | Intrinsic::SideEffect
-            | Intrinsic::PseudoProbe,
-        ) => return false,
-        Some(Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd) => {
-            // The slot is the last argument, after the size that older versions have.
-            let touches = |&slot: &Value| alias(view, &self::location(view, slot, None), location) != Alias::No;
-            return call.args.last().is_none_or(touches);
+impl Written {
+    /// What `inst` may write.
+    #[must_use]
+    pub fn by(view: View<'_>, inst: InstId) -> Written {
+        let what = effects(view, inst);
+        if !what.contains(Effects::WRITES) {
+            return Written::Nothing;
         }
-        _ => {}
+        let at = |ordered: bool| accessed(view, inst).map_or(Written::Anything, |to| Written::At(to, ordered));
+        match &view.body[inst].op {
+            Op::Store { .. } | Op::AtomicRmw { .. } | Op::CmpXchg { .. } => at(what.contains(Effects::ORDERED)),
+            Op::Call(call) => match called(view, call) {
+                Some(
+                    Intrinsic::Assume
+                    | Intrinsic::InvariantStart
+                    | Intrinsic::InvariantEnd
+                    | Intrinsic::NoAliasScopeDecl
+                    | Intrinsic::DbgDeclare
+                    | Intrinsic::DbgValue
+                    | Intrinsic::DbgLabel
+                    | Intrinsic::DbgAssign
+                    | Intrinsic::SideEffect
+                    | Intrinsic::PseudoProbe,
+                ) => Written::Nothing,
+                // The slot is the last argument, after the size that older versions have.
+                Some(Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd) => {
+                    Written::Through(call.args.last().iter().map(|&&slot| location(view, slot, None)).collect())
+                }
+                Some(
+                    Intrinsic::MemCpy
+                    | Intrinsic::MemMove
+                    | Intrinsic::MemSet
+                    | Intrinsic::MemCpyInline
+                    | Intrinsic::MemSetInline,
+                ) => at(what.contains(Effects::ORDERED)),
+                _ => match call_memory(view, call) {
+                    MemoryEffects::Inaccessible => Written::Nothing,
+                    MemoryEffects::Args => {
+                        let is_pointer = |arg: &&Value| matches!(view.module.types[view.ty(**arg)], Type::Pointer(_));
+                        let pointers = call.args.iter().filter(is_pointer);
+                        Written::Through(pointers.map(|&arg| location(view, arg, None)).collect())
+                    }
+                    _ => Written::Anything,
+                },
+            },
+            op if op.is_terminator() => Written::Nothing,
+            _ => Written::Anything,
+        }
     }
-    if let Some(written) = accessed(view, inst) {
-        return alias(view, &written, location) != Alias::No;
-    }
-    match call_memory(view, call) {
-        MemoryEffects::Inaccessible => false,
-        MemoryEffects::Args => passes_base(view, call, location),
-        _ => !own,
-    }
-}
 
-fn passes_base(view: View<'_>, call: &Call, location: &Location) -> bool {
-    let pointers = call.args.iter().filter(|&&arg| matches!(view.module.types[view.ty(arg)], Type::Pointer(_)));
-    pointers.map(|&arg| self::location(view, arg, None)).any(|arg| alias(view, &arg, location) != Alias::No)
+    /// True when a byte of `location` may be written, or accesses to it are ordered.
+    #[must_use]
+    pub fn may_touch(&self, view: View<'_>, private: &Private, location: &Location) -> bool {
+        // The address of a private slot is in no pointer but those made from it.
+        let own = matches!(location.base, Base::Frame(slot) if private.is_private(slot));
+        let overlaps =
+            |written: &Location| (!own || written.base == location.base) && alias(view, written, location) != Alias::No;
+        match self {
+            Written::Nothing => false,
+            Written::At(written, ordered) => *ordered && !own || overlaps(written),
+            Written::Through(list) => list.iter().any(overlaps),
+            Written::Anything => !own,
+        }
+    }
 }

@@ -6,8 +6,10 @@ mod address_spaces;
 mod combine;
 mod context;
 mod dce;
+mod dead_stores;
 mod edit;
 mod frame;
+mod gvn;
 mod intrinsic;
 mod mem2reg;
 mod simplify_cfg;
@@ -67,8 +69,10 @@ pub const PASSES: &[Pass] = &[
     pass("combine", 1, combine::run),
     pass("simplify-cfg", 1, simplify_cfg::run),
     pass("address-spaces", 0, address_spaces::run),
+    pass("gvn", 1, gvn::run),
     pass("combine", 1, combine::run),
     pass("divisions", 1, combine::divisions),
+    pass("dead-stores", 1, dead_stores::run),
     pass("dce", 1, dce::run),
 ];
 
