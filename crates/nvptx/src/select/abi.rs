@@ -10,10 +10,10 @@ use super::legal::{Vt, pieces};
 use super::lower::Lower;
 use super::words::{Part, Word};
 use crate::emit::abi;
-use crate::ir::{AddressSpace, Body, Op, TypeId, Value, ValueId};
+use crate::ir::{AddressSpace, Body, Op, TypeId, Value, ValueDef, ValueId};
 use crate::machine::{Base, FormId, Operand, ParamDecl, ParamMove, PhysReg, Reg};
 
-/// The parameters, by index, that are `byval` and only read: loads see the `.param` itself.
+/// The parameters, by index, that are `byval` and only read at constant offsets: loads see the `.param` itself.
 pub(super) fn direct_params(function: &crate::ir::Function, body: &Body) -> FixedBitSet {
     let mut direct = FixedBitSet::with_capacity(function.params.len());
     let mut params = rustc_hash::FxHashMap::default();
@@ -77,7 +77,7 @@ impl Lower<'_> {
             let (sym, decl) = self.out.params[index];
             let words: Vec<Word> = self.words.get(value).to_vec();
             if self.source.params[index].attributes.by_val.is_some() {
-                self.load_by_value(index, sym, decl, &words)?;
+                self.load_by_value(sym, decl, &words)?;
                 continue;
             }
             self.load_from_param(sym, decl, self.source.params[index].ty, &words)?;
@@ -88,12 +88,19 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A `byval` parameter that is not only read is copied to the frame, and its address is that copy's.
-    fn load_by_value(&mut self, index: usize, sym: Sym, decl: ParamDecl, words: &[Word]) -> Result<(), Error> {
+    /// The name of the `byval` parameter of a kernel that a value is.
+    pub(super) fn kernel_param(&self, value: Value) -> Option<Sym> {
+        let ValueDef::Param(index) = self.body.def(value.local()?) else { return None };
+        let by_value = self.source.params.get(index as usize)?.attributes.by_val.is_some();
+        (self.is_entry && by_value).then(|| self.out.params[index as usize].0)
+    }
+
+    /// A `byval` parameter that is not only read at constant offsets: kernels address it where it is (those that
+    /// write it have got a copy before selection), functions copy it to the frame.
+    fn load_by_value(&mut self, sym: Sym, decl: ParamDecl, words: &[Word]) -> Result<(), Error> {
         let Some(dst) = words.first().and_then(|word| self.dst(*word)) else { return Ok(()) };
         let bytes = decl.bytes.unwrap_or(0);
-        let grid_constant = self.is_entry && self.grid_constant.contains(&(index as u32));
-        if grid_constant {
+        if self.is_entry {
             let address = self.value(format_args!("mov.b64"), Vt::I64, [Operand::Symbol(sym, 0)])?;
             return self.op(format_args!("cvta.param.u64"), dst, [address.into()]);
         }

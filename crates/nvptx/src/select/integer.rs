@@ -278,7 +278,9 @@ impl Lower<'_> {
             Vt::I32 => (Vt::I16, 16),
             _ => return Ok(None),
         };
-        for [a, b] in [args, [args[1], args[0]]] {
+        // Only the first operand of a shift is a factor.
+        let orders = [args, [args[1], args[0]]];
+        for &[a, b] in &orders[..if op == BinaryOp::Shl { 1 } else { 2 }] {
             let Some((signed, value)) = self.extension_of(a, half_bits) else { continue };
             let constant = b.constant().and_then(|id| self.ir.constants.as_int(id));
             let name = half.typed(signed);
@@ -295,9 +297,6 @@ impl Lower<'_> {
                 && other_signed == signed
             {
                 return Ok(Some((name, self.arg(value)?, self.arg(other)?)));
-            }
-            if op == BinaryOp::Shl {
-                break;
             }
         }
         Ok(None)

@@ -14,8 +14,6 @@ use crate::machine::{self, Block, Forms, Inst, Operand, Phi, Terminator, VReg};
 pub(crate) struct Lower<'a> {
     pub(super) ir: &'a ir::Module,
     pub(super) source: &'a ir::Function,
-    /// Parameters whose copy in parameter space may be addressed.
-    pub(super) grid_constant: &'a [u32],
     /// What the module says of all functions.
     pub(super) annotations: &'a ir::Annotations,
     /// Alignments of parameters by annotations.
@@ -79,12 +77,10 @@ pub(super) fn function(
 ) -> Result<machine::Function, Error> {
     let machine::Module { symbols, names, forms, .. } = machine;
     let name = names[id].ok_or_else(|| Error::new("functions without a PTX name"))?;
-    let kernel = annotations.kernels.get(&id);
-    let is_entry = kernel.is_some();
+    let is_entry = annotations.is_kernel(id);
     let mut lower = Lower {
         ir,
         source,
-        grid_constant: kernel.map_or(&[], |info| &info.grid_constant),
         aligns: annotations.aligns.get(&id).map_or(&[], Vec::as_slice),
         annotations,
         direct_params: FixedBitSet::new(),

@@ -118,7 +118,7 @@ impl Lower<'_> {
     /// than those of its register.
     fn store_bytes(&self, ty: TypeId, vt: Vt) -> u32 {
         match self.ir.types.int_bits(self.ir.types.scalar(ty)) {
-            Some(bits) if bits <= 64 => bits.div_ceil(8),
+            Some(bits) if bits <= 64 && vt.lanes() == 1 => bits.div_ceil(8),
             _ => vt.bytes(),
         }
     }
@@ -245,6 +245,16 @@ impl Lower<'_> {
     }
 
     fn store_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
+        let lane = word.vt.lane();
+        if word.vt.lanes() > 1 && access_align(access.align, offset) >= u64::from(lane.bytes()) {
+            let lanes = self.lanes(word);
+            for (at, part) in lanes[..word.vt.lanes()].iter().enumerate() {
+                let place = access.place.operand(offset + at as u64 * u64::from(lane.bytes()));
+                let operands = [place, self.bits_src(Word { vt: lane, part: *part })?];
+                self.emit(format_args!("st{}.{}", access.words, lane.memory()), 0, operands)?;
+            }
+            return Ok(());
+        }
         let wide = word.vt.bits() == 64;
         let whole = if wide { Vt::I64 } else { Vt::I32 };
         let src = self.reg(word)?;

@@ -220,6 +220,13 @@ impl Lower<'_> {
                 let same = words.len() == wanted.len() && words.iter().zip(&wanted).all(|(a, b)| a.vt == b.vt);
                 if same && whole { Some(words) } else { None }
             }
+            // The parameter itself, which kernels may address.
+            Op::Cast(CastOp::AddrSpaceCast, _, value)
+                if self.ir.types.address_space(ty) == Some(AddressSpace::PARAM) =>
+            {
+                self.kernel_param(*value)
+                    .map(|sym| Words::from_slice(&[Word { vt: Vt::I64, part: Part::Symbol(sym, 0, None) }]))
+            }
             op if self.is_by_lanes(op, ty) => Some(self.fresh_lanes(ty)?),
             _ => None,
         })
