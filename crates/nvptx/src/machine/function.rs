@@ -164,6 +164,20 @@ impl Function {
         }
     }
 
+    /// Makes the edge from one block to another lead to a third, which leads there alone: in the
+    /// `phi`s of `to` it takes the place of `from`.
+    pub fn redirect(&mut self, from: BlockId, to: BlockId, by: BlockId) {
+        let change = |block: &mut BlockId, old, new| {
+            if *block == old {
+                *block = new;
+            }
+        };
+        self.blocks[from].terminator.for_each_successor_mut(|target| change(target, to, by));
+        for (pred, _) in self.blocks[to].phis.iter_mut().flat_map(|phi| &mut phi.incoming) {
+            change(pred, from, by);
+        }
+    }
+
     /// What an instruction does besides computing its results.
     #[must_use]
     pub fn effects(&self, forms: &Forms, inst: &Inst) -> Effects {

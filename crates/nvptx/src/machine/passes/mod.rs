@@ -5,9 +5,13 @@
 //! | [`verify`] | checks what every pass relies on |
 //! | [`copy_propagation`] | reads the source of copies |
 //! | [`cse`] | computes nothing twice |
+//! | [`licm`] | moves what is the same in each turn of a loop before it |
+//! | [`sink`] | moves values towards their uses |
+//! | [`remat`] | computes cheap values again when too many registers are live |
 //! | [`dead_code`] | removes what nothing reads |
 //! | [`out_of_ssa`] | makes each web of `phi`s one register |
 //! | [`layout`] | orders the blocks |
+//! | [`pressure`] | how many registers are live at once |
 //! | [`cfg`], [`defs`], [`liveness`] | what passes ask of a function |
 //! | [`rename`] | registers that are read in the place of others |
 
@@ -17,12 +21,17 @@ pub mod cse;
 pub mod dead_code;
 pub mod defs;
 pub mod layout;
+pub mod licm;
 pub mod liveness;
 pub mod out_of_ssa;
+pub mod pressure;
+pub mod remat;
 pub mod rename;
+pub mod sink;
 pub mod verify;
 
 use super::{Forms, Function};
+use pressure::Pressure;
 use verify::{Fault, Stage};
 
 /// What the caller wants.
@@ -72,6 +81,9 @@ pub struct Pass {
 pub const PASSES: &[Pass] = &[
     Pass { name: "copy-propagation", level: 1, leaves: Stage::Ssa,   run: copy_propagation::run },
     Pass { name: "cse",              level: 1, leaves: Stage::Ssa,   run: cse::run },
+    Pass { name: "licm",             level: 2, leaves: Stage::Ssa,   run: licm::run },
+    Pass { name: "sink",             level: 2, leaves: Stage::Ssa,   run: sink::run },
+    Pass { name: "remat",            level: 2, leaves: Stage::Ssa,   run: remat::run },
     Pass { name: "dead-code",        level: 0, leaves: Stage::Ssa,   run: dead_code::run },
     Pass { name: "out-of-ssa",       level: 0, leaves: Stage::Plain, run: out_of_ssa::run },
     Pass { name: "layout",           level: 0, leaves: Stage::Plain, run: layout::run },
@@ -82,6 +94,8 @@ pub const PASSES: &[Pass] = &[
 pub struct PassReport {
     /// The passes that changed something.
     pub changed: Vec<&'static str>,
+    /// How many registers are live at once in the end.
+    pub pressure: Pressure,
 }
 
 /// A pass left, or selection handed over, a function that is not right: a mistake of ours.
@@ -113,5 +127,6 @@ pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) ->
         }
         check(function, pass.name, pass.leaves)?;
     }
+    report.pressure = Pressure::new(function);
     Ok(report)
 }

@@ -75,15 +75,7 @@ fn split_loop_exits(function: &mut Function) {
             let edge =
                 function.blocks.push(Block { phis: Vec::new(), insts: Vec::new(), terminator: Terminator::Goto(to) });
             layout.push(edge);
-            let redirect = |block: &mut BlockId, old: BlockId, new: BlockId| {
-                if *block == old {
-                    *block = new;
-                }
-            };
-            function.blocks[from].terminator.for_each_successor_mut(|target| redirect(target, to, edge));
-            for (pred, _) in function.blocks[to].phis.iter_mut().flat_map(|phi| &mut phi.incoming) {
-                redirect(pred, from, edge);
-            }
+            function.redirect(from, to, edge);
         }
     }
     function.layout = layout;
