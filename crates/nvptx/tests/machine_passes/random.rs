@@ -207,11 +207,11 @@ impl Builder {
         let a = self.reg(Int32, here);
         let b = self.value(Int32, here);
         let wide = self.reg(Int64, here);
-        match self.rng.u32(0..22) {
-            0 | 1 => drop(self.define(block, here, Int32, "add.s32", vec![a.into(), b])),
-            2 => drop(self.define(block, here, Int32, "sub.s32", vec![a.into(), b])),
-            3 => drop(self.define(block, here, Int32, "mul.lo.s32", vec![a.into(), b])),
-            4 => drop(self.define(block, here, Int32, "and.b32", vec![a.into(), b])),
+        match self.rng.u32(0..30) {
+            0 | 1 => _ = self.define(block, here, Int32, "add.s32", vec![a.into(), b]),
+            2 => _ = self.define(block, here, Int32, "sub.s32", vec![a.into(), b]),
+            3 => _ = self.define(block, here, Int32, "mul.lo.s32", vec![a.into(), b]),
+            4 => _ = self.define(block, here, Int32, "and.b32", vec![a.into(), b]),
             5 => {
                 let number = Operand::Imm(self.rng.i64(0..5));
                 self.define(block, here, Int32, "mov.b32", vec![number]);
@@ -233,18 +233,18 @@ impl Builder {
                 let from = self.reg(class, here);
                 self.define(block, here, class, "copy", vec![from.into()]);
             }
-            12 => drop(self.define(block, here, Float32, "copy", vec![a.into()])),
+            12 => _ = self.define(block, here, Float32, "copy", vec![a.into()]),
             13 => {
                 let from = self.reg(Float32, here);
                 self.define(block, here, Int32, "copy", vec![from.into()]);
             }
-            14 => drop(self.define(block, here, Int64, "cvt.s64.s32", vec![a.into()])),
-            15 => drop(self.define(block, here, Int64, "mul.wide.s32", vec![a.into(), Operand::Imm(4)])),
+            14 => _ = self.define(block, here, Int64, "cvt.s64.s32", vec![a.into()]),
+            15 => _ = self.define(block, here, Int64, "mul.wide.s32", vec![a.into(), Operand::Imm(4)]),
             16 => {
                 let other = self.value(Int64, here);
                 self.define(block, here, Int64, "add.s64", vec![wide.into(), other]);
             }
-            17 => drop(self.define(block, here, Int32, "ld.global.b32", vec![Operand::address(Base::Reg(wide.into()), 4)])),
+            17 => _ = self.define(block, here, Int32, "ld.global.b32", vec![Operand::address(Base::Reg(wide.into()), 4)]),
             18 => {
                 let (x, y) = (self.function.regs.push(Int32), self.function.regs.push(Int32));
                 let both = Operand::Vector([x.into(), y.into()].into());
@@ -262,6 +262,30 @@ impl Builder {
                 let width = self.function.regs[value].info().width;
                 let to = Operand::address(Base::Absolute, 0x100);
                 self.push(block, &format!("st.global.b{width}"), 0, vec![to, value.into()]);
+            }
+            22 => _ = self.define(block, here, Int64, "add.s64", vec![wide.into(), Operand::Imm(4)]),
+            23 => {
+                // What came last, so that chains of the forms that rules know arise.
+                let last = |class| here.iter().rev().copied().find(|&reg| self.function.regs[reg] == class);
+                let (int, pred, short) = (last(Int32).unwrap_or(a), last(Int1), last(Int16));
+                match self.rng.u32(0..6) {
+                    0 => _ = self.define(block, here, Int32, "add.s32", vec![int.into(), b]),
+                    1 => pred.into_iter().for_each(|p| _ = self.define(block, here, Int1, "not.pred", vec![p.into()])),
+                    2 => _ = self.define(block, here, Int1, "setp.ne.s32", vec![int.into(), Operand::Imm(0)]),
+                    3 => _ = self.define(block, here, Int64, "cvt.u64.u32", vec![int.into()]),
+                    4 => _ = self.define(block, here, Int16, "cvt.u16.u32", vec![int.into()]),
+                    _ => short.into_iter().for_each(|s| _ = self.define(block, here, Int32, "cvt.s32.s16", vec![s.into()])),
+                }
+            }
+            24 => _ = self.define(block, here, Int32, "cvt.u32.u64", vec![wide.into()]),
+            25 => {
+                let p = self.reg(Int1, here);
+                self.define(block, here, Int32, "selp.b32", vec![Operand::Imm(1), Operand::Imm(0), p.into()]);
+            }
+            26 => _ = self.define(block, here, Int32, "and.b32", vec![a.into(), Operand::Imm(0xFF)]),
+            27 => {
+                let last = here.iter().rev().copied().find(|&reg| self.function.regs[reg] == Int32).unwrap_or(a);
+                self.push(block, "st.global.b8", 0, vec![Operand::address(Base::Absolute, 0x200), last.into()]);
             }
             _ => {
                 self.push(block, "st.global.b32", 0, vec![Operand::address(Base::Reg(wide.into()), 4), a.into()]);

@@ -5,6 +5,7 @@
 //! | [`verify`] | checks what every pass relies on |
 //! | [`copy_propagation`] | reads the source of copies |
 //! | [`cse`] | computes nothing twice |
+//! | [`peephole`] | small rewrites |
 //! | [`licm`] | moves what is the same in each turn of a loop before it |
 //! | [`sink`] | moves values towards their uses |
 //! | [`remat`] | computes cheap values again when too many registers are live |
@@ -24,6 +25,7 @@ pub mod layout;
 pub mod licm;
 pub mod liveness;
 pub mod out_of_ssa;
+pub mod peephole;
 pub mod pressure;
 pub mod remat;
 pub mod rename;
@@ -80,7 +82,9 @@ pub struct Pass {
 #[rustfmt::skip]
 pub const PASSES: &[Pass] = &[
     Pass { name: "copy-propagation", level: 1, leaves: Stage::Ssa,   run: copy_propagation::run },
+    Pass { name: "peephole",         level: 1, leaves: Stage::Ssa,   run: peephole::run },
     Pass { name: "cse",              level: 1, leaves: Stage::Ssa,   run: cse::run },
+    Pass { name: "dead-code",        level: 1, leaves: Stage::Ssa,   run: dead_code::run },
     Pass { name: "licm",             level: 2, leaves: Stage::Ssa,   run: licm::run },
     Pass { name: "sink",             level: 2, leaves: Stage::Ssa,   run: sink::run },
     Pass { name: "remat",            level: 2, leaves: Stage::Ssa,   run: remat::run },
