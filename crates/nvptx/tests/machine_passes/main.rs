@@ -2,6 +2,8 @@
 
 mod eval;
 mod random;
+mod rules;
+mod text;
 
 use std::collections::HashMap;
 
