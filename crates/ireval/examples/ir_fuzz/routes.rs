@@ -3,6 +3,7 @@
 use oriole_device::{Launch, Memory};
 use oriole_interp::Interpreter;
 use oriole_ireval::generate::Program;
+use oriole_nvptx::driver::{self, Options};
 use oriole_nvptx::ir::Module;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -98,20 +99,9 @@ impl Route {
 
 /// Our compiler. Nothing is fused that the IR does not fuse.
 fn compile(text: &str, level: u8, arch: &str) -> Result<oriole_ptx::ast::Module, String> {
-    let mut module = oriole_nvptx::text::parse(text, "k.ll").map_err(|error| error.render(text))?;
-    let number = arch.trim_start_matches("sm_").parse().map_err(|_| format!("`{arch}` is no target"))?;
-    oriole_nvptx::opt::run(&mut module, &oriole_nvptx::opt::Options { level, sm: number });
-    let mut machine = oriole_nvptx::machine::Module::default();
-    oriole_nvptx::emit::names::assign(&module, &mut machine);
-    let selection = oriole_nvptx::select::Options { arch: number, level, fma: false, ..Default::default() };
-    oriole_nvptx::select::module(&module, &mut machine, &selection).map_err(|error| error.to_string())?;
-    let passes = oriole_nvptx::machine::passes::PassOptions { level, ..Default::default() };
-    let oriole_nvptx::machine::Module { functions, forms, .. } = &mut machine;
-    for (_, function) in functions {
-        oriole_nvptx::machine::passes::run(function, forms, &passes).map_err(|error| error.to_string())?;
-    }
-    let emission = oriole_nvptx::emit::EmitOptions { arch: arch.to_owned(), ..Default::default() };
-    oriole_nvptx::emit::module(&module, machine, &emission).map_err(|error| error.to_string())
+    let module = oriole_nvptx::text::parse(text, "k.ll").map_err(|error| error.render(text))?;
+    let options = Options { level, arch: arch.to_owned(), fma: false, ..Options::default() };
+    driver::compile(module, &[], &options).map(|output| output.module).map_err(|error| error.to_string())
 }
 
 /// Runs a program; the first line of its complaints if it fails.
