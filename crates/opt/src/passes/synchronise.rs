@@ -5,7 +5,8 @@
 //! join waits for them. Branches with the same join share one barrier. The place of the BSSY (the
 //! *fork*) must be passed by every thread that reaches the BSYNC, exactly once per meeting: it dominates
 //! all the edges into the join that come from its branches, it is in no loop that does not hold the
-//! join (a loop is entered through a fresh preheader), and the join post-dominates it. Where no such
+//! join (a loop is entered through a fresh preheader), no way leads back to it that does not pass the
+//! join, and the join post-dominates it. Where no such
 //! place exists the threads stay apart until an outer join; the code is right either way.
 
 use crate::{Changed, Context, PhaseError};
@@ -133,7 +134,7 @@ impl Shape {
             self.reach(func, *branch, join, &mut region);
         }
         let arrivals: Vec<Block> = self.cfg.preds(join).iter().copied().filter(|p| region.contains(*p)).collect();
-        let fork = self.fork(join, branches, &arrivals)?;
+        let fork = self.fork(func, join, branches, &arrivals)?;
         let start = match fork {
             Fork::EndOf(block) | Fork::Before(block) => block,
         };
@@ -162,7 +163,7 @@ impl Shape {
         self.cfg.preds(header).iter().copied().filter(|p| !self.dom.dominates(header, *p)).collect()
     }
 
-    fn fork(&self, join: Block, branches: &[Block], arrivals: &[Block]) -> Option<Fork> {
+    fn fork(&self, func: &Function, join: Block, branches: &[Block], arrivals: &[Block]) -> Option<Fork> {
         let mut at = branches.iter().chain(arrivals).copied().reduce(|a, b| self.common_dominator(a, b))?;
         loop {
             if let Some(outer) = self.loop_to_leave(at, join) {
@@ -173,11 +174,21 @@ impl Shape {
                 }
                 at = self.dom.idom(header)?;
             } else if self.postdom.dominates(join, at) && join != at {
-                return Some(Fork::EndOf(at));
+                return (!self.comes_back(func, at, join)).then_some(Fork::EndOf(at));
             } else {
                 at = self.dom.idom(at)?;
             }
         }
+    }
+
+    /// True when a thread can pass `block` twice before it gets to `join`: two loops with one header, or a way back to
+    /// the header from before the join. Those ahead would wait for a thread that has since noted others.
+    fn comes_back(&self, func: &Function, block: Block, join: Block) -> bool {
+        let mut seen = EntitySet::new();
+        for next in func.succs(block) {
+            self.reach(func, *next, join, &mut seen);
+        }
+        seen.contains(block)
     }
 
     /// The outermost loop that holds `block` and not `join`.
