@@ -1,8 +1,11 @@
-//! Reads files of LLVM assembly and says how long that takes.
+//! Reads files of LLVM assembly and says how long that takes: for each the best of several runs.
 //!
 //!     cargo run --release -p oriole-nvptx --example read_ll -- FILE...
 
 use std::time::Instant;
+
+/// How often each file is read.
+const RUNS: u32 = 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut texts = Vec::new();
@@ -16,11 +19,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             refused += 1;
         }
     }
-    let start = Instant::now();
-    for (text, path) in &texts {
-        drop(std::hint::black_box(oriole_nvptx::text::parse(text, path)));
-    }
-    let seconds = start.elapsed().as_secs_f64();
+    let best = |(text, path): &(String, String)| {
+        let run = || {
+            let start = Instant::now();
+            drop(std::hint::black_box(oriole_nvptx::text::parse(text, path)));
+            start.elapsed().as_secs_f64()
+        };
+        (0..RUNS).map(|_| run()).fold(f64::INFINITY, f64::min)
+    };
+    let seconds: f64 = texts.iter().map(best).sum();
     let lines: usize = texts.iter().map(|(text, _)| text.lines().count()).sum();
     let bytes: usize = texts.iter().map(|(text, _)| text.len()).sum();
     println!("{} files, {refused} refused; {lines} lines, {bytes} bytes in {seconds:.3} s", texts.len());

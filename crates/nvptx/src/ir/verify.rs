@@ -7,8 +7,9 @@ use thiserror::Error;
 
 use super::{
     BinaryOp, BlockId, Body, Call, Callee, CastOp, InstId, Module, Op, Ordering, SymbolId, SymbolKind, Type, TypeId,
-    Types, Value, ValueDef,
+    Types, Value,
 };
+use crate::analysis::{Cfg, Dominators};
 
 /// What is wrong with a module.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -395,219 +396,40 @@ impl Checker<'_> {
 
     /// Definitions dominate uses.
     fn dominance(&self) -> Result<(), Fault> {
-        let tree = Dominators::new(self.body);
-        // Where each value is defined: its block, and its place there, from 1.
-        let mut places: SecondaryMap<InstId, (u32, u32)> = SecondaryMap::with_capacity(self.body.inst_count());
+        let cfg = Cfg::new(self.body);
+        let tree = Dominators::new(&cfg);
+        // Where each value is defined: its block, and its place there.
+        let mut places: SecondaryMap<InstId, Option<(BlockId, u32)>> =
+            SecondaryMap::with_capacity(self.body.inst_count());
         for &block in &self.body.layout {
-            for (at, &inst) in self.body[block].insts.iter().enumerate() {
-                places[inst] = (tree.number(block), at as u32 + 1);
+            for (at, &inst) in (0..).zip(&self.body[block].insts) {
+                places[inst] = Some((block, at));
             }
         }
-        for &block in &self.body.layout {
-            let number = tree.number(block);
-            if number == UNREACHED {
-                continue;
+        // Whether a value can be read at a place.
+        let reaches = |value: Value, block: BlockId, at: u32| {
+            let Some(def) = self.body.def_inst(value) else { return true };
+            match places[def] {
+                Some((from, place)) if from == block => place < at,
+                Some((from, _)) => tree.dominates(from, block),
+                None => false,
             }
-            for (at, &inst) in self.body[block].insts.iter().enumerate() {
-                let mut bad = false;
-                let mut check = |value: Value, number: u32, at: u32| {
-                    let Value::Local(id) = value else { return };
-                    let ValueDef::Inst(def) = self.body.def(id) else { return };
-                    let (from, place) = places[def];
-                    let fine = if from == number { place <= at } else { tree.dominates(from, number) };
-                    bad |= place == 0 || !fine;
-                };
+        };
+        for &block in &cfg.rpo {
+            for (at, &inst) in (0..).zip(&self.body[block].insts) {
+                let mut fine = true;
                 match &self.body[inst].op {
                     Op::Phi(incoming) => {
-                        for (from, value) in incoming {
-                            let from = tree.number(*from);
-                            if from != UNREACHED {
-                                check(*value, from, u32::MAX);
-                            }
-                        }
+                        let reached = incoming.iter().filter(|(from, _)| cfg.is_reachable(*from));
+                        reached.for_each(|&(from, value)| fine &= reaches(value, from, u32::MAX));
                     }
-                    op => op.for_each_value(|value| check(value, number, at as u32)),
+                    op => op.for_each_value(|value| fine &= reaches(value, block, at)),
                 }
-                if bad {
+                if !fine {
                     return Err((Some(inst), "an operand is not defined on every way to here".into()));
                 }
             }
         }
         Ok(())
-    }
-}
-
-/// The number of a block that cannot be reached.
-const UNREACHED: u32 = u32::MAX;
-
-/// The dominator tree: blocks are numbered in reverse postorder, so that a dominator has a smaller
-/// number. After Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm".
-struct Dominators {
-    numbers: SecondaryMap<BlockId, u32>,
-    /// The immediate dominator of each number.
-    parents: Vec<u32>,
-    /// Numbers of entry and exit of the walk over the tree, for [`Dominators::dominates`].
-    spans: Vec<(u32, u32)>,
-}
-
-impl Dominators {
-    fn new(body: &Body) -> Dominators {
-        let order = reverse_postorder(body);
-        let mut numbers = SecondaryMap::with_default(UNREACHED);
-        for (at, &block) in order.iter().enumerate() {
-            numbers[block] = at as u32;
-        }
-        let mut predecessors = vec![Vec::new(); order.len()];
-        for (at, &block) in order.iter().enumerate() {
-            for next in body.successors(block) {
-                predecessors[numbers[next] as usize].push(at as u32);
-            }
-        }
-        let parents = immediate_dominators(&predecessors);
-        let spans = tree_spans(&parents);
-        Dominators { numbers, parents, spans }
-    }
-
-    fn number(&self, block: BlockId) -> u32 {
-        self.numbers[block]
-    }
-
-    /// True when every way from the entry to `b` goes through `a`.
-    fn dominates(&self, a: u32, b: u32) -> bool {
-        let count = self.parents.len() as u32;
-        if a >= count || b >= count {
-            return false;
-        }
-        let ((from, to), (place, _)) = (self.spans[a as usize], self.spans[b as usize]);
-        (from..to).contains(&place)
-    }
-}
-
-/// The blocks that can be reached, each before those it goes to, but for loops.
-fn reverse_postorder(body: &Body) -> Vec<BlockId> {
-    let mut order = Vec::with_capacity(body.layout.len());
-    let mut seen: SecondaryMap<BlockId, bool> = SecondaryMap::with_capacity(body.block_count());
-    let mut stack = vec![(body.layout[0], body.successors(body.layout[0]), 0)];
-    seen[body.layout[0]] = true;
-    while let Some((block, next, at)) = stack.last_mut() {
-        match next.get(*at) {
-            Some(&next) => {
-                *at += 1;
-                if !std::mem::replace(&mut seen[next], true) {
-                    stack.push((next, body.successors(next), 0));
-                }
-            }
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
-}
-
-fn immediate_dominators(predecessors: &[Vec<u32>]) -> Vec<u32> {
-    let mut parents = vec![UNREACHED; predecessors.len()];
-    parents[0] = 0;
-    let mut changed = true;
-    while std::mem::take(&mut changed) {
-        for at in 1..predecessors.len() {
-            let known = predecessors[at].iter().copied().filter(|&from| parents[from as usize] != UNREACHED);
-            let Some(parent) = known.reduce(|a, b| meet(&parents, a, b)) else { continue };
-            changed |= parents[at] != parent;
-            parents[at] = parent;
-        }
-    }
-    parents
-}
-
-/// The nearest block that dominates both.
-fn meet(parents: &[u32], mut a: u32, mut b: u32) -> u32 {
-    while a != b {
-        match a > b {
-            true => a = parents[a as usize],
-            false => b = parents[b as usize],
-        }
-    }
-    a
-}
-
-/// For each node of the tree, the numbers from its own up to the first behind all below it, in an
-/// order in which each node stands before those below it.
-fn tree_spans(parents: &[u32]) -> Vec<(u32, u32)> {
-    let mut sizes = vec![1u32; parents.len()];
-    for at in (1..parents.len()).rev() {
-        sizes[parents[at] as usize] += sizes[at];
-    }
-    let mut spans = vec![(0, 0); parents.len()];
-    // Where the next child of each node starts.
-    let mut free = vec![1u32; parents.len()];
-    for at in 0..parents.len() {
-        let start = match at {
-            0 => 0,
-            _ => {
-                let parent = parents[at] as usize;
-                let start = free[parent];
-                free[parent] += sizes[at];
-                start
-            }
-        };
-        spans[at] = (start, start + sizes[at]);
-        free[at] = start + 1;
-    }
-    spans
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A body whose block `n` goes to the blocks `edges[n]`.
-    fn graph(edges: &[&[u32]]) -> Body {
-        let mut body = Body::default();
-        let blocks: Vec<BlockId> = edges.iter().map(|_| body.add_block()).collect();
-        for (at, next) in edges.iter().enumerate() {
-            let targets = next.iter().map(|&n| blocks[n as usize]).collect();
-            let null = Value::Local(super::super::ValueId::from_u32(0));
-            body.push(blocks[at], Op::IndirectBr(null, targets), TypeId::VOID);
-        }
-        body
-    }
-
-    #[test]
-    fn dominators_are_those_of_all_ways() {
-        let mut random = fastrand::Rng::with_seed(7);
-        for _ in 0..500 {
-            let count = random.u32(2..9);
-            let edges: Vec<Vec<u32>> =
-                (0..count).map(|_| (0..random.u32(0..3)).map(|_| random.u32(1..count)).collect()).collect();
-            let slices: Vec<&[u32]> = edges.iter().map(Vec::as_slice).collect();
-            let tree = Dominators::new(&graph(&slices));
-            for a in 0..count {
-                // Without `a`, only what it does not dominate can be reached.
-                let (all, without) = (reached(&edges, None), reached(&edges, Some(a)));
-                for b in 0..count {
-                    let number = |n| tree.number(BlockId::from_u32(n));
-                    if all[a as usize] && all[b as usize] {
-                        let dominates = tree.dominates(number(a), number(b));
-                        assert_eq!(dominates, !without[b as usize], "{a} over {b} in {edges:?}");
-                    } else if !all[b as usize] {
-                        assert_eq!(number(b), UNREACHED);
-                    }
-                }
-            }
-        }
-    }
-
-    fn reached(edges: &[Vec<u32>], without: Option<u32>) -> Vec<bool> {
-        let mut seen = vec![false; edges.len()];
-        let mut stack = vec![0];
-        while let Some(at) = stack.pop() {
-            if Some(at) != without && !std::mem::replace(&mut seen[at as usize], true) {
-                stack.extend(&edges[at as usize]);
-            }
-        }
-        seen
     }
 }

@@ -37,6 +37,12 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A `range` must be one of the type that its value has.
+    pub(super) fn check_range(&self, attributes: &Attributes, ty: TypeId) -> Parsed<()> {
+        let fits = attributes.range.is_none() || self.range_type == Some(self.module.types.scalar(ty));
+        if fits { Ok(()) } else { Err(self.error("the attribute `range` before this has another type than its value")) }
+    }
+
     /// Adds attributes of a function or call, with groups, until something else stands here. A word
     /// that the reader does not know is an attribute only in the line that has begun, and `align`
     /// of a function is no attribute.
@@ -140,6 +146,7 @@ impl<'a> Parser<'a> {
         let Some(bits) = self.module.types.int_bits(ty) else {
             return Err(error(span(start), "a range is one of integers"));
         };
+        self.range_type = Some(ty);
         let low = self.integer(bits)?;
         self.expect(Kind::Comma)?;
         let high = self.integer(bits)?;

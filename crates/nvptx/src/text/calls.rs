@@ -20,6 +20,8 @@ struct Arguments {
     attributes: Vec<(u32, Attributes)>,
     /// Whether one of them is metadata.
     metadata: bool,
+    /// `...`: `musttail` calls of variadic functions hand on what the caller was given.
+    rest: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -40,19 +42,27 @@ impl<'a> Parser<'a> {
         let ret_attributes = self.param_attributes(None)?;
         let space = if self.at_word(Word::AddrSpace) { self.address_space()? } else { AddressSpace::GENERIC };
         let written = self.any_type()?;
+        let result = match self.module.types[written] {
+            Type::Function { ret, .. } => ret,
+            _ => written,
+        };
+        self.check_range(&ret_attributes, result)?;
         let callee_token = self.token;
         let callee = self.callee(space)?;
         let arguments = self.arguments()?;
         let mut attributes = Attributes::default();
         self.function_attributes(&mut attributes)?;
         self.bundles(&callee)?;
-        let (signature, ret) = self.call_signature(written, &callee, &arguments.types);
+        let signature = self.call_signature(written, &callee, &arguments.types);
         if arguments.metadata && self.callee_name(&callee).is_some_and(is_annotation) {
             return Ok(Read::Nothing);
         }
         self.check_arguments(callee_token, signature, &arguments.types)?;
-        if matches!(self.module.types[ret], Type::Label | Type::Metadata | Type::Opaque(_) | Type::Function { .. }) {
-            let message = format!("a call cannot give a `{}`", self.module.types.text(ret));
+        if arguments.rest && (tail != Tail::Must || !self.hands_on(signature, arguments.values.len())) {
+            return Err(error(span(callee_token), "`...` stands in `musttail` calls of variadic functions only"));
+        }
+        if matches!(self.module.types[result], Type::Label | Type::Metadata | Type::Opaque(_) | Type::Function { .. }) {
+            let message = format!("a call cannot give a `{}`", self.module.types.text(result));
             return Err(error(self.span_from(start), message));
         }
         let call = Call {
@@ -66,7 +76,7 @@ impl<'a> Parser<'a> {
             tail,
             flags,
         };
-        Ok(Read::Op(Op::Call(Box::new(call)), ret))
+        Ok(Read::Op(Op::Call(Box::new(call)), result))
     }
 
     /// What is called.
@@ -105,15 +115,16 @@ impl<'a> Parser<'a> {
             return Ok(arguments);
         }
         loop {
+            if self.eat(Kind::Ellipsis) {
+                arguments.rest = true;
+                self.expect(Kind::CloseParen)?;
+                return Ok(arguments);
+            }
             self.argument(&mut arguments)?;
             if self.eat(Kind::CloseParen) {
                 return Ok(arguments);
             }
-            // `musttail` calls of variadic functions hand on what they were given.
             self.expect(Kind::Comma)?;
-            if self.eat(Kind::Ellipsis) {
-                return Err(self.error("`...` as an argument is not supported"));
-            }
         }
     }
 
@@ -126,6 +137,7 @@ impl<'a> Parser<'a> {
             if self.token.kind == Kind::Word && self.token.word.is_attribute() {
                 let pointee = self.pointee.take();
                 let attributes = self.param_attributes(pointee)?;
+                self.check_range(&attributes, ty)?;
                 if attributes != Attributes::default() {
                     arguments.attributes.push((arguments.values.len() as u32, attributes));
                 }
@@ -178,10 +190,10 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The function type of a call, and its result, from what is written before the callee.
-    fn call_signature(&mut self, written: TypeId, callee: &Callee, args: &[TypeId]) -> (TypeId, TypeId) {
-        if let Type::Function { ret, .. } = self.module.types[written] {
-            return (written, ret);
+    /// The function type of a call, from what is written before the callee: it, or its result.
+    fn call_signature(&mut self, written: TypeId, callee: &Callee, args: &[TypeId]) -> TypeId {
+        if let Type::Function { .. } = self.module.types[written] {
+            return written;
         }
         // Most calls are of functions declared with the same types; then there is nothing to make.
         if let Callee::Value(Value::Const(id)) = callee
@@ -191,10 +203,18 @@ impl<'a> Parser<'a> {
             && !function.varargs
             && function.params.iter().map(|param| param.ty).eq(args.iter().copied())
         {
-            return (function.signature, written);
+            return function.signature;
         }
         let ty = Type::Function { ret: written, params: args.into(), varargs: false };
-        (self.module.types.intern(ty), written)
+        self.module.types.intern(ty)
+    }
+
+    /// Whether a function type is variadic and `count` arguments are those that it names.
+    fn hands_on(&self, signature: TypeId, count: usize) -> bool {
+        match &self.module.types[signature] {
+            Type::Function { params, varargs, .. } => *varargs && params.len() == count,
+            _ => false,
+        }
     }
 
     /// Arguments must have the types of the parameters.

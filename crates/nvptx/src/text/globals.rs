@@ -297,13 +297,13 @@ impl<'a> Parser<'a> {
     /// All of a function before its body, and the names of its parameters.
     fn function_head(&mut self) -> Parsed<(Token, SymbolId, Symbol, Vec<Option<Token>>)> {
         let head = self.head()?;
-        let mut ret_attributes = self.param_attributes(None)?;
+        let ret_attributes = self.param_attributes(None)?;
         let start = self.token;
         let ret = self.ty()?;
+        self.check_range(&ret_attributes, ret)?;
         if ret_attributes.sret.is_some() || ret_attributes.by_val.is_some() {
             return Err(error(span(start), "`sret` and `byval` are attributes of parameters"));
         }
-        ret_attributes.strings.shrink_to_fit();
         let token = self.token;
         let id = self.symbol()?;
         self.expect(Kind::OpenParen)?;
@@ -348,6 +348,7 @@ impl<'a> Parser<'a> {
         }
         let pointee = self.pointee.take();
         let attributes = self.param_attributes(pointee)?;
+        self.check_range(&attributes, ty)?;
         let name = matches!(self.token.kind, Kind::LocalName | Kind::LocalNumber).then(|| self.bump());
         Ok((Param { ty, attributes }, name))
     }

@@ -16,6 +16,7 @@ impl<'a> Parser<'a> {
         self.check_symbols()?;
         self.check_addressed()?;
         self.check_metadata()?;
+        self.rename_intrinsics();
         // Ids are given at the first mention; the module has them in order of the text.
         if !self.order.is_sorted() {
             self.module.reorder_symbols(&self.order);
@@ -41,8 +42,8 @@ impl<'a> Parser<'a> {
             Kind::Summary => {
                 self.bump();
                 self.expect(Kind::Equal)?;
-                self.bump();
-                if self.eat(Kind::Colon) || self.at(Kind::OpenParen) { self.skip_summary() } else { Ok(()) }
+                self.expect(Kind::Label)?;
+                self.skip_summary()
             }
             _ => Err(self.expected("a function, a variable, a type or metadata")),
         }
@@ -117,6 +118,16 @@ impl<'a> Parser<'a> {
         self.skip_brackets()
     }
 
+    /// Gives intrinsics of older text the names that they have with opaque pointers.
+    fn rename_intrinsics(&mut self) {
+        for id in self.module.symbols.keys() {
+            let newer = opaque_pointers(&self.module.symbols[id].name);
+            if let Some(name) = newer.filter(|name| self.module.symbol(name).is_none()) {
+                self.module.rename(id, &name);
+            }
+        }
+    }
+
     /// Every symbol must be declared, and constants must name it by a pointer into its space.
     fn check_symbols(&mut self) -> Parsed<()> {
         for (id, symbol) in &self.module.symbols {
@@ -137,4 +148,19 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
+}
+
+/// The name of an intrinsic with typed pointers as it is with opaque ones: `llvm.lifetime.start.p0i8`
+/// is `llvm.lifetime.start.p0`. None for other names.
+fn opaque_pointers(name: &str) -> Option<String> {
+    if !name.starts_with("llvm.") || !name.contains(".p") {
+        return None;
+    }
+    let part = |part: &str| {
+        let digits = part.strip_prefix('p')?.bytes().take_while(u8::is_ascii_digit).count();
+        (digits > 0).then(|| part[..=digits].to_owned())
+    };
+    let newer: Vec<String> = name.split('.').map(|text| part(text).unwrap_or_else(|| text.to_owned())).collect();
+    let newer = newer.join(".");
+    (newer != name).then_some(newer)
 }

@@ -6,7 +6,7 @@ use oriole_ptx::ast::Span;
 use oriole_ptx::diag::Diagnostic as Report;
 use rustc_hash::FxHashMap;
 
-use crate::ir::{Attributes, Body, Module, SymbolId};
+use crate::ir::{Attributes, Body, Module, SymbolId, TypeId};
 
 use super::function::{AddressedBlocks, Locals};
 use super::lexer::{Kind, Lexer, Token};
@@ -33,6 +33,8 @@ pub(super) struct Parser<'a> {
     pub(super) types: NamedTypes<'a>,
     /// What the typed pointer read last points to.
     pub(super) pointee: Option<Pointee<'a>>,
+    /// The type of the `range` attribute read last.
+    pub(super) range_type: Option<TypeId>,
     /// Attribute groups by number; read at the first mention of one.
     pub(super) groups: Option<FxHashMap<u64, Attributes>>,
     /// Metadata by number.
@@ -66,6 +68,7 @@ impl<'a> Parser<'a> {
             module: Module::default(),
             types: NamedTypes::default(),
             pointee: None,
+            range_type: None,
             groups: None,
             meta: MetaNames::default(),
             mentions: Vec::new(),

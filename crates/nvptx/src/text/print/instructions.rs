@@ -341,6 +341,9 @@ impl Printer<'_> {
             }
             self.value(scope, arg);
         }
+        if variadic && call.tail == Tail::Must {
+            self.out.push_str(if call.args.is_empty() { "..." } else { ", ..." });
+        }
         self.out.push(')');
         self.function_attributes(&call.attributes);
     }

@@ -1,0 +1,171 @@
+//! Mutates LLVM assembly, by bytes and by tokens, and gives each mutant to the reader
+//! and what is accepted to the printer: no panic, no case over a second, memory in proportion
+//! to the input, and what is printed reads back. Seeds make runs repeatable.
+//!
+//!     cargo run -p oriole-nvptx --example mutate_ll -- COUNT SEED FILE...
+
+use std::time::{Duration, Instant};
+
+/// A case that takes longer is reported.
+const SLOWEST: Duration = Duration::from_secs(1);
+
+/// Longer files are taken apart.
+const LONGEST: usize = 60_000;
+
+/// A 64-bit linear congruential generator (Knuth's constants), high bits used.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound.max(1)
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = || arguments.next().and_then(|text| text.parse::<u64>().ok());
+    let (Some(count), Some(seed)) = (number(), number()) else { return Err("COUNT SEED FILE...".into()) };
+    let mut seeds = Vec::new();
+    for path in arguments {
+        let text = std::fs::read_to_string(&path)?;
+        seeds.extend(pieces(&text));
+    }
+    // A function alone may name what has been left out.
+    seeds.retain(|text| oriole_nvptx::text::parse(text, "seed").is_ok());
+    if seeds.is_empty() {
+        return Err("no seeds".into());
+    }
+    let (mut random, mut accepted, mut bytes) = (Random(seed), 0u64, 0u64);
+    let (start, mut slowest) = (Instant::now(), Duration::ZERO);
+    for case in 0..count {
+        let base = random.below(seeds.len());
+        let other = random.below(seeds.len());
+        let text = mutant(&mut random, &seeds[base], &seeds[other]);
+        bytes += text.len() as u64;
+        let begun = Instant::now();
+        let outcome = std::panic::catch_unwind(|| accepts(&text));
+        let took = begun.elapsed();
+        slowest = slowest.max(took);
+        match outcome {
+            Ok(good) => accepted += u64::from(good),
+            Err(_) => {
+                println!("{text}");
+                return Err(format!("case {case} panics").into());
+            }
+        }
+        if took > SLOWEST {
+            println!("{text}");
+            return Err(format!("case {case} takes {took:?}").into());
+        }
+    }
+    println!("{count} mutants of {} seeds, {bytes} bytes, in {:?}; {accepted} accepted", seeds.len(), start.elapsed());
+    println!("slowest case: {slowest:?}; {}", peak_memory());
+    Ok(())
+}
+
+/// A file as it is, if it is short, and each function of it with all else around; so that mutants
+/// are short and reach far.
+fn pieces(text: &str) -> Vec<String> {
+    if text.len() < LONGEST {
+        return vec![text.to_owned()];
+    }
+    let first = text.find("\ndefine ").map_or(text.len(), |at| at + 1);
+    let last = text.rfind("\n}\n").map_or(first, |at| at + 3).max(first);
+    let (head, bodies, tail) = (&text[..first], &text[first..last], &text[last..]);
+    let functions = bodies.split_inclusive("\n}\n").filter(|function| function.len() < LONGEST);
+    functions.map(|function| format!("{head}{function}{tail}")).collect()
+}
+
+/// True when the reader takes the text; then what is printed must be taken too, and print the same.
+fn accepts(text: &str) -> bool {
+    let Ok(module) = oriole_nvptx::text::parse(text, "mutant") else { return false };
+    let printed = oriole_nvptx::text::print(&module);
+    match oriole_nvptx::text::parse(&printed, "printed") {
+        Ok(again) => assert_eq!(oriole_nvptx::text::print(&again), printed, "prints differently the second time"),
+        Err(error) => panic!("what is printed is refused: {}", error.render(&printed)),
+    }
+    true
+}
+
+/// One to four changes of bytes or tokens; tokens may come from another seed.
+fn mutant(random: &mut Random, base: &str, other: &str) -> String {
+    let mut text = base.as_bytes().to_vec();
+    for _ in 0..=random.below(4) {
+        if random.below(2) == 0 {
+            change_bytes(random, &mut text);
+        } else {
+            change_tokens(random, &mut text, other.as_bytes());
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn change_bytes(random: &mut Random, text: &mut Vec<u8>) {
+    let at = random.below(text.len() + 1);
+    let end = (at + random.below(16)).min(text.len());
+    match random.below(4) {
+        0 => drop(text.drain(at..end)),
+        1 => text.insert(at, random.below(256) as u8),
+        2 => {
+            let copy = text[at..end].to_vec();
+            let to = random.below(text.len() + 1);
+            drop(text.splice(to..to, copy));
+        }
+        _ => {
+            if let Some(byte) = text.get_mut(at) {
+                *byte ^= 1 << random.below(8);
+            }
+        }
+    }
+}
+
+fn change_tokens(random: &mut Random, text: &mut Vec<u8>, other: &[u8]) {
+    let (here, there) = (tokens(text), tokens(other));
+    if here.is_empty() || there.is_empty() {
+        return;
+    }
+    let place = here[random.below(here.len())].clone();
+    match random.below(4) {
+        0 => drop(text.drain(place)),
+        1 => {
+            let token = other[there[random.below(there.len())].clone()].to_vec();
+            drop(text.splice(place, token));
+        }
+        2 => {
+            let token = other[there[random.below(there.len())].clone()].to_vec();
+            drop(text.splice(place.start..place.start, token));
+        }
+        _ => {
+            let token = text[here[random.below(here.len())].clone()].to_vec();
+            drop(text.splice(place, token));
+        }
+    }
+}
+
+/// Words (with what says what they name) and single other characters.
+fn tokens(text: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | b':' | b'%' | b'@' | b'!' | b'#' | b'.');
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let start = at;
+        at += 1;
+        if word(text[start]) {
+            while at < text.len() && word(text[at]) {
+                at += 1;
+            }
+        }
+        if !text[start].is_ascii_whitespace() {
+            found.push(start..at);
+        }
+    }
+    found
+}
+
+/// The peak resident memory of this process, where the system tells.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or_else(|| "peak memory unknown".to_owned(), |size| format!("peak memory {}", size.trim()))
+}
