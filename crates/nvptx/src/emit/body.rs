@@ -8,7 +8,7 @@ use oriole_ptx::ast::{
 };
 
 use super::{Emitter, Error};
-use crate::ir::SymbolId;
+use crate::ir::{MetaId, SymbolId};
 use crate::machine::reg::{BadRegisterClass, EncodedReg};
 use crate::machine::{
     Address, Base, BlockId, Form, FormId, Function, Inst, Opcode, Operand, PhysReg, Reg, RegClass, Terminator, VReg,
@@ -28,6 +28,8 @@ pub(super) struct Body<'e, 'a> {
     labels: SecondaryMap<BlockId, Option<Sym>>,
     pub(super) out: Vec<Statement>,
     tables: usize,
+    /// The `!dbg` of the instruction before.
+    pub(super) location: Option<MetaId>,
 }
 
 impl<'a> Emitter<'a> {
@@ -36,10 +38,12 @@ impl<'a> Emitter<'a> {
         let used = Used::of(function);
         let (registers, counts) = self.name_registers(function, &used)?;
         let labels = self.name_labels(function, index);
-        let mut body = Body { emitter: self, function, id, index, registers, labels, out: Vec::new(), tables: 0 };
+        let mut body =
+            Body { emitter: self, function, id, index, registers, labels, out: Vec::new(), tables: 0, location: None };
         body.frame(&used);
         body.declare_registers(&counts);
         body.demoted_variables()?;
+        body.first_line();
         body.frame_pointers(&used);
         for (at, &block) in function.layout.iter().enumerate() {
             body.block(block, function.layout.get(at + 1).copied())?;
@@ -212,6 +216,7 @@ impl Body<'_, '_> {
             return Err(self.internal("a phi at emission"));
         }
         for inst in &content.insts {
+            self.line(inst.loc.expand());
             self.inst(inst)?;
         }
         self.terminator(&content.terminator, next)

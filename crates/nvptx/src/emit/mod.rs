@@ -15,6 +15,7 @@
 //! | `inline_asm` | inline assembly |
 //! | `variable` | variables |
 //! | `initial` | initial values |
+//! | `lines` | source lines |
 
 pub mod abi;
 mod body;
@@ -22,6 +23,7 @@ mod call;
 mod function;
 mod initial;
 mod inline_asm;
+mod lines;
 mod mentions;
 pub mod names;
 mod variable;
@@ -33,6 +35,7 @@ use oriole_ptx::diag::{Diagnostic, Rule};
 use crate::ir::{self, Annotations, SymbolId};
 use crate::machine::reg::BadRegisterClass;
 use crate::machine::{self, Forms};
+use lines::Lines;
 use mentions::Mentions;
 use variable::Demoted;
 
@@ -112,6 +115,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         symbols,
         mentions,
         demoted: Demoted::default(),
+        lines: Lines::new(ir, options.line_info, options.ptx_version),
         registers: Default::default(),
         position: 0,
         fragments: Vec::new(),
@@ -126,6 +130,10 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         items.push(Item::Function(Box::new(function)));
     }
     emitter.aliases(&mut items)?;
+    let for_lines = emitter.lines.as_ref().map_or((0, 0), Lines::least_version);
+    if let Some(lines) = emitter.lines.take() {
+        lines.finish(&mut items, |sym| emitter.name(sym));
+    }
     let Emitter { symbols, fragments, .. } = emitter;
     let mut module = ast::Module {
         version: options.ptx_version.unwrap_or_else(oriole_ptx::newest_version),
@@ -137,7 +145,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
     };
     let least = oriole_ptx::least_version(&module).map_err(|errors| blame(&module, fragments, errors))?;
     if options.ptx_version.is_none() {
-        module.version = least;
+        module.version = least.max(for_lines);
     }
     Ok(module)
 }
@@ -181,6 +189,8 @@ struct Emitter<'a> {
     symbols: SymbolTable,
     mentions: Mentions,
     demoted: Demoted,
+    /// What line information refers to, where there is any.
+    lines: Option<Lines>,
     /// By tag of the class less 1: the names of registers with small numbers.
     registers: [Vec<Sym>; 9],
     /// How many names the tree has so far.

@@ -117,7 +117,7 @@ impl Build {
 }
 
 /// Asks ptxas, where it is there.
-fn ptxas_takes(text: &str) {
+pub(crate) fn ptxas_takes(text: &str) {
     let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
         return eprintln!("skipped: ORIOLE_ORACLE is not set");
     };

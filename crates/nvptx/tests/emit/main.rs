@@ -1,5 +1,7 @@
 //! Emission of machine functions made by hand: the text, and what it does.
 
 mod build;
+mod lines;
 mod text;
 mod variables;
+mod whole;
