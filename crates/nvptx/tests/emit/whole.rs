@@ -100,7 +100,7 @@ done:
 
 fn expected(thread: u32) -> u32 {
     let t = thread ^ 31;
-    let called = if t % 2 == 0 { t * 2 } else { t * 3 } + 5;
+    let called = if t.is_multiple_of(2) { t * 2 } else { t * 3 } + 5;
     let switched = called + [100, 200, 300, 400][t as usize % 4];
     if switched < 8 { switched } else { switched + 1000 }
 }
