@@ -154,8 +154,8 @@ impl<'a> Lexer<'a> {
                     self.at += 1;
                 }
                 b';' => {
-                    let rest = &bytes[self.at..];
-                    self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+                    let rest = &self.text[self.at..];
+                    self.at += rest.find('\n').unwrap_or(rest.len());
                 }
                 _ => break,
             }
@@ -346,7 +346,7 @@ impl<'a> Lexer<'a> {
             token.number = text[1..].iter().fold(0u64, |n, b| n.saturating_mul(10).saturating_add(u64::from(b - b'0')));
             return Kind::IntType;
         }
-        token.word = Word::find(text);
+        token.word = Word::find(&self.text.as_bytes()[start..], end - start);
         Kind::Word
     }
 }

@@ -94,6 +94,13 @@ impl<'a> Parser<'a> {
         token
     }
 
+    /// Goes on at byte `at`, which must be behind the token that is looked at.
+    pub(super) fn skip_to(&mut self, at: usize) {
+        self.lexer = Lexer::new(self.source(), at);
+        self.last_end = at as u32;
+        self.token = self.lexer.next();
+    }
+
     /// Reads at byte `at` with `rule`, and comes back here.
     pub(super) fn elsewhere<T>(&mut self, at: u32, rule: impl FnOnce(&mut Parser<'a>) -> Parsed<T>) -> Parsed<T> {
         let saved = (self.lexer.clone(), self.token, self.last_end);

@@ -54,7 +54,15 @@ pub(super) struct NamedTypes<'a> {
     searched: bool,
     /// The number of parts of types that have several.
     parts: FxHashMap<TypeId, u32>,
+    /// The types with brackets read last. Results of wide instructions have types of a thousand
+    /// characters, written again at each use of an element.
+    recent: [Option<(&'a str, TypeId)>; RECENT],
+    /// The place of the oldest.
+    oldest: usize,
 }
+
+/// How many types with brackets are remembered.
+const RECENT: usize = 8;
 
 impl<'a> Parser<'a> {
     /// A type that is not a function. Afterwards [`Parser::pointee`] says what a typed pointer
@@ -125,24 +133,40 @@ impl<'a> Parser<'a> {
         match self.token.kind {
             Kind::IntType => self.int_type(),
             Kind::Word => self.word_type(),
-            Kind::OpenBracket => {
-                self.bump();
-                self.nested(Parser::array_type)
-            }
-            Kind::OpenBrace => {
-                self.bump();
-                self.nested(|p| p.struct_type(false))
-            }
-            Kind::Less => {
-                self.bump();
-                if !self.eat(Kind::OpenBrace) {
-                    return self.nested(Parser::vector_type);
-                }
+            Kind::OpenBracket | Kind::OpenBrace | Kind::Less => self.recent_type(),
+            _ => Err(self.expected("a type")),
+        }
+    }
+
+    /// A type with brackets, at once if the same text has been read lately.
+    fn recent_type(&mut self) -> Parsed<TypeId> {
+        let start = self.token;
+        let rest = &self.source()[start.start as usize..];
+        let known = self.types.recent.iter().flatten().find(|(text, _)| rest.starts_with(text));
+        if let Some(&(text, ty)) = known {
+            self.skip_to(start.start as usize + text.len());
+            return Ok(ty);
+        }
+        let ty = self.bracket_type()?;
+        let text = &self.source()[start.start as usize..self.previous_end()];
+        // Names may mean something else while their definition is being read.
+        if !text.contains('%') {
+            self.types.recent[self.types.oldest] = Some((text, ty));
+            self.types.oldest = (self.types.oldest + 1) % RECENT;
+        }
+        Ok(ty)
+    }
+
+    fn bracket_type(&mut self) -> Parsed<TypeId> {
+        match self.bump().kind {
+            Kind::OpenBracket => self.nested(Parser::array_type),
+            Kind::OpenBrace => self.nested(|p| p.struct_type(false)),
+            _ if !self.eat(Kind::OpenBrace) => self.nested(Parser::vector_type),
+            _ => {
                 let ty = self.nested(|p| p.struct_type(true))?;
                 self.expect(Kind::Greater)?;
                 Ok(ty)
             }
-            _ => Err(self.expected("a type")),
         }
     }
 

@@ -95,23 +95,34 @@ const fn table() -> [u16; SLOTS] {
     table
 }
 
-/// Mixes the length and the first eight and the last byte.
+/// The slot where a word is looked for first.
 const fn hash(text: &[u8]) -> usize {
-    let mut key = 0u64;
+    let mut key = 0;
     let mut at = 0;
     while at < text.len() && at < 8 {
         key |= (text[at] as u64) << (8 * at);
         at += 1;
     }
+    mix(key, text)
+}
+
+/// Mixes the first eight bytes, the last and the length.
+const fn mix(key: u64, text: &[u8]) -> usize {
     let last = if text.is_empty() { 0 } else { text[text.len() - 1] as u64 };
     let mixed = (key ^ (last << 40) ^ (text.len() as u64)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> (64 - SLOTS.trailing_zeros())) as usize
 }
 
 impl Word {
-    /// The word that is spelled `text`.
-    pub(super) fn find(text: &[u8]) -> Word {
-        let mut slot = hash(text);
+    /// The word that the first `len` bytes of `rest` spell.
+    pub(super) fn find(rest: &[u8], len: usize) -> Word {
+        let text = &rest[..len];
+        // Eight bytes at a time, where there are as many.
+        let mut slot = match rest.first_chunk() {
+            Some(chunk) if len >= 8 => mix(u64::from_le_bytes(*chunk), text),
+            Some(chunk) => mix(u64::from_le_bytes(*chunk) & ((1 << (8 * len)) - 1), text),
+            None => hash(text),
+        };
         loop {
             match TABLE[slot] {
                 0 => return Word::Unknown,
@@ -151,21 +162,25 @@ mod tests {
     #[test]
     fn every_word_is_found_by_its_spelling() {
         for &(word, text) in &WORDS[1..] {
-            assert_eq!(Word::find(text.as_bytes()), word, "{text}");
+            for rest in ["", " ", "(i32 noundef %x)"] {
+                let rest = format!("{text}{rest}");
+                assert_eq!(Word::find(rest.as_bytes(), text.len()), word, "{text}");
+            }
             assert_eq!(word.as_str(), text);
         }
-        assert_eq!(Word::find(b"frobnicate"), Word::Unknown);
-        assert_eq!(Word::find(b""), Word::Unknown);
+        assert_eq!(Word::find(b"frobnicate", 10), Word::Unknown);
+        assert_eq!(Word::find(b"addition", 3), Word::Add);
+        assert_eq!(Word::find(b"", 0), Word::Unknown);
     }
 
     #[test]
     fn lists_of_operations_have_the_order_of_the_words() {
         for &op in BinaryOp::ALL {
-            let word = Word::find(op.as_str().as_bytes());
+            let word = Word::find(op.as_str().as_bytes(), op.as_str().len());
             assert_eq!(word.among(Word::Add, BinaryOp::ALL), Some(op));
         }
         for &op in CastOp::ALL {
-            let word = Word::find(op.as_str().as_bytes());
+            let word = Word::find(op.as_str().as_bytes(), op.as_str().len());
             assert_eq!(word.among(Word::Trunc, CastOp::ALL), Some(op));
         }
         assert_eq!(Word::Trunc.among(Word::Add, BinaryOp::ALL), None);
