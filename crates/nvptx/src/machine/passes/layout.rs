@@ -50,7 +50,13 @@ fn thread_jumps(function: &mut Function) -> bool {
 }
 
 /// Where each block leads through nothing but jumps. A circle of jumps leads to one of its blocks.
+///
+/// An empty header of a loop stays before the header of an inner loop: with one header for both, threads that go on
+/// with the inner loop cannot be told from those that begin another round of the outer one, and never meet.
 fn jump_ends(function: &Function) -> SecondaryMap<BlockId, Option<BlockId>> {
+    let cfg = Cfg::new(function);
+    let loops = Loops::new(&cfg, &Dominators::new(&cfg));
+    let keeps_apart = |at: BlockId, to: BlockId| loops.innermost(at) == Some(at) && loops.parent(to) == Some(at);
     let mut ends: SecondaryMap<BlockId, Option<BlockId>> = SecondaryMap::new();
     let mut path = Vec::new();
     for &start in &function.layout {
@@ -59,7 +65,7 @@ fn jump_ends(function: &Function) -> SecondaryMap<BlockId, Option<BlockId>> {
             ends[at] = Some(at);
             let block = &function.blocks[at];
             match block.terminator {
-                Terminator::Goto(to) if block.insts.is_empty() => {
+                Terminator::Goto(to) if block.insts.is_empty() && !keeps_apart(at, to) => {
                     path.push(at);
                     at = to;
                 }
