@@ -15,6 +15,12 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 use super::values::{Affinity, Values};
 use crate::machine::{Function, VReg};
 
+/// Webs of this size, together, are always compared.
+const SMALL: usize = 256;
+/// How many members of larger webs may be compared, for each copy of the function. What is beyond keeps
+/// its copies, so that the time does not grow with the square of a web that goes through everything.
+const WORK_PER_COPY: usize = 50;
+
 /// Registers in webs.
 pub(super) struct Webs<'a> {
     values: Values<'a>,
@@ -26,6 +32,8 @@ pub(super) struct Webs<'a> {
     equal_above: SecondaryMap<VReg, PackedOption<VReg>>,
     /// The same, of the web that is being tried.
     equal_across: SecondaryMap<VReg, PackedOption<VReg>>,
+    /// What is left of the comparisons of large webs.
+    work: usize,
 }
 
 impl<'a> Webs<'a> {
@@ -37,6 +45,7 @@ impl<'a> Webs<'a> {
             members: Vec::new(),
             equal_above: SecondaryMap::new(),
             equal_across: SecondaryMap::new(),
+            work: 0,
         }
     }
 
@@ -57,6 +66,7 @@ impl<'a> Webs<'a> {
     /// Joins the webs of both sides of copies where that is possible, inner loops first.
     pub(super) fn coalesce(&mut self, mut affinities: Vec<Affinity>) {
         affinities.sort_by_key(|affinity| std::cmp::Reverse(affinity.depth));
+        self.work = WORK_PER_COPY * affinities.len();
         for Affinity { to, from, .. } in affinities {
             let (to, from) = (self.web_of(to), self.web_of(from));
             if to != from {
@@ -83,6 +93,11 @@ impl<'a> Webs<'a> {
     }
 
     fn try_join(&mut self, left: u32, right: u32) {
+        let size = self.members[left as usize].len() + self.members[right as usize].len();
+        if size > SMALL {
+            let Some(work) = self.work.checked_sub(size) else { return };
+            self.work = work;
+        }
         let merged = self.merge(left, right);
         if self.interfere(&merged, left) {
             return;
