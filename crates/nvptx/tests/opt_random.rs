@@ -10,6 +10,32 @@ use oriole_nvptx::text::{parse, print};
 
 const TYPES: [&str; 4] = ["i32", "i64", "i8", "float"];
 const BUFFER: usize = 256;
+/// What random programs call.
+const DEVICE: &str = "
+define internal i32 @mix(i32 %a, i32 %b, ptr byval({ i32, i32 }) align 4 %pair) {
+  %slot = alloca i32
+  store i32 %b, ptr %slot
+  %small = icmp ult i32 %a, 100
+  br i1 %small, label %low, label %high
+low:
+  %first = load i32, ptr %pair
+  %sum = add i32 %first, %a
+  store i32 %sum, ptr %pair
+  br label %out
+high:
+  %taken = call i32 @pick(i32 %a, ptr %slot)
+  ret i32 %taken
+out:
+  %again = load i32, ptr %pair
+  ret i32 %again
+}
+define internal i32 @pick(i32 %a, ptr %p) noinline {
+  %old = load i32, ptr %p
+  store i32 %a, ptr %p
+  %half = udiv i32 %old, 10
+  ret i32 %half
+}
+";
 
 /// Writes a function in the way of an unoptimised front end: variables in the frame, structured control flow.
 struct Generator {
@@ -110,7 +136,13 @@ impl Generator {
         let bits: u32 = ty[1..].parse().unwrap_or(32);
         let a = self.value(ty, depth);
         let value = self.fresh("x");
-        match self.rng.u32(..14) {
+        match self.rng.u32(..15) {
+            14 if ty == "i32" => {
+                let b = self.value(ty, depth);
+                self.emit(format_args!(
+                    "{value} = call i32 @mix(i32 {a}, i32 {b}, ptr byval({{ i32, i32 }}) align 4 %pair)"
+                ));
+            }
             0 | 1 => {
                 let other = self.pick(&["i32", "i64", "i8"]);
                 let other_bits: u32 = other[1..].parse().unwrap_or(32);
@@ -321,6 +353,7 @@ impl Generator {
         text.push_str("declare float @llvm.fabs.f32(float)\n");
         text.push_str("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n");
         text.push_str("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n");
+        text.push_str(DEVICE);
         let _ = write!(text, "define ptx_kernel void @f(ptr %out) {{\n{}  ret void\n}}\n", self.text);
         text
     }

@@ -10,7 +10,9 @@ mod dead_stores;
 mod edit;
 mod frame;
 mod gvn;
+mod inline;
 mod intrinsic;
+mod invariant_loads;
 mod mem2reg;
 mod simplify_cfg;
 mod sroa;
@@ -19,7 +21,7 @@ mod unreachable_blocks;
 pub use context::Context;
 pub use edit::Replacements;
 
-use crate::ir::{Body, Module, SymbolId};
+use crate::ir::{Body, Module};
 
 /// What is asked of [`run`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,6 +66,7 @@ const fn pass(name: &'static str, level: u8, run: fn(&mut Body, &mut Context<'_>
 /// The pipeline, in order, for each function.
 pub const PASSES: &[Pass] = &[
     pass("unreachable-blocks", 0, unreachable_blocks::run),
+    pass("inline", 1, inline::run),
     pass("sroa", 1, sroa::run),
     pass("mem2reg", 1, mem2reg::run),
     pass("combine", 1, combine::run),
@@ -71,6 +74,7 @@ pub const PASSES: &[Pass] = &[
     pass("address-spaces", 0, address_spaces::run),
     pass("gvn", 1, gvn::run),
     pass("combine", 1, combine::run),
+    pass("invariant-loads", 2, invariant_loads::run),
     pass("divisions", 1, combine::divisions),
     pass("dead-stores", 1, dead_stores::run),
     pass("dce", 1, dce::run),
@@ -80,7 +84,7 @@ pub const PASSES: &[Pass] = &[
 pub fn run(module: &mut Module, options: &Options) -> Report {
     let annotations = module.annotations();
     let mut report = Report { changed: PASSES.iter().map(|pass| (pass.name, 0)).collect(), ..Report::default() };
-    let order: Vec<SymbolId> = module.definitions().map(|(id, ..)| id).collect();
+    let order = inline::callees_first(module);
     report.before = size(module);
     for symbol in order {
         let Some(mut body) = module.symbols[symbol].function_mut().and_then(|function| function.body.take()) else {
@@ -95,6 +99,10 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
         if let Some(function) = module.symbols[symbol].function_mut() {
             function.body = Some(body);
         }
+    }
+    if options.level >= 1 {
+        // What has been inlined everywhere is not called any more.
+        crate::link::strip_unused(module);
     }
     report.after = size(module);
     report

@@ -4,7 +4,10 @@ use smallvec::SmallVec;
 
 use super::parts::Part;
 use super::{Access, AccessKind, Slots};
-use crate::ir::{BinaryOp, Body, CastOp, GepFlags, InstFlags, InstId, Op, Ordering, SyncScope, Type, TypeId, Value};
+use crate::analysis::known_bits::alignment;
+use crate::ir::{
+    BinaryOp, Body, Call, CastOp, GepFlags, InstFlags, InstId, Op, Ordering, SyncScope, Type, TypeId, Value,
+};
 use crate::opt::{Context, Replacements, frame};
 
 /// Makes the slots of the parts and rewrites the accesses.
@@ -73,25 +76,32 @@ impl Rewriter<'_, '_> {
                     return call.args.iter().any(|&arg| self.planned(arg).is_some());
                 }
                 let mine = |rewriter: &Self, index: usize| call.args.get(index).and_then(|&arg| rewriter.planned(arg));
-                let align = |index: usize| {
-                    let own = call.arg_attributes.iter().find(|(arg, _)| *arg == index as u32);
-                    own.map_or(1, |(_, attributes)| attributes.align.max(1))
-                };
                 if let Some((slot, offset)) = mine(self, 0) {
                     let access = self.access(slot, offset);
                     match access.kind {
                         AccessKind::Set { .. } => self.set(slot, &access, call.args[1]),
-                        _ => self.copy(slot, &access, call.args[1], align(1)),
+                        _ => {
+                            let align = self.align(&call, 1);
+                            self.copy(slot, &access, call.args[1], align);
+                        }
                     }
                     return true;
                 }
                 let Some((slot, offset)) = mine(self, 1) else { return false };
                 let access = self.access(slot, offset);
-                self.copy(slot, &access, call.args[0], align(0));
+                let align = self.align(&call, 0);
+                self.copy(slot, &access, call.args[0], align);
                 true
             }
             _ => false,
         }
+    }
+
+    /// The alignment of a pointer that is copied from or to: what the call says, or what is known.
+    fn align(&self, call: &Call, index: usize) -> u32 {
+        let own = call.arg_attributes.iter().find(|(arg, _)| *arg as usize == index);
+        let known = alignment(self.cx.view(self.body), call.args[index]) as u32;
+        own.map_or(1, |(_, attributes)| attributes.align).max(known)
     }
 
     /// The slot and offset of an address in a slot that is taken apart.
