@@ -31,7 +31,9 @@ fn compare(text: &str, bitcode: &str) -> Result<(usize, Vec<String>), String> {
     let source = std::fs::read_to_string(text).map_err(|error| error.to_string())?;
     let bytes = std::fs::read(bitcode).map_err(|error| error.to_string())?;
     let text = oriole_nvptx::text::parse(&source, text).map_err(|error| error.to_string())?;
-    let bitcode = oriole_nvptx::bitcode::read(&bytes, bitcode).map_err(|error| error.to_string())?;
+    let mut bitcode = oriole_nvptx::bitcode::read(&bytes, bitcode).map_err(|error| error.to_string())?;
+    // Older bitcode has no `source_filename`.
+    bitcode.name.clone_from(&text.name);
     let (text, bitcode) = (by_symbol(canonical::lines(&text)), by_symbol(canonical::lines(&bitcode)));
     let names: std::collections::BTreeSet<&String> = text.keys().chain(bitcode.keys()).collect();
     // Functions of which one reader's module has the name and the other has not: LLVM replaces old intrinsics

@@ -2,6 +2,7 @@
 
 use cranelift_entity::{EntityRef, EntitySet};
 use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 
 use crate::ir::{BlockId, Body, Constant, InstId, MetaId, Op, SymbolId, TypeId, Value, ValueId, verify_body};
 
@@ -32,6 +33,8 @@ pub(super) struct BodyReader<'m, 'a> {
     location: Option<MetaId>,
     /// Conversions of pointers to pointers of another type, which are the same here, and what they convert.
     copies: FxHashMap<ValueId, Value>,
+    /// What takes the first element of a pair, with the instruction that gives the pair, and its type.
+    pairs: FxHashMap<InstId, (Op, TypeId)>,
     /// Instructions that go at the end; until then attachments count them.
     dropped: EntitySet<InstId>,
 }
@@ -51,6 +54,7 @@ impl<'a> LazyModule<'a> {
             forwards: Vec::new(),
             bundles: Vec::new(),
             dropped: EntitySet::new(),
+            pairs: FxHashMap::default(),
             location: None,
             copies: FxHashMap::default(),
             module: self,
@@ -114,6 +118,7 @@ impl<'a> BodyReader<'_, 'a> {
             }
         }
         self.check(head)?;
+        self.place_pairs();
         self.drop_instructions();
         Ok(())
     }
@@ -212,6 +217,38 @@ impl<'a> BodyReader<'_, 'a> {
         }
         self.current += usize::from(terminator);
         Ok(())
+    }
+
+    /// Adds an instruction whose result has type `pair`, and takes its first element, of type `ty`, for the result of
+    /// the record. Only the element has a number in the file, so the instruction itself is made at the end.
+    pub(super) fn define_first_of(&mut self, record: &Record, op: Op, pair: TypeIndex, ty: TypeIndex) -> Result<()> {
+        let pair = self.module.table.id(pair);
+        let unknown = self.module.module.constants.intern(Constant::Undef(pair));
+        let element = InstId::new(self.body.inst_count());
+        self.define(record, Op::ExtractValue(unknown.into(), smallvec![0]), ty)?;
+        self.pairs.insert(element, (op, pair));
+        Ok(())
+    }
+
+    /// Puts the instructions of [`BodyReader::define_first_of`] before what takes their first elements.
+    fn place_pairs(&mut self) {
+        if self.pairs.is_empty() {
+            return;
+        }
+        for at in 0..self.body.layout.len() {
+            let block = self.body.layout[at];
+            let mut insts = Vec::with_capacity(self.body[block].insts.len());
+            for element in std::mem::take(&mut self.body[block].insts) {
+                if let Some((op, ty)) = self.pairs.remove(&element) {
+                    let inst = self.body.make_inst(op, ty);
+                    self.body[inst].loc = self.body[element].loc;
+                    self.body[element].op = Op::ExtractValue(self.body.result(inst).into(), smallvec![0]);
+                    insts.push(inst);
+                }
+                insts.push(element);
+            }
+            self.body[block].insts = insts;
+        }
     }
 
     /// Adds an instruction without a result.

@@ -1,9 +1,10 @@
 //! Instructions on values, and terminators.
 
 use crate::ir::{
-    BinaryOp, CastOp, Constant, FloatPredicate, GepFlags, InstFlags, IntPredicate, Op, Type, TypeId, Value,
+    BinaryOp, BlockId, CastOp, Constant, FloatPredicate, GepFlags, InstFlags, IntPredicate, Op, Type, TypeId, Value,
 };
 
+use super::bits::signed;
 use super::codes::function;
 use super::error::Result;
 use super::function::BodyReader;
@@ -227,7 +228,9 @@ impl BodyReader<'_, '_> {
         let op = cast_op(fields.next("conversion")?, record)?;
         let flags = cast_flags(op, fields.opt().unwrap_or(0));
         self.define(record, Op::Cast(op, flags, value), ty)?;
-        if op == CastOp::Bitcast && self.module.table.id(from) == self.module.table.id(ty) {
+        let (from, ty) = (self.module.table.id(from), self.module.table.id(ty));
+        let types = &self.module.module.types;
+        if op == CastOp::Bitcast && from == ty && types.address_space(types.scalar(ty)).is_some() {
             self.copy_of(value);
         }
         Ok(())
@@ -317,7 +320,7 @@ impl BodyReader<'_, '_> {
         // An operand without a partner at the end are fast-math flags.
         for pair in fields.rest().chunks_exact(2) {
             let number = match self.module.relative {
-                true => next.wrapping_sub(super::bits::signed(pair[0]) as u64),
+                true => next.wrapping_sub(signed(pair[0]) as u64),
                 false => pair[0],
             };
             let value = self.value_numbered(number, ty, record)?;
@@ -343,7 +346,7 @@ impl BodyReader<'_, '_> {
         const RANGES: u64 = 0x4B5;
         let record = fields.record;
         if record.ops.first().is_some_and(|first| first >> 16 == RANGES) {
-            return Err(record.fault("switch with ranges, as LLVM 3.2 and 3.3 wrote it, is not supported"));
+            return self.switch_with_ranges(fields);
         }
         let ty = self.ty(fields, "operand's type")?;
         let value = self.value_of(fields, ty, "operand")?;
@@ -357,6 +360,33 @@ impl BodyReader<'_, '_> {
                 }
                 _ => return Err(record.fault(format!("value {} as a case", pair[0]))),
             }
+        }
+        self.effect(record, Op::Switch { value, default, cases })
+    }
+
+    /// The form of LLVM 3.2 and 3.3: values stand in the record, by themselves or as ranges.
+    fn switch_with_ranges(&mut self, fields: &mut Fields) -> Result<()> {
+        let record = fields.record;
+        fields.next("mark")?;
+        let ty = self.ty(fields, "operand's type")?;
+        let bits = self.module.module.types.int_bits(self.module.table.id(ty)).filter(|&bits| bits <= 64);
+        let bits = bits.ok_or_else(|| record.fault("the operand is no integer of at most 64 bits"))?;
+        let value = self.value_of(fields, ty, "operand")?;
+        let default = self.block(fields.next("default target")?, record)?;
+        let mut cases = Vec::new();
+        for _ in 0..fields.next("number of cases")? {
+            let first = cases.len();
+            for _ in 0..fields.next("number of ranges")? {
+                let single = fields.next("kind of range")? != 0;
+                let low = case(fields, bits)?;
+                let high = if single { low } else { case(fields, bits)? };
+                // A range of many numbers is short in the file.
+                let count = high.saturating_sub(low).saturating_add(1);
+                self.module.budget.spend((count as usize).saturating_mul(size_of::<(u128, BlockId)>()), record)?;
+                cases.extend((low..=high).map(|case| (u128::from(case), default)));
+            }
+            let target = self.block(fields.next("target")?, record)?;
+            cases[first..].iter_mut().for_each(|(_, block)| *block = target);
         }
         self.effect(record, Op::Switch { value, default, cases })
     }
@@ -386,6 +416,12 @@ impl BodyReader<'_, '_> {
             _ => Err(record.fault("an operand that is no vector")),
         }
     }
+}
+
+/// The number of a case, zero-extended.
+fn case(fields: &mut Fields, bits: u32) -> Result<u64> {
+    let value = signed(fields.next("number of a case")?) as u64;
+    Ok(if bits == 64 { value } else { value & ((1 << bits) - 1) })
 }
 
 /// The rest of a record: a path into an aggregate.

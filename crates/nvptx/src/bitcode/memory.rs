@@ -177,19 +177,21 @@ impl BodyReader<'_, '_> {
             (self.value_of(fields, ty, "expected value")?, ty)
         };
         let new = self.value_of(fields, ty, "new value")?;
-        if fields.left() < 5 {
-            return Err(record.fault("cmpxchg as it was before LLVM 3.5, without `weak`, is not supported"));
-        }
         let volatile = fields.next("volatile flag")? != 0;
         let success = self.ordering(fields)?;
         let scope = self.scope(fields)?;
-        let failure = self.ordering(fields)?;
-        let weak = fields.next("weak flag")? != 0;
+        let failure = if fields.left() > 0 { self.ordering(fields)? } else { failure_ordering(success) };
+        // Before LLVM 3.5 the result was what had been in memory.
+        let (plain, weak) = match fields.opt() {
+            Some(weak) => (false, weak != 0),
+            None => (true, false),
+        };
         let align = self.align_or_size(fields.opt(), ty, record)?;
         let orderings = [success, failure];
         let bool = self.bool();
         let result = self.module.table.structure(&[ty, bool], &mut self.module.module.types);
-        self.define(record, Op::CmpXchg { ptr, expected, new, align, volatile, weak, orderings, scope }, result)
+        let op = Op::CmpXchg { ptr, expected, new, align, volatile, weak, orderings, scope };
+        if plain { self.define_first_of(record, op, result, ty) } else { self.define(record, op, result) }
     }
 
     fn atomicrmw(&mut self, fields: &mut Fields) -> Result<()> {
@@ -267,6 +269,15 @@ impl BodyReader<'_, '_> {
     /// The number of elements of a vector.
     fn lanes(&self, ty: TypeIndex) -> Option<u32> {
         self.module.module.types.as_vector(self.module.table.id(ty)).map(|(_, len)| len)
+    }
+}
+
+/// The ordering of a failure that follows from that of success.
+fn failure_ordering(success: Ordering) -> Ordering {
+    match success {
+        Ordering::Release => Ordering::Monotonic,
+        Ordering::AcqRel => Ordering::Acquire,
+        same => same,
     }
 }
 

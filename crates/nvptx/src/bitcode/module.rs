@@ -82,7 +82,9 @@ impl<'a> LazyModule<'a> {
     fn read_module(&mut self, head: BlockHead, strings: &[u8]) -> Result<()> {
         let outline = self.outline(head)?;
         self.relative = outline.version >= 1;
-        self.module.layout = DataLayout::parse(&outline.layout).map_err(|what| head.fault(what))?;
+        if !outline.layout.is_empty() {
+            self.module.layout = DataLayout::parse(&outline.layout).map_err(|what| head.fault(what))?;
+        }
         let allocas = outline.layout.split('-').find_map(|part| part.strip_prefix('A')?.parse().ok());
         self.alloca_space = AddressSpace(allocas.unwrap_or(0));
 
@@ -343,11 +345,12 @@ impl<'a> LazyModule<'a> {
 
     fn set_symbol(&mut self, id: SymbolId, linkage: u64, visibility: u64, space: AddressSpace, kind: SymbolKind) {
         let name = std::mem::take(&mut self.module.symbols[id].name);
+        let linkage = self::linkage(linkage);
         self.module.symbols[id] = Symbol {
-            linkage: self::linkage(linkage),
+            linkage,
             visibility: match visibility {
-                1 => Visibility::Hidden,
-                2 => Visibility::Protected,
+                1 if linkage != Linkage::Internal => Visibility::Hidden,
+                2 if linkage != Linkage::Internal => Visibility::Protected,
                 _ => Visibility::Default,
             },
             space,
