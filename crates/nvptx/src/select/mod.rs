@@ -1,7 +1,7 @@
 //! Selection: IR to machine instructions.
 //!
 //! A function is walked twice. The first walk, forwards, gives every value its
-//! words ([`words`]): registers, constants, or parts of other values, so that
+//! words (`words`): registers, constants, or parts of other values, so that
 //! what only regroups (`extractvalue`, `insertelement`, `freeze`…) costs
 //! nothing. The second, backwards, emits the instructions that somebody needs:
 //! users come before what they use, which is how they fold it (addresses into

@@ -13,7 +13,7 @@
 //! | [`out_of_ssa`] | makes each web of `phi`s one register |
 //! | [`layout`] | orders the blocks |
 //! | [`pressure`] | how many registers are live at once |
-//! | [`cfg`], [`defs`], [`liveness`] | what passes ask of a function |
+//! | [`mod@cfg`], [`defs`], [`liveness`] | what passes ask of a function |
 //! | [`rename`] | registers that are read in the place of others |
 
 pub mod cfg;
