@@ -14,7 +14,7 @@ pub mod scope;
 mod suggest;
 
 pub use check::{check, least_version, newest_version};
-pub use parse::{MAX_ERRORS, MAX_NESTING, Parsed, parse, parse_statements};
+pub use parse::{MAX_ERRORS, MAX_NESTING, Parsed, parse, parse_items, parse_statements};
 pub use print::{print, print_instruction, print_operand, print_variable};
 
 /// Checks that a module may be compiled for `arch` (such as `sm_90`), by what

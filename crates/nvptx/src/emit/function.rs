@@ -27,7 +27,7 @@ impl Emitter<'_> {
         let places: FxHashMap<SymbolId, usize> = functions.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
         let ir = self.ir;
         for (id, symbol) in ir.symbols.iter() {
-            let Some(name) = self.names[id] else { continue };
+            let Some(name) = self.names[id].filter(|name| !self.given.contains(name)) else { continue };
             let mention = self.mentions.get(name);
             let header = match (&symbol.kind, places.get(&id)) {
                 (SymbolKind::Function(_), Some(&at)) => {
@@ -50,7 +50,7 @@ impl Emitter<'_> {
 
     /// Declares what selection calls on its own account, in the shape of the first call.
     fn runtime_functions(&mut self, functions: &[(SymbolId, machine::Function)], items: &mut Vec<Item>) {
-        let mut known: FxHashSet<Sym> = self.names.values().flatten().copied().collect();
+        let mut known: FxHashSet<Sym> = self.names.values().flatten().chain(&self.given).copied().collect();
         for call in functions.iter().flat_map(|(_, function)| function.calls.values()) {
             let Some(name) = call.callee.filter(|&callee| known.insert(callee)) else { continue };
             let signature = Signature { params: call.params.clone(), ret: call.ret };

@@ -1,9 +1,12 @@
-//! Inline assembly: operands put into the text, the text parsed into statements.
+//! Inline assembly: operands put into the text, the text parsed into statements; and assembly outside of
+//! functions.
 
 use std::fmt::Write;
 
+use oriole_ptx::ast::Item;
+
 use super::body::Body;
-use super::{Error, Fragment};
+use super::{Emitter, Error, Fragment};
 use crate::machine::{AsmId, AsmPiece, Inst};
 
 impl Body<'_, '_> {
@@ -40,6 +43,28 @@ impl Body<'_, '_> {
                 let function = self.emitter.ir.symbols[self.id].name.to_string();
                 Err(Error::Asm { function, text, diagnostics })
             }
+        }
+    }
+}
+
+impl Emitter<'_> {
+    /// Adds `module asm`. What it declares is not declared again.
+    pub(super) fn module_asm(&mut self, items: &mut Vec<Item>) -> Result<(), Error> {
+        let text = self.ir.asm.join("\n");
+        let start = self.position;
+        self.position += text.len() as u32 + 1;
+        match oriole_ptx::parse_items(&text, start, &mut self.symbols) {
+            Ok(found) => {
+                self.given.extend(found.iter().filter_map(|item| match item {
+                    Item::Function(function) => Some(function.name.sym),
+                    Item::Variable(variable) => variable.name.map(|name| name.sym),
+                    _ => None,
+                }));
+                items.extend(found);
+                self.fragments.push(Fragment { start, text });
+                Ok(())
+            }
+            Err(diagnostics) => Err(Error::Asm { function: self.ir.name.clone(), text, diagnostics }),
         }
     }
 }

@@ -12,7 +12,7 @@
 //! | `function` | headers and declarations of functions |
 //! | `body` | blocks, instructions, operands |
 //! | `call` | calls and prototypes |
-//! | `inline_asm` | inline assembly |
+//! | `inline_asm` | inline assembly, and assembly outside of functions |
 //! | `variable` | variables |
 //! | `initial` | initial values |
 //! | `lines` | source lines |
@@ -37,6 +37,7 @@ use crate::machine::reg::BadRegisterClass;
 use crate::machine::{self, Forms};
 use lines::Lines;
 use mentions::Mentions;
+use rustc_hash::FxHashSet;
 use variable::Demoted;
 
 /// What a module is emitted for.
@@ -115,6 +116,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         symbols,
         mentions,
         demoted: Demoted::default(),
+        given: FxHashSet::default(),
         lines: Lines::new(ir, options.line_info, options.ptx_version),
         registers: Default::default(),
         position: 0,
@@ -123,6 +125,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
     };
     let mut items = Vec::new();
     emitter.find_demoted();
+    emitter.module_asm(&mut items)?;
     emitter.declarations(&functions, &mut items)?;
     emitter.variables(&mut items)?;
     for (index, (symbol, function)) in functions.iter().enumerate() {
@@ -189,6 +192,8 @@ struct Emitter<'a> {
     symbols: SymbolTable,
     mentions: Mentions,
     demoted: Demoted,
+    /// What assembly outside of functions declares.
+    given: FxHashSet<Sym>,
     /// What line information refers to, where there is any.
     lines: Option<Lines>,
     /// By tag of the class less 1: the names of registers with small numbers.

@@ -90,7 +90,7 @@ impl Emitter<'_> {
     /// True for variables that stand at file level.
     fn is_declared(&self, id: SymbolId, variable: &Variable) -> bool {
         let symbol = &self.ir.symbols[id];
-        let Some(name) = self.names[id] else { return false };
+        let Some(name) = self.names[id].filter(|name| !self.given.contains(name)) else { return false };
         if symbol.section.as_deref() == Some("llvm.metadata") || symbol.linkage == ir::Linkage::Appending {
             return false;
         }

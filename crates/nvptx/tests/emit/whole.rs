@@ -134,3 +134,24 @@ fn dumps_have_the_functions_that_are_asked_for() {
     let titles: Vec<_> = dump.lines().filter(|line| line.starts_with(';')).collect();
     assert_eq!(titles, ["; twice after selection", "; twice after machine passes"]);
 }
+
+#[test]
+fn assembly_outside_of_functions_declares_what_it_says() {
+    let source = r#"
+module asm ".func (.param .b32 r) plus_seven(.param .b32 x) { .reg .b32 t; ld.param.b32 t, [x];"
+module asm "add.u32 t, t, 7; st.param.b32 [r], t; ret; }"
+declare i32 @plus_seven(i32)
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+define ptx_kernel void @k(ptr addrspace(1) %out) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %a = call i32 @plus_seven(i32 %t)
+  %to = getelementptr i32, ptr addrspace(1) %out, i32 %t
+  store i32 %a, ptr addrspace(1) %to
+  ret void
+}
+"#;
+    assert_eq!(run(compile(source, LIBRARY, &Options::default()).expect("PTX")), (7..39).collect::<Vec<_>>());
+    let wrong = source.replace("add.u32 t", "add.u32 u");
+    let error = compile(&wrong, LIBRARY, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("undefined name `u`"), "{error}");
+}

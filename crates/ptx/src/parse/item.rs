@@ -51,6 +51,16 @@ impl Parser<'_> {
         self.finish(header, items)
     }
 
+    /// Takes items up to the end of the text; the header stands elsewhere.
+    pub(super) fn items(&mut self, items: &mut Vec<Item>) {
+        let mut header = Header { has_version: true, places: [Span::new(0, 1); 3], ..Header::new() };
+        while self.token != Token::End {
+            if self.item(&mut header, items).is_err() {
+                self.recover_item();
+            }
+        }
+    }
+
     /// Takes one file-level declaration or directive.
     fn item(&mut self, header: &mut Header, items: &mut Vec<Item>) -> Parse<()> {
         if self.eat(Token::Semicolon) {

@@ -66,20 +66,36 @@ pub fn parse_statements(
     first_place: u32,
     symbols: &mut SymbolTable,
 ) -> Result<Vec<Statement>, Vec<Diagnostic>> {
+    part(text, first_place, symbols, Parser::statements)
+}
+
+/// Parses what is to stand at file level: the text of assembly outside of functions, without
+/// `.version`, `.target` and `.address_size`. Otherwise as [`parse_statements`].
+///
+/// # Errors
+///
+/// As [`parse_statements`].
+pub fn parse_items(text: &str, first_place: u32, symbols: &mut SymbolTable) -> Result<Vec<Item>, Vec<Diagnostic>> {
+    part(text, first_place, symbols, Parser::items)
+}
+
+/// Parses a part of a module.
+fn part<'t, T: Default>(
+    text: &'t str,
+    first_place: u32,
+    symbols: &mut SymbolTable,
+    parse: impl FnOnce(&mut Parser<'t>, &mut T),
+) -> Result<T, Vec<Diagnostic>> {
     let fits = u32::try_from(text.len()).ok().and_then(|len| first_place.checked_add(len)).is_some();
     if !fits {
         return Err(vec![Diagnostic::new(Span::default(), "the text is larger than 4 GiB")]);
     }
     let mut parser = Parser::within(text, first_place, std::mem::take(symbols));
-    let mut statements = Vec::new();
-    parser.statements(&mut statements);
+    let mut found = T::default();
+    parse(&mut parser, &mut found);
     let Parser { errors, symbols: names, .. } = parser;
     *symbols = names;
-    if errors.is_empty() {
-        Ok(statements)
-    } else {
-        Err(errors.into_iter().map(|e| e.moved_back(first_place)).collect())
-    }
+    if errors.is_empty() { Ok(found) } else { Err(errors.into_iter().map(|e| e.moved_back(first_place)).collect()) }
 }
 
 /// Marks that parsing of the current construct stopped; the diagnostic is
