@@ -16,8 +16,8 @@ use crate::machine::{FormId, Inst, Opcode, Operand, RegClass, VReg};
 pub(super) fn immediate(vt: Vt, bits: u64) -> Operand {
     match vt {
         Vt::Pred => Operand::Imm((bits & 1) as i64),
-        Vt::I8 => Operand::Imm(i64::from(bits as u8)),
-        Vt::I16 => Operand::Imm(i64::from(bits as i16)),
+        // An `i8` may have been extended to the 16 bits of its register.
+        Vt::I8 | Vt::I16 => Operand::Imm(i64::from(bits as i16)),
         Vt::F16 | Vt::Bf16 => Operand::Imm(i64::from(bits as u16)),
         Vt::I32 | Vt::F16x2 | Vt::Bf16x2 | Vt::I16x2 | Vt::I8x4 => Operand::Imm(i64::from(bits as i32)),
         Vt::I64 => Operand::Imm(bits as i64),

@@ -361,12 +361,12 @@ impl Lower<'_> {
         let mut at = 0;
         while at < targets.len() {
             let (offset, word, dst) = targets[at];
-            let size = u64::from(word.vt.bits() / 8).max(1);
+            let size = u64::from(word.vt.bytes());
             let covering = source
                 .iter()
-                .position(|(start, from)| *start <= offset && offset + size <= start + u64::from(from.vt.bits() / 8));
+                .position(|(start, from)| *start <= offset && offset + size <= start + u64::from(from.vt.bytes()));
             match covering {
-                Some(index) if u64::from(source[index].1.vt.bits() / 8) == size => {
+                Some(index) if u64::from(source[index].1.vt.bytes()) == size => {
                     self.reinterpret(dst, word.vt, source[index].1)?;
                     at += 1;
                 }

@@ -40,7 +40,7 @@ impl Lower<'_> {
         })
     }
 
-    fn is_from_lanes(&self, word: Word) -> bool {
+    pub(super) fn is_from_lanes(&self, word: Word) -> bool {
         matches!(word.part, Part::Reg(reg) if self.words.from_lanes[reg])
     }
 

@@ -248,8 +248,13 @@ impl Lower<'_> {
         if self.is_removable(inst) && !wanted {
             return Ok(());
         }
+        let whole = matches!(data.op, Op::Binary(..) | Op::FNeg(..) | Op::Select(..) | Op::Call(..));
         for word in &words {
             self.demand_lanes(inst, *word);
+            if whole && self.defines(inst, *word) && self.is_wanted(*word) && !self.is_from_lanes(*word) {
+                // Lanes are taken from the packed word.
+                self.demand(word.part);
+            }
         }
         self.select(inst, &words)?;
         for word in words {
