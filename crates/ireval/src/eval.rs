@@ -101,7 +101,7 @@ impl<'a> Evaluator<'a> {
         Ok(())
     }
 
-    /// The address of a copy of an argument passed `byval`.
+    /// The address of a copy of an argument passed `byval`. What lies between its fields is not copied.
     fn copy_argument(
         &mut self,
         frame: &mut Frame<'a>,
@@ -112,14 +112,13 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Value, Fault> {
         let space = self.space(pointer)?;
         let from = from.decides("the address of an argument")? as u64;
+        let value = layout::load(self.module, self.memory, ty, space, from)?;
         let size = self.module.layout.size(&self.module.types, ty);
-        let (bytes, states) = self.memory.read(space, from, size)?;
-        let (bytes, states) = (bytes.to_vec(), states.to_vec());
         let align = u64::from(align.max(self.module.layout.align(&self.module.types, ty)));
         // A generic address may be one of any space; the copy lies where local variables do.
         let own = if space == AddressSpace::GENERIC { AddressSpace::LOCAL } else { space };
         let address = self.memory.reserve(own, size, align, false)?;
-        self.memory.write(own, address, &bytes, &states)?;
+        layout::store(self.module, self.memory, ty, &value, own, address)?;
         frame.locals.push((own, address));
         Ok(crate::memory::cast_address(own, space, address))
     }

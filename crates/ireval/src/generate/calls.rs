@@ -44,7 +44,7 @@ impl Maker {
     fn param(&mut self) -> Param {
         let mut attributes = Attributes::default();
         if self.has(Kinds::AGGREGATES) && self.has(Kinds::MEMORY) && self.chance(6) {
-            let ty = self.aggregate_type(1);
+            let ty = self.aggregate_without_padding();
             attributes.align = self.module.layout.align(&self.module.types, ty).max(self.choose(&[1, 4, 8]));
             attributes.by_val = Some(ty);
             return Param { ty: TypeId::PTR, attributes };
@@ -87,7 +87,7 @@ impl Maker {
         let entry = self.body.layout[0];
         self.body[entry].insts.insert(0, slot);
         let slot = Value::Local(self.body.result(slot));
-        // The bytes between fields too must be something: the callee may look at them.
+        // What no field of the first level covers is something too.
         let size = self.module.layout.size(&self.module.types, ty) as u32;
         for at in 0..size {
             let byte = self.module.constants.int(TypeId::I8, 8, u128::from(at)).into();

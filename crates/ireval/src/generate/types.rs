@@ -91,6 +91,25 @@ impl Maker {
         self.module.types.intern(Type::Struct { fields, packed })
     }
 
+    /// An aggregate all of whose bytes are part of a scalar: what else there is, a call does not copy.
+    pub(super) fn aggregate_without_padding(&mut self) -> TypeId {
+        loop {
+            let ty = self.aggregate_type(1);
+            if self.covered(ty) == self.module.layout.size(&self.module.types, ty) {
+                return ty;
+            }
+        }
+    }
+
+    /// Bytes of the scalars of a type.
+    fn covered(&self, ty: TypeId) -> u64 {
+        match &self.module.types[ty] {
+            Type::Array(element, len) => self.covered(*element) * len,
+            Type::Struct { fields, .. } => fields.iter().map(|&field| self.covered(field)).sum(),
+            _ => self.module.layout.store_size(&self.module.types, ty),
+        }
+    }
+
     /// A scalar type that memory holds without padding.
     pub(super) fn memory_scalar(&mut self) -> TypeId {
         match self.random.u32(..8) {
