@@ -7,7 +7,7 @@ use oriole_ptx::ast;
 use crate::link::{self, Reflect};
 use crate::machine::dump::Dump;
 use crate::machine::passes::{self, PassFault, PassOptions};
-use crate::{bitcode, emit, ir, machine, opt, select, text};
+use crate::{bitcode, emit, ir, machine, opt, runtime, select, text};
 
 /// What to make of a module.
 #[derive(Clone, Debug)]
@@ -93,6 +93,9 @@ pub enum Error {
     /// A library does not fit the module.
     #[error(transparent)]
     Link(#[from] link::Error),
+    /// The run-time library does not fit the module.
+    #[error(transparent)]
+    Runtime(#[from] runtime::Error),
     /// The module has what the back end does not take.
     #[error(transparent)]
     Select(#[from] select::Error),
@@ -179,7 +182,11 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
     let reflect = Reflect { ftz, prec_sqrt: options.prec_sqrt, prec_div: options.prec_div, ..Reflect::new(arch) };
     link::resolve_reflect(&mut module, &reflect);
     link::strip_unused(&mut module);
-    opt::run(&mut module, &opt::Options { level: options.level, ..opt::Options::default() });
+    let clean_up = opt::Options { level: options.level, ..opt::Options::default() };
+    opt::run(&mut module, &clean_up);
+    while runtime::expand(&mut module, runtime::Target { arch })? {
+        opt::run(&mut module, &clean_up);
+    }
 
     let mut machine = machine::Module::default();
     emit::names::assign(&module, &mut machine);

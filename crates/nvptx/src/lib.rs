@@ -10,6 +10,7 @@
 //! | [`opt`] | the SSA clean-up on the IR |
 //! | [`machine`] | PTX instructions on virtual registers of nine classes, and the passes on them |
 //! | [`select`] | IR to machine instructions: legalisation, addressing, intrinsics, calls |
+//! | [`runtime`] | what LLVM IR has and PTX has not, as functions of a small library |
 //! | [`emit`] | machine instructions to a PTX module |
 //! | [`driver`] | the stages in order |
 
@@ -21,5 +22,6 @@ pub mod ir;
 pub mod link;
 pub mod machine;
 pub mod opt;
+pub mod runtime;
 pub mod select;
 pub mod text;

@@ -8,7 +8,7 @@ use crate::ir::{
 };
 
 /// A call of the intrinsic `name` with the types that its result and arguments have; declared if it is not yet.
-pub(super) fn call(cx: &mut Context<'_>, name: &str, ret: TypeId, body: &Body, args: &[Value]) -> Op {
+pub(crate) fn call(cx: &mut Context<'_>, name: &str, ret: TypeId, body: &Body, args: &[Value]) -> Op {
     let params: Vec<TypeId> = args.iter().map(|&arg| cx.ty(body, arg)).collect();
     let signature = cx.module.types.intern(Type::Function { ret, params: params.as_slice().into(), varargs: false });
     let known = cx.module.symbol(name);

@@ -20,6 +20,7 @@ mod unreachable_blocks;
 
 pub use context::Context;
 pub use edit::Replacements;
+pub(crate) use intrinsic::call as call_of;
 
 use crate::ir::{Body, Module};
 

@@ -3,12 +3,11 @@
 use super::Error;
 use super::address::Place;
 use super::build::space_name;
-use super::legal::Vt;
+use super::legal::{Vt, pieces};
 use super::lower::Lower;
 use super::memory::scope_name;
 use super::words::{Part, Word};
-use crate::ir::{AddressSpace, InstId, Op, Ordering, RmwOp, SyncScope};
-use crate::machine::VReg;
+use crate::ir::{AddressSpace, DataLayout, InstId, Op, Ordering, RmwOp, SyncScope, TypeId, Types};
 
 /// The ordering word of `atom`; a sequentially consistent one has a fence before it.
 const fn semantics(ordering: Ordering) -> &'static str {
@@ -18,6 +17,48 @@ const fn semantics(ordering: Ordering) -> &'static str {
         Ordering::AcqRel => "acq_rel",
         _ => "relaxed",
     }
+}
+
+/// The PTX name and type of an operation on a type.
+fn rmw_name(op: RmwOp, vt: Vt, arch: u32) -> Option<(&'static str, &'static str)> {
+    let wide = vt == Vt::I64;
+    let int = matches!(vt, Vt::I32 | Vt::I64);
+    let pick = |narrow: &'static str, full: &'static str| if wide { full } else { narrow };
+    Some(match op {
+        RmwOp::Xchg if vt.bits() >= 32 => ("exch", vt.untyped()),
+        RmwOp::Add | RmwOp::Sub if int => ("add", pick("u32", "u64")),
+        RmwOp::And if int => ("and", pick("b32", "b64")),
+        RmwOp::Or if int => ("or", pick("b32", "b64")),
+        RmwOp::Xor if int => ("xor", pick("b32", "b64")),
+        RmwOp::Max if int => ("max", pick("s32", "s64")),
+        RmwOp::Min if int => ("min", pick("s32", "s64")),
+        RmwOp::UMax if int => ("max", pick("u32", "u64")),
+        RmwOp::UMin if int => ("min", pick("u32", "u64")),
+        RmwOp::UIncWrap if vt == Vt::I32 => ("inc", "u32"),
+        RmwOp::UDecWrap if vt == Vt::I32 => ("dec", "u32"),
+        RmwOp::FAdd | RmwOp::FSub => match vt {
+            Vt::F32 => ("add", "f32"),
+            Vt::F64 => ("add", "f64"),
+            Vt::F16 if arch >= 70 => ("add.noftz", "f16"),
+            Vt::F16x2 => ("add.noftz", "f16x2"),
+            Vt::Bf16 if arch >= 90 => ("add.noftz", "bf16"),
+            Vt::Bf16x2 if arch >= 90 => ("add.noftz", "bf16x2"),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+/// True for an `atomicrmw` that PTX has an instruction for, in memory that threads share.
+pub(crate) fn has_atomic(op: RmwOp, types: &Types, layout: &DataLayout, ty: TypeId, arch: u32) -> bool {
+    match pieces(types, layout, ty).as_deref() {
+        Ok([piece]) => rmw_name(op, piece.vt, arch).is_some(),
+        _ => false,
+    }
+}
+
+fn no_atomic(op: RmwOp, vt: Vt) -> Error {
+    Error::new(format!("`atomicrmw {}` instructions of {} bits on this target", op.as_str(), vt.bytes() * 8))
 }
 
 impl Lower<'_> {
@@ -58,14 +99,11 @@ impl Lower<'_> {
         let body = self.body;
         let Op::AtomicRmw { op, ptr, value, ordering, scope, .. } = body[inst].op else { return Ok(()) };
         let place = self.place(ptr)?;
-        if place.space == AddressSpace::LOCAL {
-            return self.local_rmw(op, place, value, words);
-        }
         let &[word] = words else { return Err(Error::new("atomic operations on more than 64 bits")) };
         let operand = self.word(value)?;
         let how = self.atom_words(place, ordering, scope)?;
         let vt = operand.vt;
-        let (name, t) = self.rmw_name(op, vt)?;
+        let (name, t) = rmw_name(op, vt, self.options.arch).ok_or_else(|| no_atomic(op, vt))?;
         let operand = match op {
             RmwOp::Sub => self.integer_negated(operand)?,
             RmwOp::FSub => self.negated(operand)?,
@@ -85,40 +123,6 @@ impl Lower<'_> {
         }
     }
 
-    /// The PTX name and type of an operation on a type.
-    fn rmw_name(&self, op: RmwOp, vt: Vt) -> Result<(&'static str, &'static str), Error> {
-        let wide = vt == Vt::I64;
-        let int = matches!(vt, Vt::I32 | Vt::I64);
-        let pick = |narrow: &'static str, full: &'static str| if wide { full } else { narrow };
-        Ok(match op {
-            RmwOp::Xchg if vt.bits() >= 32 => ("exch", vt.untyped()),
-            RmwOp::Add | RmwOp::Sub if int => ("add", pick("u32", "u64")),
-            RmwOp::And if int => ("and", pick("b32", "b64")),
-            RmwOp::Or if int => ("or", pick("b32", "b64")),
-            RmwOp::Xor if int => ("xor", pick("b32", "b64")),
-            RmwOp::Max if int => ("max", pick("s32", "s64")),
-            RmwOp::Min if int => ("min", pick("s32", "s64")),
-            RmwOp::UMax if int => ("max", pick("u32", "u64")),
-            RmwOp::UMin if int => ("min", pick("u32", "u64")),
-            RmwOp::UIncWrap if vt == Vt::I32 => ("inc", "u32"),
-            RmwOp::UDecWrap if vt == Vt::I32 => ("dec", "u32"),
-            RmwOp::FAdd | RmwOp::FSub => match vt {
-                Vt::F32 => ("add", "f32"),
-                Vt::F64 => ("add", "f64"),
-                Vt::F16 if self.options.arch >= 70 => ("add.noftz", "f16"),
-                Vt::F16x2 => ("add.noftz", "f16x2"),
-                Vt::Bf16 if self.options.arch >= 90 => ("add.noftz", "bf16"),
-                Vt::Bf16x2 if self.options.arch >= 90 => ("add.noftz", "bf16x2"),
-                _ => return Err(self.no_atomic(op, vt)),
-            },
-            _ => return Err(self.no_atomic(op, vt)),
-        })
-    }
-
-    fn no_atomic(&self, op: RmwOp, vt: Vt) -> Error {
-        Error::new(format!("`atomicrmw {}` instructions of {} bits on this target", op.as_str(), vt.bytes() * 8))
-    }
-
     fn integer_negated(&mut self, word: Word) -> Result<Word, Error> {
         let part = match word.part {
             Part::Bits(bits) => Part::Bits(bits.wrapping_neg()),
@@ -128,49 +132,6 @@ impl Lower<'_> {
             }
         };
         Ok(Word { vt: word.vt, part })
-    }
-
-    /// Local memory is of one thread: a load, the operation, a store.
-    fn local_rmw(&mut self, op: RmwOp, place: Place, value: crate::ir::Value, words: &[Word]) -> Result<(), Error> {
-        let &[word] = words else { return Err(Error::new("atomic operations on more than 64 bits")) };
-        let operand = self.word(value)?;
-        let vt = operand.vt;
-        let old = self.result(word)?;
-        self.demand(Part::Reg(old));
-        self.op(format_args!("ld.local.{}", vt.memory()), old, [place.operand(0)])?;
-        let new = self.local_result(op, Word { vt, part: Part::Reg(old) }, operand)?;
-        let stored = self.bits_src(new)?;
-        self.emit(format_args!("st.local.{}", vt.memory()), 0, [place.operand(0), stored])
-    }
-
-    fn local_result(&mut self, op: RmwOp, old: Word, value: Word) -> Result<Word, Error> {
-        use crate::ir::{BinaryOp, InstFlags};
-        let vt = old.vt;
-        let binary = match op {
-            RmwOp::Xchg => return Ok(value),
-            RmwOp::Add => BinaryOp::Add,
-            RmwOp::Sub => BinaryOp::Sub,
-            RmwOp::And => BinaryOp::And,
-            RmwOp::Or => BinaryOp::Or,
-            RmwOp::Xor => BinaryOp::Xor,
-            RmwOp::FAdd => BinaryOp::FAdd,
-            RmwOp::FSub => BinaryOp::FSub,
-            RmwOp::Max | RmwOp::Min | RmwOp::UMax | RmwOp::UMin => {
-                let signed = matches!(op, RmwOp::Max | RmwOp::Min);
-                let name = if matches!(op, RmwOp::Max | RmwOp::UMax) { "max" } else { "min" };
-                let operands = [self.src(old)?, self.src(value)?];
-                let reg = self.value(format_args!("{name}.{}", vt.typed(signed)), vt, operands)?;
-                return Ok(Word { vt, part: Part::Reg(reg) });
-            }
-            _ => return Err(self.no_atomic(op, vt)),
-        };
-        let dst: VReg = self.new_reg(vt);
-        self.demand(Part::Reg(dst));
-        match binary.is_float() {
-            true => self.scalar_float(binary, InstFlags::empty(), old, value, dst)?,
-            false => self.scalar_binary(binary, vt.bits(), old, value, dst)?,
-        }
-        Ok(Word { vt, part: Part::Reg(dst) })
     }
 
     /// `cmpxchg`: the old value, and whether it was the expected one.

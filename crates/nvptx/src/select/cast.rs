@@ -39,7 +39,7 @@ impl Lower<'_> {
         self.each_element(ty, words, &[value], |this, args, result| {
             let source = &args[0];
             match op {
-                CastOp::Trunc => this.truncate(source[0], result),
+                CastOp::Trunc => this.truncate(source, result),
                 CastOp::ZExt | CastOp::SExt => this.extend(source, from_bits, op == CastOp::SExt, result),
                 CastOp::PtrToInt => this.extend(source, source[0].vt.bits(), false, result),
                 CastOp::IntToPtr => this.extend(source, from_bits, false, result),
@@ -91,8 +91,17 @@ impl Lower<'_> {
         wanted.then_some(target)
     }
 
-    fn truncate(&mut self, source: Word, result: &[Word]) -> Result<(), Error> {
-        let [result] = result else { return Err(Error::new("truncations to more than 64 bits")) };
+    fn truncate(&mut self, source: &[Word], result: &[Word]) -> Result<(), Error> {
+        let [result] = result else {
+            // What stands above an odd width is not defined, so both halves are as they were.
+            for (word, from) in result.iter().zip(source) {
+                if let Some(dst) = self.dst(*word) {
+                    self.assign(dst, *from)?;
+                }
+            }
+            return Ok(());
+        };
+        let source = source[0];
         let Some(dst) = self.dst(*result) else { return Ok(()) };
         if result.vt == Vt::Pred {
             let t = source.vt.untyped();

@@ -38,6 +38,9 @@ mod vector;
 mod wide;
 mod words;
 
+pub(crate) use atomic::has_atomic;
+pub(crate) use intrinsic::MAX_INLINE as MAX_INLINE_COPY;
+
 use crate::ir;
 use crate::machine;
 

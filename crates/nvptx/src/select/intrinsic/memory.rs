@@ -9,7 +9,7 @@ use crate::select::lower::Lower;
 use crate::select::words::{Part, Word};
 
 /// The longest copy that is written out, in bytes.
-const MAX_INLINE: u64 = 1024;
+pub(crate) const MAX_INLINE: u64 = 1024;
 
 impl Lower<'_> {
     /// `memcpy`, `memmove`, `memset`; false for other names.

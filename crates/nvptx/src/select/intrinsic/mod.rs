@@ -14,6 +14,7 @@ use super::lower::Lower;
 use super::words::Word;
 use crate::ir::{Call, InstId};
 
+pub(crate) use memory::MAX_INLINE;
 pub(super) use table::is_pure;
 
 impl Lower<'_> {

@@ -1,0 +1,74 @@
+//! What LLVM IR has and PTX has not, as functions of a small run-time library.
+//!
+//! [`expand`] replaces such instructions by calls: division of 128 bits, remainders of floats, copies of any length,
+//! atomic operations of types without an instruction. The library is LLVM assembly in `ir/`, with `$T` and the like where
+//! types, widths and address spaces stand. A function is instantiated when a module needs it, and calls nothing outside of
+//! the library; what it does itself may be expanded in turn.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `rules` | which instructions are replaced, by what |
+//! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
+//! | `template` | the library's text for given types |
+//! | `replace` | the calls |
+
+mod atomic;
+mod memory;
+mod replace;
+mod rules;
+mod template;
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::{Module, SymbolId};
+use crate::{link, text};
+
+use template::Instance;
+
+/// What the target has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// The number of the target: 90 for `sm_90a`.
+    pub arch: u32,
+}
+
+/// Why the library does not fit a module.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A function of the library cannot be read: a mistake in the library.
+    #[error("the run-time library: {0}")]
+    Text(#[from] Box<text::Diagnostic>),
+    /// The module has a function of this name already.
+    #[error(transparent)]
+    Link(#[from] Box<link::Error>),
+}
+
+/// Replaces what selection does not take. True if there was something.
+///
+/// # Errors
+///
+/// When the module defines names of the library differently.
+pub fn expand(module: &mut Module, target: Target) -> Result<bool, Error> {
+    let mut changed = false;
+    loop {
+        let mut needed: FxHashMap<String, Instance> = FxHashMap::default();
+        let order: Vec<SymbolId> = module.definitions().map(|(id, ..)| id).collect();
+        for symbol in order {
+            replace::function(module, symbol, target, &mut needed);
+        }
+        if needed.is_empty() {
+            return Ok(changed);
+        }
+        changed = true;
+        let mut names: Vec<String> = needed.keys().cloned().collect();
+        names.sort_unstable();
+        for name in names {
+            let defined = module.symbol(&name).is_some_and(|id| module.symbols[id].is_definition());
+            if let Some(instance) = needed.get(&name).filter(|_| !defined) {
+                let mut library = text::parse(&instance.text(), instance.file())?;
+                library.layout = module.layout.clone();
+                link::link(module, library, true).map_err(Box::new)?;
+            }
+        }
+    }
+}
