@@ -34,7 +34,7 @@ use oriole_ptx::diag::{Diagnostic, Rule};
 
 use crate::ir::{self, Annotations, SymbolId};
 use crate::machine::reg::BadRegisterClass;
-use crate::machine::{self, Forms};
+use crate::machine::{self, Forms, Opcode, Operand};
 use lines::Lines;
 use mentions::Mentions;
 use rustc_hash::FxHashSet;
@@ -137,10 +137,14 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
     if let Some(lines) = emitter.lines.take() {
         lines.finish(&mut items, |sym| emitter.name(sym));
     }
-    let Emitter { symbols, fragments, .. } = emitter;
+    let Emitter { symbols, forms, fragments, .. } = emitter;
+    let mut target = vec![options.arch.clone()];
+    if has_samplers(&functions, &forms) {
+        target.push("texmode_independent".to_owned());
+    }
     let mut module = ast::Module {
         version: options.ptx_version.unwrap_or_else(oriole_ptx::newest_version),
-        target: vec![options.arch.clone()],
+        target,
         address_size: ir.layout.default_pointer_bits,
         header: [Span::default(); 3],
         items,
@@ -151,6 +155,16 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         module.version = least.max(for_lines);
     }
     Ok(module)
+}
+
+/// True when a texture is read with a sampler of its own: `[texture, sampler, {…}]`.
+fn has_samplers(functions: &[(SymbolId, machine::Function)], forms: &Forms) -> bool {
+    let insts = functions.iter().flat_map(|(_, function)| function.blocks.values()).flat_map(|block| &block.insts);
+    insts.into_iter().any(|inst| {
+        let Opcode::Form(form) = inst.opcode else { return false };
+        let reads = matches!(forms[form].opcode, ast::Opcode::Tex | ast::Opcode::Tld4);
+        reads && inst.uses().iter().any(|use_| matches!(use_, Operand::Address(address) if address.rest.len() > 1))
+    })
 }
 
 /// Whose fault it is that the module does not pass the checks: inline assembly may be wrong in what

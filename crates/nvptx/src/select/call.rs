@@ -36,7 +36,7 @@ impl Lower<'_> {
             return !asm.side_effects;
         }
         if let Some(name) = self.intrinsic_name(call) {
-            return super::intrinsic::is_pure(name);
+            return self.is_pure_intrinsic(name, call);
         }
         let own = call.attributes.memory;
         let declared = self.direct_callee(call).and_then(|symbol| self.ir.symbols[symbol].function());

@@ -6,7 +6,7 @@ use super::build::space_name;
 use super::legal::{Pieces, Vt, pieces};
 use super::lower::Lower;
 use super::words::{Part, Word};
-use crate::ir::{AddressSpace, Attachment, InstId, Op, Ordering, SyncScope, TypeId, Value};
+use crate::ir::{AddressSpace, Attachment, Call, InstId, Op, Ordering, SyncScope, TypeId, Value};
 use crate::machine::{Operand, VReg};
 
 /// The widest access, in bytes.
@@ -62,6 +62,16 @@ impl Lower<'_> {
             return self.load_extended(&access, words[0].vt, dst, vt, signed);
         }
         self.load_words(&access, body[inst].ty, words, plain)
+    }
+
+    /// `ld.global.nc` or `ldu.global`: a load of what nobody writes, whose address may be spelled as generic.
+    pub(super) fn constant_load(&mut self, how: &str, call: &Call, ty: TypeId, words: &[Word]) -> Result<(), Error> {
+        let &[ptr, align] = call.args.as_slice() else { return Err(Error::new("constant loads without an alignment")) };
+        let align = align.constant().and_then(|id| self.ir.constants.as_int(id));
+        let align = align.and_then(|align| u64::try_from(align).ok()).filter(|align| align.is_power_of_two());
+        let align = align.unwrap_or_else(|| u64::from(self.ir.layout.align(&self.ir.types, ty)));
+        let access = Access { place: self.place(ptr)?, words: how.to_owned(), align };
+        self.load_words(&access, ty, words, true)
     }
 
     fn access_space(&self, space: AddressSpace) -> Result<String, Error> {

@@ -1,12 +1,19 @@
 //! Intrinsics.
 //!
-//! What is one PTX instruction is a row of `nvvm.txt`: the name, the form and a
-//! template of the operands. The rest is in `generic` (`llvm.*` on scalars and
-//! vectors), `memory` (copies and fills) and `mma` (names that spell shapes and
-//! types).
+//! | file | what it selects |
+//! |---|---|
+//! | `nvvm/*.txt` | `llvm.nvvm.*` that are one PTX instruction: the name, the form, the operands |
+//! | `row`, `table` | how those tables are read, and their instructions |
+//! | `nvvm` | the other `llvm.nvvm.*` |
+//! | `generic`, `integer`, `float` | `llvm.*` on scalars and vectors |
+//! | `memory` | copies and fills |
 
+mod float;
 mod generic;
+mod integer;
 mod memory;
+mod nvvm;
+mod row;
 mod table;
 
 use super::Error;
@@ -15,7 +22,6 @@ use super::words::Word;
 use crate::ir::{Call, InstId};
 
 pub(crate) use memory::MAX_INLINE;
-pub(super) use table::is_pure;
 
 impl Lower<'_> {
     /// A call of `llvm.NAME`.
@@ -23,15 +29,14 @@ impl Lower<'_> {
         if is_ignored(name) {
             return Ok(());
         }
-        if let Some(nvvm) = name.strip_prefix("nvvm.")
-            && let Some(row) = table::find(nvvm)
-        {
-            return self.table_intrinsic(row, nvvm, call, words);
-        }
-        if self.memory_intrinsic(name, call)? || self.generic_intrinsic(name, call, inst, words)? {
-            return Ok(());
-        }
-        Err(Error::new(format!("calls of `llvm.{name}`")))
+        let known = match name.strip_prefix("nvvm.") {
+            Some(nvvm) => match self.table_row(nvvm, call) {
+                Some(row) => return self.table_intrinsic(row, nvvm, call, words),
+                None => self.nvvm_intrinsic(nvvm, call, inst, words)?,
+            },
+            None => self.memory_intrinsic(name, call)? || self.generic_intrinsic(name, call, inst, words)?,
+        };
+        if known { Ok(()) } else { Err(Error::new(format!("calls of `llvm.{name}`"))) }
     }
 }
 

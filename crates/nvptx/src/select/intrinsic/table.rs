@@ -1,132 +1,96 @@
-//! The table of intrinsics that are one PTX instruction.
+//! Intrinsics that are one PTX instruction, by tables.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use oriole_ptx::ast::{Selector, SpecialReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::ir::{Call, Value};
-use crate::machine::{Operand, PhysReg, Reg};
+use super::row::{Row, Slot, families, read_line};
+use crate::analysis::intrinsics::is_pure_name;
+use crate::ir::{Call, Callee, Constant, Op, TypeId, Value};
+use crate::machine::{Address, Base, Operand, PhysReg, Reg};
 use crate::select::Error;
+use crate::select::build::space_name;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
 use crate::select::words::{Part, Word};
 
-/// One operand of a template.
-#[derive(Clone, PartialEq, Debug)]
-enum Slot {
-    /// `d`: the next result.
-    Result,
-    /// `{d}`: all results.
-    Results,
-    /// `d|d`
-    ResultPair,
-    /// `_|d`: the result is the second of a pair.
-    SinkPair,
-    /// `$0`
-    Arg(usize),
-    /// `[$0]`
-    Address(usize),
-    /// `{$0..4}`: arguments from one number to before another.
-    Args(usize, usize),
-    /// `%tid.x`
-    Special(SpecialReg, Option<Selector>),
-    /// `5`
-    Number(i64),
+/// The tables, by subject.
+const TABLES: [&str; 9] = [
+    include_str!("nvvm/special.txt"),
+    include_str!("nvvm/threads.txt"),
+    include_str!("nvvm/float.txt"),
+    include_str!("nvvm/convert.txt"),
+    include_str!("nvvm/integer.txt"),
+    include_str!("nvvm/memory.txt"),
+    include_str!("nvvm/bulk.txt"),
+    include_str!("nvvm/matrix.txt"),
+    include_str!("nvvm/texture.txt"),
+];
+
+/// The rows whose names begin with one word; read when one of them is asked for.
+#[derive(Default)]
+struct Family {
+    lines: Vec<&'static str>,
+    rows: OnceLock<FxHashMap<String, Row>>,
 }
 
-/// A row of the table.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Row {
-    /// `fma.rn.f32`; with `*` where the space of the first pointer argument stands.
-    form: &'static str,
-    slots: Vec<Slot>,
-    /// May go when nobody reads its results.
-    pure: bool,
-}
-
-static TABLE: LazyLock<FxHashMap<&'static str, Row>> = LazyLock::new(|| {
-    // A line that cannot be read is a mistake in the table: the test of the table finds it.
-    include_str!("nvvm.txt").lines().filter_map(read_row).collect()
+static FAMILIES: LazyLock<FxHashMap<String, Family>> = LazyLock::new(|| {
+    let mut all: FxHashMap<String, Family> = FxHashMap::default();
+    for line in TABLES.iter().flat_map(|table| table.lines()).filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        for family in families(line) {
+            all.entry(family).or_default().lines.push(line);
+        }
+    }
+    all
 });
 
-/// `name  form  operands`, with `!` before the form of what must stay.
-fn read_row(line: &'static str) -> Option<(&'static str, Row)> {
-    let line = line.split('#').next()?.trim();
-    let (name, rest) = line.split_once(char::is_whitespace)?;
-    let (form, operands) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-    let pure = !form.starts_with('!');
-    let mut slots = Vec::new();
-    for text in operands.split(',').map(str::trim).filter(|text| !text.is_empty()) {
-        slots.push(read_slot(text)?);
+impl Family {
+    fn rows(&self) -> &FxHashMap<String, Row> {
+        // A line that cannot be read is a mistake in a table: the test of the tables finds it.
+        self.rows.get_or_init(|| self.lines.iter().filter_map(|line| read_line(line)).flatten().collect())
     }
-    Some((name, Row { form: form.trim_start_matches('!'), slots, pure }))
 }
 
-fn read_slot(text: &str) -> Option<Slot> {
-    Some(match text {
-        "d" => Slot::Result,
-        "{d}" => Slot::Results,
-        "d|d" => Slot::ResultPair,
-        "_|d" => Slot::SinkPair,
-        _ => {
-            if let Some(number) = text.strip_prefix('$') {
-                Slot::Arg(number.parse().ok()?)
-            } else if let Some(inner) = text.strip_prefix("[$") {
-                Slot::Address(inner.strip_suffix(']')?.parse().ok()?)
-            } else if let Some(inner) = text.strip_prefix("{$") {
-                let (from, to) = inner.strip_suffix('}')?.split_once("..")?;
-                Slot::Args(from.parse().ok()?, to.parse().ok()?)
-            } else if let Some(name) = text.strip_prefix('%') {
-                let (name, part) = name.split_once('.').map_or((name, None), |(name, part)| (name, Some(part)));
-                let part = match part {
-                    None => None,
-                    Some("x") => Some(Selector::X),
-                    Some("y") => Some(Selector::Y),
-                    Some("z") => Some(Selector::Z),
-                    Some(_) => Some(Selector::W),
-                };
-                Slot::Special(SpecialReg::from_name(name)?, part)
-            } else {
-                Slot::Number(text.parse().ok()?)
-            }
-        }
-    })
-}
-
-/// The row of `llvm.nvvm.NAME`, with or without the address spaces and types that its name ends with.
-pub(super) fn find(name: &str) -> Option<&'static Row> {
+/// The row of `llvm.nvvm.NAME`, with or without the address spaces and types that its name ends with. `flags`: the
+/// constants of type `i1` among the arguments.
+fn find(name: &str, flags: &str) -> Option<&'static Row> {
+    let rows = FAMILIES.get(name.split('.').next()?)?.rows();
     let mut name = name;
     loop {
-        if let Some(row) = TABLE.get(name) {
+        if let Some(row) = rows.get(name) {
+            return Some(row);
+        }
+        if let Some(row) = (!flags.is_empty()).then(|| rows.get(&format!("{name}?{flags}"))).flatten() {
             return Some(row);
         }
         let (rest, last) = name.rsplit_once('.')?;
         let digits = last.trim_start_matches(['p', 'i', 'f', 'v']);
-        let suffix = !digits.is_empty() && digits.len() < last.len() && digits.bytes().all(|b| b.is_ascii_digit());
-        if !suffix {
+        if digits.len() == last.len() || !digits.starts_with(|c: char| c.is_ascii_digit()) {
             return None;
         }
         name = rest;
     }
 }
 
-/// True for intrinsics (without `llvm.`) that may go when nobody reads their result.
-pub(in crate::select) fn is_pure(name: &str) -> bool {
-    match name.strip_prefix("nvvm.") {
-        // What is no row is a conversion, or a barrier.
-        Some(nvvm) => find(nvvm).map_or(!nvvm.starts_with("barrier"), |row| row.pure),
-        None => {
-            const EFFECTS: [&str; 8] =
-                ["mem", "trap", "debugtrap", "prefetch", "stackrestore", "va_", "ubsantrap", "readcyclecounter"];
-            !EFFECTS.iter().any(|prefix| name.starts_with(prefix))
-        }
-    }
-}
-
 impl Lower<'_> {
-    /// An intrinsic of the table.
+    /// The row of a call of `llvm.nvvm.NAME`.
+    pub(super) fn table_row(&self, name: &str, call: &Call) -> Option<&'static Row> {
+        let flag = |&arg: &Value| match self.constant_of(arg) {
+            Some(Constant::Int(TypeId::I1, bit)) => Some(if *bit == 0 { '0' } else { '1' }),
+            _ => None,
+        };
+        find(name, &call.args.iter().filter_map(flag).collect::<String>())
+    }
+
+    /// True for intrinsics (without `llvm.`) that may go when nobody reads their result.
+    pub(in crate::select) fn is_pure_intrinsic(&self, name: &str, call: &Call) -> bool {
+        let row = name.strip_prefix("nvvm.").and_then(|nvvm| self.table_row(nvvm, call));
+        row.map_or_else(|| name.starts_with("nvvm.ld") || is_pure_name(name), |row| row.pure)
+    }
+
+    /// An intrinsic of a table.
     pub(super) fn table_intrinsic(
         &mut self,
         row: &'static Row,
@@ -135,62 +99,53 @@ impl Lower<'_> {
         words: &[Word],
     ) -> Result<(), Error> {
         let missing = || Error::new(format!("calls of `llvm.nvvm.{name}` with other operands"));
+        let arg = |index: &usize| call.args.get(*index).copied().ok_or_else(missing);
         let mut results = words.iter();
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
-        let mut defs = 0;
-        let mut space = "";
+        let mut space = None;
         for slot in &row.slots {
-            let arg = |index: usize| call.args.get(index).copied().ok_or_else(missing);
-            match slot {
-                Slot::Result => {
-                    operands.push(self.result(*results.next().ok_or_else(missing)?)?.into());
-                    defs += 1;
-                }
+            operands.push(match slot {
+                Slot::Result => self.result(*results.next().ok_or_else(missing)?)?.into(),
                 Slot::Results => {
                     let all = words.iter().map(|word| self.result(*word).map(Operand::from));
-                    operands.push(Operand::Vector(all.collect::<Result<_, _>>()?));
-                    defs += 1;
+                    Operand::Vector(all.collect::<Result<_, _>>()?)
                 }
                 Slot::ResultPair => {
                     let [first, second] = words else { return Err(missing()) };
-                    let pair = [self.result(*first)?.into(), self.result(*second)?.into()];
-                    operands.push(Operand::Pair(Box::new(pair)));
-                    defs += 1;
+                    Operand::Pair(Box::new([self.result(*first)?.into(), self.result(*second)?.into()]))
                 }
-                Slot::SinkPair => {
-                    let [word] = words else { return Err(missing()) };
-                    operands.push(Operand::Pair(Box::new([Operand::Sink, self.result(*word)?.into()])));
-                    defs += 1;
-                }
-                Slot::Arg(index) => operands.push(self.table_arg(arg(*index)?)?),
+                Slot::Arg(index) => self.table_arg(arg(index)?)?,
                 Slot::Args(from, to) => {
-                    let mut items = Vec::new();
-                    for index in *from..(*to).min(call.args.len()) {
-                        for word in self.words_of(arg(index)?)? {
-                            items.push(self.reg(word)?.into());
-                        }
-                    }
-                    operands.push(Operand::Vector(items.into()));
+                    let to = (*to).min(call.args.len());
+                    self.table_list(&call.args[(*from).min(to)..to])?
+                }
+                Slot::List(list) => {
+                    let args = list.iter().map(arg).collect::<Result<Vec<Value>, _>>()?;
+                    self.table_list(&args)?
                 }
                 Slot::Address(index) => {
-                    let place = self.place(arg(*index)?)?;
-                    if space.is_empty() {
-                        space = crate::select::build::space_name(place.space).unwrap_or_default();
-                    }
-                    operands.push(place.operand(0));
+                    let place = self.place(arg(index)?)?;
+                    space.get_or_insert(space_name(place.space).unwrap_or_default());
+                    place.operand(0)
+                }
+                Slot::Handle(handles, coordinates) => {
+                    let handles = handles.iter().map(arg).collect::<Result<Vec<Value>, _>>()?;
+                    let coordinates = coordinates.iter().map(arg).collect::<Result<Vec<Value>, _>>()?;
+                    self.handle(&handles, &coordinates)?
                 }
                 Slot::Special(reg, part) => {
                     let reg = Reg::Physical(PhysReg::Special(*reg));
-                    operands.push(part.map_or(Operand::Reg(reg), |part| Operand::Part(reg, part)));
+                    part.map_or(Operand::Reg(reg), |part| Operand::Part(reg, part))
                 }
-                Slot::Number(number) => operands.push(Operand::Imm(*number)),
-            }
+                Slot::Number(number) => Operand::Imm(*number),
+            });
         }
-        match row.form.split_once(".*") {
-            Some((before, after)) if space.is_empty() => self.emit(format_args!("{before}{after}"), defs, operands),
-            Some((before, after)) => self.emit(format_args!("{before}.{space}{after}"), defs, operands),
-            None => self.emit(format_args!("{}", row.form), defs, operands),
-        }
+        let is_result = |slot: &&Slot| matches!(slot, Slot::Result | Slot::Results | Slot::ResultPair);
+        let defs = row.slots.iter().filter(is_result).count() as u16;
+        let space = space.filter(|space| !space.is_empty()).map_or_else(String::new, |space| format!(".{space}"));
+        let width = words.first().map_or(0, |word| word.vt.bits());
+        let form = row.form.replace(".*", &space).replace('#', &width.to_string());
+        self.emit(format_args!("{form}"), defs, operands)
     }
 
     /// An argument: one word, or the words of an aggregate as a vector.
@@ -199,11 +154,52 @@ impl Lower<'_> {
         match words.as_slice() {
             [word] if word.vt == Vt::Pred && matches!(word.part, Part::Bits(_)) => Ok(self.reg(*word)?.into()),
             [word] => self.src(*word),
-            _ => {
-                let items = words.iter().map(|word| self.reg(*word).map(Operand::from));
-                Ok(Operand::Vector(items.collect::<Result<Box<[_]>, _>>()?))
+            _ => self.table_list(&[value]),
+        }
+    }
+
+    /// The words of all values as a vector of registers.
+    fn table_list(&mut self, values: &[Value]) -> Result<Operand, Error> {
+        let mut items = Vec::new();
+        for &value in values {
+            for word in self.words_of(value)? {
+                items.push(self.reg(word)?.into());
             }
         }
+        Ok(Operand::Vector(items.into()))
+    }
+
+    /// `[texture, sampler, {coordinates}]`, or an address in the place of the texture.
+    fn handle(&mut self, handles: &[Value], coordinates: &[Value]) -> Result<Operand, Error> {
+        let mut bases = Vec::with_capacity(handles.len());
+        for &value in handles {
+            bases.push(self.handle_base(value)?);
+        }
+        let (&base, others) = bases.split_first().ok_or_else(|| Error::new("texture accesses without a texture"))?;
+        let other = |base: &Base| match *base {
+            Base::Reg(reg) => Operand::Reg(reg),
+            Base::Symbol(sym) => Operand::Symbol(sym, 0),
+            Base::Absolute => Operand::Imm(0),
+        };
+        let mut rest: Vec<Operand> = others.iter().map(other).collect();
+        if !coordinates.is_empty() {
+            rest.push(self.table_list(coordinates)?);
+        }
+        Ok(Operand::Address(Box::new(Address { base, offset: 0, rest: rest.into() })))
+    }
+
+    /// A variable that is a texture, surface or sampler, by its name; else a register with the handle.
+    fn handle_base(&mut self, value: Value) -> Result<Base, Error> {
+        if let Some(Op::Call(call)) = self.body.def_op(value)
+            && !matches!(call.callee, Callee::Asm(_))
+            && self.intrinsic_name(call).is_some_and(|name| name.starts_with("nvvm.texsurf.handle"))
+            && let Some(&variable) = call.args.last()
+            && let Base::Symbol(sym) = self.place(variable)?.base
+        {
+            return Ok(Base::Symbol(sym));
+        }
+        let word = self.word(value)?;
+        Ok(Base::Reg(self.reg(word)?.into()))
     }
 }
 
@@ -215,12 +211,18 @@ mod tests {
     #[test]
     fn every_row_can_be_read_and_names_a_form() {
         let mut forms = Forms::default();
-        for line in include_str!("nvvm.txt").lines() {
-            if line.split('#').next().is_none_or(|text| text.trim().is_empty()) {
-                continue;
+        let mut names = std::collections::HashSet::new();
+        for line in TABLES.iter().flat_map(|table| table.lines()) {
+            let Some(rows) = read_line(line) else { panic!("`{line}` cannot be read") };
+            for (name, row) in rows {
+                let form = row.form.replace(".*", ".shared").replace('#', "32");
+                assert!(forms.intern(&form).is_some(), "`{name}`: `{form}`");
+                assert!(names.insert(name.clone()), "`{name}` is there twice");
+                assert_eq!(
+                    find(name.split('?').next().unwrap_or(""), name.split('?').nth(1).unwrap_or("")),
+                    Some(&row)
+                );
             }
-            let Some((name, row)) = read_row(line) else { panic!("`{line}` cannot be read") };
-            assert!(forms.intern(&row.form.replace(".*", ".shared")).is_some(), "`{name}`: `{}`", row.form);
         }
     }
 }
