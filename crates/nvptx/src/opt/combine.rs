@@ -13,7 +13,7 @@ mod division;
 mod float;
 mod fold;
 mod fold_float;
-mod fold_int;
+pub(super) mod fold_int;
 mod logic;
 mod memory;
 mod select;

@@ -13,14 +13,20 @@ mod gvn;
 mod inline;
 mod intrinsic;
 mod invariant_loads;
+mod licm;
 mod mem2reg;
+mod offsets;
 mod simplify_cfg;
 mod sroa;
 mod unreachable_blocks;
+mod unroll;
+mod vectorize;
 
 pub use context::Context;
 pub use edit::Replacements;
 pub(crate) use intrinsic::call as call_of;
+
+use smallvec::SmallVec;
 
 use crate::ir::{Body, Module};
 
@@ -56,12 +62,21 @@ pub struct Pass {
     pub name: &'static str,
     /// The lowest level at which it runs.
     pub level: u8,
+    /// The pass that must have changed the function for this one to run.
+    pub after: Option<&'static str>,
     /// Changes one function; true if it did.
-    pub run: fn(&mut Body, &mut Context<'_>) -> bool,
+    pub run: Run,
 }
 
-const fn pass(name: &'static str, level: u8, run: fn(&mut Body, &mut Context<'_>) -> bool) -> Pass {
-    Pass { name, level, run }
+type Run = fn(&mut Body, &mut Context<'_>) -> bool;
+
+const fn pass(name: &'static str, level: u8, run: Run) -> Pass {
+    Pass { name, level, after: None, run }
+}
+
+/// A pass that runs again on what an earlier one has made.
+const fn after(earlier: &'static str, name: &'static str, run: Run) -> Pass {
+    Pass { name, level: 2, after: Some(earlier), run }
 }
 
 /// The pipeline, in order, for each function.
@@ -75,7 +90,20 @@ pub const PASSES: &[Pass] = &[
     pass("address-spaces", 0, address_spaces::run),
     pass("gvn", 1, gvn::run),
     pass("combine", 1, combine::run),
+    pass("unroll", 2, unroll::run),
+    after("unroll", "simplify-cfg", simplify_cfg::run),
+    after("unroll", "combine", combine::run),
+    after("unroll", "sroa", sroa::run),
+    after("unroll", "mem2reg", mem2reg::run),
+    after("unroll", "combine", combine::run),
+    after("unroll", "simplify-cfg", simplify_cfg::run),
+    after("unroll", "gvn", gvn::run),
+    after("unroll", "combine", combine::run),
+    pass("offsets", 2, offsets::run),
+    after("offsets", "gvn", gvn::run),
+    pass("licm", 2, licm::run),
     pass("invariant-loads", 2, invariant_loads::run),
+    pass("vectorize", 2, vectorize::run),
     pass("divisions", 1, combine::divisions),
     pass("dead-stores", 1, dead_stores::run),
     pass("dce", 1, dce::run),
@@ -92,8 +120,11 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
             continue;
         };
         let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options };
+        let mut active: SmallVec<[&str; 16]> = SmallVec::new();
         for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed).take(options.passes) {
-            if options.level >= pass.level && (pass.run)(&mut body, &mut cx) {
+            let is_due = options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name));
+            if is_due && (pass.run)(&mut body, &mut cx) {
+                active.push(pass.name);
                 *changed += 1;
             }
         }

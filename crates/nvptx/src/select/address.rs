@@ -204,7 +204,7 @@ impl Lower<'_> {
         self.word(base)
     }
 
-    fn demanded_reg(&mut self, vt: Vt) -> VReg {
+    pub(super) fn demanded_reg(&mut self, vt: Vt) -> VReg {
         let reg = self.new_reg(vt);
         self.demanded.grow_and_insert(reg.index());
         reg
@@ -265,8 +265,14 @@ impl Lower<'_> {
         let Some(offset) = self.frame_offsets[inst] else {
             return self.dynamic_alloca(inst, words);
         };
-        let Some(dst) = words.first().and_then(|word| self.dst(*word)) else { return Ok(()) };
+        let Some(&word) = words.first() else { return Ok(()) };
         let local = self.space_of(Value::Local(self.body.result(inst))) == AddressSpace::LOCAL;
+        self.frame_address(word, offset, local)
+    }
+
+    /// The local or generic address of a byte of the frame.
+    pub(super) fn frame_address(&mut self, word: Word, offset: u64, local: bool) -> Result<(), Error> {
+        let Some(dst) = self.dst(word) else { return Ok(()) };
         let base = Operand::Reg(Reg::Physical(if local { PhysReg::Spl } else { PhysReg::Sp }));
         self.op(format_args!("add.u64"), dst, [base, Operand::Imm(offset as i64)])
     }

@@ -31,6 +31,12 @@ impl Lower<'_> {
         let bits = |this: &Self, ty: TypeId| this.ir.types.int_bits(this.ir.types.scalar(ty));
         let (from_bits, to_bits) = (bits(self, from).unwrap_or(64), bits(self, ty).unwrap_or(64));
         let (from_space, to_space) = (self.ir.types.address_space(from), self.ir.types.address_space(ty));
+        if let (CastOp::AddrSpaceCast, Some(AddressSpace::LOCAL), &[word @ Word { vt: Vt::I64, .. }]) =
+            (op, to_space, words)
+            && let Some(offset) = self.body.def_inst(value).and_then(|inst| self.frame_offsets[inst])
+        {
+            return self.frame_address(word, offset, true);
+        }
         if let (CastOp::SExt | CastOp::ZExt, &[word]) = (op, words)
             && self.extend_load(op == CastOp::SExt, value, from_bits, word)
         {

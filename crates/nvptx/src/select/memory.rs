@@ -37,6 +37,9 @@ pub(super) const fn scope_name(scope: SyncScope) -> &'static str {
     }
 }
 
+/// Parts of a copy that are loaded before they are stored: enough to hide some of the loads' latency.
+const COPIED_AT_ONCE: usize = 4;
+
 impl Lower<'_> {
     /// `load`
     pub(super) fn load(&mut self, inst: InstId, words: &[Word]) -> Result<(), Error> {
@@ -298,33 +301,53 @@ impl Lower<'_> {
 
     /// Copies the words of a type from one place to another.
     pub(super) fn copy_memory(&mut self, from: Place, to: Place, bytes: u64, align: u64) -> Result<(), Error> {
-        let (source, target) = (self.access_space(from.space)?, self.access_space(to.space)?);
-        let mut done = 0;
-        while done < bytes {
-            let part = copy_part(align, done, bytes - done);
-            let vt = if part == 8 { Vt::I64 } else { Vt::I32 };
-            let value = self.value(format_args!("ld{source}.b{}", part * 8), vt, [from.operand(done)])?;
-            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(done), value.into()])?;
-            done += part;
-        }
-        Ok(())
+        self.copy_in_turns(from, to, bytes, align, COPIED_AT_ONCE)
     }
 
     /// Copies bytes that may overlap: all are loaded before the first is stored.
     pub(super) fn move_memory(&mut self, from: Place, to: Place, bytes: u64, align: u64) -> Result<(), Error> {
+        self.copy_in_turns(from, to, bytes, align, usize::MAX)
+    }
+
+    /// Loads up to `turn` parts, stores them, and goes on with the next ones.
+    fn copy_in_turns(&mut self, from: Place, to: Place, bytes: u64, align: u64, turn: usize) -> Result<(), Error> {
         let (source, target) = (self.access_space(from.space)?, self.access_space(to.space)?);
-        let mut loaded = Vec::new();
+        let mut loaded: Vec<(u64, u64, Operand)> = Vec::new();
         let mut done = 0;
         while done < bytes {
-            let part = copy_part(align, done, bytes - done);
-            let vt = if part == 8 { Vt::I64 } else { Vt::I32 };
-            loaded.push((done, part, self.value(format_args!("ld{source}.b{}", part * 8), vt, [from.operand(done)])?));
+            let part = match copy_part(align, done, bytes - done) {
+                8 if access_align(align, done) >= 16 && bytes - done >= 16 => 16,
+                part => part,
+            };
+            loaded.push((done, part, self.load_part(&source, from, done, part)?));
             done += part;
-        }
-        for (at, part, value) in loaded {
-            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(at), value.into()])?;
+            if loaded.len() >= turn || done >= bytes {
+                for (at, part, value) in loaded.drain(..) {
+                    self.store_part(&target, to, at, part, value)?;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Loads 1, 2, 4, 8 or 16 bytes, the latter as two words.
+    fn load_part(&mut self, space: &str, from: Place, at: u64, part: u64) -> Result<Operand, Error> {
+        if part < 16 {
+            let vt = if part == 8 { Vt::I64 } else { Vt::I32 };
+            return Ok(self.value(format_args!("ld{space}.b{}", part * 8), vt, [from.operand(at)])?.into());
+        }
+        let words: Vec<Operand> = (0..2).map(|_| self.demanded_reg(Vt::I64).into()).collect();
+        let value = Operand::Vector(words.into());
+        self.emit(format_args!("ld{space}.v2.b64"), 1, [value.clone(), from.operand(at)])?;
+        Ok(value)
+    }
+
+    fn store_part(&mut self, space: &str, to: Place, at: u64, part: u64, value: Operand) -> Result<(), Error> {
+        let operands = [to.operand(at), value];
+        match part {
+            16 => self.emit(format_args!("st{space}.v2.b64"), 0, operands),
+            _ => self.emit(format_args!("st{space}.b{}", part * 8), 0, operands),
+        }
     }
 
     /// Fills memory with a byte, spread over 64 bits.
@@ -352,7 +375,7 @@ fn part_size(align: u64, left: u32) -> u32 {
     (align.min(8) as u32).min(fitting)
 }
 
-/// How many bytes a copy moves at once, `done` bytes behind an address of the alignment.
+/// How many bytes a copy moves by one word, `done` bytes behind an address of the alignment.
 pub(super) fn copy_part(align: u64, done: u64, left: u64) -> u64 {
     u64::from(part_size(access_align(align, done), left.min(8) as u32))
 }

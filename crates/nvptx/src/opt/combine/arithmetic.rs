@@ -148,6 +148,10 @@ fn shift(b: &mut Builder<'_, '_>, op: BinaryOp, flags: InstFlags, x: Value, by: 
                 let sum = b.cx.int(ty, (own + by).into());
                 return Some(Rewrite::Op(Op::Binary(op, InstFlags::empty(), [*from, sum])));
             }
+            // The sign stays where it is.
+            (BinaryOp::AShr, BinaryOp::LShr) if by == bits - 1 => {
+                return Some(Rewrite::Op(Op::Binary(op, InstFlags::empty(), with(b, *from, by, ty))));
+            }
             (BinaryOp::Shl, BinaryOp::Shl) | (BinaryOp::LShr, BinaryOp::LShr) => {
                 let zero = b.cx.zero(ty);
                 return Some(Rewrite::Value(zero));

@@ -148,7 +148,7 @@ fn signed(b: &mut Builder<'_, '_>, x: Value, c: i128, bits: u32) -> Option<Value
             return None;
         }
         // Round towards zero: negative numbers need 2^k - 1 more.
-        let sign = b.with(BinaryOp::AShr, x, (bits - 1).into());
+        let sign = if power == 1 { x } else { b.with(BinaryOp::AShr, x, (bits - 1).into()) };
         let bias = b.with(BinaryOp::LShr, sign, (bits - power).into());
         let sum = b.binary(BinaryOp::Add, InstFlags::empty(), x, bias);
         b.with(BinaryOp::AShr, sum, power.into())

@@ -4,23 +4,23 @@ use crate::ir::{BinaryOp, InstFlags, IntPredicate};
 
 /// What an operation on constants gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Folded {
+pub(in crate::opt) enum Folded {
     /// An integer, zero-extended.
     Value(u128),
     /// Undefined for these operands, or against the flags.
     Poison,
 }
 
-pub(super) const fn mask(bits: u32) -> u128 {
+pub(in crate::opt) const fn mask(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
 
-pub(super) const fn sext(value: u128, bits: u32) -> i128 {
+pub(in crate::opt) const fn sext(value: u128, bits: u32) -> i128 {
     ((value << (128 - bits)) as i128) >> (128 - bits)
 }
 
 /// A binary operation on integers of `bits` bits; `None` for those on floats and divisions by zero, which stay.
-pub(super) fn binary(op: BinaryOp, flags: InstFlags, a: u128, b: u128, bits: u32) -> Option<Folded> {
+pub(in crate::opt) fn binary(op: BinaryOp, flags: InstFlags, a: u128, b: u128, bits: u32) -> Option<Folded> {
     let mask = mask(bits);
     let (x, y) = (sext(a, bits), sext(b, bits));
     let min = sext(1 << (bits - 1), bits);
@@ -58,7 +58,7 @@ pub(super) fn binary(op: BinaryOp, flags: InstFlags, a: u128, b: u128, bits: u32
 }
 
 /// A comparison of integers of `bits` bits.
-pub(super) fn compare(predicate: IntPredicate, a: u128, b: u128, bits: u32) -> bool {
+pub(in crate::opt) fn compare(predicate: IntPredicate, a: u128, b: u128, bits: u32) -> bool {
     let (x, y) = (sext(a, bits), sext(b, bits));
     match predicate {
         IntPredicate::Eq => a == b,

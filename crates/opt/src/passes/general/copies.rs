@@ -80,7 +80,22 @@ impl Cx<'_> {
     /// of neighbouring constants.
     fn wide_source(&self, inst: &Inst, at: usize) -> Option<Inst> {
         let old = inst.operands[at];
-        let OperandKind::Reg(reg, piece) = old.kind() else { return None };
+        let value = self.wide_copy(old)?;
+        let takes_constants = ARITHMETIC.contains(&inst.opcode.info().family);
+        if matches!(value.kind(), OperandKind::Const { .. }) && !takes_constants {
+            return None;
+        }
+        let mut new = inst.clone();
+        new.operands[at] = old.flags_onto(value);
+        self.legal_form(new)
+    }
+
+    /// What a register of several components is a copy of.
+    pub(super) fn wide_copy(&self, operand: Operand) -> Option<Operand> {
+        let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
+        if self.func.vregs[reg].is_fixed() {
+            return None;
+        }
         let range = piece.range(self.func.vregs[reg].components);
         let first = self.copied(Operand::comp(reg, range.start))?;
         for k in range.start + 1..range.end {
@@ -89,14 +104,7 @@ impl Cx<'_> {
                 return None;
             }
         }
-        let value = self.wide_value(first, range.len() as u8)?;
-        let takes_constants = ARITHMETIC.contains(&inst.opcode.info().family);
-        if matches!(value.kind(), OperandKind::Const { .. }) && !takes_constants {
-            return None;
-        }
-        let mut new = inst.clone();
-        new.operands[at] = old.flags_onto(value);
-        self.legal_form(new)
+        self.wide_value(first, range.len() as u8)
     }
 
     /// The wide operand that starts with component `first`.

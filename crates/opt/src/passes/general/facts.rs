@@ -5,7 +5,7 @@
 //! block, any component has its last value until it is written again.
 
 use oriole_isa::RegFile;
-use oriole_ori::analysis::{Cfg, DomTree};
+use oriole_ori::analysis::{Cfg, DomTree, LoopForest};
 use oriole_ori::{Block, Function, InstFlags, InstId, Operand, OperandKind, VReg};
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,7 @@ pub(super) type Comp = (VReg, u8);
 /// Facts at the current place of the walk.
 pub(super) struct Facts {
     dominators: DomTree,
+    loops: LoopForest,
     /// Index of each register's first component.
     first: Vec<u32>,
     /// Writes of each component in the whole function, at most 2 counted; values on entry count.
@@ -35,8 +36,11 @@ pub(super) struct Facts {
 impl Facts {
     /// Counts over the whole function; the walk has seen nothing yet.
     pub(super) fn new(func: &Function, cfg: &Cfg) -> Facts {
+        let dominators = DomTree::dominators(func, cfg);
+        let loops = LoopForest::new(cfg, &dominators);
         let mut facts = Facts {
-            dominators: DomTree::dominators(func, cfg),
+            dominators,
+            loops,
             first: Vec::with_capacity(func.vregs.len()),
             writes: Vec::new(),
             reads: Vec::new(),
@@ -112,9 +116,20 @@ impl Facts {
         self.block_start = self.now;
     }
 
+    /// The block at hand.
+    pub(super) fn block(&self) -> Option<Block> {
+        self.block
+    }
+
     /// The walk goes past an instruction.
     pub(super) fn pass(&mut self, func: &Function, inst: InstId) {
-        let Some(block) = self.block else { return };
+        if let Some(block) = self.block {
+            self.pass_in(func, inst, block);
+        }
+    }
+
+    /// The walk goes past an instruction of this block, or of one that dominates it.
+    pub(super) fn pass_in(&mut self, func: &Function, inst: InstId, block: Block) {
         let at = inst.as_u32() as usize;
         self.seen.resize(self.seen.len().max(at + 1), None);
         self.seen[at] = Some((self.now, block));
@@ -162,9 +177,18 @@ impl Facts {
         self.block.is_some_and(|here| self.dominators.dominates(*block, here)).then_some(*reg)
     }
 
-    /// A register holds a constant from here on, wherever this place dominates.
-    pub(super) fn set_constant(&mut self, bits: u32, reg: VReg) {
-        self.constants.extend(self.block.map(|block| (bits, (reg, block))));
+    /// A register holds a constant from the end of `block` on, wherever that dominates.
+    pub(super) fn set_constant(&mut self, bits: u32, reg: VReg, block: Block) {
+        self.constants.insert(bits, (reg, block));
+    }
+
+    /// The closest block that dominates the one at hand, or is it, and lies in no loop.
+    pub(super) fn outside_of_loops(&self) -> Option<Block> {
+        let mut block = self.block?;
+        while let Some(around) = self.loops.innermost(block) {
+            block = self.dominators.idom(self.loops.data(around).header)?;
+        }
+        Some(block)
     }
 
     /// Whether an operand that `inst` (whose write reaches this place) read has the same value here.

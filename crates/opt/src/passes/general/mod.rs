@@ -25,6 +25,7 @@ use crate::{Changed, Context, PhaseError};
 use facts::Facts;
 use oriole_isa::{Arch, Field, Mods, Opcode};
 use oriole_ori::analysis::Cfg;
+use oriole_ori::terminator::is_terminator;
 use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -76,6 +77,7 @@ const RULES: &[Rule] = &[
     address::offsets,
     wide::shift_to_product,
     wide::product_and_sum,
+    wide::constant_addend,
     contract::product_and_sum,
     sums::constants,
     sums::product_and_sum,
@@ -221,7 +223,7 @@ impl Cx<'_> {
         self.facts.holds(self.func, operand, inst)
     }
 
-    /// A register with a constant, made here unless there is one already.
+    /// A register with a constant, made here, or before the loops that are here, unless there is one already.
     fn constant_register(&mut self, bits: u32) -> Result<Operand, BuildError> {
         if let Some(reg) = self.facts.constant(bits) {
             return Ok(Operand::reg(reg));
@@ -229,8 +231,22 @@ impl Cx<'_> {
         let reg = self.func.new_vreg(RegType::R)?;
         self.facts.add_register(self.func, reg);
         let id = self.func.add_inst(mov(Operand::reg(reg), Operand::imm(bits)));
-        self.append(id);
-        self.facts.set_constant(bits, reg);
+        let here = self.facts.block();
+        match self.facts.outside_of_loops() {
+            Some(block) if Some(block) != here => {
+                self.facts.pass_in(self.func, id, block);
+                let place = self.func.blocks[block].insts.iter().position(|&at| is_terminator(&self.func.insts[at]));
+                let insts = &mut self.func.blocks[block].insts;
+                insts.insert(place.unwrap_or(insts.len()), id);
+                self.facts.set_constant(bits, reg, block);
+            }
+            home => {
+                self.append(id);
+                if let Some(block) = home.or(here) {
+                    self.facts.set_constant(bits, reg, block);
+                }
+            }
+        }
         Ok(Operand::reg(reg))
     }
 

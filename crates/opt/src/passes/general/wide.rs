@@ -103,20 +103,38 @@ impl Cx<'_> {
 /// A 64-bit sum with a product that was made for it: one IMAD.WIDE.
 pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     let Some((low, mut new)) = wide_product_and_sum(cx, inst) else { return Ok(None) };
-    let (b, c) = (source(&new, Role::B), source(&new, Role::C));
-    if !cx.is_legal(&new) {
-        // A constant factor beside a constant addend needs a register.
-        let (Some(bits), Some(OperandKind::Const { .. })) = (b.and_then(constant), c.map(Operand::kind)) else {
-            return Ok(None);
-        };
-        let Some(at) = new.opcode.position(Role::B) else { return Ok(None) };
-        new.operands[at] = cx.constant_register(bits)?;
-        if !cx.is_legal(&new) {
-            return Ok(None);
-        }
+    if !cx.is_legal(&new) && !factor_in_register(cx, &mut new)? {
+        return Ok(None);
     }
     cx.replaced.insert(low);
     Ok(Some(smallvec![new]))
+}
+
+/// `IMAD.WIDE` whose addend is a copy of two neighbouring constants adds these themselves: the factor takes one
+/// register, and the same for all addresses of a kind, where addends take two each.
+pub(super) fn constant_addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    if inst.opcode != Opcode::IMAD || mul_field(inst) != mul::WIDE || inst.get(Field::X) != 0 {
+        return Ok(None);
+    }
+    let at = inst.opcode.position(Role::C);
+    let Some((at, value)) = at.and_then(|at| Some((at, cx.wide_copy(inst.operands[at])?))) else { return Ok(None) };
+    if !matches!(value.kind(), OperandKind::Const { .. }) {
+        return Ok(None);
+    }
+    let mut new = inst.clone();
+    new.operands[at] = value;
+    Ok(factor_in_register(cx, &mut new)?.then(|| smallvec![new]))
+}
+
+/// Lets a product with a constant factor and a constant addend, which no form has, take the factor from a register.
+fn factor_in_register(cx: &mut Cx<'_>, inst: &mut Inst) -> Result<bool, BuildError> {
+    let (factor, addend) = (source(inst, Role::B).and_then(constant), source(inst, Role::C).map(Operand::kind));
+    let (Some(bits), Some(OperandKind::Const { .. }), Some(at)) = (factor, addend, inst.opcode.position(Role::B))
+    else {
+        return Ok(false);
+    };
+    inst.operands[at] = cx.constant_register(bits)?;
+    Ok(cx.is_legal(inst))
 }
 
 fn wide_product_and_sum(cx: &Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {

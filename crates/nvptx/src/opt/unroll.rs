@@ -1,0 +1,190 @@
+//! Loop unrolling: a loop of known count becomes straight code when that is not long, or runs several times for each
+//! test; what the source asks for (`!llvm.loop` metadata) goes first.
+//!
+//! The body is copied behind itself. Of a test whose count is known only the copy that leaves remains. Where no test
+//! has a known count all copies keep theirs, and only loops that ask for it are unrolled.
+
+mod copy;
+mod escape;
+mod trip_count;
+
+use cranelift_entity::EntitySet;
+
+use super::Context;
+use super::edit::remove_unreachable;
+use crate::analysis::{Cfg, Dominators, LoopId, Loops};
+use crate::ir::{Attachment, BlockId, Body, MetaField, Op, Value};
+use trip_count::{TripCount, trip_count};
+
+/// How often inner loops that are gone let outer ones follow.
+const ROUNDS: usize = 4;
+/// Instructions of the straight code of a whole loop, at most.
+const FULL: u64 = 320;
+/// The same where indices of frame slots become known.
+const FULL_WITH_SLOTS: u64 = 1600;
+/// The same where the source asks for it.
+const FULL_ASKED: u64 = 16_384;
+/// Instructions of a loop that runs several times for each test, at most.
+const PARTIAL: u64 = 160;
+/// Runs for each test, at most.
+const MOST_COPIES: u32 = 8;
+/// What a call of a function counts.
+const CALL: u64 = 25;
+/// Instructions from which a function does not grow any more.
+const LARGE: u64 = 20_000;
+
+/// Runs the pass.
+pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
+    let mut done: EntitySet<BlockId> = EntitySet::new();
+    let mut changed = false;
+    for _ in 0..ROUNDS {
+        let cfg = Cfg::new(body);
+        let dominators = Dominators::new(&cfg);
+        let loops = Loops::new(body, &cfg, &dominators);
+        if loops.is_empty() || !round(body, cx, &cfg, &dominators, &loops, &mut done) {
+            break;
+        }
+        remove_unreachable(body);
+        changed = true;
+    }
+    changed
+}
+
+/// Unrolls loops none of which lies in another.
+fn round(
+    body: &mut Body,
+    cx: &mut Context<'_>,
+    cfg: &Cfg,
+    dominators: &Dominators,
+    loops: &Loops,
+    done: &mut EntitySet<BlockId>,
+) -> bool {
+    let mut escapes = None;
+    let mut stale: EntitySet<LoopId> = EntitySet::new();
+    let mut size = body.insts_in_order().count() as u64;
+    for id in loops.inner_first() {
+        if stale.contains(id) {
+            stale.extend(loops[id].parent);
+            continue;
+        }
+        if !done.insert(loops[id].header) {
+            continue;
+        }
+        let test = trip_count(body, cx, loops, dominators, id);
+        let weight = weight(body, cx, loops, id, test.as_ref());
+        let Some((copies, weight)) =
+            weight.and_then(|weight| Some((copies(body, cx, loops, id, test.as_ref(), weight)?, weight)))
+        else {
+            continue;
+        };
+        size += weight * u64::from(copies);
+        if size > LARGE {
+            break;
+        }
+        let escapes = escapes.get_or_insert_with(|| escape::escapes(body, loops));
+        escape::close(body, cx, cfg, loops, id, &escapes[id]);
+        copy::unroll(body, cx, &loops[id], copies, test.as_ref());
+        stale.insert(id);
+        stale.extend(loops[id].parent);
+    }
+    !stale.is_empty()
+}
+
+/// The instructions of a loop that each copy of it adds, unless it must not be copied.
+fn weight(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, test: Option<&TripCount>) -> Option<u64> {
+    if loops[id].latches.len() != 1 {
+        return None;
+    }
+    let view = cx.view(body);
+    let mut weight = 0;
+    for &inst in loops[id].blocks.iter().flat_map(|&block| &body[block].insts) {
+        weight += match &body[inst].op {
+            Op::IndirectBr(..) | Op::Alloca { .. } => return None,
+            Op::Phi(_) | Op::Br(_) | Op::CondBr(..) => 0,
+            Op::Call(call) => match view.callee(call) {
+                Some(callee) if callee.name.starts_with("llvm.") => 1,
+                _ => CALL,
+            },
+            _ if test.is_some_and(|test| test.counting.contains(&inst)) => 0,
+            _ => 1,
+        };
+    }
+    Some(weight)
+}
+
+/// What the source says about a loop.
+enum Wish {
+    Nothing,
+    /// `llvm.loop.unroll.disable`
+    Never,
+    /// `llvm.loop.unroll.full`, `llvm.loop.unroll.enable`
+    Whole,
+    /// `llvm.loop.unroll.count`
+    Copies(u32),
+}
+
+fn wish(body: &Body, cx: &Context<'_>, latch: BlockId) -> Wish {
+    let metadata = &cx.module.metadata;
+    let node = body.terminator(latch).and_then(|last| body.attachment(last, Attachment::Loop));
+    let options = node.map_or(&[][..], |node| metadata[node].operands());
+    for option in options {
+        let MetaField::Node(option) = option else { continue };
+        match metadata[*option].operands() {
+            [MetaField::String(name)] => match &**name {
+                "llvm.loop.unroll.disable" => return Wish::Never,
+                "llvm.loop.unroll.full" | "llvm.loop.unroll.enable" => return Wish::Whole,
+                _ => {}
+            },
+            [MetaField::String(name), MetaField::Constant(count)] if &**name == "llvm.loop.unroll.count" => {
+                let count = cx.view(body).int(Value::Const(*count)).and_then(|count| u32::try_from(count).ok());
+                return count.filter(|&count| count > 1).map_or(Wish::Never, Wish::Copies);
+            }
+            _ => {}
+        }
+    }
+    Wish::Nothing
+}
+
+/// How many runs follow each other in the code: more than one, or none when the loop stays.
+fn copies(
+    body: &Body,
+    cx: &Context<'_>,
+    loops: &Loops,
+    id: LoopId,
+    test: Option<&TripCount>,
+    weight: u64,
+) -> Option<u32> {
+    let whole = test.map(|test| test.passes + 1);
+    let fits = |limit: u64| whole.filter(|&whole| u64::from(whole) * weight <= limit);
+    let is_innermost = loops[id].blocks.iter().all(|&block| loops.innermost(block) == Some(id));
+    let wish = wish(body, cx, loops[id].latches[0]);
+    let asked = match wish {
+        Wish::Never => return None,
+        Wish::Whole => fits(FULL_ASKED),
+        Wish::Copies(count) => {
+            let count = whole.map_or(count, |whole| whole.min(count));
+            (u64::from(count) * weight <= FULL_ASKED).then_some(count).filter(|_| is_innermost)
+        }
+        Wish::Nothing => None,
+    };
+    if asked.is_some() {
+        return asked;
+    }
+    if let Some(whole) = fits(FULL).or_else(|| fits(FULL_WITH_SLOTS).filter(|_| indexes_slots(body, cx, loops, id))) {
+        return Some(whole);
+    }
+    let test = test.filter(|_| is_innermost)?;
+    let runs = if test.exiting == loops[id].header { test.passes } else { test.passes + 1 };
+    (2..=MOST_COPIES).rev().find(|&copies| runs % copies == 0 && u64::from(copies) * weight <= PARTIAL)
+}
+
+/// True when a loop reaches into frame slots by indices that count its runs.
+fn indexes_slots(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId) -> bool {
+    let view = cx.view(body);
+    loops[id].blocks.iter().flat_map(|&block| &body[block].insts).any(|&inst| match &body[inst].op {
+        Op::Gep { base, indices, .. } => {
+            matches!(view.op(*base), Some(Op::Alloca { .. })) && indices.iter().any(|index| index.local().is_some())
+        }
+        _ => false,
+    })
+}
