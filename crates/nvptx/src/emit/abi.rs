@@ -70,9 +70,11 @@ fn stated(attributes: &Attributes, noted: u32) -> Option<u32> {
     [attributes.stack_align, noted].into_iter().find(|&align| align > 0)
 }
 
-/// An array of bytes. PTX has no empty ones: what has no size takes one byte.
+/// An array of bytes. PTX has no empty ones: what has no size takes one byte. Vectors of odd integers take more than in
+/// memory; LLVM 19 has no way to pass them.
 fn aggregate(ir: &ir::Module, ty: TypeId, align: u32) -> ParamDecl {
-    ParamDecl::aggregate(ir.layout.size(&ir.types, ty).max(1), align.next_power_of_two())
+    let spread = crate::select::spread_size(&ir.types, &ir.layout, ty).unwrap_or(0);
+    ParamDecl::aggregate(ir.layout.size(&ir.types, ty).max(spread).max(1), align.next_power_of_two())
 }
 
 fn unsigned_or_bits(bits: u32, is_kernel: bool) -> ScalarType {

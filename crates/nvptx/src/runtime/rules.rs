@@ -182,7 +182,12 @@ const fn fits(bits: u32) -> bool {
 
 /// True for the widths of registers.
 const fn is_register(bits: u32) -> bool {
-    matches!(bits, 8 | 16 | 32 | 64)
+    matches!(bits, 1 | 8 | 16 | 32 | 64)
+}
+
+/// True for the widths of registers, and for `i1`, where it shifts nothing.
+const fn has_funnel_shift(bits: u32) -> bool {
+    matches!(bits, 1 | 16 | 32 | 64)
 }
 
 const fn never(_: u32) -> bool {
@@ -198,8 +203,8 @@ const INTEGER_INTRINSICS: &[IntegerIntrinsic] = &[
     ("cttz", template::WIDE, fits),
     ("bitreverse", template::WIDE, fits),
     ("bswap", template::WIDE, fits),
-    ("fshl", template::INTEGER, is_register),
-    ("fshr", template::INTEGER, is_register),
+    ("fshl", template::INTEGER, has_funnel_shift),
+    ("fshr", template::INTEGER, has_funnel_shift),
     ("abs", template::INTEGER, fits),
     ("uadd.sat", template::INTEGER, fits),
     ("usub.sat", template::INTEGER, fits),

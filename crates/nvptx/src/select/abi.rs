@@ -6,12 +6,13 @@ use oriole_ptx::ast::{ScalarType, Sym};
 
 use super::Error;
 use super::address::Place;
-use super::legal::{Vt, pieces};
+use super::legal::{Vt, param_pieces};
 use super::lower::Lower;
+use super::memory::{Access, access_align};
 use super::words::{Part, Word};
 use crate::emit::abi;
 use crate::ir::{AddressSpace, Body, Op, TypeId, Value, ValueDef, ValueId};
-use crate::machine::{Base, FormId, Operand, ParamDecl, ParamMove, PhysReg, Reg};
+use crate::machine::{Base, Operand, ParamDecl, PhysReg, Reg};
 
 /// The parameters, by index, that are `byval` and only read at constant offsets: loads see the `.param` itself.
 pub(super) fn direct_params(function: &crate::ir::Function, body: &Body) -> FixedBitSet {
@@ -123,6 +124,11 @@ impl Lower<'_> {
                 continue;
             }
             let vt = words[group.first].vt;
+            if group.unaligned {
+                let access = Access { place, words: ".param".to_owned(), align: u64::from(decl.align) };
+                self.load_by_parts(&access, group.offset, vt.bytes(), words[group.first])?;
+                continue;
+            }
             if vt == Vt::Pred {
                 let byte = self.value(format_args!("ld.param.u8"), Vt::I16, [place.operand(group.offset)])?;
                 let bit = self.value(format_args!("and.b16"), Vt::I16, [byte.into(), Operand::Imm(1)])?;
@@ -147,6 +153,12 @@ impl Lower<'_> {
         let words = self.words_of(value)?;
         let place = Place { space: AddressSpace::PARAM, base: Base::Symbol(sym), offset: 0 };
         for group in self.param_groups(decl, self.source.ret, &words, false)? {
+            if group.unaligned {
+                let access = Access { place, words: ".param".to_owned(), align: u64::from(decl.align) };
+                let word = words[group.first];
+                self.store_by_parts(&access, group.offset, word.vt.bytes(), word)?;
+                continue;
+            }
             let mut items = Vec::with_capacity(group.count);
             for word in &words[group.first..group.first + group.count] {
                 items.push(self.param_source(*word, decl)?);
@@ -189,7 +201,7 @@ impl Lower<'_> {
         words: &[Word],
         load: bool,
     ) -> Result<Vec<ParamGroup>, Error> {
-        let pieces = pieces(&self.ir.types, &self.ir.layout, ty)?;
+        let pieces = param_pieces(&self.ir.types, &self.ir.layout, ty)?;
         let mut groups = Vec::new();
         let Some(_) = decl.bytes else {
             let vt = words.first().map_or(Vt::I32, |word| word.vt);
@@ -202,7 +214,13 @@ impl Lower<'_> {
                 (vt, _) if vt.bits() == 64 => "b64",
                 _ => "b32",
             };
-            groups.push(ParamGroup { first: 0, count: words.len(), offset: 0, form: format!(".{t}") });
+            groups.push(ParamGroup {
+                first: 0,
+                count: words.len(),
+                offset: 0,
+                form: format!(".{t}"),
+                unaligned: false,
+            });
             return Ok(groups);
         };
         let mut at = 0;
@@ -210,27 +228,12 @@ impl Lower<'_> {
             let count = super::memory::run_length(&pieces[at..], u64::from(decl.align));
             let t = super::memory::memory_type(&words[at..at + count]);
             let form = if count == 1 { format!(".{t}") } else { format!(".v{count}.{t}") };
-            groups.push(ParamGroup { first: at, count, offset: pieces[at].offset, form });
+            let offset = pieces[at].offset;
+            let unaligned = access_align(u64::from(decl.align), offset) < u64::from(pieces[at].vt.bytes());
+            groups.push(ParamGroup { first: at, count, offset, form, unaligned });
             at += count;
         }
         Ok(groups)
-    }
-
-    /// The moves of a call's `.param`, each with its form.
-    pub(super) fn param_moves(
-        &mut self,
-        param: u32,
-        groups: &[ParamGroup],
-        load: bool,
-    ) -> Result<Vec<ParamMove>, Error> {
-        let name = if load { "ld.param" } else { "st.param" };
-        let mut moves = Vec::with_capacity(groups.len());
-        for group in groups {
-            let text = &group.form;
-            let form: FormId = self.form(format_args!("{name}{text}"))?;
-            moves.push(ParamMove { param, offset: group.offset, form });
-        }
-        Ok(moves)
     }
 }
 
@@ -244,4 +247,6 @@ pub(super) struct ParamGroup {
     pub(super) offset: u64,
     /// `.v2.b32` and the like.
     pub(super) form: String,
+    /// The word is not aligned in the parameter and moves in parts.
+    pub(super) unaligned: bool,
 }

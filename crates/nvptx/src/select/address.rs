@@ -24,6 +24,11 @@ impl Place {
     pub(super) fn operand(&self, at: u64) -> Operand {
         Operand::address(self.base, self.offset.wrapping_add(at as i64))
     }
+
+    /// The place so many bytes further on.
+    pub(super) fn behind(self, bytes: u64) -> Place {
+        Place { offset: self.offset.wrapping_add(bytes as i64), ..self }
+    }
 }
 
 /// How many address computations are looked through for one access.

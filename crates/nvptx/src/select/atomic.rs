@@ -151,7 +151,7 @@ impl Lower<'_> {
         let operands = [place.operand(0), self.bits_src(expected)?, self.bits_src(new)?];
         self.op(format_args!("atom{how}.cas.{}", vt.untyped()), dst, operands)?;
         if let Some(flag) = self.dst(success) {
-            let operands = [dst.into(), self.bits_src(expected)?];
+            let operands = [dst.into(), self.src(expected)?];
             let t = if vt.bits() == 64 {
                 "s64"
             } else if vt.bits() == 16 {

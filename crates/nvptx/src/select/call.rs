@@ -6,13 +6,14 @@ use super::Error;
 use super::address::Place;
 use super::legal::Vt;
 use super::lower::Lower;
-use super::words::Word;
+use super::memory::{parts, whole_of};
+use super::words::{Part, Word};
 use crate::emit::abi;
 use crate::ir::{
     AddressSpace, Attributes, Call, Callee, Constant, FnFlags, Function, InstId, MemoryEffects, SymbolId, SymbolKind,
     Type, Value,
 };
-use crate::machine::{self, Base, Opcode, Operand, ParamDecl, PhysReg, Reg, VReg};
+use crate::machine::{self, Base, Opcode, Operand, ParamDecl, ParamMove, PhysReg, Reg, VReg};
 
 impl Lower<'_> {
     /// The function that a call names, if it names one.
@@ -58,6 +59,9 @@ impl Lower<'_> {
         if let Some(symbol) = callee
             && let Some(name) = ir.symbols[symbol].name.strip_prefix("llvm.")
         {
+            if self.truth_intrinsic(name, call, words)? || self.wide_reduction(name, call, words)? {
+                return Ok(());
+            }
             return self.intrinsic(name, call, inst, words);
         }
         self.function_call(call, callee, words)
@@ -86,13 +90,13 @@ impl Lower<'_> {
         };
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
         let mut defs = 0;
-        let mut flags = Vec::new();
+        let mut behind = Behind::default();
         let aligns = callee.and_then(|symbol| self.annotations.aligns.get(&symbol)).map_or(&[][..], Vec::as_slice);
         let noted = |slot: usize| aligns.iter().find(|(at, _)| *at as usize == slot).map_or(0, |(_, align)| *align);
         let ret_attributes = declared.map_or(&call.ret_attributes, |f| &f.ret_attributes);
         if let Some(decl) = abi::result(ir, *ret, ret_attributes, noted(0)) {
             made.ret = Some(decl);
-            flags = self.call_results(decl, *ret, words, &mut made, &mut operands)?;
+            behind = self.call_results(decl, *ret, words, &mut made, &mut operands)?;
             defs = operands.len() as u16;
         }
         for (index, &arg) in call.args.iter().take(params.len()).enumerate() {
@@ -111,7 +115,10 @@ impl Lower<'_> {
         }
         let id = self.out.calls.push(made);
         self.push(Opcode::Call(id), defs, operands);
-        for (number, word) in flags {
+        for (word, parts) in behind.in_parts {
+            self.join_parts(word, &parts)?;
+        }
+        for (number, word) in behind.predicates {
             let bit = self.value(format_args!("and.b16"), Vt::I16, [number.into(), Operand::Imm(1)])?;
             let dst = self.result(word)?;
             self.op(format_args!("setp.ne.s16"), dst, [bit.into(), Operand::Imm(0)])?;
@@ -124,7 +131,7 @@ impl Lower<'_> {
         flags.contains(FnFlags::NO_RETURN)
     }
 
-    /// How the result is loaded. Predicates come as numbers, in registers of their own: those are returned.
+    /// How the result is loaded, and what is left to do behind the call.
     fn call_results(
         &mut self,
         decl: ParamDecl,
@@ -132,17 +139,31 @@ impl Lower<'_> {
         words: &[Word],
         made: &mut machine::Call,
         operands: &mut SmallVec<[Operand; 4]>,
-    ) -> Result<Vec<(VReg, Word)>, Error> {
-        let mut flags = Vec::new();
-        let groups = self.param_groups(decl, ty, words, true)?;
-        made.results = self.param_moves(0, &groups, true)?;
-        for group in &groups {
+    ) -> Result<Behind, Error> {
+        let mut behind = Behind::default();
+        for group in self.param_groups(decl, ty, words, true)? {
+            let first = words[group.first];
+            if group.unaligned {
+                let mut loaded = Vec::new();
+                for (at, size) in parts(u64::from(decl.align), group.offset, first.vt.bytes()) {
+                    let form = self.form(format_args!("ld.param.u{}", size * 8))?;
+                    made.results.push(ParamMove { param: 0, offset: group.offset + u64::from(at), form });
+                    let reg = self.new_reg(whole_of(first.vt));
+                    self.demand(Part::Reg(reg));
+                    operands.push(reg.into());
+                    loaded.push((at, reg));
+                }
+                behind.in_parts.push((first, loaded));
+                continue;
+            }
+            let form = self.form(format_args!("ld.param{}", group.form))?;
+            made.results.push(ParamMove { param: 0, offset: group.offset, form });
             let mut items = Vec::with_capacity(group.count);
             for word in &words[group.first..group.first + group.count] {
                 items.push(match word.vt {
                     Vt::Pred => {
                         let number = self.new_reg(Vt::I16);
-                        flags.push((number, *word));
+                        behind.predicates.push((number, *word));
                         Operand::from(number)
                     }
                     _ => self.result(*word)?.into(),
@@ -150,7 +171,7 @@ impl Lower<'_> {
             }
             operands.push(if items.len() == 1 { items.remove(0) } else { Operand::Vector(items.into()) });
         }
-        Ok(flags)
+        Ok(behind)
     }
 
     /// How one argument is stored.
@@ -169,9 +190,19 @@ impl Lower<'_> {
         }
         let words = self.words_of(arg)?;
         let ty = self.type_of(arg);
-        let groups = self.param_groups(decl, ty, &words, false)?;
-        made.args.extend(self.param_moves(param, &groups, false)?);
-        for group in &groups {
+        for group in self.param_groups(decl, ty, &words, false)? {
+            let first = words[group.first];
+            if group.unaligned {
+                let align = u64::from(decl.align);
+                for (at, t, value) in self.split_word_in_parts(align, group.offset, first.vt.bytes(), first)? {
+                    let form = self.form(format_args!("st.param.{t}"))?;
+                    made.args.push(ParamMove { param, offset: group.offset + u64::from(at), form });
+                    operands.push(value);
+                }
+                continue;
+            }
+            let form = self.form(format_args!("st.param{}", group.form))?;
+            made.args.push(ParamMove { param, offset: group.offset, form });
             let mut items = Vec::with_capacity(group.count);
             for word in &words[group.first..group.first + group.count] {
                 items.push(self.param_source(*word, decl)?);
@@ -202,7 +233,7 @@ impl Lower<'_> {
             let vt = if part == 8 { Vt::I64 } else { Vt::I32 };
             let value = self.value(format_args!("ld{dot}{space}.b{}", part * 8), vt, [place.operand(done)])?;
             let form = self.form(format_args!("st.param.b{}", part * 8))?;
-            made.args.push(machine::ParamMove { param, offset: done, form });
+            made.args.push(ParamMove { param, offset: done, form });
             operands.push(value.into());
             done += part;
         }
@@ -239,7 +270,7 @@ impl Lower<'_> {
         let address = self.value(format_args!("add.u64"), Vt::I64, [base, Operand::Imm(frame)])?;
         let decl = abi::varargs(self.ir);
         let form = self.form(format_args!("st.param.b64"))?;
-        made.args.push(machine::ParamMove { param: made.params.len() as u32, offset: 0, form });
+        made.args.push(ParamMove { param: made.params.len() as u32, offset: 0, form });
         made.params.push(decl);
         operands.push(address.into());
         Ok(())
@@ -249,6 +280,15 @@ impl Lower<'_> {
     pub(super) fn constant_of(&self, value: Value) -> Option<&Constant> {
         value.constant().map(|id| &self.ir.constants[id])
     }
+}
+
+/// What is done with a result behind the call.
+#[derive(Default)]
+struct Behind {
+    /// Predicates come as numbers.
+    predicates: Vec<(VReg, Word)>,
+    /// Words that are not aligned come in parts.
+    in_parts: Vec<(Word, Vec<(u32, VReg)>)>,
 }
 
 /// The attributes of an argument: those of the call, and `byval` of the declaration.

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::Error;
 use super::build::space_name;
 use super::float::one;
-use super::legal::{Vt, pieces};
+use super::legal::{Pieces, Vt, is_bit_packed, pieces};
 use super::lower::Lower;
 use super::words::{Part, Word};
 use crate::ir::{AddressSpace, CastOp, InstFlags, Op, Ordering, TypeId, Value};
@@ -37,7 +37,7 @@ impl Lower<'_> {
         {
             return self.frame_address(word, offset, true);
         }
-        if let (CastOp::SExt | CastOp::ZExt, &[word]) = (op, words)
+        if let (CastOp::SExt | CastOp::ZExt, &[word], None) = (op, words, self.ir.types.as_vector(from))
             && self.extend_load(op == CastOp::SExt, value, from_bits, word)
         {
             return Ok(());
@@ -172,9 +172,12 @@ impl Lower<'_> {
     /// A load that only an extension reads loads the wide register itself.
     fn extend_load(&mut self, signed: bool, value: Value, bits: u32, to: Word) -> bool {
         let Some(inst) = self.body.def_inst(value) else { return false };
-        let Op::Load { ordering: Ordering::NotAtomic, volatile: false, .. } = self.body[inst].op else { return false };
+        let Op::Load { ordering: Ordering::NotAtomic, volatile: false, align, .. } = self.body[inst].op else {
+            return false;
+        };
         let once = value.local().is_some_and(|id| self.uses[id] == 1);
-        let Some(dst) = self.dst(to).filter(|_| once && matches!(bits, 8 | 16 | 32) && to.vt != Vt::Pred) else {
+        let possible = once && matches!(bits, 8 | 16 | 32) && align >= bits / 8 && to.vt != Vt::Pred;
+        let Some(dst) = self.dst(to).filter(|_| possible) else {
             return false;
         };
         self.extending[inst] = Some((dst, to.vt, signed));
@@ -320,6 +323,11 @@ impl Lower<'_> {
         let source = self.words_of(value)?;
         let from = pieces(&self.ir.types, &self.ir.layout, self.type_of(value))?;
         let to = pieces(&self.ir.types, &self.ir.layout, ty)?;
+        let uneven = |pieces: &Pieces| pieces.iter().any(|piece| piece.vt.bytes() != pieces[0].vt.bytes());
+        let regular = self.is_whole(self.type_of(value)) && self.is_whole(ty);
+        if is_bit_packed(&self.ir.types, ty) || is_bit_packed(&self.ir.types, self.type_of(value)) {
+            return self.bitcast_by_fields((self.type_of(value), &source), (ty, words));
+        }
         if from.len() == to.len()
             && from.iter().zip(&to).all(|(a, b)| a.vt.bits() == b.vt.bits() && a.offset == b.offset)
         {
@@ -332,6 +340,9 @@ impl Lower<'_> {
                 }
             }
             return Ok(());
+        }
+        if !regular || uneven(&from) || uneven(&to) {
+            return self.bitcast_by_fields((self.type_of(value), &source), (ty, words));
         }
         let bytes: SmallVec<[(u64, Word); 8]> = from.iter().zip(&source).map(|(p, word)| (p.offset, *word)).collect();
         let mut pending: Vec<(u64, Word, VReg)> = Vec::new();

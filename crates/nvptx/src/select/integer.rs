@@ -1,6 +1,7 @@
 //! Integer arithmetic up to 64 bits.
 
 use super::Error;
+use super::bits::has_odd_part;
 use super::legal::Vt;
 use super::lower::Lower;
 use super::words::{Part, Word, Words};
@@ -199,11 +200,15 @@ impl Lower<'_> {
     /// True when the register's bits above `bits` are known to be 0.
     fn upper_is_zero(&self, reg: VReg, bits: u32) -> bool {
         if self.words.is_lane(reg) {
-            return true;
+            // Bytes are taken out with zeros above; of what is narrower, a lane is as it was packed.
+            return bits == 8;
         }
         let Some(inst) = self.words.definer(reg) else { return false };
         match &self.body[inst].op {
-            Op::Load { .. } => true,
+            Op::Load { .. } => {
+                let ty = self.body[inst].ty;
+                self.ir.types.int_bits(ty).is_some() || !has_odd_part(&self.ir.types, ty)
+            }
             Op::Cast(CastOp::ZExt, _, value) => {
                 let from = self.type_of(*value);
                 self.ir.types.int_bits(from).is_some_and(|from| matches!(from, 1 | 8 | 16 | 32) || from <= bits)

@@ -186,6 +186,41 @@ pub(crate) fn pieces(types: &Types, layout: &DataLayout, ty: TypeId) -> Result<P
     Ok(out)
 }
 
+/// The words of a type as parameters and results hold them: as memory does, but for vectors of odd integers, whose
+/// elements memory holds without gaps. Values that have such a vector are one word after the other, each aligned.
+pub(crate) fn param_pieces(types: &Types, layout: &DataLayout, ty: TypeId) -> Result<Pieces, Error> {
+    let mut out = pieces(types, layout, ty)?;
+    if has_bit_packed_part(types, ty) {
+        let mut end = 0;
+        for piece in &mut out {
+            let size = u64::from(piece.vt.bytes());
+            piece.offset = u64::next_multiple_of(end, size);
+            end = piece.offset + size;
+        }
+    }
+    Ok(out)
+}
+
+/// The bytes of a parameter of a type, where they are more than in memory (see [`param_pieces`]).
+pub(crate) fn spread_size(types: &Types, layout: &DataLayout, ty: TypeId) -> Option<u64> {
+    let spread = has_bit_packed_part(types, ty).then(|| param_pieces(types, layout, ty).ok()).flatten()?;
+    spread.last().map(|piece| piece.offset + u64::from(piece.vt.bytes()))
+}
+
+fn has_bit_packed_part(types: &Types, ty: TypeId) -> bool {
+    match &types[ty] {
+        Type::Array(element, _) => has_bit_packed_part(types, *element),
+        Type::Struct { fields, .. } => fields.iter().any(|&field| has_bit_packed_part(types, field)),
+        _ => is_bit_packed(types, ty),
+    }
+}
+
+/// True when the elements of a vector lie in memory as in no register: they are no whole bytes, or three.
+pub(crate) fn is_bit_packed(types: &Types, ty: TypeId) -> bool {
+    let bits = types.as_vector(ty).and_then(|(element, _)| types.int_bits(element));
+    bits.is_some_and(|bits| bits < 8 || !bits.is_power_of_two())
+}
+
 fn collect(types: &Types, layout: &DataLayout, ty: TypeId, offset: u64, out: &mut Pieces) -> Result<(), Error> {
     if out.len() > MAX_WORDS {
         return Err(Error::new(format!("values of more than {MAX_WORDS} words (`{}`)", types.text(ty))));

@@ -3,21 +3,21 @@
 use super::Error;
 use super::address::Place;
 use super::build::space_name;
-use super::legal::{Pieces, Vt, pieces};
+use super::legal::{Vt, pieces};
 use super::lower::Lower;
 use super::words::{Part, Word};
 use crate::ir::{AddressSpace, Attachment, Call, InstId, Op, Ordering, SyncScope, TypeId, Value};
-use crate::machine::{Operand, VReg};
+use crate::machine::{Operand, RegClass, VReg};
 
 /// The widest access, in bytes.
 const MAX_ACCESS: u64 = 16;
 
 /// How an access is made: what stands between `ld` and the type.
 pub(super) struct Access {
-    place: Place,
+    pub(super) place: Place,
     /// `.global`, `.relaxed.gpu.shared`…
-    words: String,
-    align: u64,
+    pub(super) words: String,
+    pub(super) align: u64,
 }
 
 impl Access {
@@ -52,7 +52,7 @@ impl Lower<'_> {
         let strength = match ordering {
             Ordering::Acquire | Ordering::SeqCst => format!(".acquire.{}", scope_name(scope)),
             Ordering::Monotonic => format!(".relaxed.{}", scope_name(scope)),
-            _ if volatile && place.space != AddressSpace::PARAM => ".volatile".to_owned(),
+            _ if volatile && is_shared_by_threads(place.space) => ".volatile".to_owned(),
             _ => String::new(),
         };
         let space = self.access_space(place.space)?;
@@ -64,7 +64,7 @@ impl Lower<'_> {
         if let Some((dst, vt, signed)) = self.extending[inst] {
             return self.load_extended(&access, words[0].vt, dst, vt, signed);
         }
-        self.load_words(&access, body[inst].ty, words, plain)
+        self.load_words(&access, body[inst].ty, words, plain && !volatile)
     }
 
     /// `ld.global.nc` or `ldu.global`: a load of what nobody writes, whose address may be spelled as generic.
@@ -90,7 +90,11 @@ impl Lower<'_> {
 
     /// Loads the words of a type, several at once where alignment allows.
     pub(super) fn load_words(&mut self, access: &Access, ty: TypeId, words: &[Word], widen: bool) -> Result<(), Error> {
-        let pieces = self.memory_pieces(ty)?;
+        let part = |this: &mut Self, access: &Access, ty, words: &[Word]| this.load_words(access, ty, words, widen);
+        if self.each_part(access, ty, words, part)? || self.load_fields(access, ty, words)? {
+            return Ok(());
+        }
+        let pieces = pieces(&self.ir.types, &self.ir.layout, ty)?;
         let mut at = 0;
         while at < words.len() {
             let count = if widen { run_length(&pieces[at..], access.align) } else { 1 };
@@ -136,22 +140,12 @@ impl Lower<'_> {
         }
     }
 
-    /// The pieces of a type in memory.
-    ///
-    /// # Errors
-    ///
-    /// Vectors of elements that are no whole number of bytes, and integers of 65 to 127 bits in aggregates.
-    fn memory_pieces(&self, ty: TypeId) -> Result<Pieces, Error> {
-        let types = &self.ir.types;
-        if let Some((element, _)) = types.as_vector(ty)
-            && types.int_bits(element).is_some_and(|bits| bits % 8 != 0 || !bits.is_power_of_two())
-        {
-            return Err(Error::new(format!("vectors of `{}` in memory", types.text(element))));
+    /// An integer of an odd width as memory has it: with zeros above.
+    fn with_zeros_above(&mut self, ty: TypeId, word: Word) -> Result<Word, Error> {
+        match self.ir.types.int_bits(ty) {
+            Some(bits) if word.vt != Vt::Pred && !self.is_whole(ty) => self.extended(word, bits, false),
+            _ => Ok(word),
         }
-        if types.int_bits(ty).is_some_and(|bits| bits > 64 && bits != 128) {
-            return Err(Error::new(format!("values of type `{}` in memory", types.text(ty))));
-        }
-        pieces(types, &self.ir.layout, ty)
     }
 
     fn load_predicate(&mut self, access: &Access, offset: u64, word: Word) -> Result<(), Error> {
@@ -162,29 +156,39 @@ impl Lower<'_> {
     }
 
     /// A word that is not aligned, or has an odd number of bytes: loaded in parts and put together.
-    fn load_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
+    pub(super) fn load_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
+        let whole = whole_of(word.vt);
+        let mut loaded = Vec::new();
+        for (at, size) in parts(access.align, offset, bytes) {
+            let place = access.place.operand(offset + u64::from(at));
+            loaded.push((at, self.value(format_args!("ld{}.u{}", access.words, size * 8), whole, [place])?));
+        }
+        self.join_parts(word, &loaded)
+    }
+
+    /// Puts a word together from its bytes: each part is a register with zeros above, and the byte where it starts.
+    pub(super) fn join_parts(&mut self, word: Word, parts: &[(u32, VReg)]) -> Result<(), Error> {
         let dst = self.result(word)?;
-        let wide = word.vt.bits() == 64;
-        let (whole, t) = if wide { (Vt::I64, "u64") } else { (Vt::I32, "u32") };
+        let whole = whole_of(word.vt);
         let mut sum: Option<VReg> = None;
-        let mut done = 0u32;
-        while done < bytes {
-            let part = part_size(access_align(access.align, offset + u64::from(done)), bytes - done);
-            let place = access.place.operand(offset + u64::from(done));
-            let loaded = self.value(format_args!("ld{}.u{}", access.words, part * 8), whole, [place])?;
+        for &(at, part) in parts {
             sum = Some(match sum {
-                None => loaded,
+                None => part,
                 Some(low) => {
-                    let amount = Operand::Imm(i64::from(done * 8));
-                    let high = self.value(format_args!("shl.{}", whole.untyped()), whole, [loaded.into(), amount])?;
+                    let amount = Operand::Imm(i64::from(at * 8));
+                    let high = self.value(format_args!("shl.{}", whole.untyped()), whole, [part.into(), amount])?;
                     self.value(format_args!("or.{}", whole.untyped()), whole, [low.into(), high.into()])?
                 }
             });
-            done += part;
         }
         let Some(sum) = sum else { return Ok(()) };
-        match word.vt.bits() {
-            16 => self.op(format_args!("cvt.u16.{t}"), dst, [sum.into()]),
+        match word.vt.class() {
+            RegClass::Int16 => self.op(format_args!("cvt.u16.{}", whole.typed(false)), dst, [sum.into()]),
+            RegClass::Int16Half => {
+                let bits = self.value(format_args!("cvt.u16.{}", whole.typed(false)), Vt::I16, [sum.into()])?;
+                self.copy(dst, bits);
+                Ok(())
+            }
             _ => {
                 self.copy(dst, sum);
                 Ok(())
@@ -203,14 +207,14 @@ impl Lower<'_> {
         let strength = match ordering {
             Ordering::Release => format!(".release.{}", scope_name(scope)),
             Ordering::SeqCst | Ordering::Monotonic => format!(".relaxed.{}", scope_name(scope)),
-            _ if volatile => ".volatile".to_owned(),
+            _ if volatile && is_shared_by_threads(place.space) => ".volatile".to_owned(),
             _ => String::new(),
         };
         if place.space == AddressSpace::PARAM || place.space == AddressSpace::CONSTANT {
             return Err(Error::new("stores to constant memory"));
         }
         let space = self.access_space(place.space)?;
-        let widen = strength.is_empty();
+        let widen = strength.is_empty() && !volatile;
         let access = Access { place, words: format!("{strength}{space}"), align: u64::from(align.max(1)) };
         let words = self.words_of(value)?;
         self.store_words(&access, self.type_of(value), &words, widen)
@@ -225,12 +229,16 @@ impl Lower<'_> {
 
     /// Stores the words of a type, several at once where alignment allows.
     fn store_words(&mut self, access: &Access, ty: TypeId, words: &[Word], widen: bool) -> Result<(), Error> {
-        let pieces = self.memory_pieces(ty)?;
+        let part = |this: &mut Self, access: &Access, ty, words: &[Word]| this.store_words(access, ty, words, widen);
+        if self.each_part(access, ty, words, part)? || self.store_fields(access, ty, words)? {
+            return Ok(());
+        }
+        let pieces = pieces(&self.ir.types, &self.ir.layout, ty)?;
         let mut at = 0;
         while at < words.len() {
             let count = if widen { run_length(&pieces[at..], access.align) } else { 1 };
             let offset = pieces[at].offset;
-            let word = words[at];
+            let word = self.with_zeros_above(ty, words[at])?;
             let bytes = self.store_bytes(ty, word.vt);
             if word.vt == Vt::Pred {
                 let predicate = self.reg(word)?;
@@ -257,46 +265,67 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn store_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
-        let lane = word.vt.lane();
-        if word.vt.lanes() > 1 && access_align(access.align, offset) >= u64::from(lane.bytes()) {
-            let lanes = self.lanes(word);
-            for (at, part) in lanes[..word.vt.lanes()].iter().enumerate() {
-                let place = access.place.operand(offset + at as u64 * u64::from(lane.bytes()));
-                let operands = [place, self.bits_src(Word { vt: lane, part: *part })?];
-                self.emit(format_args!("st{}.{}", access.words, lane.memory()), 0, operands)?;
-            }
-            return Ok(());
-        }
-        let wide = word.vt.bits() == 64;
-        let whole = if wide { Vt::I64 } else { Vt::I32 };
-        let src = self.reg(word)?;
-        let source = match word.vt.bits() {
-            16 => self.value(format_args!("cvt.u32.u16"), Vt::I32, [src.into()])?,
-            _ if word.vt.class() == whole.class() => src,
-            _ => {
-                let bits = self.new_reg(whole);
-                self.demand(Part::Reg(bits));
-                self.copy(bits, src);
-                bits
-            }
-        };
-        let mut done = 0u32;
-        while done < bytes {
-            let part = part_size(access_align(access.align, offset + u64::from(done)), bytes - done);
-            let shifted = match done {
-                0 => source,
-                _ => {
-                    let amount = Operand::Imm(i64::from(done * 8));
-                    let t = if wide { "u64" } else { "u32" };
-                    self.value(format_args!("shr.{t}"), whole, [source.into(), amount])?
-                }
-            };
-            let operands = [access.place.operand(offset + u64::from(done)), shifted.into()];
-            self.emit(format_args!("st{}.b{}", access.words, part * 8), 0, operands)?;
-            done += part;
+    pub(super) fn store_by_parts(&mut self, access: &Access, offset: u64, bytes: u32, word: Word) -> Result<(), Error> {
+        for (at, t, value) in self.split_word_in_parts(access.align, offset, bytes, word)? {
+            let place = access.place.operand(offset + u64::from(at));
+            self.emit(format_args!("st{}.{t}", access.words), 0, [place, value])?;
         }
         Ok(())
+    }
+
+    /// The parts of a word that is stored where it is not aligned: the byte where each starts, its type, and the value.
+    pub(super) fn split_word_in_parts(
+        &mut self,
+        align: u64,
+        offset: u64,
+        bytes: u32,
+        word: Word,
+    ) -> Result<Vec<(u32, &'static str, Operand)>, Error> {
+        let lane = word.vt.lane();
+        let mut out = Vec::new();
+        if word.vt.lanes() > 1 && access_align(align, offset) >= u64::from(lane.bytes()) {
+            let lanes = self.lanes(word);
+            for (at, part) in (0..).zip(&lanes[..word.vt.lanes()]) {
+                out.push((at * lane.bytes(), lane.memory(), self.bits_src(Word { vt: lane, part: *part })?));
+            }
+            return Ok(out);
+        }
+        let whole = whole_of(word.vt);
+        let src = self.reg(word)?;
+        let source = match word.vt.class() {
+            RegClass::Int16 => self.value(format_args!("cvt.u32.u16"), Vt::I32, [src.into()])?,
+            RegClass::Int16Half => {
+                let bits = self.copied(Vt::I16, src);
+                self.value(format_args!("cvt.u32.u16"), Vt::I32, [bits.into()])?
+            }
+            class if class == whole.class() => src,
+            _ => self.copied(whole, src),
+        };
+        for (at, size) in parts(align, offset, bytes) {
+            let shifted = match at {
+                0 => source,
+                _ => {
+                    let amount = Operand::Imm(i64::from(at * 8));
+                    self.value(format_args!("shr.{}", whole.typed(false)), whole, [source.into(), amount])?
+                }
+            };
+            let t = match size {
+                1 => "b8",
+                2 => "b16",
+                4 => "b32",
+                _ => "b64",
+            };
+            out.push((at, t, shifted.into()));
+        }
+        Ok(out)
+    }
+
+    /// The bits of a register in one of another class.
+    pub(super) fn copied(&mut self, vt: Vt, source: VReg) -> VReg {
+        let bits = self.new_reg(vt);
+        self.demand(Part::Reg(bits));
+        self.copy(bits, source);
+        bits
     }
 
     /// Copies the words of a type from one place to another.
@@ -364,9 +393,32 @@ impl Lower<'_> {
     }
 }
 
+/// True for memory that others may read and write while a thread does: elsewhere `volatile` says nothing to PTX.
+const fn is_shared_by_threads(space: AddressSpace) -> bool {
+    matches!(space, AddressSpace::GENERIC | AddressSpace::GLOBAL | AddressSpace::SHARED | AddressSpace::SHARED_CLUSTER)
+}
+
 /// The alignment of the bytes at `offset` behind an address aligned to `align`.
-fn access_align(align: u64, offset: u64) -> u64 {
+pub(super) fn access_align(align: u64, offset: u64) -> u64 {
     if offset == 0 { align } else { align.min(1 << offset.trailing_zeros()) }
+}
+
+/// The parts by which `bytes` bytes are moved, `offset` bytes behind an address of the alignment: first byte and size of each.
+pub(super) fn parts(align: u64, offset: u64, bytes: u32) -> impl Iterator<Item = (u32, u32)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = done;
+        (at < bytes).then(|| {
+            let size = part_size(access_align(align, offset + u64::from(at)), bytes - at);
+            done += size;
+            (at, size)
+        })
+    })
+}
+
+/// The integer by which a word is moved in parts.
+pub(super) fn whole_of(vt: Vt) -> Vt {
+    if vt.bits() == 64 { Vt::I64 } else { Vt::I32 }
 }
 
 /// The largest power of two that is aligned and not longer than what is left.

@@ -15,14 +15,17 @@
 //! | `build` | making instructions and operands |
 //! | `integer`, `wide`, `float`, `compare`, `cast`, `vector` | arithmetic by kind |
 //! | `address`, `memory`, `atomic` | accesses |
+//! | `bits` | integers and vectors of odd widths in memory, and bit casts of them |
 //! | `control` | branches and switches |
 //! | `abi`, `call`, `asm` | parameters, calls, inline assembly |
+//! | `truth` | intrinsics on `i1` |
 //! | `intrinsic` | `llvm.*` and `llvm.nvvm.*`, by tables |
 
 mod abi;
 mod address;
 mod asm;
 mod atomic;
+mod bits;
 mod build;
 mod call;
 mod cast;
@@ -34,12 +37,14 @@ mod intrinsic;
 mod legal;
 mod lower;
 mod memory;
+mod truth;
 mod vector;
 mod wide;
 mod words;
 
 pub(crate) use atomic::has_atomic;
 pub(crate) use intrinsic::MAX_INLINE as MAX_INLINE_COPY;
+pub(crate) use legal::spread_size;
 
 use crate::ir;
 use crate::machine;

@@ -7,7 +7,7 @@ use super::legal::Vt;
 use super::lower::Lower;
 use super::words::{Lanes, Part, Word, Words};
 use crate::ir::{AddressSpace, BinaryOp, CastOp, Op, TypeId, Value};
-use crate::machine::{Base, Operand, PhysReg, Reg, VReg};
+use crate::machine::{Base, Operand, PhysReg, Reg, RegClass, VReg};
 
 /// How many elements are picked from by comparisons of a variable index; of more by local memory.
 const MAX_SELECTED: usize = 8;
@@ -101,8 +101,12 @@ impl Lower<'_> {
         if regs.iter().all(Option::is_none) {
             return Ok(());
         }
-        let src = self.words.bits_of(self.retarget[src].unwrap_or(src));
+        let mut src = self.words.bits_of(self.retarget[src].unwrap_or(src));
         self.demand(Part::Reg(src));
+        // Bytes are taken out by arithmetic, which takes no floats.
+        if vt.lanes() == 4 && self.out.regs[src] == RegClass::Float32 {
+            src = self.copied(Vt::I32, src);
+        }
         if vt.lanes() == 2 {
             let items = regs.iter().map(|reg| reg.map_or(Operand::Sink, Operand::from)).collect();
             return self.emit(format_args!("mov.b32"), 1, [Operand::Vector(items), src.into()]);

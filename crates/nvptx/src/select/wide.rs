@@ -4,7 +4,7 @@ use super::Error;
 use super::legal::Vt;
 use super::lower::Lower;
 use super::words::{Part, Word, Words};
-use crate::ir::{BinaryOp, IntPredicate};
+use crate::ir::{BinaryOp, Call, IntPredicate};
 use crate::machine::{Operand, VReg};
 
 const WORD: Vt = Vt::I64;
@@ -15,6 +15,17 @@ fn in_reg(reg: VReg) -> Word {
 
 fn zero() -> Word {
     Word { vt: WORD, part: Part::Bits(0) }
+}
+
+/// When the first of two is the one that a minimum or maximum chooses.
+fn wide_choice(op: &str) -> Option<IntPredicate> {
+    Some(match op {
+        "smin" => IntPredicate::Slt,
+        "smax" => IntPredicate::Sgt,
+        "umin" => IntPredicate::Ult,
+        "umax" => IntPredicate::Ugt,
+        _ => return None,
+    })
 }
 
 impl Lower<'_> {
@@ -78,6 +89,41 @@ impl Lower<'_> {
             self.value(format_args!("and.b64"), WORD, [high, Operand::Imm((u64::MAX >> above) as i64)])?
         };
         Ok([words[0], in_reg(high)])
+    }
+
+    /// `vector.reduce.OP` of integers of more than 64 bits; false for everything else.
+    pub(super) fn wide_reduction(&mut self, name: &str, call: &Call, words: &[Word]) -> Result<bool, Error> {
+        let (&[low, high], &[vector]) = (words, call.args.as_slice()) else { return Ok(false) };
+        let Some((op, _)) = name.strip_prefix("vector.reduce.").and_then(|rest| rest.split_once('.')) else {
+            return Ok(false);
+        };
+        let Some(bits) = self.ir.types.int_bits(self.ir.types.scalar(self.type_of(vector))) else { return Ok(false) };
+        let elements = self.elements(vector)?;
+        let mut sum: [Word; 2] = [elements[0][0], elements[0][1]];
+        for element in &elements[1..] {
+            let next = [self.new_reg(WORD), self.new_reg(WORD)];
+            next.into_iter().for_each(|reg| self.demand(Part::Reg(reg)));
+            let results = next.map(in_reg);
+            match (BinaryOp::from_name(op), wide_choice(op)) {
+                (Some(op), _) => self.wide_binary(op, bits, &sum, element, &results)?,
+                (None, Some(predicate)) => {
+                    let first = self.new_reg(Vt::Pred);
+                    self.demand(Part::Reg(first));
+                    self.wide_compare(predicate, &Words::from_slice(&sum), element, bits, first)?;
+                    for at in 0..2 {
+                        self.select_words(next[at], sum[at], element[at], first)?;
+                    }
+                }
+                _ => return Ok(false),
+            }
+            sum = results;
+        }
+        for (word, sum) in [low, high].into_iter().zip(sum) {
+            if let Some(dst) = self.dst(word) {
+                self.assign(dst, sum)?;
+            }
+        }
+        Ok(true)
     }
 
     /// low = a0*b0; high = hi(a0*b0) + a0*b1 + a1*b0

@@ -121,7 +121,8 @@ impl Lower<'_> {
         let Op::Cast(CastOp::Bitcast, _, source) = self.body[inst].op else { return Ok(()) };
         let from = self.words_of(source)?;
         let to: Words = self.words.get(value).into();
-        if from.len() != to.len() {
+        let whole = self.is_whole(self.type_of(source)) && self.is_whole(self.body.local_type(value));
+        if from.len() != to.len() || !whole {
             return Ok(());
         }
         for (from, to) in from.iter().zip(&to) {
@@ -201,7 +202,7 @@ impl Lower<'_> {
                     }
                     Some(self.group(ty, &elements)?)
                 }
-                None => None,
+                None => Some(self.fresh_lanes(ty)?),
             },
             Op::Shuffle([a, b], mask) => {
                 let mut pool = self.elements(*a)?;
