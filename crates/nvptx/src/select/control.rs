@@ -26,7 +26,9 @@ impl Lower<'_> {
         let word = self.word(condition)?;
         if let Part::Bits(_) | Part::Undef = word.part {
             let taken = matches!(word.part, Part::Bits(1)) != negated;
-            return Ok(Terminator::Goto(if taken { then } else { otherwise }));
+            let (to, other) = if taken { (then, otherwise) } else { (otherwise, then) };
+            self.dropped_edges.push((self.current, other));
+            return Ok(Terminator::Goto(to));
         }
         Ok(Terminator::Branch { pred: self.reg(word)?, negated, then, otherwise })
     }
@@ -153,6 +155,11 @@ impl Lower<'_> {
 
     /// Tells the `phi`s from which blocks their values really come.
     pub(super) fn move_edges(&mut self) {
+        for (from, to) in std::mem::take(&mut self.dropped_edges) {
+            for phi in &mut self.out.blocks[to].phis {
+                phi.incoming.retain(|(origin, _)| *origin != from);
+            }
+        }
         let mut edges = std::mem::take(&mut self.moved_edges);
         edges.sort_by_key(|edge| (edge.to, edge.origin, edge.from));
         edges.dedup();

@@ -48,6 +48,8 @@ pub(crate) struct Lower<'a> {
     pub(super) blocks: SecondaryMap<BlockId, Option<machine::BlockId>>,
     /// Edges of the IR that leave from another machine block than that of their IR block.
     pub(super) moved_edges: Vec<MovedEdge>,
+    /// Edges of the IR, from and to, that a branch on a constant never takes.
+    pub(super) dropped_edges: Vec<(machine::BlockId, machine::BlockId)>,
     /// The machine block being selected.
     pub(super) current: machine::BlockId,
     pub(super) is_entry: bool,
@@ -102,6 +104,7 @@ pub(super) fn function(
         reversed: Vec::new(),
         blocks: SecondaryMap::with_capacity(body.block_count()),
         moved_edges: Vec::new(),
+        dropped_edges: Vec::new(),
         current: machine::BlockId::new(0),
         is_entry,
         text: String::new(),
