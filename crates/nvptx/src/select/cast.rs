@@ -175,7 +175,9 @@ impl Lower<'_> {
         let Op::Load { ordering: Ordering::NotAtomic, volatile: false, align, .. } = self.body[inst].op else {
             return false;
         };
-        let once = value.local().is_some_and(|id| self.uses[id] == 1);
+        // What takes over the extension reads the load itself, without being counted.
+        let own = |word: &Word| matches!(word.part, Part::Reg(reg) if self.is_demanded(reg));
+        let once = value.local().is_some_and(|id| self.uses[id] == 1 && !self.words.get(id).iter().any(own));
         let possible = once && matches!(bits, 8 | 16 | 32) && align >= bits / 8 && to.vt != Vt::Pred;
         let Some(dst) = self.dst(to).filter(|_| possible) else {
             return false;
@@ -332,8 +334,10 @@ impl Lower<'_> {
             && from.iter().zip(&to).all(|(a, b)| a.vt.bits() == b.vt.bits() && a.offset == b.offset)
         {
             for (at, word) in words.iter().enumerate() {
-                // Lanes are taken from the source itself.
-                if let Some(dst) = self.dst(*word)
+                // Lanes are taken from the source itself, where it is a register.
+                let copies = matches!(word.part, Part::Reg(reg) if self.words.bits_of(reg) != reg);
+                let dst = if copies { self.dst(*word) } else { self.packed_dst(*word) };
+                if let Some(dst) = dst
                     && !self.produce_there(value, source[at], dst)
                 {
                     self.reinterpret(dst, word.vt, source[at])?;
