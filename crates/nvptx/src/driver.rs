@@ -177,15 +177,18 @@ fn link_library(module: &mut ir::Module, library: &Library<'_>) -> Result<(), Er
 /// The first thing that the back end does not take.
 pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Options) -> Result<Output, Error> {
     let (arch, arch_specific) = target_number(&options.arch).ok_or_else(|| Error::Arch(options.arch.clone()))?;
-    libraries.iter().try_for_each(|library| link_library(&mut module, library))?;
     let ftz = options.ftz.then_some(true);
     let reflect = Reflect { ftz, prec_sqrt: options.prec_sqrt, prec_div: options.prec_div, ..Reflect::new(arch) };
-    link::resolve_reflect(&mut module, &reflect);
-    link::strip_unused(&mut module);
     let clean_up = opt::Options { level: options.level, ..opt::Options::default() };
-    opt::run(&mut module, &clean_up);
-    while runtime::expand(&mut module, runtime::Target { arch })? {
+    let target = runtime::Target { arch, has_math: !libraries.is_empty() };
+    loop {
+        libraries.iter().try_for_each(|library| link_library(&mut module, library))?;
+        link::resolve_reflect(&mut module, &reflect);
+        link::strip_unused(&mut module);
         opt::run(&mut module, &clean_up);
+        if !runtime::expand(&mut module, target)? {
+            break;
+        }
     }
 
     let mut machine = machine::Module::default();

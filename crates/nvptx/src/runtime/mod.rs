@@ -7,12 +7,14 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `expand` | what is written out in place instead |
 //! | `rules` | which instructions are replaced, by what |
 //! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
 //! | `template` | the library's text for given types |
 //! | `replace` | the calls |
 
 mod atomic;
+mod expand;
 mod memory;
 mod replace;
 mod rules;
@@ -30,6 +32,8 @@ use template::Instance;
 pub struct Target {
     /// The number of the target: 90 for `sm_90a`.
     pub arch: u32,
+    /// Libraries are linked, which may be libdevice: `llvm.exp.f32` becomes `__nv_expf`.
+    pub has_math: bool,
 }
 
 /// Why the library does not fit a module.
@@ -52,14 +56,15 @@ pub fn expand(module: &mut Module, target: Target) -> Result<bool, Error> {
     let mut changed = false;
     loop {
         let mut needed: FxHashMap<String, Instance> = FxHashMap::default();
+        let mut expanded = false;
         let order: Vec<SymbolId> = module.definitions().map(|(id, ..)| id).collect();
         for symbol in order {
-            replace::function(module, symbol, target, &mut needed);
+            expanded |= replace::function(module, symbol, target, &mut needed);
         }
-        if needed.is_empty() {
+        changed |= expanded || !needed.is_empty();
+        if !expanded && needed.is_empty() {
             return Ok(changed);
         }
-        changed = true;
         let mut names: Vec<String> = needed.keys().cloned().collect();
         names.sort_unstable();
         for name in names {

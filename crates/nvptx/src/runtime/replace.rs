@@ -3,22 +3,24 @@
 use rustc_hash::FxHashMap;
 
 use super::Target;
+use super::expand::is_expanded;
 use super::rules::{self, Request};
 use super::template::Instance;
 use crate::ir::{Body, CastOp, InstId, Op, SymbolId, Type, TypeId, Value};
 use crate::ir::{InstFlags, Module};
 use crate::opt::{Context, Options, Replacements, call_of};
 
-/// Rewrites one function; what it needs is added to `needed` by name.
+/// Rewrites one function; what it needs is added to `needed` by name. True if something was written out.
 pub(super) fn function(
     module: &mut Module,
     symbol: SymbolId,
     target: Target,
     needed: &mut FxHashMap<String, Instance>,
-) {
+) -> bool {
     let Some(mut body) = module.symbols[symbol].function_mut().and_then(|function| function.body.take()) else {
-        return;
+        return false;
     };
+    let mut changed = false;
     let options = Options::default();
     let mut cx = Context { module, symbol, kernel: None, options: &options };
     let mut replacements = Replacements::default();
@@ -27,16 +29,25 @@ pub(super) fn function(
         let old = std::mem::take(&mut body[block].insts);
         let mut insts = Vec::with_capacity(old.len());
         for inst in old {
-            match rules::request(cx.view(&body), inst, target) {
-                Some(request) => {
-                    let value = Writer { cx: &mut cx, body: &mut body, insts: &mut insts, inst }.write(&request);
+            let expanded = is_expanded(cx.view(&body), inst);
+            let request = if expanded { None } else { rules::request(cx.view(&body), inst, target) };
+            let mut writer = Writer { cx: &mut cx, body: &mut body, insts: &mut insts, inst, needed };
+            let written = match &request {
+                Some(request) => Some(writer.write(request)),
+                None if expanded => writer.expand(),
+                None => None,
+            };
+            changed |= expanded && written.is_some();
+            match written {
+                Some(value) => {
                     if let (Some(result), Some(value)) = (body[inst].result.expand(), value) {
                         replacements.set(result, value);
                     }
-                    needed.insert(request.function, request.instance);
                 }
                 None => insts.push(inst),
             }
+            changed |= request.as_ref().is_some_and(|request| request.instance.is_none());
+            needed.extend(request.and_then(|request| Some((request.function, request.instance?))));
         }
         body[block].insts = insts;
     }
@@ -44,18 +55,22 @@ pub(super) fn function(
     if let Some(function) = module.symbols[symbol].function_mut() {
         function.body = Some(body);
     }
+    changed
 }
 
-struct Writer<'a, 'm> {
-    cx: &'a mut Context<'m>,
-    body: &'a mut Body,
+/// Writes what stands for an instruction.
+pub(super) struct Writer<'a, 'm> {
+    pub(super) cx: &'a mut Context<'m>,
+    pub(super) body: &'a mut Body,
     insts: &'a mut Vec<InstId>,
     /// What is replaced: its place in the source goes to what is written.
-    inst: InstId,
+    pub(super) inst: InstId,
+    /// What of the library is called, by name.
+    pub(super) needed: &'a mut FxHashMap<String, Instance>,
 }
 
 impl Writer<'_, '_> {
-    fn push(&mut self, op: Op, ty: TypeId) -> Option<Value> {
+    pub(super) fn push(&mut self, op: Op, ty: TypeId) -> Option<Value> {
         let inst = self.cx.make(self.body, op, ty, self.inst);
         self.insts.push(inst);
         self.body[inst].result.expand().map(Value::from)

@@ -5,7 +5,7 @@ use super::replace::{ArgCast, ResultCast};
 use super::template::{self, Instance, Template, Words};
 use super::{atomic, memory};
 use crate::analysis::View;
-use crate::ir::{BinaryOp, Call, CastOp, InstId, Op, Type, TypeId, Value};
+use crate::ir::{BinaryOp, Call, CastOp, InstFlags, InstId, Op, Type, TypeId, Value};
 
 /// The widest integers that selection computes with in one word.
 const WORD: u32 = 64;
@@ -16,8 +16,8 @@ const WIDEST: u32 = 128;
 pub(super) struct Request {
     /// Its name.
     pub(super) function: String,
-    /// Where it comes from.
-    pub(super) instance: Instance,
+    /// Where it comes from; nowhere when a library that is linked has it.
+    pub(super) instance: Option<Instance>,
     /// The arguments.
     pub(super) args: Vec<Value>,
     /// How arguments are converted before.
@@ -30,7 +30,7 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(function: String, template: Template, words: Words, args: Vec<Value>) -> Request {
-        let instance = Instance { template, words };
+        let instance = Some(Instance { template, words });
         Request { function, instance, args, casts: Vec::new(), back: None, elementwise: true }
     }
 
@@ -59,7 +59,9 @@ pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Re
         Op::AtomicRmw { .. } | Op::CmpXchg { .. } => atomic::request(view, inst, target),
         Op::Call(call) => {
             let name = view.callee(call)?.name.strip_prefix("llvm.")?;
-            memory::request(view, name, call).or_else(|| intrinsic(view, name, call, ty))
+            memory::request(view, name, call)
+                .or_else(|| mathematics(view, name, call, ty).filter(|_| target.has_math))
+                .or_else(|| intrinsic(view, name, call, ty))
         }
         _ => None,
     }
@@ -143,6 +145,35 @@ fn wide_to_float(view: View<'_>, op: CastOp, value: Value, ty: TypeId, target: T
     )
 }
 
+/// Functions that libdevice has as `__nv_NAME` for `double` and `__nv_NAMEf` for `float`, and PTX at most roughly.
+const MATHEMATICS: [&str; 17] = [
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "exp2", "exp10", "log", "log2",
+    "log10", "pow", "atan2",
+];
+
+/// A function of libdevice.
+fn mathematics(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Request> {
+    let kind = *MATHEMATICS.iter().find(|&&kind| name.split('.').next() == Some(kind))?;
+    let rough = matches!(kind, "sin" | "cos" | "log2") && call.flags.contains(InstFlags::APPROX_FUNC);
+    if ty != TypeId::DOUBLE && (rough || kind == "exp2") {
+        return None;
+    }
+    let (own, letter) = if ty == TypeId::DOUBLE { (TypeId::DOUBLE, "") } else { (TypeId::FLOAT, "f") };
+    let mut request = Request {
+        function: format!("__nv_{kind}{letter}"),
+        instance: None,
+        args: call.args.to_vec(),
+        casts: Vec::new(),
+        back: None,
+        elementwise: true,
+    };
+    Format::of(view.module.types.scalar(view.ty(*call.args.first()?)))?;
+    if ty != own {
+        request = request.with_casts(Some((CastOp::FpExt, own))).with_back(Some((own, CastOp::FpTrunc)));
+    }
+    Some(request)
+}
+
 /// Intrinsics by their names, without `llvm.`.
 fn intrinsic(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Request> {
     let &first = call.args.first()?;
@@ -155,9 +186,17 @@ fn intrinsic(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Requ
         return on_float(view, format, &is, call, from);
     }
     let bits = bits_of(view, from)?;
+    if let Some(kind) = FIXED_POINT.into_iter().find(|kind| is(kind)).filter(|_| bits <= WORD) {
+        let own = view.module.types.text(from);
+        let function = format!("oriole.{kind}.{own}");
+        return Some(Request::new(function, template::FIXED, integer_words(&own, bits), call.args.to_vec()));
+    }
     let stem = INTEGER_INTRINSICS.iter().find(|(stem, ..)| is(stem)).filter(|(_, _, has)| !has(bits));
     let &(stem, template, _) = stem?;
-    let template = if template == template::PRODUCT && bits == WIDEST { template::PRODUCT128 } else { template };
+    let template = match template {
+        template::PRODUCT if bits == WIDEST => template::PRODUCT128,
+        own => own,
+    };
     let own = view.module.types.text(from);
     let mut function = format!("oriole.{stem}.{own}");
     let mut words = integer_words(&own, bits);
@@ -168,10 +207,6 @@ fn intrinsic(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Requ
     }
     // The last argument of `ctlz`, `cttz` and `abs` says what may be undefined.
     let count = if matches!(stem, "ctlz" | "cttz" | "abs") { 1 } else { call.args.len() };
-    let whole = view.ty(first) == from;
-    if stem.ends_with("overflow") && !whole {
-        return None;
-    }
     Some(Request::new(function, template, words, call.args[..count].to_vec()))
 }
 
@@ -189,6 +224,9 @@ const fn is_register(bits: u32) -> bool {
 const fn has_funnel_shift(bits: u32) -> bool {
     matches!(bits, 1 | 16 | 32 | 64)
 }
+
+/// Products of fixed-point numbers, longer names first.
+const FIXED_POINT: [&str; 4] = ["smul.fix.sat", "umul.fix.sat", "smul.fix", "umul.fix"];
 
 const fn never(_: u32) -> bool {
     false

@@ -16,12 +16,12 @@ macro_rules! templates {
 }
 
 templates! {
-    DIVIDE "divide.ll", INTEGER "integer.ll", PRODUCT "product.ll", PRODUCT128 "product128.ll", WIDE "wide.ll",
+    FIXED "fixed.ll", DIVIDE "divide.ll", INTEGER "integer.ll", PRODUCT "product.ll", PRODUCT128 "product128.ll", WIDE "wide.ll",
     COMPARE "compare.ll", REMAINDER "remainder.ll", TO_WIDE "to_wide.ll", FROM_WIDE "from_wide.ll",
     SATURATE "saturate.ll", CLASSIFY "classify.ll", POWER "power.ll", COPY "copy.ll", FILL "fill.ll",
     ATOMIC "atomic.ll",
     ATOMIC_PART "atomic_part.ll", EXCHANGE_PART "exchange_part.ll", THREAD "thread.ll",
-    THREAD_EXCHANGE "thread_exchange.ll",
+    THREAD_EXCHANGE "thread_exchange.ll", MASKED "masked.ll",
 }
 
 /// What stands for the `$WORD`s, without the `$`.

@@ -4,6 +4,8 @@ mod atomics;
 mod copies;
 mod floats;
 mod integers;
+mod vectors;
+mod widths;
 
 use oriole_device::{Launch, Memory};
 use oriole_interp::Interpreter;

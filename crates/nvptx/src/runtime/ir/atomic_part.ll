@@ -21,9 +21,9 @@ loop:
 $OPERATION
   %bits = bitcast $T %y to $I
   %wide = zext $I %bits to i32
-  %up = shl i32 %wide, %shift
+  %placed = shl i32 %wide, %shift
   %rest = and i32 %old, %others
-  %new = or i32 %rest, %up
+  %new = or i32 %rest, %placed
   %pair = cmpxchg $P %q, i32 %old, i32 %new $SCOPE $ORDER $FAILURE, align 4
   %seen = extractvalue { i32, i1 } %pair, 0
   %ok = extractvalue { i32, i1 } %pair, 1

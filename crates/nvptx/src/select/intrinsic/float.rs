@@ -41,6 +41,9 @@ impl Lower<'_> {
         let a = args[0][0];
         let vt = a.vt;
         let half = matches!(vt, Vt::F16 | Vt::Bf16);
+        if matches!(name, "lrint" | "llrint" | "lround" | "llround") {
+            return self.rounded_integer(name.ends_with("round"), a, result, dst);
+        }
         let native = match name {
             "fma" | "fmuladd" => vt != Vt::Bf16 || self.options.arch >= 80,
             "fabs" => true,
@@ -105,8 +108,23 @@ impl Lower<'_> {
                 let src = self.src(a)?;
                 self.op(format_args!("{op}.approx{ftz}.f32"), dst, [src])
             }
-            _ => Err(Error::new(format!("calls of `llvm.{name}.{t}`"))),
+            _ => Err(no_function(name, vt)),
         }
+    }
+
+    /// `lrint` and `lround`: to an integer, ties to the even one or away from zero.
+    fn rounded_integer(&mut self, away: bool, a: Word, result: Word, dst: VReg) -> Result<(), Error> {
+        let a = if matches!(a.vt, Vt::F16 | Vt::Bf16) { self.half_to_float(a)? } else { a };
+        let (t, ftz) = (a.vt.typed(true), self.ftz(a.vt));
+        let (mode, source) = if away {
+            let whole = self.new_reg(a.vt);
+            self.demand(Part::Reg(whole));
+            self.round_half_away(a, whole)?;
+            ("rzi", whole.into())
+        } else {
+            ("rni", self.src(a)?)
+        };
+        self.op(format_args!("cvt.{mode}{ftz}.{}.{t}", result.vt.typed(true)), dst, [source])
     }
 
     /// Halves by way of `float`; for a fused product that is exact up to one rounding only with `double`.
@@ -157,4 +175,11 @@ impl Lower<'_> {
         let is_nan = self.value(format_args!("setp.nan.{t}"), Vt::Pred, operands)?;
         self.op(format_args!("selp.{t}"), dst, [sum.into(), best.into(), is_nan.into()])
     }
+}
+
+/// A function that only a library has.
+pub(super) fn no_function(name: &str, vt: Vt) -> Error {
+    let letter = if vt == Vt::F64 { "" } else { "f" };
+    let t = vt.typed(true);
+    Error::new(format!("calls of `llvm.{name}.{t}` (libdevice has it as `__nv_{name}{letter}`)"))
 }

@@ -1,8 +1,12 @@
 //! `llvm.*` on scalars and vectors: which are known, and how they are taken apart.
 
-use crate::ir::{Call, InstId, Value};
-use crate::machine::VReg;
+use oriole_ptx::ast::SpecialReg;
+
+use super::float::no_function;
+use crate::ir::{AddressSpace, Call, InstFlags, InstId, TypeId, Value};
+use crate::machine::{Base, Operand, PhysReg, Reg, VReg};
 use crate::select::Error;
+use crate::select::build::space_name;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
 use crate::select::words::{Part, Word, Words};
@@ -43,15 +47,39 @@ impl Lower<'_> {
         let base = base_name(name);
         let args: Vec<Value> = call.args.to_vec();
         let ty = self.body[inst].ty;
+        if ty == TypeId::VOID {
+            return self.effect_intrinsic(name, base, &args);
+        }
+        match (base, words) {
+            ("ptrmask", &[result]) => {
+                let operands = [self.arg(args[0])?, self.arg(args[1])?];
+                let dst = self.result(result)?;
+                self.op(format_args!("and.{}", result.vt.untyped()), dst, operands)?;
+                return Ok(true);
+            }
+            ("readcyclecounter" | "readsteadycounter", &[result]) => {
+                let counter = if base == "readcyclecounter" { SpecialReg::Clock64 } else { SpecialReg::Globaltimer };
+                let counter = Operand::Reg(Reg::Physical(PhysReg::Special(counter)));
+                let dst = self.result(result)?;
+                self.op(format_args!("mov.u64"), dst, [counter])?;
+                return Ok(true);
+            }
+            ("stacksave", &[result]) => {
+                let dst = self.result(result)?;
+                self.op(format_args!("stacksave.u64"), dst, [])?;
+                return Ok(true);
+            }
+            ("convert.to" | "convert.from", &[result]) => {
+                let (a, dst) = (self.word(args[0])?, self.result(result)?);
+                let src = self.src(a)?;
+                let (to, from) =
+                    if base == "convert.to" { ("rn.f16", a.vt.typed(true)) } else { (result.vt.typed(true), "f16") };
+                self.op(format_args!("cvt.{to}.{from}"), dst, [src])?;
+                return Ok(true);
+            }
+            _ => {}
+        }
         match base {
-            "trap" | "ubsantrap" => {
-                self.emit(format_args!("trap"), 0, [])?;
-                return Ok(true);
-            }
-            "debugtrap" => {
-                self.emit(format_args!("brkpt"), 0, [])?;
-                return Ok(true);
-            }
             "expect"
             | "expect.with.probability"
             | "launder.invariant.group"
@@ -97,11 +125,59 @@ impl Lower<'_> {
         if arity == 0 || args.len() < arity {
             return Ok(false);
         }
+        if matches!(base, "sin" | "cos" | "log2") && !call.flags.contains(InstFlags::APPROX_FUNC) {
+            return Err(no_function(base, vt));
+        }
         let name = base.to_owned();
         self.each_element(ty, words, &args[..arity], |this, args, result| {
             this.element_intrinsic(&name, bits, args, result)
         })?;
         Ok(true)
+    }
+
+    /// An intrinsic without a result.
+    fn effect_intrinsic(&mut self, name: &str, base: &str, args: &[Value]) -> Result<bool, Error> {
+        match (base, args) {
+            ("trap" | "ubsantrap", _) => self.emit(format_args!("trap"), 0, [])?,
+            ("debugtrap", _) => self.emit(format_args!("brkpt"), 0, [])?,
+            ("stackrestore", &[to]) => {
+                let to = self.arg(to)?;
+                self.emit(format_args!("stackrestore.u64"), 0, [to])?;
+            }
+            ("prefetch", &[address, _, locality, _]) => self.prefetch(address, locality)?,
+            ("va_start", &[list]) => self.va_start(list)?,
+            ("va_copy", &[to, from]) => {
+                let (to, from) = (self.place(to)?, self.place(from)?);
+                self.copy_memory(from, to, 8, 8)?;
+            }
+            ("va_end", _) => {}
+            _ => return Err(Error::new(format!("calls of `llvm.{name}`"))),
+        }
+        Ok(true)
+    }
+
+    /// Data of the greatest locality goes to the first cache, other data to the second.
+    fn prefetch(&mut self, address: Value, locality: Value) -> Result<(), Error> {
+        let place = self.place(address)?;
+        let level = if self.const_index(locality) == Some(3) { "L1" } else { "L2" };
+        match place.space {
+            AddressSpace::GENERIC => self.emit(format_args!("prefetch.{level}"), 0, [place.operand(0)]),
+            AddressSpace::GLOBAL => self.emit(format_args!("prefetch.global.{level}"), 0, [place.operand(0)]),
+            AddressSpace::LOCAL => self.emit(format_args!("prefetch.local.{level}"), 0, [place.operand(0)]),
+            _ => Ok(()),
+        }
+    }
+
+    /// The address of the arguments beyond the declared ones is the last parameter.
+    fn va_start(&mut self, list: Value) -> Result<(), Error> {
+        let last = self.out.params.last().filter(|_| self.source.varargs);
+        let &(sym, _) = last.ok_or_else(|| Error::new("calls of `llvm.va_start` in functions of fixed arguments"))?;
+        let address = Operand::address(Base::Symbol(sym), 0);
+        let first = self.value(format_args!("ld.param.u64"), Vt::I64, [address])?;
+        let place = self.place(list)?;
+        let space = space_name(place.space).filter(|space| !space.is_empty());
+        let space = space.map_or_else(String::new, |space| format!(".{space}"));
+        self.emit(format_args!("st{space}.b64"), 0, [place.operand(0), first.into()])
     }
 
     fn all_results(&mut self, words: &[Word], bits: u64) -> Result<(), Error> {
@@ -207,9 +283,11 @@ impl Lower<'_> {
 fn elementwise_arity(name: &str) -> usize {
     match name {
         "ctpop" | "ctlz" | "cttz" | "bitreverse" | "bswap" | "abs" | "fabs" | "sqrt" | "floor" | "ceil" | "trunc"
-        | "rint" | "nearbyint" | "roundeven" | "round" | "canonicalize" | "exp2" | "log2" | "sin" | "cos" => 1,
+        | "exp" | "exp10" | "log" | "log10" | "tan" | "asin" | "acos" | "atan" | "sinh" | "cosh" | "tanh" | "lrint"
+        | "llrint" | "lround" | "llround" | "rint" | "nearbyint" | "roundeven" | "round" | "canonicalize" | "exp2"
+        | "log2" | "sin" | "cos" => 1,
         "smin" | "smax" | "umin" | "umax" | "uadd.sat" | "usub.sat" | "sadd.sat" | "ssub.sat" | "maxnum" | "minnum"
-        | "maximum" | "minimum" | "maximumnum" | "minimumnum" | "copysign" | "scmp" | "ucmp" => 2,
+        | "maximum" | "minimum" | "maximumnum" | "minimumnum" | "copysign" | "pow" | "atan2" | "scmp" | "ucmp" => 2,
         "fshl" | "fshr" | "fma" | "fmuladd" => 3,
         _ => 0,
     }
