@@ -1,10 +1,12 @@
-//! The ways from LLVM IR to PTX, and what the PTX writes.
+//! The ways from LLVM IR to code that runs, and what it writes.
 
+use oriole_cubin::{Cubin, Target};
 use oriole_device::{Launch, Memory};
 use oriole_interp::Interpreter;
 use oriole_ireval::generate::Program;
 use oriole_nvptx::driver::{self, Options};
 use oriole_nvptx::ir::Module;
+use oriole_sim::Simulator;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,15 +16,25 @@ use std::process::Command;
 /// Instructions that a thread may execute before it counts as running for ever.
 const MAX_INSTRUCTIONS: u64 = 20_000_000;
 
-/// A way from LLVM IR to PTX.
+/// A way from LLVM IR to code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Route {
     /// Ours, as the IR is.
     #[value(name = "O0")]
     Plain,
-    /// Ours with all passes.
+    /// Ours, simplified.
+    #[value(name = "O1")]
+    Simplified,
+    /// Ours, with what `-O2` does.
     #[value(name = "O2")]
     Optimised,
+    /// Ours with all passes.
+    #[value(name = "O3")]
+    Full,
+    /// Ours with all passes, down to a cubin, on the strict simulator.
+    Cubin,
+    /// Our PTX of all passes, ptxas's cubin of it, on the simulator.
+    Ptxas,
     /// LLVM 19's llc.
     Llc,
     /// LLVM 19's opt -O2, then llc.
@@ -33,7 +45,11 @@ impl Route {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Route::Plain => "O0",
+            Route::Simplified => "O1",
             Route::Optimised => "O2",
+            Route::Full => "O3",
+            Route::Cubin => "cubin",
+            Route::Ptxas => "ptxas",
             Route::Llc => "llc",
             Route::OptLlc => "opt-llc",
         }
@@ -48,22 +64,18 @@ impl Route {
     fn level(self) -> Option<u8> {
         match self {
             Route::Plain => Some(0),
+            Route::Simplified => Some(1),
             Route::Optimised => Some(2),
+            Route::Full | Route::Cubin | Route::Ptxas => Some(3),
             Route::Llc | Route::OptLlc => None,
         }
     }
 
     /// What each program writes, or why it does not.
     pub(crate) fn run(self, programs: &[&Program], arch: &str) -> Vec<Result<Vec<u8>, String>> {
-        let made = guarded(|| {
-            let module = match self.level() {
-                Some(level) => compile(&together(programs), level, arch)?,
-                None => oriole_ptx::load(&self.ptx(programs, arch)?)
-                    .map_err(|errors| format!("{} errors in the PTX", errors.len()))?,
-            };
-            let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS };
-            let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
-            Ok(programs.iter().enumerate().map(|(at, program)| launch(&interpreter, at, program)).collect())
+        let made = guarded(|| match self {
+            Route::Cubin | Route::Ptxas => self.simulated(programs, arch),
+            _ => self.interpreted(programs, arch),
         });
         match made {
             Ok(outputs) => outputs,
@@ -71,6 +83,40 @@ impl Route {
             // One program spoils all: each by itself tells which.
             Err(_) => programs.iter().flat_map(|program| self.run(&[program], arch)).collect(),
         }
+    }
+
+    fn interpreted(self, programs: &[&Program], arch: &str) -> Result<Vec<Result<Vec<u8>, String>>, String> {
+        let module = match self.level() {
+            Some(level) => compile(&together(programs), level, arch)?,
+            None => oriole_ptx::load(&self.ptx(programs, arch)?)
+                .map_err(|errors| format!("{} errors in the PTX", errors.len()))?,
+        };
+        let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS };
+        let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
+        let run = |name: &str, launch: &Launch, memory: &mut Memory| {
+            interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
+        };
+        Ok(programs.iter().enumerate().map(|(at, program)| launched(at, program, run)).collect())
+    }
+
+    fn simulated(self, programs: &[&Program], arch: &str) -> Result<Vec<Result<Vec<u8>, String>>, String> {
+        let ptx = self.ptx(programs, arch)?;
+        let cubin = match self {
+            Route::Ptxas => assemble(&ptx, arch)?,
+            _ => {
+                let options = oriole::CompileOptions { target: Target::from_name(arch), ..Default::default() };
+                oriole::compile(&ptx, &options).map_err(|error| error.to_string())?.cubin
+            }
+        };
+        let cubin = Cubin::parse(&cubin).map_err(|error| error.to_string())?;
+        let strict = self == Route::Cubin;
+        let options =
+            oriole_sim::Options { strict, max_instructions: MAX_INSTRUCTIONS, threads: 1, ..Default::default() };
+        let simulator = Simulator::new(&cubin, options).map_err(|error| error.to_string())?;
+        let run = |name: &str, launch: &Launch, memory: &mut Memory| {
+            simulator.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())
+        };
+        Ok(programs.iter().enumerate().map(|(at, program)| launched(at, program, run)).collect())
     }
 
     /// The PTX of a module that holds all programs: the kernel of program `n` is `p<n>_k`.
@@ -157,8 +203,27 @@ fn renamed(line: &str, at: usize) -> String {
     result
 }
 
+/// ptxas's cubin; the folder of ptxas is named by `ORIOLE_ORACLE`.
+fn assemble(ptx: &str, arch: &str) -> Result<Vec<u8>, String> {
+    let tool = std::env::var_os("ORIOLE_ORACLE").ok_or("ORIOLE_ORACLE does not say where ptxas is")?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&source, ptx).map_err(|error| error.to_string())?;
+    let mut command = Command::new(Path::new(&tool).join("ptxas"));
+    let done = command.arg("-arch").arg(arch).arg(&source).arg("-o").arg(&cubin).output();
+    let done = done.map_err(|error| format!("ptxas: {error}"))?;
+    if !done.status.success() {
+        return Err(format!("ptxas: {}", String::from_utf8_lossy(&done.stderr).trim()));
+    }
+    std::fs::read(&cubin).map_err(|error| error.to_string())
+}
+
 /// Launches a program and reads what it has written.
-fn launch(interpreter: &Interpreter<'_>, at: usize, program: &Program) -> Result<Vec<u8>, String> {
+fn launched(
+    at: usize,
+    program: &Program,
+    run: impl Fn(&str, &Launch, &mut Memory) -> Result<(), String>,
+) -> Result<Vec<u8>, String> {
     guarded(|| {
         let mut memory = Memory::new();
         let input = memory.allocate_with("input", &program.input);
@@ -166,7 +231,7 @@ fn launch(interpreter: &Interpreter<'_>, at: usize, program: &Program) -> Result
         let output = memory.allocate("output", size);
         let params = [input, output, program.uniform].into_iter().flat_map(u64::to_le_bytes).collect();
         let launch = Launch { grid: [1; 3], block: [program.threads, 1, 1], params, ..Launch::default() };
-        interpreter.launch(&format!("p{at}_k"), &launch, &mut memory).map_err(|error| error.to_string())?;
+        run(&format!("p{at}_k"), &launch, &mut memory)?;
         memory.read(output, size).ok_or_else(|| "the output is not there".to_owned())
     })
 }

@@ -147,13 +147,26 @@ impl Program {
     ///
     /// Those of [`crate::run`].
     pub fn evaluate(&self, module: &Module) -> Result<Outcome, Fault> {
+        self.evaluate_in_order(module, 0..self.threads)
+    }
+
+    /// True when the threads, run the other way round, leave the same: what a pass has made of a program, or what is left
+    /// of it, may let them write over each other.
+    #[must_use]
+    pub fn has_independent_threads(&self, module: &Module) -> bool {
+        let [first, second] = [self.evaluate(module), self.evaluate_in_order(module, (0..self.threads).rev())];
+        let (Ok(first), Ok(second)) = (first, second) else { return false };
+        first.refined_by(&second).is_ok_and(|comparison| comparison.differs.is_none())
+    }
+
+    fn evaluate_in_order(&self, module: &Module, threads: impl Iterator<Item = u32>) -> Result<Outcome, Fault> {
         let kernel = kernel(module)?;
         let mut memory = Memory::for_module(module, 0)?;
         let input = memory.add(AddressSpace::GLOBAL, &self.input, 256)?;
         let len = self.output_bytes();
         let output = memory.add(AddressSpace::GLOBAL, &vec![0; len], 256)?;
         let args = [input, output, self.uniform].map(|value| Value::Bits(u128::from(value)));
-        for thread in 0..self.threads {
+        for thread in threads {
             let settings = Settings { thread: [thread, 0, 0], threads: [self.threads, 1, 1], ..Settings::default() };
             crate::run(module, kernel, &args, &mut memory, &settings)?;
         }

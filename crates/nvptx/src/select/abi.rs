@@ -51,6 +51,17 @@ pub(super) fn direct_params(function: &crate::ir::Function, body: &Body) -> Fixe
     direct
 }
 
+/// The bytes that a parameter may have: what a kernel's parameters may have together, on any target.
+const MAX_PARAM: u64 = 32_764;
+
+/// Refuses parameters that are longer than any kernel's may be; functions copy theirs byte by byte.
+pub(super) fn passable(decl: ParamDecl) -> Result<(), Error> {
+    match decl.bytes {
+        Some(bytes) if bytes > MAX_PARAM => Err(Error::new(format!("parameters of more than {MAX_PARAM} bytes"))),
+        _ => Ok(()),
+    }
+}
+
 impl Lower<'_> {
     /// Names and shapes of the parameters and the result.
     pub(super) fn declare_params(&mut self) -> Result<(), Error> {
@@ -58,6 +69,7 @@ impl Lower<'_> {
         let name = self.symbols.text(self.out.name).to_owned();
         let signature = abi::signature(self.ir, source, self.is_entry, self.aligns);
         for (index, decl) in signature.params.into_iter().enumerate() {
+            passable(decl)?;
             let sym = self.symbols.intern(&format!("{name}_param_{index}"));
             self.out.params.push((sym, decl));
         }

@@ -62,9 +62,22 @@ impl Lower<'_> {
             if self.truth_intrinsic(name, call, words)? || self.wide_reduction(name, call, words)? {
                 return Ok(());
             }
-            return self.intrinsic(name, call, inst, words);
+            self.intrinsic(name, call, inst, words)?;
+            // An intrinsic of another type than its own may have no result where the call has one.
+            return match words.iter().all(|word| self.is_written(*word)) {
+                true => Ok(()),
+                false => Err(Error::new(format!("calls of `llvm.{name}` with a result of this type"))),
+            };
         }
         self.function_call(call, callee, words)
+    }
+
+    /// True when the instructions emitted write a scalar word, or nobody reads it.
+    fn is_written(&self, word: Word) -> bool {
+        let Some(dst) = self.dst(word).filter(|_| word.vt.lanes() == 1) else { return true };
+        let mut found = false;
+        self.sequence.iter().for_each(|inst| inst.for_each_def(|def| found |= def == dst));
+        found
     }
 
     /// A call by the ABI: of a function by name, or through a pointer.
@@ -112,6 +125,15 @@ impl Lower<'_> {
         {
             let word = self.word(value)?;
             operands.push(self.reg(word)?.into());
+        }
+        if let Some(function) = declared {
+            let own = abi::signature(ir, function, false, aligns);
+            if callee.is_some_and(|symbol| self.annotations.is_kernel(symbol)) {
+                return Err(Error::new("calls of kernels"));
+            }
+            if own.params != made.params || own.ret != made.ret {
+                return Err(Error::new("calls of a function by another type than its own"));
+            }
         }
         let id = self.out.calls.push(made);
         self.push(Opcode::Call(id), defs, operands);
@@ -184,6 +206,7 @@ impl Lower<'_> {
         operands: &mut SmallVec<[Operand; 4]>,
     ) -> Result<(), Error> {
         let param = made.params.len() as u32;
+        super::abi::passable(decl)?;
         made.params.push(decl);
         if let Some(copied) = attributes.by_val {
             return self.by_value_argument(arg, copied, decl, param, made, operands);

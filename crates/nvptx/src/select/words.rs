@@ -190,7 +190,11 @@ impl Lower<'_> {
                 Some(words)
             }
             Op::ExtractElement([vector, index]) => match self.const_index(*index) {
-                Some(index) => self.element(*vector, index)?,
+                // Behind the end there is poison.
+                Some(index) => match self.element(*vector, index)? {
+                    Some(words) => Some(words),
+                    None => Some(self.undef_words(ty)?),
+                },
                 None => None,
             },
             Op::InsertElement([vector, value, index]) => match self.const_index(*index) {
