@@ -1,13 +1,15 @@
 //! May two accesses touch the same bytes?
 
+mod types;
+
 use cranelift_entity::SecondaryMap;
 
 use super::View;
 use super::effects::{Effects, call_memory, effects};
 use super::intrinsics::{Intrinsic, called};
 use crate::ir::{
-    AddressSpace, Call, CastOp, ConstExpr, Constant, InstId, MemoryEffects, Op, ParamFlags, SymbolId, SymbolKind, Type,
-    Value, ValueDef, ValueId,
+    AddressSpace, Attachment, Call, CastOp, ConstExpr, Constant, InstId, MemoryEffects, MetaId, Op, ParamFlags,
+    SymbolId, SymbolKind, Type, Value, ValueDef, ValueId,
 };
 
 /// What is at the root of an address.
@@ -36,6 +38,8 @@ pub struct Location {
     pub size: Option<u64>,
     /// The space of the address, as far as it is known.
     pub space: AddressSpace,
+    /// What the source language says of the type (`!tbaa`).
+    pub tag: Option<MetaId>,
 }
 
 /// How two locations lie to each other.
@@ -93,7 +97,7 @@ pub fn location(view: View<'_>, pointer: Value, size: Option<u64>) -> Location {
     if matches!(base, Base::Frame(_)) {
         space = AddressSpace::LOCAL;
     }
-    Location { base, offset, pointer, size, space }
+    Location { base, offset, pointer, size, space, tag: None }
 }
 
 /// Bytes that the indices of a `getelementptr` add, when all are constant.
@@ -158,11 +162,11 @@ fn root(view: View<'_>, at: Value) -> Base {
 #[must_use]
 pub fn accessed(view: View<'_>, inst: InstId) -> Option<Location> {
     let size = |ty| Some(view.module.layout.store_size(&view.module.types, ty));
+    let tag = view.body.attachment(inst, Attachment::Tbaa);
     match &view.body[inst].op {
-        Op::Load { ptr, .. } => Some(location(view, *ptr, size(view.body[inst].ty))),
-        Op::Store { value, ptr, .. } | Op::AtomicRmw { value, ptr, .. } => {
-            Some(location(view, *ptr, size(view.ty(*value))))
-        }
+        Op::Load { ptr, .. } => Some(Location { tag, ..location(view, *ptr, size(view.body[inst].ty)) }),
+        Op::Store { value, ptr, .. } => Some(Location { tag, ..location(view, *ptr, size(view.ty(*value))) }),
+        Op::AtomicRmw { value, ptr, .. } => Some(location(view, *ptr, size(view.ty(*value)))),
         Op::CmpXchg { ptr, new, .. } => Some(location(view, *ptr, size(view.ty(*new)))),
         Op::Call(call) => match called(view, call)? {
             Intrinsic::MemCpy
@@ -184,6 +188,11 @@ pub fn accessed(view: View<'_>, inst: InstId) -> Option<Location> {
 pub fn alias(view: View<'_>, a: &Location, b: &Location) -> Alias {
     if a.pointer == b.pointer {
         return Alias::Must;
+    }
+    if let (Some(a), Some(b)) = (a.tag, b.tag)
+        && types::are_apart(&view.module.metadata, a, b)
+    {
+        return Alias::No;
     }
     if a.base == b.base {
         let (Some(first), Some(second)) = (a.offset, b.offset) else { return Alias::May };

@@ -155,8 +155,11 @@ fn remember(memory: &mut Memory, held: Held) {
 }
 
 /// True when both surely start at the same byte.
-fn is_at(a: &Location, b: &Location) -> bool {
-    a.pointer == b.pointer || a.base == b.base && a.offset.is_some() && a.offset == b.offset
+fn is_at(held: &Location, read: &Location) -> bool {
+    // A write that one type's rules tell apart from `held` may be what another type reads.
+    let same_rules = held.tag.is_none() || held.tag == read.tag;
+    let same_base = held.base == read.base && held.offset.is_some() && held.offset == read.offset;
+    same_rules && (held.pointer == read.pointer || same_base)
 }
 
 fn hash_of(op: &Op, ty: TypeId) -> u64 {

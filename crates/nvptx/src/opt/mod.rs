@@ -16,8 +16,10 @@ mod invariant_loads;
 mod licm;
 mod mem2reg;
 mod offsets;
+mod phi_casts;
 mod simplify_cfg;
 mod sroa;
+mod strides;
 mod unreachable_blocks;
 mod unroll;
 mod vectorize;
@@ -99,6 +101,8 @@ pub const PASSES: &[Pass] = &[
     after("unroll", "simplify-cfg", simplify_cfg::run),
     after("unroll", "gvn", gvn::run),
     after("unroll", "combine", combine::run),
+    pass("phi-casts", 2, phi_casts::run),
+    pass("strides", 2, strides::run),
     pass("offsets", 2, offsets::run),
     after("offsets", "gvn", gvn::run),
     pass("licm", 2, licm::run),

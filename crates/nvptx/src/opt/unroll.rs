@@ -2,8 +2,10 @@
 //! test; what the source asks for (`!llvm.loop` metadata) goes first.
 //!
 //! The body is copied behind itself. Of a test whose count is known only the copy that leaves remains. Where no test
-//! has a known count all copies keep theirs, and only loops that ask for it are unrolled.
+//! has a known count, several runs are made in front of the loop as long as more follow ([`ahead`]); where the source asks
+//! for copies, all of them keep their tests.
 
+mod ahead;
 mod copy;
 mod escape;
 mod trip_count;
@@ -71,10 +73,16 @@ fn round(
             continue;
         }
         let test = trip_count(body, cx, loops, dominators, id);
-        let weight = weight(body, cx, loops, id, test.as_ref());
-        let Some((copies, weight)) =
-            weight.and_then(|weight| Some((copies(body, cx, loops, id, test.as_ref(), weight)?, weight)))
-        else {
+        let Some(weight) = weight(body, cx, loops, id, test.as_ref()) else { continue };
+        let Some(copies) = copies(body, cx, loops, id, test.as_ref(), weight) else {
+            let asks_not = matches!(wish(body, cx, loops[id].latches[0]), Wish::Never);
+            let plan = ahead::plan(body, cx, loops, id, weight).filter(|_| !asks_not && test.is_none());
+            if let Some(plan) = plan.filter(|_| size <= LARGE) {
+                size += weight * u64::from(ahead::COPIES);
+                done.insert(ahead::unroll(body, cx, cfg, &loops[id], &plan));
+                stale.insert(id);
+                stale.extend(loops[id].parent);
+            }
             continue;
         };
         size += weight * u64::from(copies);

@@ -39,7 +39,7 @@ impl Run {
     }
 }
 
-struct Copier<'a, 'm> {
+pub(super) struct Copier<'a, 'm> {
     body: &'a mut Body,
     cx: &'a Context<'m>,
     around: &'a Loop,
@@ -82,12 +82,31 @@ impl<'a, 'm> Copier<'a, 'm> {
         Copier { body, cx, around, latch, nexts, leaving, runs: vec![Run::default()] }
     }
 
+    /// For runs in front of the loop itself, which they never leave: one run with these values for the `phi`s of the
+    /// header.
+    pub(super) fn ahead(
+        body: &'a mut Body,
+        cx: &'a Context<'m>,
+        around: &'a Loop,
+        firsts: &[(ValueId, Value)],
+    ) -> Copier<'a, 'm> {
+        let mut copier = Copier::new(body, cx, around);
+        copier.leaving.clear();
+        copier.runs.clear();
+        copier.write(firsts.iter().copied().collect());
+        copier
+    }
+
     /// Adds one run. Its latch goes back to the first header, as that of the first run still does.
-    fn add(&mut self) {
-        let mut run = Run::default();
+    pub(super) fn add(&mut self) {
         if let Some(last) = self.runs.last() {
-            run.values = self.nexts.iter().map(|&(phi, next)| (phi, last.value(next))).collect();
+            self.write(self.nexts.iter().map(|&(phi, next)| (phi, last.value(next))).collect());
         }
+    }
+
+    /// Adds a run in which these values stand for the `phi`s of the header.
+    fn write(&mut self, values: FxHashMap<ValueId, Value>) {
+        let mut run = Run { blocks: FxHashMap::default(), values };
         for &block in &self.around.blocks {
             run.blocks.insert(block, self.body.make_block());
         }
@@ -153,6 +172,33 @@ impl<'a, 'm> Copier<'a, 'm> {
         let behind = self.body.layout.iter().rposition(|block| self.around.blocks.contains(block));
         let place = behind.map_or(self.body.layout.len(), |at| at + 1);
         self.body.layout.splice(place..place, list);
+    }
+
+    /// Lets each run lead to the next, and the last to `test`, which leads to the first; the test in `exiting` always
+    /// goes `inside`. Answers the blocks in order.
+    pub(super) fn connect_ahead(self, test: BlockId, exiting: BlockId, inside: BlockId) -> Vec<BlockId> {
+        let header = self.around.header;
+        for at in 0..self.runs.len() {
+            let next = self.runs.get(at + 1).map_or(test, |run| run.block(header));
+            let [exit, latch, to] = [exiting, self.latch, inside].map(|block| self.runs[at].block(block));
+            if let Some(last) = self.body.terminator(exit) {
+                // Where the test is that of the latch, it goes to the header.
+                self.body[last].op = Op::Br(if inside == header { header } else { to });
+            }
+            if let Some(last) = self.body.terminator(latch) {
+                self.body[last].op.for_each_successor_mut(|to| *to = if *to == header { next } else { *to });
+            }
+        }
+        if let Some(last) = self.runs.last() {
+            let from = last.block(self.latch);
+            for (phi, (_, next)) in phis(self.body, test).collect::<Vec<_>>().into_iter().zip(&self.nexts) {
+                let next = last.value(*next);
+                if let Op::Phi(incoming) = &mut self.body[phi].op {
+                    incoming.push((from, next));
+                }
+            }
+        }
+        self.runs.iter().flat_map(|run| self.around.blocks.iter().map(|&block| run.block(block))).collect()
     }
 
     /// Drops the tests whose outcome is known.

@@ -144,6 +144,9 @@ impl Lower<'_> {
         if bits != vt.bits() || !bits.is_power_of_two() {
             return Err(Error::new(format!("funnel shifts of {bits} bits")));
         }
+        if let (Vt::I64, Part::Bits(amount)) = (vt, amount.part) {
+            return self.funnel_by_words(left, [high, low], amount as u32 % 64, dst);
+        }
         let (u, b) = (vt.typed(false), vt.untyped());
         let whole = bits - 1;
         let (by, rest) = match amount.part {
@@ -171,6 +174,35 @@ impl Lower<'_> {
             (a, self.value(format_args!("shl.{b}"), vt, [half.into(), rest])?)
         };
         self.op(format_args!("or.{b}"), dst, [a.into(), b_part.into()])
+    }
+
+    /// A funnel shift of 64 bits by a constant: each half of the result comes from two neighbouring halves of the
+    /// operands.
+    fn funnel_by_words(&mut self, left: bool, [high, low]: [Word; 2], amount: u32, dst: VReg) -> Result<(), Error> {
+        if amount == 0 {
+            return self.assign(dst, if left { high } else { low });
+        }
+        let amount = if left { amount } else { 64 - amount };
+        let halves = |this: &mut Self, word: Word| -> Result<[Operand; 2], Error> {
+            let parts = [this.demanded_reg(Vt::I32), this.demanded_reg(Vt::I32)];
+            let parts: [Operand; 2] = parts.map(Operand::from);
+            let src = this.src(word)?;
+            this.emit(format_args!("mov.b64"), 1, [Operand::Vector(parts.to_vec().into()), src])?;
+            Ok(parts)
+        };
+        let [c, d] = halves(self, high)?;
+        let [a, b] = if high == low { [c.clone(), d.clone()] } else { halves(self, low)? };
+        let [first, second, third] = if amount < 32 { [d, c, b] } else { [c, b, a] };
+        let shifted = |this: &mut Self, upper: &Operand, lower: &Operand| -> Result<Operand, Error> {
+            let by = Operand::Imm(i64::from(amount % 32));
+            let operands = [lower.clone(), upper.clone(), by];
+            Ok(this.value(format_args!("shf.l.wrap.b32"), Vt::I32, operands)?.into())
+        };
+        let [upper, lower] = match amount % 32 {
+            0 => [first, second],
+            _ => [shifted(self, &first, &second)?, shifted(self, &second, &third)?],
+        };
+        self.op(format_args!("mov.b64"), dst, [Operand::Vector(vec![lower, upper].into())])
     }
 
     /// Saturating sums and differences of widths that PTX has none for.
