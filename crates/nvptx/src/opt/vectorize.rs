@@ -17,6 +17,8 @@ use crate::ir::{Attachment, BlockId, Body, GepFlags, InstId, Op, Ordering, SyncS
 const WIDTHS: [u64; 2] = [16, 8];
 /// Groups that are open at once.
 const MAX_GROUPS: usize = 32;
+/// Writers that loads move up past, at most.
+const MAX_WRITERS: usize = 32;
 /// Constant offsets that one address is made of, at most.
 const MAX_CHAIN: usize = 16;
 
@@ -59,6 +61,8 @@ struct Group {
     size: u64,
     store: bool,
     members: Vec<Member>,
+    /// What has written memory since the first member: a load that joins moves up past all of it.
+    writers: Vec<InstId>,
 }
 
 /// What becomes one access.
@@ -135,23 +139,39 @@ impl Scan<'_> {
         let (anchor, offset) = anchored(view, ptr)?;
         let location = accessed(view, inst)?;
         let align = u64::from(align).max(alignment(view, ptr));
-        let group = Group { anchor, pointer: view.ty(ptr), ty, size, store, members: Vec::new() };
+        let group = Group { anchor, pointer: view.ty(ptr), ty, size, store, members: Vec::new(), writers: Vec::new() };
         Some((group, Member { inst, at, offset, location, align }))
     }
 
     fn join(&mut self, group: Group, member: Member) {
-        let same = |own: &&mut Group| {
+        let same = |own: &Group| {
             own.anchor == group.anchor && own.ty == group.ty && own.store == group.store && own.pointer == group.pointer
         };
-        if let Some(own) = self.open.iter_mut().find(same) {
-            own.members.push(member);
-            return;
+        if let Some(at) = self.open.iter().position(same) {
+            if !self.moves_past_writer(at, &member) {
+                self.open[at].members.push(member);
+                return;
+            }
+            let own = self.open.remove(at);
+            self.close(&own);
         }
         if self.open.len() == MAX_GROUPS {
             let oldest = self.open.remove(0);
             self.close(&oldest);
         }
         self.open.push(Group { members: vec![member], ..group });
+    }
+
+    /// True when something wrote the bytes of a load since the first member of the open group `at`.
+    fn moves_past_writer(&self, at: usize, member: &Member) -> bool {
+        let group = &self.open[at];
+        if self.view.body.attachment(member.inst, Attachment::InvariantLoad).is_some() {
+            return false;
+        }
+        group.writers.iter().any(|&writer| {
+            let apart = self.bytes(writer).is_some_and(|bytes| bytes.apart(group, member));
+            !apart && Written::by(self.view, writer).may_touch(self.view, self.private, &member.location)
+        })
     }
 
     /// Ends the groups whose members must not move past an instruction.
@@ -180,10 +200,14 @@ impl Scan<'_> {
                     };
                 overwritten || seen
             });
-            if touched {
+            let writes = !group.store && what.intersects(Effects::WRITES | Effects::ORDERED);
+            if touched || writes && group.writers.len() == MAX_WRITERS {
                 let group = self.open.remove(at);
                 self.close(&group);
             } else {
+                if writes {
+                    self.open[at].writers.push(inst);
+                }
                 at += 1;
             }
         }
