@@ -283,30 +283,82 @@ impl Generator {
         let _ = writeln!(self.text, "{}:", &join[1..]);
     }
 
+    /// A loop that counts up or down to a constant or to a value, by one or more, tested before its body or after it.
     fn repeat(&mut self) {
         let [head, body, exit] = ["head", "body", "exit"].map(|name| self.fresh(name));
         let [counter, now, flag, next] = ["i", "i", "c", "i"].map(|name| self.fresh(name));
-        let (trips, depth) = (self.rng.u32(0..6), self.depth);
-        self.emit(format_args!("store i32 0, ptr %count.{depth}"));
-        self.emit(format_args!("br label {head}"));
-        let _ = writeln!(self.text, "{}:", &head[1..]);
-        self.emit(format_args!("{counter} = load i32, ptr %count.{depth}"));
-        self.emit(format_args!("{flag} = icmp slt i32 {counter}, {trips}"));
-        self.emit(format_args!("br i1 {flag}, label {body}, label {exit}"));
+        let depth = self.depth;
+        let step = self.rng.u32(1..4);
+        let trips = match self.rng.u32(..3) {
+            0 => self.rng.u32(0..6).to_string(),
+            1 => self.rng.u32(0..40).to_string(),
+            _ => {
+                let (raw, few) = (self.value("i32", 1), self.fresh("n"));
+                self.emit(format_args!("{few} = and i32 {raw}, 31"));
+                few
+            }
+        };
+        let span = self.fresh("span");
+        self.emit(format_args!("{span} = mul i32 {trips}, {step}"));
+        let down = self.rng.u32(..4) == 0;
+        let (first, bound, by) = if down { (&*span, "0", -i64::from(step)) } else { ("0", &*span, step.into()) };
+        let after = self.rng.bool();
+        let predicate = match (down, after) {
+            (true, _) => self.pick(&["sgt", "sge"]),
+            // Tested behind a body that has run, the bound may be passed.
+            (false, true) => self.pick(&["slt", "ult", "sle", "ule"]),
+            (false, false) => self.pick(&["slt", "ult", "ne", "sle"]),
+        };
+        self.emit(format_args!("store i32 {first}, ptr %count.{depth}"));
+        self.emit(format_args!("br label {}", if after { &body } else { &head }));
+        let test = |this: &mut Self, value: &str| {
+            this.emit(format_args!("{flag} = icmp {predicate} i32 {value}, {bound}"));
+            this.emit(format_args!("br i1 {flag}, label {body}, label {exit}"));
+        };
+        if !after {
+            let _ = writeln!(self.text, "{}:", &head[1..]);
+            self.emit(format_args!("{counter} = load i32, ptr %count.{depth}"));
+            test(self, &counter);
+        }
         let _ = writeln!(self.text, "{}:", &body[1..]);
         if self.rng.bool() {
-            let (wide, address) = (self.fresh("w"), self.fresh("p"));
-            self.emit(format_args!("{wide} = sext i32 {counter} to i64"));
-            self.emit(format_args!("{address} = getelementptr inbounds i32, ptr %half, i64 {wide}"));
-            self.emit(format_args!("store i32 {counter}, ptr {address}"));
+            self.neighbours(depth);
         }
         let count = self.rng.u32(1..3);
         self.block(count);
         self.emit(format_args!("{now} = load i32, ptr %count.{depth}"));
-        self.emit(format_args!("{next} = add nsw i32 {now}, 1"));
+        self.emit(format_args!("{next} = add nsw i32 {now}, {by}"));
         self.emit(format_args!("store i32 {next}, ptr %count.{depth}"));
-        self.emit(format_args!("br label {head}"));
+        if after {
+            test(self, &next);
+        } else {
+            self.emit(format_args!("br label {head}"));
+        }
         let _ = writeln!(self.text, "{}:", &exit[1..]);
+    }
+
+    /// Sums neighbouring elements at an index that the counter is part of.
+    fn neighbours(&mut self, depth: u32) {
+        let [counter, row, index] = ["i", "row", "x"].map(|name| self.fresh(name));
+        let (mul, add, width) = (self.pick(&["mul nsw", "mul"]), self.pick(&["add nsw", "add"]), self.rng.u32(1..4));
+        self.emit(format_args!("{counter} = load i32, ptr %count.{depth}"));
+        self.emit(format_args!("{row} = {mul} i32 {counter}, {width}"));
+        self.emit(format_args!("{index} = and i32 {row}, 7"));
+        let mut sum = counter;
+        for offset in 0..self.rng.u32(2..5) {
+            let [at, wide, address, loaded, next] = ["x", "w", "p", "l", "t"].map(|name| self.fresh(name));
+            self.emit(format_args!("{at} = {add} i32 {index}, {offset}"));
+            self.emit(format_args!("{wide} = sext i32 {at} to i64"));
+            self.emit(format_args!("{address} = getelementptr inbounds i32, ptr %half, i64 {wide}"));
+            if self.rng.u32(..3) == 0 {
+                self.emit(format_args!("store i32 {sum}, ptr {address}"));
+            }
+            let align = if offset == 0 { "" } else { ", align 4" };
+            self.emit(format_args!("{loaded} = load i32, ptr {address}{align}"));
+            self.emit(format_args!("{next} = xor i32 {sum}, {loaded}"));
+            sum = next;
+        }
+        self.emit(format_args!("store i32 {sum}, ptr %v.i32.1"));
     }
 
     fn function(mut self) -> String {

@@ -182,7 +182,8 @@ fn copies(
         return Some(whole);
     }
     let test = test.filter(|_| is_innermost)?;
-    let runs = if test.exiting == loops[id].header { test.passes } else { test.passes + 1 };
+    // A test in front of the body is passed once more than the body runs.
+    let runs = if test.exiting == loops[id].latches[0] { test.passes + 1 } else { test.passes };
     (2..=MOST_COPIES).rev().find(|&copies| runs % copies == 0 && u64::from(copies) * weight <= PARTIAL)
 }
 
