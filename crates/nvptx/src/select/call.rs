@@ -277,17 +277,17 @@ impl Lower<'_> {
             let ty = self.type_of(arg);
             let align = u64::from(self.ir.layout.align(&self.ir.types, ty).max(4));
             let start = size.next_multiple_of(align);
-            offsets.push((arg, start));
+            offsets.push((arg, start, align));
             size = start + self.ir.layout.size(&self.ir.types, ty).max(4);
         }
         let frame = self.reserve_frame(size.max(8), 16) as i64;
-        for (arg, start) in offsets {
+        for (arg, start, align) in offsets {
             let place = Place {
                 space: AddressSpace::LOCAL,
                 base: Base::Reg(Reg::Physical(PhysReg::Spl)),
                 offset: frame + start as i64,
             };
-            self.store_value(place, arg, 4)?;
+            self.store_value(place, arg, align.min(16))?;
         }
         let base = Operand::Reg(Reg::Physical(PhysReg::Sp));
         let address = self.value(format_args!("add.u64"), Vt::I64, [base, Operand::Imm(frame)])?;

@@ -382,11 +382,15 @@ impl Lower<'_> {
     /// Fills memory with a byte, spread over 64 bits.
     pub(super) fn fill_memory(&mut self, to: Place, pattern: Word, bytes: u64, align: u64) -> Result<(), Error> {
         let target = self.access_space(to.space)?;
-        let pattern = self.src(pattern)?;
+        let whole = self.src(pattern)?;
         let mut done = 0;
         while done < bytes {
             let part = copy_part(align, done, bytes - done);
-            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(done), pattern.clone()])?;
+            let own = match pattern.part {
+                Part::Bits(bits) => Operand::Imm((bits & (u64::MAX >> (64 - 8 * part))) as i64),
+                _ => whole.clone(),
+            };
+            self.emit(format_args!("st{target}.b{}", part * 8), 0, [to.operand(done), own])?;
             done += part;
         }
         Ok(())
