@@ -3,8 +3,8 @@
 use super::Kinds;
 use super::function::{Maker, Region};
 use oriole_nvptx::ir::{
-    Attributes, Call, Callee, CallingConvention, Constant, Function, InlineAsm, InstFlags, Op, Param, ParamFlags,
-    Symbol, SymbolId, SymbolKind, Tail, Type, TypeId, Value,
+    Attributes, BinaryOp, Call, Callee, CallingConvention, Constant, Function, InlineAsm, InstFlags, IntPredicate, Op,
+    Param, ParamFlags, Symbol, SymbolId, SymbolKind, Tail, Type, TypeId, Value,
 };
 use smallvec::SmallVec;
 
@@ -12,7 +12,11 @@ impl Maker {
     /// A function that later functions may call.
     pub(super) fn function(&mut self, number: u32) {
         let ret = if self.chance(6) { TypeId::VOID } else { self.passed_type() };
-        let params: Vec<Param> = (0..self.random.u32(1..5)).map(|_| self.param()).collect();
+        let mut params: Vec<Param> = (0..self.random.u32(1..5)).map(|_| self.param()).collect();
+        let recursive = self.has(Kinds::RECURSION) && self.chance(8);
+        if recursive {
+            params.insert(0, Param { ty: TypeId::I32, attributes: Attributes::default() });
+        }
         let types: Vec<TypeId> = params.iter().map(|param| param.ty).collect();
         let budget = self.random.u32(2..10);
         self.start(&types, ret, budget);
@@ -35,10 +39,40 @@ impl Maker {
         self.pool.retain(|&(_, ty)| ty != TypeId::PTR);
         self.regions.extend(pointers);
         self.local_variables();
+        if recursive {
+            self.recursion(&format!("f{number}"), &params);
+        }
         self.statements();
         self.return_value();
         let id = self.finish(&format!("f{number}"), params, CallingConvention::C);
         self.functions.push(id);
+    }
+
+    /// A call of the function itself, whose first parameter says how often at most.
+    fn recursion(&mut self, name: &str, params: &[Param]) {
+        let depth = Value::Local(self.body.params[0]);
+        let [mask, zero, one] = [3, 0, 1].map(|value| Value::from(self.int_splat(TypeId::I32, value)));
+        let left = self.binary(BinaryOp::And, TypeId::I32, depth, mask);
+        let again = self.emit(Op::ICmp(IntPredicate::Ne, InstFlags::empty(), [left, zero]), TypeId::I1);
+        let before = (self.ret != TypeId::VOID).then(|| self.value(self.ret));
+        let [call, join] = [(); 2].map(|()| self.body.make_block());
+        let (from, outside) = (self.block, self.pool.len());
+        self.push(Op::CondBr(again, [call, join]));
+        self.enter(call);
+        let less = self.binary(BinaryOp::Sub, TypeId::I32, left, one);
+        let id = self.module.symbol_or_new(name);
+        let types: Box<[TypeId]> = params.iter().map(|param| param.ty).collect();
+        let signature = self.module.types.intern(Type::Function { ret: self.ret, params: types, varargs: false });
+        let (mut args, attributes) = self.arguments(params);
+        args[0] = less;
+        let callee = Callee::Value(self.symbol(id));
+        let result = self.call(callee, signature, args, attributes, self.ret);
+        self.pool.truncate(outside);
+        self.push(Op::Br(join));
+        self.enter(join);
+        if let (Some(before), Some(result)) = (before, result) {
+            self.define(Op::Phi(SmallVec::from_slice(&[(from, before), (call, result)])), self.ret);
+        }
     }
 
     fn param(&mut self) -> Param {
@@ -65,28 +99,36 @@ impl Maker {
         let id = self.functions[self.random.usize(..self.functions.len())];
         let Some(function) = self.module.symbols[id].function() else { return };
         let (params, signature, ret) = (function.params.clone(), function.signature, function.ret);
+        let (args, attributes) = self.arguments(&params);
+        let mut callee = self.symbol(id);
+        if self.has(Kinds::POINTERS) && self.chance(6) {
+            // By way of memory, so that it is not known who is called.
+            let slot = self.slot(TypeId::PTR, 8);
+            self.store(callee, slot, 8);
+            callee = self.load(slot, TypeId::PTR, 8);
+        }
+        self.call(Callee::Value(callee), signature, args, attributes, ret);
+    }
+
+    /// Arguments for parameters, and their attributes.
+    fn arguments(&mut self, params: &[Param]) -> (SmallVec<[Value; 4]>, Vec<(u32, Attributes)>) {
         let mut args: SmallVec<[Value; 4]> = SmallVec::new();
-        let mut arg_attributes = Vec::new();
-        for (index, param) in params.into_iter().enumerate() {
+        let mut attributes = Vec::new();
+        for (index, param) in params.iter().enumerate() {
             match param.attributes.by_val {
                 Some(ty) => args.push(self.argument_in_memory(ty, param.attributes.align)),
                 None => args.push(self.value(param.ty)),
             }
             if param.attributes != Attributes::default() {
-                arg_attributes.push((index as u32, param.attributes));
+                attributes.push((index as u32, param.attributes.clone()));
             }
         }
-        let callee = Callee::Value(self.symbol(id));
-        self.call(callee, signature, args, arg_attributes, ret);
+        (args, attributes)
     }
 
     /// The address of a variable that holds a value to be passed `byval`.
     fn argument_in_memory(&mut self, ty: TypeId, align: u32) -> Value {
-        let one = self.module.constants.int(TypeId::I32, 32, 1).into();
-        let slot = self.body.make_inst(Op::Alloca { element: ty, count: one, align }, TypeId::PTR);
-        let entry = self.body.layout[0];
-        self.body[entry].insts.insert(0, slot);
-        let slot = Value::Local(self.body.result(slot));
+        let slot = self.slot(ty, align);
         // What no field of the first level covers is something too.
         let size = self.module.layout.size(&self.module.types, ty) as u32;
         for at in 0..size {

@@ -47,7 +47,7 @@ impl Maker {
         self.push(Op::Br(to));
     }
 
-    fn enter(&mut self, block: BlockId) {
+    pub(super) fn enter(&mut self, block: BlockId) {
         self.body.layout.push(block);
         self.block = block;
     }

@@ -79,6 +79,7 @@ impl Maker {
     pub(super) fn module(mut self) -> Module {
         if self.has(Kinds::MEMORY) {
             self.tables();
+            self.shared_memory();
         }
         if self.has(Kinds::CALLS) {
             for number in 0..self.random.u32(..4) {
@@ -153,6 +154,9 @@ impl Maker {
         self.regions.push(region);
         let scratch = self.offset(output, pointer, OUTPUT_STRIDE - SCRATCH);
         self.regions.push(Region { address: scratch, size: SCRATCH, writable: true, atomic: true, ..region });
+        if self.has(Kinds::MEMORY) {
+            self.shared_slice(thread);
+        }
         self.local_variables();
         self.statements();
         self.store_all(output, pointer);

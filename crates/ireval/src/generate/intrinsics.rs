@@ -2,7 +2,7 @@
 
 use super::Kinds;
 use super::function::Maker;
-use oriole_nvptx::ir::{Op, Type, TypeId, Value};
+use oriole_nvptx::ir::{BinaryOp, InstFlags, Op, Type, TypeId, Value};
 use smallvec::smallvec;
 
 /// Intrinsics on integers: name, operands of the type, flags behind them.
@@ -92,6 +92,7 @@ impl Maker {
             0..4 => self.integer_intrinsic(),
             4 => self.overflow_intrinsic(),
             5..7 => self.float_intrinsic(),
+            7 if self.has(Kinds::LIBRARY) && self.chance(3) => self.library(),
             7 if self.has(Kinds::REDUCTIONS) => self.reduction(),
             8 if self.has(Kinds::SATURATING_CASTS) => self.saturating_cast(),
             _ if self.has(Kinds::NVVM) => self.nvvm_intrinsic(),
@@ -144,6 +145,28 @@ impl Maker {
         let (name, operands) = self.choose(FLOATS);
         let args: Vec<(Value, TypeId)> = (0..operands).map(|_| (self.value(ty), ty)).collect();
         self.intrinsic(&format!("llvm.{name}.{}", self.suffix(ty)), &args, ty);
+    }
+
+    /// What no single instruction does.
+    fn library(&mut self) {
+        if self.chance(2) {
+            let ty = self.int_or_vector();
+            let bits = self.module.types.int_bits(self.module.types.scalar(ty)).unwrap_or(32);
+            let name = format!("llvm.{}.{}", self.choose(&["ushl.sat", "sshl.sat"]), self.suffix(ty));
+            let args = [(self.value(ty), ty), (self.shift_amount(ty, bits), ty)];
+            self.intrinsic(&name, &args, ty);
+            return;
+        }
+        let Some(ty) = self.float_type() else { return };
+        if self.chance(2) {
+            let operands = [self.value(ty), self.value(ty)];
+            self.define(Op::Binary(BinaryOp::FRem, InstFlags::empty(), operands), ty);
+            return;
+        }
+        let classes = self.random.u128(..1024) | 3;
+        let classes = self.module.constants.int(TypeId::I32, 32, classes).into();
+        let args = [(self.value(ty), ty), (classes, TypeId::I32)];
+        self.intrinsic(&format!("llvm.is.fpclass.{}", self.suffix(ty)), &args, TypeId::I1);
     }
 
     fn reduction(&mut self) {

@@ -74,6 +74,12 @@ bitflags::bitflags! {
         const VARIABLE_BLOCKS = 1 << 24;
         /// Atomic operations that no instruction does: `nand`, `uinc_wrap` of `i64`…
         const ATOMIC_LOOPS = 1 << 25;
+        /// Pointers chosen by conditions, kept in memory, called.
+        const POINTERS = 1 << 26;
+        /// Functions that call themselves.
+        const RECURSION = 1 << 27;
+        /// What no single instruction does: `llvm.ushl.sat`, `frem`, `llvm.is.fpclass`.
+        const LIBRARY = 1 << 28;
     }
 }
 

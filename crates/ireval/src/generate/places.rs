@@ -1,12 +1,15 @@
 //! Memory: local variables, tables, loads, stores, blocks of memory, atomic operations.
 
-use super::Kinds;
 use super::function::{Maker, Region};
+use super::{Kinds, THREADS};
 use oriole_nvptx::ir::{
     AddressSpace, CastOp, Constant, GepFlags, InstFlags, Linkage, Op, Ordering, RmwOp, Symbol, SymbolKind, SyncScope,
     Type, TypeId, Value, Variable,
 };
 use smallvec::{SmallVec, smallvec};
+
+/// Bytes of shared memory that a thread has.
+const SHARED_STRIDE: u32 = 48;
 
 impl Maker {
     /// Read-only variables of global, constant and generic memory.
@@ -44,6 +47,72 @@ impl Maker {
             let size = self.module.layout.size(&self.module.types, ty) as u32;
             self.regions.push(Region { address, ty: pointer_type, size, align, writable: false, atomic: false });
         }
+    }
+
+    /// Shared memory, of which each thread has a slice.
+    pub(super) fn shared_memory(&mut self) {
+        let ty = self.module.types.intern(Type::Array(TypeId::I8, u64::from(THREADS * SHARED_STRIDE)));
+        let init = self.module.constants.intern(Constant::Undef(ty));
+        let id = self.module.symbol_or_new("table9");
+        let variable = Variable {
+            ty,
+            constant: false,
+            init: Some(init),
+            thread_local: false,
+            externally_initialized: false,
+            attributes: Default::default(),
+        };
+        let (space, kind) = (AddressSpace::SHARED, SymbolKind::Variable(variable));
+        self.module.symbols[id] =
+            Symbol { linkage: Linkage::Internal, space, align: 16, kind, ..Symbol::undefined("table9") };
+    }
+
+    /// The thread's slice of shared memory, with all its bytes set.
+    pub(super) fn shared_slice(&mut self, thread: Value) {
+        let Some(id) = self.module.symbol("table9") else { return };
+        let ty = self.module.types.pointer(AddressSpace::SHARED);
+        let base = self.module.constants.intern(Constant::Symbol(ty, id)).into();
+        let source = self.module.types.intern(Type::Array(TypeId::I8, u64::from(SHARED_STRIDE)));
+        let op = Op::Gep { source, flags: GepFlags::INBOUNDS, base, indices: smallvec![thread] };
+        let address = self.emit(op, ty);
+        let region = Region { address, ty, size: SHARED_STRIDE, align: 16, writable: true, atomic: true };
+        self.fill(region);
+        self.regions.push(region);
+    }
+
+    /// An access through a pointer that is one of two, or has been in memory.
+    fn chosen_place(&mut self) {
+        let Some(first) = self.region(8, |_| true) else { return };
+        let Some(second) = self.region(8, |region| region.ty == first.ty) else { return };
+        let condition = self.value(TypeId::I1);
+        let mut address =
+            self.emit(Op::Select(InstFlags::empty(), [condition, first.address, second.address]), first.ty);
+        if self.chance(3) {
+            let slot = self.slot(first.ty, 8);
+            self.store(address, slot, 8);
+            address = self.load(slot, first.ty, 8);
+        }
+        let (size, align) = (first.size.min(second.size), first.align.min(second.align));
+        let writable = first.writable && second.writable;
+        let region = Region { address, size, align, writable, atomic: false, ..first };
+        let ty = self.choose(&[TypeId::I8, TypeId::I16, TypeId::I32, TypeId::I64]);
+        let bytes = self.module.layout.size(&self.module.types, ty) as u32;
+        let (ptr, align) = self.place(region, bytes, bytes);
+        if writable && self.chance(2) {
+            let value = self.value(ty);
+            self.store(value, ptr, align);
+        }
+        let value = self.load(ptr, ty, align);
+        self.pool.push((value, ty));
+    }
+
+    /// A new local variable, in the first block: others would pile up in loops.
+    pub(super) fn slot(&mut self, element: TypeId, align: u32) -> Value {
+        let one = self.module.constants.int(TypeId::I32, 32, 1).into();
+        let slot = self.body.make_inst(Op::Alloca { element, count: one, align }, TypeId::PTR);
+        let entry = self.body.layout[0];
+        self.body[entry].insts.insert(0, slot);
+        Value::Local(self.body.result(slot))
     }
 
     /// Local variables at the start of a function, each with all its bytes set.
@@ -162,13 +231,8 @@ impl Maker {
         if !self.is_storable(ty) {
             return;
         }
-        let one = self.module.constants.int(TypeId::I32, 32, 1).into();
         let align = self.module.layout.align(&self.module.types, ty);
-        let slot = self.body.make_inst(Op::Alloca { element: ty, count: one, align }, TypeId::PTR);
-        // Variables belong to the first block, or they would pile up in loops.
-        let entry = self.body.layout[0];
-        self.body[entry].insts.insert(0, slot);
-        let slot = Value::Local(self.body.result(slot));
+        let slot = self.slot(ty, align);
         let value = self.value(ty);
         self.store(value, slot, align);
         let Type::Struct { fields, packed } = self.module.types[ty].clone() else {
@@ -277,6 +341,7 @@ impl Maker {
             2..4 if self.has(Kinds::MEMORY) => self.through_a_variable(),
             4..6 if self.has(Kinds::BLOCKS) => self.block_of_memory(),
             6 if self.has(Kinds::ATOMICS) => self.atomic(),
+            7 if self.has(Kinds::POINTERS) => self.chosen_place(),
             _ => {
                 let ty = self.memory_type();
                 let value = self.load_somewhere(ty);

@@ -184,7 +184,7 @@ fn blame(module: &ast::Module, fragments: Vec<Fragment>, mut errors: Vec<Diagnos
     }
     let what = first.message.clone();
     match first.rule {
-        Some(Rule::Target | Rule::Version) => Error::Unsupported { symbol: function, what },
+        Some(Rule::Target | Rule::Version | Rule::Linkage) => Error::Unsupported { symbol: function, what },
         _ => Error::Internal { symbol: function, what },
     }
 }

@@ -260,9 +260,11 @@ impl Checker<'_> {
             Op::Alloca { count, .. } => {
                 expect(self.module.types.int_bits(self.ty(*count)).is_some(), "the count of `alloca` is an integer")
             }
-            Op::Gep { base, .. } => {
+            Op::Gep { base, indices, .. } => {
                 let base = self.scalar(*base);
-                expect(self.module.types.address_space(base).is_some(), "the base of `getelementptr` is a pointer")
+                expect(self.module.types.address_space(base).is_some(), "the base of `getelementptr` is a pointer")?;
+                let numbers = indices.iter().all(|&index| self.module.types.int_bits(self.scalar(index)).is_some());
+                expect(numbers, "the indices of `getelementptr` are integers")
             }
             Op::CmpXchg { ptr, expected, new, .. } => {
                 self.address(*ptr)?;

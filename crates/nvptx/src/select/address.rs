@@ -256,6 +256,10 @@ impl Lower<'_> {
     pub(super) fn index_word(&mut self, index: Value, vt: Vt) -> Result<Word, Error> {
         let bits = self.ir.types.int_bits(self.type_of(index)).unwrap_or(64);
         let words = self.words_of(index)?;
+        if words[0].vt == Vt::Pred {
+            let operands = [Operand::Imm(-1), Operand::Imm(0), self.reg(words[0])?.into()];
+            return Ok(Word { vt, part: Part::Reg(self.value(format_args!("selp.{}", vt.untyped()), vt, operands)?) });
+        }
         let word = self.extended(words[0], bits, true)?;
         if word.vt == vt {
             return Ok(word);

@@ -101,7 +101,9 @@ impl Lower<'_> {
         if regs.iter().all(Option::is_none) {
             return Ok(());
         }
-        let mut src = self.words.bits_of(self.retarget[src].unwrap_or(src));
+        let bits = self.words.bits_of(self.retarget[src].unwrap_or(src));
+        // What a bit cast copies may itself be written to the register of the cast.
+        let mut src = self.retarget[bits].unwrap_or(bits);
         self.demand(Part::Reg(src));
         // Bytes are taken out by arithmetic, which takes no floats.
         if vt.lanes() == 4 && self.out.regs[src] == RegClass::Float32 {
