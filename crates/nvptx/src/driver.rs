@@ -185,11 +185,13 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
         libraries.iter().try_for_each(|library| link_library(&mut module, library))?;
         link::resolve_reflect(&mut module, &reflect);
         link::strip_unused(&mut module);
+        runtime::number_blocks(&mut module);
         opt::run(&mut module, &clean_up);
         if !runtime::expand(&mut module, target)? {
             break;
         }
     }
+    runtime::compute_constants(&mut module);
 
     let mut machine = machine::Module::default();
     emit::names::assign(&module, &mut machine);

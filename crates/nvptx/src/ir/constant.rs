@@ -194,6 +194,26 @@ impl Constants {
         })
     }
 
+    /// All constants, in the order in which they were made.
+    pub fn ids(&self) -> impl Iterator<Item = ConstId> + '_ {
+        self.list.keys()
+    }
+
+    /// The addresses of blocks among the constants: type and block.
+    pub fn block_addresses(&self) -> impl Iterator<Item = (ConstId, TypeId, BlockId)> + '_ {
+        self.list.iter().filter_map(|(id, constant)| match constant {
+            Constant::BlockAddress(ty, _, block) => Some((id, *ty, *block)),
+            _ => None,
+        })
+    }
+
+    /// Lets an id stand for another constant of the same type.
+    pub(crate) fn replace(&mut self, id: ConstId, constant: Constant) {
+        self.index.remove(&self.list[id]);
+        self.index.entry(constant.clone()).or_insert(id);
+        self.list[id] = constant;
+    }
+
     /// The number of constants.
     #[must_use]
     pub fn len(&self) -> usize {

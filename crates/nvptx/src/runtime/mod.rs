@@ -12,8 +12,12 @@
 //! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
 //! | `template` | the library's text for given types |
 //! | `replace` | the calls |
+//! | `block_addresses` | numbers for addresses of blocks, before the SSA clean-up |
+//! | `constants` | constant expressions as instructions, after it |
 
 mod atomic;
+mod block_addresses;
+mod constants;
 mod expand;
 mod memory;
 mod replace;
@@ -25,6 +29,8 @@ use rustc_hash::FxHashMap;
 use crate::ir::{Module, SymbolId};
 use crate::{link, text};
 
+pub use block_addresses::number_blocks;
+pub use constants::compute_constants;
 use template::Instance;
 
 /// What the target has.

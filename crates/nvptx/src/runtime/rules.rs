@@ -186,7 +186,9 @@ fn intrinsic(view: View<'_>, name: &str, call: &Call, ty: TypeId) -> Option<Requ
         return on_float(view, format, &is, call, from);
     }
     let bits = bits_of(view, from)?;
-    if let Some(kind) = FIXED_POINT.into_iter().find(|kind| is(kind)).filter(|_| bits <= WORD) {
+    let fixed = FIXED_POINT.into_iter().find(|kind| is(kind));
+    // `.sat` is a name of its own, not a type behind one.
+    if let Some(kind) = fixed.filter(|kind| bits <= WORD && name.contains(".sat") == kind.ends_with(".sat")) {
         let own = view.module.types.text(from);
         let function = format!("oriole.{kind}.{own}");
         return Some(Request::new(function, template::FIXED, integer_words(&own, bits), call.args.to_vec()));
@@ -225,8 +227,8 @@ const fn has_funnel_shift(bits: u32) -> bool {
     matches!(bits, 1 | 16 | 32 | 64)
 }
 
-/// Products of fixed-point numbers, longer names first.
-const FIXED_POINT: [&str; 4] = ["smul.fix.sat", "umul.fix.sat", "smul.fix", "umul.fix"];
+/// Products and quotients of fixed-point numbers, longer names first.
+const FIXED_POINT: [&str; 6] = ["smul.fix.sat", "umul.fix.sat", "smul.fix", "umul.fix", "sdiv.fix", "udiv.fix"];
 
 const fn never(_: u32) -> bool {
     false

@@ -105,7 +105,8 @@ impl Lower<'_> {
         }
         let word = self.word(at)?;
         let base = match word.part {
-            Part::Bits(bits) => {
+            // PTX has numbers for addresses in local memory only.
+            Part::Bits(bits) if space == AddressSpace::LOCAL => {
                 return Ok(Place { space, base: Base::Absolute, offset: offset.wrapping_add(bits as i64) });
             }
             _ => Base::Reg(self.reg(word)?.into()),
@@ -342,6 +343,9 @@ impl Lower<'_> {
     pub(super) fn const_address_word(&mut self, id: ConstId, pieces: &[Piece]) -> Result<Words, Error> {
         let &[Piece { vt, .. }] = pieces else { return Err(Error::new("constant expressions of aggregates")) };
         let constants = &self.ir.constants;
+        if let Some(bits) = self.number_behind_casts(id) {
+            return Ok(Words::from_slice(&[Word { vt, part: Part::Bits(bits) }]));
+        }
         let (symbol, offset, own) =
             self.const_address(id).ok_or_else(|| Error::new("constant expressions that are not addresses"))?;
         let name = self.names[symbol].ok_or_else(|| Error::new("addresses of symbols without a PTX name"))?;
@@ -352,6 +356,18 @@ impl Lower<'_> {
         let generic = wanted == Some(AddressSpace::GENERIC) && !is_function && own != AddressSpace::GENERIC;
         let part = Part::Symbol(name, offset, generic.then_some(own));
         Ok(Words::from_slice(&[Word { vt, part }]))
+    }
+
+    /// The number that an `inttoptr` constant is made of.
+    fn number_behind_casts(&self, id: ConstId) -> Option<u64> {
+        match &self.ir.constants[id] {
+            Constant::Int(_, value) => u64::try_from(*value).ok(),
+            Constant::Expr(_, expr) => match **expr {
+                ConstExpr::Cast(CastOp::IntToPtr | CastOp::PtrToInt, inner) => self.number_behind_casts(inner),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// The space of the pointer that a `ptrtoint` constant starts from.

@@ -4,6 +4,7 @@ mod atomics;
 mod copies;
 mod floats;
 mod integers;
+mod jumps;
 mod vectors;
 mod widths;
 

@@ -247,21 +247,25 @@ declare i32 @llvm.lrint.i32.f16(half)";
 }
 
 #[test]
-fn fixed_point_products() {
+fn fixed_point_numbers() {
     let declaration = "declare i16 @llvm.smul.fix.i16(i16, i16, i32)
 declare i16 @llvm.umul.fix.i16(i16, i16, i32)
 declare i16 @llvm.smul.fix.sat.i16(i16, i16, i32)
-declare i16 @llvm.umul.fix.sat.i16(i16, i16, i32)";
+declare i16 @llvm.umul.fix.sat.i16(i16, i16, i32)
+declare i16 @llvm.sdiv.fix.i16(i16, i16, i32)
+declare i16 @llvm.udiv.fix.i16(i16, i16, i32)";
     let mut body =
         "  %a = load i16, ptr %in\n  %p = getelementptr i16, ptr %in, i64 1\n  %b = load i16, ptr %p\n".to_owned();
-    for (at, name) in ["smul.fix", "umul.fix", "smul.fix.sat", "umul.fix.sat"].into_iter().enumerate() {
+    for (at, name) in
+        ["smul.fix", "umul.fix", "smul.fix.sat", "umul.fix.sat", "sdiv.fix", "udiv.fix"].into_iter().enumerate()
+    {
         body += &format!(
             "  %r{at} = call i16 @llvm.{name}.i16(i16 %a, i16 %b, i32 4)\n  %q{at} = getelementptr i16, ptr %out, i64 {at}\n  store i16 %r{at}, ptr %q{at}\n"
         );
     }
     for (a, b) in [(16u16, 16u16), (0x7FFF, 0x7FFF), (0x8000, 0x7FFF), (0xFFFF, 3), (0xFFF0, 0x20), (1000, 500)] {
         let input: Vec<u8> = [a, b].into_iter().flat_map(u16::to_le_bytes).collect();
-        let result = run(&kernel(declaration, &body), "sm_80", &input, &[0; 8], 1);
+        let result = run(&kernel(declaration, &body), "sm_80", &input, &[0; 12], 1);
         let results: Vec<u16> =
             result.chunks_exact(2).map(|b| u16::from_le_bytes(b.try_into().unwrap_or_default())).collect();
         let signed = (i64::from(a as i16) * i64::from(b as i16)) >> 4;
@@ -271,6 +275,8 @@ declare i16 @llvm.umul.fix.sat.i16(i16, i16, i32)";
             unsigned as u16,
             signed.clamp(i16::MIN.into(), i16::MAX.into()) as u16,
             unsigned.min(u16::MAX.into()) as u16,
+            ((i64::from(a as i16) << 4) / i64::from(b as i16)) as u16,
+            ((u64::from(a) << 4) / u64::from(b)) as u16,
         ];
         assert_eq!(results, expected, "{a:#x} * {b:#x}");
     }

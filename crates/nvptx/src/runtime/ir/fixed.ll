@@ -1,4 +1,5 @@
-; Products of fixed-point numbers $T of $B bits, at most 64, of which the last %scale are behind the point: rounded down.
+; Products and quotients of fixed-point numbers $T of $B bits, at most 64, of which the last %scale are behind the point.
+; Products are rounded down, quotients towards zero.
 
 define $T @oriole.smul.fix.$T($T %a, $T %b, i32 %scale) alwaysinline {
   %wa = sext $T %a to i128
@@ -48,5 +49,25 @@ define $T @oriole.umul.fix.sat.$T($T %a, $T %b, i32 %scale) alwaysinline {
   %max = sub i128 %up, 1
   %value = select i1 %high, i128 %max, i128 %down
   %r = trunc i128 %value to $T
+  ret $T %r
+}
+
+define $T @oriole.sdiv.fix.$T($T %a, $T %b, i32 %scale) alwaysinline {
+  %wa = sext $T %a to i128
+  %wb = sext $T %b to i128
+  %s = zext i32 %scale to i128
+  %up = shl i128 %wa, %s
+  %quotient = sdiv i128 %up, %wb
+  %r = trunc i128 %quotient to $T
+  ret $T %r
+}
+
+define $T @oriole.udiv.fix.$T($T %a, $T %b, i32 %scale) alwaysinline {
+  %wa = zext $T %a to i128
+  %wb = zext $T %b to i128
+  %s = zext i32 %scale to i128
+  %up = shl i128 %wa, %s
+  %quotient = udiv i128 %up, %wb
+  %r = trunc i128 %quotient to $T
   ret $T %r
 }
