@@ -210,10 +210,10 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
     keep(&mut dump, &machine, options, "selection");
     let pass_options = PassOptions { level: options.level, max_reg: options.max_registers, ..PassOptions::default() };
     let machine::Module { functions, forms, symbols, .. } = &mut machine;
-    for (_, function) in functions {
-        passes::run(function, forms, &pass_options)
-            .map_err(|fault| Error::Pass { function: symbols.text(function.name).to_owned(), fault })?;
-    }
+    passes::run_all(functions, forms, &pass_options).map_err(|(at, fault)| {
+        let function = functions.get(at).map_or("", |(_, function)| symbols.text(function.name));
+        Error::Pass { function: function.to_owned(), fault }
+    })?;
     keep(&mut dump, &machine, options, "machine passes");
     let emission = emit::EmitOptions {
         arch: options.arch.clone(),

@@ -58,6 +58,23 @@ impl std::ops::Index<FormId> for Forms {
 }
 
 impl Forms {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True when there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The forms in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = &Form> {
+        self.list.values()
+    }
+
     /// The id of a form; `None` when PTX has no such opcode or modifier.
     pub fn intern(&mut self, text: &str) -> Option<FormId> {
         if let Some(&id) = self.index.get(text) {

@@ -14,6 +14,7 @@
 //! | [`layout`] | orders the blocks |
 //! | [`pressure`] | how many registers are live at once |
 //! | [`mod@cfg`], [`defs`], [`liveness`] | what passes ask of a function |
+//! | [`run_all`] | the passes on all functions, several at a time |
 //! | [`rename`] | registers that are read in the place of others |
 
 pub mod cfg;
@@ -30,10 +31,11 @@ pub mod pressure;
 pub mod remat;
 pub mod rename;
 pub mod sink;
+mod together;
 pub mod verify;
 
 use super::{Forms, Function};
-use pressure::Pressure;
+pub use together::run_all;
 use verify::{Fault, Stage};
 
 /// What the caller wants.
@@ -98,8 +100,6 @@ pub const PASSES: &[Pass] = &[
 pub struct PassReport {
     /// The passes that changed something.
     pub changed: Vec<&'static str>,
-    /// How many registers are live at once in the end.
-    pub pressure: Pressure,
 }
 
 /// A pass left, or selection handed over, a function that is not right: a mistake of ours.
@@ -131,6 +131,5 @@ pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) ->
         }
         check(function, pass.name, pass.leaves)?;
     }
-    report.pressure = Pressure::new(function);
     Ok(report)
 }
