@@ -174,6 +174,21 @@ fn an_if_runs_both_sides_and_joins() {
 }
 
 #[test]
+fn generic_addresses_take_negative_offsets() {
+    let text = format!(
+        "{PROLOGUE}
+        IADD3 R12, P0, R2, 0x4, RZ
+        IADD3.X R13, R3, RZ, RZ, P0, !PT
+        ST.E [R12.64+-0x4], R0
+        LD.E R4, [R12.64+-0x4]
+        IADD3 R4, R4, 0x1, RZ
+        STG.E [R12.64+-0x4], R4
+        EXIT"
+    );
+    assert_eq!(Run::default().words(&text)[..32], (1..33).collect::<Vec<u32>>());
+}
+
+#[test]
 fn divergent_loops_count_for_each_thread() {
     let text = format!(
         "{PROLOGUE}

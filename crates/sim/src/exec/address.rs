@@ -35,7 +35,8 @@ impl Address {
     pub(super) fn of_roles(inst: &Inst, width: AddressWidth, roles: [Role; 3]) -> Result<Address, Unsupported> {
         let [base, uniform, offset] = roles;
         let offset = match operand(inst, offset).value {
-            Value::Imm(bits) => bits,
+            // Offsets of 32 bits are signed in addresses of 64 bits too.
+            Value::Imm(bits) => i64::from(bits as u32 as i32) as u64,
             Value::None => 0,
             other => return Err(Unsupported(format!("an address offset of {other:?}"))),
         };
