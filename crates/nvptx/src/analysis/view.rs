@@ -75,11 +75,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Width in bits of an integer or pointer, or of the elements of a vector of them.
+    /// Width in bits of an integer or pointer, or of the elements of a vector of them; none for more than 128, which
+    /// nothing computes with.
     #[must_use]
     pub fn scalar_bits(&self, ty: TypeId) -> Option<u32> {
         match self.module.types[self.module.types.scalar(ty)] {
-            Type::Int(bits) => Some(bits),
+            Type::Int(bits) => (bits <= 128).then_some(bits),
             Type::Pointer(space) => Some(self.module.layout.pointer_bits(space)),
             _ => None,
         }

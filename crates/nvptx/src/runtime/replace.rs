@@ -6,6 +6,7 @@ use super::Target;
 use super::expand::is_expanded;
 use super::rules::{self, Request};
 use super::template::Instance;
+use crate::analysis::View;
 use crate::ir::{Body, CastOp, InstId, Op, SymbolId, Type, TypeId, Value};
 use crate::ir::{InstFlags, Module};
 use crate::opt::{Context, Options, Replacements, call_of};
@@ -29,8 +30,9 @@ pub(super) fn function(
         let old = std::mem::take(&mut body[block].insts);
         let mut insts = Vec::with_capacity(old.len());
         for inst in old {
-            let expanded = is_expanded(cx.view(&body), inst);
-            let request = if expanded { None } else { rules::request(cx.view(&body), inst, target) };
+            let sized = !is_too_long(cx.view(&body), inst);
+            let expanded = sized && is_expanded(cx.view(&body), inst);
+            let request = if expanded || !sized { None } else { rules::request(cx.view(&body), inst, target) };
             let mut writer = Writer { cx: &mut cx, body: &mut body, insts: &mut insts, inst, needed };
             let written = match &request {
                 Some(request) => Some(writer.write(request)),
@@ -56,6 +58,17 @@ pub(super) fn function(
         function.body = Some(body);
     }
     changed
+}
+
+/// The longest vectors that are written out lane by lane; selection says what is wrong with longer ones.
+const MAX_LANES: u32 = 4096;
+
+/// True for instructions on longer vectors.
+fn is_too_long(view: View<'_>, inst: InstId) -> bool {
+    let is_long = |ty| view.module.types.as_vector(ty).is_some_and(|(_, lanes)| lanes > MAX_LANES);
+    let mut long = is_long(view.body[inst].ty);
+    view.body[inst].op.for_each_value(|value| long |= is_long(view.ty(value)));
+    long
 }
 
 /// Writes what stands for an instruction.

@@ -59,6 +59,9 @@ impl Lower<'_> {
         if let Some(symbol) = callee
             && let Some(name) = ir.symbols[symbol].name.strip_prefix("llvm.")
         {
+            if !self.has_own_types(name, call, inst) {
+                return Err(Error::new(format!("calls of `llvm.{name}` with these types")));
+            }
             if self.truth_intrinsic(name, call, words)? || self.wide_reduction(name, call, words)? {
                 return Ok(());
             }

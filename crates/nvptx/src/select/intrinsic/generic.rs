@@ -36,6 +36,36 @@ impl Lower<'_> {
         !name.starts_with("nvvm.") && self.packed_float_form(base_name(name), vt).is_none()
     }
 
+    /// False for intrinsics on scalars and vectors whose operands and results do not go together: the reader takes any
+    /// declaration.
+    pub(in crate::select) fn has_own_types(&self, name: &str, call: &Call, inst: InstId) -> bool {
+        let base = base_name(name);
+        let types = &self.ir.types;
+        let ty = self.body[inst].ty;
+        let args: Vec<TypeId> = call.args.iter().map(|&arg| self.type_of(arg)).collect();
+        if let Some(kind) = base.strip_prefix("vector.reduce.") {
+            let element = args.last().and_then(|&vector| types.as_vector(vector)).map(|(element, _)| element);
+            let integer = types.int_bits(ty).is_some();
+            return element == Some(ty)
+                && integer != kind.starts_with('f')
+                && (args.len() == 1 || args.len() == 2 && args[0] == ty);
+        }
+        if base.ends_with(".with.overflow") {
+            let parts = (types.element(ty, 0), types.element(ty, 1).map(|flag| types.scalar(flag)));
+            return args.len() == 2 && args[0] == args[1] && parts == (Some(args[0]), Some(TypeId::I1));
+        }
+        let arity = elementwise_arity(base);
+        if name.starts_with("nvvm.") || arity == 0 || args.len() < arity {
+            return true;
+        }
+        let lanes = |ty| types.as_vector(ty).map(|(_, lanes)| lanes);
+        let same = match base {
+            "scmp" | "ucmp" | "lrint" | "llrint" | "lround" | "llround" => lanes(ty) == lanes(args[0]),
+            _ => ty == args[0],
+        };
+        same && args[..arity].iter().all(|&arg| arg == args[0])
+    }
+
     /// An intrinsic of LLVM's own; false when it is none that is known.
     pub(super) fn generic_intrinsic(
         &mut self,
