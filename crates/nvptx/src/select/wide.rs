@@ -99,7 +99,8 @@ impl Lower<'_> {
         };
         let Some(bits) = self.ir.types.int_bits(self.ir.types.scalar(self.type_of(vector))) else { return Ok(false) };
         let elements = self.elements(vector)?;
-        let mut sum: [Word; 2] = [elements[0][0], elements[0][1]];
+        let Some(&[first_low, first_high]) = elements.first().map(|words| words.as_slice()) else { return Ok(false) };
+        let mut sum: [Word; 2] = [first_low, first_high];
         for element in &elements[1..] {
             let next = [self.new_reg(WORD), self.new_reg(WORD)];
             next.into_iter().for_each(|reg| self.demand(Part::Reg(reg)));
