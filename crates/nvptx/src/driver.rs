@@ -88,8 +88,14 @@ pub enum Error {
     #[error("`{0}` is no target: write `sm_90` and the like")]
     Arch(String),
     /// A library cannot be read.
-    #[error(transparent)]
-    Library(#[from] ReadError),
+    #[error("{error}")]
+    Library {
+        /// Its place among the libraries.
+        library: usize,
+        /// Why.
+        #[source]
+        error: ReadError,
+    },
     /// A library does not fit the module.
     #[error(transparent)]
     Link(#[from] link::Error),
@@ -162,12 +168,15 @@ fn target_number(name: &str) -> Option<(u32, bool)> {
 }
 
 /// Takes from a library what a module needs.
-fn link_library(module: &mut ir::Module, library: &Library<'_>) -> Result<(), Error> {
+fn link_library(module: &mut ir::Module, number: usize, library: &Library<'_>) -> Result<(), Error> {
+    let unreadable = |error: ReadError| Error::Library { library: number, error };
     if is_bitcode(library.bytes) {
-        let mut lazy = bitcode::LazyModule::open(library.bytes, library.file_name).map_err(ReadError::from)?;
+        let lazy = bitcode::LazyModule::open(library.bytes, library.file_name);
+        let mut lazy = lazy.map_err(|error| unreadable(error.into()))?;
         return Ok(link::link_library(module, &mut lazy)?);
     }
-    Ok(link::link(module, read(library.bytes, library.file_name)?, true)?)
+    let other = read(library.bytes, library.file_name).map_err(unreadable)?;
+    Ok(link::link(module, other, true)?)
 }
 
 /// Compiles a module, with what it needs of libraries: each may need what comes after it.
@@ -182,7 +191,9 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
     let clean_up = opt::Options { level: options.level, ..opt::Options::default() };
     let target = runtime::Target { arch, has_math: !libraries.is_empty() };
     loop {
-        libraries.iter().try_for_each(|library| link_library(&mut module, library))?;
+        for (number, library) in libraries.iter().enumerate() {
+            link_library(&mut module, number, library)?;
+        }
         link::resolve_reflect(&mut module, &reflect);
         link::strip_unused(&mut module);
         runtime::number_blocks(&mut module);

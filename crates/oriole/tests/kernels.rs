@@ -4,7 +4,7 @@
 mod launch;
 
 use launch::{Launch, compare, launches};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn oriole(arguments: &[&str]) -> Result<(), String> {
@@ -12,12 +12,12 @@ fn oriole(arguments: &[&str]) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 
-fn run(launch: &Launch, target: &str, folder: &Path) -> Result<(), String> {
+fn run(launch: &Launch, source: &Path, target: &str, folder: &Path) -> Result<(), String> {
     let cubin = folder.join("kernel.cubin");
-    let (ptx, cubin) = (launch.ptx(target), cubin.to_str().expect("a UTF-8 path"));
+    let cubin = cubin.to_str().expect("a UTF-8 path");
     oriole(&[
         "compile",
-        ptx.to_str().expect("a UTF-8 path"),
+        source.to_str().expect("a UTF-8 path"),
         "-o",
         cubin,
         "--arch",
@@ -37,23 +37,38 @@ fn run(launch: &Launch, target: &str, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn all_right_for(target: &str) {
+/// Runs the launches whose source is there.
+fn all_right_for(target: &str, source: impl Fn(&Launch) -> Option<PathBuf>) {
     let mut wrong = Vec::new();
+    let mut count = 0;
     for launch in launches() {
+        let Some(source) = source(&launch) else { continue };
+        count += 1;
         let folder = tempfile::tempdir().expect("a temporary folder");
-        if let Err(why) = run(&launch, target, folder.path()) {
+        if let Err(why) = run(&launch, &source, target, folder.path()) {
             wrong.push(format!("{}: {}", launch.name(), why.trim()));
         }
     }
     assert!(wrong.is_empty(), "{target}:\n{}", wrong.join("\n"));
+    assert!(count > 12, "only {count} launches");
 }
 
 #[test]
 fn first_kernels_are_right_on_sm_80() {
-    all_right_for("sm_80");
+    all_right_for("sm_80", |launch| Some(launch.ptx("sm_80")));
 }
 
 #[test]
 fn first_kernels_are_right_on_sm_90() {
-    all_right_for("sm_90");
+    all_right_for("sm_90", |launch| Some(launch.ptx("sm_90")));
+}
+
+#[test]
+fn kernels_from_llvm_ir_are_right_on_sm_80() {
+    all_right_for("sm_80", Launch::llvm);
+}
+
+#[test]
+fn kernels_from_llvm_ir_are_right_on_sm_90() {
+    all_right_for("sm_90", Launch::llvm);
 }

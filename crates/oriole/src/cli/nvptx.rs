@@ -74,7 +74,10 @@ fn compile(path: &Path, bytes: &[u8], arch: Option<&str>, ir: &IrArgs, options: 
     let read = |path: &PathBuf| Ok((files::read(path)?, path.display().to_string()));
     let files = ir.link.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
     let libraries: Vec<_> = files.iter().map(|(bytes, file_name)| Library { bytes, file_name }).collect();
-    driver::compile(module, &libraries, &Options { arch, ..options }).map_err(|error| Failure::file(path, error))
+    driver::compile(module, &libraries, &Options { arch, ..options }).map_err(|error| match error {
+        driver::Error::Library { library, error } => unreadable(&ir.link[library], libraries[library].bytes, error),
+        error => Failure::file(path, error),
+    })
 }
 
 /// An error of the text is shown with its line.

@@ -52,6 +52,11 @@ impl Launch {
         kernels_folder().join("ptx").join(format!("{}.{target}.ptx", self.text("file")))
     }
 
+    /// The committed LLVM IR, where there is some.
+    pub(crate) fn llvm(&self) -> Option<PathBuf> {
+        Some(kernels_folder().join("ll").join(format!("{}.ll", self.text("file")))).filter(|path| path.exists())
+    }
+
     /// What output `index` must be.
     pub(crate) fn expected(&self, index: usize) -> Vec<u8> {
         let path = kernels_folder().join("expected").join(format!("{}.{index}.bin", self.name()));
