@@ -11,11 +11,13 @@ mod escape;
 mod trip_count;
 
 use cranelift_entity::EntitySet;
+use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 
 use super::Context;
 use super::edit::remove_unreachable;
 use crate::analysis::{Cfg, Dominators, LoopId, Loops};
-use crate::ir::{Attachment, BlockId, Body, MetaField, Op, Value};
+use crate::ir::{Attachment, BlockId, Body, InstId, MetaField, Op, Value};
 use trip_count::{TripCount, trip_count};
 
 /// How often inner loops that are gone let outer ones follow.
@@ -178,7 +180,9 @@ fn copies(
     if asked.is_some() {
         return asked;
     }
-    if let Some(whole) = fits(FULL).or_else(|| fits(FULL_WITH_SLOTS).filter(|_| indexes_slots(body, cx, loops, id))) {
+    let fits_slots =
+        || fits(FULL_WITH_SLOTS).filter(|_| test.is_some_and(|test| indexes_slots(body, cx, loops, id, test)));
+    if let Some(whole) = fits(FULL).or_else(fits_slots) {
         return Some(whole);
     }
     let test = test.filter(|_| is_innermost)?;
@@ -187,13 +191,27 @@ fn copies(
     (2..=MOST_COPIES).rev().find(|&copies| runs % copies == 0 && u64::from(copies) * weight <= PARTIAL)
 }
 
-/// True when a loop reaches into frame slots by indices that count its runs.
-fn indexes_slots(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId) -> bool {
+/// True when a loop reaches into frame slots by indices that count its runs, and nothing else has indices there that
+/// vary: then the slots can become registers.
+fn indexes_slots(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, test: &TripCount) -> bool {
     let view = cx.view(body);
-    loops[id].blocks.iter().flat_map(|&block| &body[block].insts).any(|&inst| match &body[inst].op {
-        Op::Gep { base, indices, .. } => {
-            matches!(view.op(*base), Some(Op::Alloca { .. })) && indices.iter().any(|index| index.local().is_some())
-        }
-        _ => false,
-    })
+    let slot = |inst: InstId| match &body[inst].op {
+        Op::Gep { base, indices, .. } if matches!(view.op(*base), Some(Op::Alloca { .. })) => Some((*base, indices)),
+        _ => None,
+    };
+    let inside = loops[id].blocks.iter().flat_map(|&block| &body[block].insts);
+    let varying = |indices: &SmallVec<[Value; 2]>| indices.iter().any(|index| index.local().is_some());
+    let reached: FxHashSet<Value> =
+        inside.filter_map(|&inst| slot(inst)).filter(|(_, indices)| varying(indices)).map(|(base, _)| base).collect();
+    let counts = |value: Value| {
+        let inner = match view.op(value) {
+            Some(&Op::Cast(_, _, inner)) => inner,
+            _ => value,
+        };
+        value.constant().is_some() || body.def_inst(inner).is_some_and(|inst| test.counting.contains(&inst))
+    };
+    let known = |(base, indices): (Value, &SmallVec<[Value; 2]>)| {
+        !reached.contains(&base) || indices.iter().all(|&index| counts(index))
+    };
+    !reached.is_empty() && body.insts_in_order().filter_map(|(_, inst)| slot(inst)).all(known)
 }
