@@ -17,11 +17,11 @@ use smallvec::SmallVec;
 use super::Context;
 use super::edit::remove_unreachable;
 use crate::analysis::{Cfg, Dominators, LoopId, Loops};
-use crate::ir::{Attachment, BlockId, Body, InstId, MetaField, Op, Value};
+use crate::ir::{Attachment, BlockId, Body, InstId, Meta, MetaField, Op, Value};
 use trip_count::{TripCount, trip_count};
 
-/// How often inner loops that are gone let outer ones follow.
-const ROUNDS: usize = 4;
+/// How often loops that have changed let those around and beside them follow.
+const ROUNDS: usize = 6;
 /// Instructions of the straight code of a whole loop, at most.
 const FULL: u64 = 320;
 /// The same where indices of frame slots become known.
@@ -32,6 +32,8 @@ const FULL_ASKED: u64 = 16_384;
 const PARTIAL: u64 = 160;
 /// Runs for each test, at most.
 const MOST_COPIES: u32 = 8;
+/// What says that a loop is not to be unrolled.
+const DISABLE: &str = "llvm.loop.unroll.disable";
 /// What a call of a function counts.
 const CALL: u64 = 25;
 /// Instructions from which a function does not grow any more.
@@ -54,7 +56,7 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
     changed
 }
 
-/// Unrolls loops none of which lies in another.
+/// Unrolls loops none of which lies in another or leads to another: what is known of these holds no more.
 fn round(
     body: &mut Body,
     cx: &mut Context<'_>,
@@ -65,9 +67,15 @@ fn round(
 ) -> bool {
     let mut escapes = None;
     let mut stale: EntitySet<LoopId> = EntitySet::new();
+    let mut touched: EntitySet<BlockId> = EntitySet::new();
     let mut size = body.insts_in_order().count() as u64;
     for id in loops.inner_first() {
         if stale.contains(id) {
+            stale.extend(loops[id].parent);
+            continue;
+        }
+        let leads_to = |block: BlockId| touched.contains(block);
+        if leads_to(loops[id].header) || loops[id].exits.iter().any(|&(_, to)| leads_to(to)) {
             stale.extend(loops[id].parent);
             continue;
         }
@@ -81,9 +89,9 @@ fn round(
             let plan = ahead::plan(body, cx, loops, id, weight).filter(|_| !asks_not && test.is_none());
             if let Some(plan) = plan.filter(|_| size <= LARGE) {
                 size += weight * u64::from(ahead::COPIES);
+                settle(body, cx, loops[id].latches[0]);
                 done.insert(ahead::unroll(body, cx, cfg, &loops[id], &plan));
-                stale.insert(id);
-                stale.extend(loops[id].parent);
+                changed(loops, id, &mut stale, &mut touched);
             }
             continue;
         };
@@ -93,11 +101,30 @@ fn round(
         }
         let escapes = escapes.get_or_insert_with(|| escape::escapes(body, loops));
         escape::close(body, cx, cfg, loops, id, &escapes[id]);
+        settle(body, cx, loops[id].latches[0]);
         copy::unroll(body, cx, &loops[id], copies, test.as_ref());
-        stale.insert(id);
-        stale.extend(loops[id].parent);
+        changed(loops, id, &mut stale, &mut touched);
     }
     !stale.is_empty()
+}
+
+/// Remembers that a loop has changed, and with it what it lies in and where it leads.
+fn changed(loops: &Loops, id: LoopId, stale: &mut EntitySet<LoopId>, touched: &mut EntitySet<BlockId>) {
+    stale.insert(id);
+    stale.extend(loops[id].parent);
+    touched.insert(loops[id].header);
+    touched.extend(loops[id].exits.iter().map(|&(_, to)| to));
+}
+
+/// Lets a latch, and its copies, say that its loop has been unrolled.
+fn settle(body: &mut Body, cx: &mut Context<'_>, latch: BlockId) {
+    let Some(last) = body.terminator(latch) else { return };
+    let nodes = &mut cx.module.metadata.nodes;
+    let never = nodes.push(Meta::Node(vec![MetaField::String(DISABLE.into())]));
+    let mark = nodes.push(Meta::Node(vec![MetaField::Node(never)]));
+    let attached = body.attachments.entry(last).or_default();
+    attached.retain(|(kind, _)| *kind != Attachment::Loop);
+    attached.push((Attachment::Loop, mark));
 }
 
 /// The instructions of a loop that each copy of it adds, unless it must not be copied.
@@ -141,7 +168,7 @@ fn wish(body: &Body, cx: &Context<'_>, latch: BlockId) -> Wish {
         let MetaField::Node(option) = option else { continue };
         match metadata[*option].operands() {
             [MetaField::String(name)] => match &**name {
-                "llvm.loop.unroll.disable" => return Wish::Never,
+                DISABLE => return Wish::Never,
                 "llvm.loop.unroll.full" | "llvm.loop.unroll.enable" => return Wish::Whole,
                 _ => {}
             },
