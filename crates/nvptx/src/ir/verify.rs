@@ -370,6 +370,10 @@ impl Checker<'_> {
     fn edges(&self) -> Result<(), Fault> {
         let mut seen: SecondaryMap<BlockId, u32> = SecondaryMap::with_capacity(self.body.block_count());
         let predecessors = self.body.predecessors();
+        let mut ways: SecondaryMap<BlockId, usize> = SecondaryMap::with_capacity(self.body.block_count());
+        for last in self.body.layout.iter().filter_map(|&block| self.body.terminator(block)) {
+            self.body[last].op.for_each_successor(|to| ways[to] += 1);
+        }
         let mut mark = 0u32;
         for (at, &block) in self.body.layout.iter().enumerate() {
             if at == 0 && !predecessors[block].is_empty() {
@@ -390,6 +394,9 @@ impl Checker<'_> {
                 let all = predecessors[block].iter().all(|from| seen[*from] == mark);
                 if !all || distinct != predecessors[block].len() {
                     return Err((Some(inst), "`phi` has one value for each block that comes here".into()));
+                }
+                if incoming.len() != ways[block] {
+                    return Err((Some(inst), "`phi` has a value for each way from a block to here".into()));
                 }
             }
         }

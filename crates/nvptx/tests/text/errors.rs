@@ -101,6 +101,12 @@ const INSTRUCTIONS: &[(&str, usize, usize, &str)] = &[
     ("br label %a", 3, 10, "this is a value, not a block"),
     ("br i32 %a, label %next, label %next\nnext:", 3, 1, "the condition of `br` is an `i1`"),
     ("%1 = phi i32 [ 0, %entry ]", 3, 1, "`phi` has one value for each block that comes here"),
+    (
+        "%c = icmp eq i32 %a, 0\nbr i1 %c, label %n, label %n\nn: %q = phi i32 [ 0, %entry ]",
+        5,
+        4,
+        "`phi` has a value for each way from a block to here",
+    ),
     ("%1 = add i32 1, 2\n%2 = phi i32 [ 0, %entry ]", 4, 1, "`phi` stands before all else in its block"),
     ("br label %entry", 3, 1, "nothing may go to the entry block"),
     ("ret i32 %a", 3, 1, "the function gives `void`, not `i32`"),
