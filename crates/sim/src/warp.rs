@@ -18,7 +18,9 @@ use crate::threads::{Threads, Wait};
 use oriole_device::FaultKind;
 use straight::RowEnd;
 
-/// Instructions that one group of diverged threads executes before the next has its turn.
+/// Instructions that one group of diverged threads executes before the next has its turn, which it gets where the group
+/// goes backwards: only loops can keep the others waiting, and elsewhere ptxas holds in uniform registers, which all
+/// groups of a warp share, what one of them is about to read (sm_90 and later).
 const GROUP_SLICE: u32 = 256;
 
 /// Why a warp gives up the processor.
@@ -274,7 +276,8 @@ impl Warp {
         if let Some(checker) = &machine.checker {
             checker.executed(&issued, self, block);
         }
-        if self.is_slice_over() || matches!(next, Next::Choose) {
+        let goes_back = self.threads.group().is_some_and(|group| group.pc <= issued.pc);
+        if goes_back && self.is_slice_over() || matches!(next, Next::Choose) {
             self.choose();
         }
         Ok(Step::Issued(issued))

@@ -3,7 +3,7 @@
 //! Nearly all time of a simulation is spent here, so everything that can be done once for a row of
 //! instructions is: finding the group and the code, checking limits, counting.
 
-use super::{BlockState, GROUP_SLICE, Stop, Warp};
+use super::{BlockState, Stop, Warp};
 use crate::machine::{Halt, Machine};
 use crate::program::{Action, INSTRUCTION};
 use crate::stats::{Counts, Row};
@@ -85,19 +85,12 @@ impl Warp {
         block.instructions += row.instructions;
         self.group_slice += executed;
         *left -= executed;
-        if executed > 0 && self.is_slice_over() {
-            self.choose();
-        }
         end
     }
 
     /// Instructions that the current group may execute before something has to be looked at again.
     fn most_in_row(&self, machine: &Machine<'_>, block: &BlockState, left: u32) -> u32 {
         let until_limit = machine.max_instructions.saturating_sub(block.instructions);
-        let until_rotation = match self.may_rotate() {
-            true => GROUP_SLICE.saturating_sub(self.group_slice).max(1),
-            false => u32::MAX,
-        };
-        u64::from(left.min(until_rotation)).min(until_limit) as u32
+        u64::from(left).min(until_limit) as u32
     }
 }
