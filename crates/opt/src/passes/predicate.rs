@@ -150,6 +150,7 @@ impl Pass {
     fn guard_all(&self, func: &mut Function, block: Block, body: Block, insts: Vec<InstId>, guard: Guard) {
         let locals = self.locals(func, body, &insts);
         let mut conditional: EntitySet<VReg> = EntitySet::new();
+        let mut written: EntitySet<VReg> = EntitySet::new();
         for inst in insts {
             if exit_of(&func.insts[inst]) == Exit::Branch {
                 continue;
@@ -161,9 +162,17 @@ impl Pass {
             func.for_each_use(inst, |m| reads_conditional |= conditional.contains(m.reg));
             let harmless = func.insts[inst].opcode.info().effects == Effects::NONE;
             if !(marker || local && harmless && !reads_conditional) {
-                undefine_locals(func, block, inst, &locals, &mut conditional);
+                func.for_each_def(inst, |m| {
+                    if locals.contains(m.reg) {
+                        conditional.insert(m.reg);
+                    }
+                });
+                undefine_locals(func, block, inst, &locals, &mut written);
                 func.insts[inst].set_guard(Some(guard));
             }
+            func.for_each_def(inst, |m| {
+                written.insert(m.reg);
+            });
             func.blocks[block].insts.push(inst);
         }
     }
@@ -199,17 +208,18 @@ impl Pass {
     }
 }
 
-/// Give the registers that a guarded instruction writes for its body alone an undefined value.
+/// Give the registers that a guarded instruction is the first to write for its body alone an undefined value. One
+/// that the body wrote before keeps that value: the instruction may read it, or write another part.
 fn undefine_locals(
     func: &mut Function,
     block: Block,
     inst: InstId,
     locals: &EntitySet<VReg>,
-    conditional: &mut EntitySet<VReg>,
+    written: &mut EntitySet<VReg>,
 ) {
     let mut fresh: Vec<VReg> = Vec::new();
     func.for_each_def(inst, |m| {
-        if locals.contains(m.reg) && conditional.insert(m.reg) {
+        if locals.contains(m.reg) && written.insert(m.reg) {
             fresh.push(m.reg);
         }
     });

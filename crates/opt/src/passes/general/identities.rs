@@ -37,7 +37,8 @@ fn self_copy(inst: &Inst) -> Option<Rewrite> {
     (inst.operands[0] == inst.operands[1] && inst.operands[0].as_reg().is_some()).then(SmallVec::new)
 }
 
-/// Predicate results that nobody reads are left out.
+/// Predicate results that nobody reads are left out. The instruction's own read counts: in a loop it is of what it
+/// wrote the round before.
 fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let mut new = inst.clone();
     for role in [Role::PD, Role::PD2] {
@@ -45,7 +46,9 @@ fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         let reg = inst.operands[at].as_reg().filter(|reg| !cx.func.vregs[*reg].is_fixed());
         // A comparison keeps its first result: without any it is dead anyway.
         let needed = role == Role::PD && inst.opcode == Opcode::ISETP;
-        if !needed && reg.is_some_and(|reg| cx.facts.reads((reg, 0)) == 0) {
+        let guards = |reg| inst.guard().is_some_and(|guard| guard.pred == reg);
+        let reads_itself = |reg| guards(reg) || inst.uses().any(|(_, operand)| operand.as_reg() == Some(reg));
+        if !needed && reg.is_some_and(|reg| cx.facts.reads((reg, 0)) == 0 && !reads_itself(reg)) {
             new.operands[at] = Operand::pt();
         }
     }
