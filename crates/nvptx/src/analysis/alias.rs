@@ -329,18 +329,7 @@ impl Written {
         match &view.body[inst].op {
             Op::Store { .. } | Op::AtomicRmw { .. } | Op::CmpXchg { .. } => at(what.contains(Effects::ORDERED)),
             Op::Call(call) => match called(view, call) {
-                Some(
-                    Intrinsic::Assume
-                    | Intrinsic::InvariantStart
-                    | Intrinsic::InvariantEnd
-                    | Intrinsic::NoAliasScopeDecl
-                    | Intrinsic::DbgDeclare
-                    | Intrinsic::DbgValue
-                    | Intrinsic::DbgLabel
-                    | Intrinsic::DbgAssign
-                    | Intrinsic::SideEffect
-                    | Intrinsic::PseudoProbe,
-                ) => Written::Nothing,
+                Some(remark) if remark.is_remark() => Written::Nothing,
                 // The slot is the last argument, after the size that older versions have.
                 Some(Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd) => {
                     Written::Through(call.args.last().iter().map(|&&slot| location(view, slot, None)).collect())

@@ -134,20 +134,8 @@ fn of_call(view: View<'_>, call: &Call) -> Effects {
             return Effects::empty();
         }
         // They stay where they are, but touch nothing.
-        Some(
-            Intrinsic::Assume
-            | Intrinsic::LifetimeStart
-            | Intrinsic::LifetimeEnd
-            | Intrinsic::InvariantStart
-            | Intrinsic::InvariantEnd
-            | Intrinsic::NoAliasScopeDecl
-            | Intrinsic::DbgDeclare
-            | Intrinsic::DbgValue
-            | Intrinsic::DbgLabel
-            | Intrinsic::DbgAssign
-            | Intrinsic::SideEffect
-            | Intrinsic::PseudoProbe,
-        ) => return Effects::WRITES | Effects::UNSAFE,
+        Some(Intrinsic::LifetimeStart | Intrinsic::LifetimeEnd) => return Effects::WRITES | Effects::UNSAFE,
+        Some(remark) if remark.is_remark() => return Effects::WRITES | Effects::UNSAFE,
         _ => {}
     }
     let mut effects = match call_memory(view, call) {

@@ -46,6 +46,26 @@ intrinsics! {
     LdgP "nvvm.ldg.global.p",
 }
 
+impl Intrinsic {
+    /// True for what says something about the program, and touches no memory.
+    #[must_use]
+    pub const fn is_remark(self) -> bool {
+        matches!(
+            self,
+            Intrinsic::Assume
+                | Intrinsic::InvariantStart
+                | Intrinsic::InvariantEnd
+                | Intrinsic::NoAliasScopeDecl
+                | Intrinsic::DbgDeclare
+                | Intrinsic::DbgValue
+                | Intrinsic::DbgLabel
+                | Intrinsic::DbgAssign
+                | Intrinsic::SideEffect
+                | Intrinsic::PseudoProbe
+        )
+    }
+}
+
 /// The intrinsic that a call names.
 #[must_use]
 pub fn called(view: View<'_>, call: &Call) -> Option<Intrinsic> {

@@ -147,6 +147,12 @@ impl Loops {
         around.is_some()
     }
 
+    /// True when no other loop lies in it.
+    #[must_use]
+    pub fn is_innermost(&self, id: LoopId) -> bool {
+        self.list[id].blocks.iter().all(|&block| self.innermost(block) == Some(id))
+    }
+
     /// The loops, inner ones before those around them.
     #[must_use]
     pub fn inner_first(&self) -> Vec<LoopId> {

@@ -75,6 +75,26 @@ impl IntPredicate {
         }
     }
 
+    /// Compares integers of `bits` bits, zero-extended.
+    #[must_use]
+    pub const fn holds(self, a: u128, b: u128, bits: u32) -> bool {
+        use IntPredicate::*;
+        let unused = 128 - bits;
+        let (x, y) = ((a << unused) as i128 >> unused, (b << unused) as i128 >> unused);
+        match self {
+            Eq => a == b,
+            Ne => a != b,
+            Ugt => a > b,
+            Uge => a >= b,
+            Ult => a < b,
+            Ule => a <= b,
+            Sgt => x > y,
+            Sge => x >= y,
+            Slt => x < y,
+            Sle => x <= y,
+        }
+    }
+
     /// `b < a` for `a > b`.
     #[must_use]
     pub const fn swapped(self) -> IntPredicate {
@@ -533,6 +553,18 @@ macro_rules! walk_successors {
 }
 
 impl Op {
+    /// A load that is neither volatile nor atomic.
+    #[must_use]
+    pub const fn load(ptr: Value, align: u32) -> Op {
+        Op::Load { ptr, align, volatile: false, ordering: Ordering::NotAtomic, scope: SyncScope::System }
+    }
+
+    /// A store that is neither volatile nor atomic.
+    #[must_use]
+    pub const fn store(value: Value, ptr: Value, align: u32) -> Op {
+        Op::Store { value, ptr, align, volatile: false, ordering: Ordering::NotAtomic, scope: SyncScope::System }
+    }
+
     /// True for what ends a block.
     #[must_use]
     pub const fn is_terminator(&self) -> bool {

@@ -1,9 +1,11 @@
 //! What passes share besides the body that they change.
 
 use crate::analysis::View;
+use smallvec::smallvec;
+
 use crate::ir::{
-    AddressSpace, Body, CastOp, Constant, InstFlags, InstId, KernelInfo, Module, Op, SymbolId, SymbolKind, Type,
-    TypeId, Value,
+    AddressSpace, Body, CastOp, Constant, GepFlags, InstFlags, InstId, KernelInfo, Module, Op, SymbolId, SymbolKind,
+    Type, TypeId, Value,
 };
 
 use super::Options;
@@ -65,6 +67,12 @@ impl Context<'_> {
     /// `ptr addrspace(n)`
     pub fn pointer(&mut self, space: AddressSpace) -> TypeId {
         self.module.types.pointer(space)
+    }
+
+    /// The address some bytes behind another.
+    pub fn bytes_behind(&mut self, base: Value, bytes: i64, flags: GepFlags) -> Op {
+        let index = self.int(TypeId::I64, bytes as u64 as u128);
+        Op::Gep { source: TypeId::I8, flags, base, indices: smallvec![index] }
     }
 
     /// Makes an instruction that stands nowhere yet, with the place in the source of `like`.

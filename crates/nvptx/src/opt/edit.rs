@@ -112,6 +112,13 @@ pub(super) fn rename_incoming(body: &mut Body, to: BlockId, old: BlockId, new: B
     });
 }
 
+/// Lets a block go to `new` wherever it went to `old`; the `phi`s are the caller's.
+pub(super) fn retarget(body: &mut Body, from: BlockId, old: BlockId, new: BlockId) {
+    if let Some(last) = body.terminator(from) {
+        body[last].op.for_each_successor_mut(|to| *to = if *to == old { new } else { *to });
+    }
+}
+
 /// Drops blocks that the entry does not reach, and what `phi`s expect from them.
 pub(super) fn remove_unreachable(body: &mut Body) -> bool {
     let cfg = Cfg::new(body);

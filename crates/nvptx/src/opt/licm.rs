@@ -6,7 +6,7 @@
 use cranelift_entity::EntitySet;
 
 use super::Context;
-use super::edit::rename_incoming;
+use super::edit::{rename_incoming, retarget};
 use crate::analysis::alias::{Private, Written, accessed};
 use crate::analysis::effects::effects;
 use crate::analysis::{Cfg, Dominators, Effects, LoopId, Loops};
@@ -95,11 +95,7 @@ fn make_preheader(body: &mut Body, cx: &Context<'_>, cfg: &Cfg, loops: &Loops, i
         return None;
     }
     let before = body.make_block();
-    body[last].op.for_each_successor_mut(|to| {
-        if *to == header {
-            *to = before;
-        }
-    });
+    retarget(body, pred, header, before);
     rename_incoming(body, header, pred, before);
     let jump = cx.make(body, Op::Br(header), TypeId::VOID, last);
     body[before].insts.push(jump);

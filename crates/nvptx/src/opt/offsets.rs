@@ -86,8 +86,7 @@ fn rewrite(body: &mut Body, cx: &mut Context<'_>, inst: InstId, base: Value, sum
     for term in &sum.terms {
         at = step(body, cx, inst, at, term, &mut made);
     }
-    let bytes = cx.int(TypeId::I64, sum.constant as u64 as u128);
-    body[inst].op = Op::Gep { source: TypeId::I8, flags: GepFlags::empty(), base: at, indices: smallvec![bytes] };
+    body[inst].op = cx.bytes_behind(at, sum.constant, GepFlags::empty());
     made
 }
 

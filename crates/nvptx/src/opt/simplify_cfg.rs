@@ -5,7 +5,7 @@ mod if_convert;
 
 use smallvec::SmallVec;
 
-use super::edit::{for_each_phi_mut, phis, remove_incoming, remove_unreachable, rename_incoming};
+use super::edit::{for_each_phi_mut, phis, remove_incoming, remove_unreachable, rename_incoming, retarget};
 use super::{Context, Replacements};
 use crate::analysis::Cfg;
 use crate::ir::{BlockId, Body, InstFlags, IntPredicate, Op, TypeId, Value};
@@ -167,11 +167,7 @@ fn redirect(body: &mut Body, pred: BlockId, empty: BlockId, target: BlockId) -> 
     if !agrees {
         return false;
     }
-    body[last].op.for_each_successor_mut(|to| {
-        if *to == empty {
-            *to = target;
-        }
-    });
+    retarget(body, pred, empty, target);
     for_each_phi_mut(body, target, |incoming| {
         if let Some(&(_, value)) = incoming.iter().find(|(from, _)| *from == empty) {
             incoming.extend(std::iter::repeat_n((pred, value), edges));

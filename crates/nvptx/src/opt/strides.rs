@@ -6,12 +6,11 @@
 //! the later one starts from the earlier.
 
 use cranelift_entity::SecondaryMap;
-use smallvec::smallvec;
 
 use super::Context;
 use super::offsets::linear::{Detail, Sum, address};
 use super::offsets::step;
-use crate::ir::{BlockId, Body, CastOp, GepFlags, InstId, Op, TypeId, Value, ValueId};
+use crate::ir::{BlockId, Body, CastOp, GepFlags, InstId, Op, Value, ValueId};
 
 /// Addresses that one is compared with, at most.
 const NEAR: usize = 8;
@@ -83,8 +82,7 @@ fn rewrite(body: &mut Body, cx: &mut Context<'_>, inst: InstId, from: InstId, by
     let base: Value = body.result(from).into();
     if by.constant != 0 {
         let at = step(body, cx, inst, base, term, out);
-        let bytes = cx.int(TypeId::I64, by.constant as u64 as u128);
-        body[inst].op = Op::Gep { source: TypeId::I8, flags: GepFlags::empty(), base: at, indices: smallvec![bytes] };
+        body[inst].op = cx.bytes_behind(at, by.constant, GepFlags::empty());
         return;
     }
     let made = out.len();

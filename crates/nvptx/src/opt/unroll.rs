@@ -84,9 +84,12 @@ fn round(
         }
         let test = trip_count(body, cx, loops, dominators, id);
         let Some(weight) = weight(body, cx, loops, id, test.as_ref()) else { continue };
-        let Some(copies) = copies(body, cx, loops, id, test.as_ref(), weight) else {
-            let asks_not = matches!(wish(body, cx, loops[id].latches[0]), Wish::Never);
-            let plan = ahead::plan(body, cx, loops, id, weight).filter(|_| !asks_not && test.is_none());
+        let wish = wish(body, cx, loops[id].latches[0]);
+        if matches!(wish, Wish::Never) {
+            continue;
+        }
+        let Some(copies) = copies(body, cx, loops, id, test.as_ref(), weight, &wish) else {
+            let plan = ahead::plan(body, cx, loops, id, weight).filter(|_| test.is_none());
             if let Some(plan) = plan.filter(|_| size <= LARGE) {
                 size += weight * u64::from(ahead::COPIES);
                 settle(body, cx, loops[id].latches[0]);
@@ -190,12 +193,12 @@ fn copies(
     id: LoopId,
     test: Option<&TripCount>,
     weight: u64,
+    wish: &Wish,
 ) -> Option<u32> {
     let whole = test.map(|test| test.passes + 1);
     let fits = |limit: u64| whole.filter(|&whole| u64::from(whole) * weight <= limit);
-    let is_innermost = loops[id].blocks.iter().all(|&block| loops.innermost(block) == Some(id));
-    let wish = wish(body, cx, loops[id].latches[0]);
-    let asked = match wish {
+    let is_innermost = loops.is_innermost(id);
+    let asked = match *wish {
         Wish::Never => return None,
         Wish::Whole => fits(FULL_ASKED),
         Wish::Copies(count) => {

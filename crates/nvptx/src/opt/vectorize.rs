@@ -4,14 +4,13 @@
 //! Loads move up to the first of them, stores down to the last; nothing in between may touch their bytes.
 
 use cranelift_entity::EntityRef;
-use smallvec::{SmallVec, smallvec};
 
 use super::{Context, Replacements};
 use crate::analysis::alias::{Alias, Location, Private, Written, accessed, alias, constant_offset};
 use crate::analysis::effects::effects;
 use crate::analysis::known_bits::alignment;
 use crate::analysis::{Effects, View};
-use crate::ir::{Attachment, BlockId, Body, GepFlags, InstId, Op, Ordering, SyncScope, TypeId, Value};
+use crate::ir::{Attachment, BlockId, Body, GepFlags, InstId, Op, Ordering, TypeId, Value};
 
 /// The widths of vector accesses in bytes, widest first.
 const WIDTHS: [u64; 2] = [16, 8];
@@ -286,9 +285,7 @@ impl Edits {
         let vector = cx.module.types.vector(run.ty, run.members.len() as u32);
         let mut made = Vec::new();
         let ptr = address(body, cx, run, first, &mut made);
-        let (ordering, scope) = (Ordering::NotAtomic, SyncScope::System);
-        let load = Op::Load { ptr, align: run.align as u32, volatile: false, ordering, scope };
-        let load = cx.make(body, load, vector, first);
+        let load = cx.make(body, Op::load(ptr, run.align as u32), vector, first);
         made.push(load);
         let invariant = |member: &Member| body.attachment(member.inst, Attachment::InvariantLoad);
         if let Some(node) =
@@ -322,9 +319,7 @@ impl Edits {
             whole = body.result(next).into();
             self.gone[member.inst.index()] = true;
         }
-        let (ordering, scope) = (Ordering::NotAtomic, SyncScope::System);
-        let store = Op::Store { value: whole, ptr, align: run.align as u32, volatile: false, ordering, scope };
-        made.push(cx.make(body, store, TypeId::VOID, last));
+        made.push(cx.make(body, Op::store(whole, ptr, run.align as u32), TypeId::VOID, last));
         self.before.push((last, made));
     }
 
@@ -353,9 +348,7 @@ fn address(body: &mut Body, cx: &mut Context<'_>, run: &Run, like: InstId, made:
     if offset == 0 {
         return run.anchor;
     }
-    let bytes = cx.int(TypeId::I64, offset as u64 as u128);
-    let indices: SmallVec<[Value; 2]> = smallvec![bytes];
-    let gep = Op::Gep { source: TypeId::I8, flags: GepFlags::empty(), base: run.anchor, indices };
+    let gep = cx.bytes_behind(run.anchor, offset, GepFlags::empty());
     let gep = cx.make(body, gep, run.pointer, like);
     made.push(gep);
     body.result(gep).into()

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::replace::Writer;
 use super::template::{self, Instance, name_of};
 use crate::analysis::View;
-use crate::ir::{BinaryOp, CastOp, GepFlags, InstFlags, InstId, Op, Ordering, SyncScope, Type, TypeId, Value};
+use crate::ir::{BinaryOp, CastOp, GepFlags, InstFlags, InstId, Op, Type, TypeId, Value};
 use crate::opt::call_of;
 
 /// True for instructions that [`Writer::expand`] writes out.
@@ -78,9 +78,7 @@ impl Writer<'_, '_> {
             let module = &self.cx.module;
             (module.layout.size(&module.types, ty), module.layout.align(&module.types, ty))
         };
-        let ordered = (false, Ordering::NotAtomic, SyncScope::System);
-        let load = |ptr, align| Op::Load { ptr, align, volatile: ordered.0, ordering: ordered.1, scope: ordered.2 };
-        let next = self.push(load(list, 8), TypeId::PTR)?;
+        let next = self.push(Op::load(list, 8), TypeId::PTR)?;
         let number = self.cast(CastOp::PtrToInt, next, TypeId::I64)?;
         let align = align.max(4);
         let (above, mask) = (u128::from(align) - 1, u128::from(align).wrapping_neg());
@@ -91,9 +89,8 @@ impl Writer<'_, '_> {
         let size = self.cx.int(TypeId::I64, size.max(4).into());
         let end = self.binary(BinaryOp::Add, [start, size], TypeId::I64)?;
         let value = self.cast(CastOp::IntToPtr, end, TypeId::PTR)?;
-        let (volatile, ordering, scope) = ordered;
-        self.push(Op::Store { value, ptr: list, align: 8, volatile, ordering, scope }, TypeId::VOID);
-        self.push(load(place, align), ty)
+        self.push(Op::store(value, list, 8), TypeId::VOID);
+        self.push(Op::load(place, align), ty)
     }
 
     /// `llvm.vector.reverse`, `insert` and `extract` as shuffles.
@@ -174,10 +171,8 @@ impl Writer<'_, '_> {
         if offset == 0 {
             return Some((ptr, align));
         }
-        let index = self.cx.int(TypeId::I64, offset.into());
         let ty = self.cx.ty(self.body, ptr);
-        let indices = [index].into_iter().collect();
-        let place = Op::Gep { source: TypeId::I8, flags: GepFlags::empty(), base: ptr, indices };
+        let place = self.cx.bytes_behind(ptr, offset.into(), GepFlags::empty());
         Some((self.push(place, ty)?, align.min(1 << offset.trailing_zeros())))
     }
 

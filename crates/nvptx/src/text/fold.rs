@@ -205,7 +205,7 @@ impl Parser<'_> {
     pub(super) fn fold_icmp(&mut self, span: Span, how: IntPredicate, a: ConstId, b: ConstId) -> Parsed<ConstId> {
         let ty = self.same_types(span, a, b)?;
         if let (Some(Number::Int(bits, a)), Some(Number::Int(_, b))) = (self.number(a), self.number(b)) {
-            return Ok(self.module.constants.bool(compare(how, bits, a, b)));
+            return Ok(self.module.constants.bool(how.holds(a, b, bits)));
         }
         let result = self.truth_type(ty);
         Ok(self.expr(result, ConstExpr::ICmp(how, a, b)))
@@ -387,22 +387,6 @@ fn float(op: BinaryOp, a: f64, b: f64) -> Option<f64> {
         _ => return None,
     };
     (!value.is_nan()).then_some(value)
-}
-
-fn compare(how: IntPredicate, bits: u32, a: u128, b: u128) -> bool {
-    let (sa, sb) = (sign_extend(bits, a), sign_extend(bits, b));
-    match how {
-        IntPredicate::Eq => a == b,
-        IntPredicate::Ne => a != b,
-        IntPredicate::Ugt => a > b,
-        IntPredicate::Uge => a >= b,
-        IntPredicate::Ult => a < b,
-        IntPredicate::Ule => a <= b,
-        IntPredicate::Sgt => sa > sb,
-        IntPredicate::Sge => sa >= sb,
-        IntPredicate::Slt => sa < sb,
-        IntPredicate::Sle => sa <= sb,
-    }
 }
 
 fn compare_floats(how: FloatPredicate, a: f64, b: f64) -> bool {

@@ -22,7 +22,7 @@ pub(super) fn fold(cx: &mut Context<'_>, body: &Body, op: &Op, ty: TypeId) -> Op
             each(cx, ty, &[a, b], &mut |cx, _, items| {
                 let bits = int_bits(cx, items[0])?;
                 let (a, b) = (cx.module.constants.as_int(items[0])?, cx.module.constants.as_int(items[1])?);
-                Some(cx.module.constants.bool(fold_int::compare(*predicate, a, b, bits)))
+                Some(cx.module.constants.bool(predicate.holds(a, b, bits)))
             })
         }
         Op::FCmp(predicate, _, [a, b]) => {

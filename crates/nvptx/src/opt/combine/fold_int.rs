@@ -1,6 +1,6 @@
 //! Integer arithmetic on constants.
 
-use crate::ir::{BinaryOp, InstFlags, IntPredicate};
+use crate::ir::{BinaryOp, InstFlags};
 
 /// What an operation on constants gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,21 +55,4 @@ pub(in crate::opt) fn binary(op: BinaryOp, flags: InstFlags, a: u128, b: u128, b
         BinaryOp::Xor => Folded::Value(a ^ b),
         _ => return None,
     })
-}
-
-/// A comparison of integers of `bits` bits.
-pub(in crate::opt) fn compare(predicate: IntPredicate, a: u128, b: u128, bits: u32) -> bool {
-    let (x, y) = (sext(a, bits), sext(b, bits));
-    match predicate {
-        IntPredicate::Eq => a == b,
-        IntPredicate::Ne => a != b,
-        IntPredicate::Ugt => a > b,
-        IntPredicate::Uge => a >= b,
-        IntPredicate::Ult => a < b,
-        IntPredicate::Ule => a <= b,
-        IntPredicate::Sgt => x > y,
-        IntPredicate::Sge => x >= y,
-        IntPredicate::Slt => x < y,
-        IntPredicate::Sle => x <= y,
-    }
 }

@@ -1,13 +1,11 @@
 //! Rules for addresses, and for intrinsics that copy memory or hand on their argument.
 
-use smallvec::SmallVec;
-
 use super::Rewrite;
 use super::build::Builder;
 use crate::analysis::Intrinsic;
 use crate::analysis::alias::constant_offset;
 use crate::analysis::known_bits::{alignment, known_bits};
-use crate::ir::{Call, GepFlags, Op, Ordering, SyncScope, TypeId, Value};
+use crate::ir::{Call, GepFlags, Op, TypeId, Value};
 
 /// Rewrites one `getelementptr`: constant offsets are bytes, and follow each other as one.
 pub(super) fn offset(
@@ -35,8 +33,7 @@ pub(super) fn offset(
 }
 
 fn at(b: &mut Builder<'_, '_>, base: Value, bytes: i64, flags: GepFlags) -> Op {
-    let index = b.cx.int(TypeId::I64, bytes as u64 as u128);
-    Op::Gep { source: TypeId::I8, flags, base, indices: SmallVec::from_slice(&[index]) }
+    b.cx.bytes_behind(base, bytes, flags)
 }
 
 /// Rewrites the call of an intrinsic.
@@ -92,10 +89,8 @@ fn copy(
     if b.int_of(volatile) != Some(0) || u128::from(target.min(source)) < length {
         return None;
     }
-    let (volatile, ordering, scope) = (false, Ordering::NotAtomic, SyncScope::System);
-    let value = b.push(Op::Load { ptr: from, align: source, volatile, ordering, scope }, ty);
-    let store = Op::Store { value, ptr: to, align: target, volatile, ordering, scope };
-    let inst = b.cx.make(b.body, store, TypeId::VOID, b.like);
+    let value = b.push(Op::load(from, source), ty);
+    let inst = b.cx.make(b.body, Op::store(value, to, target), TypeId::VOID, b.like);
     b.out.push(inst);
     Some(Rewrite::Gone)
 }

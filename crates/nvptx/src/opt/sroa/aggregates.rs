@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Slots;
-use crate::ir::{Body, GepFlags, InstId, Op, Ordering, SyncScope, Type, TypeId, Value};
+use crate::ir::{Body, GepFlags, InstId, Op, Ordering, Type, TypeId, Value};
 use crate::opt::{Context, Replacements};
 
 /// More fields than this stay together.
@@ -104,14 +104,13 @@ impl Splitter<'_, '_> {
         for (path, field, offset) in fields {
             let ptr = self.address(*offset);
             let align = (1u64 << (u64::from(self.align.max(1)) | offset).trailing_zeros()) as u32;
-            let (volatile, ordering, scope) = (false, Ordering::NotAtomic, SyncScope::System);
             match stored {
                 Some(value) => {
                     let Some(value) = self.push(Op::ExtractValue(value, path.clone()), *field) else { continue };
-                    self.push(Op::Store { value, ptr, align, volatile, ordering, scope }, TypeId::VOID);
+                    self.push(Op::store(value, ptr, align), TypeId::VOID);
                 }
                 None => {
-                    let load = self.push(Op::Load { ptr, align, volatile, ordering, scope }, *field);
+                    let load = self.push(Op::load(ptr, align), *field);
                     let next = load.and_then(|part| self.push(Op::InsertValue([whole, part], path.clone()), ty));
                     whole = next.unwrap_or(whole);
                 }
@@ -126,14 +125,8 @@ impl Splitter<'_, '_> {
         if offset == 0 {
             return self.ptr;
         }
-        let index = self.cx.int(TypeId::I64, offset.into());
         let ty = self.cx.ty(self.body, self.ptr);
-        let op = Op::Gep {
-            source: TypeId::I8,
-            flags: GepFlags::INBOUNDS,
-            base: self.ptr,
-            indices: SmallVec::from_slice(&[index]),
-        };
+        let op = self.cx.bytes_behind(self.ptr, offset as i64, GepFlags::INBOUNDS);
         self.push(op, ty).unwrap_or(self.ptr)
     }
 }

@@ -1,13 +1,9 @@
 //! Accesses to a slot become accesses to its parts.
 
-use smallvec::SmallVec;
-
 use super::parts::Part;
 use super::{Access, AccessKind, Slots};
 use crate::analysis::known_bits::alignment;
-use crate::ir::{
-    BinaryOp, Body, Call, CastOp, GepFlags, InstFlags, InstId, Op, Ordering, SyncScope, Type, TypeId, Value,
-};
+use crate::ir::{BinaryOp, Body, Call, CastOp, GepFlags, InstFlags, InstId, Op, Type, TypeId, Value};
 use crate::opt::{Context, Replacements, frame};
 
 /// Makes the slots of the parts and rewrites the accesses.
@@ -129,18 +125,11 @@ impl Rewriter<'_, '_> {
     }
 
     fn read(&mut self, ptr: Value, ty: TypeId, align: u32) -> Value {
-        let op = Op::Load { ptr, align, volatile: false, ordering: Ordering::NotAtomic, scope: SyncScope::System };
-        self.push(op, ty)
+        self.push(Op::load(ptr, align), ty)
     }
 
     fn write(&mut self, ptr: Value, value: Value, align: u32) {
-        let (volatile, ordering, scope) = (false, Ordering::NotAtomic, SyncScope::System);
-        let inst = self.cx.make(
-            self.body,
-            Op::Store { value, ptr, align, volatile, ordering, scope },
-            TypeId::VOID,
-            self.like,
-        );
+        let inst = self.cx.make(self.body, Op::store(value, ptr, align), TypeId::VOID, self.like);
         self.out.push(inst);
     }
 
@@ -300,7 +289,7 @@ impl Rewriter<'_, '_> {
             return base;
         }
         let ty = self.cx.ty(self.body, base);
-        let indices = SmallVec::from_slice(&[self.cx.int(TypeId::I64, bytes.into())]);
-        self.push(Op::Gep { source: TypeId::I8, flags: GepFlags::INBOUNDS, base, indices }, ty)
+        let op = self.cx.bytes_behind(base, bytes as i64, GepFlags::INBOUNDS);
+        self.push(op, ty)
     }
 }

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::super::edit::phis;
+use super::super::edit::{phis, retarget};
 use super::super::{Context, intrinsic};
 use super::copy::Copier;
 use crate::analysis::effects::effects;
@@ -40,10 +40,9 @@ struct Counter {
 /// Looks whether a loop of this weight can and should run ahead.
 pub(super) fn plan(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, weight: u64) -> Option<Plan> {
     let around = &loops[id];
-    let is_innermost = around.blocks.iter().all(|&block| loops.innermost(block) == Some(id));
     let [(exiting, outside)] = *around.exits.as_slice() else { return None };
     let latch = around.latches[0];
-    if !is_innermost || weight * u64::from(COPIES) > MOST || (exiting != latch && exiting != around.header) {
+    if !loops.is_innermost(id) || weight * u64::from(COPIES) > MOST || (exiting != latch && exiting != around.header) {
         return None;
     }
     if !waits_for_memory(body, cx, around) {
@@ -179,9 +178,7 @@ fn enter(
         firsts.push((body.result(phi), value));
     }
     for &pred in outside {
-        if let Some(last) = body.terminator(pred) {
-            body[last].op.for_each_successor_mut(|to| *to = if *to == header { test } else { *to });
-        }
+        retarget(body, pred, header, test);
     }
     firsts
 }

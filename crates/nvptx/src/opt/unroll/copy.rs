@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::super::Context;
-use super::super::edit::{for_each_phi_mut, phis, remove_incoming};
+use super::super::edit::{for_each_phi_mut, phis, remove_incoming, retarget};
 use super::trip_count::TripCount;
 use crate::analysis::Loop;
 use crate::ir::{Attachment, BlockId, Body, InstId, Op, TypeId, Value, ValueId};
@@ -155,9 +155,7 @@ impl<'a, 'm> Copier<'a, 'm> {
         let header = self.around.header;
         for at in 1..self.runs.len() {
             let (latch, next) = (self.runs[at - 1].block(self.latch), self.runs[at].block(header));
-            if let Some(last) = self.body.terminator(latch) {
-                self.body[last].op.for_each_successor_mut(|to| *to = if *to == header { next } else { *to });
-            }
+            retarget(self.body, latch, header, next);
         }
         if let Some(last) = self.runs.last() {
             for_each_phi_mut(self.body, header, |incoming| {
@@ -185,9 +183,7 @@ impl<'a, 'm> Copier<'a, 'm> {
                 // Where the test is that of the latch, it goes to the header.
                 self.body[last].op = Op::Br(if inside == header { header } else { to });
             }
-            if let Some(last) = self.body.terminator(latch) {
-                self.body[last].op.for_each_successor_mut(|to| *to = if *to == header { next } else { *to });
-            }
+            retarget(self.body, latch, header, next);
         }
         if let Some(last) = self.runs.last() {
             let from = last.block(self.latch);

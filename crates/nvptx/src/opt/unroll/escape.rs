@@ -1,12 +1,12 @@
 //! Values of a loop that are read behind it: read by `phi`s at the exit, they may have a copy per run.
 
 use cranelift_entity::SecondaryMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::super::Context;
 use super::super::edit::phi_count;
 use crate::analysis::{Cfg, LoopId, Loops};
-use crate::ir::{BlockId, Body, InstId, Op, Ordering, SyncScope, TypeId, Value, ValueDef, ValueId};
+use crate::ir::{BlockId, Body, InstId, Op, TypeId, Value, ValueDef, ValueId};
 
 /// For each loop the values that are read outside of it, other than by `phi`s from blocks of it.
 pub(super) type Escapes = SecondaryMap<LoopId, Vec<ValueId>>;
@@ -134,19 +134,14 @@ fn through_slot(
     let entry = body.layout[0];
     body[entry].insts.insert(0, slot);
     let ptr: Value = body.result(slot).into();
-    let (ordering, scope) = (Ordering::NotAtomic, SyncScope::System);
-    let store = Op::Store { value: value.into(), ptr, align, volatile: false, ordering, scope };
-    let store = cx.make(body, store, TypeId::VOID, def);
-    let blocks: SmallVec<[BlockId; 8]> = loops[id].blocks.iter().copied().collect();
-    if let Some((block, at)) =
-        blocks.into_iter().find_map(|block| Some((block, body[block].insts.iter().position(|&inst| inst == def)?)))
-    {
+    let store = cx.make(body, Op::store(value.into(), ptr, align), TypeId::VOID, def);
+    let place = |block: BlockId| Some((block, body[block].insts.iter().position(|&inst| inst == def)?));
+    if let Some((block, at)) = loops[id].blocks.iter().copied().find_map(place) {
         let at = (at + 1).max(phi_count(body, block));
         body[block].insts.insert(at, store);
     }
     replace_outside(body, loops, id, value, None, |body, block, before| {
-        let load = Op::Load { ptr, align, volatile: false, ordering, scope };
-        let load = cx.make(body, load, ty, before);
+        let load = cx.make(body, Op::load(ptr, align), ty, before);
         let at = body[block].insts.iter().position(|&inst| inst == before).unwrap_or(0);
         body[block].insts.insert(at, load);
         body.result(load).into()

@@ -251,9 +251,7 @@ impl Step {
                     Folded::Poison => return None,
                 }
             }
-            Step::Compare(predicate, bits, [a, b]) => {
-                fold_int::compare(predicate, a.value(values), b.value(values), bits).into()
-            }
+            Step::Compare(predicate, bits, [a, b]) => predicate.holds(a.value(values), b.value(values), bits).into(),
             Step::Cast(true, [from, to], value) => {
                 fold_int::sext(value.value(values), from) as u128 & fold_int::mask(to)
             }
