@@ -70,15 +70,17 @@ pub enum PhaseError {
     },
 }
 
-/// Run every phase on `func`. `after` sees the function after each phase that did work.
+/// Run the phases of the level on `func`: those that correct code needs, and of the others those that
+/// `admits` lets run. `after` sees the function after each phase that did work.
 pub fn run_phases(
     func: &mut Function,
     context: &Context,
+    admits: impl Fn(&Phase) -> bool,
     mut after: impl FnMut(&Phase, &Function, Changed, Duration),
 ) -> Result<(), PhaseError> {
     for phase in PHASES {
         let Work::Run { level, run } = phase.work else { continue };
-        if context.opt_level < level {
+        if context.opt_level < level || phase.is_optional() && !admits(phase) {
             continue;
         }
         let start = Instant::now();

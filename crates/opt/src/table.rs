@@ -32,6 +32,13 @@ pub struct Phase {
     pub work: Work,
 }
 
+impl Phase {
+    /// Correct code does not need it: it runs from `-O1` on.
+    pub fn is_optional(&self) -> bool {
+        matches!(self.work, Work::Run { level: 1.., .. })
+    }
+}
+
 const fn run(number: u16, name: &'static str, run: Run) -> Phase {
     Phase { number, name, work: Work::Run { level: 1, run } }
 }

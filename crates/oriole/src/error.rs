@@ -22,14 +22,19 @@ pub enum CompileError {
     /// A knob setting makes no sense.
     #[error(transparent)]
     Knob(#[from] oriole_opt::knobs::KnobError),
-    /// `--dump-after` names no phase.
-    #[error("no phase '{name}'; there are: {known}")]
+    /// An option names no phase that it could act on.
+    #[error("no phase '{name}' {what}; there are: {known}")]
     NoPhase {
         /// The name asked for.
         name: String,
-        /// Every phase that does work.
+        /// What the option does, as in "to show".
+        what: &'static str,
+        /// Every phase that it can act on.
         known: String,
     },
+    /// A limit of optional phases where there are none.
+    #[error("--pass-limit: no optional phase runs at -O0")]
+    PassLimit,
     /// An optimisation phase failed.
     #[error(transparent)]
     Phase(#[from] oriole_opt::PhaseError),

@@ -12,7 +12,9 @@ mod error;
 pub mod fuzz;
 mod pipeline;
 pub mod report;
+mod selection;
 
 pub use emit::LineTable;
 pub use error::CompileError;
 pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, compile, compile_module, kernels, target};
+pub use selection::{PassCount, optional_passes};

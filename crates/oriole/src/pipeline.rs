@@ -2,9 +2,10 @@
 
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
+use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::Arch;
-use oriole_opt::{Context, knobs::Knobs, run_phases, table};
+use oriole_opt::{Context, knobs::Knobs, run_phases, table::Phase};
 use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
 use oriole_ori::{analysis::Cfg, dump::dot};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
@@ -32,6 +33,10 @@ pub struct CompileOptions {
     pub dump_all: bool,
     /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
     pub rot13: bool,
+    /// Names of optional phases that do not run.
+    pub disabled_passes: Vec<String>,
+    /// Only this many runs of optional phases happen, counted over the module's functions; all where `None`.
+    pub pass_limit: Option<u64>,
     /// Name of the source file, for line information.
     pub file_name: String,
     /// Make an object file for a linker.
@@ -84,6 +89,8 @@ pub struct Compiled {
     pub times: Vec<(String, Duration)>,
     /// Control-flow graphs as DOT, one per function, before allocation.
     pub graphs: Vec<String>,
+    /// How far [`CompileOptions::pass_limit`] let the optional phases run.
+    pub passes: PassCount,
 }
 
 /// Compile PTX text.
@@ -115,6 +122,7 @@ fn compile_tree(
     };
     oriole_ptx::check_target(ast, &target.to_string()).map_err(|error| CompileError::Source(vec![error]))?;
     check_entries(ast, &options.entries)?;
+    let selection = Selection::new(options)?;
     let lowering = oriole_lower::Options {
         arch: generation(target)?,
         relocatable: options.relocatable,
@@ -123,13 +131,14 @@ fn compile_tree(
     };
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
     let mut dumps = Vec::new();
-    optimise(&mut module, options, &mut watch, &mut dumps)?;
+    let optimised = optimise(&mut module, options, &selection, &mut watch, &mut dumps)?;
     let graphs = module.functions.values().map(|func| dot(func, &Cfg::new(func))).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
-    keep(&mut dumps, options, &module, "101-AdvancedPhaseAllocReg");
-    watch.time("schedule", || schedule(&mut module, options))?;
-    keep(&mut dumps, options, &module, "106-AdvancedPhasePostSched");
+    keep(&mut dumps, options, &module, ALLOCATION);
+    watch.time("schedule", || schedule(&mut module, &selection))?;
+    keep(&mut dumps, options, &module, SCHEDULING);
+    let passes = count(&module, &optimised, &selection);
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &allocation, kind))?;
     let wants_lines = options.debug != DebugInfo::None || emit::lines::has_own(ast);
@@ -138,7 +147,7 @@ fn compile_tree(
         spec.debug = Some(emit::lines::describe(ast, ptx, &spec, &lines, unit));
     }
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
-    Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times: watch.times, graphs })
+    Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times: watch.times, graphs, passes })
 }
 
 /// The target of that name, if code is made for it.
@@ -163,20 +172,21 @@ fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(),
 }
 
 /// Run the phases on each function, callees first: a caller's convergence barriers lie above those of
-/// what it calls.
+/// what it calls. Gives the order.
 fn optimise(
     module: &mut Module,
     options: &CompileOptions,
+    selection: &Selection,
     watch: &mut Watch,
     dumps: &mut Vec<Dump>,
-) -> Result<(), CompileError> {
+) -> Result<Vec<FuncId>, CompileError> {
     let mut knobs = Knobs::default();
     for setting in &options.knobs {
         knobs.set(setting)?;
     }
-    check_phases(&options.dump_after)?;
     let mut barriers: BTreeMap<FuncId, u8> = BTreeMap::new();
-    for call in oriole_ori::analysis::call_order(module) {
+    let order = oriole_ori::analysis::call_order(module);
+    for (number, call) in order.iter().enumerate() {
         let below = call.callees.iter().filter(|c| !call.open || **c != call.function);
         let first_barrier = below.filter_map(|c| barriers.get(c)).copied().max().unwrap_or(0);
         // Of the callers of an object file's function nothing is known: they get their barriers back.
@@ -190,18 +200,25 @@ fn optimise(
             recursive: keeps,
         };
         let func = &mut module.functions[call.function];
-        run_phases(func, &context, |phase, func, changed, time| {
+        let admits = |phase: &Phase| selection.admits(number, phase);
+        run_phases(func, &context, admits, |phase, func, changed, time| {
             watch.add(phase.name, time);
             let all = options.dump_all && changed == oriole_opt::Changed::Yes;
             if all || options.dump_after.iter().any(|name| name == phase.name) {
-                dumps.push(dump(func, &format!("{:03}-{}", phase.number, phase.name), options.rot13));
+                dumps.push(dump(func, (phase.number, phase.name), options.rot13));
             }
         })?;
         // Such a function gives its callers' barriers back as they were.
         let used = if keeps { 0 } else { barriers_end(func).max(first_barrier) };
         barriers.insert(call.function, used);
     }
-    Ok(())
+    Ok(order.into_iter().map(|call| call.function).collect())
+}
+
+fn count(module: &Module, optimised: &[FuncId], selection: &Selection) -> PassCount {
+    let name = |id: FuncId| module.functions[id].name.as_str();
+    let optimised: Vec<&str> = optimised.iter().copied().map(name).collect();
+    selection.count(&optimised, &module.functions.keys().map(name).collect::<Vec<_>>())
 }
 
 /// One more than the highest convergence barrier that the code names.
@@ -212,34 +229,21 @@ fn barriers_end(func: &Function) -> u8 {
     numbers.map(|(_, number, _)| number as u8 + 1).max().unwrap_or(0)
 }
 
-/// Stages of the back end that are no phases of `opt` and can be dumped after.
-const STAGES: [&str; 2] = ["AdvancedPhaseAllocReg", "AdvancedPhasePostSched"];
-
-fn check_phases(wanted: &[String]) -> Result<(), CompileError> {
-    let runs = table::PHASES.iter().filter(|p| matches!(p.work, table::Work::Run { .. })).map(|p| p.name);
-    let known: Vec<&str> = runs.chain(STAGES).collect();
-    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(CompileError::NoPhase { name: name.clone(), known: known.join(" ") }),
-        None => Ok(()),
-    }
-}
-
-fn dump(func: &Function, phase: &str, rot13: bool) -> Dump {
+fn dump(func: &Function, (number, phase): (u16, &str), rot13: bool) -> Dump {
     let text = if rot13 { format!("{func:#}") } else { func.to_string() };
-    Dump { function: func.name.clone(), phase: phase.to_owned(), text }
+    Dump { function: func.name.clone(), phase: format!("{number:03}-{phase}"), text }
 }
 
-fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase: &str) {
-    let name = phase.split_once('-').map_or(phase, |(_, name)| name);
-    if options.dump_all || options.dump_after.iter().any(|wanted| wanted == name) {
+fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase: (u16, &str)) {
+    if options.dump_all || options.dump_after.iter().any(|wanted| wanted == phase.1) {
         dumps.extend(module.functions.values().map(|func| dump(func, phase, options.rot13)));
     }
 }
 
-fn schedule(module: &mut Module, options: &CompileOptions) -> Result<(), CompileError> {
-    let arch = module.arch;
-    let scheduling = oriole_sched::Options { reorder: options.opt_level > 0 };
-    for func in module.functions.values_mut() {
+fn schedule(module: &mut Module, selection: &Selection) -> Result<(), CompileError> {
+    let (arch, all) = (module.arch, module.functions.len());
+    for (number, func) in module.functions.values_mut().enumerate() {
+        let scheduling = oriole_sched::Options { reorder: selection.reorders(number, all) };
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
         oriole_sched::schedule(func, arch, &scheduling)

@@ -1,6 +1,7 @@
 //! What `compile` says about its work: the lines of ptxas's `-v`, statistics, phase times.
 
 use crate::pipeline::{Compiled, kernels};
+use crate::selection::PassCount;
 use oriole_ori::{FuncId, MemSpace, SymbolKind};
 use std::fmt::Write;
 use std::time::Duration;
@@ -69,4 +70,14 @@ pub fn phase_times(times: &[(String, Duration)]) -> String {
     }
     let _ = writeln!(out, "{:34} {:>9.3} ms", "all", total.as_secs_f64() * 1e3);
     out
+}
+
+/// How far `--pass-limit` let the optional phases run.
+pub fn passes(count: &PassCount) -> String {
+    match &count.last {
+        Some((phase, function)) => {
+            format!("pass limit: {} of {} runs; the last is {phase} of function '{function}'", count.run, count.all)
+        }
+        None => format!("pass limit: none of {} runs", count.all),
+    }
 }

@@ -148,3 +148,38 @@ fn objects_and_debug_information_are_made() {
         assert_eq!(status, 0, "{option}: {text}");
     }
 }
+
+fn compiled(folder: &Path, options: &[&str]) -> Vec<u8> {
+    let (input, output) = (kernel("sort.sm_90.ptx"), folder.join("cubin").to_str().expect("a UTF-8 path").to_owned());
+    let mut arguments = vec!["compile", &input, "-o", &output];
+    arguments.extend(options);
+    let (status, text) = oriole(&arguments, "");
+    assert_eq!(status, 0, "{text}");
+    std::fs::read(&output).expect("the cubin is there")
+}
+
+#[test]
+fn a_limit_of_passes_goes_from_none_to_all() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let compiled = |options: &[&str]| compiled(folder.path(), options);
+    let without_each: Vec<&str> = oriole::optional_passes().flat_map(|pass| ["--disable-pass", pass]).collect();
+    assert_eq!(compiled(&["--pass-limit", "0"]), compiled(&without_each));
+    assert_eq!(compiled(&["--pass-limit", "1000"]), compiled(&[]));
+    assert_ne!(compiled(&["--pass-limit", "0"]), compiled(&[]));
+    // What is left out keeps its numbers, so that the rest keeps its own.
+    let (first, rest) = (compiled(&["--pass-limit", "1"]), ["--pass-limit", "1", "--disable-pass", "GvnCse"]);
+    assert_eq!(first, compiled(&rest));
+}
+
+/// The published table: every slot from 0 to 158 once, and the passes that can be left out are those marked so.
+#[test]
+fn the_table_of_phases_is_printed() {
+    let (status, text) = oriole(&["phases"], "");
+    assert_eq!(status, 0);
+    let lines: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    let mut numbers: Vec<u32> = lines.iter().map(|words| words[0].parse().expect("a number")).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..=158).collect::<Vec<u32>>());
+    let optional: Vec<&str> = lines.iter().filter(|words| words[2] == "optional").map(|words| words[1]).collect();
+    assert_eq!(optional, oriole::optional_passes().collect::<Vec<_>>());
+}

@@ -180,3 +180,21 @@ fn a_deadlock_on_a_barrier() {
                 L: barrier.sync 0, 64;\nM:";
     Case::new(kernel(body)).run(&["--block", "64"], &["zero:4"], 3, &["deadlock", "barrier"]);
 }
+
+#[test]
+fn passes_that_cannot_be_left_out() {
+    let case = Case::new(kernel(""));
+    let (input, output) = (case.path("in.ptx"), case.path("out.cubin"));
+    let compile = |options: &[&str], words: &[&str]| {
+        let mut arguments = vec!["compile", &input, "-o", &output];
+        arguments.extend(options);
+        expect(&case.oriole(&arguments), 2, words);
+        assert!(!Path::new(&output).exists());
+    };
+    compile(&["--disable-pass", "NoSuch"], &["NoSuch", "GvnCse"]);
+    // Correct code needs it.
+    compile(&["--disable-pass", "OriDoSyncronization"], &["OriDoSyncronization", "GvnCse"]);
+    compile(&["--disable-pass", "GvnCse", "-O0"], &["GvnCse", "at this level"]);
+    compile(&["--pass-limit", "3", "-O0"], &["--pass-limit", "-O0"]);
+    compile(&["--dump-after", "GvnCse", "-O0"], &["GvnCse", "at this level"]);
+}

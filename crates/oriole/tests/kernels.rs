@@ -12,19 +12,13 @@ fn oriole(arguments: &[&str]) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 
-fn run(launch: &Launch, source: &Path, target: &str, folder: &Path) -> Result<(), String> {
+/// Compile with `options`, run, compare.
+fn run(launch: &Launch, source: &Path, options: &[&str], folder: &Path) -> Result<(), String> {
     let cubin = folder.join("kernel.cubin");
     let cubin = cubin.to_str().expect("a UTF-8 path");
-    oriole(&[
-        "compile",
-        source.to_str().expect("a UTF-8 path"),
-        "-o",
-        cubin,
-        "--arch",
-        target,
-        "--entry",
-        launch.entry(),
-    ])?;
+    let mut words = vec!["compile", source.to_str().expect("a UTF-8 path"), "-o", cubin, "--entry", launch.entry()];
+    words.extend(options);
+    oriole(&words)?;
     let (arguments, outputs) = launch.arguments(folder);
     let mut words = vec!["run", cubin, "--strict"];
     words.extend(arguments.iter().map(String::as_str));
@@ -45,7 +39,7 @@ fn all_right_for(target: &str, source: impl Fn(&Launch) -> Option<PathBuf>) {
         let Some(source) = source(&launch) else { continue };
         count += 1;
         let folder = tempfile::tempdir().expect("a temporary folder");
-        if let Err(why) = run(&launch, &source, target, folder.path()) {
+        if let Err(why) = run(&launch, &source, &["--arch", target], folder.path()) {
             wrong.push(format!("{}: {}", launch.name(), why.trim()));
         }
     }
@@ -71,4 +65,29 @@ fn kernels_from_llvm_ir_are_right_on_sm_80() {
 #[test]
 fn kernels_from_llvm_ir_are_right_on_sm_90() {
     all_right_for("sm_90", Launch::llvm);
+}
+
+/// The result does not depend on any one of the optional phases, nor on how many of their runs there are.
+#[test]
+fn right_without_each_optional_phase() {
+    let mut wrong = Vec::new();
+    let mut check = |launch: &Launch, options: &[&str]| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        if let Err(why) = run(launch, &launch.ptx("sm_80"), options, folder.path()) {
+            wrong.push(format!("{} {options:?}: {}", launch.name(), why.trim()));
+        }
+    };
+    let launches = launches();
+    let small = |launch: &&Launch| ["scan_shuffle", "bitonic_shared", "int_division"].contains(&launch.entry());
+    let chosen: Vec<&Launch> = launches.iter().filter(small).collect();
+    assert_eq!(chosen.len(), 3, "the list of launches has changed");
+    for launch in &chosen {
+        for pass in oriole::optional_passes() {
+            check(launch, &["--disable-pass", pass]);
+        }
+    }
+    for limit in 0..=oriole::optional_passes().count() {
+        check(chosen[0], &["--pass-limit", &limit.to_string()]);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

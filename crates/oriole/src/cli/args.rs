@@ -46,6 +46,9 @@ pub(crate) enum Command {
     /// Compile LLVM IR to PTX.
     #[command(after_help = "Example:\n  oriole nvptx kernel.ll -o kernel.ptx --arch sm_90 --link libdevice.10.bc")]
     Nvptx(NvptxArgs),
+    /// Print the pipeline: every published slot with what fills it.
+    #[command(after_help = "Example:\n  oriole phases | grep optional")]
+    Phases,
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
@@ -126,6 +129,12 @@ pub(crate) struct CodeArgs {
     /// Verify the IR after every phase.
     #[arg(long)]
     pub(crate) verify: bool,
+    /// Leave an optional phase out; `oriole phases` names them.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) disable_pass: Vec<String>,
+    /// Let only the first N runs of optional phases happen, counted over the functions, and name the last.
+    #[arg(long, value_name = "N")]
+    pub(crate) pass_limit: Option<u64>,
     /// What to make of LLVM IR.
     #[command(flatten)]
     pub(crate) ir: IrArgs,

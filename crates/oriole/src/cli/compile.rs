@@ -36,6 +36,9 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     if args.verbose {
         eprint!("{}", report::verbose(&compiled, start.elapsed()));
     }
+    if args.code.pass_limit.is_some() {
+        eprintln!("{}", report::passes(&compiled.passes));
+    }
     if args.time_phases {
         eprint!("{}", report::phase_times(&compiled.times));
     }
@@ -60,6 +63,8 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
         entries: code.entry.clone(),
         knobs: code.knob.clone(),
         verify: code.verify || cfg!(debug_assertions),
+        disabled_passes: code.disable_pass.clone(),
+        pass_limit: code.pass_limit,
         file_name: path.display().to_string(),
         ..CompileOptions::default()
     })
@@ -81,7 +86,9 @@ fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
             Failure::Rejected(super::ptx::render(path, text, &diagnostics))
         }
         (CompileError::Knob(error), _) => Failure::Usage(format!("error: {error}")),
-        (error @ CompileError::NoPhase { .. }, _) => Failure::Usage(format!("error: {error}")),
+        (error @ (CompileError::NoPhase { .. } | CompileError::PassLimit), _) => {
+            Failure::Usage(format!("error: {error}"))
+        }
         (other, _) => Failure::file(path, other),
     }
 }

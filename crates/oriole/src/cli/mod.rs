@@ -14,6 +14,7 @@ mod interpret;
 mod isa;
 mod memcheck;
 mod nvptx;
+mod phases;
 mod ptx;
 mod run;
 mod timing;
@@ -36,6 +37,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),
         Command::Nvptx(args) => nvptx::run(&args),
+        Command::Phases => phases::run(),
         Command::Isa(args) => isa::run(&args),
     };
     match done {
