@@ -1,0 +1,190 @@
+//! Rewrites against plain evaluation: what the phases make of a function leaves the same memory.
+//!
+//! [`every_form`] takes each opcode that rules know with all its modifiers, and all choices of registers, constants
+//! and copies of constants as sources. [`random_functions`] chains such instructions under guards, branches and
+//! loops, with registers written many times. `ORIOLE_SEED` chooses others, `ORIOLE_COUNT` says how many.
+
+mod build;
+mod evaluator;
+mod random;
+mod shapes;
+
+use build::{Source, blank, head};
+use fastrand::Rng;
+use oriole_isa::{Arch, Mods};
+use oriole_opt::table::{PHASES, Work};
+use oriole_opt::{Context, knobs::Knobs};
+use oriole_ori::{BuildError, Function, FunctionKind, Operand, verify};
+use random::random_function;
+use shapes::{Shape, shapes};
+
+const ARCH: Arch = Arch::Sm80;
+
+/// Values at which arithmetic changes its mind.
+const EDGES: [u32; 12] =
+    [0, 1, 2, 31, 32, 0x80, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fff0, 0x3f80_0000, 0x7fc0_0000];
+
+/// Where the words of constant bank 0 that functions read begin, in bytes.
+const PARAMETERS: u32 = 0x160;
+
+fn context() -> Context {
+    Context { arch: ARCH, opt_level: 3, knobs: Knobs::default(), first_barrier: 0, verify: true, recursive: false }
+}
+
+fn apply(func: &mut Function, name: &str) {
+    let phase = PHASES.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
+    let Work::Run { run, .. } = phase.work else { panic!("{name} does nothing") };
+    run(func, &context()).unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
+    if let Err(errors) = verify::verify(func, ARCH) {
+        panic!("after {name}: {errors:?}\n{func}");
+    }
+}
+
+/// Bank 0 with these parameters.
+fn bank(parameters: &[u32]) -> Vec<u32> {
+    let mut words = vec![0; PARAMETERS as usize / 4];
+    words.extend(parameters);
+    words
+}
+
+/// Runs the phases one after the other; the function leaves the same memory after each as it did before.
+fn same_after(func: &Function, phases: &[&str], inputs: &[Vec<u32>]) {
+    let run = |func: &Function, words: &[u32]| evaluator::run(func, words[0] & 31, &bank(words));
+    let before: Vec<_> = inputs
+        .iter()
+        .map(|words| run(func, words).unwrap_or_else(|fault| panic!("before any phase: {fault}\n{func}")))
+        .collect();
+    let mut now = func.clone();
+    for phase in phases {
+        let last = now.clone();
+        apply(&mut now, phase);
+        for (words, expected) in inputs.iter().zip(&before) {
+            let found = run(&now, words);
+            assert!(
+                found.as_ref() == Ok(expected),
+                "{phase} changes what is computed for {words:x?}: {expected:x?} before, {found:x?} after\n{last}\nbecomes\n{now}"
+            );
+        }
+    }
+}
+
+/// All tuples of `length` of the items.
+fn tuples<T: Copy>(items: &[T], length: usize) -> Vec<Vec<T>> {
+    (0..length).fold(vec![Vec::new()], |all, _| {
+        all.iter().flat_map(|tuple| items.iter().map(move |item| [tuple.clone(), vec![*item]].concat())).collect()
+    })
+}
+
+/// A function around one instruction, or `None` where the target has no such form.
+fn around(
+    shape: &Shape,
+    mods: &Mods,
+    sources: &[Source],
+    takes: &[Option<bool>],
+    immediate: Option<u32>,
+) -> Result<Option<Function>, BuildError> {
+    let mut func = Function::new("form", FunctionKind::Entry);
+    let mut at = head(&mut func)?;
+    let mut inst = blank(shape.opcode, mods.clone());
+    for (role, source) in shape.sources.iter().zip(sources) {
+        let operand = at.source(*source)?;
+        inst.set_role(*role, operand);
+    }
+    for (role, take) in shape.takes.iter().zip(takes) {
+        let pred = take.map_or(Operand::pt(), |negated| Operand::reg(at.pred).with_not(negated));
+        inst.set_role(*role, pred);
+    }
+    if let (Some((role, _)), Some(bits)) = (&shape.immediates, immediate) {
+        inst.set_role(*role, Operand::imm(bits));
+    }
+    let mut results = Vec::new();
+    for (role, kind) in shape.results {
+        let reg = at.b.vreg(*kind)?;
+        inst.set_role(*role, reg.into());
+        results.push((reg, *kind));
+    }
+    at.b.push(inst.clone())?;
+    for (k, (reg, kind)) in results.into_iter().enumerate() {
+        at.store(reg, kind, 8 * k as i32)?;
+    }
+    at.b.exit()?;
+    Ok(func.is_legal(&inst, ARCH).then_some(func))
+}
+
+/// Each opcode with all its modifiers and choices of sources, on pairs of edge values.
+#[test]
+fn every_form() {
+    let choices = [
+        Source::Input(0),
+        Source::Input(1),
+        Source::Zero,
+        Source::Copied(1),
+        Source::Copied(31),
+        Source::Copied(0x8000_0000),
+    ];
+    let more = [Source::Copied(u32::MAX), Source::Copied(0x7fff_ffff), Source::Copied(5)];
+    let few: Vec<Vec<u32>> = tuples(&[0, 1, 31, 0x7fff_ffff, 0x8000_0000, u32::MAX, 0x7fc0_0000], 2);
+    let mut forms = 0;
+    for shape in shapes() {
+        let two: Vec<Source> = choices.iter().chain(&more).copied().collect();
+        let items = if shape.sources.len() < 3 { &two[..] } else { &choices[..4] };
+        let sources = tuples(items, shape.sources.len());
+        let takes = tuples(&[None, Some(false), Some(true)], shape.takes.len());
+        let immediates: Vec<Option<u32>> =
+            shape.immediates.as_ref().map_or(vec![None], |(_, values)| values.iter().map(|v| Some(*v)).collect());
+        for mods in &shape.mods {
+            for immediate in &immediates {
+                for (sources, takes) in sources.iter().flat_map(|s| takes.iter().map(move |t| (s, t))) {
+                    let func = around(&shape, mods, sources, takes, *immediate).unwrap_or_else(|e| panic!("{e}"));
+                    if let Some(func) = func {
+                        forms += 1;
+                        // Every function on some pairs of values; all functions together on all pairs.
+                        let inputs: Vec<Vec<u32>> = few.iter().skip(forms % 7).step_by(7).cloned().collect();
+                        same_after(&func, &["GeneralOptimize"], &inputs);
+                    }
+                }
+            }
+        }
+    }
+    println!("{forms} forms");
+    assert!(forms > 10_000, "only {forms} forms");
+}
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// Random functions keep their meaning through the phases that rewrite.
+#[test]
+fn random_functions() {
+    let seed = from_environment("ORIOLE_SEED", 1);
+    let count = from_environment("ORIOLE_COUNT", 3_000);
+    println!("seed {seed}, {count} functions");
+    let phases = [
+        "AnalyzeControlFlow",
+        "OriBranchOpt",
+        "GeneralOptimizeEarly",
+        "OriStrengthReduce",
+        "GvnCse",
+        "OriDoPredication",
+        "GeneralOptimize",
+        "OriBackCopyPropagate",
+        "OriPerformLiveDeadFourth",
+    ];
+    let mut tried = 0;
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let func = random_function(seed).unwrap_or_else(|fault| panic!("program {seed}: {fault}"));
+        // A form that the target lacks: the next one.
+        if verify::verify(&func, ARCH).is_err() {
+            continue;
+        }
+        let mut rng = Rng::with_seed(seed);
+        let inputs: Vec<Vec<u32>> = (0..6)
+            .map(|_| (0..4).map(|_| if rng.bool() { EDGES[rng.usize(..EDGES.len())] } else { rng.u32(..) }).collect())
+            .collect();
+        tried += 1;
+        same_after(&func, &phases, &inputs);
+    }
+    assert!(tried * 2 > count, "only {tried} of {count} functions have forms on the target");
+}
