@@ -134,11 +134,12 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef, targets: Targets) -> Res
     let uniform = if spec.instrs.contains_key(&twin) { format!("Some(Opcode::{twin})") } else { "None".to_owned() };
     let _ = writeln!(
         out,
-        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
+        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, lanes: Lanes::{}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
         instr.doc,
         instr.family,
         instr.pipe,
         instr.latency,
+        instr.lanes()?,
         instr.number,
         instr.category,
         targets,

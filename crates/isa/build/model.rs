@@ -52,6 +52,9 @@ pub(crate) enum Kind {
     Imm(String, u32),
 }
 
+/// The words of a `lanes` line, and the variants of `Lanes` that they stand for.
+pub(crate) const LANES: [(&str, &str); 3] = [("own", "Own"), ("warp", "Warp"), ("same", "Same")];
+
 /// Value of an operand where the text or the form does not give one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Neutral {
@@ -119,6 +122,8 @@ pub(crate) struct InstrDef {
     pub family: String,
     pub pipe: String,
     pub latency: String,
+    /// How its results differ between the lanes of a warp: a word of [`LANES`].
+    pub lanes: String,
     pub guard_uniform: bool,
     pub unguarded: bool,
     pub effects: Vec<String>,
@@ -127,6 +132,23 @@ pub(crate) struct InstrDef {
     pub fields: Vec<(String, Option<String>)>,
     pub syntax: Vec<Line>,
     pub encode: Vec<Line>,
+}
+
+impl InstrDef {
+    /// The variant of `Lanes`. Every instruction says it: no word is a safe guess.
+    pub(crate) fn lanes(&self) -> Result<&'static str, String> {
+        let found = LANES.iter().find(|(word, _)| *word == self.lanes);
+        let (_, variant) = found.ok_or_else(|| match self.lanes.as_str() {
+            "" => "no 'lanes' line: own, warp or same".to_owned(),
+            other => format!("lanes '{other}': own, warp or same"),
+        })?;
+        let uniform = |operand: &OperandDef| operand.kinds.iter().all(|kind| matches!(kind, Kind::UR | Kind::UP));
+        let mut results = self.operands.iter().filter(|operand| operand.is_def).peekable();
+        if self.lanes != "warp" && results.peek().is_some() && results.all(uniform) {
+            return Err(format!("lanes '{}', where all results are the warp's", self.lanes));
+        }
+        Ok(variant)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -191,6 +213,7 @@ impl Spec {
     }
 
     fn check_instr(&self, instr: &InstrDef) -> Result<(), String> {
+        instr.lanes()?;
         for (field, default) in &instr.fields {
             let of = self.enum_of(field)?;
             if let Some(value) = default {

@@ -139,6 +139,7 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         "category" => instr.category = Some(category(rest).ok_or_else(|| format!("bad category '{rest}'"))?),
         "pipe" => instr.pipe = rest.to_owned(),
         "latency" => instr.latency = rest.to_owned(),
+        "lanes" => instr.lanes = rest.to_owned(),
         "variant" if rest == "a" => instr.specific = true,
         "guard" if rest == "UP" => instr.guard_uniform = true,
         "guard" if rest == "none" => instr.unguarded = true,

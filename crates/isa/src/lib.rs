@@ -30,7 +30,8 @@ pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;
 pub use opcode::{
-    Effects, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Role, Width, WidthRule, WidthStep,
+    Effects, Field, FieldValue, ImmFormat, Kinds, Lanes, Opcode, OpcodeInfo, OperandSpec, Role, Width, WidthRule,
+    WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use sm::{Bank0, ClusterBank0, SmDescription};

@@ -223,6 +223,28 @@ impl Effects {
     }
 }
 
+/// How the results of an instruction differ between the lanes of a warp that execute it together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lanes {
+    /// They depend on the lane itself, whatever the operands.
+    Own,
+    /// They are the same in all lanes, whatever the operands.
+    Warp,
+    /// They are the same where the operands are (special registers, and memory that others write, are not always).
+    Same,
+}
+
+impl Lanes {
+    /// The word in the spec.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lanes::Own => "own",
+            Lanes::Warp => "warp",
+            Lanes::Same => "same",
+        }
+    }
+}
+
 /// What the spec says of one opcode.
 #[derive(Clone, Copy, Debug)]
 pub struct OpcodeInfo {
@@ -234,6 +256,8 @@ pub struct OpcodeInfo {
     pub pipe: &'static str,
     /// Name of its class in the latency table.
     pub latency: &'static str,
+    /// How its results differ between the lanes of a warp.
+    pub lanes: Lanes,
     /// What it does besides computing.
     pub effects: Effects,
     /// Its counterpart in the uniform datapath.

@@ -61,6 +61,9 @@ fn instruction(out: &mut String, opcode: Opcode) {
         format!("pipe {}", info.pipe),
         format!("latency class {}", info.latency),
     ];
+    if opcode.signature().iter().any(|operand| operand.is_def) {
+        facts.push(format!("lanes {}", info.lanes.name()));
+    }
     facts.extend(opcode.ori_number().map(|number| format!("Ori opcode {number} (`{}`)", opcode.rot13_name())));
     facts.extend(category(opcode));
     facts.extend(info.uniform.map(|twin| format!("uniform twin {}", twin.name())));

@@ -75,6 +75,9 @@ impl Opcode {
         writeln!(page, "{} - {}\n", self.name(), info.meaning)?;
         writeln!(page, "  family {}   pipe {}   latency class {}", info.family, info.pipe, info.latency)?;
         writeln!(page, "  targets {}", self.targets())?;
+        if self.signature().iter().any(|operand| operand.is_def) {
+            writeln!(page, "  lanes {}", info.lanes.name())?;
+        }
         if let Some(number) = self.ori_number() {
             writeln!(page, "  Ori opcode {number} ({})", self.rot13_name())?;
         }

@@ -1,7 +1,7 @@
 //! Which registers may differ between the active threads of a warp ("varying").
 //!
 //! A register varies when an instruction that writes it draws on something per thread, reads a varying
-//! register, or is guarded by a varying predicate; and when two values of it may meet after a varying
+//! register (and its opcode's [`Lanes`] do not make it the warp's), or is guarded by a varying predicate; and when two values of it may meet after a varying
 //! branch: it is live where the branch's paths join, and written on one of them. Registers of the
 //! uniform files never vary.
 
@@ -15,17 +15,7 @@ use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
 use crate::terminator::{Exit, exit_of};
 use cranelift_entity::{EntitySet, SecondaryMap};
-use oriole_isa::{Arch, Effects, RegFile, special_registers};
-
-/// Mnemonics whose results differ per thread whatever their operands. A generic load may read local
-/// memory, where equal addresses hold different values.
-const PER_THREAD: [&str; 17] = [
-    "LD", "ELECT", "SHFL", "ATOM", "ATOMG", "ATOMS", "LDL", "LDSM", "MATCH", "ALD", "IPA", "PIXLD", "FSWZADD",
-    "SUATOM", "LEPC", "BMOV", "MOVM",
-];
-/// Mnemonics whose results are the same for all threads that execute them together. R2UR is none of them: its
-/// predicate tells the threads whose value was not taken.
-const PER_WARP: [&str; 4] = ["VOTE", "VOTEU", "REDUX", "S2UR"];
+use oriole_isa::{Arch, Effects, Lanes, RegFile, special_registers};
 
 /// Steps that joins of paths may take, per block of the function. A function beyond that (thousands of
 /// divergent branches over the same code) gets a plain answer: what crosses blocks varies.
@@ -129,7 +119,10 @@ impl Solver<'_> {
     fn run(&mut self) {
         while let Some(reg) = self.work.pop() {
             for inst in self.readers[reg].clone() {
-                if !PER_WARP.contains(&self.func.insts[inst].opcode.name()) {
+                let data = &self.func.insts[inst];
+                // Lanes whose guard is false keep what they have.
+                let guards = data.guard().is_some_and(|guard| guard.pred == reg);
+                if guards || data.opcode.info().lanes != Lanes::Warp {
                     self.mark_results(inst);
                 }
                 self.check_branch(inst);
@@ -139,7 +132,6 @@ impl Solver<'_> {
 
     /// Whether the result differs per thread although no register operand does.
     fn varies_by_itself(&self, inst: &Inst) -> bool {
-        let name = inst.opcode.name();
         let info = inst.opcode.info();
         let called = inst.call.expand().is_some_and(|c| self.func.calls[c].callee != Callee::Return);
         let special = inst.uses().any(|(_, operand)| match operand.kind() {
@@ -150,7 +142,12 @@ impl Solver<'_> {
         });
         let volatile = info.effects.contains(Effects::VOLATILE) || inst.flags.contains(InstFlags::VOLATILE);
         let volatile_read = volatile && info.effects.contains(Effects::READS_MEMORY);
-        called || special || volatile_read || (PER_THREAD.contains(&name) && !PER_WARP.contains(&name))
+        let own = match info.lanes {
+            Lanes::Own => true,
+            Lanes::Warp => false,
+            Lanes::Same => special || volatile_read,
+        };
+        called || own
     }
 
     fn mark(&mut self, reg: VReg) {

@@ -1,6 +1,6 @@
 //! Varying registers and divergent branches on small functions whose answers are plain.
 
-use oriole_isa::Arch;
+use oriole_isa::{Arch, Mods, Opcode, Role};
 use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity};
 use oriole_ori::*;
 
@@ -8,10 +8,14 @@ fn analyse(body: &str) -> (Function, Uniformity) {
     let regs = "  .reg %R0\n  .reg %R1\n  .reg %R2\n  .reg %R3\n  .reg %P4\n  .reg %P5\n  .reg %UR6\n";
     let text = format!(".function entry f\n  .frame local=0 spill=0 align=0\n{regs}{body}.end\n");
     let func: Function = text.parse().unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let cfg = Cfg::new(&func);
-    let postdom = DomTree::post_dominators(&func, &cfg);
-    let result = Uniformity::new(&func, Arch::Sm80, &cfg, &postdom, &Liveness::new(&func, &cfg));
+    let result = uniformity(&func);
     (func, result)
+}
+
+fn uniformity(func: &Function) -> Uniformity {
+    let cfg = Cfg::new(func);
+    let postdom = DomTree::post_dominators(func, &cfg);
+    Uniformity::new(func, Arch::Sm80, &cfg, &postdom, &Liveness::new(func, &cfg))
 }
 
 fn varying(result: &Uniformity) -> Vec<u32> {
@@ -77,4 +81,34 @@ fn guards_and_lanes_make_values_vary_and_uniform_files_never_do() {
     assert_eq!(varying(&u), [0, 1, 4]);
     let text = analyse("bix0:\n    FADD %R2, RZ, R7\n    FADD %R3, RZ, R1\n    EXIT PT\n");
     assert_eq!(varying(&text.1), [2], "physical registers vary, the stack pointer does not");
+}
+
+/// Fragments of matrix products and of tensor memory are each lane's own, even of uniform operands; votes are the warp's,
+/// even of varying ones, but lanes that a guard leaves out keep what they had.
+#[test]
+fn the_opcode_says_how_results_differ_by_lane() {
+    let result_varies = |opcode: Opcode, role: Role| {
+        let (mut func, _) = analyse("bix0:\n    EXIT PT\n");
+        let result = func.vregs.keys().next().expect("analyse declares registers");
+        let mut inst = Inst::neutral(opcode, Mods::new());
+        inst.set_role(role, Operand::reg(result));
+        let inst = func.add_inst(inst);
+        func.blocks[func.layout[0]].insts.insert(0, inst);
+        uniformity(&func).is_varying(result)
+    };
+    use Opcode::*;
+    for opcode in [HMMA, IMMA, BMMA, DMMA, QMMA, HGMMA, IGMMA, QGMMA, BGMMA, LDTM, LDSM, LDL, LD, ATOMG, ATOMS, SHFL] {
+        assert!(result_varies(opcode, Role::D), "{}", opcode.name());
+    }
+    for opcode in [VOTE, B2R, LDS, LDG, LDC, IADD3] {
+        assert!(!result_varies(opcode, Role::D), "{}", opcode.name());
+    }
+    assert!(result_varies(ELECT, Role::PD));
+    let vote = |guard: &str| {
+        let start = "bix0:\n    S2R %R0, SR_TID.X\n    FSETP %P4, PT, %R0, RZ, PT\n    FSETP %P5, PT, RZ, RZ, PT\n";
+        varying(&analyse(&format!("{start}    {guard}VOTE %R1, PT, %P4\n    FADD %R2, %R1, RZ\n    EXIT PT\n")).1)
+    };
+    assert_eq!(vote(""), [0, 4]);
+    assert_eq!(vote("@%P5 "), [0, 4]);
+    assert_eq!(vote("@%P4 "), [0, 1, 2, 4]);
 }
