@@ -142,8 +142,8 @@ fn pair(kind: Kind, file: RegFile, from: &str, to: &'static str, arch: Arch) -> 
     lookup(kind, file, from, to, arch).or_else(|| lookup(kind, file, from, to.trim_end_matches('!'), arch))
 }
 
-/// Fewest cycles between `inst` and the instruction after it, whatever registers they touch (digest, "Own
-/// stalls of control flow"; before Volta those of NAK).
+/// Fewest cycles between `inst` and the instruction after it, `None` where that may be any, whatever registers they
+/// touch (digest, "Own stalls of control flow"; before Volta those of NAK).
 pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
     if arch <= Arch::Sm61 {
         return if matches!(Group::of(inst), Group::Branch | Group::Barrier | Group::Other) {
@@ -162,14 +162,17 @@ pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
         Opcode::DEPBAR => 4,
         Opcode::MEMBAR | Opcode::CGAERRBAR => 6,
         Opcode::BAR => match next {
-            Some(next) if next.opcode == Opcode::BAR => 6 + 2 * u8::from(hopper),
             Some(next) if is_plain_arithmetic(next) => 1,
-            _ => 6,
+            Some(next) if next.opcode != Opcode::BAR => 6,
+            _ => 6 + 2 * u8::from(hopper),
         },
         Opcode::ERRBAR => 0,
         _ => 1,
     }
 }
+
+/// The longest of all fixed distances, in cycles: what issued longer ago needs no look.
+pub const LONGEST: u8 = 36;
 
 /// Fewest cycles from an instruction that sets a scoreboard to one that waits for it.
 pub const SET_TO_WAIT: u8 = 2;

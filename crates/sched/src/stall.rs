@@ -1,42 +1,70 @@
 //! Stall counts: how many cycles after each instruction the next one issues.
 //!
-//! Within a block each instruction issues as early as the fixed latencies of those before it allow.
-//! Across blocks the instructions of the last cycles before a block's start (on any path, at the
-//! smallest age) count too; where they demand time before the block's first instruction, the blocks
-//! before it end later.
+//! Within a block each instruction issues as early as the fixed latencies of those before it allow. What issued
+//! shortly before a block's start counts too, on any path and at the smallest age there ([`Flow`]): an
+//! instruction inside the block issues later, or, for the first one, the block before is left later. Delays make
+//! others older, so all of it is solved to one fixed point, in which every distance is kept on every path.
 
 use crate::code::{Code, Op};
 use crate::timing;
-use oriole_isa::{Mods, Opcode};
+use fixedbitset::FixedBitSet;
+use oriole_isa::{Mods, Opcode, latency};
 use oriole_ori::{Function, Inst, InstFlags};
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
-/// No fixed latency is longer than this many cycles.
-const WINDOW: u32 = 40;
+/// What issued this many cycles ago or more matters no longer.
+const WINDOW: u32 = latency::LONGEST as u32;
 /// The largest stall count.
 const MAX_STALL: u32 = 15;
 
-/// An instruction that issued `age` cycles before a point.
-type Recent = BTreeMap<(u32, u32), u32>;
-
 /// Set the stall counts of all instructions; NOPs are put in where one count is too small.
 pub(crate) fn assign(code: &mut Code, func: &mut Function) {
-    let times: Vec<Times> = (0..code.ops.len()).map(|block| issue_times(code, block, &Recent::new())).collect();
-    let entry = recent_at_entry(code, func, &times);
-    let mut before_entry = vec![0; code.ops.len()];
-    let mut all = Vec::with_capacity(code.ops.len());
-    for block in 0..code.ops.len() {
-        let times = issue_times(code, block, &entry[block]);
-        before_entry[block] = times.before_first;
-        all.push(times);
-    }
-    for (block, times) in all.iter_mut().enumerate() {
-        let wanted = code.succs(func, block).map(|succ| before_entry[succ]).max().unwrap_or(0);
-        times.leave_later(wanted);
-    }
-    for (block, times) in all.iter().enumerate() {
+    let flow = Flow::new(code, func);
+    let times = Solver::new(code, &flow).solve();
+    for (block, times) in times.iter().enumerate() {
         write_stalls(code, func, block, times);
     }
+}
+
+/// The ways between the blocks that have instructions: an empty block has nothing that could wait, so it is
+/// passed over and whoever leads to it leads to what comes after.
+struct Flow {
+    succs: Vec<SmallVec<[u32; 2]>>,
+    preds: Vec<SmallVec<[u32; 2]>>,
+}
+
+impl Flow {
+    fn new(code: &Code, func: &Function) -> Self {
+        let count = code.ops.len();
+        let mut flow = Flow { succs: vec![SmallVec::new(); count], preds: vec![SmallVec::new(); count] };
+        let mut passed = FixedBitSet::with_capacity(count);
+        for block in (0..count).filter(|block| !code.ops[*block].is_empty()) {
+            let mut work: SmallVec<[usize; 8]> = code.succs(func, block).collect();
+            let mut met: SmallVec<[usize; 8]> = SmallVec::new();
+            while let Some(next) = work.pop() {
+                if passed.put(next) {
+                    continue;
+                }
+                met.push(next);
+                if code.ops[next].is_empty() {
+                    work.extend(code.succs(func, next));
+                } else {
+                    flow.succs[block].push(next as u32);
+                    flow.preds[next].push(block as u32);
+                }
+            }
+            met.into_iter().for_each(|next| passed.set(next, false));
+        }
+        flow
+    }
+}
+
+/// An instruction, by block and place in it, that issued `age` cycles before a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Recent {
+    at: (u32, u32),
+    age: u32,
 }
 
 /// When each instruction of a block issues, in cycles from the first.
@@ -46,90 +74,144 @@ struct Times {
     end: u32,
     /// The first instruction that may leave the block: of two branches at its end the first.
     first_exit: usize,
-    /// Cycles that the first instruction would have to wait on entry.
-    before_first: u32,
 }
 
 impl Times {
+    /// As early as the block's own instructions allow.
+    fn new(ops: &[Op], code: &Code) -> Self {
+        let mut issue: Vec<u32> = Vec::with_capacity(ops.len());
+        let mut window_start = 0;
+        for (at, op) in ops.iter().enumerate() {
+            let own = at.checked_sub(1).map_or(0, |p| issue[p] + timing::stall_between(&ops[p], op, code.arch));
+            while window_start < at && issue[window_start] + WINDOW < own {
+                window_start += 1;
+            }
+            let needed = (window_start..at).map(|p| issue[p] + timing::distance(&ops[p], op, code.arch));
+            issue.push(needed.fold(own, u32::max));
+        }
+        let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
+        Times { issue, end, first_exit: ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) }
+    }
+
     /// When the next block's first instruction may issue if the block is left as early as it can be.
     fn leave(&self) -> u32 {
         self.issue.get(self.first_exit + 1).copied().unwrap_or(self.end)
     }
 
-    /// Keeps control in the block for some more cycles, whichever branch leaves it.
-    fn leave_later(&mut self, cycles: u32) {
-        self.issue.iter_mut().skip(self.first_exit + 1).for_each(|time| *time += cycles);
+    /// Lets the instruction at place `from` and all after it issue some cycles later.
+    fn delay(&mut self, from: usize, cycles: u32) {
+        self.issue.iter_mut().skip(from).for_each(|time| *time += cycles);
         self.end += cycles;
     }
 }
 
-fn issue_times(code: &Code, block: usize, entry: &Recent) -> Times {
-    let ops = &code.ops[block];
-    let mut issue = Vec::with_capacity(ops.len());
-    let mut before_first = 0;
-    let mut window_start = 0;
-    for (at, op) in ops.iter().enumerate() {
-        let own = at.checked_sub(1).map_or(0, |p| issue[p] + timing::stall_between(&ops[p], op, code.arch));
-        let mut time = own;
-        while window_start < at && issue[window_start] + WINDOW < own {
-            window_start += 1;
-        }
-        for earlier in window_start..at {
-            time = time.max(issue[earlier] + timing::distance(&ops[earlier], op, code.arch));
-        }
-        if own < WINDOW {
-            for ((b, i), age) in entry {
-                let needed = timing::distance(&code.ops[*b as usize][*i as usize], op, code.arch);
-                time = time.max(needed.saturating_sub(age + before_first));
-            }
-        }
-        if at == 0 {
-            before_first = time;
-            time = 0;
-        }
-        issue.push(time);
-    }
-    let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
-    let first_exit = ops.iter().position(|op| op.terminator).unwrap_or(ops.len());
-    Times { issue, end, first_exit, before_first }
+/// Finds issue times that keep every distance: delays only ever grow, each by what some distance lacks, so no
+/// gap exceeds [`WINDOW`] and the search ends.
+struct Solver<'a> {
+    code: &'a Code,
+    flow: &'a Flow,
+    times: Vec<Times>,
+    /// What issued less than [`WINDOW`] cycles before each block is left, at the smallest age, by place.
+    out: Vec<Vec<Recent>>,
 }
 
-/// For each block, what issued shortly before its start on any path, at the smallest age.
-fn recent_at_entry(code: &Code, func: &Function, times: &[Times]) -> Vec<Recent> {
-    let mut entry = vec![Recent::new(); code.ops.len()];
-    let mut work: Vec<usize> = (0..code.ops.len()).rev().collect();
-    let mut queued = vec![true; code.ops.len()];
-    while let Some(block) = work.pop() {
-        queued[block] = false;
-        let out = recent_at_end(code, block, &entry[block], &times[block]);
-        for succ in code.succs(func, block) {
-            let mut changed = false;
-            for (key, age) in &out {
-                let known = entry[succ].entry(*key).or_insert(u32::MAX);
-                changed |= *age < *known;
-                *known = (*known).min(*age);
-            }
-            if changed && !queued[succ] {
-                queued[succ] = true;
-                work.push(succ);
+impl<'a> Solver<'a> {
+    fn new(code: &'a Code, flow: &'a Flow) -> Self {
+        let times = code.ops.iter().map(|ops| Times::new(ops, code)).collect();
+        Solver { code, flow, times, out: vec![Vec::new(); code.ops.len()] }
+    }
+
+    fn solve(mut self) -> Vec<Times> {
+        let count = self.code.ops.len();
+        let mut changed: BTreeSet<usize> = (0..count).filter(|block| !self.code.ops[*block].is_empty()).collect();
+        let mut last = 0;
+        // Round after round in the order of the layout: mostly what comes before a block has been done before it.
+        while let Some(block) = changed.range(last..).next().or(changed.first()).copied() {
+            changed.remove(&block);
+            last = block;
+            if self.update(block) {
+                changed.extend(self.flow.succs[block].iter().map(|succ| *succ as usize));
             }
         }
+        self.times
     }
-    entry
-}
 
-fn recent_at_end(code: &Code, block: usize, entry: &Recent, times: &Times) -> Recent {
-    let leave = times.leave();
-    let mut recent: Recent = entry.iter().map(|(key, age)| (*key, age + leave)).collect();
-    for (at, op) in code.ops[block].iter().enumerate() {
-        if !op.defs.is_empty() || !op.uses.is_empty() {
+    /// Makes a block keep all distances that its instructions and those first after it ask for, as far as is
+    /// known of what comes before it. Whether what comes after it has to be looked at again.
+    fn update(&mut self, block: usize) -> bool {
+        let entry = self.recent_at_entry(block);
+        self.delay_inside(block, &entry);
+        let mut out = self.recent_at_end(block, &entry);
+        let firsts = self.flow.succs[block].iter().map(|succ| &self.code.ops[*succ as usize][0]);
+        let late = firsts.map(|first| self.lacking(&out, first)).max().unwrap_or(0);
+        if late > 0 {
+            let after_exit = self.times[block].first_exit + 1;
+            self.times[block].delay(after_exit, late);
+            out.iter_mut().for_each(|recent| recent.age += late);
+            out.retain(|recent| recent.age < WINDOW);
+        }
+        let differs = self.out[block] != out;
+        self.out[block] = out;
+        differs
+    }
+
+    /// Cycles that `op` has to wait until it keeps its distances to all of `recent`.
+    fn lacking(&self, recent: &[Recent], op: &Op) -> u32 {
+        let lacks = |r: &Recent| timing::distance(self.op(r.at), op, self.code.arch).saturating_sub(r.age);
+        recent.iter().map(lacks).max().unwrap_or(0)
+    }
+
+    fn op(&self, (block, at): (u32, u32)) -> &'a Op {
+        &self.code.ops[block as usize][at as usize]
+    }
+
+    /// The smallest ages over all blocks before.
+    fn recent_at_entry(&self, block: usize) -> Vec<Recent> {
+        let preds = &self.flow.preds[block];
+        let mut entry: Vec<Recent> = preds.iter().flat_map(|pred| self.out[*pred as usize].iter().copied()).collect();
+        keep_youngest(&mut entry);
+        entry
+    }
+
+    /// The first instruction's distances are the business of the blocks before.
+    fn delay_inside(&mut self, block: usize, entry: &[Recent]) {
+        let code = self.code;
+        for (at, op) in code.ops[block].iter().enumerate().skip(1) {
+            let since = self.times[block].issue[at];
+            if entry.is_empty() || since >= WINDOW {
+                break;
+            }
+            let late = self.lacking(entry, op).saturating_sub(since);
+            self.times[block].delay(at, late);
+        }
+    }
+
+    fn recent_at_end(&self, block: usize, entry: &[Recent]) -> Vec<Recent> {
+        let times = &self.times[block];
+        let leave = times.leave();
+        let before = entry.iter().map(|recent| Recent { age: recent.age + leave, ..*recent });
+        let ops = &self.code.ops[block];
+        let late = (0..ops.len()).rev().take_while(|at| times.issue[*at] + WINDOW > leave);
+        let own = late.filter(|at| matters_later(&ops[*at])).map(|at| {
             // What stands behind the first branch is met only by the way through it.
             let end = if at <= times.first_exit { leave } else { times.end };
-            recent.insert((block as u32, at as u32), end - times.issue[at]);
-        }
+            Recent { at: (block as u32, at as u32), age: end - times.issue[at] }
+        });
+        let mut recent: Vec<Recent> = before.chain(own).filter(|recent| recent.age < WINDOW).collect();
+        keep_youngest(&mut recent);
+        recent
     }
-    recent.retain(|_, age| *age < WINDOW);
-    recent
+}
+
+/// Some later instruction may have to keep a distance.
+fn matters_later(op: &Op) -> bool {
+    !op.defs.is_empty() || !op.uses.is_empty() || latency::sets_scoreboard(op.inst.control)
+}
+
+/// Sort by place; of each instruction only the smallest age stays.
+fn keep_youngest(recent: &mut Vec<Recent>) {
+    recent.sort_unstable();
+    recent.dedup_by_key(|recent| recent.at);
 }
 
 fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Times) {

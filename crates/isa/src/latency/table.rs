@@ -109,6 +109,12 @@ mod tests {
     }
 
     #[test]
+    fn nothing_takes_longer_than_the_longest() {
+        let cells = SOURCES.iter().flat_map(|(_, text)| rows(text).into_values().flatten());
+        assert_eq!(cells.max(), Some(crate::latency::LONGEST));
+    }
+
+    #[test]
     fn every_line_is_a_row() {
         for (_, text) in SOURCES {
             let lines = text.lines().filter(|l| !l.starts_with('#')).count() - 1;
