@@ -349,7 +349,7 @@ pub(crate) struct FuzzArgs {
     /// Leave a side out.
     #[arg(long, value_enum, value_name = "SIDE")]
     pub(crate) without: Vec<super::fuzz::Without>,
-    /// Write a folder for each finding into this one.
+    /// Write a file for each finding into this folder.
     #[arg(long, default_value = "fuzz-findings", value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Host threads.
@@ -358,6 +358,9 @@ pub(crate) struct FuzzArgs {
     /// Print a program instead of running any.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) show: Option<u64>,
+    /// Run these programs on all sides instead of random ones (`tests/programs/README.md`).
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) run: Vec<PathBuf>,
 }
 
 /// `oriole ptx`.

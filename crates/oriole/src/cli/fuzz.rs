@@ -3,7 +3,7 @@
 use super::args::FuzzArgs;
 use super::failure::Failure;
 use super::{compile, files};
-use oriole::fuzz::{Campaign, Finding, Outcome};
+use oriole::fuzz::{Campaign, Case, Side, Tools};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -11,8 +11,13 @@ use std::time::Instant;
 /// Programs between two lines about the progress.
 const REPORT_EVERY: u64 = 1024;
 
-/// Run a campaign, write a folder for each finding.
+/// Run a campaign, write a file for each finding.
 pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
+    // A panic is a finding, with its message; the trace would only interrupt the list.
+    std::panic::set_hook(Box::new(|_| {}));
+    if !args.run.is_empty() {
+        return run_files(args);
+    }
     let campaign = Campaign {
         seed: args.seed,
         first: args.first,
@@ -31,8 +36,6 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
         // The pool can be set once; a second command in one process would find it set, which is as good.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global();
     }
-    // A panic is a finding, with its message; the trace would only interrupt the list.
-    std::panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
     let done = AtomicU64::new(0);
     let findings = campaign.run(|programs| {
@@ -41,10 +44,13 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
             eprintln!("{} programs, {:.0} s", before + programs, start.elapsed().as_secs_f64());
         }
     });
+    if !findings.is_empty() {
+        std::fs::create_dir_all(&args.out).map_err(|error| Failure::file(&args.out, error))?;
+    }
     for finding in &findings {
-        let folder = args.out.join(format!("{}-{}", args.seed, finding.number));
-        write_reproducer(&folder, finding, args)?;
-        println!("program {}: {} ({})", finding.number, finding.difference, folder.display());
+        let file = args.out.join(format!("{}-{}.ptx", args.seed, finding.number));
+        files::write(&file, finding.case.to_string().as_bytes())?;
+        println!("program {}: {} ({})", finding.number, finding.difference, file.display());
     }
     let time = start.elapsed().as_secs_f64();
     println!("{} programs, {} findings, seed {}, {time:.1} s", args.count, findings.len(), args.seed);
@@ -63,27 +69,26 @@ pub(crate) enum Without {
     Oriole,
 }
 
-/// `k.ptx`, `in.bin` and `README` with the commands that show the difference again.
-fn write_reproducer(folder: &Path, finding: &Finding, args: &FuzzArgs) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
-    files::write(&folder.join("k.ptx"), finding.ptx.as_bytes())?;
-    files::write(&folder.join("in.bin"), &finding.input)?;
-    let (blocks, threads) = finding.launch;
-    let run = |file: &str, more: &str, out: &str| {
-        format!(
-            "oriole run {file} --entry k --arch {} --grid {blocks} --block {threads}{more} in:in.bin out:{out}:{} u64:{}\n",
-            args.arch, finding.output_bytes, finding.uniform
-        )
-    };
-    let mut text = format!("{}\n\n", finding.difference);
-    for (side, outcome) in &finding.outcomes {
-        if let Outcome::Failed(reason) | Outcome::Panicked(reason) = outcome {
-            text += &format!("{}: {reason}\n", side.name());
+/// `oriole fuzz --run FILE…`: the programs of `tests/programs`, or findings, on all sides.
+fn run_files(args: &FuzzArgs) -> Result<(), Failure> {
+    let mut sides = vec![Side::Interpreter];
+    sides.extend((0..=3).map(Side::level));
+    let tools = Tools { ptxas: args.ptxas.clone() };
+    if tools.ptxas.is_some() {
+        sides.extend([Side::Ptxas(0), Side::Ptxas(3)]);
+    }
+    let mut differing = 0;
+    for path in &args.run {
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
+        let case = Case::parse(&text).map_err(|error| Failure::file(path, error))?;
+        for &target in &case.targets {
+            let faults = case.faults(&case.outcomes(target, &sides, &tools));
+            faults.iter().for_each(|fault| println!("{}: {target}: {fault}", path.display()));
+            differing += usize::from(!faults.is_empty());
         }
     }
-    text += &run("k.ptx", " --engine ptx", "interpreter.bin");
-    text += &run("k.ptx", " --strict", "oriole.bin");
-    text += &format!("ptxas -arch {} k.ptx -o k.cubin\n", args.arch);
-    text += &run("k.cubin", "", "ptxas.bin");
-    files::write(&folder.join("README"), text.as_bytes())
+    match differing {
+        0 => Ok(()),
+        _ => Err(Failure::Rejected(format!("error: {differing} runs differ"))),
+    }
 }

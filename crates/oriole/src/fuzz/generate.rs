@@ -1,5 +1,6 @@
 //! Random programs.
 
+use super::buffers::{Buffer, Element, Fill};
 use super::program::{
     Condition, Count, FIRST_WORDS, INPUT_WORDS, Operand, Program, REDUCTIONS, Reg, Statement, WarpOp, ZERO_WORDS,
 };
@@ -50,20 +51,13 @@ pub(crate) fn program(name: &str, seed: u64, limits: Limits) -> Program {
     let statements = rng.usize(limits.statements / 2..=limits.statements);
     let body = Generator { rng: &mut rng, limits, functions: functions.len(), kernel: true }.body(statements, 0, true);
     let (threads, blocks) = (32 * rng.u32(1..=3), rng.u32(1..=2));
-    let random = (0..INPUT_WORDS + FIRST_WORDS).map(|_| input_word(&mut rng));
-    let input = random.chain([0; ZERO_WORDS]).collect();
+    let input = Buffer {
+        element: Element::U32,
+        count: INPUT_WORDS + FIRST_WORDS + ZERO_WORDS,
+        fill: Fill::Random { seed: u64::from(rng.u32(..)), special: true },
+        zeros: ZERO_WORDS,
+    };
     Program { name: name.to_owned(), functions, body, threads, blocks, input, uniform: rng.u64(..) }
-}
-
-/// Random bits, small numbers, floats near one and special values.
-fn input_word(rng: &mut Rng) -> u32 {
-    match rng.u32(0..8) {
-        0 => SPECIAL[rng.usize(..SPECIAL.len())] as u32,
-        1 => rng.u32(0..256),
-        2 => 0x3f80_0000 + rng.u32(0..0x0100_0000),
-        3 => 0x3c00_3c00 ^ rng.u32(0..0x1000) << 16 ^ rng.u32(0..0x1000),
-        _ => rng.u32(..),
-    }
 }
 
 struct Generator<'r> {

@@ -1,10 +1,12 @@
-//! Differential testing: random well-typed PTX kernels, executed by sides that share no code.
+//! Differential testing: random well-typed PTX programs, executed by sides that share no code.
 //!
 //! A campaign is a seed and a number of programs; program `n` of a seed is always the same. Each runs on
 //! the PTX interpreter, as our code on the strict simulator and, with ptxas at hand, as ptxas's code on
 //! the simulator. What they write must be equal bit for bit. A program on which they differ is cut down
 //! and given back as a [`Finding`].
 
+mod buffers;
+mod case;
 mod generate;
 mod print;
 mod program;
@@ -12,14 +14,14 @@ mod shrink;
 mod sides;
 mod templates;
 
+pub use buffers::{Argument, Buffer, Element, Fill};
+pub use case::Case;
 use generate::Limits;
 use oriole_cubin::Target;
-use program::{CELLS, Program, record_bytes};
+use program::Program;
 use rayon::prelude::*;
-use sides::Bench;
-pub use sides::{Outcome, Side};
+pub use sides::{Build, Outcome, Plan, Side, Tools};
 use std::path::PathBuf;
-use templates::Class;
 
 /// Programs that are compiled as one module.
 const BATCH: u64 = 16;
@@ -52,20 +54,17 @@ pub struct Campaign {
 pub struct Finding {
     /// Its number in the campaign.
     pub number: u64,
-    /// The program as PTX, cut down; its kernel is called `k`.
-    pub ptx: String,
-    /// Blocks and threads of the launch.
-    pub launch: (u32, u32),
-    /// Bytes of the input buffer.
-    pub input: Vec<u8>,
-    /// The third parameter.
-    pub uniform: u64,
-    /// Size of the output buffer in bytes.
-    pub output_bytes: usize,
-    /// What each side makes of it.
-    pub outcomes: Vec<(Side, Outcome)>,
-    /// Where the outputs differ first, in words.
+    /// The program, cut down; its kernel is called `k`.
+    pub case: Case,
+    /// Who failed, and where the outputs differ first.
     pub difference: String,
+}
+
+/// The sides of a campaign.
+struct Bench {
+    target: Target,
+    tools: Tools,
+    sides: Vec<Side>,
 }
 
 impl Campaign {
@@ -85,15 +84,18 @@ impl Campaign {
     }
 
     fn bench(&self) -> Bench {
-        let chosen =
-            [(self.interpreter, Side::Interpreter), (self.compiler, Side::Oriole), (self.ptxas.is_some(), Side::Ptxas)];
+        let chosen = [
+            (self.interpreter, Side::Interpreter),
+            (self.compiler, Side::level(self.opt_level)),
+            (self.ptxas.is_some(), Side::Ptxas(3)),
+        ];
         let sides = chosen.into_iter().filter_map(|(runs, side)| runs.then_some(side)).collect();
-        Bench { target: self.target, opt_level: self.opt_level, ptxas: self.ptxas.clone(), sides }
+        Bench { target: self.target, tools: Tools { ptxas: self.ptxas.clone() }, sides }
     }
 
     /// The PTX of program `number`.
     pub fn ptx(&self, number: u64) -> String {
-        print::module(&[self.program(number, "k")], &self.target.to_string())
+        case(&self.program(number, "k"), self.target).to_string()
     }
 
     fn program(&self, number: u64, name: &str) -> Program {
@@ -111,6 +113,44 @@ impl Campaign {
     }
 }
 
+impl Bench {
+    /// What each side makes of each program; the programs are compiled as one module.
+    fn run(&self, programs: &[Program]) -> Vec<Vec<(Side, Outcome)>> {
+        let mut outcomes = vec![Vec::new(); programs.len()];
+        for &side in &self.sides {
+            let of_side = self.run_side(side, programs);
+            outcomes.iter_mut().zip(of_side).for_each(|(all, outcome)| all.push((side, outcome)));
+        }
+        outcomes
+    }
+
+    fn run_side(&self, side: Side, programs: &[Program]) -> Vec<Outcome> {
+        let ptx = print::module(programs, &self.target.to_string());
+        let plans: Vec<Plan> = programs.iter().map(Program::plan).collect();
+        let outcomes = sides::run(side, &ptx, self.target, &plans, &self.tools);
+        let spoiled = outcomes.iter().all(|outcome| !matches!(outcome, Outcome::Output(_)));
+        match programs {
+            // One program may have spoiled the module for all: each by itself tells which.
+            [_, _, ..] if spoiled => {
+                programs.iter().flat_map(|program| self.run_side(side, std::slice::from_ref(program))).collect()
+            }
+            _ => outcomes,
+        }
+    }
+}
+
+/// The program as a file.
+fn case(program: &Program, target: Target) -> Case {
+    Case {
+        notes: Vec::new(),
+        targets: vec![target],
+        plan: program.plan(),
+        expected: Vec::new(),
+        except: Vec::new(),
+        ptx: print::module(std::slice::from_ref(program), &target.to_string()),
+    }
+}
+
 /// The sides have not all written the same.
 fn disagree(outcomes: &[(Side, Outcome)]) -> bool {
     let all_output = outcomes.iter().all(|(_, outcome)| matches!(outcome, Outcome::Output(_)));
@@ -124,12 +164,12 @@ fn signature(outcomes: &[(Side, Outcome)]) -> Vec<String> {
         _ => None,
     });
     let kind = |(side, outcome): &(Side, Outcome)| match outcome {
-        Outcome::Output(bytes) if Some(bytes) == first => format!("{} runs", side.name()),
-        Outcome::Output(_) => format!("{} differs", side.name()),
+        Outcome::Output(bytes) if Some(bytes) == first => format!("{side} runs"),
+        Outcome::Output(_) => format!("{side} differs"),
         // Names and numbers vary from program to program; the first words do not.
         Outcome::Failed(reason) | Outcome::Panicked(reason) => {
             let words: Vec<&str> = reason.split(|c: char| !c.is_alphabetic()).filter(|w| w.len() > 2).take(4).collect();
-            format!("{} {}", side.name(), words.join(" "))
+            format!("{side} {}", words.join(" "))
         }
     };
     outcomes.iter().map(kind).collect()
@@ -144,62 +184,8 @@ fn finding(bench: &Bench, program: &Program, outcomes: &[(Side, Outcome)], numbe
         disagree(&outcomes) && signature(&outcomes) == matter
     };
     let small = shrink::shrink(&renamed, shows);
-    let outcomes = run(&small);
-    Finding {
-        number,
-        ptx: print::module(std::slice::from_ref(&small), &bench.target.to_string()),
-        launch: (small.blocks, small.threads),
-        input: small.input.iter().flat_map(|word| word.to_le_bytes()).collect(),
-        uniform: small.uniform,
-        output_bytes: small.output_bytes(),
-        difference: difference(&outcomes),
-        outcomes,
-    }
-}
-
-/// Where the outputs differ first, or who failed and why.
-fn difference(outcomes: &[(Side, Outcome)]) -> String {
-    let failed = outcomes.iter().find_map(|(side, outcome)| match outcome {
-        Outcome::Output(_) => None,
-        Outcome::Failed(reason) => Some(format!("{}: {reason}", side.name())),
-        Outcome::Panicked(reason) => Some(format!("{} panicked: {reason}", side.name())),
-    });
-    let outputs: Vec<(Side, &[u8])> = outcomes
-        .iter()
-        .filter_map(|(side, outcome)| match outcome {
-            Outcome::Output(bytes) => Some((*side, bytes.as_slice())),
-            _ => None,
-        })
-        .collect();
-    let differing = outputs.windows(2).find_map(|pair| {
-        let at = pair[0].1.iter().zip(pair[1].1).position(|(a, b)| a != b)?;
-        Some(at)
-    });
-    let place = differing.map(|at| {
-        let values = outputs.iter().map(|(side, bytes)| format!("{} {}", side.name(), value_at(bytes, at)));
-        format!("{}: {}", place(at), values.collect::<Vec<_>>().join(", "))
-    });
-    failed.into_iter().chain(place).collect::<Vec<_>>().join("; ")
-}
-
-/// The register, or the cell, that byte `at` of the output belongs to.
-fn place(at: usize) -> String {
-    let Some(at) = at.checked_sub(8 * CELLS) else { return format!("cell {}", at / 8) };
-    let (thread, mut offset) = (at / record_bytes(), at % record_bytes());
-    if offset < 8 {
-        return format!("thread {thread}, its own cell");
-    }
-    offset -= 8;
-    for class in [Class::Double, Class::Word, Class::Predicate, Class::Half] {
-        if offset < class.count() * class.bytes() {
-            return format!("thread {thread}, {}{}", class.prefix(), offset / class.bytes());
-        }
-        offset -= class.count() * class.bytes();
-    }
-    format!("thread {thread}, the end of its record")
-}
-
-fn value_at(bytes: &[u8], at: usize) -> String {
-    let start = at & !7;
-    bytes[start..bytes.len().min(start + 8)].iter().rev().map(|byte| format!("{byte:02x}")).collect()
+    let mut case = case(&small, bench.target);
+    let difference = case.faults(&run(&small)).join("; ");
+    case.notes = difference.lines().map(str::to_owned).collect();
+    Finding { number, case, difference }
 }

@@ -2,6 +2,8 @@
 //! [`super::shrink`] cut a program down without making it ill-formed: every register has a value from
 //! the start, so that any statement may go.
 
+use super::buffers::{Argument, Buffer, Element};
+use super::sides::Plan;
 use super::templates::{Before, Class, Finish};
 
 /// A register of one of the four pools.
@@ -112,7 +114,7 @@ pub(crate) struct Program {
     /// Blocks.
     pub(crate) blocks: u32,
     /// The input: [`INPUT_WORDS`], [`FIRST_WORDS`] and [`ZERO_WORDS`] words.
-    pub(crate) input: Vec<u32>,
+    pub(crate) input: Buffer,
     /// Value of the parameter that all threads share.
     pub(crate) uniform: u64,
 }
@@ -140,6 +142,17 @@ pub(crate) fn record_bytes() -> usize {
 }
 
 impl Program {
+    /// How it is launched.
+    pub(crate) fn plan(&self) -> Plan {
+        let arguments = vec![
+            Argument::In(self.input.clone()),
+            Argument::Out(self.output_bytes()),
+            Argument::Value(Element::U64, self.uniform),
+        ];
+        let (grid, block) = ([self.blocks, 1, 1], [self.threads, 1, 1]);
+        Plan { kernel: self.name.clone(), grid, block, arguments, ..Plan::default() }
+    }
+
     /// Bytes of the output buffer.
     pub(crate) fn output_bytes(&self) -> usize {
         CELLS * 8 + (self.threads * self.blocks) as usize * record_bytes()
