@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Break the compiler in small ways, one at a time, and see whether the tests notice.
+
+    tools/mutate_compiler.py [--only TEXT] [--bare] [--own] [--target DIR] [--report FILE]
+
+Each entry of tools/mutations/*.toml names a file, a text that occurs in it once and what to put in its place. For
+each, the tests of its crate run first, then the others, until one fails. What nobody notices is a survivor: exit
+status 1. The work happens in a worktree of HEAD of its own; --bare puts it where no ../shared is, as in a clone
+that somebody else makes.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# What runs after the crate's own tests: the quickest that run whole programs first.
+LATER = [
+    ["-p", "oriole", "--test", "programs"],
+    ["-p", "oriole", "--test", "fuzz", "--test", "kernels", "--test", "check", "--test", "modules"],
+    ["--workspace"],
+]
+
+
+def entries(only):
+    for file in sorted((ROOT / "tools/mutations").glob("*.toml")):
+        for entry in tomllib.loads(file.read_text())["mutation"]:
+            if only is None or only in entry["what"] or only in entry["file"]:
+                yield entry
+
+
+def apply(tree, entry):
+    """Break the file; gives its old text."""
+    path = tree / entry["file"]
+    old = path.read_text()
+    if old.count(entry["from"]) != 1:
+        sys.exit(f"{entry['file']}: the text of '{entry['what']}' occurs {old.count(entry['from'])} times")
+    path.write_text(old.replace(entry["from"], entry["to"]))
+    return old
+
+
+def cargo_test(tree, target, what, limit):
+    """True where the tests pass. A build that fails is a mistake of the entry."""
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
+    build = subprocess.run(["cargo", "test", "-q", "--no-run", *what], cwd=tree, env=environment, capture_output=True, text=True)
+    if build.returncode != 0:
+        sys.exit(f"does not build:\n{build.stderr[-3000:]}")
+    try:
+        run = subprocess.run(["cargo", "test", "-q", *what], cwd=tree, env=environment, capture_output=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return False
+    return run.returncode == 0
+
+
+def caught_by(tree, target, entry, limit, later):
+    crate = "oriole-" + entry["file"].split("/")[1] if entry["file"].split("/")[1] != "oriole" else "oriole"
+    for what in [["-p", crate], *later]:
+        if not cargo_test(tree, target, what, limit):
+            return " ".join(what)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="entries whose text or file holds this")
+    parser.add_argument("--bare", action="store_true", help="without ../shared")
+    parser.add_argument("--own", action="store_true", help="only the tests of the crate that is broken")
+    parser.add_argument("--target", type=pathlib.Path, help="cargo's target folder, to be kept between runs")
+    parser.add_argument("--report", type=pathlib.Path, help="append a line for each entry")
+    parser.add_argument("--limit", type=int, default=900, help="seconds before a test run counts as failed")
+    options = parser.parse_args()
+    chosen = list(entries(options.only))
+    with tempfile.TemporaryDirectory() as folder:
+        tree = (pathlib.Path(folder) / "oriole") if options.bare else ROOT.parent / f"mutants-{os.getpid()}"
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", str(tree), "HEAD"], cwd=ROOT, check=True)
+        target = options.target or pathlib.Path(folder) / "target"
+        survivors = 0
+        try:
+            for number, entry in enumerate(chosen, 1):
+                start = time.monotonic()
+                path, old = tree / entry["file"], apply(tree, entry)
+                by = caught_by(tree, target, entry, options.limit, [] if options.own else LATER)
+                path.write_text(old)
+                survivors += by is None
+                line = f"{number}/{len(chosen)} {'caught by ' + by if by else 'SURVIVES'}: {entry['what']} ({time.monotonic() - start:.0f} s)"
+                print(line, flush=True)
+                if options.report:
+                    with options.report.open("a") as out:
+                        out.write(line + "\n")
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False)
+    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
+    sys.exit(survivors > 0)
+
+
+if __name__ == "__main__":
+    main()
