@@ -1,11 +1,11 @@
-//! Random functions keep their meaning under allocation: a small interpreter executes them on virtual
-//! registers before, and on physical registers and stack slots after. Also: limits, alignment, and a
-//! checker that finds what was broken on purpose.
+//! Random functions keep their meaning under allocation: the evaluator of Ori executes them on virtual registers
+//! before, and on physical registers and stack slots after. Also: limits, alignment, and a checker that finds what was
+//! broken on purpose.
 
-use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, cmp, mem_size, sign};
+use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, cmp, sign};
 use oriole_ori::*;
+use oriole_orieval::{bank, from_environment, run};
 use oriole_regalloc::{AllocOptions, allocate_function, check};
-use std::collections::HashMap;
 
 /// splitmix64.
 struct Random(u64);
@@ -67,100 +67,9 @@ fn add(b: &mut FunctionBuilder<'_>, to: Operand, x: Operand, y: Operand) {
     b.emit_roles(Opcode::IADD3, Mods::new(), &[(Role::D, to), (Role::A, x), (Role::B, y)]).unwrap();
 }
 
-/// `shared[offset] = data`: what the interpreter reports.
+/// `shared[offset] = data`: what the evaluator reports.
 fn store(b: &mut FunctionBuilder<'_>, data: Operand, offset: i32) {
     b.emit_roles(Opcode::STS, Mods::new(), &[(Role::Offset, Operand::imm_signed(offset)), (Role::Data, data)]).unwrap();
-}
-
-/// A place of the machine: a virtual component, a physical register, or a byte of the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Place {
-    Virtual(VReg, u8),
-    Physical(RegFile, u16),
-    Stack(i64),
-}
-
-struct Machine<'f> {
-    func: &'f Function,
-    physical: bool,
-    values: HashMap<Place, u32>,
-    output: Vec<(i64, u32)>,
-}
-
-impl Machine<'_> {
-    fn run(func: &Function, physical: bool) -> Vec<(i64, u32)> {
-        let mut machine = Machine { func, physical, values: HashMap::new(), output: Vec::new() };
-        for (_, inst) in func.iter_insts() {
-            machine.step(&func.insts[inst]);
-        }
-        machine.output
-    }
-
-    fn places(&self, operand: Operand) -> Vec<Place> {
-        match operand.kind() {
-            OperandKind::Reg(reg, piece) if !self.physical => {
-                piece.range(self.func.vregs[reg].components).map(|k| Place::Virtual(reg, k)).collect()
-            }
-            OperandKind::Reg(..) | OperandKind::Phys { .. } => {
-                let (file, first, count) = self.func.physical(operand).expect("allocated");
-                (first..first + u16::from(count)).map(|n| Place::Physical(file, n)).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn get(&self, operand: Operand) -> u32 {
-        let value = match operand.kind() {
-            OperandKind::Imm(bits, _) => bits,
-            OperandKind::Rz => 0,
-            OperandKind::Pt => 1,
-            _ => self.values[&self.places(operand)[0]],
-        };
-        if operand.is_not() { u32::from(value == 0) } else { value }
-    }
-
-    fn step(&mut self, inst: &Inst) {
-        let at = |role: Role| inst.operands[inst.opcode.position(role).expect("the role is there")];
-        let offset = |role: Role| i64::from(at(role).as_imm().expect("a constant offset") as i32);
-        match inst.opcode {
-            Opcode::MOV => self.set(at(Role::D), self.get(at(Role::B))),
-            Opcode::IADD3 => {
-                let sum = [Role::A, Role::B, Role::C].iter().fold(0u32, |sum, r| sum.wrapping_add(self.get(at(*r))));
-                self.set(at(Role::D), sum);
-            }
-            Opcode::SEL => {
-                let value = if self.get(at(Role::PA)) != 0 { at(Role::A) } else { at(Role::B) };
-                self.set(at(Role::D), self.get(value));
-            }
-            Opcode::ISETP => {
-                let (x, y) = (self.get(at(Role::A)), self.get(at(Role::B)));
-                let holds = if inst.get(Field::Cmp) == cmp::NE { x != y } else { x < y };
-                self.set(at(Role::PD), u32::from(holds));
-            }
-            Opcode::STS => self.output.push((offset(Role::Offset), self.get(at(Role::Data)))),
-            Opcode::STL => {
-                for (k, place) in self.places(at(Role::Data)).into_iter().enumerate() {
-                    let value = self.values[&place];
-                    self.values.insert(Place::Stack(offset(Role::Offset) + 4 * k as i64), value);
-                }
-            }
-            Opcode::LDL => {
-                for (k, place) in self.places(at(Role::D)).into_iter().enumerate() {
-                    let value = self.values[&Place::Stack(offset(Role::Offset) + 4 * k as i64)];
-                    self.values.insert(place, value);
-                }
-            }
-            Opcode::EXIT => {}
-            other => panic!("the test makes no {other:?}"),
-        }
-        assert!(inst.opcode != Opcode::LDL || [mem_size::B32, mem_size::B64].contains(&inst.get(Field::MemSize)));
-    }
-
-    fn set(&mut self, operand: Operand, value: u32) {
-        if let Some(place) = self.places(operand).first() {
-            self.values.insert(*place, value);
-        }
-    }
 }
 
 fn allocate(func: &mut Function, limit: u32) -> oriole_regalloc::Allocation {
@@ -173,11 +82,32 @@ fn meaning_is_kept_with_and_without_spills() {
     for seed in 0..40 {
         let limit = [16, 24, 40, 255][seed as usize % 4];
         let mut func = random_function(seed, 12 + 4 * (seed as usize % 9));
-        let want = Machine::run(&func, false);
+        let want = run(&func, 0, &[]).expect("it is evaluated");
         let allocation = allocate(&mut func, limit);
-        assert_eq!(Machine::run(&func, true), want, "seed {seed}, limit {limit}");
+        assert_eq!(run(&func, 0, &[]), Ok(want), "seed {seed}, limit {limit}");
         let over = (limit as u16..255).find(|n| allocation.used.contains(RegFile::R, *n));
         assert_eq!(over, None, "seed {seed}: a register beyond the limit of {limit}");
+    }
+}
+
+/// Registers that are written many times, by halves and under guards, in branches and loops.
+#[test]
+fn control_flow_is_kept_with_and_without_spills() {
+    let seed = from_environment("ORIOLE_SEED", 1);
+    let count = from_environment("ORIOLE_COUNT", 1_000);
+    println!("seed {seed}, {count} functions");
+    let inputs = [[3, 5, 7, 9], [u32::MAX, 1, 0x8000_0000, 0], [0, 0, 0, 0]];
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let func = oriole_orieval::random_function(seed).expect("it has few registers");
+        let evaluate = |func: &Function| inputs.map(|words| run(func, words[0] & 31, &bank(&words)));
+        let want = evaluate(&func);
+        for limit in [16, 255] {
+            let mut allocated = func.clone();
+            allocate(&mut allocated, limit);
+            let found = evaluate(&allocated);
+            assert!(found == want, "seed {seed}, limit {limit}: {found:?} for {want:?}\n{func}\nbecomes\n{allocated}");
+        }
     }
 }
 

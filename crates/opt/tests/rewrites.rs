@@ -4,28 +4,14 @@
 //! and copies of constants as sources. [`random_functions`] chains such instructions under guards, branches and
 //! loops, with registers written many times. `ORIOLE_SEED` chooses others, `ORIOLE_COUNT` says how many.
 
-mod build;
-mod evaluator;
-mod random;
-mod shapes;
-
-use build::{Source, blank, head};
 use fastrand::Rng;
 use oriole_isa::{Arch, Mods};
 use oriole_opt::table::{PHASES, Work};
 use oriole_opt::{Context, knobs::Knobs};
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, verify};
-use random::random_function;
-use shapes::{Shape, shapes};
+use oriole_orieval::{EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes};
 
 const ARCH: Arch = Arch::Sm80;
-
-/// Values at which arithmetic changes its mind.
-const EDGES: [u32; 12] =
-    [0, 1, 2, 31, 32, 0x80, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fff0, 0x3f80_0000, 0x7fc0_0000];
-
-/// Where the words of constant bank 0 that functions read begin, in bytes.
-const PARAMETERS: u32 = 0x160;
 
 fn context() -> Context {
     Context { arch: ARCH, opt_level: 3, knobs: Knobs::default(), first_barrier: 0, verify: true, recursive: false }
@@ -40,16 +26,9 @@ fn apply(func: &mut Function, name: &str) {
     }
 }
 
-/// Bank 0 with these parameters.
-fn bank(parameters: &[u32]) -> Vec<u32> {
-    let mut words = vec![0; PARAMETERS as usize / 4];
-    words.extend(parameters);
-    words
-}
-
 /// Runs the phases one after the other; the function leaves the same memory after each as it did before.
 fn same_after(func: &Function, phases: &[&str], inputs: &[Vec<u32>]) {
-    let run = |func: &Function, words: &[u32]| evaluator::run(func, words[0] & 31, &bank(words));
+    let run = |func: &Function, words: &[u32]| run(func, words[0] & 31, &bank(words));
     let before: Vec<_> = inputs
         .iter()
         .map(|words| run(func, words).unwrap_or_else(|fault| panic!("before any phase: {fault}\n{func}")))
@@ -148,10 +127,6 @@ fn every_form() {
     }
     println!("{forms} forms");
     assert!(forms > 10_000, "only {forms} forms");
-}
-
-fn from_environment(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 /// Random functions keep their meaning through the phases that rewrite.

@@ -1,16 +1,16 @@
 //! The meaning of each instruction without memory.
 
-use super::Thread;
+use crate::thread::Thread;
 use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp, mul, shift_dir, shift_type, sign};
 use oriole_ori::{Inst, Operand};
 
 /// Results by role; a predicate is a word that is 0 or 1.
-pub(super) type Results = Vec<(Role, [Option<u32>; 2])>;
+pub(crate) type Results = Vec<(Role, [Option<u32>; 4])>;
 
 /// What the instruction gives; `None` for an opcode that is not evaluated.
-pub(super) fn results(thread: &Thread<'_>, inst: &Inst) -> Option<Results> {
+pub(crate) fn results(thread: &Thread<'_>, inst: &Inst) -> Option<Results> {
     let sources = Sources { thread, inst };
-    let single = |value: Option<u32>| Some(vec![(Role::D, [value, None])]);
+    let single = |value: Option<u32>| Some(vec![word(value)]);
     let [a, b, c] = [Role::A, Role::B, Role::C];
     match inst.opcode {
         Opcode::MOV => single(sources.plain(b)),
@@ -40,8 +40,13 @@ struct Sources<'t, 'f> {
     inst: &'t Inst,
 }
 
-fn bit(role: Role, value: Option<bool>) -> (Role, [Option<u32>; 2]) {
-    (role, [value.map(u32::from), None])
+/// A word for the destination.
+fn word(value: Option<u32>) -> (Role, [Option<u32>; 4]) {
+    (Role::D, [value, None, None, None])
+}
+
+fn bit(role: Role, value: Option<bool>) -> (Role, [Option<u32>; 4]) {
+    (role, [value.map(u32::from), None, None, None])
 }
 
 impl Sources<'_, '_> {
@@ -154,7 +159,7 @@ impl Sources<'_, '_> {
         let nonzero = value.map(|value| value != 0).zip(self.bit(Role::PA));
         let test =
             nonzero.map(|(nonzero, with)| if self.get(Field::Pand) == 1 { nonzero & with } else { nonzero | with });
-        vec![(Role::D, [value, None]), bit(Role::PD, test)]
+        vec![word(value), bit(Role::PD, test)]
     }
 
     fn predicates(&self) -> Results {
@@ -163,7 +168,8 @@ impl Sources<'_, '_> {
             let table = self.operand(role).as_imm().unwrap_or(0);
             with_undefined(inputs, 1, |[a, b, c]| table >> (4 * a + 2 * b + c) & 1)
         };
-        vec![(Role::PD, [of(Role::Lut), None]), (Role::PD2, [of(Role::Lut2), None])]
+        let bits = |role| of(role).map(|bit| bit != 0);
+        vec![bit(Role::PD, bits(Role::Lut)), bit(Role::PD2, bits(Role::Lut2))]
     }
 
     fn sum(&self) -> Results {
@@ -175,10 +181,10 @@ impl Sources<'_, '_> {
         };
         let total = total();
         let carry = |count: u64| total.map(|total| total >> 32 >= count);
-        vec![(Role::D, [total.map(|total| total as u32), None]), bit(Role::PD, carry(1)), bit(Role::PD2, carry(2))]
+        vec![word(total.map(|total| total as u32)), bit(Role::PD, carry(1)), bit(Role::PD2, carry(2))]
     }
 
-    fn product(&self) -> [Option<u32>; 2] {
+    fn product(&self) -> [Option<u32>; 4] {
         let whole = || {
             let (a, b) = (self.plain(Role::A)?, self.plain(Role::B)?);
             let signed = self.get(Field::Sign) == sign::S32;
@@ -193,11 +199,11 @@ impl Sources<'_, '_> {
             };
             Some(product.wrapping_add(addend))
         };
-        let halves = |sum: u64| [Some(sum as u32), Some((sum >> 32) as u32)];
+        let halves = |sum: u64| [Some(sum as u32), Some((sum >> 32) as u32), None, None];
         match (self.get(Field::Mul), whole()) {
-            (mul::HI, Some(sum)) => [halves(sum)[1], None],
+            (mul::HI, Some(sum)) => [halves(sum)[1], None, None, None],
             (_, Some(sum)) => halves(sum),
-            _ => [None; 2],
+            _ => [None; 4],
         }
     }
 
@@ -218,7 +224,7 @@ impl Sources<'_, '_> {
         };
         let total = total();
         let carry = total.map(|total| total >> 32 != 0);
-        vec![(Role::D, [total.map(|total| total as u32), None]), bit(Role::PD, carry)]
+        vec![word(total.map(|total| total as u32)), bit(Role::PD, carry)]
     }
 
     fn compared(&self) -> Option<bool> {

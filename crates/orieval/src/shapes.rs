@@ -4,16 +4,19 @@ use oriole_isa::{Field, Mods, Opcode, Role, bop, cmp, fcmp, mul, shift_dir, shif
 use oriole_ori::RegType;
 
 /// An opcode with the modifiers and operand kinds that are tried.
-pub(crate) struct Shape {
-    pub(crate) opcode: Opcode,
-    pub(crate) mods: Vec<Mods>,
-    pub(crate) sources: &'static [Role],
+pub struct Shape {
+    /// The mnemonic.
+    pub opcode: Opcode,
+    /// The choices of its modifiers.
+    pub mods: Vec<Mods>,
+    /// Words that it reads.
+    pub sources: &'static [Role],
     /// Predicates that it takes, of which all four choices are tried.
-    pub(crate) takes: &'static [Role],
+    pub takes: &'static [Role],
     /// Results: words, pairs or predicates.
-    pub(crate) results: &'static [(Role, RegType)],
+    pub results: &'static [(Role, RegType)],
     /// Values of immediate operands.
-    pub(crate) immediates: Option<(Role, Vec<u32>)>,
+    pub immediates: Option<(Role, Vec<u32>)>,
 }
 
 fn mods(fields: &[(Field, &[u8])]) -> Vec<Mods> {
@@ -37,7 +40,8 @@ const WORD: &[(Role, RegType)] = &[(Role::D, RegType::R)];
 const COMPARISON: &[(Role, RegType)] = &[(Role::PD, RegType::P), (Role::PD2, RegType::P)];
 
 /// All of them.
-pub(crate) fn shapes() -> Vec<Shape> {
+#[must_use]
+pub fn shapes() -> Vec<Shape> {
     let shape =
         |opcode, mods, sources, takes, results| Shape { opcode, mods, sources, takes, results, immediates: None };
     let compares: Vec<u8> = (cmp::F..=cmp::T).collect();

@@ -1,11 +1,21 @@
 //! What functions under test begin and end with: inputs from memory, results into memory.
 
-use crate::PARAMETERS;
 use oriole_isa::{Field, Mods, Opcode, Role, cmp, mem_size, sign};
 use oriole_ori::{BuildError, Function, FunctionBuilder, Inst, Operand, RegType, VReg};
 
+/// Where the words of constant bank 0 that functions read begin, in bytes.
+pub const PARAMETERS: u32 = 0x160;
+
+/// The words of bank 0 with these parameters.
+#[must_use]
+pub fn bank(parameters: &[u32]) -> Vec<u32> {
+    let mut words = vec![0; PARAMETERS as usize / 4];
+    words.extend(parameters);
+    words
+}
+
 /// An instruction with neutral operands; an addend that has none is zero.
-pub(crate) fn blank(opcode: Opcode, mods: Mods) -> Inst {
+pub fn blank(opcode: Opcode, mods: Mods) -> Inst {
     let mut inst = Inst::neutral(opcode, mods);
     if opcode == Opcode::IMAD {
         inst.set_role(Role::C, Operand::rz());
@@ -15,7 +25,7 @@ pub(crate) fn blank(opcode: Opcode, mods: Mods) -> Inst {
 
 /// A source of an instruction under test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Source {
+pub enum Source {
     /// An input register, read from the parameters.
     Input(u32),
     /// A constant, put into a register before.
@@ -25,20 +35,27 @@ pub(crate) enum Source {
 }
 
 /// Three inputs, their registers and a predicate, at the head of a function.
-pub(crate) struct Head<'f> {
-    pub(crate) b: FunctionBuilder<'f>,
-    pub(crate) inputs: [VReg; 2],
-    pub(crate) pred: VReg,
+pub struct Head<'f> {
+    /// At the end of the entry block.
+    pub b: FunctionBuilder<'f>,
+    /// What two parameters hold, in registers of which no phase knows the value.
+    pub inputs: [VReg; 2],
+    /// The first input is below the second.
+    pub pred: VReg,
 }
 
-pub(crate) fn head(func: &mut Function) -> Result<Head<'_>, BuildError> {
+/// A function that has read its inputs, through shared memory: a parameter would be taken for a constant operand.
+///
+/// # Errors
+///
+/// A limit of the IR.
+pub fn head(func: &mut Function) -> Result<Head<'_>, BuildError> {
     let mut b = FunctionBuilder::new(func);
     let entry = b.new_block()?;
     b.switch_to(entry);
     let inputs = [b.vreg(RegType::R)?, b.vreg(RegType::R)?];
     let pred = b.vreg(RegType::P)?;
     for (k, reg) in inputs.into_iter().enumerate() {
-        // Through memory: a parameter would be taken for a constant operand.
         let address = b.vreg(RegType::R)?;
         b.emit_roles(
             Opcode::MOV,
@@ -56,7 +73,12 @@ pub(crate) fn head(func: &mut Function) -> Result<Head<'_>, BuildError> {
 }
 
 impl Head<'_> {
-    pub(crate) fn source(&mut self, source: Source) -> Result<Operand, BuildError> {
+    /// The operand for a source.
+    ///
+    /// # Errors
+    ///
+    /// A limit of the IR.
+    pub fn source(&mut self, source: Source) -> Result<Operand, BuildError> {
         match source {
             Source::Input(k) => Ok(self.inputs[k as usize].into()),
             Source::Zero => Ok(Operand::rz()),
@@ -70,7 +92,11 @@ impl Head<'_> {
     }
 
     /// Store a register, or a predicate as 0 or 1.
-    pub(crate) fn store(&mut self, reg: VReg, kind: RegType, at: i32) -> Result<(), BuildError> {
+    ///
+    /// # Errors
+    ///
+    /// A limit of the IR.
+    pub fn store(&mut self, reg: VReg, kind: RegType, at: i32) -> Result<(), BuildError> {
         let (data, mods) = match kind {
             RegType::P => {
                 let word = self.b.vreg(RegType::R)?;

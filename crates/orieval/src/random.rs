@@ -1,11 +1,14 @@
 //! Random functions: statements of all shapes under guards, branches and loops, over few registers.
 
-use crate::build::{Head, blank, head};
+use crate::build::{Head, PARAMETERS, blank, head};
 use crate::shapes::{Shape, shapes};
-use crate::{EDGES, PARAMETERS};
 use fastrand::Rng;
-use oriole_isa::{Field, Mods, Opcode, Role, cmp, mem_size, mul, sign};
+use oriole_isa::{Field, Mods, Opcode, Role, cmp, mem_size, mul, shift_dir, shift_type, sign};
 use oriole_ori::{Block, BuildError, Function, FunctionBuilder, FunctionKind, Guard, Inst, Operand, RegType, VReg};
+
+/// Values at which arithmetic changes its mind.
+pub const EDGES: [u32; 12] =
+    [0, 1, 2, 31, 32, 0x80, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fff0, 0x3f80_0000, 0x7fc0_0000];
 
 /// A random function over a few registers that are written again and again.
 struct Generator<'f> {
@@ -14,6 +17,9 @@ struct Generator<'f> {
     words: Vec<VReg>,
     pairs: Vec<VReg>,
     preds: Vec<VReg>,
+    /// Registers that were written once, in this block, and that nobody has read: words and predicates.
+    fresh_words: Vec<VReg>,
+    fresh_preds: Vec<VReg>,
     shapes: Vec<Shape>,
 }
 
@@ -22,21 +28,31 @@ impl Generator<'_> {
         from[self.rng.usize(..from.len())]
     }
 
+    /// A register to read: often the only read of one.
     fn word(&mut self) -> Operand {
-        let words = self.words.clone();
-        let pairs = self.pairs.clone();
         match self.rng.u8(..10) {
-            0 | 1 => Operand::comp(self.pick(&pairs), self.rng.u8(..2)),
+            0..5 if !self.fresh_words.is_empty() => self.fresh_words.pop().map_or(Operand::rz(), Operand::reg),
+            _ => self.old_word(),
+        }
+    }
+
+    /// A register that is written many times.
+    fn old_word(&mut self) -> Operand {
+        let (words, pairs) = (self.words.clone(), self.pairs.clone());
+        match self.rng.u8(..5) {
+            0 => Operand::comp(self.pick(&pairs), self.rng.u8(..2)),
             _ => self.pick(&words).into(),
         }
     }
 
     fn bit(&mut self) -> Operand {
         let preds = self.preds.clone();
-        match self.rng.u8(..4) {
-            0 => Operand::pt().with_not(self.rng.bool()),
-            _ => Operand::reg(self.pick(&preds)).with_not(self.rng.bool()),
-        }
+        let pred = match self.rng.u8(..8) {
+            0 => Operand::pt(),
+            1..5 if !self.fresh_preds.is_empty() => self.fresh_preds.pop().map_or(Operand::pt(), Operand::reg),
+            _ => Operand::reg(self.pick(&preds)),
+        };
+        pred.with_not(self.rng.bool())
     }
 
     fn guard(&mut self) -> Option<Guard> {
@@ -46,7 +62,9 @@ impl Generator<'_> {
 
     /// One instruction of any shape that the target has.
     fn statement(&mut self) -> Result<(), BuildError> {
-        match self.rng.u8(..12) {
+        match self.rng.u8(..14) {
+            4 => return self.bit_test(),
+            5 => return self.wide_address(),
             0 => return self.constant(),
             1 => return self.memory(),
             2 => return self.wide_sum(),
@@ -61,7 +79,8 @@ impl Generator<'_> {
         let count = self.shapes[at].mods.len();
         let mut inst = blank(opcode, self.shapes[at].mods[self.rng.usize(..count)].clone());
         for role in sources {
-            let operand = self.word();
+            let constant = *role != Role::A && self.rng.u8(..3) == 0;
+            let operand = if constant { self.constant_word(opcode)? } else { self.word() };
             let zero = *role != Role::B && self.rng.u8(..6) == 0;
             inst.set_role(*role, if zero { Operand::rz() } else { operand });
         }
@@ -73,8 +92,102 @@ impl Generator<'_> {
             let value = values[self.rng.usize(..values.len())];
             inst.set_role(*role, Operand::imm(value));
         }
+        if self.rng.u8(..3) == 0 {
+            return self.write_fresh(inst, results);
+        }
         self.set_results(&mut inst, results);
         self.finish(inst)
+    }
+
+    /// The instruction writes a register of its own, which a later one may read.
+    fn write_fresh(&mut self, mut inst: Inst, results: &[(Role, RegType)]) -> Result<(), BuildError> {
+        let (role, kind) = results[0];
+        let reg = self.b.vreg(kind)?;
+        inst.set_role(role, reg.into());
+        self.b.push(inst)?;
+        match kind {
+            RegType::P => self.fresh_preds.push(reg),
+            RegType::R => self.fresh_words.push(reg),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A register with a constant of a kind that the opcode has rules for.
+    fn constant_word(&mut self, opcode: Opcode) -> Result<Operand, BuildError> {
+        let bits = match opcode {
+            Opcode::PRMT => self.rng.u32(..0x1_0000),
+            Opcode::SHF => self.rng.u32(..34),
+            Opcode::LOP3 => (1 << self.rng.u32(..32)) | if self.rng.bool() { 0x18 } else { 0 },
+            _ => EDGES[self.rng.usize(..EDGES.len())],
+        };
+        let reg = self.b.vreg(RegType::R)?;
+        self.b.emit_roles(Opcode::MOV, Mods::new(), &[(Role::D, reg.into()), (Role::B, Operand::imm(bits))])?;
+        Ok(reg.into())
+    }
+
+    /// `(x >> n & mask) == bound`, or `!=`: what tests of bits look like.
+    fn bit_test(&mut self) -> Result<(), BuildError> {
+        let mask = [1 << self.rng.u32(..32), 3 << self.rng.u32(..31), 0xff, 0x8000_0001][self.rng.usize(..4)];
+        let mut value = self.word();
+        if self.rng.bool() {
+            let reg = self.b.vreg(RegType::R)?;
+            let kind = [shift_type::U32, shift_type::S32][self.rng.usize(..2)];
+            let mods: Mods =
+                [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, kind), (Field::Hi, 1)].into_iter().collect();
+            let count = Operand::imm(self.rng.u32(..32));
+            let operands = [(Role::D, reg.into()), (Role::A, Operand::rz()), (Role::B, count), (Role::C, value)];
+            self.b.emit_roles(Opcode::SHF, mods, &operands)?;
+            value = reg.into();
+        }
+        let masked = self.b.vreg(RegType::R)?;
+        let operands = [
+            (Role::D, masked.into()),
+            (Role::A, value),
+            (Role::B, Operand::imm(mask)),
+            (Role::Lut, Operand::imm(0xc0)),
+        ];
+        self.b.emit_roles(Opcode::LOP3, Mods::new(), &operands)?;
+        let compare = [cmp::EQ, cmp::NE][self.rng.usize(..2)];
+        let bound = if self.rng.bool() { Operand::rz() } else { Operand::imm(mask) };
+        let mut test = Inst::neutral(Opcode::ISETP, [(Field::Cmp, compare)].into_iter().collect());
+        test.set_role(Role::A, masked.into());
+        test.set_role(Role::B, bound);
+        self.write_fresh(test, &[(Role::PD, RegType::P)])
+    }
+
+    /// A product of 64 bits and its sum with a pair, or a value extended and shifted: what addresses look like.
+    fn wide_address(&mut self) -> Result<(), BuildError> {
+        let (pair, x) = (self.b.vreg(RegType::Pair)?, self.old_word());
+        let to = self.pick(&self.pairs.clone());
+        if self.rng.bool() {
+            let factor = Operand::imm(1 << self.rng.u32(..8));
+            let mods: Mods = [(Field::Mul, mul::WIDE), (Field::Sign, self.rng.u8(..2))].into_iter().collect();
+            let operands = [(Role::D, pair.into()), (Role::A, x), (Role::B, factor), (Role::C, Operand::rz())];
+            self.b.emit_roles(Opcode::IMAD, mods, &operands)?;
+        } else {
+            let high = self.b.vreg(RegType::R)?;
+            let sign: Mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::S32), (Field::Hi, 1)]
+                .into_iter()
+                .collect();
+            let operands =
+                [(Role::D, high.into()), (Role::A, Operand::rz()), (Role::B, Operand::imm(31)), (Role::C, x)];
+            self.b.emit_roles(Opcode::SHF, sign, &operands)?;
+            let count = Operand::imm(self.rng.u32(1..32));
+            for (k, kind) in [(0, shift_type::U32), (1, shift_type::U64)] {
+                let mods: Mods =
+                    [(Field::ShiftDir, shift_dir::L), (Field::ShiftType, kind), (Field::Hi, k)].into_iter().collect();
+                let operands = [
+                    (Role::D, Operand::comp(pair, k)),
+                    (Role::A, x),
+                    (Role::B, count),
+                    (Role::C, if k == 1 { high.into() } else { Operand::rz() }),
+                ];
+                self.b.emit_roles(Opcode::SHF, mods, &operands)?;
+            }
+        }
+        let other = self.pick(&self.pairs.clone());
+        self.sum_of_pairs(to, pair, other)
     }
 
     fn set_results(&mut self, inst: &mut Inst, results: &[(Role, RegType)]) {
@@ -83,7 +196,7 @@ impl Generator<'_> {
             let to = match kind {
                 RegType::Pair => self.pick(&self.pairs.clone()).into(),
                 RegType::P => self.pick(&self.preds.clone()).into(),
-                _ => self.word(),
+                _ => self.old_word(),
             };
             let first = *role == results[0].0;
             if (first || self.rng.u8(..3) == 0) && !written.contains(&to) {
@@ -106,7 +219,7 @@ impl Generator<'_> {
             _ => Operand::imm(EDGES[self.rng.usize(..EDGES.len())]),
         };
         inst.set_role(Role::B, value);
-        let to = self.word();
+        let to = self.old_word();
         inst.set_role(Role::D, to);
         self.finish(inst)
     }
@@ -118,7 +231,7 @@ impl Generator<'_> {
         let wide = self.rng.bool();
         let size = if wide { mem_size::B64 } else { mem_size::B32 };
         let mut inst = Inst::neutral(opcode, [(Field::MemSize, size)].into_iter().collect());
-        let (word, pair) = (self.word(), self.pick(&self.pairs.clone()).into());
+        let (word, pair) = (if stores { self.word() } else { self.old_word() }, self.pick(&self.pairs.clone()).into());
         inst.set_role(if stores { Role::Data } else { Role::D }, if wide { pair } else { word });
         if self.rng.bool() {
             let base = self.word();
@@ -132,7 +245,12 @@ impl Generator<'_> {
     fn wide_sum(&mut self) -> Result<(), BuildError> {
         let pairs = self.pairs.clone();
         let (d, x, y) = (self.pick(&pairs), self.pick(&pairs), self.pick(&pairs));
-        let carry = self.pick(&self.preds.clone());
+        self.sum_of_pairs(d, x, y)
+    }
+
+    /// `d = x + y`, where the carry may be read again later.
+    fn sum_of_pairs(&mut self, d: VReg, x: VReg, y: VReg) -> Result<(), BuildError> {
+        let carry = if self.rng.bool() { self.pick(&self.preds.clone()) } else { self.b.vreg(RegType::P)? };
         let mut low = Inst::neutral(Opcode::IADD3, Mods::new());
         let mut high = Inst::neutral(Opcode::IADD3, [(Field::X, 1)].into_iter().collect());
         for (inst, k) in [(&mut low, 0), (&mut high, 1)] {
@@ -158,6 +276,9 @@ impl Generator<'_> {
         for role in [Role::Lut, Role::Lut2] {
             inst.set_role(role, Operand::imm(u32::from(self.rng.u8(..))));
         }
+        if self.rng.bool() {
+            return self.write_fresh(inst, &[(Role::PD, RegType::P)]);
+        }
         let preds = self.preds.clone();
         let (first, second) = (self.pick(&preds), self.pick(&preds));
         inst.set_role(Role::PD, first.into());
@@ -168,6 +289,8 @@ impl Generator<'_> {
     }
 
     fn statements(&mut self) -> Result<(), BuildError> {
+        self.fresh_words.clear();
+        self.fresh_preds.clear();
         for _ in 0..self.rng.usize(1..7) {
             self.statement()?;
         }
@@ -241,7 +364,11 @@ impl Generator<'_> {
 }
 
 /// Function number `seed`.
-pub(crate) fn random_function(seed: u64) -> Result<Function, BuildError> {
+///
+/// # Errors
+///
+/// A limit of the IR.
+pub fn random_function(seed: u64) -> Result<Function, BuildError> {
     let mut func = Function::new("random", FunctionKind::Entry);
     let mut at = head(&mut func)?;
     let (mut words, mut pairs, mut preds) = (at.inputs.to_vec(), Vec::new(), vec![at.pred]);
@@ -263,7 +390,16 @@ pub(crate) fn random_function(seed: u64) -> Result<Function, BuildError> {
         preds.push(pred);
     }
     let b = at.b;
-    let mut generator = Generator { rng: Rng::with_seed(seed), b, words, pairs, preds, shapes: shapes() };
+    let mut generator = Generator {
+        rng: Rng::with_seed(seed),
+        b,
+        words,
+        pairs,
+        preds,
+        fresh_words: Vec::new(),
+        fresh_preds: Vec::new(),
+        shapes: shapes(),
+    };
     generator.region(3)?;
     let Generator { b, words, pairs, preds, .. } = generator;
     let mut at = Head { b, inputs: [words[0], words[1]], pred: preds[0] };

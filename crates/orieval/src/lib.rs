@@ -1,0 +1,20 @@
+//! Plain evaluation of Ori functions, and random functions to evaluate.
+//!
+//! The judge of what is done to Ori: a phase, an allocation or an order of instructions must leave the memory that the
+//! function left before. Written from the meanings in `crates/isa/spec`; it shares no code with what it judges, nor with
+//! the simulator. One thread; integers, predicates, comparisons of floats, memory of all spaces.
+
+mod arithmetic;
+mod build;
+mod memory;
+mod random;
+mod seed;
+mod shapes;
+mod thread;
+
+pub use build::{Head, PARAMETERS, Source, bank, blank, head};
+pub use memory::{Memory, Space};
+pub use random::{EDGES, random_function};
+pub use seed::from_environment;
+pub use shapes::{Shape, shapes};
+pub use thread::run;

@@ -1,0 +1,140 @@
+//! A new order keeps what a function computes: random functions on physical registers, with accesses of all spaces
+//! and widths to few addresses, before and after scheduling.
+
+use fastrand::Rng;
+use oriole_isa::{Arch, Field, Mods, Opcode, Role, mem_size};
+use oriole_ori::*;
+use oriole_orieval::{bank, from_environment, random_function, run};
+use oriole_sched::{Options, schedule};
+
+/// Loads and stores with 32-bit and 64-bit addresses.
+const ACCESSES: [(Opcode, bool); 8] = [
+    (Opcode::LDS, false),
+    (Opcode::STS, false),
+    (Opcode::LDL, false),
+    (Opcode::STL, false),
+    (Opcode::LDG, true),
+    (Opcode::STG, true),
+    (Opcode::LD, true),
+    (Opcode::ST, true),
+];
+
+/// Sizes with the registers that they move.
+const SIZES: [(u8, u16); 7] = [
+    (mem_size::U8, 1),
+    (mem_size::S8, 1),
+    (mem_size::U16, 1),
+    (mem_size::S16, 1),
+    (mem_size::B32, 1),
+    (mem_size::B64, 2),
+    (mem_size::B128, 4),
+];
+
+/// The upper word of generic addresses in shared memory, as the evaluator has it.
+const SHARED_WINDOW: u32 = 0x7f00_0000;
+
+fn register(first: u16, count: u8) -> Operand {
+    Operand::phys_group(oriole_isa::RegFile::R, first, count)
+}
+
+fn push(func: &mut Function, block: Block, opcode: Opcode, mods: Mods, operands: &[(Role, Operand)]) {
+    let mut inst = Inst::neutral(opcode, mods);
+    for (role, operand) in operands {
+        inst.set_role(*role, *operand);
+    }
+    func.append(block, inst);
+}
+
+/// A block of memory accesses: 32-bit bases in R2 and R3, 64-bit ones in R4:R5 (global) and R6:R7 (shared), data in R8
+/// to R31. Bases are moved by a few bytes now and then.
+fn memory_block(rng: &mut Rng) -> Result<Function, BuildError> {
+    let mut func = Function::new("memory", FunctionKind::Entry);
+    let block = func.new_block()?;
+    for number in 2..32 {
+        let value = match number {
+            5 => 0,
+            7 => SHARED_WINDOW,
+            2..8 => 4 * rng.u32(..3),
+            _ => rng.u32(..),
+        };
+        let operands = [(Role::D, register(number, 1)), (Role::B, Operand::imm(value))];
+        push(&mut func, block, Opcode::MOV, Mods::new(), &operands);
+    }
+    for _ in 0..rng.usize(4..30) {
+        match rng.u8(..6) {
+            0 => {
+                let base = register([2, 3, 4, 6][rng.usize(..4)], 1);
+                let operands = [(Role::D, base), (Role::A, base), (Role::B, Operand::imm(rng.u32(..5)))];
+                push(&mut func, block, Opcode::IADD3, Mods::new(), &operands);
+            }
+            1 => {
+                let operands = [(Role::D, 8), (Role::A, 8), (Role::B, 8)]
+                    .map(|(role, low)| (role, register(low + rng.u16(..24), 1)));
+                push(&mut func, block, Opcode::IADD3, Mods::new(), &operands);
+            }
+            _ => access(&mut func, block, rng),
+        }
+    }
+    for number in 8..32 {
+        let operands =
+            [(Role::Offset, Operand::imm_signed(0x1000 + 4 * i32::from(number))), (Role::Data, register(number, 1))];
+        push(&mut func, block, Opcode::STS, Mods::new(), &operands);
+    }
+    func.append(block, Inst::new(Opcode::EXIT, Mods::new(), &[Operand::pt()]));
+    Ok(func)
+}
+
+fn access(func: &mut Function, block: Block, rng: &mut Rng) {
+    let (opcode, wide) = ACCESSES[rng.usize(..ACCESSES.len())];
+    let (size, words) = SIZES[rng.usize(..SIZES.len())];
+    let generic = matches!(opcode, Opcode::LD | Opcode::ST);
+    let base = match wide {
+        true if generic && rng.bool() => register(6, 2),
+        true => register(4, 2),
+        false => register(2 + rng.u16(..2), 1),
+    };
+    let data = register(8 + words * rng.u16(..24 / words), words as u8);
+    let operands =
+        [(Role::Base, base), (Role::Offset, Operand::imm_signed(rng.i32(..12))), (Role::Data, data), (Role::D, data)];
+    push(func, block, opcode, [(Field::MemSize, size)].into_iter().collect(), &operands);
+}
+
+fn same_after_scheduling(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) {
+    let evaluate =
+        |func: &Function| -> Vec<_> { inputs.iter().map(|words| run(func, words[0] & 31, &bank(words))).collect() };
+    let want = evaluate(func);
+    assert!(want.iter().all(Result::is_ok), "seed {seed}: {want:?}\n{func}");
+    let mut ordered = func.clone();
+    schedule(&mut ordered, arch, &Options { reorder: true })
+        .unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{func}"));
+    let found = evaluate(&ordered);
+    assert!(found == want, "seed {seed}: {found:?} for {want:?}\n{func}\nbecomes\n{ordered}");
+}
+
+#[test]
+fn memory_accesses_that_meet_keep_their_order() {
+    let seed = from_environment("ORIOLE_SEED", 1);
+    let count = from_environment("ORIOLE_COUNT", 4_000);
+    println!("seed {seed}, {count} blocks");
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let func = memory_block(&mut Rng::with_seed(seed)).expect("a small block");
+        same_after_scheduling(&func, Arch::Sm80, &[[0; 4]], seed);
+    }
+}
+
+#[test]
+fn registers_keep_their_values() {
+    let seed = from_environment("ORIOLE_SEED", 1);
+    let count = from_environment("ORIOLE_COUNT", 500);
+    println!("seed {seed}, {count} functions");
+    let inputs = [[3, 5, 7, 9], [u32::MAX, 1, 0x8000_0000, 0]];
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let mut func = random_function(seed).expect("it has few registers");
+        let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), verify: true };
+        oriole_regalloc::allocate_function(&mut func, Arch::Sm80, &options).expect("it is allocated");
+        layout::make_fallthroughs_explicit(&mut func);
+        same_after_scheduling(&func, Arch::Sm80, &inputs, seed);
+    }
+}
