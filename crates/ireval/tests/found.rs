@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// What the PTX of a level writes.
 fn written(program: &Program, level: u8, arch: &str) -> Vec<u8> {
-    let options = driver::Options { level, arch: arch.to_owned(), fma: false, ..driver::Options::default() };
+    let options = driver::Options { level, arch: arch.to_owned(), ..driver::Options::default() };
     let compiled = driver::compile(program.module.clone(), &[], &options);
     let output = compiled.unwrap_or_else(|error| panic!("-O{level} {arch}: {error}"));
     let options = oriole_interp::Options { max_instructions: 20_000_000 };

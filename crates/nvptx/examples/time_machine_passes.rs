@@ -37,7 +37,14 @@ impl Builder {
         let dst = class.map(|class| self.function.regs.push(class));
         let operands = dst.map(Operand::from).into_iter().chain(uses.iter().cloned()).collect();
         let opcode = Opcode::Form(self.forms.intern(form).expect("a form of PTX"));
-        let inst = Inst { opcode, defs: u16::from(dst.is_some()), guard: None, operands, loc: None.into() };
+        let inst = Inst {
+            opcode,
+            defs: u16::from(dst.is_some()),
+            guard: None,
+            operands,
+            loc: None.into(),
+            source: None.into(),
+        };
         self.function.blocks[self.at].insts.push(inst);
         dst.unwrap_or(VReg::new(0))
     }

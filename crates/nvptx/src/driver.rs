@@ -7,6 +7,7 @@ use oriole_ptx::ast;
 use crate::link::{self, Reflect};
 use crate::machine::dump::Dump;
 use crate::machine::passes::{self, PassFault, PassOptions};
+pub use crate::select::FpContract;
 use crate::{bitcode, emit, ir, machine, opt, runtime, select, text};
 
 /// What to make of a module.
@@ -18,8 +19,8 @@ pub struct Options {
     pub ptx_version: Option<(u32, u32)>,
     /// `-O`: 0 to 3.
     pub level: u8,
-    /// Products and sums of floats are fused.
-    pub fma: bool,
+    /// Which products and sums of floats are fused.
+    pub fp_contract: FpContract,
     /// Subnormals of `float` are flushed to zero.
     pub ftz: bool,
     /// Quotients of `float` are rounded correctly.
@@ -52,7 +53,7 @@ impl Default for Options {
             arch: "sm_80".to_owned(),
             ptx_version: None,
             level: 3,
-            fma: true,
+            fp_contract: FpContract::default(),
             ftz: false,
             prec_div: true,
             prec_sqrt: true,
@@ -87,6 +88,9 @@ pub enum Error {
     /// `--arch` names no target.
     #[error("`{0}` is no target: write `sm_90` and the like")]
     Arch(String),
+    /// `--arch` names a target that is too old.
+    #[error("`{0}`: no PTX is made for targets before sm_{OLDEST}")]
+    OldArch(String),
     /// A library cannot be read.
     #[error("{error}")]
     Library {
@@ -158,6 +162,10 @@ pub fn target_of(module: &ir::Module) -> Option<&str> {
     named.filter(|name| target_number(name).is_some())
 }
 
+/// The oldest target that PTX is made for: the first with `atom` in scopes, `atom.add.f64` and arithmetic on halves in every
+/// member of its family.
+const OLDEST: u32 = 60;
+
 /// The number of a target, and whether it stands for that target or its family alone: `sm_90a`
 /// gives 90 and true.
 fn target_number(name: &str) -> Option<(u32, bool)> {
@@ -186,14 +194,22 @@ fn link_library(module: &mut ir::Module, number: usize, library: &Library<'_>) -
 /// The first thing that the back end does not take.
 pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Options) -> Result<Output, Error> {
     let (arch, arch_specific) = target_number(&options.arch).ok_or_else(|| Error::Arch(options.arch.clone()))?;
+    if arch < OLDEST {
+        return Err(Error::OldArch(options.arch.clone()));
+    }
     let ftz = options.ftz.then_some(true);
     let reflect = Reflect { ftz, prec_sqrt: options.prec_sqrt, prec_div: options.prec_div, ..Reflect::new(arch) };
     let clean_up = opt::Options { level: options.level, ..opt::Options::default() };
-    let target = runtime::Target { arch, has_math: !libraries.is_empty() };
+    let target = runtime::Target {
+        arch,
+        has_math: !libraries.is_empty(),
+        splits_fmuladd: options.fp_contract == FpContract::Off,
+    };
     loop {
         for (number, library) in libraries.iter().enumerate() {
             link_library(&mut module, number, library)?;
         }
+        module.spread_float_permissions();
         link::resolve_reflect(&mut module, &reflect);
         link::strip_unused(&mut module);
         runtime::number_blocks(&mut module);
@@ -211,7 +227,7 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
         arch_specific,
         ptx_version: options.ptx_version.unwrap_or_else(oriole_ptx::newest_version),
         level: options.level,
-        fma: options.fma,
+        fp_contract: options.fp_contract,
         ftz: options.ftz,
         prec_div: options.prec_div,
         prec_sqrt: options.prec_sqrt,

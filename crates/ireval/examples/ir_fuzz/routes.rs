@@ -146,7 +146,7 @@ impl Route {
 /// Our compiler. Nothing is fused that the IR does not fuse.
 fn compile(text: &str, level: u8, arch: &str) -> Result<oriole_ptx::ast::Module, String> {
     let module = oriole_nvptx::text::parse(text, "k.ll").map_err(|error| error.render(text))?;
-    let options = Options { level, arch: arch.to_owned(), fma: false, ..Options::default() };
+    let options = Options { level, arch: arch.to_owned(), ..Options::default() };
     driver::compile(module, &[], &options).map(|output| output.module).map_err(|error| error.to_string())
 }
 

@@ -37,7 +37,7 @@ pub fn param(ir: &ir::Module, ty: TypeId, attributes: &Attributes, is_kernel: bo
     match attributes.by_val {
         Some(pointee) => {
             let natural = ir.layout.align(&ir.types, pointee).max(attributes.align);
-            aggregate(ir, pointee, stated(attributes, noted).unwrap_or(natural))
+            aggregate(ir, pointee, stated(attributes, noted).unwrap_or(natural), is_kernel)
         }
         None => value(ir, ty, attributes, is_kernel, noted),
     }
@@ -61,7 +61,10 @@ fn value(ir: &ir::Module, ty: TypeId, attributes: &Attributes, is_kernel: bool, 
         Type::Pointer(space) => ParamDecl::scalar(unsigned_or_bits(ir.layout.pointer_bits(space), is_kernel)),
         Type::Float => ParamDecl::scalar(if is_kernel { ScalarType::F32 } else { ScalarType::B32 }),
         Type::Double => ParamDecl::scalar(if is_kernel { ScalarType::F64 } else { ScalarType::B64 }),
-        _ => aggregate(ir, ty, stated(attributes, noted).unwrap_or_else(|| ir.layout.align(&ir.types, ty))),
+        _ => {
+            let align = stated(attributes, noted).unwrap_or_else(|| ir.layout.align(&ir.types, ty));
+            aggregate(ir, ty, align, is_kernel)
+        }
     }
 }
 
@@ -70,10 +73,14 @@ fn stated(attributes: &Attributes, noted: u32) -> Option<u32> {
     [attributes.stack_align, noted].into_iter().find(|&align| align > 0)
 }
 
+/// The greatest alignment that PTX has for parameters and results of functions; kernels have none.
+const MAX_ALIGN: u32 = 128;
+
 /// An array of bytes. PTX has no empty ones: what has no size takes one byte. Vectors of odd integers take more than in
 /// memory; LLVM 19 has no way to pass them.
-fn aggregate(ir: &ir::Module, ty: TypeId, align: u32) -> ParamDecl {
+fn aggregate(ir: &ir::Module, ty: TypeId, align: u32, is_kernel: bool) -> ParamDecl {
     let spread = crate::select::spread_size(&ir.types, &ir.layout, ty).unwrap_or(0);
+    let align = if is_kernel { align } else { align.min(MAX_ALIGN) };
     ParamDecl::aggregate(ir.layout.size(&ir.types, ty).max(spread).max(1), align.next_power_of_two())
 }
 

@@ -7,7 +7,7 @@ use oriole_ptx::ast::{
     Span, Statement, Sym, TargetList, Word,
 };
 
-use super::{Emitter, Error};
+use super::{Emitter, Error, names};
 use crate::ir::{MetaId, SymbolId};
 use crate::machine::reg::{BadRegisterClass, EncodedReg};
 use crate::machine::{
@@ -97,7 +97,8 @@ impl<'a> Emitter<'a> {
             let next = function.layout.get(at + 1).copied();
             jumps(&function.blocks[block].terminator, next, |to| {
                 if labels[to].is_none() {
-                    labels[to] = Some(self.symbols.intern(&format!("$L__BB{index}_{}", numbers[to])));
+                    let name = format!("$L__BB{index}_{}", numbers[to]);
+                    labels[to] = Some(names::own(&mut self.symbols, &self.taken, name));
                 }
             });
         }
@@ -154,7 +155,7 @@ impl Body<'_, '_> {
         if frame.bytes == 0 && !used.generic_frame && !used.local_frame {
             return;
         }
-        let name = self.emitter.name_of(&format!("__local_depot{}", self.index));
+        let name = self.emitter.own_name(self.depot());
         self.out.push(Statement::Variable(Box::new(ast::Variable {
             space: Space::Local,
             align: Some(frame.align.max(1)),
@@ -168,15 +169,19 @@ impl Body<'_, '_> {
         }
     }
 
+    /// The name that the frame has unless a variable has it.
+    fn depot(&self) -> String {
+        format!("__local_depot{}", self.index)
+    }
+
     /// `%SPL` and `%SP`, where they are read.
     fn frame_pointers(&mut self, used: &Used) {
         if !used.generic_frame && !used.local_frame {
             return;
         }
         let ty = self.pointer_type();
-        let depot = format!("__local_depot{}", self.index);
         let local = self.emitter.name_of("%SPL");
-        let depot = self.emitter.name_of(&depot);
+        let depot = self.emitter.own_name(self.depot());
         self.push(ast::Opcode::Mov, &[Modifier::Type(ty)], [ast::Operand::Name(local), ast::Operand::Name(depot)]);
         if used.generic_frame {
             let generic = self.emitter.name_of("%SP");
@@ -217,8 +222,11 @@ impl Body<'_, '_> {
         }
         for inst in &content.insts {
             self.line(inst.loc.expand());
+            let id = self.id;
+            self.emitter.made_for(inst.source.map(|source| (id, source)));
             self.inst(inst)?;
         }
+        self.emitter.made_for(None);
         self.terminator(&content.terminator, next)
     }
 
@@ -329,7 +337,7 @@ impl Body<'_, '_> {
     }
 
     fn table(&mut self, index: VReg, targets: &[BlockId]) -> Result<(), Error> {
-        let list = self.emitter.name_of(&format!("$L_brx_{}_{}", self.index, self.tables));
+        let list = self.emitter.own_name(format!("$L_brx_{}_{}", self.index, self.tables));
         self.tables += 1;
         let targets = targets.iter().map(|&to| self.label(to)).collect::<Result<_, _>>()?;
         self.out.push(Statement::BranchTargets(TargetList { label: list, targets }));
@@ -369,11 +377,11 @@ impl Body<'_, '_> {
             Operand::Reg(reg) => self.register(*reg)?,
             Operand::Not(reg) => {
                 let inner = ast::Operand::Name(self.vreg(*reg)?);
-                ast::Operand::Not(Box::new(inner), Span::default())
+                ast::Operand::Not(Box::new(inner), self.emitter.here())
             }
-            Operand::Imm(value) => ast::Operand::Imm(Imm::S64(*value), Span::default()),
-            Operand::F32(bits) => ast::Operand::Imm(Imm::F32(*bits), Span::default()),
-            Operand::F64(bits) => ast::Operand::Imm(Imm::F64(*bits), Span::default()),
+            Operand::Imm(value) => ast::Operand::Imm(Imm::S64(*value), self.emitter.here()),
+            Operand::F32(bits) => ast::Operand::Imm(Imm::F32(*bits), self.emitter.here()),
+            Operand::F64(bits) => ast::Operand::Imm(Imm::F64(*bits), self.emitter.here()),
             Operand::Part(reg, part) => match self.register(*reg)? {
                 ast::Operand::Special { reg, span, .. } => ast::Operand::Special { reg, part: Some(*part), span },
                 ast::Operand::Name(name) => ast::Operand::Part(name, *part),
@@ -384,9 +392,12 @@ impl Body<'_, '_> {
                 ast::Operand::Offset { name: self.emitter.name(*sym), offset: *offset, element: false }
             }
             Operand::Address(address) => ast::Operand::Address(Box::new(self.address(address)?)),
-            Operand::Vector(items) => ast::Operand::Vector(self.operands(items)?, Span::default()),
+            Operand::Vector(items) => {
+                let span = self.emitter.here();
+                ast::Operand::Vector(self.operands(items)?, span)
+            }
             Operand::Pair(items) => ast::Operand::Pair(Box::new([self.operand(&items[0])?, self.operand(&items[1])?])),
-            Operand::Sink => ast::Operand::Sink(Span::default()),
+            Operand::Sink => ast::Operand::Sink(self.emitter.here()),
         })
     }
 
@@ -395,6 +406,7 @@ impl Body<'_, '_> {
     }
 
     fn address(&mut self, address: &Address) -> Result<ast::Address, Error> {
+        let span = self.emitter.here();
         let base = match address.base {
             Base::Absolute => AddressBase::Absolute,
             Base::Symbol(sym) => AddressBase::Name(self.emitter.name(sym)),
@@ -404,7 +416,7 @@ impl Body<'_, '_> {
             },
         };
         let rest = self.operands(&address.rest)?;
-        Ok(ast::Address { base, offset: address.offset, rest, span: Span::default() })
+        Ok(ast::Address { base, offset: address.offset, rest, span })
     }
 
     pub(super) fn internal(&self, what: impl Into<String>) -> Error {

@@ -16,7 +16,7 @@ impl Body<'_, '_> {
         let outside = std::mem::take(&mut self.out);
         let args = self.arguments(inst, call)?;
         let ret = call.ret.map(|decl| {
-            let name = self.emitter.name_of("retval0");
+            let name = self.emitter.own_name("retval0".to_owned());
             let variable = self.emitter.param(&decl, Some(name));
             self.out.push(Statement::Variable(Box::new(variable)));
             name
@@ -39,7 +39,7 @@ impl Body<'_, '_> {
     fn arguments(&mut self, inst: &Inst, call: &Call) -> Result<Vec<Name>, Error> {
         let mut names = Vec::with_capacity(call.params.len());
         for (index, decl) in call.params.iter().enumerate() {
-            let name = self.emitter.name_of(&format!("param{index}"));
+            let name = self.emitter.own_name(format!("param{index}"));
             let variable = self.emitter.param(decl, Some(name));
             self.out.push(Statement::Variable(Box::new(variable)));
             for (at, arg) in call.args.iter().enumerate().filter(|(_, arg)| arg.param as usize == index) {
@@ -86,7 +86,7 @@ impl Body<'_, '_> {
 
     /// `prototype_N: .callprototype …`
     fn prototype(&mut self, call: &Call) -> Name {
-        let label = self.emitter.name_of(&format!("prototype_{}", self.emitter.prototypes));
+        let label = self.emitter.own_name(format!("prototype_{}", self.emitter.prototypes));
         self.emitter.prototypes += 1;
         let rets = call.ret.iter().map(|decl| self.emitter.param(decl, None)).collect();
         let params = call.params.iter().map(|decl| self.emitter.param(decl, None)).collect();
@@ -97,14 +97,16 @@ impl Body<'_, '_> {
     }
 
     fn list(&mut self, names: &[Name]) -> Operand {
+        let span = self.emitter.here();
         let items = names.iter().map(|name| Operand::Name(self.emitter.name(name.sym))).collect();
-        Operand::List(items, Span::default())
+        Operand::List(items, span)
     }
 
     /// `[param0+offset]`
     fn slot(&mut self, param: Name, place: &ParamMove) -> Operand {
+        let span = self.emitter.here();
         let base = AddressBase::Name(self.emitter.name(param.sym));
         let offset = place.offset as i64;
-        Operand::Address(Box::new(Address { base, offset, rest: Vec::new(), span: Span::default() }))
+        Operand::Address(Box::new(Address { base, offset, rest: Vec::new(), span }))
     }
 }

@@ -41,7 +41,11 @@ impl Emitter<'_> {
                 _ => None,
             };
             if let Some(header) = header {
-                items.push(self.declare(Some(id), &header));
+                let about = match &symbol.kind {
+                    SymbolKind::Alias(alias) => self.aliasee(alias),
+                    _ => Some(id),
+                };
+                items.push(self.declare(about, &header));
             }
         }
         self.runtime_functions(functions, items);
@@ -113,17 +117,25 @@ impl Emitter<'_> {
         places: &FxHashMap<SymbolId, usize>,
     ) -> Result<Option<Header>, Error> {
         let SymbolKind::Alias(alias) = &self.ir.symbols[id].kind else { return Ok(None) };
-        let mention = self.mentions.get(name);
-        let target = self.aliasee(alias);
-        match target.map(|target| (&self.ir.symbols[target].kind, places.get(&target))) {
-            Some((SymbolKind::Function(_), Some(&at))) if !functions[at].1.is_entry => {
-                let Header { params, ret, .. } = self.header_of(functions[at].0, &functions[at].1);
-                let linkage = self.linkage(id, true);
-                Ok(Some(Header { is_entry: false, linkage, name, params, ret }))
-            }
-            _ if mention.first.is_none() && !mention.by_data => Ok(None),
-            _ => Err(self.unsupported(id, "an alias of anything but a function with a body")),
+        let Some(target) = self.aliasee(alias) else {
+            return Err(self.unsupported(id, "an alias of what is no symbol"));
+        };
+        let Some(&at) = places.get(&target) else {
+            let what = match self.ir.symbols[target].kind {
+                SymbolKind::Variable(_) => "an alias of a variable: PTX has them of functions only",
+                _ => "an alias of a function without a body",
+            };
+            return Err(self.unsupported(id, what));
+        };
+        let Header { is_entry, linkage, params, ret, .. } = self.header_of(functions[at].0, &functions[at].1);
+        if is_entry {
+            return Err(self.unsupported(id, "an alias of a kernel: PTX has them of other functions only"));
         }
+        if linkage == Linkage::Weak {
+            return Err(self.unsupported(id, "an alias of a `.weak` function: PTX has them of strong ones only"));
+        }
+        let linkage = self.linkage(id, true);
+        Ok(Some(Header { is_entry, linkage, name, params, ret }))
     }
 
     fn header_of(&mut self, id: SymbolId, function: &machine::Function) -> Header {
@@ -142,8 +154,8 @@ impl Emitter<'_> {
 
     fn named_header(&mut self, name: Sym, is_entry: bool, linkage: Linkage, signature: Signature) -> Header {
         let params = signature.params.into_iter().enumerate();
-        let params = params.map(|(at, decl)| (names::param(&mut self.symbols, &self.names, name, at), decl)).collect();
-        let ret = signature.ret.map(|decl| (self.symbols.intern(names::RESULT), decl));
+        let params = params.map(|(at, decl)| (names::param(&mut self.symbols, &self.taken, name, at), decl)).collect();
+        let ret = signature.ret.map(|decl| (names::result(&mut self.symbols, &self.taken), decl));
         Header { is_entry, linkage, name, params, ret }
     }
 
@@ -152,7 +164,8 @@ impl Emitter<'_> {
         match self.ir.symbols[id].linkage {
             ir::Linkage::Internal => Linkage::None,
             ir::Linkage::External | ir::Linkage::Appending if defined => Linkage::Visible,
-            ir::Linkage::Common if defined => Linkage::Common,
+            // `.common` is for global memory only.
+            ir::Linkage::Common if defined && is_global(self.ir.symbols[id].space) => Linkage::Common,
             _ if defined => Linkage::Weak,
             _ => Linkage::Extern,
         }
@@ -256,4 +269,9 @@ impl Emitter<'_> {
         let digits = self.options.arch.trim_start_matches("sm_").trim_end_matches(|c: char| c.is_ascii_alphabetic());
         digits.parse().is_ok_and(|number: u32| number >= 90)
     }
+}
+
+/// True for variables that live in `.global` memory.
+const fn is_global(space: AddressSpace) -> bool {
+    matches!(space, AddressSpace::GENERIC | AddressSpace::GLOBAL)
 }

@@ -50,6 +50,9 @@ impl Body<'_, '_> {
 impl Emitter<'_> {
     /// Adds `module asm`. What it declares is not declared again.
     pub(super) fn module_asm(&mut self, items: &mut Vec<Item>) -> Result<(), Error> {
+        if self.ir.asm.is_empty() {
+            return Ok(());
+        }
         let text = self.ir.asm.join("\n");
         let start = self.position;
         self.position += text.len() as u32 + 1;

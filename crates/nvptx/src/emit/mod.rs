@@ -32,9 +32,11 @@ use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast::{self, Item, Name, Span, Sym, SymbolTable};
 use oriole_ptx::diag::{Diagnostic, Rule};
 
+use crate::analysis::View;
 use crate::ir::{self, Annotations, SymbolId};
 use crate::machine::reg::BadRegisterClass;
 use crate::machine::{self, Forms, Opcode, Operand};
+use crate::text;
 use lines::Lines;
 use mentions::Mentions;
 use rustc_hash::FxHashSet;
@@ -104,7 +106,7 @@ fn first_message(diagnostics: &[Diagnostic]) -> &str {
 ///
 /// The first thing that cannot be said in PTX.
 pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) -> Result<ast::Module, Error> {
-    let machine::Module { symbols, names, forms, functions } = machine;
+    let machine::Module { symbols, names, taken, forms, functions } = machine;
     let annotations = ir.annotations();
     let mentions = Mentions::of(ir, &symbols, &names, &functions);
     let mut emitter = Emitter {
@@ -112,6 +114,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         ir,
         annotations,
         names,
+        taken,
         forms,
         symbols,
         mentions,
@@ -121,6 +124,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         registers: Default::default(),
         position: 0,
         fragments: Vec::new(),
+        sources: Vec::new(),
         prototypes: 0,
     };
     let mut items = Vec::new();
@@ -137,7 +141,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
     if let Some(lines) = emitter.lines.take() {
         lines.finish(&mut items, |sym| emitter.name(sym));
     }
-    let Emitter { symbols, forms, fragments, .. } = emitter;
+    let Emitter { symbols, forms, fragments, sources, .. } = emitter;
     let mut target = vec![options.arch.clone()];
     if has_samplers(&functions, &forms) {
         target.push("texmode_independent".to_owned());
@@ -150,7 +154,7 @@ pub fn module(ir: &ir::Module, machine: machine::Module, options: &EmitOptions) 
         items,
         symbols,
     };
-    let least = oriole_ptx::least_version(&module).map_err(|errors| blame(&module, fragments, errors))?;
+    let least = oriole_ptx::least_version(&module).map_err(|errors| blame(ir, &module, fragments, &sources, errors))?;
     if options.ptx_version.is_none() {
         module.version = least.max(for_lines);
     }
@@ -168,8 +172,15 @@ fn has_samplers(functions: &[(SymbolId, machine::Function)], forms: &Forms) -> b
 }
 
 /// Whose fault it is that the module does not pass the checks: inline assembly may be wrong in what
-/// it says, and anything may be too new for the version or target that is asked for.
-fn blame(module: &ast::Module, fragments: Vec<Fragment>, mut errors: Vec<Diagnostic>) -> Error {
+/// it says, intrinsics may be declared with types that they do not have, and anything may be too new for the version or
+/// target that is asked for.
+fn blame(
+    ir: &ir::Module,
+    module: &ast::Module,
+    fragments: Vec<Fragment>,
+    sources: &[Source],
+    mut errors: Vec<Diagnostic>,
+) -> Error {
     let Some(first) = errors.first() else {
         return Error::Internal { symbol: String::new(), what: "a check that fails without an error".to_owned() };
     };
@@ -183,10 +194,37 @@ fn blame(module: &ast::Module, fragments: Vec<Fragment>, mut errors: Vec<Diagnos
         return Error::Asm { function, text, diagnostics };
     }
     let what = first.message.clone();
-    match first.rule {
-        Some(Rule::Target | Rule::Version | Rule::Linkage) => Error::Unsupported { symbol: function, what },
-        _ => Error::Internal { symbol: function, what },
+    let rule = first.rule;
+    let source = sources.partition_point(|source| source.start < place).checked_sub(1).and_then(|at| sources[at].inst);
+    let body = |symbol: SymbolId| ir.symbols[symbol].function().and_then(|function| function.body.as_deref());
+    let Some((symbol, body, inst)) = source.and_then(|(symbol, inst)| Some((symbol, body(symbol)?, inst))) else {
+        return match rule {
+            Some(Rule::Target | Rule::Version | Rule::Linkage) => Error::Unsupported { symbol: function, what },
+            _ => Error::Internal { symbol: function, what },
+        };
+    };
+    let text = text::print_instruction(ir, body, inst);
+    let view = View { module: ir, symbol, body };
+    let called = view.call(inst).and_then(|call| view.callee(call)).filter(|callee| callee.name.starts_with("llvm."));
+    let symbol = ir.symbols[symbol].name.to_string();
+    match (rule, called) {
+        (Some(Rule::Target | Rule::Version | Rule::Linkage), _) => {
+            Error::Unsupported { symbol, what: format!("`{text}`: {what}") }
+        }
+        (_, Some(callee)) => {
+            let what = format!("`{text}`: `{}` cannot be called with these types: {what}", callee.name);
+            Error::Unsupported { symbol, what }
+        }
+        _ => Error::Internal { symbol, what: format!("`{text}`: {what}") },
     }
+}
+
+/// What names of the tree are made for.
+struct Source {
+    /// Names behind this place are.
+    start: u32,
+    /// A function and an instruction of its body; none for what stands for no single instruction.
+    inst: Option<(SymbolId, ir::InstId)>,
 }
 
 /// Inline assembly that is in the tree.
@@ -202,6 +240,8 @@ struct Emitter<'a> {
     ir: &'a ir::Module,
     annotations: Annotations,
     names: SecondaryMap<SymbolId, Option<Sym>>,
+    /// All of them.
+    taken: FxHashSet<Sym>,
     forms: Forms,
     symbols: SymbolTable,
     mentions: Mentions,
@@ -216,6 +256,8 @@ struct Emitter<'a> {
     position: u32,
     /// The inline assembly so far, in order.
     fragments: Vec<Fragment>,
+    /// What the names from a place on are made for: an instruction of the IR, or nothing that has one.
+    sources: Vec<Source>,
     /// How many indirect calls there are.
     prototypes: u32,
 }
@@ -232,10 +274,28 @@ impl Emitter<'_> {
         self.name(sym)
     }
 
+    /// A name of what a function declares itself, at the next place.
+    fn own_name(&mut self, text: String) -> Name {
+        let sym = names::own(&mut self.symbols, &self.taken, text);
+        self.name(sym)
+    }
+
     /// The next place.
     fn place(&mut self) -> Span {
         self.position += 1;
         Span::new(self.position, self.position + 1)
+    }
+
+    /// The next place, for what has no name of its own.
+    fn here(&self) -> Span {
+        Span::new(self.position + 1, self.position + 2)
+    }
+
+    /// Notes what the names from here on are made for.
+    fn made_for(&mut self, inst: Option<(SymbolId, ir::InstId)>) {
+        if self.sources.last().and_then(|source| source.inst) != inst {
+            self.sources.push(Source { start: self.position, inst });
+        }
     }
 
     /// The PTX name of a symbol.

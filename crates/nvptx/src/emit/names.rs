@@ -4,15 +4,13 @@
 //! end, what PTX does not have becomes `_$_`. Names that others see (of symbols that are not
 //! internal) keep their spelling wherever PTX allows it; internal ones step aside.
 
-use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast::{Sym, SymbolTable};
 use rustc_hash::FxHashSet;
 
 use crate::ir::{self, Linkage, SymbolId};
 use crate::machine;
 
-/// The name of the `.param` that a function returns its result in.
-pub const RESULT: &str = "func_retval0";
+const RESULT: &str = "func_retval0";
 
 /// What stands for characters that PTX names do not have.
 const STAND_IN: &str = "_$_";
@@ -53,23 +51,31 @@ pub fn assign(ir: &ir::Module, machine: &mut machine::Module) {
     }
 }
 
-/// The name of parameter `index`, counted from 0, of a function: `NAME_param_0`, unless a variable
-/// or function has that name.
-pub fn param(
-    symbols: &mut SymbolTable,
-    names: &SecondaryMap<SymbolId, Option<Sym>>,
-    function: Sym,
-    index: usize,
-) -> Sym {
-    let mut name = format!("{}_param_{index}", symbols.text(function));
-    while symbols.get(&name).is_some_and(|sym| names.values().any(|&taken| taken == Some(sym))) {
+/// A name for what a function declares itself: `name`, unless a variable or function of the module has it.
+pub fn own(symbols: &mut SymbolTable, taken: &FxHashSet<Sym>, mut name: String) -> Sym {
+    let mut sym = symbols.intern(&name);
+    while taken.contains(&sym) {
         name.push_str(STAND_IN);
+        sym = symbols.intern(&name);
     }
-    symbols.intern(&name)
+    sym
+}
+
+/// The name of parameter `index`, counted from 0, of a function: `NAME_param_0`.
+pub fn param(symbols: &mut SymbolTable, taken: &FxHashSet<Sym>, function: Sym, index: usize) -> Sym {
+    let name = format!("{}_param_{index}", symbols.text(function));
+    own(symbols, taken, name)
+}
+
+/// The name of the `.param` that a function returns its result in.
+pub fn result(symbols: &mut SymbolTable, taken: &FxHashSet<Sym>) -> Sym {
+    own(symbols, taken, RESULT.to_owned())
 }
 
 fn give(machine: &mut machine::Module, taken: &mut FxHashSet<String>, id: SymbolId, name: String) {
-    machine.names[id] = Some(machine.symbols.intern(&name));
+    let sym = machine.symbols.intern(&name);
+    machine.names[id] = Some(sym);
+    machine.taken.insert(sym);
     taken.insert(name);
 }
 
@@ -161,10 +167,10 @@ mod tests {
         let mut machine = machine::Module::default();
         assign(&module, &mut machine);
         let function = machine.symbols.get("f").unwrap();
-        let first = param(&mut machine.symbols, &machine.names, function, 0);
+        let first = param(&mut machine.symbols, &machine.taken, function, 0);
         assert_ne!(Some(first), machine.names[variable]);
-        assert_eq!(param(&mut machine.symbols, &machine.names, function, 0), first);
-        let second = param(&mut machine.symbols, &machine.names, function, 1);
+        assert_eq!(param(&mut machine.symbols, &machine.taken, function, 0), first);
+        let second = param(&mut machine.symbols, &machine.taken, function, 1);
         assert_eq!(machine.symbols.text(second), "f_param_1");
     }
 }

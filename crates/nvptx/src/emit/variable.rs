@@ -43,9 +43,28 @@ enum Visit {
 impl Emitter<'_> {
     /// Declares the variables at file level: each behind those that its initial value names.
     pub(super) fn variables(&mut self, items: &mut Vec<Item>) -> Result<(), Error> {
+        self.refuse_appending()?;
         let mut visits = SecondaryMap::new();
         for id in self.ir.symbols.keys() {
             self.visit(id, &mut visits, items)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses variables of appending linkage but those that only LLVM reads: nothing would run constructors.
+    fn refuse_appending(&self) -> Result<(), Error> {
+        for (id, symbol) in self.ir.symbols.iter() {
+            let Some(variable) = symbol.variable().filter(|_| symbol.linkage == ir::Linkage::Appending) else {
+                continue;
+            };
+            let is_empty = self.ir.layout.size(&self.ir.types, variable.ty) == 0;
+            match &*symbol.name {
+                "llvm.global_ctors" | "llvm.global_dtors" if !is_empty => {
+                    return Err(self.unsupported(id, "constructors and destructors of a module, which PTX cannot run"));
+                }
+                name if name.starts_with("llvm.") => {}
+                _ => return Err(self.unsupported(id, "a variable of appending linkage")),
+            }
         }
         Ok(())
     }

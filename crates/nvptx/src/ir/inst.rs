@@ -189,6 +189,15 @@ spelled! {
     }
 }
 
+impl RmwOp {
+    /// True for operations on floats and vectors of them.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        use RmwOp::*;
+        matches!(self, FAdd | FSub | FMax | FMin | FMaximum | FMinimum)
+    }
+}
+
 /// `syncscope("…")`
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum SyncScope {

@@ -41,6 +41,7 @@ mod annotations;
 mod attributes;
 mod body;
 mod constant;
+mod float_mode;
 mod inst;
 mod layout;
 mod metadata;
@@ -52,6 +53,7 @@ pub use annotations::{Annotations, HandleKind, KernelInfo};
 pub use attributes::{Attributes, FnFlags, MemoryEffects, ParamFlags};
 pub use body::{Block, BlockId, Body, InstId, Value, ValueDef, ValueId};
 pub use constant::{ConstExpr, ConstId, Constant, Constants};
+pub use float_mode::Subnormals;
 pub use inst::{
     BinaryOp, Call, Callee, CastOp, FloatPredicate, GepFlags, HARMLESS_BUNDLES, InlineAsm, Inst, InstFlags,
     IntPredicate, Op, Ordering, RmwOp, SyncScope, Tail, is_annotation,

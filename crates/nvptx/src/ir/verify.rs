@@ -6,8 +6,8 @@ use cranelift_entity::SecondaryMap;
 use thiserror::Error;
 
 use super::{
-    BinaryOp, BlockId, Body, Call, Callee, CastOp, InstId, Module, Op, Ordering, SymbolId, SymbolKind, Type, TypeId,
-    Types, Value,
+    BinaryOp, BlockId, Body, Call, Callee, CastOp, InstId, Module, Op, Ordering, RmwOp, SymbolId, SymbolKind, Type,
+    TypeId, Types, Value,
 };
 use crate::analysis::{Cfg, Dominators};
 
@@ -249,13 +249,15 @@ impl Checker<'_> {
                 self.address(*ptr)?;
                 expect(is_value_type(&self.module.types, ty), "this cannot be loaded")?;
                 let wrong = matches!(ordering, Ordering::Release | Ordering::AcqRel);
-                expect(!wrong, "a load cannot release")
+                expect(!wrong, "a load cannot release")?;
+                if *ordering == Ordering::NotAtomic { Ok(()) } else { self.atomic(ty) }
             }
             Op::Store { value, ptr, ordering, .. } => {
                 self.address(*ptr)?;
                 expect(is_value_type(&self.module.types, self.ty(*value)), "this cannot be stored")?;
                 let wrong = matches!(ordering, Ordering::Acquire | Ordering::AcqRel);
-                expect(!wrong, "a store cannot acquire")
+                expect(!wrong, "a store cannot acquire")?;
+                if *ordering == Ordering::NotAtomic { Ok(()) } else { self.atomic(self.ty(*value)) }
             }
             Op::Alloca { count, .. } => {
                 expect(self.module.types.int_bits(self.ty(*count)).is_some(), "the count of `alloca` is an integer")
@@ -270,11 +272,14 @@ impl Checker<'_> {
                 self.address(*ptr)?;
                 self.same(self.ty(*expected), *new)?;
                 let wanted = matches!(self.module.types[self.ty(*new)], Type::Int(_) | Type::Pointer(_));
-                expect(wanted, "`cmpxchg` takes integers or pointers")
+                expect(wanted, "`cmpxchg` takes integers or pointers")?;
+                self.atomic(self.ty(*new))
             }
-            Op::AtomicRmw { ptr, value, .. } => {
+            Op::AtomicRmw { op, ptr, value, .. } => {
                 self.address(*ptr)?;
-                self.same(ty, *value)
+                self.same(ty, *value)?;
+                self.rmw(*op, ty)?;
+                self.atomic(ty)
             }
             Op::Fence(..) | Op::Br(_) | Op::Unreachable => Ok(()),
             Op::ExtractValue(whole, path) => self.part(*whole, path, ty),
@@ -309,6 +314,26 @@ impl Checker<'_> {
                 expect(self.module.types.int_bits(self.ty(*value)).is_some(), "`switch` takes an integer")
             }
             Op::IndirectBr(address, _) => self.address(*address),
+        }
+    }
+
+    /// An atomic access is of 8, 16, 32… bits.
+    fn atomic(&self, ty: TypeId) -> Checked {
+        let bits = self.module.layout.bits(&self.module.types, ty);
+        expect(bits >= 8 && bits.is_power_of_two(), "an atomic access is of 8 bits, or of a power of two above that")
+    }
+
+    fn rmw(&self, op: RmwOp, ty: TypeId) -> Checked {
+        let types = &self.module.types;
+        let (is_int, is_float) = (types.int_bits(ty).is_some(), types.is_float(types.scalar(ty)));
+        let is_pointer = matches!(types[ty], Type::Pointer(_));
+        match op {
+            RmwOp::Xchg => expect(
+                is_int || is_pointer || types.is_float(ty),
+                "`atomicrmw xchg` takes an integer, a pointer or floating point",
+            ),
+            _ if op.is_float() => expect(is_float, "this operation of `atomicrmw` takes floating point"),
+            _ => expect(is_int, "this operation of `atomicrmw` takes an integer"),
         }
     }
 

@@ -4,8 +4,8 @@ use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 use rustc_hash::FxHashMap;
 
 use crate::ir::{
-    Alias, Body, ConstId, Constant, Function, Linkage, Meta, MetaField, MetaId, Module, Param, Symbol, SymbolId,
-    SymbolKind, Type, TypeId, Variable,
+    Alias, Body, ConstId, Constant, FnFlags, Function, Linkage, Meta, MetaField, MetaId, Module, Param, Symbol,
+    SymbolId, SymbolKind, Type, TypeId, Variable,
 };
 
 use super::rules::{Outcome, decide};
@@ -141,7 +141,7 @@ impl<'a> Importer<'a> {
             param.attributes.for_each_type_mut(|ty| *ty = self.ty(*ty));
             Param { ty: self.ty(param.ty), ..param }
         };
-        Function {
+        let mut new = Function {
             params: function.params.iter().map(param).collect(),
             signature: self.ty(function.signature),
             ret: self.ty(function.ret),
@@ -151,7 +151,14 @@ impl<'a> Importer<'a> {
             convention: function.convention,
             debug: function.debug.map(|node| self.node(node)).into(),
             body,
+        };
+        // A library's function that is always inlined and does not say what becomes of subnormals does as its caller:
+        // libdevice is compiled once for both modes.
+        let is_always_inlined = new.attributes.function.contains(FnFlags::ALWAYS_INLINE);
+        if self.internal && is_always_inlined && new.stated_subnormals().is_none() {
+            new.leave_subnormals_to_callers();
         }
+        new
     }
 
     fn variable(&mut self, variable: &Variable) -> Variable {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::form::FormId;
 use super::reg::{PhysReg, Reg, VReg};
-use crate::ir::MetaId;
+use crate::ir::{InstId, MetaId};
 
 /// A call of a function, by index into [`super::Function::calls`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,6 +95,8 @@ pub struct Inst {
     pub operands: SmallVec<[Operand; 4]>,
     /// `!dbg`
     pub loc: PackedOption<MetaId>,
+    /// The instruction of the IR that it was selected for, for messages.
+    pub source: PackedOption<InstId>,
 }
 
 /// A `.param` variable of a call, or a parameter of a function.

@@ -3,6 +3,7 @@
 
 use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast::{Sym, SymbolTable};
+use rustc_hash::FxHashSet;
 
 use super::form::Forms;
 use super::function::Function;
@@ -15,6 +16,8 @@ pub struct Module {
     pub symbols: SymbolTable,
     /// The PTX name of each symbol of the IR module.
     pub names: SecondaryMap<SymbolId, Option<Sym>>,
+    /// All of [`Module::names`]: what functions declare themselves must have other names.
+    pub taken: FxHashSet<Sym>,
     /// Instruction forms.
     pub forms: Forms,
     /// The functions that have a body, in order of the IR module, each with its symbol there.

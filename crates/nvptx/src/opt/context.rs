@@ -20,6 +20,8 @@ pub struct Context<'m> {
     pub kernel: Option<&'m KernelInfo>,
     /// What was asked for.
     pub options: &'m Options,
+    /// Instructions by which inlining may still make the module larger.
+    pub room: usize,
 }
 
 impl Context<'_> {

@@ -9,7 +9,8 @@ use smallvec::SmallVec;
 use super::edit::{remove_unreachable, rename_incoming};
 use super::{Context, Replacements, intrinsic};
 use crate::ir::{
-    BlockId, Body, Call, FnFlags, Function, InstId, Linkage, Module, Op, SymbolId, Tail, TypeId, Value, ValueId,
+    BlockId, Body, Call, FnFlags, Function, InstId, Linkage, Module, Op, Subnormals, SymbolId, Tail, TypeId, Value,
+    ValueId,
 };
 
 /// Instructions of a callee that is inlined without being asked for: LLVM's limit for NVPTX, 11 times 225 at 5 each.
@@ -18,6 +19,13 @@ const SMALL: usize = 495;
 const SMALL_INTERNAL: usize = 2000;
 /// Instructions from which a caller takes no more than what it must.
 const LARGE: usize = 20_000;
+/// Instructions beyond which a caller takes nothing at all: functions that call each other twice grow like powers of two.
+const LARGEST: usize = 40_000;
+
+/// Instructions by which inlining may make a module of `before` instructions larger.
+pub(super) const fn room(before: usize) -> usize {
+    100_000 + 4 * before
+}
 
 /// Runs the pass.
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
@@ -40,6 +48,7 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
         // What follows the call is the next block to look at.
         at = body.layout.iter().position(|&block| block == after).unwrap_or(at);
         size += count;
+        cx.room = cx.room.saturating_sub(count);
         changed = true;
     }
     if changed {
@@ -60,16 +69,23 @@ fn wanted(body: &Body, cx: &Context<'_>, inst: InstId, size: usize) -> bool {
     let flags = function.attributes.function | call.attributes.function;
     if flags.intersects(FnFlags::NO_INLINE | FnFlags::OPT_NONE)
         || matches!(symbol.linkage, Linkage::Weak | Linkage::ExternWeak)
+        || !agree_on_subnormals(cx, function)
         || !fits(cx.module, body, call, function, inlined)
     {
         return false;
     }
-    if flags.contains(FnFlags::ALWAYS_INLINE) {
-        return true;
-    }
     let count = inlined.insts_in_order().count();
+    if flags.contains(FnFlags::ALWAYS_INLINE) {
+        return size + count <= LARGEST && count <= cx.room;
+    }
     let limit = if symbol.linkage == Linkage::Internal { SMALL_INTERNAL } else { SMALL };
-    cx.options.level >= 2 && size < LARGE && count <= limit
+    cx.options.level >= 2 && size < LARGE && count <= limit.min(cx.room)
+}
+
+/// True when the callee's operations may become the caller's: a function has one mode.
+fn agree_on_subnormals(cx: &Context<'_>, callee: &Function) -> bool {
+    let caller = cx.module.symbols[cx.symbol].function().map(Function::subnormals).unwrap_or_default();
+    matches!(callee.subnormals(), mode if mode == caller || mode == Subnormals::OfCaller)
 }
 
 /// True when the body can be copied into a caller.

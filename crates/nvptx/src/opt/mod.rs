@@ -119,11 +119,12 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
     let mut report = Report { changed: PASSES.iter().map(|pass| (pass.name, 0)).collect(), ..Report::default() };
     let order = inline::callees_first(module);
     report.before = size(module);
+    let mut room = inline::room(report.before);
     for symbol in order {
         let Some(mut body) = module.symbols[symbol].function_mut().and_then(|function| function.body.take()) else {
             continue;
         };
-        let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options };
+        let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options, room };
         let mut active: SmallVec<[&str; 16]> = SmallVec::new();
         for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed).take(options.passes) {
             let is_due = options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name));
@@ -132,6 +133,7 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
                 *changed += 1;
             }
         }
+        room = cx.room;
         if let Some(function) = module.symbols[symbol].function_mut() {
             function.body = Some(body);
         }

@@ -10,9 +10,9 @@ use crate::select;
 /// The loop for an `atomicrmw` or `cmpxchg` that selection does not take.
 pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Request> {
     match view.body[inst].op {
-        Op::AtomicRmw { op, ptr, value, ordering, scope, .. } => {
+        Op::AtomicRmw { op, ptr, value, align, ordering, scope, .. } => {
             let ty = view.ty(value);
-            let place = Place::of(view, ptr, ty)?;
+            let place = Place::of(view, ptr, ty, align)?;
             if !place.of_thread && select::has_atomic(op, &view.module.types, &view.module.layout, ty, target.arch) {
                 return None;
             }
@@ -21,6 +21,7 @@ pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Re
                 (_, 8) => template::ATOMIC_PART,
                 (_, 16) if !has_exchange_16(target) => template::ATOMIC_PART,
                 (_, 16 | 32 | 64) => template::ATOMIC,
+                (_, 128) if op != RmwOp::Xchg && select::has_wide_atomics(128, target.arch) => template::ATOMIC,
                 _ => return None,
             };
             let (name, mut words) = place.words(ordering, scope);
@@ -31,9 +32,9 @@ pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Re
             words.push(("DECLARATION", fill(declaration, &words)));
             Some(make(&format!("oriole.rmw.{name}"), name, template, words, vec![ptr, value]))
         }
-        Op::CmpXchg { ptr, expected, new, orderings, scope, .. } => {
+        Op::CmpXchg { ptr, expected, new, align, orderings, scope, .. } => {
             let ty = view.ty(expected);
-            let place = Place::of(view, ptr, ty)?;
+            let place = Place::of(view, ptr, ty, align)?;
             let template = match (place.of_thread, place.bits) {
                 (true, _) => template::THREAD_EXCHANGE,
                 (_, 8) => template::EXCHANGE_PART,
@@ -67,10 +68,12 @@ struct Place {
     of_thread: bool,
     ty: String,
     bits: u32,
+    /// In bytes.
+    align: u32,
 }
 
 impl Place {
-    fn of(view: View<'_>, ptr: Value, ty: TypeId) -> Option<Place> {
+    fn of(view: View<'_>, ptr: Value, ty: TypeId, align: u32) -> Option<Place> {
         let module = view.module;
         let space = module.types.address_space(view.ty(ptr))?;
         Some(Place {
@@ -79,7 +82,10 @@ impl Place {
             of_thread: space == AddressSpace::LOCAL,
             ty: module.types.text(ty),
             bits: u32::try_from(module.layout.bits(&module.types, ty)).ok()?,
+            align,
         })
+        // What is not aligned would be torn: selection refuses it.
+        .filter(|place| place.of_thread || u64::from(place.align) * 8 >= u64::from(place.bits))
     }
 
     fn words(&self, ordering: Ordering, scope: SyncScope) -> (String, Words) {
@@ -98,12 +104,18 @@ impl Place {
         };
         let quoted = if scope.is_empty() { String::new() } else { format!("syncscope(\"{scope}\")") };
         let (ty, order) = (&self.ty, ordering.as_str());
-        let name = format!("{}.p{}.{order}{scope}", name_of(ty), self.space.0);
+        let size = self.bits / 8;
+        let align = self.align.min(size);
+        let mut name = format!("{}.p{}.{order}{scope}", name_of(ty), self.space.0);
+        if align < size {
+            name += &format!(".align{align}");
+        }
         let words = vec![
             ("T", ty.clone()),
             ("I", format!("i{}", self.bits)),
             ("P", self.pointer.clone()),
-            ("SIZE", (self.bits / 8).to_string()),
+            ("SIZE", size.to_string()),
+            ("ALIGN", align.to_string()),
             ("PART", if self.bits < 32 { ((1u64 << self.bits) - 1).to_string() } else { String::new() }),
             ("SCOPE", quoted),
             ("ORDER", order.to_owned()),

@@ -3,6 +3,7 @@
 
 use smallvec::SmallVec;
 
+use super::Target;
 use super::replace::Writer;
 use super::template::{self, Instance, name_of};
 use crate::analysis::View;
@@ -10,7 +11,7 @@ use crate::ir::{BinaryOp, CastOp, GepFlags, InstFlags, InstId, Op, Type, TypeId,
 use crate::opt::call_of;
 
 /// True for instructions that [`Writer::expand`] writes out.
-pub(super) fn is_expanded(view: View<'_>, inst: InstId) -> bool {
+pub(super) fn is_expanded(view: View<'_>, inst: InstId, target: Target) -> bool {
     let ty = view.body[inst].ty;
     match &view.body[inst].op {
         Op::Gep { .. } => view.module.types.as_vector(ty).is_some(),
@@ -21,6 +22,7 @@ pub(super) fn is_expanded(view: View<'_>, inst: InstId) -> bool {
                 || call.args.first().is_some_and(|&arg| view.module.types.as_vector(view.ty(arg)).is_some());
             let is = |stems: &[&str]| stems.iter().any(|stem| name.starts_with(stem));
             is(&["vector.reverse.", "vector.insert.", "vector.extract.", "masked."])
+                || target.splits_fmuladd && is(&["fmuladd."])
                 || (name.contains(".with.overflow.") || name.starts_with("frexp.")) && of_vectors()
         }),
         _ => false,
@@ -41,6 +43,10 @@ impl Writer<'_, '_> {
                     self.masked(kind.split('.').next()?, &call.args, ty)?
                 } else if let Some(kind) = name.strip_prefix("vector.") {
                     self.regrouped(kind, &call.args, ty)?
+                } else if name.starts_with("fmuladd.") {
+                    let &[a, b, c] = call.args.as_slice() else { return None };
+                    let product = self.push(Op::Binary(BinaryOp::FMul, call.flags, [a, b]), ty)?;
+                    self.push(Op::Binary(BinaryOp::FAdd, call.flags, [product, c]), ty)
                 } else {
                     self.pair_of_vectors(name, &call.args, ty)?
                 }

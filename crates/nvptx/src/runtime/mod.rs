@@ -40,6 +40,8 @@ pub struct Target {
     pub arch: u32,
     /// Libraries are linked, which may be libdevice: `llvm.exp.f32` becomes `__nv_expf`.
     pub has_math: bool,
+    /// `llvm.fmuladd` is a product and a sum, which round twice.
+    pub splits_fmuladd: bool,
 }
 
 /// Why the library does not fit a module.

@@ -23,7 +23,7 @@ pub(super) fn function(
     };
     let mut changed = false;
     let options = Options::default();
-    let mut cx = Context { module, symbol, kernel: None, options: &options };
+    let mut cx = Context { module, symbol, kernel: None, options: &options, room: 0 };
     let mut replacements = Replacements::default();
     for at in 0..body.layout.len() {
         let block = body.layout[at];
@@ -31,7 +31,7 @@ pub(super) fn function(
         let mut insts = Vec::with_capacity(old.len());
         for inst in old {
             let sized = !is_too_long(cx.view(&body), inst);
-            let expanded = sized && is_expanded(cx.view(&body), inst);
+            let expanded = sized && is_expanded(cx.view(&body), inst, target);
             let request = if expanded || !sized { None } else { rules::request(cx.view(&body), inst, target) };
             let mut writer = Writer { cx: &mut cx, body: &mut body, insts: &mut insts, inst, needed };
             let written = match &request {

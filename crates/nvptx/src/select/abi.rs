@@ -6,11 +6,12 @@ use oriole_ptx::ast::{ScalarType, Sym};
 
 use super::Error;
 use super::address::Place;
+use super::atomic::ORDERED_SINCE;
 use super::legal::{Vt, param_pieces};
 use super::lower::Lower;
 use super::memory::{Access, access_align};
 use super::words::{Part, Word};
-use crate::emit::abi;
+use crate::emit::{abi, names};
 use crate::ir::{AddressSpace, Body, Op, TypeId, Value, ValueDef, ValueId};
 use crate::machine::{Base, Operand, ParamDecl, PhysReg, Reg};
 
@@ -66,18 +67,17 @@ impl Lower<'_> {
     /// Names and shapes of the parameters and the result.
     pub(super) fn declare_params(&mut self) -> Result<(), Error> {
         let source = self.source;
-        let name = self.symbols.text(self.out.name).to_owned();
         let signature = abi::signature(self.ir, source, self.is_entry, self.aligns);
         for (index, decl) in signature.params.into_iter().enumerate() {
             passable(decl)?;
-            let sym = self.symbols.intern(&format!("{name}_param_{index}"));
+            let sym = names::param(self.symbols, self.taken, self.out.name, index);
             self.out.params.push((sym, decl));
         }
         if let Some(decl) = signature.ret {
             if self.is_entry {
                 return Err(Error::new("kernels that return a value"));
             }
-            self.out.ret = Some((self.symbols.intern("func_retval0"), decl));
+            self.out.ret = Some((names::result(self.symbols, self.taken), decl));
         }
         self.direct_params = direct_params(source, self.body);
         Ok(())
@@ -90,7 +90,7 @@ impl Lower<'_> {
             let (sym, decl) = self.out.params[index];
             let words: Vec<Word> = self.words.get(value).to_vec();
             if self.source.params[index].attributes.by_val.is_some() {
-                self.load_by_value(sym, decl, &words)?;
+                self.load_by_value(sym, decl, self.source.params[index].attributes.align, &words)?;
                 continue;
             }
             self.load_from_param(sym, decl, self.source.params[index].ty, &words)?;
@@ -109,15 +109,16 @@ impl Lower<'_> {
     }
 
     /// A `byval` parameter that is not only read at constant offsets: kernels address it where it is (those that
-    /// write it have got a copy before selection), functions copy it to the frame.
-    fn load_by_value(&mut self, sym: Sym, decl: ParamDecl, words: &[Word]) -> Result<(), Error> {
+    /// write it have got a copy before selection) if the target can, functions copy it to the frame, aligned as is
+    /// `stated`.
+    fn load_by_value(&mut self, sym: Sym, decl: ParamDecl, stated: u32, words: &[Word]) -> Result<(), Error> {
         let Some(dst) = words.first().and_then(|word| self.dst(*word)) else { return Ok(()) };
         let bytes = decl.bytes.unwrap_or(0);
-        if self.is_entry {
+        if self.is_entry && self.options.arch >= ORDERED_SINCE {
             let address = self.value(format_args!("mov.b64"), Vt::I64, [Operand::Symbol(sym, 0)])?;
             return self.op(format_args!("cvta.param.u64"), dst, [address.into()]);
         }
-        let offset = self.reserve_frame(bytes, decl.align) as i64;
+        let offset = self.reserve_frame(bytes, decl.align.max(stated)) as i64;
         let from = Place { space: AddressSpace::PARAM, base: Base::Symbol(sym), offset: 0 };
         let spl = Base::Reg(Reg::Physical(PhysReg::Spl));
         let to = Place { space: AddressSpace::LOCAL, base: spl, offset };

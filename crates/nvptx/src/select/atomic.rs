@@ -6,8 +6,9 @@ use super::build::space_name;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
 use super::memory::scope_name;
-use super::words::{Part, Word};
-use crate::ir::{AddressSpace, DataLayout, InstId, Op, Ordering, RmwOp, SyncScope, TypeId, Types};
+use super::words::{Part, Word, Words};
+use crate::ir::{AddressSpace, DataLayout, InstId, IntPredicate, Op, Ordering, RmwOp, SyncScope, TypeId, Types, Value};
+use crate::machine::{Operand, RegClass, VReg};
 
 /// The ordering word of `atom`; a sequentially consistent one has a fence before it.
 const fn semantics(ordering: Ordering) -> &'static str {
@@ -57,8 +58,18 @@ pub(crate) fn has_atomic(op: RmwOp, types: &Types, layout: &DataLayout, ty: Type
     }
 }
 
-fn no_atomic(op: RmwOp, vt: Vt) -> Error {
-    Error::new(format!("`atomicrmw {}` instructions of {} bits on this target", op.as_str(), vt.bytes() * 8))
+fn no_atomic(op: RmwOp, bits: u32) -> Error {
+    Error::new(format!("`atomicrmw {}` instructions of {bits} bits on this target", op.as_str()))
+}
+
+/// The first target with orders and scopes in its instructions (`ld.acquire.sys`, `fence`), and with `cvta.param`.
+pub(super) const ORDERED_SINCE: u32 = 70;
+/// The first target with `atom` of 128 bits.
+const WIDE_ATOMICS_SINCE: u32 = 90;
+
+/// True for integers of 128 bits on targets that exchange them in one piece.
+pub(crate) const fn has_wide_atomics(bits: u64, arch: u32) -> bool {
+    bits == 128 && arch >= WIDE_ATOMICS_SINCE
 }
 
 impl Lower<'_> {
@@ -67,7 +78,7 @@ impl Lower<'_> {
         let kind = if ordering == Ordering::SeqCst { "sc" } else { "acq_rel" };
         match scope {
             SyncScope::Thread => Ok(()),
-            _ if self.options.arch < 70 => {
+            _ if self.options.arch < ORDERED_SINCE => {
                 let scope = match scope {
                     SyncScope::System => "sys",
                     SyncScope::Block => "cta",
@@ -79,11 +90,29 @@ impl Lower<'_> {
         }
     }
 
-    /// `.relaxed.gpu.global` and the like: what stands between `atom` and the operation.
-    fn atom_words(&mut self, place: Place, ordering: Ordering, scope: SyncScope) -> Result<String, Error> {
-        if ordering == Ordering::SeqCst {
-            self.emit(format_args!("fence.sc.{}", scope_name(scope)), 0, [])?;
+    /// What stands before an atomic access: a fence for sequential consistency; where instructions have no order of their
+    /// own, a barrier for what releases.
+    pub(super) fn order_before(&mut self, ordering: Ordering, scope: SyncScope) -> Result<(), Error> {
+        let without = self.options.arch < ORDERED_SINCE;
+        match ordering {
+            Ordering::SeqCst => self.fence(ordering, scope),
+            Ordering::Release | Ordering::AcqRel if without => self.fence(ordering, scope),
+            _ => Ok(()),
         }
+    }
+
+    /// What stands behind it where instructions have no order of their own: a barrier for what acquires.
+    pub(super) fn order_after(&mut self, ordering: Ordering, scope: SyncScope) -> Result<(), Error> {
+        match ordering {
+            Ordering::SeqCst | Ordering::Acquire | Ordering::AcqRel if self.options.arch < ORDERED_SINCE => {
+                self.fence(ordering, scope)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `.relaxed.gpu.global` and the like: what stands between `atom` and the operation.
+    fn atom_words(&self, place: Place, ordering: Ordering, scope: SyncScope) -> Result<String, Error> {
         let space = match place.space {
             AddressSpace::GENERIC | AddressSpace::GLOBAL | AddressSpace::SHARED | AddressSpace::SHARED_CLUSTER => {
                 space_name(place.space).unwrap_or_default()
@@ -91,29 +120,71 @@ impl Lower<'_> {
             other => return Err(Error::new(format!("atomic operations in address space {}", other.0))),
         };
         let dot = if space.is_empty() { "" } else { "." };
-        Ok(format!(".{}.{}{dot}{space}", semantics(ordering), scope_name(scope)))
+        let scope = scope_name(scope);
+        Ok(match self.options.arch < ORDERED_SINCE {
+            true => format!(".{scope}{dot}{space}"),
+            false => format!(".{}.{scope}{dot}{space}", semantics(ordering)),
+        })
+    }
+
+    /// Refuses atomic operations that would be torn.
+    fn whole(&mut self, ptr: Value, ty: TypeId, align: u32) -> Result<Place, Error> {
+        let bytes = self.ir.layout.size(&self.ir.types, ty);
+        if u64::from(align) < bytes {
+            return Err(Error::new(format!("atomic operations on {bytes} bytes aligned to {align}")));
+        }
+        self.place(ptr)
     }
 
     /// `atomicrmw`
     pub(super) fn atomic_rmw(&mut self, inst: InstId, words: &[Word]) -> Result<(), Error> {
         let body = self.body;
-        let Op::AtomicRmw { op, ptr, value, ordering, scope, .. } = body[inst].op else { return Ok(()) };
-        let place = self.place(ptr)?;
-        let &[word] = words else { return Err(Error::new("atomic operations on more than 64 bits")) };
-        let operand = self.word(value)?;
+        let Op::AtomicRmw { op, ptr, value, align, ordering, scope, .. } = body[inst].op else { return Ok(()) };
+        let ty = body[inst].ty;
+        let place = self.whole(ptr, ty, align)?;
         let how = self.atom_words(place, ordering, scope)?;
+        let bits = self.ir.layout.bits(&self.ir.types, ty);
+        self.order_before(ordering, scope)?;
+        match *words {
+            [word] => {
+                let operand = self.word(value)?;
+                self.atom(op, &how, place, operand, word, ordering)?;
+            }
+            [low, high] if op == RmwOp::Xchg && has_wide_atomics(bits, self.options.arch) => {
+                let source = self.words_of(value)?;
+                let operands = [place.operand(0), self.joined(&source)?.into()];
+                let old = self.wide_reg();
+                self.op(format_args!("atom{how}.exch.b128"), old, operands)?;
+                self.split(old, [low, high])?;
+            }
+            _ => return Err(no_atomic(op, u32::try_from(bits).unwrap_or(u32::MAX))),
+        }
+        self.order_after(ordering, scope)
+    }
+
+    /// `atom`, or `red` where nobody reads what was there.
+    fn atom(
+        &mut self,
+        op: RmwOp,
+        how: &str,
+        place: Place,
+        operand: Word,
+        result: Word,
+        ordering: Ordering,
+    ) -> Result<(), Error> {
         let vt = operand.vt;
-        let (name, t) = rmw_name(op, vt, self.options.arch).ok_or_else(|| no_atomic(op, vt))?;
+        let (name, t) = rmw_name(op, vt, self.options.arch).ok_or_else(|| no_atomic(op, 8 * vt.bytes()))?;
         let operand = match op {
             RmwOp::Sub => self.integer_negated(operand)?,
             RmwOp::FSub => self.negated(operand)?,
             _ => operand,
         };
-        let source = if t.starts_with('b') { self.bits_src(operand)? } else { self.src(operand)? };
+        let source = if t == vt.untyped() { self.bits_src(operand)? } else { self.src(operand)? };
         let address = place.operand(0);
-        match self.dst(word) {
+        let acquires = matches!(ordering, Ordering::Acquire | Ordering::AcqRel | Ordering::SeqCst);
+        match self.dst(result) {
             Some(dst) => self.op(format_args!("atom{how}.{name}.{t}"), dst, [address, source]),
-            None if op != RmwOp::Xchg && matches!(semantics(ordering), "relaxed" | "release") => {
+            None if op != RmwOp::Xchg && !acquires => {
                 self.emit(format_args!("red{how}.{name}.{t}"), 0, [address, source])
             }
             None => {
@@ -121,6 +192,30 @@ impl Lower<'_> {
                 self.op(format_args!("atom{how}.{name}.{t}"), unused, [address, source])
             }
         }
+    }
+
+    /// A new register of 128 bits.
+    pub(super) fn wide_reg(&mut self) -> VReg {
+        let reg = self.new_class(RegClass::Int128);
+        self.demand(Part::Reg(reg));
+        reg
+    }
+
+    /// Two words of 64 bits in a register of 128.
+    pub(super) fn joined(&mut self, words: &[Word]) -> Result<VReg, Error> {
+        let halves = words.iter().map(|&word| Ok(self.reg(word)?.into())).collect::<Result<Vec<Operand>, Error>>()?;
+        let whole = self.wide_reg();
+        self.emit(format_args!("mov.b128"), 1, [whole.into(), Operand::Vector(halves.into())])?;
+        Ok(whole)
+    }
+
+    /// The two halves of a register of 128 bits, as far as somebody reads them.
+    pub(super) fn split(&mut self, whole: VReg, words: [Word; 2]) -> Result<(), Error> {
+        let halves = words.map(|word| self.dst(word).map_or(Operand::Sink, Operand::from));
+        if halves.iter().all(|half| *half == Operand::Sink) {
+            return Ok(());
+        }
+        self.emit(format_args!("mov.b128"), 1, [Operand::Vector(Box::new(halves)), whole.into()])
     }
 
     fn integer_negated(&mut self, word: Word) -> Result<Word, Error> {
@@ -137,30 +232,48 @@ impl Lower<'_> {
     /// `cmpxchg`: the old value, and whether it was the expected one.
     pub(super) fn compare_exchange(&mut self, inst: InstId, words: &[Word]) -> Result<(), Error> {
         let body = self.body;
-        let Op::CmpXchg { ptr, expected, new, orderings, scope, .. } = body[inst].op else { return Ok(()) };
-        let place = self.place(ptr)?;
-        let &[old, success] = words else { return Err(Error::new("`cmpxchg` instructions of more than 64 bits")) };
-        let (expected, new) = (self.word(expected)?, self.word(new)?);
-        let vt = expected.vt;
-        if !(matches!(vt.bits(), 32 | 64) || vt == Vt::I16 && self.options.arch >= 70) {
-            return Err(Error::new(format!("`cmpxchg` instructions of {} bits", vt.bytes() * 8)));
-        }
+        let Op::CmpXchg { ptr, expected, new, align, orderings, scope, .. } = body[inst].op else { return Ok(()) };
+        let ty = self.type_of(expected);
+        let place = self.whole(ptr, ty, align)?;
+        let bits = self.ir.layout.bits(&self.ir.types, ty);
+        let none = || Error::new(format!("`cmpxchg` instructions of {bits} bits on this target"));
+        let Some((&success, old)) = words.split_last() else { return Err(none()) };
         let ordering = orderings[0].max(orderings[1]);
         let how = self.atom_words(place, ordering, scope)?;
-        let dst = self.result(old)?;
-        let operands = [place.operand(0), self.bits_src(expected)?, self.bits_src(new)?];
-        self.op(format_args!("atom{how}.cas.{}", vt.untyped()), dst, operands)?;
-        if let Some(flag) = self.dst(success) {
-            let operands = [dst.into(), self.src(expected)?];
-            let t = if vt.bits() == 64 {
-                "s64"
-            } else if vt.bits() == 16 {
-                "s16"
-            } else {
-                "s32"
-            };
-            self.op(format_args!("setp.eq.{t}"), flag, operands)?;
+        let (expected, new) = (self.words_of(expected)?, self.words_of(new)?);
+        self.order_before(ordering, scope)?;
+        match *old {
+            [old] if matches!(bits, 32 | 64) || bits == 16 && self.options.arch >= 70 => {
+                let dst = self.result(old)?;
+                let operands = [place.operand(0), self.bits_src(expected[0])?, self.bits_src(new[0])?];
+                self.op(format_args!("atom{how}.cas.{}", old.vt.untyped()), dst, operands)?;
+                self.order_after(ordering, scope)?;
+                if let Some(flag) = self.dst(success) {
+                    let operands = [dst.into(), self.src(expected[0])?];
+                    self.op(format_args!("setp.eq.s{bits}"), flag, operands)?;
+                }
+                Ok(())
+            }
+            [low, high] if has_wide_atomics(bits, self.options.arch) => {
+                let flag = self.dst(success);
+                if flag.is_some() {
+                    self.demand(low.part);
+                    self.demand(high.part);
+                }
+                let operands = [place.operand(0), self.joined(&expected)?.into(), self.joined(&new)?.into()];
+                let whole = self.wide_reg();
+                self.op(format_args!("atom{how}.cas.b128"), whole, operands)?;
+                self.split(whole, [low, high])?;
+                match flag {
+                    Some(flag) => {
+                        let halves = [self.result(low)?, self.result(high)?];
+                        let found = halves.map(|half| Word { vt: Vt::I64, part: Part::Reg(half) });
+                        self.wide_compare(IntPredicate::Eq, &Words::from_slice(&found), &expected, 128, flag)
+                    }
+                    None => Ok(()),
+                }
+            }
+            _ => Err(none()),
         }
-        Ok(())
     }
 }

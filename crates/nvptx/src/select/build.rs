@@ -98,7 +98,7 @@ impl Lower<'_> {
     }
 
     pub(super) fn push(&mut self, opcode: Opcode, defs: u16, operands: SmallVec<[Operand; 4]>) {
-        self.sequence.push(Inst { opcode, defs, guard: None, operands, loc: Default::default() });
+        self.sequence.push(Inst { opcode, defs, guard: None, operands, loc: None.into(), source: None.into() });
     }
 
     /// Emits a copy, within a class or across.

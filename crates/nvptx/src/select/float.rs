@@ -1,9 +1,9 @@
 //! Floating-point arithmetic.
 
-use super::Error;
 use super::legal::Vt;
 use super::lower::Lower;
 use super::words::{Part, Word};
+use super::{Error, FpContract};
 use crate::ir::{BinaryOp, InstFlags, InstId, Op, Value};
 use crate::machine::{Operand, VReg};
 
@@ -46,7 +46,12 @@ impl Lower<'_> {
     }
 
     fn may_fuse(&self, flags: InstFlags) -> bool {
-        self.options.level > 0 && (self.options.fma || flags.contains(InstFlags::CONTRACT))
+        self.options.level > 0
+            && match self.options.fp_contract {
+                FpContract::Off => false,
+                FpContract::On => flags.contains(InstFlags::CONTRACT),
+                FpContract::Fast => true,
+            }
     }
 
     /// A binary operation on floats or vectors of them.

@@ -1,13 +1,15 @@
 //! One function: the backward walk.
 
+use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
 use fixedbitset::FixedBitSet;
 use oriole_ptx::ast::{Sym, SymbolTable};
+use rustc_hash::FxHashSet;
 
 use super::legal::Vt;
 use super::words::{Part, Word, WordTable};
 use super::{Error, Options};
-use crate::ir::{self, BlockId, Body, InstId, Op, SymbolId, TypeId, Value, ValueId};
+use crate::ir::{self, BlockId, Body, InstId, Op, Subnormals, SymbolId, TypeId, Value, ValueId};
 use crate::machine::{self, Block, Forms, Inst, Operand, Phi, Terminator, VReg};
 
 /// The state of the selection of one function.
@@ -26,6 +28,7 @@ pub(crate) struct Lower<'a> {
     pub(super) options: &'a Options,
     pub(super) symbols: &'a mut SymbolTable,
     pub(super) names: &'a SecondaryMap<SymbolId, Option<Sym>>,
+    pub(super) taken: &'a FxHashSet<Sym>,
     pub(super) forms: &'a mut Forms,
     pub(super) out: machine::Function,
     pub(super) words: WordTable,
@@ -77,7 +80,7 @@ pub(super) fn function(
     annotations: &ir::Annotations,
     options: &Options,
 ) -> Result<machine::Function, Error> {
-    let machine::Module { symbols, names, forms, .. } = machine;
+    let machine::Module { symbols, names, taken, forms, .. } = machine;
     let name = names[id].ok_or_else(|| Error::new("functions without a PTX name"))?;
     let is_entry = annotations.is_kernel(id);
     let mut lower = Lower {
@@ -86,11 +89,12 @@ pub(super) fn function(
         aligns: annotations.aligns.get(&id).map_or(&[], Vec::as_slice),
         annotations,
         direct_params: FixedBitSet::new(),
-        flushes: options.ftz || flushes_subnormals(source),
+        flushes: options.ftz || source.subnormals() == Subnormals::Flushed,
         body,
         options,
         symbols,
         names,
+        taken,
         forms,
         out: machine::Function::new(name, is_entry),
         words: WordTable::default(),
@@ -170,7 +174,7 @@ impl Lower<'_> {
             self.sequence.clear();
             let result = if body[inst].op.is_terminator() { self.terminator(inst) } else { self.inst(inst) };
             result.map_err(|error| Error { inst: Some(inst), ..error })?;
-            self.finish_sequence(body[inst].loc);
+            self.finish_sequence(body[inst].loc, Some(inst));
         }
         self.sequence.clear();
         if first {
@@ -179,16 +183,17 @@ impl Lower<'_> {
         for &inst in &insts[..phis_end] {
             self.phi(inst)?;
         }
-        self.finish_sequence(Default::default());
+        self.finish_sequence(None.into(), None);
         self.reversed.reverse();
         self.out.blocks[self.current].insts = std::mem::take(&mut self.reversed);
         Ok(())
     }
 
     /// Appends what was emitted for one instruction to the block, last first.
-    fn finish_sequence(&mut self, loc: cranelift_entity::packed_option::PackedOption<ir::MetaId>) {
+    fn finish_sequence(&mut self, loc: PackedOption<ir::MetaId>, source: Option<InstId>) {
         while let Some(mut inst) = self.sequence.pop() {
             inst.loc = loc;
+            inst.source = source.into();
             self.reversed.push(inst);
         }
     }
@@ -362,13 +367,6 @@ impl Lower<'_> {
         let here = self.block_of[inst].and_then(|block| self.blocks[block]) == Some(self.current);
         (self.uses[id] == 1 && here).then(|| (inst, &self.body[inst].op))
     }
-}
-
-/// What the attributes of a function say of subnormals.
-fn flushes_subnormals(function: &ir::Function) -> bool {
-    let attributes = &function.attributes;
-    let mode = attributes.string("denormal-fp-math-f32").or_else(|| attributes.string("denormal-fp-math"));
-    mode.is_some_and(|mode| mode.starts_with("preserve-sign")) || attributes.string("nvptx-f32ftz") == Some("true")
 }
 
 /// The reachable blocks, each before those that it dominates.

@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::address::Place;
+use super::atomic::ORDERED_SINCE;
 use super::build::space_name;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
@@ -45,16 +46,24 @@ impl Lower<'_> {
     pub(super) fn load(&mut self, inst: InstId, words: &[Word]) -> Result<(), Error> {
         let body = self.body;
         let Op::Load { ptr, align, volatile, ordering, scope } = body[inst].op else { return Ok(()) };
-        if ordering == Ordering::SeqCst {
-            self.emit(format_args!("fence.sc.{}", scope_name(scope)), 0, [])?;
-        }
         let place = self.place(ptr)?;
-        let strength = match ordering {
-            Ordering::Acquire | Ordering::SeqCst => format!(".acquire.{}", scope_name(scope)),
-            Ordering::Monotonic => format!(".relaxed.{}", scope_name(scope)),
-            _ if volatile && is_shared_by_threads(place.space) => ".volatile".to_owned(),
-            _ => String::new(),
-        };
+        let shared = is_shared_by_threads(place.space);
+        if shared && is_atomic(ordering, words.len()) {
+            // What is sequentially consistent has a fence before it, and acquires.
+            let own = if ordering == Ordering::SeqCst { Ordering::Acquire } else { ordering };
+            let access = self.atomic_access(place, body[inst].ty, align, own, scope)?;
+            self.order_before(ordering, scope)?;
+            match *words {
+                [low, high] => {
+                    let whole = self.wide_reg();
+                    self.op(format_args!("ld{}.b128", access.words), whole, [access.place.operand(0)])?;
+                    self.split(whole, [low, high])?;
+                }
+                _ => self.load_words(&access, body[inst].ty, words, false)?,
+            }
+            return self.order_after(ordering, scope);
+        }
+        let strength = if volatile && shared { ".volatile".to_owned() } else { String::new() };
         let space = self.access_space(place.space)?;
         let plain = strength.is_empty();
         let constant =
@@ -200,24 +209,59 @@ impl Lower<'_> {
     pub(super) fn store(&mut self, inst: InstId) -> Result<(), Error> {
         let body = self.body;
         let Op::Store { value, ptr, align, volatile, ordering, scope } = body[inst].op else { return Ok(()) };
-        if ordering == Ordering::SeqCst {
-            self.emit(format_args!("fence.sc.{}", scope_name(scope)), 0, [])?;
-        }
         let place = self.place(ptr)?;
-        let strength = match ordering {
-            Ordering::Release => format!(".release.{}", scope_name(scope)),
-            Ordering::SeqCst | Ordering::Monotonic => format!(".relaxed.{}", scope_name(scope)),
-            _ if volatile && is_shared_by_threads(place.space) => ".volatile".to_owned(),
-            _ => String::new(),
-        };
         if place.space == AddressSpace::PARAM || place.space == AddressSpace::CONSTANT {
             return Err(Error::new("stores to constant memory"));
         }
-        let space = self.access_space(place.space)?;
-        let widen = strength.is_empty() && !volatile;
-        let access = Access { place, words: format!("{strength}{space}"), align: u64::from(align.max(1)) };
+        let ty = self.type_of(value);
         let words = self.words_of(value)?;
-        self.store_words(&access, self.type_of(value), &words, widen)
+        let shared = is_shared_by_threads(place.space);
+        if shared && is_atomic(ordering, words.len()) {
+            let access = self.atomic_access(place, ty, align, ordering, scope)?;
+            self.order_before(ordering, scope)?;
+            match words.len() {
+                2 => {
+                    let operands = [access.place.operand(0), self.joined(&words)?.into()];
+                    self.emit(format_args!("st{}.b128", access.words), 0, operands)?;
+                }
+                _ => self.store_words(&access, ty, &words, false)?,
+            }
+            // What a later access is ordered by stands before that.
+            return Ok(());
+        }
+        let strength = if volatile && shared { ".volatile" } else { "" };
+        let space = self.access_space(place.space)?;
+        let access = Access { place, words: format!("{strength}{space}"), align: u64::from(align.max(1)) };
+        self.store_words(&access, ty, &words, !volatile)
+    }
+
+    /// How an atomic load or store is made: in one piece, or not at all.
+    fn atomic_access(
+        &self,
+        place: Place,
+        ty: TypeId,
+        align: u32,
+        ordering: Ordering,
+        scope: SyncScope,
+    ) -> Result<Access, Error> {
+        let (types, layout) = (&self.ir.types, &self.ir.layout);
+        let bytes = layout.size(types, ty);
+        let words = pieces(types, layout, ty)?.len();
+        let ordered = self.options.arch >= ORDERED_SINCE;
+        let fits = words == 1 || types.int_bits(ty) == Some(128) && ordered;
+        if u64::from(align) < bytes || !fits {
+            let text = types.text(ty);
+            return Err(Error::new(format!("atomic accesses to `{text}` aligned to {align} on this target")));
+        }
+        let scope = scope_name(scope);
+        let strength = match ordering {
+            _ if !ordered => ".volatile".to_owned(),
+            Ordering::Acquire => format!(".acquire.{scope}"),
+            Ordering::Release => format!(".release.{scope}"),
+            _ => format!(".relaxed.{scope}"),
+        };
+        let space = self.access_space(place.space)?;
+        Ok(Access { place, words: format!("{strength}{space}"), align: u64::from(align) })
     }
 
     /// Stores a value to a place of a known alignment.
@@ -395,6 +439,11 @@ impl Lower<'_> {
         }
         Ok(())
     }
+}
+
+/// True for accesses that PTX must know to be atomic. An `unordered` one only must not be torn.
+fn is_atomic(ordering: Ordering, words: usize) -> bool {
+    ordering > Ordering::Unordered || ordering == Ordering::Unordered && words > 1
 }
 
 /// True for memory that others may read and write while a thread does: elsewhere `volatile` says nothing to PTX.

@@ -42,12 +42,13 @@ mod vector;
 mod wide;
 mod words;
 
-pub(crate) use atomic::has_atomic;
+pub(crate) use atomic::{has_atomic, has_wide_atomics};
 pub(crate) use intrinsic::MAX_INLINE as MAX_INLINE_COPY;
 pub(crate) use legal::spread_size;
 
 use crate::ir;
 use crate::machine;
+use crate::text;
 
 /// What selection is told.
 #[derive(Clone, Debug)]
@@ -60,9 +61,8 @@ pub struct Options {
     pub ptx_version: (u32, u32),
     /// `-O` level: at 0 nothing is fused.
     pub level: u8,
-    /// Products and sums are fused although the IR does not say `contract` (`--fmad`, on by default
-    /// as in `nvcc`).
-    pub fma: bool,
+    /// Which products and sums are fused (`--fp-contract`).
+    pub fp_contract: FpContract,
     /// Subnormals of `float` are flushed to zero (`--ftz`).
     pub ftz: bool,
     /// Division of `float` is correctly rounded (`--prec-div`).
@@ -78,7 +78,7 @@ impl Default for Options {
             arch_specific: false,
             ptx_version: (9, 0),
             level: 2,
-            fma: true,
+            fp_contract: FpContract::default(),
             ftz: false,
             prec_div: true,
             prec_sqrt: true,
@@ -86,25 +86,44 @@ impl Default for Options {
     }
 }
 
+/// Which products and sums of floats become one operation that rounds once. The IR decides with its `contract` flags, as in
+/// LLVM; front ends such as rustc's and Julia's do not set them, and rely on two roundings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FpContract {
+    /// None; `llvm.fmuladd` is a product and a sum.
+    Off,
+    /// Those whose product and sum both say `contract`, and `llvm.fmuladd`.
+    #[default]
+    On,
+    /// All, whatever the IR says: as nvcc's `-fmad=true` and libNVVM's `-fma=1`.
+    Fast,
+}
+
 /// Something that the back end does not take.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}{what} are not supported", self.place())]
+#[error("{}{what} are not supported{}", self.place(), self.text())]
 pub struct Error {
     /// What it is, in the plural.
     pub what: String,
     /// The function in which it stands.
     pub function: Option<String>,
-    /// The instruction, printed as far as it is known.
+    /// The instruction.
     pub inst: Option<ir::InstId>,
+    /// The instruction as text.
+    pub text: Option<String>,
 }
 
 impl Error {
     pub(crate) fn new(what: impl Into<String>) -> Error {
-        Error { what: what.into(), function: None, inst: None }
+        Error { what: what.into(), function: None, inst: None, text: None }
     }
 
     fn place(&self) -> String {
         self.function.as_ref().map_or_else(String::new, |name| format!("in `@{name}`: "))
+    }
+
+    fn text(&self) -> String {
+        self.text.as_ref().map_or_else(String::new, |text| format!(": `{text}`"))
     }
 }
 
@@ -119,8 +138,10 @@ pub fn module(ir: &ir::Module, machine: &mut machine::Module, options: &Options)
         if symbol.linkage == ir::Linkage::AvailableExternally {
             continue;
         }
-        let selected = lower::function(ir, id, function, body, machine, &annotations, options)
-            .map_err(|error| Error { function: Some(symbol.name.to_string()), ..error })?;
+        let selected = lower::function(ir, id, function, body, machine, &annotations, options).map_err(|error| {
+            let text = error.inst.map(|inst| text::print_instruction(ir, body, inst));
+            Error { function: Some(symbol.name.to_string()), text, ..error }
+        })?;
         machine.functions.push((id, selected));
     }
     Ok(())

@@ -190,13 +190,11 @@ impl<'a> Parser<'a> {
             self.groups = Some(FxHashMap::default());
             self.find_groups()?;
         }
-        match self.groups.as_ref().and_then(|groups| groups.get(&token.number)) {
-            Some(group) => {
-                attributes.merge(group);
-                Ok(())
-            }
-            None => Err(error(span(token), format!("attribute group #{} is not defined", token.number))),
+        // As for LLVM, a group that is defined nowhere is empty.
+        if let Some(group) = self.groups.as_ref().and_then(|groups| groups.get(&token.number)) {
+            attributes.merge(group);
         }
+        Ok(())
     }
 
     /// Reads all groups; they stand behind the functions that use them.

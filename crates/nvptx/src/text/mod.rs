@@ -33,7 +33,7 @@ mod words;
 use crate::ir::Module;
 
 pub use diagnostic::Diagnostic;
-pub use print::{print, print_for};
+pub use print::{print, print_for, print_instruction};
 
 /// Reads LLVM assembly.
 ///

@@ -78,10 +78,10 @@ impl Build {
         let name = self.sym(id);
         let mut function = Function::new(name, is_entry);
         for (at, decl) in params.into_iter().enumerate() {
-            let sym = names::param(&mut self.machine.symbols, &self.machine.names, name, at);
+            let sym = names::param(&mut self.machine.symbols, &self.machine.taken, name, at);
             function.params.push((sym, decl));
         }
-        function.ret = ret.map(|decl| (self.machine.symbols.intern(names::RESULT), decl));
+        function.ret = ret.map(|decl| (names::result(&mut self.machine.symbols, &self.machine.taken), decl));
         let mut code = Code { machine: &mut self.machine, function, at: None };
         let entry = code.block();
         code.at = Some(entry);
@@ -163,7 +163,7 @@ impl Code<'_> {
 
     pub(crate) fn push(&mut self, opcode: Opcode, defs: u16, operands: impl IntoIterator<Item = Operand>) {
         let operands = operands.into_iter().collect();
-        let inst = Inst { opcode, defs, guard: None, operands, loc: Default::default() };
+        let inst = Inst { opcode, defs, guard: None, operands, loc: None.into(), source: None.into() };
         let block = self.at.expect("a block");
         self.function.blocks[block].insts.push(inst);
     }

@@ -2,6 +2,7 @@
 
 mod build;
 mod lines;
+mod modules;
 mod text;
 mod variables;
 mod whole;

@@ -171,7 +171,7 @@ impl Builder {
             "copy" => Opcode::Copy,
             text => Opcode::Form(self.forms.intern(text).unwrap_or_else(|| unreachable!("{text} is PTX"))),
         };
-        let inst = Inst { opcode, defs, guard: None, operands: operands.into(), loc: None.into() };
+        let inst = Inst { opcode, defs, guard: None, operands: operands.into(), loc: None.into(), source: None.into() };
         self.function.blocks[block].insts.push(inst);
     }
 

@@ -99,7 +99,8 @@ impl Text {
             true => Opcode::Copy,
             false => Opcode::Form(self.forms.intern(opcode).unwrap_or_else(|| panic!("no PTX: {opcode}"))),
         };
-        let inst = Inst { opcode, defs: count, guard, operands: operands.into(), loc: None.into() };
+        let inst =
+            Inst { opcode, defs: count, guard, operands: operands.into(), loc: None.into(), source: None.into() };
         self.function.blocks[block].insts.push(inst);
     }
 

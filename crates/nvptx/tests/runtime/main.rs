@@ -5,6 +5,7 @@ mod copies;
 mod floats;
 mod integers;
 mod jumps;
+mod rmw;
 mod vectors;
 mod widths;
 
@@ -19,7 +20,7 @@ const LEVELS: [u8; 2] = [0, 2];
 /// Compiles a module at a level; a message of the compiler fails the test.
 fn compiled(text: &str, level: u8, arch: &str) -> oriole_ptx::ast::Module {
     let module = parse(text, "k.ll").unwrap_or_else(|error| panic!("{}", error.render(text)));
-    let options = Options { level, arch: arch.to_owned(), fma: false, ..Options::default() };
+    let options = Options { level, arch: arch.to_owned(), ..Options::default() };
     match compile(module, &[], &options) {
         Ok(output) => output.module,
         Err(error) => panic!("-O{level} {arch}: {error}\n{text}"),

@@ -1,6 +1,6 @@
 //! One rule of selection or legalisation each, as text: LLVM IR and the instructions that it becomes.
 //!
-//! A file of a subject has cases: `== title`, perhaps with `| sm_90 ftz level=0 nofma approximate` behind it; the
+//! A file of a subject has cases: `== title`, perhaps with `| sm_90 ftz level=0 nofma fast approximate` behind it; the
 //! parameters and body of a function, or whole functions; `--`; the instructions. Registers are numbered anew, in the
 //! order in which they are named; loads of parameters, `ret` and the stores before it are left out. What is expected is
 //! what `llc` 19 writes for sm_80 (but for the order of independent instructions, and `b32` for `u32` in memory), or
@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use oriole_nvptx::machine::dump::Dump;
-use oriole_nvptx::select::Options;
+use oriole_nvptx::select::{FpContract, Options};
 use oriole_nvptx::{emit, machine, select, text};
 
 struct Case<'a> {
@@ -52,7 +52,8 @@ fn options(words: &str) -> Options {
     for word in words.split_whitespace() {
         match word {
             "ftz" => options.ftz = true,
-            "nofma" => options.fma = false,
+            "nofma" => options.fp_contract = FpContract::Off,
+            "fast" => options.fp_contract = FpContract::Fast,
             "approximate" => (options.prec_div, options.prec_sqrt) = (false, false),
             _ if word.starts_with("level=") => options.level = word["level=".len()..].parse().unwrap_or(2),
             _ => {

@@ -45,7 +45,6 @@ const MODULES: &[(&str, usize, usize, &str)] = &[
     ("!0 = !{!1}", 1, 8, "metadata `!1` is not defined"),
     ("!0 = !{}\n!0 = !{}", 2, 1, "metadata `!0` is defined twice"),
     ("!n = !{!0}\n!0 = !{i32 }", 2, 12, "expected a value"),
-    ("declare void @f() #7", 1, 19, "attribute group #7 is not defined"),
     ("declare void @f(void)", 1, 17, "a parameter cannot be of type `void`"),
     ("declare void @f(ptr byval)", 1, 26, "`byval` needs a type"),
     ("declare void @f(ptr inalloca(i32))", 1, 29, "`inalloca` is not supported"),

@@ -149,6 +149,9 @@ pub(crate) struct IrArgs {
     /// Do not fuse products and sums of floats.
     #[arg(long)]
     pub(crate) no_fma: bool,
+    /// Which products and sums of floats in LLVM IR are fused: none, those that say `contract`, or all as nvcc does.
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH", conflicts_with = "no_fma")]
+    pub(crate) fp_contract: FpContractArg,
     /// Flush subnormals of float to zero.
     #[arg(long)]
     pub(crate) ftz: bool,
@@ -158,6 +161,18 @@ pub(crate) struct IrArgs {
     /// Square roots of float need not be rounded correctly.
     #[arg(long)]
     pub(crate) no_prec_sqrt: bool,
+}
+
+/// `--fp-contract`, with LLVM's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FpContractArg {
+    /// None; `llvm.fmuladd` is a product and a sum.
+    Off,
+    /// Those that say `contract`, and `llvm.fmuladd`.
+    #[default]
+    On,
+    /// All.
+    Fast,
 }
 
 /// `oriole nvptx`.

@@ -1,10 +1,10 @@
 //! `oriole nvptx`, and LLVM IR as the input of other commands.
 
-use super::args::{CodeArgs, IrArgs, NvptxArgs};
+use super::args::{CodeArgs, FpContractArg, IrArgs, NvptxArgs};
 use super::failure::Failure;
 use super::files;
 use oriole::{CompileOptions, DebugInfo};
-use oriole_nvptx::driver::{self, DumpOf, Library, Options, Output, ReadError};
+use oriole_nvptx::driver::{self, DumpOf, FpContract, Library, Options, Output, ReadError};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,12 @@ pub(crate) fn module(
 
 fn options(args: &IrArgs) -> Options {
     Options {
-        fma: !args.no_fma,
+        fp_contract: match args.fp_contract {
+            _ if args.no_fma => FpContract::Off,
+            FpContractArg::Off => FpContract::Off,
+            FpContractArg::On => FpContract::On,
+            FpContractArg::Fast => FpContract::Fast,
+        },
         ftz: args.ftz,
         prec_div: !args.no_prec_div,
         prec_sqrt: !args.no_prec_sqrt,

@@ -7,7 +7,7 @@ use super::{Space, space_of, strip_constant};
 use crate::analysis::intrinsics::{Intrinsic, called};
 use crate::analysis::{Cfg, View};
 use crate::ir::{
-    AddressSpace, Body, Call, Callee, CastOp, Constant, InstId, Op, Ordering, Type, TypeId, Value, ValueDef, ValueId,
+    AddressSpace, Body, Call, Callee, CastOp, Constant, InstId, Op, Type, TypeId, Value, ValueDef, ValueId,
 };
 use crate::opt::edit::phi_count;
 use crate::opt::{Context, Replacements};
@@ -122,16 +122,22 @@ impl<'a> Rewriter<'a> {
             self.handed_on(body, cx, &mut op, space);
         } else {
             match &mut op {
-                Op::Load { ptr, volatile, ordering, .. } => {
-                    let plain = !*volatile && *ordering == Ordering::NotAtomic;
-                    *ptr = self.address(body, cx, *ptr, plain);
-                }
-                Op::Store { value, ptr, volatile, ordering, .. } => {
-                    let plain = !*volatile && *ordering == Ordering::NotAtomic;
-                    *ptr = self.address(body, cx, *ptr, plain);
+                Op::Load { ptr, volatile, .. } => *ptr = self.address(body, cx, *ptr, |_| !*volatile),
+                Op::Store { value, ptr, volatile, .. } => {
+                    *ptr = self.address(body, cx, *ptr, |_| !*volatile);
                     *value = self.generic(body, cx, *value);
                 }
-                Op::AtomicRmw { ptr, .. } | Op::CmpXchg { ptr, .. } => *ptr = self.address(body, cx, *ptr, false),
+                // There are no atomic operations on local memory, where none are needed; the run-time library knows it by
+                // the space.
+                Op::AtomicRmw { ptr, value, .. } => {
+                    *ptr = self.address(body, cx, *ptr, |space| space == AddressSpace::LOCAL);
+                    *value = self.generic(body, cx, *value);
+                }
+                Op::CmpXchg { ptr, expected, new, .. } => {
+                    *ptr = self.address(body, cx, *ptr, |space| space == AddressSpace::LOCAL);
+                    *expected = self.generic(body, cx, *expected);
+                    *new = self.generic(body, cx, *new);
+                }
                 Op::Cast(CastOp::AddrSpaceCast, _, from) => *from = self.cast(body, cx, inst, *from),
                 // The generic address of global memory is the address itself.
                 Op::Cast(CastOp::PtrToInt, _, from)
@@ -170,14 +176,20 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The address of an access. There are no atomic accesses to local memory, and only plain reads of constant
-    /// memory and of parameters.
-    fn address(&mut self, body: &mut Body, cx: &mut Context<'_>, ptr: Value, plain: bool) -> Value {
+    /// The address of an access: of its space, where that is shared by threads or `may_be` says that the access may be one
+    /// of that space.
+    fn address(
+        &mut self,
+        body: &mut Body,
+        cx: &mut Context<'_>,
+        ptr: Value,
+        may_be: impl Fn(AddressSpace) -> bool,
+    ) -> Value {
         match self.space(body, cx, ptr) {
             Some(space @ (AddressSpace::GLOBAL | AddressSpace::SHARED | AddressSpace::SHARED_CLUSTER)) => {
                 self.own(body, cx, ptr, space)
             }
-            Some(space) if plain => self.own(body, cx, ptr, space),
+            Some(space) if may_be(space) => self.own(body, cx, ptr, space),
             _ => self.generic(body, cx, ptr),
         }
     }

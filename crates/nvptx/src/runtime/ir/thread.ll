@@ -2,8 +2,8 @@
 
 $DECLARATION
 define $T @oriole.rmw.$NAME($P %p, $T %v) alwaysinline {
-  %x = load $T, $P %p, align $SIZE
+  %x = load $T, $P %p, align $ALIGN
 $OPERATION
-  store $T %y, $P %p, align $SIZE
+  store $T %y, $P %p, align $ALIGN
   ret $T %x
 }

@@ -1,12 +1,22 @@
 //! `llvm.*` on integers.
 
 use super::generic::in_reg;
-use crate::ir::Value;
+use crate::ir::{BinaryOp, Value};
 use crate::machine::{Operand, VReg};
 use crate::select::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
 use crate::select::words::{Part, Word, Words};
+
+/// The checks of overflow: name, whether signed, and the operation.
+const OVERFLOW_CHECKS: [(&str, bool, BinaryOp); 6] = [
+    ("uadd.with.overflow", false, BinaryOp::Add),
+    ("sadd.with.overflow", true, BinaryOp::Add),
+    ("usub.with.overflow", false, BinaryOp::Sub),
+    ("ssub.with.overflow", true, BinaryOp::Sub),
+    ("umul.with.overflow", false, BinaryOp::Mul),
+    ("smul.with.overflow", true, BinaryOp::Mul),
+];
 
 impl Lower<'_> {
     pub(super) fn wide_intrinsic(
@@ -275,15 +285,11 @@ impl Lower<'_> {
 
     /// `uadd.with.overflow` and its like: the result, and whether it wrapped.
     pub(super) fn with_overflow(&mut self, name: &str, args: &[Value], words: &[Word]) -> Result<bool, Error> {
-        use crate::ir::BinaryOp;
+        let Some(&(_, signed, op)) = OVERFLOW_CHECKS.iter().find(|(known, ..)| *known == name) else {
+            return Ok(false);
+        };
         let &[result, flag] = words else { return Err(Error::new("overflow checks of more than 64 bits")) };
         let bits = self.ir.types.int_bits(self.type_of(args[0])).unwrap_or(64);
-        let signed = name.starts_with('s');
-        let op = match &name[1..4] {
-            "add" => BinaryOp::Add,
-            "sub" => BinaryOp::Sub,
-            _ => BinaryOp::Mul,
-        };
         let [a, b] = self.pair_of_words([args[0], args[1]])?;
         let (a, b) = (self.extended(a, bits, signed)?, self.extended(b, bits, signed)?);
         let vt = a.vt;

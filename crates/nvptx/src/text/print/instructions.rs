@@ -31,14 +31,20 @@ impl Printer<'_> {
         }
     }
 
-    fn inst(&mut self, scope: &Scope, id: InstId) {
+    /// An instruction without what is attached to it.
+    pub(super) fn bare_inst(&mut self, scope: &Scope, id: InstId) {
         let inst = &scope.body[id];
-        self.out.push_str("  ");
         if let Some(result) = inst.result.expand() {
             self.local(scope.body, &scope.numbers, result);
             self.out.push_str(" = ");
         }
         self.op(scope, inst);
+    }
+
+    fn inst(&mut self, scope: &Scope, id: InstId) {
+        let inst = &scope.body[id];
+        self.out.push_str("  ");
+        self.bare_inst(scope, id);
         if let Some(loc) = inst.loc.expand() {
             put!(self, ", !dbg !{}", self.meta.number(loc));
         }

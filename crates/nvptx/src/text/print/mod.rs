@@ -10,8 +10,8 @@ use std::fmt::Write;
 use cranelift_entity::EntityRef;
 
 use crate::ir::{
-    AddressSpace, BlockId, Body, CallingConvention, Function, Linkage, Module, Symbol, SymbolKind, Type, TypeId,
-    ValueId, Variable, Visibility,
+    AddressSpace, BlockId, Body, CallingConvention, Function, InstId, Linkage, Module, Symbol, SymbolKind, Type,
+    TypeId, ValueId, Variable, Visibility,
 };
 
 use super::numbering::Numbers;
@@ -33,6 +33,22 @@ pub fn print_for(module: &Module, version: u32) -> String {
     let mut printer = Printer { module, version, out: String::new(), meta: MetaNumbers::new(module) };
     printer.module();
     printer.out
+}
+
+/// The longest text of an instruction in a message, in bytes.
+const MAX_INSTRUCTION: usize = 160;
+
+/// Prints one instruction of a body on one line, without what is attached to it, and cut where it is very long.
+#[must_use]
+pub fn print_instruction(module: &Module, body: &Body, inst: InstId) -> String {
+    let mut printer = Printer { module, version: u32::MAX, out: String::new(), meta: MetaNumbers::new(module) };
+    printer.bare_inst(&Scope { body, numbers: Numbers::new(body) }, inst);
+    let mut text = printer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.len() > MAX_INSTRUCTION {
+        text.truncate((0..=MAX_INSTRUCTION).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0));
+        text.push('…');
+    }
+    text
 }
 
 /// The version that brought `samesign` of `icmp`.

@@ -174,5 +174,5 @@ fn move_to(to: VReg, from: &Operand, class: RegClass, forms: &mut Forms) -> Inst
         None => forms.intern(&format!("mov{}", class.info().ptx_type)).map_or(Opcode::Copy, Opcode::Form),
     };
     let operands: SmallVec<[Operand; 4]> = smallvec![to.into(), from.clone()];
-    Inst { opcode, defs: 1, guard: None, operands, loc: None.into() }
+    Inst { opcode, defs: 1, guard: None, operands, loc: None.into(), source: None.into() }
 }
