@@ -5,11 +5,13 @@
 //! loops, with registers written many times. `ORIOLE_SEED` chooses others, `ORIOLE_COUNT` says how many.
 
 use fastrand::Rng;
-use oriole_isa::{Arch, Mods};
+use oriole_isa::{Arch, Field, Mods, Opcode, Role, bop};
 use oriole_opt::table::{PHASES, Work};
 use oriole_opt::{Context, knobs::Knobs};
-use oriole_ori::{BuildError, Function, FunctionKind, Operand, verify};
-use oriole_orieval::{EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes};
+use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
+use oriole_orieval::{
+    EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
+};
 
 const ARCH: Arch = Arch::Sm80;
 
@@ -129,12 +131,40 @@ fn every_form() {
     assert!(forms > 10_000, "only {forms} forms");
 }
 
+/// Words to try a function on: equal and small ones, edge values, any.
+fn inputs(seed: u64) -> Vec<Vec<u32>> {
+    let mut rng = Rng::with_seed(seed);
+    // Only equal and small words tell some comparisons apart.
+    let mut word = |kind: usize| match kind {
+        0..2 => rng.u32(..3),
+        2..5 => EDGES[rng.usize(..EDGES.len())],
+        _ => rng.u32(..),
+    };
+    (0..7).map(|kind| (0..4).map(|_| word(kind)).collect()).collect()
+}
+
+/// The phases one after the other on the functions that `make` gives, as many as `count` or the environment says.
+fn random(make: impl Fn(u64) -> Result<Function, BuildError>, count: u64, phases: &[&str]) {
+    let seed = from_environment("ORIOLE_SEED", 1);
+    let count = from_environment("ORIOLE_COUNT", count);
+    println!("seed {seed}, {count} functions");
+    let mut tried = 0;
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let func = make(seed).unwrap_or_else(|fault| panic!("program {seed}: {fault}"));
+        // A form that the target lacks: the next one.
+        if verify::verify(&func, ARCH).is_err() {
+            continue;
+        }
+        tried += 1;
+        same_after(&func, phases, &inputs(seed));
+    }
+    assert!(tried * 2 > count, "only {tried} of {count} functions have forms on the target");
+}
+
 /// Random functions keep their meaning through the phases that rewrite.
 #[test]
 fn random_functions() {
-    let seed = from_environment("ORIOLE_SEED", 1);
-    let count = from_environment("ORIOLE_COUNT", 3_000);
-    println!("seed {seed}, {count} functions");
     let phases = [
         "AnalyzeControlFlow",
         "OriBranchOpt",
@@ -146,20 +176,51 @@ fn random_functions() {
         "OriBackCopyPropagate",
         "OriPerformLiveDeadFourth",
     ];
-    let mut tried = 0;
-    for number in 0..count {
-        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
-        let func = random_function(seed).unwrap_or_else(|fault| panic!("program {seed}: {fault}"));
-        // A form that the target lacks: the next one.
-        if verify::verify(&func, ARCH).is_err() {
-            continue;
+    random(random_function, 2_000, &phases);
+}
+
+/// Short functions, in which most instructions read what one before gave: where rules meet.
+#[test]
+fn instructions_that_follow_each_other() {
+    random(short_function, 40_000, &["GeneralOptimize"]);
+}
+
+/// Each comparison with each way to combine its result with another predicate.
+#[test]
+fn every_combined_comparison() {
+    let comparisons = shapes().into_iter().filter(|shape| [Opcode::ISETP, Opcode::FSETP].contains(&shape.opcode));
+    let plain = comparisons
+        .flat_map(|shape| shape.mods.iter().map(move |mods| (shape.opcode, mods.clone())).collect::<Vec<_>>());
+    let plain: Vec<_> =
+        plain.filter(|(_, mods)| mods.get(Field::Ex).is_none() && mods.get(Field::Bop) == Some(bop::AND)).collect();
+    let words = [vec![5, 5], vec![1, 2], vec![2, 1], vec![u32::MAX, 1], vec![1, u32::MAX], vec![0x7fc0_0000, 1]];
+    for (opcode, mods) in plain {
+        for (first, table) in [true, false].into_iter().flat_map(|first| (0..16).map(move |table| (first, table))) {
+            let func = combined(opcode, &mods, first, table).unwrap_or_else(|fault| panic!("{fault}"));
+            same_after(&func, &["GeneralOptimize"], &words);
         }
-        let mut rng = Rng::with_seed(seed);
-        let inputs: Vec<Vec<u32>> = (0..6)
-            .map(|_| (0..4).map(|_| if rng.bool() { EDGES[rng.usize(..EDGES.len())] } else { rng.u32(..) }).collect())
-            .collect();
-        tried += 1;
-        same_after(&func, &phases, &inputs);
     }
-    assert!(tried * 2 > count, "only {tried} of {count} functions have forms on the target");
+}
+
+/// `(A cmp B) table P`, with the comparison as the first or the second input of the table.
+fn combined(opcode: Opcode, mods: &Mods, first: bool, table: u32) -> Result<Function, BuildError> {
+    let mut func = Function::new("combined", FunctionKind::Entry);
+    let mut at = head(&mut func)?;
+    let (compared, result) = (at.b.vreg(RegType::P)?, at.b.vreg(RegType::P)?);
+    let mut compare = blank(opcode, mods.clone());
+    for (role, operand) in [(Role::PD, compared), (Role::A, at.inputs[0]), (Role::B, at.inputs[1])] {
+        compare.set_role(role, operand.into());
+    }
+    at.b.push(compare)?;
+    let mut combine = blank(Opcode::PLOP3, Mods::new());
+    let inputs = if first { [compared, at.pred] } else { [at.pred, compared] };
+    // Bit 2a + b of `table` is the result; the third input, which is true, doubles each.
+    let lut = (0..8).fold(0, |lut, bit| lut | (table >> (bit / 2) & 1) << bit);
+    let operands = [(Role::PD, result.into()), (Role::PA, inputs[0].into()), (Role::PB, inputs[1].into())];
+    let others = [(Role::PC, Operand::pt()), (Role::Lut, Operand::imm(lut))];
+    operands.into_iter().chain(others).for_each(|(role, operand)| combine.set_role(role, operand));
+    at.b.push(combine)?;
+    at.store(result, RegType::P, 0)?;
+    at.b.exit()?;
+    Ok(func)
 }

@@ -20,6 +20,8 @@ struct Generator<'f> {
     /// Registers that were written once, in this block, and that nobody has read: words and predicates.
     fresh_words: Vec<VReg>,
     fresh_preds: Vec<VReg>,
+    /// How many results of six go to a register of their own.
+    fresh_of_six: u8,
     shapes: Vec<Shape>,
 }
 
@@ -85,14 +87,14 @@ impl Generator<'_> {
             inst.set_role(*role, if zero { Operand::rz() } else { operand });
         }
         for role in takes {
-            let bit = self.bit();
+            let bit = if self.rng.bool() { Operand::pt() } else { self.bit() };
             inst.set_role(*role, bit);
         }
         if let Some((role, values)) = &self.shapes[at].immediates {
             let value = values[self.rng.usize(..values.len())];
             inst.set_role(*role, Operand::imm(value));
         }
-        if self.rng.u8(..3) == 0 {
+        if self.rng.u8(..6) < self.fresh_of_six {
             return self.write_fresh(inst, results);
         }
         self.set_results(&mut inst, results);
@@ -269,9 +271,14 @@ impl Generator<'_> {
 
     fn predicate_logic(&mut self) -> Result<(), BuildError> {
         let mut inst = Inst::neutral(Opcode::PLOP3, Mods::new());
-        for role in [Role::PA, Role::PB, Role::PC] {
+        // Two inputs and a constant more often than not: that is what comparisons take in.
+        let inputs = if self.rng.u8(..3) == 0 { 3 } else { 2 };
+        for role in [Role::PA, Role::PB, Role::PC].into_iter().take(inputs) {
             let bit = self.bit();
             inst.set_role(role, bit);
+        }
+        if inputs == 2 {
+            inst.set_role(Role::PC, Operand::pt());
         }
         for role in [Role::Lut, Role::Lut2] {
             inst.set_role(role, Operand::imm(u32::from(self.rng.u8(..))));
@@ -363,46 +370,59 @@ impl Generator<'_> {
     }
 }
 
-/// Function number `seed`.
+/// Function number `seed`: some hundred instructions with branches and loops.
 ///
 /// # Errors
 ///
 /// A limit of the IR.
 pub fn random_function(seed: u64) -> Result<Function, BuildError> {
+    function(seed, 2, |generator| generator.region(3))
+}
+
+/// Function number `seed` of a few instructions, most of which read what one before them gave.
+///
+/// # Errors
+///
+/// A limit of the IR.
+pub fn short_function(seed: u64) -> Result<Function, BuildError> {
+    function(seed, 5, |generator| {
+        for _ in 0..generator.rng.usize(2..5) {
+            generator.statement()?;
+        }
+        Ok(())
+    })
+}
+
+fn function(
+    seed: u64,
+    fresh_of_six: u8,
+    body: impl FnOnce(&mut Generator<'_>) -> Result<(), BuildError>,
+) -> Result<Function, BuildError> {
     let mut func = Function::new("random", FunctionKind::Entry);
     let mut at = head(&mut func)?;
     let (mut words, mut pairs, mut preds) = (at.inputs.to_vec(), Vec::new(), vec![at.pred]);
     for k in 0..3 {
-        let (word, pair, pred) = (at.b.vreg(RegType::R)?, at.b.vreg(RegType::Pair)?, at.b.vreg(RegType::P)?);
-        let [x, y] = at.inputs;
-        let lut = Operand::imm(0x96 + 17 * k);
-        let sources = [(Role::A, x.into()), (Role::B, y.into()), (Role::Lut, lut)];
-        at.b.emit_roles(Opcode::LOP3, Mods::new(), &[&[(Role::D, word.into())][..], &sources].concat())?;
-        at.b.emit_roles(
-            Opcode::IMAD,
-            [(Field::Mul, mul::WIDE)].into_iter().collect(),
-            &[(Role::D, pair.into()), (Role::A, x.into()), (Role::B, word.into()), (Role::C, Operand::rz())],
-        )?;
-        let mods: Mods = [(Field::Cmp, cmp::LT + k as u8)].into_iter().collect();
-        at.b.emit_roles(Opcode::ISETP, mods, &[(Role::PD, pred.into()), (Role::A, word.into()), (Role::B, y.into())])?;
+        let (word, pair, pred) = first_values(&mut at, k)?;
         words.push(word);
         pairs.push(pair);
         preds.push(pred);
     }
-    let b = at.b;
     let mut generator = Generator {
         rng: Rng::with_seed(seed),
-        b,
+        b: at.b,
         words,
         pairs,
         preds,
         fresh_words: Vec::new(),
         fresh_preds: Vec::new(),
+        fresh_of_six,
         shapes: shapes(),
     };
-    generator.region(3)?;
-    let Generator { b, words, pairs, preds, .. } = generator;
+    body(&mut generator)?;
+    let Generator { b, mut words, pairs, mut preds, fresh_words, fresh_preds, .. } = generator;
     let mut at = Head { b, inputs: [words[0], words[1]], pred: preds[0] };
+    words.extend(fresh_words);
+    preds.extend(fresh_preds);
     let kinds = [(words, RegType::R), (pairs, RegType::Pair), (preds, RegType::P)];
     let all = kinds.iter().flat_map(|(regs, kind)| regs.iter().map(move |reg| (*reg, *kind)));
     for (k, (reg, kind)) in all.enumerate() {
@@ -410,4 +430,18 @@ pub fn random_function(seed: u64) -> Result<Function, BuildError> {
     }
     at.b.exit()?;
     Ok(func)
+}
+
+/// A word, a pair and a predicate made of the inputs.
+fn first_values(at: &mut Head<'_>, k: u32) -> Result<(VReg, VReg, VReg), BuildError> {
+    let (word, pair, pred) = (at.b.vreg(RegType::R)?, at.b.vreg(RegType::Pair)?, at.b.vreg(RegType::P)?);
+    let [x, y] = at.inputs;
+    let lut = Operand::imm(0x96 + 17 * k);
+    let operands = [(Role::D, word.into()), (Role::A, x.into()), (Role::B, y.into()), (Role::Lut, lut)];
+    at.b.emit_roles(Opcode::LOP3, Mods::new(), &operands)?;
+    let operands = [(Role::D, pair.into()), (Role::A, x.into()), (Role::B, word.into()), (Role::C, Operand::rz())];
+    at.b.emit_roles(Opcode::IMAD, [(Field::Mul, mul::WIDE)].into_iter().collect(), &operands)?;
+    let mods: Mods = [(Field::Cmp, cmp::LT + k as u8)].into_iter().collect();
+    at.b.emit_roles(Opcode::ISETP, mods, &[(Role::PD, pred.into()), (Role::A, word.into()), (Role::B, y.into())])?;
+    Ok((word, pair, pred))
 }
