@@ -144,6 +144,18 @@ impl Argument {
     }
 }
 
+impl Argument {
+    /// The buffers that the argument has in device memory, in order.
+    pub fn buffers(&self) -> Vec<&Buffer> {
+        match self {
+            Argument::Value(_) => Vec::new(),
+            Argument::Aggregate { buffers, .. } => buffers.iter().map(|(_, buffer)| buffer).collect(),
+            Argument::Buffer(buffer) | Argument::TensorMap { buffer, .. } => vec![buffer],
+            Argument::Object(spec) => vec![&spec.buffer],
+        }
+    }
+}
+
 impl Buffer {
     fn parse(kind: &str, rest: &str) -> Result<Buffer, String> {
         let size = |text: &str| parse_size(text).ok_or_else(|| format!("'{text}' is no size in bytes (up to 4 GiB)"));

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 /// Assemble a whole cubin, or single lines.
 pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
+    files::keep_apart([args.input.as_path()], args.output.as_deref())?;
     let bytes = files::read(&args.input)?;
     let text = String::from_utf8_lossy(&bytes);
     match (&args.output, &args.arch) {

@@ -5,12 +5,14 @@ use super::failure::Failure;
 use super::{files, nvptx};
 use oriole::{CompileError, CompileOptions, Compiled, DebugInfo, report};
 use oriole_ori::dump::Statistics;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Compile a file and write the cubin.
 pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let start = Instant::now();
+    let outputs = [Some(&args.output), args.dump_cfg.as_ref()].into_iter().flatten();
+    files::keep_apart(nvptx::inputs(&args.input, &args.code.ir), outputs.map(PathBuf::as_path))?;
     let bytes = files::read(&args.input)?;
     let mut options = options(&args.input, &args.code)?;
     options.dump_after = args.dump_after.clone();

@@ -1,12 +1,21 @@
 //! Input and output files: `-` is a standard stream, and an output appears whole or not at all.
 
 use super::failure::Failure;
-use std::io::{Read, Write};
-use std::path::Path;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::{Error, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+/// What `-` is as an input and as an output.
+const STDIN: &str = "/dev/stdin";
+const STDOUT: &str = "/dev/stdout";
+/// Most links from a name to a file; Linux follows as many.
+const MOST_LINKS: usize = 40;
 
 /// All bytes of a file, or of standard input for `-`.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    if path == Path::new("-") {
+    if is_stream(path) {
         let mut bytes = Vec::new();
         std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure::file(path, e))?;
         return Ok(bytes);
@@ -14,31 +23,153 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|e| Failure::file(path, format!("cannot be read: {e}")))
 }
 
-/// Write a file through a temporary one beside it, or standard output for `-`.
+/// Refuse outputs that are a file which is read, or which another output is, by whatever name.
+/// A command asks before its work begins.
+pub(crate) fn keep_apart<'a>(
+    inputs: impl IntoIterator<Item = &'a Path>,
+    outputs: impl IntoIterator<Item = &'a Path>,
+) -> Result<(), Failure> {
+    let inputs: Vec<Identity> = inputs.into_iter().filter_map(|path| Identity::of(path, STDIN)).collect();
+    let mut taken: Vec<Identity> = Vec::new();
+    for path in outputs {
+        let Some(identity) = Identity::of(path, STDOUT) else { continue };
+        if inputs.contains(&identity) {
+            return Err(Failure::Usage(format!("error: {}: the output is an input file", path.display())));
+        }
+        if taken.contains(&identity) {
+            return Err(Failure::Usage(format!("error: {}: two outputs are this file", path.display())));
+        }
+        taken.push(identity);
+    }
+    Ok(())
+}
+
+/// What makes two names the same file.
+#[derive(PartialEq, Eq)]
+enum Identity {
+    /// Device and inode of a file that is there.
+    There(u64, u64),
+    /// The path that a file will have.
+    ToCome(PathBuf),
+}
+
+impl Identity {
+    /// None for what can be written again and again: streams that are no files, and devices.
+    fn of(path: &Path, stream: &str) -> Option<Identity> {
+        let path = if is_stream(path) { Path::new(stream) } else { path };
+        match std::fs::metadata(path) {
+            Ok(there) => there.is_file().then(|| Identity::There(there.dev(), there.ino())),
+            Err(_) => {
+                let path = behind_links(path).ok()?;
+                let folder = folder_of(&path).canonicalize().ok()?;
+                Some(Identity::ToCome(folder.join(path.file_name()?)))
+            }
+        }
+    }
+}
+
+/// Write a file through a temporary one beside it, or standard output for `-`. Where there is a file already,
+/// links to it stay and the new one gets its mode.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    if path == Path::new("-") {
+    if is_stream(path) {
         return match std::io::stdout().write_all(bytes) {
             // The reader has seen enough (`| head`).
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
             done => done.map_err(|e| Failure::file(path, e)),
         };
     }
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        // A device such as /dev/null cannot be replaced by renaming.
-        return std::fs::write(path, bytes).map_err(|e| Failure::file(path, format!("cannot be written: {e}")));
-    }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let whole = || {
-        let mut file = tempfile::Builder::new().permissions(default_permissions()).tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.persist(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    whole().map_err(|e: std::io::Error| Failure::file(path, format!("cannot be written: {e}")))
+    write_file(path, bytes).map_err(|e| Failure::file(path, format!("cannot be written: {e}")))
 }
 
-/// What a newly created file gets: readable and writable by all, less the process's umask.
-fn default_permissions() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::Permissions::from_mode(0o666)
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let existing = std::fs::metadata(path).ok();
+    if let Some(there) = &existing {
+        // Replacing by renaming would go round a file's own write protection. For a folder this is an error.
+        let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
+        if !there.is_file() {
+            // A device such as /dev/null cannot be replaced by renaming.
+            return file.write_all(bytes);
+        }
+    }
+    let target = behind_links(path)?;
+    let mut temporary = Temporary::beside(&target)?;
+    temporary.file.write_all(bytes)?;
+    if let Some(there) = existing {
+        temporary.file.as_file().set_permissions(there.permissions())?;
+    }
+    // Else a crash could leave the new name with nothing behind it.
+    temporary.file.as_file().sync_all()?;
+    temporary.become_file(&target)
+}
+
+fn is_stream(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The path that symbolic links lead to, whether there is a file or not.
+fn behind_links(path: &Path) -> Result<PathBuf, Error> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&path) {
+            // A link's relative target starts at the link's folder.
+            Ok(target) => path = folder_of(&path).join(target),
+            // No link.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(Error::new(ErrorKind::InvalidInput, "too many symbolic links"))
+}
+
+/// A file that becomes an output or goes: also when a signal ends the process.
+struct Temporary {
+    file: tempfile::NamedTempFile,
+}
+
+/// The temporary files that there are. Who makes, renames or removes one holds the lock.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A list of paths is right whatever happened to a thread that held it.
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Temporary {
+    fn beside(path: &Path) -> Result<Temporary, Error> {
+        remove_on_signals();
+        let mut list = temporaries();
+        // What a newly created file gets: readable and writable by all, less the process's umask.
+        let permissions = std::fs::Permissions::from_mode(0o666);
+        let file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder_of(path))?;
+        list.push(file.path().to_owned());
+        Ok(Temporary { file })
+    }
+
+    fn become_file(self, path: &Path) -> Result<(), Error> {
+        let mut list = temporaries();
+        list.retain(|listed| listed != self.file.path());
+        self.file.persist(path).map(drop).map_err(|e| e.error)
+    }
+}
+
+/// From now on a signal that ends the process removes the temporary files first.
+fn remove_on_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Without the handlers only the tidying is lost.
+        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                let list = temporaries();
+                for path in list.iter() {
+                    let _ = std::fs::remove_file(path);
+                }
+                // Ends the process while the lock is held, so that nothing new comes.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        });
+    });
 }

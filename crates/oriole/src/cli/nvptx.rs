@@ -13,6 +13,7 @@ const DEFAULT_ARCH: &str = "sm_80";
 
 /// Compile a file and write the PTX.
 pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
+    files::keep_apart(inputs(&args.input, &args.ir), [args.output.as_path()])?;
     let bytes = files::read(&args.input)?;
     let options = Options {
         ptx_version: args.ptx_version,
@@ -29,6 +30,11 @@ pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
     let output = compile(&args.input, &bytes, args.arch.as_deref(), &args.ir, options)?;
     eprint!("{}", output.dump);
     files::write(&args.output, oriole_ptx::print(&output.module).as_bytes())
+}
+
+/// The files that are read for a module.
+pub(crate) fn inputs<'a>(input: &'a Path, ir: &'a IrArgs) -> impl Iterator<Item = &'a Path> {
+    std::iter::once(input).chain(ir.link.iter().map(PathBuf::as_path))
 }
 
 /// True for LLVM bitcode, for files called `.ll`, and for text that no PTX starts with.

@@ -5,12 +5,12 @@ use super::failure::Failure;
 use super::{compile, files, gpu, interpret, memcheck, parse_arch, timing};
 use oriole::LineTable;
 use oriole_cubin::Cubin;
-use oriole_device::argument::{self, Argument, Bound};
+use oriole_device::argument::{self, Argument, Bound, Buffer};
 use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{CheckReport, Options, RunError, Simulator, Statistics, TimingReport};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The first bytes of an ELF file.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
@@ -18,9 +18,10 @@ const ELF_MAGIC: &[u8] = b"\x7fELF";
 /// Compile if need be, run the kernel, write its buffers.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     refuse_what_is_missing(args)?;
-    let bytes = files::read(&args.input)?;
     let arguments: Vec<Argument> =
         args.args.iter().map(|a| Argument::parse(a)).collect::<Result<_, _>>().map_err(usage)?;
+    keep_files_apart(args, &arguments)?;
+    let bytes = files::read(&args.input)?;
     if args.engine == Engine::Ptx {
         return interpret::run(args, bytes, &arguments);
     }
@@ -51,6 +52,15 @@ fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
         return Err(rejected("--check: the checks of memory look at SASS: they need --engine sim"));
     }
     Ok(())
+}
+
+fn keep_files_apart(args: &RunArgs, arguments: &[Argument]) -> Result<(), Failure> {
+    let buffers: Vec<&Buffer> = arguments.iter().flat_map(Argument::buffers).collect();
+    let globals = args.global.iter().filter_map(|setting| Some(Path::new(setting.split_once('=')?.1)));
+    let read = buffers.iter().filter_map(|buffer| buffer.input.as_deref());
+    let written = buffers.iter().filter_map(|buffer| buffer.output.as_deref());
+    let reports = [&args.stats, &args.timing_file, &args.check_report].into_iter().filter_map(|path| path.as_deref());
+    files::keep_apart(globals.chain(read).chain([args.input.as_path()]), written.chain(reports))
 }
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.
@@ -146,7 +156,7 @@ pub(crate) struct Finished<'a> {
 
 /// Print what the kernel has printed, write its buffers and the statistics.
 pub(crate) fn finish(args: &RunArgs, finished: Finished<'_>) -> Result<(), Failure> {
-    print_output(finished.printed)?;
+    files::write(Path::new("-"), finished.printed)?;
     for (path, contents) in finished.bound.outputs(finished.memory) {
         files::write(&path, &contents)?;
     }
@@ -171,10 +181,6 @@ pub(crate) fn global_setting(setting: &str) -> Result<(&str, Vec<u8>), Failure> 
     let (name, path) =
         setting.split_once('=').ok_or_else(|| usage(format!("--global {setting}: expected NAME=PATH")))?;
     Ok((name, files::read(path.as_ref())?))
-}
-
-fn print_output(bytes: &[u8]) -> Result<(), Failure> {
-    std::io::stdout().write_all(bytes).map_err(|e| Failure::Rejected(format!("error: standard output: {e}")))
 }
 
 /// Name the PTX line of the instruction at fault, where the run began with PTX.

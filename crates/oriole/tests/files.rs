@@ -1,0 +1,165 @@
+//! Files: an output is never an input, takes the place of a file with its mode and its links, and leaves nothing
+//! behind when a signal ends the process.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+const PTX: &str = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p) { ret; }\n";
+
+/// A folder with `in.ptx` in it.
+struct Case(tempfile::TempDir);
+
+impl Case {
+    fn new() -> Self {
+        let case = Case(tempfile::tempdir().expect("a temporary folder"));
+        std::fs::write(case.path("in.ptx"), PTX).expect("it can be written");
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Run in the folder.
+    fn oriole(&self, words: &str) -> Output {
+        let words = words.split_whitespace();
+        Command::new(env!("CARGO_BIN_EXE_oriole")).args(words).current_dir(&self.0).output().expect("oriole starts")
+    }
+
+    fn done(&self, words: &str) {
+        let output = self.oriole(words);
+        assert_eq!(output.status.code(), Some(0), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Exit status 2 and a message with `word`; the folder is as it was.
+    fn refused(&self, words: &str, word: &str) {
+        let before = self.listing();
+        let output = self.oriole(words);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{words}: {text}");
+        assert!(text.contains(word), "{words}: {text}");
+        assert_eq!(self.listing(), before, "{words}");
+    }
+
+    /// Names and contents.
+    fn listing(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let entries = std::fs::read_dir(&self.0).expect("the folder is there");
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.sort();
+        paths.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap_or_default())).collect()
+    }
+}
+
+#[test]
+fn an_output_that_is_the_input() {
+    let case = Case::new();
+    let word = "the output is an input file";
+    case.refused("compile in.ptx -o in.ptx", word);
+    case.refused("compile in.ptx -o ./in.ptx", word);
+    symlink("in.ptx", case.path("link")).expect("a link");
+    symlink("link", case.path("link_to_link")).expect("a link");
+    std::fs::hard_link(case.path("in.ptx"), case.path("hard")).expect("a link");
+    for (input, output) in [("in.ptx", "link"), ("link", "in.ptx"), ("link_to_link", "hard"), ("hard", "in.ptx")] {
+        case.refused(&format!("compile {input} -o {output}"), word);
+    }
+    case.refused("compile in.ptx -o out.cubin --dump-cfg in.ptx", word);
+    case.refused("nvptx in.ptx -o hard", word);
+    case.refused("asm in.ptx -o in.ptx", word);
+    std::fs::write(case.path("data"), [0; 16]).expect("it can be written");
+    case.refused("run in.ptx --entry k out:in.ptx:16", word);
+    case.refused("run in.ptx --entry k inout:data:data", word);
+    case.refused("run in.ptx --entry k --stats hard zero:16", word);
+    case.refused("run in.ptx --entry k --global v=data out:data:16", word);
+}
+
+#[test]
+fn two_outputs_that_are_one_file() {
+    let case = Case::new();
+    symlink("new", case.path("link")).expect("a link");
+    case.refused("compile in.ptx -o new --dump-cfg new", "two outputs");
+    case.refused("compile in.ptx -o link --dump-cfg new", "two outputs");
+    // A device takes any number.
+    case.done("compile in.ptx -o /dev/null --dump-cfg /dev/null");
+}
+
+#[test]
+fn a_file_that_is_replaced_keeps_its_mode_and_links() {
+    let case = Case::new();
+    let mode = |name: &str| std::fs::metadata(case.path(name)).expect("it is there").permissions().mode() & 0o777;
+    std::fs::create_dir(case.path("folder")).expect("a folder");
+    std::fs::write(case.path("folder/real"), "old").expect("it can be written");
+    symlink("folder/real", case.path("near")).expect("a link");
+    symlink("near", case.path("far")).expect("a link");
+    for bits in [0o600, 0o640, 0o755] {
+        std::fs::set_permissions(case.path("folder/real"), std::fs::Permissions::from_mode(bits)).expect("it is ours");
+        case.done("compile in.ptx -o far");
+        assert_eq!(mode("folder/real"), bits);
+        assert_eq!(&std::fs::read(case.path("folder/real")).expect("it is there")[..4], b"\x7fELF");
+        assert_eq!(std::fs::read_link(case.path("far")).expect("still a link"), Path::new("near"));
+        assert_eq!(std::fs::read_link(case.path("near")).expect("still a link"), Path::new("folder/real"));
+    }
+    // A link to a file that is not there yet.
+    symlink("folder/to_come", case.path("dangling")).expect("a link");
+    case.done("compile in.ptx -o dangling");
+    assert_eq!(&std::fs::read(case.path("folder/to_come")).expect("it is there")[..4], b"\x7fELF");
+    assert!(case.path("dangling").is_symlink());
+    // A new file is for all, as far as the umask lets it.
+    case.done("compile in.ptx -o new.cubin");
+    std::fs::File::create(case.path("plain")).expect("it can be made");
+    assert_eq!(mode("new.cubin"), mode("plain"));
+}
+
+#[test]
+fn a_loop_of_links_is_an_error() {
+    let case = Case::new();
+    symlink("b", case.path("a")).expect("a link");
+    symlink("a", case.path("b")).expect("a link");
+    let output = case.oriole("compile in.ptx -o a");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("links"));
+}
+
+/// Signals come while an output of 128 MiB is being written: nothing of it may be left, nor of its temporary file.
+#[test]
+fn signals_leave_no_temporary_file() {
+    let case = Case::new();
+    let started = Instant::now();
+    for name in ["TERM", "INT", "HUP"] {
+        let mut caught = false;
+        while !caught {
+            assert!(started.elapsed() < Duration::from_secs(120), "the signal never came in time");
+            let arguments = ["run", "in.ptx", "--entry", "k", "out:big:134217728"];
+            let mut child = Command::new(env!("CARGO_BIN_EXE_oriole"))
+                .args(arguments)
+                .current_dir(&case.0)
+                .spawn()
+                .expect("oriole starts");
+            let is_writing = || case.listing_names().iter().any(|name| name != "in.ptx");
+            while !is_writing() && child.try_wait().expect("it is ours").is_none() {
+                std::thread::yield_now();
+            }
+            let sent =
+                Command::new("kill").args(["-s", name, &child.id().to_string()]).output().expect("kill is there");
+            let status = child.wait().expect("it ends");
+            // The process may have been faster.
+            caught = sent.status.success() && status.signal().is_some();
+            let left = case.listing_names();
+            let finished = status.success();
+            assert!(left == ["in.ptx"] || finished && left == ["big", "in.ptx"], "{name}: {left:?}, {status}");
+            let _ = std::fs::remove_file(case.path("big"));
+        }
+    }
+}
+
+impl Case {
+    fn listing_names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("the folder is there");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
