@@ -145,6 +145,15 @@ impl Argument {
 }
 
 impl Argument {
+    /// Bytes of the parameter that it is for.
+    pub fn size(&self) -> usize {
+        match self {
+            Argument::Value(bytes) | Argument::Aggregate { bytes, .. } => bytes.len(),
+            Argument::Buffer(_) | Argument::Object(_) => size_of::<u64>(),
+            Argument::TensorMap { .. } => crate::tensor_map::BYTES,
+        }
+    }
+
     /// The buffers that the argument has in device memory, in order.
     pub fn buffers(&self) -> Vec<&Buffer> {
         match self {

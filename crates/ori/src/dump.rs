@@ -2,12 +2,20 @@
 
 use crate::analysis::Cfg;
 use crate::function::Function;
-use oriole_isa::RegFile;
+use crate::text::spelled;
+use oriole_isa::{Opcode, RegFile};
 use std::fmt::{self, Display, Formatter, Write};
 
-/// The control flow as a Graphviz graph; edges that go back carry a comment.
-pub fn dot(func: &Function, cfg: &Cfg) -> String {
-    let mut text = String::from("digraph f {\nnode [fontname=\"Courier\" shape=\"box\"]\n");
+/// The control flow as a Graphviz graph of the function's name: nodes hold the blocks' code, edges that go back carry
+/// a comment. With `rot13` mnemonics are spelled as the published opcode table does.
+pub fn dot(func: &Function, cfg: &Cfg, rot13: bool) -> String {
+    let mut text = format!("digraph {} {{\nnode [fontname=\"Courier\" shape=\"box\"]\n", quoted(&func.name));
+    let mnemonic = if rot13 { Opcode::rot13_name } else { Opcode::name };
+    for &block in &func.layout {
+        // `\l` ends a line of a label that is set flush left.
+        let code = func.block_insts(block).iter().map(|inst| escaped(&spelled(func, *inst, mnemonic)) + "\\l");
+        let _ = writeln!(text, "{block} [label=\"{block}:\\l{}\"]", code.collect::<String>());
+    }
     for &block in &func.layout {
         for &succ in func.succs(block) {
             let note = if cfg.backedges().contains(&(block, succ)) { " // backedge (loop)" } else { "" };
@@ -15,6 +23,16 @@ pub fn dot(func: &Function, cfg: &Cfg) -> String {
         }
     }
     text + "}\n"
+}
+
+/// A name as an identifier of DOT.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", escaped(name))
+}
+
+/// Text inside of quotes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 /// Reverse post-order numbers in order of the blocks' own numbers, the traversal order, the backedges.
@@ -35,27 +53,33 @@ pub fn rpo_and_backedges(func: &Function, cfg: &Cfg) -> String {
     text
 }
 
-/// The per-function profile. [`Statistics::count`] fills what the function itself tells; the
-/// scheduler fills the estimates.
+/// The per-function profile. [`Statistics::count`] fills what the function itself tells; estimates need the schedule
+/// and the chip.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Instructions.
     pub instructions: usize,
     /// Texture instructions.
     pub texture_instructions: usize,
-    /// Instructions of medium latency that are neither hot nor cold.
+    /// Accesses to memory of medium latency (shared, local): neither hot (global memory) nor cold (constants).
     pub tepid: usize,
     /// General registers: highest number used plus one.
     pub r_registers: u32,
+    /// The same of uniform registers.
+    pub uniform_registers: u32,
+    /// The same of predicates.
+    pub predicates: u32,
+    /// The same of uniform predicates.
+    pub uniform_predicates: u32,
     /// Estimated latency in cycles.
     pub estimated_latency: u64,
     /// Bytes of local memory used for spills.
     pub spill_bytes: u32,
     /// Resident warps over the most that the SM can hold.
     pub occupancy: f64,
-    /// Instructions issued per cycle.
+    /// Instructions that one warp scheduler issues per cycle when it has as many warps as the occupancy lets it have.
     pub issue_throughput: f64,
-    /// Floating-point instructions issued per cycle.
+    /// Those of them that compute with floats.
     pub fp_throughput: f64,
     /// Latency in cycles when every memory access takes longest.
     pub worst_case_latency: f64,
@@ -74,9 +98,14 @@ impl Statistics {
             stats.instructions += 1;
             stats.texture_instructions += usize::from(TEXTURE.contains(&func.insts[inst].opcode.name()));
             func.for_each_phys(inst, |r| {
-                if r.file == RegFile::R {
-                    stats.r_registers = stats.r_registers.max(u32::from(r.number) + u32::from(r.count));
-                }
+                let highest = match r.file {
+                    RegFile::R => &mut stats.r_registers,
+                    RegFile::UR => &mut stats.uniform_registers,
+                    RegFile::P => &mut stats.predicates,
+                    RegFile::UP => &mut stats.uniform_predicates,
+                    _ => return,
+                };
+                *highest = (*highest).max(u32::from(r.number) + u32::from(r.count));
             });
         }
         stats
@@ -92,6 +121,7 @@ impl Display for Statistics {
             "# [inst={}] [texInst={}] [tepid={}] [rregs={}]",
             s.instructions, s.texture_instructions, s.tepid, s.r_registers
         )?;
+        writeln!(f, "# [urregs={}] [pregs={}] [upregs={}]", s.uniform_registers, s.predicates, s.uniform_predicates)?;
         writeln!(f, "# [est latency = {}] [LSpillB={}]", s.estimated_latency, s.spill_bytes)?;
         writeln!(f, "# [Occupancy = {:.6}]", s.occupancy)?;
         writeln!(f, "# [issue thru={:.6}] [fp thru={:.6}]", s.issue_throughput, s.fp_throughput)?;

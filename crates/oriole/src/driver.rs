@@ -5,6 +5,8 @@
 //! maps the plain name to it.
 
 use libloading::Library;
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection, ObjectSegment};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fmt;
 
@@ -30,9 +32,23 @@ pub(crate) enum DriverError {
         /// The driver's own words.
         text: String,
     },
+    /// An image whose headers lead out of it.
+    #[error("the image of {0} bytes is no whole ELF file")]
+    Image(usize),
     /// A name with a zero byte.
     #[error("'{0}' is not a name")]
     Name(String),
+}
+
+/// Whether every table, section and segment that an ELF image describes lies within it.
+pub(crate) fn is_whole(image: &[u8]) -> bool {
+    // Reading the headers fails where a table ends outside.
+    let Ok(file) = ElfFile64::<Endianness>::parse(image) else { return false };
+    let length = image.len() as u64;
+    let is_inside = |(offset, size): (u64, u64)| offset.checked_add(size).is_some_and(|end| end <= length);
+    let mut sections = file.sections().filter_map(|section| section.file_range());
+    let mut segments = file.segments().map(|segment| segment.file_range());
+    sections.all(is_inside) && segments.all(is_inside)
 }
 
 /// Declares the driver functions that are used: field, symbol, C signature.
@@ -124,8 +140,12 @@ impl Driver {
 
     /// Load a cubin.
     pub(crate) fn load(&self, cubin: &[u8]) -> Result<Module, DriverError> {
+        if !is_whole(cubin) {
+            return Err(DriverError::Image(cubin.len()));
+        }
         let mut module = std::ptr::null_mut();
-        // SAFETY: an ELF image says its own length in its header; the driver reads no further than that.
+        // SAFETY: the call takes no length: the driver reads what the image's headers describe, and all of that lies
+        // within the image.
         let code = unsafe { (self.functions.load_data)(&mut module, cubin.as_ptr().cast()) };
         self.check("cuModuleLoadData", code).map(|()| Module(module))
     }
@@ -217,5 +237,26 @@ impl Driver {
             }
         };
         Err(DriverError::Call { call, code, text })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_whole;
+
+    /// Cut anywhere, the headers of a cubin lead out of it; whole, they do not.
+    #[test]
+    fn images_that_are_cut_are_found() {
+        let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
+        let cubin = oriole::compile(ptx, &oriole::CompileOptions::default()).expect("it compiles").cubin;
+        assert!(is_whole(&cubin));
+        for length in 0..cubin.len() {
+            assert!(!is_whole(&cubin[..length]), "{length} of {}", cubin.len());
+        }
+        // The size of a section, the sixth field of its header: the headers come last but for the segments'.
+        let mut wrong = cubin.clone();
+        let at = u64::from_le_bytes(wrong[40..48].try_into().expect("eight bytes")) as usize + 64 + 32;
+        wrong[at + 4] = 1;
+        assert!(!is_whole(&wrong));
     }
 }

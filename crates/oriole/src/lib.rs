@@ -13,8 +13,10 @@ pub mod fuzz;
 mod pipeline;
 pub mod report;
 mod selection;
+pub mod statistics;
 
 pub use emit::LineTable;
 pub use error::CompileError;
-pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, compile, compile_module, kernels, target};
+pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, FlowGraph, ParameterType};
+pub use pipeline::{compile, compile_module, kernels, parameter_types, target};
 pub use selection::{PassCount, optional_passes};

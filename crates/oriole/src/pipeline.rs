@@ -6,14 +6,16 @@ use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::Arch;
 use oriole_opt::{Context, knobs::Knobs, run_phases, table::Phase};
+use oriole_ori::analysis::Cfg;
+use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
-use oriole_ori::{analysis::Cfg, dump::dot};
+use oriole_ptx::ast::{TypeClass, Variable};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// What to compile and how.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct CompileOptions {
     /// Target; the module's `.target` where it is not given.
     pub target: Option<Target>,
@@ -31,6 +33,8 @@ pub struct CompileOptions {
     pub dump_after: Vec<String>,
     /// Keep the Ori of each function after every phase that changed it.
     pub dump_all: bool,
+    /// Keep the control-flow graph of each function.
+    pub graphs: bool,
     /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
     pub rot13: bool,
     /// Names of optional phases that do not run.
@@ -43,6 +47,29 @@ pub struct CompileOptions {
     pub relocatable: bool,
     /// What the cubin tells debuggers.
     pub debug: DebugInfo,
+}
+
+impl Default for CompileOptions {
+    /// What `oriole compile` does without options.
+    fn default() -> Self {
+        CompileOptions {
+            target: None,
+            opt_level: 3,
+            maxrregcount: None,
+            entries: Vec::new(),
+            knobs: Vec::new(),
+            verify: false,
+            dump_after: Vec::new(),
+            dump_all: false,
+            graphs: false,
+            rot13: false,
+            disabled_passes: Vec::new(),
+            pass_limit: None,
+            file_name: String::new(),
+            relocatable: false,
+            debug: DebugInfo::None,
+        }
+    }
 }
 
 /// How much a cubin tells debuggers.
@@ -62,11 +89,27 @@ pub enum DebugInfo {
 pub struct Dump {
     /// Function.
     pub function: String,
-    /// Number and name of the phase, such as `015-OriBranchOpt`.
+    /// The phase's published number.
+    pub number: u16,
+    /// Its name.
     pub phase: String,
     /// The function in the IR's text form.
     pub text: String,
 }
+
+/// Control flow of one function.
+#[derive(Clone, Debug)]
+pub struct FlowGraph {
+    /// The function.
+    pub function: String,
+    /// The graph with the code in its nodes, in the DOT language.
+    pub dot: String,
+    /// Reverse post-order and backedges, as published.
+    pub rpo: String,
+}
+
+/// The type of a kernel parameter, as PTX declares it; `None` for aggregates, which have none.
+pub type ParameterType = Option<oriole_ptx::ast::ScalarType>;
 
 /// A compiled module.
 #[derive(Debug)]
@@ -87,8 +130,10 @@ pub struct Compiled {
     pub dumps: Vec<Dump>,
     /// Time by stage and phase, in order of first use.
     pub times: Vec<(String, Duration)>,
-    /// Control-flow graphs as DOT, one per function, before allocation.
-    pub graphs: Vec<String>,
+    /// Control flow of each function before allocation, if asked for.
+    pub graphs: Vec<FlowGraph>,
+    /// By kernel: the types of its parameters in order.
+    pub parameters: BTreeMap<String, Vec<ParameterType>>,
     /// How far [`CompileOptions::pass_limit`] let the optional phases run.
     pub passes: PassCount,
 }
@@ -132,7 +177,7 @@ fn compile_tree(
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
     let mut dumps = Vec::new();
     let optimised = optimise(&mut module, options, &selection, &mut watch, &mut dumps)?;
-    let graphs = module.functions.values().map(|func| dot(func, &Cfg::new(func))).collect();
+    let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
     keep(&mut dumps, options, &module, ALLOCATION);
@@ -147,7 +192,8 @@ fn compile_tree(
         spec.debug = Some(emit::lines::describe(ast, ptx, &spec, &lines, unit));
     }
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
-    Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times: watch.times, graphs, passes })
+    let (times, parameters) = (watch.times, parameter_types(ast));
+    Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times, graphs, parameters, passes })
 }
 
 /// The target of that name, if code is made for it.
@@ -169,6 +215,19 @@ fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(),
         Some(name) => Err(CompileError::NoEntry { name: name.clone(), known }),
         None => Ok(()),
     }
+}
+
+/// By kernel: the types of its parameters in order, without the textures, samplers and surfaces, which have no place.
+pub fn parameter_types(ast: &oriole_ptx::ast::Module) -> BTreeMap<String, Vec<ParameterType>> {
+    let has_place = |param: &&Variable| param.ty.class() != TypeClass::Opaque;
+    let of = |param: &Variable| (param.dims.is_empty() && param.vector.is_none()).then_some(param.ty);
+    let kernels = ast.functions().filter(|function| function.is_entry);
+    kernels.map(|k| (ast.text(k.name).to_owned(), k.params.iter().filter(has_place).map(of).collect())).collect()
+}
+
+fn graph(func: &Function, rot13: bool) -> FlowGraph {
+    let cfg = Cfg::new(func);
+    FlowGraph { function: func.name.clone(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
 }
 
 /// Run the phases on each function, callees first: a caller's convergence barriers lie above those of
@@ -231,7 +290,7 @@ fn barriers_end(func: &Function) -> u8 {
 
 fn dump(func: &Function, (number, phase): (u16, &str), rot13: bool) -> Dump {
     let text = if rot13 { format!("{func:#}") } else { func.to_string() };
-    Dump { function: func.name.clone(), phase: format!("{number:03}-{phase}"), text }
+    Dump { function: func.name.clone(), number, phase: phase.to_owned(), text }
 }
 
 fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase: (u16, &str)) {

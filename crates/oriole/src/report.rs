@@ -81,3 +81,8 @@ pub fn passes(count: &PassCount) -> String {
         None => format!("pass limit: none of {} runs", count.all),
     }
 }
+
+/// The statistics block of each function.
+pub fn statistics(compiled: &Compiled) -> String {
+    crate::statistics::of_module(compiled).map(|(name, statistics)| format!("; {name}\n{statistics}\n")).collect()
+}

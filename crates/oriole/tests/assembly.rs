@@ -129,6 +129,26 @@ fn errors_name_the_line() {
     }
 }
 
+/// Numbers that would make a large file out of a short text.
+#[test]
+fn files_are_not_mostly_gaps() {
+    let (_, text) = listing();
+    let refused = |text: &str, said: &str| {
+        let error = assemble(text).expect_err("too large");
+        assert!(error.message.contains(said), "{error}");
+    };
+    let header = text.lines().find(|line| line.contains(".elf ")).expect("the first line");
+    for field in ["size", "phoff", "shoff"] {
+        let word = header.split_whitespace().find(|word| word.starts_with(field)).expect("a field");
+        refused(&text.replacen(word, &format!("{field}=0x3fffffff"), 1), "the text gives only");
+    }
+    let section = text.lines().find(|line| line.contains(".section ") && line.contains("offset=")).expect("a section");
+    let offset = section.split_whitespace().find(|word| word.starts_with("offset")).expect("a field");
+    let moved = section.replace(offset, "offset=0x3fffffff");
+    refused(&text.replacen(section, &moved, 1), "the text gives only");
+    refused(&format!("{text}\n{}", ".zero 200000000\n".repeat(2)), "'.zero' lines");
+}
+
 /// Any line lost, doubled or cut gives an error or a file.
 #[test]
 fn damaged_text_does_not_panic() {

@@ -183,3 +183,146 @@ fn the_table_of_phases_is_printed() {
     let optional: Vec<&str> = lines.iter().filter(|words| words[2] == "optional").map(|words| words[1]).collect();
     assert_eq!(optional, oriole::optional_passes().collect::<Vec<_>>());
 }
+
+/// A folder with `in.ptx` in it, and `oriole compile` on that.
+fn compiled_text(ptx: &str, options: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a UTF-8 path").to_owned();
+    std::fs::write(path("in.ptx"), ptx).expect("it can be written");
+    let (input, output) = (path("in.ptx"), path("out.cubin"));
+    let mut arguments = vec!["compile", &input, "-o", &output];
+    arguments.extend(options.split_whitespace());
+    let (status, text) = oriole(&arguments, "");
+    assert_eq!(status, 0, "{options}: {text}");
+    (folder, text)
+}
+
+fn sass(folder: &Path, options: &[&str]) -> String {
+    let cubin = folder.join("out.cubin");
+    let mut arguments = vec!["disasm", cubin.to_str().expect("a UTF-8 path")];
+    arguments.extend(options);
+    oriole(&arguments, "").1
+}
+
+/// A kernel with one pointer; `body` may use `%rd1`, `%f<9>`, `%r<9>` and `%p1`.
+fn module(directives: &str, body: &str) -> String {
+    format!(
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {directives} {{\n.reg .b64 %rd<9>;\n\
+         .reg .f32 %f<9>;\n.reg .b32 %r<9>;\n.reg .pred %p1;\nld.param.u64 %rd1, [p];\n{body}\nret;\n}}\n"
+    )
+}
+
+const SUM_OF_PRODUCTS: &str = "ld.global.f32 %f1, [%rd1];\nld.global.f32 %f2, [%rd1+4];\nmul.f32 %f3, %f1, %f2;\n\
+                               add.f32 %f4, %f3, %f1;\nfma.rn.f32 %f5, %f4, %f2, %f2;\nst.global.f32 [%rd1], %f5;";
+
+#[test]
+fn no_fma_acts_on_ptx() {
+    let count = |options: &str| {
+        let (folder, _) = compiled_text(&module("", SUM_OF_PRODUCTS), options);
+        let text = sass(folder.path(), &[]);
+        ["FFMA", "FMUL", "FADD"].map(|name| text.matches(name).count())
+    };
+    // The product and the sum become one, unless that is forbidden; what PTX fuses itself stays.
+    assert_eq!(count(""), [2, 0, 0]);
+    assert_eq!(count("--no-fma"), [1, 1, 1]);
+    assert_eq!(count("--knob contract=0"), [1, 1, 1]);
+}
+
+#[test]
+fn knobs_are_listed() {
+    let (status, text) = oriole(&["compile", "--knob", "list=1"], "");
+    assert_eq!(status, 0);
+    for knob in oriole_opt::knobs::KNOBS {
+        let line = text.lines().find(|line| line.starts_with(knob.name)).expect("a line for each");
+        assert!(line.contains(&knob.default.to_string()) && line.contains(knob.meaning), "{line}");
+    }
+    assert_eq!(oriole(&["compile", "--knob", "contract=0"], "").0, 2);
+}
+
+#[test]
+fn the_library_compiles_as_the_command_does() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = std::fs::read_to_string(kernel("sort.sm_90.ptx")).expect("it is there");
+    let library = oriole::compile(&text, &oriole::CompileOptions::default()).expect("it compiles");
+    assert_eq!(library.cubin, compiled(folder.path(), &[]));
+}
+
+const LOOP: &str = "mov.u32 %r1, 0;\nL: add.u32 %r1, %r1, 3;\nsetp.lt.u32 %p1, %r1, 100;\n@%p1 bra L;\n\
+                    st.global.u32 [%rd1], %r1;";
+
+#[test]
+fn graphs_have_names_code_and_backedges() {
+    let other = module("", "").lines().skip(3).collect::<Vec<_>>().join("\n").replace(" k(", " other(");
+    let (folder, text) = compiled_text(&format!("{}{other}", module("", LOOP)), "--dump-cfg - --dump-rpo");
+    let graph = |name: &str| {
+        let start = text.find(&format!("digraph \"{name}\" {{")).expect("its graph");
+        &text[start..start + text[start..].find("\n}\n").expect("its end")]
+    };
+    assert!(graph("k").contains("// backedge (loop)") && graph("k").contains("ISETP"), "{text}");
+    assert!(!graph("other").contains("backedge") && graph("other").contains("EXIT"), "{text}");
+    let (_, listing) = text.split_once("; k\n").expect("the listing of k");
+    let block = listing.split_once("backedge's successor BB: ").expect("the loop").1.lines().next().expect("a line");
+    assert!(graph("k").contains(&format!("-> bix{block} // backedge")), "{text}");
+    drop(folder);
+}
+
+/// The value of `[NAME=VALUE]` in a statistics block; a blank may stand around the sign.
+fn figure(text: &str, name: &str) -> f64 {
+    let (_, rest) = text.split_once(&format!("[{name}")).expect("the name");
+    rest.trim_start_matches([' ', '=']).split(']').next().and_then(|value| value.parse().ok()).expect("a number")
+}
+
+#[test]
+fn statistics_say_what_the_code_needs() {
+    // Nothing waits for a scoreboard here, so that the stall counts are all.
+    let (folder, text) =
+        compiled_text(&module("", ".shared .b32 s;\nadd.u32 %r2, 5, 6;\nst.shared.u32 [s], %r2;"), "-O0 --stats");
+    let code = sass(folder.path(), &["--control"]);
+    let lines: Vec<&str> = code.lines().filter(|line| line.contains(":S")).collect();
+    let end = lines.iter().position(|line| line.contains("EXIT")).expect("its end") + 1;
+    let stall = |line: &&str| line.split(":S").nth(1).and_then(|rest| rest[..2].parse::<f64>().ok()).expect("a count");
+    assert!(lines[..end].iter().all(|line| line.contains(" B------:")), "{code}");
+    assert_eq!(figure(&text, "est latency"), lines[..end].iter().map(stall).sum::<f64>(), "{code}{text}");
+    assert_eq!(figure(&text, "inst"), end as f64);
+    assert_eq!(figure(&text, "tepid"), 1.0);
+
+    let stats = |directives: &str, body: &str| compiled_text(&module(directives, body), "--stats").1;
+    let floats = stats("", SUM_OF_PRODUCTS);
+    assert!(figure(&floats, "fp thru") > 0.0 && figure(&floats, "fp thru") < figure(&floats, "issue thru"), "{floats}");
+    // Two loads must come back before the end.
+    assert!(figure(&floats, "worstcaseLat") > figure(&floats, "avgcaseLat"), "{floats}");
+    assert!(figure(&floats, "avgcaseLat") > 200.0, "{floats}");
+    let integers = stats("", LOOP);
+    assert_eq!(figure(&integers, "fp thru"), 0.0);
+    assert!(figure(&integers, "pregs") == 1.0 && figure(&integers, "urregs") > 0.0, "{integers}");
+    // NVIDIA's occupancy calculator for sm_80: 8 blocks of 256 threads with few registers, one of 1024 by 100 KiB.
+    assert_eq!(figure(&stats(".maxntid 256, 1, 1", LOOP), "Occupancy"), 1.0);
+    let shared = ".shared .align 4 .b8 s[49152];\nmov.u32 %r2, s;\nst.shared.u32 [%r2], %r2;";
+    assert_eq!(figure(&stats(".reqntid 512, 1, 1", shared), "Occupancy"), 0.75);
+}
+
+/// A cut chip has its share of the memory, and no more multiprocessors at work than it has.
+#[test]
+fn timing_can_be_of_a_part_of_the_chip() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let input = kernel("vecadd.sm_80.ptx");
+    let json = |options: &[&str]| {
+        let file = folder.path().join("timing.json");
+        let path = file.to_str().expect("a UTF-8 path");
+        let size = 4 * 65536;
+        let buffers = [format!("zero:{size}"), format!("zero:{size}"), format!("zero:{size}")];
+        let mut arguments = vec!["run", &input, "--entry", "vecadd", "--grid", "256", "--block", "256"];
+        arguments.extend(["--timing-file", path]);
+        arguments.extend(options);
+        arguments.extend(buffers.iter().map(String::as_str));
+        arguments.push("u32:65536");
+        let (status, text) = oriole(&arguments, "");
+        assert_eq!(status, 0, "{text}");
+        let text = std::fs::read_to_string(&file).expect("the report");
+        serde_json::from_str::<serde_json::Value>(&text).expect("JSON")
+    };
+    let (whole, part) = (json(&[]), json(&["--timing-sms", "2"]));
+    assert_eq!(part["sms"], 2);
+    assert_eq!(part["active_sms"], 2);
+    assert!(part["cycles"].as_u64() > whole["cycles"].as_u64().map(|cycles| 4 * cycles), "{part} {whole}");
+}

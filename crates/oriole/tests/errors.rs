@@ -181,6 +181,120 @@ fn a_deadlock_on_a_barrier() {
     Case::new(kernel(body)).run(&["--block", "64"], &["zero:4"], 3, &["deadlock", "barrier"]);
 }
 
+/// An option that would change nothing is a mistake of the caller's: exit status 2 and its name.
+#[test]
+fn options_that_cannot_act() {
+    let case = Case::new(kernel(""));
+    let (input, output) = (case.path("in.ptx"), case.path("out.cubin"));
+    let compile = |options: &str, word: &str| {
+        let mut arguments = vec!["compile", &input, "-o", &output];
+        arguments.extend(options.split_whitespace());
+        expect(&case.oriole(&arguments), 2, &[word]);
+        assert!(!Path::new(&output).exists(), "{options}");
+    };
+    for (options, word) in [
+        ("--link x.bc", "--link"),
+        ("--ftz", "--ftz"),
+        ("--no-prec-div", "--no-prec-div"),
+        ("--no-prec-sqrt", "--no-prec-sqrt"),
+        ("--no-fma --knob contract=1", "contract"),
+        ("--knob general-rounds=2 -O0", "--knob"),
+        ("-g -O3", "-g"),
+        ("--rot13", "--rot13"),
+    ] {
+        compile(options, word);
+    }
+    expect(&case.oriole(&["compile", &input, "-o", "-", "--stats"]), 2, &["standard output"]);
+    expect(&case.oriole(&["compile", &input, "-o", &output]), 0, &[]);
+    for arguments in [
+        &["disasm", &output, "--arch", "sm_90"][..],
+        &["disasm", "-", "--hex", "--arch", "sm_90", "--entry", "k"],
+        &["disasm", &output, "--all", "--control"],
+        &["asm", &output, "-o", &case.path("x"), "--arch", "sm_90"],
+    ] {
+        expect(&case.oriole(arguments), 2, &[]);
+    }
+    for (options, word) in [
+        ("--engine ptx --strict", "--strict"),
+        ("--engine ptx --timing", "--timing"),
+        ("--engine ptx --check all", "--check"),
+        ("--engine ptx --threads 2", "--threads"),
+        ("--engine ptx --bind t=sampler:", "--bind"),
+        ("--engine gpu --stats x", "--stats"),
+        ("--engine gpu --max-instructions 9", "--max-instructions"),
+        ("--engine gpu --cluster 2", "--cluster"),
+        ("--timing-sms 4", "--timing-sms"),
+    ] {
+        case.run(&options.split_whitespace().collect::<Vec<_>>(), &["zero:16"], 2, &[word]);
+    }
+}
+
+/// Whatever runs it: code for one target does not run on another.
+#[test]
+fn a_target_that_the_code_is_not_for() {
+    let case = Case::new(kernel(""));
+    let (input, output) = (case.path("in.ptx"), case.path("out.cubin"));
+    expect(&case.oriole(&["compile", &input, "-o", &output]), 0, &[]);
+    for engine in ["sim", "gpu"] {
+        let arguments = ["run", &output, "--entry", "k", "--arch", "sm_80", "--engine", engine, "zero:4"];
+        expect(&case.oriole(&arguments), 1, &["sm_80", "sm_90"]);
+    }
+    let arguments = ["run", &input, "--entry", "k", "--arch", "sm_80", "--engine", "ptx", "zero:4"];
+    expect(&case.oriole(&arguments), 1, &["sm_80", "sm_90"]);
+}
+
+#[test]
+fn arguments_of_the_wrong_type() {
+    let types = [".u32", ".s32", ".f32", ".b32", ".f64", ".u64", ".f16", ".b16"];
+    let values = ["u32:1", "s32:-1", "b32:1", "f32:1", "f64:1", "zero:4", "f16:1", "bf16:1", "u16:1"];
+    // Which of the values suit which type, by PTX's classes of types.
+    let suits = |ty: &str, value: &str| {
+        let kind = value.split(':').next().unwrap_or_default();
+        match ty {
+            ".u32" | ".s32" => ["u32", "s32", "b32"].contains(&kind),
+            ".f32" => ["f32", "b32"].contains(&kind),
+            ".b32" => ["u32", "s32", "b32", "f32"].contains(&kind),
+            ".f64" => kind == "f64",
+            ".u64" => kind == "zero",
+            ".f16" => kind == "f16",
+            _ => ["f16", "bf16", "u16"].contains(&kind),
+        }
+    };
+    for ty in types {
+        let param = format!("{HEAD}.visible .entry k(.param {ty} p) {{ ret; }}\n");
+        let case = Case::new(param);
+        for value in values {
+            let status = if suits(ty, value) { 0 } else { 2 };
+            for engine in ["sim", "ptx"] {
+                case.run(&["--engine", engine, "--block", "1"], &[value], status, &[]);
+            }
+        }
+    }
+    let case = Case::new(format!("{HEAD}.visible .entry k(.param .u32 p) {{ ret; }}\n"));
+    case.run(&[], &["f32:1.5"], 2, &["argument 0", "f32:1.5", ".u32"]);
+}
+
+#[test]
+fn a_launch_that_takes_too_long() {
+    let case = Case::new(kernel("L: bra L;"));
+    for engine in ["sim", "ptx"] {
+        case.run(&["--engine", engine, "--timeout", "0.2"], &["zero:4"], 3, &["kernel k", "200ms", "--timeout"]);
+    }
+    Case::new(kernel("")).run(&["--timeout", "60"], &["zero:4"], 0, &[]);
+    Case::new(kernel("")).run(&["--timeout", "0"], &["zero:4"], 2, &["above zero"]);
+}
+
+#[test]
+fn a_launch_without_a_block_size() {
+    let case = Case::new(kernel(""));
+    for engine in ["sim", "ptx"] {
+        case.run(&["--engine", engine], &["zero:4"], 0, &["note: without --block, one thread runs"]);
+        case.run(&["--engine", engine, "--grid", "4"], &["zero:4"], 0, &["one thread of each block runs"]);
+    }
+    let output = case.oriole(&["run", &case.path("in.ptx"), "--entry", "k", "--block", "1", "zero:4"]);
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn passes_that_cannot_be_left_out() {
     let case = Case::new(kernel(""));

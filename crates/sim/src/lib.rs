@@ -48,4 +48,4 @@ mod warp;
 pub use memcheck::{CheckReport, Checks, Finding, FindingKind, Site};
 pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};
 pub use stats::Statistics;
-pub use timing::{InstTiming, Limiter, MemoryFigures, Occupancy, StallReason, TimingReport};
+pub use timing::{InstTiming, Limiter, MemoryFigures, Needs, Occupancy, StallReason, TimingReport};

@@ -45,11 +45,13 @@ pub struct Options {
     pub threads: usize,
     /// Also estimate how long the launch would take on a device.
     pub timing: bool,
+    /// Cut the device to this many multiprocessors, with caches and bandwidth in proportion.
+    pub timing_sms: Option<u32>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { strict: false, max_instructions: 1 << 40, threads: 0, timing: false }
+        Options { strict: false, max_instructions: 1 << 40, threads: 0, timing: false, timing_sms: None }
     }
 }
 
@@ -293,7 +295,7 @@ impl Simulator {
             return Err(RunError::Fault(Box::new(fault)));
         }
         let statistics = outcome.counts.statistics(launch.blocks());
-        let timing = chip.map(|chip| {
+        let timing = chip.as_ref().map(|chip| {
             let reserved = self.program.arch.sm().shared_base;
             let needs = Needs {
                 threads: launch.threads() as u32,
@@ -337,12 +339,13 @@ impl Simulator {
     }
 
     /// The chip of the cycle model, if the model is asked for.
-    fn chip(&self) -> Result<Option<&'static Chip>, LaunchError> {
+    fn chip(&self) -> Result<Option<Chip>, LaunchError> {
         if !self.options.timing {
             return Ok(None);
         }
         let missing = LaunchError::Unsupported { what: "the time on a chip of this target" };
-        self.program.arch.chip().map(Some).ok_or(missing)
+        let chip = self.program.arch.chip().ok_or(missing)?;
+        Ok(Some(self.options.timing_sms.map_or_else(|| chip.clone(), |sms| chip.with_sms(sms))))
     }
 
     fn kernel(&self, name: &str) -> Result<&Function, RunError> {

@@ -166,6 +166,23 @@ pub struct Dram {
     pub latency: u16,
 }
 
+impl Chip {
+    /// The chip with another number of multiprocessors: second-level cache, its bandwidth and that of the memory
+    /// shrink or grow with it, the multiprocessors themselves stay.
+    #[must_use]
+    pub fn with_sms(&self, sms: u32) -> Chip {
+        let share = |whole: u64| (whole * u64::from(sms) / u64::from(self.sms)).max(1);
+        let share32 = |whole: u32| share(u64::from(whole)).min(u64::from(u32::MAX)) as u32;
+        let mut chip = Chip { sms, ..self.clone() };
+        chip.l2.bytes = share(self.l2.bytes);
+        chip.l2.slices = share32(self.l2.slices);
+        chip.l2.bytes_per_cycle = share32(self.l2.bytes_per_cycle);
+        chip.dram.megabytes_per_second = share32(self.dram.megabytes_per_second);
+        chip.dram.channels = share32(self.dram.channels);
+        chip
+    }
+}
+
 impl Dram {
     /// Bytes a cycle of a chip with this clock, at the rate that measurements reach.
     pub fn bytes_per_cycle(&self, clock_mhz: u32) -> f64 {

@@ -88,6 +88,26 @@ impl Chip {
         }
     }
 
+    /// Cycles until the results of a variable-latency instruction are there. Fixed latencies are
+    /// in the stall counts. Of what goes through the caches, that of a hit in the nearest one.
+    pub fn latency(&self, inst: &Inst) -> u16 {
+        let latencies = &self.latencies;
+        match (inst.opcode, inst.opcode.info().pipe) {
+            (Opcode::LDG | Opcode::LD | Opcode::LDL | Opcode::ATOM | Opcode::ATOMG, _) => latencies.l1,
+            (Opcode::LDGSTS | Opcode::UBLKCP | Opcode::UTMALDG, _) => latencies.copy_to_shared,
+            (Opcode::ATOMS, _) => latencies.atomic_shared,
+            (Opcode::LDC | Opcode::LDCU, _) => latencies.constant,
+            (Opcode::SHFL | Opcode::MATCH | Opcode::MOVM | Opcode::REDUX, _) => latencies.shuffle,
+            (_, "xu") => latencies.xu,
+            (_, "s2r") | (Opcode::BMOV | Opcode::B2R | Opcode::R2UR, _) => latencies.special,
+            (_, "fp64") => latencies.fp64,
+            (_, "tensor") => latencies.matrix,
+            (_, "memory") if is_texture(inst.opcode) => latencies.texture,
+            (_, "memory") => latencies.shared,
+            _ => latencies.special,
+        }
+    }
+
     /// Cycles of a quarter's matrix unit.
     fn matrix_cycles(&self, inst: &Inst) -> u16 {
         let Some(product) = Product::of(inst) else { return 1 };

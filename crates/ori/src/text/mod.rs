@@ -10,6 +10,7 @@ mod print_function;
 mod print_module;
 
 pub use cursor::ParseError;
+pub(crate) use print_function::spelled;
 pub use print_function::{inst_text, operand_text};
 
 use crate::call::{Callee, Clobbers};

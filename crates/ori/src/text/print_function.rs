@@ -124,7 +124,7 @@ pub fn inst_text(func: &Function, inst: InstId) -> String {
 }
 
 /// One instruction, its mnemonic as `mnemonic` spells it.
-fn spelled(func: &Function, inst: InstId, mnemonic: fn(Opcode) -> &'static str) -> String {
+pub(crate) fn spelled(func: &Function, inst: InstId, mnemonic: fn(Opcode) -> &'static str) -> String {
     let inst = &func.insts[inst];
     let mut text = String::new();
     if let Some(guard) = inst.guard() {

@@ -8,9 +8,25 @@ use oriole_ori::dump::{Statistics, dot, rpo_and_backedges};
 #[test]
 fn dot_of_the_example() {
     let func = common::graph(4, &[(0, 1), (0, 3), (1, 2), (2, 1), (2, 3)]);
-    let expected = "digraph f {\nnode [fontname=\"Courier\" shape=\"box\"]\nbix0 -> bix1\nbix0 -> bix3\nbix1 -> bix2\n\
-                    bix2 -> bix1 // backedge (loop)\nbix2 -> bix3\n}\n";
-    assert_eq!(dot(&func, &Cfg::new(&func)), expected);
+    let edges = "bix0 -> bix1\nbix0 -> bix3\nbix1 -> bix2\nbix2 -> bix1 // backedge (loop)\nbix2 -> bix3\n}\n";
+    let text = dot(&func, &Cfg::new(&func), false);
+    let head =
+        format!("digraph \"{}\" {{\nnode [fontname=\"Courier\" shape=\"box\"]\nbix0 [label=\"bix0:\\l", func.name);
+    assert!(text.starts_with(&head), "{text}");
+    assert!(text.ends_with(edges), "{text}");
+}
+
+/// Each instruction is a line of its block's node; quotes in a name stay inside of the name.
+#[test]
+fn dot_has_names_and_code() {
+    let text = ".function entry a\"b\n  .frame local=0 spill=0 align=4\n  .reg %r0\nbix0: -> bix1\n    \
+                MOV %r0, 0x7\nbix1:\n    EXIT\n.end\n";
+    let mut func: oriole_ori::Function = text.replace("a\"b", "f").parse().expect("Ori");
+    func.name = "a\"b".to_owned();
+    let expected = "digraph \"a\\\"b\" {\nnode [fontname=\"Courier\" shape=\"box\"]\nbix0 [label=\"bix0:\\lMOV %r0, 0x7\\l\"]\n\
+                    bix1 [label=\"bix1:\\lEXIT\\l\"]\nbix0 -> bix1\n}\n";
+    assert_eq!(dot(&func, &Cfg::new(&func), false), expected);
+    assert!(dot(&func, &Cfg::new(&func), true).contains("ZBI %r0"));
 }
 
 /// The listing of the example is of another graph than the DOT example: there, bix3 could not come
@@ -38,6 +54,7 @@ fn statistics_of_the_example() {
         ..Statistics::default()
     };
     let expected = "# 142 instructions, 24 R-regs\n# [inst=142] [texInst=0] [tepid=0] [rregs=24]\n\
+                    # [urregs=0] [pregs=0] [upregs=0]\n\
                     # [est latency = 87] [LSpillB=0]\n# [Occupancy = 0.750000]\n\
                     # [issue thru=0.888889] [fp thru=0.000000]\n# [worstcaseLat=87.000000]\n# [avgcaseLat=52.500000]\n";
     assert_eq!(stats.to_string(), expected);

@@ -1,7 +1,7 @@
 //! The text back to a file.
 
 use super::code::{assemble, parse_control};
-use super::elf::{File, Section, SectionHeader, Segment};
+use super::elf::{File, HEADER_BYTES, SECTION_BYTES, SEGMENT_BYTES, Section, SectionHeader, Segment};
 use super::moved::Moves;
 use object::LittleEndian as LE;
 use object::elf::{Rel64, Rela64, Sym64};
@@ -11,6 +11,10 @@ use std::collections::HashMap;
 
 /// Files larger than this are refused: a number in the text is wrong.
 const LARGEST: u64 = 1 << 30;
+/// Bytes between the pieces of a file that the text does not give, for each piece. Cubins align theirs to 128 at most.
+const LARGEST_PADDING: u64 = 1 << 16;
+/// Bytes that all '.zero' lines of a text may make.
+const MOST_ZEROS: u64 = 256 << 20;
 
 /// Bytes of the largest header that a line makes.
 const LARGEST_HEADER: usize = 64;
@@ -51,6 +55,8 @@ struct Reader<'a> {
     arch: Option<Arch>,
     open: Open<'a>,
     moves: Vec<Moves>,
+    /// Bytes of the '.zero' lines so far.
+    zeros: u64,
 }
 
 /// The file, and which instructions are no longer where their addresses say.
@@ -74,7 +80,27 @@ pub(super) fn read(text: &str) -> Result<(File, Vec<Moves>), AssemblyError> {
     let mut reader =
         reader.ok_or_else(|| AssemblyError { line: lines, message: "there is no '.elf' line".to_owned() })?;
     reader.close()?;
+    check_reach(&reader.file).map_err(|message| AssemblyError { line: lines, message })?;
     Ok((reader.file, reader.moves))
+}
+
+/// A number in the text must not make a file that is mostly gaps.
+fn check_reach(file: &File) -> Result<(), String> {
+    let sections = file.sections.iter().filter(|section| section.is_in_file());
+    let sections = sections.map(|section| (section.header.sh_offset.get(LE), section.data.len() as u64));
+    let gaps = file.gaps.iter().map(|(offset, bytes)| (*offset, bytes.len() as u64));
+    let tables = [
+        (0, HEADER_BYTES),
+        (file.header.e_phoff.get(LE), file.segments.len() as u64 * SEGMENT_BYTES),
+        (file.header.e_shoff.get(LE), file.sections.len() as u64 * SECTION_BYTES),
+    ];
+    let pieces: Vec<(u64, u64)> = sections.chain(gaps).chain(tables).collect();
+    let contents: u64 = pieces.iter().map(|(_, size)| size).sum();
+    let reach = pieces.iter().map(|(offset, size)| offset + size).max().unwrap_or(0).max(file.size);
+    match reach <= contents + pieces.len() as u64 * LARGEST_PADDING {
+        true => Ok(()),
+        false => Err(format!("the file would have {reach} bytes, of which the text gives only {contents}")),
+    }
 }
 
 /// The line up to `//`, unless that stands in a quoted string.
@@ -162,7 +188,7 @@ impl<'a> Reader<'a> {
         header.e_shnum.set(LE, fields.number("shnum")?);
         header.e_shstrndx.set(LE, fields.number("shstrndx")?);
         let arch = Arch::of_capability(file.target().sm);
-        Ok(Reader { file, arch, open: Open::Nothing, moves: Vec::new() })
+        Ok(Reader { file, arch, open: Open::Nothing, moves: Vec::new(), zeros: 0 })
     }
 
     fn line(&mut self, number: usize, line: &'a str) -> Result<(), AssemblyError> {
@@ -243,6 +269,10 @@ impl<'a> Reader<'a> {
     fn zeros(&mut self, text: &str) -> Result<(), String> {
         let count = parse_number(text).filter(|count| *count <= LARGEST);
         let count = count.ok_or_else(|| format!("'{text}' is no number of bytes"))?;
+        self.zeros += count;
+        if self.zeros > MOST_ZEROS {
+            return Err(format!("'.zero' lines make more than {MOST_ZEROS} bytes"));
+        }
         self.extend(&vec![0; count as usize])
     }
 

@@ -66,10 +66,11 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
     /// PTX, or LLVM assembly or bitcode; `-` for standard input.
-    pub(crate) input: PathBuf,
+    #[arg(required_unless_present = "knob")]
+    pub(crate) input: Option<PathBuf>,
     /// Cubin to write, or `-` for standard output.
-    #[arg(short, long)]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, required_unless_present = "knob")]
+    pub(crate) output: Option<PathBuf>,
     /// What to make of the module.
     #[command(flatten)]
     pub(crate) code: CodeArgs,
@@ -85,9 +86,12 @@ pub(crate) struct CompileArgs {
     /// Spell mnemonics in dumps as the published opcode table does, letters turned by 13.
     #[arg(long)]
     pub(crate) rot13: bool,
-    /// Write the control-flow graphs to this DOT file.
+    /// Write the control-flow graph of each function, with its code before allocation, to this DOT file.
     #[arg(long, value_name = "DOTFILE")]
     pub(crate) dump_cfg: Option<PathBuf>,
+    /// Print the reverse post-order of each function's blocks and its backedges.
+    #[arg(long)]
+    pub(crate) dump_rpo: bool,
     /// Print the statistics block of each function.
     #[arg(long)]
     pub(crate) stats: bool,
@@ -97,7 +101,7 @@ pub(crate) struct CompileArgs {
     /// Make an object file for a linker: other functions and variables may be elsewhere.
     #[arg(short = 'c')]
     pub(crate) relocatable: bool,
-    /// Add source lines and functions for debuggers, and compile at -O0.
+    /// Add source lines and functions for debuggers, and compile at -O0; no other level can be given.
     #[arg(short = 'g')]
     pub(crate) debug: bool,
     /// Add source lines for debuggers and profilers.
@@ -105,22 +109,22 @@ pub(crate) struct CompileArgs {
     pub(crate) lineinfo: bool,
 }
 
-/// Options that change the code; `compile` and `run` share them.
+/// Options that change the code.
 #[derive(Debug, Args, Default)]
 pub(crate) struct CodeArgs {
     /// Target, such as sm_90; the module's .target by default.
     #[arg(long)]
     pub(crate) arch: Option<String>,
-    /// Optimisation level 0 to 3.
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=3))]
-    pub(crate) opt_level: u8,
+    /// Optimisation level 0 to 3; 3 by default.
+    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
+    pub(crate) opt_level: Option<u8>,
     /// Upper bound of R registers per thread.
     #[arg(long, value_name = "N")]
     pub(crate) maxrregcount: Option<u32>,
     /// Compile only these kernels.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Vec<String>,
-    /// Set an internal parameter; `oriole compile --knob list=1` names them all.
+    /// Set a number that the phases go by; `oriole compile --knob list=1` prints them all.
     #[arg(long, value_name = "N=V")]
     pub(crate) knob: Vec<String>,
     /// Threads to compile with; the bytes do not depend on it.
@@ -140,13 +144,13 @@ pub(crate) struct CodeArgs {
     pub(crate) ir: IrArgs,
 }
 
-/// Options for LLVM IR; `compile`, `run` and `nvptx` share them.
+/// Options for LLVM IR, which `compile` and `nvptx` share. Of PTX, `compile` takes --no-fma alone.
 #[derive(Debug, Args, Default)]
 pub(crate) struct IrArgs {
     /// Take what the module needs from this bitcode or LLVM assembly, such as libdevice.10.bc.
     #[arg(long, value_name = "FILE")]
     pub(crate) link: Vec<PathBuf>,
-    /// Do not fuse products and sums of floats.
+    /// Do not fuse products and sums of floats (of PTX: those that it leaves open).
     #[arg(long)]
     pub(crate) no_fma: bool,
     /// Which products and sums of floats in LLVM IR are fused: none, those that say `contract`, or all as nvcc does.
@@ -215,16 +219,16 @@ pub(crate) struct DisasmArgs {
     #[arg(long)]
     pub(crate) hex: bool,
     /// Target of the words; needed with --hex.
-    #[arg(long)]
+    #[arg(long, requires = "hex")]
     pub(crate) arch: Option<String>,
     /// Show only these functions.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "hex")]
     pub(crate) entry: Vec<String>,
     /// Show stall counts, scoreboards and waits.
     #[arg(long)]
     pub(crate) control: bool,
     /// Write everything that the file holds, so that `oriole asm` makes the same file from it.
-    #[arg(long, conflicts_with_all = ["hex", "entry"])]
+    #[arg(long, conflicts_with_all = ["hex", "entry", "control"])]
     pub(crate) all: bool,
 }
 
@@ -241,7 +245,7 @@ pub(crate) struct AsmArgs {
     #[arg(long, requires = "arch")]
     pub(crate) hex: bool,
     /// Target of the lines; needed with --hex.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub(crate) arch: Option<String>,
 }
 
@@ -271,6 +275,17 @@ pub(crate) enum Engine {
     Gpu,
 }
 
+impl Engine {
+    /// Its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Engine::Sim => "sim",
+            Engine::Ptx => "ptx",
+            Engine::Gpu => "gpu",
+        }
+    }
+}
+
 /// `oriole run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -285,12 +300,12 @@ pub(crate) struct RunArgs {
     /// Grid size in blocks: X[,Y[,Z]].
     #[arg(long, default_value = "1", value_parser = parse_dim3)]
     pub(crate) grid: [u32; 3],
-    /// Block size in threads: X[,Y[,Z]].
-    #[arg(long, default_value = "1", value_parser = parse_dim3)]
-    pub(crate) block: [u32; 3],
-    /// Cluster size in blocks: X[,Y[,Z]].
-    #[arg(long, default_value = "1", value_parser = parse_dim3)]
-    pub(crate) cluster: [u32; 3],
+    /// Block size in threads: X[,Y[,Z]]; one thread by default.
+    #[arg(long, value_parser = parse_dim3)]
+    pub(crate) block: Option<[u32; 3]>,
+    /// Cluster size in blocks: X[,Y[,Z]]; no clusters by default.
+    #[arg(long, value_parser = parse_dim3)]
+    pub(crate) cluster: Option<[u32; 3]>,
     /// Dynamic shared memory in bytes.
     #[arg(long, default_value_t = 0, value_name = "BYTES")]
     pub(crate) shared: u32,
@@ -303,21 +318,28 @@ pub(crate) struct RunArgs {
     /// Estimate the time on a device with the cycle model; the report goes to standard error.
     #[arg(long)]
     pub(crate) timing: bool,
-    /// Add a table of all instructions to the report of --timing.
+    /// Like --timing, with a table of all instructions.
     #[arg(long)]
     pub(crate) timing_detail: bool,
     /// Write the report of the cycle model as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) timing_file: Option<PathBuf>,
+    /// Time a chip of so many multiprocessors, with caches and bandwidth in proportion.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timing_sms: Option<u32>,
     /// Check memory: race, init, bounds, or all; separated by commas. Exit status 3 if anything is found.
     #[arg(long, value_name = "KINDS")]
     pub(crate) check: Option<String>,
     /// Write what the checks of memory have found as JSON.
     #[arg(long, value_name = "FILE", requires = "check")]
     pub(crate) check_report: Option<PathBuf>,
-    /// Fault after this many warp instructions.
+    /// Fault when a block has executed this many instructions, each counted once for the threads of a warp that
+    /// execute it together; waiting costs none.
     #[arg(long, value_name = "N")]
     pub(crate) max_instructions: Option<u64>,
+    /// Fault when the launch takes longer than this many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<std::time::Duration>,
     /// Write run statistics as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) stats: Option<PathBuf>,
@@ -445,6 +467,13 @@ fn parse_version(text: &str) -> Result<(u32, u32), String> {
         Some((major.parse().ok()?, minor.parse().ok()?))
     };
     parse().ok_or_else(|| format!("'{text}' is no version such as 8.0"))
+}
+
+/// A number of seconds above zero.
+fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
+    let duration = std::time::Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
+    if duration.is_zero() { Err("a timeout must be above zero".to_owned()) } else { Ok(duration) }
 }
 
 /// `X[,Y[,Z]]`, each at least 1.

@@ -19,7 +19,7 @@ const ALPHA: f32 = 2.0;
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let target = compile::compile_target(&args.arch)?;
     let failed = |e: &dyn std::fmt::Display| Failure::Rejected(format!("error: demo: {e}"));
-    let options = CompileOptions { target: Some(target), opt_level: 3, ..CompileOptions::default() };
+    let options = CompileOptions { target: Some(target), ..CompileOptions::default() };
     let compiled = compile(PTX, &options).map_err(|e| failed(&e))?;
     let cubin = Cubin::parse(&compiled.cubin).map_err(|e| failed(&e))?;
     let mut out = format!("y = {ALPHA} * x + y, {ELEMENTS} elements, compiled from PTX for {target}:\n");

@@ -2,10 +2,12 @@
 
 use super::args::RunArgs;
 use super::failure::Failure;
-use super::{files, run::global_setting};
+use super::files;
+use super::run::{global_setting, say_what_runs, within};
 use crate::driver::{DevicePointer, Driver, DriverError};
-use oriole_cubin::Cubin;
-use oriole_device::argument::{Argument, Buffer};
+use oriole_cubin::{Cubin, Param};
+use oriole_device::VariableError;
+use oriole_device::argument::{Argument, ArgumentError, Buffer};
 use std::path::PathBuf;
 
 /// An output file, its device buffer and size.
@@ -17,11 +19,8 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Arg
         let known: Vec<&str> = parsed.kernels().map(|k| k.name.as_str()).collect();
         Failure::Rejected(format!("error: no kernel '{}'; the module has: {}", args.entry, known.join(", ")))
     })?;
-    let params = kernel.params.iter().filter(|param| !param.is_object()).count();
-    if params != arguments.len() {
-        let counts = format!("the kernel takes {params} arguments, {} were given", arguments.len());
-        return Err(Failure::Usage(format!("error: {counts}")));
-    }
+    let params: Vec<&Param> = kernel.params.iter().filter(|param| !param.is_object()).collect();
+    check_sizes(&params, arguments)?;
     let driver = Driver::open().map_err(rejected)?;
     let module = driver.load(cubin).map_err(|e| {
         let capability = driver.capability().map_or_else(|_| String::new(), |sm| format!(" on this sm_{sm} device"));
@@ -30,15 +29,20 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Arg
     for setting in &args.global {
         let (name, bytes) = global_setting(setting)?;
         let (address, size) = driver.global(&module, name).map_err(rejected)?;
-        driver.upload(address, &bytes[..bytes.len().min(size)]).map_err(rejected)?;
+        if bytes.len() > size {
+            let error = VariableError::Size { name: name.to_owned(), size: size as u64, given: bytes.len() };
+            return Err(Failure::Rejected(format!("error: {error}")));
+        }
+        driver.upload(address, &bytes).map_err(rejected)?;
     }
     let mut outputs = Vec::new();
     let mut parameters = Vec::new();
     for argument in arguments {
         parameters.push(place(&driver, argument, &mut outputs)?);
     }
-    driver
-        .launch(&module, &args.entry, args.grid, args.block, args.shared, &mut parameters)
+    say_what_runs(args);
+    let block = args.block.unwrap_or([1; 3]);
+    within(args, || driver.launch(&module, &args.entry, args.grid, block, args.shared, &mut parameters))
         .map_err(|e| Failure::Fault(format!("fault: {e}")))?;
     for (path, address, size) in outputs {
         let mut bytes = vec![0; size];
@@ -46,6 +50,19 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Arg
         files::write(&path, &bytes)?;
     }
     Ok(())
+}
+
+/// The driver reads as many bytes of each argument as its parameter has, whatever there is.
+fn check_sizes(params: &[&Param], arguments: &[Argument]) -> Result<(), Failure> {
+    let wrong = |error: ArgumentError| Err(Failure::Usage(format!("error: {error}")));
+    if params.len() != arguments.len() {
+        return wrong(ArgumentError::Count { expected: params.len(), given: arguments.len() });
+    }
+    let sizes = params.iter().zip(arguments).map(|(param, argument)| (param.size, argument.size()));
+    match sizes.enumerate().find(|(_, (expected, given))| *expected as usize != *given) {
+        Some((index, (expected, given))) => wrong(ArgumentError::Size { index, expected, given }),
+        None => Ok(()),
+    }
 }
 
 fn rejected(error: DriverError) -> Failure {
@@ -81,4 +98,28 @@ fn place_buffer(driver: &Driver, buffer: &Buffer, outputs: &mut Vec<Output>) -> 
     let address = driver.buffer(&bytes).map_err(rejected)?;
     outputs.extend(buffer.output.clone().map(|path| (path, address, bytes.len())));
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_have_the_sizes_of_the_parameters() {
+        let of = |texts: &[&str]| -> Vec<Argument> {
+            texts.iter().map(|text| Argument::parse(text).expect("an argument")).collect()
+        };
+        let param = |ordinal, offset, size| Param { ordinal, offset, size };
+        let params = [param(0, 0, 8), param(1, 8, 4), param(2, 12, 16)];
+        let params: Vec<&Param> = params.iter().collect();
+        assert!(check_sizes(&params, &of(&["zero:4", "u32:1", "bytes:00112233445566778899aabbccddeeff"])).is_ok());
+        for texts in [
+            &["zero:4", "u32:1"][..],
+            &["u32:1", "u32:1", "bytes:00112233445566778899aabbccddeeff"],
+            &["zero:4", "u64:1", "bytes:00112233445566778899aabbccddeeff"],
+            &["zero:4", "u32:1", "bytes:0011"],
+        ] {
+            assert!(matches!(check_sizes(&params, &of(texts)), Err(Failure::Usage(_))), "{texts:?}");
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::args::RunArgs;
 use super::failure::Failure;
-use super::run::{Finished, finish, global_setting, launch_of, rejected, stopped, usage};
+use super::run::{
+    Finished, check_types, finish, global_setting, launch_of, rejected, say_what_runs, stopped, usage, within,
+};
 use oriole_device::argument::{self, Argument};
 use oriole_device::{Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};
@@ -10,15 +12,16 @@ use oriole_ptx::diag::SourceMap;
 
 /// Read and check the PTX, run the kernel, write its buffers.
 pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Result<(), Failure> {
-    if args.strict {
-        return Err(usage("--strict is about machine code; the PTX interpreter has none"));
-    }
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::file(&args.input, "--engine ptx needs PTX, which is text; this is something else"))?;
     let module = oriole_ptx::load(&text).map_err(|errors| {
         let name = args.input.display().to_string();
         Failure::Rejected(SourceMap::new(&name, &text).render_all(&errors))
     })?;
+    let reject =
+        |error| Failure::Rejected(SourceMap::new(&args.input.display().to_string(), &text).render_all(&[error]));
+    args.arch.as_deref().map_or(Ok(()), |arch| oriole_ptx::check_target(&module, arch)).map_err(reject)?;
+    check_types(args, &oriole::parameter_types(&module))?;
     let options = Options { max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions) };
     let mut interpreter = Interpreter::new(&module, options).map_err(|e| Failure::file(&args.input, e))?;
     let mut memory = Memory::new();
@@ -28,9 +31,9 @@ pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Res
     }
     let slots = interpreter.parameters(&args.entry).map_err(|error| failure(error, args, &text))?;
     let bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
-    let report = interpreter
-        .launch(&args.entry, &launch_of(args, &bound), &mut memory)
-        .map_err(|error| failure(error, args, &text))?;
+    say_what_runs(args);
+    let result = within(args, || interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory));
+    let report = result.map_err(|error| failure(error, args, &text))?;
     let statistics = serde_json::json!({
         "warp_instructions": report.warp_instructions,
         "thread_instructions": report.thread_instructions,

@@ -54,7 +54,7 @@ pub(crate) fn module(
     compile_options: &CompileOptions,
 ) -> Result<oriole_ptx::ast::Module, Failure> {
     let options = Options {
-        level: code.opt_level,
+        level: compile_options.opt_level,
         max_registers: code.maxrregcount,
         line_info: compile_options.debug != DebugInfo::None,
         ..options(&code.ir)

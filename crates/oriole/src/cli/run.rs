@@ -3,21 +3,25 @@
 use super::args::{CodeArgs, Engine, RunArgs};
 use super::failure::Failure;
 use super::{compile, files, gpu, interpret, memcheck, parse_arch, timing};
-use oriole::LineTable;
+use oriole::{LineTable, ParameterType};
 use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument, Bound, Buffer};
 use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
+use oriole_ptx::ast::{ScalarType, TypeClass};
 use oriole_sim::{CheckReport, Options, RunError, Simulator, Statistics, TimingReport};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 /// The first bytes of an ELF file.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 
 /// Compile if need be, run the kernel, write its buffers.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    refuse_what_is_missing(args)?;
+    refuse_what_cannot_act(args)?;
     let arguments: Vec<Argument> =
         args.args.iter().map(|a| Argument::parse(a)).collect::<Result<_, _>>().map_err(usage)?;
     keep_files_apart(args, &arguments)?;
@@ -28,6 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let (cubin, lines) =
         if bytes.starts_with(ELF_MAGIC) { (bytes, LineTable::new()) } else { compile_ptx(args, &bytes)? };
     let parsed = Cubin::parse(&cubin).map_err(|e| Failure::file(&args.input, e))?;
+    check_target(args, &parsed)?;
     match args.engine {
         Engine::Gpu => gpu::run(args, &cubin, &parsed, &arguments),
         Engine::Sim | Engine::Ptx => simulate(args, &parsed, &arguments, &lines),
@@ -44,14 +49,47 @@ pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
     Failure::Rejected(format!("error: {error}"))
 }
 
-fn refuse_what_is_missing(args: &RunArgs) -> Result<(), Failure> {
-    if wants_timing(args) && args.engine != Engine::Sim {
-        return Err(rejected("--timing: the cycle model times SASS: it needs --engine sim"));
+/// Options that would change nothing here are mistakes.
+fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
+    let machine_code: &[Engine] = &[Engine::Sim];
+    let not_the_driver: &[Engine] = &[Engine::Sim, Engine::Ptx];
+    let options = [
+        ("--strict", args.strict, machine_code),
+        ("--timing", args.timing, machine_code),
+        ("--timing-detail", args.timing_detail, machine_code),
+        ("--timing-file", args.timing_file.is_some(), machine_code),
+        ("--timing-sms", args.timing_sms.is_some(), machine_code),
+        ("--check", args.check.is_some(), machine_code),
+        ("--threads", args.threads.is_some(), machine_code),
+        ("--bind", !args.bind.is_empty(), machine_code),
+        ("--cluster", args.cluster.is_some(), not_the_driver),
+        ("--max-instructions", args.max_instructions.is_some(), not_the_driver),
+        ("--stats", args.stats.is_some(), not_the_driver),
+    ];
+    if let Some((name, ..)) = options.iter().find(|(_, given, engines)| *given && !engines.contains(&args.engine)) {
+        return Err(usage(format!("{name} does nothing with --engine {}", args.engine.name())));
     }
-    if args.check.is_some() && args.engine != Engine::Sim {
-        return Err(rejected("--check: the checks of memory look at SASS: they need --engine sim"));
+    if args.timing_sms.is_some() && !wants_timing(args) {
+        return Err(usage("--timing-sms needs --timing, --timing-detail or --timing-file"));
     }
     Ok(())
+}
+
+/// What runs can be checked against `--arch`, whatever runs it.
+fn check_target(args: &RunArgs, cubin: &Cubin) -> Result<(), Failure> {
+    let Some(arch) = args.arch.as_deref().map(parse_arch).transpose()? else { return Ok(()) };
+    if arch.number() / 10 != cubin.target.sm / 10 {
+        return Err(Failure::file(&args.input, format!("code for {} does not run on {arch}", cubin.target)));
+    }
+    Ok(())
+}
+
+/// A block of one thread is seldom what was meant.
+pub(crate) fn say_what_runs(args: &RunArgs) {
+    if args.block.is_none() {
+        let which = if args.grid == [1, 1, 1] { "one thread runs" } else { "one thread of each block runs" };
+        eprintln!("note: without --block, {which}");
+    }
 }
 
 fn keep_files_apart(args: &RunArgs, arguments: &[Argument]) -> Result<(), Failure> {
@@ -65,26 +103,20 @@ fn keep_files_apart(args: &RunArgs, arguments: &[Argument]) -> Result<(), Failur
 
 /// A cubin holds code for one target; PTX is compiled for the one asked for.
 fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<(Vec<u8>, LineTable), Failure> {
-    let code =
-        CodeArgs { arch: args.arch.clone(), opt_level: 3, entry: vec![args.entry.clone()], ..CodeArgs::default() };
+    let code = CodeArgs { arch: args.arch.clone(), entry: vec![args.entry.clone()], ..CodeArgs::default() };
     let mut compiled = compile::compile_bytes(&args.input, bytes, &code)?;
+    check_types(args, &compiled.parameters)?;
     let lines = compiled.lines.remove(&args.entry).unwrap_or_default();
     Ok((compiled.cubin, lines))
 }
 
 fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineTable) -> Result<(), Failure> {
-    if let Some(arch) = &args.arch {
-        let arch = parse_arch(arch)?;
-        if arch.number() / 10 != cubin.target.sm / 10 {
-            let reason = format!("code for {} does not run on {arch}", cubin.target);
-            return Err(Failure::file(&args.input, reason));
-        }
-    }
     let options = Options {
         strict: args.strict,
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
         threads: args.threads.unwrap_or(0),
         timing: wants_timing(args),
+        timing_sms: args.timing_sms,
     };
     let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;
     let mut memory = Memory::new();
@@ -100,10 +132,11 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
     simulator.set_objects(std::mem::take(&mut bound.objects));
     let launch = launch_of(args, &bound);
     let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
-    let (mut found, result) = match checks {
+    say_what_runs(args);
+    let (mut found, result) = within(args, || match checks {
         Some(checks) => simulator.launch_checked(&args.entry, &launch, &mut memory, checks, &bound.undefined),
         None => (CheckReport::default(), simulator.launch(&args.entry, &launch, &mut memory)),
-    };
+    });
     if checks.is_some() {
         memcheck::publish(&mut found, args, lines)?;
     }
@@ -135,8 +168,8 @@ fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<
 pub(crate) fn launch_of(args: &RunArgs, bound: &Bound) -> Launch {
     Launch {
         grid: args.grid,
-        block: args.block,
-        cluster: args.cluster,
+        block: args.block.unwrap_or([1; 3]),
+        cluster: args.cluster.unwrap_or([1; 3]),
         shared_bytes: args.shared,
         params: bound.params.clone(),
     }
@@ -174,6 +207,56 @@ fn print_timing(report: &TimingReport, args: &RunArgs) -> Result<(), Failure> {
     }
     let json = |path: &PathBuf| files::write(path, format!("{:#}\n", timing::json(report)).as_bytes());
     args.timing_file.as_ref().map_or(Ok(()), json)
+}
+
+/// Refuse a value whose kind is not its parameter's type, such as `f32:1` for a `.u32`. Whether the sizes fit is for
+/// [`argument::bind`] to say.
+pub(crate) fn check_types(args: &RunArgs, kernels: &BTreeMap<String, Vec<ParameterType>>) -> Result<(), Failure> {
+    let types = kernels.get(&args.entry).map_or(&[][..], Vec::as_slice);
+    for (index, (text, ty)) in args.args.iter().zip(types).enumerate() {
+        let kind = text.split_once(':').map_or("", |(kind, _)| kind);
+        if let Some(ty) = ty.filter(|ty| !suits(kind, *ty)) {
+            return Err(usage(format!("argument {index}, '{text}': the kernel's parameter is .{}", ty.as_str())));
+        }
+    }
+    Ok(())
+}
+
+/// Bits suit everything, integers every integer, addresses are integers, floats are of one format each.
+fn suits(kind: &str, ty: ScalarType) -> bool {
+    let is_float = matches!(kind, "f16" | "f32" | "f64" | "bf16");
+    let is_bits = matches!(kind, "b8" | "b16" | "b32" | "b64" | "bytes" | "tensormap");
+    match ty.class() {
+        TypeClass::Float => is_bits || kind == ty.as_str(),
+        TypeClass::Signed | TypeClass::Unsigned => !is_float,
+        TypeClass::Bits | TypeClass::Predicate | TypeClass::Opaque => true,
+    }
+}
+
+/// What a launch gives, unless it takes longer than `--timeout` lets it: that ends the process with a fault.
+pub(crate) fn within<T>(args: &RunArgs, launch: impl FnOnce() -> T) -> T {
+    let Some(limit) = args.timeout else { return launch() };
+    // Set by whoever comes first: the end of the launch or that of the time.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (ended, end) = mpsc::channel::<()>();
+    let (kernel, time_is_over) = (args.entry.clone(), is_over.clone());
+    std::thread::spawn(move || {
+        if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) && !time_is_over.swap(true, Ordering::SeqCst)
+        {
+            let fault = format!("fault: kernel {kernel}: the launch has taken longer than {limit:?} (--timeout)");
+            let _ = Failure::Fault(fault).report();
+            std::process::exit(3);
+        }
+    });
+    let result = launch();
+    if is_over.swap(true, Ordering::SeqCst) {
+        // The process is ending.
+        loop {
+            std::thread::park();
+        }
+    }
+    drop(ended);
+    result
 }
 
 /// `NAME=PATH` of `--global`, with the file's bytes.

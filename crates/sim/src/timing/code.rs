@@ -153,7 +153,7 @@ impl Cost {
             waits: control.wait_mask,
             write_scoreboard: named(control.write_scoreboard),
             read_scoreboard: named(control.read_scoreboard),
-            latency: latency_of(inst, chip),
+            latency: chip.latency(inst),
             read_latency: read_latency(inst, chip),
             width_cycles: per_word * words.saturating_sub(1),
             effect,
@@ -209,25 +209,6 @@ fn has_result(inst: &Inst) -> bool {
 fn bypasses_l1(inst: &Inst) -> bool {
     let is_bulk = matches!(inst.opcode, Opcode::UBLKCP | Opcode::UTMALDG);
     is_bulk || matches!(inst.get(Field::Mem), mem::STRONG_GPU | mem::MMIO_GPU | mem::STRONG_SYS | mem::MMIO_SYS)
-}
-
-/// Cycles until the results of a variable-latency instruction are there. Fixed latencies are in the stall counts.
-fn latency_of(inst: &Inst, chip: &Chip) -> u16 {
-    let latencies = &chip.latencies;
-    match (inst.opcode, inst.opcode.info().pipe) {
-        (Opcode::LDG | Opcode::LD | Opcode::LDL | Opcode::ATOM | Opcode::ATOMG, _) => latencies.l1,
-        (Opcode::LDGSTS | Opcode::UBLKCP | Opcode::UTMALDG, _) => latencies.copy_to_shared,
-        (Opcode::ATOMS, _) => latencies.atomic_shared,
-        (Opcode::LDC | Opcode::LDCU, _) => latencies.constant,
-        (Opcode::SHFL | Opcode::MATCH | Opcode::MOVM | Opcode::REDUX, _) => latencies.shuffle,
-        (_, "xu") => latencies.xu,
-        (_, "s2r") | (Opcode::BMOV | Opcode::B2R | Opcode::R2UR, _) => latencies.special,
-        (_, "fp64") => latencies.fp64,
-        (_, "tensor") => latencies.matrix,
-        (_, "memory") if matches!(inst.opcode.info().family, "texture" | "surface") => latencies.texture,
-        (_, "memory") => latencies.shared,
-        _ => latencies.special,
-    }
 }
 
 /// Cycles until the sources of a variable-latency instruction have been read.

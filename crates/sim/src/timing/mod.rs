@@ -23,6 +23,6 @@ mod tests;
 pub(crate) mod trace;
 mod warp;
 
-pub use occupancy::{Limiter, Occupancy};
+pub use occupancy::{Limiter, Needs, Occupancy};
 pub use report::{InstTiming, MemoryFigures, TimingReport};
 pub use stats::StallReason;

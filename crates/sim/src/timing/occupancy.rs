@@ -44,15 +44,15 @@ pub struct Occupancy {
 
 /// What a block needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Needs {
+pub struct Needs {
     /// Threads.
-    pub(crate) threads: u32,
+    pub threads: u32,
     /// Registers of a thread.
-    pub(crate) registers: u32,
+    pub registers: u32,
     /// Bytes of shared memory, without what the system reserves.
-    pub(crate) shared: u32,
+    pub shared: u32,
     /// Blocks of its cluster, which start together.
-    pub(crate) cluster: u32,
+    pub cluster: u32,
 }
 
 impl Needs {
@@ -64,7 +64,7 @@ impl Needs {
 
 impl Occupancy {
     /// The occupancy of a kernel with these needs, by the rules of NVIDIA's occupancy calculator.
-    pub(crate) fn of(needs: &Needs, sm: &SmDescription) -> Occupancy {
+    pub fn of(needs: &Needs, sm: &SmDescription) -> Occupancy {
         let warps_per_block = needs.threads.div_ceil(sm.warp_size).max(1);
         let shared = needs.shared_in_all(sm);
         let limits = [
