@@ -1,6 +1,7 @@
 //! Extended precision: sums, differences and products with `CC.CF`.
 //!
-//! After an addition the flag is the carry, after a subtraction the borrow.
+//! The flag is that of the adder, as in ptxas's code: the carry of `a + b`, and of `a + ~b + 1` ("no borrow") for
+//! differences, whose carry in is added to `a + ~b`.
 
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
@@ -24,9 +25,9 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
             let sum = a + b + Bits::from(reads && carry);
             (sum, flag(sum >> width != 0))
         }),
-        Opcode::Sub | Opcode::Subc => Arithmetic::with_carry(ty, [ty; 2], move |[a, b], borrow| {
-            let subtrahend = b + Bits::from(reads && borrow);
-            (a.wrapping_sub(subtrahend), flag(a < subtrahend))
+        Opcode::Sub | Opcode::Subc => Arithmetic::with_carry(ty, [ty; 2], move |[a, b], carry| {
+            let subtrahend = b + Bits::from(reads && !carry);
+            (a.wrapping_sub(subtrahend), flag(a >= subtrahend))
         }),
         Opcode::Mad | Opcode::Madc => {
             let high = inst.has(Word::Hi);

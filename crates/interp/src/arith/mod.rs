@@ -42,7 +42,7 @@ pub(crate) struct Sources<'a> {
     /// complemented already; the sign of `-r` and the lanes of `r.b0` and `r.h1` are left to the chapter,
     /// which gets the whole register. An absent source (`_`) is 0.
     pub(crate) values: &'a [Bits],
-    /// The carry flag `CC.CF` before the instruction; after a subtraction it says "borrow".
+    /// The carry flag `CC.CF` before the instruction; after a subtraction it says "no borrow".
     pub(crate) carry: bool,
 }
 

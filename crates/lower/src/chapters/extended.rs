@@ -1,14 +1,15 @@
 //! Extended-precision integer arithmetic: additions and multiplications with the carry bit `CC.CF`.
 //!
-//! The bit lives in a predicate. Subtractions give "no borrow", so which of the two it holds is
-//! known at each place of straight-line code and the next instruction reads it inverted if need be.
+//! The bit lives in one predicate of the function, and means what the hardware's adder gives: the carry out of
+//! `a + b` for sums, that of `a + ~b + 1` ("no borrow") for differences. `subc` adds it to `a + ~b`. So a sum may
+//! read what a difference left, and the other way round, as in ptxas's code.
 
 use super::integer::{int_type, operands};
 use super::wide::{Carry, Halves};
 use super::{Chapter, unknown};
 use crate::error::Lowered;
-use crate::function::{CarryBit, FnLower};
-use oriole_ori::{Operand, RegType};
+use crate::function::FnLower;
+use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, Word};
 
 /// The opcodes of this file, beside those with `.cc` that the sums and products hand over.
@@ -18,7 +19,7 @@ pub(super) const CHAPTER: Chapter = &[(Ptx::Addc, add), (Ptx::Subc, sub), (Ptx::
 pub(super) fn add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b] = operands(inst)?;
     let reads = inst.opcode == Ptx::Addc;
-    let carry = carries(f, inst, reads, false)?;
+    let carry = carries(f, inst, reads)?;
     if int_type(inst)?.bits == 64 {
         let (a, b) = (f.src64(a)?, f.src64(b)?);
         let d: Halves = f.dst64_direct(d)?.into();
@@ -33,7 +34,7 @@ pub(super) fn add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 pub(super) fn sub(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b] = operands(inst)?;
     let reads = inst.opcode == Ptx::Subc;
-    let carry = carries(f, inst, reads, true)?;
+    let carry = carries(f, inst, reads)?;
     if int_type(inst)?.bits == 64 {
         let (a, b) = (f.src64(a)?, f.src64(b)?);
         let d: Halves = f.dst64_direct(d)?.into();
@@ -61,7 +62,7 @@ pub(super) fn mad(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         } else {
             f.wide_mad_lo(product_d, a, b, None)?
         };
-        let carry = carries(f, inst, reads, false)?;
+        let carry = carries(f, inst, reads)?;
         let d: Halves = f.dst64_direct(d)?.into();
         return f.wide_add(d, product, c, carry);
     }
@@ -72,26 +73,28 @@ pub(super) fn mad(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     } else {
         f.imad(product, a, b, Operand::rz())?
     };
-    let carry = carries(f, inst, reads, false)?;
+    let carry = carries(f, inst, reads)?;
     let d = f.dst(d)?;
     f.add_carry(d, product, c, carry)
 }
 
 /// The carries of an instruction: the bit as it reads it, and where it writes it.
-/// `borrows`: the instruction subtracts, and works with "no borrow".
-fn carries(f: &mut FnLower<'_, '_>, inst: &Instruction, reads: bool, borrows: bool) -> Lowered<Carry> {
-    let input = match (reads, f.carry) {
-        (false, _) => None,
-        (true, Some(bit)) => Some(Operand::reg(bit.pred).with_not(bit.inverted != borrows)),
-        (true, None) => Some(Operand::pt().with_not(!borrows)),
-    };
-    if !inst.has(Word::Cc) {
-        return Ok(Carry { input, output: None });
+fn carries(f: &mut FnLower<'_, '_>, inst: &Instruction, reads: bool) -> Lowered<Carry> {
+    let writes = inst.has(Word::Cc);
+    let bit = |f: &mut FnLower<'_, '_>| f.carry_bit().map(|pred| Some(Operand::reg(pred)));
+    Ok(Carry { input: if reads { bit(f)? } else { None }, output: if writes { bit(f)? } else { None } })
+}
+
+impl FnLower<'_, '_> {
+    /// The predicate of `CC.CF`, the same in the whole function: code that stands earlier may run later. It is
+    /// false until something writes it.
+    fn carry_bit(&mut self) -> Lowered<VReg> {
+        if let Some(pred) = self.carry {
+            return Ok(pred);
+        }
+        let pred = self.temp_of(RegType::P)?;
+        self.at_start(|f| f.mov_pred(Operand::reg(pred), Operand::pt().not()))?;
+        self.carry = Some(pred);
+        Ok(pred)
     }
-    let pred = match f.carry {
-        Some(bit) => bit.pred,
-        None => f.temp_of(RegType::P)?,
-    };
-    f.carry = Some(CarryBit { pred, inverted: borrows });
-    Ok(Carry { input, output: Some(Operand::reg(pred)) })
 }

@@ -46,15 +46,6 @@ pub(crate) fn lower_function<'a>(
     if errors.is_empty() { Ok(cx.func) } else { Err(errors) }
 }
 
-/// The carry of `add.cc` and its like: PTX's condition-code register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CarryBit {
-    /// The predicate that holds it.
-    pub(crate) pred: VReg,
-    /// It holds "no borrow", the inverse of what PTX says.
-    pub(crate) inverted: bool,
-}
-
 /// What a device function does at `ret`.
 #[derive(Debug, Default)]
 pub(crate) struct Returning<'a> {
@@ -97,8 +88,8 @@ pub(crate) struct FnLower<'m, 'a> {
     incoming_stack: Option<VReg>,
     /// The shared window of the block in its cluster (byte 3 of addresses), made at first use.
     shared_window: Option<VReg>,
-    /// The condition-code register, where an instruction has written it.
-    pub(crate) carry: Option<CarryBit>,
+    /// The condition-code register, once an instruction has named it.
+    pub(crate) carry: Option<VReg>,
 }
 
 impl<'m, 'a> FnLower<'m, 'a> {
