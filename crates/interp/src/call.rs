@@ -1,6 +1,6 @@
 //! Calls: arguments into the callee's frame, results back.
 
-use crate::code::{Action, Argument, Call, Callee, Destination, Function, Outcome, Parameter, Pc};
+use crate::code::{Action, Argument, Call, Callee, Destination, Element, Function, Outcome, Parameter, Pc};
 use crate::layout;
 use crate::machine::{Env, Halt};
 use crate::runtime;
@@ -82,8 +82,9 @@ impl Warp {
 
 impl Argument {
     fn size(&self) -> usize {
-        match *self {
-            Argument::Value(_, size) | Argument::Frame { size, .. } => size as usize,
+        match self {
+            Argument::Value(sources, bytes) => sources.len() * *bytes as usize,
+            Argument::Frame { size, .. } => *size as usize,
         }
     }
 }
@@ -92,8 +93,10 @@ fn argument_bytes(state: &State, lane: usize, args: &[Argument]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for arg in args {
         match arg {
-            Argument::Value(source, size) => {
-                bytes.extend_from_slice(&state.get(source, lane).to_le_bytes()[..*size as usize]);
+            Argument::Value(sources, size) => {
+                for source in sources {
+                    bytes.extend_from_slice(&state.get(source, lane).to_le_bytes()[..*size as usize]);
+                }
             }
             Argument::Frame { offset, size } => bytes.extend_from_slice(frame_bytes(state, lane, *offset, *size)),
         }
@@ -132,9 +135,14 @@ fn put_parameters(
     mut bytes: &[u8],
 ) -> Result<(), FaultKind> {
     for (parameter, &given) in callee.params.iter().zip(sizes) {
-        let value = take(&mut bytes, given);
+        let mut value = take(&mut bytes, given);
         match parameter {
-            Parameter::Register { destination, .. } => state.set(destination, lane, value_of(value)),
+            Parameter::Register(elements) => {
+                for Element { destination, .. } in elements {
+                    let bytes = take(&mut value, destination.bytes() as usize);
+                    state.set(destination, lane, value_of(bytes));
+                }
+            }
             Parameter::Frame { offset, size: 0 } => {
                 // An unsized array is the last thing in the frame and grows with what is given.
                 let end = state.local[lane].address(*offset) + value.len() as u32;
@@ -156,9 +164,11 @@ pub(crate) fn results(env: &Env<'_>, state: &State, function: u32, mask: u32) ->
         let mut bytes = Vec::new();
         for ret in &env.machine.functions[function as usize].rets {
             match ret {
-                Parameter::Register { source, destination } => {
-                    let size = destination.bytes() as usize;
-                    bytes.extend_from_slice(&state.get(source, lane).to_le_bytes()[..size]);
+                Parameter::Register(elements) => {
+                    for Element { source, destination } in elements {
+                        let size = destination.bytes() as usize;
+                        bytes.extend_from_slice(&state.get(source, lane).to_le_bytes()[..size]);
+                    }
                 }
                 Parameter::Frame { offset, size } => {
                     bytes.extend_from_slice(frame_bytes(state, lane, *offset, *size));
@@ -183,8 +193,10 @@ pub(crate) fn deliver(env: &Env<'_>, state: &mut State, function: u32, pc: Pc, m
 fn deliver_lane(state: &mut State, lane: usize, rets: &[Outcome], mut bytes: &[u8]) {
     for ret in rets {
         match ret {
-            Outcome::Register(destination, size) => {
-                state.set(destination, lane, value_of(take(&mut bytes, *size as usize)));
+            Outcome::Register(destinations, size) => {
+                for destination in destinations {
+                    state.set(destination, lane, value_of(take(&mut bytes, *size as usize)));
+                }
             }
             Outcome::Frame { offset, size } => put_frame(state, lane, *offset, take(&mut bytes, *size as usize)),
         }

@@ -38,13 +38,8 @@ pub(crate) struct Function<'m> {
 /// Where a parameter of a function lives.
 #[derive(Clone, Debug)]
 pub(crate) enum Parameter {
-    /// In a register.
-    Register {
-        /// To read it.
-        source: Source,
-        /// To write it.
-        destination: Destination,
-    },
+    /// In a register, or in the elements of a vector register.
+    Register(SmallVec<[Element; 1]>),
     /// In the frame.
     Frame {
         /// Place in the frame.
@@ -52,6 +47,15 @@ pub(crate) enum Parameter {
         /// Size in bytes; 0 for an unsized array.
         size: u32,
     },
+}
+
+/// A register that is a parameter, or an element of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Element {
+    /// To read it.
+    pub(crate) source: Source,
+    /// To write it.
+    pub(crate) destination: Destination,
 }
 
 /// One operation.
@@ -140,6 +144,17 @@ pub(crate) enum Source {
     },
     /// A 128-bit register: two slots.
     Wide(u32),
+    /// A register, multiplied and added to; the bits of the register and of the result that count.
+    Affine {
+        /// Its slot.
+        slot: u32,
+        /// Bits that are read, and of the sum that are kept.
+        mask: u64,
+        /// Added to the register.
+        add: u64,
+        /// What the sum is multiplied by, modulo 2^64.
+        scale: u64,
+    },
     /// The complement of a predicate.
     Not(u32),
     /// A constant or a fixed address.
@@ -209,10 +224,10 @@ pub(crate) enum Callee {
 }
 
 /// One argument of a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Argument {
-    /// A register or constant, and its bytes.
-    Value(Source, u32),
+    /// A register or constant, or the elements of a vector register, and the bytes of each.
+    Value(SmallVec<[Source; 4]>, u32),
     /// Bytes of the caller's frame.
     Frame {
         /// Place in the frame.
@@ -223,10 +238,10 @@ pub(crate) enum Argument {
 }
 
 /// Where one result of a call goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// To a register; with its bytes.
-    Register(Destination, u32),
+    /// To a register, or to the elements of a vector register; with the bytes of each.
+    Register(SmallVec<[Destination; 4]>, u32),
     /// Into the caller's frame.
     Frame {
         /// Place in the frame.

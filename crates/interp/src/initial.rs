@@ -10,25 +10,14 @@ pub(crate) fn fill(module: &Module, layout: &mut Layout, variable: &Variable) ->
     let (Some(init), Some(name)) = (&variable.init, variable.name) else { return Ok(()) };
     let Some(&home) = layout.homes.get(&layout::key(name)) else { return Ok(()) };
     let element = u64::from(variable.ty.bytes());
-    // Elements below one item of each dimension, the outermost first.
-    let lanes = variable.vector.map_or(1, |vector| vector.len() as u64);
-    let mut strides: Vec<u64> = Vec::new();
-    let mut stride = lanes;
-    for dim in variable.dims.iter().rev() {
-        strides.insert(0, stride);
-        stride = stride.saturating_mul(dim.unwrap_or(1));
-    }
-    if variable.vector.is_some() {
-        strides.push(1);
-    }
     let mut values = Vec::new();
-    collect(module, layout, init, variable.ty, &strides, 0, &mut values)?;
+    collect(module, layout, init, variable.ty, &mut values)?;
     let (contents, start) = match home {
         Home::Global(address) => (&mut layout.global, address - layout::global_base()),
         Home::Constant(offset) => (&mut layout.constants, offset),
         Home::Shared(_) | Home::DynamicShared => return Ok(()),
     };
-    for (index, bytes) in values {
+    for (index, bytes) in (0u64..).zip(values) {
         let at = index.checked_mul(element).and_then(|at| at.checked_add(start));
         let at = at.and_then(|at| usize::try_from(at).ok());
         let place = at.and_then(|at| contents.get_mut(at..)?.get_mut(..element as usize));
@@ -40,34 +29,26 @@ pub(crate) fn fill(module: &Module, layout: &mut Layout, variable: &Variable) ->
     Ok(())
 }
 
-/// Adds the elements of `init`, the first of which is element number `first`.
+/// Adds the elements of `init`, one behind the other: nested lists with fewer values than their dimension has leave
+/// nothing between them, as with ptxas.
 fn collect(
     module: &Module,
     layout: &Layout,
     init: &Init,
     ty: ScalarType,
-    strides: &[u64],
-    first: u64,
-    values: &mut Vec<(u64, [u8; 16])>,
+    values: &mut Vec<[u8; 16]>,
 ) -> Result<(), LayoutError> {
     match init {
-        Init::Imm(imm, _) => values.push((first, constant(*imm, ty).to_le_bytes())),
-        Init::Text(text, _) => {
-            let bytes = text.bytes().zip(0..);
-            values.extend(bytes.map(|(byte, at)| (first.saturating_add(at), u128::from(byte).to_le_bytes())));
-        }
+        Init::Imm(imm, _) => values.push(constant(*imm, ty).to_le_bytes()),
+        Init::Text(text, _) => values.extend(text.bytes().map(|byte| u128::from(byte).to_le_bytes())),
         Init::Address { name, offset, generic, mask } => {
             let address = address(module, layout, *name, *generic)?.wrapping_add(*offset as u64);
             let value = mask.map_or(address, |mask| (address & mask) >> mask.trailing_zeros().min(63));
-            values.push((first, u128::from(value).to_le_bytes()));
+            values.push(u128::from(value).to_le_bytes());
         }
         Init::List(items, _) => {
-            let (stride, inner) = strides.split_first().map_or((1, strides), |(stride, inner)| (*stride, inner));
-            // A flat list fills the elements in order, whatever the dimensions.
-            let nested = items.iter().any(|item| matches!(item, Init::List(..) | Init::Text(..)));
-            for (number, item) in (0..).zip(items) {
-                let at = first.saturating_add(if nested { stride.saturating_mul(number) } else { number });
-                collect(module, layout, item, ty, inner, at, values)?;
+            for item in items {
+                collect(module, layout, item, ty, values)?;
             }
         }
     }

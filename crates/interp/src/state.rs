@@ -164,6 +164,10 @@ impl State {
                 let at = self.at(slot, lane);
                 Bits::from(self.registers[at]) | Bits::from(self.registers[at + WARP]) << 64
             }
+            Source::Affine { slot, mask, add, scale } => {
+                let sum = (self.registers[self.at(slot, lane)] & mask).wrapping_add(add) & mask;
+                Bits::from(sum.wrapping_mul(scale))
+            }
             Source::Not(slot) => Bits::from(self.registers[self.at(slot, lane)] & 1 ^ 1),
             Source::Special(register, part, mask) => Bits::from(self.special(register, part, lane) & mask),
             Source::Frame { offset, generic } => {

@@ -372,10 +372,11 @@ impl Arch {
 impl SmDescription {
     /// Warps of a kernel that fit on the SM at a time, by registers alone.
     pub fn warps_by_registers(&self, registers_per_thread: u32) -> u32 {
-        let per_thread = registers_per_thread.max(1).next_multiple_of(self.register_granularity);
-        let per_warp = (per_thread * self.warp_size).next_multiple_of(self.register_allocation_unit);
-        let per_scheduler = self.registers / self.schedulers / per_warp;
-        (per_scheduler * self.schedulers).min(self.max_warps)
+        // A file may say any number of registers: all of this fits 64 bits.
+        let per_thread = u64::from(registers_per_thread.max(1)).next_multiple_of(self.register_granularity.into());
+        let per_warp = (per_thread * u64::from(self.warp_size)).next_multiple_of(self.register_allocation_unit.into());
+        let per_scheduler = u64::from(self.registers / self.schedulers) / per_warp;
+        (per_scheduler * u64::from(self.schedulers)).min(self.max_warps.into()) as u32
     }
 }
 
@@ -389,6 +390,8 @@ mod tests {
         let sm = Arch::Sm80.sm();
         assert_eq!([32, 33, 64, 128, 255].map(|r| sm.warps_by_registers(r)), [64, 48, 32, 16, 8]);
         assert_eq!(Arch::Sm86.sm().warps_by_registers(32), 48);
+        // What a damaged file may say.
+        assert_eq!([0, 1 << 27, 1 << 31, u32::MAX].map(|r| sm.warps_by_registers(r)), [64, 0, 0, 0]);
     }
 
     #[test]

@@ -239,6 +239,39 @@ fn a_wanted_kernel_that_is_missing_lists_the_others() {
     assert_eq!(found[0].help.as_deref(), Some("kernels: one two"));
 }
 
+/// Equal targets are one branch, and many are a search: 45,000 comparisons took a minute.
+#[test]
+fn tables_of_branches_are_searched() {
+    let comparisons = |targets: Vec<String>, bodies: &str| {
+        let list = targets.join(", ");
+        count(
+            &lower(
+                &format!(
+                    "ld.param.u64 %rd0, [in]; mov.u32 %r1, %tid.x;\nT: .branchtargets {list};\nbrx.idx %r1, T;\n{bodies}"
+                ),
+                Arch::Sm80,
+            ),
+            Opcode::ISETP,
+        )
+    };
+    assert_eq!(comparisons(vec!["A".to_owned(); 45_000], "A:"), 0);
+    let bodies: Vec<String> = (0..300).map(|n| format!("A{n}: st.global.u32 [%rd0], {n}; ret;")).collect();
+    assert_eq!(comparisons((0..300).map(|n| format!("A{n}")).collect(), &bodies.join("\n")), 299);
+}
+
+/// Places far outside of what is declared: no sum wraps, and ptxas's places where it has some.
+#[test]
+fn far_offsets_lower() {
+    for offset in [-4, 3, 65_532, 65_535, 70_000, i64::from(i32::MAX), i64::from(u32::MAX), i64::MAX, 1 - i64::MAX] {
+        let body = format!(
+            ".shared .u32 sh; .local .u32 lo;\nld.param.u64 %rd1, [in+{offset}]; ld.param.u32 %r1, [in+{offset}];\n\
+             ld.shared.u32 %r2, [sh+{offset}]; st.global.u32 [%rd1+{offset}], %r2; st.local.u32 [lo+{offset}], %r1;\n\
+             mov.u64 %rd2, lo+{offset}; ld.global.u32 %r3, g[{offset}]; st.global.u64 [%rd1], %rd2+{offset};"
+        );
+        lower_module(&format!("{HEAD}.global .u32 g[4];\n{KERNEL}{body}\nret;\n}}\n"), Arch::Sm80);
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let cases = [
@@ -247,7 +280,16 @@ fn what_does_not_fit_is_refused() {
             "mov.u64 %rd0, s;",
             "'k' uses 50000 bytes of static shared memory, of 49152",
         ),
-        (".global .b32 g[4][1000000000000000][9] = {{}, {{7}}};", "mov.u64 %rd0, g;", "the array is too large"),
+        (
+            ".global .b32 g[4][1000000000000000][9] = {{}, {{7}}};",
+            "mov.u64 %rd0, g;",
+            "variables with initial values take more than 268435456 bytes",
+        ),
+        (
+            ".visible .global .u8 a[4294967295] = {1};",
+            "",
+            "variables with initial values take more than 268435456 bytes",
+        ),
         ("", ".local .b8 l[600000]; mov.u64 %rd0, l;", "local variables need more than 524288 bytes"),
     ];
     for (variables, body, message) in cases {

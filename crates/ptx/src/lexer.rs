@@ -19,8 +19,11 @@ pub(crate) enum LexError {
 #[derive(Logos, Clone, Copy, PartialEq, Eq, Debug)]
 #[logos(error = LexError)]
 #[logos(skip r"[ \t\r\n\x0B\x0C]+")]
+// A byte-order mark is a space.
+#[logos(skip "\u{FEFF}")]
 #[logos(skip r"//[^\n]*")]
-#[logos(skip r"#[ \t]*(line[ \t]|[0-9])[^\n]*")]
+// Where a preprocessor was: `# 12 "file"`, `#line 12 "file"`. Without a file it is none, for ptxas neither.
+#[logos(skip r#"\#[ \t]*(line[ \t]+)?[0-9]+[ \t]+"[^"\n]*"[^\n]*"#)]
 pub(crate) enum Token {
     /// A name: `foo`, `%r1`, `$L_1`, or an opcode.
     #[regex(r"[a-zA-Z][a-zA-Z0-9_$]*")]

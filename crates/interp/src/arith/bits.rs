@@ -66,8 +66,11 @@ fn find(value: i128, width: u32, shiftamt: bool) -> Bits {
 }
 
 /// `fns`: the position of the `|offset|`-th set bit from `base`, upwards or downwards. With an
-/// `offset` of 0 `base` itself must be set.
+/// `offset` of 0 `base` itself must be set. The least offset, which PTX does not allow, gives what ptxas's code does.
 fn nth_set(mask: Bits, base: i128, offset: i128) -> u32 {
+    if offset == i128::from(i32::MIN) {
+        return 0;
+    }
     let is_set = |position: &i128| (0..32).contains(position) && mask >> *position & 1 == 1;
     let found = match offset {
         0 => Some(base).filter(is_set),

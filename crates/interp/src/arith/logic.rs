@@ -55,10 +55,11 @@ fn combine([a, b, c]: [Bits; 3], table: u8) -> Bits {
 /// `lop3.b32 d, a, b, c, table` and `lop3.BoolOp.b32 d|p, a, b, c, table, q`, where `p` is
 /// `(d != 0) BoolOp q`.
 fn lop3(inst: &Instruction, ty: ScalarType) -> Result<Arithmetic, Unsupported> {
-    let Some(Operand::Imm(Imm::S64(table), _)) = inst.operands.get(4) else {
+    let Some(table) = inst.operands.get(4).and_then(Operand::imm).and_then(Imm::int_bits) else {
         return unsupported(inst, "without a constant table");
     };
-    let Ok(table) = u8::try_from(*table) else { return unsupported(inst, format_args!("with the table {table}")) };
+    // The lowest eight bits count, as with ptxas.
+    let table = table as u8;
     let width = ty.bits();
     if !matches!(inst.operands.first(), Some(Operand::Pair(_))) {
         return Ok(Arithmetic::function(ty, [ty, ty, ty, ScalarType::U32], move |[a, b, c, _]| {

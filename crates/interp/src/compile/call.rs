@@ -71,21 +71,30 @@ impl<'m> Builder<'_, 'm> {
         }
     }
 
+    /// The element type of a vector register: what passes it need not say the same.
+    fn vector_type(&self, operand: &Operand) -> Option<ScalarType> {
+        match self.scopes.lookup(operand.name()?.sym)? {
+            Binding::Register(register) => register.vector.map(|_| register.ty),
+            _ => None,
+        }
+    }
+
     fn argument(&mut self, operand: &Operand, formal: Option<&Variable>) -> Result<Argument, Unsupported> {
         if let Some(FramePlace { offset, size }) = self.frame_place(operand) {
             return Ok(Argument::Frame { offset, size });
         }
-        let ty = formal.map(|formal| formal.ty).or_else(|| self.register_type(operand));
+        let ty = self.vector_type(operand).or(formal.map(|formal| formal.ty)).or_else(|| self.register_type(operand));
         let ty = ty.filter(|ty| ty.bits() <= Bits::BITS);
         let ty = ty.ok_or_else(|| Unsupported("an argument of this type".to_owned()))?;
-        Ok(Argument::Value(self.source(operand, ty)?, ty.bytes()))
+        Ok(Argument::Value(self.sources(operand, ty)?, ty.bytes()))
     }
 
     fn outcome(&mut self, operand: &Operand, formal: Option<&Variable>) -> Result<Outcome, Unsupported> {
         if let Some(FramePlace { offset, size }) = self.frame_place(operand) {
             return Ok(Outcome::Frame { offset, size });
         }
-        let ty = formal.map(|formal| formal.ty).or_else(|| self.register_type(operand)).unwrap_or(ScalarType::B32);
-        Ok(Outcome::Register(self.destination(operand, ty)?, ty.bytes()))
+        let ty = self.vector_type(operand).or(formal.map(|formal| formal.ty)).or_else(|| self.register_type(operand));
+        let ty = ty.unwrap_or(ScalarType::B32);
+        Ok(Outcome::Register(self.destinations(operand, ty)?, ty.bytes()))
     }
 }

@@ -5,7 +5,7 @@ mod meet;
 mod operand;
 
 use crate::arith::{self, Unsupported};
-use crate::code::{Action, ArithmeticOp, Destination, Function, Op, Parameter, Pc, Source};
+use crate::code::{Action, ArithmeticOp, Element, Function, Op, Parameter, Pc, Source};
 use crate::exec;
 use crate::layout::{self, Key, Layout, LayoutError};
 use crate::space::Named;
@@ -28,6 +28,8 @@ pub(crate) struct Location {
     pub(crate) base: Source,
     /// Bytes added, modulo 2^64.
     pub(crate) offset: u64,
+    /// Added too: the place of an element of an array.
+    pub(crate) index: Option<Source>,
     /// The space of the address.
     pub(crate) space: Named,
 }
@@ -177,12 +179,16 @@ impl<'m> Builder<'_, 'm> {
         }
         let binding = variable.name.and_then(|name| self.scopes.lookup(name.sym));
         match binding {
-            Some(Binding::Register(register)) => Parameter::Register {
-                source: self.register_source(register, 0, register.ty),
-                destination: self.register_destination(register, 0, register.ty),
-            },
+            Some(Binding::Register(register)) => {
+                let count = register.vector.map_or(1, |vector| vector.len() as u8);
+                let element = |number| Element {
+                    source: self.register_source(register, number, register.ty),
+                    destination: self.register_destination(register, number, register.ty),
+                };
+                Parameter::Register((0..count).map(element).collect())
+            }
             // No name refers to it.
-            _ => Parameter::Register { source: Source::Constant(0), destination: Destination::Sink },
+            _ => Parameter::Register(SmallVec::new()),
         }
     }
 
@@ -206,13 +212,20 @@ impl<'m> Builder<'_, 'm> {
     }
 
     fn instruction(&mut self, inst: &'m Instruction) {
-        let compiled = self.action(inst);
+        let compiled = match inst.opcode {
+            // The only one whose elements depend on how its operands are written.
+            Opcode::Mov => self.action(&inst.with_vectors_spread(|name| match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(register)) => register.vector.map(|vector| vector.len()),
+                _ => None,
+            })),
+            _ => self.action(inst),
+        };
         let guard = inst.guard.map(|guard| (self.predicate(guard.pred), !guard.negated));
         let action = compiled.unwrap_or_else(|Unsupported(reason)| Action::Unsupported(reason));
         self.ops.push(Op { inst: Some(inst), guard, action, cost: cost(inst) });
     }
 
-    fn action(&mut self, inst: &'m Instruction) -> Result<Action, Unsupported> {
+    fn action(&mut self, inst: &Instruction) -> Result<Action, Unsupported> {
         if let Some(copy) = self.plain_move(inst)? {
             return Ok(copy);
         }

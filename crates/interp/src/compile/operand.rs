@@ -105,6 +105,9 @@ impl<'m> Builder<'_, 'm> {
             },
             Operand::Name(name) => self.named_address(*name, 0)?,
             Operand::Offset { name, offset, element } => {
+                if let Some(Binding::Register(register)) = self.scopes.lookup(name.sym) {
+                    return Ok(self.sum(register, *offset, ty.bits(), 1));
+                }
                 let unit = match self.scopes.lookup(name.sym) {
                     Some(Binding::Variable(variable)) if *element => i64::from(variable.ty.bytes()),
                     _ => 1,
@@ -115,6 +118,12 @@ impl<'m> Builder<'_, 'm> {
                 return Err(Unsupported("this form of an operand".to_owned()));
             }
         })
+    }
+
+    /// The sum of a register and a constant, cut to `bits` bits, times `scale`.
+    fn sum(&mut self, register: Register, constant: i64, bits: u32, scale: u64) -> Source {
+        let slot = self.slot(register, 0);
+        Source::Affine { slot, mask: mask_of(bits.min(register.ty.bits())), add: constant as u64, scale }
     }
 
     fn leaf_destination(&mut self, leaf: &Leaf<'_>, ty: ScalarType) -> Result<Destination, Unsupported> {
@@ -240,6 +249,20 @@ impl<'m> Builder<'_, 'm> {
         }
     }
 
+    /// `array[register+elements]`.
+    fn item(&mut self, array: Name, index: Option<Name>, elements: i64, space: Named) -> Result<Location, Unsupported> {
+        let Some(Binding::Variable(variable)) = self.scopes.lookup(array.sym) else { return Err(self.unknown(array)) };
+        let bytes = u64::from(variable.ty.bytes());
+        let generic = space == Named::Generic;
+        let Some(index) = index else {
+            let base = self.variable(variable, (elements as u64).wrapping_mul(bytes), generic)?;
+            return Ok(Location { base, offset: 0, index: None, space });
+        };
+        let Some(Binding::Register(register)) = self.scopes.lookup(index.sym) else { return Err(self.unknown(index)) };
+        let base = self.variable(variable, 0, generic)?;
+        Ok(Location { base, offset: 0, index: Some(self.sum(register, elements, 64, bytes)), space })
+    }
+
     /// The memory that `[…]` names, in the space of the instruction.
     pub(crate) fn location(&mut self, operand: &Operand, space: Option<Space>) -> Result<Location, Unsupported> {
         let address = operand.address().ok_or_else(|| Unsupported("an operand that is no address".to_owned()))?;
@@ -247,10 +270,10 @@ impl<'m> Builder<'_, 'm> {
         let offset = address.offset as u64;
         let register = |builder: &mut Self, register: Register, element| {
             let base = builder.register_source(register, element, ScalarType::U64);
-            Location { base, offset, space: named }
+            Location { base, offset, index: None, space: named }
         };
         Ok(match address.base {
-            AddressBase::Absolute => Location { base: Source::Constant(0), offset, space: named },
+            AddressBase::Absolute => Location { base: Source::Constant(0), offset, index: None, space: named },
             AddressBase::Element(name, selector) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(found)) => register(self, found, selector.element().unwrap_or(0) as u8),
                 _ => return Err(self.unknown(name)),
@@ -259,10 +282,11 @@ impl<'m> Builder<'_, 'm> {
                 Some(Binding::Register(found)) => register(self, found, 0),
                 Some(Binding::Variable(variable)) => {
                     let base = self.variable(variable, offset, named == Named::Generic)?;
-                    Location { base, offset: 0, space: named }
+                    Location { base, offset: 0, index: None, space: named }
                 }
                 _ => return Err(self.unknown(name)),
             },
+            AddressBase::Item(array, index) => self.item(array, index, address.offset, named)?,
         })
     }
 }

@@ -85,7 +85,8 @@ fn fill(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
 impl Location {
     /// The address that one thread gives.
     pub(crate) fn address(&self, lane: &Lane<'_, '_>) -> u64 {
-        (lane.get(&self.base) as u64).wrapping_add(self.offset)
+        let index = self.index.map_or(0, |index| lane.get(&index) as u64);
+        (lane.get(&self.base) as u64).wrapping_add(self.offset).wrapping_add(index)
     }
 
     /// Where that leads.

@@ -46,7 +46,7 @@ impl Format {
         let steps = (value.abs() / unit).round_ties_even() as u64;
         let base = if exponent < smallest { 0 } else { ((exponent + self.bias() - 1) as u64) << self.mantissa };
         let infinity = ((1u64 << self.exponent) - 1) << self.mantissa;
-        sign | (base + steps).min(infinity)
+        sign | base.saturating_add(steps).min(infinity)
     }
 
     /// The bit pattern is a NaN.
@@ -153,6 +153,14 @@ mod tests {
         for (format, bits, text) in cases {
             assert_eq!(format.print(bits), text);
         }
+    }
+
+    #[test]
+    fn what_is_too_large_is_infinite() {
+        for text in ["65520", "1e300", "1e999", "99999999999999999999999999999999999999999999"] {
+            assert_eq!(Format::F16.parse(text), Some(0x7c00), "{text}");
+        }
+        assert_eq!(Format::BF16.parse("-1e999"), Some(0xff80));
     }
 
     #[test]

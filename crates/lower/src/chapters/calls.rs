@@ -175,8 +175,12 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
             words.extend(fresh.words.iter().map(|word| Operand::reg(*word)));
         }
     }
-    let Some(name) = ret.name() else { return Ok(()) };
-    if let Some(Binding::Param(param)) = cx.binding(name)? {
+    if matches!(ret, ast::Operand::Sink(_)) {
+        return Ok(());
+    }
+    if let Some(name) = ret.name()
+        && let Some(Binding::Param(param)) = cx.binding(name)?
+    {
         let to = param.words.clone();
         return to.iter().zip(words).try_for_each(|(to, word)| cx.mov(Operand::reg(*to), word));
     }
@@ -187,7 +191,7 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
     for (to, word) in fresh.words.iter().zip(words) {
         cx.mov(Operand::reg(*to), word)?;
     }
-    cx.words_to_register(&fresh, name)
+    cx.words_to_operand(&fresh, ret)
 }
 
 /// Sets the return address and jumps; code goes on in the block of the return point.

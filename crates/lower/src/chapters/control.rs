@@ -4,7 +4,7 @@ use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid};
 use crate::function::{Binding, FnLower};
 use oriole_isa::{Opcode as Sass, cmp};
-use oriole_ori::{Inst, Operand};
+use oriole_ori::{Block, Inst, Operand};
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
 /// The opcodes of this chapter.
@@ -26,7 +26,8 @@ fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     Ok(())
 }
 
-/// `brx.idx index, targets;`: a comparison and a branch per target; the last one needs none.
+/// `brx.idx index, targets;`: a search by halves among the runs of equal targets. An index beyond the list, which
+/// PTX leaves open, goes to the last.
 fn brx(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let index = cx.operand(instruction, 0)?;
@@ -36,20 +37,48 @@ fn brx(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         Some(Binding::Targets(targets)) => targets.clone(),
         _ => return Err(invalid(list.span, "a list of branch targets is needed here")),
     };
-    let Some((last, first)) = targets.split_last() else {
-        return Err(invalid(list.span, "the list of branch targets is empty"));
-    };
-    let index = cx.in_reg(index)?;
-    for (number, name) in first.iter().enumerate() {
-        let target = cx.label(*name)?;
-        let next = cx.new_block()?;
-        let pred = cx.temp_pred()?;
-        cx.isetp(pred, cmp::EQ, false, index, crate::function::word(number as u32))?;
-        cx.branch_with(pred, target, next, instruction.has(Word::Uni))?;
-        cx.switch_to(next);
+    let mut runs: Vec<Run> = Vec::new();
+    for (first, name) in (0..).zip(targets) {
+        let target = cx.label(name)?;
+        if runs.last().is_none_or(|run| run.target != target) {
+            runs.push(Run { first, target });
+        }
     }
-    let target = cx.label(*last)?;
-    cx.jump(target);
+    if runs.is_empty() {
+        return Err(invalid(list.span, "the list of branch targets is empty"));
+    }
+    let index = cx.in_reg(index)?;
+    choose(cx, index, &runs, instruction.has(Word::Uni))
+}
+
+/// Indices from this one to the next run's, which all go to one block.
+struct Run {
+    first: u32,
+    target: Block,
+}
+
+/// Goes to the target of the run that `index` is in.
+fn choose(cx: &mut FnLower<'_, '_>, index: Operand, runs: &[Run], uniform: bool) -> Lowered {
+    let (low, high) = runs.split_at(runs.len() / 2);
+    let Some(middle) = high.first() else { return Ok(()) };
+    let below = match low {
+        [] => {
+            cx.jump(middle.target);
+            return Ok(());
+        }
+        [only] => only.target,
+        _ => cx.new_block()?,
+    };
+    let above = cx.new_block()?;
+    let pred = cx.temp_pred()?;
+    cx.isetp(pred, cmp::LT, false, index, crate::function::word(middle.first))?;
+    cx.branch_with(pred, below, above, uniform)?;
+    cx.switch_to(above);
+    choose(cx, index, high, uniform)?;
+    if low.len() > 1 {
+        cx.switch_to(below);
+        choose(cx, index, low, uniform)?;
+    }
     Ok(())
 }
 

@@ -99,15 +99,19 @@ impl FnLower<'_, '_> {
             self.wide_sub(rest_d, a_size, product, Carry::default())?;
             result = rest;
         }
-        let d: Halves = self.dst64_direct(d)?.into();
-        if !ty.signed {
-            self.mov(d.lo, result.lo)?;
-            return self.mov(d.hi, result.hi);
+        if ty.signed {
+            let negative = if remainder { a_negative } else { self.pred_logic(lut::XOR, a_negative, b_negative)? };
+            let (opposite, opposite_d) = self.temp_wide()?;
+            self.wide_neg(opposite_d, result)?;
+            let (chosen, chosen_d) = self.temp_wide()?;
+            self.wide_select(chosen_d, opposite, result, negative)?;
+            result = chosen;
         }
-        let negative = if remainder { a_negative } else { self.pred_logic(lut::XOR, a_negative, b_negative)? };
-        let (opposite, opposite_d) = self.temp_wide()?;
-        self.wide_neg(opposite_d, result)?;
-        self.wide_select(d, opposite, result, negative)
+        // What division by zero gives is open in PTX; all ones, remainders too.
+        let bits = self.logic(lut::OR, b.lo, b.hi)?;
+        let some = self.test(IntCmp::NE, bits, Operand::rz())?;
+        let d: Halves = self.dst64_direct(d)?.into();
+        self.wide_select(d, result, Wide::of_bits(u64::MAX), some)
     }
 
     /// The value in a register pair, zero too.

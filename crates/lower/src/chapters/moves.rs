@@ -14,14 +14,13 @@ fn mov(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
     let (to, from) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
     match (to, from) {
-        (_, ast::Operand::Vector(items, _)) if ty.bits() > 8 => return pack(cx, ty, to, items),
+        (ast::Operand::Vector(to, _), ast::Operand::Vector(from, _)) => return elements(cx, ty, to, from),
+        (ast::Operand::Vector(to, _), ast::Operand::Special { .. }) if instruction.vector().is_some() => {
+            return cx.special_vector(to, from);
+        }
+        (_, ast::Operand::Vector(items, _)) => return pack(cx, ty, to, items),
         (ast::Operand::Vector(items, _), _) => return unpack(cx, ty, items, from),
         _ => {}
-    }
-    if let (ast::Operand::Name(dst), ast::Operand::Name(src)) = (to, from)
-        && let (Some((dst, _)), Some((src, _))) = (cx.vector_register(*dst)?, cx.vector_register(*src)?)
-    {
-        return dst.iter().zip(&src).try_for_each(|(d, s)| copy(cx, *d, *s));
     }
     match ty {
         ScalarType::Pred => {
@@ -65,7 +64,7 @@ fn copy(cx: &mut FnLower<'_, '_>, to: VReg, from: VReg) -> Lowered {
 /// `mov.b64 d, {lo, hi};`: the first element is the lowest.
 fn pack(cx: &mut FnLower<'_, '_>, ty: ScalarType, to: &ast::Operand, items: &[ast::Operand]) -> Lowered {
     let bits = element_bits(ty, items.len(), to)?;
-    let words = packed_words(cx, bits, items)?;
+    let words = cx.packed_words(bits, items)?;
     match words.as_slice() {
         [word] => {
             let to = cx.dst(to)?;
@@ -96,53 +95,22 @@ fn element_bits(ty: ScalarType, count: usize, at: &ast::Operand) -> Lowered<u32>
     Err(invalid(at.span(), format!("a value of type .{ty} does not have {count} elements")))
 }
 
-/// The 32-bit words that elements of `bits` bits make.
-fn packed_words(cx: &mut FnLower<'_, '_>, bits: u32, items: &[ast::Operand]) -> Lowered<Vec<Operand>> {
-    match bits {
-        64 => {
-            let mut words = Vec::new();
-            for item in items {
-                let wide = cx.src64(item)?;
-                words.extend([wide.lo, wide.hi]);
-            }
-            Ok(words)
+/// `mov.v2.type {a, b}, {c, d};`: all are read before any is written.
+fn elements(cx: &mut FnLower<'_, '_>, ty: ScalarType, to: &[ast::Operand], from: &[ast::Operand]) -> Lowered {
+    let bits = ty.bits().max(32);
+    let words = match ty {
+        ScalarType::F32 => from.iter().map(|item| cx.src_f32(item)).collect::<Lowered<_>>()?,
+        ScalarType::F64 => {
+            let wide = from.iter().map(|item| cx.src_f64(item)).collect::<Lowered<Vec<_>>>()?;
+            wide.iter().flat_map(|wide| [wide.lo, wide.hi]).collect()
         }
-        32 => items.iter().map(|item| cx.src(item)).collect(),
-        _ => items.chunks((32 / bits) as usize).map(|chunk| pack_word(cx, bits, chunk)).collect(),
-    }
-}
-
-/// Narrow elements side by side in one word.
-fn pack_word(cx: &mut FnLower<'_, '_>, bits: u32, items: &[ast::Operand]) -> Lowered<Operand> {
-    let mut word = match items.first() {
-        Some(first) => cx.src(first)?,
-        None => Operand::rz(),
+        _ => cx.packed_words(bits, from)?,
     };
-    for (index, item) in items.iter().enumerate().skip(1) {
-        let part = cx.src(item)?;
-        let part = cx.in_reg(part)?;
-        let sofar = cx.in_reg(word)?;
-        word = cx.temp()?;
-        cx.prmt(word, sofar, insert(bits / 8, index as u32), part)?;
-    }
-    Ok(word)
-}
-
-/// PRMT selector that puts the low `bytes` of the second source at element `index` of the first.
-fn insert(bytes: u32, index: u32) -> u32 {
-    let first = index * bytes;
-    (0..4).fold(0, |selector, byte| {
-        let source = if (first..first + bytes).contains(&byte) { 4 + byte - first } else { byte };
-        selector | source << (4 * byte)
-    })
+    cx.unpack_words(&words, bits, to)
 }
 
 /// `mov.b64 {lo, hi}, a;`
 fn unpack(cx: &mut FnLower<'_, '_>, ty: ScalarType, items: &[ast::Operand], from: &ast::Operand) -> Lowered {
-    let special = matches!(from, ast::Operand::Special { .. });
-    if special && ty.bits() == 32 {
-        return cx.special_vector(items, from);
-    }
     let bits = element_bits(ty, items.len(), from)?;
     let words: Vec<Operand> = match ty.bits() {
         128 => {
@@ -155,33 +123,5 @@ fn unpack(cx: &mut FnLower<'_, '_>, ty: ScalarType, items: &[ast::Operand], from
         }
         _ => vec![cx.src(from)?],
     };
-    for (index, item) in items.iter().enumerate() {
-        if matches!(item, ast::Operand::Sink(_)) {
-            continue;
-        }
-        let at = index as u32 * bits;
-        let word = words[(at / 32) as usize];
-        match bits {
-            64 => {
-                let to = cx.dst64_direct(item)?;
-                cx.mov64(to.pair, Wide::of_halves(word, words[(at / 32) as usize + 1]))?;
-            }
-            32 => {
-                let to = cx.dst(item)?;
-                cx.mov(to, word)?;
-            }
-            _ => unpack_narrow(cx, item, word, bits, at % 32)?,
-        }
-    }
-    Ok(())
-}
-
-/// Part of a word; bits above it are left zero. The destination may be the source's register, so
-/// results are copied in the end.
-fn unpack_narrow(cx: &mut FnLower<'_, '_>, item: &ast::Operand, word: Operand, bits: u32, at: u32) -> Lowered {
-    let word = cx.in_reg(word)?;
-    let to = cx.dst_early(item, &[word])?;
-    let first = at / 8;
-    let selector = if bits == 16 { first | (first + 1) << 4 | 0x4400 } else { first | 0x4440 };
-    cx.prmt(to, word, selector, Operand::rz())
+    cx.unpack_words(&words, bits, items)
 }

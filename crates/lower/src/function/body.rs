@@ -62,6 +62,7 @@ impl<'a> FnLower<'_, 'a> {
 
     fn declare_registers(&mut self, registers: &RegisterDecl) -> Lowered {
         let elements = registers.vector.map_or(1, |v| v.len());
+        self.has_vectors |= elements > 1;
         for name in &registers.names {
             match name.count {
                 Some(count) => {
@@ -74,8 +75,9 @@ impl<'a> FnLower<'_, 'a> {
         Ok(())
     }
 
-    /// Binds one register with fresh Ori registers.
+    /// Binds one register with fresh Ori registers, one for each element.
     pub(super) fn bind_register(&mut self, name: Name, ty: ast::ScalarType, elements: usize) -> Lowered {
+        self.has_vectors |= elements > 1;
         let made = (0..elements).map(|_| self.temp_of(reg_type_of(ty))).collect::<Lowered<_>>()?;
         self.bind(name, Binding::Reg(PtxReg { ty, elements: made }))
     }
@@ -106,7 +108,7 @@ impl<'a> FnLower<'_, 'a> {
             (Some(offset), Some(end)) if end <= limit => {
                 frame.local_bytes = end;
                 frame.align = frame.align.max(align);
-                Ok(FrameVar { offset })
+                Ok(FrameVar { offset, element: variable.ty.bytes() })
             }
             _ => Err(invalid(variable.span, format!("local variables need more than {limit} bytes"))),
         }
@@ -148,6 +150,23 @@ impl<'a> FnLower<'_, 'a> {
         if self.block.is_none() {
             return Ok(());
         }
+        if !self.has_vectors {
+            return self.lower_single(instruction);
+        }
+        let mut failed = Ok(());
+        let spread = instruction.with_vectors_spread(|name| {
+            let len = self.vector_len(name);
+            len.unwrap_or_else(|error| {
+                failed = Err(error);
+                None
+            })
+        });
+        failed?;
+        self.lower_single(&spread)
+    }
+
+    /// Lowers an instruction all of whose registers are single.
+    fn lower_single(&mut self, instruction: &Instruction) -> Lowered {
         self.span = instruction.span;
         self.loc = self.location();
         self.first_temporary = usize::MAX;

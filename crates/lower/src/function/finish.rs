@@ -44,7 +44,10 @@ impl<'a> FnLower<'_, 'a> {
     fn hand_over(&mut self, variable: &ast::Variable, place: Place, args: &mut Vec<Operand>) -> Lowered {
         let Some(name) = variable.name else { return Ok(()) };
         let words: Vec<Operand> = match (variable.space, self.binding(name)?) {
-            (Space::Reg, _) => self.operand_words(&ast::Operand::Name(name), variable.ty)?,
+            (Space::Reg, _) => {
+                let operand = self.register_operand(name)?;
+                self.operand_words(&operand, variable.ty)?
+            }
             (_, Some(Binding::Param(param))) => param.words.iter().map(|w| Operand::reg(*w)).collect(),
             _ => return Ok(()),
         };
@@ -104,7 +107,9 @@ impl<'a> FnLower<'_, 'a> {
                 },
                 (None, None) => continue,
             };
-            bytes = bytes.max(convention.stack_bytes + variadic_bytes(&convention, body));
+            let variadic = variadic_bytes(&convention, body).filter(|most| *most <= self.sm().max_local_per_thread);
+            let variadic = variadic.ok_or_else(|| invalid(call.callee.span(), "the arguments are too large"))?;
+            bytes = bytes.max(convention.stack_bytes + variadic);
         }
         Ok(bytes)
     }
@@ -112,15 +117,15 @@ impl<'a> FnLower<'_, 'a> {
 
 /// Room for the unsized last parameter of a variadic function: at most the largest parameter that
 /// the body declares.
-fn variadic_bytes(convention: &Convention, body: &ast::Block) -> u32 {
+fn variadic_bytes(convention: &Convention, body: &ast::Block) -> Option<u32> {
     if convention.params.last().is_none_or(|last| last.size != 0) {
-        return 0;
+        return Some(0);
     }
     let mut most = 0;
     module::variables(body, &mut |variable| {
         if variable.space == Space::Param {
-            most = most.max(variable.size().unwrap_or(0));
+            most = most.max(variable.size().unwrap_or(u64::MAX));
         }
     });
-    u32::try_from(most).unwrap_or(u32::MAX).next_multiple_of(16)
+    u32::try_from(most).ok()?.checked_next_multiple_of(16)
 }

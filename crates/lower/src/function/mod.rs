@@ -8,6 +8,7 @@ mod ops;
 pub(crate) mod params;
 mod scope;
 mod sources;
+mod vectors;
 
 pub(crate) use emit::guard_of;
 pub(crate) use operands::{Wide, WideDst};
@@ -67,6 +68,8 @@ pub(crate) struct FnLower<'m, 'a> {
     /// Where instructions go; `None` in unreachable code.
     block: Option<Block>,
     scopes: Scopes,
+    /// The function has vector registers.
+    has_vectors: bool,
     /// Call prototypes of the body.
     prototypes: Vec<&'a ast::Prototype>,
     /// The guard of the PTX instruction at hand, for its lowering to apply.
@@ -100,6 +103,7 @@ impl<'m, 'a> FnLower<'m, 'a> {
             ast,
             block: None,
             scopes: Scopes::default(),
+            has_vectors: false,
             prototypes: Vec::new(),
             guard: None,
             after_guard: None,

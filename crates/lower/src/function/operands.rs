@@ -3,8 +3,7 @@
 use super::{Binding, FnLower};
 use crate::error::{Lowered, invalid};
 use oriole_ori::{Operand, RegType, VReg};
-use oriole_ptx::ast::{self, Name, ScalarType, Selector};
-use smallvec::SmallVec;
+use oriole_ptx::ast::{self, Name, ScalarType};
 
 /// A 64-bit source: its halves, and the register pair if it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +139,7 @@ impl FnLower<'_, '_> {
     pub(crate) fn register(&mut self, operand: &ast::Operand) -> Lowered<(VReg, ScalarType)> {
         let (name, element) = match operand {
             ast::Operand::Name(name) => (*name, 0),
-            ast::Operand::Part(name, selector) => (*name, element_of(*selector)),
+            ast::Operand::Part(name, selector) => (*name, selector.element().unwrap_or(0)),
             other => return Err(invalid(other.span(), "a register is needed here")),
         };
         let Some(Binding::Reg(register)) = self.binding(name)? else {
@@ -150,16 +149,6 @@ impl FnLower<'_, '_> {
         let ty = register.ty;
         let reg = reg.ok_or_else(|| invalid(operand.span(), "the register has no such element"))?;
         Ok((reg, ty))
-    }
-
-    /// The Ori registers of a vector register named as a whole, and its element type.
-    pub(crate) fn vector_register(&mut self, name: Name) -> Lowered<Option<(SmallVec<[VReg; 4]>, ScalarType)>> {
-        match self.binding(name)? {
-            Some(Binding::Reg(register)) if register.elements.len() > 1 => {
-                Ok(Some((register.elements.iter().copied().collect(), register.ty)))
-            }
-            _ => Ok(None),
-        }
     }
 
     /// What a name stands for in this function; `None` when it is no name of the function.
@@ -185,15 +174,6 @@ pub(crate) fn reg_type_of(ty: ScalarType) -> RegType {
         0..=32 => RegType::R,
         33..=64 => RegType::Pair,
         _ => RegType::Quad,
-    }
-}
-
-fn element_of(selector: Selector) -> usize {
-    match selector {
-        Selector::Y => 1,
-        Selector::Z => 2,
-        Selector::W => 3,
-        _ => 0,
     }
 }
 

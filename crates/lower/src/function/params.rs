@@ -123,8 +123,9 @@ impl<'a> FnLower<'_, 'a> {
         }
         let Some(name) = variable.name else { return Ok(()) };
         if variable.space == Space::Reg {
-            self.bind_register(name, variable.ty, 1)?;
-            return self.words_to_register(&words, name);
+            self.bind_register(name, variable.ty, variable.vector.map_or(1, |v| v.len()))?;
+            let operand = self.register_operand(name)?;
+            return self.words_to_operand(&words, &operand);
         }
         if !by_address.contains(&name.sym) {
             return self.bind(name, Binding::Param(words));
@@ -134,7 +135,7 @@ impl<'a> FnLower<'_, 'a> {
         self.func.frame.align = self.func.frame.align.max(passed.align);
         let stack = self.frame_base();
         self.store_words(stack, offset, &words)?;
-        self.bind(name, Binding::Frame(FrameVar { offset }))
+        self.bind(name, Binding::Frame(FrameVar { offset, element: variable.ty.bytes() }))
     }
 
     fn bind_stack(&mut self, variable: &Variable, offset: u32, load: bool) -> Lowered {
@@ -142,10 +143,11 @@ impl<'a> FnLower<'_, 'a> {
         if variable.space != Space::Reg {
             return self.bind(name, Binding::Incoming(offset));
         }
-        self.bind_register(name, variable.ty, 1)?;
+        self.bind_register(name, variable.ty, variable.vector.map_or(1, |v| v.len()))?;
         if load {
             let words = self.load_stack_words(offset, variable)?;
-            self.words_to_register(&words, name)?;
+            let operand = self.register_operand(name)?;
+            self.words_to_operand(&words, &operand)?;
         }
         Ok(())
     }
@@ -157,7 +159,7 @@ impl<'a> FnLower<'_, 'a> {
             Place::Registers(_) => {
                 let Some(name) = variable.name else { return Ok(()) };
                 if variable.space == Space::Reg {
-                    return self.bind_register(name, variable.ty, 1);
+                    return self.bind_register(name, variable.ty, variable.vector.map_or(1, |v| v.len()));
                 }
                 let words = self.new_words(passed.size)?;
                 self.bind(name, Binding::Param(words))
@@ -213,25 +215,41 @@ impl<'a> FnLower<'_, 'a> {
         Ok(())
     }
 
-    /// `name = words`, for a register parameter.
-    pub(crate) fn words_to_register(&mut self, words: &ParamVar, name: Name) -> Lowered {
-        let (reg, ty) = self.register(&ast::Operand::Name(name))?;
+    /// `operand = words`, for a register parameter; a vector register is written out as its elements.
+    pub(crate) fn words_to_operand(&mut self, words: &ParamVar, operand: &ast::Operand) -> Lowered {
+        let words: Vec<Operand> = words.words.iter().map(|word| Operand::reg(*word)).collect();
+        if let ast::Operand::Vector(items, _) = operand {
+            let Some(first) = items.first() else { return Ok(()) };
+            let bits = self.register(first)?.1.bits();
+            return self.unpack_words(&words, bits, items);
+        }
+        let (reg, ty) = self.register(operand)?;
         if ty == ScalarType::Pred {
-            return match words.words.first() {
-                Some(word) => self.is_nonzero(Operand::reg(reg), Operand::reg(*word)),
+            return match words.first() {
+                Some(word) => self.is_nonzero(Operand::reg(reg), *word),
                 None => Ok(()),
             };
         }
         let components = self.func.vregs[reg].components;
-        for (k, word) in words.words.iter().enumerate().take(usize::from(components)) {
+        for (k, word) in words.into_iter().enumerate().take(usize::from(components)) {
             let to = if components == 1 { Operand::reg(reg) } else { Operand::comp(reg, k as u8) };
-            self.mov(to, Operand::reg(*word))?;
+            self.mov(to, word)?;
         }
         Ok(())
     }
 
+    /// A register parameter or result of this function as an operand, written out if it is a vector.
+    pub(super) fn register_operand(&mut self, name: Name) -> Lowered<ast::Operand> {
+        let len = self.vector_len(name)?;
+        Ok(ast::Operand::Name(name).with_vectors_spread(|_| len))
+    }
+
     /// The words of an operand as a parameter of type `ty`.
     pub(crate) fn operand_words(&mut self, operand: &ast::Operand, ty: ScalarType) -> Lowered<Vec<Operand>> {
+        if let ast::Operand::Vector(items, _) = operand {
+            let first = items.first().map(|first| self.declared_type(first)).transpose()?.flatten();
+            return self.packed_words(first.map_or(ty.bits(), ScalarType::bits), items);
+        }
         match (ty, ty.bits()) {
             (ScalarType::Pred, _) => {
                 let pred = self.pred(operand)?;

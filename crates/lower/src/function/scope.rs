@@ -19,6 +19,8 @@ pub(crate) struct PtxReg {
 pub(crate) struct FrameVar {
     /// Bytes above the frame's base.
     pub(crate) offset: u32,
+    /// Bytes of an element of its type.
+    pub(crate) element: u32,
 }
 
 /// Words of a call parameter kept in registers (see `docs/lower.md`, ABI).

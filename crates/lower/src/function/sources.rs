@@ -46,7 +46,10 @@ impl FnLower<'_, '_> {
             },
             ast::Operand::Offset { .. } => {
                 let (name, offset) = self.name_and_offset(operand)?;
-                self.address32(name, offset)
+                match self.name_kind(name)? {
+                    NameKind::Register => self.register_sum(name, offset),
+                    NameKind::Place => self.address32(name, offset),
+                }
             }
             ast::Operand::Sink(_) => Ok(Operand::rz()),
             _ => self.src_register(operand, RegType::R),
@@ -72,7 +75,10 @@ impl FnLower<'_, '_> {
             },
             ast::Operand::Offset { .. } => {
                 let (name, offset) = self.name_and_offset(operand)?;
-                self.address64(name, offset)
+                match self.name_kind(name)? {
+                    NameKind::Register => self.register_sum64(name, offset),
+                    NameKind::Place => self.address64(name, offset),
+                }
             }
             _ => Ok(Wide::of_pair(self.pair_register(operand)?)),
         }
@@ -94,6 +100,21 @@ impl FnLower<'_, '_> {
             ast::Operand::Special { .. } => self.special_pred(operand),
             _ => self.src_register(operand, RegType::P),
         }
+    }
+
+    /// The low 32 bits of an integer register plus a constant.
+    fn register_sum(&mut self, name: Name, constant: i64) -> Lowered<Operand> {
+        let (reg, _) = self.register(&ast::Operand::Name(name))?;
+        let base = if self.func.vregs[reg].components == 1 { Operand::reg(reg) } else { Operand::lo(reg) };
+        self.moved(base, constant as u32)
+    }
+
+    /// A 64-bit integer register plus a constant.
+    fn register_sum64(&mut self, name: Name, constant: i64) -> Lowered<Wide> {
+        let pair = self.pair_register(&ast::Operand::Name(name))?;
+        let sum = self.temp64()?;
+        self.add64(sum, Wide::of_pair(pair), Wide::of_bits(constant as u64))?;
+        Ok(Wide::of_pair(sum))
     }
 
     fn src_register(&mut self, operand: &ast::Operand, wanted: RegType) -> Lowered<Operand> {
@@ -177,8 +198,10 @@ impl FnLower<'_, '_> {
         }
     }
 
-    fn element_bytes(&mut self, name: Name) -> Lowered<u32> {
+    /// Bytes of an element of an array.
+    pub(crate) fn element_bytes(&mut self, name: Name) -> Lowered<u32> {
         let key = match self.binding(name)? {
+            Some(Binding::Frame(variable)) => return Ok(variable.element),
             Some(Binding::Static(key)) => Some(*key),
             Some(_) => None,
             None => self.module.global_variable(name.sym),

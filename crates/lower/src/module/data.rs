@@ -40,64 +40,62 @@ pub(crate) struct Data {
     pub(crate) addresses: Vec<AddressIn>,
 }
 
-/// Initial values beyond this many bytes are refused: their zeros would fill the memory.
-const LARGEST_INITIALISED: u64 = 1 << 30;
+/// Size in bytes; an open dimension is as long as the list of initial values. `None` where it does not fit 64 bits.
+pub(crate) fn size_of(variable: &Variable) -> Option<u64> {
+    let rows = match (&variable.init, variable.dims.first()) {
+        (Some(Init::List(items, _)), Some(None | Some(0))) => Some(items.len() as u64),
+        (Some(Init::Text(text, _)), Some(None | Some(0))) => Some(text.len() as u64),
+        _ => return variable.size(),
+    };
+    let dims = std::iter::once(rows).chain(variable.dims.iter().skip(1).copied()).collect();
+    Variable { dims, init: None, ..variable.clone() }.size()
+}
 
 /// The initial value of `variable`; empty when it has none.
 pub(crate) fn of(variable: &Variable) -> Lowered<Data> {
     let mut data = Data::default();
     let Some(init) = &variable.init else { return Ok(data) };
-    let mut dims: Vec<u64> = variable.dims.iter().map(|d| d.unwrap_or(0)).collect();
-    dims.extend(variable.vector.map(|v| v.len() as u64));
-    Writer { data: &mut data, ty: variable.ty }.value(init, &dims, 0)?;
+    Writer { data: &mut data, ty: variable.ty, at: 0 }.value(init)?;
     Ok(data)
 }
 
+/// Writes values one behind the other. As with ptxas, a nested list that gives fewer values than its dimension has
+/// leaves no room for the others: what follows stands right behind, and the rest of the variable is zero.
 struct Writer<'d> {
     data: &'d mut Data,
     ty: ScalarType,
+    /// Where the next value goes.
+    at: u64,
 }
 
 impl Writer<'_> {
-    /// Writes `init` at byte `at`; `dims` are the dimensions still to be walked, outermost first.
-    fn value(&mut self, init: &Init, dims: &[u64], at: u64) -> Lowered {
+    fn value(&mut self, init: &Init) -> Lowered {
         match init {
-            Init::List(items, span) => {
-                let inner = dims.get(1..).unwrap_or(&[]);
-                let elements = inner.iter().try_fold(1u64, |product, n| product.checked_mul(*n));
-                let step = elements.and_then(|n| n.checked_mul(u64::from(self.ty.bytes())));
-                let step = step.ok_or_else(|| invalid(*span, "the array is too large"))?;
-                if dims.first().is_some_and(|&n| n != 0 && items.len() as u64 > n) {
-                    return Err(invalid(*span, "more initial values than the array has elements"));
-                }
-                for (index, item) in items.iter().enumerate() {
-                    let place = step.checked_mul(index as u64).and_then(|offset| at.checked_add(offset));
-                    let place = place.filter(|place| *place < LARGEST_INITIALISED);
-                    self.value(item, inner, place.ok_or_else(|| invalid(*span, "the array is too large"))?)?;
-                }
-                Ok(())
-            }
+            Init::List(items, _) => items.iter().try_for_each(|item| self.value(item)),
             Init::Imm(imm, span) => {
                 let bits = self.bits_of(*imm, *span)?;
-                self.put(at, &bits.to_le_bytes()[..self.ty.bytes().min(8) as usize]);
+                let mut bytes = [0; 16];
+                bytes[..8].copy_from_slice(&bits.to_le_bytes());
+                self.put(&bytes[..self.ty.bytes().min(16) as usize]);
                 Ok(())
             }
             Init::Text(text, _) => {
-                self.put(at, text.as_bytes());
+                self.put(text.as_bytes());
                 Ok(())
             }
-            Init::Address { name, offset, generic, mask } => self.address(*name, *offset, *generic, *mask, at),
+            Init::Address { name, offset, generic, mask } => self.address(*name, *offset, *generic, *mask),
         }
     }
 
-    fn address(&mut self, name: Name, addend: i64, generic: bool, mask: Option<u64>, at: u64) -> Lowered {
+    fn address(&mut self, name: Name, addend: i64, generic: bool, mask: Option<u64>) -> Lowered {
         let byte = mask.map(|mask| byte_of(mask, name.span)).transpose()?;
         let size = if byte.is_some() { 1 } else { self.ty.bytes() as u8 };
         if byte.is_none() && size != 8 && size != 4 {
             return Err(invalid(name.span, format!("an address does not fit a value of type .{}", self.ty)));
         }
-        self.put(at, &vec![0; usize::from(size)]);
-        self.data.addresses.push(AddressIn { offset: at, size, name, addend, generic, byte });
+        let offset = self.at;
+        self.put(&[0; 8][..usize::from(size)]);
+        self.data.addresses.push(AddressIn { offset, size, name, addend, generic, byte });
         Ok(())
     }
 
@@ -113,13 +111,9 @@ impl Writer<'_> {
         }
     }
 
-    fn put(&mut self, at: u64, bytes: &[u8]) {
-        let start = at as usize;
-        let end = start + bytes.len();
-        if self.data.bytes.len() < end {
-            self.data.bytes.resize(end, 0);
-        }
-        self.data.bytes[start..end].copy_from_slice(bytes);
+    fn put(&mut self, bytes: &[u8]) {
+        self.data.bytes.extend_from_slice(bytes);
+        self.at += bytes.len() as u64;
     }
 }
 

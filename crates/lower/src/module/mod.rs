@@ -21,6 +21,10 @@ use oriole_ptx::ast::{self, Name, Space, Span, Sym};
 use plan::Plan;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// Most bytes of variables with initial values, all of which stand in the file: more than any program has, and not
+/// more than a machine holds.
+const MOST_INITIALISED: u64 = 1 << 28;
+
 /// The module being lowered: the Ori module so far and what is known of the PTX module.
 pub(crate) struct ModuleCx<'a> {
     /// The result.
@@ -38,6 +42,8 @@ pub(crate) struct ModuleCx<'a> {
     variable_symbols: FxHashMap<VarKey, Symbol>,
     /// Library functions asked for, in order, with their symbols.
     library: Vec<(library::Routine, Symbol)>,
+    /// Bytes of variables with initial values so far.
+    initialised: u64,
     /// End of the constant variables laid out so far, in bank 3.
     const_end: u64,
     line_starts: Vec<u32>,
@@ -64,6 +70,7 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
         device_functions: FxHashSet::default(),
         variable_symbols: FxHashMap::default(),
         library: Vec::new(),
+        initialised: 0,
         const_end: 0,
         line_starts: options.source.map(|(_, text)| line_starts(text)).unwrap_or_default(),
     };
@@ -211,8 +218,12 @@ impl<'a> ModuleCx<'a> {
             _ => return Err(unsupported(ast.span, format!("a variable in .{} space", ast.space))),
         };
         let data = data::of(ast)?;
-        let declared = ast.size().ok_or_else(|| invalid(ast.span, "the variable is too large"))?;
-        let size = declared.max(data.bytes.len() as u64);
+        let size = data::size_of(ast).ok_or_else(|| invalid(ast.span, "the variable is too large"))?;
+        self.initialised = self.initialised.saturating_add(if ast.init.is_some() { size } else { 0 });
+        if self.initialised > MOST_INITIALISED {
+            let message = format!("variables with initial values take more than {MOST_INITIALISED} bytes");
+            return Err(invalid(ast.span, message));
+        }
         let align = ast.alignment();
         let offset = match space {
             _ if self.relocatable => None,

@@ -83,6 +83,10 @@ fn of_operand(operand: &Operand, visit: &mut impl FnMut(Name)) {
 fn of_address(address: &Address, visit: &mut impl FnMut(Name)) {
     match address.base {
         AddressBase::Name(name) | AddressBase::Element(name, _) => visit(name),
+        AddressBase::Item(array, index) => {
+            visit(array);
+            index.into_iter().for_each(&mut *visit);
+        }
         AddressBase::Absolute => {}
     }
     address.rest.iter().for_each(|operand| of_operand(operand, visit));

@@ -54,6 +54,15 @@ impl Instruction {
         self.modifiers.contains(&Modifier::Word(word))
     }
 
+    /// The same with every vector register that is named as a whole written out as its elements; `len` says how
+    /// many a name has, and is `None` for all other names.
+    #[must_use]
+    pub fn with_vectors_spread(&self, mut len: impl FnMut(Name) -> Option<usize>) -> Instruction {
+        let mut spread = self.clone();
+        spread.operands.iter_mut().for_each(|operand| operand.spread(&mut len));
+        spread
+    }
+
     /// The types, in order: `cvt.rn.f32.s32` gives `f32`, `s32`.
     pub fn types(&self) -> impl Iterator<Item = ScalarType> {
         self.modifiers.iter().filter_map(|m| match m {

@@ -44,4 +44,36 @@ impl Opcode {
             LazyLock::new(|| NameIndex::new(Opcode::ALL.iter().map(|&op| (op.as_str(), op))));
         INDEX.get(name)
     }
+
+    /// A video instruction, whose operands may be bytes and half-words of registers (`%r1.b0`).
+    #[must_use]
+    pub const fn is_video(self) -> bool {
+        use Opcode::*;
+        matches!(
+            self,
+            Vabsdiff
+                | Vabsdiff2
+                | Vabsdiff4
+                | Vadd
+                | Vadd2
+                | Vadd4
+                | Vavrg2
+                | Vavrg4
+                | Vmad
+                | Vmax
+                | Vmax2
+                | Vmax4
+                | Vmin
+                | Vmin2
+                | Vmin4
+                | Vset
+                | Vset2
+                | Vset4
+                | Vshl
+                | Vshr
+                | Vsub
+                | Vsub2
+                | Vsub4
+        )
+    }
 }

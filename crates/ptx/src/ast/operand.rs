@@ -70,6 +70,9 @@ pub enum AddressBase {
     Name(Name),
     /// An element of a vector register: `[%v.x]`.
     Element(Name, Selector),
+    /// An element of an array, written without brackets around it: `array[2]`, `array[%r1+2]`. The offset of
+    /// the address counts elements, and the register's value is added to it.
+    Item(Name, Option<Name>),
     /// None: `[8]` is an absolute address, all of it in the offset.
     Absolute,
 }
@@ -80,7 +83,7 @@ pub enum AddressBase {
 pub struct Address {
     /// What the offset is added to.
     pub base: AddressBase,
-    /// Constant offset in bytes.
+    /// Constant offset in bytes; in elements for [`AddressBase::Item`].
     pub offset: i64,
     /// What follows the first comma, in order: a sampler name, a coordinate
     /// vector or a coordinate register.
@@ -94,10 +97,10 @@ pub struct Address {
 pub enum Operand {
     /// A register, variable, parameter, function or label name.
     Name(Name),
-    /// A name with a constant offset, as in `mov.u64 %rd1, table+8;`, or an
-    /// array element `table[2]`, where the offset counts elements.
+    /// A name with a constant offset: the address in `mov.u64 %rd1, table+8;`, the sum in
+    /// `st.u32 [a], %r1+8;`; or an array element `table[2]`, where the offset counts elements.
     Offset {
-        /// The variable.
+        /// The variable, or the register.
         name: Name,
         /// Bytes (`+8`) or elements (`[2]`).
         offset: i64,
@@ -134,6 +137,31 @@ pub enum Operand {
 }
 
 impl Operand {
+    /// The operand with vector registers that are named as a whole written out as their elements, as
+    /// [`Instruction::with_vectors_spread`](super::Instruction::with_vectors_spread) has it.
+    #[must_use]
+    pub fn with_vectors_spread(mut self, mut len: impl FnMut(Name) -> Option<usize>) -> Operand {
+        self.spread(&mut len);
+        self
+    }
+
+    /// Writes vector registers that are named as a whole out as their elements: `{v.x, v.y}`.
+    pub(super) fn spread(&mut self, len: &mut impl FnMut(Name) -> Option<usize>) {
+        const ELEMENTS: [Selector; 4] = [Selector::X, Selector::Y, Selector::Z, Selector::W];
+        match self {
+            Operand::Name(name) => {
+                if let Some(len) = len(*name) {
+                    let parts = ELEMENTS.iter().take(len).map(|part| Operand::Part(*name, *part));
+                    *self = Operand::Vector(parts.collect(), name.span);
+                }
+            }
+            Operand::List(items, _) => items.iter_mut().for_each(|item| item.spread(len)),
+            Operand::Pair(pair) => pair.iter_mut().for_each(|item| item.spread(len)),
+            Operand::Address(address) => address.rest.iter_mut().for_each(|item| item.spread(len)),
+            _ => {}
+        }
+    }
+
     /// Where the operand stands.
     #[must_use]
     pub fn span(&self) -> Span {

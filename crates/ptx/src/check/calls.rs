@@ -1,9 +1,9 @@
 //! Arguments and results of calls against the declaration of the function.
 
 use super::Checker;
-use crate::ast::{Call, Function, Imm, Instruction, Name, Operand, ScalarType, TypeClass, Variable};
+use crate::ast::{Call, Function, Imm, Instruction, Name, Operand, ScalarType, Space, TypeClass, Variable};
 use crate::diag::{Diagnostic, Rule};
-use crate::scope::Binding;
+use crate::scope::{Binding, Register};
 
 /// What a call is checked against.
 #[derive(Clone, Copy)]
@@ -17,8 +17,10 @@ impl<'m> Checker<'m> {
     pub(super) fn arguments(&mut self, instruction: &'m Instruction, call: &Call<'m>, callee: Name) {
         for signature in self.signatures(call, callee) {
             let before = self.errors.len() + self.unreported;
-            self.argument_list(instruction, call.rets, signature.rets, "result");
-            self.argument_list(instruction, call.args, signature.params, "argument");
+            // ptxas passes values of less than 32 bits where there are several results: it then inlines the function.
+            let narrow = signature.rets.len() > 1;
+            self.argument_list(instruction, call.rets, signature.rets, ("result", narrow));
+            self.argument_list(instruction, call.args, signature.params, ("argument", narrow));
             if self.errors.len() + self.unreported > before {
                 return;
             }
@@ -58,7 +60,7 @@ impl<'m> Checker<'m> {
         instruction: &Instruction,
         actual: &'m [Operand],
         formal: &'m [Variable],
-        role: &'static str,
+        (role, narrow): (&'static str, bool),
     ) {
         if actual.len() != formal.len() {
             let message = format!("the call passes {} {role}s, the function has {}", actual.len(), formal.len());
@@ -75,7 +77,7 @@ impl<'m> Checker<'m> {
                 let help = "load it, and store it to a `.param` variable of the call";
                 self.error(Diagnostic::new(name.span, message).rule(Rule::Call).help(help));
             }
-            if let Some(reason) = self.mismatch(operand, variable) {
+            if let Some(reason) = self.mismatch(operand, variable, narrow) {
                 let message = format!("the {role} does not match: {reason}");
                 let diagnostic = Diagnostic::new(operand.span(), message).rule(Rule::Call);
                 self.error(match variable.name {
@@ -92,22 +94,39 @@ impl<'m> Checker<'m> {
         self.current.is_some_and(|f| f.params.iter().chain(&f.rets).any(|param| std::ptr::eq(param, variable)))
     }
 
-    /// Why an operand cannot be passed as a parameter.
-    fn mismatch(&self, operand: &'m Operand, formal: &Variable) -> Option<String> {
+    /// Why an operand cannot be passed as a parameter; `narrow`: predicates and values of 8 and 16 bits can be.
+    fn mismatch(&self, operand: &'m Operand, formal: &Variable, narrow: bool) -> Option<String> {
         use ScalarType::{Pred, S8, S16, U8, U16};
-        if formal.dims.is_empty() && matches!(formal.ty, Pred | U8 | S8 | U16 | S16) {
+        if !narrow
+            && formal.dims.is_empty()
+            && formal.vector.is_none()
+            && matches!(formal.ty, Pred | U8 | S8 | U16 | S16)
+        {
             return Some(format!("calls do not pass `.{}`; `.b32` would do", formal.ty));
         }
         let name = match operand {
             Operand::Imm(imm, _) => return constant_mismatch(*imm, formal),
-            operand => operand.name()?,
+            Operand::Name(name) => name,
+            Operand::Sink(_) => return None,
+            _ => return Some("calls pass registers, `.param` variables and constants".to_owned()),
         };
         match self.scopes.lookup(name.sym)? {
+            Binding::Register(Register { vector, ty, .. }) if vector.is_some() || formal.vector.is_some() => {
+                let bits = ty.bits() * vector.map_or(1, |len| len.len() as u32);
+                let fits = formal.dims.is_empty() && formal.size() == Some(u64::from(bits / 8));
+                (!fits).then(|| format!("a register of {bits} bits is passed where {} is declared", shape(formal)))
+            }
             Binding::Register(register) if formal.dims.is_empty() && same(register.ty, formal.ty) => None,
             Binding::Register(register) => {
                 Some(format!("a `.{}` register is passed where {} is declared", register.ty, shape(formal)))
             }
+            Binding::Variable(actual) if actual.space != Space::Param => {
+                Some(format!("a variable in `.{}` space is passed; move its address to a register", actual.space))
+            }
             Binding::Variable(actual) => variable_mismatch(actual, formal),
+            Binding::Function(_) | Binding::Alias(..) => {
+                Some("a function is passed; move its address to a register".to_owned())
+            }
             _ => None,
         }
     }
@@ -127,6 +146,7 @@ fn variable_mismatch(actual: &Variable, formal: &Variable) -> Option<String> {
     let arrays = (!actual.dims.is_empty(), !formal.dims.is_empty());
     let open = formal.dims.first().is_some_and(Option::is_none);
     let matches = match arrays {
+        (false, false) if formal.vector.is_some() => actual.size() == formal.size(),
         (false, false) => same(actual.ty, formal.ty),
         (true, true) => open || actual.size() == formal.size(),
         _ => false,
@@ -150,6 +170,9 @@ fn same(actual: ScalarType, formal: ScalarType) -> bool {
 fn shape(variable: &Variable) -> String {
     match variable.size() {
         Some(size) if !variable.dims.is_empty() => format!("an array of {size} bytes"),
-        _ => format!("`.{}`", variable.ty),
+        _ => match variable.vector {
+            Some(vector) => format!("`.{vector} .{}`", variable.ty),
+            None => format!("`.{}`", variable.ty),
+        },
     }
 }

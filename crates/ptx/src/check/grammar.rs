@@ -84,20 +84,32 @@ impl<'m> Checker<'m> {
     /// The error about something that this module's version or target does
     /// not have; `None` when they do.
     pub(super) fn unmet_need(&self, feature: &str, need: &Need, at: Span) -> Option<Diagnostic> {
-        if !need.allows(self.target) {
-            let found = self.module.target.first().map_or("", String::as_str);
-            let words = need.target_words();
-            let message = format!("{feature} needs the target {words}, but this module is for `{found}`");
-            let help = format!("raise `.target` to {words}");
-            return Some(Diagnostic::new(at, message).rule(Rule::Target).help(help));
-        }
         let ((major, minor), (has_major, has_minor)) = (need.version, self.module.version);
-        if need.version <= self.module.version {
-            return None;
-        }
-        let message = format!("{feature} needs PTX {major}.{minor}, but this module says {has_major}.{has_minor}");
-        let help = format!("raise `.version` to {major}.{minor}");
-        Some(Diagnostic::new(at, message).rule(Rule::Version).help(help))
+        let (old_target, old_version) = (!need.allows(self.target), need.version > self.module.version);
+        let found = self.module.target.first().map_or("", String::as_str);
+        let words = need.target_words();
+        let (message, help, rule) = match (old_target, old_version) {
+            (false, false) => return None,
+            (true, false) => (
+                format!("{feature} needs the target {words}, but this module is for `{found}`"),
+                format!("raise `.target` to {words}"),
+                Rule::Target,
+            ),
+            (false, true) => (
+                format!("{feature} needs PTX {major}.{minor}, but this module says {has_major}.{has_minor}"),
+                format!("raise `.version` to {major}.{minor}"),
+                Rule::Version,
+            ),
+            (true, true) => (
+                format!(
+                    "{feature} needs the target {words} and PTX {major}.{minor}, but this module is for `{found}` and \
+                     says {has_major}.{has_minor}"
+                ),
+                format!("raise `.target` to {words}, and `.version` to {major}.{minor}"),
+                Rule::Target,
+            ),
+        };
+        Some(Diagnostic::new(at, message).rule(rule).help(help))
     }
 
     /// The opcode with its modifiers, as written.

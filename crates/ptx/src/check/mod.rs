@@ -10,8 +10,10 @@
 //! | `grammar` | instructions against the grammar; version and target |
 //! | `explain` | words for modifiers that fit no form |
 //! | `operands` | operands against a form |
+//! | `addresses` | those in brackets |
 //! | `problems` | words for operands that do not fit |
 
+mod addresses;
 mod calls;
 mod explain;
 mod grammar;

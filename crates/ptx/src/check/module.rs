@@ -69,14 +69,10 @@ impl<'m> Checker<'m> {
                 continue;
             }
             let Some((_, since)) = Grammar::get().targets.iter().find(|(known, _)| known == name) else {
-                let names = Grammar::get().targets.iter().map(|(name, _)| name.as_str());
-                let near = crate::suggest::closest(name, names);
                 let message = format!("there is no target `{}`", crate::parse::shorten(name));
                 let diagnostic = Diagnostic::new(span, message).rule(Rule::Target);
-                self.error(match near {
-                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic,
-                });
+                let help = targets_around(name);
+                self.error(if help.is_empty() { diagnostic } else { diagnostic.help(help) });
                 continue;
             };
             self.least_version = self.least_version.max(*since);
@@ -255,5 +251,23 @@ impl<'m> Checker<'m> {
             }
             self.needs(&format!("the pragma `{name}`"), name, span);
         }
+    }
+}
+
+/// What to write for a target that does not exist: its neighbours by number, or the name most like it.
+fn targets_around(name: &str) -> String {
+    let known = || Grammar::get().targets.iter().map(|(known, _)| known.as_str());
+    let Some(wanted) = Target::from_name(name) else {
+        return crate::suggest::closest(name, known()).map_or(String::new(), |near| format!("did you mean `{near}`?"));
+    };
+    let numbers = || known().filter_map(Target::from_name).map(|target| target.number);
+    let below = numbers().filter(|&number| number < wanted.number).max();
+    let above = numbers().filter(|&number| number > wanted.number).min();
+    match (below, above) {
+        _ if numbers().any(|number| number == wanted.number) => format!("write `sm_{}`", wanted.number),
+        (Some(below), Some(above)) => format!("the targets around it are `sm_{below}` and `sm_{above}`"),
+        (Some(last), None) => format!("the last one known here is `sm_{last}`"),
+        (None, Some(first)) => format!("the first one is `sm_{first}`"),
+        (None, None) => String::new(),
     }
 }

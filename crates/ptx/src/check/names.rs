@@ -2,7 +2,8 @@
 
 use super::Checker;
 use crate::ast::{
-    Address, AddressBase, Instruction, Modifier, Name, Opcode, Operand, ScalarType, TargetList, TypeClass,
+    Address, AddressBase, Block, Instruction, Modifier, Name, Opcode, Operand, RegisterName, ScalarType, Statement,
+    SymbolTable, TargetList, TypeClass,
 };
 use crate::diag::{Diagnostic, Rule};
 use crate::scope::Binding;
@@ -87,6 +88,10 @@ impl<'m> Checker<'m> {
         let mut good = match address.base {
             AddressBase::Absolute => true,
             AddressBase::Element(name, _) | AddressBase::Name(name) => self.address_base(name),
+            AddressBase::Item(array, index) => {
+                let array = self.resolve(array).is_some();
+                index.is_none_or(|index| self.address_base(index)) && array
+            }
         };
         good &= self.operands(&address.rest);
         good
@@ -218,9 +223,24 @@ impl<'m> Checker<'m> {
         found
     }
 
+    /// Where a block declares the name, or one inside of it.
+    fn declared_within(&self, block: &Block, name: Name) -> Option<Name> {
+        block.statements.iter().find_map(|statement| match statement {
+            Statement::Block(inner) => self.declared_within(inner, name),
+            statement => declaration_of(statement, name, &self.module.symbols),
+        })
+    }
+
     fn undefined(&mut self, name: Name) {
         let text = self.text(name.sym);
         let kind = if text.starts_with('%') { "register" } else { self.expected };
+        if self.errors.len() < super::MOST_SUGGESTIONS
+            && let Some(inner) = self.current.and_then(|function| self.declared_within(function.body.as_ref()?, name))
+        {
+            let message = format!("`{text}` is declared in a block that does not reach to here");
+            let diagnostic = Diagnostic::new(name.span, message).label("used outside of the block");
+            return self.error(diagnostic.related(inner.span, "declared here").help("declare it before the block"));
+        }
         let diagnostic = Diagnostic::new(name.span, format!("undefined {kind} `{text}`")).label("not declared");
         let diagnostic = match (self.scopes.short_range(name.sym), self.suggestion(text)) {
             (Some((stem, count)), _) => {
@@ -240,6 +260,24 @@ impl<'m> Checker<'m> {
             (None, None) => diagnostic,
         };
         self.error(diagnostic);
+    }
+}
+
+/// Where a statement declares the name.
+fn declaration_of(statement: &Statement, name: Name, symbols: &SymbolTable) -> Option<Name> {
+    let in_range = |register: &RegisterName, count: u32| {
+        let digits = symbols.text(name.sym).strip_prefix(symbols.text(register.name.sym))?;
+        let number = digits.parse::<u32>().ok().filter(|number| number.to_string() == digits)?;
+        (number < count).then_some(register.name)
+    };
+    match statement {
+        Statement::Registers(registers) => registers.names.iter().find_map(|register| match register.count {
+            Some(count) => in_range(register, count),
+            None => (register.name.sym == name.sym).then_some(register.name),
+        }),
+        Statement::Variable(variable) => variable.name.filter(|declared| declared.sym == name.sym),
+        Statement::Label(label) => Some(*label).filter(|declared| declared.sym == name.sym),
+        _ => None,
     }
 }
 

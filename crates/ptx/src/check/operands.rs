@@ -2,10 +2,10 @@
 
 use super::Checker;
 use crate::ast::{
-    AddressBase, Imm, Instruction, Linkage, Modifier, Opcode, Operand, ScalarType, Space, Span, SpecialReg, TypeClass,
-    VectorLen, Word,
+    Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
+    TypeClass, VectorLen, Word,
 };
-use crate::grammar::{AddressSpace, AddressSpec, Constants, Count, Form, Grammar, Kind, OperandSpec, Ty};
+use crate::grammar::{Constants, Count, Form, Grammar, Kind, OperandSpec, Ty};
 use crate::scope::{Binding, Register};
 
 /// Why the operands do not fit a form.
@@ -48,8 +48,8 @@ pub(super) enum Problem {
     Symbol { result: bool, what: String },
     /// `-x` or `!p` where neither may stand.
     Negated,
-    /// A special register outside of `mov`.
-    Special,
+    /// A special register outside of `mov`, or as a result.
+    Special { result: bool },
     /// `_` where a result is needed.
     Sink,
     /// `a|b` where one result stands, or the other way round.
@@ -60,10 +60,20 @@ pub(super) enum Problem {
     Mixed,
     /// Registers that are not together as wide as the type.
     Pack { bits: u32 },
+    /// An element that the vector register does not have.
+    NoElement { vector: VectorLen },
+    /// `.x` of a register that is no vector, or `.b0` outside of video instructions.
+    NoPart,
+    /// Something in `name[…]` that is no array.
+    NotArray,
+    /// An index that is no register of 32 or 64 bits.
+    Index,
     /// A special register of another width.
     SpecialWidth { widths: Vec<u32> },
     /// A 64-bit address in a smaller register.
     AddressSize,
+    /// A smaller register as the base of a 64-bit address.
+    BaseSize { register: Register },
     /// The address of a function that is not in the module.
     AddressOfExtern,
     /// Not in brackets.
@@ -78,11 +88,12 @@ pub(super) enum Problem {
     Inside,
 }
 
-type Fits = Result<(), (Span, Problem)>;
+/// Whether an operand fits; where and what does not.
+pub(super) type Fits = Result<(), (Span, Problem)>;
 
 /// The instruction at hand, for types that come from it.
-struct Context<'i> {
-    instruction: &'i Instruction,
+pub(super) struct Context<'i> {
+    pub(super) instruction: &'i Instruction,
     types: smallvec::SmallVec<[ScalarType; 4]>,
 }
 
@@ -181,7 +192,7 @@ impl<'m> Checker<'m> {
             Operand::Vector(items, _) => items,
             Operand::Name(name) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(Register { vector: Some(vector), ty: found, .. })) => {
-                    return whole_vector(context, operand, ty, length, vector, found);
+                    return whole_vector(context, operand, ty, length, vector, found, spec.wider);
                 }
                 _ => return Err((operand.span(), Problem::Kind { expected: "a vector in braces" })),
             },
@@ -216,10 +227,20 @@ impl<'m> Checker<'m> {
         Ok(width)
     }
 
-    /// The registers in braces are together as wide as the type.
+    /// The registers in braces, or the elements of a vector register, are together as wide as the type.
     fn pack_fits(&self, context: &Context<'_>, operand: &'m Operand, ty: Ty, spec: &OperandSpec) -> Fits {
-        let (Operand::Vector(items, span), Some((whole, _))) = (operand, context.ty(ty)) else {
-            return Err((operand.span(), Problem::Kind { expected: "a vector in braces" }));
+        let vector = || Err((operand.span(), Problem::Kind { expected: "a vector in braces" }));
+        let Some((whole, _)) = context.ty(ty) else { return vector() };
+        let (items, span) = match operand {
+            Operand::Vector(items, span) => (items, span),
+            Operand::Name(name) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(Register { vector: Some(len), ty, .. })) => {
+                    let fits = ty.bits() * len.len() as u32 == whole.bits();
+                    return if fits { Ok(()) } else { Err((name.span, Problem::Pack { bits: whole.bits() })) };
+                }
+                _ => return vector(),
+            },
+            _ => return vector(),
         };
         let width = self.same_width(items)?;
         let count = items.len() as u32;
@@ -245,9 +266,10 @@ impl<'m> Checker<'m> {
                 Some(binding) => fail(Problem::Symbol { result: spec.result, what: super::names::describe(&binding) }),
                 None => Ok(()),
             },
-            Operand::Offset { .. } if spec.symbol && !spec.result => Ok(()),
-            Operand::Part(name, _) => match self.scopes.lookup(name.sym) {
+            Operand::Offset { name, element, .. } => self.sum_fits(*name, *element, wanted, typed, operand, spec),
+            Operand::Part(name, selector) => match self.scopes.lookup(name.sym) {
                 Some(Binding::Register(register)) => {
+                    has_part(context, register, *selector).map_err(|problem| (operand.span(), problem))?;
                     register_fits(Register { vector: None, ..register }, wanted, typed, operand, spec)
                 }
                 _ => fail(Problem::Kind { expected: "a register" }),
@@ -255,7 +277,7 @@ impl<'m> Checker<'m> {
             Operand::Special { reg, part, span } if spec.special && !spec.result => {
                 special_fits(context, *reg, part.is_some(), wanted).map_err(|problem| (*span, problem))
             }
-            Operand::Special { .. } => fail(Problem::Special),
+            Operand::Special { .. } => fail(Problem::Special { result: spec.result }),
             Operand::Imm(imm, span) => constant_fits(*imm, *span, wanted, spec),
             Operand::Not(inner, _) if wanted == ScalarType::Pred && spec.negated => {
                 self.value_fits(context, inner, ty, spec)
@@ -269,97 +291,52 @@ impl<'m> Checker<'m> {
             Operand::Pair(_) => fail(Problem::Pair { needed: false }),
             Operand::Address(_) => fail(Problem::Kind { expected: "a register, not an address" }),
             Operand::Vector(..) => fail(Problem::Kind { expected: "a single value, not a vector" }),
-            Operand::Offset { .. } | Operand::List(..) => fail(Problem::Kind { expected: "a register" }),
+            Operand::List(..) => fail(Problem::Kind { expected: "a register" }),
         }
     }
 
-    /// Tensor memory has 32-bit addresses, which only registers hold.
-    fn tensor_fits(&self, base: AddressBase, span: Span) -> Fits {
-        let name = match base {
-            AddressBase::Name(name) | AddressBase::Element(name, _) => name,
-            AddressBase::Absolute => return Err((span, Problem::Kind { expected: "a 32-bit register" })),
-        };
+    /// `%r1+8`, `table+8`, `table[2]`: an integer register or an address, with a constant added.
+    fn sum_fits(
+        &self,
+        name: Name,
+        element: bool,
+        wanted: ScalarType,
+        typed: bool,
+        operand: &Operand,
+        spec: &OperandSpec,
+    ) -> Fits {
+        let fail = |problem| Err((operand.span(), problem));
+        let sums = matches!(wanted.class(), TypeClass::Bits | TypeClass::Signed | TypeClass::Unsigned);
         match self.scopes.lookup(name.sym) {
-            Some(Binding::Register(register)) if register.ty.bits() == 32 => Ok(()),
-            _ => Err((name.span, Problem::Kind { expected: "a 32-bit register" })),
-        }
-    }
-
-    /// A texture, sampler or surface: a variable or parameter of that type, or a
-    /// register with its handle.
-    fn opaque_fits(&self, base: AddressBase, span: Span, types: &'static [ScalarType]) -> Fits {
-        let expected = opaque_words(types);
-        let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
-            return Err((span, Problem::Kind { expected }));
-        };
-        match self.scopes.lookup(name.sym) {
-            Some(Binding::Variable(variable)) if !types.contains(&variable.ty) => {
-                Err((name.span, Problem::Kind { expected }))
+            _ if spec.result || !sums => fail(Problem::Kind { expected: "a register" }),
+            Some(Binding::Register(register)) if !element => {
+                let adds = register.ty.bits() <= 64 && register.ty.class() != TypeClass::Float;
+                let refuses = spec.constants == Constants::Refused || !adds;
+                if refuses {
+                    fail(Problem::Kind { expected: "a register" })
+                } else {
+                    register_fits(register, wanted, typed, operand, spec)
+                }
             }
-            Some(Binding::Register(register)) if register.ty.bits() != 64 => {
-                Err((name.span, Problem::Kind { expected }))
+            Some(Binding::Register(_)) => fail(Problem::NotArray),
+            Some(Binding::Variable(variable)) if element && variable.dims.is_empty() => fail(Problem::NotArray),
+            Some(binding @ Binding::Variable(_)) if spec.symbol || !element => {
+                address_of(&binding, wanted).map_err(|problem| (operand.span(), problem))
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn address_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: AddressSpec) -> Fits {
-        let (base, rest, span) = match operand {
-            Operand::Address(address) => (address.base, address.rest.len(), address.span),
-            Operand::Offset { name, element: true, .. } => (AddressBase::Name(*name), 0, operand.span()),
-            _ => return Err((operand.span(), Problem::Brackets)),
-        };
-        if !(usize::from(spec.rest.0)..=usize::from(spec.rest.1)).contains(&rest) {
-            return Err((span, Problem::Inside));
-        }
-        let wanted = match spec.space {
-            AddressSpace::Any => return Ok(()),
-            AddressSpace::Tensor => return self.tensor_fits(base, span),
-            AddressSpace::Opaque(types) => {
-                coordinates_fit(context.instruction, operand)?;
-                return self.opaque_fits(base, span, types);
-            }
-            AddressSpace::Is(space) => Some(space),
-            AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
-        };
-        let name = match base {
-            AddressBase::Absolute if wanted == Some(Space::Local) => return Ok(()),
-            AddressBase::Absolute => return Err((span, Problem::Absolute)),
-            AddressBase::Element(name, _) | AddressBase::Name(name) => name,
-        };
-        match (self.scopes.lookup(name.sym), wanted) {
-            // Generic addresses reach neither constants nor parameters.
-            (Some(Binding::Variable(variable)), None) if matches!(variable.space, Space::Const | Space::Param) => {
-                Err((name.span, Problem::NotGeneric { found: variable.space }))
-            }
-            (Some(Binding::Variable(variable)), Some(wanted)) if !same_space(wanted, variable.space) => {
-                Err((name.span, Problem::Space { wanted, found: variable.space }))
-            }
-            _ => Ok(()),
+            Some(Binding::Function(_)) => fail(Problem::Kind { expected: "a variable, not a function," }),
+            Some(_) => fail(Problem::Kind { expected: "a register" }),
+            None => Ok(()),
         }
     }
 }
 
-/// The coordinates are as many as the geometry has, up to the next power of
-/// two.
-fn coordinates_fit(instruction: &Instruction, operand: &Operand) -> Fits {
-    let least = instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Word(Word::D1d) => Some(1),
-        Modifier::Word(Word::D2d | Word::A1d) => Some(2),
-        Modifier::Word(Word::D3d | Word::A2d | Word::Cube | Word::Acube | Word::D2dms | Word::A2dms) => Some(4),
-        _ => None,
-    });
-    let last = operand.address().and_then(|address| address.rest.last());
-    match (least, last) {
-        (Some(least), Some(Operand::Vector(items, span)))
-            if items.len() < least || ![1, 2, 4].contains(&items.len()) =>
-        {
-            Err((*span, Problem::Length { found: items.len(), wanted: least }))
-        }
-        (Some(least), Some(Operand::Name(name))) if least > 1 => {
-            Err((name.span, Problem::Kind { expected: "coordinates in braces" }))
-        }
-        _ => Ok(()),
+/// The register has the part: vector registers have elements, others bytes and half-words in video instructions.
+fn has_part(context: &Context<'_>, register: Register, selector: Selector) -> Result<(), Problem> {
+    match (register.vector, selector.element()) {
+        (Some(vector), Some(element)) if element >= vector.len() => Err(Problem::NoElement { vector }),
+        (Some(_), Some(_)) => Ok(()),
+        (None, None) if context.instruction.opcode.is_video() => Ok(()),
+        _ => Err(Problem::NoPart),
     }
 }
 
@@ -373,16 +350,6 @@ fn address_of(binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> 
             Err(Problem::AddressOfExtern)
         }
         _ => Ok(()),
-    }
-}
-
-/// The type of variable that an operand in brackets must have, in words.
-fn opaque_words(types: &[ScalarType]) -> &'static str {
-    match types {
-        [ScalarType::Texref] => "a `.texref` or a 64-bit handle",
-        [ScalarType::Samplerref] => "a `.samplerref` or a 64-bit handle",
-        [ScalarType::Surfref] => "a `.surfref` or a 64-bit handle",
-        _ => "a `.texref`, a `.samplerref` or a 64-bit handle",
     }
 }
 
@@ -409,12 +376,13 @@ fn whole_vector(
     length: Option<usize>,
     vector: VectorLen,
     found: ScalarType,
+    wider: bool,
 ) -> Fits {
     if let Some(wanted) = length.filter(|&wanted| wanted != vector.len()) {
         return Err((operand.span(), Problem::Length { found: vector.len(), wanted }));
     }
     match context.ty(ty) {
-        Some((wanted, typed)) if !compatible(wanted, found, false, typed) => {
+        Some((wanted, typed)) if !compatible(wanted, found, wider, typed) => {
             Err((operand.span(), Problem::Kind { expected: "a vector of the instruction's type" }))
         }
         _ => Ok(()),
@@ -425,7 +393,10 @@ fn register_fits(register: Register, wanted: ScalarType, typed: bool, operand: &
     if spec.constants == Constants::Required {
         return Err((operand.span(), Problem::OnlyConstant));
     }
-    if register.vector.is_some() || compatible(wanted, register.ty, spec.wider, typed) {
+    if register.vector.is_some() {
+        return Err((operand.span(), Problem::Kind { expected: "a single value, not a vector register" }));
+    }
+    if compatible(wanted, register.ty, spec.wider, typed) {
         return Ok(());
     }
     Err((operand.span(), Problem::Register { wanted, wider: spec.wider, result: spec.result, register }))
@@ -477,17 +448,6 @@ fn compatible(ty: ScalarType, register: ScalarType, wider: bool, typed: bool) ->
         _ => bits || register.is_integer() || (typed && register == ScalarType::F16x2),
     };
     fits && same_kind
-}
-
-/// True if a variable in space `found` can stand where an instruction says
-/// `wanted`.
-fn same_space(wanted: Space, found: Space) -> bool {
-    let general = |space| match space {
-        Space::SharedCta | Space::SharedCluster => Space::Shared,
-        Space::ParamEntry | Space::ParamFunc => Space::Param,
-        other => other,
-    };
-    general(wanted) == general(found)
 }
 
 /// The type of twice the size.

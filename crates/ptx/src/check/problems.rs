@@ -55,7 +55,10 @@ impl Checker<'_> {
             Problem::Negated => {
                 new(Rule::Kind, format!("`{head}` does not negate this operand")).help("use `neg` or `not` before it")
             }
-            Problem::Special => new(Rule::Kind, format!("`{head}` does not read special registers"))
+            Problem::Special { result: true } => {
+                new(Rule::Kind, format!("`{head}` cannot write a special register: it is only read"))
+            }
+            Problem::Special { result: false } => new(Rule::Kind, format!("`{head}` does not read special registers"))
                 .help("copy it to a register with `mov` first"),
             Problem::Sink => {
                 new(Rule::Kind, format!("`{head}` cannot throw this operand away")).label("expected a register")
@@ -73,6 +76,23 @@ impl Checker<'_> {
                 format!("the registers in braces must have {bits} bits together"),
             )
             .help(format!("write 2 registers of {} bits, or 4 of {}", bits / 2, bits / 4)),
+            Problem::NoElement { vector } => new(Rule::Kind, format!("a `.{vector}` register has no such element")),
+            Problem::NoPart => new(Rule::Kind, format!("`{head}` does not take a part of a register here")).help(
+                "`.x .y .z .w` are elements of vector registers, `.b0`…`.b3`, `.h0`, `.h1` parts in video instructions",
+            ),
+            Problem::NotArray => new(Rule::Kind, "only an array has elements".to_owned())
+                .help("declare the variable with a size in brackets, or write `[name+offset]`"),
+            Problem::Index => new(Rule::Register, "the index must be a register of 32 or 64 bits".to_owned()),
+            Problem::BaseSize { register } => new(
+                Rule::Register,
+                format!(
+                    "`{head}` needs an address of 64 bits, but `{}` has {}",
+                    self.text(register.declared.sym),
+                    register.ty.bits()
+                ),
+            )
+            .related(register.declared.span, "declared here")
+            .help("widen it with `cvt.u64.u32`"),
             Problem::SpecialWidth { widths } => {
                 let types: Vec<String> = widths.iter().map(special_type).collect();
                 let types = types.join(" or ");

@@ -59,8 +59,7 @@ impl<'m> Checker<'m> {
             self.initial_value(variable, init);
         }
         if variable.space == Space::Shared && self.current.is_some_and(|function| function.is_entry) {
-            let size = variable.size().unwrap_or(u64::MAX);
-            self.shared = self.shared.next_multiple_of(u64::from(variable.alignment())).saturating_add(size);
+            self.shared = end_after(self.shared, variable);
             if self.shared > MOST_SHARED {
                 let message =
                     format!("the kernel declares {} bytes of shared memory, more than {MOST_SHARED}", self.shared);
@@ -119,6 +118,9 @@ impl<'m> Checker<'m> {
     /// Vectors have at most 16 bytes, and `.v8` is only for instructions.
     pub(super) fn vector_size(&mut self, ty: ScalarType, vector: Option<VectorLen>, span: Span) {
         let Some(vector) = vector else { return };
+        if ty == ScalarType::Pred {
+            return self.declaration(span, "a vector of predicates cannot be declared", "declare several predicates");
+        }
         if vector == VectorLen::V8 || ty.bytes() * vector.len() as u32 > WIDEST_VECTOR {
             let help = "declare an array, or several vectors";
             self.declaration(span, format!("a `.{vector} .{ty}` variable is wider than 16 bytes"), help);
@@ -132,6 +134,9 @@ impl<'m> Checker<'m> {
             let span = place(param);
             if param.space == Space::Param {
                 self.variable_type(param);
+            }
+            if param.space == Space::Reg && !param.dims.is_empty() {
+                self.declaration(span, "an array cannot be in registers", "declare it in `.param` space");
             }
             if param.space == Space::Param && (param.vector.is_some() || param.ty == ScalarType::F16x2) {
                 let help = "declare an array of bytes with an alignment";
@@ -151,9 +156,7 @@ impl<'m> Checker<'m> {
             if param.ptr.is_some_and(|ptr| matches!(ptr.space, Some(Space::Param | Space::Reg | Space::SReg))) {
                 self.declaration(span, "a pointer cannot point into this space", "");
             }
-            if let Some(size) = param.size() {
-                bytes = bytes.next_multiple_of(u64::from(param.alignment())).saturating_add(size);
-            }
+            bytes = end_after(bytes, param);
         }
         if function.is_entry && bytes > MOST_PARAMETERS {
             let message = format!("the parameters take {bytes} bytes, more than {MOST_PARAMETERS}");
@@ -168,8 +171,7 @@ impl<'m> Checker<'m> {
     pub(super) fn constant_space(&mut self) {
         let mut bytes = 0u64;
         for variable in self.module.variables().filter(|v| v.space == Space::Const && v.linkage != Linkage::Extern) {
-            let size = variable.size().unwrap_or(u64::MAX);
-            bytes = bytes.next_multiple_of(u64::from(variable.alignment())).saturating_add(size);
+            bytes = end_after(bytes, variable);
             if bytes > CONSTANT_BANK {
                 let message = format!("the `.const` variables take {bytes} bytes, more than {CONSTANT_BANK}");
                 return self.declaration(place(variable), message, "move large tables to `.global` space");
@@ -201,6 +203,10 @@ impl<'m> Checker<'m> {
                     return self.declaration(*span, "a list stands where one value is needed", help);
                 };
                 let most = dim.filter(|&n| n > 0).unwrap_or(u64::MAX);
+                if inner.is_empty() && variable.vector.is_some() && items.len() as u64 != most {
+                    let message = format!("the vector has {most} elements, the list {}", items.len());
+                    return self.declaration(*span, message, "give all elements of a vector");
+                }
                 if items.len() as u64 > most {
                     let message = format!("the list has {} values, the array only {most}", items.len());
                     return self.declaration(*span, message, "");
@@ -212,7 +218,9 @@ impl<'m> Checker<'m> {
                 self.declaration(init_span(init, variable), "one value stands where a list is needed", help);
             }
             Init::Imm(imm, span) => self.initial_constant(variable, *imm, *span),
-            Init::Address { name, mask, .. } => self.initial_address(variable, *name, *mask),
+            Init::Address { name, mask, offset, generic } => {
+                self.initial_address(variable, (*name, *mask), (*offset != 0, *generic));
+            }
             Init::Text(_, span) => {
                 self.declaration(*span, "a variable cannot be initialised with a string", "write the bytes in braces");
             }
@@ -236,7 +244,13 @@ impl<'m> Checker<'m> {
         }
     }
 
-    fn initial_address(&mut self, variable: &Variable, name: Name, mask: Option<u64>) {
+    /// `added`: something is added to the address; `generic`: it is made generic.
+    fn initial_address(
+        &mut self,
+        variable: &Variable,
+        (name, mask): (Name, Option<u64>),
+        (added, generic): (bool, bool),
+    ) {
         let Some(binding) = self.resolve(name) else { return };
         let pointed = match binding {
             Binding::Variable(pointed) => Some(pointed.space),
@@ -248,11 +262,17 @@ impl<'m> Checker<'m> {
             let help = "only addresses of `.global` and `.const` variables and of functions are known in advance";
             self.declaration(name.span, "this address is not known before the kernel runs", help);
         }
-        let integer = variable.ty.is_integer() || variable.ty.class() == TypeClass::Bits;
+        if matches!(binding, Binding::Function(_) | Binding::Alias(..)) && (added || generic) && mask.is_none() {
+            self.declaration(name.span, "the address of a function stands alone", "write its name only");
+        }
         match mask {
-            None if !integer || variable.ty.bits() < 32 => {
+            None if !matches!(variable.ty, ScalarType::U32 | ScalarType::U64) => {
                 let help = "use `.u64`";
                 self.declaration(name.span, format!("a `.{}` variable cannot hold an address", variable.ty), help);
+            }
+            Some(_) if variable.ty != ScalarType::U8 => {
+                let message = format!("a `.{}` variable cannot hold a byte of an address", variable.ty);
+                self.declaration(name.span, message, "use `.u8`");
             }
             Some(mask) => {
                 let byte = (0..8).any(|at| mask == 0xff << (8 * at));
@@ -265,6 +285,12 @@ impl<'m> Checker<'m> {
             None => {}
         }
     }
+}
+
+/// The end of a variable that is placed behind `bytes` others; the largest number where it is beyond all of them.
+fn end_after(bytes: u64, variable: &Variable) -> u64 {
+    let start = bytes.checked_next_multiple_of(u64::from(variable.alignment()));
+    start.and_then(|start| start.checked_add(variable.size()?)).unwrap_or(u64::MAX)
 }
 
 /// Where messages about a variable point.

@@ -203,8 +203,8 @@ impl Parser<'_> {
             }
             Token::Slash if signed => Ok(Imm::S64(x.wrapping_div(y))),
             Token::Slash => Ok(Imm::U64(a / b)),
-            Token::Percent if signed => Ok(Imm::S64(x.wrapping_rem(y))),
-            Token::Percent => Ok(Imm::U64(a % b)),
+            // As in ptxas, remainders are those of the unsigned values: -7 % 3 is 0.
+            Token::Percent => Ok(same(a % b)),
             _ => Err(Failed),
         }
     }
@@ -229,15 +229,12 @@ impl Parser<'_> {
     }
 }
 
-/// Shifts by `count` bits; the result has the type of the left side, and a
-/// count of 64 or more shifts everything out.
+/// Shifts by `count` bits, of which the lowest six count, as in ptxas; the result has the type of the left side.
 fn shift(left: Imm, count: u64, signed: impl Fn(i64, u32) -> i64, unsigned: impl Fn(u64, u32) -> u64) -> Imm {
-    let by = u32::try_from(count).unwrap_or(u32::MAX);
+    let by = (count & 63) as u32;
     match left {
-        Imm::S64(v) if by < 64 => Imm::S64(signed(v, by)),
-        Imm::S64(v) => Imm::S64(if signed(v, 63) == -1 { -1 } else { 0 }),
-        Imm::U64(v) if by < 64 => Imm::U64(unsigned(v, by)),
-        _ => Imm::U64(0),
+        Imm::U64(v) => Imm::U64(unsigned(v, by)),
+        other => Imm::S64(signed(other.int_bits().unwrap_or(0) as i64, by)),
     }
 }
 

@@ -82,7 +82,12 @@ impl Parser<'_> {
         if opcode == Opcode::Call && self.token == Token::LeftParen {
             return self.list();
         }
-        let first = self.single_operand()?;
+        let first = match (opcode, self.token) {
+            (Opcode::Ld | Opcode::Ldu | Opcode::St, Token::Ident) if self.next_is(Token::LeftBracket) => {
+                self.array_item()?
+            }
+            _ => self.single_operand()?,
+        };
         if self.token != Token::Or || matches!(first, Operand::Imm(..)) {
             return Ok(first);
         }
@@ -121,6 +126,27 @@ impl Parser<'_> {
         }
         let value = self.constant()?;
         Ok(Operand::Imm(value, self.since(start)))
+    }
+
+    /// True if this token comes after the current one.
+    fn next_is(&self, token: Token) -> bool {
+        self.lexer.clone().next() == Some(Ok(token))
+    }
+
+    /// `array[2]`, `array[%r1]`, `array[%r1+2]`: the place of a load or store.
+    fn array_item(&mut self) -> Parse<Operand> {
+        let start = self.span;
+        let array = self.name("an array")?;
+        self.expect(Token::LeftBracket)?;
+        let index = match self.token {
+            Token::Ident if self.slice() != "WARP_SZ" => Some(self.name("an index")?),
+            _ => None,
+        };
+        let offset = if index.is_some() { self.offset()? } else { self.integer("an array index")? };
+        self.expect(Token::RightBracket)?;
+        let span = self.since(start);
+        let base = AddressBase::Item(array, index);
+        Ok(Operand::Address(Box::new(Address { base, offset, rest: Vec::new(), span })))
     }
 
     /// True if a name comes after the current token.

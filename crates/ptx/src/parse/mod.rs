@@ -52,6 +52,11 @@ pub fn parse(text: &str) -> Parsed {
         parser.error(Diagnostic::new(Span::default(), "the file is larger than 4 GiB"));
         return parser.finish(Header::new(), Vec::new());
     }
+    // Drivers are given PTX as C strings.
+    let text = match text.trim_end_matches(['\0', '\n', '\r', ' ', '\t']) {
+        end if text[end.len()..].contains('\0') => end,
+        _ => text,
+    };
     Parser::new(text).module()
 }
 

@@ -171,8 +171,13 @@ impl Printer<'_> {
     }
 
     fn address(&mut self, address: &Address) {
+        if let AddressBase::Item(array, index) = address.base {
+            return self.array_item(array, index, address.offset);
+        }
         self.text("[");
         match address.base {
+            // Handled above: it has brackets of its own.
+            AddressBase::Item(..) => {}
             AddressBase::Name(name) => self.name(name),
             AddressBase::Element(name, part) => self.part(name, part),
             AddressBase::Absolute => self.put(format_args!("{}", address.offset as u64)),
@@ -183,6 +188,19 @@ impl Printer<'_> {
         for operand in &address.rest {
             self.text(", ");
             self.operand(operand);
+        }
+        self.text("]");
+    }
+
+    fn array_item(&mut self, array: Name, index: Option<Name>, offset: i64) {
+        self.name(array);
+        self.text("[");
+        match index {
+            Some(index) => {
+                self.name(index);
+                self.offset(offset);
+            }
+            None => self.put(format_args!("{offset}")),
         }
         self.text("]");
     }

@@ -112,16 +112,22 @@ fn carries_and_borrows() {
 /// with `b` complemented in differences, where `c` is the flag, or what makes the plain sum or difference.
 #[test]
 fn the_flag_is_the_adders_carry() {
-    const OPS: [(&str, bool, Option<bool>); 4] =
-        [("add.cc", false, Some(false)), ("addc.cc", false, None), ("sub.cc", true, Some(true)), ("subc.cc", true, None)];
+    const OPS: [(&str, bool, Option<bool>); 4] = [
+        ("add.cc", false, Some(false)),
+        ("addc.cc", false, None),
+        ("sub.cc", true, Some(true)),
+        ("subc.cc", true, None),
+    ];
     for (op, complements, fixed) in OPS {
         for (ty, width) in [("u32", 32u32), ("s32", 32), ("u64", 64), ("s64", 64)] {
             let compiled = function(&format!("{op}.{ty} %d, %a, %b"));
             let most = if width == 64 { u64::MAX } else { u64::from(u32::MAX) };
             let corners = [0, 1, 2, most / 2, most / 2 + 1, most - 1, most];
-            for (a, b, flag) in corners.iter().flat_map(|a| corners.iter().map(move |b| (a, b))).flat_map(
-                |(a, b)| [false, true].map(|flag| (*a, *b, flag)),
-            ) {
+            for (a, b, flag) in corners
+                .iter()
+                .flat_map(|a| corners.iter().map(move |b| (a, b)))
+                .flat_map(|(a, b)| [false, true].map(|flag| (*a, *b, flag)))
+            {
                 let addend = if complements { !b & most } else { b };
                 let sum = u128::from(a) + u128::from(addend) + u128::from(fixed.unwrap_or(flag));
                 let found = compiled.results(&[a.into(), b.into()], flag);

@@ -53,20 +53,9 @@ impl Shape {
     }
 }
 
-/// The elements of a vector operand, checked against the shape; a vector register named as a whole
-/// stands for its elements.
-pub(super) fn elements(
-    cx: &mut FnLower<'_, '_>,
-    shape: &Shape,
-    operand: &ast::Operand,
-) -> Lowered<SmallVec<[ast::Operand; 4]>> {
-    let mut list: SmallVec<[ast::Operand; 4]> = operand.elements().iter().cloned().collect();
-    if let (ast::Operand::Name(name), true) = (operand, shape.count > 1)
-        && let Some((registers, _)) = cx.vector_register(*name)?
-    {
-        use ast::Selector::{W, X, Y, Z};
-        list = [X, Y, Z, W].into_iter().take(registers.len()).map(|s| ast::Operand::Part(*name, s)).collect();
-    }
+/// The elements of a vector operand, checked against the shape.
+pub(super) fn elements(shape: &Shape, operand: &ast::Operand) -> Lowered<SmallVec<[ast::Operand; 4]>> {
+    let list: SmallVec<[ast::Operand; 4]> = operand.elements().iter().cloned().collect();
     if list.len() as u32 == shape.count {
         return Ok(list);
     }
@@ -85,7 +74,7 @@ pub(crate) struct Landing {
 
 /// Chooses where a load lands.
 pub(crate) fn landing(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Operand) -> Lowered<Landing> {
-    let results = elements(cx, shape, operand)?;
+    let results = elements(shape, operand)?;
     if let [single] = results.as_slice() {
         if matches!(single, ast::Operand::Sink(_)) {
             let register = Operand::reg(cx.temp_of(shape.container())?);
@@ -172,7 +161,7 @@ pub(super) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowe
 
 /// Collects the values of a store in one register.
 pub(crate) fn gather(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Operand) -> Lowered<Operand> {
-    let values = elements(cx, shape, operand)?;
+    let values = elements(shape, operand)?;
     if let [single] = values.as_slice()
         && let Some(register) = whole(cx, shape, single)?
     {

@@ -79,6 +79,7 @@ pub(crate) fn resolve(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &
             let register = ast::Operand::Part(name, selector);
             through_register(cx, target, &register, address.offset)
         }
+        AddressBase::Item(array, index) => item(cx, target, (array, index), address.offset),
         AddressBase::Name(name) => match cx.binding(name)? {
             Some(Binding::Reg(_)) => through_register(cx, target, &ast::Operand::Name(name), address.offset),
             _ => through_name(cx, target, name, address.offset),
@@ -144,10 +145,14 @@ fn through_register(cx: &mut FnLower<'_, '_>, target: Target, register: &ast::Op
     match (target, kind) {
         (Target::Global | Target::Generic, RegType::Pair) => wide(cx, target, Wide::of_pair(reg), offset),
         (Target::Global | Target::Generic, RegType::R) => {
-            wide(cx, target, Wide::of_halves(Operand::reg(reg), Operand::rz()), offset)
+            let low = cx.extended(Operand::reg(reg), ty.bits(), false)?;
+            wide(cx, target, Wide::of_halves(low, Operand::rz()), offset)
         }
         (_, RegType::Pair) => place32(cx, target, Operand::lo(reg), offset),
-        (_, RegType::R) => place32(cx, target, Operand::reg(reg), offset),
+        (_, RegType::R) => {
+            let base = cx.extended(Operand::reg(reg), ty.bits(), false)?;
+            place32(cx, target, base, offset)
+        }
         _ => Err(invalid(register.span(), format!("a register of type .{ty} holds no address"))),
     }
 }
@@ -165,11 +170,11 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
         }
         (Target::Shared, Place::Shared(at)) => {
             let window = cx.shared_window()?;
-            place32(cx, target, window, offset + i64::from(at))
+            place32(cx, target, window, offset.wrapping_add(i64::from(at)))
         }
         (Target::Shared, Place::LinkedShared(symbol)) => {
             let base = cx.linked_shared(symbol)?;
-            place32(cx, target, base, offset + i64::from(cx.arch().sm().shared_base))
+            place32(cx, target, base, offset.wrapping_add(i64::from(cx.arch().sm().shared_base)))
         }
         (Target::Constant(CONST_BANK), Place::LinkedConst(symbol)) => {
             let base = cx.linked_offset(symbol)?;
@@ -177,18 +182,50 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
         }
         (Target::Local, Place::Frame(at)) => {
             let stack = cx.frame_base();
-            place32(cx, target, stack, offset + i64::from(at))
+            place32(cx, target, stack, offset.wrapping_add(i64::from(at)))
         }
         (Target::Local, Place::Incoming(at)) => {
             let stack = cx.incoming_stack()?;
-            place32(cx, target, stack, offset + i64::from(at))
+            place32(cx, target, stack, offset.wrapping_add(i64::from(at)))
         }
         (Target::Constant(PARAMETER_BANK), Place::KernelParam(at))
         | (Target::Constant(CONST_BANK), Place::Const(at)) => {
-            place32(cx, target, Operand::rz(), offset + i64::from(at))
+            place32(cx, target, Operand::rz(), offset.wrapping_add(i64::from(at)))
         }
         _ => Err(invalid(name.span, format!("'{}' is not in the space that the instruction names", cx.text(name)))),
     }
+}
+
+/// `array[index+elements]`: the sum has the width of the index.
+fn item(
+    cx: &mut FnLower<'_, '_>,
+    target: Target,
+    (array, index): (Name, Option<Name>),
+    elements: i64,
+) -> Lowered<Addr> {
+    let bytes = cx.element_bytes(array)?;
+    let Some(index) = index else {
+        return through_name(cx, target, array, elements.wrapping_mul(i64::from(bytes)));
+    };
+    let addr = through_name(cx, target, array, 0)?;
+    let sum = ast::Operand::Offset { name: index, offset: elements, element: false };
+    let (register, _) = cx.register(&ast::Operand::Name(index))?;
+    let whole = cx.func.vregs[register].reg_type == RegType::Pair;
+    let base = match target {
+        Target::Global | Target::Generic => {
+            let index = if whole { cx.src64(&sum)? } else { Wide::of_halves(cx.src(&sum)?, Operand::rz()) };
+            let base = addr.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
+            let (place, to) = cx.temp_wide()?;
+            cx.wide_mad_lo(to, index, Wide::of_bits(u64::from(bytes)), Some(base))?;
+            cx.in_pair(place)?
+        }
+        _ => {
+            let (index, place) = (cx.src(&sum)?, cx.temp()?);
+            cx.multiply_add(place, index, Operand::imm(bytes), addr.base)?;
+            place
+        }
+    };
+    Ok(Addr { base, ..addr })
 }
 
 /// A 64-bit address; the offset is folded in where it fits.

@@ -21,7 +21,10 @@ impl Words {
     fn at(&self, at: u32) -> Option<(Operand, u32)> {
         match self {
             Words::Registers(param) => param.words.get((at / 4) as usize).map(|word| (Operand::reg(*word), at % 4)),
-            Words::Bank(base) => Some((Operand::cbank(0, (base + at) & !3), (base + at) % 4)),
+            Words::Bank(base) => {
+                let at = in_bank(*base, at);
+                Some((Operand::cbank(0, at & !3), at % 4))
+            }
         }
     }
 }
@@ -48,13 +51,16 @@ pub(super) fn load(
     words: &Words,
     address: &Address,
 ) -> Lowered {
-    let results = super::access::elements(cx, shape, operand)?;
+    let results = super::access::elements(shape, operand)?;
     let bytes = shape.ty.bytes();
     for (index, result) in results.iter().enumerate() {
         if matches!(result, ast::Operand::Sink(_)) {
             continue;
         }
-        let at = checked(address, index as u32 * bytes)?;
+        let at = match words {
+            Words::Registers(_) => checked(address, index as u32 * bytes)?,
+            Words::Bank(_) => (address.offset as u32).wrapping_add(index as u32 * bytes),
+        };
         load_element(cx, shape, result, words, at)?;
     }
     Ok(())
@@ -66,12 +72,14 @@ fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, 
     let components = cx.func.vregs[to].components;
     let part = |k: u8| if components == 1 { Operand::reg(to) } else { Operand::comp(to, k) };
     let bytes = shape.ty.bytes();
-    if let (Words::Bank(base), 8, RegType::Pair) = (words, bytes, cx.func.vregs[to].reg_type) {
-        return cx.read_constant64(to, 0, base + at);
+    if let (Words::Bank(base), 8, RegType::Pair) = (words, bytes, cx.func.vregs[to].reg_type)
+        && in_bank(*base, at).is_multiple_of(8)
+    {
+        return cx.read_constant64(to, 0, in_bank(*base, at));
     }
     if bytes >= 4 {
         for k in 0..(bytes / 4).min(u32::from(components)) {
-            let (word, _) = word_at(cx, words, at + 4 * k)?;
+            let (word, _) = word_at(cx, words, at.wrapping_add(4 * k))?;
             cx.mov(part(k as u8), word)?;
         }
     } else {
@@ -96,20 +104,26 @@ pub(super) fn store(
     let Words::Registers(param) = words else {
         return Err(invalid(address.span, "a kernel's parameters cannot be written"));
     };
-    let values = super::access::elements(cx, shape, operand)?;
+    let values = super::access::elements(shape, operand)?;
     let at = checked(address, 0)?;
     let data = value_words(cx, shape, &values)?;
-    if at % 4 != 0 || (shape.bytes() < 4 && at + shape.bytes() < param.size) {
+    if at % 4 != 0 || (shape.bytes() < 4 && at.saturating_add(shape.bytes()) < param.size) {
         let ((to, byte), from) = (word_at(cx, words, at)?, data.first().copied().unwrap_or(Operand::rz()));
         let from = cx.in_reg(from)?;
         let narrow = Shape { ty: narrow_type(shape.bytes()), count: 1 };
         return cx.prmt(to, to, insert_selector(narrow.ty, byte), from);
     }
     for (k, value) in data.into_iter().enumerate() {
-        let (to, _) = word_at(cx, words, at + 4 * k as u32)?;
+        let (to, _) = word_at(cx, words, at.saturating_add(4 * k as u32))?;
         cx.mov(to, value)?;
     }
     Ok(())
+}
+
+/// The byte of the bank that is `at` bytes from `base`. Places beyond the parameters count modulo the bank's size, as in
+/// ptxas's code.
+fn in_bank(base: u32, at: u32) -> u32 {
+    base.wrapping_add(at) & 0xffff
 }
 
 fn narrow_type(bytes: u32) -> ast::ScalarType {

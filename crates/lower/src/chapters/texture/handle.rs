@@ -38,7 +38,9 @@ impl Handle {
         match address.base {
             AddressBase::Name(name) => Handle::of(cx, &ast::Operand::Name(name)),
             AddressBase::Element(name, part) => Handle::of(cx, &ast::Operand::Part(name, part)),
-            AddressBase::Absolute => Err(invalid(address.span, "a texture, sampler or surface is needed here")),
+            AddressBase::Absolute | AddressBase::Item(..) => {
+                Err(invalid(address.span, "a texture, sampler or surface is needed here"))
+            }
         }
     }
 

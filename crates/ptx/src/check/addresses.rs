@@ -1,0 +1,162 @@
+//! Operands in brackets: addresses, array elements, textures, tensor memory.
+
+use super::Checker;
+use super::operands::{Context, Fits, Problem};
+use crate::ast::{AddressBase, Instruction, Modifier, Name, Opcode, Operand, ScalarType, Space, Span, TypeClass, Word};
+use crate::grammar::{AddressSpace, AddressSpec};
+use crate::scope::{Binding, Register};
+
+/// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them.
+const WIDE_ADDRESSES: [Opcode; 11] = {
+    use Opcode::*;
+    [Ld, Ldu, St, Atom, Red, Prefetch, Prefetchu, Mbarrier, Discard, Applypriority, Multimem]
+};
+
+impl<'m> Checker<'m> {
+    /// Tensor memory has 32-bit addresses, which only registers hold.
+    fn tensor_fits(&self, base: AddressBase, span: Span) -> Fits {
+        let name = match base {
+            AddressBase::Name(name) | AddressBase::Element(name, _) => name,
+            AddressBase::Absolute | AddressBase::Item(..) => {
+                return Err((span, Problem::Kind { expected: "a 32-bit register" }));
+            }
+        };
+        match self.scopes.lookup(name.sym) {
+            Some(Binding::Register(register)) if register.ty.bits() == 32 => Ok(()),
+            _ => Err((name.span, Problem::Kind { expected: "a 32-bit register" })),
+        }
+    }
+
+    /// A texture, sampler or surface: a variable or parameter of that type, or a
+    /// register with its handle.
+    fn opaque_fits(&self, base: AddressBase, span: Span, types: &'static [ScalarType]) -> Fits {
+        let expected = opaque_words(types);
+        let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
+            return Err((span, Problem::Kind { expected }));
+        };
+        match self.scopes.lookup(name.sym) {
+            Some(Binding::Variable(variable)) if !types.contains(&variable.ty) => {
+                Err((name.span, Problem::Kind { expected }))
+            }
+            Some(Binding::Register(register)) if register.ty.bits() != 64 => {
+                Err((name.span, Problem::Kind { expected }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An operand that must be an address, as the form says.
+    pub(super) fn address_fits(&self, context: &Context<'_>, operand: &'m Operand, spec: AddressSpec) -> Fits {
+        let (base, rest, span) = match operand {
+            Operand::Address(address) => (address.base, address.rest.len(), address.span),
+            _ => return Err((operand.span(), Problem::Brackets)),
+        };
+        if !(usize::from(spec.rest.0)..=usize::from(spec.rest.1)).contains(&rest) {
+            return Err((span, Problem::Inside));
+        }
+        let wanted = match spec.space {
+            AddressSpace::Any => return Ok(()),
+            AddressSpace::Tensor => return self.tensor_fits(base, span),
+            AddressSpace::Opaque(types) => {
+                self.coordinates_fit(context.instruction, operand)?;
+                return self.opaque_fits(base, span, types);
+            }
+            AddressSpace::Is(space) => Some(space),
+            AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
+        };
+        let name = match base {
+            AddressBase::Absolute if wanted == Some(Space::Local) => return Ok(()),
+            AddressBase::Absolute => return Err((span, Problem::Absolute)),
+            AddressBase::Element(name, _) | AddressBase::Name(name) => name,
+            AddressBase::Item(array, index) => {
+                self.item_fits(array, index)?;
+                array
+            }
+        };
+        match (self.scopes.lookup(name.sym), wanted) {
+            (Some(Binding::Register(register)), _)
+                if register.ty.bits() == 32
+                    && !matches!(register.ty.class(), TypeClass::Float | TypeClass::Predicate)
+                    && matches!(context.instruction.space(), None | Some(Space::Global))
+                    && self.module.address_size == 64
+                    && WIDE_ADDRESSES.contains(&context.instruction.opcode) =>
+            {
+                Err((name.span, Problem::BaseSize { register }))
+            }
+            (Some(Binding::Register(Register { vector: Some(_), .. })), _) if matches!(base, AddressBase::Name(_)) => {
+                Err((name.span, Problem::Kind { expected: "an address in a single register" }))
+            }
+            // Generic addresses reach neither constants nor parameters.
+            (Some(Binding::Variable(variable)), None) if matches!(variable.space, Space::Const | Space::Param) => {
+                Err((name.span, Problem::NotGeneric { found: variable.space }))
+            }
+            (Some(Binding::Variable(variable)), Some(wanted)) if !same_space(wanted, variable.space) => {
+                Err((name.span, Problem::Space { wanted, found: variable.space }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `array[…]`: an array, and an index in a register of 32 or 64 bits.
+    fn item_fits(&self, array: Name, index: Option<Name>) -> Fits {
+        match self.scopes.lookup(array.sym) {
+            Some(Binding::Variable(variable)) if !variable.dims.is_empty() => {}
+            _ => return Err((array.span, Problem::NotArray)),
+        }
+        let Some(index) = index else { return Ok(()) };
+        match self.scopes.lookup(index.sym) {
+            Some(Binding::Register(register)) if register.vector.is_none() && register.ty.bits() >= 32 => Ok(()),
+            _ => Err((index.span, Problem::Index)),
+        }
+    }
+
+    /// The coordinates are as many as the geometry has, up to the next power of
+    /// two.
+    fn coordinates_fit(&self, instruction: &Instruction, operand: &Operand) -> Fits {
+        let least = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Word(Word::D1d) => Some(1),
+            Modifier::Word(Word::D2d | Word::A1d) => Some(2),
+            Modifier::Word(Word::D3d | Word::A2d | Word::Cube | Word::Acube | Word::D2dms | Word::A2dms) => Some(4),
+            _ => None,
+        });
+        let last = operand.address().and_then(|address| address.rest.last());
+        match (least, last) {
+            (Some(least), Some(Operand::Vector(items, span)))
+                if items.len() < least || ![1, 2, 4].contains(&items.len()) =>
+            {
+                Err((*span, Problem::Length { found: items.len(), wanted: least }))
+            }
+            (Some(least), Some(Operand::Name(name))) => match self.scopes.lookup(name.sym) {
+                Some(Binding::Register(Register { vector: Some(vector), .. })) if vector.len() < least => {
+                    Err((name.span, Problem::Length { found: vector.len(), wanted: least }))
+                }
+                Some(Binding::Register(Register { vector: None, .. })) if least > 1 => {
+                    Err((name.span, Problem::Kind { expected: "coordinates in braces" }))
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The type of variable that an operand in brackets must have, in words.
+fn opaque_words(types: &[ScalarType]) -> &'static str {
+    match types {
+        [ScalarType::Texref] => "a `.texref` or a 64-bit handle",
+        [ScalarType::Samplerref] => "a `.samplerref` or a 64-bit handle",
+        [ScalarType::Surfref] => "a `.surfref` or a 64-bit handle",
+        _ => "a `.texref`, a `.samplerref` or a 64-bit handle",
+    }
+}
+
+/// True if a variable in space `found` can stand where an instruction says
+/// `wanted`.
+fn same_space(wanted: Space, found: Space) -> bool {
+    let general = |space| match space {
+        Space::SharedCta | Space::SharedCluster => Space::Shared,
+        Space::ParamEntry | Space::ParamFunc => Space::Param,
+        other => other,
+    };
+    general(wanted) == general(found)
+}
