@@ -42,7 +42,7 @@ impl Emitter<'_> {
             };
             if let Some(header) = header {
                 let about = match &symbol.kind {
-                    SymbolKind::Alias(alias) => self.aliasee(alias),
+                    SymbolKind::Alias(alias) => ir.aliasee(alias),
                     _ => Some(id),
                 };
                 items.push(self.declare(about, &header));
@@ -86,27 +86,13 @@ impl Emitter<'_> {
         let ir = self.ir;
         for (id, symbol) in ir.symbols.iter() {
             let SymbolKind::Alias(alias) = &symbol.kind else { continue };
-            let (Some(new), Some(target)) = (self.names[id], self.aliasee(alias)) else { continue };
+            let (Some(new), Some(target)) = (self.names[id], ir.aliasee(alias)) else { continue };
             if matches!(ir.symbols[target].kind, SymbolKind::Function(_)) {
                 let old = self.symbol(target)?;
                 items.push(Item::Alias { name: self.name(new), aliasee: self.name(old) });
             }
         }
         Ok(())
-    }
-
-    /// What an alias stands for, through other aliases.
-    pub(super) fn aliasee(&self, alias: &ir::Alias) -> Option<SymbolId> {
-        let mut target = alias.target;
-        // More steps than there are symbols go in a circle.
-        for _ in 0..=self.ir.symbols.len() {
-            let ir::Constant::Symbol(_, id) = self.ir.constants[target] else { return None };
-            match &self.ir.symbols[id].kind {
-                SymbolKind::Alias(next) => target = next.target,
-                _ => return Some(id),
-            }
-        }
-        None
     }
 
     fn alias_header(
@@ -117,7 +103,7 @@ impl Emitter<'_> {
         places: &FxHashMap<SymbolId, usize>,
     ) -> Result<Option<Header>, Error> {
         let SymbolKind::Alias(alias) = &self.ir.symbols[id].kind else { return Ok(None) };
-        let Some(target) = self.aliasee(alias) else {
+        let Some(target) = self.ir.aliasee(alias) else {
             return Err(self.unsupported(id, "an alias of what is no symbol"));
         };
         let Some(&at) = places.get(&target) else {

@@ -290,7 +290,7 @@ impl Writer<'_, '_> {
     fn symbol(&self, ty: TypeId, symbol: SymbolId) -> Result<Value, Error> {
         let ir = self.emitter.ir;
         let target = match &ir.symbols[symbol].kind {
-            SymbolKind::Alias(alias) => match self.emitter.aliasee(alias) {
+            SymbolKind::Alias(alias) => match self.emitter.ir.aliasee(alias) {
                 Some(target) => target,
                 None => return self.refuse("an alias of an expression"),
             },

@@ -198,10 +198,8 @@ fn blame(
     let source = sources.partition_point(|source| source.start < place).checked_sub(1).and_then(|at| sources[at].inst);
     let body = |symbol: SymbolId| ir.symbols[symbol].function().and_then(|function| function.body.as_deref());
     let Some((symbol, body, inst)) = source.and_then(|(symbol, inst)| Some((symbol, body(symbol)?, inst))) else {
-        return match rule {
-            Some(Rule::Target | Rule::Version | Rule::Linkage) => Error::Unsupported { symbol: function, what },
-            _ => Error::Internal { symbol: function, what },
-        };
+        // Declarations are as the module says: a variable may be too large, a name too long.
+        return Error::Unsupported { symbol: function, what };
     };
     let text = text::print_instruction(ir, body, inst);
     let view = View { module: ir, symbol, body };

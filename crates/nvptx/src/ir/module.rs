@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::attributes::Attributes;
 use super::body::Body;
-use super::constant::{ConstId, Constants};
+use super::constant::{ConstId, Constant, Constants};
 use super::layout::DataLayout;
 use super::metadata::{MetaId, Metadata};
 use super::types::{AddressSpace, TypeId, Types};
@@ -267,6 +267,30 @@ impl Module {
         }
         self.index.values_mut().for_each(|id| *id = places[*id]);
         self.constants.map_symbols(|id| places[id]);
+    }
+
+    /// What an alias stands for, through other aliases; nothing when they go in a circle, or it is no symbol.
+    #[must_use]
+    pub fn aliasee(&self, alias: &Alias) -> Option<SymbolId> {
+        let mut target = alias.target;
+        // More steps than there are symbols go in a circle.
+        for _ in 0..=self.symbols.len() {
+            let Constant::Symbol(_, id) = self.constants[target] else { return None };
+            match &self.symbols[id].kind {
+                SymbolKind::Alias(next) => target = next.target,
+                _ => return Some(id),
+            }
+        }
+        None
+    }
+
+    /// The symbol, or what it stands for if it is an alias.
+    #[must_use]
+    pub fn behind_alias(&self, symbol: SymbolId) -> Option<SymbolId> {
+        match &self.symbols[symbol].kind {
+            SymbolKind::Alias(alias) => self.aliasee(alias),
+            _ => Some(symbol),
+        }
     }
 
     /// The functions that have a body.

@@ -89,7 +89,8 @@ impl Lower<'_> {
         let Type::Function { ret, params, varargs } = &ir.types[call.signature] else {
             return Err(Error::new("calls of what is no function"));
         };
-        let declared = callee.and_then(|symbol| ir.symbols[symbol].function());
+        let own_symbol = callee.and_then(|symbol| ir.behind_alias(symbol));
+        let declared = own_symbol.and_then(|symbol| ir.symbols[symbol].function());
         let mut made = machine::Call {
             callee: match callee {
                 Some(symbol) => {
@@ -107,7 +108,7 @@ impl Lower<'_> {
         let mut operands: SmallVec<[Operand; 4]> = SmallVec::new();
         let mut defs = 0;
         let mut behind = Behind::default();
-        let aligns = callee.and_then(|symbol| self.annotations.aligns.get(&symbol)).map_or(&[][..], Vec::as_slice);
+        let aligns = own_symbol.and_then(|symbol| self.annotations.aligns.get(&symbol)).map_or(&[][..], Vec::as_slice);
         let noted = |slot: usize| aligns.iter().find(|(at, _)| *at as usize == slot).map_or(0, |(_, align)| *align);
         let ret_attributes = declared.map_or(&call.ret_attributes, |f| &f.ret_attributes);
         if let Some(decl) = abi::result(ir, *ret, ret_attributes, noted(0)) {
@@ -131,7 +132,7 @@ impl Lower<'_> {
         }
         if let Some(function) = declared {
             let own = abi::signature(ir, function, false, aligns);
-            if callee.is_some_and(|symbol| self.annotations.is_kernel(symbol)) {
+            if own_symbol.is_some_and(|symbol| self.annotations.is_kernel(symbol)) {
                 return Err(Error::new("calls of kernels"));
             }
             if own.params != made.params || own.ret != made.ret {
