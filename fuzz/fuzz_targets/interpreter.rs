@@ -14,7 +14,7 @@ const BUFFER: u64 = 4096;
 
 fuzz_target!(|text: &str| {
     let Ok(module) = oriole_ptx::load(text) else { return };
-    let Ok(interpreter) = Interpreter::new(&module, Options { max_instructions: MAX_INSTRUCTIONS }) else { return };
+    let Ok(interpreter) = Interpreter::new(&module, Options { max_instructions: MAX_INSTRUCTIONS, ..Options::default() }) else { return };
     for kernel in kernels(text) {
         let Ok(slots) = interpreter.parameters(kernel) else { continue };
         let mut memory = Memory::new();

@@ -1,8 +1,9 @@
 //! A cubin laid out in memory, with its relocations applied: what a loader makes of it.
 
 use crate::error::CubinError;
-use crate::model::{Cubin, Relocation, Section, SectionIndex, SectionKind, Symbol, SymbolIndex};
+use crate::model::{Cubin, FileKind, Relocation, Section, SectionIndex, SectionKind, Symbol, SymbolIndex};
 use crate::reloc::{RelocKind, RelocValue};
+use std::collections::BTreeSet;
 
 /// What a loader decides beside the start addresses.
 pub trait Placement {
@@ -27,11 +28,16 @@ pub struct Bases {
     pub global: u64,
 }
 
+/// Bytes that a constant bank can have: instructions name them with 16 bits.
+const MOST_CONSTANTS: u64 = 1 << 16;
+
 /// A cubin in memory. The sections keep their ELF indices.
 #[derive(Clone, Debug)]
 pub struct Image {
     /// Start address of each section: a code address for text, a global address for `.nv.global`
-    /// and `.nv.global.init`, 0 for shared memory, constant banks and the rest.
+    /// and `.nv.global.init`, the offset in its bank for constants, 0 for shared memory and the rest. In a file that is
+    /// still to be linked the parts of a bank that belong to functions lie behind each other, as nvlink puts those of a
+    /// kernel and of what it calls; otherwise each kernel has a bank of its own, from 0 on.
     pub addresses: Vec<u64>,
     /// Contents of each section after relocation. Empty for sections without contents: their
     /// [`Section::size`] bytes are zero (`.nv.global`) or undefined (shared memory).
@@ -53,6 +59,17 @@ impl Image {
         let is_global = |kind: &SectionKind| matches!(kind, SectionKind::Global | SectionKind::GlobalInit);
         let code_end = place(&cubin.sections, &mut addresses, bases.code, is_text)?;
         let global_end = place(&cubin.sections, &mut addresses, bases.global, is_global)?;
+        if cubin.kind == FileKind::Relocatable {
+            let banks: BTreeSet<u32> = cubin.constant_banks.iter().map(|bank| bank.bank).collect();
+            // Bank 0 has the parameters of a kernel, at fixed places.
+            for bank in banks.into_iter().filter(|&bank| bank != 0) {
+                let end = place(&cubin.sections, &mut addresses, 0, |kind| *kind == SectionKind::Constant { bank })?;
+                if end > MOST_CONSTANTS {
+                    let what = format!("the parts of constant bank {bank} are {end} bytes together");
+                    return Err(CubinError::Malformed { offset: 0, what });
+                }
+            }
+        }
         let symbols = cubin.symbols.iter().map(|symbol| match symbol.section {
             Some(section) => addresses[section].wrapping_add(symbol.value),
             None => placement.external(&symbol.name).unwrap_or(0),

@@ -1,6 +1,7 @@
 //! How a kernel stops that cannot go on.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A memory space, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +136,16 @@ pub enum FaultKind {
         /// The limit, in warp instructions of one block.
         u64,
     ),
+    /// The launch took longer than it was given.
+    TimeLimit(
+        /// The limit.
+        Duration,
+    ),
+    /// More text was printed than is kept.
+    OutputLimit(
+        /// The limit, in bytes of one launch.
+        usize,
+    ),
     /// A hazard found by strict simulation.
     Hazard(Hazard),
     /// A register beyond those that the kernel declares (`--strict`).
@@ -176,6 +187,12 @@ impl fmt::Display for FaultKind {
             FaultKind::Deadlock(waiting) => write_deadlock(f, waiting),
             FaultKind::InstructionLimit(limit) => {
                 write!(f, "instruction limit: a block executed {limit} warp instructions without coming to its end")
+            }
+            FaultKind::TimeLimit(limit) => {
+                write!(f, "time limit: the launch takes longer than {} seconds", limit.as_secs_f64())
+            }
+            FaultKind::OutputLimit(limit) => {
+                write!(f, "output limit: the kernel prints more than {limit} bytes")
             }
             FaultKind::Hazard(hazard) => {
                 write!(f, "hazard: {} of {}, ", hazard.kind, hazard.register)?;

@@ -87,15 +87,20 @@ pub enum LaunchError {
     },
 }
 
+/// The product of the three sizes of a shape, or the greatest number where it is greater.
+fn product(shape: [u32; 3]) -> u64 {
+    shape.iter().fold(1, |product: u64, &size| product.saturating_mul(size.into()))
+}
+
 impl Launch {
     /// Threads of one block.
     pub fn threads(&self) -> u64 {
-        self.block.iter().map(|&n| u64::from(n)).product()
+        product(self.block)
     }
 
     /// Blocks of the grid.
     pub fn blocks(&self) -> u64 {
-        self.grid.iter().map(|&n| u64::from(n)).product()
+        product(self.grid)
     }
 
     /// Block number `linear`, x running fastest.
@@ -103,6 +108,28 @@ impl Launch {
         let (x, y) = (u64::from(self.grid[0]).max(1), u64::from(self.grid[1]).max(1));
         // Each remainder is below a 32-bit dimension; the last is one because `linear` is a block.
         [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    }
+
+    /// Blocks of a cluster.
+    pub fn blocks_of_cluster(&self) -> u64 {
+        product(self.cluster)
+    }
+
+    /// Clusters of the grid; a launch without clusters has one for each block.
+    pub fn clusters(&self) -> u64 {
+        self.blocks() / self.blocks_of_cluster().max(1)
+    }
+
+    /// The number in the grid of the block with this rank in cluster number `cluster`, x running fastest
+    /// everywhere. The grid divides into clusters.
+    pub fn block_of_cluster(&self, cluster: u64, rank: u64) -> u64 {
+        let [x, y, z] = self.cluster.map(|n| u64::from(n).max(1));
+        let [columns, rows, _] = self.grid.map(u64::from);
+        let (across, up) = ((columns / x).max(1), (rows / y).max(1));
+        let corner = [cluster % across * x, cluster / across % up * y, cluster / across / up * z];
+        let inside = [rank % x, rank / x % y, rank / x / y];
+        let [x, y, z] = std::array::from_fn(|axis| corner[axis] + inside[axis]);
+        x + columns * (y + rows * z)
     }
 
     /// Thread number `linear` of a block, x running fastest.
@@ -139,6 +166,24 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_of_clusters_are_neighbours() {
+        let launch = Launch { grid: [4, 6, 2], cluster: [2, 3, 1], ..Launch::default() };
+        assert_eq!(launch.clusters(), 8);
+        let place = |cluster, rank| launch.block_at(launch.block_of_cluster(cluster, rank));
+        assert_eq!(place(0, 0), [0, 0, 0]);
+        assert_eq!(place(0, 5), [1, 2, 0]);
+        assert_eq!(place(1, 2), [2, 1, 0]);
+        assert_eq!(place(2, 0), [0, 3, 0]);
+        assert_eq!(place(7, 5), [3, 5, 1]);
+        let mut all: Vec<u64> = (0..8)
+            .flat_map(|cluster| (0..6).map(move |rank| (cluster, rank)))
+            .map(|(c, r)| launch.block_of_cluster(c, r))
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..48).collect::<Vec<u64>>());
+    }
 
     #[test]
     fn coordinates_run_x_first() {

@@ -3,12 +3,13 @@
 //! * [`Launch`]: grid, block and parameter bytes of one kernel launch;
 //! * [`argument`]: the command line's `ARG`s, from text to parameter bytes and buffers;
 //! * [`Memory`]: global memory as separate allocations, safe to use from several host threads;
-//! * [`Fault`]: how a kernel stops that cannot go on;
+//! * [`Fault`]: how a kernel stops that cannot go on; [`Deadline`]: how long it may take;
 //! * [`printf`]: the text of a device-side `printf`;
 //! * [`texture`]: textures, surfaces and samplers;
 //! * [`tensor_map`]: the tensor maps of tensor copies.
 
 pub mod argument;
+mod deadline;
 mod fault;
 mod heap;
 mod launch;
@@ -18,6 +19,7 @@ mod tensor_argument;
 pub mod tensor_map;
 pub mod texture;
 
+pub use deadline::Deadline;
 pub use fault::{Access, Fault, FaultKind, Hazard, Nearest, Place, SourceLine, Space, WaitingThreads};
 pub use heap::Heap;
 pub use launch::{Launch, LaunchError};

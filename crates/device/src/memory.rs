@@ -90,15 +90,14 @@ impl Memory {
         base
     }
 
-    /// A zeroed allocation at a place of the caller's choice, a multiple of 4 below the addresses
-    /// that [`Memory::allocate`] gives out: for the variables of a module. `false`, and nothing
-    /// done, if the place is taken or not of that kind.
+    /// A zeroed allocation at a place of the caller's choice below the addresses that [`Memory::allocate`] gives out:
+    /// for the variables of a module. `false`, and nothing done, if the place is taken or not of that kind.
     pub fn place(&mut self, name: &str, base: u64, size: u64) -> bool {
         let at = self.allocations.partition_point(|allocation| allocation.base <= base);
         let free_from = at.checked_sub(1).map_or(0, |i| self.allocations[i].base + self.allocations[i].size);
         let free_to = self.allocations.get(at).map_or(FIRST_ADDRESS, |next| next.base.min(FIRST_ADDRESS));
         let fits = base.checked_add(size).is_some_and(|end| end <= free_to);
-        if !fits || base < free_from || !base.is_multiple_of(4) {
+        if !fits || base < free_from {
             return false;
         }
         self.allocations.insert(at, Allocation::new(name, base, size));
@@ -169,7 +168,8 @@ impl Memory {
 
 impl Allocation {
     fn new(name: &str, base: u64, size: u64) -> Self {
-        let words = (0..size.div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
+        // Two allocations may lie in one word; then each has a word of its own for its bytes.
+        let words = (0..(base % 4 + size).div_ceil(4)).map(|_| AtomicU32::new(0)).collect();
         Allocation { name: name.to_owned(), base, size, words }
     }
 
@@ -188,7 +188,8 @@ impl Allocation {
         self.size
     }
 
-    /// Its contents, 32 bits at a time; the last word may be in part past its end.
+    /// Its contents, 32 bits at a time, from the multiple of 4 on that its base lies at or behind; the last word may
+    /// be in part past its end.
     #[inline]
     pub fn words(&self) -> &[AtomicU32] {
         &self.words
@@ -208,7 +209,7 @@ impl Allocation {
     /// address outside panics like any index out of bounds.
     #[inline]
     pub fn word(&self, address: u64) -> &AtomicU32 {
-        &self.words[((address - self.base) / 4) as usize]
+        &self.words[((address - self.base + self.base % 4) / 4) as usize]
     }
 
     /// Load 1, 2 or 4 bytes from an address that is a multiple of `size` and inside, zero-extended.
@@ -248,8 +249,7 @@ impl Allocation {
     }
 
     fn byte(&self, offset: u64) -> u8 {
-        let word = self.words[(offset / 4) as usize].load(Relaxed);
-        (word >> (8 * (offset % 4))) as u8
+        self.load(self.base + offset, 1) as u8
     }
 
     fn fill(&self, offset: u64, bytes: &[u8]) {
@@ -303,6 +303,16 @@ mod tests {
         assert!(!memory.place("twice", 0x6_0000_0108, 4));
         assert!(!memory.place("into the next", 0x6_0000_00fc, 8));
         assert!(!memory.place("too high", other + 0x1000, 4));
+        assert!(memory.place("c", 0x6_0000_0111, 2), "bytes lie anywhere");
+        assert!(memory.place("d", 0x6_0000_0113, 5));
+        assert!(memory.place("e", 0x6_0000_0110, 1));
+        assert!(memory.write(0x6_0000_0111, &[1, 2]) && memory.write(0x6_0000_0113, &[3, 4, 5, 6, 7]));
+        assert_eq!(memory.read(0x6_0000_0111, 2), Some(vec![1, 2]));
+        assert_eq!(memory.read(0x6_0000_0113, 5), Some(vec![3, 4, 5, 6, 7]));
+        assert_eq!(memory.read(0x6_0000_0110, 1), Some(vec![0]));
+        let across = memory.check(0x6_0000_0110, 4).expect_err("three variables");
+        assert!(matches!(across, AddressError::Outside(_)));
+        assert_eq!(memory.check(0x6_0000_0114, 4).map(|of| of.load(0x6_0000_0114, 4)), Ok(0x0706_0504));
         assert!(memory.write(0x6_0000_010c, &[7]));
         assert_eq!(memory.find(0x6_0000_010c).map(Allocation::name), Some("b"));
         assert_eq!(memory.find(other).map(Allocation::name), Some("other"));

@@ -4,6 +4,8 @@
 //! for integers up to `int`, 8 for `long`, `long long`, pointers and `double` (CUDA C++ guide,
 //! "Formatted output"; `float` is promoted as in C).
 
+use crate::FaultKind;
+
 /// One conversion such as `%-08.3lf`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spec {
@@ -22,6 +24,27 @@ struct Spec {
 
 /// Widths and precisions beyond this are cut down to it, so that a wild format cannot eat memory.
 const WIDEST: usize = 4096;
+
+/// Bytes of text that one launch may print: sixteen times what CUDA keeps by default (`cudaLimitPrintfFifoSize`).
+pub const MOST_OUTPUT: usize = 16 << 20;
+/// The longest string that is read from memory.
+pub const LONGEST_STRING: u64 = 1 << 20;
+/// Bytes of packed arguments that are read for one format.
+const MOST_ARGUMENTS: usize = 4096;
+
+/// Adds `text` to what a block has printed. The fault where that is more than is kept.
+pub fn print(printed: &mut Vec<u8>, text: &[u8]) -> Result<(), FaultKind> {
+    if printed.len() + text.len() > MOST_OUTPUT {
+        return Err(too_much());
+    }
+    printed.extend_from_slice(text);
+    Ok(())
+}
+
+/// The fault of a kernel that prints more than [`MOST_OUTPUT`].
+pub fn too_much() -> FaultKind {
+    FaultKind::OutputLimit(MOST_OUTPUT)
+}
 
 /// Reads packed arguments one after another; missing ones read as zero.
 struct Packed<'a> {
@@ -44,8 +67,8 @@ impl Packed<'_> {
 }
 
 /// The text that `format` with the packed arguments `args` prints. `string` fetches the
-/// zero-terminated string at a device address, for `%s`.
-pub fn format(format: &[u8], args: &[u8], string: impl Fn(u64) -> Option<Vec<u8>>) -> Vec<u8> {
+/// zero-terminated string at a device address, for `%s`. The fault where the text is longer than is kept.
+pub fn format(format: &[u8], args: &[u8], string: impl Fn(u64) -> Option<Vec<u8>>) -> Result<Vec<u8>, FaultKind> {
     let mut args = Packed { bytes: args, at: 0 };
     let mut out = Vec::with_capacity(format.len());
     let mut rest = format;
@@ -56,19 +79,22 @@ pub fn format(format: &[u8], args: &[u8], string: impl Fn(u64) -> Option<Vec<u8>
         let spec = Spec::parse(&mut cursor, &mut args);
         let Some((&conversion, after)) = cursor.split_first() else {
             out.extend_from_slice(start);
-            return out;
+            return Ok(out);
         };
         match convert(spec, conversion, &mut args, &string) {
             Some(text) => out.extend_from_slice(&text),
             None => out.extend_from_slice(&start[..start.len() - after.len()]),
         }
         rest = after;
+        if out.len() > MOST_OUTPUT {
+            return Err(too_much());
+        }
     }
     out.extend_from_slice(rest);
-    out
+    Ok(out)
 }
 
-/// How many bytes of packed arguments `format` consumes at most (each `*` counts).
+/// How many bytes of packed arguments `format` consumes at most (each `*` counts), as far as they are read.
 pub fn packed_size(format: &[u8]) -> usize {
     let mut args = Packed { bytes: &[], at: 0 };
     let mut rest = format;
@@ -81,7 +107,7 @@ pub fn packed_size(format: &[u8]) -> usize {
         let _ = convert(narrow, conversion, &mut args, &|_| None);
         rest = after;
     }
-    args.at
+    args.at.min(MOST_ARGUMENTS)
 }
 
 impl Spec {
@@ -302,7 +328,8 @@ mod tests {
 
     fn print(text: &str, args: &[(usize, u64)]) -> String {
         let strings = |address| (address == 0x100).then(|| b"warp".to_vec());
-        String::from_utf8(format(text.as_bytes(), &pack(args), strings)).expect("ASCII in, ASCII out")
+        let text = format(text.as_bytes(), &pack(args), strings).expect("it is short");
+        String::from_utf8(text).expect("ASCII in, ASCII out")
     }
 
     fn double(value: f64) -> (usize, u64) {
@@ -339,6 +366,18 @@ mod tests {
         assert_eq!(print("%s", &[(8, 0)]), "(null)");
         assert_eq!(print("%y %", &[]), "%y %");
         assert_eq!(print("missing %d", &[]), "missing 0");
+    }
+
+    #[test]
+    fn what_is_printed_has_a_limit() {
+        let long = |_| Some(vec![b'x'; LONGEST_STRING as usize]);
+        let text = format(&b"%s".repeat(15), &[], long).expect("15 MiB");
+        let mut printed = Vec::new();
+        super::print(&mut printed, &text).expect("all of them");
+        assert_eq!(super::print(&mut printed, &text), Err(too_much()));
+        assert_eq!(printed.len(), text.len(), "nothing of what is too much");
+        assert_eq!(format(&b"%s".repeat(1 << 19), &[], long), Err(too_much()));
+        assert_eq!(packed_size(&b"%d".repeat(1 << 19)), MOST_ARGUMENTS);
     }
 
     #[test]

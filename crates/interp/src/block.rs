@@ -1,8 +1,9 @@
-//! A block: its warps in turn until all threads have exited.
+//! A block: its warps in turn.
 
 use crate::barrier::{Barriers, Verdict};
+use crate::cluster::ClusterBarrier;
 use crate::code::Action;
-use crate::machine::{BlockState, Env, Machine};
+use crate::machine::{BlockState, ClusterState, Env, Machine};
 use crate::special::{Identity, Shapes};
 use crate::state::{State, WARP, lanes_of};
 use crate::threads::Wait;
@@ -22,13 +23,13 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Block `number` at the start of the kernel.
-    pub(crate) fn new(number: u64, machine: &Machine<'_>) -> Result<Block, Stop> {
+    /// Block `number`, with this rank in its cluster, at the start of the kernel.
+    pub(crate) fn new(number: u64, rank: u32, machine: &Machine<'_>) -> Result<Block, Stop> {
         // A launch has at most 1024 threads per block.
         let threads = machine.launch.threads() as u32;
         let warps = (threads as usize).div_ceil(WARP);
         let state = BlockState {
-            shared: vec![0; machine.shared_end as usize],
+            rank: rank as usize,
             barriers: Barriers::new(warps),
             printed: Vec::new(),
             instructions: 0,
@@ -39,7 +40,7 @@ impl Block {
         let warp = |warp: usize| {
             let left = threads - (warp * WARP) as u32;
             let mask = if left >= WARP as u32 { u32::MAX } else { (1 << left) - 1 };
-            let mut state = State::new(identity(number, warp as u32, machine));
+            let mut state = State::new(identity(number, rank, warp as u32, machine));
             let opened = state.enter(mask, 0, kernel.slots, kernel.frame);
             opened.map_err(|kind| Stop { function: machine.kernel, pc: 0, thread: 0, kind })?;
             Ok(Warp::new(warp, mask, machine.kernel, state))
@@ -47,48 +48,58 @@ impl Block {
         Ok(Block { number, state, warps: (0..warps).map(warp).collect::<Result<_, Stop>>()? })
     }
 
-    /// Runs until all threads have exited (`true`), or until they have spent about `slice` (`false`).
-    pub(crate) fn run(
+    /// Gives each warp its turn; whether any of them executed something.
+    pub(crate) fn round(
         &mut self,
         machine: &Machine<'_>,
+        cluster: &mut ClusterState,
         heap: &mut Option<Heap>,
-        slice: u64,
-        limit: u64,
     ) -> Result<bool, Stop> {
-        let end = self.state.spent.saturating_add(slice);
-        loop {
-            let mut ran = false;
-            for at in 0..self.warps.len() {
-                let mut env = Env { machine, block: &mut self.state, heap: &mut *heap };
-                ran |= self.warps[at].run(&mut env, WARP_SLICE)?;
-                self.complete_barriers(machine);
-                if self.state.instructions > limit {
-                    return Err(self.stop_at(at, FaultKind::InstructionLimit(limit)));
-                }
-            }
-            if self.warps.iter().all(|warp| warp.threads.alive == 0) {
-                return Ok(true);
-            }
-            if !ran && !self.can_run() && !self.release() {
-                return Err(self.deadlock(machine));
-            }
-            if self.state.spent >= end {
-                return Ok(false);
+        let mut ran = false;
+        for at in 0..self.warps.len() {
+            machine.deadline.map_or(Ok(()), |deadline| deadline.check()).map_err(|kind| self.stop_at(at, kind))?;
+            let mut env = Env { machine, cluster: &mut *cluster, block: &mut self.state, heap: &mut *heap };
+            ran |= self.warps[at].run(&mut env, WARP_SLICE)?;
+            self.complete_barriers(machine);
+            let limit = machine.max_instructions;
+            if self.state.instructions > limit {
+                return Err(self.stop_at(at, FaultKind::InstructionLimit(limit)));
             }
         }
+        Ok(ran)
     }
 
-    fn can_run(&self) -> bool {
+    /// All threads have exited.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.warps.iter().all(|warp| warp.threads.alive == 0)
+    }
+
+    /// Some threads wait for nothing.
+    pub(crate) fn can_run(&self) -> bool {
         self.warps.iter().any(|warp| warp.threads.next_runnable(0).is_some())
     }
 
     /// Lets all threads go that wait at meeting points; whether there are any.
-    fn release(&mut self) -> bool {
+    pub(crate) fn release(&mut self) -> bool {
         self.warps.iter_mut().filter_map(|warp| warp.threads.release_all().then_some(())).count() > 0
     }
 
-    fn alive(&self) -> Vec<u32> {
+    /// The living threads of each warp.
+    pub(crate) fn alive(&self) -> Vec<u32> {
         self.warps.iter().map(|warp| warp.threads.alive).collect()
+    }
+
+    /// The threads go on that wait at the barrier of the cluster.
+    pub(crate) fn pass_cluster_barrier(&mut self) {
+        for warp in &mut self.warps {
+            let mut released = 0;
+            for at in warp.threads.waiting_for(Wait::Cluster) {
+                released |= warp.threads.group_mut(at).mask;
+            }
+            if released != 0 {
+                warp.threads.resume(released, true);
+            }
+        }
     }
 
     fn complete_barriers(&mut self, machine: &Machine<'_>) {
@@ -108,14 +119,18 @@ impl Block {
         Stop { function, pc, thread: warp.thread(mask.trailing_zeros() as usize % WARP), kind }
     }
 
-    /// Who waits where.
-    fn deadlock(&self, machine: &Machine<'_>) -> Stop {
+    /// A fault where the first group of the block stands.
+    pub(crate) fn stop(&self, kind: FaultKind) -> Stop {
+        let first = self.warps.iter().position(|warp| warp.threads.alive != 0);
+        self.stop_at(first.unwrap_or(0), kind)
+    }
+
+    /// Who waits where; `place` is added to the place of each.
+    pub(crate) fn waiting(&self, machine: &Machine<'_>, cluster: &ClusterBarrier, place: &str) -> Vec<WaitingThreads> {
         let alive = self.alive();
         let mut waiting: Vec<WaitingThreads> = Vec::new();
-        let mut first = None;
-        for (number, warp) in self.warps.iter().enumerate() {
+        for warp in &self.warps {
             for group in warp.threads.groups() {
-                first = first.or(Some(number));
                 let name = &machine.functions[group.function as usize].name;
                 let what = match group.wait {
                     Wait::Nothing | Wait::Meeting => "nothing".to_owned(),
@@ -126,8 +141,11 @@ impl Block {
                             format!("barrier {id} of the whole block, where {arrived} threads have arrived")
                         }
                     },
+                    Wait::Cluster => {
+                        format!("the barrier of the cluster, where {} threads have arrived", cluster.threads())
+                    }
                 };
-                let at = format!("{what} (operation {} of {name})", group.pc);
+                let at = format!("{what} (operation {} of {name}{place})", group.pc);
                 let threads = lanes_of(group.mask).map(|lane| warp.thread(lane));
                 match waiting.iter_mut().find(|known| known.at == at) {
                     Some(known) => known.threads.extend(threads),
@@ -135,14 +153,14 @@ impl Block {
                 }
             }
         }
-        self.stop_at(first.unwrap_or(0), FaultKind::Deadlock(waiting))
+        waiting
     }
 }
 
 /// The groups of a warp that wait at barrier `id` go on.
 fn pass_barrier(warp: &mut Warp, machine: &Machine<'_>, id: usize, verdict: Verdict) {
     let mut released = 0;
-    for at in warp.threads.at_barrier(id) {
+    for at in warp.threads.waiting_for(Wait::Barrier(id as u8)) {
         let group = warp.threads.group_mut(at);
         let op = &machine.functions[group.function as usize].ops[group.pc as usize];
         group.wait = Wait::Nothing;
@@ -158,13 +176,14 @@ fn pass_barrier(warp: &mut Warp, machine: &Machine<'_>, id: usize, verdict: Verd
     }
 }
 
-fn identity(block: u64, warp: u32, machine: &Machine<'_>) -> Identity {
+fn identity(block: u64, cluster_rank: u32, warp: u32, machine: &Machine<'_>) -> Identity {
     Identity {
-        launch: Shapes::of(machine.launch),
+        launch: Shapes::of(machine),
         tid: std::array::from_fn(|lane| machine.launch.thread_at(warp * WARP as u32 + lane as u32)),
         ctaid: machine.launch.block_at(block),
         block,
         warp,
+        cluster_rank,
         dynamic_shared: machine.dynamic_shared,
         shared_base: machine.shared_base,
         shared_end: machine.shared_end,

@@ -92,6 +92,10 @@ pub(crate) enum Action {
     Collective(Box<Collective>),
     /// A barrier of the block.
     Barrier(Box<BarrierOp>),
+    /// `barrier.cluster.arrive`.
+    ClusterArrive,
+    /// `barrier.cluster.wait`.
+    ClusterWait,
     /// A branch.
     Branch {
         /// Where to.
@@ -168,10 +172,13 @@ pub(crate) enum Source {
         /// The generic address.
         generic: bool,
     },
-    /// The address of dynamic shared memory plus an offset, in its space or generic.
-    DynamicShared {
+    /// An address in the shared memory of the block, which the rank of the block in its cluster is a part of; in its
+    /// space or generic.
+    Shared {
         /// Bytes added.
         offset: u64,
+        /// Counted from the start of dynamic shared memory.
+        dynamic: bool,
         /// The generic address.
         generic: bool,
     },

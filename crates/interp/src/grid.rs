@@ -1,17 +1,17 @@
-//! A grid: its blocks one after the other.
+//! A grid: its clusters one after the other.
 //!
-//! A block runs to its end unless it takes very long: then it may be waiting for a later block (a
-//! barrier of the whole grid, a chain of flags), and the other unfinished blocks have a turn.
+//! A cluster runs to its end unless it takes very long: then it may be waiting for a later one (a
+//! barrier of the whole grid, a chain of flags), and the other unfinished ones have a turn.
 
 use crate::block::Block;
+use crate::cluster::{BlockStop, Cluster};
 use crate::machine::Machine;
-use crate::warp::Stop;
-use oriole_device::Heap;
+use oriole_device::{Heap, printf};
 use std::collections::VecDeque;
 
-/// What a block spends (see `Op::cost`) before others have their turn.
+/// What a cluster spends (see `Op::cost`) before others have their turn.
 const SLICE: u64 = 1 << 20;
-/// Blocks that may be unfinished at a time.
+/// Clusters that may be unfinished at a time.
 const WINDOW: usize = 256;
 
 /// What a grid leaves.
@@ -23,39 +23,51 @@ pub(crate) struct Outcome {
     pub(crate) instructions: u64,
     /// Thread instructions executed.
     pub(crate) thread_instructions: u64,
-    /// The fault that ended it: block and fault.
-    pub(crate) fault: Option<(u64, Stop)>,
+    /// The fault that ended it.
+    pub(crate) fault: Option<BlockStop>,
 }
 
-/// Runs all blocks; each may execute `limit` warp instructions.
-pub(crate) fn run(machine: &Machine<'_>, mut heap: Option<Heap>, limit: u64) -> Outcome {
+/// Runs all clusters.
+pub(crate) fn run(machine: &Machine<'_>, mut heap: Option<Heap>) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut open: VecDeque<Block> = VecDeque::new();
+    let mut open: VecDeque<Cluster> = VecDeque::new();
     let mut fresh = 0;
-    let blocks = machine.launch.blocks();
+    let clusters = machine.launch.clusters();
     loop {
-        if fresh < blocks && open.len() < WINDOW {
-            match Block::new(fresh, machine) {
-                Ok(block) => open.push_front(block),
+        if fresh < clusters && open.len() < WINDOW {
+            match Cluster::new(fresh, machine) {
+                Ok(cluster) => open.push_front(cluster),
                 Err(stop) => {
-                    outcome.fault = Some((fresh, stop));
+                    outcome.fault = Some(stop);
                     return outcome;
                 }
             }
             fresh += 1;
         }
-        let Some(mut block) = open.pop_front() else { return outcome };
-        let finished = block.run(machine, &mut heap, SLICE, limit);
+        let Some(mut cluster) = open.pop_front() else { return outcome };
+        let finished = cluster.run(machine, &mut heap, SLICE);
         if let Ok(false) = finished {
-            open.push_back(block);
+            open.push_back(cluster);
             continue;
         }
-        outcome.printed.append(&mut block.state.printed);
-        outcome.instructions += block.state.instructions;
-        outcome.thread_instructions += block.state.thread_instructions;
-        if let Err(stop) = finished {
-            outcome.fault = Some((block.number, stop));
+        outcome.fault = finished.err();
+        for block in cluster.into_blocks() {
+            outcome.take(block);
+        }
+        if outcome.fault.is_some() {
             return outcome;
+        }
+    }
+}
+
+impl Outcome {
+    /// Adds what a block leaves.
+    fn take(&mut self, mut block: Block) {
+        self.printed.append(&mut block.state.printed);
+        self.instructions += block.state.instructions;
+        self.thread_instructions += block.state.thread_instructions;
+        if self.fault.is_none() && self.printed.len() > printf::MOST_OUTPUT {
+            self.fault = Some((block.number, block.stop(printf::too_much())));
         }
     }
 }

@@ -7,19 +7,22 @@ use crate::layout::{self, Home, Layout, LayoutError};
 use crate::machine::Machine;
 use crate::warp::Stop;
 use oriole_device::argument::Slot;
-use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
 use oriole_ptx::ast::{FunctionDirective, Module};
+use std::time::Duration;
 
 /// How to interpret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Warp instructions that one block may execute before it counts as running for ever.
     pub max_instructions: u64,
+    /// How long a launch may take on the host.
+    pub timeout: Option<Duration>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { max_instructions: 1 << 40 }
+        Options { max_instructions: 1 << 40, timeout: None }
     }
 }
 
@@ -131,6 +134,12 @@ impl<'m> Interpreter<'m> {
     pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
         let number = self.kernel(kernel)?;
         let function = &self.functions[number];
+        let required = function.declaration.directives.iter().find_map(|directive| match directive {
+            FunctionDirective::ReqNCtaPerCluster(shape) => Some(*shape),
+            _ => None,
+        });
+        let cluster = self.cluster(required, launch)?;
+        let launch = &Launch { cluster, ..launch.clone() };
         check(function, launch)?;
         self.place_variables(memory);
         let heap = self.functions.iter().any(|function| function.name == "malloc");
@@ -145,14 +154,17 @@ impl<'m> Interpreter<'m> {
             functions: &self.functions,
             kernel: number as u32,
             launch,
+            is_cluster: cluster != [1; 3] || required.is_some(),
             memory,
             constants: &self.layout.constants,
             shared_base: self.layout.shared_base,
             dynamic_shared,
             shared_end: dynamic_shared + launch.shared_bytes,
             address_bytes: self.module.address_size / 8,
+            max_instructions: self.options.max_instructions,
+            deadline: self.options.timeout.map(Deadline::after),
         };
-        let outcome = grid::run(&machine, heap, self.options.max_instructions);
+        let outcome = grid::run(&machine, heap);
         match outcome.fault {
             Some((block, stop)) => {
                 Err(RunError::Fault(Box::new(self.fault(function, launch, block, stop, outcome.printed))))
@@ -163,6 +175,26 @@ impl<'m> Interpreter<'m> {
                 thread_instructions: outcome.thread_instructions,
             }),
         }
+    }
+
+    /// The shape of the launch's clusters: that which the kernel requires, or that of the launch.
+    fn cluster(&self, required: Option<[u32; 3]>, launch: &Launch) -> Result<[u32; 3], LaunchError> {
+        /// More than 8 are what CUDA calls non-portable.
+        const MOST_BLOCKS: u64 = 16;
+        let given = launch.cluster;
+        let cluster = required.unwrap_or(given);
+        let refuse = |reason: String| Err(LaunchError::Cluster { cluster: given, reason });
+        let blocks = Launch { cluster, ..Launch::default() }.blocks_of_cluster();
+        if given != [1; 3] && given != cluster {
+            return refuse(format!("the kernel requires clusters of {cluster:?}"));
+        }
+        if blocks > 1 && layout::architecture(self.module) < 90 {
+            return refuse("targets before sm_90 have none".to_owned());
+        }
+        if blocks > MOST_BLOCKS {
+            return refuse(format!("a cluster has at most {MOST_BLOCKS} blocks"));
+        }
+        Ok(cluster)
     }
 
     fn kernel(&self, name: &str) -> Result<usize, RunError> {
@@ -197,9 +229,6 @@ fn check(kernel: &Function<'_>, launch: &Launch) -> Result<(), LaunchError> {
     /// The most shared memory that a block of any target has.
     const MOST_SHARED: u64 = 228 << 10;
     launch.check()?;
-    if launch.cluster != [1; 3] {
-        return Err(LaunchError::Unsupported { what: "a cluster of several blocks" });
-    }
     let bytes = u64::from(launch.shared_bytes);
     if bytes > MOST_SHARED {
         return Err(LaunchError::SharedTooLarge { bytes, limit: MOST_SHARED });

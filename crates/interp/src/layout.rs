@@ -1,6 +1,6 @@
 //! Where the variables and functions of a module are.
 
-use crate::space::{CONSTANT_WINDOW, SHARED_WINDOW};
+use crate::space::CONSTANT_WINDOW;
 use oriole_ptx::ast::{Init, Item, Linkage, Module, Name, Space, Statement, Variable};
 use rustc_hash::FxHashMap;
 
@@ -51,13 +51,12 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// The address in its own space and the generic one; `None` where only a launch knows it.
+    /// The address in its own space and the generic one; `None` where only a block knows it.
     pub(crate) fn addresses(self) -> Option<(u64, u64)> {
         match self {
             Home::Global(address) => Some((address, address)),
             Home::Constant(offset) => Some((offset, CONSTANT_WINDOW + offset)),
-            Home::Shared(address) => Some((address, SHARED_WINDOW + address)),
-            Home::DynamicShared => None,
+            Home::Shared(_) | Home::DynamicShared => None,
         }
     }
 }

@@ -12,7 +12,7 @@
 //! | `code` | operations, sources and destinations |
 //! | `arith/` | instructions whose results are a function of their sources alone |
 //! | `exec/` | all other instructions |
-//! | `grid`, `block`, `warp`, `threads` | blocks, warps, groups of threads: who runs when |
+//! | `grid`, `cluster`, `block`, `warp`, `threads` | clusters, blocks, warps, groups of threads: who runs when |
 //! | `barrier`, `call`, `runtime` | barriers of a block, calls, functions of the system |
 //! | `state`, `space`, `special` | registers and local memory, address spaces, special registers |
 //!
@@ -41,6 +41,7 @@ mod arith;
 mod barrier;
 mod block;
 mod call;
+mod cluster;
 mod code;
 mod compile;
 mod exec;

@@ -1,8 +1,9 @@
 //! What all blocks of a launch share, and what a block's warps share.
 
 use crate::barrier::Barriers;
+use crate::cluster::ClusterBarrier;
 use crate::code::Function;
-use oriole_device::{FaultKind, Heap, Launch, Memory};
+use oriole_device::{Deadline, FaultKind, Heap, Launch, Memory};
 
 /// A running launch.
 pub(crate) struct Machine<'a> {
@@ -12,6 +13,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) kernel: u32,
     /// What is launched.
     pub(crate) launch: &'a Launch,
+    /// Launched as a cluster: its shape was given, by the kernel or by the launch.
+    pub(crate) is_cluster: bool,
     /// Global memory.
     pub(crate) memory: &'a Memory,
     /// The module's `.const` variables.
@@ -24,12 +27,24 @@ pub(crate) struct Machine<'a> {
     pub(crate) shared_end: u32,
     /// Bytes of an address.
     pub(crate) address_bytes: u32,
+    /// Warp instructions that one block may execute.
+    pub(crate) max_instructions: u64,
+    /// When the launch has taken too long, if it has a limit.
+    pub(crate) deadline: Option<Deadline>,
+}
+
+/// What the blocks of a cluster share.
+pub(crate) struct ClusterState {
+    /// Shared memory of each block from address 0 on, by rank.
+    pub(crate) shared: Vec<Vec<u8>>,
+    /// The barrier of the cluster.
+    pub(crate) barrier: ClusterBarrier,
 }
 
 /// What the warps of a block share.
 pub(crate) struct BlockState {
-    /// Shared memory from address 0 on.
-    pub(crate) shared: Vec<u8>,
+    /// The block's rank in its cluster.
+    pub(crate) rank: usize,
     /// Barriers 0 to 15.
     pub(crate) barriers: Barriers,
     /// What has been printed.
@@ -46,6 +61,8 @@ pub(crate) struct BlockState {
 pub(crate) struct Env<'a> {
     /// The launch.
     pub(crate) machine: &'a Machine<'a>,
+    /// The cluster.
+    pub(crate) cluster: &'a mut ClusterState,
     /// The block.
     pub(crate) block: &'a mut BlockState,
     /// The heap of `malloc`, if the module calls it.

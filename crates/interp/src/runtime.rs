@@ -25,11 +25,6 @@ const FUNCTIONS: [(&str, System); 4] = [
     ("__assertfail", System::AssertFail),
 ];
 
-/// Bytes of packed arguments that are fetched for one format at most.
-const MOST_ARGUMENTS: u64 = 4096;
-/// The longest string that is read.
-const LONGEST_STRING: u64 = 1 << 20;
-
 /// The function of that name.
 pub(crate) fn by_name(name: &str) -> Option<System> {
     FUNCTIONS.iter().find(|(known, _)| *known == name).map(|&(_, system)| system)
@@ -52,7 +47,7 @@ pub(crate) fn call(
     match system {
         System::Vprintf => {
             let text = formatted(&thread, word(0, 8), word(8, 8))?;
-            env.block.printed.extend_from_slice(&text);
+            printf::print(&mut env.block.printed, &text)?;
             Ok((text.len() as u32).to_le_bytes().to_vec())
         }
         System::Malloc => {
@@ -74,14 +69,14 @@ pub(crate) fn call(
 /// The text of one `printf`.
 fn formatted(thread: &Lane<'_, '_>, format: u64, arguments: u64) -> Result<Vec<u8>, FaultKind> {
     let format = c_string(thread, format)?;
-    let size = (printf::packed_size(&format) as u64).min(MOST_ARGUMENTS);
+    let size = printf::packed_size(&format) as u64;
     let packed: Result<Vec<u8>, FaultKind> = (0..size).map(|at| byte(thread, arguments.wrapping_add(at))).collect();
-    Ok(printf::format(&format, &packed?, |address| c_string(thread, address).ok()))
+    printf::format(&format, &packed?, |address| c_string(thread, address).ok())
 }
 
 fn c_string(thread: &Lane<'_, '_>, address: u64) -> Result<Vec<u8>, FaultKind> {
     let mut text = Vec::new();
-    for at in 0..LONGEST_STRING {
+    for at in 0..printf::LONGEST_STRING {
         match byte(thread, address.wrapping_add(at))? {
             0 => break,
             byte => text.push(byte),

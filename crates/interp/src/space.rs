@@ -16,8 +16,10 @@ pub(crate) const CONSTANT_WINDOW: u64 = 0x3_0000_0000;
 pub(crate) const PARAMETER_WINDOW: u64 = 0x3_0100_0000;
 /// Size of each window but the shared one.
 pub(crate) const WINDOW: u64 = 1 << 24;
+/// Bits of a shared address from which on the rank of the block in its cluster stands.
+pub(crate) const RANK_SHIFT: u32 = 24;
 /// Shared addresses of one block.
-const SHARED_MASK: u64 = 0xff_ffff;
+const SHARED_MASK: u64 = (1 << RANK_SHIFT) - 1;
 
 /// An address space as an instruction names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +28,10 @@ pub(crate) enum Named {
     Generic,
     /// Global only.
     Global,
-    /// Shared only.
+    /// Shared memory of the block only.
     Shared,
+    /// Shared memory of the blocks of the cluster only.
+    SharedCluster,
     /// Local only.
     Local,
     /// `.const` only.
@@ -41,6 +45,8 @@ pub(crate) enum Place {
     Global(u64),
     /// The block's shared memory.
     Shared(u64),
+    /// Shared memory of a block of the cluster, whose rank stands in the bits from [`RANK_SHIFT`] on.
+    Cluster(u64),
     /// The thread's local memory.
     Local(u64),
     /// The module's constants.
@@ -56,7 +62,8 @@ impl Named {
         Some(match space {
             None | Some(Param | ParamEntry | ParamFunc) => Named::Generic,
             Some(Global) => Named::Global,
-            Some(Shared | SharedCta | SharedCluster) => Named::Shared,
+            Some(Shared | SharedCta) => Named::Shared,
+            Some(SharedCluster) => Named::SharedCluster,
             Some(Local) => Named::Local,
             Some(Const) => Named::Constant,
             Some(Reg | SReg | Tex) => return None,
@@ -69,6 +76,7 @@ impl Named {
         match self {
             Named::Global => Place::Global(address),
             Named::Shared => Place::Shared(address & SHARED_MASK),
+            Named::SharedCluster => Place::Cluster(address & 0xffff_ffff),
             Named::Local => Place::Local(address & 0xffff_ffff),
             Named::Constant => Place::Constant(address & 0xffff_ffff),
             Named::Generic => Place::of_generic(address),
@@ -79,7 +87,7 @@ impl Named {
     pub(crate) fn window(self) -> u64 {
         match self {
             Named::Generic | Named::Global => 0,
-            Named::Shared => SHARED_WINDOW,
+            Named::Shared | Named::SharedCluster => SHARED_WINDOW,
             Named::Local => LOCAL_WINDOW,
             Named::Constant => CONSTANT_WINDOW,
         }
@@ -91,7 +99,7 @@ impl Place {
     #[inline]
     pub(crate) fn of_generic(address: u64) -> Place {
         match address {
-            SHARED_WINDOW..LOCAL_WINDOW => Place::Shared(address & SHARED_MASK),
+            SHARED_WINDOW..LOCAL_WINDOW => Place::Cluster(address - SHARED_WINDOW),
             LOCAL_WINDOW..CONSTANT_WINDOW if address < LOCAL_WINDOW + WINDOW => Place::Local(address - LOCAL_WINDOW),
             CONSTANT_WINDOW..PARAMETER_WINDOW => Place::Constant(address - CONSTANT_WINDOW),
             PARAMETER_WINDOW.. if address < PARAMETER_WINDOW + WINDOW => Place::Parameter(address - PARAMETER_WINDOW),
@@ -103,7 +111,7 @@ impl Place {
     fn named(self) -> (Space, u64) {
         match self {
             Place::Global(address) => (Space::Global, address),
-            Place::Shared(address) => (Space::Shared, address),
+            Place::Shared(address) | Place::Cluster(address) => (Space::Shared, address),
             Place::Local(address) => (Space::Local, address),
             Place::Constant(address) | Place::Parameter(address) => (Space::Constant, address),
         }
@@ -187,7 +195,11 @@ pub(crate) fn load(env: &Env<'_>, local: &LocalMemory, place: Place, size: u32) 
     let slice = |bytes: &[u8], address| range(address, size, bytes.len()).map(|range| Data::of_bytes(&bytes[range]));
     let loaded = match place {
         Place::Global(address) => load_global(env, address, size),
-        Place::Shared(address) => slice(&env.block.shared, address),
+        Place::Shared(address) => slice(&env.cluster.shared[env.block.rank], address),
+        Place::Cluster(address) => {
+            let shared = env.cluster.shared.get((address >> RANK_SHIFT) as usize);
+            shared.map_or(Err(AddressError::Outside(None)), |shared| slice(shared, address & SHARED_MASK))
+        }
         Place::Local(address) => slice(local.bytes(), address),
         Place::Constant(address) => slice(env.machine.constants, address),
         Place::Parameter(address) => slice(&env.machine.launch.params, address),
@@ -225,7 +237,11 @@ pub(crate) fn store(
     };
     let stored = match place {
         Place::Global(address) => store_global(env, address, size, data),
-        Place::Shared(address) => write(&mut env.block.shared, address),
+        Place::Shared(address) => write(&mut env.cluster.shared[env.block.rank], address),
+        Place::Cluster(address) => {
+            let shared = env.cluster.shared.get_mut((address >> RANK_SHIFT) as usize);
+            shared.map_or(Err(AddressError::Outside(None)), |shared| write(shared, address & SHARED_MASK))
+        }
         Place::Local(address) => write(local.bytes_mut(), address),
         Place::Constant(_) | Place::Parameter(_) => Err(AddressError::Outside(None)),
     };

@@ -1,5 +1,6 @@
 //! Special registers: who a thread is and what it can ask of the machine.
 
+use crate::machine::Machine;
 use crate::state::{State, WARP};
 use oriole_device::Launch;
 use oriole_ptx::ast::SpecialReg;
@@ -22,6 +23,8 @@ pub(crate) struct Identity {
     pub(crate) block: u64,
     /// Number of the warp in its block.
     pub(crate) warp: u32,
+    /// Rank of the block in its cluster.
+    pub(crate) cluster_rank: u32,
     /// Address of dynamic shared memory.
     pub(crate) dynamic_shared: u32,
     /// First address of shared memory that variables may have.
@@ -39,14 +42,17 @@ pub(crate) struct Shapes {
     block: [u32; 3],
     /// Blocks of a cluster.
     cluster: [u32; 3],
+    /// Launched as a cluster.
+    is_cluster: bool,
     /// Bytes of dynamic shared memory.
     dynamic: u32,
 }
 
 impl Shapes {
     /// Those of a launch.
-    pub(crate) fn of(launch: &Launch) -> Shapes {
-        Shapes { grid: launch.grid, block: launch.block, cluster: launch.cluster, dynamic: launch.shared_bytes }
+    pub(crate) fn of(machine: &Machine<'_>) -> Shapes {
+        let &Launch { grid, block, cluster, shared_bytes: dynamic, .. } = machine.launch;
+        Shapes { grid, block, cluster, is_cluster: machine.is_cluster, dynamic }
     }
 }
 
@@ -72,12 +78,9 @@ impl State {
             Nclusterid => component(each(|a, b| a / b, grid, cluster)),
             ClusterCtaid => component(each(|a, b| a % b, id.ctaid, cluster)),
             ClusterNctaid => component(cluster),
-            ClusterCtarank => {
-                let [x, y, z] = each(|a, b| a % b, id.ctaid, cluster).map(u64::from);
-                x + u64::from(cluster[0]) * (y + u64::from(cluster[1]) * z)
-            }
+            ClusterCtarank => u64::from(id.cluster_rank),
             ClusterNctarank => cluster.iter().map(|&n| u64::from(n)).product(),
-            IsExplicitCluster => u64::from(cluster != [1; 3]),
+            IsExplicitCluster => u64::from(id.launch.is_cluster),
             Laneid => lane as u64,
             Warpid => u64::from(id.warp),
             Nwarpid => u64::from(WARP_SLOTS),

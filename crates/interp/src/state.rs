@@ -3,7 +3,7 @@
 use crate::arith::Bits;
 use crate::code::{Destination, Source};
 use crate::machine::Env;
-use crate::space::{self, Data, LOCAL_WINDOW, Place, SHARED_WINDOW, WINDOW};
+use crate::space::{self, Data, LOCAL_WINDOW, Place, RANK_SHIFT, SHARED_WINDOW, WINDOW};
 use crate::special::Identity;
 use oriole_device::{Access, FaultKind};
 
@@ -174,8 +174,10 @@ impl State {
                 let address = u64::from(self.local[lane].address(offset));
                 Bits::from(if generic { address + LOCAL_WINDOW } else { address })
             }
-            Source::DynamicShared { offset, generic } => {
-                let address = u64::from(self.identity.dynamic_shared).wrapping_add(offset);
+            Source::Shared { offset, dynamic, generic } => {
+                let start =
+                    self.identity.cluster_rank << RANK_SHIFT | if dynamic { self.identity.dynamic_shared } else { 0 };
+                let address = u64::from(start).wrapping_add(offset);
                 Bits::from(if generic { address.wrapping_add(SHARED_WINDOW) } else { address })
             }
         }

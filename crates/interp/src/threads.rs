@@ -24,6 +24,8 @@ pub(crate) enum Wait {
     Members(u32),
     /// A barrier of the block.
     Barrier(u8),
+    /// The barrier of the cluster.
+    Cluster,
 }
 
 /// Where a call goes on, and the frame of the caller.
@@ -310,10 +312,9 @@ impl Threads {
         }
     }
 
-    /// The groups that wait at barrier `id`.
-    pub(crate) fn at_barrier(&self, id: usize) -> Vec<usize> {
-        let waits = |group: &Group| group.wait == Wait::Barrier(id as u8);
-        (0..self.groups.len()).filter(|&at| waits(&self.groups[at])).collect()
+    /// The groups that wait for `wait`.
+    pub(crate) fn waiting_for(&self, wait: Wait) -> Vec<usize> {
+        (0..self.groups.len()).filter(|&at| self.groups[at].wait == wait).collect()
     }
 
     /// The group that a thread is in.

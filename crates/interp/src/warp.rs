@@ -178,6 +178,8 @@ impl Warp {
             Action::Collective(collective) => self.collective(env, at, collective, active),
             Action::Warp(run) => self.together(env, at, run, active),
             Action::Barrier(barrier) => self.barrier(env, at, barrier, active),
+            Action::ClusterArrive => self.arrive_at_cluster(env, at, active),
+            Action::ClusterWait => self.wait_for_cluster(env, at, active),
             Action::Yield => {
                 self.threads.group_mut(at).pc = next;
                 Ok(Next::Leave)

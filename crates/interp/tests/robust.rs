@@ -60,7 +60,9 @@ fn mutate(text: &str, numbers: &mut Numbers) -> String {
 /// Whether the text was run.
 fn run(text: &str) -> bool {
     let Ok(module) = oriole_ptx::load(text) else { return false };
-    let Ok(interpreter) = Interpreter::new(&module, Options { max_instructions: 2000 }) else { return false };
+    let Ok(interpreter) = Interpreter::new(&module, Options { max_instructions: 2000, ..Options::default() }) else {
+        return false;
+    };
     let mut memory = Memory::new();
     let buffers = [memory.allocate("in", 4096), memory.allocate("out", 4096)];
     let params = buffers.iter().flat_map(|address| address.to_le_bytes()).collect();

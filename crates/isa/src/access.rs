@@ -243,10 +243,20 @@ impl Touches {
     }
 }
 
-/// Registers of an operand. Textures with `.SCR` put what does not fit into the two registers of A into B, which the
-/// rules of the spec, a modifier at a time, cannot say: they give the most that it may be.
+/// Registers of an operand, which the rules of the spec, a modifier at a time, cannot always say: they give the most
+/// that it may be. Textures with `.SCR` put what does not fit into the two registers of A into B. The quads of accesses
+/// of 256 bits have the words that the mask names, in consecutive registers.
 fn width(inst: &Inst, at: usize) -> u8 {
     let signature = inst.opcode.signature();
+    if matches!(inst.opcode, Opcode::LDG_256 | Opcode::STG_256) {
+        let mask = immediate(inst, Role::Mask).unwrap_or(0xff);
+        return match signature[at].role {
+            // What is named first loads the upper half, and stores the lower.
+            Role::D | Role::Data2 => (mask & 0xf0).count_ones() as u8,
+            Role::D2 | Role::Data => (mask & 0x0f).count_ones() as u8,
+            _ => inst.width(at),
+        };
+    }
     if signature[at].role != Role::B || inst.mods.get(Field::TexScr).is_none_or(|scr| scr == 0) {
         return inst.width(at);
     }

@@ -278,7 +278,7 @@ fn arguments_of_the_wrong_type() {
 fn a_launch_that_takes_too_long() {
     let case = Case::new(kernel("L: bra L;"));
     for engine in ["sim", "ptx"] {
-        case.run(&["--engine", engine, "--timeout", "0.2"], &["zero:4"], 3, &["kernel k", "200ms", "--timeout"]);
+        case.run(&["--engine", engine, "--timeout", "0.2"], &["zero:4"], 3, &["kernel k", "0.2 seconds", "time limit"]);
     }
     Case::new(kernel("")).run(&["--timeout", "60"], &["zero:4"], 0, &[]);
     Case::new(kernel("")).run(&["--timeout", "0"], &["zero:4"], 2, &["above zero"]);

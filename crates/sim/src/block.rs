@@ -183,6 +183,14 @@ impl Block {
         self.warps.iter_mut().for_each(|warp| warp.threads.release_barrier(Wait::Cluster));
     }
 
+    /// A fault that no instruction has caused, where the running group of a warp stands.
+    pub(crate) fn stopped(&self, warp: usize, kind: FaultKind) -> Box<BlockFault> {
+        let group = self.warps[warp].threads.group();
+        let lane = group.map_or(0, |group| group.mask.trailing_zeros() as usize % WARP);
+        let thread = (warp * WARP + lane) as u32;
+        Box::new(BlockFault { block: self.number, pc: group.map(|group| group.pc), thread, kind })
+    }
+
     /// The fault of a warp that stopped.
     pub(crate) fn fault(&self, warp: usize, stop: Stop) -> BlockFault {
         let thread = (warp * WARP + stop.lane) as u32;

@@ -11,11 +11,11 @@ use crate::tensor_memory::Columns;
 use crate::threads::Wait;
 use crate::timing::trace::BlockTrace;
 use crate::warp::{BlockState, Pause};
-use oriole_device::{FaultKind, Launch, WaitingThreads};
+use oriole_device::{FaultKind, WaitingThreads};
 
 /// Instructions that a warp executes before the next has its turn.
 const WARP_SLICE: u32 = 2048;
-/// Times that all waits for mbarriers run out, and nothing happens to any mbarrier in between, until
+/// Times that all waits run out that try again, and no mbarrier or pool of registers changes in between, until
 /// the cluster counts as deadlocked.
 const EXPIRATIONS: u32 = 1000;
 
@@ -29,7 +29,7 @@ pub(crate) struct ClusterState {
     pub(crate) barrier: ClusterBarrier,
     /// Tensor memory that the blocks hold.
     pub(crate) columns: Columns,
-    /// How often an mbarrier has changed or a wait for one has succeeded.
+    /// How often an mbarrier or a pool of registers has changed.
     pub(crate) signals: u64,
 }
 
@@ -124,7 +124,7 @@ struct Round {
     left: u32,
     /// Some warp has executed something.
     ran: bool,
-    /// Waits for mbarriers run out in this round.
+    /// Waits that try again run out in this round.
     expired: bool,
 }
 
@@ -142,28 +142,12 @@ pub(crate) enum Progress {
     Slice,
 }
 
-/// The number of clusters of a launch.
-pub(crate) fn count(launch: &Launch) -> u64 {
-    launch.blocks() / launch.cluster.iter().map(|&size| u64::from(size)).product::<u64>()
-}
-
-/// The number in the grid of the block with this rank in a cluster.
-fn block_number(launch: &Launch, cluster: u64, rank: u64) -> u64 {
-    let [x, y, z] = launch.cluster.map(u64::from);
-    let [columns, rows, _] = launch.grid.map(u64::from);
-    let (across, up) = (columns / x, rows / y);
-    let corner = [cluster % across * x, cluster / across % up * y, cluster / across / up * z];
-    let inside = [rank % x, rank / x % y, rank / x / y];
-    let [x, y, z] = std::array::from_fn(|axis| corner[axis] + inside[axis]);
-    x + columns * (y + rows * z)
-}
-
 impl Cluster {
     /// Cluster `number` of a launch, with its blocks at their entry.
     pub(crate) fn new(number: u64, entry: &Entry, machine: &Machine<'_>) -> Self {
-        let ranks: u64 = entry.launch.cluster.iter().map(|&size| u64::from(size)).product();
-        let block = |rank| Block::new(block_number(&entry.launch, number, rank), rank as u32, entry, machine);
-        let mut blocks: Vec<Block> = (0..ranks).map(block).collect();
+        let launch = &entry.launch;
+        let block = |rank| Block::new(launch.block_of_cluster(number, rank), rank as u32, entry, machine);
+        let mut blocks: Vec<Block> = (0..launch.blocks_of_cluster()).map(block).collect();
         let mut state = ClusterState::default();
         if blocks.len() > 1 {
             state.peers = blocks.iter_mut().map(|block| std::mem::take(&mut block.state.shared)).collect();
@@ -241,8 +225,12 @@ impl Cluster {
         self.blocks[at].state.expired = round.expired;
         while round.warp < self.blocks[at].warps.len() {
             let block = &mut self.blocks[at];
+            machine
+                .deadline
+                .map_or(Ok(()), |deadline| deadline.check())
+                .map_err(|kind| block.stopped(round.warp, kind))?;
             let before = block.state.instructions;
-            block.warps[round.warp].threads.retry_phases();
+            block.warps[round.warp].threads.retry_waits();
             let pause = block.run_warp(round.warp, machine, &mut round.left);
             round.ran |= block.state.instructions != before;
             if pause.map_err(|stop| Box::new(block.fault(round.warp, stop)))? == Pause::NeedsTurn {
@@ -260,11 +248,11 @@ impl Cluster {
         Ok(Pause::Slice)
     }
 
-    /// Nothing can run: lets the waits for mbarriers run out, which may change something.
+    /// Nothing can run: lets the waits run out that try again, which may change something.
     fn expire(&mut self) -> Result<(), Box<BlockFault>> {
         self.expirations = if self.signals == self.state.signals { self.expirations + 1 } else { 0 };
         self.signals = self.state.signals;
-        let waits = |block: &Block| block.waits().any(|(_, wait, ..)| matches!(wait, Wait::Phase(_)));
+        let waits = |block: &Block| block.waits().any(|(_, wait, ..)| wait.is_retried());
         if self.expirations >= EXPIRATIONS || !self.blocks.iter().any(waits) {
             return Err(Box::new(self.deadlock()));
         }
@@ -324,6 +312,12 @@ impl Cluster {
                 format!("the barrier of the cluster, where {} threads have arrived", self.state.barrier.progress())
             }
             Wait::Phase(address) => self.describe_mbarrier(address),
+            Wait::Registers(count) => {
+                format!(
+                    "setmaxnreg for {count} more registers of a thread, of {} given back",
+                    block.state.register_pool
+                )
+            }
         };
         match self.blocks.len() {
             1 => format!("{what} (code address {pc:#x})"),
@@ -349,24 +343,6 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocks_of_clusters_are_neighbours() {
-        let launch = Launch { grid: [4, 6, 2], cluster: [2, 3, 1], ..Launch::default() };
-        assert_eq!(count(&launch), 8);
-        let place = |cluster, rank| launch.block_at(block_number(&launch, cluster, rank));
-        assert_eq!(place(0, 0), [0, 0, 0]);
-        assert_eq!(place(0, 5), [1, 2, 0]);
-        assert_eq!(place(1, 2), [2, 1, 0]);
-        assert_eq!(place(2, 0), [0, 3, 0]);
-        assert_eq!(place(7, 5), [3, 5, 1]);
-        let mut all: Vec<u64> = (0..8)
-            .flat_map(|cluster| (0..6).map(move |rank| (cluster, rank)))
-            .map(|(c, r)| block_number(&launch, c, r))
-            .collect();
-        all.sort_unstable();
-        assert_eq!(all, (0..48).collect::<Vec<u64>>());
-    }
 
     #[test]
     fn the_barrier_tells_its_phases_apart() {

@@ -1,11 +1,11 @@
 //! Constant banks of a launch.
 
 /// Banks that the hardware addresses.
-const BANKS: usize = 32;
+pub(crate) const BANKS: usize = 32;
 
 /// Contents of all constant banks during one launch.
 ///
-/// Reads beyond a bank's end give zero, as the hardware's do inside its 64 KiB window.
+/// Reads beyond a bank's end give zero; where a program could reach there, instructions look first.
 #[derive(Debug, Default)]
 pub(crate) struct ConstantBanks {
     banks: [Vec<u8>; BANKS],
@@ -32,13 +32,19 @@ impl ConstantBanks {
     pub(crate) fn word(&self, bank: usize, offset: usize) -> u32 {
         match self.banks.get(bank).and_then(|contents| contents.get(offset..offset.checked_add(4)?)) {
             Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
-            _ => (0..4).fold(0, |word, i| word | u32::from(self.byte(bank, offset + i)) << (8 * i)),
+            _ => (0..4).fold(0, |word, i| word | u32::from(self.byte(bank, offset.saturating_add(i))) << (8 * i)),
         }
     }
 
     /// Bytes that `bank` holds.
     pub(crate) fn size(&self, bank: usize) -> usize {
         self.banks.get(bank).map_or(0, Vec::len)
+    }
+
+    /// Whether `bytes` bytes at `offset` lie in `bank`.
+    #[inline]
+    pub(crate) fn holds(&self, bank: usize, offset: usize, bytes: u32) -> bool {
+        offset.saturating_add(bytes as usize) <= self.size(bank)
     }
 
     /// One byte of `bank`.

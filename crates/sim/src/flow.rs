@@ -54,6 +54,13 @@ pub(crate) enum Flow {
         /// Which lanes go.
         condition: Condition,
     },
+    /// A jump to a fixed address where there is no code: a fault when a lane takes it.
+    Nowhere {
+        /// Code address.
+        target: u64,
+        /// Which lanes go.
+        condition: Condition,
+    },
     /// Jump to `base` plus a register pair (`CALL`, `RET`), in the lanes where the predicate is true.
     Jump {
         /// Added to the register.

@@ -12,10 +12,11 @@
 //! next unfinished block has it. The number is counted from the same place on any machine.
 
 use crate::block::{BlockFault, Entry};
-use crate::cluster::{self, Cluster, Progress};
+use crate::cluster::{Cluster, Progress};
 use crate::machine::Machine;
 use crate::stats::Counts;
 use crate::timing::trace::BlockTrace;
+use oriole_device::printf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -48,6 +49,10 @@ struct Schedule {
     /// The block that has the turn.
     turn: u64,
     printed: BTreeMap<u64, Vec<u8>>,
+    /// The first block whose text is not in `output` yet, because it or one before it has not ended.
+    silent: u64,
+    /// Bytes that the blocks before that have printed.
+    output: usize,
     counts: Counts,
     fault: Option<(u64, Box<BlockFault>)>,
     traces: BTreeMap<u64, Vec<BlockTrace>>,
@@ -63,7 +68,7 @@ enum Task {
 
 /// Runs all blocks on `workers` host threads.
 pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outcome {
-    let clusters = cluster::count(&entry.launch);
+    let clusters = entry.launch.clusters();
     let schedule = Mutex::new(Schedule {
         clusters,
         fresh: 0,
@@ -71,6 +76,8 @@ pub(crate) fn run(entry: &Entry, machine: &Machine<'_>, workers: usize) -> Outco
         running: BTreeSet::new(),
         turn: 0,
         printed: BTreeMap::new(),
+        silent: 0,
+        output: 0,
         counts: Counts::default(),
         fault: None,
         traces: BTreeMap::new(),
@@ -163,6 +170,28 @@ impl Schedule {
         (number + 1..limit).chain(lowest..limit).find(is_open).unwrap_or(self.clusters)
     }
 
+    /// A fault in block `number`: that of the lowest one counts.
+    fn stop_at(&mut self, number: u64, fault: Box<BlockFault>) {
+        if self.fault.as_ref().is_none_or(|(known, _)| number < *known) {
+            self.fault = Some((number, fault));
+        }
+    }
+
+    /// Counts what the blocks have printed, in their order, so that it is the same block on any machine that prints
+    /// too much.
+    fn count_output(&mut self) {
+        while let Some(text) = self.printed.get(&self.silent) {
+            let block = self.silent;
+            self.output += text.len();
+            self.silent += 1;
+            if self.output > printf::MOST_OUTPUT {
+                let fault = BlockFault { block, pc: None, thread: 0, kind: printf::too_much() };
+                self.stop_at(block, Box::new(fault));
+                return;
+            }
+        }
+    }
+
     fn put_back(&mut self, mut block: Cluster, progress: Result<Progress, Box<BlockFault>>) {
         let number = block.number;
         self.running.remove(&number);
@@ -183,15 +212,12 @@ impl Schedule {
                 return;
             }
             Ok(Progress::Finished) => {}
-            Err(fault) => {
-                if self.fault.as_ref().is_none_or(|(known, _)| number < *known) {
-                    self.fault = Some((number, fault));
-                }
-            }
+            Err(fault) => self.stop_at(number, fault),
         }
         let (printed, counts) = block.finish();
         self.counts.add(&counts);
         self.printed.insert(number, printed);
+        self.count_output();
         let traces = block.take_traces();
         if !traces.is_empty() {
             self.traces.insert(number, traces);

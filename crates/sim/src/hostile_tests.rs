@@ -128,6 +128,7 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
         program: &program,
         max_local: 1024,
         max_instructions: 2000,
+        deadline: None,
         records: false,
         checker: None,
     };

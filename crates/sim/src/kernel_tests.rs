@@ -3,7 +3,7 @@
 //! The expected numbers are computed here from what the kernel is meant to do.
 
 use crate::block::{BlockFault, Entry, fill_bank0};
-use crate::constant::ConstantBanks;
+use crate::constant::{BANKS, ConstantBanks};
 use crate::grid::{self, Outcome};
 use crate::machine::Machine;
 use crate::program::Program;
@@ -11,7 +11,7 @@ use crate::state::Mask;
 use crate::stats::Counts;
 use crate::warp::Step;
 use oriole_device::texture::{Image, Object, ObjectSpec, Objects};
-use oriole_device::{FaultKind, Launch, Memory, Space};
+use oriole_device::{Access, FaultKind, Launch, Memory, Space};
 use oriole_isa::{Arch, Inst, Opcode};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const ARCH: Arch = Arch::Sm80;
 const CODE: u64 = 0x4_0000_0000;
 
 /// Instructions of a text: one a line, `name:` before those that branches name.
-fn assemble(text: &str) -> Program {
+fn assemble(text: &str, arch: Arch) -> Program {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut labels = Vec::new();
     let mut code = Vec::new();
@@ -30,9 +30,9 @@ fn assemble(text: &str) -> Program {
         }
     }
     let resolve = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, at)| *at);
-    let inst = |line: &&str| oriole_isa::parse(line, ARCH, &resolve).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let inst = |line: &&str| oriole_isa::parse(line, arch, &resolve).unwrap_or_else(|error| panic!("{line}: {error}"));
     let insts: Vec<Inst> = code.iter().map(inst).collect();
-    Program::of_insts(ARCH, CODE, insts)
+    Program::of_insts(arch, CODE, insts)
 }
 
 /// What `run` makes of a launch.
@@ -54,7 +54,7 @@ fn launch_on<T>(
         grid_workspace: 0,
     };
     let mut banks = ConstantBanks::new();
-    fill_bank0(&mut banks, &entry, ARCH);
+    fill_bank0(&mut banks, &entry, program.arch);
     let machine = Machine {
         memory,
         heap: None,
@@ -63,6 +63,7 @@ fn launch_on<T>(
         program,
         max_local: 1024,
         max_instructions: limit,
+        deadline: None,
         records: false,
         checker: None,
     };
@@ -76,11 +77,12 @@ pub(crate) struct Run {
     words: u64,
     workers: usize,
     limit: u64,
+    arch: Arch,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Run { grid: 1, block: 32, words: 64, workers: 1, limit: 1_000_000 }
+        Run { grid: 1, block: 32, words: 64, workers: 1, limit: 1_000_000, arch: ARCH }
     }
 }
 
@@ -88,7 +90,7 @@ impl Run {
     /// The words of the buffer, which has these at first, after a launch with one texture, which has handle 1.
     pub(crate) fn with_texture(text: &str, spec: &str, texels: &[u8], words: &[u32]) -> Vec<u32> {
         let run = Run::default();
-        let program = assemble(text);
+        let program = assemble(text, run.arch);
         let mut memory = Memory::new();
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let buffer = memory.allocate_with("the buffer", &bytes);
@@ -111,7 +113,7 @@ impl Run {
 
     /// What `run` makes of the launch, and the words of the buffer afterwards.
     fn with<T>(&self, text: &str, run: impl FnOnce(&Entry, &Machine<'_>) -> T) -> (T, Vec<u32>) {
-        let program = assemble(text);
+        let program = assemble(text, self.arch);
         let mut memory = Memory::new();
         let buffer = memory.allocate("the buffer", 4 * self.words);
         let launch = Launch {
@@ -285,6 +287,156 @@ fn a_store_past_the_buffer_names_the_lane() {
 fn running_off_the_code_is_a_bad_jump() {
     let fault = Run::default().fault("NOP");
     assert_eq!(fault.kind, FaultKind::BadJump(CODE + 16));
+}
+
+#[test]
+fn a_jump_to_nowhere_names_the_instruction_that_jumps() {
+    let text = "
+        S2R R0, SR_LANEID
+        ISETP.EQ.U32.AND P0, PT, R0, 0x5, PT
+        MOV R4, 0x1230
+        MOV R5, 0x7
+        @P0 CALL.ABS.NOINC R4
+        EXIT";
+    let fault = Run::default().fault(text);
+    assert_eq!((fault.kind, fault.pc, fault.thread), (FaultKind::BadJump(0x7_0000_1230), Some(CODE + 64), 5));
+}
+
+#[test]
+fn a_read_past_a_constant_bank_is_a_fault_in_the_lanes_that_read() {
+    let text = "
+        S2R R0, SR_LANEID
+        ISETP.GE.U32.AND P0, PT, R0, 0x3, PT
+        @P0 LDC R4, c[0x3][R0]
+        EXIT";
+    let fault = Run::default().fault(text);
+    let kind =
+        FaultKind::IllegalAddress { space: Space::Constant, access: Access::Read, address: 3, size: 4, nearest: None };
+    assert_eq!((fault.kind, fault.thread), (kind, 3));
+}
+
+#[test]
+fn an_operand_past_its_constant_bank_is_a_fault_where_it_is_reached() {
+    let insts = ["@!PT MOV R4, c[0x3][0x10]", "MOV R4, c[0x3][0xc]", "MOV R4, c[0x3][0x10]"];
+    let words = insts.map(|text| oriole_isa::parse(text, ARCH, &|_| None).expect("an instruction"));
+    let words = words.iter().flat_map(|inst| oriole_isa::encode(inst, ARCH, 0).expect("it has a word").to_le_bytes());
+    let mut banks = [0; BANKS];
+    (banks[0], banks[3]) = (u64::MAX, 0x10);
+    let program = Program::new(ARCH, false, banks, [("k".to_owned(), CODE, words.collect())]);
+    let run = |entry: &Entry, machine: &Machine<'_>| grid::run(entry, machine, 1);
+    let outcome = launch_on(&program, &Memory::new(), &Objects::default(), Launch::default(), 10, run);
+    let fault = outcome.fault.expect("the last one");
+    assert_eq!(fault.pc, Some(CODE + 32));
+    assert!(matches!(fault.kind, FaultKind::IllegalAddress { space: Space::Constant, address: 0x10, .. }));
+}
+
+/// Makes an mbarrier of one arrival at shared address 0x100, as ptxas does.
+const MBARRIER: &str = "
+    UMOV UR6, 0x100
+    UMOV UR4, 0x1ffffe
+    UMOV UR5, 0x7ffff800
+    SYNCS.EXCH.64 URZ, [UR6], UR4
+";
+
+#[test]
+fn diverged_threads_that_all_wait_for_mbarriers_are_a_deadlock() {
+    let text = format!(
+        "{MBARRIER}
+        S2R R0, SR_TID.X
+        ISETP.LT.U32.AND P1, PT, R0, 0x10, PT
+        @P1 BRA `(other)
+        first:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], RZ
+        @!P0 BRA `(first)
+        EXIT
+        other:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], RZ
+        @!P0 BRA `(other)
+        EXIT"
+    );
+    let fault = Run { arch: Arch::Sm90, ..Run::default() }.fault(&text);
+    let FaultKind::Deadlock(waiting) = fault.kind else { panic!("{:?}", fault.kind) };
+    let mut threads: Vec<u32> = waiting.iter().flat_map(|group| group.threads.clone()).collect();
+    threads.sort_unstable();
+    assert_eq!((waiting.len(), threads), (2, (0..32).collect()));
+}
+
+#[test]
+fn one_half_of_a_warp_lets_the_other_pass_its_mbarrier() {
+    let text = format!(
+        "{MBARRIER}
+        S2R R0, SR_TID.X
+        MOV R2, c[0x0][0x210]
+        MOV R3, c[0x0][0x214]
+        IMAD.WIDE.U32 R2, R0, 0x4, R2
+        ISETP.NE.U32.AND P1, PT, R0, RZ, PT
+        @P1 BRA `(wait)
+        SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR6], RZ
+        wait:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], RZ
+        @!P0 BRA `(wait)
+        STG.E [R2.64], R0
+        EXIT"
+    );
+    let words = Run { arch: Arch::Sm90, ..Run::default() }.words(&text);
+    assert_eq!(words[..32], (0..32).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_copy_whose_source_is_ignored_leaves_zeros() {
+    // Lanes below 8 ignore the source, with ZFILL and without; the places of lanes below 4 are not touched at all.
+    for fills in ["", ".ZFILL"] {
+        let text = format!(
+            "{PROLOGUE}
+            MOV R4, 0x777
+            SHF.L.U32 R5, R0, 0x3, RZ
+            STS [R5], R4
+            STS [R5+0x4], R4
+            STG.E [R2.64], R0
+            IMAD.WIDE.U32 R6, R0, 0x8, R10
+            ISETP.GE.U32.AND P0, PT, R0, 0x8, PT
+            ISETP.GE.U32.AND P1, PT, R0, 0x4, PT
+            @P1 LDGSTS.E.64{fills} [R5], [R6.64], P0
+            LDGDEPBAR
+            DEPBAR.LE SB0, 0x0
+            LDS.64 R8, [R5]
+            IMAD R9, R9, 0x3e8, R8
+            STG.E [R2.64+0x80], R9
+            EXIT"
+        );
+        let words = Run::default().words(&text);
+        let expected = |lane: u32| match lane {
+            0..4 => 0x777 * 1001,
+            4..8 => 0,
+            // Words 2 * lane and 2 * lane + 1 of the buffer, whose first 32 count.
+            8..16 => (2 * lane + 1) * 1000 + 2 * lane,
+            _ => 0,
+        };
+        assert_eq!(words[32..64], (0..32).map(expected).collect::<Vec<u32>>(), "{fills}");
+    }
+}
+
+#[test]
+fn the_words_of_a_mask_lie_in_consecutive_registers() {
+    // Mask 0xd5: words 0 and 2 of the lower half in R12 and R13, 0, 2 and 3 of the upper in R16, R17 and R18.
+    let text = "
+        S2R R0, SR_TID.X
+        MOV R2, c[0x0][0x380]
+        MOV R3, c[0x0][0x384]
+        IMAD.WIDE.U32 R4, R0, 0x4, R2
+        STG.E [R4.64], R0
+        MOV R14, 0x63
+        MOV R15, 0x63
+        MOV R19, 0x63
+        LDG.E.ENL2.256 R16, R12, [R2.64], 0xd5
+        ISETP.EQ.U32.AND P0, PT, R0, 0x0, PT
+        @P0 STG.E.128 [R2.64+0x80], R12
+        @P0 STG.E.128 [R2.64+0x90], R16
+        @P0 STG.E.ENL2.256 [R2.64+0xa0], R12, R16, 0xd5
+        EXIT";
+    let words = Run { arch: Arch::Sm100, ..Run::default() }.words(text);
+    assert_eq!(words[32..40], [0, 2, 0x63, 0x63, 4, 6, 7, 0x63]);
+    assert_eq!(words[40..48], [0, 0, 2, 0, 4, 0, 6, 7]);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use crate::constant::ConstantBanks;
 use crate::memcheck::Checker;
 use crate::program::Program;
+use crate::threads::Wait;
 use oriole_device::texture::Objects;
-use oriole_device::{FaultKind, Heap, Memory};
+use oriole_device::{Deadline, FaultKind, Heap, Memory};
 use std::sync::{Arc, Mutex};
 
 /// Memory, code and constants of a running launch.
@@ -23,6 +24,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) max_local: u32,
     /// Warp instructions that one block may execute.
     pub(crate) max_instructions: u64,
+    /// When the launch has taken too long, if it has a limit.
+    pub(crate) deadline: Option<Deadline>,
     /// Blocks record what they do, for the cycle model.
     pub(crate) records: bool,
     /// Checks what each instruction does to memory, if that is asked for.
@@ -42,11 +45,8 @@ pub(crate) enum Halt {
     /// The result depends on the order of blocks, and it is not this block's turn. Nothing has been
     /// changed: the instruction is executed again later.
     NeedsTurn,
-    /// The phase of an mbarrier is not over. The instruction is executed again when others have run.
-    NotYet {
-        /// Shared address of the mbarrier; byte 3 names the block in the cluster.
-        mbarrier: u32,
-    },
+    /// What the group waits for has not come. The instruction is executed again when others have run.
+    NotYet(Wait),
 }
 
 impl Halt {

@@ -21,10 +21,11 @@ struct Span {
 }
 
 impl Span {
-    /// A piece of `size` bytes for accesses of `bytes`; `None` if it is smaller than that.
+    /// A piece of `size` bytes for accesses of `bytes`; `None` if it is smaller than that, or does not start with a
+    /// word.
     fn new(base: u64, size: u64, bytes: u32) -> Option<Span> {
         let highest = size.checked_sub(u64::from(bytes))?;
-        Some(Span { base, highest, misaligned: u64::from(bytes) - 1 })
+        base.is_multiple_of(4).then_some(Span { base, highest, misaligned: u64::from(bytes) - 1 })
     }
 
     /// Number of the word at `address`, if an access to it is inside and aligned.

@@ -2,6 +2,7 @@
 
 use crate::access::{AccessLog, PhaseKind};
 use crate::barrier::BarrierResult;
+use crate::constant::BANKS;
 use crate::exec::{self, Compute, Unsupported};
 use crate::flow::{self, Flow};
 use crate::machine::Halt;
@@ -10,7 +11,7 @@ use crate::state::{Mask, PT, State, WARP};
 use crate::strict::Watch;
 use crate::tensor_memory::Columns;
 use oriole_device::Access;
-use oriole_isa::{Arch, Inst, Opcode};
+use oriole_isa::{Arch, Inst, Opcode, Value};
 use std::sync::OnceLock;
 
 /// Bytes of one instruction.
@@ -36,7 +37,7 @@ pub(crate) struct Env<'a> {
     pub(crate) register_pool: &'a mut u32,
     /// See [`crate::cluster::ClusterState::columns`].
     pub(crate) columns: &'a mut Columns,
-    /// A wait for an mbarrier has to come to an end now, whether the phase is over or not.
+    /// A wait that tries again has to come to an end now, whether what it waits for has come or not.
     pub(crate) is_last_try: bool,
     /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants
     /// to know.
@@ -81,6 +82,8 @@ pub(crate) enum Action {
     Flow(Box<Flow>),
     /// Cannot be executed; reaching it is a fault.
     Impossible(Unsupported),
+    /// Reads so many bytes past the end of a constant bank, from this offset on; reaching it is a fault.
+    PastBank(u64, u32),
 }
 
 /// The guard of an instruction.
@@ -127,11 +130,22 @@ pub(crate) struct Program {
     pub(crate) strict: bool,
     /// Sections by ascending address.
     sections: Vec<Section>,
+    /// Bytes of the constant banks that code names without a register, by number; of those that are larger for one
+    /// kernel than for another, the most.
+    banks: BankSizes,
 }
+
+/// Bytes of each constant bank, by number; no limit for those whose contents the driver makes.
+pub(crate) type BankSizes = [u64; BANKS];
 
 impl Program {
     /// Code sections given as (name, address, bytes).
-    pub(crate) fn new(arch: Arch, strict: bool, sections: impl IntoIterator<Item = (String, u64, Vec<u8>)>) -> Self {
+    pub(crate) fn new(
+        arch: Arch,
+        strict: bool,
+        banks: BankSizes,
+        sections: impl IntoIterator<Item = (String, u64, Vec<u8>)>,
+    ) -> Self {
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0u128, |word, &byte| word << 8 | u128::from(byte));
         let section = |(name, base, bytes): (String, u64, Vec<u8>)| Section {
             name,
@@ -141,7 +155,7 @@ impl Program {
         };
         let mut sections: Vec<Section> = sections.into_iter().map(section).collect();
         sections.sort_by_key(|section| section.base);
-        Program { arch, strict, sections }
+        Program { arch, strict, sections, banks }
     }
 
     /// One section of these instructions.
@@ -150,7 +164,8 @@ impl Program {
         let ops = insts.into_iter().map(|inst| Op::of_inst(inst, base)).collect::<Vec<Op>>();
         let words = vec![0; ops.len()];
         let ops = OnceLock::from(ops);
-        Program { arch, strict: false, sections: vec![Section { name: "test".into(), base, words, ops }] }
+        let sections = vec![Section { name: "test".into(), base, words, ops }];
+        Program { arch, strict: false, sections, banks: [u64::MAX; BANKS] }
     }
 
     /// Address of the first section; 0 if there is none.
@@ -163,6 +178,11 @@ impl Program {
         let after = self.sections.partition_point(|section| section.base <= pc);
         let section = self.sections.get(after.checked_sub(1)?)?;
         (pc < section.end()).then_some(section)
+    }
+
+    /// Whether an instruction starts at code address `pc`.
+    pub(crate) fn has_code(&self, pc: u64) -> bool {
+        pc.is_multiple_of(INSTRUCTION) && self.section(pc).is_some()
     }
 
     /// The instructions of a section, compiled on first use.
@@ -179,13 +199,37 @@ impl Program {
         match oriole_isa::decode(word, self.arch, offset) {
             Ok(inst) => {
                 let watch = self.strict.then(|| Box::new(Watch::of(&inst, self.arch)));
-                Op { watch, ..Op::of_inst(inst, base) }
+                let mut op = Op::of_inst(inst, base);
+                if let Action::Flow(flow) = &mut op.action
+                    && let Flow::Branch { target, condition } = **flow
+                    && !self.has_code(target)
+                {
+                    **flow = Flow::Nowhere { target, condition };
+                }
+                if let Some((offset, bytes)) = self.past_bank(op.inst.as_deref()) {
+                    op.action = Action::PastBank(offset, bytes);
+                }
+                Op { watch, ..op }
             }
             Err(error) => {
                 let reason = Unsupported(format!("the word {word:032x} ({error})"));
                 Op { guard: Guard::Always, action: Action::Impossible(reason), opcode: None, inst: None, watch: None }
             }
         }
+    }
+
+    /// The operand that names a place past the end of its constant bank: offset and bytes. Instructions that load from
+    /// banks look for themselves.
+    fn past_bank(&self, inst: Option<&Inst>) -> Option<(u64, u32)> {
+        let inst = inst.filter(|inst| !matches!(inst.opcode, Opcode::LDC | Opcode::ULDC | Opcode::LDCU))?;
+        inst.operands.iter().enumerate().find_map(|(at, operand)| match operand.value {
+            Value::Const { bank, offset } => {
+                let (offset, bytes) = (u64::from(offset), 4 * u32::from(inst.width(at)));
+                let size = self.banks.get(usize::from(bank)).copied().unwrap_or(0);
+                (offset + u64::from(bytes) > size).then_some((offset, bytes))
+            }
+            _ => None,
+        })
     }
 
     /// Text and reason of every instruction that cannot be executed.

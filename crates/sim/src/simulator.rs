@@ -1,11 +1,11 @@
 //! The simulator's face: load a module, launch its kernels.
 
 use crate::block::{BlockFault, Entry, fill_bank0};
-use crate::constant::ConstantBanks;
+use crate::constant::{BANKS, ConstantBanks};
 use crate::grid;
 use crate::machine::Machine;
 use crate::memcheck::{CheckReport, Checker, Checks, Subject, Variables};
-use crate::program::Program;
+use crate::program::{BankSizes, Program};
 use crate::properties;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::stats::Statistics;
@@ -15,13 +15,14 @@ use crate::timing::occupancy::Needs;
 use crate::timing::{self, TimingReport};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::reloc::{RelocValue, SAMP_HEADER_INDEX};
-use oriole_cubin::{Cubin, CubinError, Function, SectionIndex, SectionKind};
+use oriole_cubin::{ConstantBank, Cubin, CubinError, FileKind, Function, SectionIndex, SectionKind};
 use oriole_device::argument::Slot;
 use oriole_device::texture::Objects;
-use oriole_device::{Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
+use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, RegFile, Value};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Code address of the first function.
 const CODE_BASE: u64 = 0x4_0000_0000;
@@ -41,6 +42,8 @@ pub struct Options {
     pub strict: bool,
     /// Warp instructions that one block may execute before it counts as running for ever.
     pub max_instructions: u64,
+    /// How long a launch may take on the host.
+    pub timeout: Option<Duration>,
     /// Host threads; 0: as many as the host has cores.
     pub threads: usize,
     /// Also estimate how long the launch would take on a device.
@@ -51,7 +54,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { strict: false, max_instructions: 1 << 40, threads: 0, timing: false, timing_sms: None }
+        Options { strict: false, max_instructions: 1 << 40, timeout: None, threads: 0, timing: false, timing_sms: None }
     }
 }
 
@@ -114,12 +117,28 @@ pub struct Simulator {
     objects: Objects,
 }
 
+/// The greatest sizes of the constant banks that the cubin fills. What bank 0 holds, the driver says.
+fn bank_sizes(cubin: &Cubin, image: &Image) -> BankSizes {
+    let mut sizes = [0; BANKS];
+    for bank in &cubin.constant_banks {
+        if let Some(size) = sizes.get_mut(bank.bank as usize) {
+            *size = image.section_address(bank.section).saturating_add(bank.size).max(*size);
+        }
+    }
+    sizes[0] = u64::MAX;
+    sizes
+}
+
+/// What code for a linker adds to addresses that it takes from its table of functions; here they are plain addresses.
+const UNIFIED_OFFSET: &str = "__UFT_OFFSET";
+
 /// Where external functions are, and the windows of generic addresses.
 struct Windows;
 
 impl Placement for Windows {
     fn external(&self, name: &str) -> Option<u64> {
-        syscall::address(name).or_else(|| properties::entry_size(name))
+        let offset = (name == UNIFIED_OFFSET).then_some(0);
+        offset.or_else(|| syscall::address(name)).or_else(|| properties::entry_size(name))
     }
 
     fn generic(&self, kind: &SectionKind, address: u64) -> u64 {
@@ -143,7 +162,7 @@ impl Simulator {
             let name = section.name.strip_prefix(".text.").unwrap_or(&section.name).to_owned();
             (name, image.addresses[index], image.contents[index].clone())
         });
-        let program = Program::new(arch, options.strict, sections);
+        let program = Program::new(arch, options.strict, bank_sizes(cubin, &image), sections);
         Ok(Simulator { program, cubin: cubin.clone(), image, options, objects: Objects::default() })
     }
 
@@ -280,6 +299,7 @@ impl Simulator {
             program: &self.program,
             max_local: self.stack_limit(function),
             max_instructions: self.options.max_instructions,
+            deadline: self.options.timeout.map(Deadline::after),
             records: self.options.timing,
         };
         let workers = match self.options.threads {
@@ -303,8 +323,12 @@ impl Simulator {
                 shared: (entry.shared_size as u32).saturating_sub(reserved),
                 cluster: launch.cluster.iter().product(),
             };
-            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers)
+            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers, machine.deadline)
         });
+        let timing = timing.transpose().map_err(|kind| {
+            let fault = BlockFault { block: 0, pc: None, thread: 0, kind };
+            Box::new(self.fault(kernel, function, launch, fault, outcome.printed.clone()))
+        })?;
         Ok(RunReport { printed: outcome.printed, statistics, timing })
     }
 
@@ -406,9 +430,12 @@ impl Simulator {
     /// The constant banks that `function` sees.
     fn constants(&self, function: &Function, entry: &Entry) -> ConstantBanks {
         let mut banks = ConstantBanks::new();
-        let sees = |owner: &Option<String>| owner.as_ref().is_none_or(|name| *name == function.name);
-        for bank in self.cubin.constant_banks.iter().filter(|bank| sees(&bank.function)) {
-            banks.write(bank.bank as usize, 0, self.contents(bank.section));
+        // What is still to be linked has parts for functions that several kernels may call, each at its own place.
+        let is_open = |bank: &ConstantBank| self.cubin.kind == FileKind::Relocatable && bank.bank != 0;
+        let owns = |owner: &Option<String>| owner.as_ref().is_none_or(|name| *name == function.name);
+        for bank in self.cubin.constant_banks.iter().filter(|bank| is_open(bank) || owns(&bank.function)) {
+            let start = self.image.section_address(bank.section) as usize;
+            banks.write(bank.bank as usize, start, self.contents(bank.section));
         }
         fill_bank0(&mut banks, entry, self.program.arch);
         banks

@@ -45,8 +45,6 @@ const FUNCTIONS: [(&str, Function); 10] = [
 
 /// Register of the first argument, and of the result.
 const FIRST_ARGUMENT: usize = 4;
-/// Bytes of packed arguments that are fetched for one format at most.
-const MOST_ARGUMENTS: u64 = 4096;
 
 /// Address of the function of that name.
 pub(crate) fn address(name: &str) -> Option<u64> {
@@ -71,7 +69,7 @@ pub(crate) fn call(function: Function, state: &mut State, env: &mut Env<'_>) -> 
         match function {
             Function::Vprintf => {
                 let text = formatted(env, lane, argument(0), argument(1))?;
-                env.printed.extend_from_slice(&text);
+                printf::print(env.printed, &text).map_err(|kind| Halt::fault(lane, kind))?;
                 state.set_lane(FIRST_ARGUMENT, lane, text.len() as u32);
             }
             Function::Malloc => {
@@ -120,15 +118,16 @@ fn with_heap(env: &Env<'_>, f: impl FnOnce(&mut oriole_device::Heap) -> u64) -> 
 /// The text of one `printf`.
 fn formatted(env: &Env<'_>, lane: usize, format: u64, arguments: u64) -> Result<Vec<u8>, Halt> {
     let format = c_string(env, lane, format)?;
-    let size = (printf::packed_size(&format) as u64).min(MOST_ARGUMENTS);
+    let size = printf::packed_size(&format) as u64;
     let packed: Result<Vec<u8>, Halt> = (0..size).map(|at| byte(env, lane, arguments.wrapping_add(at))).collect();
-    Ok(printf::format(&format, &packed?, |address| c_string(env, lane, address).ok()))
+    let text = printf::format(&format, &packed?, |address| c_string(env, lane, address).ok());
+    text.map_err(|kind| Halt::fault(lane, kind))
 }
 
 fn c_string(env: &Env<'_>, lane: usize, address: u64) -> Result<Vec<u8>, Halt> {
     let mut text = Vec::new();
-    for at in address.. {
-        match byte(env, lane, at)? {
+    for at in 0..printf::LONGEST_STRING {
+        match byte(env, lane, address.wrapping_add(at))? {
             0 => break,
             byte => text.push(byte),
         }

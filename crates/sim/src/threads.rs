@@ -29,6 +29,15 @@ pub(crate) enum Wait {
     Cluster,
     /// The end of a phase of the mbarrier at this shared address (byte 3: the block in the cluster).
     Phase(u32),
+    /// So many registers that other warps of the block give back (`setmaxnreg`).
+    Registers(u32),
+}
+
+impl Wait {
+    /// The group stays at its instruction and looks again and again.
+    pub(crate) fn is_retried(self) -> bool {
+        matches!(self, Wait::Phase(_) | Wait::Registers(_))
+    }
 }
 
 /// Threads that execute together.
@@ -220,17 +229,17 @@ impl Threads {
         }
     }
 
-    /// The current group stays at its instruction until a phase of the mbarrier at `address` is over.
-    pub(crate) fn wait_for_phase(&mut self, address: u32) {
+    /// The current group stays at its instruction until what it waits for has come.
+    pub(crate) fn wait_and_retry(&mut self, wait: Wait) {
         if let Some(group) = self.groups.get_mut(self.current) {
-            group.wait = Wait::Phase(address);
+            group.wait = wait;
             group.retries = true;
         }
     }
 
-    /// Lets all groups that wait for a phase look again.
-    pub(crate) fn retry_phases(&mut self) {
-        for group in self.groups.iter_mut().filter(|group| matches!(group.wait, Wait::Phase(_))) {
+    /// Lets all groups that stay at their instructions look again.
+    pub(crate) fn retry_waits(&mut self) {
+        for group in self.groups.iter_mut().filter(|group| group.wait.is_retried()) {
             group.wait = Wait::Nothing;
         }
     }
@@ -280,7 +289,7 @@ impl Threads {
         }
         self.release(|group| match group.wait {
             Wait::Convergence(_) | Wait::WarpSync => group.mask & free,
-            Wait::Nothing | Wait::Barrier(_) | Wait::Cluster | Wait::Phase(_) => 0,
+            _ => 0,
         });
     }
 
@@ -300,7 +309,7 @@ impl Threads {
                 Wait::Convergence(barrier) => self.participants[usize::from(barrier) % CONVERGENCE_BARRIERS][lane],
                 Wait::WarpSync => self.warpsync[lane],
                 // The barriers of a block do not join threads.
-                Wait::Nothing | Wait::Barrier(_) | Wait::Cluster | Wait::Phase(_) => mask,
+                _ => mask,
             };
             let same = |(other, known): &&mut (Mask, Group)| {
                 *other == together && known.pc == group.pc && known.wait == group.wait

@@ -5,12 +5,13 @@ mod straight;
 use crate::access::AccessLog;
 use crate::barrier::{Arrival, BarrierResult, Barriers};
 use crate::cluster::ClusterState;
+use crate::exec::constant::outside;
 use crate::flow::{Condition, Count, Flow, MaskSrc};
 use crate::helpers::Helpers;
 use crate::machine::{Halt, Machine};
 use crate::program::{Action, Env, INSTRUCTION, Op, Section};
 use crate::space::{LocalMemory, Spaces};
-use crate::state::{Mask, State, WARP};
+use crate::state::{Mask, State, WARP, lanes_of};
 use crate::stats::Counts;
 use crate::strict::{Hazards, Issue};
 use crate::syscall;
@@ -59,7 +60,7 @@ pub(crate) struct BlockState {
     pub(crate) cluster: ClusterState,
     /// Registers per thread that warps have given back, all together.
     pub(crate) register_pool: u32,
-    /// Waits for mbarriers have run out: those that look again now are told that the phase is not over.
+    /// Waits that try again have run out: those that look again now are told that what they wait for has not come.
     pub(crate) expired: bool,
     /// The instruction at hand is tried again.
     retries: bool,
@@ -235,52 +236,68 @@ impl Warp {
     }
 
     /// Executes one instruction of one group, for those who look at each: the timing model and the
-    /// checks of memory. What it touches is in `block.log` afterwards, if there is a log.
+    /// checks of memory. What it touches is in `block.log` afterwards, if there is a log. Groups that find that they
+    /// have to wait make way for the next; when all do, the warp is blocked.
     pub(crate) fn step_one<'p>(
         &mut self,
         machine: &Machine<'p>,
         block: &mut BlockState,
         counts: &mut Counts,
     ) -> Result<Step<'p>, Stop> {
-        let issued = match self.upcoming(machine)? {
-            Ok(issued) => issued,
-            Err(pause) => return Ok(Step::Paused(pause)),
-        };
-        let stop = |lane, kind| Stop { pc: issued.pc, lane, kind };
-        if block.instructions >= machine.max_instructions {
-            return Err(stop(self.first_lane(), FaultKind::InstructionLimit(machine.max_instructions)));
-        }
-        if let Some(log) = &mut block.log {
-            log.clear();
-        }
-        block.retries = self.threads.group_mut().is_some_and(|group| std::mem::take(&mut group.retries));
-        if !block.retries {
-            self.judge(&issued, machine).map_err(|kind| stop(self.first_lane(), kind))?;
-        }
-        let next = match self.execute(issued.op, issued.pc, issued.active, machine, block) {
-            Ok(next) => next,
-            Err(Halt::NeedsTurn) => {
-                self.threads.retry();
-                return Ok(Step::Paused(Pause::NeedsTurn));
+        loop {
+            let issued = match self.upcoming(machine)? {
+                Ok(issued) => issued,
+                Err(pause) => return Ok(Step::Paused(pause)),
+            };
+            let stop = |lane, kind| Stop { pc: issued.pc, lane, kind };
+            if block.instructions >= machine.max_instructions {
+                return Err(stop(self.first_lane(), FaultKind::InstructionLimit(machine.max_instructions)));
             }
-            Err(Halt::NotYet { mbarrier }) => {
-                self.threads.wait_for_phase(mbarrier);
-                return Ok(Step::Paused(if self.choose() { Pause::Slice } else { Pause::Blocked }));
+            if let Some(log) = &mut block.log {
+                log.clear();
             }
-            Err(Halt::Fault { lane, kind }) => return Err(stop(lane, kind)),
-        };
+            block.retries = self.threads.group_mut().is_some_and(|group| std::mem::take(&mut group.retries));
+            if !block.retries {
+                self.judge(&issued, machine).map_err(|kind| stop(self.first_lane(), kind))?;
+            }
+            match self.execute(issued.op, issued.pc, issued.active, machine, block) {
+                Ok(next) => {
+                    self.executed(&issued, next, machine, block, counts);
+                    return Ok(Step::Issued(issued));
+                }
+                Err(Halt::NeedsTurn) => {
+                    self.threads.retry();
+                    return Ok(Step::Paused(Pause::NeedsTurn));
+                }
+                Err(Halt::NotYet(wait)) => {
+                    self.threads.wait_and_retry(wait);
+                    self.choose();
+                }
+                Err(Halt::Fault { lane, kind }) => return Err(stop(lane, kind)),
+            }
+        }
+    }
+
+    /// Counts an instruction that has been executed, and lets another group have its turn where that is due.
+    fn executed(
+        &mut self,
+        issued: &Issued<'_>,
+        next: Next,
+        machine: &Machine<'_>,
+        block: &mut BlockState,
+        counts: &mut Counts,
+    ) {
         block.instructions += 1;
         self.state.clock += 1;
         self.group_slice += 1;
         counts.record(issued.op, issued.group, issued.active);
         if let Some(checker) = &machine.checker {
-            checker.executed(&issued, self, block);
+            checker.executed(issued, self, block);
         }
         let goes_back = self.threads.group().is_some_and(|group| group.pc <= issued.pc);
         if goes_back && self.is_slice_over() || matches!(next, Next::Choose) {
             self.choose();
         }
-        Ok(Step::Issued(issued))
     }
 
     /// Whether other groups may have their turn after this one's slice.
@@ -336,6 +353,9 @@ impl Warp {
                     effect(&mut self.state, &mut env)?;
                 }
                 Action::Flow(flow) => return self.flow(flow, next, active, machine, block),
+                Action::PastBank(offset, bytes) => {
+                    return Err(Halt::fault(self.state.first_active(), outside(*offset, *bytes)));
+                }
                 Action::Impossible(reason) => {
                     return Err(Halt::fault(self.state.first_active(), FaultKind::Unsupported(reason.to_string())));
                 }
@@ -369,6 +389,10 @@ impl Warp {
                 self.threads.branch(taken, target, next);
                 Ok(Next::Continue)
             }
+            Flow::Nowhere { target, condition } => match self.taken(condition, active, group) {
+                0 => go_on(self),
+                lanes => Err(Halt::fault(lanes.trailing_zeros() as usize, FaultKind::BadJump(target))),
+            },
             Flow::Jump { base, offset, condition } => {
                 let lanes = active & condition.mask(&self.state);
                 self.jump(base, offset.wide_bits(&self.state), next, lanes, machine, block)
@@ -490,6 +514,12 @@ impl Warp {
             syscall::call(function, &mut self.state, &mut env)?;
             // The return address, as the ABI of CUDA passes it.
             targets = self.state.r_wide(20);
+        }
+        let mut known = None;
+        for lane in lanes_of(active).filter(|&lane| known.replace(targets[lane]) != Some(targets[lane])) {
+            if !machine.program.has_code(targets[lane]) {
+                return Err(Halt::fault(lane, FaultKind::BadJump(targets[lane])));
+            }
         }
         self.threads.scatter(active, &targets, next);
         Ok(Next::Continue)

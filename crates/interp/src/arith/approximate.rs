@@ -63,7 +63,7 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
         let quotient = if inst.has(Word::Full) { full_quotient } else { approximate_quotient };
         return Ok(Some(Arithmetic::lanewise(ty, move |sources| {
             let [a, b] = sources.map(|source| value(format, ftz, source));
-            rounded(format, ftz, quotient(a, b, ftz))
+            rounded(format, ftz, quotient(a, b))
         })));
     }
     let Some(function) = function(inst.opcode) else { return Ok(None) };
@@ -91,18 +91,19 @@ fn turns(a: f64) -> f64 {
     /// 1/2π in single precision.
     const TURNS: f32 = 0.159_154_94;
     let turns = Format::F32.encode(Format::F64.decode((a * f64::from(TURNS)).to_bits().into()), Round::TowardZero);
-    f64::from(f32::from_bits(turns as u32)).fract() * std::f64::consts::TAU
+    let turns = f64::from(f32::from_bits(turns as u32));
+    // The sign stays where nothing else does: the sine of -0 is -0.
+    turns.fract().copysign(turns) * std::f64::consts::TAU
 }
 
-/// `a / b` by multiplying with a reciprocal, which is zero for the largest divisors where subnormal
-/// reciprocals are flushed.
-fn approximate_quotient(a: f64, b: f64, ftz: bool) -> f64 {
-    let vanishes = ftz && b.is_finite() && b.abs() > 2f64.powi(126);
+/// `a / b` by multiplying with a reciprocal, which is zero for the largest divisors, as the manual says.
+fn approximate_quotient(a: f64, b: f64) -> f64 {
+    let vanishes = b.is_finite() && b.abs() > 2f64.powi(126);
     if vanishes { a * 0f64.copysign(b) } else { a / b }
 }
 
 /// `div.full` scales its operands first.
-fn full_quotient(a: f64, b: f64, _: bool) -> f64 {
+fn full_quotient(a: f64, b: f64) -> f64 {
     a / b
 }
 

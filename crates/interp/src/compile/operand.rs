@@ -5,7 +5,7 @@ use crate::arith::{Bits, Unsupported};
 use crate::code::{Destination, Source};
 use crate::initial;
 use crate::layout::{self, Home};
-use crate::space::{Named, PARAMETER_WINDOW, SHARED_WINDOW};
+use crate::space::{Named, PARAMETER_WINDOW};
 use oriole_ptx::ast::{AddressBase, Name, Operand, ScalarType, Selector, Space, Variable};
 use oriole_ptx::scope::{Binding, Register};
 use smallvec::SmallVec;
@@ -240,9 +240,12 @@ impl<'m> Builder<'_, 'm> {
             return Ok(Source::Constant(address.into()));
         }
         match self.layout.homes.get(&key) {
-            Some(Home::DynamicShared) => Ok(Source::DynamicShared { offset, generic }),
+            Some(Home::DynamicShared) => Ok(Source::Shared { offset, dynamic: true, generic }),
+            Some(Home::Shared(start)) => {
+                Ok(Source::Shared { offset: offset.wrapping_add(*start), dynamic: false, generic })
+            }
             Some(home) => {
-                let (own, whole) = home.addresses().unwrap_or((0, SHARED_WINDOW));
+                let (own, whole) = home.addresses().ok_or_else(|| self.unknown(name))?;
                 Ok(Source::Constant(if generic { whole } else { own }.wrapping_add(offset).into()))
             }
             None => Err(Unsupported(format!("the variable '{}' of another module", self.module.text(name)))),

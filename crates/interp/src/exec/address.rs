@@ -4,7 +4,7 @@ use super::control::form;
 use crate::arith::Unsupported;
 use crate::code::Action;
 use crate::compile::Builder;
-use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, Named, PARAMETER_WINDOW, Place, SHARED_WINDOW, WINDOW};
+use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, Named, PARAMETER_WINDOW, Place, RANK_SHIFT, SHARED_WINDOW, WINDOW};
 use crate::state::Lane;
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType, Space, Word};
 
@@ -37,10 +37,11 @@ fn convert(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, 
     })))
 }
 
-/// Whether a generic address is one of `space`.
-fn is_in(space: Space, address: u64) -> bool {
+/// Whether a generic address is one of `space`, for a thread of the block with this rank in its cluster.
+fn is_in(space: Space, address: u64, rank: u32) -> bool {
     match space {
-        Space::Shared | Space::SharedCta | Space::SharedCluster => (SHARED_WINDOW..LOCAL_WINDOW).contains(&address),
+        Space::Shared | Space::SharedCta => address >> RANK_SHIFT == SHARED_WINDOW >> RANK_SHIFT | u64::from(rank),
+        Space::SharedCluster => (SHARED_WINDOW..LOCAL_WINDOW).contains(&address),
         Space::Local => (LOCAL_WINDOW..LOCAL_WINDOW + WINDOW).contains(&address),
         Space::Const => (CONSTANT_WINDOW..PARAMETER_WINDOW).contains(&address),
         Space::Param | Space::ParamEntry => (PARAMETER_WINDOW..PARAMETER_WINDOW + WINDOW).contains(&address),
@@ -53,14 +54,11 @@ fn test(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     let (to, from) = (builder.destination(to, ScalarType::Pred)?, builder.source(from, ScalarType::U64)?);
     let space = inst.space().ok_or_else(|| form("isspacep"))?;
     Ok(Action::Lanes(Box::new(move |lane: &mut Lane<'_, '_>| {
-        let inside = is_in(space, lane.get(&from) as u64);
+        let inside = is_in(space, lane.get(&from) as u64, lane.state.identity.cluster_rank);
         lane.set(&to, u128::from(inside));
         Ok(())
     })))
 }
-
-/// Bits of a shared address from which on the rank of the block in its cluster stands.
-const RANK_SHIFT: u32 = 24;
 
 /// `mapa`: the address of the same variable in another block of the cluster.
 fn map(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {

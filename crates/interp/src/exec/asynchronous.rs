@@ -8,14 +8,16 @@ use super::mbarrier::{self, Change};
 use crate::arith::Unsupported;
 use crate::code::{Action, Source};
 use crate::compile::{Builder, Location};
-use crate::space::Data;
-use crate::state::Lane;
+use crate::space::{Data, Place, RANK_SHIFT};
+use crate::state::{Lane, lanes_of};
 use oriole_device::FaultKind;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Space, Word};
 use smallvec::SmallVec;
 
 /// Bulk copies are of so many bytes, and aligned to them.
 const BULK_UNIT: u64 = 16;
+/// The bits of a shared address that name the block in the cluster.
+const RANKS: u64 = 0xff << RANK_SHIFT;
 /// The most bytes of a bulk copy: no shared memory has more.
 const MOST_BULK: u64 = 1 << 20;
 
@@ -104,15 +106,14 @@ fn arrive(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
     })))
 }
 
-/// Bytes have come: the barrier of a copy is told.
-fn complete(lane: &mut Lane<'_, '_>, barrier: Option<&Location>, bytes: u64) -> Result<(), FaultKind> {
-    let Some(barrier) = barrier else { return Ok(()) };
-    let (place, arrived_bytes) = (barrier.place(lane), bytes as i64);
-    mbarrier::change(lane, place, Change { arrived_bytes, ..Change::default() }).map(|_| ())
+/// Bytes have come: the barrier of a copy, if it has one, is told.
+fn complete(lane: &mut Lane<'_, '_>, barrier: Option<Place>, bytes: u64) -> Result<(), FaultKind> {
+    let Some(place) = barrier else { return Ok(()) };
+    mbarrier::change(lane, place, Change { arrived_bytes: bytes as i64, ..Change::default() }).map(|_| ())
 }
 
-/// The barrier among the last operands, if the form has one. It is in shared memory however its address is
-/// written.
+/// The barrier among the last operands, if the form has one. It is in shared memory of the cluster however its
+/// address is written.
 fn barrier(
     inst: &Instruction,
     more: &[Operand],
@@ -120,7 +121,7 @@ fn barrier(
 ) -> Result<Option<Location>, Unsupported> {
     match more {
         [at @ Operand::Address(_), ..] if inst.has(Word::MbarrierCompleteTxBytes) => {
-            builder.location(at, Some(Space::Shared)).map(Some)
+            builder.location(at, Some(Space::SharedCluster)).map(Some)
         }
         _ => Ok(None),
     }
@@ -136,6 +137,11 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
     let (to, from) = ends(inst, to, from, builder)?;
     let size = builder.source(size, ScalarType::U32)?;
     let barrier = barrier(inst, more, builder)?;
+    let blocks = match (inst.has(Word::MulticastCluster), more) {
+        (true, [_, blocks, ..]) => Some(builder.source(blocks, ScalarType::U16)?),
+        (true, _) => return Err(form("cp.async.bulk")),
+        (false, _) => None,
+    };
     let (element, step) = match inst.last_type() {
         Some(ty) => (ty.bytes(), atomic::combine(inst, ty)?),
         None => (BULK_UNIT as u32, atomic::replace()),
@@ -151,15 +157,30 @@ fn bulk(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Uns
                 return Err(FaultKind::Misuse(format!("a bulk copy at {address:#x}, no multiple of {BULK_UNIT}")));
             }
         }
-        for at in (0..size).step_by(element as usize) {
-            let data = lane.load(from.space.place(from_start.wrapping_add(at)), element)?.element(0, element);
-            lane.update(to.space.place(to_start.wrapping_add(at)), element, |old| {
-                let mut new = Data::default();
-                new.set(0, element, step(old.element(0, element), data, 0));
-                new
-            })?;
+        let copy_to = |lane: &mut Lane<'_, '_>, to_start: u64| {
+            (0..size).step_by(element as usize).try_for_each(|at| {
+                let data = lane.load(from.space.place(from_start.wrapping_add(at)), element)?.element(0, element);
+                let combined = lane.update(to.space.place(to_start.wrapping_add(at)), element, |old| {
+                    let mut new = Data::default();
+                    new.set(0, element, step(old.element(0, element), data, 0));
+                    new
+                });
+                combined.map(drop)
+            })
+        };
+        let Some(blocks) = &blocks else {
+            copy_to(lane, to_start)?;
+            let told = barrier.as_ref().map(|barrier| barrier.place(lane));
+            return complete(lane, told, size);
+        };
+        // Each block of the mask gets the copy where the address stands in its own shared memory, and so its barrier.
+        for rank in lanes_of(lane.get(blocks) as u32) {
+            let in_block = |address: u64| address & !RANKS | (rank as u64) << RANK_SHIFT;
+            copy_to(lane, in_block(to_start))?;
+            let told = barrier.as_ref().map(|barrier| barrier.space.place(in_block(barrier.address(lane))));
+            complete(lane, told, size)?;
         }
-        complete(lane, barrier.as_ref(), size)
+        Ok(())
     })))
 }
 
@@ -180,7 +201,8 @@ fn store(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Un
             data.set(index, element, lane.get(from));
         }
         lane.store(location.place(lane), bytes, data)?;
-        complete(lane, barrier.as_ref(), bytes.into())
+        let told = barrier.as_ref().map(|barrier| barrier.place(lane));
+        complete(lane, told, bytes.into())
     })))
 }
 
@@ -198,6 +220,7 @@ fn reduce(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, U
             new.set(0, bytes, step(old.element(0, bytes), data, 0));
             new
         })?;
-        complete(lane, barrier.as_ref(), bytes.into())
+        let told = barrier.as_ref().map(|barrier| barrier.place(lane));
+        complete(lane, told, bytes.into())
     })))
 }

@@ -1,5 +1,4 @@
-//! Barriers of the block: `bar`, `barrier`; and what a cluster of one block makes of
-//! `barrier.cluster`.
+//! Barriers of the block: `bar`, `barrier`; and of the cluster: `barrier.cluster`.
 
 use super::control::form;
 use crate::arith::Unsupported;
@@ -38,7 +37,7 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
         return Ok(None);
     }
     if inst.modifiers.contains(&Modifier::Scope(Scope::Cluster)) {
-        return Ok(None);
+        return Ok(Some(if inst.has(Word::Arrive) { Action::ClusterArrive } else { Action::ClusterWait }));
     }
     let operands = &inst.operands[..];
     let word = |word| inst.has(word);

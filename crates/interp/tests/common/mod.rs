@@ -53,7 +53,7 @@ pub(crate) fn run(head: &str, body: &str, threads: u32) -> Run {
 /// The fault of a kernel body with one block of `threads` threads.
 pub(crate) fn fault(head: &str, body: &str, threads: u32) -> Fault {
     let launch = Launch { block: [threads, 1, 1], ..Launch::default() };
-    let options = Options { max_instructions: 100_000 };
+    let options = Options { max_instructions: 100_000, ..Options::default() };
     match try_run(&module(head, body), threads as usize, launch, options) {
         Err(fault) => *fault,
         Ok(run) => panic!("no fault: {:?}", run.out),

@@ -168,7 +168,7 @@ fn simulate(cubin: &[u8], strict: bool, launch: &Launch, memory: &mut Memory) ->
 
 fn interpret(ptx: &str, launch: &Launch, memory: &mut Memory) -> Result<(), String> {
     let module = oriole_ptx::load(ptx).map_err(|errors| format!("{} errors in the PTX", errors.len()))?;
-    let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS };
+    let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
     let interpreter = oriole_interp::Interpreter::new(&module, options).map_err(|error| error.to_string())?;
     interpreter.launch("k", launch, memory).map(drop).map_err(|error| error.to_string())
 }

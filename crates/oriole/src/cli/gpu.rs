@@ -3,12 +3,14 @@
 use super::args::RunArgs;
 use super::failure::Failure;
 use super::files;
-use super::run::{global_setting, say_what_runs, within};
+use super::run::{global_setting, say_what_runs};
 use crate::driver::{DevicePointer, Driver, DriverError};
 use oriole_cubin::{Cubin, Param};
-use oriole_device::VariableError;
 use oriole_device::argument::{Argument, ArgumentError, Buffer};
+use oriole_device::{FaultKind, VariableError};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 /// An output file, its device buffer and size.
 type Output = (PathBuf, DevicePointer, usize);
@@ -122,4 +124,31 @@ mod tests {
             assert!(matches!(check_sizes(&params, &of(texts)), Err(Failure::Usage(_))), "{texts:?}");
         }
     }
+}
+
+/// What a launch gives, unless it takes longer than `--timeout` lets it: that ends the process with a fault, since nothing
+/// else ends a launch on a device.
+fn within<T>(args: &RunArgs, launch: impl FnOnce() -> T) -> T {
+    let Some(limit) = args.timeout else { return launch() };
+    // Set by whoever comes first: the end of the launch or that of the time.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (ended, end) = mpsc::channel::<()>();
+    let (kernel, time_is_over) = (args.entry.clone(), is_over.clone());
+    std::thread::spawn(move || {
+        if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) && !time_is_over.swap(true, Ordering::SeqCst)
+        {
+            let fault = format!("fault: {}\n  in kernel {kernel}", FaultKind::TimeLimit(limit));
+            let _ = Failure::Fault(fault).report();
+            std::process::exit(3);
+        }
+    });
+    let result = launch();
+    if is_over.swap(true, Ordering::SeqCst) {
+        // The process is ending.
+        loop {
+            std::thread::park();
+        }
+    }
+    drop(ended);
+    result
 }

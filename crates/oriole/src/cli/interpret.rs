@@ -2,9 +2,7 @@
 
 use super::args::RunArgs;
 use super::failure::Failure;
-use super::run::{
-    Finished, check_types, finish, global_setting, launch_of, rejected, say_what_runs, stopped, usage, within,
-};
+use super::run::{Finished, check_types, finish, global_setting, launch_of, rejected, say_what_runs, stopped, usage};
 use oriole_device::argument::{self, Argument};
 use oriole_device::{Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};
@@ -22,7 +20,8 @@ pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Res
         |error| Failure::Rejected(SourceMap::new(&args.input.display().to_string(), &text).render_all(&[error]));
     args.arch.as_deref().map_or(Ok(()), |arch| oriole_ptx::check_target(&module, arch)).map_err(reject)?;
     check_types(args, &oriole::parameter_types(&module))?;
-    let options = Options { max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions) };
+    let max_instructions = args.max_instructions.unwrap_or(Options::default().max_instructions);
+    let options = Options { max_instructions, timeout: args.timeout };
     let mut interpreter = Interpreter::new(&module, options).map_err(|e| Failure::file(&args.input, e))?;
     let mut memory = Memory::new();
     for setting in &args.global {
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &RunArgs, bytes: Vec<u8>, arguments: &[Argument]) -> Res
     let slots = interpreter.parameters(&args.entry).map_err(|error| failure(error, args, &text))?;
     let bound = argument::bind(arguments, &slots, &mut memory).map_err(usage)?;
     say_what_runs(args);
-    let result = within(args, || interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory));
+    let result = interpreter.launch(&args.entry, &launch_of(args, &bound), &mut memory);
     let report = result.map_err(|error| failure(error, args, &text))?;
     let statistics = serde_json::json!({
         "warp_instructions": report.warp_instructions,

@@ -13,8 +13,6 @@ use oriole_sim::{CheckReport, Options, RunError, Simulator, Statistics, TimingRe
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 
 /// The first bytes of an ELF file.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
@@ -114,6 +112,7 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
     let options = Options {
         strict: args.strict,
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
+        timeout: args.timeout,
         threads: args.threads.unwrap_or(0),
         timing: wants_timing(args),
         timing_sms: args.timing_sms,
@@ -133,10 +132,10 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
     let launch = launch_of(args, &bound);
     let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
     say_what_runs(args);
-    let (mut found, result) = within(args, || match checks {
+    let (mut found, result) = match checks {
         Some(checks) => simulator.launch_checked(&args.entry, &launch, &mut memory, checks, &bound.undefined),
         None => (CheckReport::default(), simulator.launch(&args.entry, &launch, &mut memory)),
-    });
+    };
     if checks.is_some() {
         memcheck::publish(&mut found, args, lines)?;
     }
@@ -231,32 +230,6 @@ fn suits(kind: &str, ty: ScalarType) -> bool {
         TypeClass::Signed | TypeClass::Unsigned => !is_float,
         TypeClass::Bits | TypeClass::Predicate | TypeClass::Opaque => true,
     }
-}
-
-/// What a launch gives, unless it takes longer than `--timeout` lets it: that ends the process with a fault.
-pub(crate) fn within<T>(args: &RunArgs, launch: impl FnOnce() -> T) -> T {
-    let Some(limit) = args.timeout else { return launch() };
-    // Set by whoever comes first: the end of the launch or that of the time.
-    let is_over = Arc::new(AtomicBool::new(false));
-    let (ended, end) = mpsc::channel::<()>();
-    let (kernel, time_is_over) = (args.entry.clone(), is_over.clone());
-    std::thread::spawn(move || {
-        if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) && !time_is_over.swap(true, Ordering::SeqCst)
-        {
-            let fault = format!("fault: kernel {kernel}: the launch has taken longer than {limit:?} (--timeout)");
-            let _ = Failure::Fault(fault).report();
-            std::process::exit(3);
-        }
-    });
-    let result = launch();
-    if is_over.swap(true, Ordering::SeqCst) {
-        // The process is ending.
-        loop {
-            std::thread::park();
-        }
-    }
-    drop(ended);
-    result
 }
 
 /// `NAME=PATH` of `--global`, with the file's bytes.

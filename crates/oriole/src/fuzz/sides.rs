@@ -187,7 +187,7 @@ impl Engine {
                 plans.iter().map(|plan| outcome(plan, launch)).collect()
             }
             Engine::Interpreter(module) => {
-                let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS };
+                let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
                 let interpreter = match guarded(|| oriole_interp::Interpreter::new(module, options)) {
                     Ok(Ok(interpreter)) => interpreter,
                     Ok(Err(error)) => return vec![Outcome::Failed(error.to_string()); plans.len()],

@@ -162,14 +162,16 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     let (data, data2) = (Src::of(inst, Role::Data), Src::of(inst, Role::Data2));
     let (to, done) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
     // With a predicate to say so, a generic atomic leaves shared and local memory to the code
-    // that follows it. That of a shared one (sm_100 on) says whether the swap was made.
-    let global_only = space != Named::Shared && matches!(done, Dst::Predicate(n) if n != crate::state::PT);
+    // that follows it. That code reaches the block's own shared memory only, so that what lies in another block of the
+    // cluster has to be done here. The predicate of a shared one (sm_100 on) says whether the swap was made.
+    let is_left = space != Named::Shared && matches!(done, Dst::Predicate(n) if n != crate::state::PT);
     let tells_success = space == Named::Shared && atomic.reports_success;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let places = address.lanes(state).map(|address| space.place(address));
         turn_for_global(env, &places, state.active)?;
-        let lanes = match global_only {
-            true => state.active & mask_where(|lane| matches!(places[lane], Place::Global(_))),
+        let is_done_here = |place| matches!(env.spaces.nearest(place), Place::Global(_) | Place::Cluster { .. });
+        let lanes = match is_left {
+            true => state.active & mask_where(|lane| is_done_here(places[lane])),
             false => state.active,
         };
         env.report(Access::Atomic, atomic.size, lanes, &places);

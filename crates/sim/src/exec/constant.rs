@@ -2,10 +2,11 @@
 
 use super::Unsupported;
 use super::memory::{extend, size_of};
+use crate::machine::Halt;
 use crate::operand::{Dst, Src, operand};
 use crate::program::{Effect, Env};
 use crate::state::{Lanes, RZ, State, WARP};
-use oriole_device::{Access, Space};
+use oriole_device::{Access, FaultKind, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, unpack};
 
 /// The effect of `inst` if it is of this family.
@@ -17,7 +18,7 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
 }
 
 /// How a register and the numbers in the instruction make a bank and an offset.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
     /// The register is added to the offset.
     Linear,
@@ -49,6 +50,11 @@ impl Split {
     }
 }
 
+/// The fault of a read past the end of a constant bank.
+pub(crate) fn outside(address: u64, size: u32) -> FaultKind {
+    FaultKind::IllegalAddress { space: Space::Constant, access: Access::Read, address, size, nearest: None }
+}
+
 /// A constant bank, at an offset that may depend on a register.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     if inst.get(Field::Unpack) != unpack::NONE {
@@ -56,7 +62,12 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     }
     let ((size, signed), split) = (size_of(inst), Split::of(inst)?);
     let (base, to) = (Src::of(inst, Role::Base), Dst::of(inst, Role::D));
+    // Beside a register the offset is signed, but for LDCU: in object files ptxas adds 0x8000 to the index of a table of
+    // branches and takes it away here.
+    let has_base = matches!(operand(inst, Role::Base).value, Value::Reg(file, number) if file.zero() != Some(number));
+    let is_signed = has_base && split == Split::Linear && inst.opcode != Opcode::LDCU;
     let bank = match operand(inst, Role::Bank).value {
+        Value::Const { bank, offset } if is_signed => Some((usize::from(bank), offset as i16 as u32)),
         Value::Const { bank, offset } => Some((usize::from(bank), u32::from(offset))),
         Value::ConstBindless { .. } => None,
         other => return Err(Unsupported(format!("a constant bank given as {other:?}"))),
@@ -69,6 +80,19 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
         if let (Some(log), Some(_)) = (env.log.as_deref_mut(), bank) {
             let address = |lane| place(lane).map_or(0, |(bank, at)| (bank as u64) << 32 | at as u64);
             log.push(Space::Constant, Access::Read, size, state.active, std::array::from_fn(address));
+        }
+        // What the driver keeps in bank 0 is not all known; the code reads it at fixed places.
+        let is_known = |bank: usize| bank != 0 || !is_same;
+        let mut lanes = if is_same { state.active & state.active.wrapping_neg() } else { state.active };
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize % WARP;
+            lanes &= lanes - 1;
+            if let Some((bank, at)) = place(lane)
+                && is_known(bank)
+                && !state.constants.holds(bank, at, size)
+            {
+                return Err(Halt::fault(lane, outside(at as u64, size)));
+            }
         }
         let fetch = |lane: usize, word: usize| {
             let Some((bank, at)) = place(lane) else { return 0 };

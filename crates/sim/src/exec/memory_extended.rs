@@ -28,12 +28,14 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
 /// Bytes of each half of an access of 256 bits.
 const HALF: u32 = 16;
 
-/// Which of the eight registers take part, a bit for each.
-fn registers(inst: &Inst) -> u32 {
-    match operand(inst, Role::Mask).value {
-        Value::Imm(mask) => mask as u32,
+/// The words of either half that take part, by their number in it. They lie in consecutive registers: with the mask
+/// 0xd the quad that starts at R8 has words 0, 2 and 3 in R8, R9 and R10 (ptxas's code of `ld.v8` with `_` elements).
+fn words_of_halves(inst: &Inst) -> [Vec<usize>; 2] {
+    let mask = match operand(inst, Role::Mask).value {
+        Value::Imm(mask) => mask,
         _ => 0xff,
-    }
+    };
+    [0, 4].map(|from| (0..4).filter(|word| mask >> (from + word) & 1 != 0).collect())
 }
 
 /// Where both halves of an access are.
@@ -47,18 +49,16 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
     // The quad that is named first takes the upper half: `LDG.256 R8, R4` loads eight registers from R4 on.
     let to = [Role::D2, Role::D].map(|role| Dst::of(inst, role));
-    let wanted = registers(inst);
+    let wanted = words_of_halves(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let places = halves(&address, state);
         env.report(Access::Read, 2 * HALF, state.active, &places[0]);
-        for (half, (places, to)) in places.iter().zip(to).enumerate() {
-            let Dst::Register(first) = to else { continue };
+        for (places, (to, wanted)) in places.iter().zip(to.iter().zip(&wanted)) {
+            let Dst::Register(first) = *to else { continue };
             for lane in state.active_lanes() {
                 let words = env.spaces.load(places[lane], HALF, lane).map_err(|kind| Halt::fault(lane, kind))?;
-                for (i, word) in words.into_iter().enumerate() {
-                    if wanted >> (4 * half + i) & 1 != 0 && first != RZ {
-                        state.set_lane(first + i, lane, word);
-                    }
+                for (register, &word) in (first..RZ).zip(wanted) {
+                    state.set_lane(register, lane, words[word]);
                 }
             }
         }
@@ -70,17 +70,17 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
 fn store(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
     let from = [Role::Data, Role::Data2].map(|role| Src::of(inst, role));
-    let wanted = registers(inst);
+    let wanted = words_of_halves(inst);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let places = halves(&address, state);
         env.report(Access::Write, 2 * HALF, state.active, &places[0]);
         for lane in state.active_lanes() {
-            for (half, (places, from)) in places.iter().zip(from).enumerate() {
-                let words = read_registers(state, from, HALF, lane);
+            for (places, (from, wanted)) in places.iter().zip(from.iter().zip(&wanted)) {
+                let words = read_registers(state, *from, HALF, lane);
                 let Place::Global(start) = places[lane] else { continue };
-                for (i, word) in words.into_iter().enumerate().filter(|(i, _)| wanted >> (4 * half + i) & 1 != 0) {
-                    let place = Place::Global(start.wrapping_add(4 * i as u64));
-                    env.spaces.store(place, 4, lane, [word, 0, 0, 0]).map_err(|kind| Halt::fault(lane, kind))?;
+                for (value, &word) in words.into_iter().zip(wanted) {
+                    let place = Place::Global(start.wrapping_add(4 * word as u64));
+                    env.spaces.store(place, 4, lane, [value, 0, 0, 0]).map_err(|kind| Halt::fault(lane, kind))?;
                 }
             }
         }

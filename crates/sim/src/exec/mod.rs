@@ -38,7 +38,7 @@ pub(crate) mod asynchronous;
 mod atomic;
 mod collective;
 mod columns;
-mod constant;
+pub(crate) mod constant;
 mod convert;
 mod double;
 mod elements;

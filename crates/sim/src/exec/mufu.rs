@@ -87,8 +87,13 @@ fn half_function(inst: &Inst, format: u8, function: u8) -> Result<Compute, Unsup
     let at = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
     let source = super::half::HalfOperand::of(inst, at);
     let d = crate::operand::Dst::of(inst, oriole_isa::Role::D);
+    // PTX has the power of two of bfloats with `.ftz` only, and ptxas writes nothing else for that.
+    let flushes = function == mufu::EX2 && inst.get(Field::MufuFmt) != mufu_fmt::F16;
     Ok(host::compute(move |state: &mut crate::state::State| {
-        let value = source.bits(state).map(|bits| narrow(f(format.widen(bits)), format, Rounding::Nearest));
+        let value = source.bits(state).map(|bits| {
+            let value = narrow(f(format.widen(bits)), format, Rounding::Nearest);
+            if flushes { format.flush(value) } else { value }
+        });
         d.set(state, &value);
     }))
 }

@@ -6,6 +6,7 @@ use crate::operand::{Dst, Src, operand};
 use crate::program::{Effect, Env};
 use crate::special;
 use crate::state::{Mask, State};
+use crate::threads::Wait;
 use oriole_device::FaultKind;
 use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size, maxreg_op};
 
@@ -49,7 +50,11 @@ fn set_max_registers(inst: &Inst) -> Effect {
             return Err(Halt::fault(state.first_active(), FaultKind::Misuse(rule)));
         }
         let is_there = !takes || new - old <= *env.register_pool;
+        if !is_there && !env.is_last_try {
+            return Err(Halt::NotYet(Wait::Registers(new - old)));
+        }
         if is_there {
+            *env.signals += u64::from(new < old);
             *env.register_pool = (*env.register_pool + old).saturating_sub(new);
             state.identity.registers = new;
         }

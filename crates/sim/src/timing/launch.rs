@@ -13,6 +13,7 @@ use crate::timing::occupancy::{Needs, Occupancy};
 use crate::timing::report::{Outcome, TimingReport};
 use crate::timing::sm::Sm;
 use crate::timing::trace::BlockTrace;
+use oriole_device::{Deadline, FaultKind};
 use oriole_isa::chip::Chip;
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -36,14 +37,16 @@ struct Replayed<'c> {
     barrier_latency: u64,
 }
 
-/// Estimates how long a launch of these blocks takes on `chip`, on `workers` host threads.
+/// Estimates how long a launch of these blocks takes on `chip`, on `workers` host threads. The fault where that itself
+/// takes longer than the launch was given.
 pub(crate) fn replay(
     program: &Program,
     chip: &Chip,
     needs: &Needs,
     traces: Vec<BlockTrace>,
     workers: usize,
-) -> TimingReport {
+    deadline: Option<Deadline>,
+) -> Result<TimingReport, FaultKind> {
     let occupancy = Occupancy::of(needs, program.arch.sm());
     // A launch that the simulator accepts fits, if not by the rules here.
     let blocks_per_sm = occupancy.blocks.max(1);
@@ -72,6 +75,7 @@ pub(crate) fn replay(
     let pool = pool.ok().filter(|_| workers > 1 && count > 1);
     let mut now = 0;
     loop {
+        deadline.map_or(Ok(()), |deadline| deadline.check())?;
         launch.start_blocks(now);
         let end = now + step;
         match &pool {
@@ -89,7 +93,7 @@ pub(crate) fn replay(
     let cycles = ends.max(launch.memory.last);
     let traffic = launch.memory.traffic.clone();
     let sms = launch.sms.into_iter().map(Sm::into_counts).collect();
-    TimingReport::new(program, &code, chip, Outcome { occupancy, sms, traffic, cycles, l1_bytes })
+    Ok(TimingReport::new(program, &code, chip, Outcome { occupancy, sms, traffic, cycles, l1_bytes }))
 }
 
 impl Replayed<'_> {

@@ -99,6 +99,7 @@ impl Bench {
             program: &program,
             max_local: 1024,
             max_instructions: 1 << 30,
+            deadline: None,
             records: true,
             checker: None,
         };
@@ -107,7 +108,7 @@ impl Bench {
         let executed = outcome.counts.statistics(1).warp_instructions;
         let needs =
             Needs { threads: self.block, registers: self.registers, shared: self.shared, cluster: self.cluster };
-        let report = replay(&program, &self.chip, &needs, outcome.traces, self.workers);
+        let report = replay(&program, &self.chip, &needs, outcome.traces, self.workers, None).expect("it has no limit");
         assert_eq!(report.instructions, executed, "each instruction is issued once");
         report
     }

@@ -58,7 +58,7 @@ impl Warp {
                     match effect(state, &mut env) {
                         Ok(()) => {}
                         // It waits; that is not for a row.
-                        Err(Halt::NotYet { .. }) => break,
+                        Err(Halt::NotYet(_)) => break,
                         Err(Halt::NeedsTurn) => {
                             end = Ok(RowEnd::NeedsTurn);
                             break;
@@ -70,7 +70,7 @@ impl Warp {
                         }
                     }
                 }
-                Action::Flow(_) | Action::Impossible(_) if active != 0 => break,
+                Action::Flow(_) | Action::Impossible(_) | Action::PastBank(..) if active != 0 => break,
                 Action::Nothing => row.nothings += 1,
                 _ => {}
             }

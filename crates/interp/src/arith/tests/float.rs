@@ -211,6 +211,52 @@ fn out_of_bounds_elements_are_zero() {
     );
 }
 
+/// Results of approximate functions that the manual's tables fix to the bit.
+#[test]
+fn approximations_of_special_values() {
+    const INF: u32 = 0x7f80_0000;
+    const NAN: u32 = 0x7fff_ffff;
+    const MINUS: u32 = 0x8000_0000;
+    const ONE: u32 = 0x3f80_0000;
+    let table: [(&str, u32, u32); 24] = [
+        ("sin.approx.f32", MINUS, MINUS),
+        ("sin.approx.f32", 0, 0),
+        ("sin.approx.f32", INF, NAN),
+        ("sin.approx.f32", MINUS | INF, NAN),
+        ("sin.approx.ftz.f32", 0x807f_ffff, MINUS),
+        ("cos.approx.f32", MINUS, ONE),
+        ("cos.approx.f32", 1, ONE),
+        ("cos.approx.f32", INF, NAN),
+        ("rcp.approx.f32", MINUS, MINUS | INF),
+        ("rcp.approx.f32", MINUS | INF, MINUS),
+        ("rcp.approx.ftz.f32", 0x807f_ffff, MINUS | INF),
+        ("sqrt.approx.f32", MINUS, MINUS),
+        ("sqrt.approx.f32", MINUS | ONE, NAN),
+        ("sqrt.approx.ftz.f32", 0x807f_ffff, MINUS),
+        ("rsqrt.approx.f32", MINUS, MINUS | INF),
+        ("rsqrt.approx.f32", INF, 0),
+        ("rsqrt.approx.f32", MINUS | INF, NAN),
+        ("lg2.approx.f32", MINUS, MINUS | INF),
+        ("lg2.approx.f32", MINUS | INF, NAN),
+        ("lg2.approx.ftz.f32", 0x807f_ffff, MINUS | INF),
+        ("ex2.approx.f32", MINUS | INF, 0),
+        ("ex2.approx.f32", MINUS, ONE),
+        ("tanh.approx.f32", MINUS, MINUS),
+        ("tanh.approx.f32", MINUS | INF, MINUS | ONE),
+    ];
+    for (name, operand, result) in table {
+        assert_eq!(function(&format!("{name} %d, %a")).of_u32([operand]), result, "{name} {operand:#x}");
+    }
+    // Divisors above 2^126: zero, or no number for an infinity.
+    let quotient = function("div.approx.f32 %d, %a, %b");
+    for divisor in [0x7e80_0001, 0x7f7f_ffff] {
+        assert_eq!(quotient.of_u32([ONE, divisor]), 0);
+        assert_eq!(quotient.of_u32([ONE, MINUS | divisor]), MINUS);
+        assert_eq!(quotient.of_u32([INF, divisor]), NAN);
+    }
+    assert_eq!(quotient.of_u32([0x7e80_0000, 0x7e80_0000]), ONE, "2^126 is not above");
+}
+
 /// What is approximate is known as such, and nothing else.
 #[test]
 fn approximations_have_bounds() {

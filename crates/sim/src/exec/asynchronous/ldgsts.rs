@@ -1,9 +1,11 @@
 //! `LDGSTS`, the copy of a few bytes from global to shared memory, and `LDGDEPBAR`, the group that such
 //! copies form.
 //!
-//! With `ZFILL` and a source that is no multiple of the size, only the bytes from the multiple below it
-//! are read, as many as are left when the remainder is taken from the size; the rest is zero. So ptxas
-//! lowers a constant `src-size` of `cp.async`.
+//! Where the predicate is false nothing is read and all bytes become zero, with `ZFILL` or without: ptxas makes
+//! `LDGSTS … !P` of `cp.async` with the operand `ignore-src` P, and `LDGSTS … !PT` of a `src-size` of 0, whose zeros
+//! the PTX manual promises. With `ZFILL` and a source that is no multiple of the size, only the bytes from the multiple
+//! below it are read, as many as are left when the remainder is taken from the size; the rest is zero. So ptxas lowers
+//! any other `src-size`.
 
 use super::super::Unsupported;
 use super::super::address::{Address, AddressWidth};
@@ -40,8 +42,7 @@ fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
         let reads = reads.mask(state);
         if let Some(log) = env.log.as_deref_mut() {
             log.push(Space::Global, Access::Read, size, state.active & reads, from.map(|address| address & !skip));
-            let written = if fills { state.active } else { state.active & reads };
-            log.push_places(Access::Write, size, written, &to.map(|address| Named::Shared.place(address)));
+            log.push_places(Access::Write, size, state.active, &to.map(|address| Named::Shared.place(address)));
         }
         for lane in state.active_lanes() {
             let fault = |kind| Halt::fault(lane, kind);
@@ -51,9 +52,7 @@ fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
                 0 => env.spaces.load(Place::Global(from[lane]), size, lane).map_err(fault)?,
                 skipped => start(env, from[lane] - skipped, u64::from(size) - skipped, lane).map_err(fault)?,
             };
-            if is_read || fills {
-                env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
-            }
+            env.spaces.store(Named::Shared.place(to[lane]), size, lane, words).map_err(fault)?;
         }
         Ok(())
     }))

@@ -9,6 +9,7 @@ use crate::operand::{Dst, Src};
 use crate::program::{Effect, Env};
 use crate::space::Place;
 use crate::state::{Mask, State, WARP, lanes_of};
+use crate::threads::Wait;
 use oriole_device::{Access, FaultKind};
 use oriole_isa::{Field, Inst, Opcode, Role, arrives_count, syncs_count, syncs_op, syncs_result};
 
@@ -136,9 +137,8 @@ fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
         }
         let missing = state.active & !over;
         if missing != 0 && !env.is_last_try {
-            return Err(Halt::NotYet { mbarrier: addresses[missing.trailing_zeros() as usize % WARP] });
+            return Err(Halt::NotYet(Wait::Phase(addresses[missing.trailing_zeros() as usize % WARP])));
         }
-        *env.signals += u64::from(missing == 0);
         to.set_mask(state, over);
         Ok(())
     }))
