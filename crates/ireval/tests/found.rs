@@ -64,10 +64,11 @@ fn programs_that_were_compiled_wrongly() {
     }
 }
 
-/// Some random programs of every kind; `examples/ir_fuzz` runs more.
+/// Some random programs of every kind; `examples/ir_fuzz` runs more. `ORIOLE_SEED` is the first.
 #[test]
 fn random_programs() {
-    for seed in 0..200 {
+    let first = std::env::var("ORIOLE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    for seed in (first..).take(200) {
         let program = generate::program(seed, &Options::default());
         if program.evaluate(&program.module).is_ok() {
             check(&program, &format!("program {seed}"));
