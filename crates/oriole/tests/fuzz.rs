@@ -1,45 +1,48 @@
 //! Compiled code against the PTX interpreter on random programs; `programs.rs` has those that once differed.
 
-use oriole::fuzz::Campaign;
-use oriole_isa::Arch;
+use oriole::fuzz::{Campaign, Kinds};
+use oriole_cubin::Target;
 
 /// Programs of each campaign; `oriole fuzz` runs more.
-const PROGRAMS: u64 = 64;
+const PROGRAMS: u64 = 60;
 
-fn no_differences(arch: Arch, opt_level: u8) {
-    let campaign = Campaign {
-        seed: 2026,
-        first: 0,
-        count: PROGRAMS,
-        target: arch.into(),
-        opt_level,
-        statements: 40,
-        ptxas: None,
-        interpreter: true,
-        compiler: true,
-    };
-    let findings = campaign.run(|_| {});
+/// The seed: from the environment where `ORIOLE_SEED` is set, so that CI tests new programs each day.
+fn seed() -> u64 {
+    match std::env::var("ORIOLE_SEED") {
+        Ok(text) => text.parse().expect("ORIOLE_SEED is a number"),
+        Err(_) => 2026,
+    }
+}
+
+fn no_differences(kinds: Kinds, targets: &[&str]) {
+    let targets = targets.iter().map(|name| Target::from_name(name).expect("a known target")).collect();
+    let campaign = Campaign { kinds, ..Campaign::new(seed(), PROGRAMS, targets) };
+    let findings = campaign.run(|_, _| {});
     let list: Vec<String> = findings.iter().map(|f| format!("{}: {}\n{}", f.number, f.difference, f.case)).collect();
-    assert!(findings.is_empty(), "{}", list.join("\n"));
+    assert!(findings.is_empty(), "seed {}\n{}", seed(), list.join("\n"));
 }
 
 #[test]
-fn optimised_code_computes_what_the_interpreter_does_on_sm_90() {
-    no_differences(Arch::Sm90, 3);
+fn kernels_compute_what_the_interpreter_does() {
+    no_differences(Kinds::Kernels, &["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"]);
 }
 
 #[test]
-fn optimised_code_computes_what_the_interpreter_does_on_sm_75() {
-    no_differences(Arch::Sm75, 3);
+fn whole_programs_compute_what_the_interpreter_does_on_sm_75() {
+    no_differences(Kinds::Whole, &["sm_75"]);
 }
 
 #[test]
-fn optimised_code_computes_what_the_interpreter_does_on_blackwell() {
-    no_differences(Arch::Sm100, 3);
-    no_differences(Arch::Sm120, 3);
+fn whole_programs_compute_what_the_interpreter_does_on_sm_80() {
+    no_differences(Kinds::Whole, &["sm_80"]);
 }
 
 #[test]
-fn plain_code_computes_what_the_interpreter_does_on_sm_80() {
-    no_differences(Arch::Sm80, 0);
+fn whole_programs_compute_what_the_interpreter_does_on_sm_90() {
+    no_differences(Kinds::Whole, &["sm_90a"]);
+}
+
+#[test]
+fn whole_programs_compute_what_the_interpreter_does_on_blackwell() {
+    no_differences(Kinds::Whole, &["sm_100a", "sm_120a"]);
 }

@@ -3,7 +3,8 @@
 use super::args::FuzzArgs;
 use super::failure::Failure;
 use super::{compile, files};
-use oriole::fuzz::{Campaign, Case, Side, Tools};
+use oriole::fuzz::{Build, Campaign, Case, EVERY, Finding, IN_TURN, Kinds, Side, Tools};
+use oriole_cubin::Target;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -18,19 +19,9 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     if !args.run.is_empty() {
         return run_files(args);
     }
-    let campaign = Campaign {
-        seed: args.seed,
-        first: args.first,
-        count: args.count,
-        target: compile::compile_target(&args.arch)?,
-        opt_level: args.opt_level,
-        statements: args.statements,
-        ptxas: args.ptxas.clone(),
-        interpreter: !args.without.contains(&Without::Interpreter),
-        compiler: !args.without.contains(&Without::Oriole),
-    };
+    let campaign = campaign(args)?;
     if let Some(number) = args.show {
-        return files::write(Path::new("-"), campaign.ptx(number).as_bytes());
+        return files::write(Path::new("-"), campaign.case(number).to_string().as_bytes());
     }
     if let Some(jobs) = args.jobs {
         // The pool can be set once; a second command in one process would find it set, which is as good.
@@ -38,25 +29,81 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     }
     let start = Instant::now();
     let done = AtomicU64::new(0);
-    let findings = campaign.run(|programs| {
+    let findings = campaign.run(|programs, found| {
         let before = done.fetch_add(programs, Ordering::Relaxed);
+        for finding in found {
+            if let Err(error) = report(finding, args) {
+                eprintln!("{error:?}");
+            }
+        }
         if before / REPORT_EVERY != (before + programs) / REPORT_EVERY {
             eprintln!("{} programs, {:.0} s", before + programs, start.elapsed().as_secs_f64());
         }
     });
-    if !findings.is_empty() {
-        std::fs::create_dir_all(&args.out).map_err(|error| Failure::file(&args.out, error))?;
-    }
-    for finding in &findings {
-        let file = args.out.join(format!("{}-{}.ptx", args.seed, finding.number));
-        files::write(&file, finding.case.to_string().as_bytes())?;
-        println!("program {}: {} ({})", finding.number, finding.difference, file.display());
-    }
     let time = start.elapsed().as_secs_f64();
-    println!("{} programs, {} findings, seed {}, {time:.1} s", args.count, findings.len(), args.seed);
-    match findings.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Rejected(format!("error: the sides differ on {} programs", findings.len()))),
+    let of_ptxas = findings.iter().filter(|finding| finding.is_ptxas).count();
+    let ours = findings.len() - of_ptxas;
+    println!(
+        "{} programs, {ours} findings, {of_ptxas} of optimised ptxas, seed {}, {time:.1} s",
+        args.count, args.seed
+    );
+    match ours {
+        0 => Ok(()),
+        _ => Err(Failure::Rejected(format!("error: the sides differ on {ours} programs"))),
+    }
+}
+
+fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
+    let targets = args.arch.split(',').map(|name| compile::compile_target(name.trim()));
+    let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
+    let compiles = !args.without.contains(&Without::Oriole);
+    let (builds, turns) = match args.opt_level {
+        _ if !compiles => (Vec::new(), Vec::new()),
+        Some(opt_level) => (vec![Build { opt_level, ..Build::default() }], Vec::new()),
+        None => (EVERY.to_vec(), IN_TURN.to_vec()),
+    };
+    Ok(Campaign {
+        first: args.first,
+        kinds: args.kind.into(),
+        statements: args.statements,
+        interpreter: !args.without.contains(&Without::Interpreter),
+        builds,
+        turns,
+        ptxas_levels: if args.ptxas.is_some() { args.ptxas_level.clone() } else { Vec::new() },
+        tools: Tools { ptxas: args.ptxas.clone() },
+        ..Campaign::new(args.seed, args.count, targets)
+    })
+}
+
+/// Prints a finding, and writes its file: those of optimised ptxas into a folder of their own.
+fn report(finding: &Finding, args: &FuzzArgs) -> Result<(), Failure> {
+    let folder = if finding.is_ptxas { args.out.join("ptxas") } else { args.out.clone() };
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
+    let file = folder.join(format!("{}-{}.ptx", args.seed, finding.number));
+    files::write(&file, finding.case.to_string().as_bytes())?;
+    println!("program {}: {} ({})", finding.number, finding.difference, file.display());
+    Ok(())
+}
+
+/// What kinds of programs are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// Kernels of well-typed instructions in structured control flow.
+    Kernels,
+    /// Whole programs.
+    Whole,
+    /// Both, in turn.
+    #[default]
+    Both,
+}
+
+impl From<Kind> for Kinds {
+    fn from(kind: Kind) -> Kinds {
+        match kind {
+            Kind::Kernels => Kinds::Kernels,
+            Kind::Whole => Kinds::Whole,
+            Kind::Both => Kinds::Both,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::buffers::{Buffer, Element, Fill};
 use super::program::{
     Condition, Count, FIRST_WORDS, INPUT_WORDS, Operand, Program, REDUCTIONS, Reg, Statement, WarpOp, ZERO_WORDS,
 };
-use super::templates::{Before, Class, Constants, Finish, Slot, TEMPLATES, Template};
+use super::templates::{Before, Class, Constants, Slot, TEMPLATES, Template};
 use fastrand::Rng;
 
 /// What the programs of a campaign may contain.
@@ -182,71 +182,13 @@ impl Generator<'_> {
     }
 
     fn instruction(&mut self) -> Statement {
-        let template = loop {
-            let candidate: &Template = &TEMPLATES[self.rng.usize(..TEMPLATES.len())];
-            if candidate.least_target <= self.limits.target {
-                break candidate;
-            }
-        };
-        let mut operands: Vec<(Operand, Before)> = Vec::new();
-        for slot in &template.slots {
-            let operand = match slot.is_result {
-                // Two results go to two registers.
-                true => loop {
-                    let operand = Operand::Reg(self.reg(slot.class));
-                    if operands.iter().all(|(earlier, _)| *earlier != operand) {
-                        break operand;
-                    }
-                },
-                false => self.operand(slot),
-            };
-            operands.push((operand, slot.before));
-        }
-        self.keep_early_results_apart(template, &mut operands);
-        // ptxas 13.0 drops the guards of these (docs/fuzz.md).
-        let is_set_to_float = template.text.starts_with("set.") && matches!(template.finish, Finish::OneNan(_));
-        let may_be_guarded = !template.text.starts_with("testp") && !is_set_to_float;
-        let guard = (may_be_guarded && self.rng.u32(0..8) == 0).then(|| self.condition());
+        let (template, operands) = instruction(self.rng, self.limits.target, any_reg);
+        let guard = (template.may_be_guarded() && self.rng.u32(0..8) == 0).then(|| self.condition());
         Statement::Inst { text: template.text.clone(), operands, guard, finish: template.finish }
     }
 
-    /// In a chain of instructions the first result must not be a source of the second one's.
-    fn keep_early_results_apart(&mut self, template: &Template, operands: &mut [(Operand, Before)]) {
-        if !template.text.contains(';') {
-            return;
-        }
-        let first = operands[0].0;
-        for (operand, _) in &mut operands[2..] {
-            while *operand == first {
-                let Operand::Reg(reg) = first else { return };
-                *operand = Operand::Reg(self.reg(reg.class));
-            }
-        }
-    }
-
-    fn operand(&mut self, slot: &Slot) -> Operand {
-        match slot.constants {
-            Constants::Only(bits) => Operand::Integer(self.rng.u64(..1 << bits)),
-            _ => self.source(slot.class, slot.constants),
-        }
-    }
-
     fn source(&mut self, class: Class, constants: Constants) -> Operand {
-        let constant = constants != Constants::None && self.rng.u32(0..6) == 0;
-        if !constant {
-            return Operand::Reg(self.reg(class));
-        }
-        let bits = match self.rng.bool() {
-            true => SPECIAL[self.rng.usize(..SPECIAL.len())],
-            false => self.rng.u64(..),
-        };
-        let wide = class == Class::Double;
-        match constants {
-            Constants::Float if wide => Operand::Float(bits, true),
-            Constants::Float => Operand::Float(bits & 0xffff_ffff, false),
-            Constants::Byte => Operand::Integer(bits & 0xff),
-            _ => Operand::Integer(bits & (u64::MAX >> (64 - 8 * class.bytes()))),
-        }
+        source(self.rng, class, constants, &mut |rng, class| any_reg(rng, class))
     }
 
     fn condition(&mut self) -> Condition {
@@ -254,10 +196,80 @@ impl Generator<'_> {
     }
 
     fn reg(&mut self, class: Class) -> Reg {
-        Reg { class, number: self.rng.usize(..class.count()) }
+        any_reg(self.rng, class)
     }
 
     fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.rng.usize(..choices.len())]
+    }
+}
+
+fn any_reg(rng: &mut Rng, class: Class) -> Reg {
+    Reg { class, number: rng.usize(..class.count()) }
+}
+
+/// An instruction of the table that the target has, with operands; `reg` chooses the registers.
+pub(super) fn instruction(
+    rng: &mut Rng,
+    target: u32,
+    mut reg: impl FnMut(&mut Rng, Class) -> Reg,
+) -> (&'static Template, Vec<(Operand, Before)>) {
+    let template = loop {
+        let candidate: &Template = &TEMPLATES[rng.usize(..TEMPLATES.len())];
+        if candidate.least_target <= target {
+            break candidate;
+        }
+    };
+    let mut operands: Vec<(Operand, Before)> = Vec::new();
+    for slot in &template.slots {
+        let operand = match slot.is_result {
+            // Two results go to two registers.
+            true => loop {
+                let operand = Operand::Reg(reg(rng, slot.class));
+                if operands.iter().all(|(earlier, _)| *earlier != operand) {
+                    break operand;
+                }
+            },
+            false => operand(rng, slot, &mut reg),
+        };
+        operands.push((operand, slot.before));
+    }
+    // In a chain of instructions the first result must not be a source of the second one's.
+    if template.text.contains(';') {
+        let first = operands[0].0;
+        for (operand, _) in &mut operands[2..] {
+            while *operand == first {
+                let Operand::Reg(same) = first else { break };
+                *operand = Operand::Reg(reg(rng, same.class));
+            }
+        }
+    }
+    (template, operands)
+}
+
+type Choose<'c> = &'c mut dyn FnMut(&mut Rng, Class) -> Reg;
+
+fn operand(rng: &mut Rng, slot: &Slot, reg: Choose<'_>) -> Operand {
+    match slot.constants {
+        Constants::Only(bits) => Operand::Integer(rng.u64(..1 << bits)),
+        _ => source(rng, slot.class, slot.constants, reg),
+    }
+}
+
+fn source(rng: &mut Rng, class: Class, constants: Constants, reg: Choose<'_>) -> Operand {
+    let constant = constants != Constants::None && rng.u32(0..6) == 0;
+    if !constant {
+        return Operand::Reg(reg(rng, class));
+    }
+    let bits = match rng.bool() {
+        true => SPECIAL[rng.usize(..SPECIAL.len())],
+        false => rng.u64(..),
+    };
+    let wide = class == Class::Double;
+    match constants {
+        Constants::Float if wide => Operand::Float(bits, true),
+        Constants::Float => Operand::Float(bits & 0xffff_ffff, false),
+        Constants::Byte => Operand::Integer(bits & 0xff),
+        _ => Operand::Integer(bits & (u64::MAX >> (64 - 8 * class.bytes()))),
     }
 }

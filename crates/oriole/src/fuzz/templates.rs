@@ -155,6 +155,19 @@ pub(crate) struct Template {
     pub(crate) finish: Finish,
 }
 
+impl Template {
+    /// ptxas 13.0 keeps the guards of these (docs/fuzz.md).
+    pub(crate) fn may_be_guarded(&self) -> bool {
+        let is_set_to_float = self.text.starts_with("set.") && matches!(self.finish, Finish::OneNan(_));
+        !self.text.starts_with("testp") && !is_set_to_float
+    }
+
+    /// How many operands are results.
+    pub(crate) fn results(&self) -> usize {
+        self.slots.iter().take_while(|slot| slot.is_result).count()
+    }
+}
+
 /// The table, in the order of the file.
 pub(crate) static TEMPLATES: LazyLock<Vec<Template>> =
     LazyLock::new(|| include_str!("templates.txt").lines().flat_map(parse_line).collect());
