@@ -377,7 +377,7 @@ pub(crate) struct FuzzArgs {
     /// What kind of programs.
     #[arg(long, value_enum, default_value_t = super::fuzz::Kind::Both)]
     pub(crate) kind: super::fuzz::Kind,
-    /// Only this optimisation level of our code [default: 0, 3, and in turn others and few registers].
+    /// Only this optimisation level of our code [default: 0, 3, and in turn 1, 2, few registers, one phase left out].
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub(crate) opt_level: Option<u8>,
     /// Statements of the larger programs.
@@ -389,6 +389,9 @@ pub(crate) struct FuzzArgs {
     /// Optimisation levels of ptxas. Above 0 it is wrong at times: what only it differs on is listed apart.
     #[arg(long, value_name = "LEVEL,…", default_value = "0", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=3))]
     pub(crate) ptxas_level: Vec<u8>,
+    /// Have our cubins read by this nvdisasm, several programs in each.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nvdisasm: Option<PathBuf>,
     /// Leave a side out.
     #[arg(long, value_enum, value_name = "SIDE")]
     pub(crate) without: Vec<super::fuzz::Without>,

@@ -3,7 +3,7 @@
 use super::args::FuzzArgs;
 use super::failure::Failure;
 use super::{compile, files};
-use oriole::fuzz::{Build, Campaign, Case, EVERY, Finding, IN_TURN, Kinds, Side, Tools};
+use oriole::fuzz::{Build, Campaign, Case, Finding, Kinds, Side, Tools, every_time, in_turn};
 use oriole_cubin::Target;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,7 +60,7 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
     let (builds, turns) = match args.opt_level {
         _ if !compiles => (Vec::new(), Vec::new()),
         Some(opt_level) => (vec![Build { opt_level, ..Build::default() }], Vec::new()),
-        None => (EVERY.to_vec(), IN_TURN.to_vec()),
+        None => (every_time(), in_turn()),
     };
     Ok(Campaign {
         first: args.first,
@@ -70,7 +70,7 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
         builds,
         turns,
         ptxas_levels: if args.ptxas.is_some() { args.ptxas_level.clone() } else { Vec::new() },
-        tools: Tools { ptxas: args.ptxas.clone() },
+        tools: Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone() },
         ..Campaign::new(args.seed, args.count, targets)
     })
 }
@@ -120,7 +120,7 @@ pub(crate) enum Without {
 fn run_files(args: &FuzzArgs) -> Result<(), Failure> {
     let mut sides = vec![Side::Interpreter];
     sides.extend((0..=3).map(Side::level));
-    let tools = Tools { ptxas: args.ptxas.clone() };
+    let tools = Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone() };
     if tools.ptxas.is_some() {
         sides.extend([Side::Ptxas(0), Side::Ptxas(3)]);
     }

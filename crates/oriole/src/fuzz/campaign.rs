@@ -4,6 +4,7 @@ use super::case::Case;
 use super::generate::{self, Limits};
 use super::sides::{self, Build, Outcome, Plan, Side, Tools};
 use super::{print, program, shrink, whole};
+use crate::optional_passes;
 use oriole_cubin::Target;
 use rayon::prelude::*;
 
@@ -71,19 +72,22 @@ enum Program {
 
 type Outcomes = Vec<(Side, Outcome)>;
 
+/// A bound that is raised to what the ABI needs.
+const FEWEST_REGISTERS: u32 = 16;
+
 /// The builds that every program is compiled with: none and all optimisation.
-pub const EVERY: [Build; 2] = [Build { opt_level: 0, maxrregcount: None }, Build { opt_level: 3, maxrregcount: None }];
+pub fn every_time() -> Vec<Build> {
+    [0, 3].map(|opt_level| Build { opt_level, ..Build::default() }).to_vec()
+}
 
-/// The builds that programs are compiled with in turn.
-pub const IN_TURN: [Build; 4] = [
-    Build { opt_level: 1, maxrregcount: None },
-    Build { opt_level: 2, maxrregcount: None },
-    Build { opt_level: 3, maxrregcount: Some(FEWEST_REGISTERS) },
-    Build { opt_level: 1, maxrregcount: Some(FEWEST_REGISTERS) },
-];
-
-/// The fewest registers that any function can do with: those of the ABI.
-const FEWEST_REGISTERS: u32 = 24;
+/// The builds that programs are compiled with in turn: the other levels, few registers, and each phase that correct
+/// code does not need left out.
+pub fn in_turn() -> Vec<Build> {
+    let levels = [1, 2].map(|opt_level| Build { opt_level, ..Build::default() });
+    let few = [3, 1].map(|opt_level| Build { opt_level, maxrregcount: Some(FEWEST_REGISTERS), without: None });
+    let without = optional_passes().map(|phase| Build { opt_level: 3, maxrregcount: None, without: Some(phase) });
+    levels.into_iter().chain(few).chain(without).collect()
+}
 
 impl Campaign {
     /// `count` programs of both kinds of a seed for some targets, without ptxas.
@@ -96,8 +100,8 @@ impl Campaign {
             kinds: Kinds::Both,
             statements: 40,
             interpreter: true,
-            builds: EVERY.to_vec(),
-            turns: IN_TURN.to_vec(),
+            builds: every_time(),
+            turns: in_turn(),
             ptxas_levels: Vec::new(),
             tools: Tools::default(),
         }
@@ -151,43 +155,41 @@ impl Campaign {
     /// The sides of program `number`, without ptxas.
     fn sides(&self, number: u64) -> Vec<Side> {
         let turn = (!self.turns.is_empty()).then(|| {
-            let round = number / self.targets.len() as u64;
+            // Two programs, one of each kind, for each target.
+            let round = number / (2 * self.targets.len() as u64);
             self.turns[(round % self.turns.len() as u64) as usize]
         });
         let builds = self.builds.iter().copied().chain(turn).map(Side::Oriole);
         self.interpreter.then_some(Side::Interpreter).into_iter().chain(builds).collect()
     }
 
+    /// The sides that get several programs as one module, since starting their tools takes long.
+    fn sides_together(&self) -> Vec<Side> {
+        let ours = self.builds.last().filter(|_| self.tools.nvdisasm.is_some()).map(|build| Side::Oriole(*build));
+        ours.into_iter().chain(self.ptxas_levels.iter().map(|level| Side::Ptxas(*level))).collect()
+    }
+
     fn run_batch(&self, start: u64, end: u64) -> Vec<Finding> {
         let programs: Vec<Program> = (start..end).map(|number| self.program(number, &format!("k{number}"))).collect();
+        let quick = Tools { nvdisasm: None, ..self.tools.clone() };
         let mut outcomes: Vec<Outcomes> = (start..end)
             .zip(&programs)
-            .map(|(number, program)| self.run_one(program, self.target(number), &self.sides(number)))
+            .map(|(number, program)| run_one(program, self.target(number), &self.sides(number), &quick))
             .collect();
-        for &level in &self.ptxas_levels {
+        for side in self.sides_together() {
             for &target in &self.targets {
                 let mine = (0..programs.len()).filter(|at| self.target(start + *at as u64) == target);
                 let mine: Vec<usize> = mine.collect();
                 let together: Vec<&Program> = mine.iter().map(|at| &programs[*at]).collect();
-                let of_side = self.run_together(Side::Ptxas(level), &together, target);
+                let of_side = self.run_together(side, &together, target);
                 for (at, outcome) in mine.into_iter().zip(of_side) {
-                    outcomes[at].push((Side::Ptxas(level), outcome));
+                    outcomes[at].push((side, outcome));
                 }
             }
         }
         let all = programs.iter().zip(outcomes).zip(start..);
         let differing = all.filter(|((_, outcomes), _)| disagree(outcomes));
         differing.map(|((program, outcomes), number)| self.finding(program, &outcomes, number)).collect()
-    }
-
-    fn run_one(&self, program: &Program, target: Target, sides: &[Side]) -> Outcomes {
-        let ptx = module(&[program], target);
-        let plan = program.plan();
-        let run = |side: &Side| {
-            let outcome = sides::run(*side, &ptx, target, std::slice::from_ref(&plan), &self.tools).pop();
-            (*side, outcome.unwrap_or_else(|| Outcome::Failed("it was not run".to_owned())))
-        };
-        sides.iter().map(run).collect()
     }
 
     /// A side on several programs that are one module.
@@ -213,19 +215,36 @@ impl Campaign {
             .filter(|((side, _), kind)| Some(*side) == right || !kind.ends_with(" runs"))
             .map(|((side, _), _)| *side)
             .collect();
-        let matter = signature(&self.run_one(program, target, &sides));
+        let is_refused =
+            |outcome: &Outcome| matches!(outcome, Outcome::Failed(reason) if reason.starts_with("nvdisasm"));
+        let refused = outcomes.iter().any(|(_, outcome)| is_refused(outcome));
+        let tools = Tools { nvdisasm: self.tools.nvdisasm.clone().filter(|_| refused), ..self.tools.clone() };
+        let run_one = |program: &Program| run_one(program, target, &sides, &tools);
+        let matter = signature(&run_one(program));
         let shows = |candidate: &Program| {
-            let outcomes = self.run_one(candidate, target, &sides);
+            let outcomes = run_one(candidate);
             disagree(&outcomes) && signature(&outcomes) == matter
         };
         let small = program.reduced(&shows);
         let mut case = as_case(&small, target);
-        let difference = case.faults(&self.run_one(&small, target, &sides)).join("; ");
-        case.notes = difference.lines().map(str::to_owned).collect();
+        let faults = case.faults(&run_one(&small));
+        case.notes = faults.iter().filter_map(|fault| fault.lines().next()).map(str::to_owned).collect();
+        let difference = case.notes.join("; ");
         case.notes.push(format!("oriole fuzz --seed {} --first {number} --count 1", self.seed));
         let is_ptxas = sides.iter().all(|side| Some(*side) == right || matches!(side, Side::Ptxas(1..)));
         Finding { number, case, difference, is_ptxas }
     }
+}
+
+/// What sides make of one program.
+fn run_one(program: &Program, target: Target, sides: &[Side], tools: &Tools) -> Outcomes {
+    let ptx = module(&[program], target);
+    let plan = program.plan();
+    let run = |side: &Side| {
+        let outcome = sides::run(*side, &ptx, target, std::slice::from_ref(&plan), tools).pop();
+        (*side, outcome.unwrap_or_else(|| Outcome::Failed("it was not run".to_owned())))
+    };
+    sides.iter().map(run).collect()
 }
 
 impl Program {

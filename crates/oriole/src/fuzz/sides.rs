@@ -53,12 +53,14 @@ pub struct Build {
     pub opt_level: u8,
     /// Bound of registers.
     pub maxrregcount: Option<u32>,
+    /// An optional phase that does not run.
+    pub without: Option<&'static str>,
 }
 
 impl Side {
     /// Our code of that level.
     pub const fn level(opt_level: u8) -> Side {
-        Side::Oriole(Build { opt_level, maxrregcount: None })
+        Side::Oriole(Build { opt_level, maxrregcount: None, without: None })
     }
 }
 
@@ -67,9 +69,10 @@ impl Display for Side {
         match self {
             Side::Interpreter => f.write_str("interpreter"),
             Side::Ptxas(level) => write!(f, "ptxas-O{level}"),
-            Side::Oriole(Build { opt_level, maxrregcount }) => {
+            Side::Oriole(Build { opt_level, maxrregcount, without }) => {
                 write!(f, "oriole-O{opt_level}")?;
-                maxrregcount.map_or(Ok(()), |count| write!(f, "-maxrregcount={count}"))
+                maxrregcount.map_or(Ok(()), |count| write!(f, "-maxrregcount={count}"))?;
+                without.map_or(Ok(()), |phase| write!(f, "-without-{phase}"))
             }
         }
     }
@@ -103,13 +106,16 @@ impl Default for Plan {
 pub struct Tools {
     /// ptxas.
     pub ptxas: Option<PathBuf>,
+    /// nvdisasm, which reads what our compiler makes.
+    pub nvdisasm: Option<PathBuf>,
 }
 
 impl Tools {
     /// Those in the folder that the environment variable `ORIOLE_ORACLE` names; none where it is not set.
     pub fn from_environment() -> Tools {
         let folder = std::env::var_os("ORIOLE_ORACLE").map(PathBuf::from);
-        Tools { ptxas: folder.map(|folder| folder.join("ptxas")) }
+        let tool = |name: &str| folder.as_ref().map(|folder| folder.join(name));
+        Tools { ptxas: tool("ptxas"), nvdisasm: tool("nvdisasm") }
     }
 }
 
@@ -126,11 +132,18 @@ pub(super) fn run(side: Side, ptx: &str, target: Target, plans: &[Plan], tools: 
 fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, String> {
     match side {
         Side::Interpreter => interpreter(ptx),
-        Side::Oriole(Build { opt_level, maxrregcount }) => {
-            let options = CompileOptions { target: Some(target), opt_level, maxrregcount, ..CompileOptions::default() };
+        Side::Oriole(Build { opt_level, maxrregcount, without }) => {
+            let options = CompileOptions {
+                target: Some(target),
+                opt_level,
+                maxrregcount,
+                disabled_passes: without.into_iter().map(str::to_owned).collect(),
+                ..CompileOptions::default()
+            };
             let compiled = compile(ptx, &options).map_err(|error| error.to_string())?;
             let cubin = Cubin::parse(&compiled.cubin).map_err(|error| error.to_string())?;
             checked(&cubin)?;
+            tools.nvdisasm.as_deref().map_or(Ok(()), |tool| disassembled(tool, &compiled.cubin))?;
             simulator(&cubin, true)
         }
         Side::Ptxas(level) => {
@@ -151,6 +164,18 @@ enum Engine {
 fn checked(cubin: &Cubin) -> Result<(), String> {
     let report = oriole_check::check(cubin, &[]).map_err(|error| format!("check: {error}"))?;
     report.findings.first().map_or(Ok(()), |finding| Err(format!("check: {finding}")))
+}
+
+/// nvdisasm reads it, without a word of complaint.
+fn disassembled(tool: &Path, cubin: &[u8]) -> Result<(), String> {
+    let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
+    std::fs::write(file.path(), cubin).map_err(|error| error.to_string())?;
+    let done = Command::new(tool).arg(file.path()).output();
+    let done = done.map_err(|error| format!("{}: {error}", tool.display()))?;
+    match done.status.success() && done.stderr.is_empty() {
+        true => Ok(()),
+        false => Err(format!("nvdisasm: {}", String::from_utf8_lossy(&done.stderr).trim())),
+    }
 }
 
 fn simulator(cubin: &Cubin, strict: bool) -> Result<Engine, String> {

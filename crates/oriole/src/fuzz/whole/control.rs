@@ -2,7 +2,7 @@
 
 use super::super::program::{Condition, Count, Reg};
 use super::emit::{Emitter, Frame, Masked};
-use super::tree::{Jump, Shape, Statement, Test, escapes};
+use super::tree::{Judged, Jump, Shape, Statement, Test, escapes};
 
 fn not(condition: Condition) -> Condition {
     Condition { negated: !condition.negated, ..condition }
@@ -65,7 +65,8 @@ impl Emitter<'_> {
             None => mask.clone().filter(|_| same_rounds),
         };
         self.here.uniform &= same_rounds;
-        self.here.carry = self.here.carry.filter(|family| body.iter().all(|inner| keeps_carry(inner, family)));
+        let judged = self.tree.judged;
+        self.here.carry = self.here.carry.filter(|family| body.iter().all(|inner| keeps_carry(inner, family, judged)));
         let (head, end) = (self.label(), self.label());
         let next = if *shape == Shape::Header { head.clone() } else { self.label() };
         self.here.loops.push(Frame { next: next.clone(), end: end.clone(), masked: masked.clone() });
@@ -271,10 +272,10 @@ fn leaves_directly(body: &[Statement]) -> bool {
 }
 
 /// A round with this statement leaves the carry flag set by the same family.
-fn keeps_carry(statement: &Statement, family: &str) -> bool {
+fn keeps_carry(statement: &Statement, family: &str, judged: Judged) -> bool {
     !statement.any(&|inner| match inner {
         Statement::Carry { op, .. } => *op != family,
-        Statement::Inst { text, .. } => text.contains(".cc"),
+        Statement::Inst { text, .. } => super::emit::loses_carry(text, judged),
         Statement::Call { .. } | Statement::Graph { .. } => true,
         _ => false,
     })

@@ -3,7 +3,7 @@
 use super::super::lines::Lines;
 use super::super::program::{Condition, Operand, Reg};
 use super::super::templates::{Class, Finish};
-use super::tree::{Statement, Test, Tree, escapes, pool};
+use super::tree::{Judged, Statement, Test, Tree, escapes, pool};
 use std::fmt::Display;
 
 /// What is known at a place of a function.
@@ -197,7 +197,7 @@ impl<'t> Emitter<'t> {
         };
         let named: Vec<_> = operands.iter().enumerate().map(readable).collect();
         let guard = guard.map(|condition| self.read_condition(condition));
-        self.out.instruction(text, &named, guard, self.tree.hide);
+        self.out.instruction(text, &named, guard, self.tree.judged == Judged::ByOptimised);
         for (operand, _) in &named[..results] {
             if let Operand::Reg(reg) = operand {
                 self.written(*reg, guard.is_some());
@@ -205,10 +205,12 @@ impl<'t> Emitter<'t> {
         }
         match (finish, named.first()) {
             (Finish::OneNan(format), Some((Operand::Reg(reg), _))) => self.out.one_nan(*reg, *format),
-            (Finish::Hide, Some((Operand::Reg(reg), _))) if self.tree.hide => self.out.hide(*reg),
+            (Finish::Hide, Some((Operand::Reg(reg), _))) if self.tree.judged == Judged::ByOptimised => {
+                self.out.hide(*reg)
+            }
             _ => {}
         }
-        if text.contains(".cc") {
+        if loses_carry(text, self.tree.judged) {
             self.here.carry = None;
         }
     }
@@ -249,4 +251,11 @@ impl<'t> Emitter<'t> {
         self.here.carry = only.carry;
         self.here.dead = false;
     }
+}
+
+/// The carry flag is not what it was after this instruction.
+pub(super) fn loses_carry(text: &str, judged: Judged) -> bool {
+    // ptxas calls functions for these, and does not keep the flag.
+    let is_call = ["div", "rem", "sqrt", "rcp"].iter().any(|opcode| text.starts_with(opcode));
+    text.contains(".cc") || is_call && judged != Judged::Alone
 }

@@ -43,7 +43,7 @@ fn header(signature: &Signature, between: &str, names: bool) -> String {
     let classes = signature.parameters.iter().copied().chain(hidden.into_iter().map(|(_, class)| class));
     let mut parameters: Vec<String> = classes.enumerate().map(|(at, class)| scalar(class, format!("a{at}"))).collect();
     if signature.array > 0 {
-        parameters.push(format!(".param .align 8 .b8 {}[{}]", name("array".to_owned()), 4 * signature.array));
+        parameters.push(format!(".param .align 8 .b8 {}[{}]", name("words".to_owned()), 4 * signature.array));
     }
     let results = if results.is_empty() { String::new() } else { format!("({}) ", results.join(", ")) };
     format!("{results}{between} ({})", parameters.join(", "))
@@ -94,7 +94,7 @@ impl Emitter<'_> {
         let words = own.iter().filter(|reg| reg.class == Class::Word).count();
         for at in 0..signature.array {
             let to = (words + at).min(pool(Class::Word) - 1);
-            self.line(format_args!("ld.param.b32 %w{to}, [array+{}];", 4 * at));
+            self.line(format_args!("ld.param.b32 %w{to}, [words+{}];", 4 * at));
         }
     }
 
@@ -109,20 +109,34 @@ impl Emitter<'_> {
         }
         let mut classes = signature.parameters.clone();
         classes.extend(vec![Class::Word; signature.array]);
-        let first_word = if classes.contains(&Class::Word) { "%w0" } else { "0x3c01" };
+        let first_word = classes.contains(&Class::Word).then_some("%w0");
         let given = |class: Class| classes.iter().filter(|other| **other == class).count();
-        for number in given(Class::Word)..pool(Class::Word) {
+        // Doubles, halves and predicates are made of words.
+        let halves = (0..pool(Class::Half)).filter(|number| used(&format!("%h{number}")));
+        let halves: Vec<usize> = halves.filter(|number| *number >= given(Class::Half)).collect();
+        let predicates = (0..pool(Class::Predicate)).filter(|number| used(&format!("%p{number}")));
+        let predicates: Vec<usize> = predicates.filter(|number| *number >= given(Class::Predicate)).collect();
+        let doubles = (0..pool(Class::Double)).filter(|number| used(&format!("%d{number}")));
+        let doubles: Vec<usize> = doubles.filter(|number| *number >= given(Class::Double)).collect();
+        let source = |number: usize| {
+            let of_next = number > 0 && (predicates.contains(&(number - 1)) || doubles.contains(&(number - 1)));
+            used(&format!("%w{number}")) || of_next || halves.contains(&number) || doubles.contains(&number)
+        };
+        for number in (given(Class::Word)..pool(Class::Word)).filter(|number| source(*number)) {
             let constant = 0x9e37_79b9_u32.wrapping_mul(number as u32 + 1);
-            self.line(format_args!("xor.b32 %w{number}, {first_word}, {constant:#x};").to_string());
+            match first_word {
+                Some(first) => self.line(format_args!("xor.b32 %w{number}, {first}, {constant:#x};")),
+                None => self.line(format_args!("mov.b32 %w{number}, {constant:#x};")),
+            }
         }
-        for number in given(Class::Double)..pool(Class::Double) {
-            self.line(format_args!("mov.b64 %d{number}, {{%w{number}, %w{}}};", number + 1).to_string());
+        for number in doubles {
+            self.line(format_args!("mov.b64 %d{number}, {{%w{number}, %w{}}};", number + 1));
         }
-        for number in given(Class::Half)..pool(Class::Half) {
-            self.line(format_args!("cvt.u16.u32 %h{number}, %w{number};").to_string());
+        for number in halves {
+            self.line(format_args!("cvt.u16.u32 %h{number}, %w{number};"));
         }
-        for number in given(Class::Predicate)..pool(Class::Predicate) {
-            self.line(format_args!("setp.lt.s32 %p{number}, %w{}, {number};", number + 1).to_string());
+        for number in predicates {
+            self.line(format_args!("setp.lt.s32 %p{number}, %w{}, {number};", number + 1));
         }
         super::print::local_values(&mut self.out, body, scope);
     }

@@ -5,7 +5,7 @@ use super::super::program::{Condition, Count, REDUCTIONS, Reg};
 use super::super::templates::Class;
 use super::memory::class_of;
 use super::tree::{
-    BlockOp, Callee, Function, Jump, Place, Shape, Signature, Statement, Test, Tree, WarpOp, pool, registers,
+    BlockOp, Callee, Function, Judged, Jump, Place, Shape, Signature, Statement, Test, Tree, WarpOp, pool, registers,
 };
 use fastrand::Rng;
 
@@ -58,17 +58,6 @@ const ATOMICS: [(&str, &str); 22] = [
 const REDUX: [&str; 9] =
     ["add.u32", "add.s32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32"];
 
-/// Whether ptxas takes part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fuzz) enum Judged {
-    /// No.
-    Alone,
-    /// Without optimisation.
-    ByPlain,
-    /// With optimisation: what it folds wrongly is hidden.
-    ByOptimised,
-}
-
 /// The program of that name and seed for a target such as 90.
 pub(in crate::fuzz) fn tree(name: &str, seed: u64, target: u32, statements: usize, judged: Judged) -> Tree {
     let mut rng = Rng::with_seed(seed);
@@ -112,7 +101,7 @@ fn candidate(name: &str, rng: &mut Rng, target: u32, statements: usize, judged: 
         blocks: [1, 1, 2][rng.usize(0..3)],
         seed: u64::from(rng.u32(..)),
         uniform: rng.u64(..),
-        hide: judged == Judged::ByOptimised,
+        judged,
     }
 }
 

@@ -11,6 +11,6 @@ mod print;
 mod reduce;
 mod tree;
 
-pub(super) use generate::{Judged, tree};
+pub(super) use generate::tree;
 pub(super) use reduce::reduce;
-pub(super) use tree::Tree;
+pub(super) use tree::{Judged, Tree};

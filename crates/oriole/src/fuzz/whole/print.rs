@@ -2,7 +2,7 @@
 
 use super::super::buffers::{Argument, Buffer, Element, Fill};
 use super::super::lines::Lines;
-use super::super::program::REDUCTIONS;
+use super::super::program::{REDUCTIONS, Reg};
 use super::super::sides::Plan;
 use super::super::templates::Class;
 use super::emit::Emitter;
@@ -139,20 +139,27 @@ impl Emitter<'_> {
         self.zeros(body);
         self.line(format_args!("mul.lo.u32 %sw0, %w0, 7; and.b32 %sw0, %sw0, {};", INPUT_WORDS - 1));
         self.line("mad.wide.u32 %sd0, %sw0, 4, %in;");
-        for word in 1..pool(Class::Word) - 1 {
+        let needed = |class: Class| {
+            (0..pool(class)).filter(move |number| uses(body, &Reg { class, number: *number }.to_string()))
+        };
+        for word in needed(Class::Word).filter(|word| (1..pool(Class::Word) - 1).contains(word)) {
             self.line(format_args!("ld.global.b32 %w{word}, [%sd0+{}];", 4 * word));
         }
-        self.line(format_args!("mov.b32 %w{}, %uniform;", pool(Class::Word) - 1));
-        for double in 0..pool(Class::Double) - 1 {
+        if needed(Class::Word).any(|word| word == pool(Class::Word) - 1) {
+            self.line(format_args!("mov.b32 %w{}, %uniform;", pool(Class::Word) - 1));
+        }
+        for double in needed(Class::Double).filter(|double| *double < pool(Class::Double) - 1) {
             let at = 16 + 8 * double;
             self.line(format_args!("ld.global.b32 %sw1, [%sd0+{at}]; ld.global.b32 %sw2, [%sd0+{}];", at + 4));
             self.line(format_args!("mov.b64 %d{double}, {{%sw1, %sw2}};"));
         }
-        self.line(format_args!("ld.param.b64 %d{}, [{name}_uniform];", pool(Class::Double) - 1));
-        for half in 0..pool(Class::Half) {
+        if needed(Class::Double).any(|double| double == pool(Class::Double) - 1) {
+            self.line(format_args!("ld.param.b64 %d{}, [{name}_uniform];", pool(Class::Double) - 1));
+        }
+        for half in needed(Class::Half) {
             self.line(format_args!("ld.global.b16 %h{half}, [%sd0+{}];", 40 + 2 * half));
         }
-        for predicate in 0..pool(Class::Predicate) {
+        for predicate in needed(Class::Predicate) {
             self.line(format_args!("ld.global.b32 %sw1, [%sd0+{}];", 48 + 4 * predicate));
             self.line(format_args!("setp.lt.s32 %p{predicate}, %sw1, {INPUT_WORDS};"));
         }

@@ -2,7 +2,7 @@
 //! checked but that.
 
 use super::super::program::{Count, Operand};
-use super::tree::{Jump, Place, Shape, Statement, Tree};
+use super::tree::{Judged, Jump, Place, Shape, Statement, Tree};
 
 /// Tries that a program is worth; each runs all sides.
 const TRIES: usize = 4000;
@@ -65,7 +65,9 @@ impl<F: Fn(&Tree) -> bool> Reducer<F> {
         self.attempt(|tree| tree.threads = 32);
         self.attempt(|tree| tree.uniform = 0);
         self.attempt(|tree| tree.seed = 1);
-        self.attempt(|tree| tree.hide = false);
+        if self.best.judged == Judged::ByOptimised {
+            self.attempt(|tree| tree.judged = Judged::ByPlain);
+        }
     }
 
     fn kept_registers_go(&mut self) {
@@ -251,7 +253,7 @@ fn without_block(blocks: &mut Vec<(Vec<Statement>, Jump)>, at: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::generate::{Judged, tree};
+    use super::super::generate::tree;
     use super::*;
 
     /// Whatever the reason, nothing but the reason is left.

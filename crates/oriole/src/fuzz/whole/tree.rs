@@ -58,8 +58,19 @@ pub(in crate::fuzz) struct Tree {
     pub(in crate::fuzz) seed: u64,
     /// The parameter that all threads share.
     pub(in crate::fuzz) uniform: u64,
-    /// Results that ptxas folds wrongly are hidden (docs/fuzz.md).
-    pub(in crate::fuzz) hide: bool,
+    /// Whether ptxas takes part.
+    pub(in crate::fuzz) judged: Judged,
+}
+
+/// Whether ptxas takes part: what it is wrong about is left out then (docs/fuzz.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fuzz) enum Judged {
+    /// No.
+    Alone,
+    /// Without optimisation.
+    ByPlain,
+    /// With optimisation: what it folds wrongly is hidden.
+    ByOptimised,
 }
 
 /// A function.
