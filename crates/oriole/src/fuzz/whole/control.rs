@@ -66,7 +66,7 @@ impl Emitter<'_> {
         };
         self.here.uniform &= same_rounds;
         let judged = self.tree.judged;
-        self.here.carry = self.here.carry.filter(|family| body.iter().all(|inner| keeps_carry(inner, family, judged)));
+        self.here.carry &= body.iter().all(|inner| keeps_carry(inner, judged));
         let (head, end) = (self.label(), self.label());
         let next = if *shape == Shape::Header { head.clone() } else { self.label() };
         self.here.loops.push(Frame { next: next.clone(), end: end.clone(), masked: masked.clone() });
@@ -223,7 +223,7 @@ impl Emitter<'_> {
         let counter = self.counter();
         let (mask, uniform) = (self.here.mask.take(), self.here.uniform);
         self.here.uniform = false;
-        self.here.carry = None;
+        self.here.carry = false;
         self.line(format_args!("mov.u32 {counter}, {fuel};"));
         let start = self.here.clone();
         let name_of = |block: usize| names.get(block).unwrap_or(&end).as_str();
@@ -271,10 +271,9 @@ fn leaves_directly(body: &[Statement]) -> bool {
     })
 }
 
-/// A round with this statement leaves the carry flag set by the same family.
-fn keeps_carry(statement: &Statement, family: &str, judged: Judged) -> bool {
+/// A round with this statement leaves the carry flag set.
+fn keeps_carry(statement: &Statement, judged: Judged) -> bool {
     !statement.any(&|inner| match inner {
-        Statement::Carry { op, .. } => *op != family,
         Statement::Inst { text, .. } => super::emit::loses_carry(text, judged),
         Statement::Call { .. } | Statement::Graph { .. } => true,
         _ => false,

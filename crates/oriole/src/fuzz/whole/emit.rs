@@ -3,7 +3,7 @@
 use super::super::lines::Lines;
 use super::super::program::{Condition, Operand, Reg};
 use super::super::templates::{Class, Finish};
-use super::tree::{Judged, Statement, Test, Tree, escapes, pool};
+use super::tree::{Judged, Statement, Test, Tree, VectorOp, escapes, pool};
 use std::fmt::Display;
 
 /// What is known at a place of a function.
@@ -15,8 +15,8 @@ pub(super) struct Here {
     pub(super) uniform: bool,
     /// Registers without a first value that every path has written, as bits.
     written: u64,
-    /// The instruction family of the carry flag, if every path has set it.
-    pub(super) carry: Option<&'static str>,
+    /// Every path has set the carry flag.
+    pub(super) carry: bool,
     /// The loops around, the innermost last.
     pub(super) loops: Vec<Frame>,
     /// Nothing comes here.
@@ -63,7 +63,7 @@ impl<'t> Emitter<'t> {
     /// At the start of a function.
     pub(super) fn new(tree: &'t Tree, number: usize, mask: Option<String>) -> Self {
         let uniform = number == tree.functions.len();
-        let here = Here { mask, uniform, written: 0, carry: None, loops: Vec::new(), dead: false };
+        let here = Here { mask, uniform, written: 0, carry: false, loops: Vec::new(), dead: false };
         let out = Lines { text: String::new(), indent: 1 };
         Emitter { tree, number, out, here, labels: 0, masks: 0, counters: 0 }
     }
@@ -184,6 +184,7 @@ impl<'t> Emitter<'t> {
             Statement::Warp { op, to, from } => self.warp(*op, *to, *from),
             Statement::Block { op, to, from } => self.block(*op, *to, *from),
             Statement::Carry { .. } => self.carry(statement),
+            Statement::Vector { .. } => self.vector(statement),
         }
         false
     }
@@ -211,25 +212,41 @@ impl<'t> Emitter<'t> {
             _ => {}
         }
         if loses_carry(text, self.tree.judged) {
-            self.here.carry = None;
+            self.here.carry = false;
         }
     }
 
     /// A link of a carry chain.
     fn carry(&mut self, statement: &Statement) {
         let Statement::Carry { op, start, to, sources, guard } = statement else { return };
-        let before = self.here.carry;
-        let goes_on = before.is_some() && !start;
-        // Where the guard is false, the flag stays as it was; so it must have been set by the same family.
-        let guard = guard.filter(|_| before == Some(op));
+        let goes_on = self.here.carry && !start;
+        // Where the guard is false, the flag stays as it was; so it must have been set.
+        let guard = guard.filter(|_| self.here.carry);
         let [first, second] = sources.map(|reg| self.read(reg));
-        let family = if goes_on { before.unwrap_or(op) } else { op };
         let link = if goes_on { "c" } else { "" };
         let ty = if to.class == Class::Double { "u64" } else { "u32" };
         let shown = self.guard(guard);
-        self.line(format_args!("{shown}{family}{link}.cc.{ty} {to}, {first}, {second};"));
-        self.here.carry = Some(family);
+        self.line(format_args!("{shown}{op}{link}.cc.{ty} {to}, {first}, {second};"));
+        self.here.carry = true;
         self.written(*to, guard.is_some());
+    }
+
+    /// Vector registers, whole and by their elements.
+    fn vector(&mut self, statement: &Statement) {
+        let Statement::Vector { op, vectors: [to, from], element, reg, guard } = statement else { return };
+        let shown = self.guard(*guard);
+        let (reads, letters) = (self.read(*reg), ["x", "y"]);
+        let (one, other) = (letters[*element % 2], letters[(*element + 1) % 2]);
+        match op {
+            VectorOp::Fill => self.line(format_args!("{shown}mov.b64 %v{to}, {reads};")),
+            VectorOp::Take => {
+                self.line(format_args!("{shown}mov.b64 {reg}, %v{from};"));
+                self.written(*reg, guard.is_some());
+            }
+            VectorOp::Element => self.line(format_args!("{shown}sub.u32 %v{to}.{one}, {reads}, %v{from}.{other};")),
+            VectorOp::Copy => self.line(format_args!("{shown}mov.v2.b32 %v{to}, %v{from};")),
+            VectorOp::Pack => self.line(format_args!("{shown}mov.v2.b32 %v{to}, {{{reads}, %v{from}.{one}}};")),
+        }
     }
 
     /// What holds behind two ways that meet.
@@ -240,7 +257,7 @@ impl<'t> Emitter<'t> {
             (false, true) => self.reached_from(one),
             (false, false) => {
                 self.here.written = one.written & other.written;
-                self.here.carry = one.carry.filter(|carry| other.carry == Some(carry));
+                self.here.carry = one.carry && other.carry;
                 self.here.dead = false;
             }
         }
@@ -257,5 +274,5 @@ impl<'t> Emitter<'t> {
 pub(super) fn loses_carry(text: &str, judged: Judged) -> bool {
     // ptxas calls functions for these, and does not keep the flag.
     let is_call = ["div", "rem", "sqrt", "rcp"].iter().any(|opcode| text.starts_with(opcode));
-    text.contains(".cc") || is_call && judged != Judged::Alone
+    is_call && judged != Judged::Alone
 }

@@ -237,7 +237,7 @@ impl Emitter<'_> {
             self.line(format_args!("{skip}:"));
         }
         results.iter().for_each(|reg| self.written(*reg, guard.is_some() || goes_up));
-        self.here.carry = None;
+        self.here.carry = false;
     }
 
     /// What stands for the function in a call, before and behind the arguments.

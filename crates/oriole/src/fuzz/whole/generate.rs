@@ -5,7 +5,8 @@ use super::super::program::{Condition, Count, REDUCTIONS, Reg};
 use super::super::templates::Class;
 use super::memory::class_of;
 use super::tree::{
-    BlockOp, Callee, Function, Judged, Jump, Place, Shape, Signature, Statement, Test, Tree, WarpOp, pool, registers,
+    BlockOp, Callee, Function, Judged, Jump, Place, Shape, Signature, Statement, Test, Tree, VectorOp, WarpOp, pool,
+    registers,
 };
 use fastrand::Rng;
 
@@ -175,6 +176,7 @@ impl Generator<'_> {
             55..63 => (self.warp(), 1),
             63..66 => (self.block(), 1),
             66..70 => (self.carry(), 1),
+            70..73 => (self.vector(), 1),
             _ => (self.instruction(), 1),
         }
     }
@@ -334,6 +336,23 @@ impl Generator<'_> {
             to,
             sources: [first, second],
             guard: (self.rng.u32(0..5) == 0).then(|| self.condition()),
+        }
+    }
+
+    fn vector(&mut self) -> Statement {
+        let (op, class) = self.choose(&[
+            (VectorOp::Fill, Class::Double),
+            (VectorOp::Take, Class::Double),
+            (VectorOp::Element, Class::Word),
+            (VectorOp::Copy, Class::Word),
+            (VectorOp::Pack, Class::Word),
+        ]);
+        Statement::Vector {
+            op,
+            vectors: [self.rng.usize(..2), self.rng.usize(..2)],
+            element: self.rng.usize(..2),
+            reg: self.reg(class),
+            guard: (self.rng.u32(0..4) == 0).then(|| self.condition()),
         }
     }
 

@@ -34,6 +34,11 @@ pub(super) fn declarations(scope: &str, masks: usize, counters: usize, body: &st
     if uses(body, &format!("{scope}_local")) {
         out.line(format_args!(".local .align 16 .b8 {scope}_local[{SCRATCH}];"));
     }
+    if uses(body, "%v") {
+        out.line(".reg .v2 .b32 %v<2>;");
+        out.line("mov.b32 %sw0, 1; mov.b32 %sw1, 0x7fffffff;");
+        out.line("mov.v2.b32 %v0, {%sw0, %sw1}; mov.v2.b32 %v1, {%sw1, %sw0};");
+    }
     if uses(body, "%false") {
         out.line("setp.ne.u32 %false, 0, 0;");
     }

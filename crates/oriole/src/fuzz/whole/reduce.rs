@@ -179,6 +179,7 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
         Statement::Inst { guard, .. }
         | Statement::Call { guard, .. }
         | Statement::Memory { guard, .. }
+        | Statement::Vector { guard, .. }
         | Statement::Carry { guard, .. } => *guard = None,
         Statement::Loop { count, .. } => *count = Count::Constant(1),
         Statement::Switch { labels, .. } => labels.truncate((labels.len() / 2).max(1)),

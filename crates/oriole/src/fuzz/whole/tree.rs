@@ -168,6 +168,21 @@ pub(in crate::fuzz) enum WarpOp {
     Memory(u32),
 }
 
+/// What is done with a vector register of two words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fuzz) enum VectorOp {
+    /// It gets a double word.
+    Fill,
+    /// A double word gets it.
+    Take,
+    /// An element gets a difference of a word and an element.
+    Element,
+    /// It gets another.
+    Copy,
+    /// It gets a word and an element.
+    Pack,
+}
+
 /// What needs all threads of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fuzz) enum BlockOp {
@@ -231,6 +246,8 @@ pub(in crate::fuzz) enum Statement {
     Warp { op: WarpOp, to: Reg, from: Reg },
     /// Threads of a block.
     Block { op: BlockOp, to: Reg, from: Reg },
+    /// An operation on the two vector registers.
+    Vector { op: VectorOp, vectors: [usize; 2], element: usize, reg: Reg, guard: Option<Condition> },
     /// A link of a carry chain: `add` or `sub`, from no carry or from the last link's.
     Carry { op: &'static str, start: bool, to: Reg, sources: [Reg; 2], guard: Option<Condition> },
 }
