@@ -54,7 +54,12 @@ fn casts_from_intrinsics(body: &mut Body, cx: &Context<'_>) -> bool {
             let inst = body[block].insts[index];
             let Op::Call(call) = &body[inst].op else { continue };
             let Some(symbol) = cx.view(body).callee(call) else { continue };
-            let is_cast = symbol.name.strip_prefix("llvm.nvvm.ptr.").is_some_and(|name| name.contains(".to."));
+            let types = &cx.module.types;
+            let is_pointer = |ty| types.address_space(ty).is_some();
+            // The reader takes any declaration; selection refuses those of other types.
+            let is_cast = symbol.name.strip_prefix("llvm.nvvm.ptr.").is_some_and(|name| name.contains(".to."))
+                && is_pointer(body[inst].ty)
+                && call.args.iter().all(|&arg| is_pointer(cx.ty(body, arg)));
             if let ([pointer], true) = (call.args.as_slice(), is_cast) {
                 let pointer = *pointer;
                 let op = if cx.ty(body, pointer) == body[inst].ty { CastOp::Bitcast } else { CastOp::AddrSpaceCast };
