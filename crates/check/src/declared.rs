@@ -7,15 +7,13 @@ use oriole_cubin::Cubin;
 use oriole_isa::{Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;
 
-/// Uniform registers, from `UR0` on: below sm_100, and from there on.
-const UNIFORM: [u16; 2] = [63, 255];
-
 /// Instructions that name a register which their kernel does not have.
 pub(crate) fn check(checked: &Checked<'_>, cubin: &Cubin) -> Vec<Finding> {
     let program = checked.program;
-    let uniform = UNIFORM[usize::from(program.arch >= oriole_isa::Arch::Sm100)];
+    let uniform = program.arch.sm().uniform_registers;
     let mut limits: FxHashMap<u32, u32> = FxHashMap::default();
-    for function in &cubin.functions {
+    // A kernel always says how many it has, even if it says none.
+    for function in cubin.functions.iter().filter(|function| function.is_kernel || function.registers != 0) {
         let Some(line) = program.at_file_section(function.section, function.offset) else { continue };
         let limit = limits.entry(program.lines[line as usize].section).or_default();
         *limit = (*limit).max(function.registers);
@@ -28,12 +26,12 @@ pub(crate) fn check(checked: &Checked<'_>, cubin: &Cubin) -> Vec<Finding> {
     }
     let beyond = |at: LineId| {
         let line = &program.lines[at as usize];
-        let limit = limits.get(&line.section).copied().filter(|limit| *limit != 0);
+        let limit = limits.get(&line.section).copied();
         let general = line.touches.highest(RegFile::R).filter(|r| limit.is_some_and(|limit| u32::from(*r) >= limit));
         if let (Some(register), Some(limit)) = (general, limit) {
             return Some((format!("R{register}"), format!("the kernel has {limit} registers")));
         }
-        let register = line.touches.highest(RegFile::UR).filter(|register| *register >= uniform)?;
+        let register = line.touches.highest(RegFile::UR).filter(|register| u32::from(*register) >= uniform)?;
         Some((format!("UR{register}"), format!("there are {uniform} uniform registers")))
     };
     let finding = |line: LineId| {

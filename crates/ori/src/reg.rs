@@ -291,13 +291,16 @@ impl VRegData {
     }
 }
 
+/// Most uniform registers of a target (`SmDescription::uniform_registers`).
+const UNIFORM: u16 = 80;
+
 /// Sets of physical registers, one bit per register and file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegMask {
     /// General registers R0–R254.
     pub r: [u64; 4],
-    /// Uniform registers UR0–UR62.
-    pub ur: u64,
+    /// Uniform registers UR0–UR62, from sm_100 on UR0–UR79.
+    pub ur: u128,
     /// Predicates P0–P6.
     pub p: u8,
     /// Uniform predicates UP0–UP6.
@@ -310,14 +313,19 @@ impl RegMask {
     /// The empty set.
     pub const EMPTY: RegMask = RegMask { r: [0; 4], ur: 0, p: 0, up: 0, b: 0 };
     /// Every register that exists.
-    pub const ALL: RegMask =
-        RegMask { r: [u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1], ur: u64::MAX >> 1, p: 0x7f, up: 0x7f, b: 0xffff };
+    pub const ALL: RegMask = RegMask {
+        r: [u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1],
+        ur: (1 << UNIFORM) - 1,
+        p: 0x7f,
+        up: 0x7f,
+        b: 0xffff,
+    };
 
     /// Add register `number` of `file`; numbers outside the file are ignored.
     pub fn insert(&mut self, file: RegFile, number: u16) {
         match file {
             RegFile::R if number < 255 => self.r[usize::from(number / 64)] |= 1 << (number % 64),
-            RegFile::UR if number < 63 => self.ur |= 1 << number,
+            RegFile::UR if number < UNIFORM => self.ur |= 1 << number,
             RegFile::P if number < 7 => self.p |= 1 << number,
             RegFile::UP if number < 7 => self.up |= 1 << number,
             RegFile::B if number < 16 => self.b |= 1 << number,
@@ -342,7 +350,7 @@ impl RegMask {
     pub fn contains(&self, file: RegFile, number: u16) -> bool {
         match file {
             RegFile::R if number < 255 => self.r[usize::from(number / 64)] >> (number % 64) & 1 != 0,
-            RegFile::UR if number < 63 => self.ur >> number & 1 != 0,
+            RegFile::UR if number < UNIFORM => self.ur >> number & 1 != 0,
             RegFile::P if number < 7 => self.p >> number & 1 != 0,
             RegFile::UP if number < 7 => self.up >> number & 1 != 0,
             RegFile::B if number < 16 => self.b >> number & 1 != 0,

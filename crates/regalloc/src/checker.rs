@@ -75,10 +75,10 @@ enum Holding {
     Values(Values),
 }
 
-/// R0–R254, UR0–UR62, P0–P6, UP0–UP6, B0–B15 in one array.
+/// R0–R254, UR0–UR79 (UR62 below sm_100), P0–P6, UP0–UP6, B0–B15 in one array.
 const BASES: [(RegFile, usize, usize); 5] =
-    [(RegFile::R, 0, 255), (RegFile::UR, 255, 63), (RegFile::P, 318, 7), (RegFile::UP, 325, 7), (RegFile::B, 332, 16)];
-const LOCATIONS: usize = 348;
+    [(RegFile::R, 0, 255), (RegFile::UR, 255, 80), (RegFile::P, 335, 7), (RegFile::UP, 342, 7), (RegFile::B, 349, 16)];
+const LOCATIONS: usize = 365;
 
 fn location(file: RegFile, number: u16) -> Option<usize> {
     let (_, base, count) = BASES.iter().find(|(f, ..)| *f == file)?;

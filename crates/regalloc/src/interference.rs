@@ -187,7 +187,7 @@ pub(crate) fn move_operands(func: &Function, inst: InstId) -> Option<(Operand, O
 pub(crate) fn physical_set(mask: &RegMask, file: RegFile) -> PhysicalSet {
     match file {
         RegFile::R => mask.r,
-        RegFile::UR => [mask.ur, 0, 0, 0],
+        RegFile::UR => [mask.ur as u64, (mask.ur >> 64) as u64, 0, 0],
         RegFile::P => [u64::from(mask.p), 0, 0, 0],
         RegFile::UP => [u64::from(mask.up), 0, 0, 0],
         RegFile::B => [u64::from(mask.b), 0, 0, 0],

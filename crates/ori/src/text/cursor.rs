@@ -121,9 +121,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Hexadecimal digits without prefix.
-    pub(super) fn hex_u64(&mut self) -> Result<u64> {
+    pub(super) fn hex(&mut self) -> Result<u128> {
         let digits = self.take(|c| c.is_ascii_hexdigit());
-        u64::from_str_radix(digits, 16).or_else(|_| self.error("expected hexadecimal digits"))
+        u128::from_str_radix(digits, 16).or_else(|_| self.error("expected hexadecimal digits"))
     }
 
     /// `name=value`, the name given.

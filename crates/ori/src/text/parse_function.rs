@@ -246,16 +246,17 @@ fn operands(c: &mut Cursor<'_>, func: &Function) -> Result<Vec<Operand>> {
 
 fn mask(c: &mut Cursor<'_>) -> Result<RegMask> {
     let start = c.clone();
-    let mut words = [0u64; 8];
+    let mut words = [0u128; 8];
     for (i, word) in words.iter_mut().enumerate() {
         if i > 0 {
             c.expect(":")?;
         }
-        *word = c.hex_u64()?;
+        *word = c.hex()?;
     }
     let [r0, r1, r2, r3, ur, p, up, b] = words;
-    match (u8::try_from(p), u8::try_from(up), u16::try_from(b)) {
-        (Ok(p), Ok(up), Ok(b)) => Ok(RegMask { r: [r0, r1, r2, r3], ur, p, up, b }),
+    let general = [r0, r1, r2, r3].map(u64::try_from);
+    match (general, u8::try_from(p), u8::try_from(up), u16::try_from(b)) {
+        ([Ok(r0), Ok(r1), Ok(r2), Ok(r3)], Ok(p), Ok(up), Ok(b)) => Ok(RegMask { r: [r0, r1, r2, r3], ur, p, up, b }),
         _ => start.error("register mask out of range"),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use oriole_isa::Arch;
+use oriole_isa::{Arch, RegFile};
 use oriole_ori::*;
 use proptest::prelude::*;
 
@@ -130,4 +130,26 @@ fn errors_name_their_place() {
         let error = text.parse::<Module>().unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text:?}: {error}");
     }
+}
+
+#[test]
+fn masks_know_all_uniform_registers() {
+    let mut mask = RegMask::EMPTY;
+    for number in [0, 62, 63, 79] {
+        mask.insert(RegFile::UR, number);
+        assert!(mask.contains(RegFile::UR, number) && RegMask::ALL.contains(RegFile::UR, number), "UR{number}");
+    }
+    // UR80 is none on any target.
+    mask.insert(RegFile::UR, 80);
+    assert!(!mask.contains(RegFile::UR, 80) && !RegMask::ALL.contains(RegFile::UR, 80));
+    let text = MODULE.replace("1:0:0:0:0:0:0:f", "1:0:0:0:8000c000000000000001:0:0:f");
+    let module: Module = text.parse().unwrap();
+    assert_eq!(module.to_string(), text);
+    let read = module.functions.values().flat_map(|f| f.calls.values()).find_map(|call| match call.clobbers {
+        Clobbers::Mask(mask) => Some(mask.ur),
+        Clobbers::ByCallee => None,
+    });
+    assert_eq!(read, Some(mask.ur));
+    mask.remove(RegFile::UR, 79);
+    assert!(!mask.contains(RegFile::UR, 79));
 }

@@ -173,8 +173,9 @@ fn function_section(
     finish_section(module.arch, &mut spec.code)?;
     spec.literals = if section.is_object { Vec::new() } else { section.function_offsets() };
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
-    spec.registers =
-        section.functions.iter().map(|(f, _)| highest_register(&allocation.functions[*f].own.used)).max().unwrap_or(0);
+    let allocated = section.functions.iter().map(|(f, _)| &allocation.functions[*f].own.used);
+    // What the code names stands there already; calls may need more.
+    spec.registers = allocated.map(highest_register).max().unwrap_or(0).max(spec.registers);
     spec.barriers = bodies().map(|f| f.attributes.barriers).max().unwrap_or(0);
     spec.frame_size = func.frame.size();
     spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
@@ -217,6 +218,17 @@ fn is_dynamic_shared(kind: &SymbolKind) -> bool {
     matches!(kind, SymbolKind::Variable(v) if v.space == MemSpace::Shared && v.size == 0)
 }
 
+/// One more than the highest R register that the instruction names, 0 if it names none.
+fn registers_of(inst: &Inst) -> u32 {
+    let count = |(at, operand): (usize, &oriole_isa::Operand)| match operand.value {
+        Value::Reg(RegFile::R, number) if RegFile::R.zero() != Some(number) => {
+            u32::from(number) + u32::from(inst.width(at))
+        }
+        _ => 0,
+    };
+    inst.operands.iter().enumerate().map(count).max().unwrap_or(0)
+}
+
 /// One more than the highest R register.
 fn highest_register(used: &oriole_ori::RegMask) -> u32 {
     (0..255u16).rev().find(|n| used.contains(RegFile::R, *n)).map_or(0, |n| u32::from(n) + 1)
@@ -257,6 +269,7 @@ fn function_code(
         let fault = |reason: String| CompileError::Internal { function: func.name.clone(), reason };
         let machine = func.machine_inst(id, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
         let mut inst = machine.inst;
+        spec.registers = spec.registers.max(registers_of(&inst));
         for (operand, reference) in machine.relocs {
             let driver = section.module.symbols[reference.symbol].kind == SymbolKind::DriverValue;
             if section.is_object || driver {
