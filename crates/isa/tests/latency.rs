@@ -3,8 +3,8 @@
 //! kernels of `../shared/kernels`: `F name`, then address and word of each instruction.
 
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Effects, Inst, RegFile, Value, decode};
-use std::collections::HashMap;
+use oriole_isa::{Arch, Control, Effects, Inst, RegFile, Value, decode};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -212,4 +212,75 @@ fn other_generations() {
     assert!(latency::is_variable(&parse("HMMA.1688.F32 R0, R4, R8, R0", Arch::Sm75), Arch::Sm75));
     // No table: the longest distance, for every reader.
     assert_eq!(raw("FADD R0, R1, R2", "FADD R3, R0, R4", at(1), Arch::Sm50), 14);
+}
+
+/// The cells of a table: file, first and second class to the number per target, `-` where there is none.
+fn cells(path: &str, keys: usize) -> BTreeMap<Vec<String>, BTreeMap<String, String>> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a committed table");
+    let mut lines = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').map(str::to_owned));
+    let head: Vec<String> = lines.next().expect("a head").collect();
+    let is_target = |name: &String| name.starts_with("sm_");
+    let row = |line: Vec<String>| {
+        let numbers = head.iter().zip(&line).filter(|(name, _)| is_target(name));
+        (line[..keys].to_vec(), numbers.map(|(name, cell)| (name.clone(), cell.clone())).collect())
+    };
+    lines.map(|line| row(line.collect())).collect()
+}
+
+/// Scheduler, checker and strict simulator share the tables, so that none of them sees a wrong number. Here every
+/// cell is compared with what it rests on: the distances mined from ptxas's code, and the published numbers, as
+/// `tools/latency_evidence.py` takes them from there.
+#[test]
+fn every_cell_is_what_was_mined_or_published() {
+    let evidence = cells("tests/data/latency.tsv", 4);
+    let mut rows = 0;
+    let mut faults = Vec::new();
+    for kind in ["raw", "waw", "war"] {
+        for (key, numbers) in cells(&format!("spec/latency/{kind}.tsv"), 3) {
+            rows += 1;
+            let key: Vec<String> = std::iter::once(kind.to_owned()).chain(key).collect();
+            let wanted = evidence.get(&key).unwrap_or_else(|| panic!("{key:?}: nothing tells what it rests on"));
+            for (target, number) in numbers {
+                let wanted = wanted[&target].trim_end_matches(char::is_alphabetic);
+                if number != wanted {
+                    faults.push(format!("{key:?} {target}: {number}, the evidence says {wanted}"));
+                }
+            }
+        }
+    }
+    assert_eq!(rows, evidence.len(), "rows that are not in the tables");
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// Digest, "Own stalls of control flow" and "Facts about the control bits".
+#[test]
+fn control_flow_stalls_by_itself() {
+    let parse = |text: &str, arch| oriole_isa::parse(text, arch, &|_| Some(0)).expect("a known instruction");
+    let all = [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm100, Arch::Sm120];
+    // On sm_75, from sm_80 to sm_89, from sm_90 on.
+    for (first, next, cycles) in [
+        ("EXIT", None, [5, 5, 5]),
+        ("BSYNC B0", None, [5, 5, 5]),
+        ("RET.REL.NODEC R20 `(f)", None, [5, 5, 5]),
+        ("BRA `(f)", None, [5, 5, 5]),
+        ("DEPBAR.LE SB0, 0x0", None, [4, 4, 4]),
+        ("MEMBAR.SC.GPU", None, [6, 6, 6]),
+        ("NANOSLEEP 0x10", None, [1, 1, 5]),
+        ("WARPSYNC R4", None, [4, 1, 5]),
+        ("CCTL.IVALL", None, [5, 1, 1]),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("FADD R0, R1, R2"), [1, 1, 1]),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("LDS R0, [R1]"), [6, 6, 6]),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", Some("BAR.SYNC.DEFER_BLOCKING 0x0"), [6, 6, 8]),
+        ("FADD R0, R1, R2", None, [1, 1, 1]),
+        ("LDS R0, [R1]", None, [1, 1, 1]),
+    ] {
+        for arch in all {
+            let wanted = cycles[usize::from(arch >= Arch::Sm80) + usize::from(arch >= Arch::Sm90)];
+            let next = next.map(|next| parse(next, arch));
+            assert_eq!(latency::stall_after(&parse(first, arch), next.as_ref(), arch), wanted, "{first} on {arch}");
+        }
+    }
+    assert_eq!(latency::SET_TO_WAIT, 2);
+    let cycles = |stall, stay| Control { stall, stay, ..Control::NONE }.cycles();
+    assert_eq!([cycles(0, false), cycles(1, true), cycles(4, false), cycles(15, false)], [45, 1, 4, 15]);
 }

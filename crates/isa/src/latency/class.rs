@@ -36,11 +36,14 @@ pub enum Queue {
     Surface,
     /// LDTM.
     TensorMemory,
+    /// B2R: `B2R.RESULT R7` without a scoreboard is waited for by that of a later one (ptxas's code of
+    /// three `barrier.red` in a row, sm_90 and sm_100a).
+    BarrierResult,
 }
 
 impl Queue {
     /// How many there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
 }
 
 /// What kind of unit an instruction runs on, as far as latencies tell kinds apart.
@@ -310,6 +313,7 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Some(Queue::Texture),
         Opcode::SULD => Some(Queue::Surface),
         Opcode::LDTM => Some(Queue::TensorMemory),
+        Opcode::B2R => Some(Queue::BarrierResult),
         _ => None,
     }
 }

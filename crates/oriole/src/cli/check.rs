@@ -63,8 +63,9 @@ fn as_json(input: &Path, report: &Report) -> Value {
 fn finding_as_json(finding: &Finding) -> Value {
     let place = |place: &Place| json!({"function": place.function, "address": place.address, "text": place.text});
     let missing = match &finding.missing {
-        Missing::Cycles { passed, needed, .. } => {
-            json!({"cycles": needed - passed.min(needed), "passed": passed, "needed": needed})
+        Missing::Cycles { passed, needed, row } => {
+            let row = row.map(|row| json!([format!("{:?}", row.file), row.first, row.second]));
+            json!({"cycles": needed - passed.min(needed), "passed": passed, "needed": needed, "row": row})
         }
         Missing::Wait { scoreboards } => {
             json!({"wait": (0..7).filter(|at| scoreboards >> at & 1 != 0).collect::<Vec<u8>>()})
