@@ -10,6 +10,7 @@ pub mod assembly;
 mod emit;
 mod error;
 pub mod fuzz;
+pub mod oracle;
 mod pipeline;
 pub mod report;
 mod selection;

@@ -1,5 +1,7 @@
 //! Cubins as text and back: the same bytes, patched code that runs, text that is damaged.
 
+mod read_back;
+
 use oriole::assembly::{assemble, disassemble};
 use oriole::{CompileOptions, compile};
 use oriole_cubin::Cubin;
@@ -17,6 +19,7 @@ fn cubins() -> Vec<(String, Vec<u8>)> {
     let compiled = files.iter().filter_map(|path| {
         let ptx = std::fs::read_to_string(path).expect("text");
         let compiled = compile(&ptx, &CompileOptions::default()).ok()?;
+        read_back::cubin(&compiled.cubin);
         Some((path.display().to_string(), compiled.cubin))
     });
     let cubins: Vec<_> = compiled.collect();

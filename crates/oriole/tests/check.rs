@@ -4,6 +4,7 @@
 // The comparison of results belongs to other tests.
 #[allow(dead_code, unused_imports)]
 mod launch;
+mod read_back;
 
 use launch::{Launch, launches};
 use oriole::{CompileOptions, compile};
@@ -19,7 +20,9 @@ fn compiled(launch: &Launch, arch: Arch) -> Cubin {
     let text = std::fs::read_to_string(launch.ptx(arch.name())).expect("committed PTX");
     let entry = vec![launch.entry().to_owned()];
     let options = CompileOptions { target: Some(arch.into()), entries: entry, ..CompileOptions::default() };
-    Cubin::parse(&compile(&text, &options).expect("it compiles").cubin).expect("a cubin")
+    let cubin = compile(&text, &options).expect("it compiles").cubin;
+    read_back::cubin(&cubin);
+    Cubin::parse(&cubin).expect("a cubin")
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Bad input: each gives a clear message and the right exit status; nothing panics and no output
 //! file is left behind.
 
+mod read_back;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -31,7 +33,7 @@ impl Case {
     }
 
     fn oriole(&self, arguments: &[&str]) -> Output {
-        let output = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
+        let output = read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments));
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!text.contains("panicked"), "{text}");
         output

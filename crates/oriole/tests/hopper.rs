@@ -1,12 +1,14 @@
 //! What sm_90 and later targets add to memory, matrices and conversions, compiled and run on the strict simulator,
 //! against the host, the encoder of tensor maps and the PTX interpreter.
 
+mod read_back;
+
 use oriole_device::tensor_map::{Element, Fill, Shape, Swizzle, TensorMap};
 use std::path::Path;
 use std::process::Command;
 
 fn oriole(arguments: &[&str]) {
-    let done = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
+    let done = read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments));
     assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 

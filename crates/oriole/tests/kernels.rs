@@ -2,13 +2,14 @@
 //! the results that independent code computed on a CPU from the CUDA source.
 
 mod launch;
+mod read_back;
 
 use launch::{Launch, compare, launches};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn oriole(arguments: &[&str]) -> Result<(), String> {
-    let done = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
+    let done = read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments));
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 

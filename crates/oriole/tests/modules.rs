@@ -1,5 +1,7 @@
 //! Modules of several kernels and functions, run on the strict simulator to results computed here.
 
+mod read_back;
+
 use gimli::{EndianSlice, LittleEndian};
 use oriole_cubin::{Cubin, FileKind};
 use std::path::{Path, PathBuf};
@@ -46,7 +48,7 @@ fn oriole() -> Command {
 }
 
 fn succeed(mut command: Command) {
-    let done = command.output().expect("oriole starts");
+    let done = read_back::run(&mut command);
     assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 

@@ -1,12 +1,14 @@
 //! `oriole nvptx`: what the command does with files, options and mistakes.
 
+mod read_back;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn oriole(folder: &Path, arguments: &str) -> Output {
     let words = arguments.split_whitespace();
     let mut command = Command::new(env!("CARGO_BIN_EXE_oriole"));
-    command.current_dir(folder).args(words).env("NO_COLOR", "1").output().expect("oriole starts")
+    read_back::run(command.current_dir(folder).args(words).env("NO_COLOR", "1"))
 }
 
 /// What the command says on standard error when it rejects its input.

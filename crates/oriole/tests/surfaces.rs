@@ -1,6 +1,8 @@
 //! Loads, stores and reductions in surfaces: our code at both ends of `-O` (and ptxas's, where the reference tools
 //! are) on the strict simulator, against a model of surfaces on the host.
 
+mod read_back;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +12,7 @@ const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"];
 const THREADS: usize = 32;
 
 fn oriole(arguments: &[&str]) -> Result<(), String> {
-    let done = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
+    let done = read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments));
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
 }
 

@@ -1,6 +1,8 @@
 //! Matrix instructions, compiled and run on the strict simulator, against the PTX interpreter and against
 //! sums on the host.
 
+mod read_back;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -11,7 +13,7 @@ const HEAD: &str = ".version 9.0\n.target @\n.address_size 64\n\
     mad.wide.u32 %own, %t, 64, %in; mad.wide.u32 %to, %t, 64, %out;\n";
 
 fn oriole(arguments: &[&str]) {
-    let done = Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts");
+    let done = read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments));
     assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 

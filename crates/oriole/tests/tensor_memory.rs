@@ -2,11 +2,13 @@
 //! a time does not overlap, what is given back can be had again, and who breaks the rules faults. With `ORIOLE_ORACLE`, a
 //! folder with ptxas, its code is run as well.
 
+mod read_back;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
 fn oriole(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments).output().expect("oriole starts")
+    read_back::run(Command::new(env!("CARGO_BIN_EXE_oriole")).args(arguments))
 }
 
 /// Runs the body in `warps` warps of each of `blocks` blocks, which are one cluster; it stores words at `%own`, of which

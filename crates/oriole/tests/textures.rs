@@ -1,6 +1,8 @@
 //! Texture instructions, compiled and run on the strict simulator to values computed here: texels at places where
 //! filtering needs no rounding. With `ORIOLE_ORACLE`, a folder with ptxas, its code must give the same.
 
+mod read_back;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -232,7 +234,7 @@ impl Scratch {
 }
 
 fn succeed(command: &mut Command) {
-    let done = command.output().expect("it starts");
+    let done = read_back::run(command);
     assert!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 

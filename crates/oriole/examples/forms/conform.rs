@@ -3,6 +3,7 @@
 use crate::corpus::{self, Form};
 use fastrand::Rng;
 use oriole::CompileOptions;
+use oriole::oracle::Nvdisasm;
 use oriole_cubin::Cubin;
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
@@ -12,6 +13,7 @@ use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// Instructions of a warp after which a form counts as running for ever.
 const MAX_INSTRUCTIONS: u64 = 2_000_000;
@@ -63,7 +65,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let mut rows: BTreeMap<(&str, &str), [usize; 4]> = BTreeMap::new();
     let mut failures = String::new();
     for target in &args.targets {
-        let judged: Vec<_> = chosen.par_iter().filter_map(|form| Some((form, judge(form, target, args)?))).collect();
+        let made = Mutex::new(Vec::new());
+        let judged: Vec<_> =
+            chosen.par_iter().filter_map(|form| Some((form, judge(form, target, args, &made)?))).collect();
+        read_back(target, made.into_inner().unwrap_or_else(PoisonError::into_inner))?;
         for (form, (stage, reason)) in judged {
             let row = rows.entry((target, &form.family)).or_default();
             let [all, compiled, compared, same] = row;
@@ -102,14 +107,39 @@ fn print(rows: &BTreeMap<(&str, &str), [usize; 4]>) {
 }
 
 /// How far the form comes on a target that accepts it, and why not further.
-fn judge(form: &Form, target: &str, args: &Args) -> Option<(Stage, String)> {
+fn judge(form: &Form, target: &str, args: &Args, made: &Mutex<Vec<Made>>) -> Option<(Stage, String)> {
     let ptx = form.ptx(target)?;
-    Some(compared(form, &ptx, target, args).unwrap_or_else(|short| short))
+    Some(compared(form, &ptx, target, args, made).unwrap_or_else(|short| short))
 }
 
-fn compared(form: &Form, ptx: &str, target: &str, args: &Args) -> Result<(Stage, String), (Stage, String)> {
+/// Name of a form and its cubin.
+type Made = (String, Vec<u8>);
+
+/// nvdisasm, where `ORIOLE_ORACLE` names its folder, reads the code of all cubins.
+fn read_back(target: &str, mut made: Vec<Made>) -> Result<(), Box<dyn Error>> {
+    let Some(tool) = Nvdisasm::from_environment() else { return Ok(()) };
+    made.sort();
+    let cubins: Vec<&[u8]> = made.iter().map(|(_, cubin)| cubin.as_slice()).collect();
+    let refused = tool.read_code(&cubins)?;
+    for (at, why) in &refused {
+        println!("{target} {}: nvdisasm refuses the code: {why}", made[*at].0);
+    }
+    match refused.len() {
+        0 => Ok(()),
+        count => Err(format!("nvdisasm refuses the code of {count} forms").into()),
+    }
+}
+
+fn compared(
+    form: &Form,
+    ptx: &str,
+    target: &str,
+    args: &Args,
+    made: &Mutex<Vec<Made>>,
+) -> Result<(Stage, String), (Stage, String)> {
     let options = CompileOptions { opt_level: args.opt_level, ..CompileOptions::default() };
     let ours = oriole::compile(ptx, &options).map_err(|error| (Stage::Compile, error.to_string()))?;
+    made.lock().unwrap_or_else(PoisonError::into_inner).push((form.id.clone(), ours.cubin.clone()));
     if !form.deterministic || form.out_bytes == 0 {
         return Ok((Stage::Compiled, String::new()));
     }
