@@ -20,6 +20,8 @@ pub enum Kind {
     Undeclared,
     /// Uses of one barrier that do not fit each other.
     Barrier,
+    /// A control word that its instruction must not have.
+    ControlWord,
     /// A word that is no instruction.
     Unknown,
 }
@@ -35,6 +37,7 @@ impl Kind {
             Kind::EarlyWait => "early wait",
             Kind::Undeclared => "undeclared register",
             Kind::Barrier => "barrier",
+            Kind::ControlWord => "control word",
             Kind::Unknown => "unknown instruction",
         }
     }

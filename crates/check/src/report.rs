@@ -9,9 +9,9 @@ use crate::state::Event;
 use crate::step::{Lapse, Machine};
 use crate::{barrier, declared};
 use oriole_cubin::{Cubin, Function};
-use oriole_isa::Arch;
 use oriole_isa::access::Register;
 use oriole_isa::latency::{self, Row};
+use oriole_isa::{Arch, control_fault};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -80,6 +80,7 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     let checked = Checked { program: &program, graph: &graph, flow: &flow, names: &names };
     let mut findings = checked.lapses();
     findings.extend(checked.unknown_words());
+    findings.extend(checked.control_words());
     findings.extend(declared::check(&checked, cubin));
     findings.extend(barrier::check(&checked, cubin));
     findings.sort_by(|a, b| (&a.later, a.kind, &a.earlier).cmp(&(&b.later, b.kind, &b.earlier)));
@@ -214,6 +215,17 @@ impl Checked<'_> {
             Some(self.single(Kind::Unknown, line, Vec::new(), reason))
         });
         unknown.collect()
+    }
+
+    /// Instructions with control words that the ISA forbids them.
+    fn control_words(&self) -> Vec<Finding> {
+        let program = self.program;
+        let forbidden = self.reached().filter_map(|line| {
+            let at = &program.lines[line as usize];
+            let fault = control_fault(&at.inst, program.arch).filter(|_| at.unknown.is_none())?;
+            Some(self.single(Kind::ControlWord, line, Vec::new(), fault.to_string()))
+        });
+        forbidden.collect()
     }
 
     /// A finding about one instruction.

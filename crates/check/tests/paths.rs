@@ -11,7 +11,7 @@ type Line = (&'static str, &'static str);
 fn control(text: &str) -> Control {
     let mut parts = text.split(':');
     let stall = parts.next().and_then(|stall| stall.parse().ok()).expect("a stall count");
-    let mut control = Control { stall, stay: true, ..Control::NONE };
+    let mut control = Control { stall, stay: (1..12).contains(&stall), ..Control::NONE };
     for part in parts {
         let number: u8 = part[1..].parse().expect("a scoreboard");
         match &part[..1] {
@@ -269,4 +269,30 @@ fn nothing_follows_a_trap() {
     assert_eq!(found(&lines("BPT.TRAP 0x1")), []);
     assert_eq!(found(&lines("NOP")).len(), 1);
     assert_eq!(report(&lines("BPT.TRAP 0x1"), None).notes.len(), 0);
+}
+
+/// What is found in a kernel of these bytes that declares so many registers.
+fn kinds(bytes: Vec<u8>, registers: u32) -> Vec<(Kind, u64)> {
+    let kernel = FunctionSpec::kernel("k", bytes, registers);
+    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
+    let bytes = write(&module).expect("a module");
+    let report = check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target");
+    report.findings.iter().map(|finding| (finding.kind, finding.later.address)).collect()
+}
+
+#[test]
+fn control_words_that_the_instruction_must_not_have_are_found() {
+    let mut bytes = code(&[("NOP", "1"), EXIT], Arch::Sm80);
+    assert_eq!(kinds(bytes.clone(), 8), []);
+    // EXIT gets the scoreboard 1 for results, where it had none, 7 (bits 110 to 112 of the word).
+    bytes[16 + 13] &= !(0b110 << 6);
+    bytes[16 + 14] &= !1;
+    assert_eq!(kinds(bytes, 8), [(Kind::ControlWord, 16)]);
+}
+
+#[test]
+fn a_kernel_that_declares_no_register_has_none() {
+    let bytes = code(&[("MOV R1, RZ", "5"), EXIT], Arch::Sm80);
+    assert_eq!(kinds(bytes.clone(), 0), [(Kind::Undeclared, 0)]);
+    assert_eq!(kinds(bytes, 2), []);
 }

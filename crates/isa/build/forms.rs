@@ -1,6 +1,6 @@
 //! Turns `encode` lines into forms: which bits of the word each operand and field occupies.
 
-use crate::model::{InstrDef, Kind, Layout, Line, Neutral, OperandDef, Spec};
+use crate::model::{ALL_CONTROL, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Spec, carries};
 use crate::parse::kind;
 use crate::targets::{FORMATS, Format, Targets};
 use std::collections::BTreeMap;
@@ -63,6 +63,8 @@ pub(crate) struct Form {
     pub slots: Vec<Slot>,
     pub fields: Vec<FieldSlot>,
     pub fixed: Vec<(String, u8)>,
+    /// What the control word may carry.
+    pub control: u8,
 }
 
 /// All forms, in the order of the spec.
@@ -204,6 +206,8 @@ impl<'a> Builder<'a> {
             slots: Vec::new(),
             fields: Vec::new(),
             fixed: Vec::new(),
+            // ptxas's 64-bit words set scoreboards on anything.
+            control: if format.opcode_on_top { ALL_CONTROL } else { instr.control.unwrap_or_default() },
         };
         // What every word has and no form describes.
         let guard = if instr.unguarded { 0 } else { bits(format.guard, 4) };
@@ -236,9 +240,10 @@ impl<'a> Builder<'a> {
     fn finish(mut self, items: &[&str]) -> Result<Form, String> {
         self.invert = items.contains(&"invert");
         for item in items.iter().filter(|i| **i != "invert") {
-            let result = match item.strip_prefix('?') {
-                Some(optional) => self.optional(optional),
-                None => self.item(item),
+            let result = match (item.strip_prefix('?'), item.strip_prefix("control=")) {
+                (Some(optional), _) => self.optional(optional),
+                (None, Some(words)) => carries(words.split(',')).map(|bits| self.form.control = bits),
+                (None, None) => self.item(item),
             };
             result.map_err(|e| format!("'{item}': {e}"))?;
         }

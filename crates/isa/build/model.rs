@@ -55,6 +55,21 @@ pub(crate) enum Kind {
 /// The words of a `lanes` line, and the variants of `Lanes` that they stand for.
 pub(crate) const LANES: [(&str, &str); 3] = [("own", "Own"), ("warp", "Warp"), ("same", "Same")];
 
+/// The words of a `control` line, and their bits in `Carries`.
+const CONTROL: [(&str, u8); 3] = [("write", 1), ("read", 2), ("wait", 4)];
+
+/// All of them.
+pub(crate) const ALL_CONTROL: u8 = 7;
+
+/// The bits of a list of words, `-` for none.
+pub(crate) fn carries<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<u8, String> {
+    words.try_fold(0, |bits, word| match CONTROL.iter().find(|(name, _)| *name == word) {
+        Some((_, bit)) => Ok(bits | bit),
+        None if word == "-" => Ok(bits),
+        None => Err(format!("control '{word}': write, read, wait or -")),
+    })
+}
+
 /// Value of an operand where the text or the form does not give one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Neutral {
@@ -124,6 +139,8 @@ pub(crate) struct InstrDef {
     pub latency: String,
     /// How its results differ between the lanes of a warp: a word of [`LANES`].
     pub lanes: String,
+    /// What its control word may carry, as [`carries`] makes it; every instruction says it.
+    pub control: Option<u8>,
     pub guard_uniform: bool,
     pub unguarded: bool,
     pub effects: Vec<String>,
@@ -214,6 +231,7 @@ impl Spec {
 
     fn check_instr(&self, instr: &InstrDef) -> Result<(), String> {
         instr.lanes()?;
+        instr.control.ok_or("no 'control' line: write, read, wait or -")?;
         for (field, default) in &instr.fields {
             let of = self.enum_of(field)?;
             if let Some(value) = default {

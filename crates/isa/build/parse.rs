@@ -2,6 +2,7 @@
 
 use crate::model::{
     EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec, WidthCase, WidthRule,
+    carries,
 };
 use crate::targets::{self, Targets};
 
@@ -139,6 +140,7 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         "category" => instr.category = Some(category(rest).ok_or_else(|| format!("bad category '{rest}'"))?),
         "pipe" => instr.pipe = rest.to_owned(),
         "latency" => instr.latency = rest.to_owned(),
+        "control" => instr.control = Some(carries(rest.split_whitespace())?),
         "lanes" => instr.lanes = rest.to_owned(),
         "variant" if rest == "a" => instr.specific = true,
         "guard" if rest == "UP" => instr.guard_uniform = true,

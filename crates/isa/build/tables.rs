@@ -64,7 +64,7 @@ fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> 
     }
     let _ = writeln!(
         out,
-        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: &[{}], unplaced: &[{}], placed: &[{}], fields: &[{}], fixed: &[{}] }},",
+        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: &[{}], unplaced: &[{}], placed: &[{}], fields: &[{}], fixed: &[{}], control: Carries::from_bits({}) }},",
         form.opcode,
         form.targets,
         form.mask,
@@ -73,7 +73,8 @@ fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> 
         unplaced.join(", "),
         placed.join(", "),
         fields.join(", "),
-        fixed.join(", ")
+        fixed.join(", "),
+        form.control
     );
     Ok(())
 }

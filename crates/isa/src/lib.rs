@@ -25,7 +25,10 @@ pub mod special_registers;
 
 pub use arch::{Arch, UnknownArch, WordFormat};
 pub use control::Control;
-pub use engine::{DecodeError, Display, EncodeError, Illegal, ParseError, decode, encode, legal, parse};
+pub use engine::{
+    Carries, ControlFault, DecodeError, Display, EncodeError, Illegal, ParseError, carries, control_fault, decode,
+    encode, legal, parse,
+};
 pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;

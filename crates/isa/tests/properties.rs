@@ -2,7 +2,7 @@
 
 use oriole_isa::{
     Arch, DecodeError, EncodeError, Field, Illegal, Inst, Kinds, Opcode, Operand, OperandFlags, ParseError, RegFile,
-    Role, Value, Width, decode, encode, legal, parse, rnd,
+    Role, Value, Width, control_fault, decode, encode, legal, parse, rnd,
 };
 
 /// Sample words of each target.
@@ -36,6 +36,15 @@ fn rows(text: &str) -> impl Iterator<Item = (u128, u64, &str)> {
     })
 }
 
+/// The instruction encodes to the word that it was decoded from, unless that has a forbidden control word.
+fn assert_comes_back(inst: &Inst, arch: Arch, pc: u64, word: u128) {
+    let back = match control_fault(inst, arch) {
+        Some(fault) => Err(EncodeError::Control { mnemonic: inst.opcode.name(), fault }),
+        None => Ok(word),
+    };
+    assert_eq!(encode(inst, arch, pc), back, "{arch} {word:032x} {}", inst.display(arch));
+}
+
 /// Whatever decodes encodes to the very same word: no bit is ignored.
 #[test]
 fn flipped_words_decode_to_themselves_or_not_at_all() {
@@ -46,8 +55,7 @@ fn flipped_words_decode_to_themselves_or_not_at_all() {
                 let flipped = word ^ 1 << bit;
                 if let Ok(inst) = decode(flipped, arch, pc) {
                     decoded += 1;
-                    let back = encode(&inst, arch, pc);
-                    assert_eq!(back, Ok(flipped), "{arch} {flipped:032x} {}", inst.display(arch));
+                    assert_comes_back(&inst, arch, pc, flipped);
                 }
             }
         }
@@ -74,8 +82,8 @@ fn random_words_decode_to_themselves_or_not_at_all() {
                 let changed = if round % 4 == 0 { word ^ sparse } else { word ^ (sparse & !opcode) };
                 if let Ok(inst) = decode(changed, arch, pc) {
                     decoded += 1;
-                    let shown = inst.display(arch).to_string();
-                    assert_eq!(encode(&inst, arch, pc), Ok(changed), "{arch} {changed:032x} {shown}");
+                    assert!(!inst.display(arch).to_string().is_empty());
+                    assert_comes_back(&inst, arch, pc, changed);
                 }
             }
         }

@@ -2,18 +2,18 @@
 
 use crate::timing;
 pub(crate) use oriole_isa::latency::Slot;
-use oriole_isa::{Arch, Effects, Field, Inst, Opcode, RegFile, Value};
+use oriole_isa::{Arch, Control, Effects, Field, Inst, Mods, Opcode, RegFile, Value};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, CallSite, Callee, Function, InstFlags, InstId, MachineError, SecondaryMap};
 use smallvec::SmallVec;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
 pub(crate) type Reg = u16;
-/// First number of each file.
+/// First number of each file, and how many registers it has on the targets that have most.
 const BASES: [(RegFile, Reg, Reg); 4] =
-    [(RegFile::R, 0, 255), (RegFile::UR, 255, 63), (RegFile::P, 318, 7), (RegFile::UP, 325, 7)];
+    [(RegFile::R, 0, 255), (RegFile::UR, 255, 80), (RegFile::P, 335, 7), (RegFile::UP, 342, 7)];
 /// Registers in all.
-pub(crate) const REGISTERS: usize = 332;
+pub(crate) const REGISTERS: usize = 349;
 /// Registers below this number are R.
 pub(crate) const END_OF_R: Reg = 255;
 
@@ -60,11 +60,13 @@ impl Op {
         self.inst.guard != oriole_isa::Guard::ALWAYS
     }
 
-    /// A NOP that waits.
-    pub(crate) fn nop(id: InstId) -> Op {
+    /// A new NOP that does nothing but have this control word.
+    pub(crate) fn nop(func: &mut Function, control: Control) -> Op {
+        let mut inst = oriole_ori::Inst::neutral(Opcode::NOP, Mods::new());
+        inst.flags |= InstFlags::VOLATILE;
         Op {
-            id,
-            inst: Inst::new(Opcode::NOP),
+            id: func.add_inst(inst),
+            inst: Inst { control, ..Inst::new(Opcode::NOP) },
             flags: InstFlags::VOLATILE,
             uses: SmallVec::new(),
             defs: SmallVec::new(),

@@ -8,11 +8,15 @@
 //! Some instructions release a scoreboard for an effect rather than a register ([`COMPLETIONS`]), and the
 //! groups of asynchronous copies are counted by a scoreboard of their own ([`GROUPS`]): a function that has
 //! such groups gives that one to nobody else.
+//!
+//! What a control word may carry is the ISA's to say ([`Carries`]). Products of a warpgroup set no scoreboard:
+//! `WARPGROUP.DEPBAR`, across which nothing moves, says that they are done. Where an instruction must not wait, a
+//! NOP before it does.
 
 use crate::code::{Code, Op, REGISTERS, Reg};
 use crate::timing;
 use fixedbitset::FixedBitSet;
-use oriole_isa::{Control, Effects, Opcode};
+use oriole_isa::{Carries, Control, Effects, Opcode, carries};
 use oriole_ori::Function;
 use smallvec::SmallVec;
 
@@ -89,19 +93,33 @@ struct Assignment {
 }
 
 /// Set scoreboards and wait masks of all instructions.
-pub(crate) fn assign(code: &mut Code, func: &Function) {
+pub(crate) fn assign(code: &mut Code, func: &mut Function) {
     let mut assignment = give_out(code);
     let entry = pending_at_entry(code, func, &assignment);
+    let mut before = Vec::new();
     for (block, pending) in entry.iter().enumerate() {
         let mut state = Pending::new(&assignment.releases, pending);
         for at in 0..code.ops[block].len() {
             let mut needed = Vec::new();
             let mask = state.step(&code.ops[block][at], assignment.own[block][at], &assignment.releases, &mut needed);
-            code.ops[block][at].inst.control.wait_mask = mask;
+            if mask != 0 && !carried(&code.ops[block][at], code).contains(Carries::WAIT) {
+                before.push((block, at, mask));
+            } else {
+                code.ops[block][at].inst.control.wait_mask = mask;
+            }
             needed.into_iter().for_each(|release| assignment.releases[release as usize].needed = true);
         }
     }
     set_releases(code, &assignment);
+    // From the back, so that the places of the others stay.
+    for (block, at, wait_mask) in before.into_iter().rev() {
+        code.ops[block].insert(at, Op::nop(func, Control { wait_mask, ..Control::NONE }));
+    }
+}
+
+/// What the control word of an instruction may carry.
+fn carried(op: &Op, code: &Code) -> Carries {
+    carries(&op.inst, code.arch).unwrap_or(Carries::NOTHING)
 }
 
 fn give_out(code: &Code) -> Assignment {
@@ -127,6 +145,7 @@ struct Rotation {
 impl Rotation {
     fn release(&mut self, at: usize, op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases {
         let mut own = OwnReleases::default();
+        let allowed = carried(op, code);
         if op.leaves {
             return own;
         }
@@ -140,12 +159,12 @@ impl Rotation {
         if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.inst.opcode) {
             if *as_result { &mut results } else { &mut regs }.push(completion.reg());
         }
-        if !results.is_empty() {
+        if !results.is_empty() && allowed.contains(Carries::WRITE) {
             let scoreboard = (self.first..FOR_RESULTS).min_by_key(|s| self.last[*s]).unwrap_or(self.first);
             self.last[scoreboard] = at + 1;
             own.result = add(scoreboard, results, true);
         }
-        if !regs.is_empty() {
+        if !regs.is_empty() && allowed.contains(Carries::READ) {
             own.source = add(FOR_RESULTS, regs, false);
         }
         own

@@ -8,8 +8,8 @@
 use crate::code::{Code, Op};
 use crate::timing;
 use fixedbitset::FixedBitSet;
-use oriole_isa::{Mods, Opcode, latency};
-use oriole_ori::{Function, Inst, InstFlags};
+use oriole_isa::{Control, latency};
+use oriole_ori::Function;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -223,7 +223,7 @@ fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Time
         let mut nops = Vec::new();
         while gap > MAX_STALL {
             let step = (gap - MAX_STALL).min(MAX_STALL);
-            nops.push(waiting_nop(func, step));
+            nops.push(Op::nop(func, Control { stall: step as u8, ..Control::NONE }));
             gap -= step;
         }
         op.inst.control.stall = gap as u8;
@@ -237,12 +237,4 @@ fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Time
         }
     }
     code.ops[block] = new;
-}
-
-fn waiting_nop(func: &mut Function, stall: u32) -> Op {
-    let mut inst = Inst::neutral(Opcode::NOP, Mods::new());
-    inst.flags |= InstFlags::VOLATILE;
-    let mut op = Op::nop(func.add_inst(inst));
-    op.inst.control.stall = stall as u8;
-    op
 }

@@ -88,3 +88,15 @@ fn what_follows_a_fence_of_the_asynchronous_proxy_waits_for_it() {
     assert_eq!(words[2].1.wait_mask, 1 << words[1].1.write_scoreboard);
     assert_eq!(words[2].1.read_scoreboard, 0);
 }
+
+/// From sm_100 on there are uniform registers above 62: UDP to UDP takes 4 cycles for them too (`latency.tsv`).
+#[test]
+fn uniform_registers_above_62_are_waited_for() {
+    let sum = |d: &str, a: &str| format!("    UIADD3 {d}, UPT, UPT, {a}, 0x1, URZ, !UPT, !UPT\n");
+    for (first, second) in [(4, 5), (62, 63), (70, 79)] {
+        let registers = format!("  .reg %UR0 physical={first}\n  .reg %UR1 physical={second}\n");
+        let body = format!("bix0:\n{}{}    EXIT PT\n", sum("%UR0", "URZ"), sum("%UR1", "%UR0"));
+        let words = control_words(&registers, &body, Arch::Sm100, false);
+        assert_eq!(words[0].1.stall, 4, "UR{first}");
+    }
+}

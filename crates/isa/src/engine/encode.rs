@@ -1,8 +1,9 @@
 //! Instructions to 128-bit words, and which instructions have an encoding.
 
+use super::control_word::fault_of;
 use super::table::{Form, Halves, NO_CODE, Place, Ranges, Slot, forms_of, halves, inverted, low_mask};
 use crate::arch::URZ;
-use crate::{Arch, Field, Guard, Inst, Kinds, Operand, OperandFlags, OperandSpec, RegFile, Value};
+use crate::{Arch, ControlFault, Field, Guard, Inst, Kinds, Operand, OperandFlags, OperandSpec, RegFile, Value};
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,12 +37,23 @@ pub enum EncodeError {
         /// What no form takes.
         reason: Illegal,
     },
+    /// It must not carry what its control word has.
+    #[error("{mnemonic}: {fault}")]
+    Control {
+        /// The mnemonic.
+        mnemonic: &'static str,
+        /// What it has.
+        fault: ControlFault,
+    },
 }
 
 /// The word of an instruction at byte address `pc` of its function.
 pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let form = find_form(inst, arch, Some(pc))
         .map_err(|reason| EncodeError::Illegal { mnemonic: inst.opcode.name(), reason })?;
+    if let Some(fault) = fault_of(form, inst, arch) {
+        return Err(EncodeError::Control { mnemonic: inst.opcode.name(), fault });
+    }
     let format = arch.word_format();
     let guard = match inst.guard {
         _ if inst.opcode.info().unguarded => 0,
@@ -59,6 +71,11 @@ pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
         put(&mut word, slot, actual(operand, spec), pc.wrapping_add(format.bytes));
     }
     Ok(u128::from(word[1]) << 64 | u128::from(word[0]))
+}
+
+/// The form of an instruction, whatever its address.
+pub(super) fn form_of(inst: &Inst, arch: Arch) -> Option<&'static Form> {
+    find_form(inst, arch, None).ok()
 }
 
 /// Whether the instruction has an encoding on the target, whatever its address; branch distances are

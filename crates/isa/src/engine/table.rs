@@ -1,7 +1,7 @@
 //! Shapes of the generated tables.
 
 use crate::arch::URZ;
-use crate::{Arch, Field, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Carries, Field, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
 use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -199,6 +199,8 @@ pub(crate) struct Form {
     pub(crate) fields: &'static [FieldSlot],
     /// Fields that the choice of the form implies: value and the opcode's default.
     pub(crate) fixed: &'static [(Field, u8, u8)],
+    /// What the control word may carry.
+    pub(crate) control: Carries,
 }
 
 /// All forms of an opcode, in the order in which the encoder tries them.
