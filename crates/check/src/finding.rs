@@ -22,6 +22,8 @@ pub enum Kind {
     Barrier,
     /// A control word that its instruction must not have.
     ControlWord,
+    /// Convergence barriers: a wait for one that is not set, one that is set twice or changed by a call.
+    Convergence,
     /// A word that is no instruction.
     Unknown,
 }
@@ -38,6 +40,7 @@ impl Kind {
             Kind::Undeclared => "undeclared register",
             Kind::Barrier => "barrier",
             Kind::ControlWord => "control word",
+            Kind::Convergence => "convergence barrier",
             Kind::Unknown => "unknown instruction",
         }
     }

@@ -6,6 +6,8 @@
 //! `docs/check.md` has the rules and their limits. Nothing is executed, and nothing of the compiler is used.
 
 mod barrier;
+mod convergence;
+mod convergence_state;
 mod declared;
 mod finding;
 mod flow;

@@ -7,7 +7,7 @@ use crate::path::path;
 use crate::program::{LineId, Program};
 use crate::state::Event;
 use crate::step::{Lapse, Machine};
-use crate::{barrier, declared};
+use crate::{barrier, convergence, declared};
 use oriole_cubin::{Cubin, Function};
 use oriole_isa::access::Register;
 use oriole_isa::latency::{self, Row};
@@ -83,6 +83,7 @@ pub fn check(cubin: &Cubin, entries: &[String]) -> Result<Report, CheckError> {
     findings.extend(checked.control_words());
     findings.extend(declared::check(&checked, cubin));
     findings.extend(barrier::check(&checked, cubin));
+    findings.extend(convergence::check(&checked, &graph, &roots));
     findings.sort_by(|a, b| (&a.later, a.kind, &a.earlier).cmp(&(&b.later, b.kind, &b.earlier)));
     Ok(Report {
         arch,

@@ -23,12 +23,33 @@ pub struct Context {
     pub opt_level: u8,
     /// Tunable numbers.
     pub knobs: Knobs,
-    /// The lowest convergence barrier that this function may use: its callees have those below.
-    pub first_barrier: u8,
+    /// What the function's calls do to convergence barriers.
+    pub calls: CallBarriers,
     /// Run the verifier before the first phase and after each one.
     pub verify: bool,
-    /// The function is part of a cycle of calls: it saves the convergence barriers that it uses.
-    pub recursive: bool,
+}
+
+/// What the calls of a function do to the warp's convergence barriers, a bit for each of the sixteen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallBarriers {
+    /// Barriers that they may come back with changed.
+    pub changed: u16,
+    /// Barriers that they may use at all; those that are not in `changed` are saved meanwhile.
+    pub used: u16,
+}
+
+impl CallBarriers {
+    /// The barriers that a function gives back as they were: B6 and up, as ptxas's code has it.
+    pub const KEPT: u16 = 0xffc0;
+    /// Of a function that calls nothing.
+    pub const NONE: CallBarriers = CallBarriers { changed: 0, used: 0 };
+    /// Of calls of any function with the standard interface.
+    pub const STANDARD: CallBarriers = CallBarriers { changed: !Self::KEPT, used: 0xffff };
+
+    /// Those of either.
+    pub fn or(self, other: CallBarriers) -> CallBarriers {
+        CallBarriers { changed: self.changed | other.changed, used: self.used | other.used }
+    }
 }
 
 /// Whether a phase changed the function.

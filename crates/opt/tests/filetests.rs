@@ -6,7 +6,7 @@
 
 use oriole_isa::Arch;
 use oriole_opt::table::{PHASES, Work};
-use oriole_opt::{Context, knobs::Knobs};
+use oriole_opt::{CallBarriers, Context, knobs::Knobs};
 use oriole_ori::{Function, verify};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ fn functions(text: &str) -> Vec<String> {
 }
 
 fn context(arch: Arch) -> Context {
-    Context { arch, opt_level: 3, knobs: Knobs::default(), first_barrier: 0, verify: true, recursive: false }
+    Context { arch, opt_level: 3, knobs: Knobs::default(), calls: CallBarriers::STANDARD, verify: true }
 }
 
 fn verified(func: &Function, arch: Arch) -> Result<(), String> {

@@ -7,7 +7,7 @@
 use fastrand::Rng;
 use oriole_isa::{Arch, Field, Mods, Opcode, Role, bop};
 use oriole_opt::table::{PHASES, Work};
-use oriole_opt::{Context, knobs::Knobs};
+use oriole_opt::{CallBarriers, Context, knobs::Knobs};
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
     EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
@@ -16,7 +16,7 @@ use oriole_orieval::{
 const ARCH: Arch = Arch::Sm80;
 
 fn context() -> Context {
-    Context { arch: ARCH, opt_level: 3, knobs: Knobs::default(), first_barrier: 0, verify: true, recursive: false }
+    Context { arch: ARCH, opt_level: 3, knobs: Knobs::default(), calls: CallBarriers::STANDARD, verify: true }
 }
 
 fn apply(func: &mut Function, name: &str) {

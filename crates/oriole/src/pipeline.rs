@@ -4,11 +4,11 @@ use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
 use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
 use oriole_cubin::{FileKind, Target};
-use oriole_isa::Arch;
-use oriole_opt::{Context, knobs::Knobs, run_phases, table::Phase};
+use oriole_isa::{Arch, RegFile};
+use oriole_opt::{CallBarriers, Context, knobs::Knobs, run_phases, table::Phase};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
-use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
+use oriole_ori::{Callee, FuncId, Function, FunctionKind, Module, layout};
 use oriole_ptx::ast::{TypeClass, Variable};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::collections::BTreeMap;
@@ -230,8 +230,8 @@ fn graph(func: &Function, rot13: bool) -> FlowGraph {
     FlowGraph { function: func.name.clone(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
 }
 
-/// Run the phases on each function, callees first: a caller's convergence barriers lie above those of
-/// what it calls. Gives the order.
+/// Run the phases on each function, callees first: a caller's convergence barriers are none of those that what it calls
+/// changes. Gives the order.
 fn optimise(
     module: &mut Module,
     options: &CompileOptions,
@@ -243,20 +243,16 @@ fn optimise(
     for setting in &options.knobs {
         knobs.set(setting)?;
     }
-    let mut barriers: BTreeMap<FuncId, u8> = BTreeMap::new();
+    let mut barriers: BTreeMap<FuncId, CallBarriers> = BTreeMap::new();
     let order = oriole_ori::analysis::call_order(module);
     for (number, call) in order.iter().enumerate() {
-        let below = call.callees.iter().filter(|c| !call.open || **c != call.function);
-        let first_barrier = below.filter_map(|c| barriers.get(c)).copied().max().unwrap_or(0);
-        // Of the callers of an object file's function nothing is known: they get their barriers back.
-        let keeps = call.open || options.relocatable && module.functions[call.function].kind != FunctionKind::Entry;
+        let calls = call_barriers(module, call.function, &barriers);
         let context = Context {
             arch: module.arch,
             opt_level: options.opt_level,
             knobs: knobs.clone(),
-            first_barrier: if keeps { 0 } else { first_barrier },
+            calls,
             verify: options.verify,
-            recursive: keeps,
         };
         let func = &mut module.functions[call.function];
         let admits = |phase: &Phase| selection.admits(number, phase);
@@ -267,9 +263,8 @@ fn optimise(
                 dumps.push(dump(func, (phase.number, phase.name), options.rot13));
             }
         })?;
-        // Such a function gives its callers' barriers back as they were.
-        let used = if keeps { 0 } else { barriers_end(func).max(first_barrier) };
-        barriers.insert(call.function, used);
+        let own = barriers_of(func);
+        barriers.insert(call.function, calls.or(CallBarriers { changed: own & !CallBarriers::KEPT, used: own }));
     }
     Ok(order.into_iter().map(|call| call.function).collect())
 }
@@ -280,12 +275,26 @@ fn count(module: &Module, optimised: &[FuncId], selection: &Selection) -> PassCo
     selection.count(&optimised, &module.functions.keys().map(name).collect::<Vec<_>>())
 }
 
-/// One more than the highest convergence barrier that the code names.
-fn barriers_end(func: &Function) -> u8 {
-    use oriole_isa::RegFile;
+/// What the calls of a function do to barriers. Of calls by address, of functions of other files and within a cycle of
+/// calls the standard interface says it.
+fn call_barriers(module: &Module, function: FuncId, known: &BTreeMap<FuncId, CallBarriers>) -> CallBarriers {
+    let func = &module.functions[function];
+    let sites = func.iter_insts().filter_map(|(_, inst)| func.insts[inst].call.expand());
+    sites.fold(CallBarriers::NONE, |all, site| match func.calls[site].callee {
+        Callee::Return => all,
+        Callee::Indirect => all.or(CallBarriers::STANDARD),
+        Callee::Direct(symbol) => {
+            let callee = module.function_of(symbol).and_then(|callee| known.get(&callee));
+            all.or(callee.copied().unwrap_or(CallBarriers::STANDARD))
+        }
+    })
+}
+
+/// The convergence barriers that the code names, a bit each.
+fn barriers_of(func: &Function) -> u16 {
     let operands = func.iter_insts().flat_map(|(_, inst)| func.insts[inst].operands.iter().copied());
     let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
-    numbers.map(|(_, number, _)| number as u8 + 1).max().unwrap_or(0)
+    numbers.fold(0, |all, (_, number, _)| all | 1u16.checked_shl(number.into()).unwrap_or(0))
 }
 
 fn dump(func: &Function, (number, phase): (u16, &str), rot13: bool) -> Dump {

@@ -1,0 +1,209 @@
+//! Convergence barriers: who waits has been noted, and nobody is noted twice.
+//!
+//! A second dataflow, function by function, from the point of view of one thread: what each of `B0` to `B15` holds. At a
+//! `BSYNC` the barrier holds threads on every path, among them this one; at a `BSSY` it holds none; a `BREAK` takes this
+//! thread out of one that holds it; no call changes one that holds threads; at a return none holds any; and who waits at
+//! one has been taken out of all that were set after it. `docs/convergence.md` says why this is enough.
+
+use crate::convergence_state::{BARRIERS, Held, State, conditions};
+use crate::finding::{Finding, Kind};
+use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
+use crate::program::{Line, LineId, Program};
+use crate::report::Checked;
+use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a function with the standard interface may change: ptxas's code keeps B6 and up.
+const STANDARD: u16 = 0x003f;
+
+/// Findings about the functions that start at these blocks, and those that they call.
+pub(crate) fn check(checked: &Checked<'_>, graph: &Graph, roots: &[BlockId]) -> Vec<Finding> {
+    let program = checked.program;
+    let callees = graph.blocks.iter().flat_map(|block| &block.edges).filter(|edge| edge.kind == EdgeKind::Call);
+    let starts: BTreeSet<BlockId> = roots.iter().copied().chain(callees.map(|edge| edge.to)).collect();
+    let mut functions = Functions { program, graph, changed: FxHashMap::default() };
+    // A function changes what its callees change; rounds until none is found to change more.
+    while functions.round(&starts) {}
+    let mut lapses = BTreeMap::new();
+    for &start in &starts {
+        let entry = functions.solve(start);
+        for (&block, state) in &entry {
+            let mut report = |line: LineId, lapse: String| {
+                lapses.entry(line).or_insert(lapse);
+            };
+            functions.pass(&graph.blocks[block as usize], state.clone(), &mut report);
+        }
+    }
+    let finding = |(line, lapse)| checked.single(Kind::Convergence, line, Vec::new(), lapse);
+    lapses.into_iter().map(finding).collect()
+}
+
+struct Functions<'p> {
+    program: &'p Program,
+    graph: &'p Graph,
+    /// By first block: the barriers that the function may come back with changed.
+    changed: FxHashMap<BlockId, u16>,
+}
+
+impl Functions<'_> {
+    /// Look at all functions once; whether one changes more than was known.
+    fn round(&mut self, starts: &BTreeSet<BlockId>) -> bool {
+        let mut grown = false;
+        for &start in starts {
+            let mut changed = 0;
+            for (block, state) in self.solve(start) {
+                let block = &self.graph.blocks[block as usize];
+                if block.ends == End::Return {
+                    changed |= self.pass(block, state, &mut |_, _| {}).changed();
+                }
+            }
+            let known = self.changed.entry(start).or_default();
+            grown |= changed & !*known != 0;
+            *known |= changed;
+        }
+        grown
+    }
+
+    /// The states at the starts of the blocks of a function.
+    fn solve(&self, start: BlockId) -> BTreeMap<BlockId, State> {
+        let mut entry = BTreeMap::from([(start, State::default())]);
+        let mut work = BTreeSet::from([start]);
+        while let Some(at) = work.pop_first() {
+            let block = &self.graph.blocks[at as usize];
+            let Some(state) = entry.get(&at).cloned() else { continue };
+            let state = self.pass(block, state, &mut |_, _| {});
+            let jumps = block.edges.iter().filter_map(|edge| match edge.kind {
+                EdgeKind::Jump(condition) => Some((edge.to, condition)),
+                EdgeKind::Call => None,
+            });
+            let back = match block.ends {
+                End::Call { back, .. } => back,
+                End::Plain | End::Return => None,
+            };
+            for (to, condition) in jumps.chain(back.map(|back| (back, crate::program::Condition::ALWAYS))) {
+                let arriving = state.under(condition);
+                let grown = match entry.get_mut(&to) {
+                    Some(known) => known.join(&arriving),
+                    None => {
+                        entry.insert(to, arriving);
+                        true
+                    }
+                };
+                if grown {
+                    work.insert(to);
+                }
+            }
+        }
+        entry
+    }
+
+    /// Through a block; `report` is told what is wrong in it.
+    fn pass(&self, block: &Block, mut state: State, report: &mut impl FnMut(LineId, String)) -> State {
+        for at in block.first..block.end {
+            let line = &self.program.lines[at as usize];
+            if !line.never {
+                step(line, &mut state, &mut |lapse| report(at, lapse));
+            }
+        }
+        let last = block.end - 1;
+        match block.ends {
+            End::Call { known, .. } => {
+                let callees = block.edges.iter().filter(|edge| edge.kind == EdgeKind::Call);
+                let known_change = |edge: &crate::graph::Edge| self.changed.get(&edge.to).copied().unwrap_or(0);
+                let changed = if known { callees.fold(0, |all, edge| all | known_change(edge)) } else { STANDARD };
+                for barrier in numbers(changed) {
+                    if state.held[barrier].holds() {
+                        report(last, format!("the function may change B{barrier}, which holds threads here"));
+                    }
+                    state.set(barrier, Held::NOBODY);
+                }
+            }
+            End::Return => {
+                for barrier in (0..BARRIERS).filter(|barrier| state.held[*barrier].holds()) {
+                    report(last, format!("B{barrier} holds threads of the function that returns"));
+                }
+            }
+            End::Plain => {}
+        }
+        state
+    }
+}
+
+fn numbers(mask: u16) -> impl Iterator<Item = usize> {
+    (0..BARRIERS).filter(move |barrier| mask >> barrier & 1 != 0)
+}
+
+/// One instruction.
+fn step(line: &Line, state: &mut State, report: &mut impl FnMut(String)) {
+    let inst = &line.inst;
+    match inst.opcode {
+        Opcode::BSSY => {
+            let Some(barrier) = barrier(inst, Role::Bar) else { return };
+            if state.held[barrier].holds() {
+                report(format!("B{barrier} is set although it still holds threads on some path"));
+            }
+            state.begin(barrier);
+        }
+        Opcode::BSYNC | Opcode::BREAK => {
+            let Some(barrier) = barrier(inst, Role::Bar) else { return };
+            leave(line, barrier, state, report);
+        }
+        Opcode::BMOV => barrier_move(line, state),
+        _ => state.registers(line),
+    }
+}
+
+/// The thread waits at the barrier, or is taken out of it.
+fn leave(line: &Line, barrier: usize, state: &mut State, report: &mut impl FnMut(String)) {
+    let held = state.held[barrier];
+    if held.may_lack() {
+        let what = if held.holds() { "on some path" } else { "on any path" };
+        report(format!("B{barrier} is not set {what} to here"));
+    }
+    if line.inst.opcode == Opcode::BSYNC {
+        let inside = numbers(state.inside[barrier]).find(|other| state.held[*other].certainly_holds());
+        if let Some(other) = inside {
+            report(format!("waits at B{barrier} while B{other}, which was set after it, still holds the thread"));
+        }
+    }
+    state.leave(barrier, conditions(line));
+}
+
+fn barrier_move(line: &Line, state: &mut State) {
+    let inst = &line.inst;
+    let register = |role: Role| match operand(inst, role) {
+        Some(Value::Reg(RegFile::R, number)) => Some(number),
+        _ => None,
+    };
+    let always = !line.guard.is_known();
+    match (barrier(inst, Role::D), barrier(inst, Role::A)) {
+        (Some(to), _) => {
+            let value = register(Role::A).and_then(|from| state.note(from)).filter(|_| always);
+            state.set(to, value.unwrap_or(Held::UNKNOWN));
+        }
+        (None, Some(from)) => {
+            let value = state.held[from];
+            state.registers(line);
+            if let Some(to) = register(Role::D).filter(|_| always) {
+                state.write_note(to, value);
+            }
+            if inst.get(Field::Clear) != 0 {
+                state.set(from, if always { Held::NOBODY } else { Held::UNKNOWN });
+            }
+        }
+        (None, None) => state.registers(line),
+    }
+}
+
+fn operand(inst: &Inst, role: Role) -> Option<Value> {
+    Some(inst.operands.get(inst.opcode.position(role)?)?.value)
+}
+
+/// The convergence barrier that an operand is.
+fn barrier(inst: &Inst, role: Role) -> Option<usize> {
+    match operand(inst, role)? {
+        Value::Reg(RegFile::B, number) => Some(usize::from(number)).filter(|number| *number < BARRIERS),
+        _ => None,
+    }
+}

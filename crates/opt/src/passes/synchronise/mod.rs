@@ -1,0 +1,78 @@
+//! Slot 99: convergence barriers.
+//!
+//! Threads of a warp that part at a divergent branch, or come out of a loop at different times, meet again at the *join* of
+//! a *region*: `BSSY Bn` where the region begins notes the threads, `BSYNC Bn` before the join waits for them, and
+//! `BREAK Bn` takes those out that leave the region by another way. `docs/convergence.md` has the scheme and the argument
+//! that every barrier that is waited at has been set, and that nobody waits for threads that do not come.
+//!
+//! | file | |
+//! |---|---|
+//! | `shape.rs` | gives the function the form that the rest relies on: one return, an entry that is no loop |
+//! | `scopes.rs` | the function as nested graphs without cycles |
+//! | `tree.rs` | dominator trees of these |
+//! | `regions.rs` | where regions begin and end |
+//! | `edges.rs` | what happens on each edge |
+//! | `number.rs` | which register holds a region's threads |
+//! | `insert.rs` | the code |
+
+mod edges;
+mod insert;
+mod number;
+mod regions;
+mod scopes;
+mod shape;
+mod tree;
+
+use crate::{CallBarriers, Changed, Context, PhaseError};
+use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity};
+use oriole_ori::{Block, Function, FunctionKind};
+use regions::Regions;
+use scopes::Scopes;
+
+/// Insert BSSY, BSYNC and BREAK.
+pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+    let changed = shape::free_entry(func)?.or(shape::free_return_points(func)?);
+    let cfg = Cfg::new(func);
+    let uniformity = uniformity(func, context, &cfg);
+    if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
+        return Ok(changed);
+    }
+    let returns = shape::join_returns(func)?;
+    let cfg = Cfg::new(func);
+    let outside = shape::outside(func, returns);
+    let scopes = Scopes::new(func, &cfg, &outside);
+    let mut regions = Regions::new(&scopes, &uniformity, &shape::return_points(func));
+    let ends = |block: Block| Some(block) != returns && shape::ends_at_once(func, block);
+    if returns.is_some() && regions.scatters(&scopes, ends) {
+        regions.add_whole(&scopes);
+    }
+    regions.add_calls(&scopes, cfg.rpo().iter().copied().filter(|block| shape::calls(func, *block)));
+    let crossings = edges::crossings(func, &cfg, &scopes, &regions, returns, ends);
+    for region in crossings.iter().flat_map(|crossing| &crossing.leaves) {
+        regions.all[*region as usize].leaves = true;
+    }
+    let kept = number::number(&regions, context);
+    let start = regions.whole.and(returns).and_then(|join| whole_fork(func, &cfg, &scopes, join));
+    let used =
+        insert::insert(func, &insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start }, &crossings)?;
+    if func.kind != FunctionKind::Entry {
+        insert::save_barriers(func, used & CallBarriers::KEPT)?;
+    }
+    Ok(changed.or(Changed::when(used != 0)))
+}
+
+fn uniformity(func: &Function, context: &Context, cfg: &Cfg) -> Uniformity {
+    let postdom = DomTree::post_dominators(func, cfg);
+    let liveness = Liveness::new(func, cfg);
+    Uniformity::new(func, context.arch, cfg, &postdom, &liveness)
+}
+
+/// The lowest block in no loop that all ways to the return pass.
+fn whole_fork(func: &Function, cfg: &Cfg, scopes: &Scopes, join: Block) -> Option<Block> {
+    let dominators = DomTree::dominators(func, cfg);
+    let mut fork = dominators.idom(join)?;
+    while scopes.home(fork).is_none_or(|place| scopes.scope(place.scope).parent.is_some()) {
+        fork = dominators.idom(fork)?;
+    }
+    Some(fork)
+}

@@ -1,0 +1,59 @@
+//! Which barrier register holds the threads of a region.
+
+use super::regions::{RegionId, Regions};
+use crate::Context;
+
+/// Convergence barriers of a warp, `B0`–`B15`.
+const BARRIERS: u32 = 16;
+
+/// Where the threads of a region are noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Nowhere: no barrier was left. They stay apart until the join of a region around it.
+    Nowhere,
+    /// In a barrier of its own.
+    Barrier(u8),
+    /// In a general register; in this barrier, which an outer region has, while they are noted and wait.
+    Register(u8),
+}
+
+/// Where each region's threads are noted: barriers of regions around each other differ, calls in a region do not change
+/// its barrier, and where threads leave it meanwhile the calls do not even save it.
+pub(super) fn number(regions: &Regions, context: &Context) -> Vec<Kept> {
+    let mut kept = vec![Kept::Nowhere; regions.all.len()];
+    let mut taken = vec![0u16; regions.all.len()];
+    for id in regions.outer_first() {
+        let region = regions.get(id);
+        let around = regions.around(id);
+        let above = around.map_or(0, |outer| taken[outer as usize]);
+        let avoid = match (region.calls, region.leaves) {
+            (false, _) => 0,
+            (true, false) => context.calls.changed,
+            (true, true) => context.calls.used,
+        };
+        let free = (0..BARRIERS).find(|barrier| (above | avoid) >> barrier & 1 == 0);
+        let place = match free {
+            Some(barrier) => Kept::Barrier(barrier as u8),
+            None if !region.leaves => shared(regions, &kept, around).map_or(Kept::Nowhere, Kept::Register),
+            None => Kept::Nowhere,
+        };
+        taken[id as usize] = match place {
+            Kept::Barrier(barrier) => above | 1 << barrier,
+            Kept::Register(_) | Kept::Nowhere => above,
+        };
+        kept[id as usize] = place;
+    }
+    kept
+}
+
+/// The barrier of the closest region around that no thread leaves: while its threads are noted elsewhere, a BREAK would
+/// miss them.
+fn shared(regions: &Regions, kept: &[Kept], mut around: Option<RegionId>) -> Option<u8> {
+    while let Some(id) = around {
+        if let (Kept::Barrier(barrier), false) = (kept[id as usize], regions.get(id).leaves) {
+            return Some(barrier);
+        }
+        around = regions.around(id);
+    }
+    None
+}
