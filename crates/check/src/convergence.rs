@@ -8,7 +8,7 @@
 use crate::convergence_state::{BARRIERS, Held, State, conditions};
 use crate::finding::{Finding, Kind};
 use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
-use crate::program::{Line, LineId, Program};
+use crate::program::{Condition, Line, LineId, Program};
 use crate::report::Checked;
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;
@@ -20,8 +20,10 @@ const STANDARD: u16 = 0x003f;
 /// Findings about the functions that start at these blocks, and those that they call.
 pub(crate) fn check(checked: &Checked<'_>, graph: &Graph, roots: &[BlockId]) -> Vec<Finding> {
     let program = checked.program;
-    let callees = graph.blocks.iter().flat_map(|block| &block.edges).filter(|edge| edge.kind == EdgeKind::Call);
-    let starts: BTreeSet<BlockId> = roots.iter().copied().chain(callees.map(|edge| edge.to)).collect();
+    let calls = (0..graph.blocks.len() as BlockId).filter(|block| comes_back(graph, *block));
+    let edges = calls.flat_map(|block| &graph.blocks[block as usize].edges);
+    let callees = edges.filter(|edge| edge.kind == EdgeKind::Call).map(|edge| edge.to);
+    let starts: BTreeSet<BlockId> = roots.iter().copied().chain(callees).collect();
     let mut functions = Functions { program, graph, changed: FxHashMap::default() };
     // A function changes what its callees change; rounds until none is found to change more.
     while functions.round(&starts) {}
@@ -37,6 +39,11 @@ pub(crate) fn check(checked: &Checked<'_>, graph: &Graph, roots: &[BlockId]) -> 
     }
     let finding = |(line, lapse)| checked.single(Kind::Convergence, line, Vec::new(), lapse);
     lapses.into_iter().map(finding).collect()
+}
+
+/// The block ends with a call that comes back. ptxas also writes calls that never do, in place of jumps within a function.
+fn comes_back(graph: &Graph, block: BlockId) -> bool {
+    !graph.returned_by[block as usize].is_empty()
 }
 
 struct Functions<'p> {
@@ -75,13 +82,13 @@ impl Functions<'_> {
             let state = self.pass(block, state, &mut |_, _| {});
             let jumps = block.edges.iter().filter_map(|edge| match edge.kind {
                 EdgeKind::Jump(condition) => Some((edge.to, condition)),
-                EdgeKind::Call => None,
+                EdgeKind::Call => (!comes_back(self.graph, at)).then_some((edge.to, Condition::ALWAYS)),
             });
             let back = match block.ends {
                 End::Call { back, .. } => back,
                 End::Plain | End::Return => None,
             };
-            for (to, condition) in jumps.chain(back.map(|back| (back, crate::program::Condition::ALWAYS))) {
+            for (to, condition) in jumps.chain(back.map(|back| (back, Condition::ALWAYS))) {
                 let arriving = state.under(condition);
                 let grown = match entry.get_mut(&to) {
                     Some(known) => known.join(&arriving),

@@ -1,61 +1,17 @@
 //! Paths, calls, predicates, queues and barriers, on code written by hand. The distances are those that ptxas's
 //! code relies on (`../shared/latency/digest.md`).
 
-use oriole_check::{CheckError, Kind, Report, check};
+mod assembled;
+
+use assembled::{EXIT, Line, code, report};
+use oriole_check::{CheckError, Kind, check};
 use oriole_cubin::{Cubin, FunctionSpec, InnerFunctionSpec, ModuleSpec, Target, write};
-use oriole_isa::{Arch, Control, encode};
-
-/// A line of code: text with `@N` for the address of line N, and control `STALL[:W<n>][:R<n>][:B<n>...]`.
-type Line = (&'static str, &'static str);
-
-fn control(text: &str) -> Control {
-    let mut parts = text.split(':');
-    let stall = parts.next().and_then(|stall| stall.parse().ok()).expect("a stall count");
-    let mut control = Control { stall, stay: (1..12).contains(&stall), ..Control::NONE };
-    for part in parts {
-        let number: u8 = part[1..].parse().expect("a scoreboard");
-        match &part[..1] {
-            "W" => control.write_scoreboard = number,
-            "R" => control.read_scoreboard = number,
-            _ => control.wait_mask |= 1 << number,
-        }
-    }
-    control
-}
-
-fn code(lines: &[Line], arch: Arch) -> Vec<u8> {
-    let word = |(number, (text, bits)): (usize, &Line)| {
-        let mut text = (*text).to_owned();
-        if let Some((before, line)) = text.clone().split_once("->") {
-            text = format!("{before}{:#x}", 16 * line.trim().parse::<usize>().expect("a line"));
-        }
-        let mut inst = oriole_isa::parse(&text, arch, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"));
-        inst.control = control(bits);
-        encode(&inst, arch, 16 * number as u64).unwrap_or_else(|error| panic!("{text}: {error}"))
-    };
-    lines.iter().enumerate().map(word).flat_map(u128::to_le_bytes).collect()
-}
-
-/// A kernel of these lines; from line `inner` on they are a function that it calls.
-fn report(lines: &[Line], inner: Option<u32>) -> Report {
-    let code = code(lines, Arch::Sm80);
-    let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
-    kernel.inner_functions.extend(inner.map(|line| {
-        let (offset, size) = (16 * line, code.len() as u32 - 16 * line);
-        InnerFunctionSpec { name: "$k$f".into(), offset, size, frame_size: 0 }
-    }));
-    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
-    let bytes = write(&module).expect("a module");
-    check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target")
-}
-
+use oriole_isa::Arch;
 /// Kind, address of the earlier and of the later instruction.
 fn found(lines: &[Line]) -> Vec<(Kind, Option<u64>, u64)> {
     let all = report(lines, None).findings;
     all.iter().map(|f| (f.kind, f.earlier.as_ref().map(|place| place.address), f.later.address)).collect()
 }
-
-const EXIT: Line = ("EXIT", "5");
 
 #[test]
 fn cycles_are_counted_over_the_shortest_path() {

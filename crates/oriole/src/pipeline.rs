@@ -192,8 +192,23 @@ fn compile_tree(
         spec.debug = Some(emit::lines::describe(ast, ptx, &spec, &lines, unit));
     }
     let cubin = watch.time("write", || oriole_cubin::write(&spec))?;
+    if options.verify {
+        watch.time("verify", || verify_convergence(&cubin))?;
+    }
     let (times, parameters) = (watch.times, parameter_types(ast));
     Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times, graphs, parameters, passes })
+}
+
+/// Prove that the convergence barriers of the final code fit each other.
+fn verify_convergence(cubin: &[u8]) -> Result<(), CompileError> {
+    let internal = |function: &str, reason: String| CompileError::Internal { function: function.to_owned(), reason };
+    let cubin = oriole_cubin::Cubin::parse(cubin).map_err(|error| internal("", error.to_string()))?;
+    // Code that is too tangled to be checked is not judged.
+    let Ok(report) = oriole_check::check(&cubin, &[]) else { return Ok(()) };
+    match report.findings.iter().find(|finding| finding.kind == oriole_check::Kind::Convergence) {
+        Some(finding) => Err(internal(&finding.later.function, finding.to_string())),
+        None => Ok(()),
+    }
 }
 
 /// The target of that name, if code is made for it.
@@ -246,7 +261,7 @@ fn optimise(
     let mut barriers: BTreeMap<FuncId, CallBarriers> = BTreeMap::new();
     let order = oriole_ori::analysis::call_order(module);
     for (number, call) in order.iter().enumerate() {
-        let calls = call_barriers(module, call.function, &barriers);
+        let calls = call_barriers(module, call.function, &barriers, options.relocatable);
         let context = Context {
             arch: module.arch,
             opt_level: options.opt_level,
@@ -275,19 +290,32 @@ fn count(module: &Module, optimised: &[FuncId], selection: &Selection) -> PassCo
     selection.count(&optimised, &module.functions.keys().map(name).collect::<Vec<_>>())
 }
 
-/// What the calls of a function do to barriers. Of calls by address, of functions of other files and within a cycle of
-/// calls the standard interface says it.
-fn call_barriers(module: &Module, function: FuncId, known: &BTreeMap<FuncId, CallBarriers>) -> CallBarriers {
+/// What the calls of a function do to barriers. Of functions of other files and within a cycle of calls the standard
+/// interface says it; a call by address goes to some function whose address a whole module takes.
+fn call_barriers(
+    module: &Module,
+    function: FuncId,
+    known: &BTreeMap<FuncId, CallBarriers>,
+    relocatable: bool,
+) -> CallBarriers {
     let func = &module.functions[function];
     let sites = func.iter_insts().filter_map(|(_, inst)| func.insts[inst].call.expand());
-    sites.fold(CallBarriers::NONE, |all, site| match func.calls[site].callee {
+    let of = |callee: Option<FuncId>| callee.and_then(|id| known.get(&id)).copied().unwrap_or(CallBarriers::STANDARD);
+    let mut by_address = false;
+    let direct = sites.fold(CallBarriers::NONE, |all, site| match func.calls[site].callee {
         Callee::Return => all,
-        Callee::Indirect => all.or(CallBarriers::STANDARD),
-        Callee::Direct(symbol) => {
-            let callee = module.function_of(symbol).and_then(|callee| known.get(&callee));
-            all.or(callee.copied().unwrap_or(CallBarriers::STANDARD))
+        Callee::Indirect => {
+            by_address = true;
+            all
         }
-    })
+        Callee::Direct(symbol) => all.or(of(module.function_of(symbol))),
+    });
+    if !by_address || relocatable {
+        return if by_address { CallBarriers::STANDARD } else { direct };
+    }
+    let targets = oriole_ori::analysis::address_taken(module);
+    let used = targets.fold(direct.used, |used, target| used | of(Some(target)).used);
+    CallBarriers { used, ..CallBarriers::STANDARD }
 }
 
 /// The convergence barriers that the code names, a bit each.

@@ -285,9 +285,13 @@ impl<'s> Graph<'s> {
         // Nodes with the same join share a region if one node that the join post-dominates dominates them.
         let mut groups: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for node in 0..self.root() {
-            let is_block = matches!(self.scope.nodes[node as usize], Node::Block(_));
-            let ways = self.scope.succs[node as usize].len();
-            if !parting[node as usize] || ways < if is_block { 2 } else { 1 } {
+            let splits = match (&self.scope.nodes[node as usize], &self.scope.succs[node as usize][..]) {
+                (_, []) => false,
+                // A branch may lead to two entries of one loop.
+                (Node::Block(_), [one]) => !can_join(*one),
+                _ => true,
+            };
+            if !parting[node as usize] || !splits {
                 continue;
             }
             let mut join = self.post.parent(node);
