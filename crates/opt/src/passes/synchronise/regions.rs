@@ -322,6 +322,11 @@ impl<'s> Graph<'s> {
             if fork == self.root() || fork == join || !self.post.is_above(join, fork) {
                 return None;
             }
+            // Nothing comes in from elsewhere on the way to a node that the fork dominates. Where it does not dominate the
+            // join, its frontier tells.
+            if self.dom.is_above(fork, join) {
+                return Some(fork);
+            }
             match self.frontier[fork as usize].into_iter().find(|member| *member != NONE && *member != join) {
                 Some(other) => fork = self.dom.parent(other),
                 None => return Some(fork),
