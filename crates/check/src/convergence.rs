@@ -120,10 +120,12 @@ impl Functions<'_> {
                 let known_change = |edge: &crate::graph::Edge| self.changed.get(&edge.to).copied().unwrap_or(0);
                 let changed = if known { callees.fold(0, |all, edge| all | known_change(edge)) } else { STANDARD };
                 for barrier in numbers(changed) {
-                    if state.held[barrier].holds() {
+                    let holds = state.held[barrier].holds();
+                    if holds {
                         report(last, format!("the function may change B{barrier}, which holds threads here"));
                     }
-                    state.set(barrier, Held::NOBODY);
+                    // One finding is enough.
+                    state.set(barrier, if holds { Held::UNKNOWN } else { Held::NOBODY });
                 }
             }
             End::Return => {
