@@ -7,6 +7,7 @@ use assembled::{EXIT, Line, code, report};
 use oriole_check::{CheckError, Kind, check};
 use oriole_cubin::{Cubin, FunctionSpec, InnerFunctionSpec, ModuleSpec, Target, write};
 use oriole_isa::Arch;
+
 /// Kind, address of the earlier and of the later instruction.
 fn found(lines: &[Line]) -> Vec<(Kind, Option<u64>, u64)> {
     let all = report(lines, None).findings;
