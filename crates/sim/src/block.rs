@@ -168,8 +168,12 @@ impl Block {
             for recorder in &mut self.recorders {
                 recorder.completed(id);
             }
-            for warp in &mut self.warps {
-                warp.threads.release_barrier(Wait::Barrier(id));
+            let wait = Wait::Barrier(id);
+            // Others keep the result of the barrier that they were at.
+            for warp in
+                self.warps.iter_mut().filter(|warp| warp.threads.groups().iter().any(|group| group.wait == wait))
+            {
+                warp.threads.release_barrier(wait);
                 if let Some(result) = result {
                     warp.barrier_result = result;
                 }

@@ -330,6 +330,27 @@ fn an_operand_past_its_constant_bank_is_a_fault_where_it_is_reached() {
     assert!(matches!(fault.kind, FaultKind::IllegalAddress { space: Space::Constant, address: 0x10, .. }));
 }
 
+#[test]
+fn threads_at_another_synchronisation_are_waited_for() {
+    // The odd lanes wait for all when the even ones meet each other first.
+    let text = format!(
+        "{PROLOGUE}
+        LOP3.LUT R6, R0, 0x1, RZ, 0xc0, !PT
+        ISETP.EQ.U32.AND P0, PT, R6, RZ, PT
+        @P0 BRA `(even)
+        BRA `(join)
+        even:
+        MOV R9, 0x55555555
+        WARPSYNC R9
+        join:
+        WARPSYNC.ALL
+        VOTE.ANY R5, PT, PT
+        STG.E [R2.64], R5
+        EXIT"
+    );
+    assert_eq!(Run::default().words(&text)[..32], [u32::MAX; 32]);
+}
+
 /// Makes an mbarrier of one arrival at shared address 0x100, as ptxas does.
 const MBARRIER: &str = "
     UMOV UR6, 0x100

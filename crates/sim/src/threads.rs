@@ -271,8 +271,14 @@ impl Threads {
     fn release_converged(&mut self) {
         let at = |wait: Wait| self.groups.iter().filter(|g| g.wait == wait).fold(0, |mask, g| mask | g.mask);
         let alive = self.alive;
-        let synced = at(Wait::WarpSync);
-        let mut free = mask_where(|lane| synced >> lane & 1 != 0 && self.warpsync[lane] & alive & !synced == 0);
+        // Threads wait for those of their mask at a synchronisation with the same mask, not at any.
+        let (mut free, mut rest) = (0, at(Wait::WarpSync));
+        while let Some(first) = lanes_of(rest).next() {
+            let mask = self.warpsync[first] & alive;
+            let same = mask_where(|lane| rest >> lane & 1 != 0 && self.warpsync[lane] & alive == mask);
+            free |= if mask & !same == 0 { same } else { 0 };
+            rest &= !same;
+        }
         for group in &self.groups {
             let Wait::Convergence(barrier) = group.wait else { continue };
             let waiting = at(group.wait);

@@ -102,30 +102,6 @@ fn place_buffer(driver: &Driver, buffer: &Buffer, outputs: &mut Vec<Output>) -> 
     Ok(address)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_have_the_sizes_of_the_parameters() {
-        let of = |texts: &[&str]| -> Vec<Argument> {
-            texts.iter().map(|text| Argument::parse(text).expect("an argument")).collect()
-        };
-        let param = |ordinal, offset, size| Param { ordinal, offset, size };
-        let params = [param(0, 0, 8), param(1, 8, 4), param(2, 12, 16)];
-        let params: Vec<&Param> = params.iter().collect();
-        assert!(check_sizes(&params, &of(&["zero:4", "u32:1", "bytes:00112233445566778899aabbccddeeff"])).is_ok());
-        for texts in [
-            &["zero:4", "u32:1"][..],
-            &["u32:1", "u32:1", "bytes:00112233445566778899aabbccddeeff"],
-            &["zero:4", "u64:1", "bytes:00112233445566778899aabbccddeeff"],
-            &["zero:4", "u32:1", "bytes:0011"],
-        ] {
-            assert!(matches!(check_sizes(&params, &of(texts)), Err(Failure::Usage(_))), "{texts:?}");
-        }
-    }
-}
-
 /// What a launch gives, unless it takes longer than `--timeout` lets it: that ends the process with a fault, since nothing
 /// else ends a launch on a device.
 fn within<T>(args: &RunArgs, launch: impl FnOnce() -> T) -> T {
@@ -151,4 +127,28 @@ fn within<T>(args: &RunArgs, launch: impl FnOnce() -> T) -> T {
     }
     drop(ended);
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_have_the_sizes_of_the_parameters() {
+        let of = |texts: &[&str]| -> Vec<Argument> {
+            texts.iter().map(|text| Argument::parse(text).expect("an argument")).collect()
+        };
+        let param = |ordinal, offset, size| Param { ordinal, offset, size };
+        let params = [param(0, 0, 8), param(1, 8, 4), param(2, 12, 16)];
+        let params: Vec<&Param> = params.iter().collect();
+        assert!(check_sizes(&params, &of(&["zero:4", "u32:1", "bytes:00112233445566778899aabbccddeeff"])).is_ok());
+        for texts in [
+            &["zero:4", "u32:1"][..],
+            &["u32:1", "u32:1", "bytes:00112233445566778899aabbccddeeff"],
+            &["zero:4", "u64:1", "bytes:00112233445566778899aabbccddeeff"],
+            &["zero:4", "u32:1", "bytes:0011"],
+        ] {
+            assert!(matches!(check_sizes(&params, &of(texts)), Err(Failure::Usage(_))), "{texts:?}");
+        }
+    }
 }

@@ -58,7 +58,8 @@ pub struct Needs {
 impl Needs {
     /// Bytes of shared memory that a block takes in all.
     pub(crate) fn shared_in_all(&self, sm: &SmDescription) -> u32 {
-        (self.shared.saturating_add(sm.reserved_shared_per_cta)).next_multiple_of(sm.shared_allocation_unit)
+        let all = self.shared.saturating_add(sm.reserved_shared_per_cta);
+        all.checked_next_multiple_of(sm.shared_allocation_unit).unwrap_or(u32::MAX)
     }
 }
 
