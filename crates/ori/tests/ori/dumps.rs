@@ -19,14 +19,14 @@ fn dot_of_the_example() {
 /// Each instruction is a line of its block's node; quotes in a name stay inside of the name.
 #[test]
 fn dot_has_names_and_code() {
-    let text = ".function entry a\"b\n  .frame local=0 spill=0 align=4\n  .reg %r0\nbix0: -> bix1\n    \
-                MOV %r0, 0x7\nbix1:\n    EXIT\n.end\n";
+    let text = ".function entry a\"b\n  .frame local=0 spill=0 align=4\n  .reg %R0\nbix0: -> bix1\n    \
+                MOV %R0, 0x7, 0xf\nbix1:\n    EXIT\n.end\n";
     let mut func: oriole_ori::Function = text.replace("a\"b", "f").parse().expect("Ori");
     func.name = "a\"b".to_owned();
-    let expected = "digraph \"a\\\"b\" {\nnode [fontname=\"Courier\" shape=\"box\"]\nbix0 [label=\"bix0:\\lMOV %r0, 0x7\\l\"]\n\
+    let expected = "digraph \"a\\\"b\" {\nnode [fontname=\"Courier\" shape=\"box\"]\nbix0 [label=\"bix0:\\lMOV %R0, 0x7, 0xf\\l\"]\n\
                     bix1 [label=\"bix1:\\lEXIT\\l\"]\nbix0 -> bix1\n}\n";
     assert_eq!(dot(&func, &Cfg::new(&func), false), expected);
-    assert!(dot(&func, &Cfg::new(&func), true).contains("ZBI %r0"));
+    assert!(dot(&func, &Cfg::new(&func), true).contains("ZBI %R0"));
 }
 
 /// The listing of the example is of another graph than the DOT example: there, bix3 could not come
