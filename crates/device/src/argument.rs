@@ -3,6 +3,7 @@
 //! [`Argument`] is what the text says; [`bind`] puts arguments into device memory and parameter
 //! bytes, and [`Bound::outputs`] reads the results back.
 
+use crate::array::{self, ArrayType, Demand, is_npy};
 use crate::tensor_map::TensorMap;
 use crate::texture::{ObjectSpec, Objects};
 use crate::{Memory, tensor_argument};
@@ -18,6 +19,8 @@ pub struct Buffer {
     pub input: Option<PathBuf>,
     /// Size in bytes; without one, the input's.
     pub size: Option<u64>,
+    /// What the contents are said to be. A `.npy` file says it too, and must agree.
+    pub demand: Option<Demand>,
     /// File that the contents are written to afterwards.
     pub output: Option<PathBuf>,
 }
@@ -89,6 +92,14 @@ pub enum ArgumentError {
         /// Bytes that there is room for.
         size: u64,
     },
+    /// A `.npy` file cannot be used.
+    #[error("'{}': {reason}", path.display())]
+    Array {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A tensor map is not possible.
     #[error("argument {index}: {reason}")]
     TensorMap {
@@ -123,7 +134,7 @@ pub struct Bound {
     pub params: Vec<u8>,
     /// Textures and surfaces among the arguments.
     pub objects: Objects,
-    outputs: Vec<(PathBuf, u64, u64)>,
+    outputs: Vec<(PathBuf, u64, ArrayType)>,
     /// Parts of memory that have been given no contents (`out:`): address and size.
     pub undefined: Vec<(u64, u64)>,
 }
@@ -166,23 +177,46 @@ impl Argument {
 }
 
 impl Buffer {
-    fn parse(kind: &str, rest: &str) -> Result<Buffer, String> {
-        let size = |text: &str| parse_size(text).ok_or_else(|| format!("'{text}' is no size in bytes (up to 4 GiB)"));
+    fn parse<'a>(kind: &str, rest: &'a str) -> Result<Buffer, String> {
+        let size = |text: &str| {
+            let demand = Demand::parse(text);
+            let array = demand.as_ref().and_then(Demand::array).and_then(|array| array.size());
+            let bytes = if demand.is_some() { array } else { parse_size(text) };
+            let wrong = || format!("'{text}' is no size: bytes, or an array such as f32[64,32] (up to 4 GiB)");
+            bytes.map(|bytes| (Some(bytes), demand)).ok_or_else(wrong)
+        };
+        // `PATH:TYPE` where the path is a `.npy` file's, whose header is checked.
+        let typed = |text: &'a str| match text.rsplit_once(':') {
+            Some((paths, ty)) if paths.split(':').any(|path| is_npy(path.as_ref())) => match Demand::parse(ty) {
+                Some(demand) => (paths, Some(demand)),
+                None => (text, None),
+            },
+            _ => (text, None),
+        };
         let path = |text: &str| match text {
             "" => Err(format!("'{kind}' needs a path")),
             _ => Ok(Some(PathBuf::from(text))),
         };
-        let pair = || rest.rsplit_once(':').ok_or_else(|| format!("'{kind}' needs two parts after the colon"));
+        let pair =
+            |rest: &'a str| rest.rsplit_once(':').ok_or_else(|| format!("'{kind}' needs two parts after the colon"));
         Ok(match kind {
-            "in" => Buffer { input: path(rest)?, size: None, output: None },
-            "zero" => Buffer { input: None, size: Some(size(rest)?), output: None },
+            "in" => {
+                let (input, demand) = typed(rest);
+                Buffer { input: path(input)?, size: None, demand, output: None }
+            }
+            "zero" => {
+                let (size, demand) = size(rest)?;
+                Buffer { input: None, size, demand, output: None }
+            }
             "out" => {
-                let (output, bytes) = pair()?;
-                Buffer { input: None, size: Some(size(bytes)?), output: path(output)? }
+                let (output, extent) = pair(rest)?;
+                let (size, demand) = size(extent)?;
+                Buffer { input: None, size, demand, output: path(output)? }
             }
             _ => {
-                let (input, output) = pair()?;
-                Buffer { input: path(input)?, size: None, output: path(output)? }
+                let (files, demand) = typed(rest);
+                let (input, output) = pair(files)?;
+                Buffer { input: path(input)?, size: None, demand, output: path(output)? }
             }
         })
     }
@@ -193,19 +227,37 @@ impl Buffer {
         (bytes <= LARGEST_BUFFER).then(|| Buffer {
             input: input.map(path),
             size: Some(bytes),
+            demand: None,
             output: output.map(path),
         })
     }
 
-    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, u64), ArgumentError> {
-        let contents = self.input.as_deref().map(read_file).transpose()?.unwrap_or_default();
-        let size = self.size.unwrap_or(contents.len() as u64);
-        if let Some(path) = self.input.as_ref().filter(|_| contents.len() as u64 > size) {
-            return Err(ArgumentError::FileSize { path: path.clone(), given: contents.len() as u64, size });
+    /// What the buffer is, and its first contents; zeros follow to its size.
+    pub fn contents(&self) -> Result<(ArrayType, Vec<u8>), ArgumentError> {
+        let named = self.demand.as_ref().and_then(Demand::array);
+        let Some(path) = &self.input else {
+            return Ok((named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(0))), Vec::new()));
+        };
+        let file = read_file(path)?;
+        let (array, contents) = if is_npy(path) {
+            let wrong = |reason| ArgumentError::Array { path: path.clone(), reason };
+            array::read(&file, self.demand.as_ref()).map_err(wrong)?
+        } else {
+            (named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(file.len() as u64))), file)
+        };
+        let (given, size) = (contents.len() as u64, self.size.or(array.size()).unwrap_or(0));
+        if given > size {
+            return Err(ArgumentError::FileSize { path: path.clone(), given, size });
         }
-        let address = memory.allocate(name, size);
+        // A texture may have more texels than the file.
+        Ok((if array.size() == Some(size) { array } else { ArrayType::bytes(size) }, contents))
+    }
+
+    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, ArrayType), ArgumentError> {
+        let (array, contents) = self.contents()?;
+        let address = memory.allocate(name, self.size.or(array.size()).unwrap_or(0));
         memory.write(address, &contents);
-        Ok((address, size))
+        Ok((address, array))
     }
 }
 
@@ -233,11 +285,11 @@ pub fn bind(arguments: &[Argument], slots: &[Slot], memory: &mut Memory) -> Resu
 impl Bound {
     fn place(&mut self, index: usize, argument: &Argument, memory: &mut Memory) -> Result<Vec<u8>, ArgumentError> {
         let mut place = |name: String, buffer: &Buffer| {
-            let (address, size) = buffer.place(&name, memory)?;
+            let (address, array) = buffer.place(&name, memory)?;
             if buffer.input.is_none() && buffer.output.is_some() {
-                self.undefined.push((address, size));
+                self.undefined.push((address, array.size().unwrap_or(0)));
             }
-            self.outputs.extend(buffer.output.clone().map(|path| (path, address, size)));
+            self.outputs.extend(buffer.output.clone().map(|path| (path, address, array)));
             Ok(address.to_le_bytes())
         };
         match argument {
@@ -267,17 +319,20 @@ impl Bound {
 
     /// Puts a texture or surface into memory; its handle.
     pub fn place_object(&mut self, name: &str, spec: &ObjectSpec, memory: &mut Memory) -> Result<u64, ArgumentError> {
-        let (object, bytes) = spec.place(name, memory)?;
-        self.outputs.extend(spec.buffer.output.clone().map(|path| (path, object.image.address, bytes)));
+        let (object, array) = spec.place(name, memory)?;
+        self.outputs.extend(spec.buffer.output.clone().map(|path| (path, object.image.address, array)));
         Ok(self.objects.add(object))
     }
 
     /// The output files and what belongs into them now, in the order of the arguments.
-    pub fn outputs(&self, memory: &Memory) -> Vec<(PathBuf, Vec<u8>)> {
-        let contents = |&(ref path, address, size): &(PathBuf, u64, u64)| {
-            (path.clone(), memory.read(address, size).unwrap_or_default())
+    pub fn outputs(&self, memory: &Memory) -> Result<Vec<(PathBuf, Vec<u8>)>, ArgumentError> {
+        let file = |(path, address, array): &(PathBuf, u64, ArrayType)| {
+            let contents = array.size().and_then(|size| memory.read(*address, size)).unwrap_or_default();
+            let file = array.file(path, contents);
+            let wrong = |error: std::io::Error| ArgumentError::Array { path: path.clone(), reason: error.to_string() };
+            Ok((path.clone(), file.map_err(wrong)?))
         };
-        self.outputs.iter().map(contents).collect()
+        self.outputs.iter().map(file).collect()
     }
 }
 

@@ -69,7 +69,10 @@ fn parameters_are_laid_out_and_outputs_read_back() {
     assert_eq!(bound.params[..4], [5, 0, 0, 0]);
     let address = u64::from_le_bytes(bound.params[8..16].try_into().expect("eight bytes"));
     assert!(memory.write(address + 1, &[1]));
-    assert_eq!(bound.outputs(&memory), [("result".into(), vec![9, 1, 7]), ("more".into(), vec![0; 4])]);
+    assert_eq!(
+        bound.outputs(&memory).expect("they can be written"),
+        [("result".into(), vec![9, 1, 7]), ("more".into(), vec![0; 4])]
+    );
 }
 
 #[test]

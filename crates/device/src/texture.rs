@@ -6,6 +6,7 @@
 
 use crate::Memory;
 use crate::argument::{ArgumentError, Buffer};
+use crate::array::ArrayType;
 use std::collections::BTreeMap;
 
 /// Arrangement of an image.
@@ -290,11 +291,11 @@ impl ObjectSpec {
         Ok(ObjectSpec { image, sampler, buffer })
     }
 
-    /// Puts the texels into memory; the object, and the range for [`crate::argument::Bound::outputs`].
-    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(Object, u64), ArgumentError> {
-        let (address, bytes) = self.buffer.place(name, memory)?;
+    /// Puts the texels into memory; the object, and what the buffer is for [`crate::argument::Bound::outputs`].
+    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(Object, ArrayType), ArgumentError> {
+        let (address, array) = self.buffer.place(name, memory)?;
         let object = Object { image: Image { address, ..self.image.clone() }, sampler: self.sampler.clone() };
-        Ok((object, bytes))
+        Ok((object, array))
     }
 }
 

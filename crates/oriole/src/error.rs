@@ -35,6 +35,9 @@ pub enum CompileError {
     /// A limit of optional phases where there are none.
     #[error("--pass-limit: no optional phase runs at -O0")]
     PassLimit,
+    /// The threads that were asked for cannot be had.
+    #[error("--jobs: {0}")]
+    Threads(String),
     /// An optimisation phase failed.
     #[error(transparent)]
     Phase(#[from] oriole_opt::PhaseError),

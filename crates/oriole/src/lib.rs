@@ -11,6 +11,7 @@ mod emit;
 mod error;
 pub mod fuzz;
 pub mod oracle;
+mod parallel;
 mod pipeline;
 pub mod report;
 mod selection;

@@ -2,10 +2,11 @@
 
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
+use crate::parallel::{Workers, groups};
 use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::{Arch, RegFile};
-use oriole_opt::{CallBarriers, Context, knobs::Knobs, run_phases, table::Phase};
+use oriole_opt::{CallBarriers, Context, PhaseError, knobs::Knobs, run_phases, table::Phase};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{Callee, FuncId, Function, FunctionKind, Module, layout};
@@ -27,6 +28,8 @@ pub struct CompileOptions {
     pub entries: Vec<String>,
     /// `NAME=VALUE` settings of knobs.
     pub knobs: Vec<String>,
+    /// Threads that work on functions side by side; the bytes do not depend on it.
+    pub jobs: usize,
     /// Verify the IR after every phase, and the allocation.
     pub verify: bool,
     /// Names of the phases after which the Ori of each function is kept.
@@ -58,6 +61,7 @@ impl Default for CompileOptions {
             maxrregcount: None,
             entries: Vec::new(),
             knobs: Vec::new(),
+            jobs: 1,
             verify: false,
             dump_after: Vec::new(),
             dump_all: false,
@@ -168,6 +172,7 @@ fn compile_tree(
     oriole_ptx::check_target(ast, &target.to_string()).map_err(|error| CompileError::Source(vec![error]))?;
     check_entries(ast, &options.entries)?;
     let selection = Selection::new(options)?;
+    let workers = Workers::new(options.jobs)?;
     let lowering = oriole_lower::Options {
         arch: generation(target)?,
         relocatable: options.relocatable,
@@ -176,12 +181,12 @@ fn compile_tree(
     };
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
     let mut dumps = Vec::new();
-    let optimised = optimise(&mut module, options, &selection, &mut watch, &mut dumps)?;
+    let optimised = optimise(&mut module, options, &selection, &workers, &mut watch, &mut dumps)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
     keep(&mut dumps, options, &module, ALLOCATION);
-    watch.time("schedule", || schedule(&mut module, &selection))?;
+    watch.time("schedule", || schedule(&mut module, &selection, &workers))?;
     keep(&mut dumps, options, &module, SCHEDULING);
     let passes = count(&module, &optimised, &selection);
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
@@ -251,6 +256,7 @@ fn optimise(
     module: &mut Module,
     options: &CompileOptions,
     selection: &Selection,
+    workers: &Workers,
     watch: &mut Watch,
     dumps: &mut Vec<Dump>,
 ) -> Result<Vec<FuncId>, CompileError> {
@@ -260,28 +266,69 @@ fn optimise(
     }
     let mut barriers: BTreeMap<FuncId, CallBarriers> = BTreeMap::new();
     let order = oriole_ori::analysis::call_order(module);
-    for (number, call) in order.iter().enumerate() {
-        let calls = call_barriers(module, call.function, &barriers, options.relocatable);
-        let context = Context {
-            arch: module.arch,
-            opt_level: options.opt_level,
-            knobs: knobs.clone(),
-            calls,
-            verify: options.verify,
-        };
-        let func = &mut module.functions[call.function];
-        let admits = |phase: &Phase| selection.admits(number, phase);
-        run_phases(func, &context, admits, |phase, func, changed, time| {
-            watch.add(phase.name, time);
-            let all = options.dump_all && changed == oriole_opt::Changed::Yes;
-            if all || options.dump_after.iter().any(|name| name == phase.name) {
-                dumps.push(dump(func, (phase.number, phase.name), options.rot13));
-            }
-        })?;
-        let own = barriers_of(func);
-        barriers.insert(call.function, calls.or(CallBarriers { changed: own & !CallBarriers::KEPT, used: own }));
+    let mut dumped: BTreeMap<usize, Vec<Dump>> = BTreeMap::new();
+    for group in groups(&order) {
+        let mut contexts = Vec::with_capacity(group.len());
+        for number in group {
+            let context = Context {
+                arch: module.arch,
+                opt_level: options.opt_level,
+                knobs: knobs.clone(),
+                calls: call_barriers(module, order[number].function, &barriers, options.relocatable),
+                verify: options.verify,
+            };
+            contexts.push((number, context));
+        }
+        let functions = contexts.into_iter().map(|(number, context)| {
+            // Its place is held until the group is done.
+            let func = &mut module.functions[order[number].function];
+            let held = Function::new(&func.name, func.kind);
+            (number, context, std::mem::replace(func, held))
+        });
+        let work = |(number, context, func)| optimise_function(number, context, func, options, selection);
+        for done in workers.each(functions.collect(), work) {
+            let Optimised { number, context, func, outcome, dumps, watch: spent } = done;
+            spent.times.into_iter().for_each(|(phase, time)| watch.add(&phase, time));
+            let own = barriers_of(&func);
+            let all = context.calls.or(CallBarriers { changed: own & !CallBarriers::KEPT, used: own });
+            barriers.insert(order[number].function, all);
+            module.functions[order[number].function] = func;
+            dumped.insert(number, dumps);
+            outcome?;
+        }
     }
+    dumps.extend(dumped.into_values().flatten());
     Ok(order.into_iter().map(|call| call.function).collect())
+}
+
+/// What the phases have made of one function.
+struct Optimised {
+    /// Number in the order of optimisation.
+    number: usize,
+    context: Context,
+    func: Function,
+    outcome: Result<(), PhaseError>,
+    dumps: Vec<Dump>,
+    watch: Watch,
+}
+
+fn optimise_function(
+    number: usize,
+    context: Context,
+    mut func: Function,
+    options: &CompileOptions,
+    selection: &Selection,
+) -> Optimised {
+    let (mut dumps, mut watch) = (Vec::new(), Watch::default());
+    let admits = |phase: &Phase| selection.admits(number, phase);
+    let outcome = run_phases(&mut func, &context, admits, |phase, func, changed, time| {
+        watch.add(phase.name, time);
+        let all = options.dump_all && changed == oriole_opt::Changed::Yes;
+        if all || options.dump_after.iter().any(|name| name == phase.name) {
+            dumps.push(dump(func, (phase.number, phase.name), options.rot13));
+        }
+    });
+    Optimised { number, context, func, outcome, dumps, watch }
 }
 
 fn count(module: &Module, optimised: &[FuncId], selection: &Selection) -> PassCount {
@@ -336,16 +383,17 @@ fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase:
     }
 }
 
-fn schedule(module: &mut Module, selection: &Selection) -> Result<(), CompileError> {
+fn schedule(module: &mut Module, selection: &Selection, workers: &Workers) -> Result<(), CompileError> {
     let (arch, all) = (module.arch, module.functions.len());
-    for (number, func) in module.functions.values_mut().enumerate() {
+    let functions = module.functions.values_mut().enumerate().collect();
+    let results = workers.each(functions, |(number, func): (usize, &mut Function)| {
         let scheduling = oriole_sched::Options { reorder: selection.reorders(number, all) };
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
         oriole_sched::schedule(func, arch, &scheduling)
-            .map_err(|e| CompileError::Internal { function: func.name.clone(), reason: e.to_string() })?;
-    }
-    Ok(())
+            .map_err(|e| CompileError::Internal { function: func.name.clone(), reason: e.to_string() })
+    });
+    results.into_iter().collect()
 }
 
 /// Time by stage.

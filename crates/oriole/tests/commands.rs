@@ -326,3 +326,23 @@ fn timing_can_be_of_a_part_of_the_chip() {
     assert_eq!(part["active_sms"], 2);
     assert!(part["cycles"].as_u64() > whole["cycles"].as_u64().map(|cycles| 4 * cycles), "{part} {whole}");
 }
+
+/// Whatever the number of threads: the same cubin and the same dumps, of modules with many functions.
+#[test]
+fn threads_do_not_change_the_code() {
+    let library = |text: &str, jobs: usize| {
+        let options = oriole::CompileOptions { jobs, dump_all: true, ..oriole::CompileOptions::default() };
+        let compiled = oriole::compile(text, &options).expect("it compiles");
+        let dumps: Vec<_> = compiled.dumps.into_iter().map(|dump| (dump.function, dump.number, dump.text)).collect();
+        (compiled.cubin, dumps)
+    };
+    for name in ["sort.sm_90.ptx", "control_flow.sm_80.ptx", "numeric.sm_90.ptx"] {
+        let text = std::fs::read_to_string(kernel(name)).expect("it is there");
+        let alone = library(&text, 1);
+        for jobs in [2, 7] {
+            assert!(library(&text, jobs) == alone, "{name} with {jobs} threads");
+        }
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(compiled(folder.path(), &["--jobs", "3"]), compiled(folder.path(), &[]));
+}

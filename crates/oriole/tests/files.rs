@@ -163,3 +163,54 @@ impl Case {
         names
     }
 }
+
+/// A `.npy` file as NumPy's format description has it (version 1.0).
+fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
+/// Adds 1 to each of 6 words of the first buffer into the second.
+const ADD_ONE: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b) {\n\
+    .reg .b64 %rd<6>;\n.reg .b32 %r<3>;\nld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r1, %tid.x;\n\
+    mul.wide.u32 %rd3, %r1, 4;\nadd.u64 %rd4, %rd1, %rd3;\nadd.u64 %rd5, %rd2, %rd3;\nld.global.u32 %r2, [%rd4];\n\
+    add.u32 %r2, %r2, 1;\nst.global.u32 [%rd5], %r2;\nret;\n}\n";
+
+#[test]
+fn arrays_of_numpy_go_in_and_out() {
+    let case = Case::new();
+    std::fs::write(case.path("in.ptx"), ADD_ONE).expect("it can be written");
+    let words = |values: [u32; 6]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
+    std::fs::write(case.path("a.npy"), npy("<u4", "False", "(2, 3)", &words([1, 2, 3, 4, 5, 6]))).expect("written");
+    std::fs::write(case.path("f.npy"), npy("<u4", "True", "(2, 3)", &words([1, 4, 2, 5, 3, 6]))).expect("written");
+    let ends = |name: &str, shape: &str, data: &[u8]| {
+        let file = std::fs::read(case.path(name)).expect("it is there");
+        assert!(file.starts_with(b"\x93NUMPY") && file.ends_with(data), "{file:?}");
+        let header = String::from_utf8_lossy(&file[..file.len() - data.len()]).into_owned();
+        assert!(header.contains(shape) && header.contains("'<u4'") && header.contains("False"), "{header}");
+    };
+    let sum = words([2, 3, 4, 5, 6, 7]);
+    for engine in ["sim", "ptx"] {
+        let run = format!("run in.ptx --entry k --block 6 --engine {engine}");
+        for input in ["in:a.npy", "in:f.npy", "in:a.npy:u32", "in:f.npy:u32[2,3]", "inout:a.npy:a2.npy:u32[2,3]"] {
+            case.done(&format!("{run} {input} out:b.npy:u32[3,2]"));
+            ends("b.npy", "(3, 2", &sum);
+        }
+        ends("a2.npy", "(2, 3", &words([1, 2, 3, 4, 5, 6]));
+        case.done(&format!("{run} in:a.npy out:b.bin:u32[6]"));
+        assert_eq!(std::fs::read(case.path("b.bin")).expect("it is there"), sum);
+        // Bytes are an array of bytes.
+        case.done(&format!("{run} in:a.npy out:c.npy:24"));
+        let bytes = std::fs::read(case.path("c.npy")).expect("it is there");
+        assert!(bytes.ends_with(&sum) && String::from_utf8_lossy(&bytes).contains("(24,"));
+        case.refused(&format!("{run} in:a.npy:f32 zero:24"), "u32[2,3], not f32");
+        case.refused(&format!("{run} in:a.npy:u32[6] zero:24"), "u32[2,3], not u32[6]");
+        case.refused(&format!("{run} in:in.ptx zero:u32[x]"), "no size");
+        std::fs::write(case.path("short.npy"), npy("<u4", "False", "(2, 3)", &[0; 20])).expect("written");
+        case.refused(&format!("{run} in:short.npy zero:24"), "20 bytes");
+    }
+}

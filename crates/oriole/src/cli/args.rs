@@ -20,7 +20,9 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Compile PTX, or LLVM IR, to a cubin.
     #[command(after_help = "Examples:\n  oriole compile kernel.ptx -o kernel.cubin --arch sm_90 -v\n  \
-                            oriole compile kernel.ll -o kernel.cubin --link libdevice.10.bc")]
+                            oriole compile kernel.ll -o kernel.cubin --link libdevice.10.bc\n  \
+                            oriole compile kernel.ptx -o kernel.cubin --pass-limit 12\n  \
+                            oriole compile --knob list=1")]
     Compile(CompileArgs),
     /// Show the SASS of a cubin, or of hexadecimal words.
     #[command(after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  \
@@ -31,8 +33,10 @@ pub(crate) enum Command {
                             echo 'FADD R0, R1, R2' | oriole asm --arch sm_90 --hex -")]
     Asm(AsmArgs),
     /// Run a kernel on the simulator (or on a GPU).
-    #[command(after_help = "Example:\n  oriole run vecadd.ptx --entry vecadd --grid 64 --block 256 \\\n    \
-                            in:a.bin in:b.bin out:c.bin:65536 s32:16300")]
+    #[command(after_help = "Examples:\n  oriole run vecadd.ptx --entry vecadd --grid 64 --block 256 \\\n    \
+                            in:a.bin in:b.bin out:c.bin:65536 s32:16300\n  \
+                            oriole run vecadd.ptx --entry vecadd --grid 64 --block 256 \\\n    \
+                            in:a.npy:f32 in:b.npy:f32 out:c.npy:f32[16384] s32:16384")]
     Run(RunArgs),
     /// Prove that the control words of a cubin cover every dependence; list what is not covered.
     #[command(after_help = "Example:\n  oriole check kernel.cubin\n\nExit status 1 if anything is found.")]
@@ -127,9 +131,9 @@ pub(crate) struct CodeArgs {
     /// Set a number that the phases go by; `oriole compile --knob list=1` prints them all.
     #[arg(long, value_name = "N=V")]
     pub(crate) knob: Vec<String>,
-    /// Threads to compile with; the bytes do not depend on it.
+    /// Threads that compile functions side by side; one by default. The bytes do not depend on it.
     #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Verify the IR after every phase.
     #[arg(long)]
     pub(crate) verify: bool,
@@ -352,7 +356,8 @@ pub(crate) struct RunArgs {
     /// Bind a texture, surface or sampler to a module variable: NAME=tex:…, NAME=surf:…, NAME=sampler:….
     #[arg(long, value_name = "NAME=OBJECT")]
     pub(crate) bind: Vec<String>,
-    /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER]
+    /// Kernel parameters in order: u32:7 f32:1.5 in:PATH out:PATH:SIZE inout:PATH:OUT zero:SIZE bytes:HEX[@OFF=BUFFER];
+    /// a SIZE is bytes or an array such as f32[64,32], a PATH that ends in .npy is NumPy's: in:a.npy[:TYPE];
     /// tex:SHAPE:SIZE:FORMAT[:OPTIONS]:BUFFER surf:…
     /// tensormap:TYPE:DIMS:STRIDES:BOX[:OPTION]…=BUFFER.
     #[arg(value_name = "ARG")]

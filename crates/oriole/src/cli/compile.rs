@@ -124,6 +124,7 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
         maxrregcount: code.maxrregcount,
         entries: code.entry.clone(),
         knobs,
+        jobs: code.jobs.map_or(default.jobs, usize::from),
         verify: code.verify || cfg!(debug_assertions),
         disabled_passes: code.disable_pass.clone(),
         pass_limit: code.pass_limit,

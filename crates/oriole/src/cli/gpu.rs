@@ -7,13 +7,14 @@ use super::run::{global_setting, say_what_runs};
 use crate::driver::{DevicePointer, Driver, DriverError};
 use oriole_cubin::{Cubin, Param};
 use oriole_device::argument::{Argument, ArgumentError, Buffer};
+use oriole_device::array::ArrayType;
 use oriole_device::{FaultKind, VariableError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-/// An output file, its device buffer and size.
-type Output = (PathBuf, DevicePointer, usize);
+/// An output file, its device buffer and what that is.
+type Output = (PathBuf, DevicePointer, ArrayType);
 
 /// Load the cubin, launch, fetch the buffers.
 pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Argument]) -> Result<(), Failure> {
@@ -46,10 +47,10 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Arg
     let block = args.block.unwrap_or([1; 3]);
     within(args, || driver.launch(&module, &args.entry, args.grid, block, args.shared, &mut parameters))
         .map_err(|e| Failure::Fault(format!("fault: {e}")))?;
-    for (path, address, size) in outputs {
-        let mut bytes = vec![0; size];
+    for (path, address, array) in outputs {
+        let mut bytes = vec![0; array.size().and_then(|size| usize::try_from(size).ok()).unwrap_or(0)];
         driver.download(address, &mut bytes).map_err(rejected)?;
-        files::write(&path, &bytes)?;
+        files::write(&path, &array.file(&path, bytes).map_err(|error| Failure::file(&path, error))?)?;
     }
     Ok(())
 }
@@ -93,12 +94,12 @@ fn place(driver: &Driver, argument: &Argument, outputs: &mut Vec<Output>) -> Res
 }
 
 fn place_buffer(driver: &Driver, buffer: &Buffer, outputs: &mut Vec<Output>) -> Result<DevicePointer, Failure> {
-    let mut bytes = buffer.input.as_deref().map(files::read).transpose()?.unwrap_or_default();
-    if let Some(size) = buffer.size.and_then(|size| usize::try_from(size).ok()) {
+    let (array, mut bytes) = buffer.contents().map_err(|error| Failure::Usage(format!("error: {error}")))?;
+    if let Some(size) = buffer.size.or(array.size()).and_then(|size| usize::try_from(size).ok()) {
         bytes.resize(size, 0);
     }
     let address = driver.buffer(&bytes).map_err(rejected)?;
-    outputs.extend(buffer.output.clone().map(|path| (path, address, bytes.len())));
+    outputs.extend(buffer.output.clone().map(|path| (path, address, array)));
     Ok(address)
 }
 

@@ -189,7 +189,7 @@ pub(crate) struct Finished<'a> {
 /// Print what the kernel has printed, write its buffers and the statistics.
 pub(crate) fn finish(args: &RunArgs, finished: Finished<'_>) -> Result<(), Failure> {
     files::write(Path::new("-"), finished.printed)?;
-    for (path, contents) in finished.bound.outputs(finished.memory) {
+    for (path, contents) in finished.bound.outputs(finished.memory).map_err(rejected)? {
         files::write(&path, &contents)?;
     }
     let write = |path| files::write(path, format!("{:#}\n", finished.statistics).as_bytes());

@@ -1,0 +1,315 @@
+//! Buffers as arrays: element types and shapes as the command line names them, and NumPy's `.npy` files.
+
+use half::f16;
+use npyz::{AutoSerialize, DType, Endianness, NpyHeader, Order, WriteOptions, WriterBuilder};
+use std::fmt;
+use std::io::Error;
+use std::path::Path;
+
+/// Bytes of the longest header that is read; NumPy's own are 128 for plain arrays.
+const LONGEST_HEADER: usize = 1 << 12;
+/// Brackets in a header; the parser goes one call deeper for each.
+const MOST_BRACKETS: usize = 64;
+/// No array has more elements: the limit of buffers in bytes.
+const MOST_ELEMENTS: u64 = 4 << 30;
+
+/// What an array consists of.
+struct Element {
+    /// Its name here, as PTX has it.
+    name: &'static str,
+    /// Its name in `.npy` files, without the byte order.
+    numpy: &'static str,
+    /// Bytes.
+    size: u64,
+    /// The file of an array of them, from little-endian bytes.
+    write: fn(&[u8], &[u64]) -> Result<Vec<u8>, Error>,
+}
+
+/// The row of a Rust type, which NumPy calls `$numpy`.
+macro_rules! element {
+    ($name:literal, $numpy:literal, $type:ty) => {
+        Element {
+            name: $name,
+            numpy: $numpy,
+            size: size_of::<$type>() as u64,
+            write: |bytes, shape| write(bytes.as_chunks().0.iter().map(|chunk| <$type>::from_le_bytes(*chunk)), shape),
+        }
+    };
+}
+
+const ELEMENTS: [Element; 11] = [
+    element!("u8", "u1", u8),
+    element!("s8", "i1", i8),
+    element!("u16", "u2", u16),
+    element!("s16", "i2", i16),
+    element!("f16", "f2", f16),
+    element!("u32", "u4", u32),
+    element!("s32", "i4", i32),
+    element!("f32", "f4", f32),
+    element!("u64", "u8", u64),
+    element!("s64", "i8", i64),
+    element!("f64", "f8", f64),
+];
+
+fn write<T: AutoSerialize>(values: impl Iterator<Item = T>, shape: &[u64]) -> Result<Vec<u8>, Error> {
+    let mut file = Vec::new();
+    let mut writer = WriteOptions::new().default_dtype().shape(shape).writer(&mut file).begin_nd()?;
+    writer.extend(values)?;
+    writer.finish()?;
+    Ok(file)
+}
+
+/// Element type and shape of an array, such as `f32[64,32]`, in which the last index runs fastest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayType {
+    /// Row of [`ELEMENTS`].
+    element: usize,
+    shape: Vec<u64>,
+}
+
+impl ArrayType {
+    /// `bytes` bytes.
+    pub fn bytes(bytes: u64) -> ArrayType {
+        ArrayType { element: 0, shape: vec![bytes] }
+    }
+
+    /// Bytes of the whole array; none where that is more than any buffer has.
+    pub fn size(&self) -> Option<u64> {
+        let size = ELEMENTS[self.element].size;
+        let size = self.shape.iter().try_fold(size, |size, dim| size.checked_mul(*dim));
+        size.filter(|size| *size <= MOST_ELEMENTS)
+    }
+
+    /// Contents of the file at `path` that is to hold the array: as they are, or with a header where it is a `.npy` file.
+    pub fn file(&self, path: &Path, contents: Vec<u8>) -> Result<Vec<u8>, Error> {
+        if is_npy(path) { (ELEMENTS[self.element].write)(&contents, &self.shape) } else { Ok(contents) }
+    }
+}
+
+impl fmt::Display for ArrayType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+        write!(f, "{}[{}]", ELEMENTS[self.element].name, dims.join(","))
+    }
+}
+
+/// What an array is demanded to be: an element type, and a shape if one is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    element: usize,
+    shape: Option<Vec<u64>>,
+}
+
+impl Demand {
+    /// Reads `f32` or `f32[64,32]`; none for what is no type.
+    pub fn parse(text: &str) -> Option<Demand> {
+        let (name, dims) = match text.strip_suffix(']') {
+            Some(text) => text.split_once('[').map(|(name, dims)| (name, Some(dims)))?,
+            None => (text, None),
+        };
+        let element = ELEMENTS.iter().position(|element| element.name == name)?;
+        let parse = |dims: &str| dims.split(',').map(|dim| dim.trim().parse().ok()).collect::<Option<Vec<u64>>>();
+        let shape = match dims {
+            Some(dims) if dims.trim().is_empty() => Some(Vec::new()),
+            Some(dims) => Some(parse(dims)?),
+            None => None,
+        };
+        Some(Demand { element, shape })
+    }
+
+    /// The array, if the shape is given.
+    pub fn array(&self) -> Option<ArrayType> {
+        self.shape.clone().map(|shape| ArrayType { element: self.element, shape })
+    }
+
+    fn admits(&self, array: &ArrayType) -> bool {
+        self.element == array.element && self.shape.as_ref().is_none_or(|shape| *shape == array.shape)
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.array() {
+            Some(array) => array.fmt(f),
+            None => f.write_str(ELEMENTS[self.element].name),
+        }
+    }
+}
+
+/// Whether the file's name says that it is NumPy's.
+pub fn is_npy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
+}
+
+/// The array of a `.npy` file: little-endian, the last index fastest, whatever the file's orders are.
+pub fn read(file: &[u8], demand: Option<&Demand>) -> Result<(ArrayType, Vec<u8>), String> {
+    let mut rest = file;
+    check_header(file)?;
+    let header = NpyHeader::from_reader(&mut rest).map_err(|error| format!("no .npy file: {error}"))?;
+    let (element, endianness) = element_of(&header.dtype())?;
+    let array = ArrayType { element, shape: header.shape().to_vec() };
+    if let Some(demand) = demand.filter(|demand| !demand.admits(&array)) {
+        return Err(format!("the file is {array}, not {demand}"));
+    }
+    if array.size() != Some(rest.len() as u64) {
+        return Err(format!("the file is {array} and has {} bytes of elements", rest.len()));
+    }
+    let size = ELEMENTS[element].size as usize;
+    let mut bytes = match header.order() {
+        Order::C => rest.to_vec(),
+        Order::Fortran => last_index_fastest(rest, size, &array.shape),
+    };
+    if endianness == Endianness::Big {
+        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    Ok((array, bytes))
+}
+
+/// Refuse headers that the parser of `npyz` cannot be given: it multiplies the dimensions without a check and calls itself
+/// for each bracket.
+fn check_header(file: &[u8]) -> Result<(), String> {
+    let wrong = |what: &str| Err(format!("no .npy file: {what}"));
+    // Six bytes of magic, two of the version, then the header's length in two or four.
+    let length = match file.get(6..).and_then(|rest| rest.first_chunk()) {
+        Some([1, _, low, high, _, _]) => usize::from(u16::from_le_bytes([*low, *high])),
+        Some([_, _, a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+        None => return wrong("it is too short"),
+    };
+    if length > LONGEST_HEADER {
+        return wrong("its header is too long");
+    }
+    let header = &file[8..file.len().min(12 + length)];
+    if header.iter().filter(|byte| b"([{".contains(byte)).count() > MOST_BRACKETS {
+        return wrong("its header has too many brackets");
+    }
+    let shape = header.windows(5).position(|window| window == b"shape").map_or(&[][..], |at| &header[at..]);
+    let shape = shape.split(|byte| *byte == b')').next().unwrap_or_default();
+    let numbers = shape.split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    // What is too long for a number is more than enough.
+    let number = |digits: &[u8]| str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+    let product = numbers.map(|digits| number(digits).max(1)).fold(1u64, u64::saturating_mul);
+    if product > MOST_ELEMENTS { wrong("its shape is too large") } else { Ok(()) }
+}
+
+/// The row of [`ELEMENTS`] and the byte order.
+fn element_of(dtype: &DType) -> Result<(usize, Endianness), String> {
+    let unknown = || format!("elements of type {} are not taken", dtype.descr());
+    let DType::Plain(plain) = dtype else { return Err(unknown()) };
+    let name = format!("{}{}", plain.type_char().to_str(), plain.size_field());
+    // A truth value is a byte.
+    let name = if name == "b1" { "u1" } else { &name };
+    let element = ELEMENTS.iter().position(|element| element.numpy == name).ok_or_else(unknown)?;
+    Ok((element, plain.endianness()))
+}
+
+/// Elements of `size` bytes of which the first index runs fastest, put so that the last one does.
+fn last_index_fastest(bytes: &[u8], size: usize, shape: &[u64]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    // Where the next element is, and how far one step of each index goes, in elements.
+    let (mut at, mut index) = (0, vec![0; shape.len()]);
+    let mut steps = Vec::with_capacity(shape.len());
+    shape.iter().fold(1, |step: u64, dim| {
+        steps.push(step);
+        step * dim
+    });
+    for _ in 0..bytes.len() / size {
+        let start = at as usize * size;
+        out.extend_from_slice(&bytes[start..start + size]);
+        for dim in (0..shape.len()).rev() {
+            index[dim] += 1;
+            at += steps[dim];
+            if index[dim] < shape[dim] {
+                break;
+            }
+            at -= steps[dim] * shape[dim];
+            index[dim] = 0;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file as NumPy's format description has it (version 1.0).
+    fn file(header: &str, data: &[u8]) -> Vec<u8> {
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend(data);
+        file
+    }
+
+    fn header(descr: &str, fortran: &str, shape: &str) -> String {
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n")
+    }
+
+    #[test]
+    fn orders_of_bytes_and_indices() {
+        let c = file(&header("<u2", "False", "(2, 3)"), &[0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
+        let fortran = file(&header("<u2", "True", "(2, 3)"), &[0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5, 0]);
+        let big = file(&header(">u2", "False", "(2, 3)"), &[0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5]);
+        let (array, bytes) = read(&c, None).expect("right");
+        assert_eq!((array.to_string().as_str(), array.size()), ("u16[2,3]", Some(12)));
+        assert_eq!(bytes, [0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
+        for other in [fortran, big] {
+            assert_eq!(read(&other, None), Ok((array.clone(), bytes.clone())));
+        }
+        // Three indices, sizes 2, 1 and 3: element (i, 0, k) is at i + 2k.
+        let three = file(&header("|u1", "True", "(2, 1, 3)"), &[0, 10, 1, 11, 2, 12]);
+        assert_eq!(read(&three, None).expect("right").1, [0, 1, 2, 10, 11, 12]);
+        let one = file(&header("<f4", "False", "()"), &1.5f32.to_le_bytes());
+        assert_eq!(read(&one, None).expect("right").1, 1.5f32.to_le_bytes());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for element in 0..ELEMENTS.len() {
+            let array = ArrayType { element, shape: vec![3, 2] };
+            let contents: Vec<u8> = (0..6 * ELEMENTS[element].size as u8).collect();
+            let written = array.file(Path::new("a.npy"), contents.clone()).expect("it can be written");
+            assert_eq!(read(&written, None), Ok((array.clone(), contents.clone())));
+            assert_eq!(array.file(Path::new("a.bin"), contents.clone()).expect("as it is"), contents);
+        }
+    }
+
+    #[test]
+    fn demands() {
+        let array = file(&header("<f4", "False", "(2,)"), &[0; 8]);
+        for (demand, admitted) in
+            [("f32", true), ("f32[2]", true), ("f32[1,2]", false), ("f32[3]", false), ("u32", false), ("f64[1]", false)]
+        {
+            let demand = Demand::parse(demand).expect("a type");
+            assert_eq!(read(&array, Some(&demand)).is_ok(), admitted, "{demand}");
+        }
+        for text in ["", "f33", "f32[", "f32[a]", "f32]", "f32[1,,2]", "16", "bin"] {
+            assert_eq!(Demand::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_files_are_refused() {
+        let right = file(&header("<u4", "False", "(2,)"), &[0; 8]);
+        for length in 0..right.len() {
+            assert!(read(&right[..length], None).is_err(), "{length}");
+        }
+        for at in 0..right.len() - 8 {
+            for byte in [0, b'(', b'9', 0xff] {
+                let mut wrong = right.clone();
+                wrong[at] = byte;
+                let _ = read(&wrong, None);
+            }
+        }
+        for header in [
+            header("<u4", "False", "(9223372036854775808, 9, 0)"),
+            header("<u4", "False", "(99999999999999999999999,)"),
+            header("<c8", "False", "(1,)"),
+            header("|O", "False", "(1,)"),
+            header("<u4", "False", &"(".repeat(3000)),
+            "[('a', '<u4')]".to_owned(),
+        ] {
+            assert!(read(&file(&header, &[0; 8]), None).is_err(), "{header}");
+        }
+    }
+}
