@@ -13,7 +13,7 @@ fn written(program: &Program, level: u8, arch: &str) -> Vec<u8> {
     let options = driver::Options { level, arch: arch.to_owned(), ..driver::Options::default() };
     let compiled = driver::compile(program.module.clone(), &[], &options);
     let output = compiled.unwrap_or_else(|error| panic!("-O{level} {arch}: {error}"));
-    let options = oriole_interp::Options { max_instructions: 20_000_000, timeout: None };
+    let options = oriole_interp::Options { max_instructions: 20_000_000, ..Default::default() };
     let interpreter = Interpreter::new(&output.module, options).unwrap_or_else(|error| panic!("{error}"));
     let mut memory = Memory::new();
     let input = memory.allocate_with("input", &program.input);

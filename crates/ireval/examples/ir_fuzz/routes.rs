@@ -91,7 +91,7 @@ impl Route {
             None => oriole_ptx::load(&self.ptx(programs, arch)?)
                 .map_err(|errors| format!("{} errors in the PTX", errors.len()))?,
         };
-        let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS };
+        let options = oriole_interp::Options { max_instructions: MAX_INSTRUCTIONS, ..Default::default() };
         let interpreter = Interpreter::new(&module, options).map_err(|error| error.to_string())?;
         let run = |name: &str, launch: &Launch, memory: &mut Memory| {
             interpreter.launch(name, launch, memory).map(drop).map_err(|error| error.to_string())

@@ -31,7 +31,7 @@ fn compiled(text: &str, level: u8, arch: &str) -> oriole_ptx::ast::Module {
 fn run(text: &str, arch: &str, input: &[u8], output: &[u8], threads: u32) -> Vec<u8> {
     let results = LEVELS.map(|level| {
         let module = compiled(text, level, arch);
-        let options = oriole_interp::Options { max_instructions: 100_000_000 };
+        let options = oriole_interp::Options { max_instructions: 100_000_000, ..Default::default() };
         let interpreter = Interpreter::new(&module, options).unwrap_or_else(|error| panic!("{error}"));
         let mut memory = Memory::new();
         let from = memory.allocate_with("input", input);
