@@ -55,6 +55,7 @@ impl Armed {
 
 /// The regions of a function.
 pub(super) struct Regions {
+    /// Those of inner loops first; [`Regions::outer_first`] has another order.
     pub(super) all: Vec<Region>,
     /// The region that ends where the function returns.
     pub(super) whole: Option<RegionId>,
