@@ -10,7 +10,7 @@ const PROGRAMS: u64 = 60;
 fn seed() -> u64 {
     match std::env::var("ORIOLE_SEED") {
         Ok(text) => text.parse().expect("ORIOLE_SEED is a number"),
-        Err(_) => 12,
+        Err(_) => 2026,
     }
 }
 
@@ -25,4 +25,24 @@ fn no_differences(kinds: Kinds, targets: &[&str]) {
 #[test]
 fn kernels_compute_what_the_interpreter_does() {
     no_differences(Kinds::Kernels, &["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"]);
+}
+
+#[test]
+fn whole_programs_compute_what_the_interpreter_does_on_sm_75() {
+    no_differences(Kinds::Whole, &["sm_75"]);
+}
+
+#[test]
+fn whole_programs_compute_what_the_interpreter_does_on_sm_80() {
+    no_differences(Kinds::Whole, &["sm_80"]);
+}
+
+#[test]
+fn whole_programs_compute_what_the_interpreter_does_on_sm_90() {
+    no_differences(Kinds::Whole, &["sm_90a"]);
+}
+
+#[test]
+fn whole_programs_compute_what_the_interpreter_does_on_blackwell() {
+    no_differences(Kinds::Whole, &["sm_100a", "sm_120a"]);
 }
