@@ -22,8 +22,11 @@ struct Element {
     /// Bytes.
     size: u64,
     /// The file of an array of them, from little-endian bytes.
-    write: fn(&[u8], &[u64]) -> Result<Vec<u8>, Error>,
+    write: Writer,
 }
+
+/// Makes a file of an array's bytes and shape.
+type Writer = fn(&[u8], &[u64]) -> Result<Vec<u8>, Error>;
 
 /// The row of a Rust type, which NumPy calls `$numpy`.
 macro_rules! element {
@@ -265,9 +268,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for element in 0..ELEMENTS.len() {
+        for (element, row) in ELEMENTS.iter().enumerate() {
             let array = ArrayType { element, shape: vec![3, 2] };
-            let contents: Vec<u8> = (0..6 * ELEMENTS[element].size as u8).collect();
+            let contents: Vec<u8> = (0..6 * row.size as u8).collect();
             let written = array.file(Path::new("a.npy"), contents.clone()).expect("it can be written");
             assert_eq!(read(&written, None), Ok((array.clone(), contents.clone())));
             assert_eq!(array.file(Path::new("a.bin"), contents.clone()).expect("as it is"), contents);
