@@ -6,6 +6,9 @@ use crate::Context;
 /// Convergence barriers of a warp, `B0`–`B15`.
 const BARRIERS: u32 = 16;
 
+/// Regions around each other that may be kept in general registers: each takes one for as long as it lasts.
+const NOTES: u32 = 16;
+
 /// Where the threads of a region are noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
@@ -22,6 +25,7 @@ pub(super) enum Kept {
 pub(super) fn number(regions: &Regions, context: &Context) -> Vec<Kept> {
     let mut kept = vec![Kept::Nowhere; regions.all.len()];
     let mut taken = vec![0u16; regions.all.len()];
+    let mut notes = vec![0u32; regions.all.len()];
     for id in regions.outer_first() {
         let region = regions.get(id);
         let around = regions.around(id);
@@ -34,13 +38,17 @@ pub(super) fn number(regions: &Regions, context: &Context) -> Vec<Kept> {
         let free = (0..BARRIERS).find(|barrier| (above | avoid) >> barrier & 1 == 0);
         let place = match free {
             Some(barrier) => Kept::Barrier(barrier as u8),
-            None if !region.leaves => shared(regions, &kept, around).map_or(Kept::Nowhere, Kept::Register),
+            None if !region.leaves && around.is_none_or(|outer| notes[outer as usize] < NOTES) => {
+                shared(regions, &kept, around).map_or(Kept::Nowhere, Kept::Register)
+            }
             None => Kept::Nowhere,
         };
         taken[id as usize] = match place {
             Kept::Barrier(barrier) => above | 1 << barrier,
             Kept::Register(_) | Kept::Nowhere => above,
         };
+        let own = u32::from(matches!(place, Kept::Register(_)));
+        notes[id as usize] = around.map_or(0, |outer| notes[outer as usize]) + own;
         kept[id as usize] = place;
     }
     kept
