@@ -7,7 +7,7 @@
 
 use super::branches::address_taken;
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Effects, Mods, Opcode, RegFile};
+use oriole_isa::{Effects, Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Cfg, DefUse};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{Block, EntitySet, Function, Guard, Inst, InstFlags, InstId, Operand, VReg};
@@ -160,7 +160,7 @@ impl Pass {
             let mut reads_conditional = false;
             func.for_each_def(inst, |m| local &= locals.contains(m.reg));
             func.for_each_use(inst, |m| reads_conditional |= conditional.contains(m.reg));
-            let harmless = func.insts[inst].opcode.info().effects == Effects::NONE;
+            let harmless = func.insts[inst].opcode.info().effects == Effects::NONE && !may_fault(&func.insts[inst]);
             if !(marker || local && harmless && !reads_conditional) {
                 func.for_each_def(inst, |m| {
                     if locals.contains(m.reg) {
@@ -239,6 +239,13 @@ fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
     let lone = from_end.next().is_none_or(|inst| !is_terminator(&func.insts[*inst]));
     let plain = func.vregs[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
     (lone && plain).then_some((guard, last))
+}
+
+/// Whether the instruction must not run with an address that its own code did not compute: an indexed read of a
+/// constant bank, which faults beyond the bank's end.
+fn may_fault(inst: &Inst) -> bool {
+    let base = inst.opcode.position(Role::Base).map(|at| inst.operands[at]);
+    inst.opcode == Opcode::LDC && base.is_some_and(|base| base != Operand::rz())
 }
 
 /// Whether the block is one EXIT.

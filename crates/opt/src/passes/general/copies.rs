@@ -4,7 +4,7 @@ use super::facts::component;
 use super::{Cx, commute, table};
 use oriole_isa::{Field, Kinds, Opcode, Role};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, Piece};
+use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, Piece, VReg};
 
 /// MOV's mask of lanes that takes the whole word.
 const ALL_LANES: u32 = 15;
@@ -148,7 +148,10 @@ fn copy_source(func: &Function, def: InstId, to: Operand) -> Option<Operand> {
             let [_, value, lanes] = inst.operands[..] else { return None };
             let whole = lanes.as_imm() == Some(ALL_LANES);
             let copies = match value.kind() {
-                OperandKind::Reg(reg, _) => !func.vregs[reg].is_fixed() && component(func, value).is_some(),
+                OperandKind::Reg(reg, _) => {
+                    let free = !func.vregs[reg].is_fixed() && component(func, value).is_some();
+                    free && outlives(func, reg, to)
+                }
                 OperandKind::Imm(..) | OperandKind::Rz | OperandKind::Const { .. } | OperandKind::Phys { .. } => true,
                 _ => false,
             };
@@ -162,6 +165,13 @@ fn copy_source(func: &Function, def: InstId, to: Operand) -> Option<Operand> {
         }
         _ => None,
     }
+}
+
+/// Whether the register may live as long as the copy in `to` does. A general register's copy of a uniform one stays: it
+/// may live across calls, where no uniform register is kept.
+fn outlives(func: &Function, reg: VReg, to: Operand) -> bool {
+    let uniform = |reg: VReg| func.vregs[reg].reg_type.is_uniform();
+    !uniform(reg) || to.as_reg().is_some_and(uniform)
 }
 
 /// The instruction with a copied value in the place of source `at`; its form may not exist.
