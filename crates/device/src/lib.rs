@@ -2,7 +2,7 @@
 //!
 //! * [`Launch`]: grid, block and parameter bytes of one kernel launch;
 //! * [`argument`]: the command line's `ARG`s, from text to parameter bytes and buffers;
-//! * [`array`]: arrays, and NumPy's `.npy` files;
+//! * [`mod@array`]: arrays, and NumPy's `.npy` files;
 //! * [`Memory`]: global memory as separate allocations, safe to use from several host threads;
 //! * [`Fault`]: how a kernel stops that cannot go on; [`Deadline`]: how long it may take;
 //! * [`printf`]: the text of a device-side `printf`;
