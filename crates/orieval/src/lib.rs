@@ -13,7 +13,7 @@ mod shapes;
 mod thread;
 
 pub use build::{Head, PARAMETERS, Source, bank, blank, head};
-pub use memory::{Memory, Space};
+pub use memory::{Memory, SHARED_WINDOW, Space};
 pub use random::{EDGES, random_function, short_function};
 pub use seed::from_environment;
 pub use shapes::{Shape, shapes};

@@ -16,7 +16,7 @@ pub enum Space {
 }
 
 /// The upper word of generic addresses that lie in shared memory; others are global.
-pub(crate) const SHARED_WINDOW: u32 = 0x7f00_0000;
+pub const SHARED_WINDOW: u32 = 0x7f00_0000;
 
 /// The bytes that were written, by space and address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use oriole_isa::{Arch, Field, Mods, Opcode, Role, mem_size};
 use oriole_ori::*;
-use oriole_orieval::{bank, from_environment, random_function, run};
+use oriole_orieval::{SHARED_WINDOW, bank, from_environment, random_function, run};
 use oriole_sched::{Options, schedule};
 
 /// Loads and stores with 32-bit and 64-bit addresses.
@@ -29,9 +29,6 @@ const SIZES: [(u8, u16); 7] = [
     (mem_size::B64, 2),
     (mem_size::B128, 4),
 ];
-
-/// The upper word of generic addresses in shared memory, as the evaluator has it.
-const SHARED_WINDOW: u32 = 0x7f00_0000;
 
 fn register(first: u16, count: u8) -> Operand {
     Operand::phys_group(oriole_isa::RegFile::R, first, count)
