@@ -1,12 +1,16 @@
 //! How many registers a function may use.
 
 use crate::AllocOptions;
+use crate::stack::makes_calls;
 use oriole_isa::Arch;
-use oriole_ori::Function;
+use oriole_ori::{Function, FunctionKind};
 
-/// The smallest limit that the standard interface allows (register model, "Minimum Register Counts").
-fn abi_minimum(arch: Arch) -> u32 {
-    if arch.number() >= 90 { 24 } else { 16 }
+/// The smallest limit that a function can be given. The register model's table ("Minimum Register Counts") has 16 before
+/// sm_90 and 24 from then on, ptxas 13.0 raises every limit to 24 on all targets. Where arguments and the way back are
+/// passed in R4 to R21 fewer do not go; other kernels may have the 16.
+fn abi_minimum(func: &Function, arch: Arch) -> u32 {
+    let passes_values = func.kind != FunctionKind::Entry || makes_calls(func);
+    if arch.number() >= 90 || passes_values { 24 } else { 16 }
 }
 
 /// The R registers that `func` may use, from the command line, `.maxnreg`, `.maxntid` with
@@ -14,11 +18,11 @@ fn abi_minimum(arch: Arch) -> u32 {
 pub(crate) fn register_limit(func: &Function, arch: Arch, options: &AllocOptions) -> (u16, Option<String>) {
     let sm = arch.sm();
     let attributes = &func.attributes;
+    let minimum = abi_minimum(func, arch);
     let mut limit = sm.max_registers_per_thread;
     let asked = attributes.maxnreg.or(options.maxrregcount);
     let mut warning = None;
     if let Some(asked) = asked {
-        let minimum = abi_minimum(arch);
         if asked < minimum {
             // Warning 7016, in the register model's words.
             warning = Some(format!("regcount {asked} specified below abi_minimum of {minimum}"));
@@ -28,7 +32,7 @@ pub(crate) fn register_limit(func: &Function, arch: Arch, options: &AllocOptions
     let threads = attributes.reqntid.or(attributes.maxntid).map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z));
     if let Some(threads) = threads.filter(|t| *t > 0) {
         let blocks = attributes.minnctapersm.unwrap_or(1).max(1);
-        limit = limit.min(registers_for_occupancy(arch, threads, blocks).max(abi_minimum(arch)));
+        limit = limit.min(registers_for_occupancy(arch, threads, blocks).max(minimum));
     }
     (limit.min(255) as u16, warning)
 }

@@ -101,7 +101,8 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
     }
 }
 
-fn makes_calls(func: &Function) -> bool {
+/// The function calls others.
+pub(crate) fn makes_calls(func: &Function) -> bool {
     func.iter_insts()
         .any(|(_, inst)| func.insts[inst].call.expand().is_some_and(|call| func.calls[call].callee != Callee::Return))
 }
