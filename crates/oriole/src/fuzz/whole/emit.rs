@@ -3,7 +3,7 @@
 use super::super::lines::Lines;
 use super::super::program::{Condition, Operand, Reg};
 use super::super::templates::{Class, Finish};
-use super::tree::{Judged, Statement, Test, Tree, VectorOp, escapes, pool};
+use super::tree::{Judged, Statement, Test, Tree, VectorKind, VectorOp, escapes, pool};
 use std::fmt::Display;
 
 /// What is known at a place of a function.
@@ -233,19 +233,40 @@ impl<'t> Emitter<'t> {
 
     /// Vector registers, whole and by their elements.
     fn vector(&mut self, statement: &Statement) {
-        let Statement::Vector { op, vectors: [to, from], element, reg, guard } = statement else { return };
+        let Statement::Vector { kind, op, vectors: [to, from], element, reg, guard } = statement else { return };
         let shown = self.guard(*guard);
-        let (reads, letters) = (self.read(*reg), ["x", "y"]);
-        let (one, other) = (letters[*element % 2], letters[(*element + 1) % 2]);
-        match op {
-            VectorOp::Fill => self.line(format_args!("{shown}mov.b64 %v{to}, {reads};")),
-            VectorOp::Take => {
-                self.line(format_args!("{shown}mov.b64 {reg}, %v{from};"));
+        let reads = self.read(*reg);
+        let (name, letters, bits): (_, &[&str], _) = match kind {
+            VectorKind::Halves => ("%u", &["x", "y"], 16),
+            VectorKind::Words => ("%v", &["x", "y"], 32),
+            VectorKind::Quad => ("%q", &["x", "y", "z", "w"], 32),
+        };
+        let count = letters.len();
+        let (one, other) = (letters[*element % count], letters[(*element + 1) % count]);
+        let whole = bits * count;
+        match (op, kind) {
+            (VectorOp::Fill | VectorOp::Take, VectorKind::Quad) => {
+                let (local, at) = (format!("{}_local", self.scope()), 16 * (*element % 4));
+                match op {
+                    VectorOp::Fill => self.line(format_args!("{shown}ld.local.v4.b32 {name}{to}, [{local}+{at}];")),
+                    _ => self.line(format_args!("{shown}st.local.v4.b32 [{local}+{at}], {name}{from};")),
+                }
+            }
+            (VectorOp::Fill, _) => self.line(format_args!("{shown}mov.b{whole} {name}{to}, {reads};")),
+            (VectorOp::Take, _) => {
+                self.line(format_args!("{shown}mov.b{whole} {reg}, {name}{from};"));
                 self.written(*reg, guard.is_some());
             }
-            VectorOp::Element => self.line(format_args!("{shown}sub.u32 %v{to}.{one}, {reads}, %v{from}.{other};")),
-            VectorOp::Copy => self.line(format_args!("{shown}mov.v2.b32 %v{to}, %v{from};")),
-            VectorOp::Pack => self.line(format_args!("{shown}mov.v2.b32 %v{to}, {{{reads}, %v{from}.{one}}};")),
+            (VectorOp::Element, _) => {
+                self.line(format_args!("{shown}sub.u{bits} {name}{to}.{one}, {reads}, {name}{from}.{other};"));
+            }
+            (VectorOp::Copy, _) => self.line(format_args!("{shown}mov.v{count}.b{bits} {name}{to}, {name}{from};")),
+            (VectorOp::Pack, _) => {
+                let rest = (1..count).map(|at| format!("{name}{from}.{}", letters[(at + *element) % count]));
+                let rest: Vec<String> = rest.collect();
+                let list = format!("{{{reads}, {}}}", rest.join(", "));
+                self.line(format_args!("{shown}mov.v{count}.b{bits} {name}{to}, {list};"));
+            }
         }
     }
 

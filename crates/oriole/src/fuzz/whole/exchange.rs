@@ -90,6 +90,18 @@ impl Emitter<'_> {
                 self.line(format_args!("ld.shared.u32 {to}, [%sd0];"));
                 self.line("bar.sync 0;");
             }
+            BlockOp::Cluster(_) if !self.tree.cluster => return,
+            BlockOp::Cluster(distance) => {
+                let (bytes, ty, blocks) = (from.class.bytes(), from.class.ty(), self.tree.blocks);
+                self.line(format_args!("mov.u32 %sw1, %tid.x; mov.u64 %sd1, {name}_exchange;"));
+                self.line(format_args!("mad.wide.u32 %sd0, %sw1, {bytes}, %sd1;"));
+                self.line(format_args!("st.shared.{ty} [%sd0], {from};"));
+                self.line("barrier.cluster.arrive; barrier.cluster.wait;");
+                self.line(format_args!("mov.u32 %sw2, %cluster_ctarank; add.u32 %sw2, %sw2, {};", distance % blocks));
+                self.line(format_args!("rem.u32 %sw2, %sw2, {blocks}; mapa.shared::cluster.u64 %sd0, %sd0, %sw2;"));
+                self.line(format_args!("ld.shared::cluster.{ty} {to}, [%sd0];"));
+                self.line("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;");
+            }
             BlockOp::Vote(op) => {
                 self.line(format_args!("setp.lt.s32 %sp, {from}, 0;"));
                 match op {

@@ -3,10 +3,10 @@
 use super::super::generate::instruction;
 use super::super::program::{Condition, Count, REDUCTIONS, Reg};
 use super::super::templates::Class;
-use super::memory::class_of;
+use super::memory::{class_of, is_float};
 use super::tree::{
-    BlockOp, Callee, Function, Judged, Jump, Place, Shape, Signature, Statement, Test, Tree, VectorOp, WarpOp, pool,
-    registers,
+    BlockOp, Callee, Cell, Function, Judged, Jump, Place, Shape, Signature, Statement, Test, Tree, VectorKind,
+    VectorOp, WarpOp, pool, registers,
 };
 use fastrand::Rng;
 
@@ -30,30 +30,34 @@ const LOADED: [(&str, Class); 15] = [
     ("b64", Class::Double),
     ("b64", Class::Double),
 ];
-/// Atomic operations with their types.
-const ATOMICS: [(&str, &str); 22] = [
-    ("add", "u32"),
-    ("add", "s32"),
-    ("add", "u64"),
-    ("min", "u32"),
-    ("min", "s32"),
-    ("min", "u64"),
-    ("min", "s64"),
-    ("max", "u32"),
-    ("max", "s32"),
-    ("max", "u64"),
-    ("max", "s64"),
-    ("inc", "u32"),
-    ("dec", "u32"),
-    ("and", "b32"),
-    ("or", "b32"),
-    ("xor", "b32"),
-    ("and", "b64"),
-    ("xor", "b64"),
-    ("exch", "b32"),
-    ("exch", "b64"),
-    ("cas", "b32"),
-    ("cas", "b64"),
+/// Atomic operations with their types and the targets that have them.
+const ATOMICS: [(&str, &str, u32); 26] = [
+    ("add", "u32", 0),
+    ("add", "s32", 0),
+    ("add", "u64", 0),
+    ("min", "u32", 0),
+    ("min", "s32", 0),
+    ("min", "u64", 0),
+    ("min", "s64", 0),
+    ("max", "u32", 0),
+    ("max", "s32", 0),
+    ("max", "u64", 0),
+    ("max", "s64", 0),
+    ("inc", "u32", 0),
+    ("dec", "u32", 0),
+    ("and", "b32", 0),
+    ("or", "b32", 0),
+    ("xor", "b32", 0),
+    ("and", "b64", 0),
+    ("xor", "b64", 0),
+    ("exch", "b32", 0),
+    ("exch", "b64", 0),
+    ("cas", "b32", 0),
+    ("cas", "b64", 0),
+    ("add", "f32", 0),
+    ("add", "f64", 0),
+    ("add.noftz", "f16x2", 0),
+    ("add.noftz", "bf16x2", 90),
 ];
 /// Reductions of a warp.
 const REDUX: [&str; 9] =
@@ -86,6 +90,7 @@ fn candidate(name: &str, rng: &mut Rng, target: u32, statements: usize, judged: 
     let size = rng.usize(statements / 3..=statements);
     let number = signatures.len();
     let body = Generator { rng, target, signatures: &signatures, table, number, loops: 0 }.body(size, 0);
+    let blocks = [1, 1, 2][rng.usize(0..3)];
     let kept = Class::ALL.into_iter().flat_map(|class| (0..pool(class)).map(move |number| Reg { class, number }));
     Tree {
         name: name.to_owned(),
@@ -99,7 +104,8 @@ fn candidate(name: &str, rng: &mut Rng, target: u32, statements: usize, judged: 
         body,
         kept: kept.collect(),
         threads: 32 * [1, 1, 1, 2, 3][rng.usize(0..5)],
-        blocks: [1, 1, 2][rng.usize(0..3)],
+        blocks,
+        cluster: target >= 90 && blocks > 1 && rng.bool(),
         seed: u64::from(rng.u32(..)),
         uniform: rng.u64(..),
         judged,
@@ -110,25 +116,26 @@ fn signature(rng: &mut Rng, in_table: bool, judged: Judged) -> Signature {
     let in_registers = rng.bool();
     let classes = |rng: &mut Rng, least: usize, most: usize| {
         let count = rng.usize(least..=most);
-        let mut class =
-            || match [Class::Word, Class::Word, Class::Double, Class::Half, Class::Predicate][rng.usize(0..5)] {
-                // Our compiler passes no predicates as they are.
-                Class::Predicate if in_registers => Class::Word,
-                class => class,
-            };
+        let mut class = || [Class::Word, Class::Word, Class::Double, Class::Half, Class::Predicate][rng.usize(0..5)];
         (0..count).map(|_| class()).collect()
     };
     let recursive = !in_table && rng.u32(0..4) == 0;
-    Signature {
+    let mut signature = Signature {
         in_registers,
         parameters: classes(rng, 0, 3),
         array: if rng.u32(0..4) == 0 { rng.usize(1..3) } else { 0 },
-        // ptxas passes several in registers, but by no ABI, and then nothing else either.
+        // ptxas passes several in registers, but by no ABI, and then no function calls itself.
         results: classes(rng, 1, if in_registers && judged != Judged::Alone { 1 } else { 3 }),
         memory: rng.bool(),
         warp: !in_table && !recursive && rng.u32(0..3) == 0,
         recursive,
+    };
+    // By the ABI no predicate is passed in a register, and it is left where there are several results.
+    if in_registers && (signature.results.len() == 1 || in_table) {
+        let predicates = signature.parameters.iter_mut().chain(&mut signature.results);
+        predicates.filter(|class| **class == Class::Predicate).for_each(|class| *class = Class::Word);
     }
+    signature
 }
 
 struct Generator<'g> {
@@ -292,10 +299,16 @@ impl Generator<'_> {
             let kind = self.rng.usize(..REDUCTIONS.len());
             return Statement::Reduction { kind, value: self.reg(wide), cell: self.reg(Class::Word) };
         }
-        let (op, ty) = self.choose(&ATOMICS);
+        let (op, ty, least) = self.choose(&ATOMICS);
+        if self.target < least {
+            return self.atomic();
+        }
         let class = class_of(ty);
-        let [to, value, other] = [(); 3].map(|()| self.reg(class));
-        Statement::Atomic { shared: self.rng.bool(), op, ty, to, value, other }
+        let source = if is_float(ty) { Class::Word } else { class };
+        let (to, value, other) = (self.reg(class), self.reg(source), self.reg(source));
+        let condition = self.condition();
+        let cell = self.choose(&[Cell::Global, Cell::Shared, Cell::Either(condition)]);
+        Statement::Atomic { cell, op, ty, to, value, other }
     }
 
     fn warp(&mut self) -> Statement {
@@ -319,8 +332,9 @@ impl Generator<'_> {
 
     fn block(&mut self) -> Statement {
         let class = self.choose(&[Class::Word, Class::Double, Class::Half]);
-        let (op, class) = match self.rng.u32(0..3) {
+        let (op, class) = match self.rng.u32(0..4) {
             0 => (BlockOp::Exchange(self.rng.u32(0..96)), class),
+            3 => (BlockOp::Cluster(self.rng.u32(0..4)), class),
             1 => (BlockOp::Reduce(self.choose(&REDUCTIONS)), Class::Word),
             _ => (BlockOp::Vote(self.choose(&["popc", "and", "or"])), Class::Word),
         };
@@ -340,17 +354,18 @@ impl Generator<'_> {
     }
 
     fn vector(&mut self) -> Statement {
-        let (op, class) = self.choose(&[
-            (VectorOp::Fill, Class::Double),
-            (VectorOp::Take, Class::Double),
-            (VectorOp::Element, Class::Word),
-            (VectorOp::Copy, Class::Word),
-            (VectorOp::Pack, Class::Word),
+        let (kind, whole, element) = self.choose(&[
+            (VectorKind::Halves, Class::Word, Class::Half),
+            (VectorKind::Words, Class::Double, Class::Word),
+            (VectorKind::Quad, Class::Word, Class::Word),
         ]);
+        let op = self.choose(&[VectorOp::Fill, VectorOp::Take, VectorOp::Element, VectorOp::Copy, VectorOp::Pack]);
+        let class = if matches!(op, VectorOp::Fill | VectorOp::Take) { whole } else { element };
         Statement::Vector {
+            kind,
             op,
             vectors: [self.rng.usize(..2), self.rng.usize(..2)],
-            element: self.rng.usize(..2),
+            element: self.rng.usize(..4),
             reg: self.reg(class),
             guard: (self.rng.u32(0..4) == 0).then(|| self.condition()),
         }

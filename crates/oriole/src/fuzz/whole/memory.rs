@@ -3,7 +3,7 @@
 use super::super::program::{Condition, Reg};
 use super::super::templates::Class;
 use super::emit::Emitter;
-use super::tree::{INPUT_WORDS, Place, SCRATCH, Statement, TABLE_WORDS};
+use super::tree::{Cell, INPUT_WORDS, Place, SCRATCH, Statement, TABLE_WORDS};
 
 /// Bytes of the output before a thread's scratch: its cell of atomic operations.
 pub(super) const OWN_CELL: u32 = 16;
@@ -115,21 +115,56 @@ impl Emitter<'_> {
     }
 
     pub(super) fn atomic(&mut self, statement: &Statement) {
-        let Statement::Atomic { shared, op, ty, to, value, other } = statement else { return };
+        let Statement::Atomic { cell, op, ty, to, value, other } = statement else { return };
         if !self.has_memory() {
             return;
         }
         let (value, other) = (self.read(*value), self.read(*other));
-        let second = if *op == "cas" { format!(", {other}") } else { String::new() };
-        let (space, address) = match shared {
-            true => {
-                let Some((base, _)) = self.base(Place::Shared) else { return };
-                ("shared", base)
-            }
-            false => ("global", "%own"),
+        let Some((space, address)) = self.cell(*cell) else { return };
+        let value = match is_float(ty) {
+            true => self.small_float(ty, space, address, [value, other]),
+            false => value.to_string(),
         };
-        self.line(format_args!("atom.{space}.{op}.{ty} {to}, [{address}], {value}{second};"));
+        let second = if *op == "cas" { format!(", {other}") } else { String::new() };
+        self.line(format_args!("atom{space}.{op}.{ty} {to}, [{address}], {value}{second};"));
         self.written(*to, false);
+    }
+
+    /// The state space and address of a cell.
+    fn cell(&mut self, cell: Cell) -> Option<(&'static str, &'static str)> {
+        match cell {
+            Cell::Global => Some((".global", "%own")),
+            Cell::Shared => Some((".shared", self.base(Place::Shared)?.0)),
+            Cell::Either(condition) => {
+                let condition = self.read_condition(condition);
+                let (shared, _) = self.base(Place::Shared)?;
+                let (one, other) = if condition.negated { (shared, "%sd2") } else { ("%sd2", shared) };
+                let predicate = Condition { negated: false, ..condition };
+                self.line(format_args!("cvta.shared.u64 {shared}, {shared}; cvta.global.u64 %sd2, %own;"));
+                self.line(format_args!("selp.b64 %sd2, {one}, {other}, {predicate};"));
+                Some(("", "%sd2"))
+            }
+        }
+    }
+
+    /// Puts a small integer into the cell, and gives a register with another: their sum is exact.
+    fn small_float(&mut self, ty: &str, space: &str, address: &str, [value, cell]: [Reg; 2]) -> String {
+        let to = if ty == "f64" { "%sd3" } else { "%sw1" };
+        for (reg, stores) in [(cell, true), (value, false)] {
+            match ty.strip_suffix("x2") {
+                // A conversion from an integer to bf16 takes more than sm_75 has.
+                Some(half) => {
+                    self.line(format_args!("cvt.rn.f32.s8 %sw1, {reg}; cvt.rn.{half}.f32 %sh0, %sw1;"));
+                    self.line("mov.b32 %sw1, {%sh0, %sh0};");
+                }
+                None => self.line(format_args!("cvt.rn.{ty}.s8 {to}, {reg};")),
+            }
+            if stores {
+                let bits = if ty == "f64" { 64 } else { 32 };
+                self.line(format_args!("st{space}.b{bits} [{address}], {to};"));
+            }
+        }
+        to.to_owned()
     }
 
     /// Prefix of what belongs to this function.
@@ -137,6 +172,11 @@ impl Emitter<'_> {
         let name = &self.tree.name;
         if self.is_kernel() { name.clone() } else { format!("{name}_f{}", self.number) }
     }
+}
+
+/// The type is one of floating-point numbers.
+pub(super) fn is_float(ty: &str) -> bool {
+    ty.contains('f')
 }
 
 /// The class of the results of an atomic operation.

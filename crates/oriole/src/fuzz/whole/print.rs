@@ -39,6 +39,15 @@ pub(super) fn declarations(scope: &str, masks: usize, counters: usize, body: &st
         out.line("mov.b32 %sw0, 1; mov.b32 %sw1, 0x7fffffff;");
         out.line("mov.v2.b32 %v0, {%sw0, %sw1}; mov.v2.b32 %v1, {%sw1, %sw0};");
     }
+    if uses(body, "%u0") || uses(body, "%u1") {
+        out.line(".reg .v2 .b16 %u<2>;");
+        out.line("mov.b32 %sw0, 0x00017fff; mov.b32 %u0, %sw0; mov.b32 %u1, %sw0;");
+    }
+    if uses(body, "%q") {
+        out.line(".reg .v4 .b32 %q<2>;");
+        out.line("mov.b32 %sw0, 1; mov.b32 %sw1, 0x7fffffff;");
+        out.line("mov.v4.b32 %q0, {%sw0, %sw1, %sw1, %sw0}; mov.v4.b32 %q1, %q0;");
+    }
     if uses(body, "%false") {
         out.line("setp.ne.u32 %false, 0, 0;");
     }
@@ -60,6 +69,11 @@ impl Tree {
         OWN_CELL + SCRATCH + (8 * self.kept.len() as u32).next_multiple_of(16)
     }
 
+    /// Blocks of a cluster; 1 where there are no clusters.
+    fn cluster_size(&self) -> u32 {
+        if self.cluster { self.blocks } else { 1 }
+    }
+
     /// How it is launched.
     pub(in crate::fuzz) fn plan(&self) -> Plan {
         let input = Buffer {
@@ -72,7 +86,8 @@ impl Tree {
         let arguments =
             vec![Argument::In(input), Argument::Out(output as usize), Argument::Value(Element::U64, self.uniform)];
         let (grid, block) = ([self.blocks, 1, 1], [self.threads, 1, 1]);
-        Plan { kernel: self.name.clone(), grid, block, arguments, ..Plan::default() }
+        let cluster = [self.cluster_size(), 1, 1];
+        Plan { kernel: self.name.clone(), grid, block, cluster, arguments, ..Plan::default() }
     }
 
     /// The module, without its first lines.
@@ -125,8 +140,12 @@ impl Tree {
         let mut before = Emitter::new(self, number, None);
         before.kernel_values(body, functions);
         let declared = declarations(name, emitter.masks, emitter.counters, body);
+        let cluster = match self.cluster_size() {
+            1 => String::new(),
+            size => format!(".reqnctapercluster {size}, 1, 1\n"),
+        };
         format!(
-            ".visible .entry {name}(.param .u64 {name}_in, .param .u64 {name}_out, .param .u64 {name}_uniform)\n{{\n{declared}{}{body}}}\n",
+            ".visible .entry {name}(.param .u64 {name}_in, .param .u64 {name}_out, .param .u64 {name}_uniform)\n{cluster}{{\n{declared}{}{body}}}\n",
             before.out.text
         )
     }

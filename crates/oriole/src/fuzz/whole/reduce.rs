@@ -2,7 +2,7 @@
 //! checked but that.
 
 use super::super::program::{Count, Operand};
-use super::tree::{Judged, Jump, Place, Shape, Statement, Tree};
+use super::tree::{Cell, Judged, Jump, Place, Shape, Statement, Tree};
 
 /// Tries that a program is worth; each runs all sides.
 const TRIES: usize = 4000;
@@ -61,6 +61,7 @@ impl<F: Fn(&Tree) -> bool> Reducer<F> {
     }
 
     fn launch(&mut self) {
+        self.attempt(|tree| tree.cluster = false);
         self.attempt(|tree| tree.blocks = 1);
         self.attempt(|tree| tree.threads = 32);
         self.attempt(|tree| tree.uniform = 0);
@@ -171,7 +172,7 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
         Statement::Switch { sparse, .. } => *sparse = false,
         Statement::Graph { fuel, .. } => *fuel = 1,
         Statement::Memory { index, .. } => *index = None,
-        Statement::Atomic { shared, .. } => *shared = false,
+        Statement::Atomic { cell, .. } => *cell = Cell::Global,
         Statement::Break { up, .. } | Statement::Continue { up, .. } => *up = 0,
         _ => {}
     });

@@ -54,6 +54,8 @@ pub(in crate::fuzz) struct Tree {
     pub(in crate::fuzz) threads: u32,
     /// Blocks.
     pub(in crate::fuzz) blocks: u32,
+    /// All blocks are one cluster.
+    pub(in crate::fuzz) cluster: bool,
     /// Seed of the input.
     pub(in crate::fuzz) seed: u64,
     /// The parameter that all threads share.
@@ -168,19 +170,41 @@ pub(in crate::fuzz) enum WarpOp {
     Memory(u32),
 }
 
-/// What is done with a vector register of two words.
+/// Vector registers of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fuzz) enum VectorKind {
+    /// Two halves.
+    Halves,
+    /// Two words.
+    Words,
+    /// Four words.
+    Quad,
+}
+
+/// What is done with a vector register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fuzz) enum VectorOp {
-    /// It gets a double word.
+    /// It gets a scalar of its size; of four words, what is in local memory.
     Fill,
-    /// A double word gets it.
+    /// A scalar of its size gets it; of four words, local memory.
     Take,
-    /// An element gets a difference of a word and an element.
+    /// An element gets a difference of a scalar and an element.
     Element,
     /// It gets another.
     Copy,
-    /// It gets a word and an element.
+    /// It gets scalars and elements.
     Pack,
+}
+
+/// Which memory an atomic operation is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fuzz) enum Cell {
+    /// The thread's own cell of the output.
+    Global,
+    /// The start of its own bytes of shared memory.
+    Shared,
+    /// By a generic address: the first where the predicate is true, else the second.
+    Either(Condition),
 }
 
 /// What needs all threads of a block.
@@ -192,6 +216,8 @@ pub(in crate::fuzz) enum BlockOp {
     Reduce(&'static str),
     /// `bar.red` of this operation.
     Vote(&'static str),
+    /// Each thread reads what the same thread of the block so many ranks further in the cluster has written.
+    Cluster(u32),
 }
 
 /// One statement.
@@ -240,14 +266,14 @@ pub(in crate::fuzz) enum Statement {
     Lookup { table: &'static str, to: Reg, index: Reg },
     /// A reduction to a cell of global memory that all threads share; the number counts operations and widths.
     Reduction { kind: usize, value: Reg, cell: Reg },
-    /// An atomic operation on memory of the thread's own.
-    Atomic { shared: bool, op: &'static str, ty: &'static str, to: Reg, value: Reg, other: Reg },
+    /// An atomic operation on memory of the thread's own; one on floats has small integers as operands.
+    Atomic { cell: Cell, op: &'static str, ty: &'static str, to: Reg, value: Reg, other: Reg },
     /// Threads of a warp.
     Warp { op: WarpOp, to: Reg, from: Reg },
     /// Threads of a block.
     Block { op: BlockOp, to: Reg, from: Reg },
-    /// An operation on the two vector registers.
-    Vector { op: VectorOp, vectors: [usize; 2], element: usize, reg: Reg, guard: Option<Condition> },
+    /// An operation on the two vector registers of a kind.
+    Vector { kind: VectorKind, op: VectorOp, vectors: [usize; 2], element: usize, reg: Reg, guard: Option<Condition> },
     /// A link of a carry chain: `add` or `sub`, from no carry or from the last link's.
     Carry { op: &'static str, start: bool, to: Reg, sources: [Reg; 2], guard: Option<Condition> },
 }
