@@ -14,6 +14,11 @@ pub struct Nvdisasm(PathBuf);
 const SPECIFIC: u32 = 90;
 
 impl Nvdisasm {
+    /// The program at that path.
+    pub fn at(path: PathBuf) -> Nvdisasm {
+        Nvdisasm(path)
+    }
+
     /// That in the folder which the environment variable `ORIOLE_ORACLE` names, or in its `bin`.
     pub fn from_environment() -> Option<Nvdisasm> {
         let folder = PathBuf::from(std::env::var_os("ORIOLE_ORACLE")?);
@@ -27,7 +32,7 @@ impl Nvdisasm {
     /// What nvdisasm says against it, or why it could not be asked.
     pub fn read(&self, cubin: &[u8]) -> Result<(), String> {
         let done = self.run(&[], cubin)?;
-        if done.status.success() { Ok(()) } else { Err(complaint(&done)) }
+        if done.status.success() && done.stderr.is_empty() { Ok(()) } else { Err(complaint(&done)) }
     }
 
     /// Reads the instructions of many cubins at once, which takes hardly longer than those of one. Gives the

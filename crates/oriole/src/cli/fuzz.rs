@@ -4,6 +4,7 @@ use super::args::FuzzArgs;
 use super::failure::Failure;
 use super::{compile, files};
 use oriole::fuzz::{Build, Campaign, Case, Finding, Kinds, Side, Tools, every_time, in_turn};
+use oriole::oracle::Nvdisasm;
 use oriole_cubin::Target;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,7 +71,7 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
         builds,
         turns,
         ptxas_levels: if args.ptxas.is_some() { args.ptxas_level.clone() } else { Vec::new() },
-        tools: Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone() },
+        tools: Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone().map(Nvdisasm::at) },
         ..Campaign::new(args.seed, args.count, targets)
     })
 }
@@ -120,7 +121,7 @@ pub(crate) enum Without {
 fn run_files(args: &FuzzArgs) -> Result<(), Failure> {
     let mut sides = vec![Side::Interpreter];
     sides.extend((0..=3).map(Side::level));
-    let tools = Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone() };
+    let tools = Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone().map(Nvdisasm::at) };
     if tools.ptxas.is_some() {
         sides.extend([Side::Ptxas(0), Side::Ptxas(3)]);
     }

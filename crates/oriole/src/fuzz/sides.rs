@@ -2,6 +2,7 @@
 //! the simulator.
 
 use super::buffers::Argument;
+use crate::oracle::Nvdisasm;
 use crate::{CompileError, CompileOptions, compile};
 use oriole_cubin::{Cubin, Target};
 use oriole_device::{Launch, Memory};
@@ -107,15 +108,14 @@ pub struct Tools {
     /// ptxas.
     pub ptxas: Option<PathBuf>,
     /// nvdisasm, which reads what our compiler makes.
-    pub nvdisasm: Option<PathBuf>,
+    pub nvdisasm: Option<Nvdisasm>,
 }
 
 impl Tools {
     /// Those in the folder that the environment variable `ORIOLE_ORACLE` names; none where it is not set.
     pub fn from_environment() -> Tools {
         let folder = std::env::var_os("ORIOLE_ORACLE").map(PathBuf::from);
-        let tool = |name: &str| folder.as_ref().map(|folder| folder.join(name));
-        Tools { ptxas: tool("ptxas"), nvdisasm: tool("nvdisasm") }
+        Tools { ptxas: folder.map(|folder| folder.join("ptxas")), nvdisasm: Nvdisasm::from_environment() }
     }
 }
 
@@ -143,7 +143,7 @@ fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, 
             let compiled = compile(ptx, &options).map_err(|error| error.to_string())?;
             let cubin = Cubin::parse(&compiled.cubin).map_err(|error| error.to_string())?;
             checked(&cubin)?;
-            tools.nvdisasm.as_deref().map_or(Ok(()), |tool| disassembled(tool, &compiled.cubin))?;
+            tools.nvdisasm.as_ref().map_or(Ok(()), |tool| tool.read(&compiled.cubin))?;
             simulator(&cubin, true)
         }
         Side::Ptxas(level) => {
@@ -164,18 +164,6 @@ enum Engine {
 fn checked(cubin: &Cubin) -> Result<(), String> {
     let report = oriole_check::check(cubin, &[]).map_err(|error| format!("check: {error}"))?;
     report.findings.first().map_or(Ok(()), |finding| Err(format!("check: {finding}")))
-}
-
-/// nvdisasm reads it, without a word of complaint.
-fn disassembled(tool: &Path, cubin: &[u8]) -> Result<(), String> {
-    let file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-    std::fs::write(file.path(), cubin).map_err(|error| error.to_string())?;
-    let done = Command::new(tool).arg(file.path()).output();
-    let done = done.map_err(|error| format!("{}: {error}", tool.display()))?;
-    match done.status.success() && done.stderr.is_empty() {
-        true => Ok(()),
-        false => Err(format!("nvdisasm: {}", String::from_utf8_lossy(&done.stderr).trim())),
-    }
 }
 
 fn simulator(cubin: &Cubin, strict: bool) -> Result<Engine, String> {

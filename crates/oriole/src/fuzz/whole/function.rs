@@ -71,6 +71,24 @@ pub(super) fn function(tree: &Tree, number: usize) -> String {
 }
 
 impl Emitter<'_> {
+    /// A register gets what was passed in memory, a predicate as a word.
+    fn load_param(&mut self, reg: Reg, place: &str) {
+        match reg.class {
+            Class::Predicate => self.line(format_args!("ld.param.b32 %sw0, [{place}]; setp.ne.u32 {reg}, %sw0, 0;")),
+            class => self.line(format_args!("ld.param.{} {reg}, [{place}];", class.ty())),
+        }
+    }
+
+    /// A value is passed in memory, under a guard.
+    fn store_param(&mut self, guard: &str, class: Class, value: &str, place: &str) {
+        match class {
+            Class::Predicate => {
+                self.line(format_args!("selp.b32 %sw0, 1, 0, {value}; {guard}st.param.b32 [{place}], %sw0;"));
+            }
+            class => self.line(format_args!("{guard}st.param.{} [{place}], {value};", class.ty())),
+        }
+    }
+
     /// Moves the parameters to registers.
     fn take_parameters(&mut self, signature: &Signature) {
         let own = registers_of(&signature.parameters);
@@ -78,10 +96,7 @@ impl Emitter<'_> {
             match (signature.in_registers, reg.class) {
                 (true, Class::Predicate) => self.line(format_args!("not.pred {reg}, a{at}; not.pred {reg}, {reg};")),
                 (true, class) => self.line(format_args!("mov.{} {reg}, a{at};", class.ty())),
-                (false, Class::Predicate) => {
-                    self.line(format_args!("ld.param.b32 %sw0, [a{at}]; setp.ne.u32 {reg}, %sw0, 0;"));
-                }
-                (false, class) => self.line(format_args!("ld.param.{} {reg}, [a{at}];", class.ty())),
+                (false, _) => self.load_param(*reg, &format!("a{at}")),
             }
         }
         for (at, (name, class)) in hidden_parameters(signature).into_iter().enumerate() {
@@ -150,10 +165,7 @@ impl Emitter<'_> {
             match (signature.in_registers, reg.class) {
                 (true, Class::Predicate) => self.line(format_args!("{guard}xor.pred result{at}, {reg}, %false;")),
                 (true, class) => self.line(format_args!("{guard}mov.{} result{at}, {reg};", class.ty())),
-                (false, Class::Predicate) => {
-                    self.line(format_args!("selp.b32 %sw0, 1, 0, {reg}; {guard}st.param.b32 [{place}], %sw0;"));
-                }
-                (false, class) => self.line(format_args!("{guard}st.param.{} [{place}], {reg};", class.ty())),
+                (false, class) => self.store_param(guard, class, &reg.to_string(), &place),
             }
         }
         self.line(format_args!("{guard}ret;"));
@@ -302,12 +314,7 @@ impl Emitter<'_> {
         for (at, (class, value)) in values.into_iter().enumerate() {
             let ty = passed(class, false);
             self.line(format_args!(".param .{ty} p{at};"));
-            match class {
-                Class::Predicate => {
-                    self.line(format_args!("selp.b32 %sw0, 1, 0, {value}; st.param.b32 [p{at}], %sw0;"));
-                }
-                _ => self.line(format_args!("st.param.{ty} [p{at}], {value};")),
-            }
+            self.store_param("", class, &value, &format!("p{at}"));
             list.push(format!("p{at}"));
         }
         self.array_argument(signature, arguments, &mut list);
@@ -326,12 +333,7 @@ impl Emitter<'_> {
         self.line(format_args!("call {given}{target}, ({}){prototype};", list.join(", ")));
         for (at, reg) in results.iter().enumerate() {
             let place = if several { format!("r+{}", 8 * at) } else { "r".to_owned() };
-            match reg.class {
-                Class::Predicate => {
-                    self.line(format_args!("ld.param.b32 %sw0, [{place}]; setp.ne.u32 {reg}, %sw0, 0;"))
-                }
-                class => self.line(format_args!("ld.param.{} {reg}, [{place}];", class.ty())),
-            }
+            self.load_param(*reg, &place);
         }
     }
 }
