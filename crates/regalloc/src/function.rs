@@ -76,7 +76,7 @@ fn allocate_file(
         allocation.rounds += 1;
         let cfg = Cfg::new(func);
         let live = Liveness::new(func, &cfg);
-        let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(func, &cfg)));
+        let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
         let mut interference = build(func, &live, &weights, file);
         let graph = &mut interference.graph;
         let failed = assign(graph, limit, reserved(func, file));

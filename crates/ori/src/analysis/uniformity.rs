@@ -6,7 +6,7 @@
 //! uniform files never vary.
 
 use super::cfg::Cfg;
-use super::dominators::DomTree;
+use super::cfg::DomTree;
 use super::liveness::Liveness;
 use crate::call::Callee;
 use crate::entity::{Block, InstId, VReg};

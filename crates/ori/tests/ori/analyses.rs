@@ -1,7 +1,7 @@
 //! Dominators, loops and liveness against direct readings of their definitions.
 
 use crate::common::{Dice, graph, random_edges, random_function};
-use oriole_ori::analysis::{Cfg, DefUse, DomTree, Liveness, LoopForest, Uniformity};
+use oriole_ori::analysis::{Cfg, DefUse, DomTree, Liveness, LoopForest, Uniformity, post_dominators};
 use oriole_ori::*;
 
 /// Blocks that `from` reaches without entering `without`.
@@ -24,7 +24,7 @@ fn dominance_is_what_removal_of_a_block_shows() {
         let count = 1 + dice.below(14);
         let func = graph(count, &random_edges(&mut dice, count));
         let cfg = Cfg::new(&func);
-        let dom = DomTree::dominators(&func, &cfg);
+        let dom = DomTree::dominators(&cfg);
         let entry = func.entry().unwrap();
         for &a in cfg.rpo() {
             let left = reach(&func, entry, Some(a));
@@ -47,7 +47,7 @@ fn post_dominance_is_what_removal_of_a_block_shows() {
         let count = 1 + dice.below(14);
         let func = graph(count, &random_edges(&mut dice, count));
         let cfg = Cfg::new(&func);
-        let postdom = DomTree::post_dominators(&func, &cfg);
+        let postdom = post_dominators(&func, &cfg);
         let exits: Vec<Block> = cfg.rpo().iter().copied().filter(|b| func.succs(*b).is_empty()).collect();
         let escapes = |from, without| reach(&func, from, without).iter().any(|b| exits.contains(b));
         // Where some block never leaves, the tree rests on a convention that this reading lacks.
@@ -87,7 +87,7 @@ fn loops_are_what_reaches_the_latch() {
         let count = 1 + dice.below(14);
         let func = graph(count, &random_edges(&mut dice, count));
         let cfg = Cfg::new(&func);
-        let dom = DomTree::dominators(&func, &cfg);
+        let dom = DomTree::dominators(&cfg);
         let forest = LoopForest::new(&cfg, &dom);
         for (this, data) in forest.iter() {
             assert!(data.latches.iter().all(|l| dom.dominates(data.header, *l)));
@@ -240,8 +240,8 @@ fn large_functions_stay_near_linear() {
     }
     let start = std::time::Instant::now();
     let cfg = Cfg::new(&func);
-    let dom = DomTree::dominators(&func, &cfg);
-    let postdom = DomTree::post_dominators(&func, &cfg);
+    let dom = DomTree::dominators(&cfg);
+    let postdom = post_dominators(&func, &cfg);
     let forest = LoopForest::new(&cfg, &dom);
     let liveness = Liveness::new(&func, &cfg);
     let mut live = liveness.empty_set();

@@ -1,7 +1,7 @@
 //! Varying registers and divergent branches on small functions whose answers are plain.
 
 use oriole_isa::{Arch, Mods, Opcode, Role};
-use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity};
+use oriole_ori::analysis::{Cfg, Liveness, Uniformity, post_dominators};
 use oriole_ori::*;
 
 fn analyse(body: &str) -> (Function, Uniformity) {
@@ -14,7 +14,7 @@ fn analyse(body: &str) -> (Function, Uniformity) {
 
 fn uniformity(func: &Function) -> Uniformity {
     let cfg = Cfg::new(func);
-    let postdom = DomTree::post_dominators(func, &cfg);
+    let postdom = post_dominators(func, &cfg);
     Uniformity::new(func, Arch::Sm80, &cfg, &postdom, &Liveness::new(func, &cfg))
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Facts {
 impl Facts {
     /// Counts over the whole function; the walk has seen nothing yet.
     pub(super) fn new(func: &Function, cfg: &Cfg) -> Facts {
-        let dominators = DomTree::dominators(func, cfg);
+        let dominators = DomTree::dominators(cfg);
         let loops = LoopForest::new(cfg, &dominators);
         let mut facts = Facts {
             dominators,

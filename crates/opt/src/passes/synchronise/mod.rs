@@ -24,7 +24,7 @@ mod shape;
 mod tree;
 
 use crate::{CallBarriers, Changed, Context, PhaseError};
-use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity};
+use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity, post_dominators};
 use oriole_ori::{Block, Function, FunctionKind};
 use regions::Regions;
 use scopes::Scopes;
@@ -52,7 +52,7 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
         regions.all[*region as usize].leaves = true;
     }
     let kept = number::number(&regions, context);
-    let start = regions.whole.and(returns).and_then(|join| whole_fork(func, &cfg, &scopes, join));
+    let start = regions.whole.and(returns).and_then(|join| whole_fork(&cfg, &scopes, join));
     let used =
         insert::insert(func, &insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start }, &crossings)?;
     if func.kind != FunctionKind::Entry {
@@ -62,14 +62,14 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
 }
 
 fn uniformity(func: &Function, context: &Context, cfg: &Cfg) -> Uniformity {
-    let postdom = DomTree::post_dominators(func, cfg);
+    let postdom = post_dominators(func, cfg);
     let liveness = Liveness::new(func, cfg);
     Uniformity::new(func, context.arch, cfg, &postdom, &liveness)
 }
 
 /// The lowest block in no loop that all ways to the return pass.
-fn whole_fork(func: &Function, cfg: &Cfg, scopes: &Scopes, join: Block) -> Option<Block> {
-    let dominators = DomTree::dominators(func, cfg);
+fn whole_fork(cfg: &Cfg, scopes: &Scopes, join: Block) -> Option<Block> {
+    let dominators = DomTree::dominators(cfg);
     let mut fork = dominators.idom(join)?;
     while scopes.home(fork).is_none_or(|place| scopes.scope(place.scope).parent.is_some()) {
         fork = dominators.idom(fork)?;
