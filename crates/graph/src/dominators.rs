@@ -7,7 +7,6 @@
 use crate::{Flow, Node};
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
-use std::collections::BTreeMap;
 
 /// In place of a number: none.
 const NONE: u32 = u32::MAX;
@@ -170,14 +169,14 @@ impl<N: Node> DomTree<N> {
     }
 
     /// By node, where its dominance ends: the nodes that it does not strictly dominate, but one of whose predecessors
-    /// it dominates. Of a tree of dominators; nodes with an empty frontier are not in it.
-    pub fn frontiers(&self, flow: &Flow<N>) -> BTreeMap<u32, Vec<N>> {
-        let mut frontiers: BTreeMap<u32, Vec<N>> = BTreeMap::new();
+    /// it dominates. Of a tree of dominators.
+    pub fn frontiers(&self, flow: &Flow<N>) -> SecondaryMap<N, Vec<N>> {
+        let mut frontiers: SecondaryMap<N, Vec<N>> = SecondaryMap::new();
         for &join in flow.rpo() {
             for &pred in flow.preds(join).iter().filter(|pred| flow.is_reachable(**pred)) {
                 let mut runner = Some(pred);
                 while let Some(node) = runner.filter(|node| Some(*node) != self.idom(join)) {
-                    let frontier = frontiers.entry(node.index() as u32).or_default();
+                    let frontier = &mut frontiers[node];
                     // The same join arrives from all its predecessors in turn: it can only be the last one.
                     if frontier.last() == Some(&join) {
                         break;
@@ -326,7 +325,7 @@ mod tests {
                     let enters =
                         |from: usize| graph.edges_of(from).any(|to| to == join) && dominates(&graph, above, from);
                     let expected = (0..graph.count()).any(enters) && !strict;
-                    let found = frontiers.get(&(above as u32)).is_some_and(|list| list.contains(&node(join)));
+                    let found = frontiers[node(above)].contains(&node(join));
                     assert_eq!(found, expected, "{graph:?} {above} {join}");
                 }
             }

@@ -60,11 +60,24 @@ pub struct Flow<N> {
 impl<N: Node> Flow<N> {
     /// Walk `graph` from its entry, successors in their order.
     pub fn new(graph: &impl Graph<Node = N>) -> Self {
+        Flow::of(graph, graph.nodes())
+    }
+
+    /// The same, but without the edges of nodes that the entry does not reach.
+    pub fn of_reachable(graph: &impl Graph<Node = N>) -> Self {
+        let flow = Flow::new(graph);
+        if graph.nodes().all(|node| flow.is_reachable(node)) {
+            return flow;
+        }
+        Flow::of(graph, graph.nodes().filter(|node| flow.is_reachable(*node)))
+    }
+
+    fn of(graph: &impl Graph<Node = N>, nodes: impl Iterator<Item = N>) -> Self {
         let bound = graph.bound();
         let mut edges: Vec<(N, N)> = Vec::with_capacity(2 * bound);
         // By node: one more than the number of the last node that it was named a successor of.
         let mut named = vec![0u32; bound];
-        for node in graph.nodes() {
+        for node in nodes {
             let stamp = node.index() as u32 + 1;
             graph.successors(node, |to| {
                 if std::mem::replace(&mut named[to.index()], stamp) != stamp {
@@ -201,6 +214,19 @@ mod tests {
                     let goes_back = flow.rpo_number(to) <= flow.rpo_number(from);
                     assert_eq!(goes_back, flow.backedges().contains(&(from, to)), "{from:?} {to:?}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn edges_of_what_is_not_reachable_can_be_left_out() {
+        for graph in graphs() {
+            let (all, flow) = (Flow::new(&graph), Flow::of_reachable(&graph));
+            assert_eq!(flow.rpo(), all.rpo());
+            for at in (0..graph.count()).map(node) {
+                let mut expected = all.preds(at).to_vec();
+                expected.retain(|pred| all.is_reachable(*pred));
+                assert_eq!(flow.preds(at), expected);
             }
         }
     }

@@ -22,6 +22,12 @@ pub struct LoopData<N> {
     pub depth: u32,
     /// All nodes, those of inner loops too, in reverse post-order (the header first).
     pub blocks: Vec<N>,
+    /// Edges that leave it.
+    pub exits: Vec<(N, N)>,
+    /// The one reachable node outside that goes to its header.
+    pub entrance: Option<N>,
+    /// The same, if it goes nowhere else.
+    pub preheader: Option<N>,
 }
 
 /// The loops of a graph.
@@ -30,6 +36,14 @@ pub struct LoopForest<N: Node> {
     loops: PrimaryMap<Loop, LoopData<N>>,
     innermost: SecondaryMap<N, PackedOption<Loop>>,
     irreducible: Vec<(N, N)>,
+}
+
+impl<N: Node> std::ops::Index<Loop> for LoopForest<N> {
+    type Output = LoopData<N>;
+
+    fn index(&self, this: Loop) -> &LoopData<N> {
+        &self.loops[this]
+    }
 }
 
 impl<N: Node> LoopForest<N> {
@@ -67,7 +81,16 @@ impl<N: Node> LoopForest<N> {
     /// Walk back from the latches to the header; whole inner loops are stepped over.
     fn add(&mut self, flow: &Flow<N>, header: N, latches: Vec<N>) {
         let mut work = latches.clone();
-        let this = self.loops.push(LoopData { header, latches, parent: None, depth: 0, blocks: Vec::new() });
+        let this = self.loops.push(LoopData {
+            header,
+            latches,
+            parent: None,
+            depth: 0,
+            blocks: Vec::new(),
+            exits: Vec::new(),
+            entrance: None,
+            preheader: None,
+        });
         while let Some(node) = work.pop() {
             if node == header || !flow.is_reachable(node) {
                 continue;
@@ -102,6 +125,16 @@ impl<N: Node> LoopForest<N> {
                 at = self.loops[this].parent;
             }
         }
+        for this in self.loops.keys() {
+            let edges = self.loops[this].blocks.iter().flat_map(|from| flow.succs(*from).iter().map(|to| (*from, *to)));
+            let exits = edges.filter(|(_, to)| !self.contains(this, *to)).collect();
+            let preds = flow.preds(self.loops[this].header).iter().copied();
+            let mut outside = preds.filter(|pred| flow.is_reachable(*pred) && !self.contains(this, *pred));
+            let entrance = outside.next().filter(|_| outside.next().is_none());
+            let preheader = entrance.filter(|pred| flow.succs(*pred).len() == 1);
+            let data = &mut self.loops[this];
+            (data.exits, data.entrance, data.preheader) = (exits, entrance, preheader);
+        }
     }
 
     /// Every loop, inner ones before the loops around them.
@@ -114,9 +147,9 @@ impl<N: Node> LoopForest<N> {
         self.loops.is_empty()
     }
 
-    /// What is known of a loop.
-    pub fn data(&self, this: Loop) -> &LoopData<N> {
-        &self.loops[this]
+    /// The loops, inner ones before those around them.
+    pub fn inner_first(&self) -> Vec<Loop> {
+        self.loops.keys().collect()
     }
 
     /// The innermost loop that a node is in.
@@ -143,19 +176,9 @@ impl<N: Node> LoopForest<N> {
         self.loops[this].blocks.iter().all(|node| self.innermost(*node) == Some(this))
     }
 
-    /// Edges that leave a loop.
-    pub fn exits(&self, flow: &Flow<N>, this: Loop) -> Vec<(N, N)> {
-        let out = |from: N| flow.succs(from).iter().map(move |to| (from, *to));
-        let edges = self.loops[this].blocks.iter().flat_map(|from| out(*from));
-        edges.filter(|(_, to)| !self.contains(this, *to)).collect()
-    }
-
-    /// The one node outside that goes to a loop's header, if it goes nowhere else.
-    pub fn preheader(&self, flow: &Flow<N>, this: Loop) -> Option<N> {
-        let preds = flow.preds(self.loops[this].header).iter().copied();
-        let mut outside = preds.filter(|pred| flow.is_reachable(*pred) && !self.contains(this, *pred));
-        let single = outside.next().filter(|_| outside.next().is_none());
-        single.filter(|pred| flow.succs(*pred).len() == 1)
+    /// The header of the innermost loop that a node is in.
+    pub fn header_around(&self, node: N) -> Option<N> {
+        self.innermost(node).map(|this| self.loops[this].header)
     }
 
     /// Backedges that belong to no natural loop.
@@ -178,14 +201,14 @@ mod tests {
         let depths: Vec<u32> = (0..6).map(|at| loops.depth(node(at))).collect();
         assert_eq!(depths, [0, 1, 2, 3, 1, 0]);
         let outer = loops.innermost(node(1)).unwrap();
-        let mut blocks = loops.data(outer).blocks.clone();
+        let mut blocks = loops[outer].blocks.clone();
         blocks.sort();
         assert_eq!(blocks, (1..5).map(node).collect::<Vec<_>>());
-        assert_eq!(loops.exits(&flow, outer).len(), 2);
-        assert_eq!(loops.preheader(&flow, outer), Some(node(0)));
+        assert_eq!(loops[outer].exits.len(), 2);
+        assert_eq!(loops[outer].preheader, Some(node(0)));
         let middle = loops.innermost(node(2)).unwrap();
-        assert_eq!((loops.data(middle).parent, loops.preheader(&flow, middle)), (Some(outer), None));
-        assert_eq!(loops.data(middle).latches, [node(3)]);
+        assert_eq!((loops[middle].parent, loops[middle].preheader), (Some(outer), None));
+        assert_eq!(loops[middle].latches, [node(3)]);
         assert_eq!(loops.iter().last().map(|(this, _)| this), Some(outer));
         assert!(loops.is_innermost(loops.innermost(node(3)).unwrap()) && !loops.is_innermost(outer));
     }

@@ -3,7 +3,7 @@
 //! | question | where |
 //! |---|---|
 //! | reachable blocks in reverse post-order, predecessors | [`Cfg`] |
-//! | which block dominates which | [`Dominators`] |
+//! | which block dominates which | [`DomTree`] |
 //! | natural loops | [`Loops`] |
 //! | bits, signs and multiples of integers | [`known_bits`] |
 //! | may an instruction be removed, moved, run early | [`effects`] |
@@ -13,17 +13,14 @@
 
 pub mod alias;
 mod cfg;
-mod dominators;
 pub mod effects;
 pub mod intrinsics;
 pub mod known_bits;
-mod loops;
 mod view;
 
-pub use cfg::Cfg;
-pub use dominators::Dominators;
+pub use cfg::{Cfg, DomTree, LoopData, Loops};
 pub use effects::Effects;
 pub use intrinsics::Intrinsic;
 pub use known_bits::KnownBits;
-pub use loops::{Loop, LoopId, Loops};
+pub use oriole_graph::Loop;
 pub use view::View;

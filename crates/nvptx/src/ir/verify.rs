@@ -9,7 +9,7 @@ use super::{
     BinaryOp, BlockId, Body, Call, Callee, CastOp, InstId, Module, Op, Ordering, RmwOp, SymbolId, SymbolKind, Type,
     TypeId, Types, Value,
 };
-use crate::analysis::{Cfg, Dominators};
+use crate::analysis::{Cfg, DomTree};
 
 /// What is wrong with a module.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -430,8 +430,8 @@ impl Checker<'_> {
 
     /// Definitions dominate uses.
     fn dominance(&self) -> Result<(), Fault> {
-        let cfg = Cfg::new(self.body);
-        let tree = Dominators::new(&cfg);
+        let cfg = Cfg::of_reachable(self.body);
+        let tree = DomTree::dominators(&cfg);
         // Where each value is defined: its block, and its place there.
         let mut places: SecondaryMap<InstId, Option<(BlockId, u32)>> =
             SecondaryMap::with_capacity(self.body.inst_count());
@@ -449,7 +449,7 @@ impl Checker<'_> {
                 None => false,
             }
         };
-        for &block in &cfg.rpo {
+        for &block in cfg.rpo() {
             for (at, &inst) in (0..).zip(&self.body[block].insts) {
                 let mut fine = true;
                 match &self.body[inst].op {

@@ -39,7 +39,7 @@ impl Space {
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
     let mut changed = casts_from_intrinsics(body, cx);
     changed |= parameters::copy_written(body, cx);
-    let cfg = Cfg::new(body);
+    let cfg = Cfg::of_reachable(body);
     let spaces = infer(cx, body, &cfg);
     changed |= rewrite::apply(body, cx, &cfg, &spaces);
     changed
@@ -82,7 +82,7 @@ fn infer(cx: &Context<'_>, body: &Body, cfg: &Cfg) -> SecondaryMap<ValueId, Spac
     let mut changed = true;
     while changed {
         changed = false;
-        for &inst in cfg.rpo.iter().flat_map(|&block| &body[block].insts) {
+        for &inst in cfg.rpo().iter().flat_map(|&block| &body[block].insts) {
             let Some(result) = body[inst].result.expand() else { continue };
             if body[inst].ty != TypeId::PTR {
                 continue;

@@ -65,11 +65,11 @@ pub(super) fn divisions(body: &mut Body, cx: &mut Context<'_>) -> bool {
 type Rules = fn(&mut Builder<'_, '_>, &Op, TypeId) -> Option<Rewrite>;
 
 fn walk(body: &mut Body, cx: &mut Context<'_>, rules: Rules) -> bool {
-    let cfg = Cfg::new(body);
+    let cfg = Cfg::of_reachable(body);
     let uses = body.use_counts();
     let mut same = Replacements::default();
     let mut changed = false;
-    for &block in &cfg.rpo {
+    for &block in cfg.rpo() {
         let old = std::mem::take(&mut body[block].insts);
         let mut out = Vec::with_capacity(old.len() + 4);
         for inst in old {

@@ -121,8 +121,8 @@ pub(super) fn retarget(body: &mut Body, from: BlockId, old: BlockId, new: BlockI
 
 /// Drops blocks that the entry does not reach, and what `phi`s expect from them.
 pub(super) fn remove_unreachable(body: &mut Body) -> bool {
-    let cfg = Cfg::new(body);
-    if cfg.rpo.len() == body.layout.len() {
+    let cfg = Cfg::of_reachable(body);
+    if cfg.rpo().len() == body.layout.len() {
         return false;
     }
     body.layout.retain(|&block| cfg.is_reachable(block));

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::{Context, Replacements};
 use crate::analysis::alias::{Location, Private, Written, accessed};
 use crate::analysis::effects::effects;
-use crate::analysis::{Cfg, Dominators, Effects, View};
+use crate::analysis::{Cfg, DomTree, Effects, View};
 use crate::ir::{BlockId, Body, InstId, Op, Ordering, Type, TypeId, Value};
 
 /// Known loads and stores that are kept at once, oldest forgotten first.
@@ -21,8 +21,8 @@ const MAX_AVAILABLE: usize = 24;
 
 /// Within blocks and along dominators.
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
-    let cfg = Cfg::new(body);
-    let tree = Dominators::new(&cfg);
+    let cfg = Cfg::of_reachable(body);
+    let tree = DomTree::dominators(&cfg);
     let private = Private::new(cx.view(body));
     let mut walker = Walker {
         table: FxHashMap::default(),
@@ -32,7 +32,7 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
         same: Replacements::default(),
         private,
     };
-    for &block in &tree.preorder {
+    for &block in tree.preorder() {
         walker.block(body, cx, &cfg, &tree, block);
     }
     let mut same = walker.same;
@@ -61,7 +61,7 @@ struct Walker {
 }
 
 impl Walker {
-    fn block(&mut self, body: &mut Body, cx: &Context<'_>, cfg: &Cfg, tree: &Dominators, block: BlockId) {
+    fn block(&mut self, body: &mut Body, cx: &Context<'_>, cfg: &Cfg, tree: &DomTree, block: BlockId) {
         while let Some(&(_, mark)) = self.path.last().filter(|(above, _)| tree.idom(block) != Some(*above)) {
             for (hash, old) in self.undo.drain(mark..).rev() {
                 match old {

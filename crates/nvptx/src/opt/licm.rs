@@ -9,7 +9,7 @@ use super::Context;
 use super::edit::{rename_incoming, retarget};
 use crate::analysis::alias::{Private, Written, accessed};
 use crate::analysis::effects::effects;
-use crate::analysis::{Cfg, Dominators, Effects, LoopId, Loops};
+use crate::analysis::{Cfg, DomTree, Effects, Loop, Loops};
 use crate::ir::{BlockId, Body, InstId, Op, Ordering, TypeId, ValueId};
 
 /// A loop with more writes than this keeps its loads.
@@ -17,8 +17,8 @@ const MAX_WRITES: usize = 64;
 
 /// Runs the pass, inner loops first.
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
-    let cfg = Cfg::new(body);
-    let loops = Loops::new(body, &cfg, &Dominators::new(&cfg));
+    let cfg = Cfg::of_reachable(body);
+    let loops = Loops::new(&cfg, &DomTree::dominators(&cfg));
     if loops.is_empty() {
         return false;
     }
@@ -43,7 +43,7 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
 }
 
 /// The instructions that can move, in order.
-fn invariant(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, private: &Private) -> Vec<InstId> {
+fn invariant(body: &Body, cx: &Context<'_>, loops: &Loops, id: Loop, private: &Private) -> Vec<InstId> {
     let view = cx.view(body);
     let around = &loops[id];
     let mut inside: EntitySet<ValueId> = EntitySet::new();
@@ -84,7 +84,7 @@ fn invariant(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, private: 
 }
 
 /// Puts a block on the one edge that enters a loop.
-fn make_preheader(body: &mut Body, cx: &Context<'_>, cfg: &Cfg, loops: &Loops, id: LoopId) -> Option<BlockId> {
+fn make_preheader(body: &mut Body, cx: &Context<'_>, cfg: &Cfg, loops: &Loops, id: Loop) -> Option<BlockId> {
     let header = loops[id].header;
     let mut outside = cfg.preds(header).iter().copied().filter(|&pred| !loops.contains(id, pred));
     let pred = outside.next().filter(|_| outside.next().is_none())?;

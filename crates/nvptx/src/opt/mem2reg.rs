@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::edit::Replacements;
 use super::{Context, frame};
-use crate::analysis::{Cfg, Dominators, View};
+use crate::analysis::{Cfg, DomTree, View};
 use crate::ir::{BlockId, Body, Constant, InstId, Op, Ordering, TypeId, Value, ValueId};
 
 const NONE: u32 = u32::MAX;
@@ -18,8 +18,8 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
     if slots.types.is_empty() {
         return false;
     }
-    let cfg = Cfg::new(body);
-    let tree = Dominators::new(&cfg);
+    let cfg = Cfg::of_reachable(body);
+    let tree = DomTree::dominators(&cfg);
     let phis = place_phis(body, &cfg, &tree, &slots);
     let undefined = slots.types.iter().map(|&ty| cx.module.constants.intern(Constant::Undef(ty)).into()).collect();
     rename(body, &tree, &slots, phis, undefined);
@@ -93,10 +93,10 @@ impl Slots {
 type Phis = SecondaryMap<BlockId, SmallVec<[(u32, InstId); 2]>>;
 
 /// Makes the `phi`s, still without incoming values, and says which slot each is for.
-fn place_phis(body: &mut Body, cfg: &Cfg, tree: &Dominators, slots: &Slots) -> Phis {
+fn place_phis(body: &mut Body, cfg: &Cfg, tree: &DomTree, slots: &Slots) -> Phis {
     let mut stores: Vec<Vec<BlockId>> = vec![Vec::new(); slots.types.len()];
     let mut exposed: Vec<Vec<BlockId>> = vec![Vec::new(); slots.types.len()];
-    for &block in &cfg.rpo {
+    for &block in cfg.rpo() {
         for &inst in &body[block].insts {
             match &body[inst].op {
                 Op::Store { ptr, .. } => {
@@ -146,12 +146,12 @@ fn place_phis(body: &mut Body, cfg: &Cfg, tree: &Dominators, slots: &Slots) -> P
 }
 
 /// Walks the dominator tree with the value that each slot holds.
-fn rename(body: &mut Body, tree: &Dominators, slots: &Slots, phis: Phis, undefined: Vec<Value>) {
+fn rename(body: &mut Body, tree: &DomTree, slots: &Slots, phis: Phis, undefined: Vec<Value>) {
     let mut held = undefined;
     let mut undo: Vec<(usize, Value)> = Vec::new();
     let mut path: Vec<(BlockId, usize)> = Vec::new();
     let mut loads = Replacements::default();
-    for &block in &tree.preorder {
+    for &block in tree.preorder() {
         while let Some(&(_, mark)) = path.last().filter(|(above, _)| tree.idom(block) != Some(*above)) {
             for (slot, value) in undo.drain(mark..).rev() {
                 held[slot] = value;

@@ -23,9 +23,9 @@ const REACH: std::ops::Range<i64> = -(1 << 23)..1 << 23;
 
 /// Runs the pass.
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
-    let cfg = Cfg::new(body);
+    let cfg = Cfg::of_reachable(body);
     let mut place: SecondaryMap<ValueId, u32> = SecondaryMap::new();
-    for (number, &block) in (1..).zip(&cfg.rpo) {
+    for (number, &block) in (1..).zip(cfg.rpo()) {
         for &inst in &body[block].insts {
             if let Some(result) = body[inst].result.expand() {
                 place[result] = number;
@@ -35,7 +35,7 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
     let mut splits: Vec<(BlockId, InstId, Value, Sum)> = Vec::new();
     let mut whole: Vec<(BlockId, InstId, Value)> = Vec::new();
     let mut shared: FxHashSet<(Value, Terms)> = FxHashSet::default();
-    for &block in &cfg.rpo {
+    for &block in cfg.rpo() {
         for &inst in &body[block].insts {
             let view = cx.view(body);
             let Some((base, mut sum)) = address(view, inst, Detail::Constants) else { continue };

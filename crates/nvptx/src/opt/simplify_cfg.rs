@@ -137,13 +137,13 @@ fn single_phis(body: &mut Body) -> bool {
 
 /// Branches to a block that only branches on go there at once.
 fn thread_empty(body: &mut Body) -> bool {
-    let cfg = Cfg::new(body);
+    let cfg = Cfg::of_reachable(body);
     let mut changed = false;
-    for &empty in cfg.rpo.iter().skip(1) {
+    for &empty in cfg.rpo().iter().skip(1) {
         let [only] = body[empty].insts.as_slice() else { continue };
         let Op::Br(target) = body[*only].op else { continue };
         // The edge back to a loop's header stays one, and so does the one that enters it.
-        let is_header = cfg.preds(target).iter().any(|&pred| cfg.number(pred) >= cfg.number(target));
+        let is_header = cfg.preds(target).iter().any(|&pred| cfg.rpo_number(pred) >= cfg.rpo_number(target));
         if target == empty || is_header {
             continue;
         }
@@ -178,9 +178,9 @@ fn redirect(body: &mut Body, pred: BlockId, empty: BlockId, target: BlockId) -> 
 
 /// A block whose only way in is the only way out of another is joined to that.
 fn merge(body: &mut Body) -> bool {
-    let cfg = Cfg::new(body);
+    let cfg = Cfg::of_reachable(body);
     let mut changed = false;
-    for &block in &cfg.rpo {
+    for &block in cfg.rpo() {
         // Blocks that have been joined to another are empty now.
         while let Some(last) = body.terminator(block) {
             let Op::Br(next) = body[last].op else { break };

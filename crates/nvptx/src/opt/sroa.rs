@@ -97,7 +97,7 @@ impl Slots {
             }
         }
         if !slots.list.is_empty() {
-            for &block in &Cfg::new(body).rpo {
+            for &block in Cfg::of_reachable(body).rpo() {
                 for &inst in &body[block].insts {
                     slots.visit(view, inst);
                 }

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use super::Context;
 use super::edit::remove_unreachable;
-use crate::analysis::{Cfg, Dominators, LoopId, Loops};
+use crate::analysis::{Cfg, DomTree, Loop, Loops};
 use crate::ir::{Attachment, BlockId, Body, InstId, Meta, MetaField, Op, Value};
 use trip_count::{TripCount, trip_count};
 
@@ -44,9 +44,9 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
     let mut done: EntitySet<BlockId> = EntitySet::new();
     let mut changed = false;
     for _ in 0..ROUNDS {
-        let cfg = Cfg::new(body);
-        let dominators = Dominators::new(&cfg);
-        let loops = Loops::new(body, &cfg, &dominators);
+        let cfg = Cfg::of_reachable(body);
+        let dominators = DomTree::dominators(&cfg);
+        let loops = Loops::new(&cfg, &dominators);
         if loops.is_empty() || !round(body, cx, &cfg, &dominators, &loops, &mut done) {
             break;
         }
@@ -61,12 +61,12 @@ fn round(
     body: &mut Body,
     cx: &mut Context<'_>,
     cfg: &Cfg,
-    dominators: &Dominators,
+    dominators: &DomTree,
     loops: &Loops,
     done: &mut EntitySet<BlockId>,
 ) -> bool {
     let mut escapes = None;
-    let mut stale: EntitySet<LoopId> = EntitySet::new();
+    let mut stale: EntitySet<Loop> = EntitySet::new();
     let mut touched: EntitySet<BlockId> = EntitySet::new();
     let mut size = body.insts_in_order().count() as u64;
     for id in loops.inner_first() {
@@ -112,7 +112,7 @@ fn round(
 }
 
 /// Remembers that a loop has changed, and with it what it lies in and where it leads.
-fn changed(loops: &Loops, id: LoopId, stale: &mut EntitySet<LoopId>, touched: &mut EntitySet<BlockId>) {
+fn changed(loops: &Loops, id: Loop, stale: &mut EntitySet<Loop>, touched: &mut EntitySet<BlockId>) {
     stale.insert(id);
     stale.extend(loops[id].parent);
     touched.insert(loops[id].header);
@@ -131,7 +131,7 @@ fn settle(body: &mut Body, cx: &mut Context<'_>, latch: BlockId) {
 }
 
 /// The instructions of a loop that each copy of it adds, unless it must not be copied.
-fn weight(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, test: Option<&TripCount>) -> Option<u64> {
+fn weight(body: &Body, cx: &Context<'_>, loops: &Loops, id: Loop, test: Option<&TripCount>) -> Option<u64> {
     if loops[id].latches.len() != 1 {
         return None;
     }
@@ -190,7 +190,7 @@ fn copies(
     body: &Body,
     cx: &Context<'_>,
     loops: &Loops,
-    id: LoopId,
+    id: Loop,
     test: Option<&TripCount>,
     weight: u64,
     wish: &Wish,
@@ -223,7 +223,7 @@ fn copies(
 
 /// True when a loop reaches into frame slots by indices that count its runs, and nothing else has indices there that
 /// vary: then the slots can become registers.
-fn indexes_slots(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, test: &TripCount) -> bool {
+fn indexes_slots(body: &Body, cx: &Context<'_>, loops: &Loops, id: Loop, test: &TripCount) -> bool {
     let view = cx.view(body);
     let slot = |inst: InstId| match &body[inst].op {
         Op::Gep { base, indices, .. } if matches!(view.op(*base), Some(Op::Alloca { .. })) => Some((*base, indices)),

@@ -18,7 +18,7 @@ pub fn run(cx: &mut Context<'_>) -> bool {
     let function = &mut *cx.function;
     let defs = Defs::new(function);
     let mut renaming = Renaming::new(function);
-    for block in Cfg::new(function).rpo {
+    for &block in Cfg::of_reachable(function).rpo() {
         for phi in &function.blocks[block].phis {
             if let Some(value) = only_value(phi, &defs, &mut renaming)
                 && function.regs[value] == function.regs[phi.dst]

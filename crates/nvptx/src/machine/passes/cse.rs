@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Context;
-use super::cfg::{Cfg, Dominators};
+use super::cfg::{Cfg, DomTree};
 use super::defs::Defs;
 use super::rename::Renaming;
 use crate::machine::{BlockId, Effects, Forms, Function, Inst, Opcode, Operand, RegClass, VReg};
@@ -30,11 +30,11 @@ struct Key {
 /// Runs the pass; true when something went.
 pub fn run(cx: &mut Context<'_>) -> bool {
     let (function, forms) = (&mut *cx.function, &*cx.forms);
-    let dominators = Dominators::new(&Cfg::new(function));
+    let dominators = DomTree::dominators(&Cfg::of_reachable(function));
     let defs = Defs::new(function);
     let mut renaming = Renaming::new(function);
     let mut known: FxHashMap<Key, (BlockId, SmallVec<[VReg; 2]>)> = FxHashMap::default();
-    for &block in &dominators.preorder {
+    for &block in dominators.preorder() {
         let mut writes = 0;
         let mut insts = std::mem::take(&mut function.blocks[block].insts);
         insts.retain_mut(|inst| {

@@ -19,8 +19,8 @@ pub fn run(cx: &mut Context<'_>) -> bool {
 
 /// Takes unreachable blocks out of the layout, and their values out of `phi`s.
 pub(super) fn remove_unreachable(function: &mut Function) -> bool {
-    let cfg = Cfg::new(function);
-    if cfg.rpo.len() == function.layout.len() {
+    let cfg = Cfg::of_reachable(function);
+    if cfg.rpo().len() == function.layout.len() {
         return false;
     }
     function.layout.retain(|&block| cfg.is_reachable(block));

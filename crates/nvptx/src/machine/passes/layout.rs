@@ -12,9 +12,10 @@
 use std::cmp::Reverse;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
+use oriole_graph::Loop;
 
 use super::Context;
-use super::cfg::{Cfg, Dominators, Loops, successors};
+use super::cfg::{Cfg, DomTree, Loops, Ordered, Successors, successors};
 use super::dead_code::remove_unreachable;
 use crate::machine::{BlockId, Function, Terminator};
 
@@ -54,9 +55,12 @@ fn thread_jumps(function: &mut Function) -> bool {
 /// An empty header of a loop stays before the header of an inner loop: with one header for both, threads that go on
 /// with the inner loop cannot be told from those that begin another round of the outer one, and never meet.
 fn jump_ends(function: &Function) -> SecondaryMap<BlockId, Option<BlockId>> {
-    let cfg = Cfg::new(function);
-    let loops = Loops::new(&cfg, &Dominators::new(&cfg));
-    let keeps_apart = |at: BlockId, to: BlockId| loops.innermost(at) == Some(at) && loops.parent(to) == Some(at);
+    let cfg = Cfg::of_reachable(function);
+    let loops = Loops::new(&cfg, &DomTree::dominators(&cfg));
+    let keeps_apart = |at: BlockId, to: BlockId| {
+        let (Some(outer), Some(inner)) = (loops.innermost(at), loops.innermost(to)) else { return false };
+        loops[outer].header == at && loops[inner].header == to && loops[inner].parent == Some(outer)
+    };
     let mut ends: SecondaryMap<BlockId, Option<BlockId>> = SecondaryMap::new();
     let mut path = Vec::new();
     for &start in &function.layout {
@@ -80,10 +84,10 @@ fn jump_ends(function: &Function) -> SecondaryMap<BlockId, Option<BlockId>> {
 
 /// Appends to each block the one that only it leads to, when it leads nowhere else.
 fn merge_chains(function: &mut Function) -> bool {
-    let cfg = Cfg::new(function);
+    let cfg = Cfg::of_reachable(function);
     let entry = function.layout.first().copied();
     let mut gone = EntitySet::new();
-    for &block in &cfg.rpo {
+    for &block in cfg.rpo() {
         while let Terminator::Goto(next) = function.blocks[block].terminator
             && next != block
             && Some(next) != entry
@@ -105,22 +109,23 @@ fn merge_chains(function: &mut Function) -> bool {
 #[derive(Clone, Copy)]
 enum Item {
     Block(BlockId),
-    Loop(BlockId),
+    Loop(Loop),
 }
 
 fn order_blocks(function: &mut Function) -> bool {
-    let cfg = Cfg::new(function);
-    let loops = Loops::new(&cfg, &Dominators::new(&cfg));
+    let cfg = Cfg::of_reachable(function);
+    let loops = Loops::new(&cfg, &DomTree::dominators(&cfg));
     let cold = cold_blocks(function, &cfg);
     let mut old_place: SecondaryMap<BlockId, usize> = SecondaryMap::new();
     function.layout.iter().enumerate().for_each(|(at, &block)| old_place[block] = at);
     // The last of the successors comes closest: one that stays in the loops, and the first of the old order.
-    let closest_last = |_, mut next: super::cfg::Successors| {
+    let closest_last = |mut next: Successors| {
         next.sort_by_key(|&to| (!cold.contains(to), loops.depth(to), Reverse(old_place[to])));
         next
     };
-    let order = Cfg::in_order(function, closest_last).rpo;
-    let mut layout = keep_loops_together(&order, &loops);
+    let ordered = Cfg::of_reachable(&Ordered { function, order: closest_last });
+    let order = ordered.rpo();
+    let mut layout = keep_loops_together(order, &loops);
     layout.sort_by_key(|&block| cold.contains(block) && Some(&block) != order.first());
     let changed = layout != function.layout;
     function.layout = layout;
@@ -130,7 +135,7 @@ fn order_blocks(function: &mut Function) -> bool {
 /// The blocks that lead nowhere but to `trap` and `exit`.
 fn cold_blocks(function: &Function, cfg: &Cfg) -> EntitySet<BlockId> {
     let mut cold = EntitySet::new();
-    for &block in cfg.rpo.iter().rev() {
+    for &block in cfg.rpo().iter().rev() {
         let next = successors(function, block);
         let is_cold = match function.blocks[block].terminator {
             Terminator::Trap | Terminator::Exit => true,
@@ -146,26 +151,24 @@ fn cold_blocks(function: &Function, cfg: &Cfg) -> EntitySet<BlockId> {
 /// The blocks in an order in which each loop is in one piece, beginning where its header is.
 fn keep_loops_together(order: &[BlockId], loops: &Loops) -> Vec<BlockId> {
     let mut outermost = Vec::new();
-    let mut inside: SecondaryMap<BlockId, Vec<Item>> = SecondaryMap::new();
+    let mut inside: SecondaryMap<Loop, Vec<Item>> = SecondaryMap::new();
     for &block in order {
-        let header = loops.innermost(block);
-        if header == Some(block) {
-            match loops.parent(block) {
-                Some(parent) => inside[parent].push(Item::Loop(block)),
-                None => outermost.push(Item::Loop(block)),
-            }
+        let around = loops.innermost(block);
+        let mut put = |around: Option<Loop>, item| match around {
+            Some(around) => inside[around].push(item),
+            None => outermost.push(item),
+        };
+        if let Some(own) = around.filter(|own| loops[*own].header == block) {
+            put(loops[own].parent, Item::Loop(own));
         }
-        match header {
-            Some(header) => inside[header].push(Item::Block(block)),
-            None => outermost.push(Item::Block(block)),
-        }
+        put(around, Item::Block(block));
     }
     let mut layout = Vec::with_capacity(order.len());
     let mut stack = vec![outermost.into_iter()];
     while let Some(items) = stack.last_mut() {
         match items.next() {
             Some(Item::Block(block)) => layout.push(block),
-            Some(Item::Loop(header)) => stack.push(std::mem::take(&mut inside[header]).into_iter()),
+            Some(Item::Loop(inner)) => stack.push(std::mem::take(&mut inside[inner]).into_iter()),
             None => {
                 stack.pop();
             }

@@ -7,10 +7,11 @@
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use oriole_graph::Loop;
 use oriole_ptx::ast::{self, Modifier, Space};
 
 use super::Context;
-use super::cfg::{Cfg, Dominators, Loops, successors};
+use super::cfg::{Cfg, DomTree, Loops};
 use super::defs::Defs;
 use super::pressure::{MAX_REGISTERS, Pressure, units};
 use crate::machine::{Block, BlockId, Forms, Function, Inst, Opcode, RegClass, Terminator, VReg};
@@ -18,55 +19,34 @@ use crate::machine::{Block, BlockId, Forms, Function, Inst, Opcode, RegClass, Te
 /// Runs the pass; true when something moved or a block was put before a loop.
 pub fn run(cx: &mut Context<'_>) -> bool {
     let function = &mut *cx.function;
-    let cfg = Cfg::new(function);
-    if Loops::new(&cfg, &Dominators::new(&cfg)).headers.is_empty() {
+    let cfg = Cfg::of_reachable(function);
+    if Loops::new(&cfg, &DomTree::dominators(&cfg)).is_empty() {
         return false;
     }
     let changed = make_preheaders(function, &cfg);
-    let cfg = Cfg::new(function);
-    let dominators = Dominators::new(&cfg);
+    let cfg = Cfg::of_reachable(function);
+    let dominators = DomTree::dominators(&cfg);
     let loops = Loops::new(&cfg, &dominators);
     let pressure = Pressure::new(function);
     // Half of the registers for what lives in loops, unless the caller says how many there are.
     let limit = cx.options.max_reg.unwrap_or(MAX_REGISTERS / 2);
     let mut hoist = Hoist { blocks: home_blocks(function), forms: cx.forms, loops: &loops, dominators: &dominators };
-    let bodies = bodies(&cfg, &loops);
     let mut moved = false;
-    for &header in &loops.headers {
-        if let Some(preheader) = preheader(function, &cfg, &loops, header) {
-            let most = bodies[header].iter().map(|&block| pressure.by_block[block]).max().unwrap_or(0);
-            moved |= hoist.run(
-                function,
-                (header, preheader),
-                &bodies[header],
-                cfg.preds(header),
-                limit.saturating_sub(most),
-            );
+    for (this, data) in loops.iter() {
+        if let Some(preheader) = data.preheader {
+            let most = data.blocks.iter().map(|&block| pressure.by_block[block]).max().unwrap_or(0);
+            moved |= hoist.run(function, (this, preheader), limit.saturating_sub(most));
         }
     }
     changed | moved
 }
 
-/// The block that leads into a loop alone, and nowhere else.
-fn preheader(function: &Function, cfg: &Cfg, loops: &Loops, header: BlockId) -> Option<BlockId> {
-    let pred = only_entrance(cfg, loops, header)?;
-    (successors(function, pred).len() == 1).then_some(pred)
-}
-
-fn only_entrance(cfg: &Cfg, loops: &Loops, header: BlockId) -> Option<BlockId> {
-    let mut outside = cfg.preds(header).iter().copied().filter(|&pred| !loops.contains(header, pred));
-    outside.next().filter(|_| outside.next().is_none())
-}
-
 /// Puts an empty block on the edge into each loop that has one such edge, from a block with others.
 fn make_preheaders(function: &mut Function, cfg: &Cfg) -> bool {
-    let loops = Loops::new(cfg, &Dominators::new(cfg));
+    let loops = Loops::new(cfg, &DomTree::dominators(cfg));
     let mut before: SecondaryMap<BlockId, PackedOption<BlockId>> = SecondaryMap::new();
-    for &header in &loops.headers {
-        let Some(pred) = only_entrance(cfg, &loops, header) else { continue };
-        if successors(function, pred).len() == 1 {
-            continue;
-        }
+    for (_, data) in loops.iter().filter(|(_, data)| data.preheader.is_none()) {
+        let (header, Some(pred)) = (data.header, data.entrance) else { continue };
         let terminator = Terminator::Goto(header);
         let made = function.blocks.push(Block { phis: Vec::new(), insts: Vec::new(), terminator });
         before[header] = made.into();
@@ -76,19 +56,6 @@ fn make_preheaders(function: &mut Function, cfg: &Cfg) -> bool {
     let count = old.len();
     function.layout = old.into_iter().flat_map(|block| before[block].expand().into_iter().chain([block])).collect();
     function.layout.len() != count
-}
-
-/// The blocks of each loop in reverse post-order, by header.
-fn bodies(cfg: &Cfg, loops: &Loops) -> SecondaryMap<BlockId, Vec<BlockId>> {
-    let mut bodies: SecondaryMap<BlockId, Vec<BlockId>> = SecondaryMap::new();
-    for &block in &cfg.rpo {
-        let mut around = loops.innermost(block);
-        while let Some(header) = around {
-            bodies[header].push(block);
-            around = loops.parent(header);
-        }
-    }
-    bodies
 }
 
 /// The block that writes each register, if only one instruction does.
@@ -105,28 +72,21 @@ struct Hoist<'a> {
     blocks: SecondaryMap<VReg, PackedOption<BlockId>>,
     forms: &'a Forms,
     loops: &'a Loops,
-    dominators: &'a Dominators,
+    dominators: &'a DomTree,
 }
 
 impl Hoist<'_> {
     /// Moves what can go from a loop to its preheader, as long as there is room for the results.
-    fn run(
-        &mut self,
-        function: &mut Function,
-        (header, preheader): (BlockId, BlockId),
-        body: &[BlockId],
-        preds: &[BlockId],
-        mut room: u32,
-    ) -> bool {
+    fn run(&mut self, function: &mut Function, (this, preheader): (Loop, BlockId), mut room: u32) -> bool {
         let mut moved = Vec::new();
-        for &block in body {
-            let latches = || preds.iter().filter(|&&pred| self.loops.contains(header, pred));
-            let in_each_turn = latches().all(|&latch| self.dominators.dominates(block, latch));
+        let data = &self.loops[this];
+        for &block in &data.blocks {
+            let in_each_turn = data.latches.iter().all(|&latch| self.dominators.dominates(block, latch));
             let mut insts = std::mem::take(&mut function.blocks[block].insts);
             insts.retain_mut(|inst| {
                 let mut needed = 0;
                 inst.for_each_def(|reg| needed += units(function.regs[reg]));
-                if needed > room || !self.can_move(function, inst, header, in_each_turn) {
+                if needed > room || !self.can_move(function, inst, this, in_each_turn) {
                     return true;
                 }
                 room -= needed;
@@ -141,7 +101,7 @@ impl Hoist<'_> {
         some
     }
 
-    fn can_move(&self, function: &Function, inst: &Inst, header: BlockId, in_each_turn: bool) -> bool {
+    fn can_move(&self, function: &Function, inst: &Inst, this: Loop, in_each_turn: bool) -> bool {
         if inst.guard.is_some() || inst.defs == 0 || !function.effects(self.forms, inst).is_empty() {
             return false;
         }
@@ -156,7 +116,7 @@ impl Hoist<'_> {
             _ => true,
         });
         inst.for_each_def(|reg| can &= self.blocks[reg].is_some() && function.regs[reg] != RegClass::Int1);
-        let is_outside = |block| !self.loops.contains(header, block);
+        let is_outside = |block| !self.loops.contains(this, block);
         inst.for_each_use(|reg| can &= self.blocks[reg].expand().is_some_and(is_outside));
         can
     }

@@ -42,7 +42,7 @@ impl Exposed {
         let (mut defined, mut read) = (SecondaryMap::<VReg, u32>::new(), SecondaryMap::<VReg, u32>::new());
         defined.resize(function.regs.len());
         read.resize(function.regs.len());
-        for (stamp, &block) in (1..).zip(&cfg.rpo) {
+        for (stamp, &block) in (1..).zip(cfg.rpo()) {
             let content = &function.blocks[block];
             for phi in &content.phis {
                 defined[phi.dst] = stamp;
@@ -89,7 +89,8 @@ impl Liveness {
         live.live_out.resize(function.blocks.len());
         let mut work = Vec::new();
         for reg in function.regs.keys() {
-            let is_defined = |block| exposed.defs.of(reg).binary_search(&(cfg.number(block) as u32)).is_ok();
+            let is_defined =
+                |block| cfg.rpo_number(block).is_some_and(|number| exposed.defs.of(reg).binary_search(&number).is_ok());
             for &block in exposed.at_end.of(reg).iter().filter(|&&block| cfg.is_reachable(block)) {
                 if phi_uses == PhiUses::OnEdge {
                     push_last(&mut live.live_out[block], reg);

@@ -24,7 +24,7 @@ use crate::machine::{Base, BlockId, Form, Forms, Function, Inst, Opcode, Operand
 
 /// Runs the pass; true when something changed.
 pub fn run(cx: &mut Context<'_>) -> bool {
-    let cfg = Cfg::new(cx.function);
+    let cfg = Cfg::of_reachable(cx.function);
     let mut peephole = Peephole {
         live: Liveness::new(cx.function, &cfg, PhiUses::OnEdge),
         defs: Defs::new(cx.function),
@@ -33,7 +33,7 @@ pub fn run(cx: &mut Context<'_>) -> bool {
         forms: &mut *cx.forms,
         changed: false,
     };
-    for &block in &cfg.rpo {
+    for &block in cfg.rpo() {
         peephole.block(block);
     }
     peephole.changed

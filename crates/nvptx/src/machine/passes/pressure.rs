@@ -40,11 +40,11 @@ impl Pressure {
     /// Counts over the whole function.
     #[must_use]
     pub fn new(function: &Function) -> Pressure {
-        let cfg = Cfg::new(function);
+        let cfg = Cfg::of_reachable(function);
         let live = Liveness::new(function, &cfg, PhiUses::OnEdge);
         let mut pressure = Pressure::default();
         let mut now = Live { function, set: FixedBitSet::with_capacity(function.regs.len()), count: Count::default() };
-        for &block in &cfg.rpo {
+        for &block in cfg.rpo() {
             pressure.by_block[block] = pressure.of_block(block, &live, &mut now);
             pressure.total = pressure.total.max(pressure.by_block[block]);
         }

@@ -23,10 +23,10 @@ pub fn run(cx: &mut Context<'_>) -> bool {
     if pressure.total <= limit {
         return false;
     }
-    let cfg = Cfg::new(function);
+    let cfg = Cfg::of_reachable(function);
     let chosen = choose(function, cx.forms, &cfg, &pressure, limit);
     let mut changed = false;
-    for block in cfg.rpo {
+    for &block in cfg.rpo() {
         changed |= repeat_in_block(function, &chosen, block);
         changed |= repeat_for_phis(function, &chosen, block);
     }
@@ -45,7 +45,7 @@ fn choose(
     let defs = Defs::new(function);
     let mut chosen: SecondaryMap<VReg, Option<Inst>> = SecondaryMap::new();
     let mut asked = FixedBitSet::with_capacity(function.regs.len());
-    for &block in cfg.rpo.iter().filter(|&&block| pressure.by_block[block] > limit) {
+    for &block in cfg.rpo().iter().filter(|&&block| pressure.by_block[block] > limit) {
         let mut excess = pressure.by_block[block] - limit;
         for &reg in live.live_out(block) {
             if excess == 0 {

@@ -9,7 +9,7 @@ use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast;
 
 use super::Context;
-use super::cfg::{Cfg, Dominators, Loops};
+use super::cfg::{Cfg, DomTree, Loops};
 use super::defs::{Defs, count_uses};
 use super::liveness::{Liveness, PhiUses};
 use super::pressure::units;
@@ -18,10 +18,10 @@ use crate::machine::{BlockId, Forms, Function, Inst, Opcode, VReg};
 /// Runs the pass; true when something moved.
 pub fn run(cx: &mut Context<'_>) -> bool {
     let function = &mut *cx.function;
-    let cfg = Cfg::new(function);
+    let cfg = Cfg::of_reachable(function);
     let mut sink = Sink {
         forms: cx.forms,
-        loops: Loops::new(&cfg, &Dominators::new(&cfg)),
+        loops: Loops::new(&cfg, &DomTree::dominators(&cfg)),
         live: Liveness::new(function, &cfg, PhiUses::OnEdge),
         defs: Defs::new(function),
         reads: count_uses(function),
@@ -30,7 +30,7 @@ pub fn run(cx: &mut Context<'_>) -> bool {
     // What comes to each block, the last first.
     let mut arrivals: SecondaryMap<BlockId, Vec<Inst>> = SecondaryMap::new();
     let mut moved = false;
-    for &block in cfg.rpo.iter().rev() {
+    for &block in cfg.rpo().iter().rev() {
         let insts = std::mem::take(&mut function.blocks[block].insts);
         let mut kept = Vec::with_capacity(insts.len());
         for inst in insts.into_iter().rev() {
@@ -124,7 +124,7 @@ impl Sink<'_> {
 
     /// True when `to` is in no loop that `from` is not in.
     fn stays_in_loops(&self, from: BlockId, to: BlockId) -> bool {
-        self.loops.innermost(to).is_none_or(|header| self.loops.contains(header, from))
+        self.loops.innermost(to).is_none_or(|around| self.loops.contains(around, from))
     }
 
     /// Operands that only the moved instruction reads are read where it is now.

@@ -56,7 +56,7 @@ pub enum Stage {
 /// The first fault that is found.
 pub fn verify(function: &Function, stage: Stage) -> Result<(), Fault> {
     let layout = check_layout(function)?;
-    let cfg = Cfg::new(function);
+    let cfg = Cfg::of_reachable(function);
     let mut written = EntitySet::with_capacity(function.regs.len());
     for &block in &function.layout {
         let content = &function.blocks[block];
@@ -169,5 +169,5 @@ fn check_definitions(function: &Function, cfg: &Cfg) -> Result<(), Fault> {
         content.insts.iter().for_each(|inst| inst.for_each_use(|used| found |= used == reg));
         found && (**block == entry || live.live_in(**block).contains(&reg))
     };
-    Err(Fault::Undefined(cfg.rpo.iter().find(reads).copied().unwrap_or(entry), reg))
+    Err(Fault::Undefined(cfg.rpo().iter().find(reads).copied().unwrap_or(entry), reg))
 }

@@ -59,8 +59,8 @@ fn copy(body: &mut Body, cx: &mut Context<'_>, index: usize) {
 fn is_only_read(view: View<'_>, param: ValueId) -> bool {
     let mut derived = vec![false; view.body.value_count()];
     derived[param.as_u32() as usize] = true;
-    let cfg = Cfg::new(view.body);
-    for &inst in cfg.rpo.iter().flat_map(|&block| &view.body[block].insts) {
+    let cfg = Cfg::of_reachable(view.body);
+    for &inst in cfg.rpo().iter().flat_map(|&block| &view.body[block].insts) {
         let is_derived = |value: Value| value.local().is_some_and(|id| derived[id.as_u32() as usize]);
         match &view.body[inst].op {
             Op::Gep { base: from, .. } | Op::Cast(CastOp::AddrSpaceCast, _, from) if is_derived(*from) => {

@@ -51,7 +51,7 @@ impl<'a> Rewriter<'a> {
 
     /// Gives the instructions that hand pointers on the types of their spaces.
     fn retype(&mut self, body: &mut Body, cx: &mut Context<'_>, cfg: &Cfg) {
-        for &block in &cfg.rpo {
+        for &block in cfg.rpo() {
             for index in 0..body[block].insts.len() {
                 let inst = body[block].insts[index];
                 let Some(result) = body[inst].result.expand().filter(|_| body[inst].ty == TypeId::PTR) else {

@@ -11,9 +11,9 @@ const MAX_COST: usize = 5;
 
 /// Converts what can be, inner pieces first.
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
-    let cfg = Cfg::new(body);
+    let cfg = Cfg::of_reachable(body);
     let mut changed = false;
-    for &block in cfg.rpo.iter().rev() {
+    for &block in cfg.rpo().iter().rev() {
         changed |= convert(body, cx, &cfg, block);
     }
     changed

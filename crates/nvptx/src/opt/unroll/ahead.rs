@@ -10,7 +10,7 @@ use super::super::{Context, intrinsic};
 use super::copy::Copier;
 use crate::analysis::effects::effects;
 use crate::analysis::known_bits::known_bits;
-use crate::analysis::{Cfg, Effects, Loop, LoopId, Loops};
+use crate::analysis::{Cfg, Effects, Loop, LoopData, Loops};
 use crate::ir::{BinaryOp, BlockId, Body, InstFlags, InstId, IntPredicate, Op, TypeId, Value, ValueId};
 
 /// Runs for each test.
@@ -38,7 +38,7 @@ struct Counter {
 }
 
 /// Looks whether a loop of this weight can and should run ahead.
-pub(super) fn plan(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, weight: u64) -> Option<Plan> {
+pub(super) fn plan(body: &Body, cx: &Context<'_>, loops: &Loops, id: Loop, weight: u64) -> Option<Plan> {
     let around = &loops[id];
     let [(exiting, outside)] = *around.exits.as_slice() else { return None };
     let latch = around.latches[0];
@@ -76,7 +76,7 @@ pub(super) fn plan(body: &Body, cx: &Context<'_>, loops: &Loops, id: LoopId, wei
 }
 
 /// True for loops that load, and in which threads do not wait for each other: these must not be in different copies.
-fn waits_for_memory(body: &Body, cx: &Context<'_>, around: &Loop) -> bool {
+fn waits_for_memory(body: &Body, cx: &Context<'_>, around: &LoopData) -> bool {
     let stays = Effects::CONVERGENT | Effects::ORDERED | Effects::MAY_NOT_RETURN;
     let mut loads = false;
     for &inst in around.blocks.iter().flat_map(|&block| &body[block].insts) {
@@ -88,12 +88,12 @@ fn waits_for_memory(body: &Body, cx: &Context<'_>, around: &Loop) -> bool {
     loads
 }
 
-fn holds(body: &Body, around: &Loop, inst: InstId) -> bool {
+fn holds(body: &Body, around: &LoopData, inst: InstId) -> bool {
     around.blocks.iter().any(|&block| body[block].insts.contains(&inst))
 }
 
 /// True when a loop that counts up from a constant is known to end before its runs ahead would pay.
-fn is_short(body: &Body, cx: &Context<'_>, around: &Loop, counter: &Counter, bound: Value) -> bool {
+fn is_short(body: &Body, cx: &Context<'_>, around: &LoopData, counter: &Counter, bound: Value) -> bool {
     let view = cx.view(body);
     let Op::Phi(incoming) = &body[counter.phi].op else { return false };
     let first = incoming.iter().find(|(from, _)| *from != around.latches[0]).and_then(|(_, value)| view.int(*value));
@@ -103,7 +103,7 @@ fn is_short(body: &Body, cx: &Context<'_>, around: &Loop, counter: &Counter, bou
 }
 
 /// Finds the `phi` that a value is, or is a constant more than.
-fn counter(body: &Body, cx: &Context<'_>, around: &Loop, value: Value) -> Option<Counter> {
+fn counter(body: &Body, cx: &Context<'_>, around: &LoopData, value: Value) -> Option<Counter> {
     let view = cx.view(body);
     // A value that is a constant more than another.
     let more = |value: Value| match *body.def_op(value)? {
@@ -129,7 +129,7 @@ impl Counter {
 }
 
 /// Puts the runs in front of a loop. Answers the block with their test.
-pub(super) fn unroll(body: &mut Body, cx: &mut Context<'_>, cfg: &Cfg, around: &Loop, plan: &Plan) -> BlockId {
+pub(super) fn unroll(body: &mut Body, cx: &mut Context<'_>, cfg: &Cfg, around: &LoopData, plan: &Plan) -> BlockId {
     let outside: Vec<BlockId> =
         cfg.preds(around.header).iter().copied().filter(|pred| !around.blocks.contains(pred)).collect();
     let test = body.make_block();

@@ -5,13 +5,13 @@ use rustc_hash::FxHashMap;
 use super::super::Context;
 use super::super::edit::{for_each_phi_mut, phis, remove_incoming, retarget};
 use super::trip_count::TripCount;
-use crate::analysis::Loop;
+use crate::analysis::LoopData;
 use crate::ir::{Attachment, BlockId, Body, InstId, Op, TypeId, Value, ValueId};
 
 /// Lets a loop with one latch run `copies` times before it comes back to its header. Of a test whose count is known
 /// only the copy remains that may leave, and of that only the leaving when the loop has no more to run. Values of the
 /// loop must not be read outside of it but by `phi`s at its exits.
-pub(super) fn unroll(body: &mut Body, cx: &Context<'_>, around: &Loop, copies: u32, test: Option<&TripCount>) {
+pub(super) fn unroll(body: &mut Body, cx: &Context<'_>, around: &LoopData, copies: u32, test: Option<&TripCount>) {
     let mut copier = Copier::new(body, cx, around);
     for _ in 1..copies {
         copier.add();
@@ -42,7 +42,7 @@ impl Run {
 pub(super) struct Copier<'a, 'm> {
     body: &'a mut Body,
     cx: &'a Context<'m>,
-    around: &'a Loop,
+    around: &'a LoopData,
     latch: BlockId,
     /// For each `phi` of the header, its value in the next run.
     nexts: Vec<(ValueId, Value)>,
@@ -52,7 +52,7 @@ pub(super) struct Copier<'a, 'm> {
 }
 
 impl<'a, 'm> Copier<'a, 'm> {
-    fn new(body: &'a mut Body, cx: &'a Context<'m>, around: &'a Loop) -> Copier<'a, 'm> {
+    fn new(body: &'a mut Body, cx: &'a Context<'m>, around: &'a LoopData) -> Copier<'a, 'm> {
         let latch = around.latches[0];
         let mut nexts = Vec::new();
         for phi in phis(body, around.header) {
@@ -87,7 +87,7 @@ impl<'a, 'm> Copier<'a, 'm> {
     pub(super) fn ahead(
         body: &'a mut Body,
         cx: &'a Context<'m>,
-        around: &'a Loop,
+        around: &'a LoopData,
         firsts: &[(ValueId, Value)],
     ) -> Copier<'a, 'm> {
         let mut copier = Copier::new(body, cx, around);

@@ -5,15 +5,15 @@ use smallvec::smallvec;
 
 use super::super::Context;
 use super::super::edit::phi_count;
-use crate::analysis::{Cfg, LoopId, Loops};
+use crate::analysis::{Cfg, Loop, Loops};
 use crate::ir::{BlockId, Body, InstId, Op, TypeId, Value, ValueDef, ValueId};
 
 /// For each loop the values that are read outside of it, other than by `phi`s from blocks of it.
-pub(super) type Escapes = SecondaryMap<LoopId, Vec<ValueId>>;
+pub(super) type Escapes = SecondaryMap<Loop, Vec<ValueId>>;
 
 /// Finds what escapes from the loops.
 pub(super) fn escapes(body: &Body, loops: &Loops) -> Escapes {
-    let mut home: SecondaryMap<ValueId, Option<LoopId>> = SecondaryMap::new();
+    let mut home: SecondaryMap<ValueId, Option<Loop>> = SecondaryMap::new();
     for (block, inst) in body.insts_in_order() {
         if let Some(result) = body[inst].result.expand()
             && let Some(id) = loops.innermost(block)
@@ -50,7 +50,7 @@ fn for_each_read(body: &Body, block: BlockId, inst: InstId, mut f: impl FnMut(Va
 
 /// Lets all that reads `values` outside of a loop read them from `phi`s at its exits. What that asks for more than
 /// one `phi` goes through a frame slot, which becomes registers again later.
-pub(super) fn close(body: &mut Body, cx: &mut Context<'_>, cfg: &Cfg, loops: &Loops, id: LoopId, values: &[ValueId]) {
+pub(super) fn close(body: &mut Body, cx: &mut Context<'_>, cfg: &Cfg, loops: &Loops, id: Loop, values: &[ValueId]) {
     if values.is_empty() {
         return;
     }
@@ -87,7 +87,7 @@ fn is_one_edge(body: &Body, block: BlockId) -> bool {
 fn replace_outside(
     body: &mut Body,
     loops: &Loops,
-    id: LoopId,
+    id: Loop,
     value: ValueId,
     except: Option<InstId>,
     mut by: impl FnMut(&mut Body, BlockId, InstId) -> Value,
@@ -123,7 +123,7 @@ fn through_slot(
     body: &mut Body,
     cx: &mut Context<'_>,
     loops: &Loops,
-    id: LoopId,
+    id: Loop,
     value: ValueId,
     def: InstId,
     ty: TypeId,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::Context;
 use super::super::combine::fold_int::{self, Folded};
-use crate::analysis::{Dominators, LoopId, Loops};
+use crate::analysis::{DomTree, Loop, Loops};
 use crate::ir::{BinaryOp, BlockId, Body, CastOp, InstFlags, InstId, IntPredicate, Op, TypeId, Value, ValueId};
 
 /// Operations that decide about a test, at most.
@@ -33,8 +33,8 @@ pub(super) fn trip_count(
     body: &Body,
     cx: &Context<'_>,
     loops: &Loops,
-    dominators: &Dominators,
-    id: LoopId,
+    dominators: &DomTree,
+    id: Loop,
 ) -> Option<TripCount> {
     let [latch] = *loops[id].latches.as_slice() else { return None };
     let tests = loops[id].exits.iter().filter(|(from, _)| {
@@ -48,7 +48,7 @@ fn count(
     body: &Body,
     cx: &Context<'_>,
     loops: &Loops,
-    id: LoopId,
+    id: Loop,
     latch: BlockId,
     exiting: BlockId,
     outside: BlockId,
@@ -101,7 +101,7 @@ struct Slice<'a, 'm> {
     body: &'a Body,
     cx: &'a Context<'m>,
     loops: &'a Loops,
-    id: LoopId,
+    id: Loop,
     latch: BlockId,
     slots: Vec<Slot>,
     known: FxHashMap<ValueId, usize>,

@@ -186,7 +186,7 @@ impl Facts {
     pub(super) fn outside_of_loops(&self) -> Option<Block> {
         let mut block = self.block?;
         while let Some(around) = self.loops.innermost(block) {
-            block = self.dominators.idom(self.loops.data(around).header)?;
+            block = self.dominators.idom(self.loops[around].header)?;
         }
         Some(block)
     }

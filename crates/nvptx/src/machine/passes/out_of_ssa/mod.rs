@@ -15,7 +15,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use smallvec::{SmallVec, smallvec};
 
 use super::Context;
-use super::cfg::{Cfg, Dominators, Loops, successors};
+use super::cfg::{Cfg, DomTree, Loops, successors};
 use super::dead_code::remove_unreachable;
 use super::liveness::{Liveness, PhiUses};
 use crate::machine::{Block, BlockId, Forms, Function, Inst, Opcode, Operand, Phi, RegClass, Terminator, VReg};
@@ -40,8 +40,8 @@ pub fn run(cx: &mut Context<'_>) -> bool {
     let function = &mut *cx.function;
     remove_unreachable(function);
     split_loop_exits(function);
-    let cfg = Cfg::new(function);
-    let dominators = Dominators::new(&cfg);
+    let cfg = Cfg::of_reachable(function);
+    let dominators = DomTree::dominators(&cfg);
     let loops = Loops::new(&cfg, &dominators);
     let live = Liveness::new(function, &cfg, PhiUses::InPredecessor);
     let isolation = isolate(function);
@@ -59,8 +59,8 @@ pub fn run(cx: &mut Context<'_>) -> bool {
 /// run in the loop. Other critical edges need none: copies at the end of the predecessor are right
 /// there too.
 fn split_loop_exits(function: &mut Function) {
-    let cfg = Cfg::new(function);
-    let loops = Loops::new(&cfg, &Dominators::new(&cfg));
+    let cfg = Cfg::of_reachable(function);
+    let loops = Loops::new(&cfg, &DomTree::dominators(&cfg));
     let mut layout = Vec::with_capacity(function.layout.len());
     for from in std::mem::take(&mut function.layout) {
         layout.push(from);

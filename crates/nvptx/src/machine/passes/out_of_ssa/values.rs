@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::{Isolation, Moves};
-use crate::machine::passes::cfg::{Dominators, Loops};
+use crate::machine::passes::cfg::{DomTree, Loops};
 use crate::machine::passes::defs::ByReg;
 use crate::machine::passes::liveness::Liveness;
 use crate::machine::{BlockId, Function, Inst, Opcode, VReg};
@@ -34,7 +34,7 @@ pub(super) struct Affinity {
 
 /// Who is live when, and with what value.
 pub(super) struct Values<'a> {
-    dominators: &'a Dominators,
+    dominators: &'a DomTree,
     /// From before the `phi`s were cut off: their operands count as read in the predecessors.
     live: Liveness,
     /// Where a register is written that is written once.
@@ -50,7 +50,7 @@ impl<'a> Values<'a> {
     pub(super) fn new(
         function: &Function,
         isolation: &Isolation,
-        (dominators, loops): (&'a Dominators, &Loops),
+        (dominators, loops): (&'a DomTree, &Loops),
         live: Liveness,
     ) -> (Values<'a>, Vec<Affinity>) {
         let mut walk = Walk {
@@ -63,7 +63,7 @@ impl<'a> Values<'a> {
             ties: Vec::new(),
             depth: 0,
         };
-        for (number, &block) in (0..).zip(&dominators.preorder) {
+        for (number, &block) in (0..).zip(dominators.preorder()) {
             walk.depth = loops.depth(block);
             walk.block(number, block, isolation, dominators);
         }
@@ -81,7 +81,7 @@ impl<'a> Values<'a> {
     /// True when `above` is written on all ways to where `below` is, or at the same time.
     pub(super) fn dominates(&self, above: VReg, below: VReg) -> bool {
         let (Some(above), Some(below)) = (self.written[above], self.written[below]) else { return false };
-        let block = |moment: Moment| self.dominators.preorder[moment.block as usize];
+        let block = |moment: Moment| self.dominators.preorder()[moment.block as usize];
         above <= below && self.dominators.dominates(block(above), block(below))
     }
 
@@ -97,7 +97,7 @@ impl<'a> Values<'a> {
         if self.written[above] == Some(moment) {
             return true;
         }
-        let block = self.dominators.preorder[moment.block as usize];
+        let block = self.dominators.preorder()[moment.block as usize];
         if self.live.is_live_out(block, above) {
             return true;
         }
@@ -137,12 +137,12 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: u32, id: BlockId, isolation: &Isolation, dominators: &Dominators) {
+    fn block(&mut self, block: u32, id: BlockId, isolation: &Isolation, dominators: &DomTree) {
         let content = &self.function.blocks[id];
         for phi in &content.phis {
             self.write(phi.dst, Moment { block, at: PHIS });
             for (from, value) in &phi.incoming {
-                let edge = Moment { block: dominators.number(*from), at: ON_EDGE };
+                let edge = Moment { block: dominators.preorder_number(*from).unwrap_or(u32::MAX), at: ON_EDGE };
                 self.reads.extend(value.vreg().map(|reg| (reg, edge)));
             }
         }
