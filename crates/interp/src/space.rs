@@ -66,7 +66,7 @@ impl Named {
             Some(SharedCluster) => Named::SharedCluster,
             Some(Local) => Named::Local,
             Some(Const) => Named::Constant,
-            Some(Reg | SReg | Tex) => return None,
+            Some(Reg | Sreg | Tex) => return None,
         })
     }
 

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::modifier::{Modifier, Shape, Word};
+use super::modifier::Modifier;
 use super::name::{Name, Span};
-use super::opcode::Opcode;
 use super::operand::Operand;
-use super::types::{CmpOp, Rounding, ScalarType, Scope, Semantics, Space, VectorLen};
+use super::shape::Shape;
+use super::vocabulary::{CmpOp, Opcode, Rounding, ScalarType, Scope, Semantics, Space, VectorLen, Word};
 
 /// `@%p` or `@!%p` before an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use super::name::{Name, Span, SymbolTable};
 use super::operand::Imm;
 use super::stmt::{Block, Loc};
-use super::types::{ScalarType, Space, VectorLen};
+use super::vocabulary::{ScalarType, Space, VectorLen};
 
 /// A whole PTX file.
 #[derive(Clone, PartialEq, Eq, Debug)]

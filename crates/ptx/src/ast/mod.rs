@@ -6,26 +6,29 @@
 //! comma-separated declaration gets its own node. Two trees compare equal
 //! when they mean the same, wherever their text stood.
 
+mod hash;
 mod instr;
 mod item;
 mod modifier;
 mod name;
 mod opcode;
 mod operand;
+mod shape;
 mod special;
 mod stmt;
-pub(crate) mod table;
+mod table;
 mod types;
+mod vocabulary;
 
 pub use instr::{Call, Guard, Instruction};
 pub use item::{
     Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, Property, PropertyValue,
     PtrInfo, Section, SectionEntry, SectionValue, Variable,
 };
-pub use modifier::{Modifier, Shape, Word};
+pub use modifier::Modifier;
 pub use name::{Name, Span, Sym, SymbolTable};
-pub use opcode::Opcode;
 pub use operand::{Address, AddressBase, Imm, Operand};
-pub use special::SpecialReg;
+pub use shape::Shape;
 pub use stmt::{Block, InlinedAt, Loc, Prototype, RegisterDecl, RegisterName, Statement, TargetList};
-pub use types::{CmpOp, Lanes, Rounding, ScalarType, Scope, Selector, Semantics, Space, TypeClass, VectorLen};
+pub use types::{Lanes, Selector, TypeClass};
+pub use vocabulary::{CmpOp, Opcode, Rounding, ScalarType, Scope, Semantics, Space, SpecialReg, VectorLen, Word};

@@ -1,6 +1,6 @@
 //! Source spans, interned names and the symbol table of a module.
 
-use super::table;
+use super::hash::hash;
 
 /// A byte range of the source text.
 ///
@@ -113,7 +113,7 @@ impl SymbolTable {
         if self.slots.is_empty() {
             return None;
         }
-        let id = self.slots[self.probe(name, table::hash(name.as_bytes()) as u32)];
+        let id = self.slots[self.probe(name, hash(name.as_bytes()) as u32)];
         (id != FREE).then_some(Sym(id))
     }
 
@@ -122,7 +122,7 @@ impl SymbolTable {
         if (self.ends.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        let hash = table::hash(name.as_bytes()) as u32;
+        let hash = hash(name.as_bytes()) as u32;
         let slot = self.probe(name, hash);
         if self.slots[slot] != FREE {
             return Sym(self.slots[slot]);

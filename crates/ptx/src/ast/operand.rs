@@ -1,8 +1,8 @@
 //! Operands of instructions.
 
 use super::name::{Name, Span};
-use super::special::SpecialReg;
 use super::types::Selector;
+use super::vocabulary::SpecialReg;
 
 /// A constant. Constant expressions (`(1 << 4) | 3`, `WARP_SZ`) are already
 /// folded to their value, in 64 bits as the PTX manual says.

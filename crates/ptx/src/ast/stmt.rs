@@ -3,7 +3,7 @@
 use super::instr::Instruction;
 use super::item::Variable;
 use super::name::{Name, Span};
-use super::types::{ScalarType, VectorLen};
+use super::vocabulary::{ScalarType, VectorLen};
 
 /// `{ … }`: a body or a nested scope. Names declared in it end with it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

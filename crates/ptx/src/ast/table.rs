@@ -1,8 +1,10 @@
-//! Closed lists of names (opcodes, types, modifiers…) written once as data.
+//! Closed lists of names (opcodes, types, modifiers…), which `spec/*.grammar` has and the build script writes.
 //!
 //! [`name_table!`] turns a list of `Variant "text"` pairs into an enum with its
-//! text and a constant list of all variants; [`NameIndex`] finds an entry by
-//! its text in one probe of a hash table.
+//! text and a constant list of all variants; [`NameIndex`] finds a name in a list.
+//! None of it has addresses, which would have to be relocated when the program starts.
+
+use super::hash::{bucket, hash, slot};
 
 /// Makes an enum whose variants are names of the PTX language.
 macro_rules! name_table {
@@ -20,8 +22,12 @@ macro_rules! name_table {
 
             /// The PTX spelling, without a leading dot or percent sign.
             #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $text,)+ }
+            pub fn as_str(self) -> &'static str {
+                /// All spellings, one after the other.
+                const TEXT: &str = concat!($($text),+);
+                static ENDS: [u16; $name::ALL.len() + 1] = $crate::ast::table::ends([$($text),+]);
+                let at = self as usize;
+                &TEXT[usize::from(ENDS[at])..usize::from(ENDS[at + 1])]
             }
         }
 
@@ -34,63 +40,32 @@ macro_rules! name_table {
 }
 pub(crate) use name_table;
 
-/// A read-only hash table from names to values, built once per process.
+/// Where each of some texts ends when they stand one after the other; the first entry is 0.
+pub(crate) const fn ends<const N: usize, const ENDS: usize>(texts: [&str; N]) -> [u16; ENDS] {
+    let mut ends = [0; ENDS];
+    let mut at = 0;
+    while at < N {
+        let end = ends[at] as usize + texts[at].len();
+        assert!(end <= u16::MAX as usize, "the texts are too long together");
+        ends[at + 1] = end as u16;
+        at += 1;
+    }
+    ends
+}
+
+/// A perfect hash table that gives each name of a list its place there.
 #[derive(Debug)]
-pub(crate) struct NameIndex<T> {
-    slots: Vec<Option<(&'static str, T)>>,
-    mask: usize,
+pub(crate) struct NameIndex<const BUCKETS: usize, const SLOTS: usize> {
+    /// By bucket: what moves its names to slots of their own.
+    pub(crate) moves: [u8; BUCKETS],
+    /// By slot: a place in the list.
+    pub(crate) slots: [u16; SLOTS],
 }
 
-impl<T: Copy> NameIndex<T> {
-    /// Builds the table; of two equal names the first one wins.
-    pub(crate) fn new(entries: impl Iterator<Item = (&'static str, T)>) -> Self {
-        let entries: Vec<_> = entries.collect();
-        let size = (entries.len() * 4).next_power_of_two();
-        let mut index = NameIndex { slots: vec![None; size], mask: size - 1 };
-        for (name, value) in entries {
-            let slot = index.probe(name);
-            if index.slots[slot].is_none() {
-                index.slots[slot] = Some((name, value));
-            }
-        }
-        index
+impl<const BUCKETS: usize, const SLOTS: usize> NameIndex<BUCKETS, SLOTS> {
+    /// The place where `name` stands if it is in the list at all.
+    pub(crate) fn place(&self, name: &str) -> usize {
+        let hash = hash(name.as_bytes());
+        usize::from(self.slots[slot(hash, self.moves[bucket(hash, BUCKETS)], SLOTS)])
     }
-
-    /// The value of `name`, if it is in the table.
-    pub(crate) fn get(&self, name: &str) -> Option<T> {
-        self.slots[self.probe(name)].map(|(_, value)| value)
-    }
-
-    /// The slot that holds `name`, or the free slot where it would go. The
-    /// table is at most a quarter full, so a free slot always exists.
-    fn probe(&self, name: &str) -> usize {
-        let mut slot = hash(name.as_bytes()) as usize & self.mask;
-        while let Some((held, _)) = &self.slots[slot] {
-            if *held == name {
-                break;
-            }
-            slot = (slot + 1) & self.mask;
-        }
-        slot
-    }
-}
-
-/// Hash of a short name: eight bytes at a time, multiply and fold.
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    const K: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut state = (bytes.len() as u64).wrapping_mul(K);
-    let mut rest = bytes;
-    while let Some((word, tail)) = rest.split_first_chunk::<8>() {
-        state = mix(state ^ u64::from_le_bytes(*word));
-        rest = tail;
-    }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    mix(state ^ u64::from_le_bytes(last))
-}
-
-/// One multiply-and-fold round of [`hash`].
-fn mix(value: u64) -> u64 {
-    let wide = u128::from(value ^ 0xA076_1D64_78BD_642F) * u128::from(0xE703_7ED1_A0B4_28DBu64);
-    (wide as u64) ^ ((wide >> 64) as u64)
 }

@@ -2,8 +2,8 @@
 
 use super::Checker;
 use super::operands::{Context, Fits, Problem};
-use crate::ast::{AddressBase, Instruction, Modifier, Name, Opcode, Operand, ScalarType, Space, Span, TypeClass, Word};
-use crate::grammar::{AddressSpace, AddressSpec};
+use crate::ast::{AddressBase, Instruction, Modifier, Name, Opcode, Operand, Space, Span, TypeClass, Word};
+use crate::grammar::{AddressSpace, AddressSpec, Handle};
 use crate::scope::{Binding, Register};
 
 /// Instructions whose generic and global addresses ptxas takes in 64-bit registers only; the others widen them.
@@ -29,13 +29,13 @@ impl<'m> Checker<'m> {
 
     /// A texture, sampler or surface: a variable or parameter of that type, or a
     /// register with its handle.
-    fn opaque_fits(&self, base: AddressBase, span: Span, types: &'static [ScalarType]) -> Fits {
-        let expected = opaque_words(types);
+    fn opaque_fits(&self, base: AddressBase, span: Span, handle: Handle) -> Fits {
+        let expected = handle_words(handle);
         let (AddressBase::Name(name) | AddressBase::Element(name, _)) = base else {
             return Err((span, Problem::Kind { expected }));
         };
         match self.scopes.lookup(name.sym) {
-            Some(Binding::Variable(variable)) if !types.contains(&variable.ty) => {
+            Some(Binding::Variable(variable)) if !handle.types().contains(&variable.ty) => {
                 Err((name.span, Problem::Kind { expected }))
             }
             Some(Binding::Register(register)) if register.ty.bits() != 64 => {
@@ -57,9 +57,9 @@ impl<'m> Checker<'m> {
         let wanted = match spec.space {
             AddressSpace::Any => return Ok(()),
             AddressSpace::Tensor => return self.tensor_fits(base, span),
-            AddressSpace::Opaque(types) => {
+            AddressSpace::Opaque(handle) => {
                 self.coordinates_fit(context.instruction, operand)?;
-                return self.opaque_fits(base, span, types);
+                return self.opaque_fits(base, span, handle);
             }
             AddressSpace::Is(space) => Some(space),
             AddressSpace::Nth(n) => context.instruction.spaces().nth(usize::from(n)),
@@ -141,12 +141,12 @@ impl<'m> Checker<'m> {
 }
 
 /// The type of variable that an operand in brackets must have, in words.
-fn opaque_words(types: &[ScalarType]) -> &'static str {
-    match types {
-        [ScalarType::Texref] => "a `.texref` or a 64-bit handle",
-        [ScalarType::Samplerref] => "a `.samplerref` or a 64-bit handle",
-        [ScalarType::Surfref] => "a `.surfref` or a 64-bit handle",
-        _ => "a `.texref`, a `.samplerref` or a 64-bit handle",
+fn handle_words(handle: Handle) -> &'static str {
+    match handle {
+        Handle::Texture => "a `.texref` or a 64-bit handle",
+        Handle::Sampler => "a `.samplerref` or a 64-bit handle",
+        Handle::Surface => "a `.surfref` or a 64-bit handle",
+        Handle::TextureOrSampler => "a `.texref`, a `.samplerref` or a 64-bit handle",
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::ast::{Instruction, Modifier};
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Effect, Form, Grammar, InstructionSpec, Miss, Slot, any_of, modifier};
+use crate::grammar::{self, Effect, Form, InstructionSpec, Miss, Slot, any_of, modifier};
 
 impl Checker<'_> {
     /// The error for an instruction that fits no form.
@@ -43,8 +43,11 @@ impl Checker<'_> {
         /// How many names the advice lists.
         const MOST_NAMES: usize = 12;
         let message = format!("`{}` is no instruction of PTX", self.head(instruction));
-        let names: Vec<String> =
-            Grammar::get().of(instruction.opcode).take(MOST_NAMES).map(|spec| format!("`{}`", spec.name())).collect();
+        let names: Vec<String> = grammar::instructions(instruction.opcode)
+            .iter()
+            .take(MOST_NAMES)
+            .map(|spec| format!("`{}`", spec.name()))
+            .collect();
         let help = match names.as_slice() {
             [only] => format!("it is written {only}"),
             names => format!("instructions with this opcode start with one of {}", names.join(", ")),
@@ -164,7 +167,7 @@ fn longer_names(instruction: &Instruction, spec: &InstructionSpec) -> Option<Str
             })
     };
     let names: Vec<String> =
-        Grammar::get().of(instruction.opcode).filter(fits).map(|s| format!("`{}`", s.name())).collect();
+        grammar::instructions(instruction.opcode).iter().filter(fits).map(|s| format!("`{}`", s.name())).collect();
     match names.as_slice() {
         [] | [_] => None,
         [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),

@@ -4,7 +4,7 @@ use super::Checker;
 use super::operands::Fault;
 use crate::ast::{Instruction, Modifier, Operand, Span};
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Fit, Grammar, Need, Selection};
+use crate::grammar::{self, Fit, Need, Selection};
 
 impl<'m> Checker<'m> {
     /// Checks an instruction whose modifiers are all known. Operands are
@@ -48,7 +48,7 @@ impl<'m> Checker<'m> {
     fn specials(&mut self, instruction: &Instruction) {
         for operand in &instruction.operands {
             let Operand::Special { reg, span, .. } = operand else { continue };
-            let need = &Grammar::get().special(*reg).need;
+            let need = &*grammar::special(*reg).need;
             self.least_version = self.least_version.max(need.version);
             if let Some(diagnostic) = self.unmet_need(&format!("`%{reg}`"), need, *span) {
                 self.error(diagnostic);
@@ -73,7 +73,7 @@ impl<'m> Checker<'m> {
     /// The error about a version or target that is too old.
     fn too_old(&self, instruction: &Instruction, fit: &Fit, modifier: Option<Modifier>, need: &Need) -> Diagnostic {
         let feature = match modifier {
-            Some(modifier) => format!("`{}` of `{}`", crate::grammar::modifier(modifier), fit.spec.name()),
+            Some(modifier) => format!("`{}` of `{}`", grammar::modifier(modifier), fit.spec.name()),
             None => format!("`{}`", self.head(instruction)),
         };
         let at = modifier.map_or(instruction.opcode_span, |modifier| self.place_of(instruction, modifier));

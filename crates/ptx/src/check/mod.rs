@@ -32,7 +32,7 @@ use crate::ast::{
     AddressBase, Block, Function, Instruction, Modifier, Module, Opcode, RegisterDecl, ScalarType, Span, Statement, Sym,
 };
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Grammar, Selection, Target};
+use crate::grammar::{Selection, Target, versions};
 use crate::parse::MAX_ERRORS;
 use crate::scope::{Binding, Duplicate, Scopes};
 use crate::suggest::closest;
@@ -68,7 +68,7 @@ pub fn least_version(module: &Module) -> Result<(u32, u32), Vec<Diagnostic>> {
 /// The newest `.version` that there is.
 #[must_use]
 pub fn newest_version() -> (u32, u32) {
-    Grammar::get().versions.last().copied().unwrap_or_default()
+    versions().last().copied().unwrap_or_default()
 }
 
 fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {

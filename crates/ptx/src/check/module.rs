@@ -3,7 +3,7 @@
 use super::Checker;
 use crate::ast::{Function, FunctionDirective, Item, Linkage, Name, Space, Span, Sym};
 use crate::diag::{Diagnostic, Rule};
-use crate::grammar::{Grammar, Target};
+use crate::grammar::{self, Target};
 use crate::scope::Binding;
 
 /// Words of `.target` that are no architecture.
@@ -33,7 +33,7 @@ impl<'m> Checker<'m> {
 
     /// Reports a directive or pragma that the version or target lacks.
     pub(super) fn needs(&mut self, feature: &str, name: &str, span: Span) {
-        let Some(need) = Grammar::get().directive(name) else { return };
+        let Some(need) = grammar::directive(name) else { return };
         self.least_version = self.least_version.max(need.version);
         if let Some(diagnostic) = self.unmet_need(feature, need, span) {
             self.error(diagnostic);
@@ -41,7 +41,7 @@ impl<'m> Checker<'m> {
     }
 
     fn version(&mut self) {
-        let known = &Grammar::get().versions;
+        let known = grammar::versions();
         let (major, minor) = self.module.version;
         if !known.contains(&self.module.version) && self.module.header[0].end > 0 {
             let message = format!("there is no PTX {major}.{minor}");
@@ -68,7 +68,7 @@ impl<'m> Checker<'m> {
             if TARGET_OPTIONS.contains(&name.as_str()) {
                 continue;
             }
-            let Some((_, since)) = Grammar::get().targets.iter().find(|(known, _)| known == name) else {
+            let Some((_, since)) = grammar::targets().iter().find(|(known, _)| known.as_str() == name) else {
                 let message = format!("there is no target `{}`", crate::parse::shorten(name));
                 let diagnostic = Diagnostic::new(span, message).rule(Rule::Target);
                 let help = targets_around(name);
@@ -256,7 +256,7 @@ impl<'m> Checker<'m> {
 
 /// What to write for a target that does not exist: its neighbours by number, or the name most like it.
 fn targets_around(name: &str) -> String {
-    let known = || Grammar::get().targets.iter().map(|(known, _)| known.as_str());
+    let known = || grammar::targets().iter().map(|(known, _)| known.as_str());
     let Some(wanted) = Target::from_name(name) else {
         return crate::suggest::closest(name, known()).map_or(String::new(), |near| format!("did you mean `{near}`?"));
     };

@@ -5,7 +5,7 @@ use crate::ast::{
     Imm, Instruction, Linkage, Modifier, Name, Opcode, Operand, ScalarType, Selector, Space, Span, SpecialReg,
     TypeClass, VectorLen, Word,
 };
-use crate::grammar::{Constants, Count, Form, Grammar, Kind, OperandSpec, Ty};
+use crate::grammar::{self, Constants, Count, Form, Kind, OperandSpec, Ty};
 use crate::scope::{Binding, Register};
 
 /// Why the operands do not fit a form.
@@ -69,7 +69,7 @@ pub(super) enum Problem {
     /// An index that is no register of 32 or 64 bits.
     Index,
     /// A special register of another width.
-    SpecialWidth { widths: Vec<u32> },
+    SpecialWidth { widths: &'static [u32] },
     /// A 64-bit address in a smaller register.
     AddressSize,
     /// A smaller register as the base of a 64-bit address.
@@ -146,7 +146,7 @@ impl<'m> Checker<'m> {
         if let Operand::Pair(pair) = operand {
             let Some((second, _)) = spec.pair else { return Err((operand.span(), Problem::Pair { needed: false })) };
             self.kind_fits(context, &pair[0], spec)?;
-            let second = OperandSpec { kind: Kind::Value(second), sink: true, pair: None, ..spec.clone() };
+            let second = OperandSpec { kind: Kind::Value(second), sink: true, pair: None, ..*spec };
             return self.operand_fits(context, &pair[1], &second);
         }
         if matches!(spec.pair, Some((_, true))) {
@@ -169,7 +169,7 @@ impl<'m> Checker<'m> {
                         Operand::Vector(items, _) if items.len() == 1 => &items[0],
                         operand => operand,
                     };
-                    self.value_fits(context, alone, *ty, &OperandSpec { sink: false, ..spec.clone() })
+                    self.value_fits(context, alone, *ty, &OperandSpec { sink: false, ..*spec })
                 }
             },
             Kind::Address(address) => self.address_fits(context, operand, *address),
@@ -198,7 +198,7 @@ impl<'m> Checker<'m> {
             },
             Operand::Special { reg, part: None, span } if spec.special => {
                 let (wanted, _) = context.ty(ty).unwrap_or((ScalarType::U32, true));
-                return match Grammar::get().special(*reg).vector && length == Some(4) {
+                return match grammar::special(*reg).vector && length == Some(4) {
                     true => special_fits(context, *reg, true, wanted).map_err(|problem| (*span, problem)),
                     false => Err((*span, Problem::Kind { expected: "a vector in braces" })),
                 };
@@ -209,7 +209,7 @@ impl<'m> Checker<'m> {
             return Err((operand.span(), Problem::Length { found: items.len(), wanted }));
         }
         self.same_width(items)?;
-        let spec = &OperandSpec { sink: spec.sink || spec.result, ..spec.clone() };
+        let spec = &OperandSpec { sink: spec.sink || spec.result, ..*spec };
         items.iter().try_for_each(|item| self.value_fits(context, item, ty, spec))
     }
 
@@ -356,14 +356,14 @@ fn address_of(binding: &Binding<'_>, wanted: ScalarType) -> Result<(), Problem> 
 /// A special register is read whole or by parts, with one of its widths.
 /// (`cvt` reads any of them with any width.)
 fn special_fits(context: &Context<'_>, register: SpecialReg, part: bool, wanted: ScalarType) -> Result<(), Problem> {
-    let spec = Grammar::get().special(register);
+    let spec = grammar::special(register);
     if spec.vector != part {
         return Err(Problem::Kind {
             expected: if part { "a special register without parts" } else { "`.x`, `.y`, `.z` or `.w`" },
         });
     }
     if context.instruction.opcode == Opcode::Mov && !spec.widths.contains(&wanted.bits()) {
-        return Err(Problem::SpecialWidth { widths: spec.widths.clone() });
+        return Err(Problem::SpecialWidth { widths: &spec.widths });
     }
     Ok(())
 }

@@ -153,7 +153,7 @@ impl<'m> Checker<'m> {
             if param.ptr.is_some() && !function.is_entry {
                 self.declaration(span, "`.ptr` is only for kernel parameters", "remove it");
             }
-            if param.ptr.is_some_and(|ptr| matches!(ptr.space, Some(Space::Param | Space::Reg | Space::SReg))) {
+            if param.ptr.is_some_and(|ptr| matches!(ptr.space, Some(Space::Param | Space::Reg | Space::Sreg))) {
                 self.declaration(span, "a pointer cannot point into this space", "");
             }
             bytes = end_after(bytes, param);

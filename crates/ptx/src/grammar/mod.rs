@@ -1,72 +1,39 @@
-//! The instruction grammar of PTX as data (`crates/ptx/spec/*.grammar`).
+//! The instruction grammar of PTX as tables, which the build script makes from `crates/ptx/spec/*.grammar`.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `mod` | what the data says, as types |
-//! | `read` | reads the text of the data files |
+//! | `mod` | what the tables say, as types |
+//! | `tables` | the generated tables |
+//! | `run` | lists and entries of the tables, by place |
 //! | `select` | finds the forms that an instruction's modifiers fit |
-//! | `target` | targets, versions and what a feature needs of them |
+//! | `target` `need` | targets, and what a feature needs of them |
 //! | `show` | a form as the manual would print it, for messages |
 //!
 //! `docs/ptx-grammar.md` explains the notation.
 
-mod read;
+mod need;
+mod run;
 mod select;
 mod show;
+mod tables;
 mod target;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
+pub(crate) use need::Need;
+pub(crate) use run::{At, Run, Text};
 pub(crate) use select::{Fit, Miss, Selection};
 pub(crate) use show::{any_of, modifier};
-pub(crate) use target::{Need, Target, Variant};
+pub(crate) use target::{Target, Variant};
 
 use crate::ast::{Modifier, Opcode, ScalarType, Space, SpecialReg};
 
-/// The data files, by chapter of the PTX manual. `sets` comes first: the
-/// others use its names.
-const CHAPTERS: [(&str, &str); 14] = [
-    ("sets", include_str!("../../spec/sets.grammar")),
-    ("integer", include_str!("../../spec/integer.grammar")),
-    ("float", include_str!("../../spec/float.grammar")),
-    ("compare", include_str!("../../spec/compare.grammar")),
-    ("logic", include_str!("../../spec/logic.grammar")),
-    ("data", include_str!("../../spec/data.grammar")),
-    ("async", include_str!("../../spec/async.grammar")),
-    ("texture", include_str!("../../spec/texture.grammar")),
-    ("control", include_str!("../../spec/control.grammar")),
-    ("parallel", include_str!("../../spec/parallel.grammar")),
-    ("matrix", include_str!("../../spec/matrix.grammar")),
-    ("video", include_str!("../../spec/video.grammar")),
-    ("special", include_str!("../../spec/special.grammar")),
-    ("module", include_str!("../../spec/module.grammar")),
-];
-
-/// Every instruction of PTX.
-#[derive(Debug)]
-pub(crate) struct Grammar {
-    instructions: Vec<InstructionSpec>,
-    /// By opcode: its instructions, those with the longest stem first.
-    by_opcode: Vec<Vec<u16>>,
-    /// By special register.
-    specials: Vec<SpecialSpec>,
-    /// Target names, each with the lowest version that knows it.
-    pub(crate) targets: Vec<(String, (u32, u32))>,
-    /// The versions of PTX that there are.
-    pub(crate) versions: Vec<(u32, u32)>,
-    /// By name: what a directive needs.
-    directives: HashMap<String, Need>,
-}
-
 /// What a special register is.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct SpecialSpec {
     /// Widths in bits that `mov` may read it with; 1 for predicates.
-    pub(crate) widths: Vec<u32>,
+    pub(crate) widths: Run<u32>,
     /// True if it has the parts `.x`, `.y`, `.z`, `.w`.
     pub(crate) vector: bool,
-    pub(crate) need: Need,
+    pub(crate) need: At<Need>,
 }
 
 /// One instruction: an opcode with the words that always follow it directly
@@ -75,42 +42,42 @@ pub(crate) struct SpecialSpec {
 pub(crate) struct InstructionSpec {
     pub(crate) opcode: Opcode,
     /// The words that belong to the name.
-    pub(crate) stem: Vec<Modifier>,
-    pub(crate) forms: Vec<Form>,
+    pub(crate) stem: Run<Modifier>,
+    pub(crate) forms: Run<Form>,
     /// What holds for several forms.
-    pub(crate) rules: Vec<ComboRule>,
+    pub(crate) rules: Run<ComboRule>,
 }
 
 /// One way to write an instruction.
 #[derive(Debug)]
 pub(crate) struct Form {
     /// The modifiers after the stem, in the manual's order.
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) operands: Vec<OperandSpec>,
+    pub(crate) slots: Run<Slot>,
+    pub(crate) operands: Run<OperandSpec>,
     /// True where the grammar does not say what the operands are.
     pub(crate) open: bool,
-    pub(crate) need: Need,
+    pub(crate) need: At<Need>,
 }
 
 /// A place for one modifier.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) optional: bool,
-    pub(crate) choices: Vec<Choice>,
+    pub(crate) choices: Run<Choice>,
 }
 
 /// A modifier that may stand in a [`Slot`], with what it needs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Choice {
     pub(crate) modifier: Modifier,
-    pub(crate) need: Need,
+    pub(crate) need: At<Need>,
 }
 
 /// A rule about modifiers that stand together.
 #[derive(Debug)]
 pub(crate) struct ComboRule {
     /// The rule applies where each of these is met.
-    pub(crate) when: Vec<Condition>,
+    pub(crate) when: Run<Condition>,
     pub(crate) effect: Effect,
 }
 
@@ -118,7 +85,7 @@ pub(crate) struct ComboRule {
 #[derive(Debug)]
 pub(crate) struct Condition {
     pub(crate) present: bool,
-    pub(crate) any: Vec<Modifier>,
+    pub(crate) any: Run<Modifier>,
 }
 
 /// What a [`ComboRule`] says.
@@ -127,13 +94,13 @@ pub(crate) enum Effect {
     /// `never`: the modifiers cannot be combined.
     Never,
     /// `only … with`: one of these must be there too.
-    Requires(Vec<Modifier>),
+    Requires(Run<Modifier>),
     /// `since`: the combination needs a version or target.
-    Needs(Need),
+    Needs(At<Need>),
 }
 
 /// What one operand must be.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OperandSpec {
     pub(crate) kind: Kind,
     /// True for results.
@@ -154,7 +121,7 @@ pub(crate) struct OperandSpec {
     pub(crate) special: bool,
     /// The operand is there exactly where one of these modifiers is; always
     /// where the list is empty.
-    pub(crate) with: Vec<Modifier>,
+    pub(crate) with: Run<Modifier>,
     /// The second half of `a|b`, and whether it must be there.
     pub(crate) pair: Option<(Ty, bool)>,
 }
@@ -168,7 +135,7 @@ pub(crate) enum Constants {
 }
 
 /// What kind of operand stands in a place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// A register or a constant.
     Value(Ty),
@@ -225,51 +192,57 @@ pub(crate) enum AddressSpace {
     Nth(u8),
     /// To this space.
     Is(Space),
-    /// To a variable of one of these opaque types.
-    Opaque(&'static [ScalarType]),
+    /// To a variable of an opaque type.
+    Opaque(Handle),
     /// To tensor memory, by a 32-bit register.
     Tensor,
     /// Not checked: generic, or a space that variables cannot be in.
     Any,
 }
 
-impl Grammar {
-    /// The grammar that is compiled in, read at first use.
-    pub(crate) fn get() -> &'static Grammar {
-        static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| {
-            // The text is a constant of this crate, and the test `the_data_reads` reads it.
-            read::grammar(&CHAPTERS).unwrap_or_else(|error| unreachable!("{error}"))
-        });
-        &GRAMMAR
-    }
+/// What an address with a handle leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Handle {
+    Texture,
+    Sampler,
+    TextureOrSampler,
+    Surface,
+}
 
-    /// What a special register is.
-    pub(crate) fn special(&self, register: SpecialReg) -> &SpecialSpec {
-        &self.specials[register as usize]
-    }
-
-    /// What a directive, a pragma or another feature of modules needs, if
-    /// that is anything.
-    pub(crate) fn directive(&self, name: &str) -> Option<&Need> {
-        self.directives.get(name)
-    }
-
-    /// The instructions of an opcode, those with the longest stem first.
-    pub(crate) fn of(&self, opcode: Opcode) -> impl Iterator<Item = &InstructionSpec> {
-        self.by_opcode[opcode as usize].iter().map(|&at| &self.instructions[usize::from(at)])
+impl Handle {
+    /// The types of variables that hold it.
+    pub(crate) fn types(self) -> &'static [ScalarType] {
+        match self {
+            Handle::Texture => &[ScalarType::Texref],
+            Handle::Sampler => &[ScalarType::Samplerref],
+            Handle::TextureOrSampler => &[ScalarType::Texref, ScalarType::Samplerref],
+            Handle::Surface => &[ScalarType::Surfref],
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The versions of PTX that there are, in order.
+pub(crate) fn versions() -> &'static [(u32, u32)] {
+    &tables::VERSIONS
+}
 
-    #[test]
-    fn the_data_reads() {
-        let grammar = read::grammar(&CHAPTERS).unwrap();
-        let without: Vec<_> = Opcode::ALL.iter().filter(|&&op| grammar.of(op).next().is_none()).collect();
-        assert!(without.is_empty(), "no grammar for {without:?}");
-        let without: Vec<_> = SpecialReg::ALL.iter().filter(|&&r| grammar.special(r).widths.is_empty()).collect();
-        assert!(without.is_empty(), "no grammar for {without:?}");
-    }
+/// Target names, each with the lowest version that knows it.
+pub(crate) fn targets() -> &'static [(Text, (u32, u32))] {
+    &tables::TARGETS
+}
+
+/// What a special register is.
+pub(crate) fn special(register: SpecialReg) -> &'static SpecialSpec {
+    &tables::SPECIALS[register as usize]
+}
+
+/// What a directive, a pragma or another feature of modules needs, if that is anything.
+pub(crate) fn directive(name: &str) -> Option<&'static Need> {
+    let at = tables::DIRECTIVES.binary_search_by_key(&name, |(known, _)| known.as_str()).ok()?;
+    Some(&tables::DIRECTIVES[at].1)
+}
+
+/// The instructions of an opcode, those with the longest stem first.
+pub(crate) fn instructions(opcode: Opcode) -> &'static [InstructionSpec] {
+    &tables::BY_OPCODE[opcode as usize]
 }

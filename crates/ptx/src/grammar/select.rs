@@ -2,7 +2,7 @@
 //! at the order of modifiers, except that types, state spaces and layouts
 //! stand in their order; neither do we.
 
-use super::{Choice, ComboRule, Effect, Form, Grammar, InstructionSpec, Need, Slot};
+use super::{Choice, ComboRule, Effect, Form, InstructionSpec, Need, Slot, instructions};
 use crate::ast::{Instruction, Modifier, Word};
 
 /// What the grammar says about an opcode with its modifiers.
@@ -51,12 +51,12 @@ impl Selection {
     /// Finds the forms for an instruction.
     pub(crate) fn of(instruction: &Instruction) -> Selection {
         let modifiers = &instruction.modifiers;
-        let Some(spec) = Grammar::get().of(instruction.opcode).find(|spec| modifiers.starts_with(&spec.stem)) else {
+        let Some(spec) = instructions(instruction.opcode).iter().find(|spec| modifiers.starts_with(&spec.stem)) else {
             return Selection::Misses(Miss::Stem);
         };
         let mut fits = Vec::new();
         let mut best: Option<(u32, Miss)> = None;
-        for form in &spec.forms {
+        for form in spec.forms.iter() {
             let attempt = match attempt(spec, form, modifiers) {
                 Attempt::Fits(choices) => match fit(spec, form, &choices, modifiers) {
                     Ok(fit) => {
@@ -147,9 +147,9 @@ fn fit(
     choices: &[&'static Choice],
     modifiers: &[Modifier],
 ) -> Result<Fit, &'static ComboRule> {
-    let mut needs = vec![(None, &form.need)];
-    needs.extend(choices.iter().map(|choice| (Some(choice.modifier), &choice.need)));
-    for rule in &spec.rules {
+    let mut needs = vec![(None, &*form.need)];
+    needs.extend(choices.iter().map(|choice| (Some(choice.modifier), &*choice.need)));
+    for rule in spec.rules.iter() {
         if !rule.when.iter().all(|condition| condition.any.iter().any(|m| modifiers.contains(m)) == condition.present) {
             continue;
         }

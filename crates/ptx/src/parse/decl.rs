@@ -13,7 +13,7 @@ use crate::lexer::Token;
 pub(super) fn space(word: &str) -> Option<Space> {
     Some(match word {
         ".reg" => Space::Reg,
-        ".sreg" => Space::SReg,
+        ".sreg" => Space::Sreg,
         ".const" => Space::Const,
         ".global" => Space::Global,
         ".local" => Space::Local,

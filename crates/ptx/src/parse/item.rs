@@ -154,7 +154,7 @@ impl Parser<'_> {
         match deciding {
             ".entry" | ".func" => self.function(items),
             word => {
-                if super::decl::space(word).is_none_or(|space| matches!(space, Space::Reg | Space::SReg)) {
+                if super::decl::space(word).is_none_or(|space| matches!(space, Space::Reg | Space::Sreg)) {
                     let message = format!("`{}` is no directive of PTX at file level", super::shorten(first_word));
                     return self.fail(Diagnostic::new(self.span, message));
                 }

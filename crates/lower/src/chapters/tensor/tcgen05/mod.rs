@@ -73,8 +73,8 @@ const SHAPES: [(Word, u8); 6] = [
     (Word::D128x256b, cp_shape::DP128B256),
     (Word::D4x256b, cp_shape::DP4B256),
     (Word::D128x128b, cp_shape::DP128B128),
-    (Word::Warpx20213, cp_shape::DP64_02_13),
-    (Word::Warpx20123, cp_shape::DP64_01_23),
+    (Word::Warpx202_13, cp_shape::DP64_02_13),
+    (Word::Warpx201_23, cp_shape::DP64_01_23),
     (Word::Warpx4, cp_shape::DP32),
 ];
 
