@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Break the compiler in small ways, one at a time, and see whether the tests notice.
 
-    tools/mutate_compiler.py [--only TEXT] [--bare] [--own] [--target DIR] [--report FILE]
+    tools/mutate_compiler.py [--only TEXT]... [--bare] [--own] [--target DIR] [--report FILE]
 
 Each entry of tools/mutations/*.toml names a file, a text that occurs in it once and what to put in its place. For
 each, the tests of its crate run first, then the others, until one fails. What nobody notices is a survivor: exit
@@ -29,7 +29,7 @@ LATER = [
 def entries(only):
     for file in sorted((ROOT / "tools/mutations").glob("*.toml")):
         for entry in tomllib.loads(file.read_text())["mutation"]:
-            if only is None or only in entry["what"] or only in entry["file"]:
+            if not only or any(text in entry["what"] or text in entry["file"] for text in only):
                 yield entry
 
 
@@ -66,7 +66,7 @@ def caught_by(tree, target, entry, limit, later):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="entries whose text or file holds this")
+    parser.add_argument("--only", action="append", help="entries whose text or file holds this; may be given again")
     parser.add_argument("--bare", action="store_true", help="without ../shared")
     parser.add_argument("--own", action="store_true", help="only the tests of the crate that is broken")
     parser.add_argument("--target", type=pathlib.Path, help="cargo's target folder, to be kept between runs")

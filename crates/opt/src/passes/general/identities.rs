@@ -55,24 +55,19 @@ fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     (new != *inst).then(|| smallvec![new])
 }
 
-/// The summands of IADD3 without the zeros, constants added up; `None` where a source has flags that
-/// the sum of constants cannot take in.
+/// The summands of IADD3 without the zeros. One of them at most is a constant: only B can be.
 struct Summands {
     rest: SmallVec<[Operand; 3]>,
-    constants: u32,
-    folded: usize,
+    constant: u32,
 }
 
 fn summands(inst: &Inst) -> Option<Summands> {
-    let mut sum = Summands { rest: SmallVec::new(), constants: 0, folded: 0 };
+    let mut sum = Summands { rest: SmallVec::new(), constant: 0 };
     for role in [Role::A, Role::B, Role::C] {
         let operand = source(inst, role)?;
         match constant(operand) {
             Some(0) => {}
-            Some(bits) => {
-                sum.constants = sum.constants.wrapping_add(bits);
-                sum.folded += 1;
-            }
+            Some(bits) => sum.constant = bits,
             None => sum.rest.push(operand),
         }
     }
@@ -88,38 +83,19 @@ fn sum(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     if inst.get(Field::X) != 0 {
         return without_carry(inst, carries);
     }
-    let Summands { rest, constants, folded } = summands(inst)?;
-    let value = match (rest.as_slice(), constants) {
+    let Summands { rest, constant } = summands(inst)?;
+    let value = match (rest.as_slice(), constant) {
         ([], bits) => word(bits),
         ([one], 0) if !one.has_flags() => *one,
-        _ => {
-            let no_carry = pd == Operand::pt() && pd2 == Operand::pt();
-            return if folded > 1 && no_carry {
-                refolded(inst, &rest, constants)
-            } else {
-                commute::canonical(inst).map(|new| smallvec![new])
-            };
-        }
+        _ => return commute::canonical(inst).map(|new| smallvec![new]),
     };
     let no_carry_out = pd == Operand::pt() && pd2 == Operand::pt();
     match no_carry_out {
         true => Some(smallvec![mov(d, value)]),
-        // Nothing, or one summand, never carries.
-        false if folded <= 1 && pd2 == Operand::pt() => {
-            Some(smallvec![mov(d, value), mov_pred(pd, Operand::pt().not())])
-        }
+        // One summand never carries.
+        false if pd2 == Operand::pt() => Some(smallvec![mov(d, value), mov_pred(pd, Operand::pt().not())]),
         false => None,
     }
-}
-
-/// Several constant summands become one.
-fn refolded(inst: &Inst, rest: &[Operand], constants: u32) -> Option<Rewrite> {
-    let mut new = inst.clone();
-    let mut values = rest.iter().copied().chain([word(constants)]);
-    for role in [Role::A, Role::B, Role::C] {
-        new.operands[inst.opcode.position(role)?] = values.next().unwrap_or(Operand::rz());
-    }
-    Some(smallvec![new])
 }
 
 /// An extended sum whose carries in are known to be zero is a plain one.
