@@ -41,7 +41,7 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
     let cfg = Cfg::new(func);
     let outside = shape::outside(func, returns);
     let scopes = Scopes::new(func, &cfg, &outside);
-    let mut regions = Regions::new(&scopes, &uniformity, &shape::return_points(func));
+    let mut regions = Regions::new(&scopes, &uniformity);
     let ends = |block: Block| Some(block) != returns && shape::ends_at_once(func, block);
     if returns.is_some() && regions.scatters(&scopes, ends) {
         regions.add_whole(&scopes);

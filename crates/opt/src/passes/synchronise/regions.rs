@@ -3,7 +3,7 @@
 use super::scopes::{Exit, Node, Place, Scope, ScopeId, Scopes};
 use super::tree::Tree;
 use oriole_ori::analysis::Uniformity;
-use oriole_ori::{Block, EntitySet};
+use oriole_ori::Block;
 use std::collections::BTreeMap;
 
 /// Number of a region in [`Regions::all`].
@@ -65,13 +65,14 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// Draw the regions. No block of `fixed` may be a join: its address is taken.
-    pub(super) fn new(scopes: &Scopes, uniformity: &Uniformity, fixed: &EntitySet<Block>) -> Self {
+    /// Draw the regions. Where a call comes back cannot be a join: nothing else leads there (`shape::free_return_points`),
+    /// and no threads part at the call.
+    pub(super) fn new(scopes: &Scopes, uniformity: &Uniformity) -> Self {
         let armed = vec![Armed::default(); scopes.all.len()];
         let mut regions = Regions { all: Vec::new(), whole: None, armed, forks: BTreeMap::new() };
         // Inner loops first: whether threads come out of them together says whether they part here.
         for id in (0..scopes.all.len() as ScopeId).rev() {
-            regions.draw(scopes, id, uniformity, fixed);
+            regions.draw(scopes, id, uniformity);
         }
         regions.nest(scopes);
         regions
@@ -110,7 +111,7 @@ impl Regions {
         order
     }
 
-    fn draw(&mut self, scopes: &Scopes, id: ScopeId, uniformity: &Uniformity, fixed: &EntitySet<Block>) {
+    fn draw(&mut self, scopes: &Scopes, id: ScopeId, uniformity: &Uniformity) {
         let scope = scopes.scope(id);
         let parts = |node: &Node| match node {
             Node::Block(block) => uniformity.is_divergent(*block),
@@ -121,9 +122,8 @@ impl Regions {
         let mut armed = Armed::default();
         let drafts = if parting.contains(&true) {
             let can_join = |node: u32| match scope.nodes[node as usize] {
-                Node::Block(block) => !fixed.contains(block),
+                Node::Block(_) | Node::Back => true,
                 Node::Loop(inner) => !scopes.scope(inner).many_entries,
-                Node::Back => true,
             };
             Graph::new(scope).drafts(&parting, can_join, &mut armed.incomplete)
         } else {

@@ -45,7 +45,7 @@ pub(super) fn free_return_points(func: &mut Function) -> Result<Changed, PhaseEr
 }
 
 /// Blocks whose address is taken: where calls come back.
-pub(super) fn return_points(func: &Function) -> EntitySet<Block> {
+fn return_points(func: &Function) -> EntitySet<Block> {
     address_taken(func)
 }
 
