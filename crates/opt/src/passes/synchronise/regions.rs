@@ -2,8 +2,8 @@
 
 use super::scopes::{Exit, Node, Place, Scope, ScopeId, Scopes};
 use super::tree::Tree;
-use oriole_ori::analysis::Uniformity;
 use oriole_ori::Block;
+use oriole_ori::analysis::Uniformity;
 use std::collections::BTreeMap;
 
 /// Number of a region in [`Regions::all`].
