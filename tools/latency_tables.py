@@ -42,7 +42,7 @@ TOO_LONG = 64                                   # the digest's own limit: nothin
 DUAL = {"ISETP", "FSETP", "SEL", "FSEL", "MOV", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX"}
 ALU64 = {"IADD.64", "MOV.64", "SEL.64", "IMNMX"}
 KEPT = ("seen(", "R2UR")                        # sources of cells that stay as they are in the files
-BLOCK_WAITS = {"warp": 4, "matrix": 8}          # of a write after a read that has no row: src/latency.rs
+BLOCK_WAITS = {"warp": 4, "matrix": 8}          # of a write after a read that has no row: rules.tsv
 
 
 def alu(op, target):

@@ -1,11 +1,15 @@
 //! Makes the ISA tables from the text files in `spec/` (language: `docs/isa/spec-language.md`).
 
+#[path = "build/distances.rs"]
+mod distances;
 #[path = "build/emit.rs"]
 mod emit;
 #[path = "build/forms.rs"]
 mod forms;
 #[path = "build/latency.rs"]
 mod latency;
+#[path = "build/matrix.rs"]
+mod matrix;
 #[path = "build/model.rs"]
 mod model;
 #[path = "build/parse.rs"]
@@ -18,6 +22,8 @@ mod tables;
 mod targets;
 #[path = "build/template.rs"]
 mod template;
+#[path = "build/tsv.rs"]
+mod tsv;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -46,13 +52,23 @@ fn run() -> Result<(), String> {
     let text = fs::read_to_string(&special).map_err(|e| format!("{}: {e}", special.display()))?;
     let special = special::table(&special.display().to_string(), &text)?;
     fs::write(out.join("special_registers.rs"), special).map_err(|e| e.to_string())?;
-    let classes = folder.join("latency/classes.tsv");
-    let text = fs::read_to_string(&classes).map_err(|e| format!("{}: {e}", classes.display()))?;
-    let classes = latency::table(&spec, &classes.display().to_string(), &text)?;
-    fs::write(out.join("latency_classes.rs"), classes).map_err(|e| e.to_string())?;
+    latencies(&spec, &folder.join("latency"), &out)?;
     let forms = forms::forms(&spec)?;
     fs::write(out.join("names.rs"), emit::names(&spec, &forms)?).map_err(|e| e.to_string())?;
     fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())
+}
+
+/// The classes of instructions and the distances between them.
+fn latencies(spec: &model::Spec, folder: &Path, out: &Path) -> Result<(), String> {
+    let read = |name| tsv::Tsv::read(&folder.join(name));
+    let (classes, groups, products) = (read("classes.tsv")?, read("groups.tsv")?, read("matrix.tsv")?);
+    let groups = latency::groups(&groups)?;
+    let texts = distances::Texts::read(folder)?;
+    let distances = distances::Distances::new(&texts, &groups)?;
+    let write = |name, text| fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"));
+    write("latency_classes.rs", latency::classes(spec, &classes, &groups)?)?;
+    write("latency_matrix.rs", matrix::table(spec, &products, &distances.earlier)?)?;
+    write("latency_tables.rs", distances.write()?)
 }
 
 fn variable(name: &str) -> Result<String, String> {

@@ -31,6 +31,12 @@ pub(crate) fn names(spec: &Spec, forms: &[Form]) -> Result<String, String> {
         "u8",
         roles.into_iter().map(|r| (r.clone(), format!("`{r}`"), r.clone())),
     );
+    let names = |of: fn(&InstrDef) -> &String| spec.instrs.values().map(of).collect::<BTreeSet<_>>().into_iter();
+    let item = |name: &String| (camel(name), format!("`{name}`"), name.clone());
+    let families = names(|instr| &instr.family).map(item);
+    enumeration(&mut out, "Family", "What an instruction works on: a chapter of the manual.", "u8", families);
+    let pipes = names(|instr| &instr.pipe).map(item);
+    enumeration(&mut out, "Pipe", "The unit that executes an instruction.", "u8", pipes);
     values(&mut out, spec);
     field_values(&mut out, spec)?;
     rows(&mut out, spec, forms)?;
@@ -38,7 +44,7 @@ pub(crate) fn names(spec: &Spec, forms: &[Form]) -> Result<String, String> {
 }
 
 /// A fieldless enum with `ALL`, `COUNT` and `name`; items are (identifier, doc, name).
-fn enumeration(
+pub(crate) fn enumeration(
     out: &mut String,
     name: &str,
     doc: &str,
@@ -134,11 +140,11 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef, targets: Targets) -> Res
     let uniform = if spec.instrs.contains_key(&twin) { format!("Some(Opcode::{twin})") } else { "None".to_owned() };
     let _ = writeln!(
         out,
-        "    OpcodeInfo {{ meaning: {:?}, family: {:?}, pipe: {:?}, latency: {:?}, lanes: Lanes::{}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
+        "    OpcodeInfo {{ meaning: {:?}, family: Family::{}, pipe: Pipe::{}, latency: LatencyClass::{}, lanes: Lanes::{}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
         instr.doc,
-        instr.family,
-        instr.pipe,
-        instr.latency,
+        camel(&instr.family),
+        camel(&instr.pipe),
+        camel(&instr.latency),
         instr.lanes()?,
         instr.number,
         instr.category,

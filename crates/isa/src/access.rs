@@ -3,8 +3,8 @@
 //! The strict simulator and the static checker judge control words by these facts. Source: what ptxas's
 //! code relies on (`../shared/latency/digest.md`, "Facts about the control bits"; `docs/isa/latency.md`).
 
-use crate::latency::{self, Queue, Slot};
-use crate::{Arch, Field, Inst, Opcode, RegFile, Role, Value, warpgroup};
+use crate::latency::{self, LatencyClass, Queue, Slot};
+use crate::{Arch, Field, Inst, Opcode, Pipe, RegFile, Role, Value, warpgroup};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -276,14 +276,14 @@ fn mask(scoreboard: Option<u8>) -> u8 {
 /// the first reads, and a wait for the second covers the first. All that go to memory are one.
 fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
     match inst.opcode.info().pipe {
-        "memory" if !latency::holds_uniform(inst) => Some(Order::MemorySources),
+        Pipe::Memory if !latency::holds_uniform(inst) => Some(Order::MemorySources),
         _ => latency::queue(inst, arch).map(Order::Sources),
     }
 }
 
 /// A product of a warpgroup: its results are there when `WARPGROUP.DEPBAR` says so.
 fn is_product(inst: &Inst) -> bool {
-    inst.opcode.info().latency == "gmma"
+    inst.opcode.info().latency == LatencyClass::Gmma
 }
 
 /// The product ends a group that `WARPGROUP.DEPBAR` counts.

@@ -9,19 +9,13 @@ mod matrix;
 mod mined;
 mod table;
 
-pub use class::{Queue, Slot};
+pub use class::{LatencyClass, Queue, Slot};
+pub use table::{Earlier, LONGEST, Later};
 
-use crate::{Arch, Control, Effects, Inst, Opcode, RegFile};
+use crate::{Arch, Control, Effects, Inst, Opcode, Pipe, RegFile};
 use class::Group;
-use table::{Kind, lookup};
+use table::Table;
 
-/// Distance after a write where the table has no row and the writer's class has no longest one. That is
-/// every pair on sm_50 and sm_61, of which no numbers are known: NAK keeps 13 cycles there at most.
-const UNKNOWN_WRITE_AFTER_WRITE: u8 = 14;
-/// Distance of a write after a read where the table has no row (header of `war.tsv`).
-const UNKNOWN_WRITE_AFTER_READ: u8 = 4;
-/// The same after a matrix instruction.
-const UNKNOWN_AFTER_MATRIX: u8 = 8;
 /// What NAK keeps between control instructions and the next one before Volta.
 const MAXWELL_CONTROL: u8 = 13;
 
@@ -45,7 +39,7 @@ pub fn reads_late(inst: &Inst, place: Slot, arch: Arch) -> bool {
 /// Uniform sources are read late too: asynchronous copies and tensor core work of a block, and `SYNCS.EXCH`
 /// (ptxas gives every one of them a read scoreboard; digest, "Opcodes that set scoreboards").
 pub fn holds_uniform(inst: &Inst) -> bool {
-    inst.opcode.info().latency == "bulk" || inst.opcode == Opcode::SYNCSU
+    inst.opcode.info().latency == LatencyClass::Bulk || inst.opcode == Opcode::SYNCSU
 }
 
 /// Instructions of one queue finish in the order of issue: a wait for the later one covers the earlier.
@@ -53,58 +47,98 @@ pub fn queue(inst: &Inst, arch: Arch) -> Option<Queue> {
     class::queue_of(inst, is_variable(inst, arch))
 }
 
+/// A register that an instruction writes, as far as distances go: what they are looked up by, worked out once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    to_reads: table::Row,
+    to_writes: table::Row,
+    class: Later,
+}
+
+impl Write {
+    /// Register `def` of `inst`.
+    pub fn of(inst: &Inst, def: Slot, arch: Arch) -> Write {
+        let variable = is_variable(inst, arch);
+        let class = class::writer(inst, variable);
+        if variable {
+            // A scoreboard governs it.
+            return Write { to_reads: table::Row::NONE, to_writes: table::Row::NONE, class };
+        }
+        let row = |table| table::Row::of(table, class::file_of(inst, def), class::producer(inst, def), arch);
+        Write { to_reads: row(Table::ReadAfterWrite), to_writes: row(Table::WriteAfterWrite), class }
+    }
+
+    /// Cycles from the write (issue to issue) until `read` finds it done; 0 where a scoreboard governs it.
+    pub fn until_read(self, read: Read) -> u8 {
+        self.to_reads.to(read.class)
+    }
+
+    /// Cycles until every reader finds it done; 0 where a scoreboard governs it.
+    pub fn longest(self) -> u8 {
+        self.to_reads.to(Later::Any)
+    }
+
+    /// Cycles until `second` may write the register too; 0 where a scoreboard governs it.
+    pub fn until_write(self, second: Write) -> u8 {
+        self.to_writes.to(second.class)
+    }
+}
+
+/// A register that an instruction reads, as [`Write`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    to_writes: table::Row,
+    class: Later,
+}
+
+impl Read {
+    /// The register of `file` that `inst` reads at `place`.
+    pub fn of(inst: &Inst, place: Slot, file: RegFile, arch: Arch) -> Read {
+        Read { to_writes: read_row(inst, place, arch), class: class::reader(inst, place, file) }
+    }
+
+    /// Cycles until `write` may write the register. For one that is read late this is not enough: see [`reads_late`].
+    pub fn until_write(self, write: Write) -> u8 {
+        self.to_writes.to(write.class)
+    }
+}
+
+fn read_row(reader: &Inst, place: Slot, arch: Arch) -> table::Row {
+    let info = reader.opcode.info();
+    if info.effects.contains(Effects::BRANCH) || info.pipe == Pipe::Barrier {
+        // What comes after a branch or barrier issues when it has decided.
+        return table::Row::NEXT;
+    }
+    let (file, variable) = (class::file_of(reader, place), is_variable(reader, arch));
+    if variable && file != RegFile::R {
+        // Guards, predicates and uniform registers of queued instructions are free at once.
+        return table::Row::NEXT;
+    }
+    table::Row::of(Table::WriteAfterRead, file, class::war_reader(reader, place, variable), arch)
+}
+
 /// Cycles from `producer` to `consumer` (issue to issue) for register `def` of the one to be readable at
 /// `place` of the other. 0 where `producer` is of variable latency: a scoreboard governs it.
 pub fn raw(producer: &Inst, def: Slot, consumer: &Inst, place: Slot, arch: Arch) -> u8 {
-    if is_variable(producer, arch) {
-        return 0;
-    }
-    let Row { file, first: from, second: to } = raw_row(producer, def, consumer, place);
-    lookup(Kind::ReadAfterWrite, file, from, to, arch)
-        .or_else(|| lookup(Kind::ReadAfterWrite, file, from, "*", arch))
-        .unwrap_or(UNKNOWN_WRITE_AFTER_WRITE)
+    let file = class::file_of(producer, def);
+    Write::of(producer, def, arch).until_read(Read::of(consumer, place, file, arch))
 }
 
 /// Cycles after which every reader finds register `def` of `producer` written.
 pub fn longest(producer: &Inst, def: Slot, arch: Arch) -> u8 {
-    if is_variable(producer, arch) {
-        return 0;
-    }
-    let file = class::file_of(producer, def);
-    let from = class::producer(producer, def);
-    lookup(Kind::ReadAfterWrite, file, from, "*", arch).unwrap_or(UNKNOWN_WRITE_AFTER_WRITE)
+    Write::of(producer, def, arch).longest()
 }
 
 /// Cycles from `first`, which writes a register as its `def`, to `second`, which writes it too. 0 where
 /// `first` is of variable latency.
 pub fn waw(first: &Inst, def: Slot, second: &Inst, arch: Arch) -> u8 {
-    if is_variable(first, arch) {
-        return 0;
-    }
-    let Row { file, first: from, second: to } = waw_row(first, def, second, arch);
-    pair(Kind::WriteAfterWrite, file, from, to, arch).unwrap_or_else(|| longest(first, def, arch))
+    Write::of(first, def, arch).to_writes.to(class::writer(second, is_variable(second, arch)))
 }
 
 /// Cycles from `reader`, which reads a register at `place`, to `writer`, which writes it. For registers that
 /// are read late this is not enough: see [`reads_late`].
 pub fn war(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> u8 {
-    let info = reader.opcode.info();
-    if info.effects.contains(Effects::BRANCH) || info.pipe == "barrier" {
-        // What comes after a branch or barrier issues when it has decided.
-        return 1;
-    }
-    let file = class::file_of(reader, place);
-    let variable = is_variable(reader, arch);
-    if variable && file != RegFile::R {
-        // Guards, predicates and uniform registers of queued instructions are free at once.
-        return 1;
-    }
-    let Row { first: from, second: to, .. } = war_row(reader, place, writer, arch);
-    let unknown = if Group::of(reader) == Group::Matrix { UNKNOWN_AFTER_MATRIX } else { UNKNOWN_WRITE_AFTER_READ };
-    let of_shape = if from == "MMA" { matrix::row(reader) } else { from };
-    pair(Kind::WriteAfterRead, file, of_shape, to, arch)
-        .or_else(|| pair(Kind::WriteAfterRead, file, from, to, arch))
-        .unwrap_or(unknown)
+    read_row(reader, place, arch).to(class::writer(writer, is_variable(writer, arch)))
 }
 
 /// The row of a table that a pair of instructions goes by, as `raw.tsv`, `waw.tsv` and `war.tsv` name it.
@@ -113,9 +147,9 @@ pub struct Row {
     /// The register's file.
     pub file: RegFile,
     /// Class of the earlier instruction.
-    pub first: &'static str,
-    /// Class of the later one; `!`: it is of variable latency.
-    pub second: &'static str,
+    pub first: Earlier,
+    /// Class of the later one.
+    pub second: Later,
 }
 
 /// The row of [`raw`].
@@ -135,11 +169,6 @@ pub fn war_row(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> Row {
     let first = class::war_reader(reader, place, is_variable(reader, arch));
     let second = class::writer(writer, is_variable(writer, arch));
     Row { file: class::file_of(reader, place), first, second }
-}
-
-/// The row for a second instruction with scoreboard (`!`), or else the one without.
-fn pair(kind: Kind, file: RegFile, from: &str, to: &'static str, arch: Arch) -> Option<u8> {
-    lookup(kind, file, from, to, arch).or_else(|| lookup(kind, file, from, to.trim_end_matches('!'), arch))
 }
 
 /// Fewest cycles between `inst` and the instruction after it, `None` where that may be any, whatever registers they
@@ -170,9 +199,6 @@ pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
         _ => 1,
     }
 }
-
-/// The longest of all fixed distances, in cycles: what issued longer ago needs no look.
-pub const LONGEST: u8 = 36;
 
 /// Fewest cycles from an instruction that sets a scoreboard to one that waits for it.
 pub const SET_TO_WAIT: u8 = 2;

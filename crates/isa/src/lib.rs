@@ -33,8 +33,8 @@ pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;
 pub use opcode::{
-    Effects, Field, FieldValue, ImmFormat, Kinds, Lanes, Opcode, OpcodeInfo, OperandSpec, Role, Width, WidthRule,
-    WidthStep,
+    Effects, Family, Field, FieldValue, ImmFormat, Kinds, Lanes, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width,
+    WidthRule, WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use sm::{Bank0, ClusterBank0, SmDescription};

@@ -1,5 +1,6 @@
 //! Opcodes, their signatures, fields and facts. The data comes from `spec/*.isa`.
 
+use crate::latency::LatencyClass;
 use crate::{Arch, Inst, Operand, OperandFlags, RegFile, Value};
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
@@ -251,11 +252,11 @@ pub struct OpcodeInfo {
     /// One line of meaning.
     pub meaning: &'static str,
     /// The family: the chapter of the manual.
-    pub family: &'static str,
+    pub family: Family,
     /// The execution pipe.
-    pub pipe: &'static str,
-    /// Name of its class in the latency table.
-    pub latency: &'static str,
+    pub pipe: Pipe,
+    /// Its class in the latency tables.
+    pub latency: LatencyClass,
     /// How its results differ between the lanes of a warp.
     pub lanes: Lanes,
     /// What it does besides computing.

@@ -2,7 +2,7 @@
 //! never goes below a distance of the tables. `tests/data/code` holds ptxas 13.0.88's code of a few
 //! kernels of `../shared/kernels`: `F name`, then address and word of each instruction.
 
-use oriole_isa::latency::{self, Slot};
+use oriole_isa::latency::{self, LatencyClass, Slot};
 use oriole_isa::{Arch, Control, Effects, Inst, RegFile, Value, decode};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -49,7 +49,7 @@ fn exclude_each_other(a: &Inst, b: &Inst) -> bool {
 
 /// After it nothing is known of the time that the next instruction issues.
 fn blocks(inst: &Inst) -> bool {
-    inst.opcode.info().effects.contains(Effects::SIDE_EFFECT) || inst.opcode.info().latency == "bar"
+    inst.opcode.info().effects.contains(Effects::SIDE_EFFECT) || inst.opcode.info().latency == LatencyClass::Bar
 }
 
 #[derive(Default)]

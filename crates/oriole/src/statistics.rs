@@ -7,7 +7,7 @@
 
 use crate::pipeline::Compiled;
 use oriole_isa::chip::{Chip, Unit};
-use oriole_isa::{Arch, Inst, Opcode, SmDescription};
+use oriole_isa::{Arch, Family, Inst, Opcode, Pipe, SmDescription};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::Statistics;
 use oriole_ori::{Block, Function, FunctionKind, SecondaryMap};
@@ -89,8 +89,8 @@ impl Step {
             typical,
             unit: demand.unit,
             busy: f64::from(demand.cycles),
-            is_float: matches!(inst.opcode.info().family, "float" | "half" | "double"),
-            is_tepid: inst.opcode.info().pipe == "memory" && !goes_to_cache(inst) && !is_constant(inst.opcode),
+            is_float: matches!(inst.opcode.info().family, Family::Float | Family::Half | Family::Double),
+            is_tepid: inst.opcode.info().pipe == Pipe::Memory && !goes_to_cache(inst) && !is_constant(inst.opcode),
         }
     }
 }
@@ -109,7 +109,7 @@ fn goes_to_cache(inst: &Inst) -> bool {
             | Opcode::REDG
             | Opcode::LDGSTS
     );
-    is_global || matches!(info.family, "texture" | "surface" | "async")
+    is_global || matches!(info.family, Family::Texture | Family::Surface | Family::Async)
 }
 
 /// Reads a constant bank: cold.

@@ -1,7 +1,6 @@
 //! The function as the scheduler sees it: hardware instructions with the registers that they touch.
 
-use crate::timing;
-pub(crate) use oriole_isa::latency::Slot;
+use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Control, Effects, Field, Inst, Mods, Opcode, RegFile, Value};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, CallSite, Callee, Function, InstFlags, InstId, MachineError, SecondaryMap};
@@ -23,12 +22,22 @@ pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
     (number < *count).then(|| base + number)
 }
 
-/// One register that an instruction reads or writes.
+/// One register that an instruction reads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
+pub(crate) struct Use {
     pub(crate) reg: Reg,
-    /// Where the instruction names it.
-    pub(crate) slot: Slot,
+    /// By what its distances are looked up; `None` for an instruction that leaves the function.
+    pub(crate) read: Option<latency::Read>,
+    /// The register stays busy for some time after the instruction has issued.
+    pub(crate) late: bool,
+}
+
+/// One register that an instruction writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Def {
+    pub(crate) reg: Reg,
+    /// By what its distances are looked up; `None` for an instruction that leaves the function.
+    pub(crate) write: Option<latency::Write>,
 }
 
 /// One instruction.
@@ -37,8 +46,8 @@ pub(crate) struct Op {
     pub(crate) id: InstId,
     pub(crate) inst: Inst,
     pub(crate) flags: InstFlags,
-    pub(crate) uses: SmallVec<[Access; 6]>,
-    pub(crate) defs: SmallVec<[Access; 4]>,
+    pub(crate) uses: SmallVec<[Use; 6]>,
+    pub(crate) defs: SmallVec<[Def; 4]>,
     /// A superset of the registers read, register `r` at bit `r % 64`: tells most pairs apart at once.
     pub(crate) use_mask: u64,
     /// The same for the registers written.
@@ -135,28 +144,43 @@ fn op(func: &Function, id: InstId, arch: Arch) -> Result<Op, MachineError> {
         defs: SmallVec::new(),
         use_mask: 0,
         def_mask: 0,
-        variable: timing::is_variable(&inst, arch),
+        variable: latency::is_variable(&inst, arch),
         leaves: call.is_some(),
         terminator: is_terminator(data),
         inst,
     };
-    note_accesses(&mut op);
+    note_accesses(&mut op, arch);
     if let Some(site) = call {
         note_call(func, site, &mut op);
     }
-    op.use_mask = mask_of(&op.uses);
-    op.def_mask = mask_of(&op.defs);
+    op.use_mask = mask_of(op.uses.iter().map(|access| access.reg));
+    op.def_mask = mask_of(op.defs.iter().map(|access| access.reg));
     Ok(op)
 }
 
-fn mask_of(accesses: &[Access]) -> u64 {
-    accesses.iter().fold(0, |mask, access| mask | 1 << (access.reg % 64))
+fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
+    regs.fold(0, |mask, reg| mask | 1 << (reg % 64))
 }
 
-fn note_accesses(op: &mut Op) {
+impl Use {
+    /// The register of `file` that the instruction of `op` reads at `slot`.
+    fn of(op: &Op, reg: Reg, file: RegFile, slot: Slot, arch: Arch) -> Use {
+        let read = (!op.leaves).then(|| latency::Read::of(&op.inst, slot, file, arch));
+        Use { reg, read, late: latency::reads_late(&op.inst, slot, arch) }
+    }
+}
+
+impl Def {
+    /// The register that the instruction of `op` writes at `slot`.
+    fn of(op: &Op, reg: Reg, slot: Slot, arch: Arch) -> Def {
+        Def { reg, write: (!op.leaves).then(|| latency::Write::of(&op.inst, slot, arch)) }
+    }
+}
+
+fn note_accesses(op: &mut Op, arch: Arch) {
     let guard_file = if op.inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
     if let Some(reg) = reg_number(guard_file, u16::from(op.inst.guard.predicate)) {
-        op.uses.push(Access { reg, slot: Slot::Guard });
+        op.uses.push(Use::of(op, reg, guard_file, Slot::Guard, arch));
     }
     for i in 0..op.inst.operands.len() {
         let (file, first) = match op.inst.operands[i].value {
@@ -169,14 +193,17 @@ fn note_accesses(op: &mut Op) {
         let is_def = op.inst.opcode.signature()[i].is_def && !bindless;
         for k in 0..width {
             let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
-            let access = Access { reg, slot: Slot::Operand { index: i as u8, register: k } };
-            if is_def { op.defs.push(access) } else { op.uses.push(access) }
+            let slot = Slot::Operand { index: i as u8, register: k };
+            if is_def {
+                op.defs.push(Def::of(op, reg, slot, arch));
+            } else {
+                op.uses.push(Use::of(op, reg, file, slot, arch));
+            }
         }
     }
 }
 
 fn note_call(func: &Function, site: &CallSite, op: &mut Op) {
-    let slot = Slot::Operand { index: 0, register: 0 };
     let regs = |operands: &[oriole_ori::Operand]| {
         let mut regs = Vec::new();
         for (file, first, count) in operands.iter().filter_map(|o| func.physical(*o)) {
@@ -184,9 +211,9 @@ fn note_call(func: &Function, site: &CallSite, op: &mut Op) {
         }
         regs
     };
-    op.uses.extend(regs(&site.args).into_iter().map(|reg| Access { reg, slot }));
+    op.uses.extend(regs(&site.args).into_iter().map(|reg| Use { reg, read: None, late: false }));
     if site.callee != Callee::Return {
-        op.defs.extend(regs(&site.results).into_iter().map(|reg| Access { reg, slot }));
+        op.defs.extend(regs(&site.results).into_iter().map(|reg| Def { reg, write: None }));
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::code::{END_OF_R, Op, REGISTERS, reg_number};
 use crate::memory::MemoryAccess;
 use crate::timing;
-use oriole_isa::{Arch, Effects, Opcode};
+use oriole_isa::latency::{Read, Write};
+use oriole_isa::{Effects, Opcode};
 use oriole_ori::InstFlags;
 use smallvec::SmallVec;
 
@@ -27,14 +28,13 @@ const MEMORY_WINDOW: usize = 64;
 #[derive(Clone, Default)]
 struct RegState {
     /// Definitions that may still hold: the last unguarded one and the guarded ones after it.
-    defs: SmallVec<[u32; 2]>,
+    defs: SmallVec<[(u32, Option<Write>); 2]>,
     /// Reads since the last definition.
-    uses: SmallVec<[u32; 4]>,
+    uses: SmallVec<[(u32, Option<Read>); 4]>,
     version: u32,
 }
 
 struct Builder<'a> {
-    arch: Arch,
     ops: &'a [Op],
     graph: Graph,
     regs: Vec<RegState>,
@@ -47,11 +47,11 @@ struct Builder<'a> {
 }
 
 /// Build the graph of a block.
-pub(crate) fn build(ops: &[Op], arch: Arch) -> Graph {
+pub(crate) fn build(ops: &[Op]) -> Graph {
     let graph = Graph { edges: vec![Vec::new(); ops.len()], incoming: vec![0; ops.len()] };
     let regs = vec![RegState::default(); REGISTERS];
     let mut builder =
-        Builder { arch, ops, graph, regs, memory: Vec::new(), fence: None, since_fence: Vec::new(), effect: None };
+        Builder { ops, graph, regs, memory: Vec::new(), fence: None, since_fence: Vec::new(), effect: None };
     for at in 0..ops.len() as u32 {
         builder.order(at);
         builder.registers(at);
@@ -73,12 +73,18 @@ fn has_order(op: &Op) -> bool {
     op.has(Effects::SIDE_EFFECT) || op.has(Effects::CONVERGENT) || op.has(Effects::VOLATILE) || op.has(Effects::BRANCH)
 }
 
-impl Builder<'_> {
+impl Graph {
     fn edge(&mut self, from: u32, to: u32, latency: u32) {
         if from != to {
-            self.graph.edges[from as usize].push(Edge { to, latency });
-            self.graph.incoming[to as usize] += 1;
+            self.edges[from as usize].push(Edge { to, latency });
+            self.incoming[to as usize] += 1;
         }
+    }
+}
+
+impl Builder<'_> {
+    fn edge(&mut self, from: u32, to: u32, latency: u32) {
+        self.graph.edge(from, to, latency);
     }
 
     fn order(&mut self, at: u32) {
@@ -131,36 +137,28 @@ impl Builder<'_> {
     }
 
     fn registers(&mut self, at: u32) {
-        let (ops, arch) = (self.ops, self.arch);
+        let (ops, graph) = (self.ops, &mut self.graph);
         let op = &ops[at as usize];
         for access in &op.uses {
-            for def in self.regs[usize::from(access.reg)].defs.clone() {
-                let producer = &ops[def as usize];
-                let latency = if producer.variable {
-                    timing::estimate(producer)
-                } else {
-                    timing::raw_of(producer, access.reg, op, access, arch)
-                };
-                self.edge(def, at, latency);
+            for (def, write) in &self.regs[usize::from(access.reg)].defs {
+                let producer = &ops[*def as usize];
+                let known = || timing::raw(*write, access.read);
+                graph.edge(*def, at, if producer.variable { timing::estimate(producer) } else { known() });
             }
         }
         for access in &op.defs {
-            let state = self.regs[usize::from(access.reg)].clone();
-            for def in &state.defs {
+            let state = &self.regs[usize::from(access.reg)];
+            for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
-                let latency = if producer.variable {
-                    timing::estimate(producer)
-                } else {
-                    timing::waw_of(producer, access.reg, op, access, arch)
-                };
-                self.edge(*def, at, latency);
+                let known = || timing::waw(*write, access.write);
+                graph.edge(*def, at, if producer.variable { timing::estimate(producer) } else { known() });
             }
-            for user in &state.uses {
-                self.edge(*user, at, timing::war_of(&ops[*user as usize], access.reg, op, access, arch));
+            for (user, read) in &state.uses {
+                graph.edge(*user, at, timing::war(*read, access.write));
             }
         }
         for access in &op.uses {
-            self.regs[usize::from(access.reg)].uses.push(at);
+            self.regs[usize::from(access.reg)].uses.push((at, access.read));
         }
         let guarded = op.is_guarded();
         for access in &op.defs {
@@ -170,7 +168,7 @@ impl Builder<'_> {
                 state.defs.clear();
                 state.uses.clear();
             }
-            state.defs.push(at);
+            state.defs.push((at, access.write));
         }
         debug_assert!(usize::from(END_OF_R) < REGISTERS && !op.flags.contains(InstFlags::PHI));
     }

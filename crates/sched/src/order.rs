@@ -12,10 +12,9 @@ use std::collections::BinaryHeap;
 
 /// Reorder every block.
 pub(crate) fn reorder(code: &mut Code, _: &Function) {
-    let arch = code.arch;
     for ops in &mut code.ops {
         if ops.len() > 1 {
-            let graph = build(ops, arch);
+            let graph = build(ops);
             let order = list_schedule(&graph);
             *ops = permute(std::mem::take(ops), &order);
         }

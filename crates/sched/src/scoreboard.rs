@@ -14,7 +14,6 @@
 //! NOP before it does.
 
 use crate::code::{Code, Op, REGISTERS, Reg};
-use crate::timing;
 use fixedbitset::FixedBitSet;
 use oriole_isa::{Carries, Control, Effects, Opcode, carries};
 use oriole_ori::Function;
@@ -153,8 +152,7 @@ impl Rotation {
             releases.push(Release { scoreboard: scoreboard as u8, regs, is_result, needed: false });
             Some(releases.len() as u32 - 1)
         };
-        let late = op.uses.iter().filter(|u| timing::reads_late(op, u, code.arch));
-        let mut regs: SmallVec<[Reg; 4]> = late.map(|u| u.reg).collect();
+        let mut regs: SmallVec<[Reg; 4]> = op.uses.iter().filter(|u| u.late).map(|u| u.reg).collect();
         let mut results: SmallVec<[Reg; 4]> = op.defs.iter().filter(|_| op.variable).map(|d| d.reg).collect();
         if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.inst.opcode) {
             if *as_result { &mut results } else { &mut regs }.push(completion.reg());

@@ -86,7 +86,7 @@ impl Times {
             while window_start < at && issue[window_start] + WINDOW < own {
                 window_start += 1;
             }
-            let needed = (window_start..at).map(|p| issue[p] + timing::distance(&ops[p], op, code.arch));
+            let needed = (window_start..at).map(|p| issue[p] + timing::distance(&ops[p], op));
             issue.push(needed.fold(own, u32::max));
         }
         let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
@@ -157,7 +157,7 @@ impl<'a> Solver<'a> {
 
     /// Cycles that `op` has to wait until it keeps its distances to all of `recent`.
     fn lacking(&self, recent: &[Recent], op: &Op) -> u32 {
-        let lacks = |r: &Recent| timing::distance(self.op(r.at), op, self.code.arch).saturating_sub(r.age);
+        let lacks = |r: &Recent| timing::distance(self.op(r.at), op).saturating_sub(r.age);
         recent.iter().map(lacks).max().unwrap_or(0)
     }
 

@@ -1,7 +1,7 @@
 //! Which unit an instruction occupies, and for how long.
 
 use super::Chip;
-use crate::{Field, Inst, Opcode, hmma_type, mma_acc};
+use crate::{Family, Field, Inst, Opcode, Pipe, hmma_type, mma_acc};
 
 /// Execution units: each quarter of a multiprocessor has its own, but for memory and textures, which the four
 /// share.
@@ -69,21 +69,21 @@ impl Chip {
         let of = |unit, rate| Demand { unit, cycles: interval(rate) };
         match (inst.opcode.info().pipe, inst.opcode) {
             (_, Opcode::NOP) => Demand { unit: Unit::Control, cycles: 0 },
-            ("fma", Opcode::HADD2 | Opcode::HMUL2 | Opcode::HFMA2) => match rates.half_unit {
+            (Pipe::Fma, Opcode::HADD2 | Opcode::HMUL2 | Opcode::HFMA2) => match rates.half_unit {
                 Unit::Fma => of(Unit::Fma, rates.half / 2),
                 unit => of(unit, rates.half),
             },
-            ("fma", Opcode::IMAD | Opcode::IDP) => of(Unit::FmaHeavy, rates.int_multiply),
-            ("alu", Opcode::IADD3 | Opcode::IADD) | ("fma", Opcode::VIADD) => of(Unit::Alu, rates.int_add),
-            ("fma", _) if rates.fp32 > 64 => of(Unit::Fma, rates.fp32 / 2),
-            ("fma", _) => of(Unit::FmaHeavy, rates.fp32),
-            ("fp64", _) => of(Unit::Fp64, rates.fp64),
-            ("xu", _) => of(Unit::Xu, rates.xu),
-            ("tensor", _) => Demand { unit: Unit::Tensor, cycles: self.matrix_cycles(inst) },
-            ("uniform", _) => of(Unit::Uniform, rates.uniform),
-            ("memory", _) if is_texture(inst.opcode) => of(Unit::Texture, rates.texture),
-            ("memory" | "s2r", _) => Demand { unit: Unit::Memory, cycles: 1 },
-            ("branch" | "barrier", _) => Demand { unit: Unit::Control, cycles: 1 },
+            (Pipe::Fma, Opcode::IMAD | Opcode::IDP) => of(Unit::FmaHeavy, rates.int_multiply),
+            (Pipe::Alu, Opcode::IADD3 | Opcode::IADD) | (Pipe::Fma, Opcode::VIADD) => of(Unit::Alu, rates.int_add),
+            (Pipe::Fma, _) if rates.fp32 > 64 => of(Unit::Fma, rates.fp32 / 2),
+            (Pipe::Fma, _) => of(Unit::FmaHeavy, rates.fp32),
+            (Pipe::Fp64, _) => of(Unit::Fp64, rates.fp64),
+            (Pipe::Xu, _) => of(Unit::Xu, rates.xu),
+            (Pipe::Tensor, _) => Demand { unit: Unit::Tensor, cycles: self.matrix_cycles(inst) },
+            (Pipe::Uniform, _) => of(Unit::Uniform, rates.uniform),
+            (Pipe::Memory, _) if is_texture(inst.opcode) => of(Unit::Texture, rates.texture),
+            (Pipe::Memory | Pipe::S2r, _) => Demand { unit: Unit::Memory, cycles: 1 },
+            (Pipe::Branch | Pipe::Barrier, _) => Demand { unit: Unit::Control, cycles: 1 },
             _ => of(Unit::Alu, rates.alu),
         }
     }
@@ -98,12 +98,12 @@ impl Chip {
             (Opcode::ATOMS, _) => latencies.atomic_shared,
             (Opcode::LDC | Opcode::LDCU, _) => latencies.constant,
             (Opcode::SHFL | Opcode::MATCH | Opcode::MOVM | Opcode::REDUX, _) => latencies.shuffle,
-            (_, "xu") => latencies.xu,
-            (_, "s2r") | (Opcode::BMOV | Opcode::B2R | Opcode::R2UR, _) => latencies.special,
-            (_, "fp64") => latencies.fp64,
-            (_, "tensor") => latencies.matrix,
-            (_, "memory") if is_texture(inst.opcode) => latencies.texture,
-            (_, "memory") => latencies.shared,
+            (_, Pipe::Xu) => latencies.xu,
+            (_, Pipe::S2r) | (Opcode::BMOV | Opcode::B2R | Opcode::R2UR, _) => latencies.special,
+            (_, Pipe::Fp64) => latencies.fp64,
+            (_, Pipe::Tensor) => latencies.matrix,
+            (_, Pipe::Memory) if is_texture(inst.opcode) => latencies.texture,
+            (_, Pipe::Memory) => latencies.shared,
             _ => latencies.special,
         }
     }
@@ -124,7 +124,7 @@ impl Chip {
 }
 
 fn is_texture(opcode: Opcode) -> bool {
-    matches!(opcode.info().family, "texture" | "surface")
+    matches!(opcode.info().family, Family::Texture | Family::Surface)
 }
 
 /// What the elements of a product are.

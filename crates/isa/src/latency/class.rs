@@ -1,7 +1,8 @@
 //! The classes of the latency tables: which one an instruction's result or operand belongs to.
 
 use super::matrix;
-use crate::{Arch, Field, Inst, Opcode, RegFile, Role, Value, mul};
+use super::table::{Earlier, Later};
+use crate::{Arch, Family, Field, Inst, Opcode, RegFile, Role, Value, mul};
 
 /// Where an instruction names a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,44 +47,25 @@ impl Queue {
     pub const COUNT: usize = 9;
 }
 
-/// What kind of unit an instruction runs on, as far as latencies tell kinds apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Group {
-    Alu,
-    AluDual,
-    Alu64,
-    Fma,
-    Wide,
-    High,
-    Half,
-    HalfMatrix,
-    Fp64,
-    Matrix,
-    Dmma,
-    Gmma,
-    Cs2r,
-    Vote,
-    VoteUniform,
-    Uniform,
-    UniformMove,
-    UniformLoad,
-    Ldcu,
-    R2ur,
-    Credux,
-    Sfu,
-    Shuffle,
-    Sync,
-    Memory,
-    Branch,
-    Barrier,
-    Other,
-}
-
 /// What `spec/latency/classes.tsv` says of the class of an opcode.
 struct Class {
     group: Group,
     /// The targets on which the latency is variable, a bit each in the order of `Arch::ALL`.
     variable: u16,
+}
+
+/// What `spec/latency/groups.tsv` says of a group: the classes of its registers.
+struct Classes {
+    result: Earlier,
+    source: Later,
+    uniform: Later,
+    guard: Later,
+    guard_read: Earlier,
+    predicate: Later,
+    /// Of fixed and of variable latency.
+    write: [Later; 2],
+    /// The same.
+    read: [Earlier; 2],
 }
 
 include!(concat!(env!("OUT_DIR"), "/latency_classes.rs"));
@@ -107,35 +89,8 @@ impl Group {
         }
     }
 
-    /// The name in the tables.
-    fn name(self) -> &'static str {
-        match self {
-            Group::Alu => "ALU",
-            Group::AluDual => "ALU dual",
-            Group::Alu64 => "ALU 64",
-            Group::Fma => "FMA",
-            Group::Wide | Group::High => "WIDE",
-            Group::Half => "FP16",
-            Group::HalfMatrix => "HFMA2.MMA",
-            Group::Fp64 => "FP64",
-            Group::Matrix | Group::Dmma => "MMA",
-            Group::Gmma => "GMMA",
-            Group::Cs2r => "CS2R",
-            Group::Vote => "VOTE",
-            Group::VoteUniform => "VOTEU",
-            Group::Uniform => "UDP",
-            Group::UniformMove => "UMOV",
-            Group::UniformLoad => "ULDC",
-            Group::Ldcu => "LDCU",
-            Group::R2ur => "R2UR",
-            Group::Credux => "CREDUX",
-            Group::Sfu | Group::Shuffle => "sfu",
-            Group::Sync => "sync, tmem",
-            Group::Memory => "mem",
-            Group::Branch => "branch",
-            Group::Barrier => "BAR",
-            Group::Other => "other",
-        }
+    fn classes(self) -> &'static Classes {
+        &GROUPS[self as usize]
     }
 }
 
@@ -145,7 +100,7 @@ fn is_hfma2_mma(inst: &Inst) -> bool {
 }
 
 fn is_texture(inst: &Inst) -> bool {
-    matches!(inst.opcode.info().family, "texture" | "surface")
+    matches!(inst.opcode.info().family, Family::Texture | Family::Surface)
 }
 
 /// The register file of a place, which names a register.
@@ -161,144 +116,86 @@ pub(crate) fn file_of(inst: &Inst, slot: Slot) -> RegFile {
     }
 }
 
-/// The row name of a result.
-pub(crate) fn producer(inst: &Inst, def: Slot) -> &'static str {
-    let file = file_of(inst, def);
-    let register = match def {
-        Slot::Operand { register, .. } => register,
-        Slot::Guard => 0,
-    };
-    match (Group::of(inst), file) {
-        (Group::Wide, RegFile::P) => "WIDE pred",
-        (Group::Wide, _) => ["WIDE lo", "WIDE hi"][usize::from(register.min(1))],
-        (Group::High, _) => "IMAD.HI",
-        (Group::Cs2r, _) if inst.width(0) == 1 => "CS2R.32",
-        (Group::Cs2r, _) => ["CS2R", "CS2R hi"][usize::from(register.min(1))],
+/// The class of a result.
+pub(crate) fn producer(inst: &Inst, def: Slot) -> Earlier {
+    let (group, file) = (Group::of(inst), file_of(inst, def));
+    let is_first = !matches!(def, Slot::Operand { register: 1.., .. });
+    match group {
+        Group::Wide if file == RegFile::P => Earlier::WidePred,
+        Group::Wide if !is_first => Earlier::WideHi,
+        Group::Cs2r if inst.width(0) == 1 => Earlier::Cs2r32,
+        Group::Cs2r if !is_first => Earlier::Cs2rHi,
         // No pair of these was seen; their unit is the ALU's.
-        (Group::Branch | Group::Barrier | Group::Other, RegFile::R | RegFile::P) => "ALU",
-        (Group::Matrix, _) => matrix::row(inst),
-        (group, _) => group.name(),
+        Group::Branch | Group::Barrier | Group::Other if matches!(file, RegFile::R | RegFile::P) => Earlier::Alu,
+        Group::Matrix => matrix::class(inst),
+        group => group.classes().result,
     }
 }
 
-/// The column name of a read.
-pub(crate) fn reader(inst: &Inst, place: Slot, file: RegFile) -> &'static str {
+/// The class of a read of a register of `file`.
+pub(crate) fn reader(inst: &Inst, place: Slot, file: RegFile) -> Later {
     let group = Group::of(inst);
-    let Slot::Operand { index, register } = place else { return guard_reader(group) };
-    let role = inst.opcode.signature()[usize::from(index)].role;
+    let Slot::Operand { index, register } = place else { return group.classes().guard };
     match file {
-        RegFile::P | RegFile::UP => predicate_reader(inst, group),
-        RegFile::UR => uniform_reader(inst, group, role, index),
-        _ => general_reader(inst, group, role, register),
-    }
-}
-
-fn guard_reader(group: Group) -> &'static str {
-    match group {
-        Group::Alu | Group::AluDual | Group::Alu64 => "@ALU",
-        Group::Fma => "@FMA",
-        Group::Wide | Group::High => "@WIDE",
-        Group::Half | Group::HalfMatrix => "@FP16",
-        Group::Fp64 => "@FP64",
-        Group::Matrix | Group::Dmma => "@MMA",
-        Group::Branch => "@branch",
-        Group::Memory => "@mem",
-        Group::Sfu | Group::Shuffle | Group::Credux => "@sfu",
-        Group::Uniform | Group::UniformMove | Group::UniformLoad | Group::Ldcu | Group::VoteUniform => "@UDP",
-        Group::Cs2r | Group::Vote | Group::R2ur | Group::Sync | Group::Gmma | Group::Barrier | Group::Other => "@other",
-    }
-}
-
-fn predicate_reader(inst: &Inst, group: Group) -> &'static str {
-    match group {
         // P2R reads all predicates at once; the rows named ALU are its.
-        Group::Alu if inst.opcode == Opcode::P2R => "ALU",
-        Group::Alu => "ALU pred",
-        Group::AluDual => "ALU dual pred",
-        Group::Alu64 => "ALU 64 pred",
-        Group::Fma => "FMA pred",
-        Group::Wide | Group::High => "WIDE pred",
-        Group::Half | Group::HalfMatrix => "FP16 pred",
-        Group::Fp64 => "FP64 pred",
-        Group::Barrier => "BAR pred",
-        Group::Vote => "VOTE pred",
-        Group::VoteUniform => "VOTEU pred",
-        Group::Branch => "branch pred",
-        Group::Uniform | Group::UniformMove | Group::UniformLoad => "UDP pred",
-        Group::Memory => "data",
-        _ => "*",
+        RegFile::P | RegFile::UP if inst.opcode == Opcode::P2R => Later::Alu,
+        RegFile::P | RegFile::UP => group.classes().predicate,
+        RegFile::UR => uniform_reader(inst, group, index),
+        _ => general_reader(inst, group, index, register),
     }
 }
 
-fn uniform_reader(inst: &Inst, group: Group, role: Role, index: u8) -> &'static str {
+fn role(inst: &Inst, index: u8) -> Role {
+    inst.opcode.signature()[usize::from(index)].role
+}
+
+fn uniform_reader(inst: &Inst, group: Group, index: u8) -> Later {
     if matches!(inst.operands[usize::from(index)].value, Value::ConstBindless { .. }) {
-        return "cbuf index";
+        return Later::CbufIndex;
     }
-    match (group, role) {
-        (Group::Gmma, Role::Desc) => "gdesc",
-        (_, Role::Desc) => "desc",
-        (Group::Memory, Role::Base | Role::UBase) => "addr",
-        (Group::Memory, _) if inst.opcode.info().latency == "bulk" => "addr",
-        (Group::Memory, _) => "data",
-        (Group::VoteUniform | Group::UniformLoad, _) => "UDP",
+    match (group, role(inst, index)) {
+        (Group::Gmma, Role::Desc) => Later::Gdesc,
+        (_, Role::Desc) => Later::Desc,
+        (Group::Memory, Role::Base | Role::UBase) => Later::Addr,
+        (Group::Memory, _) if inst.opcode.info().latency == LatencyClass::Bulk => Later::Addr,
         // It reads later than the others.
-        (Group::Sync, _) if inst.opcode == Opcode::SYNCSU => "SYNCS.EXCH",
-        _ => group.name(),
+        (Group::Sync, _) if inst.opcode == Opcode::SYNCSU => Later::SyncsExch,
+        _ => group.classes().uniform,
     }
 }
 
-fn general_reader(inst: &Inst, group: Group, role: Role, register: u8) -> &'static str {
-    match (group, role) {
-        (Group::Wide | Group::High, Role::C) => ["WIDE c lo", "WIDE c hi"][usize::from(register.min(1))],
-        (Group::Wide | Group::High, _) => "WIDE a,b",
-        (Group::Matrix | Group::Dmma, Role::C) => "MMA c",
-        (Group::Matrix | Group::Dmma, _) => "MMA a,b",
+fn general_reader(inst: &Inst, group: Group, index: u8, register: u8) -> Later {
+    match (group, role(inst, index)) {
+        (Group::Wide | Group::High, Role::C) if register == 0 => Later::WideCLo,
+        (Group::Wide | Group::High, Role::C) => Later::WideCHi,
+        (Group::Matrix | Group::Dmma, Role::C) => Later::MmaC,
         // Textures, surfaces and stores to tensor memory read like MUFU, not like loads.
-        (Group::Memory, _) if is_texture(inst) || inst.opcode == Opcode::STTM => "sfu",
-        (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => "LDC index",
-        (Group::Memory, Role::Base) => "addr",
-        // SHFL and MOVM go the way of data to memory, not that of MUFU's operand.
-        (Group::Memory | Group::Shuffle, _) => "data",
-        (Group::Credux, _) => "sfu",
+        (Group::Memory, _) if is_texture(inst) || inst.opcode == Opcode::STTM => Later::Sfu,
+        (Group::Memory, Role::Base) if inst.opcode == Opcode::LDC => Later::LdcIndex,
+        (Group::Memory, Role::Base) => Later::Addr,
         // Of the branches only WARPSYNC reads its register late.
-        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => "WARPSYNC",
-        _ => group.name(),
+        (Group::Branch, _) if inst.opcode == Opcode::WARPSYNC => Later::Warpsync,
+        _ => group.classes().source,
     }
 }
 
-/// The row name of a read in the table of writes after reads.
-pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> &'static str {
+/// The class of a read before a write.
+pub(crate) fn war_reader(inst: &Inst, place: Slot, variable: bool) -> Earlier {
     let group = Group::of(inst);
     match place {
-        Slot::Guard if inst.opcode == Opcode::NOP => return "@NOP",
-        Slot::Guard => return guard_reader(group),
-        Slot::Operand { .. } => {}
-    }
-    match (group, variable) {
-        (Group::Fp64, true) => "FP64!",
-        (Group::Memory, true) => "mem!",
-        (Group::Sfu | Group::Shuffle | Group::Sync, true) => "sfu!",
-        (Group::Credux, _) => "sfu",
-        // The halves of the ALU differ in what they hand on, not in when they read.
-        (Group::AluDual | Group::Alu64, _) => "ALU",
-        _ => group.name(),
+        Slot::Guard if inst.opcode == Opcode::NOP => Earlier::GuardNop,
+        Slot::Guard => group.classes().guard_read,
+        Slot::Operand { .. } if group == Group::Matrix => matrix::class(inst),
+        Slot::Operand { .. } => group.classes().read[usize::from(variable)],
     }
 }
 
-/// The column name of a write.
-pub(crate) fn writer(inst: &Inst, variable: bool) -> &'static str {
-    match (Group::of(inst), variable) {
-        (Group::Fp64, true) => "FP64!",
-        (Group::Memory, true) => "mem!",
-        (Group::Sfu, true) if inst.opcode == Opcode::S2UR => "S2UR!",
-        (Group::Sfu | Group::Shuffle | Group::Sync, true) => "sfu!",
-        (Group::R2ur, true) => "R2UR!",
-        (Group::Ldcu, true) => "LDCU!",
-        (Group::Vote, _) if inst.opcode == Opcode::ELECT => "ELECT",
-        (Group::Dmma, true) => "DMMA!",
-        (Group::Matrix | Group::Gmma, true) => "MMA!",
-        (Group::AluDual | Group::Alu64, _) => "ALU",
-        (group, _) => group.name(),
+/// The class of a write after another access.
+pub(crate) fn writer(inst: &Inst, variable: bool) -> Later {
+    match inst.opcode {
+        Opcode::S2UR if variable => Later::S2urVariable,
+        Opcode::ELECT => Later::Elect,
+        _ => Group::of(inst).classes().write[usize::from(variable)],
     }
 }
 
@@ -307,7 +204,7 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
     match inst.opcode {
         Opcode::LDS | Opcode::LDSM | Opcode::SHFL | Opcode::MOVM => Some(Queue::Shared),
         Opcode::S2UR => Some(Queue::SpecialUniform),
-        _ if inst.opcode.info().latency == "xu" => Some(Queue::Transcendental),
+        _ if inst.opcode.info().latency == LatencyClass::Xu => Some(Queue::Transcendental),
         _ if variable && Group::of(inst) == Group::Fp64 => Some(Queue::Double),
         _ if variable && matches!(Group::of(inst), Group::Matrix | Group::Dmma) => Some(Queue::Matrix),
         Opcode::TEX | Opcode::TLD | Opcode::TLD4 | Opcode::TXD => Some(Queue::Texture),

@@ -1,6 +1,6 @@
 //! The classes and numbers against what was mined from ptxas's code (`../shared/latency`, where it is).
 
-use super::table::{Kind, SAME_AS, SOURCES};
+use super::table::Table;
 use super::{Slot, class, raw, war, waw};
 use crate::{Arch, Inst, Opcode, RegFile, Role, Value, decode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -192,8 +192,12 @@ fn slot_of<'a>(insts: &'a [Inst], file: RegFile, role: Option<&str>, register: u
 }
 
 /// The sources of a column: file, first and second class to what the row says.
-fn sources(kind: Kind, arch: Arch) -> HashMap<(String, String, String), String> {
-    let text = SOURCES.iter().find(|(k, _)| *k == kind).map_or("", |(_, text)| *text);
+fn sources(table: Table, arch: Arch) -> HashMap<(String, String, String), String> {
+    let text = match table {
+        Table::ReadAfterWrite => include_str!("../../spec/latency/raw.tsv"),
+        Table::WriteAfterWrite => include_str!("../../spec/latency/waw.tsv"),
+        Table::WriteAfterRead => include_str!("../../spec/latency/war.tsv"),
+    };
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     let head: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
     let at = head.iter().position(|name| *name == arch.name()).expect("a column") - 3;
@@ -219,7 +223,13 @@ type Pool = BTreeMap<Key, (u8, u8, u32, String)>;
 
 /// The key of the row that gives a target's number: the classes', or those that they are the same as.
 fn key_of(sources: &HashMap<Key, String>, file: &str, first: &str, second: &str) -> Key {
-    let base = |class: &str| SAME_AS.iter().find(|(name, _)| *name == class).map_or(class, |(_, base)| base).to_owned();
+    let base = |class: &str| {
+        let lines = include_str!("../../spec/latency/same_as.tsv").lines();
+        let mut pairs = lines.filter_map(|line| line.split_once('\t'));
+        let fits = |name: &str| name == class || name.strip_suffix('*').is_some_and(|start| class.starts_with(start));
+        let found = pairs.find(|(name, _)| fits(name)).and_then(|(_, rest)| rest.split('\t').next());
+        found.unwrap_or(class).to_owned()
+    };
     let keys = [
         (file.to_owned(), first.to_owned(), second.to_owned()),
         (file.to_owned(), base(first), second.to_owned()),
@@ -248,7 +258,7 @@ fn no_number_is_below_the_mined_ones() {
         let (Some(reads), Some(writes), Some(overwrites)) = tables else { return };
         let samples = samples(arch, vectors);
         let (mut raws, mut waws) = (Pool::new(), Pool::new());
-        let (of_reads, of_writes) = (sources(Kind::ReadAfterWrite, arch), sources(Kind::WriteAfterWrite, arch));
+        let (of_reads, of_writes) = (sources(Table::ReadAfterWrite, arch), sources(Table::WriteAfterWrite, arch));
         let mut compared = 0;
         for row in &reads {
             let (producer, register) = element(&row[0]);
@@ -263,7 +273,12 @@ fn no_number_is_below_the_mined_ones() {
             else {
                 continue;
             };
-            let key = key_of(&of_reads, &row[3], class::producer(first, def), class::reader(second, use_, file));
+            let key = key_of(
+                &of_reads,
+                &row[3],
+                class::producer(first, def).name(),
+                class::reader(second, use_, file).name(),
+            );
             pool(&mut raws, key, raw(first, def, second, use_, arch), &row[4..6], row);
             compared += 1;
         }
@@ -277,11 +292,11 @@ fn no_number_is_below_the_mined_ones() {
             };
             let Some((first, def)) = slot_of(first, file, None, register) else { continue };
             let to = class::writer(&second[0], class::is_variable(second[0].opcode, arch));
-            let key = key_of(&of_writes, &row[2], class::producer(first, def), to);
+            let key = key_of(&of_writes, &row[2], class::producer(first, def).name(), to.name());
             pool(&mut waws, key, waw(first, def, &second[0], arch), &row[3..5], row);
             compared += 1;
         }
-        let (mut wars, of_overwrites) = (Pool::new(), sources(Kind::WriteAfterRead, arch));
+        let (mut wars, of_overwrites) = (Pool::new(), sources(Table::WriteAfterRead, arch));
         for row in &overwrites {
             let (role, of_role) = element(&row[1]);
             let writer = samples.get(row[2].trim_end_matches('!'));
@@ -296,7 +311,7 @@ fn no_number_is_below_the_mined_ones() {
                 continue;
             }
             let to = class::writer(&writer[0], class::is_variable(writer[0].opcode, arch));
-            let key = key_of(&of_overwrites, &row[3], class::war_reader(reader, place, false), to);
+            let key = key_of(&of_overwrites, &row[3], class::war_reader(reader, place, false).name(), to.name());
             pool(&mut wars, key, war(reader, place, &writer[0], arch), &row[4..6], row);
         }
         println!("{target}: {compared} of {} rows", reads.len() + writes.len());

@@ -1,12 +1,12 @@
-//! The tables of `spec/latency`, read once.
+//! The tables of `spec/latency`, as the build script makes them from the text.
 
 use crate::{Arch, RegFile};
-use rustc_hash::FxHashMap;
-use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/latency_tables.rs"));
 
 /// The dependences that have a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
     /// `raw.tsv`.
     ReadAfterWrite,
     /// `waw.tsv`.
@@ -15,110 +15,70 @@ pub(crate) enum Kind {
     WriteAfterRead,
 }
 
-pub(super) const SOURCES: [(Kind, &str); 3] = [
-    (Kind::ReadAfterWrite, include_str!("../../spec/latency/raw.tsv")),
-    (Kind::WriteAfterWrite, include_str!("../../spec/latency/waw.tsv")),
-    (Kind::WriteAfterRead, include_str!("../../spec/latency/war.tsv")),
-];
+/// A row of a table for one target: the cycles to each class of a later instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row(u16);
 
-/// First class, second class and file to cycles per target; 0: no row.
-type Rows = FxHashMap<(&'static str, &'static str, RegFile), [u8; Arch::ALL.len()]>;
+impl Row {
+    /// 0 cycles to all: something else says when.
+    pub(super) const NONE: Row = Row(0);
+    /// 1 cycle to all: later instructions only have to be later.
+    pub(super) const NEXT: Row = Row(1);
 
-struct Tables([Rows; 3]);
-
-fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| Tables(SOURCES.map(|(_, text)| completed(rows(text)))))
-}
-
-fn rows(text: &'static str) -> Rows {
-    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
-    let head: Vec<&str> = lines.next().map_or_else(Vec::new, |line| line.split('\t').collect());
-    let column = |arch: Arch| head.iter().position(|name| *name == arch.name());
-    let columns = Arch::ALL.map(column);
-    let row = |line: &'static str| {
-        let cells: Vec<&'static str> = line.split('\t').collect();
-        let file = file_named(cells.first()?)?;
-        let cycles = columns.map(|c| c.and_then(|c| cells.get(c)?.parse().ok()).unwrap_or(0));
-        Some(((*cells.get(1)?, *cells.get(2)?, file), cycles))
-    };
-    lines.filter_map(row).collect()
-}
-
-/// Classes that most targets do not tell from another: where a row has no number of its own, the
-/// other's holds.
-pub(super) const SAME_AS: [(&str, &str); 4] =
-    [("ALU dual", "ALU"), ("ALU 64", "ALU"), ("ALU dual pred", "ALU pred"), ("ALU 64 pred", "ALU pred")];
-
-/// With the rows of classes that are the same as another.
-fn completed(mut rows: Rows) -> Rows {
-    let names = |class: &'static str| {
-        SAME_AS.iter().filter(move |(_, base)| *base == class).map(|(name, _)| *name).chain([class])
-    };
-    let based: Vec<_> = rows.iter().map(|(key, cycles)| (*key, *cycles)).collect();
-    for ((first, second, file), cycles) in based {
-        for (first, second) in names(first).flat_map(|first| names(second).map(move |second| (first, second))) {
-            let row = rows.entry((first, second, file)).or_insert([0; Arch::ALL.len()]);
-            for (own, other) in row.iter_mut().zip(cycles) {
-                if *own == 0 {
-                    *own = other;
-                }
-            }
-        }
+    /// The row of a class for a register of the file.
+    pub(super) fn of(table: Table, file: RegFile, first: Earlier, arch: Arch) -> Row {
+        Row(ROWS[table as usize][arch as usize][file as usize][first as usize])
     }
-    rows
-}
 
-/// The first classes of the rows of `raw.tsv`.
-pub(crate) fn producers() -> impl Iterator<Item = &'static str> {
-    tables().0[Kind::ReadAfterWrite as usize].keys().map(|(first, _, _)| *first)
-}
-
-fn file_named(name: &str) -> Option<RegFile> {
-    Some(match name {
-        "R" => RegFile::R,
-        "UR" => RegFile::UR,
-        "P" => RegFile::P,
-        "UP" => RegFile::UP,
-        "B" => RegFile::B,
-        _ => return None,
-    })
-}
-
-/// The cycles of a pair of classes, if the table has them for the target.
-pub(crate) fn lookup(kind: Kind, file: RegFile, first: &str, second: &str, arch: Arch) -> Option<u8> {
-    let rows = &tables().0[kind as usize];
-    // The keys are static; the map only compares the texts.
-    let row = rows.get(&(first, second, file) as &(&str, &str, RegFile))?;
-    let at = Arch::ALL.iter().position(|a| *a == arch)?;
-    Some(row[at]).filter(|cycles| *cycles != 0)
+    /// Cycles to an instruction of class `second`.
+    pub(super) fn to(self, second: Later) -> u8 {
+        CELLS[usize::from(self.0)][second as usize]
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Known figures of the digest, by another route than the parser's.
+    /// Known figures of the digest.
     #[test]
     fn rows_are_found() {
-        let raw = |first, second, arch| lookup(Kind::ReadAfterWrite, RegFile::R, first, second, arch);
-        assert_eq!(raw("ALU", "ALU", Arch::Sm80), Some(4));
-        assert_eq!(raw("ALU", "WIDE c hi", Arch::Sm90), Some(3));
-        assert_eq!(raw("FP64", "ALU", Arch::Sm80), None);
-        assert_eq!(lookup(Kind::ReadAfterWrite, RegFile::P, "ALU", "@branch", Arch::Sm90), Some(13));
+        let raw = |file, first, second, arch| Row::of(Table::ReadAfterWrite, file, first, arch).to(second);
+        assert_eq!(raw(RegFile::R, Earlier::Alu, Later::Alu, Arch::Sm80), 4);
+        assert_eq!(raw(RegFile::R, Earlier::Alu, Later::WideCHi, Arch::Sm90), 3);
+        assert_eq!(raw(RegFile::P, Earlier::Alu, Later::GuardBranch, Arch::Sm90), 13);
     }
 
+    /// What `rules.tsv` and `same_as.tsv` say: no row of sm_50, halves of the ALU, shapes of matrices, writers of
+    /// variable latency.
     #[test]
-    fn nothing_takes_longer_than_the_longest() {
-        let cells = SOURCES.iter().flat_map(|(_, text)| rows(text).into_values().flatten());
-        assert_eq!(cells.max(), Some(crate::latency::LONGEST));
-    }
-
-    #[test]
-    fn every_line_is_a_row() {
-        for (_, text) in SOURCES {
-            let lines = text.lines().filter(|l| !l.starts_with('#')).count() - 1;
-            assert_eq!(rows(text).len(), lines);
+    fn pairs_without_a_row_go_by_a_rule() {
+        let cycles = |table, first, second, arch| Row::of(table, RegFile::R, first, arch).to(second);
+        for second in Later::ALL {
+            assert_eq!(cycles(Table::ReadAfterWrite, Earlier::Alu, second, Arch::Sm50), 14, "{}", second.name());
+            assert_eq!(cycles(Table::WriteAfterWrite, Earlier::Alu, second, Arch::Sm61), 14, "{}", second.name());
+            assert_eq!(cycles(Table::WriteAfterRead, Earlier::Alu, second, Arch::Sm50), 4, "{}", second.name());
+            assert_eq!(cycles(Table::WriteAfterRead, Earlier::Hmma16816, second, Arch::Sm61), 8, "{}", second.name());
         }
+        for table in [Table::ReadAfterWrite, Table::WriteAfterWrite] {
+            let both = |arch| [Earlier::Alu, Earlier::AluDual].map(|first| cycles(table, first, Later::Fma, arch));
+            let [proper, dual] = both(Arch::Sm80);
+            assert_eq!(proper, dual);
+        }
+        let longest = cycles(Table::ReadAfterWrite, Earlier::Cs2r32, Later::Any, Arch::Sm90);
+        assert_eq!(cycles(Table::WriteAfterWrite, Earlier::Cs2r32, Later::Elect, Arch::Sm90), longest);
+    }
+
+    #[test]
+    fn first_rows_are_of_one_number() {
+        assert!(Later::ALL.iter().all(|second| Row::NONE.to(*second) == 0 && Row::NEXT.to(*second) == 1));
+    }
+
+    /// The order of the files and targets in the tables is that of the enums.
+    #[test]
+    fn files_and_targets_are_in_order() {
+        let raw = |file, first, arch| Row::of(Table::ReadAfterWrite, file, first, arch).to(Later::Any);
+        assert_eq!(raw(RegFile::B, Earlier::Branch, Arch::Sm120), 9);
+        assert_eq!([Arch::Sm75, Arch::Sm90, Arch::Sm120].map(|arch| raw(RegFile::P, Earlier::Alu, arch)), [12, 13, 14]);
     }
 }

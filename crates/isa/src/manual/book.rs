@@ -12,7 +12,7 @@ const NOTICE: &str = "<!-- Made by `oriole isa manual docs/isa/manual` from crat
 pub fn book() -> Vec<(String, String)> {
     let mut families: BTreeMap<&str, Vec<Opcode>> = BTreeMap::new();
     for opcode in Opcode::ALL {
-        families.entry(opcode.info().family).or_default().push(opcode);
+        families.entry(opcode.info().family.name()).or_default().push(opcode);
     }
     let mut files = vec![("index.md".to_owned(), index(&families))];
     files.extend(families.iter().map(|(family, opcodes)| (format!("{family}.md"), family_page(family, opcodes))));
@@ -37,7 +37,7 @@ fn index(families: &BTreeMap<&str, Vec<Opcode>>) -> String {
                 "| [{}]({family}.md#{anchor}) | {} | {} | {} |",
                 opcode.name(),
                 cell(info.meaning),
-                info.pipe,
+                info.pipe.name(),
                 opcode.targets()
             );
         }
@@ -58,8 +58,8 @@ fn instruction(out: &mut String, opcode: Opcode) {
     let _ = writeln!(out, "\n## {}\n\n{}\n", opcode.name(), info.meaning);
     let mut facts = vec![
         format!("targets {}", opcode.targets()),
-        format!("pipe {}", info.pipe),
-        format!("latency class {}", info.latency),
+        format!("pipe {}", info.pipe.name()),
+        format!("latency class {}", info.latency.name()),
     ];
     if opcode.signature().iter().any(|operand| operand.is_def) {
         facts.push(format!("lanes {}", info.lanes.name()));

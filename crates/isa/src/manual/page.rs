@@ -73,7 +73,13 @@ impl Opcode {
     fn write_manual(self, page: &mut String, arch: Arch) -> std::fmt::Result {
         let info = self.info();
         writeln!(page, "{} - {}\n", self.name(), info.meaning)?;
-        writeln!(page, "  family {}   pipe {}   latency class {}", info.family, info.pipe, info.latency)?;
+        writeln!(
+            page,
+            "  family {}   pipe {}   latency class {}",
+            info.family.name(),
+            info.pipe.name(),
+            info.latency.name()
+        )?;
         writeln!(page, "  targets {}", self.targets())?;
         if self.signature().iter().any(|operand| operand.is_def) {
             writeln!(page, "  lanes {}", info.lanes.name())?;

@@ -64,7 +64,7 @@ fn finding_as_json(finding: &Finding) -> Value {
     let place = |place: &Place| json!({"function": place.function, "address": place.address, "text": place.text});
     let missing = match &finding.missing {
         Missing::Cycles { passed, needed, row } => {
-            let row = row.map(|row| json!([format!("{:?}", row.file), row.first, row.second]));
+            let row = row.map(|row| json!([format!("{:?}", row.file), row.first.name(), row.second.name()]));
             json!({"cycles": needed - passed.min(needed), "passed": passed, "needed": needed, "row": row})
         }
         Missing::Wait { scoreboards } => {

@@ -28,7 +28,7 @@ fn manual(folder: &Path) -> Result<(), Failure> {
 
 fn list(arch: Arch) -> String {
     let opcodes = Opcode::ALL.into_iter().filter(|o| o.exists_on(arch));
-    opcodes.map(|o| format!("{:12} {:12} {}\n", o.name(), o.info().family, o.info().pipe)).collect()
+    opcodes.map(|o| format!("{:12} {:12} {}\n", o.name(), o.info().family.name(), o.info().pipe.name())).collect()
 }
 
 fn show(mnemonic: &str, arch: Option<Arch>) -> Result<String, Failure> {

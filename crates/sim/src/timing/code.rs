@@ -4,7 +4,7 @@ use crate::program::{INSTRUCTION, Program};
 use crate::timing::trace::{BlockTrace, has_request};
 use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{
-    Arch, Control, Field, Inst, Opcode, OperandFlags, RegFile, Role, Value, gsb, latency, mem, warpgroup,
+    Arch, Control, Field, Inst, Opcode, OperandFlags, Pipe, RegFile, Role, Value, gsb, latency, mem, warpgroup,
 };
 
 /// What an instruction does to time beyond occupying its unit.
@@ -187,7 +187,7 @@ impl Effect {
                 Some(Value::Imm(nanoseconds)) => Effect::Sleep(nanoseconds as u32),
                 _ => Effect::None,
             },
-            _ if inst.opcode.info().pipe == "memory" => Effect::Memory,
+            _ if inst.opcode.info().pipe == Pipe::Memory => Effect::Memory,
             _ if has_request(inst) && latency::is_variable(inst, arch) => Effect::Memory,
             _ => Effect::None,
         }

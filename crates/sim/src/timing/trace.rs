@@ -10,7 +10,7 @@ use crate::program::INSTRUCTION;
 use crate::state::Mask;
 use crate::timing::phase::{PhaseNumbers, PhaseStep};
 use crate::timing::request::{self, Owner, Request};
-use oriole_isa::{Effects, Inst};
+use oriole_isa::{Effects, Inst, Pipe};
 use smallvec::SmallVec;
 
 /// Consecutive instructions.
@@ -68,7 +68,7 @@ pub(crate) type BlockTrace = Vec<WarpTrace>;
 /// Whether the trace has a request for each execution of `inst`.
 pub(crate) fn has_request(inst: &Inst) -> bool {
     let info = inst.opcode.info();
-    info.pipe == "memory"
+    info.pipe == Pipe::Memory
         || info.effects.contains(Effects::READS_MEMORY)
         || info.effects.contains(Effects::WRITES_MEMORY)
 }

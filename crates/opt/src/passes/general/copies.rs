@@ -2,14 +2,14 @@
 
 use super::facts::component;
 use super::{Cx, commute, table};
-use oriole_isa::{Field, Kinds, Opcode, Role};
+use oriole_isa::{Family, Field, Kinds, Opcode, Role};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, Piece, VReg};
 
 /// MOV's mask of lanes that takes the whole word.
 const ALL_LANES: u32 = 15;
 /// Families whose immediates and constants mean what a register with that value means.
-const ARITHMETIC: [&str; 5] = ["integer", "float", "half", "double", "move"];
+const ARITHMETIC: [Family; 5] = [Family::Integer, Family::Float, Family::Half, Family::Double, Family::Move];
 
 /// Other instructions of which the same holds.
 const WHOLE_WORDS: [Opcode; 2] = [Opcode::SHFL, Opcode::WARPSYNC];
@@ -209,14 +209,14 @@ fn with_flags(inst: &Inst, bits: u32, flags: Operand) -> Option<u32> {
     }
     match inst.opcode.info().family {
         // The sign that .XORSIGN takes is that of the source before its absolute value.
-        "float" if inst.get(Field::Xorsign) != 0 => None,
-        "float" => {
+        Family::Float if inst.get(Field::Xorsign) != 0 => None,
+        Family::Float => {
             let bits = if flags.is_abs() { bits & !SIGN } else { bits };
             (!flags.is_not()).then_some(if flags.is_neg() { bits ^ SIGN } else { bits })
         }
-        "integer" if flags.is_not() => Some(!bits),
+        Family::Integer if flags.is_not() => Some(!bits),
         // The carry of a - b and that of a + (-b) differ only for b = 0.
-        "integer" if inst.opcode == Opcode::IADD3 && inst.get(Field::X) == 0 => Some(bits.wrapping_neg()),
+        Family::Integer if inst.opcode == Opcode::IADD3 && inst.get(Field::X) == 0 => Some(bits.wrapping_neg()),
         _ => None,
     }
 }

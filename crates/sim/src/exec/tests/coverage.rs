@@ -45,7 +45,7 @@ fn every_arithmetic_vector_has_a_meaning() {
                 continue;
             };
             let Ok(inst) = oriole_isa::decode(word, arch, offset) else { continue };
-            if !FAMILIES.contains(&inst.opcode.info().family) {
+            if !FAMILIES.contains(&inst.opcode.info().family.name()) {
                 continue;
             }
             let reason = match has_meaning(&inst) {

@@ -1,0 +1,238 @@
+//! The distances between two instructions that touch one register, from `spec/latency/{raw,waw,war}.tsv`, with what
+//! `same_as.tsv` and `rules.tsv` say of the pairs that have no row of their own.
+
+use crate::emit::enumeration;
+use crate::latency::{Group, variant};
+use crate::targets;
+use crate::tsv::{Line, Tsv};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+/// The tables, in the order of `Table`.
+const TABLES: [&str; 3] = ["raw", "waw", "war"];
+const READ_AFTER_WRITE: usize = 0;
+
+/// The register files, in the order of `RegFile`.
+const FILES: [&str; 6] = ["R", "UR", "P", "UP", "B", "SB"];
+
+/// The class of a reader that has no row: a result is in the register file after that distance, whoever reads it.
+const ANY: &str = "*";
+
+/// Columns of a table: file, two classes, a target each from sm_70 on, source.
+const COLUMNS: usize = 12;
+
+/// Cycles per target; 0 where there is no number.
+type Cycles = [u8; targets::NAMES.len()];
+
+/// The files of the folder `spec/latency` that say distances.
+pub(crate) struct Texts {
+    tables: [Tsv; 3],
+    same_as: Tsv,
+    rules: Tsv,
+}
+
+impl Texts {
+    /// Reads them.
+    pub(crate) fn read(folder: &Path) -> Result<Texts, String> {
+        let read = |name: &str| Tsv::read(&folder.join(format!("{name}.tsv")));
+        let [raw, waw, war] = TABLES;
+        Ok(Texts { tables: [read(raw)?, read(waw)?, read(war)?], same_as: read("same_as")?, rules: read("rules")? })
+    }
+}
+
+/// A row of `same_as.tsv`.
+struct Same<'a> {
+    class: &'a str,
+    base: &'a str,
+    /// The tables in which it holds for the earlier and for the later instruction.
+    tables: [Vec<&'a str>; 2],
+}
+
+/// A row of `rules.tsv`.
+struct Rule<'a> {
+    table: &'a str,
+    file: &'a str,
+    first: &'a str,
+    second: &'a str,
+    /// `None`: the longest distance from the first class to a reader.
+    cycles: Option<u8>,
+}
+
+/// All that the texts say.
+pub(crate) struct Distances<'a> {
+    rows: [BTreeMap<[&'a str; 3], Cycles>; 3],
+    same_as: Vec<Same<'a>>,
+    rules: Vec<Rule<'a>>,
+    /// The classes of the earlier instruction.
+    pub(crate) earlier: BTreeSet<&'a str>,
+    /// The classes of the later one.
+    pub(crate) later: BTreeSet<&'a str>,
+}
+
+impl<'a> Distances<'a> {
+    /// Reads what the texts say. The classes are those of rows and groups.
+    pub(crate) fn new(texts: &'a Texts, groups: &[Group<'a>]) -> Result<Self, String> {
+        let [raw, waw, war] = &texts.tables;
+        let rows = [rows(raw)?, rows(waw)?, rows(war)?];
+        let keys = || rows.iter().flat_map(BTreeMap::keys);
+        let earlier = keys().map(|[_, first, _]| *first).chain(groups.iter().flat_map(Group::earlier)).collect();
+        let later = keys().map(|[_, _, second]| *second).chain(groups.iter().flat_map(Group::later)).collect();
+        let same = |line: Line<'a, 5>| {
+            let [class, base, first, second, _] = line.cells;
+            Same { class, base, tables: [first, second].map(|tables| tables.split(' ').collect()) }
+        };
+        let same_as = texts.same_as.rows()?.into_iter().map(same).collect();
+        let rules = texts.rules.rows()?.iter().map(rule).collect::<Result<_, _>>()?;
+        Ok(Distances { rows, same_as, rules, earlier, later })
+    }
+
+    /// The class whose numbers hold where `class`, of the earlier (0) or later (1) instruction, has none.
+    fn base(&self, table: usize, side: usize, class: &'a str) -> &'a str {
+        let fits = |same: &&Same<'a>| {
+            let named = match same.class.strip_suffix('*') {
+                Some(start) => class.starts_with(start),
+                None => class == same.class,
+            };
+            named && same.tables[side].contains(&TABLES[table])
+        };
+        self.same_as.iter().find(fits).map_or(class, |same| same.base)
+    }
+
+    /// What the rows say of a pair, or else of the classes that the two are the same as.
+    fn of_rows(&self, table: usize, file: &'a str, first: &'a str, second: &'a str) -> Cycles {
+        let (other_first, other_second) = (self.base(table, 0, first), self.base(table, 1, second));
+        let pairs = [(first, second), (other_first, second), (first, other_second), (other_first, other_second)];
+        let found = pairs.iter().filter_map(|(first, second)| self.rows[table].get(&[file, *first, *second]));
+        found.fold(Cycles::default(), |all, row| or_else(all, *row))
+    }
+
+    /// The cycles of a pair of classes on all targets.
+    fn cycles(&self, table: usize, file: &'a str, first: &'a str, second: &'a str) -> Result<Cycles, String> {
+        let mut cycles = self.of_rows(table, file, first, second);
+        // Without a row of its own, a writer of variable latency goes by that of fixed latency.
+        if let Some(fixed) = second.strip_suffix('!') {
+            cycles = or_else(cycles, self.of_rows(table, file, first, fixed));
+        }
+        if table == READ_AFTER_WRITE && second != ANY {
+            return Ok(or_else(cycles, self.cycles(table, file, first, ANY)?));
+        }
+        if !cycles.contains(&0) {
+            return Ok(cycles);
+        }
+        Ok(or_else(cycles, self.of_rules(table, file, first, second)?))
+    }
+
+    fn of_rules(&self, table: usize, file: &'a str, first: &'a str, second: &'a str) -> Result<Cycles, String> {
+        let base = self.base(table, 0, first);
+        let fits = |rule: &&Rule<'a>| {
+            rule.table == TABLES[table]
+                && [file, ANY].contains(&rule.file)
+                && [first, base, ANY].contains(&rule.first)
+                && [second, ANY].contains(&rule.second)
+        };
+        let rule = self.rules.iter().find(fits);
+        let rule = rule.ok_or_else(|| format!("{}: no row and no rule for {file} {first} {second}", TABLES[table]))?;
+        match rule.cycles {
+            Some(cycles) => Ok([cycles; targets::NAMES.len()]),
+            None => self.cycles(READ_AFTER_WRITE, file, first, ANY),
+        }
+    }
+
+    /// `latency_tables.rs`: the enums `Earlier` and `Later`, and the tables.
+    pub(crate) fn write(&self) -> Result<String, String> {
+        let mut out = String::new();
+        let item = |name: &&'a str| (variant(name), format!("`{name}`"), (*name).to_owned());
+        let doc = "Class of the earlier instruction of a pair, as the tables of `spec/latency` name it.";
+        enumeration(&mut out, "Earlier", doc, "u8", self.earlier.iter().map(item));
+        let doc = "Class of the later instruction of a pair, as the tables of `spec/latency` name it.";
+        enumeration(&mut out, "Later", doc, "u8", self.later.iter().map(item));
+        self.write_tables(&mut out)?;
+        Ok(out)
+    }
+
+    /// Equal rows stand once; those of all zeros and of all ones are the first two.
+    fn write_tables(&self, out: &mut String) -> Result<(), String> {
+        let mut cells = vec![vec![0; self.later.len()], vec![1; self.later.len()]];
+        let mut known: BTreeMap<Vec<u8>, usize> = cells.iter().cloned().zip(0..).collect();
+        let mut numbers = vec![vec![vec![Vec::new(); FILES.len()]; targets::NAMES.len()]; TABLES.len()];
+        for (table, of_table) in numbers.iter_mut().enumerate() {
+            for (at, file) in FILES.iter().enumerate() {
+                for first in &self.earlier {
+                    let to = |second: &&'a str| self.cycles(table, file, first, second);
+                    let columns: Vec<Cycles> = self.later.iter().map(to).collect::<Result<_, _>>()?;
+                    for (target, of_target) in of_table.iter_mut().enumerate() {
+                        let row: Vec<u8> = columns.iter().map(|cycles| cycles[target]).collect();
+                        let number = *known.entry(row).or_insert_with_key(|row| {
+                            cells.push(row.clone());
+                            cells.len() - 1
+                        });
+                        of_target[at].push(number);
+                    }
+                }
+            }
+        }
+        let longest = cells.iter().flatten().max().copied().unwrap_or(0);
+        let _ =
+            writeln!(out, "/// The longest of all fixed distances, in cycles: what issued longer ago needs no look.");
+        let _ = writeln!(out, "pub const LONGEST: u8 = {longest};\n");
+        let shape = (TABLES.len(), targets::NAMES.len(), FILES.len());
+        let _ =
+            writeln!(out, "/// Number of the row in [`CELLS`], by table, target, file and class of the earlier one.");
+        let _ = writeln!(
+            out,
+            "static ROWS: [[[[u16; Earlier::COUNT]; {}]; {}]; {}] = {numbers:?};\n",
+            shape.2, shape.1, shape.0
+        );
+        let _ = writeln!(out, "/// Cycles, by class of the later one.");
+        let _ = writeln!(out, "static CELLS: [[u8; Later::COUNT]; {}] = {cells:?};", cells.len());
+        Ok(())
+    }
+}
+
+/// The numbers of `cycles`, where it has none those of `other`.
+fn or_else(cycles: Cycles, other: Cycles) -> Cycles {
+    std::array::from_fn(|target| if cycles[target] == 0 { other[target] } else { cycles[target] })
+}
+
+fn rows(tsv: &Tsv) -> Result<BTreeMap<[&str; 3], Cycles>, String> {
+    let lines = tsv.lines::<COLUMNS>()?;
+    let (head, lines) = lines.split_first().ok_or_else(|| format!("{}: no column names", tsv.path))?;
+    let mut columns = Vec::new();
+    for name in &head.cells[3..COLUMNS - 1] {
+        let target = targets::NAMES.iter().position(|target| target == name);
+        columns.push(target.ok_or_else(|| format!("{}: unknown target '{name}'", head.place))?);
+    }
+    let mut rows = BTreeMap::new();
+    for line in lines {
+        let [file, first, second, ..] = line.cells;
+        if !FILES.contains(&file) {
+            return Err(format!("{}: unknown register file '{file}'", line.place));
+        }
+        let mut cycles = Cycles::default();
+        for (target, cell) in columns.iter().zip(&line.cells[3..]) {
+            cycles[*target] = match *cell {
+                "-" => 0,
+                cell => number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?,
+            };
+        }
+        if rows.insert([file, first, second], cycles).is_some() {
+            return Err(format!("{}: {file} {first} {second} twice", line.place));
+        }
+    }
+    Ok(rows)
+}
+
+fn rule<'a>(line: &Line<'a, 6>) -> Result<Rule<'a>, String> {
+    let [table, file, first, second, cycles, _] = line.cells;
+    let cycles = match cycles {
+        "longest" if table != TABLES[READ_AFTER_WRITE] => None,
+        cell => Some(number(cell).ok_or_else(|| format!("{}: '{cell}' is no number of cycles", line.place))?),
+    };
+    Ok(Rule { table, file, first, second, cycles })
+}
+
+/// A number of cycles, at least 1.
+fn number(cell: &str) -> Option<u8> {
+    cell.parse().ok().filter(|cycles| *cycles > 0)
+}
