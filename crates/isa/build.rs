@@ -16,6 +16,8 @@ mod model;
 mod parse;
 #[path = "build/special.rs"]
 mod special;
+#[path = "build/stalls.rs"]
+mod stalls;
 #[path = "build/tables.rs"]
 mod tables;
 #[path = "build/targets.rs"]
@@ -63,10 +65,12 @@ fn latencies(spec: &model::Spec, folder: &Path, out: &Path) -> Result<(), String
     let read = |name| tsv::Tsv::read(&folder.join(name));
     let (classes, groups, products) = (read("classes.tsv")?, read("groups.tsv")?, read("matrix.tsv")?);
     let groups = latency::groups(&groups)?;
+    let classes = latency::read_classes(&classes, &groups)?;
     let texts = distances::Texts::read(folder)?;
     let distances = distances::Distances::new(&texts, &groups)?;
     let write = |name, text| fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"));
     write("latency_classes.rs", latency::classes(spec, &classes, &groups)?)?;
+    write("latency_stalls.rs", stalls::table(spec, &read("stalls.tsv")?, &classes)?)?;
     write("latency_matrix.rs", matrix::table(spec, &products, &distances.earlier)?)?;
     write("latency_tables.rs", distances.write()?)
 }

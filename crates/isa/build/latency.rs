@@ -1,7 +1,7 @@
 //! The latency classes of instructions, from `spec/latency/{classes,groups}.tsv`: what `src/latency/class.rs` includes.
 
 use crate::emit::{camel, enumeration};
-use crate::model::Spec;
+use crate::model::{InstrDef, Spec};
 use crate::targets;
 use crate::tsv::Tsv;
 use std::collections::BTreeMap;
@@ -46,16 +46,17 @@ pub(crate) fn groups(tsv: &Tsv) -> Result<Vec<Group<'_>>, String> {
     Ok(tsv.rows()?.into_iter().map(|line| Group::of(line.cells)).collect())
 }
 
-struct Class<'a> {
-    group: &'a str,
+/// A row of `classes.tsv`.
+pub(crate) struct Class<'a> {
+    /// The name of its group.
+    pub(crate) group: &'a str,
     variable: targets::Targets,
     meaning: &'a str,
 }
 
 /// `latency_classes.rs`: the enums `LatencyClass` and `Group`, a row per opcode and a row per group. An instruction
-/// whose class the table `tsv` lacks is an error.
-pub(crate) fn classes(spec: &Spec, tsv: &Tsv, groups: &[Group<'_>]) -> Result<String, String> {
-    let classes = read_classes(tsv, groups)?;
+/// whose class the file lacks is an error.
+pub(crate) fn classes(spec: &Spec, classes: &Classes<'_>, groups: &[Group<'_>]) -> Result<String, String> {
     let mut out = String::new();
     let items = classes.iter().map(|(name, class)| (camel(name), class.meaning.to_owned(), (*name).to_owned()));
     let doc = "A class of `spec/latency/classes.tsv`, which the `latency` lines of the spec name.";
@@ -63,16 +64,24 @@ pub(crate) fn classes(spec: &Spec, tsv: &Tsv, groups: &[Group<'_>]) -> Result<St
     write_groups(&mut out, groups);
     let _ = writeln!(out, "static CLASSES: [Class; {}] = [", spec.instrs.len());
     for instr in spec.instrs.values() {
-        let class = classes.get(instr.latency.as_str()).ok_or_else(|| {
-            format!("{}: {}: no latency class '{}' in {}", instr.place.0, instr.name, instr.latency, tsv.path)
-        })?;
+        let class = class_of(instr, classes)?;
         let _ = writeln!(out, "    Class {{ group: Group::{}, variable: {} }},", class.group, class.variable);
     }
     out.push_str("];\n");
     Ok(out)
 }
 
-fn read_classes<'a>(tsv: &'a Tsv, groups: &[Group<'_>]) -> Result<BTreeMap<&'a str, Class<'a>>, String> {
+/// The class of an instruction.
+pub(crate) fn class_of<'c, 'a>(instr: &InstrDef, classes: &'c Classes<'a>) -> Result<&'c Class<'a>, String> {
+    let class = classes.get(instr.latency.as_str());
+    class.ok_or_else(|| format!("{}: {}: no latency class '{}'", instr.place.0, instr.name, instr.latency))
+}
+
+/// The rows of `classes.tsv` by name.
+pub(crate) type Classes<'a> = BTreeMap<&'a str, Class<'a>>;
+
+/// Reads them.
+pub(crate) fn read_classes<'a>(tsv: &'a Tsv, groups: &[Group<'_>]) -> Result<Classes<'a>, String> {
     let mut classes = BTreeMap::new();
     for line in tsv.rows()? {
         let (place, [class, group, variable, meaning]) = (line.place, line.cells);
@@ -82,11 +91,6 @@ fn read_classes<'a>(tsv: &'a Tsv, groups: &[Group<'_>]) -> Result<BTreeMap<&'a s
         if !groups.iter().any(|known| known.name == group) {
             return Err(format!("{place}: no group '{group}' in groups.tsv"));
         }
-        let variable = match variable {
-            "all" => "..",
-            "-" => "",
-            list => list,
-        };
         let variable = targets::list(variable).map_err(|e| format!("{place}: {e}"))?;
         if classes.insert(class, Class { group, variable, meaning }).is_some() {
             return Err(format!("{place}: '{class}' twice"));

@@ -34,12 +34,14 @@ pub(crate) const FORMATS: [Format; 3] = [BUNDLED, VOLTA, BLACKWELL];
 /// Hopper.
 pub(crate) const DEFAULT: Targets = 0b00_1111_0000;
 
-/// `sm_80 sm_90`, `sm_75..sm_89`, `sm_90..`, `..sm_61`, in any combination.
+/// `sm_80 sm_90`, `sm_75..sm_89`, `sm_90..`, `..sm_61`, in any combination; `all`, and `-` for none.
 pub(crate) fn list(text: &str) -> Result<Targets, String> {
     let at = |name: &str| NAMES.iter().position(|n| *n == name).ok_or_else(|| format!("unknown target '{name}'"));
     let mut set = 0;
     for word in text.split_whitespace() {
         let (first, last) = match word.split_once("..") {
+            None if word == "-" => continue,
+            None if word == "all" => (0, NAMES.len() - 1),
             None => (at(word)?, at(word)?),
             Some((from, to)) => {
                 (if from.is_empty() { 0 } else { at(from)? }, if to.is_empty() { NAMES.len() - 1 } else { at(to)? })

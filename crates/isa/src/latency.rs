@@ -16,9 +16,6 @@ use crate::{Arch, Control, Effects, Inst, Opcode, Pipe, RegFile};
 use class::Group;
 use table::Table;
 
-/// What NAK keeps between control instructions and the next one before Volta.
-const MAXWELL_CONTROL: u8 = 13;
-
 /// The results come at no fixed time: whoever needs them waits for a scoreboard (or for a later
 /// instruction of the same [`Queue`]).
 pub fn is_variable(inst: &Inst, arch: Arch) -> bool {
@@ -171,32 +168,20 @@ pub fn war_row(reader: &Inst, place: Slot, writer: &Inst, arch: Arch) -> Row {
     Row { file: class::file_of(reader, place), first, second }
 }
 
+include!(concat!(env!("OUT_DIR"), "/latency_stalls.rs"));
+
 /// Fewest cycles between `inst` and the instruction after it, `None` where that may be any, whatever registers they
-/// touch (digest, "Own stalls of control flow"; before Volta those of NAK).
+/// touch (`spec/latency/stalls.tsv`).
 pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
-    if arch <= Arch::Sm61 {
-        return if matches!(Group::of(inst), Group::Branch | Group::Barrier | Group::Other) {
-            MAXWELL_CONTROL
-        } else {
-            1
-        };
-    }
-    let hopper = arch >= Arch::Sm90;
-    match inst.opcode {
-        Opcode::BRA | Opcode::EXIT | Opcode::RET | Opcode::BSYNC | Opcode::CALL | Opcode::BREAK | Opcode::BRX => 5,
-        Opcode::BRXU | Opcode::JMP | Opcode::JMX | Opcode::JMXU | Opcode::ENDCOLLECTIVE => 5,
-        Opcode::WARPSYNC | Opcode::NANOSLEEP | Opcode::BMOV | Opcode::YIELD if hopper => 5,
-        Opcode::WARPSYNC if arch <= Arch::Sm75 => 4,
-        Opcode::CCTL if arch <= Arch::Sm75 => 5,
-        Opcode::DEPBAR => 4,
-        Opcode::MEMBAR | Opcode::CGAERRBAR => 6,
-        Opcode::BAR => match next {
-            Some(next) if is_plain_arithmetic(next) => 1,
-            Some(next) if next.opcode != Opcode::BAR => 6,
-            _ => 6 + 2 * u8::from(hopper),
-        },
-        Opcode::ERRBAR => 0,
-        _ => 1,
+    match next {
+        Some(next) if inst.opcode == Opcode::BAR && arch >= Arch::Sm70 && next.opcode != Opcode::BAR => {
+            if is_plain_arithmetic(next) {
+                1
+            } else {
+                6
+            }
+        }
+        _ => STALLS[arch as usize][inst.opcode as usize],
     }
 }
 
