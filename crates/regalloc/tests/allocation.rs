@@ -148,6 +148,26 @@ fn a_limit_below_the_interface_minimum_is_raised_with_a_warning() {
     assert_eq!(warning.as_deref(), Some("regcount 8 specified below abi_minimum of 16"));
 }
 
+/// No instruction writes them: what keeps them apart is that the caller writes all.
+#[test]
+fn values_on_entry_have_registers_of_their_own() {
+    let mut func = Function::new("f", FunctionKind::Device);
+    let mut b = FunctionBuilder::new(&mut func);
+    let entry = b.new_block().unwrap();
+    b.switch_to(entry);
+    let arrivals: Vec<VReg> = (0..4).map(|_| b.vreg(RegType::R).unwrap()).collect();
+    for (at, reg) in arrivals.iter().enumerate() {
+        store(&mut b, Operand::reg(*reg), 4 * at as i32);
+    }
+    b.exit().unwrap();
+    func.live_in = arrivals.clone();
+    allocate(&mut func, 255);
+    let mut places: Vec<_> = arrivals.iter().map(|reg| func.vregs[*reg].physical).collect();
+    places.sort();
+    places.dedup();
+    assert_eq!(places.len(), 4, "{func}");
+}
+
 #[test]
 fn launch_bounds_limit_registers() {
     let mut func = random_function(5, 80);
