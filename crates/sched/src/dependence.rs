@@ -1,6 +1,6 @@
 //! The dependence graph of one block.
 
-use crate::code::{END_OF_R, Op, REGISTERS, reg_number};
+use crate::code::{END_OF_R, Op, REGISTERS};
 use crate::memory::MemoryAccess;
 use crate::timing;
 use oriole_isa::latency::{Read, Write};
@@ -31,7 +31,6 @@ struct RegState {
     defs: SmallVec<[(u32, Option<Write>); 2]>,
     /// Reads since the last definition.
     uses: SmallVec<[(u32, Option<Read>); 4]>,
-    version: u32,
 }
 
 struct Builder<'a> {
@@ -116,8 +115,7 @@ impl Builder<'_> {
 
     fn memory_order(&mut self, at: u32) {
         let op = &self.ops[at as usize];
-        let version = |file, number| reg_number(file, number).map_or(0, |reg| self.regs[usize::from(reg)].version);
-        let Some(access) = MemoryAccess::of(op, version) else { return };
+        let Some(access) = MemoryAccess::of(op) else { return };
         if let Some(effect) = self.effect {
             self.edge(effect, at, 1);
         }
@@ -163,7 +161,6 @@ impl Builder<'_> {
         let guarded = op.is_guarded();
         for access in &op.defs {
             let state = &mut self.regs[usize::from(access.reg)];
-            state.version += 1;
             if !guarded {
                 state.defs.clear();
                 state.uses.clear();

@@ -3,6 +3,7 @@
 use crate::code::{Op, access_bytes};
 use oriole_isa::{Effects, Opcode, RegFile, Role, Value};
 use oriole_ori::InstFlags;
+use smallvec::SmallVec;
 
 /// The memory that an access can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,28 +37,27 @@ pub(crate) struct MemoryAccess {
     space: Space,
     pub(crate) writes: bool,
     ordered: bool,
-    /// Base registers with the number of their definition in this block, and the byte range.
+    /// Base registers and the byte range.
     place: Option<Place>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    base: Vec<(RegFile, u16, u32)>,
+    base: SmallVec<[(RegFile, u16); 2]>,
     from: i64,
     to: i64,
 }
 
 impl MemoryAccess {
-    /// What `op` does to memory; `None` where it does nothing that needs an order. `version` numbers
-    /// the definitions of a register so far, so that equal bases are known to be equal values.
-    pub(crate) fn of(op: &Op, version: impl Fn(RegFile, u16) -> u32) -> Option<MemoryAccess> {
+    /// What `op` does to memory; `None` where it does nothing that needs an order.
+    pub(crate) fn of(op: &Op) -> Option<MemoryAccess> {
         let (reads, writes) = (op.has(Effects::READS_MEMORY), op.has(Effects::WRITES_MEMORY));
         if !reads && !writes || op.flags.contains(InstFlags::INVARIANT) {
             return None;
         }
         let space = SPACES.iter().find(|(opcode, _)| *opcode == op.inst.opcode).map_or(Space::Any, |(_, s)| *s);
         let ordered = op.flags.contains(InstFlags::VOLATILE);
-        Some(MemoryAccess { space, writes, ordered, place: place(op, version) })
+        Some(MemoryAccess { space, writes, ordered, place: place(op) })
     }
 
     /// The two may not change places.
@@ -69,7 +69,8 @@ impl MemoryAccess {
         (self.writes || other.writes) && meet && !self.is_apart(other)
     }
 
-    /// Same base, different bytes.
+    /// Same base, different bytes. Where the base is written between the two, that write comes after the first, which
+    /// reads it, and before the second: they are in order whatever this says.
     fn is_apart(&self, other: &MemoryAccess) -> bool {
         match (&self.place, &other.place) {
             (Some(a), Some(b)) => self.space == other.space && a.base == b.base && (a.to <= b.from || b.to <= a.from),
@@ -78,18 +79,56 @@ impl MemoryAccess {
     }
 }
 
-fn place(op: &Op, version: impl Fn(RegFile, u16) -> u32) -> Option<Place> {
+fn place(op: &Op) -> Option<Place> {
     if op.has(Effects::READS_MEMORY) && op.has(Effects::WRITES_MEMORY) {
         return None;
     }
     let operand = |role: Role| op.inst.opcode.position(role).map(|at| op.inst.operands[at].value);
-    let mut base = Vec::new();
+    let mut base = SmallVec::new();
     for role in [Role::Base, Role::UBase] {
         if let Some(Value::Reg(file, number)) = operand(role) {
-            base.push((file, number, version(file, number)));
+            base.push((file, number));
         }
     }
     let Some(Value::Imm(offset)) = operand(Role::Offset) else { return None };
     let from = offset as i64;
     Some(Place { base, from, to: from + access_bytes(&op.inst) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MemoryAccess, Place, Space};
+    use oriole_isa::RegFile;
+    use smallvec::smallvec;
+
+    fn access(space: Space, writes: bool, register: u16, from: i64, bytes: i64) -> MemoryAccess {
+        let place = Place { base: smallvec![(RegFile::R, register)], from, to: from + bytes };
+        MemoryAccess { space, writes, ordered: false, place: Some(place) }
+    }
+
+    /// All pairs of small ranges against the sets of their bytes: from one base, two accesses of one space of which one
+    /// writes keep their order if and only if they share a byte; from different bases always.
+    #[test]
+    fn accesses_conflict_if_they_may_share_a_byte() {
+        let sizes = [1, 2, 4, 8, 16];
+        let ranges: Vec<(i64, i64)> = (-4..20).flat_map(|from| sizes.map(|bytes| (from, bytes))).collect();
+        for &(a, a_bytes) in &ranges {
+            for &(b, b_bytes) in &ranges {
+                let shared = (a..a + a_bytes).any(|byte| (b..b + b_bytes).contains(&byte));
+                for (first, second) in [(true, false), (false, true), (true, true), (false, false)] {
+                    let one = access(Space::Shared, first, 2, a, a_bytes);
+                    let other = |space, register| access(space, second, register, b, b_bytes);
+                    let writes = first || second;
+                    assert_eq!(
+                        one.conflicts(&other(Space::Shared, 2)),
+                        writes && shared,
+                        "{a}+{a_bytes} {b}+{b_bytes}"
+                    );
+                    assert_eq!(one.conflicts(&other(Space::Shared, 3)), writes);
+                    assert_eq!(one.conflicts(&other(Space::Any, 2)), writes);
+                    assert!(!one.conflicts(&other(Space::Global, 2)));
+                }
+            }
+        }
+    }
 }
