@@ -41,7 +41,6 @@ pub(crate) use stack::moves_stack;
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
 use oriole_ptx::ast::{Instruction, Opcode};
-use std::sync::LazyLock;
 
 /// Lowers one instruction.
 pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
@@ -49,7 +48,7 @@ pub(crate) type Handler = fn(&mut FnLower<'_, '_>, &Instruction) -> Lowered;
 /// The opcodes of one chapter.
 pub(crate) type Chapter = &'static [(Opcode, Handler)];
 
-/// Every chapter; of two entries for one opcode the first counts.
+/// Every chapter; an opcode stands in one of them.
 const CHAPTERS: [Chapter; 23] = [
     addresses::CHAPTER,
     arithmetic::CHAPTER,
@@ -77,11 +76,23 @@ const CHAPTERS: [Chapter; 23] = [
 ];
 
 /// The handler of each opcode, by number.
-static HANDLERS: LazyLock<Vec<Option<Handler>>> = LazyLock::new(|| {
-    let of =
-        |op: &Opcode| CHAPTERS.iter().copied().flatten().find(|(known, _)| known == op).map(|(_, handler)| *handler);
-    Opcode::ALL.iter().map(of).collect()
-});
+static HANDLERS: [Option<Handler>; Opcode::ALL.len()] = handlers();
+
+const fn handlers() -> [Option<Handler>; Opcode::ALL.len()] {
+    let mut table = [None; Opcode::ALL.len()];
+    let mut chapter = 0;
+    while chapter < CHAPTERS.len() {
+        let mut entry = 0;
+        while entry < CHAPTERS[chapter].len() {
+            let (opcode, handler): (Opcode, Handler) = CHAPTERS[chapter][entry];
+            assert!(table[opcode as usize].is_none(), "an opcode stands in two chapters");
+            table[opcode as usize] = Some(handler);
+            entry += 1;
+        }
+        chapter += 1;
+    }
+    table
+}
 
 /// Lowers an instruction by its chapter, or says that it is not known.
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {

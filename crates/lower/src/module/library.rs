@@ -1,18 +1,28 @@
-//! The library of slow paths: PTX functions that Oriole brings itself, parsed when first needed.
+//! The library of slow paths: PTX functions that Oriole brings itself, each file parsed when first needed.
 
 use oriole_ptx::ast::{Function, Module};
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
-/// The PTX files of the library.
-const SOURCES: [&str; 7] = [
-    include_str!("../library/int32.ptx"),
-    include_str!("../library/int64.ptx"),
-    include_str!("../library/float32.ptx"),
-    include_str!("../library/float64.ptx"),
-    include_str!("../library/matrix.ptx"),
-    include_str!("../library/policy.ptx"),
-    include_str!("../library/tensor_memory.ptx"),
+/// A PTX file of the library.
+struct File {
+    text: &'static str,
+    /// What it says, once one of its routines has been asked for.
+    module: OnceLock<Module>,
+}
+
+static FILES: [File; 7] = [
+    file(include_str!("../library/int32.ptx")),
+    file(include_str!("../library/int64.ptx")),
+    file(include_str!("../library/float32.ptx")),
+    file(include_str!("../library/float64.ptx")),
+    file(include_str!("../library/matrix.ptx")),
+    file(include_str!("../library/policy.ptx")),
+    file(include_str!("../library/tensor_memory.ptx")),
 ];
+
+const fn file(text: &'static str) -> File {
+    File { text, module: OnceLock::new() }
+}
 
 /// A function of the library.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +40,11 @@ impl Routine {
     }
 }
 
-static MODULES: LazyLock<Vec<Module>> =
-    LazyLock::new(|| SOURCES.iter().map(|text| oriole_ptx::parse(text).module).collect());
-
 /// The routine of that name.
 pub(crate) fn find(name: &str) -> Option<Routine> {
-    MODULES.iter().find_map(|module| {
+    // Only a file that has the name as text can have the routine.
+    FILES.iter().filter(|file| file.text.contains(name)).find_map(|file| {
+        let module = file.module.get_or_init(|| oriole_ptx::parse(file.text).module);
         let function = module.functions().find(|f| f.body.is_some() && module.text(f.name) == name)?;
         Some(Routine { module, function })
     })
