@@ -20,7 +20,7 @@ impl Random {
     }
 }
 
-/// A straight-line function over `count` scalars, some pairs, copies of their halves and some predicates; every value is used
+/// A straight-line function over `count` scalars, some pairs, copies of their halves and some predicates, some written twice; every value is used
 /// again at the end, so that all are live together.
 fn random_function(seed: u64, count: usize) -> Function {
     straight_line(seed, count, true)
@@ -52,6 +52,12 @@ fn straight_line(seed: u64, count: usize, copies: bool) -> Function {
                 words.push(copy);
             }
         }
+    }
+    // Some constants are followed by others in the same register.
+    for (i, word) in words.clone().into_iter().enumerate().filter(|(i, _)| i % 4 == 0) {
+        store(&mut b, word, 1024 + 4 * i as i32);
+        let value = Operand::imm(random.below(1 << 30) as u32);
+        b.emit_roles(Opcode::MOV, Mods::new(), &[(Role::D, word), (Role::B, value)]).unwrap();
     }
     let mut predicates = Vec::new();
     for _ in 0..9 {
