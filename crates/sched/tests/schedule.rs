@@ -100,3 +100,15 @@ fn uniform_registers_above_62_are_waited_for() {
         assert_eq!(words[0].1.stall, 4, "UR{first}");
     }
 }
+
+#[test]
+fn a_wait_that_no_stall_count_holds_stands_behind_the_instruction() {
+    // HMMA.16816 to ALU: 24 cycles (raw.tsv, 32x80 pairs of ptxas's code), where a count goes to 15.
+    let registers = "  .reg %Q0 physical=4\n  .reg %Q1 physical=8\n  .reg %D2 physical=12\n  .reg %R3 physical=14\n";
+    let body = "bix0:\n    HMMA{hmma_shape=M16N8K16} %Q0, %Q1, %D2, RZ, PT, RZ, 0x0\n    IADD3 %R3, PT, PT, %Q0.3, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let words = control_words(registers, body, Arch::Sm80, false);
+    let reader = words.iter().position(|(opcode, _)| *opcode == Opcode::IADD3).expect("it is there");
+    assert_eq!(words[0].0, Opcode::HMMA);
+    assert!(reader > 1 && words[1..reader].iter().all(|(opcode, _)| *opcode == Opcode::NOP), "{words:?}");
+    assert_eq!(words[..reader].iter().map(|(_, control)| u32::from(control.stall)).sum::<u32>(), 24);
+}
