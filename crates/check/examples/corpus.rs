@@ -62,7 +62,12 @@ fn main() {
                 println!("{name}: {finding}");
                 if let Missing::Cycles { passed, needed, row: Some(row) } = &finding.missing {
                     let kind = finding.kind.name();
-                    println!("ROW\t{kind}\t{:?}\t{}\t{}\t{passed}\t{needed}\t{name}", row.file, row.first, row.second);
+                    println!(
+                        "ROW\t{kind}\t{:?}\t{}\t{}\t{passed}\t{needed}\t{name}",
+                        row.file,
+                        row.first.name(),
+                        row.second.name()
+                    );
                 }
             }
             let sort = sort(finding);

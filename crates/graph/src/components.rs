@@ -75,10 +75,10 @@ mod tests {
             assert_eq!(found.iter().map(Vec::len).sum::<usize>(), count);
             for a in 0..count {
                 let reach = graph.reach(a, None);
-                for b in 0..count {
-                    let both = reach[b] && graph.reach(b, None)[a];
+                for (b, reached) in reach.into_iter().enumerate() {
+                    let both = reached && graph.reach(b, None)[a];
                     assert_eq!(place(a) == place(b), both, "{graph:?} {a} {b}");
-                    assert!(!reach[b] || place(b) <= place(a), "{graph:?} {a} {b}");
+                    assert!(!reached || place(b) <= place(a), "{graph:?} {a} {b}");
                 }
             }
         }
