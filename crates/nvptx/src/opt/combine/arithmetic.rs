@@ -46,7 +46,7 @@ fn add_constant(b: &mut Builder<'_, '_>, flags: InstFlags, x: Value, c: u128, ty
                 && c1.checked_add(c).is_some_and(|sum| sum <= mask(bits));
             let (p, q) = (super::fold_int::sext(c1, bits), super::fold_int::sext(c, bits));
             let fits = p.checked_add(q).is_some_and(|sum| super::fold_int::sext(sum as u128 & mask(bits), bits) == sum);
-            let nsw = flags.contains(InstFlags::NSW) && inner.contains(InstFlags::NSW) && fits && (p < 0) == (q < 0);
+            let nsw = flags.contains(InstFlags::NSW) && inner.contains(InstFlags::NSW) && fits;
             let mut flags = InstFlags::empty();
             flags.set(InstFlags::NUW, nuw);
             flags.set(InstFlags::NSW, nsw);
