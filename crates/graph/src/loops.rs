@@ -176,11 +176,6 @@ impl<N: Node> LoopForest<N> {
         self.loops[this].blocks.iter().all(|node| self.innermost(*node) == Some(this))
     }
 
-    /// The header of the innermost loop that a node is in.
-    pub fn header_around(&self, node: N) -> Option<N> {
-        self.innermost(node).map(|this| self.loops[this].header)
-    }
-
     /// Backedges that belong to no natural loop.
     pub fn irreducible(&self) -> &[(N, N)] {
         &self.irreducible

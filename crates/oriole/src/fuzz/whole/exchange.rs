@@ -72,9 +72,7 @@ impl Emitter<'_> {
         match op {
             BlockOp::Exchange(distance) => {
                 let (bytes, ty) = (from.class.bytes(), from.class.ty());
-                self.line(format_args!("mov.u32 %sw1, %tid.x; mov.u64 %sd1, {name}_exchange;"));
-                self.line(format_args!("mad.wide.u32 %sd0, %sw1, {bytes}, %sd1;"));
-                self.line(format_args!("st.shared.{ty} [%sd0], {from};"));
+                self.offer(from);
                 self.line("bar.sync 0;");
                 self.line(format_args!("add.u32 %sw1, %sw1, {}; rem.u32 %sw1, %sw1, {threads};", distance % threads));
                 self.line(format_args!("mad.wide.u32 %sd0, %sw1, {bytes}, %sd1;"));
@@ -92,10 +90,8 @@ impl Emitter<'_> {
             }
             BlockOp::Cluster(_) if !self.tree.cluster => return,
             BlockOp::Cluster(distance) => {
-                let (bytes, ty, blocks) = (from.class.bytes(), from.class.ty(), self.tree.blocks);
-                self.line(format_args!("mov.u32 %sw1, %tid.x; mov.u64 %sd1, {name}_exchange;"));
-                self.line(format_args!("mad.wide.u32 %sd0, %sw1, {bytes}, %sd1;"));
-                self.line(format_args!("st.shared.{ty} [%sd0], {from};"));
+                let (ty, blocks) = (from.class.ty(), self.tree.blocks);
+                self.offer(from);
                 self.line("barrier.cluster.arrive; barrier.cluster.wait;");
                 self.line(format_args!("mov.u32 %sw2, %cluster_ctarank; add.u32 %sw2, %sw2, {};", distance % blocks));
                 self.line(format_args!("rem.u32 %sw2, %sw2, {blocks}; mapa.shared::cluster.u64 %sd0, %sd0, %sw2;"));
@@ -111,6 +107,15 @@ impl Emitter<'_> {
             }
         }
         self.written(to, false);
+    }
+
+    /// Puts a value where others read it: `%sd0` is the thread's place in the block's array, of which `%sd1` is the start
+    /// and `%sw1` the index.
+    fn offer(&mut self, from: Reg) {
+        let (name, bytes, ty) = (self.tree.name.clone(), from.class.bytes(), from.class.ty());
+        self.line(format_args!("mov.u32 %sw1, %tid.x; mov.u64 %sd1, {name}_exchange;"));
+        self.line(format_args!("mad.wide.u32 %sd0, %sw1, {bytes}, %sd1;"));
+        self.line(format_args!("st.shared.{ty} [%sd0], {from};"));
     }
 
     /// A reduction of all threads of the grid: the order does not matter.
