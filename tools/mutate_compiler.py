@@ -20,8 +20,8 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What runs after the crate's own tests: the quickest that run whole programs first.
 LATER = [
-    ["-p", "oriole", "--test", "programs"],
-    ["-p", "oriole", "--test", "fuzz", "--test", "kernels", "--test", "check", "--test", "modules"],
+    ["-p", "oriole-cli", "--test", "programs"],
+    ["-p", "oriole-cli", "--test", "fuzz", "--test", "kernels", "--test", "check", "--test", "modules"],
     ["--workspace"],
 ]
 

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oriole::assembly::{assemble, disassemble};
+use oriole_assembly::{assemble, disassemble};
 
 fuzz_target!(|text: &str| {
     let Ok(cubin) = assemble(text) else { return };

@@ -1,5 +1,5 @@
 //! Control words of small functions against what the latency digest and the vectors' README say.
-//! Whole kernels are judged by the strict simulator (`crates/oriole/tests/kernels.rs`).
+//! Whole kernels are judged by the strict simulator (`crates/oriole-cli/tests/kernels.rs`).
 
 use oriole_isa::{Arch, Control, Opcode};
 use oriole_ori::{Function, InstId};

@@ -104,8 +104,8 @@ impl Route {
         let cubin = match self {
             Route::Ptxas => assemble(&ptx, arch)?,
             _ => {
-                let options = oriole::CompileOptions { target: Target::from_name(arch), ..Default::default() };
-                oriole::compile(&ptx, &options).map_err(|error| error.to_string())?.cubin
+                let options = oriole_codegen::CompileOptions { target: Target::from_name(arch), ..Default::default() };
+                oriole_codegen::compile(&ptx, &options).map_err(|error| error.to_string())?.cubin
             }
         };
         let cubin = Cubin::parse(&cubin).map_err(|error| error.to_string())?;

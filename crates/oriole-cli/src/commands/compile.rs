@@ -1,0 +1,179 @@
+//! `oriole compile`.
+
+use super::args::{CodeArgs, CompileArgs};
+use super::failure::Failure;
+use super::{files, nvptx};
+use crate::report;
+use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
+use oriole_opt::knobs::KNOBS;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The setting of no knob, which asks for the table.
+const LIST_KNOBS: &str = "list=1";
+
+/// Compile a file and write the cubin.
+pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    if args.code.knob.iter().any(|setting| setting == LIST_KNOBS) {
+        return files::write(Path::new("-"), knobs().as_bytes());
+    }
+    let (Some(input), Some(output)) = (&args.input, &args.output) else {
+        return Err(usage("compile needs an input and -o OUTPUT"));
+    };
+    let outputs = [Some(output), args.dump_cfg.as_ref()].into_iter().flatten();
+    files::keep_apart(nvptx::inputs(input, &args.code.ir), outputs.map(PathBuf::as_path))?;
+    let bytes = files::read(input)?;
+    let options = options_of(args, input)?;
+    refuse_what_cannot_act(args, output, nvptx::is_llvm(input, &bytes))?;
+    let compiled = compile_with(input, &bytes, &args.code, &options)?;
+    for function in compiled.allocation.functions.values() {
+        if let Some(warning) = &function.own.warning {
+            eprintln!("warning: {warning}");
+        }
+    }
+    show(args, &compiled)?;
+    if args.verbose {
+        eprint!("{}", report::verbose(&compiled, start.elapsed()));
+    }
+    if args.code.pass_limit.is_some() {
+        eprintln!("{}", report::passes(&compiled.passes));
+    }
+    if args.time_phases {
+        eprint!("{}", report::phase_times(&compiled.times));
+    }
+    files::write(output, &compiled.cubin)
+}
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(format!("error: {error}"))
+}
+
+/// The table of `--knob list=1`.
+fn knobs() -> String {
+    let header = format!("{:20} {:>10} meaning\n", "knob", "default");
+    let lines = KNOBS.iter().map(|knob| format!("{:20} {:>10} {}\n", knob.name, knob.default, knob.meaning));
+    std::iter::once(header).chain(lines).collect()
+}
+
+/// Options that would change nothing here are mistakes.
+fn refuse_what_cannot_act(args: &CompileArgs, output: &Path, is_llvm: bool) -> Result<(), Failure> {
+    let (code, ir) = (&args.code, &args.code.ir);
+    let level = level(args);
+    let contracts = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| name == "contract");
+    let prints =
+        args.stats || args.dump_rpo || !args.dump_after.is_empty() || args.dump_cfg.as_deref() == Some("-".as_ref());
+    let shows_code = !args.dump_after.is_empty() || args.dump_all.is_some() || args.dump_cfg.is_some();
+    let cases = [
+        (!is_llvm && !ir.link.is_empty(), "--link: PTX is not linked, LLVM IR is"),
+        (!is_llvm && ir.ftz, "--ftz: acts on LLVM IR; PTX says .ftz itself"),
+        (!is_llvm && ir.no_prec_div, "--no-prec-div: acts on LLVM IR; PTX says .approx or .full itself"),
+        (!is_llvm && ir.no_prec_sqrt, "--no-prec-sqrt: acts on LLVM IR; PTX says .approx itself"),
+        (ir.no_fma && code.knob.iter().any(contracts), "--no-fma sets the knob 'contract': give one of the two"),
+        (level == 0 && !code.knob.is_empty(), "--knob: no phase that goes by a knob runs at -O0"),
+        (args.debug && code.opt_level.is_some_and(|level| level > 0), "-g compiles at -O0: give no other level"),
+        (args.rot13 && !shows_code, "--rot13: needs --dump-after, --dump-all or --dump-cfg"),
+        (prints && output == Path::new("-"), "-o -: standard output cannot take both the cubin and what is printed"),
+    ];
+    match cases.iter().find(|(holds, _)| *holds) {
+        Some((_, message)) => Err(usage(message)),
+        None => Ok(()),
+    }
+}
+
+/// `--arch` of what compiles.
+pub(crate) fn compile_target(name: &str) -> Result<oriole_cubin::Target, Failure> {
+    oriole_codegen::target(name).map_err(|e| Failure::Rejected(format!("error: {e}")))
+}
+
+/// Compile PTX or LLVM IR given as bytes, with options that only change the code.
+pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Result<Compiled, Failure> {
+    compile_with(path, bytes, code, &options(path, code)?)
+}
+
+/// With `-g` every line's code stays where it is: as with ptxas.
+fn level(args: &CompileArgs) -> u8 {
+    if args.debug { 0 } else { args.code.opt_level.unwrap_or(CompileOptions::default().opt_level) }
+}
+
+fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failure> {
+    Ok(CompileOptions {
+        opt_level: level(args),
+        dump_after: args.dump_after.clone(),
+        dump_all: args.dump_all.is_some(),
+        graphs: args.dump_cfg.is_some() || args.dump_rpo,
+        rot13: args.rot13,
+        relocatable: args.relocatable,
+        debug: match (args.debug, args.lineinfo) {
+            (true, _) => DebugInfo::Full,
+            (false, true) => DebugInfo::Lines,
+            (false, false) => DebugInfo::None,
+        },
+        ..options(input, &args.code)?
+    })
+}
+
+fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
+    let default = CompileOptions::default();
+    let mut knobs = code.knob.clone();
+    if code.ir.no_fma {
+        knobs.push("contract=0".to_owned());
+    }
+    Ok(CompileOptions {
+        target: code.arch.as_deref().map(compile_target).transpose()?,
+        opt_level: code.opt_level.unwrap_or(default.opt_level),
+        maxrregcount: code.maxrregcount,
+        entries: code.entry.clone(),
+        knobs,
+        jobs: code.jobs.map_or(default.jobs, usize::from),
+        verify: code.verify || cfg!(debug_assertions),
+        disabled_passes: code.disable_pass.clone(),
+        pass_limit: code.pass_limit,
+        file_name: path.display().to_string(),
+        ..default
+    })
+}
+
+fn compile_with(path: &Path, bytes: &[u8], code: &CodeArgs, options: &CompileOptions) -> Result<Compiled, Failure> {
+    if nvptx::is_llvm(path, bytes) {
+        let ast = nvptx::module(path, bytes, code, options)?;
+        return oriole_codegen::compile_module(&ast, options).map_err(|error| failure(path, None, error));
+    }
+    let text = super::ptx::text(path, bytes)?;
+    oriole_codegen::compile(text, options).map_err(|error| failure(path, Some(text), error))
+}
+
+/// `text` is the PTX that places in errors mean, where there is one.
+fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
+    match (error, text) {
+        (CompileError::Source(diagnostics), Some(text)) => {
+            Failure::Rejected(super::ptx::render(path, text, &diagnostics))
+        }
+        (error @ (CompileError::Knob(_) | CompileError::NoPhase { .. } | CompileError::PassLimit), _) => usage(error),
+        (other, _) => Failure::file(path, other),
+    }
+}
+
+fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
+    if let Some(folder) = &args.dump_all {
+        std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
+        for dump in &compiled.dumps {
+            let file = format!("{}.{:03}-{}.ori", dump.function, dump.number, dump.phase);
+            files::write(&folder.join(file), dump.text.as_bytes())?;
+        }
+    }
+    let wanted = compiled.dumps.iter().filter(|dump| args.dump_after.contains(&dump.phase));
+    let mut printed: String =
+        wanted.map(|d| format!("; {} after {:03}-{}\n{}\n", d.function, d.number, d.phase, d.text)).collect();
+    if let Some(path) = &args.dump_cfg {
+        let graphs: String = compiled.graphs.iter().map(|graph| graph.dot.as_str()).collect();
+        files::write(path, graphs.as_bytes())?;
+    }
+    if args.dump_rpo {
+        printed.extend(compiled.graphs.iter().map(|graph| format!("; {}\n{}\n", graph.function, graph.rpo)));
+    }
+    if args.stats {
+        printed.push_str(&report::statistics(compiled));
+    }
+    files::write(Path::new("-"), printed.as_bytes())
+}

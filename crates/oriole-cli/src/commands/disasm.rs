@@ -1,0 +1,52 @@
+//! `oriole disasm`.
+
+use super::args::DisasmArgs;
+use super::failure::Failure;
+use super::{files, parse_arch};
+use oriole_assembly::{control_text, list_functions};
+use oriole_cubin::Cubin;
+use oriole_isa::{Arch, decode};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Show a cubin's code, or answer lines of hexadecimal words.
+pub(crate) fn run(args: &DisasmArgs) -> Result<(), Failure> {
+    let bytes = files::read(&args.input)?;
+    let out = match (args.hex, args.all) {
+        (true, _) => hex_lines(args, &bytes)?,
+        (_, true) => oriole_assembly::disassemble(&bytes).map_err(|e| Failure::file(&args.input, e))?,
+        _ => listing(args, &bytes)?,
+    };
+    files::write(Path::new("-"), out.as_bytes())
+}
+
+fn hex_lines(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
+    let Some(arch) = &args.arch else {
+        return Err(Failure::Usage("error: --hex needs --arch: the words do not say their target".to_owned()));
+    };
+    let arch = parse_arch(arch)?;
+    let mut out = String::new();
+    for line in String::from_utf8_lossy(bytes).lines() {
+        let answer = hex_line(line, arch, args.control).unwrap_or_else(|reason| format!("??? {reason}"));
+        let _ = writeln!(out, "{answer}");
+    }
+    Ok(out)
+}
+
+fn hex_line(line: &str, arch: Arch, control: bool) -> Result<String, String> {
+    let mut parts = line.split_whitespace();
+    let (word, address) = (parts.next().unwrap_or(""), parts.next().unwrap_or("0"));
+    let number = |text: &str| {
+        u128::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| format!("'{text}' is not hexadecimal"))
+    };
+    let address = u64::try_from(number(address)?).map_err(|_| format!("address '{address}' is out of range"))?;
+    let inst = decode(number(word)?, arch, address).map_err(|e| e.to_string())?;
+    let text = inst.display(arch).to_string();
+    Ok(if control { format!("{} {text}", control_text(inst.control)) } else { text })
+}
+
+fn listing(args: &DisasmArgs, bytes: &[u8]) -> Result<String, Failure> {
+    let cubin = Cubin::parse(bytes).map_err(|e| Failure::file(&args.input, e))?;
+    let code = list_functions(&cubin, &args.entry, args.control).map_err(|e| Failure::file(&args.input, e))?;
+    Ok(format!("\t.target\t{}\n{code}", cubin.target))
+}

@@ -1,0 +1,73 @@
+//! `oriole run --check`: what to check, and what has been found.
+
+use super::args::RunArgs;
+use super::failure::Failure;
+use super::files;
+use super::run::{source_line, usage};
+use oriole_codegen::LineTable;
+use oriole_sim::{CheckReport, Checks, Finding, Site};
+use serde_json::{Value, json};
+
+/// The kinds of checks in the argument of `--check`.
+pub(crate) fn parse(kinds: &str) -> Result<Checks, Failure> {
+    let mut checks = Checks::default();
+    for kind in kinds.split(',') {
+        match kind {
+            "all" => checks = Checks { race: true, init: true, bounds: true },
+            "race" => checks.race = true,
+            "init" => checks.init = true,
+            "bounds" => checks.bounds = true,
+            _ => return Err(usage(format!("--check: no check '{kind}'; there are race, init, bounds, all"))),
+        }
+    }
+    Ok(checks)
+}
+
+/// Prints what has been found to standard error, with the lines of the PTX, and writes it as JSON if asked for.
+pub(crate) fn publish(found: &mut CheckReport, args: &RunArgs, lines: &LineTable) -> Result<(), Failure> {
+    for finding in &mut found.findings {
+        for site in finding.earlier.iter_mut().chain([&mut finding.later]).filter(|site| site.function == args.entry) {
+            site.source = source_line(site.pc, args, lines);
+        }
+        eprint!("{finding}");
+    }
+    eprintln!("check: {} errors, {} notes", found.errors(), found.findings.len() - found.errors());
+    let write = |path: &std::path::PathBuf| files::write(path, format!("{:#}\n", json_of(found)).as_bytes());
+    args.check_report.as_ref().map_or(Ok(()), write)
+}
+
+/// Exit status 3 if anything was found that is an error.
+pub(crate) fn verdict(found: &CheckReport) -> Result<(), Failure> {
+    match found.errors() {
+        0 => Ok(()),
+        errors => Err(Failure::Fault(format!("fault: the checks of memory have found {errors} errors"))),
+    }
+}
+
+fn json_of(found: &CheckReport) -> Value {
+    let findings: Vec<Value> = found.findings.iter().map(finding).collect();
+    json!({ "errors": found.errors(), "findings": findings })
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({
+        "kind": finding.kind.name(),
+        "is_error": finding.kind.is_error(),
+        "place": finding.place,
+        "times": finding.times,
+        "later": site(&finding.later),
+        "earlier": finding.earlier.as_ref().map(site),
+    })
+}
+
+fn site(site: &Site) -> Value {
+    json!({
+        "access": site.access,
+        "block": site.block,
+        "thread": site.thread,
+        "function": site.function,
+        "pc": site.pc,
+        "instruction": site.instruction,
+        "line": site.source.as_ref().map(|source| source.line),
+    })
+}

@@ -1,0 +1,52 @@
+//! The command line.
+
+mod args;
+mod asm;
+mod check;
+mod compile;
+mod demo;
+mod disasm;
+mod failure;
+mod files;
+mod fuzz;
+mod gpu;
+mod interpret;
+mod isa;
+mod memcheck;
+mod nvptx;
+mod phases;
+mod ptx;
+mod run;
+mod timing;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::Failure;
+use oriole_isa::Arch;
+use std::process::ExitCode;
+
+/// Run the command that the process's arguments name.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Compile(args) => compile::run(&args),
+        Command::Disasm(args) => disasm::run(&args),
+        Command::Asm(args) => asm::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
+        Command::Ptx(args) => ptx::run(&args),
+        Command::Nvptx(args) => nvptx::run(&args),
+        Command::Phases => phases::run(),
+        Command::Isa(args) => isa::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// `--arch`: an unknown name is wrong input, not wrong usage, so that callers see exit status 1.
+fn parse_arch(name: &str) -> Result<Arch, Failure> {
+    name.parse().map_err(|e| Failure::Rejected(format!("error: {e}")))
+}

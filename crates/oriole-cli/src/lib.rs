@@ -1,0 +1,8 @@
+//! The command line, and what stands behind it alone: differential fuzzing, reports, judges of others, the CUDA driver.
+
+pub mod commands;
+mod cuda;
+pub mod fuzz;
+pub mod nvdisasm;
+mod report;
+mod statistics;

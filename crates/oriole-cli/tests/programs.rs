@@ -1,0 +1,46 @@
+//! `tests/programs/*.ptx` on all sides that are there: the interpreter, our code at every level on the strict
+//! simulator, and ptxas's where `ORIOLE_ORACLE` names its folder. All must write the same bytes, and what the
+//! file expects.
+
+use oriole_cli::fuzz::{Case, Side, Tools};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs");
+    let entries = std::fs::read_dir(&folder).expect("the folder is committed");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let mut files: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|ext| ext == "ptx")).collect();
+    files.sort();
+    files
+}
+
+/// What is wrong with the program of a file, a line each.
+fn faults(path: &Path, sides: &[Side], tools: &Tools) -> Vec<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = std::fs::read_to_string(path).expect("PTX is text");
+    let case = match Case::parse(&text) {
+        Ok(case) => case,
+        Err(reason) => return vec![format!("{name}: {reason}")],
+    };
+    let on = |&target| {
+        let faults = case.faults(&case.outcomes(target, sides, tools));
+        faults.into_iter().map(|fault| format!("{name}: {target}: {fault}")).collect::<Vec<_>>()
+    };
+    case.targets.iter().flat_map(on).collect()
+}
+
+#[test]
+fn all_sides_agree_on_every_program() {
+    let tools = Tools::from_environment();
+    let mut sides = vec![Side::Interpreter];
+    sides.extend((0..=3).map(Side::level));
+    match tools.ptxas {
+        Some(_) => sides.extend([Side::Ptxas(0), Side::Ptxas(3)]),
+        None => println!("without ptxas: ORIOLE_ORACLE is not set"),
+    }
+    let files = files();
+    assert!(files.len() >= 4, "{} programs", files.len());
+    let faults: Vec<String> = files.par_iter().flat_map_iter(|path| faults(path, &sides, &tools)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
