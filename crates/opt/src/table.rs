@@ -1,6 +1,6 @@
 //! The pipeline, as published: 159 slots, in the order in which they run.
 
-use crate::passes::{back_copy, branches, check, control_flow, dead_code, general, nops, predicate, synchronise};
+use crate::passes::{back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, synchronise};
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::Function;
 
@@ -87,8 +87,8 @@ pub const PHASES: &[Phase] = &[
     absent(20, "PerformPGO", "no profile is read"),
     run(21, "OriStrengthReduce", general::strength),
     absent(22, "OriLoopUnrolling", LATER),
-    absent(23, "GenerateMovPhi", LATER),
-    absent(24, "OriPipelining", LATER),
+    run(23, "GenerateMovPhi", form::enter),
+    run(24, "OriPipelining", form::leave),
     absent(25, "StageAndFence", LATER),
     absent(26, "OriRemoveRedundantBarriers", LATER),
     absent(27, "AnalyzeUniformsForSpeculation", LATER),

@@ -4,11 +4,12 @@ use crate::call::CallSite;
 use crate::entity::{Block, InstId, LocId, VReg};
 use crate::error::BuildError;
 use crate::function::Function;
-use crate::inst::{Guard, Inst, InstFlags};
+use crate::inst::{Guard, Inst};
 use crate::operand::Operand;
 use crate::reg::RegType;
 use cranelift_entity::packed_option::PackedOption;
 use oriole_isa::{Mods, Opcode, RegFile, Role};
+use smallvec::{SmallVec, smallvec};
 
 /// Appends instructions to the current block of a function.
 ///
@@ -82,8 +83,7 @@ impl<'f> FunctionBuilder<'f> {
     /// Append a ready instruction; guard and location of the builder apply where it has none.
     pub fn push(&mut self, mut inst: Inst) -> Result<InstId, BuildError> {
         let expected = inst.opcode.signature().len();
-        let is_marker = inst.flags.intersects(InstFlags::PHI | InstFlags::UNDEF);
-        if !is_marker && inst.operands.len() != expected {
+        if inst.is_machine() && inst.operands.len() != expected {
             return Err(BuildError::Arity {
                 function: self.func.name.clone(),
                 opcode: inst.opcode.name().to_owned(),
@@ -137,8 +137,7 @@ impl<'f> FunctionBuilder<'f> {
 
     /// Append a MovPhi.
     pub fn phi(&mut self, dst: Operand, inputs: &[(Operand, Block)]) -> Result<InstId, BuildError> {
-        let mut inst = Inst::new(Opcode::MOV, Mods::new(), &[dst]);
-        inst.flags |= InstFlags::PHI;
+        let mut inst = Inst::phi(dst);
         for (source, pred) in inputs {
             inst.operands.push(*source);
             inst.operands.push(Operand::block(*pred));
@@ -148,9 +147,7 @@ impl<'f> FunctionBuilder<'f> {
 
     /// Say that a register (or piece of one) has some value from here on, whatever it is.
     pub fn undef(&mut self, dst: Operand) -> Result<InstId, BuildError> {
-        let mut inst = Inst::new(Opcode::MOV, Mods::new(), &[dst]);
-        inst.flags |= InstFlags::UNDEF;
-        self.push(inst)
+        self.push(Inst::undef(dst))
     }
 
     fn end(&mut self, succs: &[Block]) -> Result<(), BuildError> {
@@ -167,6 +164,22 @@ impl Inst {
     pub fn neutral(opcode: Opcode, mods: Mods) -> Self {
         let mut inst = Inst::new(opcode, mods, &[]);
         inst.operands = opcode.signature().iter().map(|s| s.neutral.map_or(Operand::NONE, Operand::from_isa)).collect();
+        inst
+    }
+
+    /// `to = from` in a register file; `from` may be a constant. Predicates are copied by PLOP3 and UPLOP3.
+    pub fn copy(file: RegFile, to: Operand, from: Operand) -> Self {
+        /// The truth table of a function's first input.
+        const FIRST: u32 = 0xf0;
+        let logic = |truth| [(Role::PD, to), (Role::PA, from), (Role::PB, truth), (Role::PC, truth), (Role::Lut, Operand::imm(FIRST))];
+        let (opcode, roles): (Opcode, SmallVec<[(Role, Operand); 5]>) = match file {
+            RegFile::UR => (Opcode::UMOV, smallvec![(Role::D, to), (Role::B, from)]),
+            RegFile::P => (Opcode::PLOP3, logic(Operand::pt()).into()),
+            RegFile::UP => (Opcode::UPLOP3, logic(Operand::upt()).into()),
+            RegFile::R | RegFile::B | RegFile::SB => (Opcode::MOV, smallvec![(Role::D, to), (Role::B, from)]),
+        };
+        let mut inst = Inst::neutral(opcode, Mods::new());
+        roles.into_iter().for_each(|(role, operand)| inst.set_role(role, operand));
         inst
     }
 

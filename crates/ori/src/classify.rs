@@ -43,7 +43,8 @@ impl Function {
             return Some(class);
         }
         Some(match kind {
-            OperandKind::None => return None,
+            OperandKind::None | OperandKind::Undef => return None,
+            OperandKind::Tuple(_) => OperandClass::Register,
             OperandKind::Reg(reg, _) if self.vregs[reg].reg_type.is_predicate() => OperandClass::Predicate,
             OperandKind::Reg(reg, _) if self.vregs[reg].reg_type == crate::RegType::B => OperandClass::AnyRegister,
             OperandKind::Reg(..) | OperandKind::ConstBindless { .. } => OperandClass::Register,

@@ -6,6 +6,7 @@ use crate::error::BuildError;
 use crate::inst::Inst;
 use crate::operand::{MAX_INDEX, Operand};
 use crate::reg::{RegType, VRegData, VRegFlags};
+use crate::tuple::Tuples;
 use cranelift_entity::PrimaryMap;
 use oriole_isa::RegFile;
 use rustc_hash::FxHashMap;
@@ -171,7 +172,11 @@ pub struct Function {
     pub calls: PrimaryMap<CallId, CallSite>,
     /// Source locations.
     pub locs: PrimaryMap<LocId, SourceLoc>,
-    fixed: FxHashMap<(RegType, u16), VReg>,
+    /// In SSA form, the first register that is a value: it and those after it have one definition each.
+    /// `None` outside of SSA form.
+    pub first_value: Option<VReg>,
+    pub(crate) tuples: Tuples,
+    pub(crate) fixed: FxHashMap<(RegType, u16), VReg>,
     symref_index: FxHashMap<SymbolRef, SymRef>,
     loc_index: FxHashMap<SourceLoc, LocId>,
 }
@@ -193,6 +198,8 @@ impl Function {
             symrefs: PrimaryMap::new(),
             calls: PrimaryMap::new(),
             locs: PrimaryMap::new(),
+            first_value: None,
+            tuples: Tuples::default(),
             fixed: FxHashMap::default(),
             symref_index: FxHashMap::default(),
             loc_index: FxHashMap::default(),
@@ -225,6 +232,12 @@ impl Function {
     }
 
     // ---- registers ----
+
+    /// Whether the register is a value of SSA form: it has one definition, which dominates its uses.
+    pub fn is_value(&self, reg: VReg) -> bool {
+        self.first_value.is_some_and(|first| reg >= first)
+            && self.vregs.get(reg).is_some_and(|data| !data.is_fixed() && data.file() != RegFile::B)
+    }
 
     /// A fresh virtual register.
     pub fn new_vreg(&mut self, reg_type: RegType) -> Result<VReg, BuildError> {

@@ -16,12 +16,23 @@ pub struct Guard {
     pub negated: bool,
 }
 
+/// What an instruction is: one of the machine's, or an operation that only Ori has. The opcode of the latter
+/// says nothing, so that no rule takes them for a move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InstKind {
+    /// The machine's instruction of the opcode.
+    #[default]
+    Machine,
+    /// A MovPhi: operands dst, (source, predecessor block)*. Printed as published: `MOV` with a flag.
+    Phi,
+    /// One operand, a register of any type and width: from here on it has some value. Emits no code.
+    Undef,
+}
+
 bitflags::bitflags! {
     /// Facts about one instruction that its opcode and modifiers do not say.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct InstFlags: u16 {
-        /// A MovPhi: `MOV` with operands dst, (source, predecessor block)*.
-        const PHI = 1 << 0;
         /// Must not be removed, duplicated, merged or reordered with other volatile instructions.
         const VOLATILE = 1 << 1;
         /// Stores a register to its spill slot.
@@ -36,9 +47,6 @@ bitflags::bitflags! {
         const BIT_SPILL = 1 << 6;
         /// Refills one predicate bit from a general register.
         const BIT_REFILL = 1 << 7;
-        /// `MOV` with a destination and nothing else, of any type and width: from here on the register has
-        /// some value. Emits no code.
-        const UNDEF = 1 << 8;
         /// Reads memory that nothing writes while the kernel runs: may move freely.
         const INVARIANT = 1 << 9;
         /// All threads of the warp agree on its guard (`bra.uni`): no convergence point is needed.
@@ -52,14 +60,17 @@ bitflags::bitflags! {
 /// One instruction: a SASS opcode on virtual registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inst {
-    /// The mnemonic.
+    /// Machine instruction, MovPhi or mark of an undefined value.
+    pub kind: InstKind,
+    /// The mnemonic; NOP for what is no machine instruction.
     pub opcode: Opcode,
     /// Facts beyond opcode and modifiers.
     pub flags: InstFlags,
     /// Explicit modifier values.
     pub mods: Mods,
     guard: Operand,
-    /// Operands in the order of the opcode's signature, and as many.
+    /// Operands in the order of the opcode's signature, and as many. In SSA form an instruction that may leave old
+    /// values in place ([`Inst::writes_partly`]) has these behind: one operand for each that it writes.
     pub operands: SmallVec<[Operand; 6]>,
     /// Scheduling bits; meaningful after scheduling.
     pub control: Control,
@@ -73,6 +84,7 @@ impl Inst {
     /// An unguarded instruction.
     pub fn new(opcode: Opcode, mods: Mods, operands: &[Operand]) -> Self {
         Inst {
+            kind: InstKind::Machine,
             opcode,
             flags: InstFlags::empty(),
             mods,
@@ -82,6 +94,16 @@ impl Inst {
             loc: PackedOption::default(),
             call: PackedOption::default(),
         }
+    }
+
+    /// A mark that `dst`, a register or piece of one, has some value from here on.
+    pub fn undef(dst: Operand) -> Self {
+        Inst { kind: InstKind::Undef, ..Inst::new(Opcode::NOP, Mods::new(), &[dst]) }
+    }
+
+    /// A MovPhi without inputs yet.
+    pub fn phi(dst: Operand) -> Self {
+        Inst { kind: InstKind::Phi, ..Inst::new(Opcode::NOP, Mods::new(), &[dst]) }
     }
 
     /// The guard, or `None` where the instruction always executes.
@@ -135,15 +157,39 @@ impl Inst {
 
     /// Whether it is a MovPhi.
     pub fn is_phi(&self) -> bool {
-        self.flags.contains(InstFlags::PHI)
+        self.kind == InstKind::Phi
+    }
+
+    /// Whether it marks an undefined value.
+    pub fn is_undef(&self) -> bool {
+        self.kind == InstKind::Undef
+    }
+
+    /// Whether it is an instruction of the machine.
+    pub fn is_machine(&self) -> bool {
+        self.kind == InstKind::Machine
     }
 
     /// Whether operand `index` is written.
     pub fn is_def(&self, index: usize) -> bool {
-        if self.is_phi() {
-            return index == 0;
+        match self.kind {
+            InstKind::Machine => self.opcode.signature().get(index).is_some_and(|spec| spec.is_def),
+            InstKind::Phi | InstKind::Undef => index == 0,
         }
-        self.opcode.signature().get(index).is_some_and(|spec| spec.is_def)
+    }
+
+    /// In SSA form, what stays where a partial write does not happen: an operand for each that the signature writes,
+    /// in its order (absent where that is no value). Empty otherwise.
+    pub fn olds(&self) -> &[Operand] {
+        match self.kind {
+            InstKind::Machine => self.operands.get(self.opcode.signature().len()..).unwrap_or(&[]),
+            InstKind::Phi | InstKind::Undef => &[],
+        }
+    }
+
+    /// Forget the old values: the write happens in full.
+    pub fn drop_olds(&mut self) {
+        self.operands.truncate(self.opcode.signature().len());
     }
 
     /// Whether operand `index` is read. BREAK reads the barrier register that it changes.

@@ -18,8 +18,10 @@ mod module;
 mod operand;
 mod reg;
 mod space;
+pub mod ssa;
 pub mod terminator;
 pub mod text;
+mod tuple;
 pub mod verify;
 mod visit;
 
@@ -30,13 +32,13 @@ pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packe
 pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg};
 pub use error::BuildError;
 pub use function::{Attributes, BlockData, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart, SymbolRef};
-pub use inst::{Guard, Inst, InstFlags};
+pub use inst::{Guard, Inst, InstFlags, InstKind};
 pub use machine::{MachineError, MachineInst};
 pub use module::{
     ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, OBJECT_PARAM, Object, ObjectKind, ObjectSlot, SymbolData,
     SymbolKind, UNIFIED_OFFSET, Variable,
 };
-pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, ZERO_SENTINEL};
+pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, TupleRef, ZERO_SENTINEL};
 pub use reg::{PairMode, RegClass, RegMask, RegType, VRegData, VRegFlags};
 pub use space::{Heat, MemSpace};
 pub use visit::{PhysRef, RegRef, Slot};

@@ -2,7 +2,7 @@
 
 use crate::entity::{Block, InstId};
 use crate::function::{Function, SymbolRef};
-use crate::inst::{Inst, InstFlags};
+use crate::inst::Inst;
 use crate::operand::{ImmKind, Operand, OperandKind};
 use crate::text::inst_text;
 use oriole_isa::{Arch, Kinds, OperandFlags, OperandSpec, RegFile, Value};
@@ -34,7 +34,7 @@ pub struct MachineError {
 impl Function {
     /// Whether the instruction becomes a hardware instruction: MovPhis and undefined-value markers do not.
     pub fn emits_code(&self, inst: InstId) -> bool {
-        !self.insts[inst].flags.intersects(InstFlags::PHI | InstFlags::UNDEF)
+        self.insts[inst].is_machine()
     }
 
     /// The hardware instruction; every register must have its physical number. `address` gives the
@@ -78,6 +78,7 @@ impl Function {
             let (reg, first) = match operand.kind() {
                 OperandKind::Reg(reg, piece) => (reg, piece.range(self.vregs[reg].components).start),
                 OperandKind::ConstBindless { handle, .. } => (handle, 0),
+                OperandKind::Tuple(tuple) => (*self.tuple_values(tuple).first()?, 0),
                 _ => return None,
             };
             Some((self.vregs[reg].file(), u16::from(first), 1))
@@ -100,7 +101,7 @@ impl Function {
     ) -> Result<Value, String> {
         Ok(match operand.kind() {
             OperandKind::None => Value::None,
-            OperandKind::Reg(..) | OperandKind::Phys { .. } => {
+            OperandKind::Reg(..) | OperandKind::Phys { .. } | OperandKind::Tuple(_) => {
                 let (file, number, _) = place(operand).ok_or_else(|| self.unassigned(operand))?;
                 Value::Reg(file, number)
             }
@@ -125,6 +126,7 @@ impl Function {
             OperandKind::Upt => Value::Reg(RegFile::UP, 7),
             OperandKind::Special(number) => Value::Special(number),
             OperandKind::Scoreboard(number) => Value::Reg(RegFile::SB, u16::from(number)),
+            OperandKind::Undef => return Err("an undefined value among the operands".to_owned()),
             OperandKind::Guard { .. } => return Err("a guard among the operands".to_owned()),
         })
     }

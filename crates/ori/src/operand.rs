@@ -15,8 +15,9 @@
 //! | 5 | constant `cx[UR][o]` (CB flag) | virtual register | bit 20 | aux: byte offset |
 //! | 5 | symbol reference | pool entry | 0 | 0 |
 //! | 6 | special | see [`OperandKind`] | 20–23 which | guard: aux bit 0 is the sense |
+//! | 7 | tuple of values | how many | 0 | aux: place of the first in [`crate::Function`]'s pool |
 //!
-//! Type 7 is free. Bit 31 negates every type.
+//! Bit 31 negates every type.
 
 use crate::entity::{Block, SymRef, VReg};
 use cranelift_entity::EntityRef;
@@ -55,10 +56,10 @@ enum Tag {
     Block = 4,
     Const = 5,
     Special = 6,
-    Free = 7,
+    Tuple = 7,
 }
 
-const TAGS: [Tag; 8] = [Tag::None, Tag::Reg, Tag::Imm, Tag::Phys, Tag::Block, Tag::Const, Tag::Special, Tag::Free];
+const TAGS: [Tag; 8] = [Tag::None, Tag::Reg, Tag::Imm, Tag::Phys, Tag::Block, Tag::Const, Tag::Special, Tag::Tuple];
 
 /// The kinds of special operand, in modifier bits 20–23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +72,10 @@ enum SpecialTag {
     Register = 4,
     Guard = 5,
     Scoreboard = 6,
+    Undef = 7,
 }
 
-const SPECIAL_TAGS: [SpecialTag; 7] = [
+const SPECIAL_TAGS: [SpecialTag; 8] = [
     SpecialTag::Rz,
     SpecialTag::Urz,
     SpecialTag::Pt,
@@ -81,6 +83,7 @@ const SPECIAL_TAGS: [SpecialTag; 7] = [
     SpecialTag::Register,
     SpecialTag::Guard,
     SpecialTag::Scoreboard,
+    SpecialTag::Undef,
 ];
 
 const FILES: [RegFile; 6] = [RegFile::R, RegFile::UR, RegFile::P, RegFile::UP, RegFile::B, RegFile::SB];
@@ -116,6 +119,27 @@ impl Piece {
     }
 }
 
+/// Values that stand side by side in a wide operand: an entry of the function's pool ([`crate::Function::tuple`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TupleRef {
+    /// Place of the first value in the pool.
+    pub(crate) start: u32,
+    /// How many 32-bit values, at least two.
+    pub(crate) len: u8,
+}
+
+impl TupleRef {
+    /// How many 32-bit values.
+    pub fn len(self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Never: a tuple has at least two values.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
 /// What an operand is; `match operand.kind()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperandKind {
@@ -123,6 +147,10 @@ pub enum OperandKind {
     None,
     /// A virtual register, or a piece of a wide one.
     Reg(VReg, Piece),
+    /// Several values, which allocation puts side by side (SSA form).
+    Tuple(TupleRef),
+    /// Some value, whichever: an input of a MovPhi, or what a register held before a guarded write (SSA form).
+    Undef,
     /// An immediate of 32 bits.
     Imm(u32, ImmKind),
     /// A physical register: `number` and the `count - 1` after it. For registers that no allocator
@@ -239,6 +267,16 @@ impl Operand {
         Operand::pack(Tag::Imm, 0, (kind as u32) << MOD_SHIFT, bits)
     }
 
+    /// Several values side by side.
+    pub(crate) const fn tuple(tuple: TupleRef) -> Self {
+        Operand::pack(Tag::Tuple, tuple.len as u32, 0, tuple.start & AUX_MASK)
+    }
+
+    /// Some value, whichever.
+    pub const fn undef() -> Self {
+        Operand::special_of(SpecialTag::Undef, 0, 0)
+    }
+
     /// One physical register.
     pub fn phys(file: RegFile, number: u16) -> Self {
         Operand::phys_group(file, number, 1)
@@ -335,7 +373,8 @@ impl Operand {
     /// What it is, without flags. Words that mean nothing read as [`OperandKind::None`].
     pub fn kind(self) -> OperandKind {
         match self.tag() {
-            Tag::None | Tag::Free => OperandKind::None,
+            Tag::None => OperandKind::None,
+            Tag::Tuple => OperandKind::Tuple(TupleRef { start: self.aux(), len: self.index() as u8 }),
             Tag::Reg => {
                 let piece = Piece { first: self.aux() as u8, count: (self.aux() >> 8) as u8 };
                 OperandKind::Reg(VReg::new(self.index()), piece)
@@ -378,6 +417,7 @@ impl Operand {
             Some(SpecialTag::Upt) => OperandKind::Upt,
             Some(SpecialTag::Register) => OperandKind::Special(self.index() as u8),
             Some(SpecialTag::Scoreboard) => OperandKind::Scoreboard(self.index() as u8),
+            Some(SpecialTag::Undef) => OperandKind::Undef,
             Some(SpecialTag::Guard) => {
                 OperandKind::Guard { pred: VReg::new(self.index()), negated: self.aux() & GUARD_NEGATED != 0 }
             }
@@ -480,23 +520,30 @@ impl Operand {
 
     /// Whether the form lacks it.
     pub fn is_none(self) -> bool {
-        self.kind() == OperandKind::None
+        self.words[0] >> TYPE_SHIFT & 7 == Tag::None as u32
+    }
+
+    /// Whether it is a virtual register, whole or a piece.
+    pub fn is_reg(self) -> bool {
+        self.tag() == Tag::Reg
     }
 
     /// The register, if it is a virtual register (whole or piece).
     pub fn as_reg(self) -> Option<VReg> {
+        (self.tag() == Tag::Reg).then(|| VReg::new(self.index()))
+    }
+
+    /// The values, if it is a tuple of them.
+    pub fn as_tuple(self) -> Option<TupleRef> {
         match self.kind() {
-            OperandKind::Reg(reg, _) => Some(reg),
+            OperandKind::Tuple(tuple) => Some(tuple),
             _ => None,
         }
     }
 
     /// The register, if it is a whole virtual register.
     pub fn as_whole_reg(self) -> Option<VReg> {
-        match self.kind() {
-            OperandKind::Reg(reg, Piece::WHOLE) => Some(reg),
-            _ => None,
-        }
+        (self.tag() == Tag::Reg && self.aux() & 0xffff == 0).then(|| VReg::new(self.index()))
     }
 
     /// The 32 bits, if it is an immediate without flags.
@@ -509,10 +556,7 @@ impl Operand {
 
     /// The block, if it is one.
     pub fn as_block(self) -> Option<Block> {
-        match self.kind() {
-            OperandKind::Block(block) => Some(block),
-            _ => None,
-        }
+        (self.tag() == Tag::Block).then(|| Block::new(self.index()))
     }
 
     /// Whether it is `RZ`, `URZ` or an immediate zero.
@@ -523,6 +567,13 @@ impl Operand {
     /// Whether it references a constant bank (the CB flag).
     pub fn is_const_bank(self) -> bool {
         self.tag() == Tag::Const && self.words[1] & CONST_BANK != 0
+    }
+
+    /// The same operand, a tuple, naming other values.
+    pub(crate) fn with_tuple(self, to: TupleRef) -> Self {
+        let tuple = Operand::tuple(to);
+        let (sign, flags) = (self.words[0] & SIGN, self.words[1] & !AUX_MASK);
+        Operand { words: [tuple.words[0] | sign, tuple.words[1] | flags] }
     }
 
     /// The same operand naming register `to` instead of its own (same piece, same flags).

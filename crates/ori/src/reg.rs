@@ -238,6 +238,9 @@ pub struct VRegData {
     pub physical: Option<u16>,
     /// Byte offset of its slot in the frame's spill area, when spilled.
     pub spill_slot: Option<u32>,
+    /// Of a value: the number of the 32-bit variable of which it is a version, from 1 on; neighbours in a wide variable
+    /// have neighbouring numbers. 0: of none.
+    pub home: u32,
 }
 
 impl VRegData {
@@ -263,7 +266,7 @@ impl VRegData {
         }
         // The alternate predicate classification starts with register 0 assigned.
         let physical = (reg_type == RegType::PAlt).then_some(0);
-        VRegData { reg_type, components, align: components, flags, physical, spill_slot: None }
+        VRegData { reg_type, components, align: components, flags, physical, spill_slot: None, home: 0 }
     }
 
     /// The pair mode that the flags hold.

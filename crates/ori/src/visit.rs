@@ -4,6 +4,7 @@ use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
 use crate::operand::{Operand, OperandKind, Piece};
 use oriole_isa::RegFile;
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Where an instruction names a register.
@@ -107,13 +108,16 @@ impl Function {
     /// The writes of `inst`.
     pub fn for_each_def(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
         let data = &self.insts[inst];
-        let conditional = data.writes_partly();
-        for (i, operand) in data.defs() {
+        let partly = data.writes_partly();
+        let olds = data.olds();
+        for (n, (i, operand)) in data.defs().enumerate() {
+            // Where the old value is an operand, the result is a new one in full.
+            let conditional = partly && olds.get(n).is_none_or(|old| old.is_none());
             self.mention(operand, true, conditional, Slot::Operand(i), &mut visit);
         }
         if let Some(call) = data.call.expand() {
             for (i, operand) in self.calls[call].results.iter().enumerate() {
-                self.mention(*operand, true, conditional, Slot::CallResult(i), &mut visit);
+                self.mention(*operand, true, partly, Slot::CallResult(i), &mut visit);
             }
         }
     }
@@ -122,6 +126,12 @@ impl Function {
         let (reg, piece) = match operand.kind() {
             OperandKind::Reg(reg, piece) => (reg, piece),
             OperandKind::ConstBindless { handle, .. } => (handle, Piece::WHOLE),
+            OperandKind::Tuple(tuple) => {
+                for &reg in self.tuple_values(tuple) {
+                    visit(RegRef { reg, range: 0..1, is_def, conditional, slot });
+                }
+                return;
+            }
             _ => return,
         };
         let range = piece.range(self.vregs[reg].components);
@@ -138,15 +148,21 @@ impl Function {
     /// Give every mention of a register another register: `rename` gets the register and whether it
     /// is written. Pieces and flags stay.
     pub fn rename_regs(&mut self, inst: InstId, mut rename: impl FnMut(VReg, bool) -> VReg) {
-        let is_def: smallvec::SmallVec<[bool; 8]> =
+        let is_def: SmallVec<[bool; 8]> =
             (0..self.insts[inst].operands.len()).map(|i| self.insts[inst].is_def(i)).collect();
-        let data = &mut self.insts[inst];
+        let Function { insts, tuples, .. } = self;
+        let data = &mut insts[inst];
         if let Some(mut guard) = data.guard() {
             guard.pred = rename(guard.pred, false);
             data.set_guard(Some(guard));
         }
         for (operand, is_def) in data.operands.iter_mut().zip(is_def) {
             match operand.kind() {
+                OperandKind::Tuple(tuple) => {
+                    let values: SmallVec<[VReg; 8]> =
+                        tuples.get(tuple).iter().map(|value| rename(*value, is_def)).collect();
+                    *operand = operand.with_tuple(tuples.add(&values));
+                }
                 OperandKind::Reg(reg, _) => *operand = operand.with_reg(rename(reg, is_def)),
                 OperandKind::ConstBindless { handle, .. } => *operand = operand.with_reg(rename(handle, false)),
                 _ => {}

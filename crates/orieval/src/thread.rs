@@ -4,7 +4,7 @@ use crate::arithmetic::{self, Results};
 use crate::memory::{Access, Memory};
 use oriole_isa::{Opcode, RegFile, Role};
 use oriole_ori::terminator::{Exit, exit_of};
-use oriole_ori::{Block, Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
+use oriole_ori::{Block, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
 
 /// Instructions before a program counts as endless.
 const FUEL: usize = 20_000;
@@ -95,10 +95,10 @@ impl<'f> Thread<'f> {
 
     fn step(&mut self, id: InstId, taken: Option<bool>) -> Result<(), String> {
         let inst = &self.func.insts[id];
-        if inst.opcode == Opcode::NOP {
+        if inst.is_machine() && inst.opcode == Opcode::NOP {
             return Ok(());
         }
-        if inst.flags.contains(InstFlags::UNDEF) {
+        if inst.is_undef() {
             return self.write(inst.operands[0], &[None; 4]);
         }
         let access = Access::of(inst);

@@ -4,7 +4,7 @@ use crate::graph::{Component, Graph, Node, PhysicalSet};
 use crate::weights::BlockWeights;
 use oriole_isa::{Opcode, RegFile};
 use oriole_ori::{
-    Block, Clobbers, Function, InstFlags, InstId, Operand, OperandKind, RegMask, SecondaryMap, VReg, analysis::Liveness,
+    Block, Clobbers, Function, InstId, Operand, OperandKind, RegMask, SecondaryMap, VReg, analysis::Liveness,
 };
 
 /// The graph of a file and where each virtual register is in it.
@@ -176,7 +176,7 @@ fn copy_of(func: &Function, inst: InstId) -> Option<(VReg, u8)> {
 /// Destination and source of an unguarded register move without flags.
 pub(crate) fn move_operands(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
     let data = &func.insts[inst];
-    if data.opcode != Opcode::MOV || data.guard().is_some() || data.flags.contains(InstFlags::PHI) {
+    if data.opcode != Opcode::MOV || data.guard().is_some() {
         return None;
     }
     let (to, from) = (*data.operands.first()?, *data.operands.get(1)?);

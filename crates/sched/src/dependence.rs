@@ -5,7 +5,6 @@ use crate::memory::MemoryAccess;
 use crate::timing;
 use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Effects, Opcode};
-use oriole_ori::InstFlags;
 use smallvec::SmallVec;
 
 /// An edge to a later instruction: it issues at least `latency` cycles after.
@@ -167,6 +166,6 @@ impl Builder<'_> {
             }
             state.defs.push((at, access.write));
         }
-        debug_assert!(usize::from(END_OF_R) < REGISTERS && !op.flags.contains(InstFlags::PHI));
+        debug_assert!(usize::from(END_OF_R) < REGISTERS);
     }
 }

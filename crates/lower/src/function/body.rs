@@ -6,8 +6,7 @@ use super::scope::{Binding, FrameVar, ParamVar, PtxReg};
 use crate::abi;
 use crate::chapters;
 use crate::error::{LowerError, Lowered, invalid, unsupported};
-use oriole_isa::{Mods, Opcode};
-use oriole_ori::{Block, Guard, Inst, InstFlags, Operand, RegType, SourceLoc};
+use oriole_ori::{Block, Guard, Inst, Operand, RegType, SourceLoc};
 use oriole_ptx::ast::{self, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable};
 
 impl<'a> FnLower<'_, 'a> {
@@ -121,9 +120,7 @@ impl<'a> FnLower<'_, 'a> {
         if self.is_reachable() {
             // The program need not write all of it.
             for word in &words.words {
-                let mut marker = Inst::new(Opcode::MOV, Mods::new(), &[Operand::reg(*word)]);
-                marker.flags |= InstFlags::UNDEF;
-                self.append(marker)?;
+                self.append(Inst::undef(Operand::reg(*word)))?;
             }
         }
         Ok(words)

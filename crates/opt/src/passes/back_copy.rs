@@ -58,7 +58,7 @@ impl Pass {
     fn new(func: &Function) -> Pass {
         let mut comps: FxHashMap<Comp, Mentions> = FxHashMap::default();
         for (_, inst) in func.iter_insts() {
-            if func.insts[inst].flags.contains(InstFlags::UNDEF) {
+            if func.insts[inst].is_undef() {
                 continue;
             }
             func.for_each_reg(inst, |m| {
@@ -105,7 +105,7 @@ impl Pass {
         let data = &func.insts[op];
         let suits = !data.writes_partly()
             && data.call.is_none()
-            && !data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF)
+            && data.is_machine()
             && !data.defs().any(|(_, operand)| operand != from && mentions(func, operand, c));
         let Some(at) = data.defs().find(|(_, operand)| *operand == from).map(|(at, _)| at).filter(|_| suits) else {
             return false;
@@ -148,7 +148,7 @@ impl Pass {
             func.retain_insts(block, |func, inst| {
                 let data = &func.insts[inst];
                 let marked =
-                    data.operands.first().and_then(|o| o.as_reg()).filter(|_| data.flags.contains(InstFlags::UNDEF));
+                    data.operands.first().and_then(|o| o.as_reg()).filter(|_| data.is_undef());
                 let marks_host = marked.is_some_and(|reg| self.hosts.contains(reg) || self.moved.contains_key(&reg));
                 !self.dropped.contains(inst) && !marks_host
             });
@@ -166,8 +166,7 @@ impl Pass {
 /// Destination and source of a MOV from register to register, without flags.
 fn plain_copy(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
     let data = &func.insts[inst];
-    let special = InstFlags::PHI | InstFlags::UNDEF | InstFlags::VOLATILE;
-    if data.opcode != Opcode::MOV || data.flags.intersects(special) {
+    if data.opcode != Opcode::MOV || data.flags.contains(InstFlags::VOLATILE) {
         return None;
     }
     let [to, from, lanes] = data.operands[..] else { return None };

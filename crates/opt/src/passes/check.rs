@@ -1,15 +1,14 @@
 //! Slot 0: what lowering made must be well formed.
 
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Mods, Opcode};
 use oriole_ori::analysis::{Cfg, Liveness};
-use oriole_ori::{Function, Inst, InstFlags, Operand, VReg, verify};
+use oriole_ori::{Function, Inst, Operand, VReg, verify};
 
 /// Give registers that may be read before they are written some value at the entry (PTX allows such
 /// reads), then run the verifier where the context asks for it.
 pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
     let undefined = undefined_at_entry(func);
-    let marks: Vec<_> = undefined.iter().map(|reg| mark_undefined(func, *reg)).collect();
+    let marks: Vec<_> = undefined.iter().map(|reg| func.add_inst(Inst::undef(Operand::reg(*reg)))).collect();
     if let Some(entry) = func.entry() {
         func.blocks[entry].insts.splice(0..0, marks);
     }
@@ -28,12 +27,6 @@ fn undefined_at_entry(func: &Function) -> Vec<VReg> {
     regs.sort_unstable();
     regs.dedup();
     regs
-}
-
-fn mark_undefined(func: &mut Function, reg: VReg) -> oriole_ori::InstId {
-    let mut inst = Inst::new(Opcode::MOV, Mods::new(), &[Operand::reg(reg)]);
-    inst.flags |= InstFlags::UNDEF;
-    func.add_inst(inst)
 }
 
 /// Run the verifier, naming the phase that came before.

@@ -5,6 +5,7 @@ pub(crate) mod branches;
 pub(crate) mod check;
 pub(crate) mod control_flow;
 pub(crate) mod dead_code;
+pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod nops;
 pub(crate) mod predicate;

@@ -10,7 +10,7 @@ pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseErro
     for block in func.layout.clone() {
         func.retain_insts(block, |func, inst| {
             let data = &func.insts[inst];
-            data.opcode != Opcode::NOP || data.flags.contains(InstFlags::VOLATILE)
+            data.opcode != Opcode::NOP || !data.is_machine() || data.flags.contains(InstFlags::VOLATILE)
         });
     }
     Ok(Changed::when(func.inst_count() != before))

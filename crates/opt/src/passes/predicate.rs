@@ -7,10 +7,10 @@
 
 use super::branches::address_taken;
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Effects, Mods, Opcode, RegFile, Role};
+use oriole_isa::{Effects, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Cfg, DefUse};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
-use oriole_ori::{Block, EntitySet, Function, Guard, Inst, InstFlags, InstId, Operand, VReg};
+use oriole_ori::{Block, EntitySet, Function, Guard, Inst, InstId, Operand, VReg};
 use rustc_hash::FxHashSet;
 
 /// Predicate what is short enough.
@@ -155,7 +155,7 @@ impl Pass {
             if exit_of(&func.insts[inst]) == Exit::Branch {
                 continue;
             }
-            let marker = func.insts[inst].flags.contains(InstFlags::UNDEF);
+            let marker = func.insts[inst].is_undef();
             let mut local = true;
             let mut reads_conditional = false;
             func.for_each_def(inst, |m| local &= locals.contains(m.reg));
@@ -224,9 +224,7 @@ fn undefine_locals(
         }
     });
     for reg in fresh {
-        let mut marker = Inst::new(Opcode::MOV, Mods::new(), &[Operand::reg(reg)]);
-        marker.flags |= InstFlags::UNDEF;
-        func.append(block, marker);
+        func.append(block, Inst::undef(Operand::reg(reg)));
     }
 }
 

@@ -259,6 +259,11 @@ impl Liveness {
         bit != LOCAL && (in_sets(&self.main) || in_sets(&self.uniform))
     }
 
+    /// Whether component `k` of `reg` is live across a block boundary.
+    pub fn crosses(&self, reg: VReg, k: u8) -> bool {
+        self.bit[self.numbering.of(reg, k)] != LOCAL
+    }
+
     /// Whether any component of `reg` is live across a block boundary.
     pub fn crosses_blocks(&self, func: &Function, reg: VReg) -> bool {
         (0..func.vregs[reg].components).any(|k| self.bit[self.numbering.of(reg, k)] != LOCAL)

@@ -55,7 +55,6 @@ const LINKAGES: Names<Linkage> = Names(&[
 ]);
 
 const FLAGS: Names<InstFlags> = Names(&[
-    (InstFlags::PHI, "phi"),
     (InstFlags::VOLATILE, "volatile"),
     (InstFlags::SPILL, "spill"),
     (InstFlags::REFILL, "refill"),
@@ -63,7 +62,6 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::PREDICATE_SAVE, "predicate_save"),
     (InstFlags::BIT_SPILL, "bit_spill"),
     (InstFlags::BIT_REFILL, "bit_refill"),
-    (InstFlags::UNDEF, "undef"),
     (InstFlags::INVARIANT, "invariant"),
     (InstFlags::UNIFORM, "uniform"),
     (InstFlags::CONTRACTS, "contracts"),

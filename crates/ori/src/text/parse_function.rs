@@ -4,7 +4,7 @@ use super::cursor::{Cursor, ParseError, Result};
 use super::parse_inst::{inst, operand, register, register_name};
 use super::{KINDS, PARTS};
 use crate::call::{CallSite, Callee, Clobbers};
-use crate::entity::{Block, CallId, SymRef, Symbol};
+use crate::entity::{Block, CallId, SymRef, Symbol, VReg};
 use crate::function::{Function, FunctionKind, Param, SymbolPart};
 use crate::operand::{MAX_INDEX, Operand};
 use crate::reg::{RegMask, VRegData, VRegFlags};
@@ -144,6 +144,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
             func.frame.dynamic = !c.is_done() && c.word()? == "dynamic";
         }
         "reg" => declare(c, func)?,
+        "values" => func.first_value = Some(VReg::from_u32(c.number()?)),
         "livein" => {
             while !c.is_done() {
                 let reg = register(c, func)?;
@@ -176,7 +177,8 @@ fn declare(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
             "physical" => data.physical = Some(value(c)?),
             "flags" => data.flags = VRegFlags::from_bits_retain(value(c)?),
             "slot" => data.spill_slot = Some(value(c)?),
-            _ => return key.error("expected physical, flags or slot"),
+            "home" => data.home = value(c)?,
+            _ => return key.error("expected physical, flags, slot or home"),
         }
     }
     func.add_vreg(data).or_else(|e| start.error(e.to_string()))?;
@@ -232,7 +234,7 @@ fn call(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     Ok(())
 }
 
-fn operands(c: &mut Cursor<'_>, func: &Function) -> Result<Vec<Operand>> {
+fn operands(c: &mut Cursor<'_>, func: &mut Function) -> Result<Vec<Operand>> {
     let mut list = Vec::new();
     c.expect("(")?;
     while !c.eat(")") {

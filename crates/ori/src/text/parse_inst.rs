@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Result};
 use super::{FILES, FLAGS, NAMING_ARCH};
 use crate::entity::{Block, CallId, SymRef, VReg};
 use crate::function::{Function, SourceLoc};
-use crate::inst::{Guard, Inst};
+use crate::inst::{Guard, Inst, InstKind};
 use crate::operand::{ImmKind, Operand, Piece};
 use crate::reg::RegType;
 use oriole_isa::{Control, Field, Mods, Opcode, special_registers};
@@ -81,9 +81,12 @@ fn note(c: &mut Cursor<'_>, func: &mut Function, inst: &mut Inst) -> Result<()> 
         inst.loc = func.source_loc(SourceLoc { file, line, column }).into();
     } else {
         let start = c.clone();
-        match FLAGS.value(c.name()?) {
-            Some(flag) => inst.flags |= flag,
-            None => {
+        let name = c.name()?;
+        match (name, FLAGS.value(name)) {
+            ("phi", _) => (inst.kind, inst.opcode) = (InstKind::Phi, Opcode::NOP),
+            ("undef", _) => (inst.kind, inst.opcode) = (InstKind::Undef, Opcode::NOP),
+            (_, Some(flag)) => inst.flags |= flag,
+            (_, None) => {
                 *c = start;
                 inst.call = c.entity("call", CallId::from_u32)?.into();
             }
@@ -128,7 +131,7 @@ pub(super) fn register_name(c: &mut Cursor<'_>) -> Result<(RegType, VReg)> {
 }
 
 /// One operand with its flags.
-pub(super) fn operand(c: &mut Cursor<'_>, func: &Function) -> Result<Operand> {
+pub(super) fn operand(c: &mut Cursor<'_>, func: &mut Function) -> Result<Operand> {
     let neg = c.eat("-");
     let not = c.eat("!") || c.eat("~");
     let abs = c.eat("|");
@@ -140,10 +143,17 @@ pub(super) fn operand(c: &mut Cursor<'_>, func: &Function) -> Result<Operand> {
     Ok(plain.with_neg(neg).with_not(not).with_abs(abs).with_reuse(reuse))
 }
 
-fn plain_operand(c: &mut Cursor<'_>, func: &Function) -> Result<Operand> {
+fn plain_operand(c: &mut Cursor<'_>, func: &mut Function) -> Result<Operand> {
     if c.rest().starts_with('%') {
         let reg = register(c, func)?;
         return Ok(piece(c, reg)?.unwrap_or(Operand::reg(reg)));
+    }
+    if c.eat("<") {
+        let mut values = Vec::new();
+        while !c.eat(">") {
+            values.push(register(c, func)?);
+        }
+        return if values.len() < 2 || values.len() > 255 { c.error("a tuple has 2 to 255 values") } else { Ok(func.tuple(&values)) };
     }
     if c.eat("s:") {
         return Ok(Operand::imm_signed(c.number()?));

@@ -3,7 +3,7 @@
 use super::{FILES, FLAGS, KINDS, NAMING_ARCH, PARTS, callee_text, clobbers_text};
 use crate::entity::{Block, InstId, VReg};
 use crate::function::{Attributes, Function};
-use crate::inst::{Inst, InstFlags};
+use crate::inst::{Inst, InstFlags, InstKind};
 use crate::operand::{ImmKind, Operand, OperandKind, Piece};
 use crate::reg::VRegData;
 use oriole_isa::{Control, Opcode, special_registers};
@@ -21,6 +21,9 @@ impl Display for Function {
         writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
         for (reg, data) in self.vregs.iter() {
             writeln!(f, "  .reg {}", declaration(reg, data))?;
+        }
+        if let Some(first) = self.first_value {
+            writeln!(f, "  .values {}", first.as_u32())?;
         }
         if !self.live_in.is_empty() {
             let names: Vec<_> = self.live_in.iter().map(|r| reg_name(self, *r)).collect();
@@ -95,6 +98,9 @@ fn declaration(reg: VReg, data: &VRegData) -> String {
     if let Some(slot) = data.spill_slot {
         let _ = write!(text, " slot={slot}");
     }
+    if data.home != 0 {
+        let _ = write!(text, " home={}", data.home);
+    }
     text
 }
 
@@ -130,7 +136,8 @@ pub(crate) fn spelled(func: &Function, inst: InstId, mnemonic: fn(Opcode) -> &'s
     if let Some(guard) = inst.guard() {
         let _ = write!(text, "@{}{} ", if guard.negated { "!" } else { "" }, reg_name(func, guard.pred));
     }
-    text.push_str(mnemonic(inst.opcode));
+    // What is no machine instruction prints as a MOV with a note, as published.
+    text.push_str(mnemonic(if inst.is_machine() { inst.opcode } else { Opcode::MOV }));
     let mods: Vec<String> = inst.mods.iter().map(|(field, value)| mod_text(field, value)).collect();
     if !mods.is_empty() {
         let _ = write!(text, "{{{}}}", mods.join(","));
@@ -152,6 +159,11 @@ fn mod_text(field: oriole_isa::Field, value: u8) -> String {
 /// What follows the operands: flags, call site, control word, source location.
 fn notes(func: &Function, inst: &Inst) -> String {
     let mut text = String::new();
+    match inst.kind {
+        InstKind::Machine => {}
+        InstKind::Phi => text.push_str(" ;phi"),
+        InstKind::Undef => text.push_str(" ;undef"),
+    }
     for flag in inst.flags.iter() {
         let _ = write!(text, " ;{}", FLAGS.of(InstFlags::from_bits_retain(flag.bits())));
     }
@@ -203,6 +215,11 @@ fn kind_text(func: &Function, kind: OperandKind) -> String {
     match kind {
         OperandKind::None => "_".to_owned(),
         OperandKind::Reg(reg, piece) => reg_name(func, reg) + &piece_text(piece),
+        OperandKind::Tuple(tuple) => {
+            let names: Vec<_> = func.tuple_values(tuple).iter().map(|reg| reg_name(func, *reg)).collect();
+            format!("<{}>", names.join(" "))
+        }
+        OperandKind::Undef => "undef".to_owned(),
         OperandKind::Imm(bits, ImmKind::Bits) => format!("{bits:#x}"),
         OperandKind::Imm(bits, ImmKind::Signed) => format!("s:{}", bits as i32),
         OperandKind::Imm(bits, ImmKind::High) => format!("h:{bits:#x}"),

@@ -3,6 +3,7 @@
 mod definitions;
 mod operands;
 mod structure;
+mod values;
 
 use crate::analysis::Cfg;
 use crate::entity::{Block, InstId};
@@ -44,7 +45,7 @@ impl std::error::Error for VerifyError {}
 pub fn verify(func: &Function, arch: Arch) -> Result<(), Vec<VerifyError>> {
     let mut v = Verifier { func, arch, errors: Vec::new() };
     // Each stage relies on what the one before it established.
-    let stages: [fn(&mut Verifier<'_>); 3] = [structure::check, operands::check, definitions::check];
+    let stages: [fn(&mut Verifier<'_>); 4] = [structure::check, operands::check, values::check, definitions::check];
     for stage in stages {
         stage(&mut v);
         if !v.errors.is_empty() {

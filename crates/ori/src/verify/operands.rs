@@ -3,7 +3,7 @@
 use super::Verifier;
 use crate::entity::InstId;
 use crate::function::Function;
-use crate::inst::{Inst, InstFlags};
+use crate::inst::Inst;
 use crate::operand::{Operand, OperandKind};
 use oriole_isa::{Kinds, OperandFlags, OperandSpec, RegFile};
 
@@ -14,12 +14,13 @@ pub(super) fn check(v: &mut Verifier<'_>) {
         let mut messages = Vec::new();
         if data.is_phi() {
             messages.extend(bad_phi_types(func, inst));
-        } else if data.flags.contains(InstFlags::UNDEF) {
+        } else if data.is_undef() {
             let names_register = matches!(data.operands.as_slice(), [dst] if register_width(func, *dst).is_some());
             messages.extend((!names_register).then(|| "a marker of a value names one register".to_owned()));
         } else {
             messages.extend(bad_opcode(v, data));
             messages.extend(bad_guard(func, data));
+            messages.extend(bad_olds(func, data));
             for (i, (operand, spec)) in data.operands.iter().zip(data.opcode.signature()).enumerate() {
                 messages.extend(bad_operand(func, data, i, *operand, spec));
             }
@@ -37,8 +38,9 @@ fn bad_opcode(v: &Verifier<'_>, inst: &Inst) -> Vec<String> {
         messages.push(format!("{} has no instruction {name}", v.arch));
     }
     let expected = inst.opcode.signature().len();
-    if inst.operands.len() != expected {
-        messages.push(format!("{name} takes {expected} operands, {} given", inst.operands.len()));
+    let given = inst.operands.len() - inst.olds().len();
+    if given != expected {
+        messages.push(format!("{name} takes {expected} operands, {given} given"));
     }
     for (field, value) in inst.mods.iter() {
         if !inst.opcode.fields().iter().any(|(f, _)| *f == field) {
@@ -58,12 +60,37 @@ fn bad_guard(func: &Function, inst: &Inst) -> Option<String> {
         .then(|| format!("Bad register class: the guard of {} is a {expected:?}, not a {found:?}", inst.opcode.name()))
 }
 
+/// In SSA form a partial write names what stays: for each value that it writes one of the same file and width, or none
+/// that matters.
+fn bad_olds(func: &Function, inst: &Inst) -> Option<String> {
+    let partly = func.first_value.is_some() && inst.writes_partly();
+    let writes_values = partly && inst.defs().any(|(_, d)| func.named(d).iter().any(|reg| func.is_value(*reg)));
+    let olds = inst.olds();
+    if olds.is_empty() && !writes_values {
+        return None;
+    }
+    let counts_differ = !partly || olds.len() != inst.defs().count();
+    let differs = inst.defs().zip(olds).any(|((_, new), old)| {
+        let is_value = func.named(new).iter().any(|reg| func.is_value(*reg));
+        match old.kind() {
+            OperandKind::Undef => !is_value,
+            OperandKind::None => is_value,
+            _ => register_width(func, *old) != register_width(func, new),
+        }
+    });
+    (counts_differ || differs).then(|| "the old values do not fit what is written in part".to_owned())
+}
+
 /// The kind of an operand in the signature's terms; `None` for symbols and blocks, which stand for an
 /// immediate or a code address.
 fn kinds_of(func: &Function, operand: Operand) -> Option<Kinds> {
     Some(match operand.kind() {
         OperandKind::None => Kinds::NONE,
         OperandKind::Reg(reg, _) => Kinds::of_file(func.vregs[reg].file()),
+        OperandKind::Tuple(tuple) => match func.tuple_values(tuple) {
+            [first, ..] => Kinds::of_file(func.vregs[*first].file()),
+            [] => Kinds::EMPTY,
+        },
         OperandKind::Phys { file, .. } => Kinds::of_file(file),
         OperandKind::Imm(..) => Kinds::IMM,
         OperandKind::Const { .. } => Kinds::CONST,
@@ -75,7 +102,7 @@ fn kinds_of(func: &Function, operand: Operand) -> Option<Kinds> {
         OperandKind::Upt => Kinds::UP,
         OperandKind::Special(_) => Kinds::SPECIAL,
         OperandKind::Scoreboard(_) => Kinds::SB,
-        OperandKind::Guard { .. } => Kinds::EMPTY,
+        OperandKind::Guard { .. } | OperandKind::Undef => Kinds::EMPTY,
     })
 }
 
@@ -107,6 +134,10 @@ fn register_width(func: &Function, operand: Operand) -> Option<(RegFile, u8)> {
             Some((data.file(), piece.range(data.components).len() as u8))
         }
         OperandKind::Phys { file, count, .. } => Some((file, count)),
+        OperandKind::Tuple(tuple) => {
+            let first = func.tuple_values(tuple).first()?;
+            Some((func.vregs[*first].file(), tuple.len() as u8))
+        }
         _ => None,
     }
 }

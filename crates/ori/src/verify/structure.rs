@@ -3,7 +3,7 @@
 use super::Verifier;
 use crate::entity::{Block, InstId};
 use crate::function::Function;
-use crate::operand::{Operand, OperandKind, Piece};
+use crate::operand::{Operand, OperandKind, Piece, TupleRef};
 use crate::terminator::{Exit, exit_of, is_terminator, may_fall_through};
 use cranelift_entity::EntitySet;
 
@@ -82,6 +82,7 @@ fn bad_index(func: &Function, placed: &EntitySet<Block>, operand: Operand) -> Op
     let reg_missing = |reg| (!func.vregs.is_valid(reg)).then(|| format!("register {reg} does not exist"));
     match operand.kind() {
         OperandKind::Reg(reg, piece) => reg_missing(reg).or_else(|| bad_piece(piece, func.vregs[reg].components)),
+        OperandKind::Tuple(tuple) => bad_tuple(func, tuple),
         OperandKind::Guard { pred: reg, .. } | OperandKind::ConstBindless { handle: reg, .. } => reg_missing(reg),
         OperandKind::Block(block) => (!placed.contains(block)).then(|| format!("block {block} is not in the layout")),
         OperandKind::Symbol(reference) => {
@@ -89,6 +90,19 @@ fn bad_index(func: &Function, placed: &EntitySet<Block>, operand: Operand) -> Op
         }
         _ => None,
     }
+}
+
+/// A tuple's values exist and share a file.
+fn bad_tuple(func: &Function, tuple: TupleRef) -> Option<String> {
+    let values = func.tuple_values(tuple);
+    if values.len() < 2 {
+        return Some("a tuple that is not in the pool".to_owned());
+    }
+    if let Some(reg) = values.iter().find(|reg| !func.vregs.is_valid(**reg) || !func.is_value(**reg)) {
+        return Some(format!("{reg} in a tuple is no value"));
+    }
+    let file = func.vregs[values[0]].file();
+    values.iter().any(|reg| func.vregs[*reg].file() != file).then(|| "a tuple of two files".to_owned())
 }
 
 fn bad_piece(piece: Piece, components: u8) -> Option<String> {

@@ -8,8 +8,8 @@ use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::{FnLower, lut};
 use oriole_isa::Role::{A, B, C, D, MetaId, PA, ScaleA, ScaleB, ScaleIds};
-use oriole_isa::{Field, Mods, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
-use oriole_ori::{Inst, InstFlags, Operand, RegType};
+use oriole_isa::{Field, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
+use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
 /// Words of A, of B (twice as many with a sparse A), of C and D.
@@ -94,9 +94,7 @@ fn issue(cx: &mut FnLower<'_, '_>, mut inst: Inst, selectors: Operand, results: 
     }
     cx.guard_by_branch()?;
     for word in results {
-        let mut marker = Inst::new(Sass::MOV, Mods::new(), &[*word]);
-        marker.flags |= InstFlags::UNDEF;
-        cx.append(marker)?;
+        cx.append(Inst::undef(*word))?;
     }
     by_value(cx, &[selectors], |cx, ids, guard| {
         inst.set_role(ScaleIds, ids);

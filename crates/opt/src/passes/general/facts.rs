@@ -6,7 +6,7 @@
 
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{Cfg, DomTree, LoopForest};
-use oriole_ori::{Block, Function, InstFlags, InstId, Operand, OperandKind, VReg};
+use oriole_ori::{Block, Function, InstId, Operand, OperandKind, VReg};
 use rustc_hash::FxHashMap;
 
 /// A 32-bit component of a register.
@@ -149,7 +149,7 @@ impl Facts {
         let data = &func.insts[inst];
         let usable = data.guard().is_none() && data.call.is_none() && !func.vregs[comp.0].is_fixed();
         let reaches = when >= self.block_start || (self.writes[at] == 1 && self.dominates_here(inst));
-        (usable && reaches && !data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF)).then_some(inst)
+        (usable && reaches && data.is_machine()).then_some(inst)
     }
 
     /// The instruction that gave an operand of one component its present value.

@@ -145,7 +145,7 @@ impl Cx<'_> {
     fn visit(&mut self, id: InstId, rules: &[Rule]) -> Result<bool, BuildError> {
         self.current = id;
         let data = &self.func.insts[id];
-        if data.flags.intersects(InstFlags::PHI | InstFlags::UNDEF) {
+        if !data.is_machine() {
             self.append(id);
             return Ok(false);
         }

@@ -1,0 +1,199 @@
+//! From values to variables: values that belong together share registers, and copies stand where they cannot.
+//!
+//! A MovPhi passes its value on in a place of its own: predecessors copy into it, the block copies out of it. Such a
+//! place meets nothing, so this is right without splitting an edge (lost copies and swaps included); then each copy is
+//! a wish that both sides share their register, as are the values of a wide operand standing side by side, and a guarded
+//! result standing where its old value is. Wishes in inner loops come first. Two values share a register if their live
+//! ranges do not meet. What is not granted becomes copies, which the allocator may still remove.
+
+mod classes;
+mod copies;
+mod ranges;
+mod rewrite;
+
+use crate::analysis::{Cfg, DomTree, Liveness, LoopForest};
+use crate::entity::{Block, VReg};
+use crate::error::BuildError;
+use crate::function::Function;
+use crate::operand::Operand;
+use cranelift_entity::SecondaryMap;
+use classes::{Classes, Node};
+use oriole_isa::{Family, Opcode, RegFile, Role};
+use ranges::{Positions, live_ranges};
+use smallvec::SmallVec;
+
+/// Take a function out of SSA form.
+///
+/// # Errors
+/// [`BuildError::TooManyRegisters`] where the registers are more than a function may have.
+pub fn destruct(func: &mut Function, cfg: &Cfg, dominators: &DomTree, live: &Liveness) -> Result<(), BuildError> {
+    let loops = LoopForest::new(cfg, dominators);
+    let positions = Positions::new(func);
+    let ranges = live_ranges(func, cfg, live, &positions);
+    let first = func.vregs.len() - ranges.len();
+    let files = (first..func.vregs.len()).map(|reg| func.vregs[VReg::from_u32(reg as u32)].file()).collect();
+    let mut classes = Classes::new(ranges, files);
+    let numbers = Numbers { first };
+    let passing = passings(func, cfg, &positions, &numbers, &mut classes);
+    share(func, &loops, &numbers, &passing, &mut classes);
+    rewrite::rewrite(func, &rewrite::Plan { dominators, loops: &loops, numbers: &numbers, passing: &passing }, classes)
+}
+
+/// What a wide operand's first register is a multiple of, by file and width.
+fn tuple_align(file: RegFile, values: usize) -> u8 {
+    /// General registers of wider operands need no more.
+    const MOST: usize = 8;
+    let values = if file == RegFile::R { values.min(MOST) } else { values };
+    values.next_power_of_two() as u8
+}
+
+/// Numbers of values among the nodes.
+struct Numbers {
+    /// Number of the first value as a register.
+    first: usize,
+}
+
+impl Numbers {
+    fn node(&self, func: &Function, reg: VReg) -> Option<Node> {
+        func.is_value(reg).then(|| (reg.as_u32() as usize - self.first) as Node)
+    }
+
+    /// The nodes of an operand; none where it names something that is no value.
+    fn nodes(&self, func: &Function, operand: Operand) -> SmallVec<[Node; 4]> {
+        let named = func.named(operand);
+        let nodes: SmallVec<[Node; 4]> = named.iter().filter_map(|reg| self.node(func, *reg)).collect();
+        if nodes.len() == named.len() { nodes } else { SmallVec::new() }
+    }
+}
+
+/// How the value of a MovPhi is passed on.
+struct Passing {
+    block: Block,
+    result: Node,
+    /// The place at the start of the block.
+    arrival: Node,
+    /// Value, place at the end of the predecessor, predecessor; inputs without a value are left out.
+    inputs: SmallVec<[(Node, Node, Block); 2]>,
+}
+
+/// The MovPhis of all reachable blocks, with places of their own.
+fn passings(func: &Function, cfg: &Cfg, positions: &Positions, numbers: &Numbers, classes: &mut Classes) -> Vec<Passing> {
+    let mut all = Vec::new();
+    for &block in cfg.rpo() {
+        for &phi in func.block_insts(block).iter().take_while(|inst| func.insts[**inst].is_phi()) {
+            let Some(result) = func.insts[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else { continue };
+            let file = classes.file(result);
+            let arrival = classes.add(SmallVec::from_slice(&[positions.arrival(block)]), file);
+            let mut inputs = SmallVec::new();
+            for (source, pred) in func.phi_inputs(phi) {
+                let Some(value) = source.as_reg().and_then(|reg| numbers.node(func, reg)) else { continue };
+                let departure = classes.add(SmallVec::from_slice(&[positions.departure(pred)]), file);
+                classes.join(arrival, departure, 0, 1);
+                inputs.push((value, departure, pred));
+            }
+            all.push(Passing { block, result, arrival, inputs });
+        }
+    }
+    all
+}
+
+/// Something that saves copies.
+enum Wish {
+    /// One node in the place of another.
+    Same(Node, Node),
+    /// Nodes side by side.
+    Line(SmallVec<[Node; 4]>),
+}
+
+/// What comes first among wishes of the same loop depth.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Old,
+    Wide,
+    Phi,
+    Accumulator,
+    Copy,
+}
+
+struct Wishes<'f> {
+    func: &'f Function,
+    numbers: &'f Numbers,
+    all: Vec<(std::cmp::Reverse<u32>, Rank, Wish)>,
+}
+
+impl Wishes<'_> {
+    fn same(&mut self, depth: u32, rank: Rank, a: Operand, b: Operand) {
+        let (a, b) = (self.numbers.nodes(self.func, a), self.numbers.nodes(self.func, b));
+        if a.len() == b.len() {
+            let pairs = a.into_iter().zip(b);
+            self.all.extend(pairs.map(|(a, b)| (std::cmp::Reverse(depth), rank, Wish::Same(a, b))));
+        }
+    }
+}
+
+/// Grant what can be granted: wide results first, which are always possible, wishes from the innermost loops outward, and
+/// at last that versions of one variable share its register.
+fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Passing], classes: &mut Classes) {
+    let mut wishes = Wishes { func, numbers, all: Vec::new() };
+    for &block in &func.layout {
+        let depth = loops.depth(block);
+        for &inst in func.block_insts(block) {
+            let data = &func.insts[inst];
+            if !data.is_machine() {
+                continue;
+            }
+            for (n, (_, operand)) in data.defs().enumerate() {
+                if operand.as_tuple().is_some() {
+                    let nodes = numbers.nodes(func, operand);
+                    classes.line_up(&nodes, tuple_align(classes.file(nodes[0]), nodes.len()));
+                }
+                if let Some(old) = data.olds().get(n) {
+                    wishes.same(depth, Rank::Old, *old, operand);
+                }
+            }
+            for (_, operand) in data.uses().filter(|(_, operand)| operand.as_tuple().is_some()) {
+                let nodes = numbers.nodes(func, operand);
+                wishes.all.push((std::cmp::Reverse(depth), Rank::Wide, Wish::Line(nodes)));
+            }
+            let of = |role| data.opcode.position(role).map(|at| data.operands[at]);
+            if data.opcode.info().family == Family::Tensor && let (Some(d), Some(c)) = (of(Role::D), of(Role::C)) {
+                wishes.same(depth, Rank::Accumulator, c, d);
+            }
+            if data.opcode == Opcode::MOV {
+                wishes.same(depth, Rank::Copy, data.operands[1], data.operands[0]);
+            }
+        }
+    }
+    for pass in passing {
+        let at = |block| std::cmp::Reverse(loops.depth(block));
+        wishes.all.push((at(pass.block), Rank::Phi, Wish::Same(pass.arrival, pass.result)));
+        let inputs = pass.inputs.iter();
+        wishes.all.extend(inputs.map(|(value, place, pred)| (at(*pred), Rank::Phi, Wish::Same(*place, *value))));
+    }
+    let mut all = wishes.all;
+    all.sort_by_key(|(depth, rank, _)| (*depth, *rank));
+    for (_, _, wish) in all {
+        match wish {
+            Wish::Same(a, b) => {
+                classes.join(a, b, 0, 1);
+            }
+            Wish::Line(nodes) => {
+                let align = tuple_align(classes.file(nodes[0]), nodes.len());
+                classes.line_up(&nodes, align);
+            }
+        }
+    }
+    share_homes(func, numbers, classes);
+}
+
+/// Versions of one variable share its register where they can.
+fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
+    let mut last: SecondaryMap<VReg, Option<Node>> = SecondaryMap::new();
+    for (reg, data) in func.vregs.iter().skip(numbers.first).filter(|(_, data)| data.home != 0) {
+        let Some(node) = numbers.node(func, reg) else { continue };
+        let home = &mut last[VReg::from_u32(data.home)];
+        if !home.is_some_and(|other| classes.join(other, node, 0, 1)) {
+            *home = Some(node);
+        }
+    }
+}

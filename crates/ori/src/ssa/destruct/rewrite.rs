@@ -1,0 +1,381 @@
+//! Registers for the classes, and copies where wishes were not granted.
+
+use super::classes::{Classes, Node, Place};
+use super::copies::{Copy, in_order};
+use super::{Numbers, Passing, tuple_align};
+use crate::analysis::{DomTree, LoopForest};
+use crate::entity::{Block, InstId, VReg};
+use crate::error::BuildError;
+use crate::function::Function;
+use crate::inst::{Guard, Inst};
+use crate::operand::{Operand, OperandKind};
+use crate::reg::{RegType, VRegData};
+use crate::terminator::is_terminator;
+use cranelift_entity::{PrimaryMap, SecondaryMap, packed_option::PackedOption};
+use oriole_isa::{Opcode, RegFile};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// What is known of the function in SSA form.
+pub(super) struct Plan<'p> {
+
+    pub(super) dominators: &'p DomTree,
+    pub(super) loops: &'p LoopForest,
+    pub(super) numbers: &'p Numbers,
+    pub(super) passing: &'p [Passing],
+}
+
+/// Name registers instead of values.
+pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) -> Result<(), BuildError> {
+    let definitions = definitions(func, plan);
+    let mut rewriter = Rewriter {
+        plan,
+        classes,
+        registers: FxHashMap::default(),
+        kept: SecondaryMap::new(),
+        definitions,
+        gathered: FxHashMap::default(),
+        nearby: FxHashMap::default(),
+        after: FxHashMap::default(),
+        vregs: PrimaryMap::new(),
+    };
+    rewriter.keep_registers(func);
+    rewriter.hoist_gathers(func)?;
+    let (arrivals, departures) = by_block(func, plan.passing);
+    for block in func.layout.clone() {
+        rewriter.block(func, block, &arrivals[block], &departures[block])?;
+    }
+    func.vregs = rewriter.vregs;
+    func.first_value = None;
+    func.tuples.clear();
+    Ok(())
+}
+
+/// By value's number: the instruction that defines it, and its block.
+fn definitions(func: &Function, plan: &Plan<'_>) -> Vec<Option<(InstId, Block)>> {
+    let mut all = vec![None; func.vregs.len() - plan.numbers.first];
+    for (block, inst) in func.iter_insts() {
+        func.for_each_def(inst, |mention| {
+            if let Some(node) = plan.numbers.node(func, mention.reg) {
+                all[node as usize] = Some((inst, block));
+            }
+        });
+    }
+    all
+}
+
+/// Copies at the start and at the end of each block: from node, to node.
+type Moves = SecondaryMap<Block, Vec<(Node, Node)>>;
+
+fn by_block(func: &Function, passing: &[Passing]) -> (Moves, Moves) {
+    let mut arrivals: Moves = SecondaryMap::with_capacity(func.blocks.len());
+    let mut departures: Moves = SecondaryMap::with_capacity(func.blocks.len());
+    for pass in passing {
+        arrivals[pass.block].push((pass.arrival, pass.result));
+        for (value, place, pred) in &pass.inputs {
+            departures[*pred].push((*value, *place));
+        }
+    }
+    (arrivals, departures)
+}
+
+struct Rewriter<'p> {
+    plan: &'p Plan<'p>,
+    classes: Classes,
+    /// By class: its register.
+    registers: FxHashMap<u32, VReg>,
+    /// New numbers of registers that are no values.
+    kept: SecondaryMap<VReg, PackedOption<VReg>>,
+    definitions: Vec<Option<(InstId, Block)>>,
+    /// Tuples whose values do not stand side by side, with the register that holds copies of them everywhere.
+    gathered: FxHashMap<SmallVec<[Node; 4]>, VReg>,
+    /// The same, in the block at hand only.
+    nearby: FxHashMap<SmallVec<[Node; 4]>, VReg>,
+    /// What is gathered after an instruction.
+    after: FxHashMap<InstId, Vec<(SmallVec<[Node; 4]>, VReg)>>,
+    /// The registers of the result.
+    vregs: PrimaryMap<VReg, VRegData>,
+}
+
+impl Rewriter<'_> {
+    fn keep_registers(&mut self, func: &mut Function) {
+        for (reg, data) in func.vregs.iter() {
+            if !func.is_value(reg) {
+                self.kept[reg] = Some(self.vregs.push(data.clone())).into();
+            }
+        }
+        let new = |reg: VReg| self.kept[reg].expand().unwrap_or(reg);
+        func.live_in.iter_mut().for_each(|reg| *reg = new(*reg));
+        func.fixed.values_mut().for_each(|reg| *reg = new(*reg));
+    }
+
+    fn new_register(&mut self, file: RegFile, components: u8, align: u8) -> VReg {
+        let reg_type = RegType::of_width(file, components).unwrap_or(RegType::R);
+        let data =
+            if reg_type.is_group() { VRegData::group_of(reg_type, components, align) } else { VRegData::new(reg_type) };
+        self.vregs.push(data)
+    }
+
+    /// Where a node lives.
+    fn operand_of(&mut self, node: Node) -> Operand {
+        let Place { class, at } = self.classes.place(node);
+        let (components, align) = self.classes.shape(class);
+        let reg = match self.registers.get(&class) {
+            Some(reg) => *reg,
+            None => {
+                let reg = self.new_register(self.classes.file(node), components, align);
+                self.registers.insert(class, reg);
+                reg
+            }
+        };
+        if components == 1 { Operand::reg(reg) } else { Operand::comp(reg, at) }
+    }
+
+    /// The value of a node as the source of a copy: a constant where it is defined by one.
+    fn source_of(&mut self, func: &Function, node: Node) -> Operand {
+        let definition = self.definitions.get(node as usize).copied().flatten();
+        let constant = definition.and_then(|(inst, _)| constant_move(func, inst, self.classes.file(node)));
+        constant.unwrap_or_else(|| self.operand_of(node))
+    }
+
+    /// Plan the copies of tuples that are made outside of the loops in which they are read.
+    fn hoist_gathers(&mut self, func: &mut Function) -> Result<(), BuildError> {
+        for (block, inst) in func.iter_insts().collect::<Vec<_>>() {
+            let data = &func.insts[inst];
+            let tuples: SmallVec<[Operand; 2]> = data.uses().map(|(_, o)| o).filter(|o| o.as_tuple().is_some()).collect();
+            for operand in tuples {
+                let nodes = self.plan.numbers.nodes(func, operand);
+                let align = tuple_align(self.classes.file(nodes[0]), nodes.len());
+                if self.classes.stand_in_line(&nodes, align) || self.gathered.contains_key(&nodes) {
+                    continue;
+                }
+                let Some((last, home)) = self.last_definition(func, &nodes) else { continue };
+                if self.plan.loops.depth(home) < self.plan.loops.depth(block) {
+                    let reg = self.new_register(self.classes.file(nodes[0]), nodes.len() as u8, align);
+                    self.gathered.insert(nodes.clone(), reg);
+                    self.after.entry(last).or_default().push((nodes, reg));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The definition after which all of the values are there.
+    fn last_definition(&self, func: &Function, nodes: &[Node]) -> Option<(InstId, Block)> {
+        let mut last: Option<(InstId, Block)> = None;
+        for node in nodes {
+            let (inst, block) = self.definitions.get(*node as usize).copied().flatten()?;
+            let later = match last {
+                None => true,
+                Some((other, home)) if home == block => {
+                    let place = |inst| func.block_insts(block).iter().position(|at| *at == inst);
+                    inst != other && place(inst) > place(other)
+                }
+                Some((_, home)) => self.plan.dominators.dominates(home, block),
+            };
+            if later {
+                last = Some((inst, block));
+            }
+        }
+        last
+    }
+
+    fn block(
+        &mut self,
+        func: &mut Function,
+        block: Block,
+        arrivals: &[(Node, Node)],
+        departures: &[(Node, Node)],
+    ) -> Result<(), BuildError> {
+        let old = std::mem::take(&mut func.blocks[block].insts);
+        let mut out = Vec::with_capacity(old.len());
+        self.nearby.clear();
+        let phis = old.iter().take_while(|inst| func.insts[**inst].is_phi()).count();
+        let moves: Vec<Copy> = arrivals.iter().map(|&(from, to)| self.copy(from, to)).collect();
+        self.place(func, &moves, &mut out)?;
+        for &phi in &old[..phis] {
+            self.gather_after(func, phi, &mut out);
+        }
+        let exit = old.iter().position(|inst| is_terminator(&func.insts[*inst])).unwrap_or(old.len()).max(phis);
+        for &inst in &old[phis..exit] {
+            self.inst(func, inst, &mut out)?;
+        }
+        let mut moves: Vec<Copy> = Vec::with_capacity(departures.len());
+        for &(from, to) in departures {
+            let copy = self.copy(from, to);
+            let from = if copy.from == copy.to { copy.from } else { self.source_of(func, from) };
+            moves.push(Copy { from, ..copy });
+        }
+        self.place(func, &moves, &mut out)?;
+        for &inst in &old[exit..] {
+            self.inst(func, inst, &mut out)?;
+        }
+        func.blocks[block].insts = out;
+        Ok(())
+    }
+
+    fn copy(&mut self, from: Node, to: Node) -> Copy {
+        Copy { file: self.classes.file(to), to: self.operand_of(to), from: self.operand_of(from) }
+    }
+
+    /// Put copies that happen at once into the code. (New registers come from the new list.)
+    fn place(&mut self, func: &mut Function, copies: &[Copy], out: &mut Vec<InstId>) -> Result<(), BuildError> {
+        if copies.iter().all(|copy| copy.to == copy.from) {
+            return Ok(());
+        }
+        std::mem::swap(&mut func.vregs, &mut self.vregs);
+        let placed = in_order(func, copies, out);
+        std::mem::swap(&mut func.vregs, &mut self.vregs);
+        placed
+    }
+
+    fn gather_after(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) {
+        for (nodes, reg) in self.after.remove(&inst).unwrap_or_default() {
+            self.gather(func, &nodes, reg, out);
+        }
+    }
+
+    fn gather(&mut self, func: &mut Function, nodes: &[Node], reg: VReg, out: &mut Vec<InstId>) {
+        for (node, k) in nodes.iter().zip(0..) {
+            let from = self.source_of(func, *node);
+            out.push(func.add_inst(Inst::copy(self.classes.file(*node), Operand::comp(reg, k), from)));
+        }
+    }
+
+    fn inst(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) -> Result<(), BuildError> {
+        let data = func.insts[inst].clone();
+        let kept = self.keep_olds(func, &data);
+        let mut new = data.clone();
+        new.drop_olds();
+        if let Some(guard) = data.guard() {
+            let pred = self.register(func, Operand::reg(guard.pred), out).as_reg().unwrap_or(guard.pred);
+            new.set_guard(Some(Guard { pred, ..guard }));
+        }
+        for at in 0..new.operands.len() {
+            let operand = new.operands[at];
+            let copied = kept.copied.iter().find(|(old, _)| !data.is_def(at) && same_values(func, *old, operand));
+            let operand = copied.map_or(operand, |(_, by)| operand.flags_onto(*by));
+            new.operands[at] = self.register(func, operand, out);
+        }
+        if let Some(call) = data.call.expand() {
+            let site = func.calls[call].clone();
+            let args = site.args.iter().map(|arg| self.register(func, *arg, out)).collect();
+            let results = site.results.iter().map(|result| self.register(func, *result, out)).collect();
+            (func.calls[call].args, func.calls[call].results) = (args, results);
+        }
+        self.place(func, &kept.moves, out)?;
+        for operand in kept.marks {
+            out.push(func.add_inst(Inst::undef(operand)));
+        }
+        let copies_itself = new.is_machine() && new.opcode == Opcode::MOV && new.operands[0] == new.operands[1];
+        func.insts[inst] = new;
+        if !copies_itself {
+            out.push(inst);
+        }
+        self.gather_after(func, inst, out);
+        Ok(())
+    }
+
+    /// What has to happen before a partial write so that its results hold what they held.
+    fn keep_olds(&mut self, func: &Function, data: &Inst) -> Kept {
+        let mut kept = Kept::default();
+        let numbers = self.plan.numbers;
+        let olds: SmallVec<[Operand; 4]> = SmallVec::from_slice(data.olds());
+        for ((_, new), old) in data.defs().zip(olds) {
+            let (news, olds) = (numbers.nodes(func, new), numbers.nodes(func, old));
+            if old.kind() == OperandKind::Undef {
+                let unread = news.into_iter().filter(|node| !self.reads_place(func, data, *node)).collect::<Vec<_>>();
+                kept.marks.extend(unread.into_iter().map(|node| self.operand_of(node)));
+            } else if news.iter().zip(&olds).any(|(new, old)| self.classes.place(*new) != self.classes.place(*old)) {
+                for (new, old) in news.into_iter().zip(olds) {
+                    let copy = self.copy(old, new);
+                    let from = if copy.from == copy.to { copy.from } else { self.source_of(func, old) };
+                    kept.moves.push(Copy { from, ..copy });
+                }
+                kept.copied.push((old, new));
+            }
+        }
+        kept
+    }
+
+    /// Whether an instruction reads what lives in the place of a node.
+    fn reads_place(&self, func: &Function, data: &Inst, node: Node) -> bool {
+        let place = self.classes.place(node);
+        let there = |reg: VReg| self.plan.numbers.node(func, reg).is_some_and(|other| self.classes.place(other) == place);
+        data.guard().is_some_and(|guard| there(guard.pred))
+            || data.uses().any(|(_, operand)| func.named(operand).into_iter().any(there))
+    }
+
+    /// The operand with registers instead of values; copies of a tuple's values are put before the instruction where
+    /// they do not stand side by side.
+    fn register(&mut self, func: &mut Function, operand: Operand, out: &mut Vec<InstId>) -> Operand {
+        let place = match operand.kind() {
+            OperandKind::Reg(reg, _) => match self.plan.numbers.node(func, reg) {
+                Some(node) => self.operand_of(node),
+                None => return operand.with_reg(self.kept[reg].expand().unwrap_or(reg)),
+            },
+            OperandKind::ConstBindless { handle, .. } => {
+                return operand.with_reg(self.kept[handle].expand().unwrap_or(handle));
+            }
+            OperandKind::Tuple(_) => {
+                let nodes = self.plan.numbers.nodes(func, operand);
+                self.tuple(func, nodes, out)
+            }
+            _ => return operand,
+        };
+        operand.flags_onto(place)
+    }
+
+    fn tuple(&mut self, func: &mut Function, nodes: SmallVec<[Node; 4]>, out: &mut Vec<InstId>) -> Operand {
+        let (file, count) = (self.classes.file(nodes[0]), nodes.len() as u8);
+        let align = tuple_align(file, nodes.len());
+        if self.classes.stand_in_line(&nodes, align) {
+            let Place { class, at } = self.classes.place(nodes[0]);
+            let first = self.operand_of(nodes[0]);
+            let whole = at == 0 && self.classes.shape(class).0 == count;
+            // The class has an operand: it has a register.
+            return match first.as_reg() {
+                Some(reg) if whole => Operand::reg(reg),
+                Some(reg) => Operand::piece(reg, at, count),
+                None => first,
+            };
+        }
+        if let Some(reg) = self.gathered.get(&nodes).or_else(|| self.nearby.get(&nodes)) {
+            return Operand::reg(*reg);
+        }
+        let reg = self.new_register(file, count, align);
+        self.gather(func, &nodes, reg, out);
+        self.nearby.insert(nodes, reg);
+        Operand::reg(reg)
+    }
+}
+
+/// What comes before a partial write.
+#[derive(Default)]
+struct Kept {
+    /// Copies of old values to where the new ones will be.
+    moves: Vec<Copy>,
+    /// Old and new operands of these copies: the instruction's own reads of the old ones are of the copies.
+    copied: SmallVec<[(Operand, Operand); 1]>,
+    /// Places that held nothing that matters.
+    marks: SmallVec<[Operand; 2]>,
+}
+
+fn same_values(func: &Function, a: Operand, b: Operand) -> bool {
+    let values = func.named(a);
+    !values.is_empty() && values == func.named(b)
+}
+
+/// The constant that a definition moves to a register.
+fn constant_move(func: &Function, inst: InstId, file: RegFile) -> Option<Operand> {
+    let data = &func.insts[inst];
+    let opcode = if file == RegFile::R { Opcode::MOV } else { Opcode::UMOV };
+    let plain = data.is_machine() && data.opcode == opcode && data.guard().is_none();
+    let from = *data.operands.get(1)?;
+    let constant = match from.kind() {
+        OperandKind::Rz | OperandKind::Imm(..) => true,
+        OperandKind::Const { .. } | OperandKind::Symbol(_) => file == RegFile::R,
+        _ => false,
+    };
+    (plain && constant && !from.has_flags() && matches!(file, RegFile::R | RegFile::UR)).then_some(from)
+}

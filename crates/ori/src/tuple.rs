@@ -1,0 +1,76 @@
+//! The pool of a function's tuples: the values of its wide operands in SSA form.
+
+use crate::entity::VReg;
+use crate::error::BuildError;
+use crate::function::Function;
+use crate::operand::{Operand, OperandKind, TupleRef};
+use smallvec::SmallVec;
+
+/// Values that a pool may hold: the operand's place has 24 bits.
+const MAX_VALUES: usize = 1 << 24;
+
+/// Values one after the other; operands name stretches of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tuples(Vec<VReg>);
+
+impl Tuples {
+    /// The values of a tuple; nothing where the place does not exist.
+    pub(crate) fn get(&self, tuple: TupleRef) -> &[VReg] {
+        let start = tuple.start as usize;
+        self.0.get(start..start + tuple.len()).unwrap_or(&[])
+    }
+
+    /// A tuple of these values. A pool that is full gives the tuple of none, which the verifier refuses.
+    pub(crate) fn add(&mut self, values: &[VReg]) -> TupleRef {
+        if self.0.len() + values.len() > MAX_VALUES {
+            return TupleRef { start: 0, len: 0 };
+        }
+        let tuple = TupleRef { start: self.0.len() as u32, len: values.len() as u8 };
+        self.0.extend_from_slice(values);
+        tuple
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.len() + usize::from(u8::MAX) > MAX_VALUES
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Function {
+    /// The values of a tuple, the lowest word first.
+    pub fn tuple_values(&self, tuple: TupleRef) -> &[VReg] {
+        self.tuples.get(tuple)
+    }
+
+    /// The operand that names these values side by side, the lowest word first; a single one by itself.
+    pub fn tuple(&mut self, values: &[VReg]) -> Operand {
+        match values {
+            [] => Operand::NONE,
+            [value] => Operand::reg(*value),
+            _ => Operand::tuple(self.tuples.add(values)),
+        }
+    }
+
+    /// The registers that an operand names: one, the values of a tuple, or none.
+    pub fn named(&self, operand: Operand) -> SmallVec<[VReg; 4]> {
+        match operand.kind() {
+            OperandKind::Reg(reg, _) => SmallVec::from_slice(&[reg]),
+            OperandKind::Tuple(tuple) => SmallVec::from_slice(self.tuple_values(tuple)),
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// Whether the pool of tuples has room for more.
+    ///
+    /// # Errors
+    /// [`BuildError::TooManyRegisters`] where it has not.
+    pub fn check_tuples(&self) -> Result<(), BuildError> {
+        if self.tuples.is_full() {
+            return Err(BuildError::TooManyRegisters { function: self.name.clone() });
+        }
+        Ok(())
+    }
+}
