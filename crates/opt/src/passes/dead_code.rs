@@ -3,10 +3,13 @@
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Effects;
 use oriole_ori::analysis::{Cfg, LiveSet, Liveness};
-use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind};
+use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, PackedOption, SecondaryMap, VReg};
 
 /// Remove dead instructions.
 pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+    if func.first_value.is_some() {
+        return Ok(sweep(func));
+    }
     let dead = dead_instructions(func);
     if dead.is_empty() {
         return Ok(Changed::No);
@@ -60,28 +63,37 @@ fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
     found
 }
 
-/// Remove instructions whose results no instruction reads, and then those that only they needed: cheaper
-/// than [`run`], as it asks only whether a register is read anywhere.
+/// On SSA form: remove what no instruction with an effect needs, MovPhis that only need each other included.
 pub(crate) fn sweep(func: &mut Function) -> Changed {
-    let mut reads: Vec<u32> = vec![0; func.vregs.len()];
+    let mut definition: SecondaryMap<VReg, PackedOption<InstId>> = SecondaryMap::with_capacity(func.vregs.len());
+    let mut needed: SecondaryMap<InstId, bool> = SecondaryMap::with_capacity(func.insts.len());
+    let mut work: Vec<InstId> = Vec::new();
     for (_, inst) in func.iter_insts() {
-        func.for_each_use(inst, |mention| reads[mention.reg.as_u32() as usize] += 1);
-    }
-    let before = func.inst_count();
-    for block in func.layout.clone().into_iter().rev() {
-        let mut kept = std::mem::take(&mut func.blocks[block].insts);
-        kept.reverse();
-        kept.retain(|inst| {
-            let mut read = false;
-            func.for_each_def(*inst, |m| read |= func.vregs[m.reg].is_fixed() || reads[m.reg.as_u32() as usize] > 0);
-            let dead = !read && removable(func, *inst);
-            if dead {
-                func.for_each_use(*inst, |mention| reads[mention.reg.as_u32() as usize] -= 1);
-            }
-            !dead
+        let mut writes_others = false;
+        func.for_each_def(inst, |mention| {
+            definition[mention.reg] = inst.into();
+            writes_others |= !func.is_value(mention.reg);
         });
-        kept.reverse();
-        func.blocks[block].insts = kept;
+        if writes_others || !removable(func, inst) {
+            needed[inst] = true;
+            work.push(inst);
+        }
     }
-    Changed::when(func.inst_count() != before)
+    while let Some(inst) = work.pop() {
+        func.for_each_use(inst, |mention| {
+            if let Some(source) = definition[mention.reg].expand().filter(|_| func.is_value(mention.reg))
+                && !std::mem::replace(&mut needed[source], true)
+            {
+                work.push(source);
+            }
+        });
+    }
+    let mut changed = false;
+    for at in 0..func.layout.len() {
+        let insts = &mut func.blocks[func.layout[at]].insts;
+        let before = insts.len();
+        insts.retain(|inst| needed[*inst]);
+        changed |= insts.len() != before;
+    }
+    Changed::when(changed)
 }

@@ -1,23 +1,26 @@
-//! Slot 63: short blocks under a branch become guarded instructions.
+//! Slot 63, on SSA form: short blocks under a branch become guarded instructions.
 //!
 //! `@p BRA join; body; join:` becomes the body under `@!p`, and a block that then has one predecessor
 //! joins it. Results that only the body reads are computed without a guard where that does no harm: fewer
-//! conditional writes. What a guarded instruction writes for the body alone gets an undefined value first,
-//! so that it does not live before.
+//! partial writes. A value that goes into a MovPhi of the join is written over the one that came the other way: the
+//! guarded instruction names that as what it leaves in place, or a guarded copy does.
 
 use super::branches::address_taken;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Effects, Opcode, RegFile, Role};
-use oriole_ori::analysis::{Cfg, DefUse};
+use oriole_ori::analysis::Cfg;
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
-use oriole_ori::{Block, EntitySet, Function, Guard, Inst, InstId, Operand, VReg};
-use rustc_hash::FxHashSet;
+use oriole_ori::{
+    Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg,
+};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Predicate what is short enough.
 pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
     let cfg = Cfg::new(func);
     let mut pass = Pass {
-        uses: DefUse::new(func),
+        uses: Uses::new(func),
         preds: vec![0; func.blocks.len()],
         taken: address_taken(func),
         removed: EntitySet::new(),
@@ -36,7 +39,7 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
         }
         changed |= pass.exit_at_once(func, &cfg, block);
         while let Some(shape) = pass.shape(func, block) {
-            pass.flatten(func, block, &shape);
+            pass.flatten(func, block, &shape)?;
             pass.exit_at_once(func, &cfg, block);
             changed = true;
         }
@@ -45,15 +48,75 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
     Ok(Changed::when(changed))
 }
 
+/// Where values are defined and read, at the start of the pass.
+struct Uses {
+    /// The instruction that defines a value.
+    definition: SecondaryMap<VReg, PackedOption<InstId>>,
+    /// How many mentions read it.
+    reads: SecondaryMap<VReg, u32>,
+    /// The block of all of them, where it is one.
+    reader: SecondaryMap<VReg, PackedOption<Block>>,
+}
+
+impl Uses {
+    fn new(func: &Function) -> Self {
+        let mut uses = Uses {
+            definition: SecondaryMap::with_capacity(func.vregs.len()),
+            reads: SecondaryMap::with_capacity(func.vregs.len()),
+            reader: SecondaryMap::with_capacity(func.vregs.len()),
+        };
+        for (block, inst) in func.iter_insts() {
+            func.for_each_use(inst, |mention| {
+                let (reads, reader) = (&mut uses.reads[mention.reg], &mut uses.reader[mention.reg]);
+                *reader = if *reads == 0 || *reader == Some(block).into() { Some(block).into() } else { None.into() };
+                *reads += 1;
+            });
+            func.for_each_def(inst, |mention| uses.definition[mention.reg] = inst.into());
+        }
+        uses
+    }
+
+    /// Whether the value is read in one block alone.
+    fn is_only_in(&self, reg: VReg, block: Block) -> bool {
+        self.reads[reg] == 0 || self.reader[reg].expand() == Some(block)
+    }
+}
+
 /// A branch around one or two bodies that meet.
 struct Shape {
     /// The bodies, each with the guard under which it runs.
-    bodies: Vec<(Block, Guard)>,
+    bodies: SmallVec<[(Block, Guard); 2]>,
     join: Block,
+    /// What the join's MovPhis make of the two ways.
+    choices: Vec<Choice>,
+}
+
+/// What a MovPhi of the join takes from the two ways.
+struct Choice {
+    /// The value of the first body.
+    first: Operand,
+    /// The value of the second body, or of the branch itself.
+    second: Operand,
+    how: How,
+}
+
+/// How two values become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// They are the same, or the second is as good.
+    Second,
+    /// The first is as good.
+    First,
+    /// The first body's instruction leaves the second value in place.
+    OverSecond,
+    /// The second body's instruction leaves the first value in place.
+    OverFirst,
+    /// By a guarded copy.
+    Copy,
 }
 
 struct Pass {
-    uses: DefUse,
+    uses: Uses,
     /// Edges into each block.
     preds: Vec<u32>,
     taken: EntitySet<Block>,
@@ -105,17 +168,56 @@ impl Pass {
             [join] if join != body && join != block => Some(join),
             _ => None,
         };
-        let shape = match (only(taken), only(next)) {
-            (_, Some(join)) if join == taken => Shape { bodies: vec![(next, not)], join },
-            (Some(join), _) if join == next => Shape { bodies: vec![(taken, guard)], join },
-            (Some(join), Some(other)) if join == other => Shape { bodies: vec![(taken, guard), (next, not)], join },
+        let (bodies, join): (SmallVec<[(Block, Guard); 2]>, Block) = match (only(taken), only(next)) {
+            (_, Some(join)) if join == taken => (SmallVec::from_slice(&[(next, not)]), join),
+            (Some(join), _) if join == next => (SmallVec::from_slice(&[(taken, guard)]), join),
+            (Some(join), Some(other)) if join == other => (SmallVec::from_slice(&[(taken, guard), (next, not)]), join),
             _ => return None,
         };
-        let instructions: usize = shape.bodies.iter().map(|(body, _)| func.block_insts(*body).len()).sum();
+        let possible = bodies.iter().all(|(body, guard)| self.may_guard(func, *body, guard.pred));
         let room = func.block_insts(block).len() <= self.block_limit;
-        let fits = room && instructions <= self.limit && !starts_with_phi(func, shape.join);
-        let possible = shape.bodies.iter().all(|(body, guard)| self.may_guard(func, *body, guard.pred));
-        (fits && possible).then_some(shape)
+        if !possible || !room {
+            return None;
+        }
+        let choices = self.choices(func, block, &bodies, join)?;
+        let copies = choices.iter().filter(|choice| choice.how == How::Copy).count();
+        let instructions: usize = bodies.iter().map(|(body, _)| func.block_insts(*body).len()).sum();
+        (instructions + copies <= self.limit).then_some(Shape { bodies, join, choices })
+    }
+
+    /// What the join's MovPhis take from the two ways; `None` where a choice is not possible.
+    fn choices(&self, func: &Function, block: Block, bodies: &[(Block, Guard)], join: Block) -> Option<Vec<Choice>> {
+        let (first, second) = (bodies[0].0, bodies.get(1).map_or(block, |(body, _)| *body));
+        let phis = func.block_insts(join).iter().take_while(|inst| func.insts[**inst].is_phi());
+        phis.map(|phi| {
+            let from = |way: Block| func.phi_inputs(*phi).find(|(_, pred)| *pred == way).map(|(source, _)| source);
+            let (a, b) = (from(first)?, from(second)?);
+            let how = match (a.kind(), b.kind()) {
+                _ if a == b => How::Second,
+                (OperandKind::Undef, _) => How::Second,
+                (_, OperandKind::Undef) => How::First,
+                _ if self.is_made_for_phi(func, a, first) && !self.is_defined_in(func, b, second, bodies) => How::OverSecond,
+                _ if bodies.len() == 2 && self.is_made_for_phi(func, b, second) => How::OverFirst,
+                _ => How::Copy,
+            };
+            let file = func.vregs[func.insts[*phi].operands[0].as_reg()?].file();
+            let possible = matches!(how, How::First | How::Second) || matches!(file, RegFile::R | RegFile::P);
+            possible.then_some(Choice { first: a, second: b, how })
+        })
+        .collect()
+    }
+
+    /// Whether a MovPhi alone reads the value, which an instruction of the body writes.
+    fn is_made_for_phi(&self, func: &Function, value: Operand, body: Block) -> bool {
+        let Some(reg) = value.as_reg().filter(|reg| self.uses.reads[*reg] == 1) else { return false };
+        let definition = self.uses.definition[reg].expand();
+        definition.is_some_and(|inst| func.insts[inst].is_machine() && func.block_insts(body).contains(&inst))
+    }
+
+    /// Whether the value comes from the second of two bodies.
+    fn is_defined_in(&self, func: &Function, value: Operand, body: Block, bodies: &[(Block, Guard)]) -> bool {
+        let definition = value.as_reg().and_then(|reg| self.uses.definition[reg].expand());
+        bodies.len() == 2 && definition.is_some_and(|inst| func.block_insts(body).contains(&inst))
     }
 
     fn may_guard(&self, func: &Function, body: Block, pred: VReg) -> bool {
@@ -124,13 +226,31 @@ impl Pass {
     }
 
     /// Put the bodies, guarded, into the block, and the join too if nobody else goes there.
-    fn flatten(&mut self, func: &mut Function, block: Block, shape: &Shape) {
+    fn flatten(&mut self, func: &mut Function, block: Block, shape: &Shape) -> Result<(), BuildError> {
         func.blocks[block].insts.pop();
+        let mut over: FxHashMap<VReg, VReg> = FxHashMap::default();
+        for choice in &shape.choices {
+            let pair = match choice.how {
+                How::OverSecond => (choice.first, choice.second),
+                How::OverFirst => (choice.second, choice.first),
+                How::First | How::Second | How::Copy => continue,
+            };
+            over.extend(pair.0.as_reg().zip(pair.1.as_reg()));
+        }
         for (body, guard) in &shape.bodies {
             let insts = std::mem::take(&mut func.blocks[*body]).insts;
             self.removed.insert(*body);
-            self.guard_all(func, block, *body, insts, *guard);
+            self.guard_all(func, block, *body, insts, *guard, &over)?;
         }
+        let mut values: Vec<Operand> = Vec::with_capacity(shape.choices.len());
+        for choice in &shape.choices {
+            values.push(match choice.how {
+                How::First | How::OverSecond => choice.first,
+                How::Second | How::OverFirst => choice.second,
+                How::Copy => guarded_copy(func, block, choice, shape.bodies[0].1)?,
+            });
+        }
+        pass_on(func, block, shape, &values);
         func.blocks[block].succs = [shape.join].into_iter().collect();
         // One edge is left of those that the branch and the bodies had.
         let edges = &mut self.preds[shape.join.as_u32() as usize];
@@ -138,6 +258,10 @@ impl Pass {
         let alone = *edges == 1 && !self.taken.contains(shape.join) && func.entry() != Some(shape.join);
         if alone && shape.join != block {
             let join = std::mem::take(&mut func.blocks[shape.join]);
+            let phis = join.insts.iter().take_while(|inst| func.insts[**inst].is_phi()).copied();
+            for inst in phis.collect::<Vec<_>>() {
+                func.insts[inst] = only_input(func, inst);
+            }
             func.blocks[block].insts.extend(join.insts);
             for succ in &join.succs {
                 func.rename_phi_pred(*succ, shape.join, block);
@@ -145,86 +269,107 @@ impl Pass {
             func.blocks[block].succs = join.succs;
             self.removed.insert(shape.join);
         }
+        Ok(())
     }
 
-    fn guard_all(&self, func: &mut Function, block: Block, body: Block, insts: Vec<InstId>, guard: Guard) {
-        let locals = self.locals(func, body, &insts);
-        let mut conditional: EntitySet<VReg> = EntitySet::new();
-        let mut written: EntitySet<VReg> = EntitySet::new();
+    /// Append the instructions of a body to the block under the guard. `over` says which results leave which values in
+    /// place.
+    fn guard_all(
+        &self,
+        func: &mut Function,
+        block: Block,
+        body: Block,
+        insts: Vec<InstId>,
+        guard: Guard,
+        over: &FxHashMap<VReg, VReg>,
+    ) -> Result<(), BuildError> {
+        let mut partial: EntitySet<VReg> = EntitySet::new();
         for inst in insts {
             if exit_of(&func.insts[inst]) == Exit::Branch {
                 continue;
             }
-            let marker = func.insts[inst].is_undef();
             let mut local = true;
-            let mut reads_conditional = false;
-            func.for_each_def(inst, |m| local &= locals.contains(m.reg));
-            func.for_each_use(inst, |m| reads_conditional |= conditional.contains(m.reg));
+            let mut reads_partial = false;
+            func.for_each_def(inst, |m| local &= func.is_value(m.reg) && self.uses.is_only_in(m.reg, body));
+            func.for_each_use(inst, |m| reads_partial |= partial.contains(m.reg));
             let harmless = func.insts[inst].opcode.info().effects == Effects::NONE && !may_fault(&func.insts[inst]);
-            if !(marker || local && harmless && !reads_conditional) {
+            if func.insts[inst].is_machine() && !(local && harmless && !reads_partial) {
                 func.for_each_def(inst, |m| {
-                    if locals.contains(m.reg) {
-                        conditional.insert(m.reg);
-                    }
+                    partial.insert(m.reg);
                 });
-                undefine_locals(func, block, inst, &locals, &mut written);
                 func.insts[inst].set_guard(Some(guard));
+                name_olds(func, block, inst, over)?;
             }
-            func.for_each_def(inst, |m| {
-                written.insert(m.reg);
-            });
             func.blocks[block].insts.push(inst);
         }
-    }
-
-    /// Registers that the body alone mentions, and writes before it reads them.
-    fn locals(&self, func: &Function, body: Block, insts: &[InstId]) -> EntitySet<VReg> {
-        let mut written: FxHashSet<(VReg, u8)> = FxHashSet::default();
-        let mut locals: EntitySet<VReg> = EntitySet::new();
-        let mut outer: EntitySet<VReg> = EntitySet::new();
-        for &inst in insts {
-            func.for_each_use(inst, |m| {
-                if m.range.clone().any(|k| !written.contains(&(m.reg, k))) {
-                    outer.insert(m.reg);
-                }
-            });
-            func.for_each_def(inst, |m| {
-                written.extend(m.range.clone().map(|k| (m.reg, k)));
-                if self.is_only_in(func, m.reg, body) {
-                    locals.insert(m.reg);
-                }
-            });
-        }
-        outer.iter().for_each(|reg| {
-            locals.remove(reg);
-        });
-        locals
-    }
-
-    /// Whether the register is written and read in the body alone.
-    fn is_only_in(&self, func: &Function, reg: VReg, body: Block) -> bool {
-        let mut mentions = self.uses.defs(reg).iter().chain(self.uses.uses(reg));
-        !func.vregs[reg].is_fixed() && mentions.all(|inst| self.uses.block_of(*inst) == Some(body))
+        Ok(())
     }
 }
 
-/// Give the registers that a guarded instruction is the first to write for its body alone an undefined value. One
-/// that the body wrote before keeps that value: the instruction may read it, or write another part.
-fn undefine_locals(
-    func: &mut Function,
-    block: Block,
-    inst: InstId,
-    locals: &EntitySet<VReg>,
-    written: &mut EntitySet<VReg>,
-) {
-    let mut fresh: Vec<VReg> = Vec::new();
-    func.for_each_def(inst, |m| {
-        if locals.contains(m.reg) && written.insert(m.reg) {
-            fresh.push(m.reg);
+/// Say what the results of a guarded instruction leave in place; most of them nothing that matters.
+fn name_olds(func: &mut Function, block: Block, inst: InstId, over: &FxHashMap<VReg, VReg>) -> Result<(), BuildError> {
+    let defs: SmallVec<[Operand; 4]> = func.insts[inst].defs().map(|(_, operand)| operand).collect();
+    if !defs.iter().any(|def| func.named(*def).iter().any(|reg| func.is_value(*reg))) {
+        return Ok(());
+    }
+    for def in defs {
+        let values = func.named(def);
+        let old = if values.iter().all(|value| !func.is_value(*value)) {
+            Operand::NONE
+        } else if values.iter().all(|value| !over.contains_key(value)) {
+            Operand::undef()
+        } else {
+            let mut olds: SmallVec<[VReg; 4]> = SmallVec::new();
+            for value in values {
+                olds.push(match over.get(&value) {
+                    Some(old) => *old,
+                    None => {
+                        let old = func.new_vreg_like(value)?;
+                        func.append(block, Inst::undef(Operand::reg(old)));
+                        old
+                    }
+                });
+            }
+            func.tuple(&olds)
+        };
+        func.insts[inst].operands.push(old);
+    }
+    Ok(())
+}
+
+/// `value = @guard first, else second`
+fn guarded_copy(func: &mut Function, block: Block, choice: &Choice, guard: Guard) -> Result<Operand, BuildError> {
+    let (Some(first), second) = (choice.first.as_reg(), choice.second) else { return Ok(choice.second) };
+    let value = Operand::reg(func.new_vreg_like(first)?);
+    let mut copy = Inst::copy(func.vregs[first].file(), value, choice.first).guarded(Some(guard));
+    let olds: SmallVec<[Operand; 4]> =
+        copy.defs().map(|(_, def)| if def == value { second } else { Operand::NONE }).collect();
+    copy.operands.extend(olds);
+    func.append(block, copy);
+    Ok(value)
+}
+
+/// The join's MovPhis take these values from the block, and nothing from the bodies.
+fn pass_on(func: &mut Function, block: Block, shape: &Shape, values: &[Operand]) {
+    let phis = func.block_insts(shape.join).iter().take_while(|inst| func.insts[**inst].is_phi());
+    for (phi, value) in phis.copied().collect::<Vec<_>>().into_iter().zip(values) {
+        let gone = |pred: Block| pred == block || shape.bodies.iter().any(|(body, _)| *body == pred);
+        let kept: Vec<(Operand, Block)> = func.phi_inputs(phi).filter(|(_, pred)| !gone(*pred)).collect();
+        let operands = &mut func.insts[phi].operands;
+        operands.truncate(1);
+        for (source, pred) in kept.into_iter().chain([(*value, block)]) {
+            operands.extend([source, Operand::block(pred)]);
         }
-    });
-    for reg in fresh {
-        func.append(block, Inst::undef(Operand::reg(reg)));
+    }
+}
+
+/// What a MovPhi with one predecessor is.
+fn only_input(func: &Function, phi: InstId) -> Inst {
+    let result = func.insts[phi].operands[0];
+    let source = func.phi_inputs(phi).next().map_or(Operand::undef(), |(source, _)| source);
+    match source.as_reg() {
+        Some(reg) => Inst::copy(func.vregs[reg].file(), result, source),
+        None => Inst::undef(result),
     }
 }
 
@@ -255,10 +400,6 @@ fn only_exits(func: &Function, block: Block) -> bool {
         }
         _ => false,
     }
-}
-
-fn starts_with_phi(func: &Function, block: Block) -> bool {
-    func.block_insts(block).first().is_some_and(|inst| func.insts[*inst].is_phi())
 }
 
 /// Whether the instruction may run under a guard that it does not change itself.

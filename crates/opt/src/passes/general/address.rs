@@ -15,10 +15,10 @@ const ADDRESSES: [(Role, Role); 2] = [(Role::Base, Role::Offset), (Role::SBase, 
 
 /// The rule.
 pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    Ok(ADDRESSES.iter().find_map(|(base, offset)| folded(cx, inst, *base, *offset)))
+    Ok(ADDRESSES.into_iter().find_map(|(base, offset)| folded(cx, inst, base, offset)))
 }
 
-fn folded(cx: &Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
+fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
     let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
     let scaled = inst.get(Field::BaseScale) != base_scale::X1;
     let narrow_base = inst.get(Field::BaseSize) != base_size::X64;
@@ -42,21 +42,20 @@ fn folded(cx: &Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite>
 }
 
 /// What a 64-bit base is the sum of: another base and a constant.
-fn wide_base(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
-    let OperandKind::Reg(reg, piece) = base.kind() else { return None };
-    let k = piece.range(cx.func.vregs[reg].components).start;
-    let (lo, hi) = (Operand::comp(reg, k), Operand::comp(reg, k + 1));
+fn wide_base(cx: &mut Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
+    let [low, high] = cx.pair(base)?;
+    let (lo, hi) = (Operand::reg(low), Operand::reg(high));
     if let (Some(low), Some(high)) = (cx.copied(lo).and_then(constant), cx.copied(hi).and_then(constant)) {
         return Some((Operand::rz(), (u64::from(low) | u64::from(high) << 32) as i64));
     }
-    let (sum_at, sum) = cx.def_of(hi)?;
-    let sum = WideSum::ending(cx, sum_at, sum, lo)?;
+    let sum = cx.def_of(hi)?;
+    let sum = WideSum::ending(cx, sum, Some(lo))?;
     let [x, c] = sum.summands(cx)?;
     let (x, c) = if wide_constant(x).is_some() { (c, x) } else { (x, c) };
     let value = wide_constant(c)?;
-    let new = cx.wide_of(x)?;
-    let usable = new.as_reg().is_some() && cx.holds(x.0, sum.low) && cx.holds(x.1, sum_at);
-    usable.then_some((new, value))
+    let stable = cx.is_stable(x.0) && cx.is_stable(x.1);
+    let new = cx.wide_of(x).filter(|new| stable && new.as_tuple().is_some())?;
+    Some((new, value))
 }
 
 fn wide_constant((lo, hi): (Operand, Operand)) -> Option<i64> {
@@ -68,7 +67,7 @@ fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
     if let Some(bits) = cx.copied(base).and_then(constant) {
         return Some((Operand::rz(), i64::from(bits as i32)));
     }
-    let (at, sum) = cx.def_of(base)?;
+    let sum = cx.def_of(base)?;
     if sum.opcode != Opcode::IADD3 || sum.get(Field::X) != 0 || source(sum, Role::C)? != Operand::rz() {
         return None;
     }
@@ -78,5 +77,5 @@ fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
     let (x, c) = (source(sum, Role::A)?, source(sum, Role::B)?);
     let is_register = matches!(x.kind(), OperandKind::Reg(..) | OperandKind::Phys { .. }) && !x.has_flags();
     let value = constant(c)?;
-    (is_register && cx.holds(x, at)).then_some((x, i64::from(value as i32)))
+    (is_register && cx.is_stable(x)).then_some((x, i64::from(value as i32)))
 }

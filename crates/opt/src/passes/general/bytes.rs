@@ -3,7 +3,7 @@
 use super::fold::source;
 use super::{Cx, Rewrite};
 use oriole_isa::{Field, Opcode, Role, prmt};
-use oriole_ori::{BuildError, Inst, InstId, Operand};
+use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
 /// One byte of a result: a byte of an operand, or eight copies of its sign.
@@ -35,17 +35,17 @@ pub(super) fn permutation(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite
 
 fn merged(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let outer = bytes_of(inst)?;
-    let mut inner: SmallVec<[(Operand, InstId, [Byte; 4]); 2]> = SmallVec::new();
+    let mut inner: SmallVec<[(Operand, [Byte; 4]); 2]> = SmallVec::new();
     for byte in outer {
-        let known = inner.iter().any(|(operand, ..)| *operand == byte.operand);
-        if let (false, Some((at, first))) = (known, cx.def_of(byte.operand)) {
-            inner.extend(bytes_of(first).map(|bytes| (byte.operand, at, bytes)));
+        let known = inner.iter().any(|(operand, _)| *operand == byte.operand);
+        if let (false, Some(first)) = (known, cx.def_of(byte.operand)) {
+            inner.extend(bytes_of(first).map(|bytes| (byte.operand, bytes)));
         }
     }
-    let looked_through = |byte: Byte| match inner.iter().find(|(operand, ..)| *operand == byte.operand) {
-        Some((_, at, bytes)) => {
+    let looked_through = |byte: Byte| match inner.iter().find(|(operand, _)| *operand == byte.operand) {
+        Some((_, bytes)) => {
             let below = bytes[byte.number as usize];
-            cx.holds(below.operand, *at).then_some(Byte { sign: byte.sign | below.sign, ..below })
+            cx.is_stable(below.operand).then_some(Byte { sign: byte.sign | below.sign, ..below })
         }
         None => Some(byte),
     };

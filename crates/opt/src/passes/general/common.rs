@@ -1,13 +1,29 @@
 //! Slot 49: what was computed before, and still holds, is not computed again.
 
-use super::facts::component;
-use super::{Cx, Rewrite, mov, mov_pred};
+use super::{Cx, Rewrite};
 use oriole_isa::{Effects, Mods, Opcode, special_registers};
-use oriole_ori::{BuildError, Inst, InstFlags, InstId, Operand, OperandKind};
+use oriole_ori::{BuildError, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
 use smallvec::SmallVec;
 
 /// An instruction without its results: opcode, modifiers, sources.
-pub(super) type Key = (Opcode, Mods, SmallVec<[Operand; 6]>);
+pub(super) type Key = (Opcode, Mods, SmallVec<[Source; 6]>);
+
+/// A source: an operand that is no tuple, or a tuple's flags and values.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    One(Operand),
+    Wide(Operand, SmallVec<[VReg; 4]>),
+}
+
+fn sources(cx: &Cx<'_>, inst: &Inst) -> SmallVec<[Source; 6]> {
+    let own = inst.opcode.signature().len();
+    let uses = inst.uses().filter(|(at, _)| *at < own).map(|(_, operand)| operand);
+    uses.map(|operand| match operand.kind() {
+        OperandKind::Tuple(_) => Source::Wide(operand.flags_onto(Operand::rz()), cx.func.named(operand)),
+        _ => Source::One(operand),
+    })
+    .collect()
+}
 
 /// Special registers that do not change while a thread runs.
 const CONSTANT_REGISTERS: [&str; 7] =
@@ -18,7 +34,7 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
     if !may_be_shared(cx, inst) {
         return Ok(None);
     }
-    let key: Key = (inst.opcode, inst.mods.clone(), inst.uses().map(|(_, operand)| operand).collect());
+    let key: Key = (inst.opcode, inst.mods.clone(), sources(cx, inst));
     let rewrite = cx.common.get(&key).and_then(|first| copies(cx, *first, inst));
     if rewrite.is_none() && inst.guard().is_none() {
         cx.common.insert(key, cx.current);
@@ -44,31 +60,22 @@ fn may_be_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
 /// `inst`'s results as copies of those of the equal instruction `first`, if all of them still hold.
 fn copies(cx: &Cx<'_>, first: InstId, inst: &Inst) -> Option<Rewrite> {
     let earlier = &cx.func.insts[first];
-    let sources_hold = earlier.uses().all(|(_, operand)| cx.holds(operand, first));
-    if !sources_hold || earlier.call.is_some() {
+    let stable = earlier.uses().all(|(_, operand)| cx.is_stable(operand));
+    if !stable || earlier.call.is_some() || !cx.defs.reaches(first) {
         return None;
     }
     let mut rewrite = Rewrite::new();
     for (at, to) in inst.defs() {
         let from = earlier.operands[at];
-        let (OperandKind::Reg(reg, piece), OperandKind::Reg(source, source_piece)) = (to.kind(), from.kind()) else {
-            if to.as_reg().is_some() {
-                return None;
-            }
+        let (to, from) = (cx.func.named(to), cx.func.named(from));
+        if to.is_empty() {
             continue;
-        };
-        let range = piece.range(cx.func.vregs[reg].components);
-        let from_range = source_piece.range(cx.func.vregs[source].components);
-        if !from_range.clone().all(|k| cx.facts.def(cx.func, (source, k)) == Some(first)) {
+        }
+        if to.len() != from.len() || to.iter().chain(&from).any(|reg| !cx.func.is_value(*reg)) {
             return None;
         }
-        if cx.func.vregs[reg].reg_type.is_predicate() {
-            rewrite.push(mov_pred(to, from));
-        } else if component(cx.func, to).is_some() {
-            rewrite.push(mov(to, from));
-        } else {
-            rewrite.extend(range.zip(from_range).map(|(k, s)| mov(Operand::comp(reg, k), Operand::comp(source, s))));
-        }
+        let file = |reg: VReg| cx.func.vregs[reg].file();
+        rewrite.extend(to.into_iter().zip(from).map(|(to, from)| Inst::copy(file(to), to.into(), from.into())));
     }
     (!rewrite.is_empty()).then_some(rewrite)
 }

@@ -3,7 +3,7 @@
 use super::fold::source;
 use super::{Cx, Rewrite, constant};
 use oriole_isa::{Field, Opcode, Role};
-use oriole_ori::{BuildError, Inst, InstFlags, InstId, Operand, OperandKind};
+use oriole_ori::{BuildError, Inst, InstFlags, Operand};
 use smallvec::smallvec;
 
 /// Sum, product, and what is both.
@@ -42,11 +42,11 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 /// What product and sum are together, if the summand of role `factor` is such a product.
 fn fused(cx: &Cx<'_>, inst: &Inst, (_, product, both): Kind, (factor, other): (Role, Role)) -> Option<Inst> {
     let (summand, rest) = (source(inst, factor)?, source(inst, other)?);
-    let (at, data) = cx.product(summand, product)?;
+    let data = cx.product(summand, product)?;
     let shared = SHARED.iter().all(|field| data.get(*field) == inst.get(*field));
     let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
-    let usable = shared && data.get(Field::Sat) == 0 && cx.holds(a, at) && cx.holds(b, at);
-    if !usable || rest.plain() == summand.plain() {
+    let usable = shared && data.get(Field::Sat) == 0 && cx.is_stable(a) && cx.is_stable(b);
+    if !usable || cx.func.named(rest) == cx.func.named(summand) {
         return None;
     }
     let mut new = Inst::neutral(both, inst.mods.clone());
@@ -64,16 +64,14 @@ fn fused(cx: &Cx<'_>, inst: &Inst, (_, product, both): Kind, (factor, other): (R
 
 impl Cx<'_> {
     /// The product of this block that an operand of any width stands for, perhaps negated, if nobody else reads it.
-    fn product(&self, operand: Operand, opcode: Opcode) -> Option<(InstId, &Inst)> {
-        let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
-        let mut comps = piece.range(self.func.vregs[reg].components).map(|k| (reg, k));
-        let alone = comps.clone().all(|comp| self.facts.reads(comp) == 0);
-        let first = self.facts.def(self.func, comps.next()?)?;
-        let whole = comps.all(|comp| self.facts.def(self.func, comp) == Some(first));
+    fn product(&self, operand: Operand, opcode: Opcode) -> Option<&Inst> {
+        let values = self.func.named(operand);
+        let alone = values.iter().all(|value| self.defs.reads(*value) == 0);
+        let first = self.defs.def(self.func, *values.first()?)?;
         let data = &self.func.insts[first];
         let open = data.opcode == opcode && data.flags.contains(InstFlags::CONTRACTS);
-        let written = source(data, Role::D)?.plain() == operand.plain();
-        let near = self.facts.in_block(first);
-        (alone && whole && open && written && near && !operand.is_abs()).then_some((first, data))
+        let written = self.func.named(source(data, Role::D)?) == values;
+        let near = self.defs.in_block(first);
+        (alone && open && written && near && !operand.is_abs()).then_some(data)
     }
 }

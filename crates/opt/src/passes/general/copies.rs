@@ -1,10 +1,10 @@
 //! Copy propagation: sources become what they are copies of, where the target has the form.
 
-use super::facts::component;
 use super::{Cx, commute, table};
 use oriole_isa::{Family, Field, Kinds, Opcode, Role};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, Piece, VReg};
+use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
+use smallvec::SmallVec;
 
 /// MOV's mask of lanes that takes the whole word.
 const ALL_LANES: u32 = 15;
@@ -16,24 +16,41 @@ const WHOLE_WORDS: [Opcode; 2] = [Opcode::SHFL, Opcode::WARPSYNC];
 
 impl Cx<'_> {
     /// Replace the instruction's sources and guard by what they are copies of.
-    pub(super) fn propagate(&self, inst: &mut Inst) -> bool {
+    pub(super) fn propagate(&mut self, inst: &mut Inst) -> bool {
         let mut changed = self.propagate_guard(inst);
         for at in 0..inst.operands.len() {
             if inst.is_def(at) || !inst.is_use(at) {
                 continue;
             }
-            let OperandKind::Reg(reg, piece) = inst.operands[at].kind() else { continue };
-            if self.func.vregs[reg].is_fixed() {
-                continue;
-            }
-            let width = piece.range(self.func.vregs[reg].components).len();
-            let new = if width == 1 { self.single_source(inst, at) } else { self.wide_source(inst, at) };
+            let old = inst.operands[at];
+            let new = match old.kind() {
+                _ if at >= inst.opcode.signature().len() => self.kept_source(inst, at),
+                OperandKind::Reg(..) => self.single_source(inst, at),
+                OperandKind::Tuple(_) => self.wide_source(inst, at),
+                _ => None,
+            };
             if let Some(new) = new {
                 *inst = new;
                 changed = true;
             }
         }
         changed
+    }
+
+    /// The instruction with copied values in the place of what stays where it does not write.
+    fn kept_source(&mut self, inst: &Inst, at: usize) -> Option<Inst> {
+        let values = self.func.named(inst.operands[at]);
+        let new: SmallVec<[VReg; 4]> = values.iter().map(|value| self.copied_value(*value).unwrap_or(*value)).collect();
+        (new != values).then(|| {
+            let mut changed = inst.clone();
+            changed.operands[at] = self.func.tuple(&new);
+            changed
+        })
+    }
+
+    /// The value that a value is a plain copy of.
+    pub(super) fn copied_value(&self, value: VReg) -> Option<VReg> {
+        self.copied(Operand::reg(value)).filter(|copied| !copied.has_flags())?.as_reg()
     }
 
     fn propagate_guard(&self, inst: &mut Inst) -> bool {
@@ -43,7 +60,12 @@ impl Cx<'_> {
         match value.kind() {
             OperandKind::Reg(pred, _) => inst.set_guard(Some(Guard { pred, negated })),
             // A guarded branch's edges are another phase's business.
-            OperandKind::Pt if !negated && !is_terminator(inst) => inst.set_guard(None),
+            OperandKind::Pt if !negated && !is_terminator(inst) => {
+                inst.set_guard(None);
+                if !inst.writes_partly() {
+                    inst.drop_olds();
+                }
+            }
             _ => return false,
         }
         true
@@ -51,10 +73,8 @@ impl Cx<'_> {
 
     /// What a register of one component is a copy of; a constant, a register, RZ, PT.
     pub(super) fn copied(&self, operand: Operand) -> Option<Operand> {
-        let comp = component(self.func, operand)?;
-        let def = self.facts.def(self.func, comp)?;
-        let value = copy_source(self.func, def, operand)?;
-        self.facts.holds(self.func, value, def).then_some(value)
+        let def = self.defs.def_of(self.func, operand)?;
+        copy_source(self.func, def, operand).filter(|value| self.is_stable(*value))
     }
 
     /// The instruction with the copied value at `at`, in whichever order of sources is legal.
@@ -76,60 +96,47 @@ impl Cx<'_> {
         commute::exchanged(&inst).find(|form| self.is_legal(form))
     }
 
-    /// A wide source whose components are copies of a register's neighbouring components, of zeros, or
-    /// of neighbouring constants.
-    fn wide_source(&self, inst: &Inst, at: usize) -> Option<Inst> {
+    /// A wide source whose values are copies: of other values, of zeros, or of neighbouring constants.
+    fn wide_source(&mut self, inst: &Inst, at: usize) -> Option<Inst> {
         let old = inst.operands[at];
-        let value = self.wide_copy(old)?;
         let takes_constants = ARITHMETIC.contains(&inst.opcode.info().family);
-        if matches!(value.kind(), OperandKind::Const { .. }) && !takes_constants {
-            return None;
+        let constant = self.wide_constant(old).filter(|value| takes_constants || *value == Operand::rz());
+        if let Some(value) = constant {
+            let mut new = inst.clone();
+            new.operands[at] = old.flags_onto(value);
+            if let Some(form) = self.legal_form(new) {
+                return Some(form);
+            }
         }
-        let mut new = inst.clone();
-        new.operands[at] = old.flags_onto(value);
-        self.legal_form(new)
+        let values = self.func.named(old);
+        let new: SmallVec<[VReg; 4]> = values.iter().map(|value| self.copied_value(*value).unwrap_or(*value)).collect();
+        (new != values).then(|| {
+            let mut changed = inst.clone();
+            changed.operands[at] = old.flags_onto(self.func.tuple(&new));
+            changed
+        })
     }
 
-    /// What a register of several components is a copy of.
-    pub(super) fn wide_copy(&self, operand: Operand) -> Option<Operand> {
-        let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
-        if self.func.vregs[reg].is_fixed() {
-            return None;
-        }
-        let range = piece.range(self.func.vregs[reg].components);
-        let first = self.copied(Operand::comp(reg, range.start))?;
-        for k in range.start + 1..range.end {
-            let value = self.copied(Operand::comp(reg, k))?;
-            if !follows(first, value, k - range.start) {
+    /// The zero register or the words of a constant bank that all values of a wide operand are copies of.
+    pub(super) fn wide_constant(&self, operand: Operand) -> Option<Operand> {
+        let values = self.func.tuple_values(operand.as_tuple()?);
+        let (first, rest) = values.split_first()?;
+        let first = self.copied(Operand::reg(*first))?;
+        for (value, k) in rest.iter().zip(1..) {
+            if !follows(first, self.copied(Operand::reg(*value))?, k) {
                 return None;
             }
         }
-        self.wide_value(first, range.len() as u8)
-    }
-
-    /// The wide operand that starts with component `first`.
-    pub(super) fn wide_value(&self, first: Operand, count: u8) -> Option<Operand> {
         match first.kind() {
-            OperandKind::Reg(reg, piece) => {
-                let components = self.func.vregs[reg].components;
-                let start = piece.range(components).start;
-                let aligned = start % count == 0 && self.func.vregs[reg].align >= count;
-                let inside = start + count <= components;
-                let whole = start == 0 && count == components;
-                (inside && aligned).then(|| if whole { Operand::reg(reg) } else { Operand::piece(reg, start, count) })
-            }
-            OperandKind::Const { offset, .. } => (count == 2 && offset % 8 == 0).then_some(first),
+            OperandKind::Const { offset, .. } => (values.len() == 2 && offset % 8 == 0).then_some(first),
             _ => first.is_zero().then(Operand::rz),
         }
     }
 }
 
-/// Whether `value` is what stands `k` words after `first`.
+/// Whether the constant `value` is what stands `k` words after `first`.
 pub(super) fn follows(first: Operand, value: Operand, k: u8) -> bool {
     match (first.kind(), value.kind()) {
-        (OperandKind::Reg(a, from), OperandKind::Reg(b, to)) => {
-            a == b && from != Piece::WHOLE && to.first == from.first + k
-        }
         (OperandKind::Const { bank, offset }, OperandKind::Const { bank: other, offset: next }) => {
             bank == other && next == offset + 4 * u32::from(k)
         }
@@ -148,14 +155,15 @@ fn copy_source(func: &Function, def: InstId, to: Operand) -> Option<Operand> {
             let [_, value, lanes] = inst.operands[..] else { return None };
             let whole = lanes.as_imm() == Some(ALL_LANES);
             let copies = match value.kind() {
-                OperandKind::Reg(reg, _) => {
-                    let free = !func.vregs[reg].is_fixed() && component(func, value).is_some();
-                    free && outlives(func, reg, to)
-                }
+                OperandKind::Reg(reg, _) => func.is_value(reg) && outlives(func, reg, to),
                 OperandKind::Imm(..) | OperandKind::Rz | OperandKind::Const { .. } | OperandKind::Phys { .. } => true,
                 _ => false,
             };
             (whole && copies && !value.is_neg() && !value.is_abs() && !value.is_not()).then(|| value.plain())
+        }
+        Opcode::UMOV => {
+            let value = *inst.operands.get(1)?;
+            (value.as_reg().is_some_and(|reg| func.is_value(reg)) && !value.has_flags()).then_some(value)
         }
         Opcode::PLOP3 => {
             let role = [Role::PD, Role::PD2]

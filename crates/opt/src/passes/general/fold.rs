@@ -20,7 +20,7 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
             resolved.operands[at] = known.map_or(value, word);
         }
     }
-    Ok(folded(&resolved))
+    Ok(folded(cx, &resolved))
 }
 
 /// What is computed here.
@@ -37,10 +37,10 @@ const FOLDED: [Opcode; 10] = [
     Opcode::PRMT,
 ];
 
-fn folded(inst: &Inst) -> Option<Rewrite> {
+fn folded(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     match inst.opcode {
         Opcode::ISETP => compare(inst),
-        Opcode::IMAD if inst.get(Field::Mul) == mul::WIDE => wide_product(inst),
+        Opcode::IMAD if inst.get(Field::Mul) == mul::WIDE => wide_product(cx, inst),
         _ => {
             let value = value(inst)?;
             Some(smallvec![mov(destination(inst)?, word(value))])
@@ -124,16 +124,16 @@ pub(super) fn permute(a: u32, selector: u32, c: u32) -> u32 {
     })
 }
 
-fn wide_product(inst: &Inst) -> Option<Rewrite> {
-    let d = destination(inst)?.as_whole_reg()?;
+fn wide_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    let d = cx.pair(destination(inst)?)?;
     let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
     let plain = known(inst, Role::C)? == 0 && inst.get(Field::X) == 0;
     let product = match inst.get(Field::Sign) == sign::S32 {
         true => (i64::from(a as i32) * i64::from(b as i32)) as u64,
         false => u64::from(a) * u64::from(b),
     };
-    let halves = [(Operand::lo(d), product as u32), (Operand::hi(d), (product >> 32) as u32)];
-    plain.then(|| halves.into_iter().map(|(half, bits)| mov(half, word(bits))).collect())
+    let halves = d.into_iter().zip([product as u32, (product >> 32) as u32]);
+    plain.then(|| halves.map(|(half, bits)| mov(half.into(), word(bits))).collect())
 }
 
 fn compare(inst: &Inst) -> Option<Rewrite> {

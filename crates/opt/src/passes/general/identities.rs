@@ -37,18 +37,15 @@ fn self_copy(inst: &Inst) -> Option<Rewrite> {
     (inst.operands[0] == inst.operands[1] && inst.operands[0].as_reg().is_some()).then(SmallVec::new)
 }
 
-/// Predicate results that nobody reads are left out. The instruction's own read counts: in a loop it is of what it
-/// wrote the round before.
+/// Predicate results that nobody reads are left out.
 fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let mut new = inst.clone();
     for role in [Role::PD, Role::PD2] {
         let at = inst.opcode.position(role)?;
-        let reg = inst.operands[at].as_reg().filter(|reg| !cx.func.vregs[*reg].is_fixed());
+        let reg = inst.operands[at].as_reg().filter(|reg| cx.func.is_value(*reg));
         // A comparison keeps its first result: without any it is dead anyway.
         let needed = role == Role::PD && inst.opcode == Opcode::ISETP;
-        let guards = |reg| inst.guard().is_some_and(|guard| guard.pred == reg);
-        let reads_itself = |reg| guards(reg) || inst.uses().any(|(_, operand)| operand.as_reg() == Some(reg));
-        if !needed && reg.is_some_and(|reg| cx.facts.reads((reg, 0)) == 0 && !reads_itself(reg)) {
+        if !needed && reg.is_some_and(|reg| cx.defs.reads(reg) == 0) {
             new.operands[at] = Operand::pt();
         }
     }
@@ -127,13 +124,12 @@ fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         mul::LO if zero => Some(smallvec![sum_of(d, [c, Operand::rz()])]),
         mul::LO if constant(b) == Some(1) => Some(smallvec![sum_of(d, [a, c])]),
         mul::WIDE if zero && c == Operand::rz() => {
-            let d = d.as_whole_reg()?;
-            Some(smallvec![mov(Operand::lo(d), c), mov(Operand::hi(d), c)])
+            let [lo, hi] = cx.pair(d)?;
+            Some(smallvec![mov(lo.into(), c), mov(hi.into(), c)])
         }
         mul::WIDE if zero => {
-            let (d, c) = (d.as_whole_reg()?, c.as_whole_reg().filter(|_| !c.has_flags())?);
-            (d != c && cx.func.vregs[c].components == 2)
-                .then(|| smallvec![mov(Operand::lo(d), Operand::lo(c)), mov(Operand::hi(d), Operand::hi(c))])
+            let ([lo, hi], [low, high]) = (cx.pair(d)?, cx.pair(c).filter(|_| !c.has_flags())?);
+            Some(smallvec![mov(lo.into(), low.into()), mov(hi.into(), high.into())])
         }
         _ => None,
     }

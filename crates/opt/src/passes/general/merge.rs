@@ -5,7 +5,7 @@ use super::table::{self, compose};
 use super::wide::is_shift;
 use super::{Cx, Rewrite, constant, mov_pred, word};
 use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp, shift_dir, shift_type};
-use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, RegType};
+use oriole_ori::{BuildError, Inst, Operand, OperandKind, RegType};
 use smallvec::{SmallVec, smallvec};
 
 /// Sources of LOP3 in the order of the table's inputs.
@@ -31,9 +31,9 @@ pub(super) fn logic(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, Bui
 
 fn merged(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
     let (outer, inputs) = logic_of(inst)?;
-    let (at, first) = cx.only_use(inputs[k]?, Opcode::LOP3)?;
+    let first = cx.only_use(inputs[k]?, Opcode::LOP3)?;
     let (inner, inner_inputs) = logic_of(first)?;
-    if source(first, Role::PD)? != Operand::pt() || inner_inputs.iter().flatten().any(|o| !cx.holds(*o, at)) {
+    if source(first, Role::PD)? != Operand::pt() || inner_inputs.iter().flatten().any(|o| !cx.is_stable(*o)) {
         return None;
     }
     let mut leaves: SmallVec<[Operand; 6]> = SmallVec::new();
@@ -102,26 +102,26 @@ fn combined(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
     let (lut, inputs) = table::predicate_table(cx.func, inst)?;
     let needed: SmallVec<[usize; 3]> = (0..roles.len()).filter(|i| table::depends(lut, *i)).collect();
     let other = *needed.iter().find(|i| **i != k).filter(|_| needed.len() == 2 && needed.contains(&k))?;
-    let (at, compare) = comparison_of(cx, inputs[k])?;
+    let compare = comparison_of(cx, inputs[k])?;
     let with = inputs[other];
     let (how, inverse, with) = matching(lut, k, other, with)?;
     let mut new = if inverse { opposite(compare)? } else { compare.clone() };
     new.mods.set(Field::Bop, how);
     new.operands[compare.opcode.position(Role::PD)?] = source(inst, Role::PD)?;
     new.operands[compare.opcode.position(Role::PA)?] = with;
-    let holds = compare.uses().all(|(_, operand)| cx.holds(operand, at));
+    let holds = compare.uses().all(|(_, operand)| cx.is_stable(operand));
     (holds && cx.is_legal(&new)).then(|| smallvec![new])
 }
 
 /// The comparison whose only result, read nowhere else, is the predicate.
-fn comparison_of<'c>(cx: &'c Cx<'_>, pred: Operand) -> Option<(InstId, &'c Inst)> {
+fn comparison_of<'c>(cx: &'c Cx<'_>, pred: Operand) -> Option<&'c Inst> {
     let OperandKind::Reg(..) = pred.kind() else { return None };
     let opcodes = [Opcode::ISETP, Opcode::FSETP];
-    let (at, compare) = opcodes.into_iter().find_map(|opcode| cx.only_use(pred, opcode))?;
+    let compare = opcodes.into_iter().find_map(|opcode| cx.only_use(pred, opcode))?;
     let plain = source(compare, Role::PA)? == Operand::pt()
         && source(compare, Role::PD2)? == Operand::pt()
         && compare.get(Field::Bop) == bop::AND;
-    plain.then_some((at, compare))
+    plain.then_some(compare)
 }
 
 /// How a table of two inputs combines a comparison with a predicate: the operation, whether the comparison
@@ -156,7 +156,6 @@ pub(super) fn bit_test(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, 
         return Ok(None);
     }
     let nonzero = cx.func.new_vreg(RegType::P)?;
-    cx.facts.add_register(cx.func, nonzero);
     logic.operands[pd] = Operand::reg(nonzero);
     Ok(cx.is_legal(&logic).then(|| smallvec![logic, mov_pred(result, Operand::reg(nonzero).not())]))
 }
@@ -179,7 +178,7 @@ fn tested_logic(cx: &Cx<'_>, inst: &Inst) -> Option<Test> {
         _ => return None,
     };
     let bound = constant(source(inst, Role::B)?)?;
-    let (at, logic) = cx.only_use(source(inst, Role::A)?, Opcode::LOP3)?;
+    let logic = cx.only_use(source(inst, Role::A)?, Opcode::LOP3)?;
     if !plain || source(logic, Role::PD)? != Operand::pt() || source(logic, Role::PA)? != Operand::pt().not() {
         return None;
     }
@@ -194,7 +193,7 @@ fn tested_logic(cx: &Cx<'_>, inst: &Inst) -> Option<Test> {
         return Some(Test { logic: unshifted, equal });
     }
     logic.set_guard(None);
-    let holds = logic.uses().all(|(_, operand)| cx.holds(operand, at));
+    let holds = logic.uses().all(|(_, operand)| cx.is_stable(operand));
     holds.then_some(Test { logic, equal })
 }
 
@@ -207,12 +206,12 @@ fn mask(logic: &Inst) -> Option<u32> {
 /// `(x >> n) & mask` is zero where `x & (mask << n)` is.
 fn mask_before_shift(cx: &Cx<'_>, logic: &Inst) -> Option<Inst> {
     let bits = mask(logic)?;
-    let (at, shift) = cx.def_of(source(logic, Role::A)?)?;
+    let shift = cx.def_of(source(logic, Role::A)?)?;
     let count = constant(source(shift, Role::B)?).filter(|count| *count < 32)?;
     let x = source(shift, Role::C)?;
     let right = is_shift(shift, shift_dir::R, &[shift_type::U32, shift_type::S32], true);
     let fits = bits.leading_zeros() >= count && bits << count >> count == bits;
-    if !right || !fits || !cx.holds(x, at) {
+    if !right || !fits || !cx.is_stable(x) {
         return None;
     }
     let mut new = logic.clone();

@@ -1,6 +1,6 @@
 //! The `GeneralOptimize*` bundles: copy propagation, constant folding and peepholes in one walk.
 //!
-//! The walk goes over the blocks in reverse post-order with [`facts::Facts`]. At each instruction,
+//! On SSA form: the walk goes over the blocks in reverse post-order with [`defs::Defs`]. At each instruction,
 //! sources are replaced by what they are copies of, then rules rewrite the instruction from its
 //! sources' definitions. What nobody reads any more is swept after the walk; walks repeat until
 //! nothing changes.
@@ -11,22 +11,23 @@ mod common;
 mod commute;
 mod contract;
 mod copies;
-mod facts;
+mod defs;
 mod fold;
 mod identities;
 mod merge;
 mod narrow;
+mod phis;
 mod sums;
 mod table;
 mod wide;
 
 use super::dead_code;
 use crate::{Changed, Context, PhaseError};
-use facts::Facts;
-use oriole_isa::{Arch, Field, Mods, Opcode};
+use defs::{Defs, is_stable};
+use oriole_isa::{Arch, Field, Opcode, RegFile};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType};
+use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType, VReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -41,11 +42,6 @@ pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, Pha
 /// Slot 49: equal expressions once.
 pub(crate) fn common(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
     repeat(func, context, &[common::expression])
-}
-
-/// Slot 21: cheaper instructions for the same values.
-pub(crate) fn strength(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
-    repeat(func, context, STRENGTH)
 }
 
 fn repeat(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Changed, PhaseError> {
@@ -90,13 +86,10 @@ const RULES: &[Rule] = &[
     narrow::constant_pair,
 ];
 
-/// What slot 21 does.
-const STRENGTH: &[Rule] = &[identities::simplify, narrow::products, wide::shift_to_product, sums::shift_and_sum];
-
 /// The walk's state, as rules see it.
 struct Cx<'f> {
     func: &'f mut Function,
-    facts: Facts,
+    defs: Defs,
     arch: Arch,
     /// Bytes: the largest address offset that is folded.
     offset_limit: i64,
@@ -114,11 +107,11 @@ struct Cx<'f> {
 
 fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Changed, PhaseError> {
     let cfg = Cfg::new(func);
-    let facts = Facts::new(func, &cfg);
+    let defs = Defs::new(func, &cfg);
     let offset_limit = context.knobs.get("fold-offset-limit");
     let mut cx = Cx {
         func,
-        facts,
+        defs,
         arch: context.arch,
         offset_limit,
         contracts: context.knobs.get("contract") != 0,
@@ -129,7 +122,8 @@ fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Change
     };
     let mut changed = false;
     for &block in cfg.rpo() {
-        cx.facts.enter(block);
+        cx.defs.enter(block);
+        changed |= cx.phis(block);
         for id in std::mem::take(&mut cx.func.blocks[block].insts) {
             changed |= cx.visit(id, rules)?;
         }
@@ -146,20 +140,23 @@ impl Cx<'_> {
         self.current = id;
         let data = &self.func.insts[id];
         if !data.is_machine() {
-            self.append(id);
+            self.out.push(id);
             return Ok(false);
         }
         let mut inst = data.clone();
         let mut changed = self.propagate(&mut inst);
         let propagated = inst.clone();
-        self.facts.count(self.func, id, false);
+        self.defs.count(self.func, id, false);
         for _ in 0..MOST_REWRITES {
             let Some(mut rewrite) = self.rewrite(&inst, rules)? else { break };
-            changed = true;
             for new in &mut rewrite {
                 new.loc = inst.loc;
                 new.set_guard(inst.guard());
             }
+            if !self.carry_olds(&inst, &mut rewrite) {
+                break;
+            }
+            changed = true;
             if rewrite.len() != 1 {
                 return Ok(self.replace(rewrite));
             }
@@ -171,7 +168,7 @@ impl Cx<'_> {
         if changed {
             self.func.insts[id] = self.legal_form(inst).unwrap_or(propagated);
         }
-        self.facts.count(self.func, id, true);
+        self.defs.count(self.func, id, true);
         self.append(id);
         Ok(changed)
     }
@@ -191,59 +188,94 @@ impl Cx<'_> {
         Ok(None)
     }
 
+    /// Give the instructions that stand for a partial write what stays where it does not happen. `false` where that cannot
+    /// be said.
+    fn carry_olds(&mut self, inst: &Inst, rewrite: &mut Rewrite) -> bool {
+        rewrite.iter_mut().for_each(Inst::drop_olds);
+        if inst.olds().is_empty() {
+            return true;
+        }
+        // What each value that is written was.
+        let mut known: SmallVec<[(VReg, Option<VReg>); 4]> = SmallVec::new();
+        for ((_, new), old) in inst.defs().zip(inst.olds()) {
+            let olds = self.func.named(*old);
+            known.extend(self.func.named(new).into_iter().enumerate().map(|(k, new)| (new, olds.get(k).copied())));
+        }
+        for new in rewrite {
+            let defs: SmallVec<[Operand; 4]> = new.defs().map(|(_, operand)| operand).collect();
+            for def in defs {
+                let values = self.func.named(def);
+                let of = |value: &VReg| known.iter().find(|(new, _)| new == value).map(|(_, old)| *old);
+                let Some(olds) = values.iter().map(of).collect::<Option<SmallVec<[Option<VReg>; 4]>>>() else { return false };
+                let defined: SmallVec<[VReg; 4]> = olds.iter().copied().flatten().collect();
+                let old = match defined.len() {
+                    0 if values.is_empty() => Operand::NONE,
+                    0 => Operand::undef(),
+                    count if count == values.len() => self.func.tuple(&defined),
+                    _ => return false,
+                };
+                new.operands.push(old);
+            }
+        }
+        true
+    }
+
     fn replace(&mut self, rewrite: Rewrite) -> bool {
         for inst in rewrite {
             let id = self.func.add_inst(inst);
-            self.facts.count(self.func, id, true);
+            self.defs.count(self.func, id, true);
             self.append(id);
         }
         true
     }
 
     fn append(&mut self, id: InstId) {
-        self.facts.pass(self.func, id);
+        self.defs.pass(self.func, id);
         self.out.push(id);
     }
 
-    /// The instruction that gave a source of one component its present value.
-    fn def_of(&self, operand: Operand) -> Option<(InstId, &Inst)> {
-        self.facts.def_of(self.func, operand).map(|id| (id, &self.func.insts[id]))
+    /// The instruction that gives a source of one value.
+    fn def_of(&self, operand: Operand) -> Option<&Inst> {
+        self.defs.def_of(self.func, operand).map(|id| &self.func.insts[id])
     }
 
     /// The same for an instruction of a kind, if nobody else reads its result and no flags are on it. (The
     /// instruction at hand is not counted.)
-    fn only_use(&self, operand: Operand, opcode: Opcode) -> Option<(InstId, &Inst)> {
-        let comp = facts::component(self.func, operand)?;
-        let single = self.facts.reads(comp) == 0 && !operand.has_flags();
-        self.def_of(operand).filter(|(_, inst)| single && inst.opcode == opcode)
+    fn only_use(&self, operand: Operand, opcode: Opcode) -> Option<&Inst> {
+        let single = self.defs.reads(operand.as_reg()?) == 0 && !operand.has_flags();
+        self.def_of(operand).filter(|inst| single && inst.opcode == opcode)
     }
 
-    /// Whether an operand that `inst` read has the same value here.
-    fn holds(&self, operand: Operand, inst: InstId) -> bool {
-        self.facts.holds(self.func, operand, inst)
+    /// Whether an operand of an earlier instruction means the same here.
+    fn is_stable(&self, operand: Operand) -> bool {
+        is_stable(self.func, operand)
+    }
+
+    /// The two values of a 64-bit operand.
+    fn pair(&self, operand: Operand) -> Option<[VReg; 2]> {
+        <[VReg; 2]>::try_from(self.func.tuple_values(operand.as_tuple()?)).ok()
     }
 
     /// A register with a constant, made here, or before the loops that are here, unless there is one already.
     fn constant_register(&mut self, bits: u32) -> Result<Operand, BuildError> {
-        if let Some(reg) = self.facts.constant(bits) {
+        if let Some(reg) = self.defs.constant(bits) {
             return Ok(Operand::reg(reg));
         }
         let reg = self.func.new_vreg(RegType::R)?;
-        self.facts.add_register(self.func, reg);
         let id = self.func.add_inst(mov(Operand::reg(reg), Operand::imm(bits)));
-        let here = self.facts.block();
-        match self.facts.outside_of_loops() {
+        let here = self.defs.block();
+        match self.defs.outside_of_loops() {
             Some(block) if Some(block) != here => {
-                self.facts.pass_in(self.func, id, block);
+                self.defs.pass_in(self.func, id, block);
                 let place = self.func.blocks[block].insts.iter().position(|&at| is_terminator(&self.func.insts[at]));
                 let insts = &mut self.func.blocks[block].insts;
                 insts.insert(place.unwrap_or(insts.len()), id);
-                self.facts.set_constant(bits, reg, block);
+                self.defs.set_constant(bits, reg, block);
             }
             home => {
                 self.append(id);
                 if let Some(block) = home.or(here) {
-                    self.facts.set_constant(bits, reg, block);
+                    self.defs.set_constant(bits, reg, block);
                 }
             }
         }
@@ -276,17 +308,10 @@ fn word(bits: u32) -> Operand {
 
 /// `d = value`
 fn mov(d: Operand, value: Operand) -> Inst {
-    let mut inst = Inst::neutral(Opcode::MOV, Mods::new());
-    inst.operands[0] = d;
-    inst.operands[1] = value;
-    inst
+    Inst::copy(RegFile::R, d, value)
 }
 
 /// `pd = value`, for predicates.
 fn mov_pred(pd: Operand, value: Operand) -> Inst {
-    let mut inst = Inst::neutral(Opcode::PLOP3, Mods::new());
-    let lut = Operand::imm(u32::from(table::A));
-    let operands = [pd, Operand::pt(), value, Operand::pt(), Operand::pt(), lut];
-    inst.operands[..operands.len()].copy_from_slice(&operands);
-    inst
+    Inst::copy(RegFile::P, pd, value)
 }

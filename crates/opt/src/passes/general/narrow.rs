@@ -3,7 +3,7 @@
 use super::fold::source;
 use super::{Cx, Rewrite, mul_field};
 use oriole_isa::{Field, Opcode, Role, mem_size, mul};
-use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind};
+use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, VReg};
 use smallvec::smallvec;
 
 /// A wide product whose upper word nobody reads becomes a 32-bit one.
@@ -16,42 +16,53 @@ fn narrow_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     if !wide || source(inst, Role::PD)? != Operand::pt() {
         return None;
     }
-    let d = source(inst, Role::D)?.as_whole_reg()?;
+    let [lo, hi] = cx.pair(source(inst, Role::D)?)?;
     let c = source(inst, Role::C)?;
-    if cx.facts.reads((d, 1)) > 0 || cx.func.vregs[d].is_fixed() {
+    if cx.defs.reads(hi) > 0 {
         return None;
     }
     let mut new = inst.clone();
     new.mods.remove(Field::Mul);
     new.mods.remove(Field::Sign);
-    new.operands[inst.opcode.position(Role::D)?] = Operand::lo(d);
-    if let Some(addend) = c.as_reg() {
-        let whole = c.as_whole_reg().is_some() && cx.func.vregs[addend].components == 2 && !c.has_flags();
-        new.operands[inst.opcode.position(Role::C)?] = whole.then(|| Operand::lo(addend))?;
+    new.operands[inst.opcode.position(Role::D)?] = Operand::reg(lo);
+    if c.as_tuple().is_some() {
+        let addend = cx.pair(c).filter(|_| !c.has_flags())?[0];
+        new.operands[inst.opcode.position(Role::C)?] = Operand::reg(addend);
+    } else if c.is_reg() {
+        return None;
     }
     cx.is_legal(&new).then(|| smallvec![new])
 }
 
-/// The two words of a pair that are neighbours in a constant bank are read by one LDC.
+/// Two words that are neighbours in a constant bank are read by one LDC, if they belong together.
 pub(super) fn constant_pair(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    let Some((low, new)) = both_words(cx, inst) else { return Ok(None) };
-    cx.replaced.insert(low);
+    let Some((other, new)) = both_words(cx, inst) else { return Ok(None) };
+    cx.replaced.insert(other);
     Ok(Some(smallvec![new]))
 }
 
-fn both_words(cx: &Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
-    let (bank, high) = constant_word(inst)?;
-    let (pair, lo) = cx.low_half(inst)?;
-    let (low, first) = cx.def_of(lo)?;
-    let (other, offset) = constant_word(first)?;
-    let neighbours = bank == other && offset + 4 == high && offset % 8 == 0;
-    if !neighbours || source(first, Role::D)? != lo || inst.guard().is_some() || !cx.may_sink(low, (pair, 0)) {
-        return None;
-    }
-    let mut new = first.clone();
+fn both_words(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
+    let (bank, offset) = constant_word(inst)?;
+    let value = source(inst, Role::D)?.as_reg().filter(|value| cx.func.is_value(*value) && inst.guard().is_none())?;
+    let home = |value: VReg| cx.func.vregs[value].home;
+    let low = offset & !7;
+    let neighbour = |other: &Inst| {
+        let other_value = source(other, Role::D).and_then(Operand::as_reg).filter(|_| other.guard().is_none());
+        let words = if offset == low { low + 4 } else { low };
+        let of_one = other_value.is_some_and(|other| match offset == low {
+            true => home(value) != 0 && home(other) == home(value) + 1,
+            false => home(other) != 0 && home(value) == home(other) + 1,
+        });
+        of_one && constant_word(other) == Some((bank, words))
+    };
+    let (first, other) = cx.recent(neighbour)?;
+    let partner = source(other, Role::D)?.as_reg()?;
+    let mut new = inst.clone();
     new.mods.set(Field::MemSize, mem_size::B64);
-    new.operands[first.opcode.position(Role::D)?] = Operand::reg(pair);
-    cx.is_legal(&new).then_some((low, new))
+    new.operands[inst.opcode.position(Role::Bank)?] = Operand::cbank(bank, low);
+    let values = if offset == low { [value, partner] } else { [partner, value] };
+    new.operands[inst.opcode.position(Role::D)?] = cx.func.tuple(&values);
+    cx.is_legal(&new).then_some((first, new))
 }
 
 /// Bank and offset of the word that an LDC without address register reads.

@@ -5,7 +5,7 @@ use super::table::known_bit;
 use super::wide::{is_shift, plain_summands};
 use super::{Cx, Rewrite, constant, mul_field, word};
 use oriole_isa::{Field, Mods, Opcode, Role, mul, shift_dir, shift_type};
-use oriole_ori::{BuildError, Inst, InstId, Operand};
+use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
 /// An instruction from operands by role; neutral elsewhere.
@@ -30,12 +30,12 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
     let Some(summands) = plain_summands(inst) else { return Ok(None) };
     let folded = orders(&summands).find_map(|(sum, c2)| {
         let c2 = constant(c2)?;
-        let (at, first) = cx.def_of(sum).filter(|_| !sum.has_flags())?;
+        let first = cx.def_of(sum).filter(|_| !sum.has_flags())?;
         let writes_it = source(first, Role::D)? == sum;
         let is_sum =
             first.opcode == Opcode::IADD3 && first.get(Field::X) == 0 && source(first, Role::C)? == Operand::rz();
         let (x, c1) = (source(first, Role::A)?, constant(source(first, Role::B)?)?);
-        (writes_it && is_sum && cx.holds(x, at)).then(|| (x, c1.wrapping_add(c2)))
+        (writes_it && is_sum && cx.is_stable(x)).then(|| (x, c1.wrapping_add(c2)))
     });
     Ok(folded.and_then(|(x, c)| {
         let roles = [(Role::D, source(inst, Role::D)?), (Role::A, x), (Role::B, word(c))];
@@ -51,11 +51,11 @@ fn legal(cx: &Cx<'_>, inst: Inst) -> Option<Rewrite> {
 pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     Ok(plain_summands(inst).and_then(|summands| {
         orders(&summands).find_map(|(product, c)| {
-            let (at, data) = cx.only_use(product, Opcode::IMAD)?;
+            let data = cx.only_use(product, Opcode::IMAD)?;
             let plain =
                 mul_field(data) == mul::LO && data.get(Field::X) == 0 && source(data, Role::C)? == Operand::rz();
             let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
-            if !plain || !cx.holds(a, at) || !cx.holds(b, at) {
+            if !plain || !cx.is_stable(a) || !cx.is_stable(b) {
                 return None;
             }
             let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, c)];
@@ -65,13 +65,13 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 }
 
 /// A left shift by a constant that only this sum reads.
-fn shifted(cx: &Cx<'_>, operand: Operand, high: bool) -> Option<(InstId, Inst, u32)> {
-    let (at, shift) = cx.only_use(operand, Opcode::SHF)?;
+fn shifted(cx: &Cx<'_>, operand: Operand, high: bool) -> Option<(Inst, u32)> {
+    let shift = cx.only_use(operand, Opcode::SHF)?;
     let types: &[u8] = if high { &[shift_type::U64, shift_type::S64] } else { &[shift_type::U32, shift_type::S32] };
     let count = constant(source(shift, Role::B)?).filter(|count| (1..=31).contains(count))?;
     let (a, c) = (source(shift, Role::A)?, source(shift, Role::C)?);
-    let usable = is_shift(shift, shift_dir::L, types, high) && cx.holds(a, at) && (!high || cx.holds(c, at));
-    usable.then(|| (at, shift.clone(), count))
+    let usable = is_shift(shift, shift_dir::L, types, high) && cx.is_stable(a) && (!high || cx.is_stable(c));
+    usable.then(|| (shift.clone(), count))
 }
 
 /// What LEA adds to its second source: a shifted value.
@@ -84,14 +84,14 @@ struct Shifted {
 
 /// The value that a sum adds, as LEA makes it, if only this sum reads it.
 fn shifted_of(cx: &Cx<'_>, operand: Operand, extended: bool) -> Option<Shifted> {
-    if let Some((_, shift, count)) = shifted(cx, operand, extended) {
+    if let Some((shift, count)) = shifted(cx, operand, extended) {
         return Some(Shifted { low: source(&shift, Role::A)?, high: Some(source(&shift, Role::C)?), count });
     }
     // The sign of x is the high word of x * 2.
-    let (at, shift) = cx.only_use(operand, Opcode::SHF)?;
+    let shift = cx.only_use(operand, Opcode::SHF)?;
     let low = source(shift, Role::C)?;
     let sign = is_shift(shift, shift_dir::R, &[shift_type::S32], true) && constant(source(shift, Role::B)?)? == 31;
-    (extended && sign && cx.holds(low, at)).then_some(Shifted { low, high: None, count: 1 })
+    (extended && sign && cx.is_stable(low)).then_some(Shifted { low, high: None, count: 1 })
 }
 
 /// `(a << n) + b` in one LEA; in the upper word of a 64-bit sum, LEA.HI.X.
@@ -137,10 +137,10 @@ fn lea(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
 pub(super) fn three_summands(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     let Some(summands) = plain_summands(inst) else { return Ok(None) };
     Ok(orders(&summands).find_map(|(sum, z)| {
-        let (at, first) = cx.only_use(sum, Opcode::IADD3)?;
+        let first = cx.only_use(sum, Opcode::IADD3)?;
         let parts = plain_summands(first)?;
         let [x, y] = parts[..] else { return None };
-        if !cx.holds(x, at) || !cx.holds(y, at) {
+        if !cx.is_stable(x) || !cx.is_stable(y) {
             return None;
         }
         let roles = [(Role::D, source(inst, Role::D)?), (Role::A, x), (Role::B, y), (Role::C, z)];

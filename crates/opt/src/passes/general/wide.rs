@@ -1,7 +1,6 @@
 //! 64-bit values as pairs: sums in two instructions, products and shifts.
 
 use super::copies::follows;
-use super::facts::component;
 use super::fold::source;
 use super::table::known_bit;
 use super::{Cx, Rewrite, constant, mul_field};
@@ -23,36 +22,30 @@ pub(super) struct WideSum {
 }
 
 impl WideSum {
-    /// The sum whose high word `high` computes, if `lo` is its low word.
-    pub(super) fn ending(cx: &Cx<'_>, at: InstId, high: &Inst, lo: Operand) -> Option<WideSum> {
-        let sum = WideSum::here(cx, high, lo)?;
-        cx.holds(Operand::reg(sum.carry), at).then_some(sum)
-    }
-
-    /// The same, where `high` stands at the current place.
-    fn here(cx: &Cx<'_>, high: &Inst, lo: Operand) -> Option<WideSum> {
+    /// The sum whose high word the instruction computes, if `lo` is its low word (any, if `None`).
+    pub(super) fn ending(cx: &Cx<'_>, high: &Inst, lo: Option<Operand>) -> Option<WideSum> {
         if high.opcode != Opcode::IADD3 || high.get(Field::X) == 0 || high.guard().is_some() {
             return None;
         }
         let carry = source(high, Role::PA)?;
         let one_carry = known_bit(source(high, Role::PB)?) == Some(false) && !carry.is_not();
-        let (low, first) = cx.def_of(carry)?;
+        let low = cx.defs.def_of(cx.func, carry)?;
+        let first = &cx.func.insts[low];
         let plain = first.opcode == Opcode::IADD3 && first.get(Field::X) == 0;
-        let writes = source(first, Role::D)? == lo && source(first, Role::PD)? == carry;
+        let writes = lo.is_none_or(|lo| source(first, Role::D) == Some(lo)) && source(first, Role::PD)? == carry;
         let lone_carry = source(first, Role::PD2)? == Operand::pt();
-        let current = cx.facts.def_of(cx.func, lo) == Some(low);
-        if !(one_carry && plain && writes && lone_carry && current && no_carry_out(high)?) {
+        if !(one_carry && plain && writes && lone_carry && no_carry_out(high)?) {
             return None;
         }
         Some(WideSum { low, lows: two_summands(first)?, highs: two_summands(high)?, carry: carry.as_reg()? })
     }
 
-    /// The two 64-bit summands as pairs of words, arranged so that the words of a register stand together.
+    /// The two 64-bit summands as pairs of words, arranged so that words that belong together stand together.
     pub(super) fn summands(&self, cx: &Cx<'_>) -> Option<[(Operand, Operand); 2]> {
         let ([a, b], [c, d]) = (self.lows, self.highs);
         let straight = [(a, c), (b, d)];
         let crossed = [(a, d), (b, c)];
-        [straight, crossed].into_iter().find(|pairs| pairs.iter().all(|pair| cx.wide_of(*pair).is_some()))
+        [straight, crossed].into_iter().find(|pairs| pairs.iter().all(|pair| cx.belong(*pair)))
     }
 }
 
@@ -67,32 +60,50 @@ fn two_summands(inst: &Inst) -> Option<[Operand; 2]> {
 }
 
 impl Cx<'_> {
-    /// Two words as one 64-bit operand: a register pair, a constant's two words, or both constants (`RZ`
+    /// Whether two words are those of one 64-bit value: neighbouring words of a variable, of one instruction's result or
+    /// of a constant bank, or constants.
+    fn belong(&self, (lo, hi): (Operand, Operand)) -> bool {
+        if constant(lo).is_some() && constant(hi).is_some() {
+            return true;
+        }
+        let (Some(low), Some(high)) = (lo.as_reg(), hi.as_reg()) else { return follows(lo, hi, 1) };
+        let home = |reg: VReg| self.func.vregs[reg].home;
+        let of_one_variable = home(low) != 0 && home(high) == home(low) + 1;
+        let results = self.def_of(lo).and_then(|inst| self.pair(source(inst, Role::D)?));
+        of_one_variable || results == Some([low, high])
+    }
+
+    /// Two words that belong together as one 64-bit operand: a tuple, a constant's two words, or both constants (`RZ`
     /// where they are zero, the low word else).
-    pub(super) fn wide_of(&self, (lo, hi): (Operand, Operand)) -> Option<Operand> {
+    pub(super) fn wide_of(&mut self, (lo, hi): (Operand, Operand)) -> Option<Operand> {
         if let (Some(low), Some(_)) = (constant(lo), constant(hi)) {
             return Some(super::word(low));
         }
-        follows(lo, hi, 1).then(|| self.wide_value(lo, 2)).flatten()
+        match (lo.as_reg(), hi.as_reg(), lo.kind()) {
+            (Some(low), Some(high), _) => Some(self.func.tuple(&[low, high])),
+            (None, None, OperandKind::Const { offset, .. }) => (follows(lo, hi, 1) && offset % 8 == 0).then_some(lo),
+            _ => None,
+        }
     }
 
-    /// The pair whose high half the instruction writes, and its low half.
-    pub(super) fn low_half(&self, inst: &Inst) -> Option<(VReg, Operand)> {
-        let (pair, k) = component(self.func, source(inst, Role::D)?)?;
-        let is_pair = self.func.vregs[pair].components == 2 && k == 1 && !self.func.vregs[pair].is_fixed();
-        is_pair.then(|| (pair, Operand::lo(pair)))
+    /// The instruction of a kind among the last few, if nothing since reads what it writes.
+    pub(super) fn recent(&self, suits: impl Fn(&Inst) -> bool) -> Option<(InstId, &Inst)> {
+        let recent = self.out.iter().rev().take(NEAR).filter(|id| !self.replaced.contains(**id));
+        let found = *recent.into_iter().find(|id| suits(&self.func.insts[**id]))?;
+        self.may_sink(found).then(|| (found, &self.func.insts[found]))
     }
 
-    /// Whether instruction `first` stands close before this place, with nothing in between that reads or
-    /// writes the component that it writes.
-    pub(super) fn may_sink(&self, first: InstId, (reg, k): (VReg, u8)) -> bool {
+    /// Whether instruction `first` stands close before this place, with nothing in between that reads what it writes.
+    fn may_sink(&self, first: InstId) -> bool {
+        let mut written: SmallVec<[VReg; 4]> = SmallVec::new();
+        self.func.for_each_def(first, |mention| written.push(mention.reg));
         for id in self.out.iter().rev().take(NEAR) {
             if *id == first {
                 return true;
             }
-            let mut mentioned = false;
-            self.func.for_each_reg(*id, |m| mentioned |= m.reg == reg && m.range.contains(&k));
-            if mentioned {
+            let mut read = false;
+            self.func.for_each_use(*id, |mention| read |= written.contains(&mention.reg));
+            if read {
                 return false;
             }
         }
@@ -117,7 +128,7 @@ pub(super) fn constant_addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
         return Ok(None);
     }
     let at = inst.opcode.position(Role::C);
-    let Some((at, value)) = at.and_then(|at| Some((at, cx.wide_copy(inst.operands[at])?))) else { return Ok(None) };
+    let Some((at, value)) = at.and_then(|at| Some((at, cx.wide_constant(inst.operands[at])?))) else { return Ok(None) };
     if !matches!(value.kind(), OperandKind::Const { .. }) {
         return Ok(None);
     }
@@ -137,28 +148,28 @@ fn factor_in_register(cx: &mut Cx<'_>, inst: &mut Inst) -> Result<bool, BuildErr
     Ok(cx.is_legal(inst))
 }
 
-fn wide_product_and_sum(cx: &Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
-    let (pair, lo) = cx.low_half(inst)?;
-    let sum = WideSum::here(cx, inst, lo)?;
-    if cx.facts.reads((sum.carry, 0)) > 0 || !cx.may_sink(sum.low, (pair, 0)) {
+fn wide_product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
+    let sum = WideSum::ending(cx, inst, None)?;
+    let lo = source(&cx.func.insts[sum.low], Role::D)?.as_reg()?;
+    let hi = source(inst, Role::D)?.as_reg()?;
+    let values = cx.func.is_value(lo) && cx.func.is_value(hi);
+    if !values || cx.defs.reads(sum.carry) > 0 || !cx.may_sink(sum.low) {
         return None;
     }
     let [first, second] = sum.summands(cx)?;
-    let (at, product, addend) = [(first, second), (second, first)].into_iter().find_map(|(product, addend)| {
-        let (at, data) = cx.def_of(product.0)?;
-        let same = cx.facts.def_of(cx.func, product.1) == Some(at) && is_plain_product(data);
-        same.then_some((at, data, addend))
+    let (mut new, addend) = [(first, second), (second, first)].into_iter().find_map(|(product, addend)| {
+        let data = cx.def_of(product.0)?;
+        let whole = cx.pair(source(data, Role::D)?)? == [product.0.as_reg()?, product.1.as_reg()?];
+        (whole && is_plain_product(data)).then(|| (data.clone(), addend))
     })?;
-    let addend_holds = cx.holds(addend.0, sum.low);
+    let stable = [Role::A, Role::B].iter().all(|role| source(&new, *role).is_some_and(|o| cx.is_stable(o)));
     let value = cx.wide_of(addend)?;
-    let usable = matches!(value.kind(), OperandKind::Reg(..) | OperandKind::Const { .. });
-    let factors_hold = [Role::A, Role::B].iter().all(|role| source(product, *role).is_some_and(|o| cx.holds(o, at)));
-    if !addend_holds || !usable || !factors_hold {
+    let usable = matches!(value.kind(), OperandKind::Tuple(_) | OperandKind::Const { .. });
+    if !stable || !usable || !cx.is_stable(addend.0) || !cx.is_stable(addend.1) {
         return None;
     }
-    let mut new = product.clone();
-    new.operands[product.opcode.position(Role::D)?] = Operand::reg(pair);
-    new.operands[product.opcode.position(Role::C)?] = value;
+    new.set_role(Role::D, cx.func.tuple(&[lo, hi]));
+    new.set_role(Role::C, value);
     Some((sum.low, new))
 }
 
@@ -177,43 +188,42 @@ pub(super) fn shift_to_product(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Re
 
 /// The halves of a 64-bit left shift, of which the instruction at hand is the second: the first, and the
 /// product.
-fn extended_shift(cx: &Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
+fn extended_shift(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     if inst.opcode != Opcode::SHF || inst.guard().is_some() {
         return None;
     }
-    let (pair, k) = component(cx.func, source(inst, Role::D)?)?;
-    if cx.func.vregs[pair].components != 2 || cx.func.vregs[pair].is_fixed() {
-        return None;
-    }
-    let (other, first) = cx.def_of(Operand::comp(pair, 1 - k))?;
-    let (lower, upper) = if k == 1 { (first, inst) } else { (inst, first) };
-    let (a, count, high) = (source(upper, Role::A)?, constant(source(upper, Role::B)?)?, source(upper, Role::C)?);
-    let shifts = is_shift(upper, shift_dir::L, &[shift_type::U64, shift_type::S64], true)
-        && is_shift(lower, shift_dir::L, &[shift_type::U32, shift_type::S32], false)
-        && source(lower, Role::A)? == a
-        && constant(source(lower, Role::B)?)? == count;
-    let in_place = cx.holds(a, other) && (k == 1 || cx.holds(high, other)) && cx.may_sink(other, (pair, 1 - k));
-    if !shifts || !in_place || a.as_reg().is_none_or(|reg| reg == pair) || !(1..=30).contains(&count) {
+    let is_upper = |inst: &Inst| is_shift(inst, shift_dir::L, &[shift_type::U64, shift_type::S64], true);
+    let is_lower = |inst: &Inst| is_shift(inst, shift_dir::L, &[shift_type::U32, shift_type::S32], false);
+    let (a, count) = (source(inst, Role::A)?, constant(source(inst, Role::B)?)?);
+    let same = |other: &Inst| source(other, Role::A) == Some(a) && source(other, Role::B).and_then(constant) == Some(count);
+    let (first, lower, upper) = match (is_upper(inst), is_lower(inst)) {
+        (true, _) => cx.recent(|other| is_lower(other) && same(other)).map(|(id, other)| (id, other.clone(), inst.clone())),
+        (_, true) => cx.recent(|other| is_upper(other) && same(other)).map(|(id, other)| (id, inst.clone(), other.clone())),
+        _ => None,
+    }?;
+    let high = source(&upper, Role::C)?;
+    let (lo, hi) = (source(&lower, Role::D)?.as_reg()?, source(&upper, Role::D)?.as_reg()?);
+    let plain = lower.guard().is_none() && upper.guard().is_none() && cx.func.is_value(lo) && cx.func.is_value(hi);
+    let stable = cx.is_stable(a) && cx.is_stable(high) && a.as_reg().is_some();
+    if !plain || !stable || !(1..=30).contains(&count) {
         return None;
     }
     let extension = if constant(high) == Some(0) { sign::U32 } else { sign_of(cx, a, high)? };
     let mods: Mods = [(Field::Mul, mul::WIDE), (Field::Sign, extension)].into_iter().collect();
     let mut new = Inst::neutral(Opcode::IMAD, mods);
-    let roles =
-        [(Role::D, Operand::reg(pair)), (Role::A, a), (Role::B, Operand::imm(1 << count)), (Role::C, Operand::rz())];
-    for (role, operand) in roles {
-        new.operands[Opcode::IMAD.position(role)?] = operand;
-    }
-    cx.is_legal(&new).then_some((other, new))
+    let pair = cx.func.tuple(&[lo, hi]);
+    let roles = [(Role::D, pair), (Role::A, a), (Role::B, Operand::imm(1 << count)), (Role::C, Operand::rz())];
+    roles.into_iter().for_each(|(role, operand)| new.set_role(role, operand));
+    cx.is_legal(&new).then_some((first, new))
 }
 
 /// Whether `high` is the sign of `a`, as `SHF.R.S32.HI` makes it.
 fn sign_of(cx: &Cx<'_>, a: Operand, high: Operand) -> Option<u8> {
-    let (at, shift) = cx.def_of(high)?;
+    let shift = cx.def_of(high)?;
     let signs = is_shift(shift, shift_dir::R, &[shift_type::S32], true)
         && source(shift, Role::C)? == a
         && constant(source(shift, Role::B)?)? == 31;
-    (signs && cx.holds(a, at)).then_some(sign::S32)
+    (signs && cx.is_stable(a)).then_some(sign::S32)
 }
 
 /// Whether it is a shift in this direction, of one of these types, that gives the low or the high word.
