@@ -100,7 +100,7 @@ pub fn run_phases(
     mut after: impl FnMut(&Phase, &Function, Changed, Duration),
 ) -> Result<(), PhaseError> {
     for phase in PHASES {
-        let Work::Run { level, run } = phase.work else { continue };
+        let Work::Run { level, run, .. } = phase.work else { continue };
         if context.opt_level < level || phase.is_optional() && !admits(phase) {
             continue;
         }

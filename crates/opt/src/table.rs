@@ -14,6 +14,8 @@ pub enum Work {
     Run {
         /// Lowest `-O` level at which it runs.
         level: u8,
+        /// Code of that level cannot do without it.
+        needed: bool,
         /// The code.
         run: Run,
     },
@@ -33,19 +35,24 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Correct code does not need it: it runs from `-O1` on.
+    /// Correct code does not need it.
     pub fn is_optional(&self) -> bool {
-        matches!(self.work, Work::Run { level: 1.., .. })
+        matches!(self.work, Work::Run { needed: false, .. })
     }
 }
 
 const fn run(number: u16, name: &'static str, run: Run) -> Phase {
-    Phase { number, name, work: Work::Run { level: 1, run } }
+    Phase { number, name, work: Work::Run { level: 1, needed: false, run } }
 }
 
 /// Work that correct code needs at every level.
 const fn always(number: u16, name: &'static str, run: Run) -> Phase {
-    Phase { number, name, work: Work::Run { level: 0, run } }
+    Phase { number, name, work: Work::Run { level: 0, needed: true, run } }
+}
+
+/// Work that the phases of `-O1` and above rely on: it cannot be left out alone.
+const fn form(number: u16, name: &'static str, run: Run) -> Phase {
+    Phase { number, name, work: Work::Run { level: 1, needed: true, run } }
 }
 
 const fn absent(number: u16, name: &'static str, reason: &'static str) -> Phase {
@@ -76,7 +83,11 @@ pub const PHASES: &[Phase] = &[
     run(10, "EarlyOriSimpleLiveDead", dead_code::run),
     absent(11, "ReplaceUniformsWithImm", LATER),
     absent(12, "OriSanitize", "the verifier covers it"),
-    absent(13, "GeneralOptimizeEarly", "the rules need SSA form, which slot 23 makes: slot 29 runs them until nothing changes"),
+    absent(
+        13,
+        "GeneralOptimizeEarly",
+        "the rules need SSA form, which slot 23 makes: slot 29 runs them until nothing changes",
+    ),
     absent(133, "MergeEquivalentConditionalFlow", LATER),
     absent(14, "DoSwitchOptFirst", LATER),
     run(15, "OriBranchOpt", branches::run),
@@ -87,7 +98,7 @@ pub const PHASES: &[Phase] = &[
     absent(20, "PerformPGO", "no profile is read"),
     absent(21, "OriStrengthReduce", "the rules of slot 29 do it, on SSA form"),
     absent(22, "OriLoopUnrolling", LATER),
-    run(23, "GenerateMovPhi", form::enter),
+    form(23, "GenerateMovPhi", form::enter),
     absent(24, "OriPipelining", LATER),
     absent(25, "StageAndFence", LATER),
     absent(26, "OriRemoveRedundantBarriers", LATER),
@@ -139,7 +150,7 @@ pub const PHASES: &[Phase] = &[
     absent(71, "OptimizeSyncInstructions", LATER),
     absent(135, "AdvancedPhaseLateExpandSyncInstructions", LATER),
     absent(72, "LateExpandSyncInstructions", LATER),
-    run(73, "ConvertAllMovPhiToMov", form::leave),
+    form(73, "ConvertAllMovPhiToMov", form::leave),
     absent(74, "ConvertToUniformReg", LATER),
     absent(75, "LateArchOptimizeFirst", LATER),
     absent(76, "UpdateAfterOptimize", HOOK),

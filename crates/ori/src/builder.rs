@@ -171,7 +171,9 @@ impl Inst {
     pub fn copy(file: RegFile, to: Operand, from: Operand) -> Self {
         /// The truth table of a function's first input.
         const FIRST: u32 = 0xf0;
-        let logic = |truth| [(Role::PD, to), (Role::PA, from), (Role::PB, truth), (Role::PC, truth), (Role::Lut, Operand::imm(FIRST))];
+        let logic = |truth| {
+            [(Role::PD, to), (Role::PA, from), (Role::PB, truth), (Role::PC, truth), (Role::Lut, Operand::imm(FIRST))]
+        };
         let (opcode, roles): (Opcode, SmallVec<[(Role, Operand); 5]>) = match file {
             RegFile::UR => (Opcode::UMOV, smallvec![(Role::D, to), (Role::B, from)]),
             RegFile::P => (Opcode::PLOP3, logic(Operand::pt()).into()),

@@ -203,7 +203,7 @@ pub enum OperandKind {
 }
 
 /// A packed operand.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Operand {
     words: [u32; 2],

@@ -39,9 +39,12 @@ pub(crate) struct Thread<'f> {
 pub fn run(func: &Function, thread: u32, constants: &[u32]) -> Result<Memory, String> {
     let mut this = Thread::new(func, thread, constants);
     let mut at = func.entry();
+    let mut from = None;
     let mut fuel = FUEL;
     while let Some(block) = at {
+        this.phis(block, from)?;
         at = this.block(block, &mut fuel)?;
+        from = Some(block);
     }
     Ok(this.memory.visible())
 }
@@ -63,6 +66,18 @@ impl<'f> Thread<'f> {
         let mut values = vec![None; places];
         values[1] = Some(STACK);
         Thread { func, constants, thread, first, values, memory: Memory::default() }
+    }
+
+    /// The MovPhis of a block, all at once, as control comes from another.
+    fn phis(&mut self, block: Block, from: Option<Block>) -> Result<(), String> {
+        let phis = self.func.block_insts(block).iter().take_while(|inst| self.func.insts[**inst].is_phi());
+        let mut passed: Vec<(Operand, Option<u32>)> = Vec::new();
+        for &phi in phis {
+            let input = self.func.phi_inputs(phi).find(|(_, pred)| Some(*pred) == from);
+            let (source, _) = input.ok_or("a MovPhi without an input for where control comes from")?;
+            passed.push((self.func.insts[phi].operands[0], self.part(source, 0)));
+        }
+        passed.into_iter().try_for_each(|(to, value)| self.write(to, &[value]))
     }
 
     /// Run a block; where control goes.
@@ -98,12 +113,15 @@ impl<'f> Thread<'f> {
         if inst.is_machine() && inst.opcode == Opcode::NOP {
             return Ok(());
         }
+        if inst.is_phi() {
+            return Ok(());
+        }
         if inst.is_undef() {
             return self.write(inst.operands[0], &[None; 4]);
         }
         let access = Access::of(inst);
         match (taken, access) {
-            (Some(false), _) => return Ok(()),
+            (Some(false), _) => return self.keep(inst),
             (None, Some(access)) if access.is_store => return Err("a store under an undefined guard".to_owned()),
             (_, Some(access)) if access.is_store => return self.store(inst, access),
             _ => {}
@@ -148,8 +166,25 @@ impl<'f> Thread<'f> {
         Ok(())
     }
 
+    /// In SSA form, the results of an instruction that does not happen are the old values.
+    fn keep(&mut self, inst: &Inst) -> Result<(), String> {
+        for ((_, to), old) in inst.defs().zip(inst.olds()) {
+            let values: Vec<Option<u32>> = (0..self.func.named(to).len() as u8).map(|k| self.part(*old, k)).collect();
+            if !values.is_empty() {
+                self.write(to, &values)?;
+            }
+        }
+        Ok(())
+    }
+
     fn write(&mut self, to: Operand, values: &[Option<u32>]) -> Result<(), String> {
         match to.kind() {
+            OperandKind::Tuple(tuple) => {
+                for (reg, value) in self.func.tuple_values(tuple).iter().zip(values) {
+                    self.values[self.first[reg.as_u32() as usize]] = *value;
+                }
+                Ok(())
+            }
             OperandKind::Reg(reg, piece) => {
                 for (k, value) in piece.range(self.func.vregs[reg].components).zip(values) {
                     let at = self.first[reg.as_u32() as usize] + usize::from(k);
@@ -173,8 +208,16 @@ impl<'f> Thread<'f> {
 
     /// Component `k` of a source, without its flags.
     pub(crate) fn component(&self, inst: &Inst, role: Role, k: u8) -> Option<u32> {
-        let operand = inst.operands[inst.opcode.position(role)?];
+        self.part(inst.operands[inst.opcode.position(role)?], k)
+    }
+
+    /// Component `k` of an operand, without its flags.
+    fn part(&self, operand: Operand, k: u8) -> Option<u32> {
         match operand.kind() {
+            OperandKind::Tuple(tuple) => {
+                let reg = self.func.tuple_values(tuple).get(usize::from(k))?;
+                self.values[self.first[reg.as_u32() as usize]]
+            }
             OperandKind::Reg(reg, piece) => {
                 let at = piece.range(self.func.vregs[reg].components).start + k;
                 self.values[self.first[reg.as_u32() as usize] + usize::from(at)]

@@ -147,8 +147,7 @@ impl Pass {
         for block in func.layout.clone() {
             func.retain_insts(block, |func, inst| {
                 let data = &func.insts[inst];
-                let marked =
-                    data.operands.first().and_then(|o| o.as_reg()).filter(|_| data.is_undef());
+                let marked = data.operands.first().and_then(|o| o.as_reg()).filter(|_| data.is_undef());
                 let marks_host = marked.is_some_and(|reg| self.hosts.contains(reg) || self.moved.contains_key(&reg));
                 !self.dropped.contains(inst) && !marks_host
             });

@@ -54,7 +54,8 @@ fn thread_jumps(func: &mut Function) -> bool {
 
 /// Blocks whose address is taken by something that is no branch: the return points of calls.
 pub(super) fn address_taken(func: &Function) -> EntitySet<Block> {
-    let plain = func.iter_insts().filter(|(_, inst)| func.insts[*inst].is_machine() && !is_terminator(&func.insts[*inst]));
+    let plain =
+        func.iter_insts().filter(|(_, inst)| func.insts[*inst].is_machine() && !is_terminator(&func.insts[*inst]));
     let blocks = plain.flat_map(|(_, inst)| func.insts[inst].operands.iter().filter_map(|o| o.as_block()));
     let mut taken = EntitySet::new();
     blocks.for_each(|block| {

@@ -196,7 +196,9 @@ impl Pass {
                 _ if a == b => How::Second,
                 (OperandKind::Undef, _) => How::Second,
                 (_, OperandKind::Undef) => How::First,
-                _ if self.is_made_for_phi(func, a, first) && !self.is_defined_in(func, b, second, bodies) => How::OverSecond,
+                _ if self.is_made_for_phi(func, a, first) && !self.is_defined_in(func, b, second, bodies) => {
+                    How::OverSecond
+                }
                 _ if bodies.len() == 2 && self.is_made_for_phi(func, b, second) => How::OverFirst,
                 _ => How::Copy,
             };
@@ -207,11 +209,20 @@ impl Pass {
         .collect()
     }
 
-    /// Whether a MovPhi alone reads the value, which an instruction of the body writes.
+    /// Whether an instruction of the body writes the value, and one MovPhi alone reads it besides the body. (Where the
+    /// guard is false, the body's reads do not matter.)
     fn is_made_for_phi(&self, func: &Function, value: Operand, body: Block) -> bool {
-        let Some(reg) = value.as_reg().filter(|reg| self.uses.reads[*reg] == 1) else { return false };
+        let Some(reg) = value.as_reg() else { return false };
         let definition = self.uses.definition[reg].expand();
-        definition.is_some_and(|inst| func.insts[inst].is_machine() && func.block_insts(body).contains(&inst))
+        let here =
+            definition.is_some_and(|inst| func.insts[inst].is_machine() && func.block_insts(body).contains(&inst));
+        let mut outside = self.uses.reads[reg];
+        if here && outside > 1 {
+            for &inst in func.block_insts(body) {
+                func.for_each_use(inst, |mention| outside -= u32::from(mention.reg == reg));
+            }
+        }
+        here && outside == 1
     }
 
     /// Whether the value comes from the second of two bodies.

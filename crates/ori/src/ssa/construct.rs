@@ -150,7 +150,16 @@ impl Renamer {
     fn new(func: &mut Function, variables: Variables, phis: Phis) -> Self {
         let current = vec![None.into(); variables.count()];
         let old = std::mem::take(&mut func.vregs);
-        Renamer { variables, phis, current, undo: Vec::new(), old, kept: SecondaryMap::new(), out: Vec::new(), calls: EntitySet::new() }
+        Renamer {
+            variables,
+            phis,
+            current,
+            undo: Vec::new(),
+            old,
+            kept: SecondaryMap::new(),
+            out: Vec::new(),
+            calls: EntitySet::new(),
+        }
     }
 
     /// Give the registers that are no variables new numbers, from 0 on; values come behind them.
@@ -340,7 +349,9 @@ impl Renamer {
         }
         for at in 0..func.insts[inst].operands.len() {
             let operand = func.insts[inst].operands[at];
-            if operand.is_reg() && !func.insts[inst].is_def(at) || matches!(operand.kind(), OperandKind::ConstBindless { .. }) {
+            if operand.is_reg() && !func.insts[inst].is_def(at)
+                || matches!(operand.kind(), OperandKind::ConstBindless { .. })
+            {
                 func.insts[inst].operands[at] = self.source(func, operand)?;
             }
         }

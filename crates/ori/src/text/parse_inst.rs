@@ -153,7 +153,11 @@ fn plain_operand(c: &mut Cursor<'_>, func: &mut Function) -> Result<Operand> {
         while !c.eat(">") {
             values.push(register(c, func)?);
         }
-        return if values.len() < 2 || values.len() > 255 { c.error("a tuple has 2 to 255 values") } else { Ok(func.tuple(&values)) };
+        return if values.len() < 2 || values.len() > 255 {
+            c.error("a tuple has 2 to 255 values")
+        } else {
+            Ok(func.tuple(&values))
+        };
     }
     if c.eat("s:") {
         return Ok(Operand::imm_signed(c.number()?));
@@ -209,6 +213,7 @@ fn named_operand(c: &mut Cursor<'_>) -> Result<Operand> {
         ("URZ", Operand::urz()),
         ("PT", Operand::pt()),
         ("UPT", Operand::upt()),
+        ("undef", Operand::undef()),
     ];
     if let Some((_, operand)) = fixed.iter().find(|(n, _)| *n == name) {
         return Ok(*operand);

@@ -26,14 +26,15 @@ pub(super) fn check(v: &mut Verifier<'_>) {
     }
     for &block in cfg.rpo() {
         for (place, &inst) in (0..).zip(func.block_insts(block)) {
-            let mut missing = |reg: VReg, at: Block, before: u32| {
-                let reaches = places[reg].is_some_and(|(home, defined)| {
-                    if home == at { defined < before } else { dominators.dominates(home, at) }
-                });
-                if func.is_value(reg) && !reaches {
-                    faults.push((block, inst, format!("the definition of value {reg} does not reach its use")));
-                }
-            };
+            let mut missing =
+                |reg: VReg, at: Block, before: u32| {
+                    let reaches = places[reg].is_some_and(|(home, defined)| {
+                        if home == at { defined < before } else { dominators.dominates(home, at) }
+                    });
+                    if func.is_value(reg) && !reaches {
+                        faults.push((block, inst, format!("the definition of value {reg} does not reach its use")));
+                    }
+                };
             if func.insts[inst].is_phi() {
                 for (source, pred) in func.phi_inputs(inst).filter(|(_, pred)| cfg.is_reachable(*pred)) {
                     func.named(source).into_iter().for_each(|reg| missing(reg, pred, u32::MAX));

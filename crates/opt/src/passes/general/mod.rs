@@ -206,7 +206,9 @@ impl Cx<'_> {
             for def in defs {
                 let values = self.func.named(def);
                 let of = |value: &VReg| known.iter().find(|(new, _)| new == value).map(|(_, old)| *old);
-                let Some(olds) = values.iter().map(of).collect::<Option<SmallVec<[Option<VReg>; 4]>>>() else { return false };
+                let Some(olds) = values.iter().map(of).collect::<Option<SmallVec<[Option<VReg>; 4]>>>() else {
+                    return false;
+                };
                 let defined: SmallVec<[VReg; 4]> = olds.iter().copied().flatten().collect();
                 let old = match defined.len() {
                     0 if values.is_empty() => Operand::NONE,

@@ -195,10 +195,15 @@ fn extended_shift(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     let is_upper = |inst: &Inst| is_shift(inst, shift_dir::L, &[shift_type::U64, shift_type::S64], true);
     let is_lower = |inst: &Inst| is_shift(inst, shift_dir::L, &[shift_type::U32, shift_type::S32], false);
     let (a, count) = (source(inst, Role::A)?, constant(source(inst, Role::B)?)?);
-    let same = |other: &Inst| source(other, Role::A) == Some(a) && source(other, Role::B).and_then(constant) == Some(count);
+    let same =
+        |other: &Inst| source(other, Role::A) == Some(a) && source(other, Role::B).and_then(constant) == Some(count);
     let (first, lower, upper) = match (is_upper(inst), is_lower(inst)) {
-        (true, _) => cx.recent(|other| is_lower(other) && same(other)).map(|(id, other)| (id, other.clone(), inst.clone())),
-        (_, true) => cx.recent(|other| is_upper(other) && same(other)).map(|(id, other)| (id, inst.clone(), other.clone())),
+        (true, _) => {
+            cx.recent(|other| is_lower(other) && same(other)).map(|(id, other)| (id, other.clone(), inst.clone()))
+        }
+        (_, true) => {
+            cx.recent(|other| is_upper(other) && same(other)).map(|(id, other)| (id, inst.clone(), other.clone()))
+        }
         _ => None,
     }?;
     let high = source(&upper, Role::C)?;

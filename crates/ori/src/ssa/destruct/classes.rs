@@ -42,8 +42,13 @@ pub(super) struct Place {
 impl Classes {
     /// Every node by itself.
     pub(super) fn new(ranges: Vec<Ranges>, files: Vec<RegFile>) -> Self {
-        let mut this =
-            Classes { ranges: Vec::new(), files: Vec::new(), class_of: Vec::new(), place_of: Vec::new(), classes: Vec::new() };
+        let mut this = Classes {
+            ranges: Vec::new(),
+            files: Vec::new(),
+            class_of: Vec::new(),
+            place_of: Vec::new(),
+            classes: Vec::new(),
+        };
         for (ranges, file) in ranges.into_iter().zip(files) {
             this.add(ranges, file);
         }

@@ -59,3 +59,40 @@ pub(super) fn in_order(func: &mut Function, copies: &[Copy], out: &mut Vec<InstI
         ready.push(next);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::FunctionKind;
+    use std::collections::BTreeMap;
+
+    /// Every way in which up to four registers take the values of each other: rings, trees, and both.
+    #[test]
+    fn copies_happen_as_if_at_once() {
+        for count in 1..=4usize {
+            for choice in 0..5usize.pow(count as u32) {
+                let mut func = Function::new("copies", FunctionKind::Entry);
+                let regs: Vec<_> = (0..5).map(|_| func.new_vreg(RegType::R).expect("there is room")).collect();
+                let sources: Vec<usize> = (0..count).map(|k| choice / 5usize.pow(k as u32) % 5).collect();
+                let copy = |(to, from): (usize, &usize)| Copy {
+                    file: RegFile::R,
+                    to: regs[to].into(),
+                    from: regs[*from].into(),
+                };
+                let copies: Vec<Copy> = sources.iter().enumerate().map(copy).collect();
+                let mut out = Vec::new();
+                in_order(&mut func, &copies, &mut out).expect("there is room");
+                let mut values: BTreeMap<Operand, usize> =
+                    regs.iter().enumerate().map(|(n, reg)| ((*reg).into(), n)).collect();
+                for inst in out {
+                    let (to, from) = (func.insts[inst].operands[0], func.insts[inst].operands[1]);
+                    let value = values[&from];
+                    values.insert(to, value);
+                }
+                for (to, from) in sources.iter().enumerate() {
+                    assert_eq!(values[&regs[to].into()], *from, "{sources:?}");
+                }
+            }
+        }
+    }
+}

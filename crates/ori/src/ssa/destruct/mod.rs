@@ -16,8 +16,8 @@ use crate::entity::{Block, VReg};
 use crate::error::BuildError;
 use crate::function::Function;
 use crate::operand::Operand;
-use cranelift_entity::SecondaryMap;
 use classes::{Classes, Node};
+use cranelift_entity::SecondaryMap;
 use oriole_isa::{Family, Opcode, RegFile, Role};
 use ranges::{Positions, live_ranges};
 use smallvec::SmallVec;
@@ -77,11 +77,19 @@ struct Passing {
 }
 
 /// The MovPhis of all reachable blocks, with places of their own.
-fn passings(func: &Function, cfg: &Cfg, positions: &Positions, numbers: &Numbers, classes: &mut Classes) -> Vec<Passing> {
+fn passings(
+    func: &Function,
+    cfg: &Cfg,
+    positions: &Positions,
+    numbers: &Numbers,
+    classes: &mut Classes,
+) -> Vec<Passing> {
     let mut all = Vec::new();
     for &block in cfg.rpo() {
         for &phi in func.block_insts(block).iter().take_while(|inst| func.insts[**inst].is_phi()) {
-            let Some(result) = func.insts[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else { continue };
+            let Some(result) = func.insts[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else {
+                continue;
+            };
             let file = classes.file(result);
             let arrival = classes.add(SmallVec::from_slice(&[positions.arrival(block)]), file);
             let mut inputs = SmallVec::new();
@@ -156,7 +164,9 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
                 wishes.all.push((std::cmp::Reverse(depth), Rank::Wide, Wish::Line(nodes)));
             }
             let of = |role| data.opcode.position(role).map(|at| data.operands[at]);
-            if data.opcode.info().family == Family::Tensor && let (Some(d), Some(c)) = (of(Role::D), of(Role::C)) {
+            if data.opcode.info().family == Family::Tensor
+                && let (Some(d), Some(c)) = (of(Role::D), of(Role::C))
+            {
                 wishes.same(depth, Rank::Accumulator, c, d);
             }
             if data.opcode == Opcode::MOV {

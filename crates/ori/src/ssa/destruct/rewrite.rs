@@ -16,9 +16,11 @@ use oriole_isa::{Opcode, RegFile};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// The values of a tuple.
+type Values = SmallVec<[Node; 4]>;
+
 /// What is known of the function in SSA form.
 pub(super) struct Plan<'p> {
-
     pub(super) dominators: &'p DomTree,
     pub(super) loops: &'p LoopForest,
     pub(super) numbers: &'p Numbers,
@@ -88,11 +90,11 @@ struct Rewriter<'p> {
     kept: SecondaryMap<VReg, PackedOption<VReg>>,
     definitions: Vec<Option<(InstId, Block)>>,
     /// Tuples whose values do not stand side by side, with the register that holds copies of them everywhere.
-    gathered: FxHashMap<SmallVec<[Node; 4]>, VReg>,
+    gathered: FxHashMap<Values, VReg>,
     /// The same, in the block at hand only.
-    nearby: FxHashMap<SmallVec<[Node; 4]>, VReg>,
+    nearby: FxHashMap<Values, VReg>,
     /// What is gathered after an instruction.
-    after: FxHashMap<InstId, Vec<(SmallVec<[Node; 4]>, VReg)>>,
+    after: FxHashMap<InstId, Vec<(Values, VReg)>>,
     /// The registers of the result.
     vregs: PrimaryMap<VReg, VRegData>,
 }
@@ -142,7 +144,8 @@ impl Rewriter<'_> {
     fn hoist_gathers(&mut self, func: &mut Function) -> Result<(), BuildError> {
         for (block, inst) in func.iter_insts().collect::<Vec<_>>() {
             let data = &func.insts[inst];
-            let tuples: SmallVec<[Operand; 2]> = data.uses().map(|(_, o)| o).filter(|o| o.as_tuple().is_some()).collect();
+            let tuples: SmallVec<[Operand; 2]> =
+                data.uses().map(|(_, o)| o).filter(|o| o.as_tuple().is_some()).collect();
             for operand in tuples {
                 let nodes = self.plan.numbers.nodes(func, operand);
                 let align = tuple_align(self.classes.file(nodes[0]), nodes.len());
@@ -301,7 +304,8 @@ impl Rewriter<'_> {
     /// Whether an instruction reads what lives in the place of a node.
     fn reads_place(&self, func: &Function, data: &Inst, node: Node) -> bool {
         let place = self.classes.place(node);
-        let there = |reg: VReg| self.plan.numbers.node(func, reg).is_some_and(|other| self.classes.place(other) == place);
+        let there =
+            |reg: VReg| self.plan.numbers.node(func, reg).is_some_and(|other| self.classes.place(other) == place);
         data.guard().is_some_and(|guard| there(guard.pred))
             || data.uses().any(|(_, operand)| func.named(operand).into_iter().any(there))
     }
@@ -326,7 +330,7 @@ impl Rewriter<'_> {
         operand.flags_onto(place)
     }
 
-    fn tuple(&mut self, func: &mut Function, nodes: SmallVec<[Node; 4]>, out: &mut Vec<InstId>) -> Operand {
+    fn tuple(&mut self, func: &mut Function, nodes: Values, out: &mut Vec<InstId>) -> Operand {
         let (file, count) = (self.classes.file(nodes[0]), nodes.len() as u8);
         let align = tuple_align(file, nodes.len());
         if self.classes.stand_in_line(&nodes, align) {
