@@ -1,6 +1,7 @@
 //! Why a compilation gave no cubin.
 
 use oriole_ptx::diag::Diagnostic;
+use std::time::Duration;
 
 /// Why a compilation gave no cubin.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +48,25 @@ pub enum CompileError {
     /// The cubin cannot be written.
     #[error(transparent)]
     Write(#[from] oriole_cubin::WriteError),
+    /// No such `-O` level.
+    #[error("there is no optimisation level {0}; there are 0 to 3")]
+    Level(u8),
+    /// The module has more of something than the caller allows.
+    #[error("the module has {count} {what}, the limit is {limit}")]
+    Limit {
+        /// `functions` or `instructions`.
+        what: &'static str,
+        /// How many it has.
+        count: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// The compilation took longer than the caller allows.
+    #[error("the compilation takes longer than {} seconds", .0.as_secs_f64())]
+    Time(Duration),
+    /// The caller ended the compilation.
+    #[error("the compilation was cancelled")]
+    Cancelled,
     /// A fault of Oriole itself.
     #[error("internal fault in function '{function}': {reason}")]
     Internal {

@@ -9,11 +9,17 @@
 mod emit;
 mod error;
 mod parallel;
+mod parameters;
 mod pipeline;
+mod resources;
 mod selection;
+mod session;
 
 pub use emit::LineTable;
 pub use error::CompileError;
-pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, FlowGraph, ParameterType};
-pub use pipeline::{compile, compile_module, kernels, parameter_types, target};
+pub use parameters::{Meaning, ParameterType, parameter_types};
+pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, FlowGraph};
+pub use pipeline::{compile, compile_in, compile_module, compile_module_in, kernels, target};
+pub use resources::{Resources, resources, variable_bytes};
 pub use selection::{PassCount, optional_passes};
+pub use session::{Limits, Observer, PassEvent, Session};

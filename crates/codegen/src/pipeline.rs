@@ -3,14 +3,15 @@
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
 use crate::parallel::{Workers, groups};
+use crate::parameters::{ParameterType, parameter_types};
 use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
+use crate::session::Session;
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::{Arch, RegFile};
 use oriole_opt::{CallBarriers, Context, PhaseError, knobs::Knobs, run_phases, table::Phase};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{Callee, FuncId, Function, FunctionKind, Module, layout};
-use oriole_ptx::ast::{TypeClass, Variable};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -112,9 +113,6 @@ pub struct FlowGraph {
     pub rpo: String,
 }
 
-/// The type of a kernel parameter, as PTX declares it; `None` for aggregates, which have none.
-pub type ParameterType = Option<oriole_ptx::ast::ScalarType>;
-
 /// A compiled module.
 #[derive(Debug)]
 pub struct Compiled {
@@ -142,27 +140,61 @@ pub struct Compiled {
     pub passes: PassCount,
 }
 
+impl CompileOptions {
+    /// Whether the options make sense, as far as that does not depend on the module.
+    ///
+    /// # Errors
+    /// A level, knob or phase that there is not.
+    pub fn check(&self) -> Result<(), CompileError> {
+        self.knobs()?;
+        Selection::new(self).map(drop)
+    }
+
+    fn knobs(&self) -> Result<Knobs, CompileError> {
+        let mut knobs = Knobs::default();
+        for setting in &self.knobs {
+            knobs.set(setting)?;
+        }
+        Ok(knobs)
+    }
+}
+
 /// Compile PTX text.
 pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {
+    compile_in(ptx, options, &Session::default())
+}
+
+/// Compile PTX text while the caller looks on.
+pub fn compile_in(ptx: &str, options: &CompileOptions, session: &Session<'_>) -> Result<Compiled, CompileError> {
     let mut watch = Watch::default();
     let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
     let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
-    compile_tree(&ast, Some(ptx), options, watch)
+    compile_tree(&ast, Some(ptx), options, session, watch)
 }
 
 /// Compile a PTX module that was made without text, and passes [`oriole_ptx::check`]. Places in
 /// errors mean nothing then; for debug information there has to be text.
 pub fn compile_module(ast: &oriole_ptx::ast::Module, options: &CompileOptions) -> Result<Compiled, CompileError> {
+    compile_module_in(ast, options, &Session::default())
+}
+
+/// [`compile_module`] while the caller looks on.
+pub fn compile_module_in(
+    ast: &oriole_ptx::ast::Module,
+    options: &CompileOptions,
+    session: &Session<'_>,
+) -> Result<Compiled, CompileError> {
     if options.debug != DebugInfo::None {
-        return compile(&oriole_ptx::print(ast), options);
+        return compile_in(&oriole_ptx::print(ast), options, session);
     }
-    compile_tree(ast, None, options, Watch::default())
+    compile_tree(ast, None, options, session, Watch::default())
 }
 
 fn compile_tree(
     ast: &oriole_ptx::ast::Module,
     ptx: Option<&str>,
     options: &CompileOptions,
+    session: &Session<'_>,
     mut watch: Watch,
 ) -> Result<Compiled, CompileError> {
     let target = match options.target {
@@ -171,6 +203,8 @@ fn compile_tree(
     };
     oriole_ptx::check_target(ast, &target.to_string()).map_err(|error| CompileError::Source(vec![error]))?;
     check_entries(ast, &options.entries)?;
+    session.check_functions(ast)?;
+    session.poll()?;
     let selection = Selection::new(options)?;
     let workers = Workers::new(options.jobs)?;
     let lowering = oriole_lower::Options {
@@ -180,14 +214,18 @@ fn compile_tree(
         source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
     };
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
+    session.check_instructions(&module)?;
     let mut dumps = Vec::new();
-    let optimised = optimise(&mut module, options, &selection, &workers, &mut watch, &mut dumps)?;
+    let optimised = optimise(&mut module, options, &selection, session, &workers, &mut watch, &mut dumps)?;
+    session.check_instructions(&module)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
-    keep(&mut dumps, options, &module, ALLOCATION);
+    keep(&mut dumps, options, session, &module, ALLOCATION);
+    session.poll()?;
     watch.time("schedule", || schedule(&mut module, &selection, &workers))?;
-    keep(&mut dumps, options, &module, SCHEDULING);
+    keep(&mut dumps, options, session, &module, SCHEDULING);
+    session.poll()?;
     let passes = count(&module, &optimised, &selection);
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &allocation, kind))?;
@@ -237,14 +275,6 @@ fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(),
     }
 }
 
-/// By kernel: the types of its parameters in order, without the textures, samplers and surfaces, which have no place.
-pub fn parameter_types(ast: &oriole_ptx::ast::Module) -> BTreeMap<String, Vec<ParameterType>> {
-    let has_place = |param: &&Variable| param.ty.class() != TypeClass::Opaque;
-    let of = |param: &Variable| (param.dims.is_empty() && param.vector.is_none()).then_some(param.ty);
-    let kernels = ast.functions().filter(|function| function.is_entry);
-    kernels.map(|k| (ast.text(k.name).to_owned(), k.params.iter().filter(has_place).map(of).collect())).collect()
-}
-
 fn graph(func: &Function, rot13: bool) -> FlowGraph {
     let cfg = Cfg::new(func);
     FlowGraph { function: func.name.clone(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
@@ -256,14 +286,12 @@ fn optimise(
     module: &mut Module,
     options: &CompileOptions,
     selection: &Selection,
+    session: &Session<'_>,
     workers: &Workers,
     watch: &mut Watch,
     dumps: &mut Vec<Dump>,
 ) -> Result<Vec<FuncId>, CompileError> {
-    let mut knobs = Knobs::default();
-    for setting in &options.knobs {
-        knobs.set(setting)?;
-    }
+    let knobs = options.knobs()?;
     let mut barriers: BTreeMap<FuncId, CallBarriers> = BTreeMap::new();
     let order = oriole_ori::analysis::call_order(module);
     let mut dumped: BTreeMap<usize, Vec<Dump>> = BTreeMap::new();
@@ -285,7 +313,7 @@ fn optimise(
             let held = Function::new(&func.name, func.kind);
             (number, context, std::mem::replace(func, held))
         });
-        let work = |(number, context, func)| optimise_function(number, context, func, options, selection);
+        let work = |(number, context, func)| optimise_function(number, context, func, options, selection, session);
         for done in workers.each(functions.collect(), work) {
             let Optimised { number, context, func, outcome, dumps, watch: spent } = done;
             spent.times.into_iter().for_each(|(phase, time)| watch.add(&phase, time));
@@ -296,6 +324,7 @@ fn optimise(
             dumped.insert(number, dumps);
             outcome?;
         }
+        session.poll()?;
     }
     dumps.extend(dumped.into_values().flatten());
     Ok(order.into_iter().map(|call| call.function).collect())
@@ -318,11 +347,14 @@ fn optimise_function(
     mut func: Function,
     options: &CompileOptions,
     selection: &Selection,
+    session: &Session<'_>,
 ) -> Optimised {
     let (mut dumps, mut watch) = (Vec::new(), Watch::default());
-    let admits = |phase: &Phase| selection.admits(number, phase);
+    // What is to end early does no more than it must until it can.
+    let admits = |phase: &Phase| selection.admits(number, phase) && session.poll().is_ok();
     let outcome = run_phases(&mut func, &context, admits, |phase, func, changed, time| {
         watch.add(phase.name, time);
+        session.after_pass((phase.number, phase.name), func, changed, Some(time));
         let all = options.dump_all && changed == oriole_opt::Changed::Yes;
         if all || options.dump_after.iter().any(|name| name == phase.name) {
             dumps.push(dump(func, (phase.number, phase.name), options.rot13));
@@ -377,9 +409,19 @@ fn dump(func: &Function, (number, phase): (u16, &str), rot13: bool) -> Dump {
     Dump { function: func.name.clone(), number, phase: phase.to_owned(), text }
 }
 
-fn keep(dumps: &mut Vec<Dump>, options: &CompileOptions, module: &Module, phase: (u16, &str)) {
-    if options.dump_all || options.dump_after.iter().any(|wanted| wanted == phase.1) {
-        dumps.extend(module.functions.values().map(|func| dump(func, phase, options.rot13)));
+/// The functions after a stage that works on the whole module.
+fn keep(
+    dumps: &mut Vec<Dump>,
+    options: &CompileOptions,
+    session: &Session<'_>,
+    module: &Module,
+    (number, phase): (u16, &str),
+) {
+    for func in module.functions.values() {
+        session.after_pass((number, phase), func, oriole_opt::Changed::Yes, None);
+    }
+    if options.dump_all || options.dump_after.iter().any(|wanted| wanted == phase) {
+        dumps.extend(module.functions.values().map(|func| dump(func, (number, phase), options.rot13)));
     }
 }
 

@@ -14,6 +14,9 @@ pub(crate) const ALLOCATION: (u16, &str) = (101, "AdvancedPhaseAllocReg");
 /// The scheduler, another one. Without it instructions keep their order and only get control words.
 pub(crate) const SCHEDULING: (u16, &str) = (106, "AdvancedPhasePostSched");
 
+/// The highest `-O` level.
+const HIGHEST_LEVEL: u8 = 3;
+
 /// Names of what [`CompileOptions::disabled_passes`] can name where the level is at least 1.
 pub fn optional_passes() -> impl Iterator<Item = &'static str> {
     PHASES.iter().filter(|phase| phase.is_optional()).map(|phase| phase.name).chain([SCHEDULING.1])
@@ -42,6 +45,9 @@ pub struct PassCount {
 impl Selection {
     /// The selection that the options ask for, if every name in them is one that has an effect.
     pub(crate) fn new(options: &CompileOptions) -> Result<Self, CompileError> {
+        if options.opt_level > HIGHEST_LEVEL {
+            return Err(CompileError::Level(options.opt_level));
+        }
         let runs =
             |level: u8| PHASES.iter().filter(move |p| matches!(p.work, Work::Run { level: from, .. } if from <= level));
         let stages = [ALLOCATION.1, SCHEDULING.1];

@@ -141,6 +141,8 @@ pub enum FaultKind {
         /// The limit.
         Duration,
     ),
+    /// The caller ended the launch.
+    Cancelled,
     /// More text was printed than is kept.
     OutputLimit(
         /// The limit, in bytes of one launch.
@@ -191,6 +193,7 @@ impl fmt::Display for FaultKind {
             FaultKind::TimeLimit(limit) => {
                 write!(f, "time limit: the launch takes longer than {} seconds", limit.as_secs_f64())
             }
+            FaultKind::Cancelled => f.write_str("cancelled"),
             FaultKind::OutputLimit(limit) => {
                 write!(f, "output limit: the kernel prints more than {limit} bytes")
             }

@@ -57,7 +57,11 @@ impl Block {
     ) -> Result<bool, Stop> {
         let mut ran = false;
         for at in 0..self.warps.len() {
-            machine.deadline.map_or(Ok(()), |deadline| deadline.check()).map_err(|kind| self.stop_at(at, kind))?;
+            machine
+                .deadline
+                .as_ref()
+                .map_or(Ok(()), |deadline| deadline.check())
+                .map_err(|kind| self.stop_at(at, kind))?;
             let mut env = Env { machine, cluster: &mut *cluster, block: &mut self.state, heap: &mut *heap };
             ran |= self.warps[at].run(&mut env, WARP_SLICE)?;
             self.complete_barriers(machine);

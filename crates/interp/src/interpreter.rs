@@ -162,7 +162,7 @@ impl<'m> Interpreter<'m> {
             shared_end: dynamic_shared + launch.shared_bytes,
             address_bytes: self.module.address_size / 8,
             max_instructions: self.options.max_instructions,
-            deadline: self.options.timeout.map(Deadline::after),
+            deadline: Deadline::new(self.options.timeout, None),
         };
         let outcome = grid::run(&machine, heap);
         match outcome.fault {

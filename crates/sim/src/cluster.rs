@@ -227,6 +227,7 @@ impl Cluster {
             let block = &mut self.blocks[at];
             machine
                 .deadline
+                .as_ref()
                 .map_or(Ok(()), |deadline| deadline.check())
                 .map_err(|kind| block.stopped(round.warp, kind))?;
             let before = block.state.instructions;

@@ -21,6 +21,7 @@ use oriole_device::texture::Objects;
 use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
 use oriole_isa::chip::Chip;
 use oriole_isa::{Arch, RegFile, Value};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ const GLOBAL_BASE: u64 = 0x6_0000_0000;
 const MAX_CLUSTER: u64 = 16;
 
 /// How to simulate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Fault where a register is read before its producer's latency has passed or without the
     /// scoreboard wait that it needs.
@@ -44,6 +45,8 @@ pub struct Options {
     pub max_instructions: u64,
     /// How long a launch may take on the host.
     pub timeout: Option<Duration>,
+    /// A launch ends with a fault soon after this becomes true.
+    pub cancelled: Option<Arc<AtomicBool>>,
     /// Host threads; 0: as many as the host has cores.
     pub threads: usize,
     /// Also estimate how long the launch would take on a device.
@@ -54,7 +57,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { strict: false, max_instructions: 1 << 40, timeout: None, threads: 0, timing: false, timing_sms: None }
+        Options {
+            strict: false,
+            max_instructions: 1 << 40,
+            timeout: None,
+            cancelled: None,
+            threads: 0,
+            timing: false,
+            timing_sms: None,
+        }
     }
 }
 
@@ -299,7 +310,7 @@ impl Simulator {
             program: &self.program,
             max_local: self.stack_limit(function),
             max_instructions: self.options.max_instructions,
-            deadline: self.options.timeout.map(Deadline::after),
+            deadline: Deadline::new(self.options.timeout, self.options.cancelled.clone()),
             records: self.options.timing,
         };
         let workers = match self.options.threads {
@@ -323,7 +334,7 @@ impl Simulator {
                 shared: (entry.shared_size as u32).saturating_sub(reserved),
                 cluster: launch.cluster.iter().product(),
             };
-            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers, machine.deadline)
+            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers, machine.deadline.as_ref())
         });
         let timing = timing.transpose().map_err(|kind| {
             let fault = BlockFault { block: 0, pc: None, thread: 0, kind };

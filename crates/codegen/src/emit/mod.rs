@@ -124,7 +124,7 @@ impl<'m> Section<'m> {
 
 /// The kernel and all that it calls, each once. A call through an address may go to every function whose
 /// address the module takes.
-fn members(module: &Module, allocation: &ModuleAllocation, kernel: FuncId) -> Vec<FuncId> {
+pub(crate) fn members(module: &Module, allocation: &ModuleAllocation, kernel: FuncId) -> Vec<FuncId> {
     let mut order: Vec<FuncId> = Vec::with_capacity(module.functions.len());
     let mut pending = std::collections::VecDeque::from([kernel]);
     while let Some(id) = pending.pop_front() {
@@ -175,7 +175,7 @@ fn function_section(
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
     let allocated = section.functions.iter().map(|(f, _)| &allocation.functions[*f].own.used);
     // What the code names stands there already; calls may need more.
-    spec.registers = allocated.map(highest_register).max().unwrap_or(0).max(spec.registers);
+    spec.registers = allocated.map(|used| highest_register(used, RegFile::R)).max().unwrap_or(0).max(spec.registers);
     spec.barriers = bodies().map(|f| f.attributes.barriers).max().unwrap_or(0);
     spec.frame_size = func.frame.size();
     spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
@@ -229,9 +229,9 @@ fn registers_of(inst: &Inst) -> u32 {
     inst.operands.iter().enumerate().map(count).max().unwrap_or(0)
 }
 
-/// One more than the highest R register.
-fn highest_register(used: &oriole_ori::RegMask) -> u32 {
-    (0..255u16).rev().find(|n| used.contains(RegFile::R, *n)).map_or(0, |n| u32::from(n) + 1)
+/// One more than the highest register of the file.
+pub(crate) fn highest_register(used: &oriole_ori::RegMask, file: RegFile) -> u32 {
+    (0..255u16).rev().find(|n| used.contains(file, *n)).map_or(0, |n| u32::from(n) + 1)
 }
 
 /// Bytes of stack that a function and its deepest chain of callees take. A cycle of calls counts once:

@@ -3,12 +3,11 @@
 use super::args::{CodeArgs, Engine, RunArgs};
 use super::failure::Failure;
 use super::{compile, files, gpu, interpret, memcheck, parse_arch, timing};
-use oriole_codegen::{LineTable, ParameterType};
+use oriole_codegen::{LineTable, Meaning, ParameterType};
 use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument, Bound, Buffer};
 use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
-use oriole_ptx::ast::{ScalarType, TypeClass};
 use oriole_sim::{CheckReport, Options, RunError, Simulator, Statistics, TimingReport};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -116,6 +115,7 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
         threads: args.threads.unwrap_or(0),
         timing: wants_timing(args),
         timing_sms: args.timing_sms,
+        ..Options::default()
     };
     let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;
     let mut memory = Memory::new();
@@ -214,21 +214,19 @@ pub(crate) fn check_types(args: &RunArgs, kernels: &BTreeMap<String, Vec<Paramet
     let types = kernels.get(&args.entry).map_or(&[][..], Vec::as_slice);
     for (index, (text, ty)) in args.args.iter().zip(types).enumerate() {
         let kind = text.split_once(':').map_or("", |(kind, _)| kind);
-        if let Some(ty) = ty.filter(|ty| !suits(kind, *ty)) {
+        if let Some(ty) = ty.filter(|ty| !meaning(kind).suits(*ty)) {
             return Err(usage(format!("argument {index}, '{text}': the kernel's parameter is .{}", ty.as_str())));
         }
     }
     Ok(())
 }
 
-/// Bits suit everything, integers every integer, addresses are integers, floats are of one format each.
-fn suits(kind: &str, ty: ScalarType) -> bool {
-    let is_float = matches!(kind, "f16" | "f32" | "f64" | "bf16");
-    let is_bits = matches!(kind, "b8" | "b16" | "b32" | "b64" | "bytes" | "tensormap");
-    match ty.class() {
-        TypeClass::Float => is_bits || kind == ty.as_str(),
-        TypeClass::Signed | TypeClass::Unsigned => !is_float,
-        TypeClass::Bits | TypeClass::Predicate | TypeClass::Opaque => true,
+/// What the bits of `KIND:VALUE` mean.
+fn meaning(kind: &str) -> Meaning<'_> {
+    match kind {
+        "f16" | "f32" | "f64" | "bf16" => Meaning::Float(kind),
+        "b8" | "b16" | "b32" | "b64" | "bytes" | "tensormap" => Meaning::Bits,
+        _ => Meaning::Integer,
     }
 }
 

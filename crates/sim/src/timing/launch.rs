@@ -45,7 +45,7 @@ pub(crate) fn replay(
     needs: &Needs,
     traces: Vec<BlockTrace>,
     workers: usize,
-    deadline: Option<Deadline>,
+    deadline: Option<&Deadline>,
 ) -> Result<TimingReport, FaultKind> {
     let occupancy = Occupancy::of(needs, program.arch.sm());
     // A launch that the simulator accepts fits, if not by the rules here.

@@ -1,0 +1,192 @@
+//! The compiler and its settings.
+
+use crate::compiled::{self, Compiled};
+use crate::error::{CompileError, SettingError};
+use crate::limits::{CancelToken, Limits};
+use crate::observer::Pass;
+use oriole_codegen::{CompileOptions, Session};
+use oriole_ptx::diag::SourceMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// What the cubin tells debuggers and profilers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DebugInfo {
+    /// Stack frames only.
+    #[default]
+    None,
+    /// Source lines too.
+    Lines,
+    /// Source lines and functions. As with ptxas it goes with level 0, where every line's code stays where it is.
+    Full,
+}
+
+/// What observers are.
+pub(crate) type Observer = dyn Fn(&Pass<'_>) + Send + Sync;
+
+/// Compiles modules, any number of them and from any number of threads at a time.
+///
+/// The same input and settings give the same bytes, on every machine and with any number of jobs.
+#[derive(Clone)]
+pub struct Compiler {
+    pub(crate) options: CompileOptions,
+    limits: Limits,
+    cancel: Option<CancelToken>,
+    observer: Option<Arc<Observer>>,
+}
+
+impl Compiler {
+    /// Settings to start from: level 3, the target and all kernels of the module.
+    pub fn builder() -> CompilerBuilder {
+        CompilerBuilder {
+            target: None,
+            compiler: Compiler {
+                options: CompileOptions::default(),
+                limits: Limits::default(),
+                cancel: None,
+                observer: None,
+            },
+        }
+    }
+
+    /// Compiles PTX.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, each with its place; or why there is no code for it.
+    pub fn compile_ptx(&self, ptx: &str) -> Result<Compiled, CompileError> {
+        let source = SourceMap::new(&self.options.file_name, ptx);
+        let compiled = self.in_session(|session| oriole_codegen::compile_in(ptx, &self.options, session));
+        let mut compiled = compiled.map_err(|error| CompileError::from_codegen(error, Some(&source)))?;
+        compiled::describe(&mut compiled, Some(&self.options.file_name))
+    }
+
+    pub(crate) fn in_session<T>(&self, work: impl FnOnce(&Session<'_>) -> T) -> T {
+        let forward = self
+            .observer
+            .as_deref()
+            .map(|observer| move |event: &oriole_codegen::PassEvent<'_>| observer(&Pass::new(event)));
+        let observer = forward.as_ref().map(|forward| forward as &oriole_codegen::Observer<'_>);
+        let cancelled = self.cancel.as_ref().map(|token| &*token.0);
+        work(&Session::new(observer, cancelled, self.limits.inner()))
+    }
+}
+
+impl fmt::Debug for Compiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Compiler");
+        out.field("options", &self.options).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`Compiler`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CompilerBuilder {
+    target: Option<String>,
+    compiler: Compiler,
+}
+
+impl CompilerBuilder {
+    /// The target, such as `sm_90a`; else the module's own.
+    pub fn target(mut self, name: impl Into<String>) -> Self {
+        self.target = Some(name.into());
+        self
+    }
+
+    /// `-O` level, 0 to 3; else 3.
+    pub fn opt_level(mut self, level: u8) -> Self {
+        self.compiler.options.opt_level = level;
+        self
+    }
+
+    /// Upper bound of general registers per thread.
+    pub fn max_registers(mut self, count: u32) -> Self {
+        self.compiler.options.maxrregcount = Some(count);
+        self
+    }
+
+    /// Compiles this kernel, and no others but those that are named likewise.
+    pub fn entry(mut self, name: impl Into<String>) -> Self {
+        self.compiler.options.entries.push(name.into());
+        self
+    }
+
+    /// Sets a tunable number; `oriole compile --knob list=1` prints them all.
+    pub fn knob(mut self, name: &str, value: i64) -> Self {
+        self.compiler.options.knobs.push(format!("{name}={value}"));
+        self
+    }
+
+    /// Leaves out an optional pass, by its published name.
+    pub fn disable_pass(mut self, name: impl Into<String>) -> Self {
+        self.compiler.options.disabled_passes.push(name.into());
+        self
+    }
+
+    /// Threads that work on the functions of one module side by side; else the caller's own alone.
+    pub fn jobs(mut self, jobs: NonZeroUsize) -> Self {
+        self.compiler.options.jobs = jobs.get();
+        self
+    }
+
+    /// Proves the code after every pass, and the allocation; what does not hold is an internal error.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.compiler.options.verify = verify;
+        self
+    }
+
+    /// What the cubin tells debuggers.
+    pub fn debug_info(mut self, debug: DebugInfo) -> Self {
+        self.compiler.options.debug = match debug {
+            DebugInfo::None => oriole_codegen::DebugInfo::None,
+            DebugInfo::Lines => oriole_codegen::DebugInfo::Lines,
+            DebugInfo::Full => oriole_codegen::DebugInfo::Full,
+        };
+        self
+    }
+
+    /// What messages and line information call the input.
+    pub fn file_name(mut self, name: impl Into<String>) -> Self {
+        self.compiler.options.file_name = name.into();
+        self
+    }
+
+    /// Makes an object file for a linker.
+    pub fn relocatable(mut self, relocatable: bool) -> Self {
+        self.compiler.options.relocatable = relocatable;
+        self
+    }
+
+    /// What each compilation may cost.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.compiler.limits = limits;
+        self
+    }
+
+    /// Ends compilations when the token is cancelled: it is looked at between stages and between passes.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.compiler.cancel = Some(token);
+        self
+    }
+
+    /// Calls `observer` after each pass on each function. With several jobs it is called by several threads at a time;
+    /// the passes of one function come in their order always.
+    pub fn observe(mut self, observer: impl Fn(&Pass<'_>) + Send + Sync + 'static) -> Self {
+        self.compiler.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// The compiler.
+    ///
+    /// # Errors
+    /// A setting that makes no sense: an unknown target, level, knob or pass.
+    pub fn build(mut self) -> Result<Compiler, SettingError> {
+        let wrong = |error: oriole_codegen::CompileError| SettingError(error.to_string());
+        let target = self.target.as_deref().map(oriole_codegen::target).transpose().map_err(wrong)?;
+        self.compiler.options.target = target;
+        self.compiler.options.check().map_err(wrong)?;
+        Ok(self.compiler)
+    }
+}

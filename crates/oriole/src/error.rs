@@ -1,0 +1,101 @@
+//! Why there is no cubin.
+
+use crate::diagnostic::Diagnostic;
+use oriole_ptx::diag::SourceMap;
+use std::time::Duration;
+
+/// A setting of a [`CompilerBuilder`](crate::CompilerBuilder) that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingError(pub(crate) String);
+
+/// Bytes that are no cubin of a known target.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CubinError(pub(crate) String);
+
+/// Why a compilation gave no cubin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// The input is wrong, or has what is not supported: every place that was found.
+    #[error("{}", summary(.0))]
+    Source(Vec<Diagnostic>),
+    /// No code is made for the target that the module names.
+    #[error("{0}")]
+    Target(
+        /// What is said of it; it names those that there are.
+        String,
+    ),
+    /// A kernel that was asked for is not in the module.
+    #[error("no kernel '{name}'; the module has: {}", known.join(" "))]
+    NoKernel {
+        /// The name asked for.
+        name: String,
+        /// The kernels that there are.
+        known: Vec<String>,
+    },
+    /// The module has more functions or instructions than [`Limits`](crate::Limits) allow.
+    #[error("the module has {count} {what}, the limit is {limit}")]
+    Limit {
+        /// `functions` or `instructions`.
+        what: &'static str,
+        /// How many it has.
+        count: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// It took longer than [`Limits`](crate::Limits) allow.
+    #[error("the compilation takes longer than {} seconds", .0.as_secs_f64())]
+    Time(
+        /// The limit.
+        Duration,
+    ),
+    /// A [`CancelToken`](crate::CancelToken) ended it.
+    #[error("the compilation was cancelled")]
+    Cancelled,
+    /// The module is right, but the machine cannot hold it: too few registers are allowed, or a function is too large.
+    #[error("{0}")]
+    Capacity(
+        /// What is too small.
+        String,
+    ),
+    /// A fault of Oriole itself.
+    #[error("{0}")]
+    Internal(
+        /// What went wrong, and where.
+        String,
+    ),
+}
+
+fn summary(diagnostics: &[Diagnostic]) -> String {
+    match diagnostics {
+        [] => "the input was rejected".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+    }
+}
+
+impl CompileError {
+    /// `source` is the text that places mean, where there is one.
+    pub(crate) fn from_codegen(error: oriole_codegen::CompileError, source: Option<&SourceMap<'_>>) -> CompileError {
+        use oriole_codegen::CompileError as Inner;
+        match error {
+            Inner::Source(list) => {
+                CompileError::Source(list.iter().map(|error| Diagnostic::of_ptx(error, source)).collect())
+            }
+            Inner::NoEntry { name, known } => CompileError::NoKernel { name, known },
+            Inner::Limit { what, count, limit } => CompileError::Limit { what, count, limit },
+            Inner::Time(limit) => CompileError::Time(limit),
+            Inner::Cancelled => CompileError::Cancelled,
+            Inner::Target(_) => CompileError::Target(error.to_string()),
+            Inner::Allocation(_) | Inner::Phase(_) | Inner::Write(_) | Inner::Threads(_) => {
+                CompileError::Capacity(error.to_string())
+            }
+            // The settings were checked when the compiler was built.
+            Inner::Internal { .. } | Inner::Knob(_) | Inner::NoPhase { .. } | Inner::PassLimit | Inner::Level(_) => {
+                CompileError::Internal(error.to_string())
+            }
+        }
+    }
+}

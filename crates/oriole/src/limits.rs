@@ -1,0 +1,52 @@
+//! What a compilation may cost, and how it is ended early.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How much one compilation may do; no limit where a field is `None`.
+///
+/// ```
+/// # use std::time::Duration;
+/// let mut limits = oriole::Limits::default();
+/// limits.functions = Some(100);
+/// limits.time = Some(Duration::from_secs(10));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Functions with a body that the module may have.
+    pub functions: Option<usize>,
+    /// Machine instructions that its functions may have together, looked at after lowering and after optimisation.
+    pub instructions: Option<usize>,
+    /// Time on the host. It is looked at between stages and between passes, so that a compilation may run over it by one
+    /// of them.
+    pub time: Option<Duration>,
+}
+
+impl Limits {
+    pub(crate) fn inner(self) -> oriole_codegen::Limits {
+        oriole_codegen::Limits { functions: self.functions, instructions: self.instructions, time: self.time }
+    }
+}
+
+/// Ends compilations and launches that are under way, from any thread. Clones are the same token.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(pub(crate) Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that was not used yet.
+    pub fn new() -> CancelToken {
+        CancelToken::default()
+    }
+
+    /// What looks at the token ends soon, and at once from now on.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,123 @@
+//! LLVM IR as input.
+
+use crate::compiled::{self, Compiled};
+use crate::compiler::Compiler;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::error::CompileError;
+use oriole_codegen::DebugInfo;
+use oriole_nvptx::driver::{self, Library, Options, ReadError};
+use oriole_ptx::diag::SourceMap;
+
+/// The target of a module that names none where the compiler names none either.
+const DEFAULT_TARGET: &str = "sm_80";
+
+/// Which products and sums of floats become one operation with one rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FpContract {
+    /// None.
+    Off,
+    /// Those that the IR allows, by the flag `contract` or by `llvm.fmuladd`.
+    #[default]
+    On,
+    /// All.
+    Fast,
+}
+
+/// How LLVM IR becomes PTX.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LlvmOptions {
+    options: Options,
+    libraries: Vec<(Vec<u8>, String)>,
+}
+
+impl Default for LlvmOptions {
+    fn default() -> Self {
+        LlvmOptions { options: Options::default(), libraries: Vec::new() }.fp_contract(FpContract::default())
+    }
+}
+
+impl LlvmOptions {
+    /// Which products and sums are fused.
+    pub fn fp_contract(mut self, contract: FpContract) -> Self {
+        self.options.fp_contract = match contract {
+            FpContract::Off => driver::FpContract::Off,
+            FpContract::On => driver::FpContract::On,
+            FpContract::Fast => driver::FpContract::Fast,
+        };
+        self
+    }
+
+    /// Subnormals of `float` become zero (`--ftz`); else they stay.
+    pub fn flush_subnormals(mut self, flush: bool) -> Self {
+        self.options.ftz = flush;
+        self
+    }
+
+    /// Quotients of `float` are rounded correctly; else so.
+    pub fn precise_division(mut self, precise: bool) -> Self {
+        self.options.prec_div = precise;
+        self
+    }
+
+    /// Square roots of `float` are rounded correctly; else so.
+    pub fn precise_square_roots(mut self, precise: bool) -> Self {
+        self.options.prec_sqrt = precise;
+        self
+    }
+
+    /// A module of which what is called is linked, such as libdevice: text or bitcode, and what messages call it.
+    pub fn library(mut self, bytes: impl Into<Vec<u8>>, file_name: impl Into<String>) -> Self {
+        self.libraries.push((bytes.into(), file_name.into()));
+        self
+    }
+}
+
+impl Compiler {
+    /// Compiles LLVM IR, text or bitcode, with the default [`LlvmOptions`].
+    ///
+    /// # Errors
+    /// The first thing that is wrong or not supported; or why there is no code for it.
+    pub fn compile_llvm(&self, ir: impl AsRef<[u8]>) -> Result<Compiled, CompileError> {
+        self.compile_llvm_with(ir, &LlvmOptions::default())
+    }
+
+    /// Compiles LLVM IR, text or bitcode. Limits and cancellation act from where there is PTX on.
+    ///
+    /// # Errors
+    /// The first thing that is wrong or not supported; or why there is no code for it.
+    pub fn compile_llvm_with(&self, ir: impl AsRef<[u8]>, llvm: &LlvmOptions) -> Result<Compiled, CompileError> {
+        let mut compiled = self.in_session(|session| {
+            let module = driver::read(ir.as_ref(), &self.options.file_name);
+            let module = module.map_err(|error| unreadable(&error, ir.as_ref()))?;
+            let named = driver::target_of(&module).unwrap_or(DEFAULT_TARGET).to_owned();
+            let libraries = llvm.libraries.iter().map(|(bytes, file_name)| Library { bytes, file_name });
+            let options = Options {
+                arch: self.options.target.map_or(named, |target| target.to_string()),
+                level: self.options.opt_level,
+                max_registers: self.options.maxrregcount,
+                line_info: self.options.debug != DebugInfo::None,
+                ..llvm.options.clone()
+            };
+            let output = driver::compile(module, &libraries.collect::<Vec<_>>(), &options);
+            let output = output.map_err(|error| match error {
+                driver::Error::Library { library, error } => unreadable(&error, &llvm.libraries[library].0),
+                error => CompileError::Source(vec![Diagnostic::new(Severity::Error, error.to_string())]),
+            })?;
+            oriole_codegen::compile_module_in(&output.module, &self.options, session)
+                .map_err(|error| CompileError::from_codegen(error, None))
+        })?;
+        compiled::describe(&mut compiled, None)
+    }
+}
+
+fn unreadable(error: &ReadError, bytes: &[u8]) -> CompileError {
+    CompileError::Source(vec![match error {
+        ReadError::Text(error) => {
+            let text = String::from_utf8_lossy(bytes);
+            Diagnostic::of_ptx(&error.report, Some(&SourceMap::new(&error.file, &text)))
+        }
+        error => Diagnostic::new(Severity::Error, error.to_string()),
+    }])
+}

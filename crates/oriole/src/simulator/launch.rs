@@ -1,0 +1,161 @@
+//! One launch: arguments, then the run.
+
+use super::Simulator;
+use super::argument::{Argument, Scalar, Value};
+use super::fault::LaunchError;
+use super::report::LaunchReport;
+use oriole_codegen::Meaning;
+use oriole_device::argument::Slot;
+use oriole_device::{Launch, Memory};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Sizes in x, y and z; made of one number, two or three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dim(pub [u32; 3]);
+
+impl From<u32> for Dim {
+    fn from(x: u32) -> Dim {
+        Dim([x, 1, 1])
+    }
+}
+
+impl From<(u32, u32)> for Dim {
+    fn from((x, y): (u32, u32)) -> Dim {
+        Dim([x, y, 1])
+    }
+}
+
+impl From<(u32, u32, u32)> for Dim {
+    fn from((x, y, z): (u32, u32, u32)) -> Dim {
+        Dim([x, y, z])
+    }
+}
+
+impl From<[u32; 3]> for Dim {
+    fn from(sizes: [u32; 3]) -> Dim {
+        Dim(sizes)
+    }
+}
+
+/// A launch that is being put together. Arguments come in the order of the kernel's parameters; whether they fit is
+/// checked before anything runs.
+///
+/// Slices become buffers of device memory that live as long as the launch, and their addresses the arguments. Their
+/// elements are plain data: numbers, arrays of them, and structures that derive the traits of [`zerocopy`].
+#[must_use = "nothing runs before `launch`"]
+pub struct KernelLaunch<'a> {
+    simulator: &'a Simulator,
+    kernel: &'a str,
+    slots: Vec<Slot>,
+    arguments: Vec<Argument<'a>>,
+    shared_bytes: u32,
+    cluster: Dim,
+}
+
+impl<'a> KernelLaunch<'a> {
+    pub(super) fn new(simulator: &'a Simulator, kernel: &'a str, slots: Vec<Slot>) -> KernelLaunch<'a> {
+        KernelLaunch { simulator, kernel, slots, arguments: Vec::new(), shared_bytes: 0, cluster: Dim([1; 3]) }
+    }
+
+    fn with(mut self, meaning: Meaning<'static>, name: String, value: Value<'a>) -> Self {
+        self.arguments.push(Argument { meaning, name, value });
+        self
+    }
+
+    /// A number. Where the types of the parameters are known, which is where Oriole compiled the cubin, it must be of
+    /// that kind: an integer for an integer, a float for a float of its format.
+    pub fn value<T: Scalar>(self, value: T) -> Self {
+        let meaning = if T::IS_FLOAT { Meaning::Float(T::NAME) } else { Meaning::Integer };
+        self.with(meaning, T::NAME.to_owned(), Value::Bytes(value.bytes()))
+    }
+
+    /// A parameter byte by byte: an aggregate, a half.
+    pub fn bytes<T: IntoBytes + Immutable + ?Sized>(self, value: &T) -> Self {
+        let bytes = value.as_bytes().to_vec();
+        self.with(Meaning::Bits, format!("{} bytes", bytes.len()), Value::Bytes(bytes))
+    }
+
+    /// A buffer that the kernel reads. What it writes there is lost.
+    pub fn input<T: IntoBytes + Immutable>(self, data: &'a [T]) -> Self {
+        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::Input(data.as_bytes()))
+    }
+
+    /// A buffer of zeros that the kernel writes; `data` gets what is in it afterwards.
+    pub fn output<T: IntoBytes + FromBytes>(self, data: &'a mut [T]) -> Self {
+        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::Output(data.as_mut_bytes()))
+    }
+
+    /// A buffer that the kernel reads and writes; `data` gets what is in it afterwards.
+    pub fn in_out<T: IntoBytes + FromBytes>(self, data: &'a mut [T]) -> Self {
+        self.with(Meaning::Integer, "the address of a buffer".to_owned(), Value::InOut(data.as_mut_bytes()))
+    }
+
+    /// Bytes of dynamic shared memory.
+    pub fn shared_bytes(mut self, bytes: u32) -> Self {
+        self.shared_bytes = bytes;
+        self
+    }
+
+    /// Blocks of a cluster (sm_90 and later), where the kernel does not say it itself.
+    pub fn cluster(mut self, blocks: impl Into<Dim>) -> Self {
+        self.cluster = blocks.into();
+        self
+    }
+
+    /// Runs so many blocks of so many threads to their end.
+    ///
+    /// # Errors
+    /// The arguments do not fit, the launch is impossible, or the kernel faulted; then the slices are as they were.
+    pub fn launch(self, grid: impl Into<Dim>, block: impl Into<Dim>) -> Result<LaunchReport, LaunchError> {
+        let KernelLaunch { simulator, kernel, slots, arguments, .. } = self;
+        if arguments.len() != slots.len() {
+            return Err(LaunchError::ArgumentCount { expected: slots.len(), given: arguments.len() });
+        }
+        let mut memory = Memory::new();
+        let mut params = Vec::new();
+        let mut results = Vec::new();
+        for (index, (argument, slot)) in arguments.into_iter().zip(slots).enumerate() {
+            argument.check(index, slot, simulator.cubin.origin.parameter_type(kernel, index))?;
+            let bytes = place(index, argument.value, &mut memory, &mut results);
+            let end = slot.offset as usize + bytes.len();
+            params.resize(end.max(params.len()), 0);
+            params[slot.offset as usize..end].copy_from_slice(&bytes);
+        }
+        let launch = Launch {
+            grid: grid.into().0,
+            block: block.into().0,
+            cluster: self.cluster.0,
+            shared_bytes: self.shared_bytes,
+            params,
+        };
+        let report = simulator.inner.launch(kernel, &launch, &mut memory);
+        let report = report.map_err(|error| LaunchError::new(error, &simulator.cubin))?;
+        for (address, data) in results {
+            // Nothing takes allocations away.
+            if let Some(bytes) = memory.read(address, data.len() as u64) {
+                data.copy_from_slice(&bytes);
+            }
+        }
+        Ok(LaunchReport::new(report))
+    }
+}
+
+/// Puts an argument into device memory; its bytes among the parameters.
+fn place<'a>(index: usize, value: Value<'a>, memory: &mut Memory, results: &mut Vec<(u64, &'a mut [u8])>) -> Vec<u8> {
+    let name = format!("argument {index}");
+    let address = match value {
+        Value::Bytes(bytes) => return bytes,
+        Value::Input(data) => memory.allocate_with(&name, data),
+        Value::Output(data) => {
+            let address = memory.allocate(&name, data.len() as u64);
+            results.push((address, data));
+            address
+        }
+        Value::InOut(data) => {
+            let address = memory.allocate_with(&name, data);
+            results.push((address, data));
+            address
+        }
+    };
+    address.to_le_bytes().to_vec()
+}

@@ -1,0 +1,111 @@
+//! Running kernels without a GPU.
+
+mod argument;
+mod fault;
+mod launch;
+mod report;
+
+pub use argument::Scalar;
+pub use fault::{Fault, FaultKind, LaunchError};
+pub use launch::{Dim, KernelLaunch};
+pub use report::{LaunchReport, Timing};
+
+use crate::compiled::Cubin;
+use crate::error::CubinError;
+use crate::limits::CancelToken;
+use oriole_sim::Options;
+use std::fmt;
+use std::time::Duration;
+
+/// A cubin, ours or another compiler's, ready to run. Launches do not see each other, and may come from any number of
+/// threads at a time.
+pub struct Simulator {
+    inner: oriole_sim::Simulator,
+    cubin: Cubin,
+}
+
+impl Simulator {
+    /// Settings to start from: not strict, no timing, no limits, as many host threads as there are cores.
+    pub fn builder() -> SimulatorBuilder {
+        SimulatorBuilder { options: Options::default() }
+    }
+
+    /// Loads a cubin with the default settings.
+    ///
+    /// # Errors
+    /// See [`SimulatorBuilder::build`].
+    pub fn new(cubin: &Cubin) -> Result<Simulator, CubinError> {
+        Simulator::builder().build(cubin)
+    }
+
+    /// Begins a launch of the kernel of that name: its arguments follow.
+    ///
+    /// # Errors
+    /// The cubin has no such kernel.
+    pub fn kernel<'a>(&'a self, name: &'a str) -> Result<KernelLaunch<'a>, LaunchError> {
+        let slots = self.inner.parameters(name).map_err(|error| LaunchError::new(error, &self.cubin))?;
+        Ok(KernelLaunch::new(self, name, slots))
+    }
+}
+
+impl fmt::Debug for Simulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulator").field("cubin", &self.cubin).finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`Simulator`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SimulatorBuilder {
+    options: Options,
+}
+
+impl SimulatorBuilder {
+    /// Faults where a register is read before its producer's latency has passed, or without the scoreboard wait that it
+    /// needs: code that passes does not depend on luck.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.options.strict = strict;
+        self
+    }
+
+    /// Estimates too how long a launch would take on a device ([`LaunchReport::timing`]).
+    pub fn timing(mut self, timing: bool) -> Self {
+        self.options.timing = timing;
+        self
+    }
+
+    /// Host threads that run blocks side by side; else as many as the host has cores.
+    pub fn threads(mut self, threads: std::num::NonZeroUsize) -> Self {
+        self.options.threads = threads.get();
+        self
+    }
+
+    /// Warp instructions that one block may execute before the launch counts as endless, which is a fault.
+    pub fn max_instructions(mut self, count: u64) -> Self {
+        self.options.max_instructions = count;
+        self
+    }
+
+    /// How long a launch may take on the host; longer is a fault.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// Ends launches when the token is cancelled; it is looked at whenever a warp has had its turn.
+    pub fn cancel(mut self, token: CancelToken) -> Self {
+        self.options.cancelled = Some(token.0);
+        self
+    }
+
+    /// Loads a cubin.
+    ///
+    /// # Errors
+    /// Its target is not simulated, or it needs symbols that are not there.
+    pub fn build(self, cubin: &Cubin) -> Result<Simulator, CubinError> {
+        let inner = oriole_sim::Simulator::new(cubin.parsed(), self.options);
+        let inner = inner.map_err(|error| CubinError(error.to_string()))?;
+        Ok(Simulator { inner, cubin: cubin.clone() })
+    }
+}
