@@ -10,11 +10,13 @@ mod flow;
 mod loops;
 #[cfg(test)]
 mod random;
+mod rows;
 
 pub use components::components;
 pub use dominators::DomTree;
 pub use flow::Flow;
 pub use loops::{Loop, LoopData, LoopForest};
+pub use rows::Rows;
 
 use cranelift_entity::EntityRef;
 use cranelift_entity::packed_option::ReservedValue;

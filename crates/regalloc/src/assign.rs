@@ -11,7 +11,7 @@ pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet) -> Ve
     let mut failed = Vec::new();
     for node in colouring_order(graph, usable) {
         match fat_point.choose(graph, node) {
-            Some(first) => graph.nodes[node as usize].physical = Some(first),
+            Some(first) => graph.place(node, first),
             None => failed.push(node),
         }
     }

@@ -5,7 +5,7 @@
 //! set, a move between registers copies it, a call empties what it clobbers. At each read the
 //! register's set must contain the component that the code names.
 
-use crate::interference::move_operands;
+use crate::code::move_operands;
 use oriole_isa::RegFile;
 use oriole_ori::{Block, Clobbers, Function, InstId, RegMask, RegRef, SecondaryMap, Slot, VReg};
 use smallvec::SmallVec;

@@ -1,71 +1,109 @@
-//! The fat-point choice: for one virtual register, how many live values each physical register
-//! would collide with, and what each would cost.
+//! The fat-point choice: for one virtual register, which physical registers would collide with a live value, and what
+//! each of the others would cost.
 
 use crate::graph::{Graph, Node, PhysicalSet};
+use smallvec::SmallVec;
 
-/// Entries of both arrays; the register model gives 512 to every file.
-pub(crate) const SLOTS: usize = 512;
-
-/// The two arrays of one choice.
+/// The registers of a file that may be chosen, and the two arrays of one choice. Both are sparse: of the collisions it
+/// matters only whether there is one (a bit), and only copies that would disappear have a cost, a negative one.
 #[derive(Debug)]
 pub(crate) struct FatPoint {
-    /// Per physical register: how many interfering components a value that starts there would meet.
-    primary: [u32; SLOTS],
-    /// Per physical register: a cost that decides between free ones; copies that disappear lower it.
-    secondary: [f32; SLOTS],
     /// Registers of the file that may be used: below this number.
     limit: u16,
     /// Registers that nothing is given.
     reserved: PhysicalSet,
+    /// The alignment that was asked for last, and its multiples.
+    aligned: (u8, PhysicalSet),
 }
+
+/// First registers with their costs.
+type Costs = SmallVec<[(u16, f32); 8]>;
 
 impl FatPoint {
     /// Choices among the registers below `limit` that are not `reserved`.
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
-        FatPoint { primary: [0; SLOTS], secondary: [0.0; SLOTS], limit: limit.min(256), reserved }
+        FatPoint { limit: limit.min(256), reserved, aligned: (1, [u64::MAX; 4]) }
     }
 
-    /// The best first register for `node`, or `None` where every one collides.
+    /// The best first register for `node`, or `None` where every one collides: the lowest of those that cost least.
     pub(crate) fn choose(&mut self, graph: &Graph, node: Node) -> Option<u16> {
-        self.fill(graph, node);
         let data = &graph.nodes[node as usize];
-        let last = self.limit.checked_sub(u16::from(data.width))?;
-        (0..=last)
-            .step_by(usize::from(data.align.max(1)))
-            .filter(|first| self.primary[usize::from(*first)] == 0)
-            .min_by(|a, b| self.secondary[usize::from(*a)].total_cmp(&self.secondary[usize::from(*b)]))
+        let places = (self.limit + 1).checked_sub(u16::from(data.width))?;
+        let collisions = self.collisions(graph, node);
+        let aligned = self.multiples_of(data.align.max(1));
+        let below = below(places);
+        let free: PhysicalSet = std::array::from_fn(|word| aligned[word] & below[word] & !collisions[word]);
+        let is_free = |first: u16| free.get(usize::from(first / 64)).is_some_and(|word| word >> (first % 64) & 1 == 1);
+        let preferred = costs(graph, node).into_iter().filter(|(first, _)| is_free(*first));
+        let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+        cheapest.map(|(first, _)| first).or_else(|| lowest(&free))
     }
 
-    fn fill(&mut self, graph: &Graph, node: Node) {
-        self.primary.fill(0);
-        self.secondary.fill(0.0);
+    /// The first registers with which some component of `node` would be in a register that it must not have.
+    fn collisions(&self, graph: &Graph, node: Node) -> PhysicalSet {
+        let mut first_registers = [0; 4];
         for (k, component) in graph.components(node).enumerate() {
-            for neighbour in graph.neighbours(component) {
-                if let Some(physical) = graph.physical(*neighbour) {
-                    self.count(usize::from(physical), k);
-                }
-            }
             let forbidden = graph.forbidden(component);
-            let reserved = self.reserved;
-            for (word, (reserved, forbidden)) in reserved.iter().zip(forbidden).enumerate() {
-                let mut bits = reserved | forbidden;
-                while bits != 0 {
-                    self.count(word * 64 + bits.trailing_zeros() as usize, k);
-                    bits &= bits - 1;
+            let mut taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
+            for number in graph.neighbours(component).iter().filter_map(|neighbour| graph.physical(*neighbour)) {
+                // Numbers above are beyond every limit.
+                if let Some(word) = taken.get_mut(usize::from(number / 64)) {
+                    *word |= 1 << (number % 64);
                 }
             }
-            for affinity in graph.affinities(component) {
-                if let Some(first) = graph.physical(affinity.component).and_then(|p| usize::from(p).checked_sub(k)) {
-                    self.secondary[first] -= affinity.weight;
-                }
-            }
+            let shifted = shifted_down(&taken, k);
+            first_registers.iter_mut().zip(shifted).for_each(|(word, bits)| *word |= bits);
         }
+        first_registers
     }
 
-    /// Component `k` cannot be in `physical`.
-    fn count(&mut self, physical: usize, k: usize) {
-        if let Some(first) = physical.checked_sub(k) {
-            self.primary[first] += 1;
+    fn multiples_of(&mut self, align: u8) -> PhysicalSet {
+        if self.aligned.0 != align {
+            let mut multiples = [0; 4];
+            (0..256).step_by(usize::from(align)).for_each(|number| multiples[number / 64] |= 1 << (number % 64));
+            self.aligned = (align, multiples);
+        }
+        self.aligned.1
+    }
+}
+
+/// What each first register costs; those that are not named cost nothing. Copies that disappear lower the cost.
+fn costs(graph: &Graph, node: Node) -> Costs {
+    let mut costs = Costs::new();
+    for (k, component) in graph.components(node).enumerate() {
+        for affinity in graph.affinities(component) {
+            let Some(first) = graph.physical(affinity.component).and_then(|p| p.checked_sub(k as u16)) else {
+                continue;
+            };
+            match costs.iter_mut().find(|(register, _)| *register == first) {
+                Some((_, cost)) => *cost -= affinity.weight,
+                None => costs.push((first, -affinity.weight)),
+            }
         }
     }
+    costs
+}
+
+/// The registers whose number is smaller.
+fn below(number: u16) -> PhysicalSet {
+    std::array::from_fn(|word| match usize::from(number).saturating_sub(64 * word) {
+        0 => 0,
+        bits @ 1..64 => (1 << bits) - 1,
+        _ => u64::MAX,
+    })
+}
+
+/// The set with `by` taken from each number; what would be below zero is lost.
+fn shifted_down(set: &PhysicalSet, by: usize) -> PhysicalSet {
+    let (words, bits) = (by / 64, by % 64);
+    let word = |at: usize| set.get(at).copied().unwrap_or(0);
+    std::array::from_fn(|at| {
+        // A shift in two steps: none by all 64 bits.
+        word(at + words) >> bits | word(at + words + 1) << (63 - bits) << 1
+    })
+}
+
+fn lowest(set: &PhysicalSet) -> Option<u16> {
+    let (word, bits) = set.iter().enumerate().find(|(_, bits)| **bits != 0)?;
+    Some(64 * word as u16 + bits.trailing_zeros() as u16)
 }

@@ -1,8 +1,9 @@
 //! Allocating one function.
 
 use crate::assign::{assign, spill_choice};
+use crate::code::{Code, move_operands};
 use crate::graph::PhysicalSet;
-use crate::interference::{build, move_operands};
+use crate::interference::build;
 use crate::limits::register_limit;
 use crate::spill::{SpillBytes, spill};
 use crate::weights::BlockWeights;
@@ -37,8 +38,12 @@ const FILES: [RegFile; 4] = [RegFile::UP, RegFile::P, RegFile::UR, RegFile::R];
 pub fn allocate_function(func: &mut Function, arch: Arch, options: &AllocOptions) -> Result<Allocation, AllocError> {
     let (limit, warning) = register_limit(func, arch, options);
     let mut allocation = Allocation { warning, ..Allocation::default() };
+    // Spill code adds no blocks: these are true until the end.
+    let cfg = Cfg::new(func);
+    let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
+    let mut facts = Facts { live: Liveness::new(func, &cfg), code: Code::new(func, &weights, &FILES), cfg, weights };
     for file in FILES {
-        allocate_file(func, file, file_limit(file, limit, arch), &mut allocation)?;
+        allocate_file(func, file, file_limit(file, limit, arch), &mut facts, &mut allocation)?;
     }
     if options.verify {
         check(func)?;
@@ -66,31 +71,51 @@ fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
     }
 }
 
+/// What all files and all rounds go by.
+struct Facts {
+    cfg: Cfg,
+    weights: BlockWeights,
+    live: Liveness,
+    /// The registers of the files that are not allocated yet.
+    code: Code,
+}
+
+impl Facts {
+    /// After registers of `file` were spilled.
+    fn renew(&mut self, func: &Function, file: RegFile) {
+        let rest = FILES.iter().position(|other| *other == file).map_or(&FILES[..], |at| &FILES[at..]);
+        self.code = Code::new(func, &self.weights, rest);
+        // What a spilled predicate becomes lives where the predicate did. Temporaries live nowhere else.
+        if file != RegFile::R {
+            self.live = Liveness::new(func, &self.cfg);
+        }
+    }
+}
+
 fn allocate_file(
     func: &mut Function,
     file: RegFile,
     limit: u16,
+    facts: &mut Facts,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
     for _ in 0..MAX_ROUNDS {
         allocation.rounds += 1;
-        let cfg = Cfg::new(func);
-        let live = Liveness::new(func, &cfg);
-        let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
-        let mut interference = build(func, &live, &weights, file);
-        let graph = &mut interference.graph;
-        let failed = assign(graph, limit, reserved(func, file));
+        let lines = facts.code.take(file);
+        let mut graph = build(func, &facts.code, lines, &facts.live, &facts.weights);
+        let failed = assign(&mut graph, limit, reserved(func, file));
         if failed.is_empty() {
             for node in &graph.nodes {
                 func.vregs[node.vreg].physical = node.physical;
             }
             return Ok(());
         }
-        let chosen: Vec<VReg> = spill_choice(graph, &failed).iter().map(|n| graph.nodes[*n as usize].vreg).collect();
+        let chosen: Vec<VReg> = spill_choice(&graph, &failed).iter().map(|n| graph.nodes[*n as usize].vreg).collect();
         if chosen.is_empty() {
             return Err(out_of_registers(func, file, failed.len()));
         }
         spill(func, &chosen, &mut allocation.spills)?;
+        facts.renew(func, file);
     }
     Err(out_of_registers(func, file, 0))
 }

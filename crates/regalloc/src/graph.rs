@@ -4,6 +4,7 @@
 //! when one is written while the other is live (and the write is not a copy of it). Working by
 //! component lets half of a pair share a register with a value that only the other half meets.
 
+use oriole_graph::Rows;
 use oriole_ori::VReg;
 
 /// A set of physical registers of one file, one bit each.
@@ -38,30 +39,113 @@ pub(crate) struct Affinity {
     pub(crate) weight: f32,
 }
 
-/// Interference and affinity between the components of one register file.
+/// Who meets whom, as a walk over the code finds it: pairs may be repeated.
 #[derive(Debug, Default)]
+pub(crate) struct Meetings {
+    /// What the component of the current meeting meets is put at the end.
+    pub(crate) members: Vec<Component>,
+    /// The component that meets, the source that it is a copy of, and where its stretch of `members` ends.
+    ends: Vec<(Component, Option<Component>, u32)>,
+}
+
+impl Meetings {
+    /// `component` meets what was put into `members` since the last call, but not itself and not `source`.
+    pub(crate) fn end(&mut self, component: Component, source: Option<Component>) {
+        self.ends.push((component, source, self.members.len() as u32));
+    }
+
+    /// Calls `visit` for every pair.
+    fn for_each(&self, mut visit: impl FnMut(Component, Component)) {
+        let mut start = 0;
+        for &(component, source, end) in &self.ends {
+            for &member in &self.members[start..end as usize] {
+                if member != component && Some(member) != source {
+                    visit(component, member);
+                }
+            }
+            start = end as usize;
+        }
+    }
+}
+
+/// The neighbours of each component, in one array with a stretch for each.
+#[derive(Debug, Default)]
+struct Lists {
+    /// By component: where its stretch begins and where the last neighbour put there ends.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    all: Vec<Component>,
+}
+
+impl Lists {
+    /// Room for as many neighbours of each component as `degrees` says.
+    fn with_room(degrees: &[u32]) -> Self {
+        let mut total = 0;
+        let mut starts = Vec::with_capacity(degrees.len());
+        for degree in degrees {
+            starts.push(total);
+            total += degree;
+        }
+        Lists { ends: starts.clone(), starts, all: vec![0; total as usize] }
+    }
+
+    fn of(&self, component: Component) -> &[Component] {
+        let at = component as usize;
+        &self.all[self.starts[at] as usize..self.ends[at] as usize]
+    }
+
+    fn push(&mut self, component: Component, neighbour: Component) {
+        let end = &mut self.ends[component as usize];
+        self.all[*end as usize] = neighbour;
+        *end += 1;
+    }
+
+    /// Append, but not what is last already.
+    fn push_once(&mut self, component: Component, neighbour: Component) {
+        if self.of(component).last() != Some(&neighbour) {
+            self.push(component, neighbour);
+        }
+    }
+}
+
+/// Interference and affinity between the components of one register file.
+#[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<NodeData>,
     /// The node of each component.
     pub(crate) owner: Vec<Node>,
-    neighbours: Vec<Vec<Component>>,
-    affinities: Vec<Vec<Affinity>>,
+    neighbours: Lists,
+    /// Copies in the order found, each once for either side: component and what it prefers.
+    copies: Vec<(Component, Affinity)>,
+    affinities: Rows<Affinity>,
     forbidden: Vec<PhysicalSet>,
+    /// By component: its physical register, or `UNPLACED`.
+    physical: Vec<u16>,
 }
 
+const UNPLACED: u16 = u16::MAX;
+
 impl Graph {
-    /// Add a register; its components follow those already there.
-    pub(crate) fn add_node(&mut self, vreg: VReg, width: u8, align: u8, fixed: Option<u16>) -> Node {
-        let node = self.nodes.len() as Node;
-        let base = self.owner.len() as Component;
-        let data = NodeData { vreg, base, width, align, physical: fixed, fixed: fixed.is_some(), spill_cost: 0.0 };
-        self.nodes.push(data);
-        let components = self.owner.len() + usize::from(width);
-        self.owner.resize(components, node);
-        self.neighbours.resize(components, Vec::new());
-        self.affinities.resize(components, Vec::new());
-        self.forbidden.resize(components, [0; 4]);
-        node
+    /// Nodes without edges; they have `components` components.
+    pub(crate) fn new(nodes: Vec<NodeData>, components: usize) -> Self {
+        let mut owner = vec![0; components];
+        let mut physical = vec![UNPLACED; components];
+        for (number, node) in nodes.iter().enumerate() {
+            let range = node.base as usize..node.base as usize + usize::from(node.width);
+            owner[range.clone()].fill(number as Node);
+            if let Some(first) = node.physical {
+                physical[range].iter_mut().zip(first..).for_each(|(place, number)| *place = number);
+            }
+        }
+        Graph {
+            nodes,
+            owner,
+            neighbours: Lists::default(),
+            copies: Vec::new(),
+            affinities: Rows::default(),
+            forbidden: vec![[0; 4]; components],
+            physical,
+        }
     }
 
     /// The components of a node.
@@ -70,28 +154,38 @@ impl Graph {
         data.base..data.base + Component::from(data.width)
     }
 
-    /// Record that `a` and `b` are live together. Repeated edges are harmless but cost time, so
-    /// the caller skips those it can see.
-    pub(crate) fn interfere(&mut self, a: Component, b: Component) {
-        if self.owner[a as usize] != self.owner[b as usize] {
-            self.neighbours[a as usize].push(b);
-            self.neighbours[b as usize].push(a);
+    /// Make the neighbours' lists, sorted and each neighbour once, and those of the affinities.
+    pub(crate) fn connect(&mut self, meetings: &Meetings) {
+        let owner = &self.owner;
+        let differ = |a: Component, b: Component| owner[a as usize] != owner[b as usize];
+        let mut degrees = vec![0; owner.len()];
+        meetings.for_each(|a, b| {
+            let step = u32::from(differ(a, b));
+            degrees[a as usize] += step;
+            degrees[b as usize] += step;
+        });
+        let mut unsorted = Lists::with_room(&degrees);
+        meetings.for_each(|a, b| {
+            if differ(a, b) {
+                unsorted.push(a, b);
+                unsorted.push(b, a);
+            }
+        });
+        // Who has `a` for a neighbour hears of it when it is the turn of `a`: what it hears comes in order.
+        self.neighbours = Lists::with_room(&degrees);
+        for a in 0..owner.len() as Component {
+            for &b in unsorted.of(a) {
+                self.neighbours.push_once(b, a);
+            }
         }
-    }
-
-    /// Remove repeated edges.
-    pub(crate) fn seal(&mut self) {
-        for list in &mut self.neighbours {
-            list.sort_unstable();
-            list.dedup();
-        }
+        self.affinities = Rows::new(owner.len(), self.copies.iter().copied());
     }
 
     /// Record a copy between `a` and `b`.
     pub(crate) fn prefer(&mut self, a: Component, b: Component, weight: f32) {
         if self.owner[a as usize] != self.owner[b as usize] {
-            self.affinities[a as usize].push(Affinity { component: b, weight });
-            self.affinities[b as usize].push(Affinity { component: a, weight });
+            self.copies.push((a, Affinity { component: b, weight }));
+            self.copies.push((b, Affinity { component: a, weight }));
         }
     }
 
@@ -102,14 +196,14 @@ impl Graph {
         }
     }
 
-    /// The components that interfere with `component`.
+    /// The components that interfere with `component`, in order.
     pub(crate) fn neighbours(&self, component: Component) -> &[Component] {
-        &self.neighbours[component as usize]
+        self.neighbours.of(component)
     }
 
     /// The copies that `component` takes part in.
     pub(crate) fn affinities(&self, component: Component) -> &[Affinity] {
-        &self.affinities[component as usize]
+        self.affinities.row(component as usize)
     }
 
     /// The physical registers that `component` must not use.
@@ -117,9 +211,16 @@ impl Graph {
         &self.forbidden[component as usize]
     }
 
+    /// Put a node into the registers from `first` on.
+    pub(crate) fn place(&mut self, node: Node, first: u16) {
+        let range = self.components(node);
+        self.nodes[node as usize].physical = Some(first);
+        let places = &mut self.physical[range.start as usize..range.end as usize];
+        places.iter_mut().zip(first..).for_each(|(place, number)| *place = number);
+    }
+
     /// The physical register of a component whose node has one.
     pub(crate) fn physical(&self, component: Component) -> Option<u16> {
-        let data = &self.nodes[self.owner[component as usize] as usize];
-        data.physical.map(|first| first + (component - data.base) as u16)
+        Some(self.physical[component as usize]).filter(|number| *number != UNPLACED)
     }
 }

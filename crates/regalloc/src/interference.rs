@@ -1,234 +1,204 @@
 //! Building the interference graph of one register file from liveness.
+//!
+//! Each block is walked from its end with the set of live components. A written component meets every member of the
+//! set; the members are put down as one stretch of an array ([`Meetings`]), from which the graph makes its lists.
 
-use crate::graph::{Component, Graph, Node, PhysicalSet};
+use crate::code::{Access, Code, FileCode};
+use crate::graph::{Component, Graph, Meetings, PhysicalSet};
 use crate::weights::BlockWeights;
-use oriole_isa::{Opcode, RegFile};
-use oriole_ori::{
-    Block, Clobbers, Function, InstId, Operand, OperandKind, RegMask, SecondaryMap, VReg, analysis::Liveness,
-};
+use oriole_ori::{Block, CallId, Function, VReg, analysis::Liveness};
 
-/// The graph of a file and where each virtual register is in it.
-pub(crate) struct Interference {
-    pub(crate) graph: Graph,
-    node_of: SecondaryMap<VReg, u32>,
-}
-
-const NO_NODE: u32 = u32::MAX;
-
-impl Interference {
-    /// The node of a register, if it belongs to this file and appears in the code.
-    pub(crate) fn node(&self, reg: VReg) -> Option<Node> {
-        Some(self.node_of[reg]).filter(|n| *n != NO_NODE)
+/// Build the graph of the file of `lines`, whose registers `code` knows. `live` may be older than spill code: its
+/// temporaries live within one instruction's code, and what was spilled has no node any more.
+pub(crate) fn build(
+    func: &Function,
+    code: &Code,
+    mut lines: FileCode,
+    live: &Liveness,
+    weights: &BlockWeights,
+) -> Graph {
+    let count = lines.components as usize;
+    let mut scan = Scan {
+        func,
+        code,
+        graph: Graph::new(std::mem::take(&mut lines.nodes), count),
+        lines: &lines,
+        meetings: Meetings::default(),
+        live: LiveSet::new(count),
+        met_at: vec![0; count],
+        now: 0,
+    };
+    for (at, block) in func.layout.iter().enumerate() {
+        scan.block(at, *block, live, weights);
     }
-
-    fn component(&self, reg: VReg, k: u8) -> Option<Component> {
-        self.node(reg).map(|n| self.graph.nodes[n as usize].base + Component::from(k))
-    }
-}
-
-/// Build the graph of `file`. Temporaries of spill code (flag `SPILLED`) cannot be spilled again.
-pub(crate) fn build(func: &Function, live: &Liveness, weights: &BlockWeights, file: RegFile) -> Interference {
-    let mut graph = Interference { graph: Graph::default(), node_of: SecondaryMap::with_default(NO_NODE) };
-    add_nodes(func, weights, file, &mut graph);
-    let mut scan = Scan { func, file, live: LiveSet::new(graph.graph.owner.len()), graph };
-    for block in &func.layout {
-        scan.block(*block, live, weights);
-    }
-    scan.graph.graph.seal();
-    scan.graph
-}
-
-fn add_nodes(func: &Function, weights: &BlockWeights, file: RegFile, graph: &mut Interference) {
-    for (block, inst) in func.iter_insts() {
-        let weight = weights.of(block);
-        func.for_each_reg(inst, |mention| {
-            let data = &func.vregs[mention.reg];
-            if data.file() != file {
-                return;
-            }
-            if graph.node_of[mention.reg] == NO_NODE {
-                let fixed = data.physical.filter(|_| data.is_fixed());
-                let node = graph.graph.add_node(mention.reg, data.components, data.align, fixed);
-                graph.node_of[mention.reg] = node;
-            }
-            let node = &mut graph.graph.nodes[graph.node_of[mention.reg] as usize];
-            node.spill_cost += weight * f32::from(data.components);
-            if data.flags.contains(oriole_ori::VRegFlags::SPILLED) {
-                node.spill_cost = f32::INFINITY;
-            }
-        });
-    }
+    let Scan { mut graph, meetings, .. } = scan;
+    graph.connect(&meetings);
+    graph
 }
 
 struct Scan<'f> {
     func: &'f Function,
-    file: RegFile,
+    code: &'f Code,
+    lines: &'f FileCode,
+    graph: Graph,
+    meetings: Meetings,
     live: LiveSet,
-    graph: Interference,
+    /// By component: when it last met all that was live; 0: not yet.
+    met_at: Vec<u32>,
+    /// Counts the lines walked, from 1.
+    now: u32,
 }
 
 impl Scan<'_> {
-    fn block(&mut self, block: Block, live: &Liveness, weights: &BlockWeights) {
+    fn block(&mut self, at: usize, block: Block, live: &Liveness, weights: &BlockWeights) {
         self.live.clear();
         for (reg, k) in live.live_out(block) {
-            if let Some(component) = self.graph.component(reg, k) {
-                self.live.insert(component);
+            if let Some(component) = self.component(reg, k) {
+                self.live.insert(component, self.now);
             }
         }
-        for inst in self.func.block_insts(block).iter().rev() {
-            self.inst(*inst, weights.of(block));
+        let lines = self.lines;
+        for access in lines.lines_backwards(at) {
+            self.now += 1;
+            self.line(&access, weights.of(block));
         }
         if self.func.entry() == Some(block) {
             self.function_entry();
         }
     }
 
-    fn inst(&mut self, inst: InstId, weight: f32) {
-        let copies = copy_of(self.func, inst);
-        self.clobbers(inst);
-        // All results are written together: each meets the others and what lives on.
-        self.for_each(inst, true, |scan, component, _| scan.live.insert(component));
-        self.for_each(inst, true, |scan, component, k| {
-            let source = copies.and_then(|(reg, first)| scan.graph.component(reg, first + k));
-            scan.meet(component, source);
-            if let Some(source) = source {
-                scan.graph.graph.prefer(component, source, weight);
-            }
-        });
-        if !self.func.insts[inst].writes_partly() {
-            self.for_each(inst, true, |scan, component, _| scan.live.remove(component));
+    fn line(&mut self, access: &Access<'_>, weight: f32) {
+        if let Some(call) = access.line.call {
+            self.clobber(call, access);
         }
-        self.for_each(inst, false, |scan, component, _| scan.live.insert(component));
-    }
-
-    /// `visit` gets each component of this file that `inst` writes (or reads), and its place in the operand.
-    fn for_each(&mut self, inst: InstId, defs: bool, mut visit: impl FnMut(&mut Self, Component, u8)) {
-        let func = self.func;
-        let mut mentions: smallvec::SmallVec<[(Component, u8); 8]> = smallvec::SmallVec::new();
-        let collect = |mention: oriole_ori::RegRef| {
-            for (place, k) in mention.range.clone().enumerate() {
-                if let Some(component) = self.graph.component(mention.reg, k) {
-                    mentions.push((component, place as u8));
+        // All results are written together: each meets the others and what lives on.
+        for component in access.writes.iter().flat_map(|write| write.components()) {
+            self.live.insert(component, self.now);
+        }
+        for write in access.writes {
+            for (k, component) in write.components().enumerate() {
+                let source = access.line.copied.map(|first| first + k as Component);
+                self.meet(component, source);
+                if let Some(source) = source {
+                    self.graph.prefer(component, source, weight);
                 }
             }
-        };
-        if defs {
-            func.for_each_def(inst, collect)
-        } else {
-            func.for_each_use(inst, collect)
         }
-        for (component, place) in mentions {
-            visit(self, component, place);
-        }
-    }
-
-    fn meet(&mut self, component: Component, source: Option<Component>) {
-        for other in &self.live.members {
-            if *other != component && Some(*other) != source {
-                self.graph.graph.interfere(component, *other);
+        if !access.line.partly {
+            for component in access.writes.iter().flat_map(|write| write.components()) {
+                self.live.remove(component, self.now);
             }
         }
+        for component in access.reads.iter().flat_map(|read| read.components()) {
+            self.live.insert(component, self.now);
+        }
     }
 
-    fn clobbers(&mut self, inst: InstId) {
-        let Some(call) = self.func.insts[inst].call.expand() else { return };
-        let site = &self.func.calls[call];
-        let mask = match &site.clobbers {
-            Clobbers::Mask(mask) => *mask,
-            Clobbers::ByCallee => RegMask::ALL,
-        };
-        let set = physical_set(&mask, self.file);
-        if set == [0; 4] {
+    /// `component` is written where all of the live set lives on, but a copy does not meet its source.
+    fn meet(&mut self, component: Component, source: Option<Component>) {
+        let met_at = &mut self.met_at[component as usize];
+        self.live.since(*met_at, &mut self.meetings.members);
+        self.meetings.end(component, source);
+        // What a copy left out may have to be met later.
+        if source.is_none() {
+            *met_at = self.now;
+        }
+    }
+
+    fn clobber(&mut self, call: CallId, access: &Access<'_>) {
+        let set = self.lines.clobbers(self.func, call);
+        if set == PhysicalSet::default() {
             return;
         }
-        let mut results: smallvec::SmallVec<[Component; 8]> = smallvec::SmallVec::new();
-        self.for_each(inst, true, |_, component, _| results.push(component));
         for component in &self.live.members {
-            if !results.contains(component) {
-                self.graph.graph.forbid(*component, &set);
+            if !access.writes.iter().any(|write| write.components().contains(component)) {
+                self.graph.forbid(*component, &set);
             }
         }
     }
 
     /// Registers with a value on entry are all written at once by the caller.
     fn function_entry(&mut self) {
-        let arrivals: Vec<Component> = self
-            .func
-            .live_in
-            .iter()
-            .flat_map(|reg| (0..self.func.vregs[*reg].components).map(|k| (*reg, k)))
-            .filter_map(|(reg, k)| self.graph.component(reg, k))
-            .collect();
-        for component in arrivals {
-            self.meet(component, None);
+        self.now += 1;
+        for reg in &self.func.live_in {
+            for k in 0..self.func.vregs[*reg].components {
+                if let Some(component) = self.component(*reg, k) {
+                    self.meet(component, None);
+                }
+            }
         }
     }
-}
 
-/// For a plain copy: the source register and its first component.
-fn copy_of(func: &Function, inst: InstId) -> Option<(VReg, u8)> {
-    match move_operands(func, inst)?.1.kind() {
-        OperandKind::Reg(reg, piece) => Some((reg, piece.range(func.vregs[reg].components).start)),
-        _ => None,
-    }
-}
-
-/// Destination and source of an unguarded register move without flags.
-pub(crate) fn move_operands(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
-    let data = &func.insts[inst];
-    if data.opcode != Opcode::MOV || data.guard().is_some() {
-        return None;
-    }
-    let (to, from) = (*data.operands.first()?, *data.operands.get(1)?);
-    (!from.has_flags() && to.as_reg().is_some() && from.as_reg().is_some()).then_some((to, from))
-}
-
-/// The part of a mask that lies in one file.
-pub(crate) fn physical_set(mask: &RegMask, file: RegFile) -> PhysicalSet {
-    match file {
-        RegFile::R => mask.r,
-        RegFile::UR => [mask.ur as u64, (mask.ur >> 64) as u64, 0, 0],
-        RegFile::P => [u64::from(mask.p), 0, 0, 0],
-        RegFile::UP => [u64::from(mask.up), 0, 0, 0],
-        RegFile::B => [u64::from(mask.b), 0, 0, 0],
-        RegFile::SB => [0; 4],
+    fn component(&self, reg: VReg, k: u8) -> Option<Component> {
+        let node = self.code.node(reg).filter(|_| self.func.vregs[reg].file() == self.lines.file)?;
+        Some(self.graph.nodes[node as usize].base + Component::from(k))
     }
 }
 
 /// A set of components with constant-time insertion and removal and iteration over the members.
 struct LiveSet {
     members: Vec<Component>,
-    place: Vec<u32>,
+    /// By place in `members`: since when the component has been in the set.
+    since: Vec<u32>,
+    places: Vec<Place>,
+}
+
+/// Of one component.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Where it is in `members`, or `ABSENT`.
+    at: u32,
+    /// When it was taken out last, and since when it had been in then.
+    removed: u32,
+    since: u32,
 }
 
 const ABSENT: u32 = u32::MAX;
 
 impl LiveSet {
     fn new(components: usize) -> Self {
-        LiveSet { members: Vec::new(), place: vec![ABSENT; components] }
+        let places = vec![Place { at: ABSENT, removed: 0, since: 0 }; components];
+        LiveSet { members: Vec::new(), since: Vec::new(), places }
     }
 
     fn clear(&mut self) {
+        self.since.clear();
         for member in self.members.drain(..) {
-            self.place[member as usize] = ABSENT;
+            self.places[member as usize].at = ABSENT;
         }
     }
 
-    fn insert(&mut self, component: Component) {
-        let place = &mut self.place[component as usize];
-        if *place == ABSENT {
-            *place = self.members.len() as u32;
+    fn insert(&mut self, component: Component, now: u32) {
+        let place = &mut self.places[component as usize];
+        if place.at == ABSENT {
+            place.at = self.members.len() as u32;
+            // What one line writes and reads has been there at every moment at which others met the set.
+            self.since.push(if place.removed == now { place.since } else { now });
             self.members.push(component);
         }
     }
 
-    fn remove(&mut self, component: Component) {
-        let place = std::mem::replace(&mut self.place[component as usize], ABSENT);
-        if place != ABSENT {
-            self.members.swap_remove(place as usize);
-            if let Some(moved) = self.members.get(place as usize) {
-                self.place[*moved as usize] = place;
-            }
+    fn remove(&mut self, component: Component, now: u32) {
+        let place = &mut self.places[component as usize];
+        let at = std::mem::replace(&mut place.at, ABSENT);
+        if at == ABSENT {
+            return;
+        }
+        place.removed = now;
+        place.since = self.since.swap_remove(at as usize);
+        self.members.swap_remove(at as usize);
+        if let Some(moved) = self.members.get(at as usize) {
+            self.places[*moved as usize].at = at;
+        }
+    }
+
+    /// Append the members that came at the time `start` or later to `found`.
+    fn since(&self, start: u32, found: &mut Vec<Component>) {
+        if start == 0 {
+            found.extend_from_slice(&self.members);
+        } else {
+            let late = self.members.iter().zip(&self.since).filter(|(_, since)| **since >= start);
+            found.extend(late.map(|(member, _)| *member));
         }
     }
 }

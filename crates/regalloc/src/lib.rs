@@ -8,6 +8,7 @@
 
 mod assign;
 mod checker;
+mod code;
 mod fatpoint;
 mod function;
 mod graph;

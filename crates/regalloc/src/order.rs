@@ -6,7 +6,7 @@
 //! neighbours than there are registers, the one that is cheapest to spill per neighbour is peeled:
 //! it is coloured last and so is the one that may fail.
 
-use crate::graph::{Graph, Node};
+use crate::graph::{Graph, Node, NodeData};
 
 /// The nodes that need a register, in the order of colouring.
 pub(crate) fn colouring_order(graph: &Graph, registers: usize) -> Vec<Node> {
@@ -21,33 +21,94 @@ pub(crate) fn colouring_order(graph: &Graph, registers: usize) -> Vec<Node> {
 
 struct Peel<'a> {
     graph: &'a Graph,
-    /// Registers that the remaining neighbours can block.
-    blocked: Vec<u32>,
-    gone: Vec<bool>,
-    /// Nodes by blocked registers; entries may be stale (count changed or node gone).
+    states: Vec<State>,
+    /// Nodes that are certain to find a register, by blocked registers; entries may be stale (count changed or node gone).
     buckets: Vec<Vec<Node>>,
     lowest: usize,
     /// Spill candidates, cheapest last.
     candidates: Vec<Node>,
     remaining: usize,
-    registers: usize,
-    visit: Visit,
+    /// Number of the last sweep over a neighbourhood.
+    sweep: u32,
+}
+
+/// Of one node.
+#[derive(Clone, Copy)]
+struct State {
+    /// Registers that the remaining neighbours can block.
+    blocked: u32,
+    /// The last sweep that has met it: a neighbourhood by components may name a node several times.
+    met: u32,
+    width: u8,
+    gone: bool,
+}
+
+impl State {
+    /// Registers that it can take from a node of a width: an aligned group loses whole slots of its width.
+    fn blocks(&self, width: u8) -> u32 {
+        u32::from(self.width.max(width))
+    }
 }
 
 impl<'a> Peel<'a> {
     fn new(graph: &'a Graph, registers: usize) -> Self {
-        let mut visit = Visit { stamp: 0, seen: vec![0; graph.nodes.len()] };
-        let all = 0..graph.nodes.len() as Node;
-        let blocked: Vec<u32> = all.clone().map(|n| blocked_by_all(graph, n, &mut visit)).collect();
-        let gone: Vec<bool> = graph.nodes.iter().map(|n| n.fixed).collect();
-        let mut candidates: Vec<Node> = all.filter(|n| !gone[*n as usize]).collect();
-        let mut buckets = vec![Vec::new(); blocked.iter().max().map_or(1, |d| *d as usize + 1)];
-        for node in candidates.iter().rev() {
-            buckets[blocked[*node as usize] as usize].push(*node);
+        let state = |node: &NodeData| State { blocked: 0, met: 0, width: node.width, gone: node.fixed };
+        let mut peel = Peel {
+            graph,
+            states: graph.nodes.iter().map(state).collect(),
+            buckets: vec![Vec::new(); registers],
+            lowest: 0,
+            candidates: Vec::new(),
+            remaining: 0,
+            sweep: 0,
+        };
+        peel.count_blocked();
+        let left: Vec<Node> = (0..graph.nodes.len() as Node).filter(|node| !peel.states[*node as usize].gone).collect();
+        peel.remaining = left.len();
+        for node in left.iter().rev() {
+            peel.queue(*node);
         }
-        let price = |n: Node| graph.nodes[n as usize].spill_cost / (1.0 + blocked[n as usize] as f32);
-        candidates.sort_by(|a, b| price(*b).total_cmp(&price(*a)).then(b.cmp(a)));
-        Peel { graph, blocked, remaining: candidates.len(), gone, buckets, lowest: 0, candidates, registers, visit }
+        if left.iter().any(|node| peel.states[*node as usize].blocked as usize >= registers) {
+            peel.candidates = peel.by_price(left);
+        }
+        peel
+    }
+
+    /// Of each node, the registers that all its neighbours can block.
+    fn count_blocked(&mut self) {
+        let graph = self.graph;
+        for node in 0..graph.nodes.len() as Node {
+            self.sweep += 1;
+            let width = graph.nodes[node as usize].width;
+            let mut sum = 0;
+            for neighbour in graph.components(node).flat_map(|component| graph.neighbours(component)) {
+                let other = &mut self.states[graph.owner[*neighbour as usize] as usize];
+                if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
+                    sum += other.blocks(width);
+                }
+            }
+            self.states[node as usize].blocked = sum;
+        }
+    }
+
+    /// The nodes by what spilling costs per register that they block, dearest first.
+    fn by_price(&self, nodes: Vec<Node>) -> Vec<Node> {
+        let price = |node: Node| {
+            let blocked = self.states[node as usize].blocked;
+            (self.graph.nodes[node as usize].spill_cost / (1.0 + blocked as f32), node)
+        };
+        let mut prices: Vec<(f32, Node)> = nodes.into_iter().map(price).collect();
+        prices.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        prices.into_iter().map(|(_, node)| node).collect()
+    }
+
+    /// Put a node where it is found if it is certain to find a register.
+    fn queue(&mut self, node: Node) {
+        let blocked = self.states[node as usize].blocked as usize;
+        if let Some(bucket) = self.buckets.get_mut(blocked) {
+            bucket.push(node);
+            self.lowest = self.lowest.min(blocked);
+        }
     }
 
     fn next(&mut self) -> Option<Node> {
@@ -61,12 +122,14 @@ impl<'a> Peel<'a> {
 
     /// The node with the fewest blocked registers, if it is certain to find one.
     fn certain(&mut self) -> Option<Node> {
-        while self.lowest < self.buckets.len() && self.lowest < self.registers {
-            match self.buckets[self.lowest].pop() {
-                Some(n) if !self.gone[n as usize] && self.blocked[n as usize] as usize == self.lowest => {
-                    return Some(n);
+        while let Some(bucket) = self.buckets.get_mut(self.lowest) {
+            match bucket.pop() {
+                Some(node) => {
+                    let state = &self.states[node as usize];
+                    if !state.gone && state.blocked as usize == self.lowest {
+                        return Some(node);
+                    }
                 }
-                Some(_) => {}
                 None => self.lowest += 1,
             }
         }
@@ -75,7 +138,7 @@ impl<'a> Peel<'a> {
 
     fn cheapest(&mut self) -> Option<Node> {
         while let Some(node) = self.candidates.pop() {
-            if !self.gone[node as usize] {
+            if !self.states[node as usize].gone {
                 return Some(node);
             }
         }
@@ -83,55 +146,18 @@ impl<'a> Peel<'a> {
     }
 
     fn remove(&mut self, node: Node) {
-        self.gone[node as usize] = true;
+        self.states[node as usize].gone = true;
         self.remaining -= 1;
         let graph = self.graph;
-        self.visit.stamp += 1;
-        for component in graph.components(node) {
-            for neighbour in graph.neighbours(component) {
-                let other = graph.owner[*neighbour as usize];
-                if !self.gone[other as usize] && self.visit.first(other) {
-                    let left = &mut self.blocked[other as usize];
-                    *left = left.saturating_sub(blocks(graph, other, node));
-                    let left = *left as usize;
-                    self.buckets[left].push(other);
-                    self.lowest = self.lowest.min(left);
-                }
-            }
-        }
-    }
-}
-
-/// Marks the nodes seen in one sweep over a neighbourhood, where each may appear several times.
-struct Visit {
-    stamp: u32,
-    seen: Vec<u32>,
-}
-
-impl Visit {
-    fn first(&mut self, node: Node) -> bool {
-        let seen = &mut self.seen[node as usize];
-        let first = *seen != self.stamp;
-        *seen = self.stamp;
-        first
-    }
-}
-
-/// Registers that `other` can take from `node`: an aligned group loses whole slots of its width.
-fn blocks(graph: &Graph, node: Node, other: Node) -> u32 {
-    u32::from(graph.nodes[node as usize].width.max(graph.nodes[other as usize].width))
-}
-
-fn blocked_by_all(graph: &Graph, node: Node, visit: &mut Visit) -> u32 {
-    visit.stamp += 1;
-    let mut sum = 0;
-    for component in graph.components(node) {
-        for neighbour in graph.neighbours(component) {
+        let width = graph.nodes[node as usize].width;
+        self.sweep += 1;
+        for neighbour in graph.components(node).flat_map(|component| graph.neighbours(component)) {
             let other = graph.owner[*neighbour as usize];
-            if visit.first(other) {
-                sum += blocks(graph, node, other);
+            let state = &mut self.states[other as usize];
+            if !state.gone && std::mem::replace(&mut state.met, self.sweep) != self.sweep {
+                state.blocked = state.blocked.saturating_sub(state.blocks(width));
+                self.queue(other);
             }
         }
     }
-    sum
 }

@@ -29,8 +29,9 @@ pub struct SpillBytes {
 /// Rewrite `func` so that none of `regs` appears any more.
 pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) -> Result<(), AllocError> {
     let mut homes: SecondaryMap<VReg, Option<Home>> = SecondaryMap::with_default(None);
+    let definitions = Definitions::new(func, regs);
     for reg in regs {
-        homes[*reg] = Some(find_home(func, *reg)?);
+        homes[*reg] = Some(find_home(func, *reg, &definitions)?);
     }
     for block in func.layout.clone() {
         let old = std::mem::take(&mut func.blocks[block].insts);
@@ -43,11 +44,11 @@ pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) 
     Ok(())
 }
 
-fn find_home(func: &mut Function, reg: VReg) -> Result<Home, AllocError> {
+fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Result<Home, AllocError> {
     func.vregs[reg].flags |= VRegFlags::SPILLED | VRegFlags::NEEDS_SPILL;
     match func.vregs[reg].file() {
         RegFile::P => Ok(Home::General(func.new_vreg(RegType::R)?)),
-        RegFile::R => Ok(match recomputable(func, reg) {
+        RegFile::R => Ok(match recomputable(func, reg, definitions) {
             Some(inst) => Home::Recompute(inst),
             None => Home::Slot(new_slot(func, reg)),
         }),
@@ -70,18 +71,50 @@ fn new_slot(func: &mut Function, reg: VReg) -> u32 {
     offset
 }
 
-/// The only definition of `reg`, if repeating it anywhere gives the same value: a move of an
-/// immediate or of a constant.
-fn recomputable(func: &Function, reg: VReg) -> Option<Inst> {
-    let mut only = None;
-    for (_, inst) in func.iter_insts() {
-        let mut defines = false;
-        func.for_each_def(inst, |mention| defines |= mention.reg == reg);
-        if defines && only.replace(inst).is_some() {
-            return None;
+/// How often some registers are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writes {
+    /// The register is not one of them.
+    NotAsked,
+    None,
+    One(InstId),
+    Several,
+}
+
+/// The writes of the registers that are spilled, from one walk over the function.
+struct Definitions(SecondaryMap<VReg, Writes>);
+
+impl Definitions {
+    fn new(func: &Function, regs: &[VReg]) -> Self {
+        let mut writes = SecondaryMap::with_default(Writes::NotAsked);
+        for reg in regs {
+            writes[*reg] = Writes::None;
+        }
+        for (_, inst) in func.iter_insts() {
+            func.for_each_def(inst, |mention| {
+                let Some(found) = Some(mention.reg).filter(|reg| writes[*reg] != Writes::NotAsked) else { return };
+                writes[found] = match writes[found] {
+                    Writes::None => Writes::One(inst),
+                    same if same == Writes::One(inst) => same,
+                    _ => Writes::Several,
+                };
+            });
+        }
+        Definitions(writes)
+    }
+
+    fn single(&self, reg: VReg) -> Option<InstId> {
+        match self.0[reg] {
+            Writes::One(inst) => Some(inst),
+            _ => None,
         }
     }
-    let inst = &func.insts[only?];
+}
+
+/// The only definition of `reg`, if repeating it anywhere gives the same value: a move of an
+/// immediate or of a constant.
+fn recomputable(func: &Function, reg: VReg, definitions: &Definitions) -> Option<Inst> {
+    let inst = &func.insts[definitions.single(reg)?];
     let constant = |o: &Operand| {
         matches!(o.kind(), OperandKind::Imm(..) | OperandKind::Const { .. } | OperandKind::Symbol(_) | OperandKind::Rz)
     };

@@ -1,15 +1,17 @@
-//! Liveness per 32-bit component, in two bit sets: registers of the main datapath, and of the
-//! uniform one.
+//! Liveness per 32-bit component, of registers of the main datapath and of the uniform one.
 //!
 //! A write kills exactly the components that it writes, and only if it happens unconditionally. Only
-//! components that some block reads before writing get a bit; all others are live within one block
+//! components that some block reads before writing get a number; all others are live within one block
 //! only and need none. The sources of a MovPhi are live at the end of their predecessor.
+//!
+//! Each numbered component is followed from its reads up to its writes, and each block gets a list of what is live at
+//! its start and its end: time and memory are in proportion to these lists, not to blocks times components.
 
 use super::cfg::Cfg;
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
-use cranelift_entity::SecondaryMap;
-use fixedbitset::FixedBitSet;
+use cranelift_entity::{EntityRef, SecondaryMap};
+use oriole_graph::Rows;
 
 /// One 32-bit component of a register.
 pub type Component = (VReg, u8);
@@ -37,199 +39,133 @@ impl Numbering {
     }
 }
 
-/// Which components that live across blocks have which bit.
-#[derive(Clone, Debug, Default)]
-struct Bits {
-    components: Vec<Component>,
+/// A component that lives across blocks.
+#[derive(Clone, Copy, Debug)]
+struct Global {
+    component: Component,
+    uniform: bool,
 }
 
-/// One datapath's sets.
-#[derive(Clone, Debug, Default)]
-struct Sets {
-    bits: Bits,
-    live_in: SecondaryMap<Block, FixedBitSet>,
-    live_out: SecondaryMap<Block, FixedBitSet>,
-}
-
-/// What a block does to the numbered components.
-#[derive(Clone, Default)]
-struct Transfer {
-    exposed: FixedBitSet,
-    killed: FixedBitSet,
-    /// Sources of the successors' MovPhis.
-    phi_out: FixedBitSet,
+/// What the blocks do to components: (place in the numbering, block), each pair once.
+#[derive(Default)]
+struct Events {
+    /// Read before it is written.
+    exposed: Vec<(u32, Block)>,
+    /// Written for certain.
+    killed: Vec<(u32, Block)>,
+    /// Read by a MovPhi of a successor.
+    phi_out: Vec<(u32, Block)>,
 }
 
 /// Liveness of a function at the time it was computed.
 #[derive(Clone, Debug)]
 pub struct Liveness {
     numbering: Numbering,
-    /// Bit of a component in its datapath's sets; `u32::MAX` when it is local to a block.
-    bit: Vec<u32>,
-    main: Sets,
-    uniform: Sets,
+    /// Index of a component in `globals`; `u32::MAX` when it is local to a block.
+    global: Vec<u32>,
+    globals: Vec<Global>,
+    /// By block: indices into `globals`, ascending.
+    live_in: Rows<u32>,
+    live_out: Rows<u32>,
 }
 
 const LOCAL: u32 = u32::MAX;
 
 impl Liveness {
-    /// Compute it by iteration to the smallest solution.
+    /// Follow every component from its reads to its writes.
     pub fn new(func: &Function, cfg: &Cfg) -> Self {
         let numbering = Numbering::new(func);
-        let bit = vec![LOCAL; numbering.total];
-        let mut this = Liveness { numbering, bit, main: Sets::default(), uniform: Sets::default() };
-        this.number_globals(func);
-        this.solve(func, cfg, false);
-        this.solve(func, cfg, true);
+        let global = vec![LOCAL; numbering.total];
+        let mut this =
+            Liveness { numbering, global, globals: Vec::new(), live_in: Rows::default(), live_out: Rows::default() };
+        let events = this.read(func);
+        let mut walk = Walk::new(cfg);
+        walk.all(&events, &this.global, this.globals.len());
+        let by_block = |pairs: &[(u32, Block)]| {
+            Rows::new(func.blocks.len(), pairs.iter().map(|(global, block)| (block.as_u32(), *global)))
+        };
+        this.live_in = by_block(&walk.entered);
+        this.live_out = by_block(&walk.left);
         this
     }
 
-    /// Give a bit to every component that is read in a block before it is written there, or by a MovPhi.
-    fn number_globals(&mut self, func: &Function) {
-        let mut written_in: Vec<Option<Block>> = vec![None; self.numbering.total];
+    /// Go through the function once: what its blocks do, and a number for every component that is read in a block
+    /// before it is written there, or by a MovPhi.
+    fn read(&mut self, func: &Function) -> Events {
+        let mut events = Events::default();
+        let mut written_in = vec![LOCAL; self.numbering.total];
+        let mut exposed_in = vec![LOCAL; self.numbering.total];
         for &block in &func.layout {
             for &inst in func.block_insts(block) {
                 let is_phi = func.insts[inst].is_phi();
                 func.for_each_use(inst, |r| {
                     for k in r.range.clone() {
                         let at = self.numbering.of(r.reg, k);
-                        if is_phi || written_in[at] != Some(block) {
-                            self.assign_bit(func, r.reg, k, at);
+                        if is_phi {
+                            self.number(func, (r.reg, k), at);
+                        } else if written_in[at] != block.as_u32() && exposed_in[at] != block.as_u32() {
+                            exposed_in[at] = block.as_u32();
+                            self.number(func, (r.reg, k), at);
+                            events.exposed.push((at as u32, block));
                         }
                     }
                 });
+                if is_phi {
+                    self.phi_sources(func, inst, &mut events);
+                }
                 func.for_each_def(inst, |r| {
                     for k in r.range.clone().filter(|_| !r.conditional) {
-                        written_in[self.numbering.of(r.reg, k)] = Some(block);
+                        let written = &mut written_in[self.numbering.of(r.reg, k)];
+                        if std::mem::replace(written, block.as_u32()) != block.as_u32() {
+                            events.killed.push((self.numbering.of(r.reg, k) as u32, block));
+                        }
                     }
                 });
             }
         }
+        events
     }
 
-    fn assign_bit(&mut self, func: &Function, reg: VReg, k: u8, at: usize) {
-        if self.bit[at] == LOCAL {
-            let uniform = func.vregs[reg].reg_type.is_uniform();
-            let components = &mut if uniform { &mut self.uniform } else { &mut self.main }.bits.components;
-            self.bit[at] = components.len() as u32;
-            components.push((reg, k));
+    fn number(&mut self, func: &Function, component: Component, at: usize) {
+        if self.global[at] == LOCAL {
+            self.global[at] = self.globals.len() as u32;
+            let uniform = func.vregs[component.0].reg_type.is_uniform();
+            self.globals.push(Global { component, uniform });
         }
     }
 
-    fn transfers(&self, func: &Function, uniform: bool, width: usize) -> SecondaryMap<Block, Transfer> {
-        let empty = || FixedBitSet::with_capacity(width);
-        let mut all: SecondaryMap<Block, Transfer> = SecondaryMap::with_capacity(func.blocks.len());
-        for &block in &func.layout {
-            all[block] = Transfer { exposed: empty(), killed: empty(), phi_out: empty() };
-        }
-        for &block in &func.layout {
-            for &inst in func.block_insts(block) {
-                let is_phi = func.insts[inst].is_phi();
-                if is_phi {
-                    self.phi_sources(func, inst, uniform, &mut all);
-                } else {
-                    func.for_each_use(inst, |r| {
-                        self.each_bit(func, r.reg, r.range.clone(), uniform, |bit| {
-                            let t = &mut all[block];
-                            if !t.killed.contains(bit) {
-                                t.exposed.insert(bit);
-                            }
-                        });
-                    });
-                }
-                func.for_each_def(inst, |r| {
-                    if !r.conditional {
-                        self.each_bit(func, r.reg, r.range.clone(), uniform, |bit| all[block].killed.insert(bit));
-                    }
-                });
-            }
-        }
-        all
-    }
-
-    fn phi_sources(&self, func: &Function, inst: InstId, uniform: bool, all: &mut SecondaryMap<Block, Transfer>) {
+    fn phi_sources(&self, func: &Function, inst: InstId, events: &mut Events) {
         for (source, pred) in func.phi_inputs(inst) {
             let crate::operand::OperandKind::Reg(reg, piece) = source.kind() else { continue };
-            let range = piece.range(func.vregs[reg].components);
-            self.each_bit(func, reg, range, uniform, |bit| {
-                if bit < all[pred].phi_out.len() {
-                    all[pred].phi_out.insert(bit);
-                }
-            });
-        }
-    }
-
-    fn each_bit(
-        &self,
-        func: &Function,
-        reg: VReg,
-        range: std::ops::Range<u8>,
-        uniform: bool,
-        mut f: impl FnMut(usize),
-    ) {
-        if func.vregs[reg].reg_type.is_uniform() != uniform {
-            return;
-        }
-        for k in range {
-            let bit = self.bit[self.numbering.of(reg, k)];
-            if bit != LOCAL {
-                f(bit as usize);
+            for k in piece.range(func.vregs[reg].components) {
+                events.phi_out.push((self.numbering.of(reg, k) as u32, pred));
             }
         }
     }
 
-    fn solve(&mut self, func: &Function, cfg: &Cfg, uniform: bool) {
-        let width = if uniform { &self.uniform } else { &self.main }.bits.components.len();
-        let transfers = self.transfers(func, uniform, width);
-        let mut live_in: SecondaryMap<Block, FixedBitSet> = SecondaryMap::with_capacity(func.blocks.len());
-        let mut live_out = live_in.clone();
-        for &block in &func.layout {
-            live_in[block] = transfers[block].exposed.clone();
-            live_out[block] = transfers[block].phi_out.clone();
-        }
-        let order: Vec<Block> = cfg.rpo().iter().rev().copied().collect();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in &order {
-                for succ in func.succs(block) {
-                    live_out[block].union_with(&live_in[*succ]);
-                }
-                let mut through = live_out[block].clone();
-                through.difference_with(&transfers[block].killed);
-                if !through.is_subset(&live_in[block]) {
-                    live_in[block].union_with(&through);
-                    changed = true;
-                }
-            }
-        }
-        let sets = if uniform { &mut self.uniform } else { &mut self.main };
-        sets.live_in = live_in;
-        sets.live_out = live_out;
-    }
-
-    fn ones<'a>(sets: &'a Sets, set: &'a FixedBitSet) -> impl Iterator<Item = Component> + 'a {
-        set.ones().map(|bit| sets.bits.components[bit])
+    fn members<'a>(&'a self, rows: &'a Rows<u32>, block: Block, uniform: bool) -> impl Iterator<Item = Component> + 'a {
+        let globals = rows.row(block.index()).iter().map(|global| self.globals[*global as usize]);
+        globals.filter(move |global| global.uniform == uniform).map(|global| global.component)
     }
 
     /// Components of main-datapath registers that are live on entry to a block.
     pub fn main_live_in(&self, block: Block) -> impl Iterator<Item = Component> + '_ {
-        Liveness::ones(&self.main, &self.main.live_in[block])
+        self.members(&self.live_in, block, false)
     }
 
     /// Components of main-datapath registers that are live at the end of a block.
     pub fn main_live_out(&self, block: Block) -> impl Iterator<Item = Component> + '_ {
-        Liveness::ones(&self.main, &self.main.live_out[block])
+        self.members(&self.live_out, block, false)
     }
 
     /// Components of uniform registers that are live on entry to a block.
     pub fn uniform_live_in(&self, block: Block) -> impl Iterator<Item = Component> + '_ {
-        Liveness::ones(&self.uniform, &self.uniform.live_in[block])
+        self.members(&self.live_in, block, true)
     }
 
     /// Components of uniform registers that are live at the end of a block.
     pub fn uniform_live_out(&self, block: Block) -> impl Iterator<Item = Component> + '_ {
-        Liveness::ones(&self.uniform, &self.uniform.live_out[block])
+        self.members(&self.live_out, block, true)
     }
 
     /// Everything live on entry to a block.
@@ -244,29 +180,22 @@ impl Liveness {
 
     /// Whether component `k` of `reg` is live on entry to `block`.
     pub fn is_live_in(&self, block: Block, reg: VReg, k: u8) -> bool {
-        self.contains(reg, k, |sets, bit| sets.live_in[block].contains(bit))
+        self.live_in.row(block.index()).binary_search(&self.global[self.numbering.of(reg, k)]).is_ok()
     }
 
     /// Whether component `k` of `reg` is live at the end of `block`.
     pub fn is_live_out(&self, block: Block, reg: VReg, k: u8) -> bool {
-        self.contains(reg, k, |sets, bit| sets.live_out[block].contains(bit))
-    }
-
-    fn contains(&self, reg: VReg, k: u8, test: impl Fn(&Sets, usize) -> bool) -> bool {
-        let bit = self.bit[self.numbering.of(reg, k)];
-        let in_sets =
-            |sets: &Sets| sets.bits.components.get(bit as usize) == Some(&(reg, k)) && test(sets, bit as usize);
-        bit != LOCAL && (in_sets(&self.main) || in_sets(&self.uniform))
+        self.live_out.row(block.index()).binary_search(&self.global[self.numbering.of(reg, k)]).is_ok()
     }
 
     /// Whether component `k` of `reg` is live across a block boundary.
     pub fn crosses(&self, reg: VReg, k: u8) -> bool {
-        self.bit[self.numbering.of(reg, k)] != LOCAL
+        self.global[self.numbering.of(reg, k)] != LOCAL
     }
 
     /// Whether any component of `reg` is live across a block boundary.
     pub fn crosses_blocks(&self, func: &Function, reg: VReg) -> bool {
-        (0..func.vregs[reg].components).any(|k| self.bit[self.numbering.of(reg, k)] != LOCAL)
+        (0..func.vregs[reg].components).any(|k| self.crosses(reg, k))
     }
 
     /// Go through a block from its end to its start. `visit` gets each instruction with the set of
@@ -291,6 +220,67 @@ impl Liveness {
     /// the function: make one and use it for all blocks.
     pub fn empty_set(&self) -> LiveSet<'_> {
         LiveSet { numbering: &self.numbering, place: vec![LOCAL; self.numbering.total], members: Vec::new() }
+    }
+}
+
+/// Follows one component after the other against the flow of control.
+struct Walk<'a> {
+    cfg: &'a Cfg,
+    /// By block: the component that was last found to be written, live on entry, live at the end.
+    killed_in: Vec<u32>,
+    entered_in: Vec<u32>,
+    left_in: Vec<u32>,
+    /// Blocks on whose entry the component was found live, and whose predecessors have not been looked at.
+    work: Vec<Block>,
+    /// (component, block) where it is live on entry, and at the end.
+    entered: Vec<(u32, Block)>,
+    left: Vec<(u32, Block)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(cfg: &'a Cfg) -> Self {
+        let none = || vec![LOCAL; cfg.bound()];
+        let (killed_in, entered_in, left_in) = (none(), none(), none());
+        Walk { cfg, killed_in, entered_in, left_in, work: Vec::new(), entered: Vec::new(), left: Vec::new() }
+    }
+
+    fn all(&mut self, events: &Events, global: &[u32], count: usize) {
+        let of_globals = |events: &[(u32, Block)]| {
+            let numbered = events.iter().map(|(at, block)| (global[*at as usize], *block));
+            Rows::new(count, numbered.filter(|(global, _)| *global != LOCAL))
+        };
+        let (exposed, killed, phi_out) =
+            (of_globals(&events.exposed), of_globals(&events.killed), of_globals(&events.phi_out));
+        for global in 0..count {
+            let number = global as u32;
+            killed.row(global).iter().for_each(|block| self.killed_in[block.index()] = number);
+            phi_out.row(global).iter().for_each(|block| self.leave(number, *block));
+            exposed.row(global).iter().for_each(|block| self.enter(number, *block));
+            while let Some(block) = self.work.pop() {
+                let cfg = self.cfg;
+                for pred in cfg.preds(block).iter().filter(|pred| cfg.is_reachable(**pred)) {
+                    self.leave(number, *pred);
+                }
+            }
+        }
+    }
+
+    /// The component is live at the end of `block`.
+    fn leave(&mut self, number: u32, block: Block) {
+        if std::mem::replace(&mut self.left_in[block.index()], number) != number {
+            self.left.push((number, block));
+            if self.killed_in[block.index()] != number && self.cfg.is_reachable(block) {
+                self.enter(number, block);
+            }
+        }
+    }
+
+    /// The component is live on entry to `block`.
+    fn enter(&mut self, number: u32, block: Block) {
+        if std::mem::replace(&mut self.entered_in[block.index()], number) != number {
+            self.entered.push((number, block));
+            self.work.push(block);
+        }
     }
 }
 

@@ -1,0 +1,224 @@
+//! The function as one register file sees it: its registers as nodes, and the instructions that name them.
+//!
+//! Operands are taken apart here, once; liveness and interference read these tables.
+
+use crate::graph::{Component, Node, NodeData, PhysicalSet};
+use crate::weights::BlockWeights;
+use oriole_isa::{Opcode, RegFile};
+use oriole_ori::{
+    CallId, Clobbers, EntityRef, Function, InstId, Operand, OperandKind, RegMask, RegRef, VReg, VRegFlags,
+};
+
+/// Components that an instruction reads or writes together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mention {
+    pub(crate) first: Component,
+    pub(crate) count: u8,
+}
+
+impl Mention {
+    /// The components.
+    pub(crate) fn components(self) -> std::ops::Range<Component> {
+        self.first..self.first + Component::from(self.count)
+    }
+}
+
+/// An instruction that names registers of the file, or calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// Where its reads end and its writes begin in the file's mentions.
+    reads_end: u32,
+    end: u32,
+    /// Of a plain copy: the component that the first written one is a copy of.
+    pub(crate) copied: Option<Component>,
+    pub(crate) call: Option<CallId>,
+    /// What it writes may also keep its old value.
+    pub(crate) partly: bool,
+}
+
+/// Nodes and instructions of one file.
+#[derive(Debug)]
+pub(crate) struct FileCode {
+    pub(crate) file: RegFile,
+    /// In the order of the first mention.
+    pub(crate) nodes: Vec<NodeData>,
+    /// How many components the nodes have.
+    pub(crate) components: Component,
+    lines: Vec<Line>,
+    mentions: Vec<Mention>,
+    /// By place in the layout: where the block's lines end.
+    block_ends: Vec<u32>,
+    /// While an instruction is read: where its reads end in `mentions`.
+    reads_end: u32,
+}
+
+/// A line with what it reads and what it writes.
+pub(crate) struct Access<'c> {
+    pub(crate) line: &'c Line,
+    pub(crate) reads: &'c [Mention],
+    pub(crate) writes: &'c [Mention],
+}
+
+impl FileCode {
+    fn new(file: RegFile) -> Self {
+        FileCode {
+            file,
+            nodes: Vec::new(),
+            components: 0,
+            lines: Vec::new(),
+            mentions: Vec::new(),
+            block_ends: Vec::new(),
+            reads_end: 0,
+        }
+    }
+
+    /// The lines of the block at place `at` of the layout, last one first.
+    pub(crate) fn lines_backwards(&self, at: usize) -> impl Iterator<Item = Access<'_>> {
+        let start = at.checked_sub(1).map_or(0, |before| self.block_ends[before]) as usize;
+        (start..self.block_ends[at] as usize).rev().map(|number| {
+            let line = &self.lines[number];
+            let begin = number.checked_sub(1).map_or(0, |before| self.lines[before].end) as usize;
+            let (middle, end) = (line.reads_end as usize, line.end as usize);
+            Access { line, reads: &self.mentions[begin..middle], writes: &self.mentions[middle..end] }
+        })
+    }
+
+    /// The registers of the file that a call site changes.
+    pub(crate) fn clobbers(&self, func: &Function, call: CallId) -> PhysicalSet {
+        let mask = match &func.calls[call].clobbers {
+            Clobbers::Mask(mask) => *mask,
+            Clobbers::ByCallee => RegMask::ALL,
+        };
+        physical_set(&mask, self.file)
+    }
+
+    fn add_node(&mut self, func: &Function, reg: VReg) -> Node {
+        let data = &func.vregs[reg];
+        let number = self.nodes.len() as Node;
+        let physical = data.physical.filter(|_| data.is_fixed());
+        let temporary = data.flags.contains(VRegFlags::SPILLED);
+        self.nodes.push(NodeData {
+            vreg: reg,
+            base: self.components,
+            width: data.components,
+            align: data.align,
+            physical,
+            fixed: physical.is_some(),
+            // Temporaries of spill code cannot be spilled again.
+            spill_cost: if temporary { f32::INFINITY } else { 0.0 },
+        });
+        self.components += u32::from(data.components);
+        number
+    }
+}
+
+const NO_NODE: u32 = u32::MAX;
+
+/// Some register files of a function.
+#[derive(Debug)]
+pub(crate) struct Code {
+    files: Vec<FileCode>,
+    /// Of every register in one of the files that the code names: its node there.
+    node_of: Vec<Node>,
+}
+
+impl Code {
+    /// Go through the function once, for the registers of `files`.
+    pub(crate) fn new(func: &Function, weights: &BlockWeights, files: &[RegFile]) -> Self {
+        let node_of = vec![NO_NODE; func.vregs.len()];
+        let mut code = Code { files: files.iter().map(|file| FileCode::new(*file)).collect(), node_of };
+        for block in &func.layout {
+            let weight = weights.of(*block);
+            for inst in func.block_insts(*block) {
+                code.inst(func, *inst, weight);
+            }
+            for file in &mut code.files {
+                file.block_ends.push(file.lines.len() as u32);
+            }
+        }
+        code
+    }
+
+    /// The tables of one file out of those that were asked for.
+    pub(crate) fn take(&mut self, file: RegFile) -> FileCode {
+        let at = self.files.iter().position(|code| code.file == file);
+        at.map_or_else(|| FileCode::new(file), |at| self.files.swap_remove(at))
+    }
+
+    /// The node of a register, if it belongs to one of the files and the code names it.
+    pub(crate) fn node(&self, reg: VReg) -> Option<Node> {
+        self.node_of.get(reg.index()).copied().filter(|node| *node != NO_NODE)
+    }
+
+    fn inst(&mut self, func: &Function, inst: InstId, weight: f32) {
+        func.for_each_use(inst, |read| self.mention(func, &read, weight));
+        for file in &mut self.files {
+            file.reads_end = file.mentions.len() as u32;
+        }
+        func.for_each_def(inst, |write| self.mention(func, &write, weight));
+        let data = &func.insts[inst];
+        let call = data.call.expand();
+        for file in &mut self.files {
+            let (start, end) = (file.lines.last().map_or(0, |line| line.end), file.mentions.len() as u32);
+            if start != end || call.is_some() {
+                let line = Line { reads_end: file.reads_end, end, copied: None, call, partly: data.writes_partly() };
+                file.lines.push(line);
+            }
+        }
+        if let Some((reg, k)) = copy_of(func, inst) {
+            self.note_copy(func, reg, k);
+        }
+    }
+
+    /// The line just added copies from component `k` of `reg`.
+    fn note_copy(&mut self, func: &Function, reg: VReg, k: u8) {
+        let (node, from) = (self.node(reg), func.vregs[reg].file());
+        let Some(file) = self.files.iter_mut().find(|code| code.file == from) else { return };
+        if let (Some(node), Some(line)) = (node, file.lines.last_mut()) {
+            line.copied = Some(file.nodes[node as usize].base + Component::from(k));
+        }
+    }
+
+    fn mention(&mut self, func: &Function, mention: &RegRef, weight: f32) {
+        let data = &func.vregs[mention.reg];
+        let Some(file) = self.files.iter_mut().find(|code| code.file == data.file()) else { return };
+        let node = &mut self.node_of[mention.reg.index()];
+        if *node == NO_NODE {
+            *node = file.add_node(func, mention.reg);
+        }
+        let node = &mut file.nodes[*node as usize];
+        node.spill_cost += weight * f32::from(data.components);
+        let first = node.base + Component::from(mention.range.start);
+        file.mentions.push(Mention { first, count: mention.range.len() as u8 });
+    }
+}
+
+/// For a plain copy: the source register and its first component.
+fn copy_of(func: &Function, inst: InstId) -> Option<(VReg, u8)> {
+    match move_operands(func, inst)?.1.kind() {
+        OperandKind::Reg(reg, piece) => Some((reg, piece.range(func.vregs[reg].components).start)),
+        _ => None,
+    }
+}
+
+/// Destination and source of an unguarded register move without flags.
+pub(crate) fn move_operands(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
+    let data = &func.insts[inst];
+    if data.opcode != Opcode::MOV || data.guard().is_some() {
+        return None;
+    }
+    let (to, from) = (*data.operands.first()?, *data.operands.get(1)?);
+    (!from.has_flags() && to.as_reg().is_some() && from.as_reg().is_some()).then_some((to, from))
+}
+
+/// The part of a mask that lies in one file.
+pub(crate) fn physical_set(mask: &RegMask, file: RegFile) -> PhysicalSet {
+    match file {
+        RegFile::R => mask.r,
+        RegFile::UR => [mask.ur as u64, (mask.ur >> 64) as u64, 0, 0],
+        RegFile::P => [u64::from(mask.p), 0, 0, 0],
+        RegFile::UP => [u64::from(mask.up), 0, 0, 0],
+        RegFile::B => [u64::from(mask.b), 0, 0, 0],
+        RegFile::SB => [0; 4],
+    }
+}
