@@ -33,14 +33,13 @@ fn cheapest_around(graph: &Graph, node: Node) -> Option<Node> {
         return Some(node);
     }
     let wide = graph.nodes[node as usize].width;
-    graph
-        .components(node)
-        .flat_map(|c| graph.neighbours(c))
-        .map(|c| graph.owner[*c as usize])
-        .filter(|n| !graph.nodes[*n as usize].fixed && cost(*n).is_finite())
-        .min_by(|a, b| {
-            // A neighbour as wide as the node frees a whole slot.
-            let short = |n: Node| graph.nodes[n as usize].width < wide;
-            short(*a).cmp(&short(*b)).then(cost(*a).total_cmp(&cost(*b))).then(a.cmp(b))
-        })
+    let mut around = Vec::new();
+    for component in graph.components(node) {
+        graph.for_each_neighbour(component, |neighbour| around.push(graph.owner[neighbour as usize]));
+    }
+    around.into_iter().filter(|n| !graph.nodes[*n as usize].fixed && cost(*n).is_finite()).min_by(|a, b| {
+        // A neighbour as wide as the node frees a whole slot.
+        let short = |n: Node| graph.nodes[n as usize].width < wide;
+        short(*a).cmp(&short(*b)).then(cost(*a).total_cmp(&cost(*b))).then(a.cmp(b))
+    })
 }

@@ -45,12 +45,13 @@ impl FatPoint {
         for (k, component) in graph.components(node).enumerate() {
             let forbidden = graph.forbidden(component);
             let mut taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
-            for number in graph.neighbours(component).iter().filter_map(|neighbour| graph.physical(*neighbour)) {
+            graph.for_each_neighbour(component, |neighbour| {
+                let Some(number) = graph.physical(neighbour) else { return };
                 // Numbers above are beyond every limit.
                 if let Some(word) = taken.get_mut(usize::from(number / 64)) {
                     *word |= 1 << (number % 64);
                 }
-            }
+            });
             let shifted = shifted_down(&taken, k);
             first_registers.iter_mut().zip(shifted).for_each(|(word, bits)| *word |= bits);
         }

@@ -4,6 +4,7 @@
 //! when one is written while the other is live (and the write is not a copy of it). Working by
 //! component lets half of a pair share a register with a value that only the other half meets.
 
+use crate::meetings::{Meetings, Neighbours};
 use oriole_graph::Rows;
 use oriole_ori::VReg;
 
@@ -39,82 +40,13 @@ pub(crate) struct Affinity {
     pub(crate) weight: f32,
 }
 
-/// Who meets whom, as a walk over the code finds it: pairs may be repeated.
-#[derive(Debug, Default)]
-pub(crate) struct Meetings {
-    /// What the component of the current meeting meets is put at the end.
-    pub(crate) members: Vec<Component>,
-    /// The component that meets, the source that it is a copy of, and where its stretch of `members` ends.
-    ends: Vec<(Component, Option<Component>, u32)>,
-}
-
-impl Meetings {
-    /// `component` meets what was put into `members` since the last call, but not itself and not `source`.
-    pub(crate) fn end(&mut self, component: Component, source: Option<Component>) {
-        self.ends.push((component, source, self.members.len() as u32));
-    }
-
-    /// Calls `visit` for every pair.
-    fn for_each(&self, mut visit: impl FnMut(Component, Component)) {
-        let mut start = 0;
-        for &(component, source, end) in &self.ends {
-            for &member in &self.members[start..end as usize] {
-                if member != component && Some(member) != source {
-                    visit(component, member);
-                }
-            }
-            start = end as usize;
-        }
-    }
-}
-
-/// The neighbours of each component, in one array with a stretch for each.
-#[derive(Debug, Default)]
-struct Lists {
-    /// By component: where its stretch begins and where the last neighbour put there ends.
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-    all: Vec<Component>,
-}
-
-impl Lists {
-    /// Room for as many neighbours of each component as `degrees` says.
-    fn with_room(degrees: &[u32]) -> Self {
-        let mut total = 0;
-        let mut starts = Vec::with_capacity(degrees.len());
-        for degree in degrees {
-            starts.push(total);
-            total += degree;
-        }
-        Lists { ends: starts.clone(), starts, all: vec![0; total as usize] }
-    }
-
-    fn of(&self, component: Component) -> &[Component] {
-        let at = component as usize;
-        &self.all[self.starts[at] as usize..self.ends[at] as usize]
-    }
-
-    fn push(&mut self, component: Component, neighbour: Component) {
-        let end = &mut self.ends[component as usize];
-        self.all[*end as usize] = neighbour;
-        *end += 1;
-    }
-
-    /// Append, but not what is last already.
-    fn push_once(&mut self, component: Component, neighbour: Component) {
-        if self.of(component).last() != Some(&neighbour) {
-            self.push(component, neighbour);
-        }
-    }
-}
-
 /// Interference and affinity between the components of one register file.
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<NodeData>,
     /// The node of each component.
     pub(crate) owner: Vec<Node>,
-    neighbours: Lists,
+    neighbours: Neighbours,
     /// Copies in the order found, each once for either side: component and what it prefers.
     copies: Vec<(Component, Affinity)>,
     affinities: Rows<Affinity>,
@@ -140,7 +72,7 @@ impl Graph {
         Graph {
             nodes,
             owner,
-            neighbours: Lists::default(),
+            neighbours: Neighbours::default(),
             copies: Vec::new(),
             affinities: Rows::default(),
             forbidden: vec![[0; 4]; components],
@@ -154,31 +86,10 @@ impl Graph {
         data.base..data.base + Component::from(data.width)
     }
 
-    /// Make the neighbours' lists, sorted and each neighbour once, and those of the affinities.
-    pub(crate) fn connect(&mut self, meetings: &Meetings) {
-        let owner = &self.owner;
-        let differ = |a: Component, b: Component| owner[a as usize] != owner[b as usize];
-        let mut degrees = vec![0; owner.len()];
-        meetings.for_each(|a, b| {
-            let step = u32::from(differ(a, b));
-            degrees[a as usize] += step;
-            degrees[b as usize] += step;
-        });
-        let mut unsorted = Lists::with_room(&degrees);
-        meetings.for_each(|a, b| {
-            if differ(a, b) {
-                unsorted.push(a, b);
-                unsorted.push(b, a);
-            }
-        });
-        // Who has `a` for a neighbour hears of it when it is the turn of `a`: what it hears comes in order.
-        self.neighbours = Lists::with_room(&degrees);
-        for a in 0..owner.len() as Component {
-            for &b in unsorted.of(a) {
-                self.neighbours.push_once(b, a);
-            }
-        }
-        self.affinities = Rows::new(owner.len(), self.copies.iter().copied());
+    /// Make the lists of neighbours and affinities.
+    pub(crate) fn connect(&mut self, meetings: Meetings) {
+        self.neighbours = meetings.neighbours(&self.owner);
+        self.affinities = Rows::new(self.owner.len(), self.copies.iter().copied());
     }
 
     /// Record a copy between `a` and `b`.
@@ -196,9 +107,9 @@ impl Graph {
         }
     }
 
-    /// The components that interfere with `component`, in order.
-    pub(crate) fn neighbours(&self, component: Component) -> &[Component] {
-        self.neighbours.of(component)
+    /// Call `visit` for each component that interferes with `component`, in order.
+    pub(crate) fn for_each_neighbour(&self, component: Component, visit: impl FnMut(Component)) {
+        self.neighbours.for_each(component, visit);
     }
 
     /// The copies that `component` takes part in.

@@ -1,10 +1,11 @@
 //! Building the interference graph of one register file from liveness.
 //!
 //! Each block is walked from its end with the set of live components. A written component meets every member of the
-//! set; the members are put down as one stretch of an array ([`Meetings`]), from which the graph makes its lists.
+//! set ([`Meetings`]).
 
 use crate::code::{Access, Code, FileCode};
-use crate::graph::{Component, Graph, Meetings, PhysicalSet};
+use crate::graph::{Component, Graph, PhysicalSet};
+use crate::meetings::Meetings;
 use crate::weights::BlockWeights;
 use oriole_ori::{Block, CallId, Function, VReg, analysis::Liveness};
 
@@ -23,7 +24,7 @@ pub(crate) fn build(
         code,
         graph: Graph::new(std::mem::take(&mut lines.nodes), count),
         lines: &lines,
-        meetings: Meetings::default(),
+        meetings: Meetings::new(count),
         live: LiveSet::new(count),
         met_at: vec![0; count],
         now: 0,
@@ -32,7 +33,7 @@ pub(crate) fn build(
         scan.block(at, *block, live, weights);
     }
     let Scan { mut graph, meetings, .. } = scan;
-    graph.connect(&meetings);
+    graph.connect(meetings);
     graph
 }
 

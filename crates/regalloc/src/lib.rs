@@ -14,6 +14,7 @@ mod function;
 mod graph;
 mod interference;
 mod limits;
+mod meetings;
 mod module;
 mod order;
 mod spill;

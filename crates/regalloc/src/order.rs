@@ -81,11 +81,13 @@ impl<'a> Peel<'a> {
             self.sweep += 1;
             let width = graph.nodes[node as usize].width;
             let mut sum = 0;
-            for neighbour in graph.components(node).flat_map(|component| graph.neighbours(component)) {
-                let other = &mut self.states[graph.owner[*neighbour as usize] as usize];
-                if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
-                    sum += other.blocks(width);
-                }
+            for component in graph.components(node) {
+                graph.for_each_neighbour(component, |neighbour| {
+                    let other = &mut self.states[graph.owner[neighbour as usize] as usize];
+                    if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
+                        sum += other.blocks(width);
+                    }
+                });
             }
             self.states[node as usize].blocked = sum;
         }
@@ -151,13 +153,15 @@ impl<'a> Peel<'a> {
         let graph = self.graph;
         let width = graph.nodes[node as usize].width;
         self.sweep += 1;
-        for neighbour in graph.components(node).flat_map(|component| graph.neighbours(component)) {
-            let other = graph.owner[*neighbour as usize];
-            let state = &mut self.states[other as usize];
-            if !state.gone && std::mem::replace(&mut state.met, self.sweep) != self.sweep {
-                state.blocked = state.blocked.saturating_sub(state.blocks(width));
-                self.queue(other);
-            }
+        for component in graph.components(node) {
+            graph.for_each_neighbour(component, |neighbour| {
+                let other = graph.owner[neighbour as usize];
+                let state = &mut self.states[other as usize];
+                if !state.gone && std::mem::replace(&mut state.met, self.sweep) != self.sweep {
+                    state.blocked = state.blocked.saturating_sub(state.blocks(width));
+                    self.queue(other);
+                }
+            });
         }
     }
 }

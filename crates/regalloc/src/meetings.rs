@@ -1,0 +1,245 @@
+//! Who meets whom: pairs of components while they are found, and the neighbours of each afterwards.
+//!
+//! Few pairs among many components stand in lists, many pairs among few in a matrix of bits, whichever is smaller: of a
+//! function with a thousand values alive at once each meets nearly every other.
+
+use crate::graph::{Component, Node};
+
+/// Bytes that a pair takes in all until the lists are made of it: once as found, once for either side.
+const BYTES_PER_PAIR: usize = 12;
+
+/// Pairs as a walk over the code finds them; some are repeated.
+#[derive(Debug)]
+pub(crate) struct Meetings {
+    /// What the component of the current meeting meets is put at the end.
+    pub(crate) members: Vec<Component>,
+    /// The component that meets, the source that it is a copy of, and where its stretch of `members` ends.
+    ends: Vec<(Component, Option<Component>, u32)>,
+    components: usize,
+    /// In place of all of that, from when it is smaller.
+    matrix: Option<Matrix>,
+}
+
+impl Meetings {
+    /// No pairs yet of so many components.
+    pub(crate) fn new(components: usize) -> Self {
+        Meetings { members: Vec::new(), ends: Vec::new(), components, matrix: None }
+    }
+
+    /// `component` meets what was put into `members` since the last call, but not itself and not `source`.
+    pub(crate) fn end(&mut self, component: Component, source: Option<Component>) {
+        self.ends.push((component, source, self.members.len() as u32));
+        let smaller = || BYTES_PER_PAIR * self.members.len() >= Matrix::bytes(self.components);
+        if self.matrix.is_some() || smaller() {
+            let mut matrix = self.matrix.take().unwrap_or_else(|| Matrix::new(self.components));
+            self.for_each(|a, b| matrix.connect(a, b));
+            self.matrix = Some(matrix);
+            self.members.clear();
+            self.ends.clear();
+        }
+    }
+
+    /// Calls `visit` for every pair that is not in the matrix.
+    fn for_each(&self, mut visit: impl FnMut(Component, Component)) {
+        let mut start = 0;
+        for &(component, source, end) in &self.ends {
+            for &member in &self.members[start..end as usize] {
+                if member != component && Some(member) != source {
+                    visit(component, member);
+                }
+            }
+            start = end as usize;
+        }
+    }
+
+    /// Each component's neighbours, but for those of its own node.
+    pub(crate) fn neighbours(self, owner: &[Node]) -> Neighbours {
+        match self.matrix {
+            Some(mut matrix) => {
+                matrix.part_owners(owner);
+                Neighbours::Matrix(matrix)
+            }
+            None => Neighbours::Lists(self.lists(owner)),
+        }
+    }
+
+    /// The pairs as sorted lists, each pair once on either side.
+    fn lists(&self, owner: &[Node]) -> Lists {
+        let differ = |a: Component, b: Component| owner[a as usize] != owner[b as usize];
+        let mut degrees = vec![0; owner.len()];
+        self.for_each(|a, b| {
+            let step = u32::from(differ(a, b));
+            degrees[a as usize] += step;
+            degrees[b as usize] += step;
+        });
+        let mut unsorted = Lists::with_room(&degrees);
+        self.for_each(|a, b| {
+            if differ(a, b) {
+                unsorted.push(a, b);
+                unsorted.push(b, a);
+            }
+        });
+        // Who has `a` for a neighbour hears of it when it is the turn of `a`: what it hears comes in order.
+        let mut sorted = Lists::with_room(&degrees);
+        for a in 0..owner.len() as Component {
+            for &b in unsorted.of(a) {
+                sorted.push_once(b, a);
+            }
+        }
+        sorted
+    }
+}
+
+/// The neighbours of each component.
+#[derive(Debug)]
+pub(crate) enum Neighbours {
+    Lists(Lists),
+    Matrix(Matrix),
+}
+
+impl Default for Neighbours {
+    fn default() -> Self {
+        Neighbours::Lists(Lists::default())
+    }
+}
+
+impl Neighbours {
+    /// Call `visit` for each neighbour of `component`, in order.
+    pub(crate) fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
+        match self {
+            Neighbours::Lists(lists) => lists.of(component).iter().for_each(|neighbour| visit(*neighbour)),
+            Neighbours::Matrix(matrix) => {
+                for (at, word) in (0..).zip(matrix.row(component)) {
+                    let mut bits = *word;
+                    while bits != 0 {
+                        visit(64 * at + bits.trailing_zeros());
+                        bits &= bits - 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The neighbours of each component, in one array with a stretch for each.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    /// By component: where its stretch begins and where the last neighbour put there ends.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    all: Vec<Component>,
+}
+
+impl Lists {
+    /// Room for as many neighbours of each component as `degrees` says.
+    fn with_room(degrees: &[u32]) -> Self {
+        let mut total = 0;
+        let mut starts = Vec::with_capacity(degrees.len());
+        for degree in degrees {
+            starts.push(total);
+            total += degree;
+        }
+        Lists { ends: starts.clone(), starts, all: vec![0; total as usize] }
+    }
+
+    fn of(&self, component: Component) -> &[Component] {
+        let at = component as usize;
+        &self.all[self.starts[at] as usize..self.ends[at] as usize]
+    }
+
+    fn push(&mut self, component: Component, neighbour: Component) {
+        let end = &mut self.ends[component as usize];
+        self.all[*end as usize] = neighbour;
+        *end += 1;
+    }
+
+    /// Append, but not what is last already.
+    fn push_once(&mut self, component: Component, neighbour: Component) {
+        if self.of(component).last() != Some(&neighbour) {
+            self.push(component, neighbour);
+        }
+    }
+}
+
+/// A bit for each two components.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    words_per_row: usize,
+    words: Vec<u64>,
+}
+
+impl Matrix {
+    /// The size for so many components.
+    fn bytes(components: usize) -> usize {
+        8 * components * components.div_ceil(64)
+    }
+
+    fn new(components: usize) -> Self {
+        Matrix { words_per_row: components.div_ceil(64), words: vec![0; Matrix::bytes(components) / 8] }
+    }
+
+    fn row(&self, component: Component) -> &[u64] {
+        let start = component as usize * self.words_per_row;
+        &self.words[start..start + self.words_per_row]
+    }
+
+    fn word(&mut self, a: Component, b: Component) -> &mut u64 {
+        &mut self.words[a as usize * self.words_per_row + b as usize / 64]
+    }
+
+    fn connect(&mut self, a: Component, b: Component) {
+        *self.word(a, b) |= 1 << (b % 64);
+        *self.word(b, a) |= 1 << (a % 64);
+    }
+
+    /// Components of one node, which follow each other, are no neighbours.
+    fn part_owners(&mut self, owner: &[Node]) {
+        for a in 0..owner.len() {
+            for b in (a..owner.len()).take_while(|b| owner[a] == owner[*b]) {
+                let (a, b) = (a as Component, b as Component);
+                *self.word(a, b) &= !(1 << (b % 64));
+                *self.word(b, a) &= !(1 << (a % 64));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Component, Meetings, Neighbours};
+    use std::collections::BTreeSet;
+
+    /// Pairs of `count` components, two to a node; each meets about one in so many, as often as there are rounds.
+    fn check(count: Component, one_in: Component, rounds: Component, matrix: bool) {
+        let owner: Vec<u32> = (0..count).map(|component| component / 2).collect();
+        let mut meetings = Meetings::new(count as usize);
+        let mut expected = vec![BTreeSet::new(); count as usize];
+        for round in 0..rounds {
+            for a in 0..count {
+                let source = Some((a + 7) % count).filter(|_| round == 1);
+                let met = (0..count).filter(|b| (a * 31 + b * 17 + round) % one_in == 0);
+                for b in met.clone().filter(|b| a / 2 != b / 2 && Some(*b) != source) {
+                    expected[a as usize].insert(b);
+                    expected[b as usize].insert(a);
+                }
+                meetings.members.extend(met);
+                meetings.end(a, source);
+            }
+        }
+        let neighbours = meetings.neighbours(&owner);
+        assert_eq!(matches!(neighbours, Neighbours::Matrix(_)), matrix, "{count} components, {rounds} rounds");
+        for component in 0..count {
+            let mut found = Vec::new();
+            neighbours.for_each(component, |neighbour| found.push(neighbour));
+            assert!(found.iter().eq(&expected[component as usize]), "{component} of {count}");
+        }
+    }
+
+    #[test]
+    fn lists_and_matrix_have_the_same_pairs_in_order() {
+        check(130, 11, 3, true);
+        check(64, 3, 1, true);
+        check(500, 497, 3, false);
+        check(0, 1, 0, false);
+    }
+}
