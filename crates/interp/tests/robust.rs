@@ -2,7 +2,6 @@
 
 use oriole_device::{Launch, Memory};
 use oriole_interp::{Interpreter, Options};
-use std::path::Path;
 
 /// A small generator of numbers, the same on every run (Knuth's MMIX constants).
 struct Numbers(u64);
@@ -16,11 +15,8 @@ impl Numbers {
 
 /// The modules of a sample of the shared forms.
 fn forms() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ptx_forms/forms");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: {} is absent", folder.display());
-        return Vec::new();
-    };
+    let Some(folder) = oriole_prerequisites::shared("ptx_forms/forms") else { return Vec::new() };
+    let entries = std::fs::read_dir(folder).expect("a folder");
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     let lines = paths.iter().filter_map(|path| std::fs::read_to_string(path).ok());

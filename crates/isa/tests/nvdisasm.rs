@@ -6,6 +6,7 @@ use oriole_isa::{
     Arch, Control, Guard, Illegal, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Value,
     control_fault, decode, encode, legal,
 };
+use oriole_prerequisites::{OLD_TOOLS, TOOLS, tool_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,9 +38,7 @@ impl Random {
 /// The release that knows the target: the folder of the newer one is in `ORIOLE_ORACLE`, that of a
 /// 12.x release, which still reads sm_50 to sm_70, in `ORIOLE_ORACLE_OLD`.
 fn nvdisasm(arch: Arch) -> Option<PathBuf> {
-    let variable = if arch < Arch::Sm75 { "ORIOLE_ORACLE_OLD" } else { "ORIOLE_ORACLE" };
-    let folder = PathBuf::from(env::var_os(variable)?);
-    [folder.join("nvdisasm"), folder.join("bin/nvdisasm")].into_iter().find(|p| p.is_file())
+    tool_of(if arch < Arch::Sm75 { OLD_TOOLS } else { TOOLS }, "nvdisasm")
 }
 
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
@@ -255,10 +254,7 @@ fn random_instructions_print_alike() {
         if !selected(arch) {
             continue;
         }
-        let Some(tool) = nvdisasm(arch) else {
-            println!("skipped {arch}: ORIOLE_ORACLE or ORIOLE_ORACLE_OLD names no folder with its nvdisasm");
-            continue;
-        };
+        let Some(tool) = nvdisasm(arch) else { continue };
         for opcode in Opcode::ALL.into_iter().filter(|o| o.exists_on(arch)) {
             if !only.is_empty() && !only.split(' ').any(|name| name == opcode.name()) {
                 continue;
@@ -307,10 +303,7 @@ fn control_words_are_refused_alike() {
     let only = env::var("ORIOLE_OPCODES").unwrap_or_default();
     let mut failures = BTreeSet::new();
     for arch in Arch::ALL.into_iter().filter(|arch| !arch.word_format().is_bundled() && selected(*arch)) {
-        let Some(tool) = nvdisasm(arch) else {
-            println!("skipped {arch}: ORIOLE_ORACLE or ORIOLE_ORACLE_OLD names no folder with its nvdisasm");
-            continue;
-        };
+        let Some(tool) = nvdisasm(arch) else { continue };
         let mut insts = Vec::new();
         for opcode in Opcode::ALL.into_iter().filter(|o| o.exists_on(arch)) {
             if !only.is_empty() && !only.split(' ').any(|name| name == opcode.name()) {
@@ -433,10 +426,7 @@ fn mutated_words_are_refused_alike() {
     let seed = setting("ORIOLE_SEED").unwrap_or(0);
     let mut tallies = Vec::new();
     for arch in Arch::ALL.into_iter().filter(|arch| !arch.word_format().is_bundled() && selected(*arch)) {
-        let Some(tool) = nvdisasm(arch) else {
-            println!("skipped {arch}: ORIOLE_ORACLE or ORIOLE_ORACLE_OLD names no folder with its nvdisasm");
-            continue;
-        };
+        let Some(tool) = nvdisasm(arch) else { continue };
         let golden = golden(arch);
         let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ seed << 8 ^ arch as u64);
         let words: Vec<u128> = (0..count).map(|_| mutated(&mut random, &golden)).collect();

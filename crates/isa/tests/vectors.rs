@@ -4,7 +4,7 @@
 
 use oriole_isa::{Arch, Inst, Opcode, decode, encode, parse};
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs};
 
 /// The targets that there are vectors of.
@@ -188,19 +188,14 @@ fn committed_sample() {
 
 #[test]
 fn all_shared_vectors() {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    if !folder.is_dir() {
-        println!("skipped: no {}", folder.display());
-        return;
-    }
+    let Some(folder) = oriole_prerequisites::shared("vectors") else { return };
     assert_clean(&folder);
 }
 
-/// Words of other programs, in the same format: `ORIOLE_VECTORS` names their folder.
+/// Words of other programs, in the same format, where `ORIOLE_VECTORS` names their folder; without it nothing is amiss.
 #[test]
 fn further_vectors() {
-    match env::var_os("ORIOLE_VECTORS") {
-        Some(folder) => assert_clean(Path::new(&folder)),
-        None => println!("skipped: ORIOLE_VECTORS is not set"),
+    if let Some(folder) = env::var_os("ORIOLE_VECTORS") {
+        assert_clean(Path::new(&folder));
     }
 }

@@ -2,7 +2,6 @@
 //! verifier; what does not is listed here, by the start of its name.
 
 use oriole_isa::Arch;
-use std::path::Path;
 
 /// The families of `shared/ptx_forms` that the arithmetic chapters serve.
 const FAMILIES: [&str; 11] = [
@@ -43,11 +42,7 @@ fn lower(text: &str, arch: Arch) -> Result<(), String> {
 
 #[test]
 fn arithmetic_forms_lower() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ptx_forms/forms");
-    if !folder.is_dir() {
-        println!("skipped: ../shared is absent");
-        return;
-    }
+    let Some(folder) = oriole_prerequisites::shared("ptx_forms/forms") else { return };
     let mut failures = Vec::new();
     for family in FAMILIES {
         let lines = std::fs::read_to_string(folder.join(format!("{family}.jsonl"))).unwrap_or_default();

@@ -64,11 +64,7 @@ fn survey(path: &Path, arch: Arch, target: &str) -> (usize, BTreeMap<String, Vec
 
 #[test]
 fn forms_lower_or_are_refused_by_name() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/ptx_forms/forms");
-    if !folder.is_dir() {
-        println!("skipped: ../shared/ptx_forms is absent");
-        return;
-    }
+    let Some(folder) = oriole_prerequisites::shared("ptx_forms/forms") else { return };
     let mut internal = Vec::new();
     for (arch, target) in TARGETS {
         for family in FAMILIES {

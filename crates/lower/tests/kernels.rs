@@ -1,16 +1,11 @@
 //! Every kernel of the first milestone lowers to Ori that passes the verifier.
 
 use oriole_isa::Arch;
-use std::path::{Path, PathBuf};
-
-fn shared() -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    path.is_dir().then_some(path)
-}
+use std::path::Path;
 
 /// Name, file and entry of each launch of the milestone.
 fn first_kernels(shared: &Path) -> Vec<(String, String)> {
-    let read = |name: &str| std::fs::read_to_string(shared.join("kernels").join(name)).unwrap_or_default();
+    let read = |name: &str| std::fs::read_to_string(shared.join(name)).unwrap_or_default();
     let launches: serde_json::Value = serde_json::from_str(&read("launch.json")).unwrap_or_default();
     let first = read("first.txt");
     let names = first.lines().filter_map(|line| line.split('#').next()?.split_whitespace().next());
@@ -43,14 +38,11 @@ fn lower(path: &Path, entry: &str, arch: Arch) -> Result<usize, String> {
 
 #[test]
 fn first_milestone_lowers() {
-    let Some(shared) = shared() else {
-        println!("skipped: ../shared is absent");
-        return;
-    };
+    let Some(shared) = oriole_prerequisites::shared("kernels") else { return };
     let mut failures = Vec::new();
     for (file, entry) in first_kernels(&shared) {
         for arch in [Arch::Sm80, Arch::Sm90] {
-            let path = shared.join("kernels/ptx").join(format!("{file}.{arch}.ptx"));
+            let path = shared.join("ptx").join(format!("{file}.{arch}.ptx"));
             match lower(&path, &entry, arch) {
                 Ok(count) => println!("{entry} {arch}: {count} instructions"),
                 Err(error) => failures.push(format!("{entry} {arch}:\n{error}")),

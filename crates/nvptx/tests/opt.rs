@@ -8,8 +8,8 @@ use oriole_nvptx::text::parse;
 
 #[test]
 fn corpus_stays_valid_at_every_level() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/kernels/ll");
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let Some(folder) = oriole_prerequisites::shared("kernels/ll") else { return };
+    let entries = std::fs::read_dir(folder).expect("a folder");
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "ll")) {

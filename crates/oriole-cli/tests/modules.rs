@@ -168,15 +168,12 @@ fn objects_name_what_is_elsewhere() {
 /// NVIDIA's linker takes two of our objects, and the program computes what the sources say.
 #[test]
 fn linked_objects_run() {
-    let Some(tools) = std::env::var_os("ORIOLE_ORACLE") else {
-        println!("skipped: ORIOLE_ORACLE is not set");
-        return;
-    };
+    let Some(nvlink) = oriole_prerequisites::tool("nvlink") else { return };
     for arch in ["sm_80", "sm_90"] {
         let modules = [CALLER, CALLED].map(|text| Scratch::new(&format!("{HEAD}{text}")));
         let objects = modules.each_ref().map(|scratch| scratch.compile(&["-c", "--arch", arch]));
         let program = modules[0].path("linked.cubin");
-        let mut linker = Command::new(Path::new(&tools).join("nvlink"));
+        let mut linker = Command::new(&nvlink);
         linker.args(["-arch", arch]).args(&objects).arg("-o").arg(&program);
         succeed(linker);
         for input in [6u32, 0xffff_ff00] {

@@ -59,7 +59,7 @@ fn result(file: &Path, engine: &str) -> Vec<u8> {
 #[test]
 fn objects_with_tables_of_branches_and_functions_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let ptxas = std::env::var_os("ORIOLE_ORACLE").map(|folder| Path::new(&folder).join("ptxas"));
+    let ptxas = oriole_prerequisites::tool("ptxas");
     for arch in ["sm_75", "sm_80", "sm_90", "sm_100"] {
         let source = folder.path().join(format!("{arch}.ptx"));
         std::fs::write(&source, MODULE.replace("sm_80", arch)).expect("the folder is ours");

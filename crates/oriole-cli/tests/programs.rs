@@ -3,6 +3,7 @@
 //! file expects.
 
 use oriole_cli::fuzz::{Case, Side, Tools};
+use oriole_cli::nvdisasm::Nvdisasm;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -32,12 +33,12 @@ fn faults(path: &Path, sides: &[Side], tools: &Tools) -> Vec<String> {
 
 #[test]
 fn all_sides_agree_on_every_program() {
-    let tools = Tools::from_environment();
+    let nvdisasm = oriole_prerequisites::tool("nvdisasm").map(Nvdisasm::at);
+    let tools = Tools { ptxas: oriole_prerequisites::tool("ptxas"), nvdisasm };
     let mut sides = vec![Side::Interpreter];
     sides.extend((0..=3).map(Side::level));
-    match tools.ptxas {
-        Some(_) => sides.extend([Side::Ptxas(0), Side::Ptxas(3)]),
-        None => println!("without ptxas: ORIOLE_ORACLE is not set"),
+    if tools.ptxas.is_some() {
+        sides.extend([Side::Ptxas(0), Side::Ptxas(3)]);
     }
     let files = files();
     assert!(files.len() >= 4, "{} programs", files.len());

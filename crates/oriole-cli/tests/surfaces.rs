@@ -193,8 +193,8 @@ impl Case<'_> {
 
 /// Whether the reference compiler is there; then it has compiled the file.
 fn ptxas(ptx: &str, cubin: &str, target: &str) -> bool {
-    let Some(tools) = std::env::var_os("ORIOLE_ORACLE") else { return false };
-    let done = Command::new(Path::new(&tools).join("ptxas")).args(["-arch", target, ptx, "-o", cubin]).output();
+    let Some(tool) = oriole_prerequisites::tool("ptxas") else { return false };
+    let done = Command::new(tool).args(["-arch", target, ptx, "-o", cubin]).output();
     assert!(done.expect("ptxas starts").status.success(), "ptxas compiles it");
     true
 }

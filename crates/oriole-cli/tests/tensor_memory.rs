@@ -4,7 +4,6 @@
 
 mod read_back;
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 fn oriole(arguments: &[&str]) -> Output {
@@ -30,10 +29,8 @@ fn run(body: &str, blocks: u32, warps: u32) -> Vec<Result<Vec<u32>, String>> {
     let compiled = oriole(&["compile", &at("k.ptx"), "-o", &at("ours"), "--arch", "sm_100a"]);
     assert!(compiled.status.success(), "{body}: {}", String::from_utf8_lossy(&compiled.stderr));
     let mut files = vec!["ours"];
-    if let Some(tools) = std::env::var_os("ORIOLE_ORACLE") {
-        let ptxas = Command::new(Path::new(&tools).join("ptxas"))
-            .args(["-arch", "sm_100a", "-o", &at("theirs"), &at("k.ptx")])
-            .status();
+    if let Some(tool) = oriole_prerequisites::tool("ptxas") {
+        let ptxas = Command::new(tool).args(["-arch", "sm_100a", "-o", &at("theirs"), &at("k.ptx")]).status();
         assert!(ptxas.expect("ptxas starts").success(), "{body}");
         files.push("theirs");
     }

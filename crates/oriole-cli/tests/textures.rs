@@ -316,15 +316,13 @@ fn handles_tell_what_they_are_of() {
 /// ptxas's code gives what is computed here. (From sm_90 on it calls the driver for gradients of volumes.)
 #[test]
 fn ptxas_reads_the_same() {
-    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
-        return println!("skipped: ORIOLE_ORACLE is not set");
-    };
+    let Some(tool) = oriole_prerequisites::tool("ptxas") else { return };
     let scratch = Scratch::new();
     for case in CASES.iter().filter(|case| !case.body.contains("grad.3d")) {
         for target in TARGETS {
             std::fs::write(scratch.path("k.ptx"), case.ptx(target)).expect("it can be written");
             let cubin = scratch.path("theirs.cubin");
-            let mut ptxas = Command::new(Path::new(&folder).join("ptxas"));
+            let mut ptxas = Command::new(&tool);
             succeed(ptxas.arg(format!("-arch={target}")).arg(scratch.path("k.ptx")).arg("-o").arg(&cubin));
             assert_eq!(scratch.run(case, &cubin, false), case.expected(), "{target}: {}", case.body);
         }

@@ -63,10 +63,7 @@ fn messages() {
 
 #[test]
 fn ptxas_rejects_each() {
-    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
-        return eprintln!("skipped: ORIOLE_ORACLE is not set");
-    };
-    let ptxas = Path::new(&folder).join("ptxas");
+    let Some(ptxas) = oriole_prerequisites::tool("ptxas") else { return };
     for wrong in modules() {
         let target = wrong.text.lines().find_map(|line| line.strip_prefix(".target ")).unwrap();
         let file = std::env::temp_dir().join(format!("oriole-wrong-{}-{}.ptx", std::process::id(), wrong.name));

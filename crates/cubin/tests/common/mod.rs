@@ -5,28 +5,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A path under the shared folder beside the workspace, or `None` with a note.
-pub(crate) fn shared(path: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    println!("skipped: {} is not there", path.display());
-    None
-}
+pub(crate) use oriole_prerequisites::shared;
 
-/// The reference tools.
+/// The folder of the reference tools.
 pub(crate) struct Oracle(PathBuf);
 
 /// The reference tools, or `None` with a note.
 pub(crate) fn oracle() -> Option<Oracle> {
-    match std::env::var_os("ORIOLE_ORACLE") {
-        Some(folder) => Some(Oracle(PathBuf::from(folder))),
-        None => {
-            println!("skipped: ORIOLE_ORACLE is not set");
-            None
-        }
-    }
+    let ptxas = oriole_prerequisites::tool("ptxas")?;
+    ptxas.parent().map(|folder| Oracle(folder.to_owned()))
 }
 
 impl Oracle {

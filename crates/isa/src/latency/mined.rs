@@ -5,7 +5,6 @@ use super::{Slot, class, raw, war, waw};
 use crate::{Arch, Inst, Opcode, RegFile, Role, Value, decode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// The targets that were mined, with their vectors.
 const TARGETS: [(Arch, &str, &[&str]); 7] = [
@@ -32,8 +31,7 @@ const EXCEPTIONS: [(&str, &str); 8] = [
 
 /// A file of `../shared`, if it is there.
 fn shared(path: &str) -> Option<String> {
-    let root: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    fs::read_to_string(root.join(path)).ok()
+    fs::read_to_string(oriole_prerequisites::shared(path)?).ok()
 }
 
 /// The lines of a mined table without its head, as cells.

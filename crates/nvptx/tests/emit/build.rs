@@ -118,10 +118,7 @@ impl Build {
 
 /// Asks ptxas, where it is there.
 pub(crate) fn ptxas_takes(text: &str) {
-    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
-        return eprintln!("skipped: ORIOLE_ORACLE is not set");
-    };
-    let ptxas = std::path::Path::new(&folder).join("ptxas");
+    let Some(ptxas) = oriole_prerequisites::tool("ptxas") else { return };
     let mut command = std::process::Command::new(ptxas);
     command.args(["-arch=sm_90", "-c", "-o", "/dev/null", "/dev/stdin"]);
     let piped = std::process::Stdio::piped;

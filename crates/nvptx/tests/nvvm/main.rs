@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::process::Command;
 
 use oriole_nvptx::driver::{Error, Options, compile};
@@ -187,9 +186,7 @@ fn others_are_taken() {
 
 #[test]
 fn ptxas_takes_them() {
-    let Some(folder) = std::env::var_os("ORIOLE_ORACLE") else {
-        return eprintln!("skipped: ORIOLE_ORACLE is not set");
-    };
+    let Some(ptxas) = oriole_prerequisites::tool("ptxas") else { return };
     // This ptxas knows no target before sm_75.
     let all = [LLVM_19, OTHERS].map(|list| outcome(list).taken).into_iter().flatten();
     for (target, list) in all.filter(|(target, _)| *target != "sm_60") {
@@ -207,9 +204,8 @@ fn ptxas_takes_them() {
             let ptx = ptx(&text, target).unwrap_or_else(|error| panic!("{target}: {error}"));
             let file = std::env::temp_dir().join(format!("oriole-nvvm-{}-{target}-{half}.ptx", std::process::id()));
             std::fs::write(&file, &ptx).unwrap();
-            let ptxas = Path::new(&folder).join("ptxas");
             let output =
-                Command::new(ptxas).args(["-arch", target, "-O0", "-o", "/dev/null"]).arg(&file).output().unwrap();
+                Command::new(&ptxas).args(["-arch", target, "-O0", "-o", "/dev/null"]).arg(&file).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success(), "{target} {}: {said}", file.display());
             std::fs::remove_file(&file).unwrap();

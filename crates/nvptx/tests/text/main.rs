@@ -25,7 +25,7 @@ fn own() -> Vec<PathBuf> {
 
 /// The kernels that clang and Triton made; none where they are not there.
 fn kernels() -> Vec<PathBuf> {
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/kernels/ll"))
+    oriole_prerequisites::shared("kernels/ll").map_or_else(Vec::new, |folder| files(&folder))
 }
 
 /// The module in a text that is right.

@@ -111,14 +111,6 @@ pub struct Tools {
     pub nvdisasm: Option<Nvdisasm>,
 }
 
-impl Tools {
-    /// Those in the folder that the environment variable `ORIOLE_ORACLE` names; none where it is not set.
-    pub fn from_environment() -> Tools {
-        let folder = std::env::var_os("ORIOLE_ORACLE").map(PathBuf::from);
-        Tools { ptxas: folder.map(|folder| folder.join("ptxas")), nvdisasm: Nvdisasm::from_environment() }
-    }
-}
-
 /// What `side` makes of each launch of a module.
 pub(super) fn run(side: Side, ptx: &str, target: Target, plans: &[Plan], tools: &Tools) -> Vec<Outcome> {
     let all = |outcome: Outcome| vec![outcome; plans.len()];

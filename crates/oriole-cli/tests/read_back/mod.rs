@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 /// The cubin is one that nvdisasm reads.
 pub(crate) fn cubin(bytes: &[u8]) {
-    if let Some(tool) = Nvdisasm::from_environment() {
+    if let Some(tool) = oriole_prerequisites::tool("nvdisasm").map(Nvdisasm::at) {
         tool.read(bytes).unwrap_or_else(|why| panic!("{why}"));
     }
 }

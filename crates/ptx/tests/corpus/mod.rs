@@ -3,18 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `../shared` seen from the workspace root.
-fn shared(folder: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(folder);
-    if !path.is_dir() {
-        println!("skipped: {} is absent", path.display());
-        return None;
-    }
-    Some(path)
-}
-
 fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
-    let Some(folder) = shared(folder) else { return Vec::new() };
+    let Some(folder) = oriole_prerequisites::shared(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == extension));
     paths.sort();

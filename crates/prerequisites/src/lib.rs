@@ -1,0 +1,86 @@
+//! What tests need that is not in the repository: NVIDIA's tools, the shared data, LLVM.
+//!
+//! A test that lacks something asks here, so that nobody takes a test that did nothing for one that passed. What was
+//! missing and which tests it was missed by stands on standard error when the test binary ends. With `ORIOLE_REQUIRE=1`
+//! such a test fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// The variable that names the folder of NVIDIA's tools of CUDA 13.
+pub const TOOLS: &str = "ORIOLE_ORACLE";
+/// The same of CUDA 12, whose nvdisasm still reads sm_50 to sm_70.
+pub const OLD_TOOLS: &str = "ORIOLE_ORACLE_OLD";
+/// The variable that makes failures of tests for which something is missing.
+pub const REQUIRE: &str = "ORIOLE_REQUIRE";
+
+/// What is missing, and the tests that miss it.
+static MISSING: Mutex<BTreeMap<String, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
+
+/// The program of that name in the folder that [`TOOLS`] names, or in its `bin`.
+///
+/// # Panics
+/// It is not there and [`REQUIRE`] asks for it.
+pub fn tool(name: &str) -> Option<PathBuf> {
+    tool_of(TOOLS, name)
+}
+
+/// The program of that name in the folder that the variable names, or in its `bin`.
+///
+/// # Panics
+/// It is not there and [`REQUIRE`] asks for it.
+pub fn tool_of(variable: &str, name: &str) -> Option<PathBuf> {
+    let Some(folder) = std::env::var_os(variable).map(PathBuf::from) else {
+        return missing(&format!("{name} ({variable} is not set)"));
+    };
+    let places = [folder.join(name), folder.join("bin").join(name)];
+    let found = places.into_iter().find(|path| path.is_file());
+    found.or_else(|| missing(&format!("{name} ({variable} names no folder with it)")))
+}
+
+/// A program of this machine.
+///
+/// # Panics
+/// It is not there and [`REQUIRE`] asks for it.
+pub fn program(path: &str) -> Option<PathBuf> {
+    Some(PathBuf::from(path)).filter(|path| path.is_file()).or_else(|| missing(path))
+}
+
+/// A file or folder of the shared data, which lies beside the repository.
+///
+/// # Panics
+/// It is not there and [`REQUIRE`] asks for it.
+pub fn shared(path: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    Some(folder.join(path)).filter(|path| path.exists()).or_else(|| missing(&format!("../shared/{path}")))
+}
+
+/// Notes that the test that runs has to do without something.
+fn missing<T>(what: &str) -> Option<T> {
+    let required = std::env::var(REQUIRE).is_ok_and(|value| value != "0" && !value.is_empty());
+    assert!(!required, "{what} is missing, and {REQUIRE} asks for it");
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| {
+        // SAFETY: `summary` is a function with the C interface that neither unwinds nor calls `exit`. Where it cannot be
+        // registered only the summary is lost.
+        unsafe { libc::atexit(summary) };
+    });
+    // The test harness calls a test's thread by the test's name.
+    let test = std::thread::current().name().unwrap_or("a thread of a test").to_owned();
+    let mut list = MISSING.lock().unwrap_or_else(PoisonError::into_inner);
+    list.entry(what.to_owned()).or_default().insert(test);
+    None
+}
+
+/// Says what was missing. Not through `eprintln`, which the harness keeps back for tests that pass.
+extern "C" fn summary() {
+    let list = MISSING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut text = String::new();
+    for (what, tests) in &*list {
+        let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+        text.push_str(&format!("skipped, wholly or in part, without {what}: {}\n", names.join(", ")));
+    }
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
