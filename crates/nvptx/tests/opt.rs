@@ -1,7 +1,5 @@
 //! The clean-up of the IR on the corpus: what comes out is valid IR.
 
-use std::path::Path;
-
 use oriole_nvptx::ir::verify;
 use oriole_nvptx::opt::{Options, run};
 use oriole_nvptx::text::parse;
