@@ -43,6 +43,7 @@ impl Kinds {
     }
 
     /// Every kind of `other` is in this set.
+    #[inline]
     pub const fn contains(self, other: Kinds) -> bool {
         self.0 & other.0 == other.0
     }
@@ -219,6 +220,7 @@ impl Effects {
     }
 
     /// Every effect of `other` is in this set.
+    #[inline]
     pub const fn contains(self, other: Effects) -> bool {
         self.0 & other.0 == other.0
     }
@@ -317,16 +319,19 @@ impl Field {
 
 impl Opcode {
     /// Everything that the spec says of it.
+    #[inline]
     pub fn info(self) -> &'static OpcodeInfo {
         &INFO[self as usize]
     }
 
     /// Its operands, the same on every target: destinations first.
+    #[inline]
     pub fn signature(self) -> &'static [OperandSpec] {
         self.info().signature
     }
 
     /// Its modifier fields with their default values, in field order.
+    #[inline]
     pub fn fields(self) -> &'static [(Field, u8)] {
         self.info().fields
     }
@@ -368,6 +373,7 @@ impl Opcode {
     }
 
     /// Position of the operand with that role in the signature.
+    #[inline]
     pub fn position(self, role: Role) -> Option<usize> {
         self.signature().iter().position(|o| o.role == role)
     }

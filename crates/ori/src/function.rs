@@ -207,6 +207,7 @@ impl Function {
     }
 
     /// The first block of the layout.
+    #[inline]
     pub fn entry(&self) -> Option<Block> {
         self.layout.first().copied()
     }
@@ -217,16 +218,19 @@ impl Function {
     }
 
     /// Instructions of a block.
+    #[inline]
     pub fn block_insts(&self, block: Block) -> &[InstId] {
         &self.blocks[block].insts
     }
 
     /// Successors of a block: branch targets, then the fall-through.
+    #[inline]
     pub fn succs(&self, block: Block) -> &[Block] {
         &self.blocks[block].succs
     }
 
     /// Every instruction of the layout with its block, in order.
+    #[inline]
     pub fn iter_insts(&self) -> impl Iterator<Item = (Block, InstId)> + '_ {
         self.layout.iter().flat_map(|b| self.blocks[*b].insts.iter().map(|i| (*b, *i)))
     }
@@ -293,6 +297,7 @@ impl Function {
 
     /// The physical registers that an operand names: file, first number, how many. `None` for
     /// operands that are no register and for registers without assignment.
+    #[inline]
     pub fn physical(&self, operand: Operand) -> Option<(RegFile, u16, u8)> {
         use crate::operand::OperandKind;
         match operand.kind() {

@@ -107,6 +107,7 @@ impl Inst {
     }
 
     /// The guard, or `None` where the instruction always executes.
+    #[inline]
     pub fn guard(&self) -> Option<Guard> {
         match self.guard.kind() {
             OperandKind::Guard { pred, negated } => Some(Guard { pred, negated }),
@@ -116,6 +117,7 @@ impl Inst {
 
     /// Whether some threads may keep the old values of what it writes: it has a guard, or it is a load of tensor
     /// memory for the upper half of the warp. (That for the lower half comes first and counts as one for all.)
+    #[inline]
     pub fn writes_partly(&self) -> bool {
         let upper_half = self.opcode == Opcode::LDTM && self.get(Field::TmShape) == tm_shape::DP16B32_HIGH;
         self.guard().is_some() || upper_half
@@ -127,6 +129,7 @@ impl Inst {
     }
 
     /// The guard as a packed operand (`PT` when there is none).
+    #[inline]
     pub fn guard_operand(&self) -> Operand {
         self.guard
     }
@@ -138,12 +141,14 @@ impl Inst {
     }
 
     /// The value of a modifier field, or the opcode's default where it is not given.
+    #[inline]
     pub fn get(&self, field: Field) -> u8 {
         self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that
     /// the signature lacks.
+    #[inline]
     pub fn width(&self, i: usize) -> u8 {
         self.opcode.signature().get(i).map_or(0, |spec| spec.width.of(|field| self.get(field)))
     }
@@ -156,21 +161,25 @@ impl Inst {
     }
 
     /// Whether it is a MovPhi.
+    #[inline]
     pub fn is_phi(&self) -> bool {
         self.kind == InstKind::Phi
     }
 
     /// Whether it marks an undefined value.
+    #[inline]
     pub fn is_undef(&self) -> bool {
         self.kind == InstKind::Undef
     }
 
     /// Whether it is an instruction of the machine.
+    #[inline]
     pub fn is_machine(&self) -> bool {
         self.kind == InstKind::Machine
     }
 
     /// Whether operand `index` is written.
+    #[inline]
     pub fn is_def(&self, index: usize) -> bool {
         match self.kind {
             InstKind::Machine => self.opcode.signature().get(index).is_some_and(|spec| spec.is_def),
@@ -180,6 +189,7 @@ impl Inst {
 
     /// In SSA form, what stays where a partial write does not happen: an operand for each that the signature writes,
     /// in its order (absent where that is no value). Empty otherwise.
+    #[inline]
     pub fn olds(&self) -> &[Operand] {
         match self.kind {
             InstKind::Machine => self.operands.get(self.opcode.signature().len()..).unwrap_or(&[]),
@@ -193,16 +203,19 @@ impl Inst {
     }
 
     /// Whether operand `index` is read. BREAK reads the barrier register that it changes.
+    #[inline]
     pub fn is_use(&self, index: usize) -> bool {
         !self.is_def(index) || self.opcode == Opcode::BREAK
     }
 
     /// The operands that are read, with their positions (not the guard).
+    #[inline]
     pub fn uses(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
         self.operands.iter().copied().enumerate().filter(|(i, _)| self.is_use(*i))
     }
 
     /// The operands that are written, with their positions.
+    #[inline]
     pub fn defs(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
         self.operands.iter().copied().enumerate().filter(|(i, _)| self.is_def(*i))
     }

@@ -114,6 +114,7 @@ impl Piece {
     pub const WHOLE: Piece = Piece { first: 0, count: 0 };
 
     /// The components it covers in a register of `components` components.
+    #[inline]
     pub fn range(self, components: u8) -> std::ops::Range<u8> {
         if self.count == 0 { 0..components } else { self.first..self.first.saturating_add(self.count) }
     }
@@ -222,6 +223,7 @@ impl Operand {
     }
 
     /// A whole virtual register.
+    #[inline]
     pub fn reg(reg: VReg) -> Self {
         Operand::pack(Tag::Reg, reg.as_u32(), 0, 0)
     }
@@ -354,23 +356,28 @@ impl Operand {
         Operand { words }
     }
 
+    #[inline]
     fn tag(self) -> Tag {
         TAGS[(self.words[0] >> TYPE_SHIFT & 7) as usize]
     }
 
+    #[inline]
     fn index(self) -> usize {
         (self.words[0] & INDEX_MASK) as usize
     }
 
+    #[inline]
     fn mods(self) -> u32 {
         self.words[0] >> MOD_SHIFT & 0xff
     }
 
+    #[inline]
     fn aux(self) -> u32 {
         self.words[1] & AUX_MASK
     }
 
     /// What it is, without flags. Words that mean nothing read as [`OperandKind::None`].
+    #[inline]
     pub fn kind(self) -> OperandKind {
         match self.tag() {
             Tag::None => OperandKind::None,
@@ -391,6 +398,7 @@ impl Operand {
         }
     }
 
+    #[inline]
     fn imm_kind(self) -> ImmKind {
         match self.mods() & 3 {
             0 => ImmKind::Bits,
@@ -399,6 +407,7 @@ impl Operand {
         }
     }
 
+    #[inline]
     fn const_kind(self) -> OperandKind {
         if self.words[1] & CONST_BANK == 0 {
             OperandKind::Symbol(SymRef::new(self.index()))
@@ -409,6 +418,7 @@ impl Operand {
         }
     }
 
+    #[inline]
     fn special_kind(self) -> OperandKind {
         match SPECIAL_TAGS.get(self.mods() as usize & 15) {
             Some(SpecialTag::Rz) => OperandKind::Rz,
@@ -425,6 +435,7 @@ impl Operand {
         }
     }
 
+    #[inline]
     fn toggled(mut self, word: usize, bit: u32, on: bool) -> Self {
         if on {
             self.words[word] |= bit;
@@ -434,6 +445,7 @@ impl Operand {
         self
     }
 
+    #[inline]
     fn flag_place(self, word1_bit: u32, imm_bit: u32) -> (usize, u32) {
         if self.tag() == Tag::Imm { (0, imm_bit) } else { (1, word1_bit) }
     }
@@ -456,23 +468,27 @@ impl Operand {
     }
 
     /// With the sign flag as given.
+    #[inline]
     pub fn with_neg(self, on: bool) -> Self {
         self.toggled(0, SIGN, on)
     }
 
     /// With the absolute-value flag as given.
+    #[inline]
     pub fn with_abs(self, on: bool) -> Self {
         let (word, bit) = self.flag_place(ABS, IMM_ABS);
         self.toggled(word, bit, on)
     }
 
     /// With the inversion flag as given.
+    #[inline]
     pub fn with_not(self, on: bool) -> Self {
         let (word, bit) = self.flag_place(NOT, IMM_NOT);
         self.toggled(word, bit, on)
     }
 
     /// With the `.reuse` flag as given; only registers take it, other operands stay as they are.
+    #[inline]
     pub fn with_reuse(self, on: bool) -> Self {
         match self.tag() {
             Tag::Reg | Tag::Phys => self.toggled(1, REUSE, on),
@@ -481,34 +497,40 @@ impl Operand {
     }
 
     /// Whether it is negated.
+    #[inline]
     pub fn is_neg(self) -> bool {
         self.words[0] & SIGN != 0
     }
 
     /// Whether the absolute value is taken.
+    #[inline]
     pub fn is_abs(self) -> bool {
         let (word, bit) = self.flag_place(ABS, IMM_ABS);
         self.words[word] & bit != 0
     }
 
     /// Whether it is inverted.
+    #[inline]
     pub fn is_not(self) -> bool {
         let (word, bit) = self.flag_place(NOT, IMM_NOT);
         self.words[word] & bit != 0
     }
 
     /// Whether it carries `.reuse`.
+    #[inline]
     pub fn is_reuse(self) -> bool {
         matches!(self.tag(), Tag::Reg | Tag::Phys) && self.words[1] & REUSE != 0
     }
 
     /// Whether any of negation, absolute value, inversion and reuse is set: what pattern matchers
     /// look at before they touch an operand.
+    #[inline]
     pub fn has_flags(self) -> bool {
         self.is_neg() || self.is_abs() || self.is_not() || self.is_reuse()
     }
 
     /// The same operand without flags.
+    #[inline]
     pub fn plain(self) -> Self {
         self.with_neg(false).with_abs(false).with_not(false).with_reuse(false)
     }
@@ -519,6 +541,7 @@ impl Operand {
     }
 
     /// Whether the form lacks it.
+    #[inline]
     pub fn is_none(self) -> bool {
         self.words[0] >> TYPE_SHIFT & 7 == Tag::None as u32
     }
@@ -528,7 +551,19 @@ impl Operand {
         self.tag() == Tag::Reg
     }
 
+    /// Whether it names virtual registers, other than as a guard: [`OperandKind::Reg`], [`OperandKind::Tuple`] or
+    /// [`OperandKind::ConstBindless`].
+    #[inline]
+    pub fn names_registers(self) -> bool {
+        match self.tag() {
+            Tag::Reg | Tag::Tuple => true,
+            Tag::Const => self.is_const_bank() && self.words[0] & BINDLESS != 0,
+            _ => false,
+        }
+    }
+
     /// The register, if it is a virtual register (whole or piece).
+    #[inline]
     pub fn as_reg(self) -> Option<VReg> {
         (self.tag() == Tag::Reg).then(|| VReg::new(self.index()))
     }
@@ -542,11 +577,13 @@ impl Operand {
     }
 
     /// The register, if it is a whole virtual register.
+    #[inline]
     pub fn as_whole_reg(self) -> Option<VReg> {
         (self.tag() == Tag::Reg && self.aux() & 0xffff == 0).then(|| VReg::new(self.index()))
     }
 
     /// The 32 bits, if it is an immediate without flags.
+    #[inline]
     pub fn as_imm(self) -> Option<u32> {
         match self.kind() {
             OperandKind::Imm(bits, _) if !self.has_flags() => Some(bits),
@@ -555,16 +592,19 @@ impl Operand {
     }
 
     /// The block, if it is one.
+    #[inline]
     pub fn as_block(self) -> Option<Block> {
         (self.tag() == Tag::Block).then(|| Block::new(self.index()))
     }
 
     /// Whether it is `RZ`, `URZ` or an immediate zero.
+    #[inline]
     pub fn is_zero(self) -> bool {
         matches!(self.kind(), OperandKind::Rz | OperandKind::Urz) || self.as_imm() == Some(0)
     }
 
     /// Whether it references a constant bank (the CB flag).
+    #[inline]
     pub fn is_const_bank(self) -> bool {
         self.tag() == Tag::Const && self.words[1] & CONST_BANK != 0
     }

@@ -88,6 +88,7 @@ impl RegType {
         TYPES.iter().map(|row| row.reg_type)
     }
 
+    #[inline]
     fn row(self) -> &'static TypeRow {
         &TYPES[self as usize]
     }
@@ -108,6 +109,7 @@ impl RegType {
     }
 
     /// The hardware register file.
+    #[inline]
     pub fn file(self) -> RegFile {
         self.row().file
     }
@@ -118,6 +120,7 @@ impl RegType {
     }
 
     /// Whether it lives in the uniform datapath (`UR`, `UP`).
+    #[inline]
     pub fn is_uniform(self) -> bool {
         matches!(self.file(), RegFile::UR | RegFile::UP)
     }
@@ -284,11 +287,13 @@ impl VRegData {
     }
 
     /// The hardware register file.
+    #[inline]
     pub fn file(&self) -> RegFile {
         self.reg_type.file()
     }
 
     /// Whether its physical register was given from the start.
+    #[inline]
     pub fn is_fixed(&self) -> bool {
         self.flags.contains(VRegFlags::FIXED)
     }

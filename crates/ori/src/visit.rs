@@ -91,10 +91,9 @@ impl Function {
         if let Some(guard) = data.guard() {
             visit(RegRef { reg: guard.pred, range: 0..1, is_def: false, conditional: false, slot: Slot::Guard });
         }
-        for (i, operand) in data.operands.iter().enumerate() {
+        for (i, operand) in data.operands.iter().enumerate().filter(|(_, operand)| operand.names_registers()) {
             // A bindless constant's handle is read wherever it stands.
-            let handle = matches!(operand.kind(), OperandKind::ConstBindless { .. });
-            if handle || data.is_use(i) {
+            if data.is_use(i) || operand.is_const_bank() {
                 self.mention(*operand, false, false, Slot::Operand(i), &mut visit);
             }
         }
