@@ -1,8 +1,9 @@
 //! The dependence graph of one block.
 
-use crate::code::{END_OF_R, Op, REGISTERS};
+use crate::code::{END_OF_R, Op, REGISTERS, Reg};
 use crate::memory::MemoryAccess;
 use crate::timing;
+use oriole_graph::Rows;
 use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Effects, Opcode};
 use smallvec::SmallVec;
@@ -16,8 +17,14 @@ pub(crate) struct Edge {
 
 /// Edges from each instruction of a block, and how many come into each.
 pub(crate) struct Graph {
-    pub(crate) edges: Vec<Vec<Edge>>,
+    pub(crate) edges: Rows<Edge>,
     pub(crate) incoming: Vec<u32>,
+}
+
+/// Edges as they are found: where from, where to.
+struct Edges {
+    found: Vec<(u32, Edge)>,
+    incoming: Vec<u32>,
 }
 
 /// Memory accesses that are compared with a new one; beyond that the oldest stand for all.
@@ -32,10 +39,39 @@ struct RegState {
     uses: SmallVec<[(u32, Option<Read>); 4]>,
 }
 
+/// The states of all registers; those that a block has touched are emptied after it, so that many small blocks cost
+/// no more than one large one.
+pub(crate) struct RegStates {
+    states: Vec<RegState>,
+    touched: Vec<Reg>,
+}
+
+impl RegStates {
+    pub(crate) fn new() -> Self {
+        RegStates { states: vec![RegState::default(); REGISTERS], touched: Vec::new() }
+    }
+
+    fn of(&mut self, reg: Reg) -> &mut RegState {
+        let state = &mut self.states[usize::from(reg)];
+        if state.defs.is_empty() && state.uses.is_empty() {
+            self.touched.push(reg);
+        }
+        state
+    }
+
+    fn clear(&mut self) {
+        for reg in self.touched.drain(..) {
+            let state = &mut self.states[usize::from(reg)];
+            state.defs.clear();
+            state.uses.clear();
+        }
+    }
+}
+
 struct Builder<'a> {
     ops: &'a [Op],
-    graph: Graph,
-    regs: Vec<RegState>,
+    graph: Edges,
+    regs: &'a mut RegStates,
     memory: Vec<(u32, MemoryAccess)>,
     /// The last instruction that all later ones follow.
     fence: Option<u32>,
@@ -45,16 +81,17 @@ struct Builder<'a> {
 }
 
 /// Build the graph of a block.
-pub(crate) fn build(ops: &[Op]) -> Graph {
-    let graph = Graph { edges: vec![Vec::new(); ops.len()], incoming: vec![0; ops.len()] };
-    let regs = vec![RegState::default(); REGISTERS];
+pub(crate) fn build(ops: &[Op], regs: &mut RegStates) -> Graph {
+    let graph = Edges { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
     let mut builder =
         Builder { ops, graph, regs, memory: Vec::new(), fence: None, since_fence: Vec::new(), effect: None };
     for at in 0..ops.len() as u32 {
         builder.order(at);
         builder.registers(at);
     }
-    builder.graph
+    builder.regs.clear();
+    let Edges { found, incoming } = builder.graph;
+    Graph { edges: Rows::new(ops.len(), found.iter().copied()), incoming }
 }
 
 /// Opcodes that nothing moves across: convergence points, and what says that the registers of a warpgroup's
@@ -71,10 +108,10 @@ fn has_order(op: &Op) -> bool {
     op.has(Effects::SIDE_EFFECT) || op.has(Effects::CONVERGENT) || op.has(Effects::VOLATILE) || op.has(Effects::BRANCH)
 }
 
-impl Graph {
+impl Edges {
     fn edge(&mut self, from: u32, to: u32, latency: u32) {
         if from != to {
-            self.edges[from as usize].push(Edge { to, latency });
+            self.found.push((from, Edge { to, latency }));
             self.incoming[to as usize] += 1;
         }
     }
@@ -137,14 +174,14 @@ impl Builder<'_> {
         let (ops, graph) = (self.ops, &mut self.graph);
         let op = &ops[at as usize];
         for access in &op.uses {
-            for (def, write) in &self.regs[usize::from(access.reg)].defs {
+            for (def, write) in &self.regs.states[usize::from(access.reg)].defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::raw(*write, access.read);
                 graph.edge(*def, at, if producer.variable { timing::estimate(producer) } else { known() });
             }
         }
         for access in &op.defs {
-            let state = &self.regs[usize::from(access.reg)];
+            let state = &self.regs.states[usize::from(access.reg)];
             for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::waw(*write, access.write);
@@ -155,11 +192,11 @@ impl Builder<'_> {
             }
         }
         for access in &op.uses {
-            self.regs[usize::from(access.reg)].uses.push((at, access.read));
+            self.regs.of(access.reg).uses.push((at, access.read));
         }
         let guarded = op.is_guarded();
         for access in &op.defs {
-            let state = &mut self.regs[usize::from(access.reg)];
+            let state = self.regs.of(access.reg);
             if !guarded {
                 state.defs.clear();
                 state.uses.clear();

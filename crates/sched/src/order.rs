@@ -5,16 +5,17 @@
 //! clock moves on.
 
 use crate::code::{Code, Op};
-use crate::dependence::{Graph, build};
+use crate::dependence::{Graph, RegStates, build};
 use oriole_ori::Function;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Reorder every block.
 pub(crate) fn reorder(code: &mut Code, _: &Function) {
+    let mut regs = RegStates::new();
     for ops in &mut code.ops {
         if ops.len() > 1 {
-            let graph = build(ops);
+            let graph = build(ops, &mut regs);
             let order = list_schedule(&graph);
             *ops = permute(std::mem::take(ops), &order);
         }
@@ -29,10 +30,10 @@ fn permute(ops: Vec<Op>, order: &[u32]) -> Vec<Op> {
 
 /// Cycles from each instruction's issue to the end of the block.
 fn heights(graph: &Graph) -> Vec<u32> {
-    let mut heights = vec![1u32; graph.edges.len()];
+    let mut heights = vec![1u32; graph.incoming.len()];
     for at in (0..heights.len()).rev() {
         // Edges go forward, so the targets are done.
-        let longest = graph.edges[at].iter().map(|e| e.latency + heights[e.to as usize]).max();
+        let longest = graph.edges.row(at).iter().map(|e| e.latency + heights[e.to as usize]).max();
         heights[at] = longest.unwrap_or(1);
     }
     heights
@@ -64,7 +65,7 @@ fn list_schedule(graph: &Graph) -> Vec<u32> {
             continue;
         };
         order.push(at);
-        for edge in &graph.edges[at as usize] {
+        for edge in graph.edges.row(at as usize) {
             let to = edge.to as usize;
             earliest[to] = earliest[to].max(clock + edge.latency);
             incoming[to] -= 1;

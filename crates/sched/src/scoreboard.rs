@@ -14,7 +14,6 @@
 //! NOP before it does.
 
 use crate::code::{Code, Op, REGISTERS, Reg};
-use fixedbitset::FixedBitSet;
 use oriole_isa::{Carries, Control, Effects, Opcode, carries};
 use oriole_ori::Function;
 use smallvec::SmallVec;
@@ -94,19 +93,20 @@ struct Assignment {
 /// Set scoreboards and wait masks of all instructions.
 pub(crate) fn assign(code: &mut Code, func: &mut Function) {
     let mut assignment = give_out(code);
-    let entry = pending_at_entry(code, func, &assignment);
+    let mut state = Pending::new(assignment.releases.len());
+    let entry = pending_at_entry(code, func, &assignment, &mut state);
     let mut before = Vec::new();
+    let mut needed = Vec::new();
     for (block, pending) in entry.iter().enumerate() {
-        let mut state = Pending::new(&assignment.releases, pending);
+        state.set(pending, &assignment.releases);
         for at in 0..code.ops[block].len() {
-            let mut needed = Vec::new();
             let mask = state.step(&code.ops[block][at], assignment.own[block][at], &assignment.releases, &mut needed);
             if mask != 0 && !carried(&code.ops[block][at], code).contains(Carries::WAIT) {
                 before.push((block, at, mask));
             } else {
                 code.ops[block][at].inst.control.wait_mask = mask;
             }
-            needed.into_iter().for_each(|release| assignment.releases[release as usize].needed = true);
+            needed.drain(..).for_each(|release| assignment.releases[release as usize].needed = true);
         }
     }
     set_releases(code, &assignment);
@@ -169,47 +169,66 @@ impl Rotation {
     }
 }
 
+/// The releases that are outstanding of one register.
+#[derive(Clone, Default)]
+struct Busy {
+    results: SmallVec<[u32; 2]>,
+    sources: SmallVec<[u32; 2]>,
+}
+
+impl Busy {
+    fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        self.results.iter().chain(&self.sources).copied()
+    }
+}
+
 /// The releases that may be outstanding at a point, by register and scoreboard.
 struct Pending {
-    by_reg: Vec<SmallVec<[u32; 2]>>,
+    by_reg: Vec<Busy>,
     by_scoreboard: [Vec<u32>; SCOREBOARDS],
+    /// By release: whether it is one of them.
+    is_pending: Vec<bool>,
 }
 
 impl Pending {
-    fn new(releases: &[Release], pending: &FixedBitSet) -> Self {
-        let mut state = Pending {
-            by_reg: vec![SmallVec::new(); REGISTERS + Completion::ALL.len()],
+    /// None of so many releases.
+    fn new(releases: usize) -> Self {
+        Pending {
+            by_reg: vec![Busy::default(); REGISTERS + Completion::ALL.len()],
             by_scoreboard: Default::default(),
-        };
-        for release in pending.ones() {
-            state.add(release as u32, releases);
+            is_pending: vec![false; releases],
         }
-        state
+    }
+
+    /// These and no others.
+    fn set(&mut self, pending: &[u32], releases: &[Release]) {
+        (0..SCOREBOARDS).for_each(|scoreboard| self.clear(scoreboard, releases));
+        pending.iter().for_each(|release| self.add(*release, releases));
     }
 
     fn add(&mut self, number: u32, releases: &[Release]) {
-        let release = &releases[number as usize];
-        let list = &mut self.by_scoreboard[usize::from(release.scoreboard)];
-        if list.contains(&number) {
+        if std::mem::replace(&mut self.is_pending[number as usize], true) {
             return;
         }
-        list.push(number);
+        let release = &releases[number as usize];
+        self.by_scoreboard[usize::from(release.scoreboard)].push(number);
         for reg in &release.regs {
-            self.by_reg[usize::from(*reg)].push(number);
+            let busy = &mut self.by_reg[usize::from(*reg)];
+            if release.is_result { &mut busy.results } else { &mut busy.sources }.push(number);
         }
     }
 
     /// The scoreboards that `op` waits for, and the releases that the wait covers; then its own are pending.
     fn step(&mut self, op: &Op, own: OwnReleases, releases: &[Release], needed: &mut Vec<u32>) -> u8 {
         for access in &op.uses {
-            needed.extend(self.by_reg[usize::from(access.reg)].iter().filter(|r| releases[**r as usize].is_result));
+            needed.extend(&self.by_reg[usize::from(access.reg)].results);
         }
         for access in &op.defs {
-            needed.extend(&self.by_reg[usize::from(access.reg)]);
+            needed.extend(self.by_reg[usize::from(access.reg)].all());
         }
         for completion in Completion::ALL {
             if completion.is_awaited_by(op) {
-                needed.extend(&self.by_reg[usize::from(completion.reg())]);
+                needed.extend(self.by_reg[usize::from(completion.reg())].all());
             }
         }
         if op.leaves {
@@ -230,43 +249,48 @@ impl Pending {
     }
 
     fn clear(&mut self, scoreboard: usize, releases: &[Release]) {
-        for number in std::mem::take(&mut self.by_scoreboard[scoreboard]) {
+        let others = |number: &mut u32| usize::from(releases[*number as usize].scoreboard) != scoreboard;
+        for number in self.by_scoreboard[scoreboard].drain(..) {
+            self.is_pending[number as usize] = false;
+            // The first release of a register takes out the others of this scoreboard with it.
             for reg in &releases[number as usize].regs {
-                self.by_reg[usize::from(*reg)].retain(|r| *r != number);
+                let busy = &mut self.by_reg[usize::from(*reg)];
+                busy.results.retain(others);
+                busy.sources.retain(others);
             }
         }
     }
 
-    fn write_to(&self, set: &mut FixedBitSet) {
-        for number in self.by_scoreboard.iter().flatten() {
-            set.insert(*number as usize);
-        }
+    fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        self.by_scoreboard.iter().flatten().copied()
     }
 }
 
-/// Releases that may be outstanding at the start of each block: the smallest solution.
-fn pending_at_entry(code: &Code, func: &Function, assignment: &Assignment) -> Vec<FixedBitSet> {
-    let count = assignment.releases.len();
-    let mut entry = vec![FixedBitSet::with_capacity(count); code.blocks.len()];
+/// Releases that may be outstanding at the start of each block: the smallest solution. `state` is for use by the way.
+fn pending_at_entry(code: &Code, func: &Function, assignment: &Assignment, state: &mut Pending) -> Vec<Vec<u32>> {
+    let releases = &assignment.releases;
+    let mut entry: Vec<Vec<u32>> = vec![Vec::new(); code.blocks.len()];
     let mut queued = vec![true; code.blocks.len()];
     let mut work: Vec<usize> = (0..code.blocks.len()).rev().collect();
+    // By release: the last edge at whose end it was pending already.
+    let mut met_at = vec![0u32; releases.len()];
+    let mut edge = 0;
     let mut ignored = Vec::new();
     while let Some(block) = work.pop() {
         queued[block] = false;
-        let mut state = Pending::new(&assignment.releases, &entry[block]);
+        state.set(&entry[block], releases);
         for (op, own) in code.ops[block].iter().zip(&assignment.own[block]) {
             ignored.clear();
-            state.step(op, *own, &assignment.releases, &mut ignored);
+            state.step(op, *own, releases, &mut ignored);
         }
-        let mut out = FixedBitSet::with_capacity(count);
-        state.write_to(&mut out);
-        for succ in code.succs(func, block).collect::<SmallVec<[usize; 4]>>() {
-            if !out.is_subset(&entry[succ]) {
-                entry[succ].union_with(&out);
-                if !queued[succ] {
-                    queued[succ] = true;
-                    work.push(succ);
-                }
+        for succ in code.succs(func, block) {
+            edge += 1;
+            entry[succ].iter().for_each(|release| met_at[*release as usize] = edge);
+            let known = entry[succ].len();
+            entry[succ].extend(state.all().filter(|release| met_at[*release as usize] != edge));
+            if entry[succ].len() > known && !queued[succ] {
+                queued[succ] = true;
+                work.push(succ);
             }
         }
     }

@@ -182,7 +182,9 @@ impl<'a> Solver<'a> {
                 break;
             }
             let late = self.lacking(entry, op).saturating_sub(since);
-            self.times[block].delay(at, late);
+            if late > 0 {
+                self.times[block].delay(at, late);
+            }
         }
     }
 
