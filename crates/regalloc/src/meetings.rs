@@ -32,7 +32,7 @@ impl Meetings {
         let smaller = || BYTES_PER_PAIR * self.members.len() >= Matrix::bytes(self.components);
         if self.matrix.is_some() || smaller() {
             let mut matrix = self.matrix.take().unwrap_or_else(|| Matrix::new(self.components));
-            self.for_each(|a, b| matrix.connect(a, b));
+            self.for_each(|a, b| matrix.note(a, b));
             self.matrix = Some(matrix);
             self.members.clear();
             self.ends.clear();
@@ -56,6 +56,7 @@ impl Meetings {
     pub(crate) fn neighbours(self, owner: &[Node]) -> Neighbours {
         match self.matrix {
             Some(mut matrix) => {
+                matrix.mirror();
                 matrix.part_owners(owner);
                 Neighbours::Matrix(matrix)
             }
@@ -161,7 +162,7 @@ impl Lists {
     }
 }
 
-/// A bit for each two components.
+/// A bit for each two components: while pairs are found, in the row of one of the two.
 #[derive(Debug)]
 pub(crate) struct Matrix {
     words_per_row: usize,
@@ -187,9 +188,33 @@ impl Matrix {
         &mut self.words[a as usize * self.words_per_row + b as usize / 64]
     }
 
-    fn connect(&mut self, a: Component, b: Component) {
+    /// The pair, in the row of `a` only: rows far apart would not stay in the cache.
+    fn note(&mut self, a: Component, b: Component) {
         *self.word(a, b) |= 1 << (b % 64);
-        *self.word(b, a) |= 1 << (a % 64);
+    }
+
+    /// Put each pair into the rows of both, by squares of 64 rows and a word.
+    fn mirror(&mut self) {
+        let rows = self.words.len().checked_div(self.words_per_row).unwrap_or(0);
+        for above in 0..self.words_per_row {
+            for below in above..self.words_per_row {
+                let (upper, lower) = (self.square(above, below, rows), self.square(below, above, rows));
+                self.add_square(below, above, rows, transposed(upper));
+                self.add_square(above, below, rows, transposed(lower));
+            }
+        }
+    }
+
+    /// The words at place `column` of the rows from `64 * band` on; zero beyond the last row.
+    fn square(&self, band: usize, column: usize, rows: usize) -> [u64; 64] {
+        let word = |row: usize| if row < rows { self.words[row * self.words_per_row + column] } else { 0 };
+        std::array::from_fn(|at| word(64 * band + at))
+    }
+
+    fn add_square(&mut self, band: usize, column: usize, rows: usize, square: [u64; 64]) {
+        for (row, bits) in (64 * band..rows).zip(square) {
+            self.words[row * self.words_per_row + column] |= bits;
+        }
     }
 
     /// Components of one node, which follow each other, are no neighbours.
@@ -202,6 +227,23 @@ impl Matrix {
             }
         }
     }
+}
+
+/// Bit `i` of word `j` becomes bit `j` of word `i`: the two halves off the diagonal change places, then those of each
+/// quarter, and so on.
+fn transposed(mut square: [u64; 64]) -> [u64; 64] {
+    let mut half = 32;
+    let mut mask = u64::MAX >> 32;
+    while half != 0 {
+        for low in (0..64).filter(|word| word & half == 0) {
+            let exchanged = (square[low] >> half ^ square[low + half]) & mask;
+            square[low] ^= exchanged << half;
+            square[low + half] ^= exchanged;
+        }
+        half /= 2;
+        mask ^= mask << half;
+    }
+    square
 }
 
 #[cfg(test)]
