@@ -11,6 +11,7 @@ pub mod table;
 use knobs::Knobs;
 use oriole_isa::Arch;
 use oriole_ori::Function;
+use oriole_ori::analysis::Analyses;
 use std::time::{Duration, Instant};
 use table::{PHASES, Phase, Work};
 
@@ -99,15 +100,19 @@ pub fn run_phases(
     admits: impl Fn(&Phase) -> bool,
     mut after: impl FnMut(&Phase, &Function, Changed, Duration),
 ) -> Result<(), PhaseError> {
+    let mut analyses = Analyses::default();
     for phase in PHASES {
-        let Work::Run { level, run, .. } = phase.work else { continue };
+        let Work::Run { level, run, keeps, .. } = phase.work else { continue };
         if context.opt_level < level || phase.is_optional() && !admits(phase) {
             continue;
         }
         let start = Instant::now();
-        let changed = run(func, context)?;
-        if context.verify && changed == Changed::Yes {
-            passes::check::verify_after(func, context, phase.name)?;
+        let changed = run(func, context, &mut analyses)?;
+        if changed == Changed::Yes {
+            analyses.changed(keeps);
+        }
+        if context.verify && (changed == Changed::Yes || phase.number == 0) {
+            passes::check::verify_after(func, context, phase.name, &analyses)?;
         }
         after(phase, func, changed, start.elapsed());
     }

@@ -3,9 +3,10 @@
 use crate::passes::{back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, synchronise};
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::Function;
+use oriole_ori::analysis::{Analyses, Kept};
 
 /// A phase's code.
-pub type Run = fn(&mut Function, &Context) -> Result<Changed, PhaseError>;
+pub type Run = fn(&mut Function, &Context, &mut Analyses) -> Result<Changed, PhaseError>;
 
 /// What stands in a slot.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,8 @@ pub enum Work {
         level: u8,
         /// Code of that level cannot do without it.
         needed: bool,
+        /// What holds after it, where it changed the function.
+        keeps: Kept,
         /// The code.
         run: Run,
     },
@@ -41,18 +44,18 @@ impl Phase {
     }
 }
 
-const fn run(number: u16, name: &'static str, run: Run) -> Phase {
-    Phase { number, name, work: Work::Run { level: 1, needed: false, run } }
+const fn run(number: u16, name: &'static str, keeps: Kept, run: Run) -> Phase {
+    Phase { number, name, work: Work::Run { level: 1, needed: false, keeps, run } }
 }
 
 /// Work that correct code needs at every level.
-const fn always(number: u16, name: &'static str, run: Run) -> Phase {
-    Phase { number, name, work: Work::Run { level: 0, needed: true, run } }
+const fn always(number: u16, name: &'static str, keeps: Kept, run: Run) -> Phase {
+    Phase { number, name, work: Work::Run { level: 0, needed: true, keeps, run } }
 }
 
 /// Work that the phases of `-O1` and above rely on: it cannot be left out alone.
 const fn form(number: u16, name: &'static str, run: Run) -> Phase {
-    Phase { number, name, work: Work::Run { level: 1, needed: true, run } }
+    Phase { number, name, work: Work::Run { level: 1, needed: true, keeps: Kept::Flow, run } }
 }
 
 const fn absent(number: u16, name: &'static str, reason: &'static str) -> Phase {
@@ -69,10 +72,10 @@ const TARGET: &str = "a target-specific slot that no target of ours fills";
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
 /// target-specific ones; the published table names neither.
 pub const PHASES: &[Phase] = &[
-    always(0, "OriCheckInitialProgram", check::run),
+    always(0, "OriCheckInitialProgram", Kept::Flow, check::run),
     absent(1, "ApplyNvOptRecipes", "recipes tune another program; ours are knobs"),
     absent(2, "PromoteFP16", "half-precision promotion in graphics pipelines only: no compute kernel has it"),
-    always(3, "AnalyzeControlFlow", control_flow::run),
+    always(3, "AnalyzeControlFlow", Kept::Nothing, control_flow::run),
     absent(4, "AdvancedPhaseBeforeConvUnSup", HOOK),
     absent(5, "ConvertUnsupportedOps", "lowering emits only what the target has"),
     absent(6, "SetControlFlowOpLastInBB", "the IR keeps terminators last by construction"),
@@ -80,7 +83,7 @@ pub const PHASES: &[Phase] = &[
     absent(132, "UpdateAfterConvertUnsupportedOps", LATER),
     absent(8, "OriCreateMacroInsts", "lowering emits the sequences themselves"),
     absent(9, "ReportInitialRepresentation", REPORT),
-    run(10, "EarlyOriSimpleLiveDead", dead_code::run),
+    run(10, "EarlyOriSimpleLiveDead", Kept::Flow, dead_code::run),
     absent(11, "ReplaceUniformsWithImm", LATER),
     absent(12, "OriSanitize", "the verifier covers it"),
     absent(
@@ -90,8 +93,8 @@ pub const PHASES: &[Phase] = &[
     ),
     absent(133, "MergeEquivalentConditionalFlow", LATER),
     absent(14, "DoSwitchOptFirst", LATER),
-    run(15, "OriBranchOpt", branches::run),
-    run(16, "OriPerformLiveDeadFirst", dead_code::run),
+    run(15, "OriBranchOpt", Kept::Nothing, branches::run),
+    run(16, "OriPerformLiveDeadFirst", Kept::Flow, dead_code::run),
     absent(17, "OptimizeBindlessHeaderLoads", GRAPHICS),
     absent(18, "OriLoopSimplification", LATER),
     absent(19, "OriSplitLiveRanges", LATER),
@@ -104,11 +107,11 @@ pub const PHASES: &[Phase] = &[
     absent(26, "OriRemoveRedundantBarriers", LATER),
     absent(27, "AnalyzeUniformsForSpeculation", LATER),
     absent(28, "SinkRemat", LATER),
-    run(29, "GeneralOptimize", general::run),
+    run(29, "GeneralOptimize", Kept::Flow, general::run),
     absent(30, "DoSwitchOptSecond", LATER),
     absent(31, "OriLinearReplacement", LATER),
     absent(32, "CompactLocalMemory", LATER),
-    run(33, "OriPerformLiveDeadSecond", dead_code::run),
+    run(33, "OriPerformLiveDeadSecond", Kept::Flow, dead_code::run),
     absent(34, "ExtractShaderConstsFirst", LATER),
     absent(35, "OriHoistInvariantsEarly", LATER),
     absent(36, "EmitPSI", GRAPHICS),
@@ -125,7 +128,7 @@ pub const PHASES: &[Phase] = &[
     absent(46, "GeneralOptimizeMid2", SETTLED),
     absent(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
     absent(48, "EnforceArgumentRestrictions", "lowering emits only encodable operands"),
-    run(49, "GvnCse", general::common),
+    run(49, "GvnCse", Kept::Flow, general::common),
     absent(50, "OriReassociateAndCommon", LATER),
     absent(51, "ExtractShaderConstsFinal", LATER),
     absent(52, "OriReplaceEquivMultiDefMov", LATER),
@@ -137,11 +140,11 @@ pub const PHASES: &[Phase] = &[
     absent(58, "GeneralOptimizeLate", "nothing between slots 49 and 65 leaves work for it that 65 does not do"),
     absent(59, "OriLoopFusion", LATER),
     absent(60, "DoVTGMultiViewExpansion", GRAPHICS),
-    run(61, "OriPerformLiveDeadThird", dead_code::run),
+    run(61, "OriPerformLiveDeadThird", Kept::Flow, dead_code::run),
     absent(62, "OriRemoveRedundantMultiDefMov", LATER),
-    run(63, "OriDoPredication", predicate::run),
+    run(63, "OriDoPredication", Kept::Nothing, predicate::run),
     absent(64, "LateOriCommoning", LATER),
-    run(65, "GeneralOptimizeLate2", general::run),
+    run(65, "GeneralOptimizeLate2", Kept::Flow, general::run),
     absent(66, "OriHoistInvariantsLate", LATER),
     absent(67, "DoKillMovement", LATER),
     absent(68, "DoTexMovement", "texture work comes with textures"),
@@ -162,9 +165,9 @@ pub const PHASES: &[Phase] = &[
     absent(80, "ExpandJmxComputation", LATER),
     absent(81, "LateArchOptimizeSecond", LATER),
     absent(82, "AdvancedPhaseBackPropVReg", LATER),
-    run(83, "OriBackCopyPropagate", back_copy::run),
+    run(83, "OriBackCopyPropagate", Kept::Flow, back_copy::run),
     absent(138, "OriSplitHighPressureLiveRanges", LATER),
-    run(84, "OriPerformLiveDeadFourth", dead_code::run),
+    run(84, "OriPerformLiveDeadFourth", Kept::Flow, dead_code::run),
     absent(85, "OriPropagateGmma", LATER),
     absent(86, "InsertPseudoUseDefForConvUR", LATER),
     absent(87, "FixupGmmaSequence", LATER),
@@ -179,7 +182,7 @@ pub const PHASES: &[Phase] = &[
     absent(96, "ReportBeforeScheduling", REPORT),
     absent(97, "AdvancedPhasePreSched", "scheduling runs once, after allocation (crate sched)"),
     absent(98, "BackPropagateVEC2D", LATER),
-    always(99, "OriDoSyncronization", synchronise::run),
+    always(99, "OriDoSyncronization", Kept::Nothing, synchronise::run),
     absent(100, "ApplyPostSyncronizationWars", "no hardware fault that needs it is known to us"),
     absent(101, "AdvancedPhaseAllocReg", "the allocator is a crate of its own (regalloc)"),
     absent(102, "ReportAfterRegisterAllocation", REPORT),
@@ -187,7 +190,7 @@ pub const PHASES: &[Phase] = &[
     absent(104, "AdvancedPhasePostExpansion", "prologues and epilogues are the allocator's"),
     absent(105, "ApplyPostRegAllocWars", "no hardware fault that needs it is known to us"),
     absent(106, "AdvancedPhasePostSched", "the scheduler is a crate of its own (sched)"),
-    always(107, "OriRemoveNopCode", nops::run),
+    always(107, "OriRemoveNopCode", Kept::Flow, nops::run),
     absent(108, "OptimizeHotColdInLoop", LATER),
     absent(109, "OptimizeHotColdFlow", LATER),
     absent(110, "PostSchedule", REPORT),

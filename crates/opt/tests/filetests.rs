@@ -7,6 +7,7 @@
 use oriole_isa::Arch;
 use oriole_opt::table::{PHASES, Work};
 use oriole_opt::{CallBarriers, Context, knobs::Knobs};
+use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, verify};
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,7 @@ fn number_of(phase: &str) -> u16 {
 fn run(func: &mut Function, phase: &str, arch: Arch) -> Result<(), String> {
     let phase = PHASES.iter().find(|p| p.name == phase).ok_or_else(|| format!("no phase {phase}"))?;
     let Work::Run { run, .. } = phase.work else { return Err(format!("phase {} does nothing", phase.name)) };
-    run(func, &context(arch)).map_err(|e| e.to_string())?;
+    run(func, &context(arch), &mut Analyses::default()).map_err(|e| e.to_string())?;
     Ok(())
 }
 

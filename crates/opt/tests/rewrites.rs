@@ -8,6 +8,7 @@ use fastrand::Rng;
 use oriole_isa::{Arch, Field, Mods, Opcode, Role, bop};
 use oriole_opt::table::{PHASES, Work};
 use oriole_opt::{CallBarriers, Context, knobs::Knobs};
+use oriole_ori::analysis::Analyses;
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
     EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
@@ -31,7 +32,7 @@ fn apply(func: &mut Function, name: &str) {
     }
     let phase = PHASES.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
     let Work::Run { run, .. } = phase.work else { panic!("{name} does nothing") };
-    run(func, &context()).unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
+    run(func, &context(), &mut Analyses::default()).unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
     if let Err(errors) = verify::verify(func, ARCH) {
         panic!("after {name}: {errors:?}\n{func}");
     }

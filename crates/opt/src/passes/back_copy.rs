@@ -6,6 +6,7 @@
 
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Opcode;
+use oriole_ori::analysis::Analyses;
 use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, VReg};
 use rustc_hash::FxHashMap;
 
@@ -15,7 +16,7 @@ type Comp = (VReg, u8);
 const ALL_LANES: u32 = 15;
 
 /// Rename both ways.
-pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let mut pass = Pass::new(func);
     for block in func.layout.clone() {
         pass.start = pass.now;

@@ -4,12 +4,12 @@
 //! swallows that successor where nobody else goes there, and what becomes unreachable goes away.
 
 use crate::{Changed, Context, PhaseError};
-use oriole_ori::analysis::Cfg;
+use oriole_ori::analysis::{Analyses, Cfg};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{Block, EntitySet, Function, layout};
 
 /// Thread jumps, merge blocks, remove what is unreachable.
-pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let mut changed = thread_jumps(func);
     changed |= layout::remove_unreachable(func);
     changed |= merge_chains(func);

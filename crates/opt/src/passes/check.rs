@@ -1,27 +1,23 @@
 //! Slot 0: what lowering made must be well formed.
 
 use crate::{Changed, Context, PhaseError};
-use oriole_ori::analysis::{Cfg, Liveness};
+use oriole_ori::analysis::{Analyses, Liveness};
 use oriole_ori::{Function, Inst, Operand, VReg, verify};
 
 /// Give registers that may be read before they are written some value at the entry (PTX allows such
-/// reads), then run the verifier where the context asks for it.
-pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
-    let undefined = undefined_at_entry(func);
+/// reads).
+pub(crate) fn run(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let undefined = undefined_at_entry(func, &analyses.live(func));
     let marks: Vec<_> = undefined.iter().map(|reg| func.add_inst(Inst::undef(Operand::reg(*reg)))).collect();
     if let Some(entry) = func.entry() {
         func.blocks[entry].insts.splice(0..0, marks);
-    }
-    if context.verify {
-        verify_after(func, context, "OriCheckInitialProgram")?;
     }
     Ok(Changed::when(!undefined.is_empty()))
 }
 
 /// Registers that are live at the entry though the function does not receive them, in order.
-fn undefined_at_entry(func: &Function) -> Vec<VReg> {
+fn undefined_at_entry(func: &Function, live: &Liveness) -> Vec<VReg> {
     let Some(entry) = func.entry() else { return Vec::new() };
-    let live = Liveness::new(func, &Cfg::new(func));
     let received = |reg: VReg| func.live_in.contains(&reg) || func.vregs[reg].is_fixed();
     let mut regs: Vec<VReg> = live.live_in(entry).map(|(reg, _)| reg).filter(|reg| !received(*reg)).collect();
     regs.sort_unstable();
@@ -29,11 +25,18 @@ fn undefined_at_entry(func: &Function) -> Vec<VReg> {
     regs
 }
 
-/// Run the verifier, naming the phase that came before.
-pub(crate) fn verify_after(func: &Function, context: &Context, phase: &'static str) -> Result<(), PhaseError> {
-    verify::verify(func, context.arch).map_err(|faults| PhaseError::Verify {
-        function: func.name.clone(),
-        phase,
-        fault: faults.first().map_or_else(String::new, ToString::to_string),
-    })
+/// Run the verifier, naming the phase that came before, and compute the analyses that are held anew.
+pub(crate) fn verify_after(
+    func: &Function,
+    context: &Context,
+    phase: &'static str,
+    analyses: &Analyses,
+) -> Result<(), PhaseError> {
+    let fault = |fault: String| PhaseError::Verify { function: func.name.clone(), phase, fault };
+    verify::verify(func, context.arch)
+        .map_err(|faults| fault(faults.first().map_or_else(String::new, ToString::to_string)))?;
+    match analyses.stale(func) {
+        Some(name) => Err(fault(format!("the {name} was to hold and does not"))),
+        None => Ok(()),
+    }
 }

@@ -1,9 +1,10 @@
 //! Slot 3: blocks that nothing reaches are taken out, so that later phases see none.
 
 use crate::{Changed, Context, PhaseError};
+use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, layout};
 
 /// Remove unreachable blocks.
-pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     Ok(Changed::when(layout::remove_unreachable(func)))
 }

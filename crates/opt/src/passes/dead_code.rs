@@ -2,15 +2,15 @@
 
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Effects;
-use oriole_ori::analysis::{Cfg, LiveSet, Liveness};
+use oriole_ori::analysis::{Analyses, LiveSet, Liveness};
 use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, PackedOption, SecondaryMap, VReg};
 
 /// Remove dead instructions.
-pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     if func.first_value.is_some() {
         return Ok(sweep(func));
     }
-    let dead = dead_instructions(func);
+    let dead = dead_instructions(func, &analyses.live(func));
     if dead.is_empty() {
         return Ok(Changed::No);
     }
@@ -22,9 +22,7 @@ pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseErro
 
 /// One backward walk per block from what is live out of it: an instruction that is dead does not
 /// make its sources live.
-fn dead_instructions(func: &Function) -> EntitySet<InstId> {
-    let cfg = Cfg::new(func);
-    let liveness = Liveness::new(func, &cfg);
+fn dead_instructions(func: &Function, liveness: &Liveness) -> EntitySet<InstId> {
     let mut dead = EntitySet::new();
     let mut live = liveness.empty_set();
     for block in &func.layout {

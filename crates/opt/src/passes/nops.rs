@@ -2,10 +2,11 @@
 
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Opcode;
+use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, InstFlags};
 
 /// Remove NOPs that are not marked volatile.
-pub(crate) fn run(func: &mut Function, _: &Context) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let before = func.inst_count();
     for block in func.layout.clone() {
         func.retain_insts(block, |func, inst| {

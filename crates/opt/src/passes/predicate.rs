@@ -8,7 +8,7 @@
 use super::branches::address_taken;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Effects, Opcode, RegFile, Role};
-use oriole_ori::analysis::Cfg;
+use oriole_ori::analysis::{Analyses, Cfg};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{
     Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg,
@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Predicate what is short enough.
-pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
-    let cfg = Cfg::new(func);
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let cfg = analyses.cfg(func);
     let mut pass = Pass {
         uses: Uses::new(func),
         preds: vec![0; func.blocks.len()],

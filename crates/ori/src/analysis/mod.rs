@@ -1,11 +1,13 @@
 //! Analyses, computed from a function when asked for.
 
+mod cache;
 mod call_graph;
 mod cfg;
 mod def_use;
 mod liveness;
 mod uniformity;
 
+pub use cache::{Analyses, Kept};
 pub use call_graph::{CallNode, address_taken, call_order};
 pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
 pub use def_use::DefUse;

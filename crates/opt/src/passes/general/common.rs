@@ -46,9 +46,9 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
 fn may_be_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
     let effects = inst.opcode.info().effects;
     let constant_register = || {
-        CONSTANT_REGISTERS.iter().filter_map(|name| special_registers::by_name(name, cx.arch)).any(|register| {
-            inst.opcode == Opcode::S2R && inst.operands.get(1) == Some(&Operand::special(register.number))
-        })
+        let registers = CONSTANT_REGISTERS.iter().filter(|_| inst.opcode == Opcode::S2R);
+        let mut registers = registers.filter_map(|name| special_registers::by_name(name, cx.arch));
+        registers.any(|register| inst.operands.get(1) == Some(&Operand::special(register.number)))
     };
     let invariant = inst.flags.contains(InstFlags::INVARIANT) && effects == Effects::READS_MEMORY;
     // LEPC gives the address of where it stands.

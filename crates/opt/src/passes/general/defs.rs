@@ -1,14 +1,15 @@
 //! What a walk over the blocks in reverse post-order knows of values: their definitions, and how often they are read.
 
 use oriole_isa::RegFile;
-use oriole_ori::analysis::{Cfg, DomTree, LoopForest};
+use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
 use oriole_ori::{Block, Function, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// Definitions and reads of values, and where the walk is.
 pub(super) struct Defs {
-    dominators: DomTree,
-    loops: LoopForest,
+    dominators: Rc<DomTree>,
+    loops: Rc<LoopForest>,
     def: SecondaryMap<VReg, PackedOption<InstId>>,
     reads: SecondaryMap<VReg, u32>,
     /// The block of each instruction.
@@ -21,9 +22,8 @@ pub(super) struct Defs {
 
 impl Defs {
     /// Definitions and reads of the whole function.
-    pub(super) fn new(func: &Function, cfg: &Cfg) -> Defs {
-        let dominators = DomTree::dominators(cfg);
-        let loops = LoopForest::new(cfg, &dominators);
+    pub(super) fn new(func: &Function, analyses: &mut Analyses) -> Defs {
+        let (dominators, loops) = (analyses.dominators(func), analyses.loops(func));
         let mut defs = Defs {
             dominators,
             loops,

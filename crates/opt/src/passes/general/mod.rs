@@ -25,7 +25,7 @@ use super::dead_code;
 use crate::{Changed, Context, PhaseError};
 use defs::{Defs, is_stable};
 use oriole_isa::{Arch, Field, Opcode, RegFile};
-use oriole_ori::analysis::Cfg;
+use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType, VReg};
 use rustc_hash::FxHashMap;
@@ -35,19 +35,24 @@ use smallvec::SmallVec;
 const MOST_REWRITES: usize = 8;
 
 /// Walk until nothing changes, at most as often as the knob says.
-pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
-    repeat(func, context, RULES)
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    repeat(func, context, analyses, RULES)
 }
 
 /// Slot 49: equal expressions once.
-pub(crate) fn common(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
-    repeat(func, context, &[common::expression])
+pub(crate) fn common(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    repeat(func, context, analyses, &[common::expression])
 }
 
-fn repeat(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Changed, PhaseError> {
+fn repeat(
+    func: &mut Function,
+    context: &Context,
+    analyses: &mut Analyses,
+    rules: &[Rule],
+) -> Result<Changed, PhaseError> {
     let mut changed = Changed::No;
     for _ in 0..context.knobs.get("general-rounds") {
-        let walked = walk(func, context, rules)?;
+        let walked = walk(func, context, analyses, rules)?;
         let swept = dead_code::sweep(func);
         changed = changed.or(walked).or(swept);
         if walked == Changed::No {
@@ -105,9 +110,14 @@ struct Cx<'f> {
     replaced: EntitySet<InstId>,
 }
 
-fn walk(func: &mut Function, context: &Context, rules: &[Rule]) -> Result<Changed, PhaseError> {
-    let cfg = Cfg::new(func);
-    let defs = Defs::new(func, &cfg);
+fn walk(
+    func: &mut Function,
+    context: &Context,
+    analyses: &mut Analyses,
+    rules: &[Rule],
+) -> Result<Changed, PhaseError> {
+    let cfg = analyses.cfg(func);
+    let defs = Defs::new(func, analyses);
     let offset_limit = context.knobs.get("fold-offset-limit");
     let mut cx = Cx {
         func,

@@ -24,13 +24,13 @@ mod shape;
 mod tree;
 
 use crate::{CallBarriers, Changed, Context, PhaseError};
-use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity, post_dominators};
+use oriole_ori::analysis::{Analyses, Cfg, DomTree, Liveness, Uniformity, post_dominators};
 use oriole_ori::{Block, Function, FunctionKind};
 use regions::Regions;
 use scopes::Scopes;
 
 /// Insert BSSY, BSYNC and BREAK.
-pub(crate) fn run(func: &mut Function, context: &Context) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let changed = shape::free_entry(func)?.or(shape::free_return_points(func)?);
     let cfg = Cfg::new(func);
     let uniformity = uniformity(func, context, &cfg);

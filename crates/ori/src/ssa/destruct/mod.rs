@@ -26,8 +26,13 @@ use smallvec::SmallVec;
 ///
 /// # Errors
 /// [`BuildError::TooManyRegisters`] where the registers are more than a function may have.
-pub fn destruct(func: &mut Function, cfg: &Cfg, dominators: &DomTree, live: &Liveness) -> Result<(), BuildError> {
-    let loops = LoopForest::new(cfg, dominators);
+pub fn destruct(
+    func: &mut Function,
+    cfg: &Cfg,
+    dominators: &DomTree,
+    loops: &LoopForest,
+    live: &Liveness,
+) -> Result<(), BuildError> {
     let positions = Positions::new(func);
     let ranges = live_ranges(func, cfg, live, &positions);
     let first = func.vregs.len() - ranges.len();
@@ -35,8 +40,8 @@ pub fn destruct(func: &mut Function, cfg: &Cfg, dominators: &DomTree, live: &Liv
     let mut classes = Classes::new(ranges, files);
     let numbers = Numbers { first };
     let passing = passings(func, cfg, &positions, &numbers, &mut classes);
-    share(func, &loops, &numbers, &passing, &mut classes);
-    rewrite::rewrite(func, &rewrite::Plan { dominators, loops: &loops, numbers: &numbers, passing: &passing }, classes)
+    share(func, loops, &numbers, &passing, &mut classes);
+    rewrite::rewrite(func, &rewrite::Plan { dominators, loops, numbers: &numbers, passing: &passing }, classes)
 }
 
 /// What a wide operand's first register is a multiple of, by file and width.
