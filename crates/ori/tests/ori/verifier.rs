@@ -130,3 +130,47 @@ fn edits_keep_functions_valid() {
         assert_eq!(verify(&func, Arch::Sm80), Ok(()), "seed {seed}\n{func}");
     }
 }
+
+/// What the verifier says of a body in SSA form: registers P0 and R1 are received, those from R2 on are values.
+fn errors_of_values(body: &str) -> Vec<String> {
+    let head = ".function entry f\n  .frame local=0 spill=0 align=0\n  .reg %P0\n  .reg %R1\n  .reg %R2\n  .reg %R3\n  .reg %R4\n  .reg %UR5\n  .values 2\n  .livein %P0 %R1\n";
+    let func: Function = format!("{head}{body}.end\n").parse().unwrap_or_else(|e| panic!("{e}\n{body}"));
+    verify(&func, Arch::Sm80).err().unwrap_or_default().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn values_have_one_definition_that_reaches_their_uses() {
+    let good = "bix0: -> bix2, bix1\n    MOV %R2, %R1, 0xf\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    @%P0 MOV %R3, 0x1, 0xf, %R2\nbix2:\n    MOV %R4, %R2, bix0, %R3, bix1 ;phi\n    STS{mem_size=B64} RZ, _, s:0, <%R4 %R2>\n    EXIT PT\n";
+    assert_eq!(errors_of_values(good), Vec::<String>::new());
+    let cases = [
+        ("bix0:\n    MOV %R2, RZ, 0xf\n    MOV %R2, RZ, 0xf\n    EXIT PT\n", "value v2 is defined twice"),
+        (
+            "bix0:\n    IADD3 %R3, PT, PT, %R2, RZ, RZ, !PT, !PT\n    MOV %R2, RZ, 0xf\n    EXIT PT\n",
+            "the definition of value v2 does not reach its use",
+        ),
+        (
+            "bix0: -> bix2, bix1\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    MOV %R2, RZ, 0xf\nbix2:\n    MOV %R3, %R2, 0xf\n    EXIT PT\n",
+            "the definition of value v2 does not reach its use",
+        ),
+        ("bix0:\n    @%P0 MOV %R2, RZ, 0xf\n    EXIT PT\n", "the old values do not fit what is written in part"),
+        ("bix0:\n    MOV %R2, RZ, 0xf, undef\n    EXIT PT\n", "the old values do not fit what is written in part"),
+        ("bix0:\n    @%P0 MOV %R2, RZ, 0xf, _\n    EXIT PT\n", "the old values do not fit what is written in part"),
+        (
+            "bix0:\n    MOV %R2, RZ, 0xf\n    STS{mem_size=B64} RZ, _, s:0, <%R2 %R1>\n    EXIT PT\n",
+            "v1 in a tuple is no value",
+        ),
+        (
+            "bix0:\n    MOV %R2, RZ, 0xf\n    S2UR %UR5, SR_CTAID.X\n    STS{mem_size=B64} RZ, _, s:0, <%R2 %UR5>\n    EXIT PT\n",
+            "a tuple of two files",
+        ),
+        (
+            "bix0:\n    MOV %R2, RZ, 0xf\n    STS{mem_size=B32} RZ, _, s:0, <%R2 %R2>\n    EXIT PT\n",
+            "takes 1 registers, not 2",
+        ),
+        ("bix0:\n    STS{mem_size=B32} RZ, _, s:0, undef\n    EXIT PT\n", "may not be 'undef'"),
+    ];
+    for (body, expected) in cases {
+        let found = errors_of_values(body);
+        assert!(found.iter().any(|e| e.contains(expected)), "{body}{found:#?}\nexpected: {expected}");
+    }
+}
