@@ -21,6 +21,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     let cfg = analyses.cfg(func);
     let mut pass = Pass {
         uses: Uses::new(func),
+        inputs: Inputs::default(),
         preds: vec![0; func.blocks.len()],
         taken: address_taken(func),
         removed: EntitySet::new(),
@@ -44,6 +45,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             changed = true;
         }
     }
+    pass.inputs.settle_all(func);
     func.layout.retain(|block| !pass.removed.contains(*block));
     Ok(Changed::when(changed))
 }
@@ -117,6 +119,7 @@ enum How {
 
 struct Pass {
     uses: Uses,
+    inputs: Inputs,
     /// Edges into each block.
     preds: Vec<u32>,
     taken: EntitySet<Block>,
@@ -157,7 +160,7 @@ impl Pass {
     }
 
     /// What the branch at the end of the block goes around, if it may be flattened.
-    fn shape(&self, func: &Function, block: Block) -> Option<Shape> {
+    fn shape(&mut self, func: &Function, block: Block) -> Option<Shape> {
         let &[taken, next] = &func.blocks[block].succs[..] else { return None };
         let (guard, _) = lone_branch(func, block)?;
         if taken == next {
@@ -186,12 +189,17 @@ impl Pass {
     }
 
     /// What the join's MovPhis take from the two ways; `None` where a choice is not possible.
-    fn choices(&self, func: &Function, block: Block, bodies: &[(Block, Guard)], join: Block) -> Option<Vec<Choice>> {
+    fn choices(
+        &mut self,
+        func: &Function,
+        block: Block,
+        bodies: &[(Block, Guard)],
+        join: Block,
+    ) -> Option<Vec<Choice>> {
         let (first, second) = (bodies[0].0, bodies.get(1).map_or(block, |(body, _)| *body));
         let phis = func.block_insts(join).iter().take_while(|inst| func.insts[**inst].is_phi());
         phis.map(|phi| {
-            let from = |way: Block| func.phi_inputs(*phi).find(|(_, pred)| *pred == way).map(|(source, _)| source);
-            let (a, b) = (from(first)?, from(second)?);
+            let (a, b) = (self.inputs.from(func, *phi, first)?, self.inputs.from(func, *phi, second)?);
             let how = match (a.kind(), b.kind()) {
                 _ if a == b => How::Second,
                 (OperandKind::Undef, _) => How::Second,
@@ -261,7 +269,7 @@ impl Pass {
                 How::Copy => guarded_copy(func, block, choice, shape.bodies[0].1)?,
             });
         }
-        pass_on(func, block, shape, &values);
+        self.inputs.pass_on(func, block, shape, &values);
         func.blocks[block].succs = [shape.join].into_iter().collect();
         // One edge is left of those that the branch and the bodies had.
         let edges = &mut self.preds[shape.join.as_u32() as usize];
@@ -271,11 +279,13 @@ impl Pass {
             let join = std::mem::take(&mut func.blocks[shape.join]);
             let phis = join.insts.iter().take_while(|inst| func.insts[**inst].is_phi()).copied();
             for inst in phis.collect::<Vec<_>>() {
+                self.inputs.settle(func, inst);
                 func.insts[inst] = only_input(func, inst);
             }
             func.blocks[block].insts.extend(join.insts);
             for succ in &join.succs {
                 func.rename_phi_pred(*succ, shape.join, block);
+                self.inputs.rename(func, *succ, shape.join, block);
             }
             func.blocks[block].succs = join.succs;
             self.removed.insert(shape.join);
@@ -360,16 +370,69 @@ fn guarded_copy(func: &mut Function, block: Block, choice: &Choice, guard: Guard
     Ok(value)
 }
 
-/// The join's MovPhis take these values from the block, and nothing from the bodies.
-fn pass_on(func: &mut Function, block: Block, shape: &Shape, values: &[Operand]) {
-    let phis = func.block_insts(shape.join).iter().take_while(|inst| func.insts[**inst].is_phi());
-    for (phi, value) in phis.copied().collect::<Vec<_>>().into_iter().zip(values) {
-        let gone = |pred: Block| pred == block || shape.bodies.iter().any(|(body, _)| *body == pred);
-        let kept: Vec<(Operand, Block)> = func.phi_inputs(phi).filter(|(_, pred)| !gone(*pred)).collect();
-        let operands = &mut func.insts[phi].operands;
-        operands.truncate(1);
-        for (source, pred) in kept.into_iter().chain([(*value, block)]) {
-            operands.extend([source, Operand::block(pred)]);
+/// The inputs of MovPhis by predecessor, of those that have been asked for: thousands of branches may join in one block.
+#[derive(Default)]
+struct Inputs {
+    by_pred: FxHashMap<InstId, FxHashMap<Block, Operand>>,
+    /// MovPhis in the order in which they were asked for.
+    asked: Vec<InstId>,
+}
+
+impl Inputs {
+    fn of(&mut self, func: &Function, phi: InstId) -> &mut FxHashMap<Block, Operand> {
+        self.by_pred.entry(phi).or_insert_with(|| {
+            self.asked.push(phi);
+            func.phi_inputs(phi).map(|(source, pred)| (pred, source)).collect()
+        })
+    }
+
+    /// What a MovPhi takes from a predecessor.
+    fn from(&mut self, func: &Function, phi: InstId, pred: Block) -> Option<Operand> {
+        self.of(func, phi).get(&pred).copied()
+    }
+
+    /// The join's MovPhis take these values from the block, and nothing from the bodies.
+    fn pass_on(&mut self, func: &Function, block: Block, shape: &Shape, values: &[Operand]) {
+        let phis = func.block_insts(shape.join).iter().take_while(|inst| func.insts[**inst].is_phi());
+        for (phi, value) in phis.zip(values) {
+            let inputs = self.of(func, *phi);
+            shape.bodies.iter().for_each(|(body, _)| {
+                inputs.remove(body);
+            });
+            inputs.insert(block, *value);
+        }
+    }
+
+    /// The MovPhis of a block name another predecessor.
+    fn rename(&mut self, func: &Function, block: Block, old: Block, new: Block) {
+        for phi in func.block_insts(block).iter().take_while(|inst| func.insts[**inst].is_phi()) {
+            let inputs = self.by_pred.get_mut(phi);
+            if let Some((inputs, value)) = inputs.and_then(|inputs| inputs.remove(&old).map(|value| (inputs, value))) {
+                inputs.insert(new, value);
+            }
+        }
+    }
+
+    /// Write the inputs of a MovPhi into its operands: those that stay in their order, then new predecessors.
+    fn settle(&mut self, func: &mut Function, phi: InstId) {
+        let Some(mut inputs) = self.by_pred.remove(&phi).filter(|_| func.insts[phi].is_phi()) else { return };
+        let stay: Vec<Block> = func.phi_inputs(phi).map(|(_, pred)| pred).collect();
+        let mut operands: Vec<Operand> = Vec::with_capacity(2 * inputs.len());
+        for pred in stay {
+            if let Some(source) = inputs.remove(&pred) {
+                operands.extend([source, Operand::block(pred)]);
+            }
+        }
+        let mut others: Vec<(Block, Operand)> = inputs.into_iter().collect();
+        others.sort_unstable_by_key(|(pred, _)| *pred);
+        operands.extend(others.into_iter().flat_map(|(pred, source)| [source, Operand::block(pred)]));
+        func.insts[phi].operands.truncate(1);
+        func.insts[phi].operands.extend(operands);
+    }
+
+    fn settle_all(&mut self, func: &mut Function) {
+        for phi in std::mem::take(&mut self.asked) {
+            self.settle(func, phi);
         }
     }
 }
