@@ -1,7 +1,7 @@
 //! Dominators, loops and liveness against direct readings of their definitions.
 
 use crate::common::{Dice, graph, random_edges, random_function};
-use oriole_ori::analysis::{Cfg, DefUse, DomTree, Liveness, LoopForest, Uniformity, post_dominators};
+use oriole_ori::analysis::{Cfg, DomTree, Liveness, LoopForest, Uniformity, post_dominators};
 use oriole_ori::*;
 
 /// Blocks that `from` reaches without entering `without`.
@@ -180,29 +180,6 @@ fn writing_halves_kills_halves() {
     let (pair, second) = (VReg::new(0), Block::new(1));
     assert!(liveness.is_live_in(second, pair, 0) && !liveness.is_live_in(second, pair, 1));
     assert!(!liveness.is_live_in(Block::new(0), pair, 0));
-}
-
-/// The lists hold exactly the instructions whose own mentions say so.
-#[test]
-fn definitions_and_uses_are_the_mentions() {
-    for seed in 0..100 {
-        let func = random_function(seed);
-        let du = DefUse::new(&func);
-        for reg in func.vregs.keys() {
-            let mentions = |is_def: bool| -> Vec<InstId> {
-                let names = |inst: &InstId| {
-                    let mut found = false;
-                    func.for_each_reg(*inst, |r| found |= r.reg == reg && r.is_def == is_def);
-                    found
-                };
-                func.iter_insts().map(|(_, inst)| inst).filter(names).collect()
-            };
-            assert_eq!(du.defs(reg), mentions(true), "seed {seed}: {reg}");
-            assert_eq!(du.uses(reg), mentions(false), "seed {seed}: {reg}");
-            assert_eq!(du.single_def(reg).is_some(), mentions(true).len() == 1);
-        }
-        assert!(func.iter_insts().all(|(block, inst)| du.block_of(inst) == Some(block)));
-    }
 }
 
 /// The inputs of a MovPhi are live at the end of their predecessors only, its result after it.
