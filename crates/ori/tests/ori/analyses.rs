@@ -240,7 +240,8 @@ fn analyses_that_do_not_hold_are_found() {
     let text = ".function entry f\n  .frame local=0 spill=0 align=0\n  .reg %P0\n  .reg %R1\n  .livein %P0 %R1\nbix0: -> bix2, bix1\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    STS{mem_size=B32} RZ, _, s:0, %R1\nbix2:\n    EXIT PT\n.end\n";
     let mut func: Function = text.parse().expect("it parses");
     let mut held = Analyses::default();
-    (held.loops(&func), held.live(&func));
+    held.loops(&func);
+    held.live(&func);
     assert_eq!(held.stale(&func), None);
     let block = func.layout[1];
     func.blocks[block].insts.clear();
