@@ -17,9 +17,10 @@ mod session;
 
 pub use emit::LineTable;
 pub use error::CompileError;
+pub use oriole_passes::PassInfo;
 pub use parameters::{Meaning, ParameterType, parameter_types};
 pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, FlowGraph};
 pub use pipeline::{compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use resources::{Resources, resources, variable_bytes};
-pub use selection::{PassCount, optional_passes};
+pub use selection::{PassCount, optional_passes, passes};
 pub use session::{Limits, Observer, PassEvent, Session};

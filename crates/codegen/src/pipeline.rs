@@ -8,10 +8,12 @@ use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
 use crate::session::Session;
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::{Arch, RegFile};
-use oriole_opt::{CallBarriers, Context, PhaseError, knobs::Knobs, run_phases, table::Phase};
+use oriole_opt::pipeline::Code;
+use oriole_opt::{CallBarriers, Context, PhaseError, knobs::Knobs, run_passes};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{Callee, FuncId, Function, FunctionKind, Module, layout};
+use oriole_passes::Pass;
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -221,10 +223,10 @@ fn compile_tree(
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
-    keep(&mut dumps, options, session, &module, ALLOCATION);
+    keep(&mut dumps, options, session, &module, (ALLOCATION.number(), ALLOCATION.name));
     session.poll()?;
     watch.time("schedule", || schedule(&mut module, &selection, &workers))?;
-    keep(&mut dumps, options, session, &module, SCHEDULING);
+    keep(&mut dumps, options, session, &module, (SCHEDULING.number(), SCHEDULING.name));
     session.poll()?;
     let passes = count(&module, &optimised, &selection);
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
@@ -351,13 +353,13 @@ fn optimise_function(
 ) -> Optimised {
     let (mut dumps, mut watch) = (Vec::new(), Watch::default());
     // What is to end early does no more than it must until it can.
-    let admits = |phase: &Phase| selection.admits(number, phase) && session.poll().is_ok();
-    let outcome = run_phases(&mut func, &context, admits, |phase, func, changed, time| {
+    let admits = |phase: &Pass<Code>| selection.admits(number, phase) && session.poll().is_ok();
+    let outcome = run_passes(&mut func, &context, admits, |phase, func, changed, time| {
         watch.add(phase.name, time);
-        session.after_pass((phase.number, phase.name), func, changed, Some(time));
+        session.after_pass((phase.number(), phase.name), func, changed, Some(time));
         let all = options.dump_all && changed == oriole_opt::Changed::Yes;
         if all || options.dump_after.iter().any(|name| name == phase.name) {
-            dumps.push(dump(func, (phase.number, phase.name), options.rot13));
+            dumps.push(dump(func, (phase.number(), phase.name), options.rot13));
         }
     });
     Optimised { number, context, func, outcome, dumps, watch }

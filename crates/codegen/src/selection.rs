@@ -7,19 +7,29 @@
 
 use crate::error::CompileError;
 use crate::pipeline::CompileOptions;
-use oriole_opt::table::{PHASES, Phase, Work};
+use oriole_opt::pipeline::{Code, PIPELINE};
+use oriole_passes::{Pass, PassInfo, Repetition};
 
-/// The allocator, a stage of the back end that can be dumped after.
-pub(crate) const ALLOCATION: (u16, &str) = (101, "AdvancedPhaseAllocReg");
-/// The scheduler, another one. Without it instructions keep their order and only get control words.
-pub(crate) const SCHEDULING: (u16, &str) = (106, "AdvancedPhasePostSched");
+const fn stage(name: &'static str, slots: &'static [u16], level: u8, needed: bool) -> PassInfo {
+    Pass { name, slots, level, needed, repetition: Repetition::Once, run: () }
+}
+
+/// The allocator.
+pub(crate) const ALLOCATION: PassInfo = stage("AdvancedPhaseAllocReg", &[101], 0, true);
+/// The reordering of instructions. Without it they keep their places and only get control words.
+pub(crate) const SCHEDULING: PassInfo = stage("AdvancedPhasePostSched", &[106], 1, false);
+
+/// All passes between lowering and encoding, in the order in which they run.
+pub fn passes() -> impl Iterator<Item = PassInfo> {
+    PIPELINE.iter().map(Pass::info).chain([ALLOCATION, SCHEDULING])
+}
 
 /// The highest `-O` level.
 const HIGHEST_LEVEL: u8 = 3;
 
 /// Names of what [`CompileOptions::disabled_passes`] can name where the level is at least 1.
 pub fn optional_passes() -> impl Iterator<Item = &'static str> {
-    PHASES.iter().filter(|phase| phase.is_optional()).map(|phase| phase.name).chain([SCHEDULING.1])
+    passes().filter(|pass| !pass.needed).map(|pass| pass.name)
 }
 
 /// The phases that may run in a compilation.
@@ -48,17 +58,16 @@ impl Selection {
         if options.opt_level > HIGHEST_LEVEL {
             return Err(CompileError::Level(options.opt_level));
         }
-        let runs =
-            |level: u8| PHASES.iter().filter(move |p| matches!(p.work, Work::Run { level: from, .. } if from <= level));
-        let stages = [ALLOCATION.1, SCHEDULING.1];
-        let shown: Vec<&str> = runs(options.opt_level).map(|p| p.name).chain(stages).collect();
+        let runs = |level: u8| PIPELINE.iter().filter(move |pass| pass.level <= level);
+        let stages = [ALLOCATION.name, SCHEDULING.name];
+        let shown: Vec<&str> = runs(options.opt_level).map(|pass| pass.name).chain(stages).collect();
         check("to show at this level", &options.dump_after, &shown)?;
         let at_level: Vec<&str> = optional_passes().filter(|_| options.opt_level > 0).collect();
         check("to leave out at this level", &options.disabled_passes, &at_level)?;
         if options.pass_limit.is_some() && at_level.is_empty() {
             return Err(CompileError::PassLimit);
         }
-        let phases = runs(options.opt_level).filter(|p| p.is_optional()).map(|p| p.name).collect();
+        let phases = runs(options.opt_level).filter(|pass| !pass.needed).map(|pass| pass.name).collect();
         Ok(Selection {
             disabled: options.disabled_passes.clone(),
             limit: options.pass_limit.unwrap_or(u64::MAX),
@@ -67,7 +76,7 @@ impl Selection {
     }
 
     /// Whether an optional phase may run on the function that is optimised as number `function`, from 0.
-    pub(crate) fn admits(&self, function: usize, phase: &Phase) -> bool {
+    pub(crate) fn admits(&self, function: usize, phase: &Pass<Code>) -> bool {
         let Some(at) = self.phases.iter().position(|name| *name == phase.name) else { return false };
         self.enabled(phase.name) && ((function * self.phases.len() + at) as u64) < self.limit
     }
@@ -75,14 +84,15 @@ impl Selection {
     /// Whether the instructions of the function that is scheduled as number `function` of `all` may change places.
     pub(crate) fn reorders(&self, function: usize, all: usize) -> bool {
         !self.phases.is_empty()
-            && self.enabled(SCHEDULING.1)
+            && self.enabled(SCHEDULING.name)
             && ((all * self.phases.len() + function) as u64) < self.limit
     }
 
     /// What the limit let run, of functions optimised and scheduled in these orders.
     pub(crate) fn count(&self, optimised: &[&str], scheduled: &[&str]) -> PassCount {
         let phases = optimised.iter().flat_map(|function| self.phases.iter().map(move |phase| (*phase, *function)));
-        let reordering = scheduled.iter().filter(|_| !self.phases.is_empty()).map(|function| (SCHEDULING.1, *function));
+        let reordering =
+            scheduled.iter().filter(|_| !self.phases.is_empty()).map(|function| (SCHEDULING.name, *function));
         let runs: Vec<(&'static str, &str)> = phases.chain(reordering).collect();
         let within = usize::try_from(self.limit).unwrap_or(runs.len()).min(runs.len());
         let last = runs[..within].last().map(|(phase, function)| (*phase, (*function).to_owned()));

@@ -1,19 +1,22 @@
 //! The numbered optimisation phases over Ori.
 //!
-//! [`table::PHASES`] is the pipeline: every published slot once, as work or with the reason why it
-//! has none. A phase is a plain function from a function and a [`Context`] to [`Changed`]; there is
-//! no state between phases.
+//! [`pipeline::PIPELINE`] is the list of the passes; [`slots::SLOTS`] the published table, with what fills each slot or why
+//! nothing does. A pass is a plain function from a function and a [`Context`] to [`Changed`]; there is no state between
+//! passes but the analyses that are held.
 
 pub mod knobs;
 mod passes;
-pub mod table;
+pub mod pipeline;
+pub mod slots;
 
 use knobs::Knobs;
 use oriole_isa::Arch;
 use oriole_ori::Function;
 use oriole_ori::analysis::Analyses;
+pub use oriole_passes::Changed;
+use oriole_passes::Pass;
+use pipeline::{Code, PIPELINE};
 use std::time::{Duration, Instant};
-use table::{PHASES, Phase, Work};
 
 /// What a phase may know besides the function.
 #[derive(Clone, Debug)]
@@ -53,27 +56,6 @@ impl CallBarriers {
     }
 }
 
-/// Whether a phase changed the function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// It is as it was.
-    No,
-    /// Something is different.
-    Yes,
-}
-
-impl Changed {
-    /// `Yes` where `condition` holds.
-    pub fn when(condition: bool) -> Self {
-        if condition { Changed::Yes } else { Changed::No }
-    }
-
-    /// `Yes` if either is.
-    pub fn or(self, other: Changed) -> Self {
-        Changed::when(self == Changed::Yes || other == Changed::Yes)
-    }
-}
-
 /// A phase met what it cannot deal with.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PhaseError {
@@ -92,29 +74,29 @@ pub enum PhaseError {
     },
 }
 
-/// Run the phases of the level on `func`: those that correct code needs, and of the others those that
-/// `admits` lets run. `after` sees the function after each phase that did work.
-pub fn run_phases(
+/// Run the passes of the level on `func`: those that correct code needs, and of the others those that
+/// `admits` lets run. `after` sees the function after each of them.
+pub fn run_passes(
     func: &mut Function,
     context: &Context,
-    admits: impl Fn(&Phase) -> bool,
-    mut after: impl FnMut(&Phase, &Function, Changed, Duration),
+    admits: impl Fn(&Pass<Code>) -> bool,
+    mut after: impl FnMut(&Pass<Code>, &Function, Changed, Duration),
 ) -> Result<(), PhaseError> {
     let mut analyses = Analyses::default();
-    for phase in PHASES {
-        let Work::Run { level, run, keeps, .. } = phase.work else { continue };
-        if context.opt_level < level || phase.is_optional() && !admits(phase) {
+    for pass in PIPELINE {
+        if context.opt_level < pass.level || !pass.needed && !admits(pass) {
             continue;
         }
         let start = Instant::now();
+        let Code { run, keeps } = pass.run;
         let changed = run(func, context, &mut analyses)?;
         if changed == Changed::Yes {
             analyses.changed(keeps);
         }
-        if context.verify && (changed == Changed::Yes || phase.number == 0) {
-            passes::check::verify_after(func, context, phase.name, &analyses)?;
+        if context.verify && (changed == Changed::Yes || pass.number() == 0) {
+            passes::check::verify_after(func, context, pass.name, &analyses)?;
         }
-        after(phase, func, changed, start.elapsed());
+        after(pass, func, changed, start.elapsed());
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! it is committed. Every function must pass the verifier before and after.
 
 use oriole_isa::Arch;
-use oriole_opt::table::{PHASES, Work};
+use oriole_opt::pipeline::PIPELINE;
 use oriole_opt::{CallBarriers, Context, knobs::Knobs};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, verify};
@@ -56,13 +56,12 @@ fn after(text: &str, phase: &str, arch: Arch) -> Result<String, String> {
 const WINDOW: std::ops::Range<u16> = 24..74;
 
 fn number_of(phase: &str) -> u16 {
-    PHASES.iter().find(|p| p.name == phase).map_or(0, |p| p.number)
+    PIPELINE.iter().find(|p| p.name == phase).map_or(0, |p| p.number())
 }
 
 fn run(func: &mut Function, phase: &str, arch: Arch) -> Result<(), String> {
-    let phase = PHASES.iter().find(|p| p.name == phase).ok_or_else(|| format!("no phase {phase}"))?;
-    let Work::Run { run, .. } = phase.work else { return Err(format!("phase {} does nothing", phase.name)) };
-    run(func, &context(arch), &mut Analyses::default()).map_err(|e| e.to_string())?;
+    let phase = PIPELINE.iter().find(|p| p.name == phase).ok_or_else(|| format!("no phase {phase}"))?;
+    (phase.run.run)(func, &context(arch), &mut Analyses::default()).map_err(|e| e.to_string())?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 
 use fastrand::Rng;
 use oriole_isa::{Arch, Field, Mods, Opcode, Role, bop};
-use oriole_opt::table::{PHASES, Work};
+use oriole_opt::pipeline::PIPELINE;
 use oriole_opt::{CallBarriers, Context, knobs::Knobs};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
@@ -25,14 +25,14 @@ const WINDOW: std::ops::Range<u16> = 24..73;
 
 /// Runs a phase; a function that is not in the form that the phase works on is brought into it before.
 fn apply(func: &mut Function, name: &str) {
-    let number = PHASES.iter().find(|phase| phase.name == name).map_or(0, |phase| phase.number);
+    let number = PIPELINE.iter().find(|phase| phase.name == name).map_or(0, |phase| phase.number());
     let inside = WINDOW.contains(&number);
     if inside && func.first_value.is_none() {
         apply(func, "GenerateMovPhi");
     }
-    let phase = PHASES.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
-    let Work::Run { run, .. } = phase.work else { panic!("{name} does nothing") };
-    run(func, &context(), &mut Analyses::default()).unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
+    let phase = PIPELINE.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
+    (phase.run.run)(func, &context(), &mut Analyses::default())
+        .unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
     if let Err(errors) = verify::verify(func, ARCH) {
         panic!("after {name}: {errors:?}\n{func}");
     }

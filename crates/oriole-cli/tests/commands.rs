@@ -182,6 +182,17 @@ fn the_table_of_phases_is_printed() {
     assert_eq!(numbers, (0..=158).collect::<Vec<u32>>());
     let optional: Vec<&str> = lines.iter().filter(|words| words[2] == "optional").map(|words| words[1]).collect();
     assert_eq!(optional, oriole_codegen::optional_passes().collect::<Vec<_>>());
+    assert!(lines.iter().all(|words| words.len() > 3), "a slot about which nothing is said");
+}
+
+/// The pipeline fits a screen, and is the passes that can be asked for.
+#[test]
+fn the_pipeline_is_printed() {
+    let (status, text) = oriole(&["phases", "--pipeline"], "");
+    assert_eq!(status, 0);
+    assert!(text.lines().count() <= 25 && text.lines().all(|line| line.len() <= 80), "{text}");
+    let names: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, oriole_codegen::passes().map(|pass| pass.name).collect::<Vec<_>>());
 }
 
 /// A folder with `in.ptx` in it, and `oriole compile` on that.

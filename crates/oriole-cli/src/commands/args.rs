@@ -51,8 +51,8 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  oriole nvptx kernel.ll -o kernel.ptx --arch sm_90 --link libdevice.10.bc")]
     Nvptx(NvptxArgs),
     /// Print the pipeline: every published slot with what fills it.
-    #[command(after_help = "Example:\n  oriole phases | grep optional")]
-    Phases,
+    #[command(after_help = "Examples:\n  oriole phases | grep optional\n  oriole phases --pipeline")]
+    Phases(PhasesArgs),
     /// Read the instruction-set data.
     #[command(after_help = "Examples:\n  oriole isa list --arch sm_90\n  oriole isa show FADD")]
     Isa(IsaArgs),
@@ -212,6 +212,14 @@ pub(crate) struct NvptxArgs {
     /// What to make of LLVM IR.
     #[command(flatten)]
     pub(crate) ir: IrArgs,
+}
+
+/// `oriole phases`.
+#[derive(Debug, Args)]
+pub(crate) struct PhasesArgs {
+    /// Print the passes in the order in which they run, with level, repetition and the slots that each fills.
+    #[arg(long)]
+    pub(crate) pipeline: bool,
 }
 
 /// `oriole disasm`.

@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),
         Command::Nvptx(args) => nvptx::run(&args),
-        Command::Phases => phases::run(),
+        Command::Phases(args) => phases::run(&args),
         Command::Isa(args) => isa::run(&args),
     };
     match done {

@@ -1,0 +1,238 @@
+//! The published table: 159 slots, in the order in which they run, each with what fills it or why nothing does.
+
+/// One slot of the published pipeline.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    /// The published number, 0 to 158. Those from 132 on stand in between the others.
+    pub number: u16,
+    /// The published name.
+    pub name: &'static str,
+    /// What stands there.
+    pub content: Content,
+}
+
+/// What stands in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A pass of a pipeline, which does this.
+    Pass(&'static str),
+    /// No pass: this stage, or this other pass, does the slot's work.
+    Elsewhere(&'static str),
+    /// Nothing does its work, for this reason.
+    Nothing(&'static str),
+}
+
+impl Content {
+    /// The words of any of them.
+    pub fn words(self) -> &'static str {
+        let (Content::Pass(words) | Content::Elsewhere(words) | Content::Nothing(words)) = self;
+        words
+    }
+}
+
+const fn pass(number: u16, name: &'static str, does: &'static str) -> Slot {
+    Slot { number, name, content: Content::Pass(does) }
+}
+
+const fn stage(number: u16, name: &'static str, who: &'static str) -> Slot {
+    Slot { number, name, content: Content::Elsewhere(who) }
+}
+
+const fn none(number: u16, name: &'static str, reason: &'static str) -> Slot {
+    Slot { number, name, content: Content::Nothing(reason) }
+}
+
+// Who else does it.
+const LOWERED: &str = "lowering (crate lower): it makes only instructions and operands that the target has";
+const VERIFIED: &str = "the verifier (ori::verify), after every pass with --verify";
+const ALLOCATED: &str = "slot 101, the allocator (crate regalloc)";
+const CONTROL: &str = "slot 106, the scheduler (crate sched): stalls, scoreboards, waits";
+const ENCODED: &str = "the encoder (crates isa, codegen::emit): it writes the words at once";
+const REPORT: &str = "--dump-after, --dump-all, --stats and --time-phases report";
+
+// Why nobody does.
+const GRAPHICS: &str = "graphics pipelines only: no compute kernel has it";
+const HOOK: &str = "a hook between stages, of which the published text says no more";
+const NAME: &str = "only the name is published";
+const TARGET: &str = "target-specific, without a published name; no target of ours fills it";
+const WARS: &str = "no hardware fault that needs it is known to us";
+const SETTLED: &str = "slot 29 runs until nothing changes, and nothing behind it makes new work";
+const SINGLE: &str = "between slots 23 and 73 no register is written twice";
+
+// What could be done and is not: docs/opt.md has a paragraph on each under "Not done".
+const LOOPS: &str = "not done: docs/opt.md, Loops";
+const BRANCHES: &str = "not done: docs/opt.md, Branches";
+const BLOCKS: &str = "not done: docs/opt.md, Order of blocks";
+const COMMON: &str = "not done: docs/opt.md, More common expressions";
+const MEMORY: &str = "not done: docs/opt.md, Local memory";
+const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
+const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
+const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
+const UNIFORM: &str = "not done: docs/opt.md, Uniform registers";
+const ARCH: &str = "not done: docs/opt.md, Rules of one target";
+const GMMA: &str = "not done: docs/opt.md, Matrices of warpgroups";
+
+/// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
+/// target-specific ones; the published table names neither.
+#[rustfmt::skip]
+pub const SLOTS: &[Slot] = &[
+    pass(0, "OriCheckInitialProgram", "values that may be read before they are written get one: undefined"),
+    none(1, "ApplyNvOptRecipes", "recipes tune another program; ours are knobs"),
+    none(2, "PromoteFP16", GRAPHICS),
+    pass(3, "AnalyzeControlFlow", "unreachable blocks go"),
+    none(4, "AdvancedPhaseBeforeConvUnSup", HOOK),
+    stage(5, "ConvertUnsupportedOps", LOWERED),
+    stage(6, "SetControlFlowOpLastInBB", "the IR: a block ends with its control flow, as its verifier demands"),
+    none(7, "AdvancedPhaseAfterConvUnSup", HOOK),
+    none(132, "UpdateAfterConvertUnsupportedOps", "slot 5 converts nothing"),
+    stage(8, "OriCreateMacroInsts", LOWERED),
+    stage(9, "ReportInitialRepresentation", REPORT),
+    pass(10, "EarlyOriSimpleLiveDead", "results that nobody reads go"),
+    none(11, "ReplaceUniformsWithImm", "no value of the constant bank is known before the launch"),
+    stage(12, "OriSanitize", VERIFIED),
+    none(13, "GeneralOptimizeEarly", "the rules need SSA form, which slot 23 makes"),
+    none(133, "MergeEquivalentConditionalFlow", BRANCHES),
+    none(14, "DoSwitchOptFirst", BRANCHES),
+    pass(15, "OriBranchOpt", "jumps to jumps and chains of blocks become one block"),
+    pass(16, "OriPerformLiveDeadFirst", "results that nobody reads go"),
+    none(17, "OptimizeBindlessHeaderLoads", GRAPHICS),
+    none(18, "OriLoopSimplification", LOOPS),
+    none(19, "OriSplitLiveRanges", RANGES),
+    none(20, "PerformPGO", "no profile is read"),
+    stage(21, "OriStrengthReduce", "slot 29: products with powers of two, on SSA form"),
+    none(22, "OriLoopUnrolling", LOOPS),
+    pass(23, "GenerateMovPhi", "into SSA form"),
+    none(24, "OriPipelining", LOOPS),
+    none(25, "StageAndFence", LOOPS),
+    none(26, "OriRemoveRedundantBarriers", SYNCHRONISATION),
+    none(27, "AnalyzeUniformsForSpeculation", UNIFORM),
+    none(28, "SinkRemat", REMAT),
+    pass(29, "GeneralOptimize", "copies, constants, identities, sums, LOP3, addresses: docs/opt.md, The general bundle"),
+    none(30, "DoSwitchOptSecond", BRANCHES),
+    none(31, "OriLinearReplacement", NAME),
+    none(32, "CompactLocalMemory", MEMORY),
+    pass(33, "OriPerformLiveDeadSecond", "results that nobody reads go"),
+    none(34, "ExtractShaderConstsFirst", "no driver computes constants before a launch for us"),
+    none(35, "OriHoistInvariantsEarly", LOOPS),
+    none(36, "EmitPSI", GRAPHICS),
+    none(37, "GeneralOptimizeMid", SETTLED),
+    none(38, "OptimizeNestedCondBranches", BRANCHES),
+    none(39, "ConvertVTGReadWrite", GRAPHICS),
+    none(40, "DoVirtualCTAExpansion", GRAPHICS),
+    none(41, "MarkAdditionalColdBlocks", BLOCKS),
+    stage(42, "ExpandMbarrier", LOWERED),
+    none(43, "ForwardProgress", NAME),
+    none(44, "OptimizeUniformAtomic", UNIFORM),
+    stage(45, "MidExpansion", LOWERED),
+    none(134, "AdvancedPhaseAfterMidExpansion", HOOK),
+    none(46, "GeneralOptimizeMid2", SETTLED),
+    none(47, "AdvancedPhaseEarlyEnforceArgs", HOOK),
+    stage(48, "EnforceArgumentRestrictions", LOWERED),
+    pass(49, "GvnCse", "what was computed before is not computed again"),
+    none(50, "OriReassociateAndCommon", COMMON),
+    none(51, "ExtractShaderConstsFinal", "no driver computes constants before a launch for us"),
+    none(52, "OriReplaceEquivMultiDefMov", SINGLE),
+    stage(53, "OriPropagateVaryingFirst", "slot 99: it computes what varies in a warp for itself (ori::analysis::Uniformity)"),
+    none(54, "OriDoRematEarly", REMAT),
+    stage(55, "LateExpansion", LOWERED),
+    none(56, "SpeculativeHoistComInsts", BRANCHES),
+    none(57, "RemoveASTToDefaultValues", GRAPHICS),
+    none(58, "GeneralOptimizeLate", "nothing between slots 49 and 65 leaves work that 65 does not do"),
+    none(59, "OriLoopFusion", LOOPS),
+    none(60, "DoVTGMultiViewExpansion", GRAPHICS),
+    pass(61, "OriPerformLiveDeadThird", "results that nobody reads go"),
+    none(62, "OriRemoveRedundantMultiDefMov", SINGLE),
+    pass(63, "OriDoPredication", "short code under a branch becomes guarded code"),
+    none(64, "LateOriCommoning", COMMON),
+    pass(65, "GeneralOptimizeLate2", "slot 29's rules on what predication has left"),
+    none(66, "OriHoistInvariantsLate", LOOPS),
+    none(67, "DoKillMovement", "the IR has no kill marks to move: liveness is computed"),
+    none(68, "DoTexMovement", "moving texture instructions is left to slot 106, the scheduler"),
+    none(69, "OriDoRemat", REMAT),
+    none(70, "OriPropagateVaryingSecond", "nothing reads what varies between slots 70 and 99"),
+    none(71, "OptimizeSyncInstructions", SYNCHRONISATION),
+    none(135, "AdvancedPhaseLateExpandSyncInstructions", HOOK),
+    stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
+    pass(73, "ConvertAllMovPhiToMov", "out of SSA form: MovPhi become copies"),
+    none(74, "ConvertToUniformReg", UNIFORM),
+    none(75, "LateArchOptimizeFirst", ARCH),
+    none(76, "UpdateAfterOptimize", HOOK),
+    none(77, "AdvancedPhaseLateConvUnSup", HOOK),
+    stage(78, "LateExpansionUnsupportedOps", LOWERED),
+    none(136, "LateMergeEquivalentConditionalFlow", BRANCHES),
+    none(79, "OriHoistInvariantsLate2", LOOPS),
+    stage(137, "LateExpansionUnsupportedOpsMid", LOWERED),
+    stage(80, "ExpandJmxComputation", LOWERED),
+    none(81, "LateArchOptimizeSecond", ARCH),
+    none(82, "AdvancedPhaseBackPropVReg", HOOK),
+    pass(83, "OriBackCopyPropagate", "what a copy would put elsewhere is computed there"),
+    none(138, "OriSplitHighPressureLiveRanges", RANGES),
+    pass(84, "OriPerformLiveDeadFourth", "results that nobody reads go"),
+    none(85, "OriPropagateGmma", GMMA),
+    none(86, "InsertPseudoUseDefForConvUR", "slot 74 converts nothing whose registers would have to be held"),
+    none(87, "FixupGmmaSequence", GMMA),
+    none(88, "OriHoistInvariantsLate3", LOOPS),
+    none(89, "AdvancedPhaseSetRegAttr", HOOK),
+    none(90, "OriSetRegisterAttr", HOOK),
+    none(91, "OriCalcDependantTex", NAME),
+    none(92, "AdvancedPhaseAfterSetRegAttr", HOOK),
+    stage(93, "LateExpansionUnsupportedOps2", LOWERED),
+    stage(94, "FinalInspectionPass", VERIFIED),
+    none(95, "SetAfterLegalization", HOOK),
+    stage(96, "ReportBeforeScheduling", REPORT),
+    none(97, "AdvancedPhasePreSched", "one scheduling pass, behind allocation: docs/sched.md"),
+    none(98, "BackPropagateVEC2D", "slot 83 computes in the registers of vectors already"),
+    pass(99, "OriDoSyncronization", "BSSY, BSYNC, BREAK: docs/convergence.md"),
+    none(100, "ApplyPostSyncronizationWars", WARS),
+    pass(101, "AdvancedPhaseAllocReg", "registers, spills, stack: docs/regalloc.md"),
+    stage(102, "ReportAfterRegisterAllocation", REPORT),
+    stage(103, "Get64bRegComponents", ALLOCATED),
+    stage(104, "AdvancedPhasePostExpansion", ALLOCATED),
+    none(105, "ApplyPostRegAllocWars", WARS),
+    pass(106, "AdvancedPhasePostSched", "instructions change places, docs/sched.md; left out, they get control words alone"),
+    pass(107, "OriRemoveNopCode", "NOPs go, before allocation already"),
+    none(108, "OptimizeHotColdInLoop", BLOCKS),
+    none(109, "OptimizeHotColdFlow", BLOCKS),
+    none(110, "PostSchedule", "the scheduler leaves nothing to do"),
+    stage(111, "AdvancedPhasePostFixUp", ENCODED),
+    none(112, "PlaceBlocksInSourceOrder", "blocks are in the order of the source throughout"),
+    stage(113, "PostFixForMercTargets", ENCODED),
+    stage(114, "FixUpTexDepBarAndSync", CONTROL),
+    stage(115, "AdvancedScoreboardsAndOpexes", CONTROL),
+    stage(116, "ProcessO0WaitsAndSBs", CONTROL),
+    stage(117, "MercEncodeAndDecode", ENCODED),
+    stage(118, "MercExpandInstructions", ENCODED),
+    stage(119, "MercGenerateWARs1", CONTROL),
+    stage(120, "MercGenerateOpex", CONTROL),
+    stage(121, "MercGenerateWARs2", CONTROL),
+    stage(122, "MercGenerateSassUCode", ENCODED),
+    stage(123, "ComputeVCallRegUse", ALLOCATED),
+    stage(124, "CalcRegisterMap", ALLOCATED),
+    stage(125, "Report125", REPORT),
+    stage(126, "Report126", REPORT),
+    stage(127, "Report127", REPORT),
+    stage(128, "Report128", REPORT),
+    stage(129, "Report129", REPORT),
+    stage(130, "Report130", REPORT),
+    stage(131, "Report131", REPORT),
+    none(139, "TargetSpecific139", TARGET),
+    none(140, "TargetSpecific140", TARGET),
+    none(141, "TargetSpecific141", TARGET),
+    none(142, "TargetSpecific142", TARGET),
+    none(143, "TargetSpecific143", TARGET),
+    none(144, "TargetSpecific144", TARGET),
+    none(145, "TargetSpecific145", TARGET),
+    none(146, "TargetSpecific146", TARGET),
+    none(147, "TargetSpecific147", TARGET),
+    none(148, "TargetSpecific148", TARGET),
+    none(149, "TargetSpecific149", TARGET),
+    none(150, "TargetSpecific150", TARGET),
+    none(151, "TargetSpecific151", TARGET),
+    none(152, "TargetSpecific152", TARGET),
+    none(153, "TargetSpecific153", TARGET),
+    none(154, "TargetSpecific154", TARGET),
+    none(155, "TargetSpecific155", TARGET),
+    none(156, "TargetSpecific156", TARGET),
+    none(157, "TargetSpecific157", TARGET),
+    none(158, "TargetSpecific158", TARGET),
+];
