@@ -120,6 +120,31 @@ fn rows(out: &mut String, spec: &Spec, forms: &[Form]) -> Result<(), String> {
         row(out, spec, instr, targets).map_err(|e| format!("{}: {e}", instr.place.0))?;
     }
     let _ = writeln!(out, "];");
+    places(out, spec)
+}
+
+/// The masks over the places of each signature.
+fn places(out: &mut String, spec: &Spec) -> Result<(), String> {
+    let of_kinds = |operand: &OperandDef, wanted: &[Kind]| operand.kinds.iter().any(|kind| wanted.contains(kind));
+    let registers = [Kind::R, Kind::UR, Kind::P, Kind::UP, Kind::B, Kind::SB, Kind::Bindless];
+    let _ = writeln!(out, "static PLACES: [Places; {}] = [", spec.instrs.len());
+    for instr in spec.instrs.values() {
+        if instr.operands.len() > 32 {
+            return Err(format!("{}: {}: more than 32 operands", instr.place.0, instr.name));
+        }
+        let mask = |is: &dyn Fn(&OperandDef) -> bool| {
+            instr.operands.iter().enumerate().fold(0u32, |mask, (at, operand)| mask | u32::from(is(operand)) << at)
+        };
+        let _ = writeln!(
+            out,
+            "    Places {{ destinations: {}, sources: {}, predicates: {}, registers: {} }},",
+            mask(&|operand| operand.is_def),
+            mask(&|operand| operand.is_use),
+            mask(&|operand| of_kinds(operand, &[Kind::P, Kind::UP])),
+            mask(&|operand| of_kinds(operand, &registers)),
+        );
+    }
+    let _ = writeln!(out, "];");
     Ok(())
 }
 

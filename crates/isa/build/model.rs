@@ -88,6 +88,8 @@ pub(crate) enum Neutral {
 pub(crate) struct OperandDef {
     pub role: String,
     pub is_def: bool,
+    /// It is read: what is written is not, unless `+` says that the instruction changes it.
+    pub is_use: bool,
     pub kinds: Vec<Kind>,
     pub flags: BTreeSet<String>,
     pub width: u8,

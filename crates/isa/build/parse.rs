@@ -232,12 +232,13 @@ fn insert_field(spec: &mut Spec, name: &str, doc: String, of: String) -> Result<
     }
 }
 
-/// `[=]ROLE:KINDS[(flags)][*WIDTH][?NEUTRAL]`.
+/// `[=|+]ROLE:KINDS[(flags)][*WIDTH][?NEUTRAL]`.
 fn operand(text: &str) -> Result<OperandDef, String> {
     let bad = || format!("bad operand '{text}'");
-    let (is_def, rest) = match text.strip_prefix('=') {
-        Some(rest) => (true, rest),
-        None => (false, text),
+    let (is_def, is_use, rest) = match (text.strip_prefix('='), text.strip_prefix('+')) {
+        (Some(rest), _) => (true, false, rest),
+        (_, Some(rest)) => (true, true, rest),
+        (None, None) => (false, true, text),
     };
     let (role, rest) = rest.split_once(':').ok_or_else(bad)?;
     let (rest, neutral) = match rest.split_once('?') {
@@ -258,6 +259,7 @@ fn operand(text: &str) -> Result<OperandDef, String> {
     Ok(OperandDef {
         role: role.to_owned(),
         is_def,
+        is_use,
         kinds: kinds.split(',').map(kind).collect::<Result<_, _>>()?,
         flags: flags.split(',').filter(|f| !f.is_empty()).map(str::to_owned).collect(),
         width,

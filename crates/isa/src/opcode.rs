@@ -279,6 +279,15 @@ pub struct OpcodeInfo {
     fields: &'static [(Field, u8)],
 }
 
+/// Masks over the places of a signature: bit `i` for the operand at `i`. Apart from [`OpcodeInfo`], so that loops over
+/// operands touch a dense table.
+struct Places {
+    destinations: u32,
+    sources: u32,
+    predicates: u32,
+    registers: u32,
+}
+
 /// One value of a field.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldValue {
@@ -324,10 +333,34 @@ impl Opcode {
         &INFO[self as usize]
     }
 
-    /// Its operands, the same on every target: destinations first.
+    /// Its operands, the same on every target.
     #[inline]
     pub fn signature(self) -> &'static [OperandSpec] {
         self.info().signature
+    }
+
+    /// The operands of the signature that it writes: bit `i` for the one at `i`.
+    #[inline]
+    pub fn destinations(self) -> u32 {
+        PLACES[self as usize].destinations
+    }
+
+    /// The operands that it reads; one that it changes (the barrier of `BREAK`) is among the destinations too.
+    #[inline]
+    pub fn sources(self) -> u32 {
+        PLACES[self as usize].sources
+    }
+
+    /// The operands that may be predicates, uniform ones or others.
+    #[inline]
+    pub fn predicates(self) -> u32 {
+        PLACES[self as usize].predicates
+    }
+
+    /// The operands that may name a register of some file: as what they are, or as the handle of a bindless constant.
+    #[inline]
+    pub fn registers(self) -> u32 {
+        PLACES[self as usize].registers
     }
 
     /// Its modifier fields with their default values, in field order.
