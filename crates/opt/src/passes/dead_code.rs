@@ -8,7 +8,7 @@ use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, PackedOpti
 /// Remove dead instructions.
 pub(crate) fn run(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     if func.first_value.is_some() {
-        return Ok(sweep(func));
+        return Ok(Changed::when(!sweep(func).is_empty()));
     }
     let dead = dead_instructions(func, &analyses.live(func));
     if dead.is_empty() {
@@ -61,8 +61,9 @@ fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
     found
 }
 
-/// On SSA form: remove what no instruction with an effect needs, MovPhis that only need each other included.
-pub(crate) fn sweep(func: &mut Function) -> Changed {
+/// On SSA form: remove what no instruction with an effect needs, MovPhis that only need each other included. Gives what was
+/// removed.
+pub(crate) fn sweep(func: &mut Function) -> Vec<InstId> {
     let mut definition: SecondaryMap<VReg, PackedOption<InstId>> = SecondaryMap::with_capacity(func.vregs.len());
     let mut needed: SecondaryMap<InstId, bool> = SecondaryMap::with_capacity(func.insts.len());
     let mut work: Vec<InstId> = Vec::new();
@@ -86,12 +87,12 @@ pub(crate) fn sweep(func: &mut Function) -> Changed {
             }
         });
     }
-    let mut changed = false;
+    let mut removed = Vec::new();
     for at in 0..func.layout.len() {
-        let insts = &mut func.blocks[func.layout[at]].insts;
-        let before = insts.len();
-        insts.retain(|inst| needed[*inst]);
-        changed |= insts.len() != before;
+        func.blocks[func.layout[at]].insts.retain(|inst| {
+            removed.extend((!needed[*inst]).then_some(*inst));
+            needed[*inst]
+        });
     }
-    Changed::when(changed)
+    removed
 }

@@ -1,28 +1,39 @@
 //! Slot 49: what was computed before, and still holds, is not computed again.
 
 use super::{Cx, Rewrite};
-use oriole_isa::{Effects, Mods, Opcode, special_registers};
-use oriole_ori::{BuildError, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
-use smallvec::SmallVec;
+use oriole_isa::{Effects, Opcode, special_registers};
+use oriole_ori::{BuildError, Function, Inst, InstFlags, InstId, Operand, VReg};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
-/// An instruction without its results: opcode, modifiers, sources.
-pub(super) type Key = (Opcode, Mods, SmallVec<[Source; 6]>);
-
-/// A source: an operand that is no tuple, or a tuple's flags and values.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Source {
-    One(Operand),
-    Wide(Operand, SmallVec<[VReg; 4]>),
+/// What an instruction computes from, by which equal ones are found: opcode, modifiers and sources.
+fn key(func: &Function, inst: &Inst) -> u64 {
+    let mut hasher = FxHasher::default();
+    (inst.opcode, &inst.mods).hash(&mut hasher);
+    for operand in own_uses(inst) {
+        match operand.as_tuple() {
+            Some(tuple) => (operand.flags_onto(Operand::rz()), func.tuple_values(tuple)).hash(&mut hasher),
+            None => operand.hash(&mut hasher),
+        }
+    }
+    hasher.finish()
 }
 
-fn sources(cx: &Cx<'_>, inst: &Inst) -> SmallVec<[Source; 6]> {
+/// The sources, without old values that stay where nothing is written.
+fn own_uses(inst: &Inst) -> impl Iterator<Item = Operand> + '_ {
     let own = inst.opcode.signature().len();
-    let uses = inst.uses().filter(|(at, _)| *at < own).map(|(_, operand)| operand);
-    uses.map(|operand| match operand.kind() {
-        OperandKind::Tuple(_) => Source::Wide(operand.flags_onto(Operand::rz()), cx.func.named(operand)),
-        _ => Source::One(operand),
-    })
-    .collect()
+    inst.uses().filter(move |(at, _)| *at < own).map(|(_, operand)| operand)
+}
+
+/// Whether two instructions compute the same.
+fn equal(func: &Function, a: &Inst, b: &Inst) -> bool {
+    let same = |(a, b): (Operand, Operand)| match (a.as_tuple(), b.as_tuple()) {
+        (Some(x), Some(y)) => {
+            a.flags_onto(Operand::rz()) == b.flags_onto(Operand::rz()) && func.tuple_values(x) == func.tuple_values(y)
+        }
+        _ => a == b,
+    };
+    a.opcode == b.opcode && a.mods == b.mods && own_uses(a).zip(own_uses(b)).all(same)
 }
 
 /// Special registers that do not change while a thread runs.
@@ -31,30 +42,37 @@ const CONSTANT_REGISTERS: [&str; 7] =
 
 /// Copies of an earlier instruction's results in place of an equal instruction.
 pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    if !may_be_shared(cx, inst) {
+    if !is_shared(cx, inst) {
         return Ok(None);
     }
-    let key: Key = (inst.opcode, inst.mods.clone(), sources(cx, inst));
-    let rewrite = cx.common.get(&key).and_then(|first| copies(cx, *first, inst));
+    let key = key(cx.func, inst);
+    let first = cx.common.get(&key).filter(|first| equal(cx.func, &cx.func.insts[**first], inst));
+    let rewrite = first.and_then(|first| copies(cx, *first, inst));
     if rewrite.is_none() && inst.guard().is_none() {
         cx.common.insert(key, cx.current);
     }
     Ok(rewrite)
 }
 
-/// Whether equal sources always give equal results, wherever the instruction stands. Moves are as cheap as copies.
-fn may_be_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
+/// Whether equal instructions of an opcode may give equal results, wherever they stand. Moves are as cheap as copies;
+/// LEPC gives the address of where it stands.
+pub(super) fn may_be_shared(opcode: Opcode) -> bool {
+    let effects = opcode.info().effects;
+    let elsewhere = matches!(opcode, Opcode::MOV | Opcode::LEPC);
+    !elsewhere && (effects == Effects::NONE || effects == Effects::READS_MEMORY || opcode == Opcode::S2R)
+}
+
+/// Whether an instruction of such an opcode always gives the same.
+fn is_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
     let effects = inst.opcode.info().effects;
-    let constant_register = || {
-        let registers = CONSTANT_REGISTERS.iter().filter(|_| inst.opcode == Opcode::S2R);
-        let mut registers = registers.filter_map(|name| special_registers::by_name(name, cx.arch));
-        registers.any(|register| inst.operands.get(1) == Some(&Operand::special(register.number)))
-    };
     let invariant = inst.flags.contains(InstFlags::INVARIANT) && effects == Effects::READS_MEMORY;
-    // LEPC gives the address of where it stands.
-    let elsewhere = matches!(inst.opcode, Opcode::MOV | Opcode::LEPC);
-    let plain = !elsewhere && !inst.flags.contains(InstFlags::VOLATILE);
-    plain && (effects == Effects::NONE || invariant || constant_register())
+    effects == Effects::NONE || invariant || reads_constant_register(cx, inst)
+}
+
+fn reads_constant_register(cx: &Cx<'_>, inst: &Inst) -> bool {
+    let registers = CONSTANT_REGISTERS.iter().filter(|_| inst.opcode == Opcode::S2R);
+    let mut registers = registers.filter_map(|name| special_registers::by_name(name, cx.arch));
+    registers.any(|register| inst.operands.get(1) == Some(&Operand::special(register.number)))
 }
 
 /// `inst`'s results as copies of those of the equal instruction `first`, if all of them still hold.

@@ -3,7 +3,7 @@
 use super::{Cx, commute, table};
 use oriole_isa::{Family, Field, Kinds, Opcode, Role};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Function, Guard, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
+use oriole_ori::{Function, Guard, Inst, InstFlags, Operand, OperandKind, VReg};
 use smallvec::SmallVec;
 
 /// MOV's mask of lanes that takes the whole word.
@@ -50,12 +50,12 @@ impl Cx<'_> {
 
     /// The value that a value is a plain copy of.
     pub(super) fn copied_value(&self, value: VReg) -> Option<VReg> {
-        self.copied(Operand::reg(value)).filter(|copied| !copied.has_flags())?.as_reg()
+        self.defs.copied(value).filter(|copied| !copied.has_flags())?.as_reg()
     }
 
     fn propagate_guard(&self, inst: &mut Inst) -> bool {
         let Some(guard) = inst.guard() else { return false };
-        let Some(value) = self.copied(Operand::reg(guard.pred)) else { return false };
+        let Some(value) = self.defs.copied(guard.pred) else { return false };
         let negated = guard.negated ^ value.is_not();
         match value.kind() {
             OperandKind::Reg(pred, _) => inst.set_guard(Some(Guard { pred, negated })),
@@ -73,8 +73,7 @@ impl Cx<'_> {
 
     /// What a register of one component is a copy of; a constant, a register, RZ, PT.
     pub(super) fn copied(&self, operand: Operand) -> Option<Operand> {
-        let def = self.defs.def_of(self.func, operand)?;
-        copy_source(self.func, def, operand).filter(|value| self.is_stable(*value))
+        self.defs.copied(operand.as_reg()?)
     }
 
     /// The instruction with the copied value at `at`, in whichever order of sources is legal.
@@ -99,6 +98,10 @@ impl Cx<'_> {
     /// A wide source whose values are copies: of other values, of zeros, or of neighbouring constants.
     fn wide_source(&mut self, inst: &Inst, at: usize) -> Option<Inst> {
         let old = inst.operands[at];
+        let mut values = self.func.tuple_values(old.as_tuple()?).iter();
+        if values.all(|value| self.defs.copied(*value).is_none()) {
+            return None;
+        }
         let takes_constants = ARITHMETIC.contains(&inst.opcode.info().family);
         let constant = self.wide_constant(old).filter(|value| takes_constants || *value == Operand::rz());
         if let Some(value) = constant {
@@ -144,9 +147,8 @@ pub(super) fn follows(first: Operand, value: Operand, k: u8) -> bool {
     }
 }
 
-/// The source of the copy that `def` makes to the register.
-fn copy_source(func: &Function, def: InstId, to: Operand) -> Option<Operand> {
-    let inst = &func.insts[def];
+/// The source of the copy that an instruction makes to the register.
+pub(super) fn copy_source(func: &Function, inst: &Inst, to: Operand) -> Option<Operand> {
     if inst.flags.contains(InstFlags::VOLATILE) {
         return None;
     }

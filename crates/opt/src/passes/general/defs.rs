@@ -1,9 +1,11 @@
 //! What a walk over the blocks in reverse post-order knows of values: their definitions, and how often they are read.
 
+use super::copies::copy_source;
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
-use oriole_ori::{Block, Function, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// Definitions and reads of values, and where the walk is.
@@ -18,7 +20,18 @@ pub(super) struct Defs {
     block: Option<Block>,
     /// Constants that the walk has put into registers, and where.
     constants: FxHashMap<u32, (VReg, Block)>,
+    /// What a value is a copy of; absent where it is none.
+    copies: SecondaryMap<VReg, Operand>,
+    /// How many definitions lie between a value and a change since the walk before the last one began.
+    distance: SecondaryMap<VReg, u8>,
+    /// The changed values that the next walk starts from.
+    touched: Vec<VReg>,
+    /// Every instruction is due, near to a change or not.
+    first_walk: bool,
 }
+
+/// From a definition, rules look at those of its sources, and so on, at most so many times.
+const FARTHEST: u8 = 4;
 
 impl Defs {
     /// Definitions and reads of the whole function.
@@ -32,20 +45,81 @@ impl Defs {
             home: SecondaryMap::with_capacity(func.insts.len()),
             block: None,
             constants: FxHashMap::default(),
+            copies: SecondaryMap::with_capacity(func.vregs.len()),
+            distance: SecondaryMap::with_default(u8::MAX),
+            touched: Vec::new(),
+            first_walk: true,
         };
         for (block, inst) in func.iter_insts() {
             defs.pass_in(func, inst, block);
-            defs.count(func, inst, true);
+            defs.count(func, inst);
         }
         defs
     }
 
-    /// Count the reads of an instruction that is put into the function, or taken out.
-    pub(super) fn count(&mut self, func: &Function, inst: InstId, added: bool) {
-        func.for_each_use(inst, |mention| {
-            let reads = &mut self.reads[mention.reg];
-            *reads = if added { *reads + 1 } else { reads.saturating_sub(1) };
+    /// Another walk begins: it looks at what is near to the changes of the last one.
+    pub(super) fn start_again(&mut self) {
+        self.first_walk = false;
+        self.constants.clear();
+        self.distance.clear();
+        for value in self.touched.drain(..) {
+            self.distance[value] = 0;
+        }
+    }
+
+    /// Values have changed, or who reads them.
+    pub(super) fn touch(&mut self, values: &[VReg]) {
+        self.touched.extend_from_slice(values);
+        values.iter().for_each(|value| self.distance[*value] = 0);
+    }
+
+    /// What an instruction writes has changed.
+    pub(super) fn touch_results(&mut self, func: &Function, inst: InstId) {
+        func.for_each_def(inst, |mention| self.touch(&[mention.reg]));
+    }
+
+    /// Whether the walk has to look at an instruction: in the first one where it reads copies or there are rules for it, later
+    /// where what it reads or writes is near to a change.
+    pub(super) fn is_due(&mut self, func: &Function, inst: InstId, has_rules: bool) -> bool {
+        if self.first_walk {
+            let mut due = has_rules;
+            if !due {
+                func.for_each_use(inst, |mention| due |= !self.copies[mention.reg].is_none());
+            }
+            return due;
+        }
+        let mut distance = u8::MAX;
+        func.for_each_use(inst, |mention| distance = distance.min(self.distance[mention.reg]));
+        let next = distance.saturating_add(1);
+        func.for_each_def(inst, |mention| {
+            distance = distance.min(self.distance[mention.reg]);
+            if next <= FARTHEST {
+                self.distance[mention.reg] = next.min(self.distance[mention.reg]);
+            }
         });
+        distance <= FARTHEST
+    }
+
+    /// The instruction is taken out of the function.
+    pub(super) fn take_out(&mut self, func: &Function, inst: InstId) {
+        let reads = self.take_out_reads(func, inst);
+        self.touch(&reads);
+    }
+
+    /// No longer count the reads of an instruction; what it read.
+    pub(super) fn take_out_reads(&mut self, func: &Function, inst: InstId) -> SmallVec<[VReg; 8]> {
+        let mut values = SmallVec::new();
+        func.for_each_use(inst, |mention| {
+            values.push(mention.reg);
+            let reads = &mut self.reads[mention.reg];
+            *reads = reads.saturating_sub(1);
+        });
+        values
+    }
+
+    /// Count the reads of an instruction that is put into the function.
+    pub(super) fn count(&mut self, func: &Function, inst: InstId) {
+        func.for_each_use(inst, |mention| self.reads[mention.reg] += 1);
     }
 
     /// How often the register is read in the function.
@@ -76,15 +150,19 @@ impl Defs {
         func.for_each_def(inst, |mention| {
             if func.is_value(mention.reg) {
                 self.def[mention.reg] = inst.into();
+                self.copies[mention.reg] = copied_by(func, inst, mention.reg).unwrap_or(Operand::NONE);
             }
         });
     }
 
     /// The machine instruction that gives a value in full.
     pub(super) fn def(&self, func: &Function, reg: VReg) -> Option<InstId> {
-        let inst = self.def[reg].expand()?;
-        let data = &func.insts[inst];
-        (data.is_machine() && !data.writes_partly() && data.call.is_none()).then_some(inst)
+        self.def[reg].expand().filter(|inst| is_full_definition(&func.insts[*inst]))
+    }
+
+    /// What a value is a copy of: a constant, a register, RZ, PT.
+    pub(super) fn copied(&self, value: VReg) -> Option<Operand> {
+        Some(self.copies[value]).filter(|copied| !copied.is_none())
     }
 
     /// The same for an operand that is one value.
@@ -130,6 +208,17 @@ impl Defs {
         }
         Some(block)
     }
+}
+
+fn is_full_definition(inst: &Inst) -> bool {
+    inst.is_machine() && !inst.writes_partly() && inst.call.is_none()
+}
+
+/// What `value` is a copy of that the instruction writes.
+fn copied_by(func: &Function, inst: InstId, value: VReg) -> Option<Operand> {
+    let data = &func.insts[inst];
+    let source = is_full_definition(data).then(|| copy_source(func, data, Operand::reg(value))).flatten();
+    source.filter(|source| is_stable(func, *source))
 }
 
 /// Whether an operand means the same wherever it may stand: values and constants do, registers with a fixed place do not.

@@ -8,9 +8,6 @@ use smallvec::smallvec;
 /// An instruction with one 32-bit result and known sources becomes a MOV of the result; a wide product
 /// two; a comparison a copy of a predicate.
 pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    if !FOLDED.contains(&inst.opcode) {
-        return Ok(None);
-    }
     // A form takes one constant, so others may still stand in registers.
     let mut resolved = inst.clone();
     for at in 0..inst.operands.len() {
@@ -24,7 +21,7 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
 }
 
 /// What is computed here.
-const FOLDED: [Opcode; 10] = [
+pub(super) const FOLDED: [Opcode; 10] = [
     Opcode::ISETP,
     Opcode::IMAD,
     Opcode::LOP3,

@@ -7,6 +7,10 @@ use oriole_isa::{Field, Opcode, Role, bop, mul, shift_dir, shift_type};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::{SmallVec, smallvec};
 
+/// What is simplified here.
+pub(super) const SIMPLIFIED: [Opcode; 8] =
+    [Opcode::MOV, Opcode::IADD3, Opcode::IMAD, Opcode::SHF, Opcode::SEL, Opcode::FSEL, Opcode::ISETP, Opcode::PRMT];
+
 /// The rule.
 pub(super) fn simplify(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     Ok(match inst.opcode {

@@ -3,7 +3,7 @@
 //! On SSA form: the walk goes over the blocks in reverse post-order with [`defs::Defs`]. At each instruction,
 //! sources are replaced by what they are copies of, then rules rewrite the instruction from its
 //! sources' definitions. What nobody reads any more is swept after the walk; walks repeat until
-//! nothing changes.
+//! nothing changes, and look again only at what stands near a change.
 
 mod address;
 mod bytes;
@@ -17,6 +17,7 @@ mod identities;
 mod merge;
 mod narrow;
 mod phis;
+mod rules;
 mod sums;
 mod table;
 mod wide;
@@ -24,10 +25,11 @@ mod wide;
 use super::dead_code;
 use crate::{Changed, Context, PhaseError};
 use defs::{Defs, is_stable};
-use oriole_isa::{Arch, Field, Opcode, RegFile};
+use oriole_isa::{Arch, Field, Mods, Opcode, RegFile};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, RegType, VReg};
+use oriole_ori::{Block, BuildError, EntitySet, Function, Inst, InstId, Operand, RegType, VReg};
+use rules::{Rewrite, Rules};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -36,65 +38,54 @@ const MOST_REWRITES: usize = 8;
 
 /// Walk until nothing changes, at most as often as the knob says.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    repeat(func, context, analyses, RULES)
+    repeat(func, context, analyses, &rules::GENERAL)
 }
 
 /// Slot 49: equal expressions once.
 pub(crate) fn common(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    repeat(func, context, analyses, &[common::expression])
+    repeat(func, context, analyses, &rules::COMMON)
 }
 
+/// The first walk looks at every instruction; the following at those near to what the one before has changed.
 fn repeat(
     func: &mut Function,
     context: &Context,
     analyses: &mut Analyses,
-    rules: &[Rule],
+    rules: &'static Rules,
 ) -> Result<Changed, PhaseError> {
+    let cfg = analyses.cfg(func);
+    let defs = Defs::new(func, analyses);
+    let mut cx = Cx {
+        func,
+        defs,
+        rules,
+        arch: context.arch,
+        offset_limit: context.knobs.get("fold-offset-limit"),
+        contracts: context.knobs.get("contract") != 0,
+        out: Vec::new(),
+        current: InstId::from_u32(0),
+        common: FxHashMap::default(),
+        replaced: EntitySet::new(),
+    };
     let mut changed = Changed::No;
     for _ in 0..context.knobs.get("general-rounds") {
-        let walked = walk(func, context, analyses, rules)?;
-        let swept = dead_code::sweep(func);
+        let walked = cx.walk(cfg.rpo())?;
+        let swept = cx.sweep();
         changed = changed.or(walked).or(swept);
         if walked == Changed::No {
             break;
         }
+        cx.defs.start_again();
+        cx.common.clear();
     }
     Ok(changed)
 }
-
-/// What a rule puts in an instruction's place.
-pub(super) type Rewrite = SmallVec<[Inst; 2]>;
-
-/// A rule: gives what shall stand in the instruction's place, or `None` where it does not apply.
-type Rule = fn(&mut Cx<'_>, &Inst) -> Result<Option<Rewrite>, BuildError>;
-
-/// In the order in which they are tried.
-const RULES: &[Rule] = &[
-    fold::constants,
-    identities::simplify,
-    table::logic,
-    table::predicates,
-    narrow::products,
-    address::offsets,
-    wide::shift_to_product,
-    wide::product_and_sum,
-    wide::constant_addend,
-    contract::product_and_sum,
-    sums::constants,
-    sums::product_and_sum,
-    sums::shift_and_sum,
-    sums::three_summands,
-    merge::logic,
-    merge::comparison,
-    merge::bit_test,
-    bytes::permutation,
-    narrow::constant_pair,
-];
 
 /// The walk's state, as rules see it.
 struct Cx<'f> {
     func: &'f mut Function,
     defs: Defs,
+    rules: &'static Rules,
     arch: Arch,
     /// Bytes: the largest address offset that is folded.
     offset_limit: i64,
@@ -104,59 +95,52 @@ struct Cx<'f> {
     out: Vec<InstId>,
     /// The instruction at hand.
     current: InstId,
-    /// Instructions that computed something, for slot 49.
-    common: FxHashMap<common::Key, InstId>,
+    /// Instructions that computed something, by what identifies it, for slot 49.
+    common: FxHashMap<u64, InstId>,
     /// Instructions whose work an instruction further down has taken over.
     replaced: EntitySet<InstId>,
 }
 
-fn walk(
-    func: &mut Function,
-    context: &Context,
-    analyses: &mut Analyses,
-    rules: &[Rule],
-) -> Result<Changed, PhaseError> {
-    let cfg = analyses.cfg(func);
-    let defs = Defs::new(func, analyses);
-    let offset_limit = context.knobs.get("fold-offset-limit");
-    let mut cx = Cx {
-        func,
-        defs,
-        arch: context.arch,
-        offset_limit,
-        contracts: context.knobs.get("contract") != 0,
-        out: Vec::new(),
-        current: InstId::from_u32(0),
-        common: FxHashMap::default(),
-        replaced: EntitySet::new(),
-    };
-    let mut changed = false;
-    for &block in cfg.rpo() {
-        cx.defs.enter(block);
-        changed |= cx.phis(block);
-        for id in std::mem::take(&mut cx.func.blocks[block].insts) {
-            changed |= cx.visit(id, rules)?;
-        }
-        let replaced = std::mem::take(&mut cx.replaced);
-        cx.out.retain(|id| !replaced.contains(*id));
-        cx.func.blocks[block].insts = std::mem::take(&mut cx.out);
-    }
-    Ok(Changed::when(changed))
-}
-
 impl Cx<'_> {
+    fn walk(&mut self, blocks: &[Block]) -> Result<Changed, BuildError> {
+        let mut changed = false;
+        for &block in blocks {
+            self.defs.enter(block);
+            changed |= self.phis(block);
+            for id in std::mem::take(&mut self.func.blocks[block].insts) {
+                changed |= self.visit(id)?;
+            }
+            let replaced = std::mem::take(&mut self.replaced);
+            if !replaced.is_empty() {
+                self.out.retain(|id| !replaced.contains(*id));
+                replaced.iter().for_each(|id| self.defs.take_out(self.func, id));
+            }
+            self.func.blocks[block].insts = std::mem::take(&mut self.out);
+        }
+        Ok(Changed::when(changed))
+    }
+
+    /// Remove what nobody needs any more.
+    fn sweep(&mut self) -> Changed {
+        let dead = dead_code::sweep(self.func);
+        dead.iter().for_each(|id| self.defs.take_out(self.func, *id));
+        Changed::when(!dead.is_empty())
+    }
+
     /// Simplify one instruction and append what it becomes.
-    fn visit(&mut self, id: InstId, rules: &[Rule]) -> Result<bool, BuildError> {
+    fn visit(&mut self, id: InstId) -> Result<bool, BuildError> {
         self.current = id;
         let data = &self.func.insts[id];
-        if !data.is_machine() {
-            self.out.push(id);
+        let rules = self.rules.of(data);
+        if !data.is_machine() || !self.defs.is_due(self.func, id, rules != 0) {
+            self.append(id);
             return Ok(false);
         }
-        let mut inst = data.clone();
+        let reads = self.defs.take_out_reads(self.func, id);
+        // Rules see the function while they hold the instruction.
+        let mut inst = std::mem::replace(&mut self.func.insts[id], Inst::new(Opcode::NOP, Mods::new(), &[]));
         let mut changed = self.propagate(&mut inst);
-        let propagated = inst.clone();
-        self.defs.count(self.func, id, false);
+        let mut propagated = None;
         for _ in 0..MOST_REWRITES {
             let Some(mut rewrite) = self.rewrite(&inst, rules)? else { break };
             for new in &mut rewrite {
@@ -168,30 +152,32 @@ impl Cx<'_> {
             }
             changed = true;
             if rewrite.len() != 1 {
+                self.defs.touch(&reads);
                 return Ok(self.replace(rewrite));
             }
             let mut new = rewrite.remove(0);
             new.flags = inst.flags;
-            inst = new;
+            let before = std::mem::replace(&mut inst, new);
+            propagated.get_or_insert(before);
             self.propagate(&mut inst);
         }
-        if changed {
-            self.func.insts[id] = self.legal_form(inst).unwrap_or(propagated);
+        if let Some(propagated) = propagated {
+            inst = self.legal_form(inst).unwrap_or(propagated);
         }
-        self.defs.count(self.func, id, true);
+        self.func.insts[id] = inst;
+        self.defs.count(self.func, id);
+        if changed {
+            self.defs.touch(&reads);
+            self.defs.touch_results(self.func, id);
+        }
         self.append(id);
         Ok(changed)
     }
 
-    /// The first rule's rewrite. What has a call site stays as it is.
-    fn rewrite(&mut self, inst: &Inst, rules: &[Rule]) -> Result<Option<Rewrite>, BuildError> {
-        if inst.call.is_some() {
-            return Ok(None);
-        }
-        // Of what is volatile, only the address may be written in another way.
-        let rules = if inst.flags.contains(InstFlags::VOLATILE) { &[address::offsets as Rule] } else { rules };
-        for rule in rules {
-            if let Some(rewrite) = rule(self, inst)? {
+    /// The first rewrite by the rules of a set.
+    fn rewrite(&mut self, inst: &Inst, rules: u32) -> Result<Option<Rewrite>, BuildError> {
+        for rule in self.rules.in_set(rules) {
+            if let Some(rewrite) = (rule.apply)(self, inst)? {
                 return Ok(Some(rewrite));
             }
         }
@@ -235,7 +221,8 @@ impl Cx<'_> {
     fn replace(&mut self, rewrite: Rewrite) -> bool {
         for inst in rewrite {
             let id = self.func.add_inst(inst);
-            self.defs.count(self.func, id, true);
+            self.defs.count(self.func, id);
+            self.defs.touch_results(self.func, id);
             self.append(id);
         }
         true

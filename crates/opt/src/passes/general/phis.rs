@@ -14,9 +14,10 @@ impl Cx<'_> {
             changed |= self.propagate_inputs(id);
             match self.only_input(id, block) {
                 Some(copy) => {
-                    self.defs.count(self.func, id, false);
+                    self.defs.take_out(self.func, id);
                     self.func.insts[id] = copy;
-                    self.defs.count(self.func, id, true);
+                    self.defs.count(self.func, id);
+                    self.defs.touch_results(self.func, id);
                     copies.push(id);
                 }
                 None => phis.push(id),
@@ -35,9 +36,9 @@ impl Cx<'_> {
         for at in (1..self.func.insts[id].operands.len()).step_by(2) {
             let Some(value) = self.func.insts[id].operands[at].as_reg() else { continue };
             let Some(copied) = self.copied_value(value) else { continue };
-            self.defs.count(self.func, id, false);
+            self.defs.take_out(self.func, id);
             self.func.insts[id].operands[at] = Operand::reg(copied);
-            self.defs.count(self.func, id, true);
+            self.defs.count(self.func, id);
             changed = true;
         }
         changed

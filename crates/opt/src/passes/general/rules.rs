@@ -1,0 +1,114 @@
+//! The rules of the bundles, and which of them look at which opcode.
+
+use super::{Cx, address, bytes, common, contract, fold, identities, merge, narrow, sums, table, wide};
+use oriole_isa::{Opcode, Role};
+use oriole_ori::{BuildError, Inst, InstFlags};
+use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// What a rule puts in an instruction's place.
+pub(super) type Rewrite = SmallVec<[Inst; 2]>;
+
+/// A rule.
+pub(super) struct Rule {
+    /// The instructions that it looks at.
+    at: At,
+    /// Gives what shall stand in the instruction's place, or `None` where the rule does not apply.
+    pub(super) apply: fn(&mut Cx<'_>, &Inst) -> Result<Option<Rewrite>, BuildError>,
+}
+
+/// The instructions that a rule looks at.
+enum At {
+    /// Those of a few opcodes.
+    Opcodes(&'static [Opcode]),
+    /// Those with an address whose offset may grow; the volatile ones too.
+    Addresses,
+    /// Those whose results may be shared.
+    Shareable,
+}
+
+impl At {
+    fn covers(&self, opcode: Opcode) -> bool {
+        match self {
+            At::Opcodes(opcodes) => opcodes.contains(&opcode),
+            At::Addresses => [Role::Base, Role::SBase].iter().any(|role| opcode.position(*role).is_some()),
+            At::Shareable => common::may_be_shared(opcode),
+        }
+    }
+}
+
+/// Rules in the order in which they are tried.
+pub(super) struct Rules {
+    rules: &'static [Rule],
+    /// Per opcode, a bit for each rule that looks at it.
+    of_opcode: OnceLock<Vec<u32>>,
+}
+
+impl Rules {
+    const fn new(rules: &'static [Rule]) -> Rules {
+        assert!(rules.len() <= u32::BITS as usize);
+        Rules { rules, of_opcode: OnceLock::new() }
+    }
+
+    /// The set of rules that look at an instruction, a bit each. What has a call site stays as it is; of what is
+    /// volatile, only the address may be written in another way.
+    pub(super) fn of(&self, inst: &Inst) -> u32 {
+        if inst.call.is_some() {
+            return 0;
+        }
+        let of_opcode =
+            self.of_opcode.get_or_init(|| Opcode::ALL.iter().map(|opcode| self.covering(*opcode)).collect());
+        let set = of_opcode[inst.opcode as usize];
+        if set != 0 && inst.flags.contains(InstFlags::VOLATILE) { set & self.addresses() } else { set }
+    }
+
+    fn covering(&self, opcode: Opcode) -> u32 {
+        self.bits(|rule| rule.at.covers(opcode))
+    }
+
+    fn addresses(&self) -> u32 {
+        self.bits(|rule| matches!(rule.at, At::Addresses))
+    }
+
+    fn bits(&self, mut takes: impl FnMut(&Rule) -> bool) -> u32 {
+        (0..).zip(self.rules).filter(|(_, rule)| takes(rule)).fold(0, |set, (bit, _)| set | 1 << bit)
+    }
+
+    /// The rules of a set, in order.
+    pub(super) fn in_set(&self, mut set: u32) -> impl Iterator<Item = &'static Rule> + use<> {
+        let rules = self.rules;
+        std::iter::from_fn(move || {
+            let next = rules.get(set.trailing_zeros() as usize)?;
+            set &= set - 1;
+            Some(next)
+        })
+    }
+}
+
+use Opcode as O;
+
+/// Copies aside (see `copies.rs`), what `GeneralOptimize*` does.
+pub(super) static GENERAL: Rules = Rules::new(&[
+    Rule { at: At::Opcodes(&fold::FOLDED), apply: fold::constants },
+    Rule { at: At::Opcodes(&identities::SIMPLIFIED), apply: identities::simplify },
+    Rule { at: At::Opcodes(&[O::LOP3]), apply: table::logic },
+    Rule { at: At::Opcodes(&[O::PLOP3]), apply: table::predicates },
+    Rule { at: At::Opcodes(&[O::IMAD]), apply: narrow::products },
+    Rule { at: At::Addresses, apply: address::offsets },
+    Rule { at: At::Opcodes(&[O::SHF]), apply: wide::shift_to_product },
+    Rule { at: At::Opcodes(&[O::IADD3]), apply: wide::product_and_sum },
+    Rule { at: At::Opcodes(&[O::IMAD]), apply: wide::constant_addend },
+    Rule { at: At::Opcodes(&[O::FADD, O::DADD, O::HADD2]), apply: contract::product_and_sum },
+    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::constants },
+    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::product_and_sum },
+    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::shift_and_sum },
+    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::three_summands },
+    Rule { at: At::Opcodes(&[O::LOP3]), apply: merge::logic },
+    Rule { at: At::Opcodes(&[O::PLOP3]), apply: merge::comparison },
+    Rule { at: At::Opcodes(&[O::ISETP]), apply: merge::bit_test },
+    Rule { at: At::Opcodes(&[O::PRMT]), apply: bytes::permutation },
+    Rule { at: At::Opcodes(&[O::LDC]), apply: narrow::constant_pair },
+]);
+
+/// Slot 49.
+pub(super) static COMMON: Rules = Rules::new(&[Rule { at: At::Shareable, apply: common::expression }]);
