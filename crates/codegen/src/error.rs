@@ -23,19 +23,9 @@ pub enum CompileError {
     /// A knob setting makes no sense.
     #[error(transparent)]
     Knob(#[from] oriole_opt::knobs::KnobError),
-    /// An option names no phase that it could act on.
-    #[error("no phase '{name}' {what}; there are: {known}")]
-    NoPhase {
-        /// The name asked for.
-        name: String,
-        /// What the option does, as in "to show".
-        what: &'static str,
-        /// Every phase that it can act on.
-        known: String,
-    },
-    /// A limit of optional phases where there are none.
-    #[error("--pass-limit: no optional phase runs at -O0")]
-    PassLimit,
+    /// An option about passes would have no effect.
+    #[error(transparent)]
+    Passes(#[from] oriole_passes::SettingsError),
     /// The threads that were asked for cannot be had.
     #[error("--jobs: {0}")]
     Threads(String),

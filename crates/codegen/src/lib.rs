@@ -8,7 +8,6 @@
 
 mod emit;
 mod error;
-mod parallel;
 mod parameters;
 mod pipeline;
 mod resources;
@@ -17,10 +16,10 @@ mod session;
 
 pub use emit::LineTable;
 pub use error::CompileError;
-pub use oriole_passes::PassInfo;
+pub use oriole_passes::{Dump, LastRun, Limit, PassCount, PassInfo, Timing};
 pub use parameters::{Meaning, ParameterType, parameter_types};
-pub use pipeline::{CompileOptions, Compiled, DebugInfo, Dump, FlowGraph};
+pub use pipeline::{CompileOptions, Compiled, DebugInfo, FlowGraph};
 pub use pipeline::{compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use resources::{Resources, resources, variable_bytes};
-pub use selection::{PassCount, optional_passes, passes};
+pub use selection::{optional_passes, passes};
 pub use session::{Limits, Observer, PassEvent, Session};

@@ -2,21 +2,20 @@
 
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
-use crate::parallel::{Workers, groups};
 use crate::parameters::{ParameterType, parameter_types};
-use crate::selection::{ALLOCATION, PassCount, SCHEDULING, Selection};
+use crate::selection::{ALLOCATION, SCHEDULING};
 use crate::session::Session;
 use oriole_cubin::{FileKind, Target};
-use oriole_isa::{Arch, RegFile};
-use oriole_opt::pipeline::Code;
-use oriole_opt::{CallBarriers, Context, PhaseError, knobs::Knobs, run_passes};
+use oriole_isa::Arch;
+use oriole_opt::knobs::Knobs;
+use oriole_opt::pipeline::PIPELINE;
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
-use oriole_ori::{Callee, FuncId, Function, FunctionKind, Module, layout};
-use oriole_passes::Pass;
+use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
+use oriole_passes::{Changed, Dump, Limit, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What to compile and how.
 #[derive(Clone, Debug)]
@@ -45,8 +44,8 @@ pub struct CompileOptions {
     pub rot13: bool,
     /// Names of optional phases that do not run.
     pub disabled_passes: Vec<String>,
-    /// Only this many runs of optional phases happen, counted over the module's functions; all where `None`.
-    pub pass_limit: Option<u64>,
+    /// How far the optional phases go, counted over the module's functions; no limit where `None`.
+    pub pass_limit: Option<Limit>,
     /// Name of the source file, for line information.
     pub file_name: String,
     /// Make an object file for a linker.
@@ -91,19 +90,6 @@ pub enum DebugInfo {
     Full,
 }
 
-/// Ori of one function after one phase.
-#[derive(Clone, Debug)]
-pub struct Dump {
-    /// Function.
-    pub function: String,
-    /// The phase's published number.
-    pub number: u16,
-    /// Its name.
-    pub phase: String,
-    /// The function in the IR's text form.
-    pub text: String,
-}
-
 /// Control flow of one function.
 #[derive(Clone, Debug)]
 pub struct FlowGraph {
@@ -132,8 +118,8 @@ pub struct Compiled {
     pub lines: BTreeMap<String, LineTable>,
     /// The dumps that were asked for, in order.
     pub dumps: Vec<Dump>,
-    /// Time by stage and phase, in order of first use.
-    pub times: Vec<(String, Duration)>,
+    /// Time by stage and pass, with what passes and rules did.
+    pub times: Vec<Timing>,
     /// Control flow of each function before allocation, if asked for.
     pub graphs: Vec<FlowGraph>,
     /// By kernel: the types of its parameters in order.
@@ -149,7 +135,7 @@ impl CompileOptions {
     /// A level, knob or phase that there is not.
     pub fn check(&self) -> Result<(), CompileError> {
         self.knobs()?;
-        Selection::new(self).map(drop)
+        self.settings().map(drop)
     }
 
     fn knobs(&self) -> Result<Knobs, CompileError> {
@@ -207,8 +193,8 @@ fn compile_tree(
     check_entries(ast, &options.entries)?;
     session.check_functions(ast)?;
     session.poll()?;
-    let selection = Selection::new(options)?;
-    let workers = Workers::new(options.jobs)?;
+    let settings = options.settings()?;
+    let workers = Workers::new(options.jobs).map_err(|error| CompileError::Threads(error.to_string()))?;
     let lowering = oriole_lower::Options {
         arch: generation(target)?,
         relocatable: options.relocatable,
@@ -217,18 +203,28 @@ fn compile_tree(
     };
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
     session.check_instructions(&module)?;
-    let mut dumps = Vec::new();
-    let optimised = optimise(&mut module, options, &selection, session, &workers, &mut watch, &mut dumps)?;
+    let (mut record, mut numbering) = (Record::default(), Numbering::new(&settings));
+    let passes = oriole_opt::Options {
+        settings: &settings,
+        knobs: &options.knobs()?,
+        relocatable: options.relocatable,
+        rot13: options.rot13,
+        watcher: session,
+        workers: &workers,
+    };
+    let optimised = oriole_opt::run(&mut module, &passes, &mut numbering, &mut record);
+    session.poll()?;
+    optimised?;
+    watch.parts("optimise", record.timings(PIPELINE));
     session.check_instructions(&module)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
-    keep(&mut dumps, options, session, &module, (ALLOCATION.number(), ALLOCATION.name));
+    keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
     session.poll()?;
-    watch.time("schedule", || schedule(&mut module, &selection, &workers))?;
-    keep(&mut dumps, options, session, &module, (SCHEDULING.number(), SCHEDULING.name));
+    watch.time("schedule", || schedule(&mut module, &settings, &mut numbering, &workers))?;
+    keep(&mut record.dumps, &passes, session, &module, &SCHEDULING);
     session.poll()?;
-    let passes = count(&module, &optimised, &selection);
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &allocation, kind))?;
     let wants_lines = options.debug != DebugInfo::None || emit::lines::has_own(ast);
@@ -240,7 +236,8 @@ fn compile_tree(
     if options.verify {
         watch.time("verify", || verify_convergence(&cubin))?;
     }
-    let (times, parameters) = (watch.times, parameter_types(ast));
+    let (times, dumps, passes) = (watch.times, record.dumps, numbering.count());
+    let parameters = parameter_types(ast);
     Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times, graphs, parameters, passes })
 }
 
@@ -282,156 +279,39 @@ fn graph(func: &Function, rot13: bool) -> FlowGraph {
     FlowGraph { function: func.name.clone(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
 }
 
-/// Run the phases on each function, callees first: a caller's convergence barriers are none of those that what it calls
-/// changes. Gives the order.
-fn optimise(
-    module: &mut Module,
-    options: &CompileOptions,
-    selection: &Selection,
-    session: &Session<'_>,
-    workers: &Workers,
-    watch: &mut Watch,
-    dumps: &mut Vec<Dump>,
-) -> Result<Vec<FuncId>, CompileError> {
-    let knobs = options.knobs()?;
-    let mut barriers: BTreeMap<FuncId, CallBarriers> = BTreeMap::new();
-    let order = oriole_ori::analysis::call_order(module);
-    let mut dumped: BTreeMap<usize, Vec<Dump>> = BTreeMap::new();
-    for group in groups(&order) {
-        let mut contexts = Vec::with_capacity(group.len());
-        for number in group {
-            let context = Context {
-                arch: module.arch,
-                opt_level: options.opt_level,
-                knobs: knobs.clone(),
-                calls: call_barriers(module, order[number].function, &barriers, options.relocatable),
-                verify: options.verify,
-            };
-            contexts.push((number, context));
-        }
-        let functions = contexts.into_iter().map(|(number, context)| {
-            // Its place is held until the group is done.
-            let func = &mut module.functions[order[number].function];
-            let held = Function::new(&func.name, func.kind);
-            (number, context, std::mem::replace(func, held))
-        });
-        let work = |(number, context, func)| optimise_function(number, context, func, options, selection, session);
-        for done in workers.each(functions.collect(), work) {
-            let Optimised { number, context, func, outcome, dumps, watch: spent } = done;
-            spent.times.into_iter().for_each(|(phase, time)| watch.add(&phase, time));
-            let own = barriers_of(&func);
-            let all = context.calls.or(CallBarriers { changed: own & !CallBarriers::KEPT, used: own });
-            barriers.insert(order[number].function, all);
-            module.functions[order[number].function] = func;
-            dumped.insert(number, dumps);
-            outcome?;
-        }
-        session.poll()?;
-    }
-    dumps.extend(dumped.into_values().flatten());
-    Ok(order.into_iter().map(|call| call.function).collect())
-}
-
-/// What the phases have made of one function.
-struct Optimised {
-    /// Number in the order of optimisation.
-    number: usize,
-    context: Context,
-    func: Function,
-    outcome: Result<(), PhaseError>,
-    dumps: Vec<Dump>,
-    watch: Watch,
-}
-
-fn optimise_function(
-    number: usize,
-    context: Context,
-    mut func: Function,
-    options: &CompileOptions,
-    selection: &Selection,
-    session: &Session<'_>,
-) -> Optimised {
-    let (mut dumps, mut watch) = (Vec::new(), Watch::default());
-    // What is to end early does no more than it must until it can.
-    let admits = |phase: &Pass<Code>| selection.admits(number, phase) && session.poll().is_ok();
-    let outcome = run_passes(&mut func, &context, admits, |phase, func, changed, time| {
-        watch.add(phase.name, time);
-        session.after_pass((phase.number(), phase.name), func, changed, Some(time));
-        let all = options.dump_all && changed == oriole_opt::Changed::Yes;
-        if all || options.dump_after.iter().any(|name| name == phase.name) {
-            dumps.push(dump(func, (phase.number(), phase.name), options.rot13));
-        }
-    });
-    Optimised { number, context, func, outcome, dumps, watch }
-}
-
-fn count(module: &Module, optimised: &[FuncId], selection: &Selection) -> PassCount {
-    let name = |id: FuncId| module.functions[id].name.as_str();
-    let optimised: Vec<&str> = optimised.iter().copied().map(name).collect();
-    selection.count(&optimised, &module.functions.keys().map(name).collect::<Vec<_>>())
-}
-
-/// What the calls of a function do to barriers. Of functions of other files and within a cycle of calls the standard
-/// interface says it; a call by address goes to some function whose address a whole module takes.
-fn call_barriers(
-    module: &Module,
-    function: FuncId,
-    known: &BTreeMap<FuncId, CallBarriers>,
-    relocatable: bool,
-) -> CallBarriers {
-    let func = &module.functions[function];
-    let sites = func.iter_insts().filter_map(|(_, inst)| func.insts[inst].call.expand());
-    let of = |callee: Option<FuncId>| callee.and_then(|id| known.get(&id)).copied().unwrap_or(CallBarriers::STANDARD);
-    let mut by_address = false;
-    let direct = sites.fold(CallBarriers::NONE, |all, site| match func.calls[site].callee {
-        Callee::Return => all,
-        Callee::Indirect => {
-            by_address = true;
-            all
-        }
-        Callee::Direct(symbol) => all.or(of(module.function_of(symbol))),
-    });
-    if !by_address || relocatable {
-        return if by_address { CallBarriers::STANDARD } else { direct };
-    }
-    let targets = oriole_ori::analysis::address_taken(module);
-    let used = targets.fold(direct.used, |used, target| used | of(Some(target)).used);
-    CallBarriers { used, ..CallBarriers::STANDARD }
-}
-
-/// The convergence barriers that the code names, a bit each.
-fn barriers_of(func: &Function) -> u16 {
-    let operands = func.iter_insts().flat_map(|(_, inst)| func.insts[inst].operands.iter().copied());
-    let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
-    numbers.fold(0, |all, (_, number, _)| all | 1u16.checked_shl(number.into()).unwrap_or(0))
-}
-
-fn dump(func: &Function, (number, phase): (u16, &str), rot13: bool) -> Dump {
-    let text = if rot13 { format!("{func:#}") } else { func.to_string() };
-    Dump { function: func.name.clone(), number, phase: phase.to_owned(), text }
-}
-
 /// The functions after a stage that works on the whole module.
 fn keep(
     dumps: &mut Vec<Dump>,
-    options: &CompileOptions,
+    passes: &oriole_opt::Options<'_>,
     session: &Session<'_>,
     module: &Module,
-    (number, phase): (u16, &str),
+    stage: &PassInfo,
 ) {
+    let shown = passes.settings.shows(stage.name, Changed::Yes);
     for func in module.functions.values() {
-        session.after_pass((number, phase), func, oriole_opt::Changed::Yes, None);
-    }
-    if options.dump_all || options.dump_after.iter().any(|wanted| wanted == phase) {
-        dumps.extend(module.functions.values().map(|func| dump(func, (number, phase), options.rot13)));
+        session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
+        if shown {
+            let text = if passes.rot13 { format!("{func:#}") } else { func.to_string() };
+            dumps.push(Dump { unit: func.name.clone(), number: stage.number(), pass: stage.name, text });
+        }
     }
 }
 
-fn schedule(module: &mut Module, selection: &Selection, workers: &Workers) -> Result<(), CompileError> {
-    let (arch, all) = (module.arch, module.functions.len());
-    let functions = module.functions.values_mut().enumerate().collect();
-    let results = workers.each(functions, |(number, func): (usize, &mut Function)| {
-        let scheduling = oriole_sched::Options { reorder: selection.reorders(number, all) };
+fn schedule(
+    module: &mut Module,
+    settings: &Settings,
+    numbering: &mut Numbering,
+    workers: &Workers,
+) -> Result<(), CompileError> {
+    let arch = module.arch;
+    let names: &[&'static str] = if settings.level < SCHEDULING.level { &[] } else { &[SCHEDULING.name] };
+    let units: Vec<&str> = module.functions.values().map(|func| func.name.as_str()).collect();
+    let first = numbering.open(names, &units);
+    let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
+    let functions = (first..).zip(module.functions.values_mut()).collect();
+    let results = workers.each(functions, |(run, func): (u64, &mut Function)| {
+        let reorder = !names.is_empty() && settings.enables(SCHEDULING.name) && run < limit;
+        let scheduling = oriole_sched::Options { reorder };
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
         oriole_sched::schedule(func, arch, &scheduling)
@@ -443,22 +323,20 @@ fn schedule(module: &mut Module, selection: &Selection, workers: &Workers) -> Re
 /// Time by stage.
 #[derive(Default)]
 struct Watch {
-    times: Vec<(String, Duration)>,
+    times: Vec<Timing>,
 }
 
 impl Watch {
     fn time<T>(&mut self, stage: &str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.add(stage, start.elapsed());
+        self.times.push(Timing::stage(stage, start.elapsed()));
         result
     }
 
-    fn add(&mut self, stage: &str, time: Duration) {
-        match self.times.iter_mut().find(|(name, _)| name == stage) {
-            Some((_, sum)) => *sum += time,
-            None => self.times.push((stage.to_owned(), time)),
-        }
+    /// A stage with its parts.
+    fn parts(&mut self, stage: &str, parts: Vec<Timing>) {
+        self.times.push(Timing::of_parts(stage, parts));
     }
 }
 

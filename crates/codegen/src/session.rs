@@ -1,8 +1,11 @@
 //! What the caller of a compilation sees of it, and how it ends it early.
 
 use crate::error::CompileError;
-use oriole_opt::Changed;
+use oriole_isa::Arch;
+use oriole_opt::pipeline::Code;
+use oriole_opt::{PhaseError, Watcher};
 use oriole_ori::{Function, Module};
+use oriole_passes::{Changed, Pass};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -83,7 +86,8 @@ impl<'a> Session<'a> {
 
     pub(crate) fn after_pass(
         &self,
-        (number, name): (u16, &str),
+        number: u16,
+        name: &str,
         function: &Function,
         changed: Changed,
         time: Option<Duration>,
@@ -91,6 +95,20 @@ impl<'a> Session<'a> {
         if let Some(observer) = self.observer {
             observer(&PassEvent { number, name, function, changed: changed == Changed::Yes, time });
         }
+    }
+}
+
+impl Watcher for Session<'_> {
+    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>) {
+        self.after_pass(pass.number(), pass.name, func, changed, time);
+    }
+
+    fn rewrite(&self, _: &Pass<Code>, _: Arch, _: &mut Function) -> Result<Changed, PhaseError> {
+        Ok(Changed::No)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.poll().is_err()
     }
 }
 

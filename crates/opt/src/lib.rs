@@ -5,32 +5,28 @@
 //! passes but the analyses that are held.
 
 pub mod knobs;
+mod manager;
 mod passes;
 pub mod pipeline;
 pub mod slots;
 
+pub use manager::{Options, Watcher, run};
+pub use passes::synchronise::run as synchronise;
+
 use knobs::Knobs;
 use oriole_isa::Arch;
-use oriole_ori::Function;
-use oriole_ori::analysis::Analyses;
 pub use oriole_passes::Changed;
-use oriole_passes::Pass;
-use pipeline::{Code, PIPELINE};
-use std::time::{Duration, Instant};
+use oriole_passes::Tally;
 
-/// What a phase may know besides the function.
-#[derive(Clone, Debug)]
+/// What a pass may know besides the function.
+#[derive(Debug)]
 pub struct Context {
     /// The target.
     pub arch: Arch,
-    /// `-O` level, 0 to 3.
-    pub opt_level: u8,
     /// Tunable numbers.
     pub knobs: Knobs,
-    /// What the function's calls do to convergence barriers.
-    pub calls: CallBarriers,
-    /// Run the verifier before the first phase and after each one.
-    pub verify: bool,
+    /// Where rewrites are counted, and which says whether they may go on.
+    pub tally: Tally,
 }
 
 /// What the calls of a function do to the warp's convergence barriers, a bit for each of the sixteen.
@@ -62,6 +58,9 @@ pub enum PhaseError {
     /// A limit of the IR.
     #[error(transparent)]
     Limit(#[from] oriole_ori::BuildError),
+    /// Who looks on has ended it.
+    #[error("the passes were ended early")]
+    Stopped,
     /// The function is not well formed: an internal fault.
     #[error("function '{function}' after phase {phase}: {fault}")]
     Verify {
@@ -72,31 +71,4 @@ pub enum PhaseError {
         /// The verifier's words.
         fault: String,
     },
-}
-
-/// Run the passes of the level on `func`: those that correct code needs, and of the others those that
-/// `admits` lets run. `after` sees the function after each of them.
-pub fn run_passes(
-    func: &mut Function,
-    context: &Context,
-    admits: impl Fn(&Pass<Code>) -> bool,
-    mut after: impl FnMut(&Pass<Code>, &Function, Changed, Duration),
-) -> Result<(), PhaseError> {
-    let mut analyses = Analyses::default();
-    for pass in PIPELINE {
-        if context.opt_level < pass.level || !pass.needed && !admits(pass) {
-            continue;
-        }
-        let start = Instant::now();
-        let Code { run, keeps } = pass.run;
-        let changed = run(func, context, &mut analyses)?;
-        if changed == Changed::Yes {
-            analyses.changed(keeps);
-        }
-        if context.verify && (changed == Changed::Yes || pass.number() == 0) {
-            passes::check::verify_after(func, context, pass.name, &analyses)?;
-        }
-        after(pass, func, changed, start.elapsed());
-    }
-    Ok(())
 }

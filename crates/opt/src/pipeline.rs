@@ -2,20 +2,40 @@
 
 use crate::passes::{back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, synchronise};
 use crate::{Context, PhaseError};
-use oriole_ori::Function;
-use oriole_ori::analysis::{Analyses, Kept};
-use oriole_passes::{Changed, Pass, Repetition};
+use oriole_ori::analysis::{Analyses, CallNode, Kept};
+use oriole_ori::{FuncId, Function, Module};
+use oriole_passes::{Changed, Pass, Repetition, Workers};
 
 /// A pass's code.
 #[derive(Clone, Copy, Debug)]
-pub struct Code {
-    /// Runs it.
-    pub run: fn(&mut Function, &Context, &mut Analyses) -> Result<Changed, PhaseError>,
-    /// Which analyses hold after it, where it changed the function.
-    pub keeps: Kept,
+pub enum Code {
+    /// A pass on one function after the other, in any order or at the same time.
+    Function {
+        /// Runs it.
+        run: OnFunction,
+        /// Which analyses hold after it, where it changed the function.
+        keeps: Kept,
+    },
+    /// A pass on the module.
+    Module(OnModule),
 }
 
-type Run = fn(&mut Function, &Context, &mut Analyses) -> Result<Changed, PhaseError>;
+/// Changes a function.
+pub type OnFunction = fn(&mut Function, &Context, &mut Analyses) -> Result<Changed, PhaseError>;
+
+/// Changes a module; says which functions, in the order in which it was done.
+pub type OnModule = fn(&mut Module, &ModuleContext<'_>) -> Result<Vec<(FuncId, Changed)>, PhaseError>;
+
+/// What a pass on a module may know besides.
+#[derive(Clone, Copy, Debug)]
+pub struct ModuleContext<'a> {
+    /// The functions, callees before callers, with what they call.
+    pub order: &'a [CallNode],
+    /// Threads to work with.
+    pub workers: &'a Workers,
+    /// Other functions may be in other files.
+    pub relocatable: bool,
+}
 
 const fn entry(
     name: &'static str,
@@ -23,35 +43,44 @@ const fn entry(
     level: u8,
     needed: bool,
     repetition: Repetition,
-    keeps: Kept,
-    run: Run,
+    rules: &'static [&'static str],
+    run: Code,
 ) -> Pass<Code> {
-    Pass { name, slots, level, needed, repetition, run: Code { run, keeps } }
+    Pass { name, slots, level, needed, repetition, rules, run }
 }
 
-use Kept::{Flow, Nothing};
+/// A pass that leaves the blocks and edges as they are.
+const fn same_flow(run: OnFunction) -> Code {
+    Code::Function { run, keeps: Kept::Flow }
+}
+
+/// A pass that changes blocks or edges.
+const fn new_flow(run: OnFunction) -> Code {
+    Code::Function { run, keeps: Kept::Nothing }
+}
+
 use Repetition::{Once, Settle};
 
 /// The passes in the order in which they run, each under the published name of the slot that it fills. Slots 23 and 73
 /// make and leave the form that all between them works on, so that no level has the one without the other.
 #[rustfmt::skip]
 pub const PIPELINE: &[Pass<Code>] = &[
-    //    pass                        slots   level needed repetition keeps    code
-    entry("OriCheckInitialProgram",   &[0],   0,    true,  Once,      Flow,    check::run),
-    entry("AnalyzeControlFlow",       &[3],   0,    true,  Once,      Nothing, control_flow::run),
-    entry("EarlyOriSimpleLiveDead",   &[10],  1,    false, Once,      Flow,    dead_code::run),
-    entry("OriBranchOpt",             &[15],  1,    false, Once,      Nothing, branches::run),
-    entry("OriPerformLiveDeadFirst",  &[16],  1,    false, Once,      Flow,    dead_code::run),
-    entry("GenerateMovPhi",           &[23],  1,    true,  Once,      Flow,    form::enter),
-    entry("GeneralOptimize",          &[29],  1,    false, Settle,    Flow,    general::run),
-    entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      Flow,    dead_code::run),
-    entry("GvnCse",                   &[49],  1,    false, Settle,    Flow,    general::common),
-    entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      Flow,    dead_code::run),
-    entry("OriDoPredication",         &[63],  1,    false, Once,      Nothing, predicate::run),
-    entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    Flow,    general::run),
-    entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      Flow,    form::leave),
-    entry("OriBackCopyPropagate",     &[83],  1,    false, Once,      Flow,    back_copy::run),
-    entry("OriPerformLiveDeadFourth", &[84],  1,    false, Once,      Flow,    dead_code::run),
-    entry("OriDoSyncronization",      &[99],  0,    true,  Once,      Nothing, synchronise::run),
-    entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      Flow,    nops::run),
+    //    pass                        slots   level needed repetition rules code
+    entry("OriCheckInitialProgram",   &[0],   0,    true,  Once,      &[], same_flow(check::run)),
+    entry("AnalyzeControlFlow",       &[3],   0,    true,  Once,      &[], new_flow(control_flow::run)),
+    entry("EarlyOriSimpleLiveDead",   &[10],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("OriBranchOpt",             &[15],  1,    false, Once,      &[], new_flow(branches::run)),
+    entry("OriPerformLiveDeadFirst",  &[16],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("GenerateMovPhi",           &[23],  1,    true,  Once,      &[], same_flow(form::enter)),
+    entry("GeneralOptimize",          &[29],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("GvnCse",                   &[49],  1,    false, Settle,    general::COMMON_NAMES, same_flow(general::common)),
+    entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),
+    entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      &[], same_flow(form::leave)),
+    entry("OriBackCopyPropagate",     &[83],  1,    false, Once,      back_copy::RULES, same_flow(back_copy::run)),
+    entry("OriPerformLiveDeadFourth", &[84],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("OriDoSyncronization",      &[99],  0,    true,  Once,      &[], Code::Module(synchronise::run_all)),
+    entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      &[], same_flow(nops::run)),
 ];

@@ -5,10 +5,11 @@
 //! it is committed. Every function must pass the verifier before and after.
 
 use oriole_isa::Arch;
-use oriole_opt::pipeline::PIPELINE;
-use oriole_opt::{CallBarriers, Context, knobs::Knobs};
+use oriole_opt::pipeline::{Code, PIPELINE};
+use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, verify};
+use oriole_passes::Tally;
 use std::path::{Path, PathBuf};
 
 const EXPECT: &str = "// expect";
@@ -32,7 +33,7 @@ fn functions(text: &str) -> Vec<String> {
 }
 
 fn context(arch: Arch) -> Context {
-    Context { arch, opt_level: 3, knobs: Knobs::default(), calls: CallBarriers::STANDARD, verify: true }
+    Context { arch, knobs: Knobs::default(), tally: Tally::default() }
 }
 
 fn verified(func: &Function, arch: Arch) -> Result<(), String> {
@@ -61,8 +62,11 @@ fn number_of(phase: &str) -> u16 {
 
 fn run(func: &mut Function, phase: &str, arch: Arch) -> Result<(), String> {
     let phase = PIPELINE.iter().find(|p| p.name == phase).ok_or_else(|| format!("no phase {phase}"))?;
-    (phase.run.run)(func, &context(arch), &mut Analyses::default()).map_err(|e| e.to_string())?;
-    Ok(())
+    let done = match phase.run {
+        Code::Function { run, .. } => run(func, &context(arch), &mut Analyses::default()),
+        Code::Module(_) => synchronise(func, arch, CallBarriers::STANDARD),
+    };
+    done.map(drop).map_err(|e| e.to_string())
 }
 
 /// Check one file, or write its expectations. Gives what is wrong.

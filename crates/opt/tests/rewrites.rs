@@ -6,18 +6,19 @@
 
 use fastrand::Rng;
 use oriole_isa::{Arch, Field, Mods, Opcode, Role, bop};
-use oriole_opt::pipeline::PIPELINE;
-use oriole_opt::{CallBarriers, Context, knobs::Knobs};
+use oriole_opt::pipeline::{Code, PIPELINE};
+use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
     EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
 };
+use oriole_passes::Tally;
 
 const ARCH: Arch = Arch::Sm80;
 
 fn context() -> Context {
-    Context { arch: ARCH, opt_level: 3, knobs: Knobs::default(), calls: CallBarriers::STANDARD, verify: true }
+    Context { arch: ARCH, knobs: Knobs::default(), tally: Tally::default() }
 }
 
 /// Slots between which functions are in SSA form.
@@ -31,8 +32,11 @@ fn apply(func: &mut Function, name: &str) {
         apply(func, "GenerateMovPhi");
     }
     let phase = PIPELINE.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
-    (phase.run.run)(func, &context(), &mut Analyses::default())
-        .unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
+    let done = match phase.run {
+        Code::Function { run, .. } => run(func, &context(), &mut Analyses::default()),
+        Code::Module(_) => synchronise(func, ARCH, CallBarriers::STANDARD),
+    };
+    done.unwrap_or_else(|fault| panic!("{name}: {fault}\n{func}"));
     if let Err(errors) = verify::verify(func, ARCH) {
         panic!("after {name}: {errors:?}\n{func}");
     }

@@ -6,3 +6,4 @@ pub mod fuzz;
 pub mod nvdisasm;
 mod report;
 mod statistics;
+mod timings;

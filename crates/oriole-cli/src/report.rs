@@ -1,4 +1,4 @@
-//! What `compile` says about its work: the lines of ptxas's `-v`, statistics, phase times.
+//! What `compile` says about its work: the lines of ptxas's `-v`, statistics, how far the passes went.
 
 use oriole_codegen::{Compiled, PassCount, Resources, kernels, resources, variable_bytes};
 use oriole_ori::MemSpace;
@@ -45,26 +45,17 @@ fn used(resources: &Resources) -> String {
     text
 }
 
-/// A table of stage and phase times, longest first within the order of the pipeline.
-pub(crate) fn phase_times(times: &[(String, Duration)]) -> String {
-    let total: Duration = times.iter().map(|(_, time)| *time).sum();
-    let mut out = format!("{:34} {:>12} {:>6}\n", "phase", "time", "share");
-    for (name, time) in times {
-        let share = 100.0 * time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-        let _ = writeln!(out, "{name:34} {:>9.3} ms {share:>5.1}%", time.as_secs_f64() * 1e3);
-    }
-    let _ = writeln!(out, "{:34} {:>9.3} ms", "all", total.as_secs_f64() * 1e3);
-    out
-}
-
 /// How far `--pass-limit` let the optional phases run.
 pub(crate) fn passes(count: &PassCount) -> String {
-    match &count.last {
-        Some((phase, function)) => {
-            format!("pass limit: {} of {} runs; the last is {phase} of function '{function}'", count.run, count.all)
-        }
-        None => format!("pass limit: none of {} runs", count.all),
-    }
+    let Some(last) = &count.last else { return format!("pass limit: none of {} runs", count.all) };
+    let made = match last.rule {
+        Some(rule) => format!(", with {} rewrites, the last by '{rule}'", last.rewrites),
+        None => String::new(),
+    };
+    format!(
+        "pass limit: {} of {} runs; the last is {} of function '{}'{made}",
+        count.run, count.all, last.pass, last.unit
+    )
 }
 
 /// The statistics block of each function.

@@ -345,7 +345,7 @@ fn threads_do_not_change_the_code() {
         let options =
             oriole_codegen::CompileOptions { jobs, dump_all: true, ..oriole_codegen::CompileOptions::default() };
         let compiled = oriole_codegen::compile(text, &options).expect("it compiles");
-        let dumps: Vec<_> = compiled.dumps.into_iter().map(|dump| (dump.function, dump.number, dump.text)).collect();
+        let dumps: Vec<_> = compiled.dumps.into_iter().map(|dump| (dump.unit, dump.number, dump.text)).collect();
         (compiled.cubin, dumps)
     };
     for name in ["sort.sm_90.ptx", "control_flow.sm_80.ptx", "numeric.sm_90.ptx"] {

@@ -93,7 +93,7 @@ impl CompileError {
                 CompileError::Capacity(error.to_string())
             }
             // The settings were checked when the compiler was built.
-            Inner::Internal { .. } | Inner::Knob(_) | Inner::NoPhase { .. } | Inner::PassLimit | Inner::Level(_) => {
+            Inner::Internal { .. } | Inner::Knob(_) | Inner::Passes(_) | Inner::Level(_) => {
                 CompileError::Internal(error.to_string())
             }
         }

@@ -1,5 +1,19 @@
-//! The pass manager: a pipeline is a list of [`Pass`]es that fits one screen.
+//! The pass manager: a pipeline is a list of [`Pass`]es that fits one screen, a [`Plan`] says which of them the
+//! [`Settings`] let run, and runs them on one [`Unit`] after the other: a function of Ori, of LLVM IR or of machine code.
+//! [`Record`]s keep what came of it: times, changes, rewrites by rule, dumps.
 
 mod list;
+mod numbering;
+mod plan;
+mod record;
+mod settings;
+mod tally;
+mod workers;
 
 pub use list::{Changed, Pass, PassInfo, Repetition};
+pub use numbering::{LastRun, Numbering, PassCount};
+pub use plan::{Plan, Unit};
+pub use record::{Dump, Record, Timing};
+pub use settings::{Limit, Settings, SettingsError};
+pub use tally::Tally;
+pub use workers::Workers;

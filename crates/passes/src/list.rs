@@ -45,6 +45,8 @@ pub struct Pass<R: 'static> {
     pub needed: bool,
     /// How often it runs.
     pub repetition: Repetition,
+    /// Names of what its rewrites are counted by.
+    pub rules: &'static [&'static str],
     /// The code, in whatever form the pipeline calls it.
     pub run: R,
 }
@@ -55,18 +57,18 @@ pub type PassInfo = Pass<()>;
 impl<R> Pass<R> {
     /// A pass from a level on that can be left out.
     pub const fn optional(name: &'static str, level: u8, run: R) -> Pass<R> {
-        Pass { name, slots: &[], level, needed: false, repetition: Repetition::Once, run }
+        Pass { name, slots: &[], level, needed: false, repetition: Repetition::Once, rules: &[], run }
     }
 
     /// A pass that correct code of that level and above needs.
     pub const fn needed(name: &'static str, level: u8, run: R) -> Pass<R> {
-        Pass { name, slots: &[], level, needed: true, repetition: Repetition::Once, run }
+        Pass { name, slots: &[], level, needed: true, repetition: Repetition::Once, rules: &[], run }
     }
 
     /// What is said of it, without the code.
     pub fn info(&self) -> PassInfo {
-        let Pass { name, slots, level, needed, repetition, .. } = *self;
-        Pass { name, slots, level, needed, repetition, run: () }
+        let Pass { name, slots, level, needed, repetition, rules, .. } = *self;
+        Pass { name, slots, level, needed, repetition, rules, run: () }
     }
 
     /// The published number by which it is known: the first of its slots, 0 where it has none.

@@ -8,6 +8,7 @@ use crate::{Changed, Context, PhaseError};
 use oriole_isa::Opcode;
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, VReg};
+use oriole_passes::Tally;
 use rustc_hash::FxHashMap;
 
 type Comp = (VReg, u8);
@@ -15,13 +16,18 @@ type Comp = (VReg, u8);
 /// MOV's mask of lanes that takes the whole word.
 const ALL_LANES: u32 = 15;
 
+/// What is counted: the two shapes.
+pub(crate) const RULES: &[&str] = &["computed in place", "lives in a vector"];
+const IN_PLACE: usize = 0;
+const IN_VECTOR: usize = 1;
+
 /// Rename both ways.
-pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let mut pass = Pass::new(func);
     for block in func.layout.clone() {
         pass.start = pass.now;
         for inst in func.blocks[block].insts.clone() {
-            pass.visit(func, inst);
+            pass.visit(func, inst, &context.tally);
             pass.now += 1;
         }
     }
@@ -77,8 +83,14 @@ impl Pass {
         self.comps.get(&comp).copied().unwrap_or_default()
     }
 
-    fn visit(&mut self, func: &mut Function, inst: InstId) {
-        if self.computed_in_place(func, inst) || self.lives_in_vector(func, inst) {
+    fn visit(&mut self, func: &mut Function, inst: InstId, tally: &Tally) {
+        let rule = match tally.is_open() {
+            true if self.computed_in_place(func, inst) => Some(IN_PLACE),
+            true if self.lives_in_vector(func, inst) => Some(IN_VECTOR),
+            _ => None,
+        };
+        if let Some(rule) = rule {
+            tally.count(rule);
             self.dropped.insert(inst);
             return;
         }

@@ -1,6 +1,7 @@
 //! Slot 0: what lowering made must be well formed.
 
 use crate::{Changed, Context, PhaseError};
+use oriole_isa::Arch;
 use oriole_ori::analysis::{Analyses, Liveness};
 use oriole_ori::{Function, Inst, Operand, VReg, verify};
 
@@ -28,13 +29,12 @@ fn undefined_at_entry(func: &Function, live: &Liveness) -> Vec<VReg> {
 /// Run the verifier, naming the phase that came before, and compute the analyses that are held anew.
 pub(crate) fn verify_after(
     func: &Function,
-    context: &Context,
+    arch: Arch,
     phase: &'static str,
     analyses: &Analyses,
 ) -> Result<(), PhaseError> {
     let fault = |fault: String| PhaseError::Verify { function: func.name.clone(), phase, fault };
-    verify::verify(func, context.arch)
-        .map_err(|faults| fault(faults.first().map_or_else(String::new, ToString::to_string)))?;
+    verify::verify(func, arch).map_err(|faults| fault(faults.first().map_or_else(String::new, ToString::to_string)))?;
     match analyses.stale(func) {
         Some(name) => Err(fault(format!("the {name} was to hold and does not"))),
         None => Ok(()),

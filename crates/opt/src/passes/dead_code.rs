@@ -5,19 +5,31 @@ use oriole_isa::Effects;
 use oriole_ori::analysis::{Analyses, LiveSet, Liveness};
 use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, PackedOption, SecondaryMap, VReg};
 
+/// What is counted.
+pub(crate) const RULES: &[&str] = &["instructions removed"];
+
 /// Remove dead instructions.
-pub(crate) fn run(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    if func.first_value.is_some() {
-        return Ok(Changed::when(!sweep(func).is_empty()));
-    }
-    let dead = dead_instructions(func, &analyses.live(func));
-    if dead.is_empty() {
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    if !context.tally.is_open() {
         return Ok(Changed::No);
     }
-    for block in func.layout.clone() {
-        func.retain_insts(block, |_, inst| !dead.contains(inst));
+    let removed = if func.first_value.is_some() { sweep(func).len() as u32 } else { remove(func, analyses) };
+    context.tally.add(0, removed);
+    Ok(Changed::when(removed > 0))
+}
+
+/// Remove what liveness says is dead. Gives how many instructions.
+fn remove(func: &mut Function, analyses: &mut Analyses) -> u32 {
+    let dead = dead_instructions(func, &analyses.live(func));
+    let mut removed = 0;
+    if !dead.is_empty() {
+        for block in func.layout.clone() {
+            let before = func.block_insts(block).len();
+            func.retain_insts(block, |_, inst| !dead.contains(inst));
+            removed += (before - func.block_insts(block).len()) as u32;
+        }
     }
-    Ok(Changed::Yes)
+    removed
 }
 
 /// One backward walk per block from what is live out of it: an instruction that is dead does not

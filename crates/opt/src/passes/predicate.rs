@@ -16,6 +16,11 @@ use oriole_ori::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// What is counted.
+pub(crate) const RULES: &[&str] = &["bodies guarded", "exits guarded"];
+const BODIES: usize = 0;
+const EXITS: usize = 1;
+
 /// Predicate what is short enough.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let cfg = analyses.cfg(func);
@@ -33,21 +38,21 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             pass.preds[succ.as_u32() as usize] += 1;
         }
     }
-    let mut changed = false;
+    let tally = &context.tally;
     for &block in cfg.rpo() {
         if pass.removed.contains(block) {
             continue;
         }
-        changed |= pass.exit_at_once(func, &cfg, block);
-        while let Some(shape) = pass.shape(func, block) {
+        tally.add(EXITS, (tally.is_open() && pass.exit_at_once(func, &cfg, block)).into());
+        while let Some(shape) = pass.shape(func, block).filter(|_| tally.is_open()) {
             pass.flatten(func, block, &shape)?;
-            pass.exit_at_once(func, &cfg, block);
-            changed = true;
+            tally.count(BODIES);
+            tally.add(EXITS, (tally.is_open() && pass.exit_at_once(func, &cfg, block)).into());
         }
     }
     pass.inputs.settle_all(func);
     func.layout.retain(|block| !pass.removed.contains(*block));
-    Ok(Changed::when(changed))
+    Ok(Changed::when(tally.last().is_some()))
 }
 
 /// Where values are defined and read, at the start of the pass.

@@ -1,5 +1,6 @@
 //! The command line's grammar (`../shared/design/cli.md`), for clap.
 
+use crate::timings::TimesForm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -99,9 +100,9 @@ pub(crate) struct CompileArgs {
     /// Print the statistics block of each function.
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Print a table of phase times.
-    #[arg(long)]
-    pub(crate) time_phases: bool,
+    /// Print the time of stages and phases with what their rules did, as a table or as JSON.
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub(crate) time_phases: Option<TimesForm>,
     /// Make an object file for a linker: other functions and variables may be elsewhere.
     #[arg(short = 'c')]
     pub(crate) relocatable: bool,
@@ -140,9 +141,10 @@ pub(crate) struct CodeArgs {
     /// Leave an optional phase out; `oriole phases` names them.
     #[arg(long, value_name = "NAME")]
     pub(crate) disable_pass: Vec<String>,
-    /// Let only the first N runs of optional phases happen, counted over the functions, and name the last.
-    #[arg(long, value_name = "N")]
-    pub(crate) pass_limit: Option<u64>,
+    /// Let only the first N runs of optional phases happen, counted over the functions, in the last of them only the first
+    /// M rewrites, and name the last.
+    #[arg(long, value_name = "N[:M]")]
+    pub(crate) pass_limit: Option<oriole_codegen::Limit>,
     /// What to make of LLVM IR.
     #[command(flatten)]
     pub(crate) ir: IrArgs,

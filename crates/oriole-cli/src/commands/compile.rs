@@ -3,7 +3,7 @@
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
 use super::{files, nvptx};
-use crate::report;
+use crate::{report, timings};
 use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
 use oriole_opt::knobs::KNOBS;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     if args.code.pass_limit.is_some() {
         eprintln!("{}", report::passes(&compiled.passes));
     }
-    if args.time_phases {
-        eprint!("{}", report::phase_times(&compiled.times));
+    if let Some(form) = args.time_phases {
+        timings::print(&compiled.times, form);
     }
     files::write(output, &compiled.cubin)
 }
@@ -149,7 +149,7 @@ fn failure(path: &Path, text: Option<&str>, error: CompileError) -> Failure {
         (CompileError::Source(diagnostics), Some(text)) => {
             Failure::Rejected(super::ptx::render(path, text, &diagnostics))
         }
-        (error @ (CompileError::Knob(_) | CompileError::NoPhase { .. } | CompileError::PassLimit), _) => usage(error),
+        (error @ (CompileError::Knob(_) | CompileError::Passes(_)), _) => usage(error),
         (other, _) => Failure::file(path, other),
     }
 }
@@ -158,13 +158,13 @@ fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
     if let Some(folder) = &args.dump_all {
         std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
         for dump in &compiled.dumps {
-            let file = format!("{}.{:03}-{}.ori", dump.function, dump.number, dump.phase);
+            let file = format!("{}.{:03}-{}.ori", dump.unit, dump.number, dump.pass);
             files::write(&folder.join(file), dump.text.as_bytes())?;
         }
     }
-    let wanted = compiled.dumps.iter().filter(|dump| args.dump_after.contains(&dump.phase));
+    let wanted = compiled.dumps.iter().filter(|dump| args.dump_after.iter().any(|name| name == dump.pass));
     let mut printed: String =
-        wanted.map(|d| format!("; {} after {:03}-{}\n{}\n", d.function, d.number, d.phase, d.text)).collect();
+        wanted.map(|d| format!("; {} after {:03}-{}\n{}\n", d.unit, d.number, d.pass, d.text)).collect();
     if let Some(path) = &args.dump_cfg {
         let graphs: String = compiled.graphs.iter().map(|graph| graph.dot.as_str()).collect();
         files::write(path, graphs.as_bytes())?;

@@ -29,6 +29,9 @@ use oriole_isa::{Arch, Field, Mods, Opcode, RegFile};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, BuildError, EntitySet, Function, Inst, InstId, Operand, RegType, VReg};
+use oriole_passes::Tally;
+pub(crate) use rules::{COMMON_NAMES, GENERAL_NAMES};
+use rules::{COPIES, FIRST_RULE, PHIS, UNUSED};
 use rules::{Rewrite, Rules};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -59,6 +62,7 @@ fn repeat(
         func,
         defs,
         rules,
+        tally: &context.tally,
         arch: context.arch,
         offset_limit: context.knobs.get("fold-offset-limit"),
         contracts: context.knobs.get("contract") != 0,
@@ -86,6 +90,7 @@ struct Cx<'f> {
     func: &'f mut Function,
     defs: Defs,
     rules: &'static Rules,
+    tally: &'f Tally,
     arch: Arch,
     /// Bytes: the largest address offset that is folded.
     offset_limit: i64,
@@ -106,7 +111,10 @@ impl Cx<'_> {
         let mut changed = false;
         for &block in blocks {
             self.defs.enter(block);
-            changed |= self.phis(block);
+            if self.tally.is_open() && self.phis(block) {
+                self.tally.count(PHIS);
+                changed = true;
+            }
             for id in std::mem::take(&mut self.func.blocks[block].insts) {
                 changed |= self.visit(id)?;
             }
@@ -122,8 +130,12 @@ impl Cx<'_> {
 
     /// Remove what nobody needs any more.
     fn sweep(&mut self) -> Changed {
+        if !self.tally.is_open() {
+            return Changed::No;
+        }
         let dead = dead_code::sweep(self.func);
         dead.iter().for_each(|id| self.defs.take_out(self.func, *id));
+        self.tally.add(UNUSED, dead.len() as u32);
         Changed::when(!dead.is_empty())
     }
 
@@ -139,10 +151,10 @@ impl Cx<'_> {
         let reads = self.defs.take_out_reads(self.func, id);
         // Rules see the function while they hold the instruction.
         let mut inst = std::mem::replace(&mut self.func.insts[id], Inst::new(Opcode::NOP, Mods::new(), &[]));
-        let mut changed = self.propagate(&mut inst);
+        let mut changed = self.take_copies(&mut inst);
         let mut propagated = None;
         for _ in 0..MOST_REWRITES {
-            let Some(mut rewrite) = self.rewrite(&inst, rules)? else { break };
+            let Some((rule, mut rewrite)) = self.rewrite(&inst, rules)? else { break };
             for new in &mut rewrite {
                 new.loc = inst.loc;
                 new.set_guard(inst.guard());
@@ -150,6 +162,7 @@ impl Cx<'_> {
             if !self.carry_olds(&inst, &mut rewrite) {
                 break;
             }
+            self.tally.count(FIRST_RULE + rule);
             changed = true;
             if rewrite.len() != 1 {
                 self.defs.touch(&reads);
@@ -159,7 +172,7 @@ impl Cx<'_> {
             new.flags = inst.flags;
             let before = std::mem::replace(&mut inst, new);
             propagated.get_or_insert(before);
-            self.propagate(&mut inst);
+            self.take_copies(&mut inst);
         }
         if let Some(propagated) = propagated {
             inst = self.legal_form(inst).unwrap_or(propagated);
@@ -174,11 +187,21 @@ impl Cx<'_> {
         Ok(changed)
     }
 
-    /// The first rewrite by the rules of a set.
-    fn rewrite(&mut self, inst: &Inst, rules: u32) -> Result<Option<Rewrite>, BuildError> {
-        for rule in self.rules.in_set(rules) {
+    /// [`Cx::propagate`], counted.
+    fn take_copies(&mut self, inst: &mut Inst) -> bool {
+        let changed = self.tally.is_open() && self.propagate(inst);
+        self.tally.add(COPIES, changed.into());
+        changed
+    }
+
+    /// The first rewrite by the rules of a set, with the rule's number.
+    fn rewrite(&mut self, inst: &Inst, rules: u32) -> Result<Option<(usize, Rewrite)>, BuildError> {
+        if !self.tally.is_open() {
+            return Ok(None);
+        }
+        for (at, rule) in self.rules.in_set(rules) {
             if let Some(rewrite) = (rule.apply)(self, inst)? {
-                return Ok(Some(rewrite));
+                return Ok(Some((at, rewrite)));
             }
         }
         Ok(None)

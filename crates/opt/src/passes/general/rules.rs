@@ -11,6 +11,8 @@ pub(super) type Rewrite = SmallVec<[Inst; 2]>;
 
 /// A rule.
 pub(super) struct Rule {
+    /// What its rewrites are counted by.
+    name: &'static str,
     /// The instructions that it looks at.
     at: At,
     /// Gives what shall stand in the instruction's place, or `None` where the rule does not apply.
@@ -74,13 +76,14 @@ impl Rules {
         (0..).zip(self.rules).filter(|(_, rule)| takes(rule)).fold(0, |set, (bit, _)| set | 1 << bit)
     }
 
-    /// The rules of a set, in order.
-    pub(super) fn in_set(&self, mut set: u32) -> impl Iterator<Item = &'static Rule> + use<> {
+    /// The rules of a set, in order, with their numbers among all.
+    pub(super) fn in_set(&self, mut set: u32) -> impl Iterator<Item = (usize, &'static Rule)> + use<> {
         let rules = self.rules;
         std::iter::from_fn(move || {
-            let next = rules.get(set.trailing_zeros() as usize)?;
+            let at = set.trailing_zeros() as usize;
+            let next = rules.get(at)?;
             set &= set - 1;
-            Some(next)
+            Some((at, next))
         })
     }
 }
@@ -88,27 +91,60 @@ impl Rules {
 use Opcode as O;
 
 /// Copies aside (see `copies.rs`), what `GeneralOptimize*` does.
-pub(super) static GENERAL: Rules = Rules::new(&[
-    Rule { at: At::Opcodes(&fold::FOLDED), apply: fold::constants },
-    Rule { at: At::Opcodes(&identities::SIMPLIFIED), apply: identities::simplify },
-    Rule { at: At::Opcodes(&[O::LOP3]), apply: table::logic },
-    Rule { at: At::Opcodes(&[O::PLOP3]), apply: table::predicates },
-    Rule { at: At::Opcodes(&[O::IMAD]), apply: narrow::products },
-    Rule { at: At::Addresses, apply: address::offsets },
-    Rule { at: At::Opcodes(&[O::SHF]), apply: wide::shift_to_product },
-    Rule { at: At::Opcodes(&[O::IADD3]), apply: wide::product_and_sum },
-    Rule { at: At::Opcodes(&[O::IMAD]), apply: wide::constant_addend },
-    Rule { at: At::Opcodes(&[O::FADD, O::DADD, O::HADD2]), apply: contract::product_and_sum },
-    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::constants },
-    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::product_and_sum },
-    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::shift_and_sum },
-    Rule { at: At::Opcodes(&[O::IADD3]), apply: sums::three_summands },
-    Rule { at: At::Opcodes(&[O::LOP3]), apply: merge::logic },
-    Rule { at: At::Opcodes(&[O::PLOP3]), apply: merge::comparison },
-    Rule { at: At::Opcodes(&[O::ISETP]), apply: merge::bit_test },
-    Rule { at: At::Opcodes(&[O::PRMT]), apply: bytes::permutation },
-    Rule { at: At::Opcodes(&[O::LDC]), apply: narrow::constant_pair },
-]);
+const GENERAL_RULES: &[Rule] = &[
+    Rule { name: "fold: constants", at: At::Opcodes(&fold::FOLDED), apply: fold::constants },
+    Rule { name: "identities: simplify", at: At::Opcodes(&identities::SIMPLIFIED), apply: identities::simplify },
+    Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), apply: table::logic },
+    Rule { name: "table: predicates", at: At::Opcodes(&[O::PLOP3]), apply: table::predicates },
+    Rule { name: "narrow: products", at: At::Opcodes(&[O::IMAD]), apply: narrow::products },
+    Rule { name: "address: offsets", at: At::Addresses, apply: address::offsets },
+    Rule { name: "wide: shift to product", at: At::Opcodes(&[O::SHF]), apply: wide::shift_to_product },
+    Rule { name: "wide: product and sum", at: At::Opcodes(&[O::IADD3]), apply: wide::product_and_sum },
+    Rule { name: "wide: constant addend", at: At::Opcodes(&[O::IMAD]), apply: wide::constant_addend },
+    Rule {
+        name: "contract: product and sum",
+        at: At::Opcodes(&[O::FADD, O::DADD, O::HADD2]),
+        apply: contract::product_and_sum,
+    },
+    Rule { name: "sums: constants", at: At::Opcodes(&[O::IADD3]), apply: sums::constants },
+    Rule { name: "sums: product and sum", at: At::Opcodes(&[O::IADD3]), apply: sums::product_and_sum },
+    Rule { name: "sums: shift and sum", at: At::Opcodes(&[O::IADD3]), apply: sums::shift_and_sum },
+    Rule { name: "sums: three summands", at: At::Opcodes(&[O::IADD3]), apply: sums::three_summands },
+    Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), apply: merge::logic },
+    Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), apply: merge::comparison },
+    Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), apply: merge::bit_test },
+    Rule { name: "bytes: permutation", at: At::Opcodes(&[O::PRMT]), apply: bytes::permutation },
+    Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), apply: narrow::constant_pair },
+];
 
-/// Slot 49.
-pub(super) static COMMON: Rules = Rules::new(&[Rule { at: At::Shareable, apply: common::expression }]);
+/// What slot 49 does.
+const COMMON_RULES: &[Rule] = &[Rule { name: "common: expression", at: At::Shareable, apply: common::expression }];
+
+/// Of slots 29 and 65.
+pub(super) static GENERAL: Rules = Rules::new(GENERAL_RULES);
+/// Of slot 49.
+pub(super) static COMMON: Rules = Rules::new(COMMON_RULES);
+
+/// Counted beside rules, and before them: instructions in which copies were looked through, blocks whose MovPhis were
+/// simplified, instructions swept.
+pub(super) const COPIES: usize = 0;
+pub(super) const PHIS: usize = 1;
+pub(super) const UNUSED: usize = 2;
+/// The number of the first rule.
+pub(super) const FIRST_RULE: usize = 3;
+
+/// What slots 29 and 65 count.
+pub(crate) const GENERAL_NAMES: &[&str] = &names::<{ FIRST_RULE + GENERAL_RULES.len() }>(GENERAL_RULES);
+/// What slot 49 counts.
+pub(crate) const COMMON_NAMES: &[&str] = &names::<{ FIRST_RULE + COMMON_RULES.len() }>(COMMON_RULES);
+
+const fn names<const COUNT: usize>(rules: &[Rule]) -> [&'static str; COUNT] {
+    let mut names = [""; COUNT];
+    (names[COPIES], names[PHIS], names[UNUSED]) = ("copies", "phis", "unused");
+    let mut at = FIRST_RULE;
+    while at < COUNT {
+        names[at] = rules[at - FIRST_RULE].name;
+        at += 1;
+    }
+    names
+}

@@ -14,26 +14,33 @@
 //! | `edges.rs` | what happens on each edge |
 //! | `number.rs` | which register holds a region's threads |
 //! | `insert.rs` | the code |
+//! | `module.rs` | the functions of a module, callees first |
 
 mod edges;
 mod insert;
+mod module;
 mod number;
 mod regions;
 mod scopes;
 mod shape;
 mod tree;
 
-use crate::{CallBarriers, Changed, Context, PhaseError};
-use oriole_ori::analysis::{Analyses, Cfg, DomTree, Liveness, Uniformity, post_dominators};
+use crate::{CallBarriers, Changed, PhaseError};
+pub(crate) use module::run_all;
+use oriole_isa::Arch;
+use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity, post_dominators};
 use oriole_ori::{Block, Function, FunctionKind};
 use regions::Regions;
 use scopes::Scopes;
 
-/// Insert BSSY, BSYNC and BREAK.
-pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
+/// Insert BSSY, BSYNC and BREAK into a function whose calls do that to barriers.
+///
+/// # Errors
+/// A limit of the IR.
+pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Changed, PhaseError> {
     let changed = shape::free_entry(func)?.or(shape::free_return_points(func)?);
     let cfg = Cfg::new(func);
-    let uniformity = uniformity(func, context, &cfg);
+    let uniformity = uniformity(func, arch, &cfg);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
         return Ok(changed);
     }
@@ -51,7 +58,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> R
     for region in crossings.iter().flat_map(|crossing| &crossing.leaves) {
         regions.all[*region as usize].leaves = true;
     }
-    let kept = number::number(&regions, context);
+    let kept = number::number(&regions, calls);
     let start = regions.whole.and(returns).and_then(|join| whole_fork(&cfg, &scopes, join));
     let used =
         insert::insert(func, &insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start }, &crossings)?;
@@ -61,10 +68,10 @@ pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> R
     Ok(changed.or(Changed::when(used != 0)))
 }
 
-fn uniformity(func: &Function, context: &Context, cfg: &Cfg) -> Uniformity {
+fn uniformity(func: &Function, arch: Arch, cfg: &Cfg) -> Uniformity {
     let postdom = post_dominators(func, cfg);
     let liveness = Liveness::new(func, cfg);
-    Uniformity::new(func, context.arch, cfg, &postdom, &liveness)
+    Uniformity::new(func, arch, cfg, &postdom, &liveness)
 }
 
 /// The lowest block in no loop that all ways to the return pass.

@@ -1,7 +1,7 @@
 //! Which barrier register holds the threads of a region.
 
 use super::regions::{RegionId, Regions};
-use crate::Context;
+use crate::CallBarriers;
 
 /// Convergence barriers of a warp, `B0`–`B15`.
 const BARRIERS: u32 = 16;
@@ -22,7 +22,7 @@ pub(super) enum Kept {
 
 /// Where each region's threads are noted: barriers of regions around each other differ, calls in a region do not change
 /// its barrier, and where threads leave it meanwhile the calls do not even save it.
-pub(super) fn number(regions: &Regions, context: &Context) -> Vec<Kept> {
+pub(super) fn number(regions: &Regions, calls: CallBarriers) -> Vec<Kept> {
     let mut kept = vec![Kept::Nowhere; regions.all.len()];
     let mut taken = vec![0u16; regions.all.len()];
     let mut notes = vec![0u32; regions.all.len()];
@@ -32,8 +32,8 @@ pub(super) fn number(regions: &Regions, context: &Context) -> Vec<Kept> {
         let above = around.map_or(0, |outer| taken[outer as usize]);
         let avoid = match (region.calls, region.leaves) {
             (false, _) => 0,
-            (true, false) => context.calls.changed,
-            (true, true) => context.calls.used,
+            (true, false) => calls.changed,
+            (true, true) => calls.used,
         };
         let free = (0..BARRIERS).find(|barrier| (above | avoid) >> barrier & 1 == 0);
         let place = match free {

@@ -1,0 +1,199 @@
+//! The pipeline on a module: passes on functions side by side, between passes on the module.
+
+use crate::knobs::Knobs;
+use crate::passes::check;
+use crate::pipeline::{Code, ModuleContext, OnModule, PIPELINE};
+use crate::{Changed, Context, PhaseError};
+use oriole_isa::Arch;
+use oriole_ori::analysis::{Analyses, CallNode, call_order};
+use oriole_ori::{FuncId, Function, Module};
+use oriole_passes::{Dump, Numbering, Pass, Plan, Record, Settings, Tally, Unit, Workers};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// Who looks on, from several threads where there are several jobs.
+pub trait Watcher: Sync {
+    /// A pass has run on a function; the time, where that is known of the function alone.
+    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>);
+
+    /// At the place of a pass, whether it has run or not: the function may be changed.
+    ///
+    /// # Errors
+    /// What the caller makes of it is wrong.
+    fn rewrite(&self, pass: &Pass<Code>, arch: Arch, func: &mut Function) -> Result<Changed, PhaseError>;
+
+    /// Whether the compilation is to end.
+    fn is_stopped(&self) -> bool;
+}
+
+/// What the passes on a module go by.
+pub struct Options<'a> {
+    /// Level, what is left out, limits, dumps.
+    pub settings: &'a Settings,
+    /// Tunable numbers.
+    pub knobs: &'a Knobs,
+    /// Other functions may be in other files.
+    pub relocatable: bool,
+    /// Dumps spell mnemonics as the published opcode table does.
+    pub rot13: bool,
+    /// Who looks on.
+    pub watcher: &'a dyn Watcher,
+    /// Threads.
+    pub workers: &'a Workers,
+}
+
+/// Runs the passes of the level on all functions, callees first.
+///
+/// # Errors
+/// The first failure in the order of the functions, or [`PhaseError::Stopped`].
+pub fn run(
+    module: &mut Module,
+    options: &Options<'_>,
+    numbering: &mut Numbering,
+    record: &mut Record,
+) -> Result<(), PhaseError> {
+    let order = call_order(module);
+    let mut start = 0;
+    while start < PIPELINE.len() {
+        match PIPELINE[start].run {
+            Code::Function { .. } => {
+                let rest = PIPELINE[start..].iter();
+                let end = start + rest.take_while(|pass| matches!(pass.run, Code::Function { .. })).count();
+                on_functions(module, &order, start..end, options, numbering, record)?;
+                start = end;
+            }
+            Code::Module(run) => {
+                on_module(module, &order, (start, run), options, record)?;
+                start += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Entries of the pipeline on each function.
+fn on_functions(
+    module: &mut Module,
+    order: &[CallNode],
+    range: Range<usize>,
+    options: &Options<'_>,
+    numbering: &mut Numbering,
+    record: &mut Record,
+) -> Result<(), PhaseError> {
+    let plan = Plan::new(PIPELINE, range, options.settings);
+    let names = plan.optional();
+    let units: Vec<&str> = order.iter().map(|node| module.functions[node.function].name.as_str()).collect();
+    let first = numbering.open(&names, &units);
+    let place: BTreeMap<FuncId, usize> = order.iter().enumerate().map(|(at, node)| (node.function, at)).collect();
+    let arch = module.arch;
+    let mut functions: Vec<(usize, &mut Function)> =
+        module.functions.iter_mut().map(|(id, func)| (place.get(&id).copied().unwrap_or(0), func)).collect();
+    functions.sort_by_key(|(at, _)| *at);
+    let records = options.workers.each(functions, |(at, func)| {
+        let mut record = Record::default();
+        if options.watcher.is_stopped() {
+            return (record, Err(PhaseError::Stopped));
+        }
+        let context = Context { arch, knobs: options.knobs.clone(), tally: Tally::default() };
+        let mut unit = OneFunction { func, context, analyses: Analyses::default(), options };
+        let outcome = plan.run(first + (at * names.len()) as u64, &mut unit, &mut record);
+        (record, outcome)
+    });
+    for (own, outcome) in records {
+        record.add(own);
+        outcome?;
+    }
+    numbering.note(record.last.take());
+    Ok(())
+}
+
+/// A pass on the module.
+fn on_module(
+    module: &mut Module,
+    order: &[CallNode],
+    (at, run): (usize, OnModule),
+    options: &Options<'_>,
+    record: &mut Record,
+) -> Result<(), PhaseError> {
+    let (pass, settings) = (&PIPELINE[at], options.settings);
+    if options.watcher.is_stopped() {
+        return Err(PhaseError::Stopped);
+    }
+    if settings.level < pass.level {
+        return Ok(());
+    }
+    let context = ModuleContext { order, workers: options.workers, relocatable: options.relocatable };
+    let start = Instant::now();
+    let changes = run(module, &context)?;
+    let any = Changed::when(changes.iter().any(|(_, changed)| *changed == Changed::Yes));
+    record.note(at, pass, any, start.elapsed(), &Tally::default());
+    let arch = module.arch;
+    for (id, changed) in changes {
+        let func = &mut module.functions[id];
+        if settings.verify && changed == Changed::Yes {
+            check::verify_after(func, arch, pass.name, &Analyses::default())?;
+        }
+        if settings.shows(pass.name, changed) {
+            let (unit, text) = text(func, options.rot13);
+            record.dumps.push(Dump { unit, number: pass.number(), pass: pass.name, text });
+        }
+        options.watcher.after(pass, func, changed, None);
+        options.watcher.rewrite(pass, arch, func)?;
+    }
+    Ok(())
+}
+
+/// A function with its analyses.
+struct OneFunction<'a> {
+    func: &'a mut Function,
+    context: Context,
+    analyses: Analyses,
+    options: &'a Options<'a>,
+}
+
+impl Unit<Code> for OneFunction<'_> {
+    type Error = PhaseError;
+
+    fn run(&mut self, pass: &Pass<Code>) -> Result<Changed, PhaseError> {
+        // A range of entries for functions has no other.
+        let Code::Function { run, keeps } = pass.run else { return Ok(Changed::No) };
+        let changed = run(self.func, &self.context, &mut self.analyses)?;
+        if changed == Changed::Yes {
+            self.analyses.changed(keeps);
+        }
+        Ok(changed)
+    }
+
+    fn verify(&mut self, pass: &Pass<Code>) -> Result<(), PhaseError> {
+        check::verify_after(self.func, self.context.arch, pass.name, &self.analyses)
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.context.tally
+    }
+
+    fn dump(&self) -> (String, String) {
+        text(self.func, self.options.rot13)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.options.watcher.is_stopped()
+    }
+
+    fn after(&mut self, pass: &Pass<Code>, ran: Option<(Changed, Duration)>) -> Result<(), PhaseError> {
+        let watcher = self.options.watcher;
+        if let Some((changed, time)) = ran {
+            watcher.after(pass, self.func, changed, Some(time));
+        }
+        if watcher.rewrite(pass, self.context.arch, self.func)? == Changed::Yes {
+            self.analyses = Analyses::default();
+        }
+        Ok(())
+    }
+}
+
+/// A function's name and text.
+fn text(func: &Function, rot13: bool) -> (String, String) {
+    (func.name.clone(), if rot13 { format!("{func:#}") } else { func.to_string() })
+}
