@@ -173,22 +173,28 @@ include!(concat!(env!("OUT_DIR"), "/latency_stalls.rs"));
 /// Fewest cycles between `inst` and the instruction after it, `None` where that may be any, whatever registers they
 /// touch (`spec/latency/stalls.tsv`).
 pub fn stall_after(inst: &Inst, next: Option<&Inst>, arch: Arch) -> u8 {
+    stall_between(inst.opcode, next.map(|next| (next.opcode, is_plain_arithmetic(next))), arch)
+}
+
+/// The same by opcodes; of the next instruction also whether it [`is_plain_arithmetic`].
+pub fn stall_between(opcode: Opcode, next: Option<(Opcode, bool)>, arch: Arch) -> u8 {
     match next {
-        Some(next) if inst.opcode == Opcode::BAR && arch >= Arch::Sm70 && next.opcode != Opcode::BAR => {
-            if is_plain_arithmetic(next) {
+        Some((next, plain)) if opcode == Opcode::BAR && arch >= Arch::Sm70 && next != Opcode::BAR => {
+            if plain {
                 1
             } else {
                 6
             }
         }
-        _ => STALLS[arch as usize][inst.opcode as usize],
+        _ => STALLS[arch as usize][opcode as usize],
     }
 }
 
 /// Fewest cycles from an instruction that sets a scoreboard to one that waits for it.
 pub const SET_TO_WAIT: u8 = 2;
 
-fn is_plain_arithmetic(inst: &Inst) -> bool {
+/// Whether an instruction goes to an arithmetic pipe, rather than into a queue or elsewhere.
+pub fn is_plain_arithmetic(inst: &Inst) -> bool {
     let group = Group::of(inst);
     let queued =
         matches!(group, Group::Sfu | Group::Shuffle | Group::Sync | Group::Memory | Group::Branch | Group::Barrier);

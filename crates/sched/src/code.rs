@@ -1,10 +1,11 @@
 //! The function as the scheduler sees it: hardware instructions with the registers that they touch.
 
+use crate::memory::MemoryAccess;
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Control, Effects, Field, Inst, Mods, Opcode, RegFile, Value};
+use oriole_isa::{Arch, Carries, Control, Effects, Field, Inst, Mods, Opcode, RegFile, Value, carries};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, CallSite, Callee, Function, InstFlags, InstId, MachineError, SecondaryMap};
-use smallvec::SmallVec;
+use std::num::NonZeroU32;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
 pub(crate) type Reg = u16;
@@ -13,8 +14,6 @@ const BASES: [(RegFile, Reg, Reg); 4] =
     [(RegFile::R, 0, 255), (RegFile::UR, 255, 80), (RegFile::P, 335, 7), (RegFile::UP, 342, 7)];
 /// Registers in all.
 pub(crate) const REGISTERS: usize = 349;
-/// Registers below this number are R.
-pub(crate) const END_OF_R: Reg = 255;
 
 /// The number of a register; `None` for zero and true registers and for other files.
 pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
@@ -40,14 +39,36 @@ pub(crate) struct Def {
     pub(crate) write: Option<latency::Write>,
 }
 
-/// One instruction.
+/// Neighbouring entries of a list that all instructions of a function share.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    start: u32,
+    len: u16,
+}
+
+impl Span {
+    /// What was added to a list since it had `start` entries. An instruction has few operands, and a call no more
+    /// arguments than there are registers.
+    fn since<T>(list: &[T], start: usize) -> Span {
+        Span { start: start as u32, len: (list.len() - start) as u16 }
+    }
+
+    fn of<T>(self, list: &[T]) -> &[T] {
+        &list[self.start as usize..][..usize::from(self.len)]
+    }
+}
+
+/// One instruction: what all steps ask for often. The rest is in the function.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
     pub(crate) id: InstId,
-    pub(crate) inst: Inst,
-    pub(crate) flags: InstFlags,
-    pub(crate) uses: SmallVec<[Use; 6]>,
-    pub(crate) defs: SmallVec<[Def; 4]>,
+    pub(crate) opcode: Opcode,
+    pub(crate) control: Control,
+    /// What its control word may carry.
+    pub(crate) carries: Carries,
+    uses: Span,
+    defs: Span,
+    memory: Option<NonZeroU32>,
     /// A superset of the registers read, register `r` at bit `r % 64`: tells most pairs apart at once.
     pub(crate) use_mask: u64,
     /// The same for the registers written.
@@ -57,16 +78,15 @@ pub(crate) struct Op {
     /// CALL and RET: what follows is code that this function does not see.
     pub(crate) leaves: bool,
     pub(crate) terminator: bool,
+    /// Its guard is not "always".
+    pub(crate) guarded: bool,
+    /// See [`latency::is_plain_arithmetic`].
+    pub(crate) plain_arithmetic: bool,
 }
 
 impl Op {
     pub(crate) fn has(&self, effect: Effects) -> bool {
-        self.inst.opcode.info().effects.contains(effect)
-    }
-
-    /// The guard is not "always".
-    pub(crate) fn is_guarded(&self) -> bool {
-        self.inst.guard != oriole_isa::Guard::ALWAYS
+        self.opcode.info().effects.contains(effect)
     }
 
     /// A new NOP that does nothing but have this control word.
@@ -75,16 +95,45 @@ impl Op {
         inst.flags |= InstFlags::VOLATILE;
         Op {
             id: func.add_inst(inst),
-            inst: Inst { control, ..Inst::new(Opcode::NOP) },
-            flags: InstFlags::VOLATILE,
-            uses: SmallVec::new(),
-            defs: SmallVec::new(),
+            opcode: Opcode::NOP,
+            control,
+            carries: Carries::NOTHING,
+            uses: Span::default(),
+            defs: Span::default(),
+            memory: None,
             use_mask: 0,
             def_mask: 0,
             variable: false,
             leaves: false,
             terminator: false,
+            guarded: false,
+            plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
         }
+    }
+}
+
+/// What the instructions touch, in lists for the whole function.
+#[derive(Default)]
+pub(crate) struct Accesses {
+    uses: Vec<Use>,
+    defs: Vec<Def>,
+    memory: Vec<MemoryAccess>,
+}
+
+impl Accesses {
+    /// The registers that an instruction reads.
+    pub(crate) fn uses(&self, op: &Op) -> &[Use] {
+        op.uses.of(&self.uses)
+    }
+
+    /// The registers that it writes.
+    pub(crate) fn defs(&self, op: &Op) -> &[Def] {
+        op.defs.of(&self.defs)
+    }
+
+    /// What it does to memory; `None` where that needs no order.
+    pub(crate) fn memory(&self, op: &Op) -> Option<&MemoryAccess> {
+        op.memory.map(|number| &self.memory[number.get() as usize - 1])
     }
 }
 
@@ -93,6 +142,7 @@ pub(crate) struct Code {
     pub(crate) arch: Arch,
     pub(crate) blocks: Vec<Block>,
     pub(crate) ops: Vec<Vec<Op>>,
+    pub(crate) accesses: Accesses,
     /// Position of a block in `blocks`.
     pub(crate) position: SecondaryMap<Block, u32>,
 }
@@ -101,12 +151,17 @@ impl Code {
     pub(crate) fn new(func: &Function, arch: Arch) -> Result<Self, MachineError> {
         let mut position = SecondaryMap::new();
         let mut ops = Vec::with_capacity(func.layout.len());
+        let mut reader = Reader { func, arch, accesses: Accesses::default() };
         for (at, block) in func.layout.iter().enumerate() {
             position[*block] = at as u32;
             let insts = func.block_insts(*block).iter().filter(|id| func.emits_code(**id));
-            ops.push(insts.map(|id| op(func, *id, arch)).collect::<Result<Vec<_>, _>>()?);
+            let mut list = Vec::with_capacity(func.block_insts(*block).len());
+            for id in insts {
+                list.push(reader.op(*id)?);
+            }
+            ops.push(list);
         }
-        Ok(Code { arch, blocks: func.layout.clone(), ops, position })
+        Ok(Code { arch, blocks: func.layout.clone(), ops, accesses: reader.accesses, position })
     }
 
     /// Positions of a block's successors.
@@ -117,104 +172,107 @@ impl Code {
     /// Put order and control words back.
     pub(crate) fn write_back(self, func: &mut Function) {
         for (block, ops) in self.blocks.iter().zip(self.ops) {
-            let mut list = Vec::with_capacity(ops.len());
+            let list = &mut func.blocks[*block].insts;
+            list.clear();
             for op in ops {
-                let data = &mut func.insts[op.id];
-                data.control = op.inst.control;
-                for (operand, machine) in data.operands.iter_mut().zip(&op.inst.operands) {
-                    let reuse = machine.flags.contains(oriole_isa::OperandFlags::REUSE);
-                    *operand = operand.with_reuse(reuse);
-                }
+                func.insts[op.id].control = op.control;
                 list.push(op.id);
             }
-            func.blocks[*block].insts = list;
         }
     }
 }
 
-fn op(func: &Function, id: InstId, arch: Arch) -> Result<Op, MachineError> {
-    let data = &func.insts[id];
-    // Addresses do not matter here: only registers and modifiers do.
-    let inst = func.machine_inst(id, |_| 0)?.inst;
-    let call = data.call.expand().map(|call| &func.calls[call]);
-    let mut op = Op {
-        id,
-        flags: data.flags,
-        uses: SmallVec::new(),
-        defs: SmallVec::new(),
-        use_mask: 0,
-        def_mask: 0,
-        variable: latency::is_variable(&inst, arch),
-        leaves: call.is_some(),
-        terminator: is_terminator(data),
-        inst,
-    };
-    note_accesses(&mut op, arch);
-    if let Some(site) = call {
-        note_call(func, site, &mut op);
+/// Reads the instructions of a function.
+struct Reader<'f> {
+    func: &'f Function,
+    arch: Arch,
+    accesses: Accesses,
+}
+
+impl Reader<'_> {
+    fn op(&mut self, id: InstId) -> Result<Op, MachineError> {
+        let (func, arch) = (self.func, self.arch);
+        let data = &func.insts[id];
+        // Addresses do not matter here: only registers and modifiers do.
+        let inst = &func.machine_inst(id, |_| 0)?.inst;
+        let call = data.call.expand().map(|call| &func.calls[call]);
+        let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
+        self.note_accesses(inst, call.is_some());
+        if let Some(site) = call {
+            self.note_call(site);
+        }
+        let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));
+        let memory = MemoryAccess::of(inst, data.flags).and_then(|access| {
+            self.accesses.memory.push(access);
+            NonZeroU32::new(self.accesses.memory.len() as u32)
+        });
+        Ok(Op {
+            id,
+            opcode: inst.opcode,
+            control: inst.control,
+            carries: carries(inst, arch).unwrap_or(Carries::NOTHING),
+            uses,
+            defs,
+            memory,
+            use_mask: mask_of(uses.of(&self.accesses.uses).iter().map(|access| access.reg)),
+            def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
+            variable: latency::is_variable(inst, arch),
+            leaves: call.is_some(),
+            terminator: is_terminator(data),
+            guarded: inst.guard != oriole_isa::Guard::ALWAYS,
+            plain_arithmetic: latency::is_plain_arithmetic(inst),
+        })
     }
-    op.use_mask = mask_of(op.uses.iter().map(|access| access.reg));
-    op.def_mask = mask_of(op.defs.iter().map(|access| access.reg));
-    Ok(op)
+
+    fn note_accesses(&mut self, inst: &Inst, leaves: bool) {
+        let arch = self.arch;
+        let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
+        let used = |reg: Reg, file: RegFile, slot: Slot| {
+            let read = (!leaves).then(|| latency::Read::of(inst, slot, file, arch));
+            Use { reg, read, late: latency::reads_late(inst, slot, arch) }
+        };
+        if let Some(reg) = reg_number(guard_file, u16::from(inst.guard.predicate)) {
+            self.accesses.uses.push(used(reg, guard_file, Slot::Guard));
+        }
+        for (i, operand) in inst.operands.iter().enumerate() {
+            let (file, first, bindless) = match operand.value {
+                Value::Reg(file, number) => (file, number, false),
+                Value::ConstBindless { ureg, .. } => (RegFile::UR, ureg, true),
+                _ => continue,
+            };
+            let width = if bindless { 2 } else { inst.width(i) };
+            let is_def = inst.opcode.signature()[i].is_def && !bindless;
+            for k in 0..width {
+                let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
+                let slot = Slot::Operand { index: i as u8, register: k };
+                if is_def {
+                    let write = (!leaves).then(|| latency::Write::of(inst, slot, arch));
+                    self.accesses.defs.push(Def { reg, write });
+                } else {
+                    self.accesses.uses.push(used(reg, file, slot));
+                }
+            }
+        }
+    }
+
+    fn note_call(&mut self, site: &CallSite) {
+        let Reader { func, accesses, .. } = self;
+        let regs = |operands: &[oriole_ori::Operand]| {
+            let mut regs = Vec::new();
+            for (file, first, count) in operands.iter().filter_map(|o| func.physical(*o)) {
+                regs.extend((first..first + u16::from(count)).filter_map(|n| reg_number(file, n)));
+            }
+            regs
+        };
+        accesses.uses.extend(regs(&site.args).into_iter().map(|reg| Use { reg, read: None, late: false }));
+        if site.callee != Callee::Return {
+            accesses.defs.extend(regs(&site.results).into_iter().map(|reg| Def { reg, write: None }));
+        }
+    }
 }
 
 fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
     regs.fold(0, |mask, reg| mask | 1 << (reg % 64))
-}
-
-impl Use {
-    /// The register of `file` that the instruction of `op` reads at `slot`.
-    fn of(op: &Op, reg: Reg, file: RegFile, slot: Slot, arch: Arch) -> Use {
-        let read = (!op.leaves).then(|| latency::Read::of(&op.inst, slot, file, arch));
-        Use { reg, read, late: latency::reads_late(&op.inst, slot, arch) }
-    }
-}
-
-impl Def {
-    /// The register that the instruction of `op` writes at `slot`.
-    fn of(op: &Op, reg: Reg, slot: Slot, arch: Arch) -> Def {
-        Def { reg, write: (!op.leaves).then(|| latency::Write::of(&op.inst, slot, arch)) }
-    }
-}
-
-fn note_accesses(op: &mut Op, arch: Arch) {
-    let guard_file = if op.inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
-    if let Some(reg) = reg_number(guard_file, u16::from(op.inst.guard.predicate)) {
-        op.uses.push(Use::of(op, reg, guard_file, Slot::Guard, arch));
-    }
-    for i in 0..op.inst.operands.len() {
-        let (file, first) = match op.inst.operands[i].value {
-            Value::Reg(file, number) => (file, number),
-            Value::ConstBindless { ureg, .. } => (RegFile::UR, ureg),
-            _ => continue,
-        };
-        let bindless = matches!(op.inst.operands[i].value, Value::ConstBindless { .. });
-        let width = if bindless { 2 } else { op.inst.width(i) };
-        let is_def = op.inst.opcode.signature()[i].is_def && !bindless;
-        for k in 0..width {
-            let Some(reg) = reg_number(file, first + u16::from(k)) else { break };
-            let slot = Slot::Operand { index: i as u8, register: k };
-            if is_def {
-                op.defs.push(Def::of(op, reg, slot, arch));
-            } else {
-                op.uses.push(Use::of(op, reg, file, slot, arch));
-            }
-        }
-    }
-}
-
-fn note_call(func: &Function, site: &CallSite, op: &mut Op) {
-    let regs = |operands: &[oriole_ori::Operand]| {
-        let mut regs = Vec::new();
-        for (file, first, count) in operands.iter().filter_map(|o| func.physical(*o)) {
-            regs.extend((first..first + u16::from(count)).filter_map(|n| reg_number(file, n)));
-        }
-        regs
-    };
-    op.uses.extend(regs(&site.args).into_iter().map(|reg| Use { reg, read: None, late: false }));
-    if site.callee != Callee::Return {
-        op.defs.extend(regs(&site.results).into_iter().map(|reg| Def { reg, write: None }));
-    }
 }
 
 /// Bytes that a load or store moves: 256 bits, or what its size modifier says.
@@ -229,5 +287,33 @@ pub(crate) fn access_bytes(inst: &Inst) -> i64 {
         B64 => 8,
         B128 => 16,
         _ => 4,
+    }
+}
+
+/// Something for each register; what one block has put there is forgotten after it, so that many small blocks cost no
+/// more than one large one.
+pub(crate) struct ByRegister<T> {
+    values: Vec<T>,
+    touched: Vec<Reg>,
+}
+
+impl<T: Default + Clone> ByRegister<T> {
+    pub(crate) fn new() -> Self {
+        ByRegister { values: vec![T::default(); REGISTERS], touched: Vec::new() }
+    }
+
+    pub(crate) fn get(&self, reg: Reg) -> &T {
+        &self.values[usize::from(reg)]
+    }
+
+    /// To be changed.
+    pub(crate) fn touch(&mut self, reg: Reg) -> &mut T {
+        self.touched.push(reg);
+        &mut self.values[usize::from(reg)]
+    }
+
+    /// Let `clear` empty what was touched.
+    pub(crate) fn forget(&mut self, mut clear: impl FnMut(&mut T)) {
+        self.touched.drain(..).for_each(|reg| clear(&mut self.values[usize::from(reg)]));
     }
 }

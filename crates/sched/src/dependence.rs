@@ -1,6 +1,6 @@
 //! The dependence graph of one block.
 
-use crate::code::{END_OF_R, Op, REGISTERS, Reg};
+use crate::code::{Accesses, ByRegister, Op};
 use crate::memory::MemoryAccess;
 use crate::timing;
 use oriole_graph::Rows;
@@ -32,47 +32,20 @@ const MEMORY_WINDOW: usize = 64;
 
 /// What has been seen of one register so far.
 #[derive(Clone, Default)]
-struct RegState {
+pub(crate) struct RegState {
     /// Definitions that may still hold: the last unguarded one and the guarded ones after it.
     defs: SmallVec<[(u32, Option<Write>); 2]>,
     /// Reads since the last definition.
     uses: SmallVec<[(u32, Option<Read>); 4]>,
 }
 
-/// The states of all registers; those that a block has touched are emptied after it, so that many small blocks cost
-/// no more than one large one.
-pub(crate) struct RegStates {
-    states: Vec<RegState>,
-    touched: Vec<Reg>,
-}
-
-impl RegStates {
-    pub(crate) fn new() -> Self {
-        RegStates { states: vec![RegState::default(); REGISTERS], touched: Vec::new() }
-    }
-
-    fn of(&mut self, reg: Reg) -> &mut RegState {
-        let state = &mut self.states[usize::from(reg)];
-        if state.defs.is_empty() && state.uses.is_empty() {
-            self.touched.push(reg);
-        }
-        state
-    }
-
-    fn clear(&mut self) {
-        for reg in self.touched.drain(..) {
-            let state = &mut self.states[usize::from(reg)];
-            state.defs.clear();
-            state.uses.clear();
-        }
-    }
-}
-
 struct Builder<'a> {
     ops: &'a [Op],
+    accesses: &'a Accesses,
     graph: Edges,
-    regs: &'a mut RegStates,
-    memory: Vec<(u32, MemoryAccess)>,
+    regs: &'a mut ByRegister<RegState>,
+    /// Accesses that keep an order, in the order of the block.
+    memory: Vec<(u32, &'a MemoryAccess)>,
     /// The last instruction that all later ones follow.
     fence: Option<u32>,
     since_fence: Vec<u32>,
@@ -81,15 +54,18 @@ struct Builder<'a> {
 }
 
 /// Build the graph of a block.
-pub(crate) fn build(ops: &[Op], regs: &mut RegStates) -> Graph {
+pub(crate) fn build(ops: &[Op], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
     let graph = Edges { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
-    let mut builder =
-        Builder { ops, graph, regs, memory: Vec::new(), fence: None, since_fence: Vec::new(), effect: None };
+    let (memory, since_fence) = (Vec::new(), Vec::new());
+    let mut builder = Builder { ops, accesses, graph, regs, memory, fence: None, since_fence, effect: None };
     for at in 0..ops.len() as u32 {
         builder.order(at);
         builder.registers(at);
     }
-    builder.regs.clear();
+    builder.regs.forget(|state| {
+        state.defs.clear();
+        state.uses.clear();
+    });
     let Edges { found, incoming } = builder.graph;
     Graph { edges: Rows::new(ops.len(), found.iter().copied()), incoming }
 }
@@ -100,7 +76,7 @@ const FENCES: [Opcode; 5] = [Opcode::BSSY, Opcode::BSYNC, Opcode::BREAK, Opcode:
 
 /// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.
 fn is_fence(op: &Op) -> bool {
-    op.leaves || op.terminator || FENCES.contains(&op.inst.opcode)
+    op.leaves || op.terminator || FENCES.contains(&op.opcode)
 }
 
 /// It must keep its place among others of its kind, and memory accesses stay on their side.
@@ -151,7 +127,7 @@ impl Builder<'_> {
 
     fn memory_order(&mut self, at: u32) {
         let op = &self.ops[at as usize];
-        let Some(access) = MemoryAccess::of(op) else { return };
+        let Some(access) = self.accesses.memory(op) else { return };
         if let Some(effect) = self.effect {
             self.edge(effect, at, 1);
         }
@@ -163,7 +139,7 @@ impl Builder<'_> {
             self.effect = Some(at);
         }
         let conflicts: Vec<u32> =
-            self.memory.iter().filter(|(_, other)| other.conflicts(&access)).map(|(before, _)| *before).collect();
+            self.memory.iter().filter(|(_, other)| other.conflicts(access)).map(|(before, _)| *before).collect();
         for before in conflicts {
             self.edge(before, at, 1);
         }
@@ -171,17 +147,17 @@ impl Builder<'_> {
     }
 
     fn registers(&mut self, at: u32) {
-        let (ops, graph) = (self.ops, &mut self.graph);
+        let (ops, accesses, graph) = (self.ops, self.accesses, &mut self.graph);
         let op = &ops[at as usize];
-        for access in &op.uses {
-            for (def, write) in &self.regs.states[usize::from(access.reg)].defs {
+        for access in accesses.uses(op) {
+            for (def, write) in &self.regs.get(access.reg).defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::raw(*write, access.read);
                 graph.edge(*def, at, if producer.variable { timing::estimate(producer) } else { known() });
             }
         }
-        for access in &op.defs {
-            let state = &self.regs.states[usize::from(access.reg)];
+        for access in accesses.defs(op) {
+            let state = self.regs.get(access.reg);
             for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::waw(*write, access.write);
@@ -191,18 +167,16 @@ impl Builder<'_> {
                 graph.edge(*user, at, timing::war(*read, access.write));
             }
         }
-        for access in &op.uses {
-            self.regs.of(access.reg).uses.push((at, access.read));
+        for access in accesses.uses(op) {
+            self.regs.touch(access.reg).uses.push((at, access.read));
         }
-        let guarded = op.is_guarded();
-        for access in &op.defs {
-            let state = self.regs.of(access.reg);
-            if !guarded {
+        for access in accesses.defs(op) {
+            let state = self.regs.touch(access.reg);
+            if !op.guarded {
                 state.defs.clear();
                 state.uses.clear();
             }
             state.defs.push((at, access.write));
         }
-        debug_assert!(usize::from(END_OF_R) < REGISTERS);
     }
 }

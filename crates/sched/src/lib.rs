@@ -39,11 +39,11 @@ pub enum ScheduleError {
 pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<(), ScheduleError> {
     let mut code = Code::new(func, arch)?;
     if options.reorder {
-        order::reorder(&mut code, func);
+        order::reorder(&mut code);
     }
     scoreboard::assign(&mut code, func);
     stall::assign(&mut code, func);
-    hints::assign(&mut code);
+    hints::assign(&mut code, func);
     code.write_back(func);
     Ok(())
 }

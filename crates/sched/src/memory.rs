@@ -1,7 +1,7 @@
 //! Which memory accesses must keep their order.
 
-use crate::code::{Op, access_bytes};
-use oriole_isa::{Effects, Opcode, RegFile, Role, Value};
+use crate::code::access_bytes;
+use oriole_isa::{Effects, Inst, Opcode, RegFile, Role, Value};
 use oriole_ori::InstFlags;
 use smallvec::SmallVec;
 
@@ -49,15 +49,17 @@ struct Place {
 }
 
 impl MemoryAccess {
-    /// What `op` does to memory; `None` where it does nothing that needs an order.
-    pub(crate) fn of(op: &Op) -> Option<MemoryAccess> {
-        let (reads, writes) = (op.has(Effects::READS_MEMORY), op.has(Effects::WRITES_MEMORY));
-        if !reads && !writes || op.flags.contains(InstFlags::INVARIANT) {
+    /// What an instruction does to memory; `None` where it does nothing that needs an order.
+    pub(crate) fn of(inst: &Inst, flags: InstFlags) -> Option<MemoryAccess> {
+        let effects = inst.opcode.info().effects;
+        let (reads, writes) = (effects.contains(Effects::READS_MEMORY), effects.contains(Effects::WRITES_MEMORY));
+        if !reads && !writes || flags.contains(InstFlags::INVARIANT) {
             return None;
         }
-        let space = SPACES.iter().find(|(opcode, _)| *opcode == op.inst.opcode).map_or(Space::Any, |(_, s)| *s);
-        let ordered = op.flags.contains(InstFlags::VOLATILE);
-        Some(MemoryAccess { space, writes, ordered, place: place(op) })
+        let space = SPACES.iter().find(|(opcode, _)| *opcode == inst.opcode).map_or(Space::Any, |(_, s)| *s);
+        let ordered = flags.contains(InstFlags::VOLATILE);
+        let place = if reads && writes { None } else { place(inst) };
+        Some(MemoryAccess { space, writes, ordered, place })
     }
 
     /// The two may not change places.
@@ -79,11 +81,8 @@ impl MemoryAccess {
     }
 }
 
-fn place(op: &Op) -> Option<Place> {
-    if op.has(Effects::READS_MEMORY) && op.has(Effects::WRITES_MEMORY) {
-        return None;
-    }
-    let operand = |role: Role| op.inst.opcode.position(role).map(|at| op.inst.operands[at].value);
+fn place(inst: &Inst) -> Option<Place> {
+    let operand = |role: Role| inst.opcode.position(role).map(|at| inst.operands[at].value);
     let mut base = SmallVec::new();
     for role in [Role::Base, Role::UBase] {
         if let Some(Value::Reg(file, number)) = operand(role) {
@@ -92,7 +91,7 @@ fn place(op: &Op) -> Option<Place> {
     }
     let Some(Value::Imm(offset)) = operand(Role::Offset) else { return None };
     let from = offset as i64;
-    Some(Place { base, from, to: from + access_bytes(&op.inst) })
+    Some(Place { base, from, to: from + access_bytes(inst) })
 }
 
 #[cfg(test)]

@@ -4,28 +4,18 @@
 //! longest way to the block's end issues next; original order breaks ties. Where nothing is ready the
 //! clock moves on.
 
-use crate::code::{Code, Op};
-use crate::dependence::{Graph, RegStates, build};
-use oriole_ori::Function;
+use crate::code::{ByRegister, Code};
+use crate::dependence::{Graph, build};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Reorder every block.
-pub(crate) fn reorder(code: &mut Code, _: &Function) {
-    let mut regs = RegStates::new();
-    for ops in &mut code.ops {
-        if ops.len() > 1 {
-            let graph = build(ops, &mut regs);
-            let order = list_schedule(&graph);
-            *ops = permute(std::mem::take(ops), &order);
-        }
+pub(crate) fn reorder(code: &mut Code) {
+    let mut regs = ByRegister::new();
+    for ops in code.ops.iter_mut().filter(|ops| ops.len() > 1) {
+        let order = list_schedule(&build(ops, &code.accesses, &mut regs));
+        *ops = order.iter().map(|at| ops[*at as usize].clone()).collect();
     }
-}
-
-fn permute(ops: Vec<Op>, order: &[u32]) -> Vec<Op> {
-    let mut slots: Vec<Option<Op>> = ops.into_iter().map(Some).collect();
-    // `order` names every instruction once, so each slot is full when it is taken.
-    order.iter().filter_map(|at| slots[*at as usize].take()).collect()
 }
 
 /// Cycles from each instruction's issue to the end of the block.

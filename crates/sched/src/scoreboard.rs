@@ -13,8 +13,8 @@
 //! `WARPGROUP.DEPBAR`, across which nothing moves, says that they are done. Where an instruction must not wait, a
 //! NOP before it does.
 
-use crate::code::{Code, Op, REGISTERS, Reg};
-use oriole_isa::{Carries, Control, Effects, Opcode, carries};
+use crate::code::{Accesses, Code, Op, REGISTERS, Reg};
+use oriole_isa::{Carries, Control, Effects, Opcode};
 use oriole_ori::Function;
 use smallvec::SmallVec;
 
@@ -58,7 +58,7 @@ impl Completion {
     /// Whether `op` waits for it.
     fn is_awaited_by(self, op: &Op) -> bool {
         match self {
-            Completion::MemoryBarrier => op.inst.opcode == Opcode::FENCE,
+            Completion::MemoryBarrier => op.opcode == Opcode::FENCE,
             Completion::Proxy => {
                 let effects = [Effects::READS_MEMORY, Effects::WRITES_MEMORY, Effects::SIDE_EFFECT];
                 effects.into_iter().any(|effect| op.has(effect))
@@ -100,11 +100,12 @@ pub(crate) fn assign(code: &mut Code, func: &mut Function) {
     for (block, pending) in entry.iter().enumerate() {
         state.set(pending, &assignment.releases);
         for at in 0..code.ops[block].len() {
-            let mask = state.step(&code.ops[block][at], assignment.own[block][at], &assignment.releases, &mut needed);
-            if mask != 0 && !carried(&code.ops[block][at], code).contains(Carries::WAIT) {
+            let (op, own) = (&code.ops[block][at], assignment.own[block][at]);
+            let mask = state.step(&code.accesses, op, own, &assignment.releases, &mut needed);
+            if mask != 0 && !code.ops[block][at].carries.contains(Carries::WAIT) {
                 before.push((block, at, mask));
             } else {
-                code.ops[block][at].inst.control.wait_mask = mask;
+                code.ops[block][at].control.wait_mask = mask;
             }
             needed.drain(..).for_each(|release| assignment.releases[release as usize].needed = true);
         }
@@ -116,15 +117,10 @@ pub(crate) fn assign(code: &mut Code, func: &mut Function) {
     }
 }
 
-/// What the control word of an instruction may carry.
-fn carried(op: &Op, code: &Code) -> Carries {
-    carries(&op.inst, code.arch).unwrap_or(Carries::NOTHING)
-}
-
 fn give_out(code: &Code) -> Assignment {
     let mut releases = Vec::new();
     let mut own = Vec::with_capacity(code.ops.len());
-    let has_groups = code.ops.iter().flatten().any(|op| GROUP_ENDS.iter().any(|(end, _)| *end == op.inst.opcode));
+    let has_groups = code.ops.iter().flatten().any(|op| GROUP_ENDS.iter().any(|(end, _)| *end == op.opcode));
     let first = if has_groups { usize::from(GROUPS) + 1 } else { 0 };
     for ops in &code.ops {
         let mut rotation = Rotation { first, ..Rotation::default() };
@@ -144,7 +140,6 @@ struct Rotation {
 impl Rotation {
     fn release(&mut self, at: usize, op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases {
         let mut own = OwnReleases::default();
-        let allowed = carried(op, code);
         if op.leaves {
             return own;
         }
@@ -152,17 +147,18 @@ impl Rotation {
             releases.push(Release { scoreboard: scoreboard as u8, regs, is_result, needed: false });
             Some(releases.len() as u32 - 1)
         };
-        let mut regs: SmallVec<[Reg; 4]> = op.uses.iter().filter(|u| u.late).map(|u| u.reg).collect();
-        let mut results: SmallVec<[Reg; 4]> = op.defs.iter().filter(|_| op.variable).map(|d| d.reg).collect();
-        if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.inst.opcode) {
+        let mut regs: SmallVec<[Reg; 4]> = code.accesses.uses(op).iter().filter(|u| u.late).map(|u| u.reg).collect();
+        let mut results: SmallVec<[Reg; 4]> =
+            code.accesses.defs(op).iter().filter(|_| op.variable).map(|d| d.reg).collect();
+        if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.opcode) {
             if *as_result { &mut results } else { &mut regs }.push(completion.reg());
         }
-        if !results.is_empty() && allowed.contains(Carries::WRITE) {
+        if !results.is_empty() && op.carries.contains(Carries::WRITE) {
             let scoreboard = (self.first..FOR_RESULTS).min_by_key(|s| self.last[*s]).unwrap_or(self.first);
             self.last[scoreboard] = at + 1;
             own.result = add(scoreboard, results, true);
         }
-        if !regs.is_empty() && allowed.contains(Carries::READ) {
+        if !regs.is_empty() && op.carries.contains(Carries::READ) {
             own.source = add(FOR_RESULTS, regs, false);
         }
         own
@@ -219,11 +215,18 @@ impl Pending {
     }
 
     /// The scoreboards that `op` waits for, and the releases that the wait covers; then its own are pending.
-    fn step(&mut self, op: &Op, own: OwnReleases, releases: &[Release], needed: &mut Vec<u32>) -> u8 {
-        for access in &op.uses {
+    fn step(
+        &mut self,
+        accesses: &Accesses,
+        op: &Op,
+        own: OwnReleases,
+        releases: &[Release],
+        needed: &mut Vec<u32>,
+    ) -> u8 {
+        for access in accesses.uses(op) {
             needed.extend(&self.by_reg[usize::from(access.reg)].results);
         }
-        for access in &op.defs {
+        for access in accesses.defs(op) {
             needed.extend(self.by_reg[usize::from(access.reg)].all());
         }
         for completion in Completion::ALL {
@@ -281,7 +284,7 @@ fn pending_at_entry(code: &Code, func: &Function, assignment: &Assignment, state
         state.set(&entry[block], releases);
         for (op, own) in code.ops[block].iter().zip(&assignment.own[block]) {
             ignored.clear();
-            state.step(op, *own, releases, &mut ignored);
+            state.step(&code.accesses, op, *own, releases, &mut ignored);
         }
         for succ in code.succs(func, block) {
             edge += 1;
@@ -305,11 +308,11 @@ fn set_releases(code: &mut Code, assignment: &Assignment) {
     };
     for (ops, owns) in code.ops.iter_mut().zip(&assignment.own) {
         for (op, own) in ops.iter_mut().zip(owns) {
-            op.inst.control.write_scoreboard = scoreboard(own.result);
-            op.inst.control.read_scoreboard = scoreboard(own.source);
-            match GROUP_ENDS.iter().find(|(end, _)| *end == op.inst.opcode) {
-                Some((_, true)) => op.inst.control.write_scoreboard = GROUPS,
-                Some((_, false)) => op.inst.control.read_scoreboard = GROUPS,
+            op.control.write_scoreboard = scoreboard(own.result);
+            op.control.read_scoreboard = scoreboard(own.source);
+            match GROUP_ENDS.iter().find(|(end, _)| *end == op.opcode) {
+                Some((_, true)) => op.control.write_scoreboard = GROUPS,
+                Some((_, false)) => op.control.read_scoreboard = GROUPS,
                 None => {}
             }
         }

@@ -5,9 +5,10 @@
 //! instruction inside the block issues later, or, for the first one, the block before is left later. Delays make
 //! others older, so all of it is solved to one fixed point, in which every distance is kept on every path.
 
-use crate::code::{Code, Op};
+use crate::code::{Accesses, ByRegister, Code, Op};
 use crate::timing;
 use fixedbitset::FixedBitSet;
+use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Control, latency};
 use oriole_ori::Function;
 use smallvec::SmallVec;
@@ -77,18 +78,21 @@ struct Times {
 }
 
 impl Times {
-    /// As early as the block's own instructions allow.
-    fn new(ops: &[Op], code: &Code) -> Self {
+    /// As early as the block's own instructions allow. `recent` is empty before and after.
+    fn new(ops: &[Op], code: &Code, recent: &mut RecentAccesses) -> Self {
         let mut issue: Vec<u32> = Vec::with_capacity(ops.len());
-        let mut window_start = 0;
         for (at, op) in ops.iter().enumerate() {
             let own = at.checked_sub(1).map_or(0, |p| issue[p] + timing::stall_between(&ops[p], op, code.arch));
-            while window_start < at && issue[window_start] + WINDOW < own {
-                window_start += 1;
+            let mut time = own.max(recent.earliest(&code.accesses, op));
+            if op.leaves {
+                let near = (0..at).rev().take_while(|p| issue[*p] + WINDOW >= own);
+                let needed = near.map(|p| issue[p] + timing::distance(&code.accesses, &ops[p], op));
+                time = needed.fold(time, u32::max);
             }
-            let needed = (window_start..at).map(|p| issue[p] + timing::distance(&ops[p], op));
-            issue.push(needed.fold(own, u32::max));
+            recent.issue(&code.accesses, op, time);
+            issue.push(time);
         }
+        recent.forget();
         let end = ops.last().map_or(0, |op| issue[issue.len() - 1] + timing::stall_at_end(op, code.arch));
         Times { issue, end, first_exit: ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) }
     }
@@ -105,6 +109,74 @@ impl Times {
     }
 }
 
+/// What the instructions of a block that issued shortly before did to one register: when, and by what distances are
+/// looked up.
+#[derive(Clone, Default)]
+struct Recently {
+    writes: SmallVec<[(u32, Option<Write>); 2]>,
+    reads: SmallVec<[(u32, Option<Read>); 4]>,
+}
+
+/// The same for all registers and scoreboards.
+struct RecentAccesses {
+    registers: ByRegister<Recently>,
+    /// When each scoreboard was last set.
+    set: [Option<u32>; Control::NO_SCOREBOARD as usize],
+}
+
+impl RecentAccesses {
+    fn new() -> Self {
+        RecentAccesses { registers: ByRegister::new(), set: Default::default() }
+    }
+
+    /// When an instruction may issue for all that it touches.
+    fn earliest(&self, accesses: &Accesses, op: &Op) -> u32 {
+        let mut time = 0;
+        for place in accesses.uses(op) {
+            for (issued, write) in &self.registers.get(place.reg).writes {
+                time = time.max(issued + timing::raw(*write, place.read));
+            }
+        }
+        for def in accesses.defs(op) {
+            let Recently { writes, reads } = self.registers.get(def.reg);
+            let after_writes = writes.iter().map(|(issued, write)| issued + timing::waw(*write, def.write));
+            let after_reads = reads.iter().map(|(issued, read)| issued + timing::war(*read, def.write));
+            time = after_writes.chain(after_reads).fold(time, u32::max);
+        }
+        let waits = (0..self.set.len()).filter(|scoreboard| op.control.wait_mask >> scoreboard & 1 == 1);
+        let set = waits.filter_map(|scoreboard| self.set[scoreboard]);
+        set.map(|issued| issued + u32::from(latency::SET_TO_WAIT)).fold(time, u32::max)
+    }
+
+    /// An instruction issues.
+    fn issue(&mut self, accesses: &Accesses, op: &Op, now: u32) {
+        for place in accesses.uses(op) {
+            let reads = &mut self.registers.touch(place.reg).reads;
+            reads.retain(|(issued, _)| *issued + WINDOW >= now);
+            reads.push((now, place.read));
+        }
+        // Of results that come at no fixed time, scoreboards tell.
+        for def in accesses.defs(op).iter().filter(|_| !op.variable) {
+            let writes = &mut self.registers.touch(def.reg).writes;
+            writes.retain(|(issued, _)| *issued + WINDOW >= now);
+            writes.push((now, def.write));
+        }
+        for scoreboard in [op.control.write_scoreboard, op.control.read_scoreboard] {
+            if let Some(set) = self.set.get_mut(usize::from(scoreboard)) {
+                *set = Some(now);
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.registers.forget(|recently| {
+            recently.writes.clear();
+            recently.reads.clear();
+        });
+        self.set = Default::default();
+    }
+}
+
 /// Finds issue times that keep every distance: delays only ever grow, each by what some distance lacks, so no
 /// gap exceeds [`WINDOW`] and the search ends.
 struct Solver<'a> {
@@ -117,7 +189,8 @@ struct Solver<'a> {
 
 impl<'a> Solver<'a> {
     fn new(code: &'a Code, flow: &'a Flow) -> Self {
-        let times = code.ops.iter().map(|ops| Times::new(ops, code)).collect();
+        let mut recent = RecentAccesses::new();
+        let times = code.ops.iter().map(|ops| Times::new(ops, code, &mut recent)).collect();
         Solver { code, flow, times, out: vec![Vec::new(); code.ops.len()] }
     }
 
@@ -157,7 +230,7 @@ impl<'a> Solver<'a> {
 
     /// Cycles that `op` has to wait until it keeps its distances to all of `recent`.
     fn lacking(&self, recent: &[Recent], op: &Op) -> u32 {
-        let lacks = |r: &Recent| timing::distance(self.op(r.at), op).saturating_sub(r.age);
+        let lacks = |r: &Recent| timing::distance(&self.code.accesses, self.op(r.at), op).saturating_sub(r.age);
         recent.iter().map(lacks).max().unwrap_or(0)
     }
 
@@ -207,7 +280,7 @@ impl<'a> Solver<'a> {
 
 /// Some later instruction may have to keep a distance.
 fn matters_later(op: &Op) -> bool {
-    !op.defs.is_empty() || !op.uses.is_empty() || latency::sets_scoreboard(op.inst.control)
+    op.def_mask != 0 || op.use_mask != 0 || latency::sets_scoreboard(op.control)
 }
 
 /// Sort by place; of each instruction only the smallest age stays.
@@ -228,7 +301,7 @@ fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Time
             nops.push(Op::nop(func, Control { stall: step as u8, ..Control::NONE }));
             gap -= step;
         }
-        op.inst.control.stall = gap as u8;
+        op.control.stall = gap as u8;
         // A long wait behind a branch goes before it, where it serves both ways.
         if op.terminator {
             new.extend(nops);

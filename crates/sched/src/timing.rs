@@ -1,6 +1,6 @@
 //! Distances between instructions, from the ISA's latency tables.
 
-use crate::code::Op;
+use crate::code::{Accesses, Op};
 use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Arch, Control, Opcode, latency};
 
@@ -12,7 +12,7 @@ const OTHER_ESTIMATE: u32 = 20;
 
 /// Assumed cycles until a variable-latency result is there.
 pub(crate) fn estimate(op: &Op) -> u32 {
-    ESTIMATES.iter().find(|(opcode, _)| *opcode == op.inst.opcode).map_or(OTHER_ESTIMATE, |(_, cycles)| *cycles)
+    ESTIMATES.iter().find(|(opcode, _)| *opcode == op.opcode).map_or(OTHER_ESTIMATE, |(_, cycles)| *cycles)
 }
 
 /// Cycles until a register may be read after it was written.
@@ -43,28 +43,28 @@ pub(crate) fn war(place: Option<Read>, def: Option<Write>) -> u32 {
 }
 
 /// Fewest cycles from `earlier` to `later` for all registers that both touch, and for scoreboards.
-pub(crate) fn distance(earlier: &Op, later: &Op) -> u32 {
-    let waits = waits_for(earlier.inst.control, later.inst.control);
+pub(crate) fn distance(accesses: &Accesses, earlier: &Op, later: &Op) -> u32 {
+    let waits = waits_for(earlier.control, later.control);
     let may_meet = earlier.def_mask & (later.use_mask | later.def_mask) | earlier.use_mask & later.def_mask;
     if may_meet == 0 && !waits && !later.leaves {
         return 0;
     }
     let mut cycles = if waits { u32::from(latency::SET_TO_WAIT) } else { 0 };
     if !earlier.variable {
-        for def in &earlier.defs {
+        for def in accesses.defs(earlier) {
             if let Some(write) = def.write.filter(|_| later.leaves) {
                 cycles = cycles.max(u32::from(write.longest()));
             }
-            for place in later.uses.iter().filter(|u| u.reg == def.reg) {
+            for place in accesses.uses(later).iter().filter(|u| u.reg == def.reg) {
                 cycles = cycles.max(raw(def.write, place.read));
             }
-            for second in later.defs.iter().filter(|d| d.reg == def.reg) {
+            for second in accesses.defs(later).iter().filter(|d| d.reg == def.reg) {
                 cycles = cycles.max(waw(def.write, second.write));
             }
         }
     }
-    for place in &earlier.uses {
-        for def in later.defs.iter().filter(|d| d.reg == place.reg) {
+    for place in accesses.uses(earlier) {
+        for def in accesses.defs(later).iter().filter(|d| d.reg == place.reg) {
             cycles = cycles.max(war(place.read, def.write));
         }
     }
@@ -79,12 +79,12 @@ fn waits_for(earlier: Control, later: Control) -> bool {
 
 /// Fewest cycles between neighbours.
 pub(crate) fn stall_between(op: &Op, next: &Op, arch: Arch) -> u32 {
-    u32::from(latency::stall_after(&op.inst, Some(&next.inst), arch)).max(1)
+    u32::from(latency::stall_between(op.opcode, Some((next.opcode, next.plain_arithmetic)), arch)).max(1)
 }
 
 /// Fewest cycles after the last instruction of a block.
 pub(crate) fn stall_at_end(op: &Op, arch: Arch) -> u32 {
-    let own = u32::from(latency::stall_after(&op.inst, None, arch)).max(1);
+    let own = u32::from(latency::stall_between(op.opcode, None, arch)).max(1);
     // The next block may wait for the scoreboard at once.
-    if latency::sets_scoreboard(op.inst.control) { own.max(u32::from(latency::SET_TO_WAIT)) } else { own }
+    if latency::sets_scoreboard(op.control) { own.max(u32::from(latency::SET_TO_WAIT)) } else { own }
 }
