@@ -102,3 +102,55 @@ fn a_limit_goes_by_rewrites_too() {
         Some(2)
     );
 }
+
+/// What `oriole bisect` prints of it, with its status.
+fn bisect(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = oriole(folder, &[&["bisect", "in.ptx"], arguments].concat());
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Products that are rounded, or not, before they go into sums: the results differ. What is wrong for who takes the code of
+/// `-O0` for right is the fusing.
+#[test]
+fn a_launch_finds_the_rewrite() {
+    let (_held, folder) = folder_with(PRODUCTS);
+    let (a, b) = (1.1_f32, 3.3_f32);
+    let rounded = ((a * b + b) * a) - b;
+    let fused = a.mul_add(b, b).mul_add(a, -b);
+    assert_ne!(rounded, fused, "these values show nothing");
+    std::fs::write(folder.join("in.bin"), [a.to_le_bytes(), b.to_le_bytes()].concat()).expect("it can be written");
+    let (status, text) = bisect(&folder, &["--", "--entry", "k", "--strict", "out:out.bin:4", "in:in.bin"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("GeneralOptimize on function 'k'\n"), "{text}");
+    assert!(text.contains(": contract: product and sum\n"), "{text}");
+    assert!(text.contains("\n+     FFMA"), "{text}");
+    assert!(!folder.join("out.bin").exists(), "the search writes no buffers");
+    let (status, text) = bisect(&folder, &["--no-fma", "--", "--entry", "k", "out:out.bin:4", "in:in.bin"]);
+    assert!(status == Some(1) && text.contains("there is nothing to find"), "{text}");
+}
+
+#[test]
+fn a_command_finds_the_rewrite() {
+    let (_held, folder) = folder_with(PRODUCTS);
+    let oriole = env!("CARGO_BIN_EXE_oriole");
+    // The second product is fused second.
+    let judge = format!("test $('{oriole}' disasm $CUBIN | grep -c FFMA) -lt 2");
+    let (status, text) = bisect(&folder, &["--judge", &judge]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("pass 4 of ") && text.contains(": contract: product and sum\n"), "{text}");
+    // What it says holds for `compile`.
+    let limit = |word: &str| {
+        let (_, rest) = text.split_once(&format!("{word} with --pass-limit ")).expect("a limit");
+        rest.split([',', ' ']).next().map(|limit| limit.trim_end_matches(':').to_owned()).expect("a limit")
+    };
+    let fused = |limit: &str| listing(&folder, &["--pass-limit", limit]).matches("FFMA").count();
+    assert_eq!((fused(&limit("right")), fused(&limit("wrong"))), (1, 2), "{text}");
+    let wrong_before = bisect(&folder, &["--judge", "false"]);
+    assert!(wrong_before.0 == Some(1) && wrong_before.1.contains("without any optional pass"), "{}", wrong_before.1);
+    for wrong in
+        [&["--judge", "true", "-O0"][..], &["--pass-limit", "3", "--judge", "true"], &[], &["--", "--grid", "x"]]
+    {
+        assert_eq!(bisect(&folder, wrong).0, Some(2), "{wrong:?}");
+    }
+}

@@ -51,6 +51,13 @@ pub(crate) enum Command {
     /// Compile LLVM IR to PTX.
     #[command(after_help = "Example:\n  oriole nvptx kernel.ll -o kernel.ptx --arch sm_90 --link libdevice.10.bc")]
     Nvptx(NvptxArgs),
+    /// Find the pass, and the rewrite in it, that first makes a program wrong.
+    #[command(
+        after_help = "Examples:\n  oriole bisect kernel.ptx --arch sm_90 -- --entry k --block 64 --strict in:a.bin out:c.bin:256\n  \
+                            oriole bisect kernel.ptx --judge 'oriole disasm $CUBIN > k.sass && ./is-right k.sass'\n\n\
+                            Right is what leaves what the code of -O0 leaves, or what the judge ends with status 0 for."
+    )]
+    Bisect(BisectArgs),
     /// Print the pipeline: every published slot with what fills it.
     #[command(after_help = "Examples:\n  oriole phases | grep optional\n  oriole phases --pipeline")]
     Phases(PhasesArgs),
@@ -115,7 +122,7 @@ pub(crate) struct CompileArgs {
 }
 
 /// Options that change the code.
-#[derive(Debug, Args, Default)]
+#[derive(Clone, Debug, Args, Default)]
 pub(crate) struct CodeArgs {
     /// Target, such as sm_90; the module's .target by default.
     #[arg(long)]
@@ -151,7 +158,7 @@ pub(crate) struct CodeArgs {
 }
 
 /// Options for LLVM IR, which `compile` and `nvptx` share. Of PTX, `compile` takes --no-fma alone.
-#[derive(Debug, Args, Default)]
+#[derive(Clone, Debug, Args, Default)]
 pub(crate) struct IrArgs {
     /// Take what the module needs from this bitcode or LLVM assembly, such as libdevice.10.bc.
     #[arg(long, value_name = "FILE")]
@@ -214,6 +221,22 @@ pub(crate) struct NvptxArgs {
     /// What to make of LLVM IR.
     #[command(flatten)]
     pub(crate) ir: IrArgs,
+}
+
+/// `oriole bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct BisectArgs {
+    /// PTX, or LLVM assembly or bitcode.
+    pub(crate) input: PathBuf,
+    /// What to make of the module.
+    #[command(flatten)]
+    pub(crate) code: CodeArgs,
+    /// Shell command that ends with status 0 if the cubin that $CUBIN names is right.
+    #[arg(long, value_name = "COMMAND", required_unless_present = "launch", conflicts_with = "launch")]
+    pub(crate) judge: Option<String>,
+    /// A launch, as `oriole run` takes it behind its input: --entry NAME, options, kernel parameters.
+    #[arg(last = true, value_name = "LAUNCH")]
+    pub(crate) launch: Vec<String>,
 }
 
 /// `oriole phases`.

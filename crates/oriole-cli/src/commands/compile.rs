@@ -91,6 +91,17 @@ pub(crate) fn compile_bytes(path: &Path, bytes: &[u8], code: &CodeArgs) -> Resul
     compile_with(path, bytes, code, &options(path, code)?)
 }
 
+/// The same, with the Ori of each function after these phases.
+pub(crate) fn compile_showing(
+    path: &Path,
+    bytes: &[u8],
+    code: &CodeArgs,
+    phases: &[String],
+) -> Result<Compiled, Failure> {
+    let options = CompileOptions { dump_after: phases.to_vec(), ..options(path, code)? };
+    compile_with(path, bytes, code, &options)
+}
+
 /// With `-g` every line's code stays where it is: as with ptxas.
 fn level(args: &CompileArgs) -> u8 {
     if args.debug { 0 } else { args.code.opt_level.unwrap_or(CompileOptions::default().opt_level) }

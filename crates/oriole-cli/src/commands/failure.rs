@@ -19,14 +19,20 @@ impl Failure {
         Failure::Rejected(format!("error: {}: {message}", path.display()))
     }
 
+    /// What is said.
+    pub(crate) fn message(&self) -> &str {
+        let (Failure::Rejected(message) | Failure::Usage(message) | Failure::Fault(message)) = self;
+        message.trim_end()
+    }
+
     /// Say it on standard error and give the exit status.
     pub(crate) fn report(&self) -> ExitCode {
-        let (status, message) = match self {
-            Failure::Rejected(message) => (1, message),
-            Failure::Usage(message) => (2, message),
-            Failure::Fault(message) => (3, message),
+        let status = match self {
+            Failure::Rejected(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Fault(_) => 3,
         };
-        eprintln!("{}", message.trim_end());
+        eprintln!("{}", self.message());
         ExitCode::from(status)
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod asm;
+mod bisect;
 mod check;
 mod compile;
 mod demo;
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Ptx(args) => ptx::run(&args),
         Command::Nvptx(args) => nvptx::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
         Command::Phases(args) => phases::run(&args),
         Command::Isa(args) => isa::run(&args),
     };

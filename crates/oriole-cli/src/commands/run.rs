@@ -8,7 +8,7 @@ use oriole_cubin::Cubin;
 use oriole_device::argument::{self, Argument, Bound, Buffer};
 use oriole_device::texture::{ObjectSpec, parse_sampler};
 use oriole_device::{Fault, Launch, Memory, SourceLine};
-use oriole_sim::{CheckReport, Options, RunError, Simulator, Statistics, TimingReport};
+use oriole_sim::{CheckReport, Options, RunError, RunReport, Simulator, Statistics, TimingReport};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
 }
 
 /// Options that would change nothing here are mistakes.
-fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
+pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
     let machine_code: &[Engine] = &[Engine::Sim];
     let not_the_driver: &[Engine] = &[Engine::Sim, Engine::Ptx];
     let options = [
@@ -107,7 +107,17 @@ fn compile_ptx(args: &RunArgs, bytes: &[u8]) -> Result<(Vec<u8>, LineTable), Fai
     Ok((compiled.cubin, lines))
 }
 
-fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineTable) -> Result<(), Failure> {
+/// What a launch on the simulator leaves.
+pub(crate) struct Launched {
+    pub(crate) bound: Bound,
+    pub(crate) memory: Memory,
+    /// What checks of memory have found.
+    pub(crate) found: CheckReport,
+    pub(crate) result: Result<RunReport, RunError>,
+}
+
+/// Launch a kernel on the simulator. Errors are those of the arguments.
+pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, arguments: &[Argument]) -> Result<Launched, Failure> {
     let options = Options {
         strict: args.strict,
         max_instructions: args.max_instructions.unwrap_or(Options::default().max_instructions),
@@ -131,12 +141,17 @@ fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineT
     simulator.set_objects(std::mem::take(&mut bound.objects));
     let launch = launch_of(args, &bound);
     let checks = args.check.as_deref().map(memcheck::parse).transpose()?;
-    say_what_runs(args);
-    let (mut found, result) = match checks {
+    let (found, result) = match checks {
         Some(checks) => simulator.launch_checked(&args.entry, &launch, &mut memory, checks, &bound.undefined),
         None => (CheckReport::default(), simulator.launch(&args.entry, &launch, &mut memory)),
     };
-    if checks.is_some() {
+    Ok(Launched { bound, memory, found, result })
+}
+
+fn simulate(args: &RunArgs, cubin: &Cubin, arguments: &[Argument], lines: &LineTable) -> Result<(), Failure> {
+    say_what_runs(args);
+    let Launched { bound, memory, mut found, result } = launch(args, cubin, arguments)?;
+    if args.check.is_some() {
         memcheck::publish(&mut found, args, lines)?;
     }
     let report = result.map_err(|error| run_failure(with_line(error, args, lines)))?;
