@@ -4,6 +4,8 @@
 mod distances;
 #[path = "build/emit.rs"]
 mod emit;
+#[path = "build/facts.rs"]
+mod facts;
 #[path = "build/forms.rs"]
 mod forms;
 #[path = "build/latency.rs"]
@@ -57,6 +59,7 @@ fn run() -> Result<(), String> {
     latencies(&spec, &folder.join("latency"), &out)?;
     let forms = forms::forms(&spec)?;
     fs::write(out.join("names.rs"), emit::names(&spec, &forms)?).map_err(|e| e.to_string())?;
+    fs::write(out.join("facts.rs"), facts::facts(&spec)?).map_err(|e| e.to_string())?;
     fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())
 }
 

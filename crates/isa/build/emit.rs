@@ -1,5 +1,6 @@
 //! Writes the names that the rest of the workspace uses: opcodes, roles, fields, values.
 
+use crate::facts::Facts;
 use crate::forms::Form;
 use crate::model::{InstrDef, Kind, Neutral, OperandDef, Spec, WidthRule};
 use crate::targets::Targets;
@@ -120,31 +121,6 @@ fn rows(out: &mut String, spec: &Spec, forms: &[Form]) -> Result<(), String> {
         row(out, spec, instr, targets).map_err(|e| format!("{}: {e}", instr.place.0))?;
     }
     let _ = writeln!(out, "];");
-    places(out, spec)
-}
-
-/// The masks over the places of each signature.
-fn places(out: &mut String, spec: &Spec) -> Result<(), String> {
-    let of_kinds = |operand: &OperandDef, wanted: &[Kind]| operand.kinds.iter().any(|kind| wanted.contains(kind));
-    let registers = [Kind::R, Kind::UR, Kind::P, Kind::UP, Kind::B, Kind::SB, Kind::Bindless];
-    let _ = writeln!(out, "static PLACES: [Places; {}] = [", spec.instrs.len());
-    for instr in spec.instrs.values() {
-        if instr.operands.len() > 32 {
-            return Err(format!("{}: {}: more than 32 operands", instr.place.0, instr.name));
-        }
-        let mask = |is: &dyn Fn(&OperandDef) -> bool| {
-            instr.operands.iter().enumerate().fold(0u32, |mask, (at, operand)| mask | u32::from(is(operand)) << at)
-        };
-        let _ = writeln!(
-            out,
-            "    Places {{ destinations: {}, sources: {}, predicates: {}, registers: {} }},",
-            mask(&|operand| operand.is_def),
-            mask(&|operand| operand.is_use),
-            mask(&|operand| of_kinds(operand, &[Kind::P, Kind::UP])),
-            mask(&|operand| of_kinds(operand, &registers)),
-        );
-    }
-    let _ = writeln!(out, "];");
     Ok(())
 }
 
@@ -158,19 +134,17 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef, targets: Targets) -> Res
     }
     fields.sort();
     let fields: Vec<String> = fields.iter().map(|(f, v)| format!("(Field::{}, {v})", camel(f))).collect();
-    let effects: Vec<String> =
-        instr.effects.iter().map(|e| format!("Effects::{}", e.to_uppercase().replace('-', "_"))).collect();
-    let effects = effects.iter().fold("Effects::NONE".to_owned(), |all, e| format!("{all}.with({e})"));
+    let facts = Facts::of(spec, instr)?;
+    let effects = facts.effects.iter().fold("Effects::NONE".to_owned(), |all, e| format!("{all}.with(Effects::{e})"));
     let twin = format!("U{}", instr.name);
     let uniform = if spec.instrs.contains_key(&twin) { format!("Some(Opcode::{twin})") } else { "None".to_owned() };
     let _ = writeln!(
         out,
-        "    OpcodeInfo {{ meaning: {:?}, family: Family::{}, pipe: Pipe::{}, latency: LatencyClass::{}, lanes: Lanes::{}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
+        "    OpcodeInfo {{ meaning: {:?}, family: Family::{}, pipe: Pipe::{}, latency: LatencyClass::{}, number: {:?}, category: {:?}, targets: {}, specific: {}, guard_uniform: {}, unguarded: {}, effects: {effects}, uniform: {uniform}, rot13: {:?}, signature: &[{}], fields: &[{}] }},",
         instr.doc,
         camel(&instr.family),
         camel(&instr.pipe),
         camel(&instr.latency),
-        instr.lanes()?,
         instr.number,
         instr.category,
         targets,

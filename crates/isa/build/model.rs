@@ -1,5 +1,6 @@
 //! The spec as parsed: enums, fields, layouts, instructions.
 
+use crate::facts::Facts;
 use crate::targets::Targets;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,9 +52,6 @@ pub(crate) enum Kind {
     /// Immediate: format letter(s) and width in bits.
     Imm(String, u32),
 }
-
-/// The words of a `lanes` line, and the variants of `Lanes` that they stand for.
-pub(crate) const LANES: [(&str, &str); 3] = [("own", "Own"), ("warp", "Warp"), ("same", "Same")];
 
 /// The words of a `control` line, and their bits in `Carries`.
 const CONTROL: [(&str, u8); 3] = [("write", 1), ("read", 2), ("wait", 4)];
@@ -139,35 +137,17 @@ pub(crate) struct InstrDef {
     pub family: String,
     pub pipe: String,
     pub latency: String,
-    /// How its results differ between the lanes of a warp: a word of [`LANES`].
-    pub lanes: String,
+    /// What it states of itself, or its file for it: the words of [`crate::facts::WORDS`] with what stands after them.
+    pub facts: BTreeMap<String, String>,
     /// What its control word may carry, as [`carries`] makes it; every instruction says it.
     pub control: Option<u8>,
     pub guard_uniform: bool,
     pub unguarded: bool,
-    pub effects: Vec<String>,
     pub operands: Vec<OperandDef>,
     /// Field name and the default value's name.
     pub fields: Vec<(String, Option<String>)>,
     pub syntax: Vec<Line>,
     pub encode: Vec<Line>,
-}
-
-impl InstrDef {
-    /// The variant of `Lanes`. Every instruction says it: no word is a safe guess.
-    pub(crate) fn lanes(&self) -> Result<&'static str, String> {
-        let found = LANES.iter().find(|(word, _)| *word == self.lanes);
-        let (_, variant) = found.ok_or_else(|| match self.lanes.as_str() {
-            "" => "no 'lanes' line: own, warp or same".to_owned(),
-            other => format!("lanes '{other}': own, warp or same"),
-        })?;
-        let uniform = |operand: &OperandDef| operand.kinds.iter().all(|kind| matches!(kind, Kind::UR | Kind::UP));
-        let mut results = self.operands.iter().filter(|operand| operand.is_def).peekable();
-        if self.lanes != "warp" && results.peek().is_some() && results.all(uniform) {
-            return Err(format!("lanes '{}', where all results are the warp's", self.lanes));
-        }
-        Ok(variant)
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -179,6 +159,8 @@ pub(crate) struct Layout {
 pub(crate) struct Spec {
     pub(crate) enums: BTreeMap<String, EnumDef>,
     pub fields: BTreeMap<String, FieldDef>,
+    /// `turned` lines: the value of a comparison that stands for each where the operands change places, or `-`.
+    pub turned: BTreeMap<String, BTreeMap<String, String>>,
     pub layouts: BTreeMap<String, Layout>,
     pub instrs: BTreeMap<String, InstrDef>,
     /// `extend` paragraphs: what they add to the instruction of that name.
@@ -225,6 +207,15 @@ impl Spec {
         for field in self.fields.keys() {
             self.enum_of(field)?;
         }
+        for (field, turned) in &self.turned {
+            let of = self.enum_of(field)?;
+            if let Some(value) = of.values.iter().find(|value| !turned.contains_key(&value.name)) {
+                return Err(format!("turned {field}: '{}' is missing", value.name));
+            }
+            for name in turned.iter().flat_map(|(from, to)| [from, to]).filter(|name| *name != "-") {
+                of.code(name).ok_or_else(|| format!("turned {field}: no value '{name}'"))?;
+            }
+        }
         for instr in self.instrs.values() {
             self.check_instr(instr).map_err(|e| format!("{}: {}: {e}", instr.place.0, instr.name))?;
         }
@@ -232,7 +223,12 @@ impl Spec {
     }
 
     fn check_instr(&self, instr: &InstrDef) -> Result<(), String> {
-        instr.lanes()?;
+        for (word, given) in [("pipe", &instr.pipe), ("latency", &instr.latency), ("family", &instr.family)] {
+            if given.is_empty() {
+                return Err(format!("no '{word}'"));
+            }
+        }
+        Facts::of(self, instr)?;
         instr.control.ok_or("no 'control' line: write, read, wait or -")?;
         for (field, default) in &instr.fields {
             let of = self.enum_of(field)?;

@@ -1,10 +1,12 @@
 //! Reads spec files.
 
+use crate::facts;
 use crate::model::{
     EnumDef, EnumValue, FieldDef, InstrDef, Kind, Layout, Line, Neutral, OperandDef, Place, Spec, WidthCase, WidthRule,
     carries,
 };
 use crate::targets::{self, Targets};
+use std::collections::BTreeMap;
 
 /// What the indented lines that follow belong to.
 enum Open {
@@ -19,12 +21,14 @@ enum Open {
 struct Context {
     family: String,
     targets: Targets,
+    /// Facts of the instructions that do not state them.
+    defaults: BTreeMap<String, String>,
 }
 
 /// Add the contents of one file to `spec`.
 pub(crate) fn file(spec: &mut Spec, name: &str, text: &str) -> Result<(), String> {
     let mut open = Open::Nothing;
-    let mut context = Context { family: String::new(), targets: targets::DEFAULT };
+    let mut context = Context { family: String::new(), targets: targets::DEFAULT, defaults: BTreeMap::new() };
     for (number, raw) in text.lines().enumerate() {
         let place = Place(format!("{name}:{}", number + 1));
         let line = strip_comment(raw).trim_end();
@@ -59,6 +63,16 @@ fn top(spec: &mut Spec, open: &mut Open, context: &mut Context, place: &Place, l
     match word {
         "family" => context.family = rest.to_owned(),
         "targets" => context.targets = targets::list(rest)?,
+        "default" => {
+            for text in rest.split_whitespace() {
+                let (word, value) = text.split_once('=').ok_or("expected: default WORD=VALUE …")?;
+                if !facts::WORDS.contains(&word) {
+                    return Err(format!("no fact '{word}'"));
+                }
+                context.defaults.insert(word.to_owned(), value.to_owned());
+            }
+        }
+        "turned" => turned(spec, rest)?,
         "enum" => {
             let (name, rest) = split_word(rest);
             let (doc, rest) = take_doc(rest)?;
@@ -92,6 +106,7 @@ fn top(spec: &mut Spec, open: &mut Open, context: &mut Context, place: &Place, l
                 place: place.clone(),
                 targets,
                 family: context.family.clone(),
+                facts: context.defaults.clone(),
                 ..Default::default()
             };
             if spec.instrs.insert(name.to_owned(), instr).is_some() {
@@ -141,11 +156,12 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         "pipe" => instr.pipe = rest.to_owned(),
         "latency" => instr.latency = rest.to_owned(),
         "control" => instr.control = Some(carries(rest.split_whitespace())?),
-        "lanes" => instr.lanes = rest.to_owned(),
+        _ if facts::WORDS.contains(&word) => {
+            instr.facts.insert(word.to_owned(), rest.to_owned());
+        }
         "variant" if rest == "a" => instr.specific = true,
         "guard" if rest == "UP" => instr.guard_uniform = true,
         "guard" if rest == "none" => instr.unguarded = true,
-        "effects" => instr.effects.extend(rest.split_whitespace().map(str::to_owned)),
         "sig" => {
             for text in rest.split_whitespace() {
                 instr.operands.push(operand(text)?);
@@ -168,6 +184,24 @@ fn instr_attribute(instr: &mut InstrDef, place: &Place, line: &str) -> Result<()
         _ => return Err(format!("unknown attribute '{word}'")),
     }
     Ok(())
+}
+
+/// `turned FIELD A:B C D:-`: where the operands of the comparison change places A and B change into each other, C stays,
+/// and nothing stands for D.
+fn turned(spec: &mut Spec, text: &str) -> Result<(), String> {
+    let (field, rest) = split_word(text);
+    let mut turned = BTreeMap::new();
+    for word in rest.split_whitespace() {
+        let (from, to) = word.split_once(':').unwrap_or((word, word));
+        turned.insert(from.to_owned(), to.to_owned());
+        if to != "-" {
+            turned.insert(to.to_owned(), from.to_owned());
+        }
+    }
+    match spec.turned.insert(field.to_owned(), turned) {
+        None => Ok(()),
+        Some(_) => Err(format!("turned '{field}' stands twice")),
+    }
 }
 
 /// `489` or `449..456`.

@@ -14,6 +14,7 @@ pub mod chip;
 pub mod code;
 mod control;
 mod engine;
+mod facts;
 mod inst;
 pub mod latency;
 pub mod manual;
@@ -29,11 +30,12 @@ pub use engine::{
     Carries, ControlFault, DecodeError, Display, EncodeError, Illegal, ParseError, carries, control_fault, decode,
     encode, legal, parse,
 };
+pub use facts::{CodeOrder, Exit, Fold, Lanes, Space, Swap};
 pub use inst::{Guard, Inst};
 pub use mods::Mods;
 pub use opcode::values::*;
 pub use opcode::{
-    Effects, Family, Field, FieldValue, ImmFormat, Kinds, Lanes, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width,
+    Effects, Family, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width,
     WidthRule, WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};

@@ -226,28 +226,6 @@ impl Effects {
     }
 }
 
-/// How the results of an instruction differ between the lanes of a warp that execute it together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lanes {
-    /// They depend on the lane itself, whatever the operands.
-    Own,
-    /// They are the same in all lanes, whatever the operands.
-    Warp,
-    /// They are the same where the operands are (special registers, and memory that others write, are not always).
-    Same,
-}
-
-impl Lanes {
-    /// The word in the spec.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lanes::Own => "own",
-            Lanes::Warp => "warp",
-            Lanes::Same => "same",
-        }
-    }
-}
-
 /// What the spec says of one opcode.
 #[derive(Clone, Copy, Debug)]
 pub struct OpcodeInfo {
@@ -259,8 +237,6 @@ pub struct OpcodeInfo {
     pub pipe: Pipe,
     /// Its class in the latency tables.
     pub latency: LatencyClass,
-    /// How its results differ between the lanes of a warp.
-    pub lanes: Lanes,
     /// What it does besides computing.
     pub effects: Effects,
     /// Its counterpart in the uniform datapath.
@@ -277,15 +253,6 @@ pub struct OpcodeInfo {
     rot13: &'static str,
     signature: &'static [OperandSpec],
     fields: &'static [(Field, u8)],
-}
-
-/// Masks over the places of a signature: bit `i` for the operand at `i`. Apart from [`OpcodeInfo`], so that loops over
-/// operands touch a dense table.
-struct Places {
-    destinations: u32,
-    sources: u32,
-    predicates: u32,
-    registers: u32,
 }
 
 /// One value of a field.
@@ -337,30 +304,6 @@ impl Opcode {
     #[inline]
     pub fn signature(self) -> &'static [OperandSpec] {
         self.info().signature
-    }
-
-    /// The operands of the signature that it writes: bit `i` for the one at `i`.
-    #[inline]
-    pub fn destinations(self) -> u32 {
-        PLACES[self as usize].destinations
-    }
-
-    /// The operands that it reads; one that it changes (the barrier of `BREAK`) is among the destinations too.
-    #[inline]
-    pub fn sources(self) -> u32 {
-        PLACES[self as usize].sources
-    }
-
-    /// The operands that may be predicates, uniform ones or others.
-    #[inline]
-    pub fn predicates(self) -> u32 {
-        PLACES[self as usize].predicates
-    }
-
-    /// The operands that may name a register of some file: as what they are, or as the handle of a bindless constant.
-    #[inline]
-    pub fn registers(self) -> u32 {
-        PLACES[self as usize].registers
     }
 
     /// Its modifier fields with their default values, in field order.

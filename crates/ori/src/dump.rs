@@ -3,7 +3,7 @@
 use crate::analysis::Cfg;
 use crate::function::Function;
 use crate::text::spelled;
-use oriole_isa::{Opcode, RegFile};
+use oriole_isa::{Family, Opcode, RegFile};
 use std::fmt::{self, Display, Formatter, Write};
 
 /// The control flow as a Graphviz graph of the function's name: nodes hold the blocks' code, edges that go back carry
@@ -87,16 +87,13 @@ pub struct Statistics {
     pub average_case_latency: f64,
 }
 
-/// Families of texture instructions.
-const TEXTURE: [&str; 7] = ["TEX", "TLD", "TLD4", "TMML", "TXD", "TXQ", "FOOTPRINT"];
-
 impl Statistics {
     /// Count instructions and registers of a function; estimates stay zero.
     pub fn count(func: &Function) -> Self {
         let mut stats = Statistics { spill_bytes: func.frame.spill_bytes, ..Statistics::default() };
         for (_, inst) in func.iter_insts() {
             stats.instructions += 1;
-            stats.texture_instructions += usize::from(TEXTURE.contains(&func.insts[inst].opcode.name()));
+            stats.texture_instructions += usize::from(func.insts[inst].opcode.info().family == Family::Texture);
             func.for_each_phys(inst, |r| {
                 let highest = match r.file {
                     RegFile::R => &mut stats.r_registers,

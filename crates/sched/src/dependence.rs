@@ -4,8 +4,8 @@ use crate::code::{Accesses, ByRegister, Op};
 use crate::memory::MemoryAccess;
 use crate::timing;
 use oriole_graph::Rows;
+use oriole_isa::CodeOrder;
 use oriole_isa::latency::{Read, Write};
-use oriole_isa::{Effects, Opcode};
 use smallvec::SmallVec;
 
 /// An edge to a later instruction: it issues at least `latency` cycles after.
@@ -70,18 +70,14 @@ pub(crate) fn build(ops: &[Op], accesses: &Accesses, regs: &mut ByRegister<RegSt
     Graph { edges: Rows::new(ops.len(), found.iter().copied()), incoming }
 }
 
-/// Opcodes that nothing moves across: convergence points, and what says that the registers of a warpgroup's
-/// products may be used.
-const FENCES: [Opcode; 5] = [Opcode::BSSY, Opcode::BSYNC, Opcode::BREAK, Opcode::BMOV, Opcode::WARPGROUP];
-
 /// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.
 fn is_fence(op: &Op) -> bool {
-    op.leaves || op.terminator || FENCES.contains(&op.opcode)
+    op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
 /// It must keep its place among others of its kind, and memory accesses stay on their side.
 fn has_order(op: &Op) -> bool {
-    op.has(Effects::SIDE_EFFECT) || op.has(Effects::CONVERGENT) || op.has(Effects::VOLATILE) || op.has(Effects::BRANCH)
+    op.opcode.order() == CodeOrder::Effect
 }
 
 impl Edges {
@@ -153,7 +149,7 @@ impl Builder<'_> {
             for (def, write) in &self.regs.get(access.reg).defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::raw(*write, access.read);
-                graph.edge(*def, at, if producer.variable { timing::estimate(producer) } else { known() });
+                graph.edge(*def, at, if producer.variable { producer.opcode.estimate() } else { known() });
             }
         }
         for access in accesses.defs(op) {
@@ -161,7 +157,7 @@ impl Builder<'_> {
             for (def, write) in &state.defs {
                 let producer = &ops[*def as usize];
                 let known = || timing::waw(*write, access.write);
-                graph.edge(*def, at, if producer.variable { timing::estimate(producer) } else { known() });
+                graph.edge(*def, at, if producer.variable { producer.opcode.estimate() } else { known() });
             }
             for (user, read) in &state.uses {
                 graph.edge(*user, at, timing::war(*read, access.write));

@@ -1,35 +1,9 @@
 //! Which memory accesses must keep their order.
 
 use crate::code::access_bytes;
-use oriole_isa::{Effects, Inst, Opcode, RegFile, Role, Value};
+use oriole_isa::{Effects, Inst, RegFile, Role, Space, Value};
 use oriole_ori::InstFlags;
 use smallvec::SmallVec;
-
-/// The memory that an access can reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    Global,
-    Shared,
-    Local,
-    /// A generic address, or an instruction whose memory is not known: any of them.
-    Any,
-}
-
-/// Mnemonics with a space of their own.
-const SPACES: [(Opcode, Space); 12] = [
-    (Opcode::LDG, Space::Global),
-    (Opcode::STG, Space::Global),
-    (Opcode::LDG_256, Space::Global),
-    (Opcode::STG_256, Space::Global),
-    (Opcode::ATOMG, Space::Global),
-    (Opcode::REDG, Space::Global),
-    (Opcode::LDS, Space::Shared),
-    (Opcode::STS, Space::Shared),
-    (Opcode::ATOMS, Space::Shared),
-    (Opcode::LDSM, Space::Shared),
-    (Opcode::LDL, Space::Local),
-    (Opcode::STL, Space::Local),
-];
 
 /// An access that takes part in memory order.
 #[derive(Clone, Debug)]
@@ -56,7 +30,7 @@ impl MemoryAccess {
         if !reads && !writes || flags.contains(InstFlags::INVARIANT) {
             return None;
         }
-        let space = SPACES.iter().find(|(opcode, _)| *opcode == inst.opcode).map_or(Space::Any, |(_, s)| *s);
+        let space = inst.opcode.space();
         let ordered = flags.contains(InstFlags::VOLATILE);
         let place = if reads && writes { None } else { place(inst) };
         Some(MemoryAccess { space, writes, ordered, place })
@@ -67,8 +41,7 @@ impl MemoryAccess {
         if self.ordered && other.ordered {
             return true;
         }
-        let meet = self.space == other.space || self.space == Space::Any || other.space == Space::Any;
-        (self.writes || other.writes) && meet && !self.is_apart(other)
+        (self.writes || other.writes) && self.space.meets(other.space) && !self.is_apart(other)
     }
 
     /// Same base, different bytes. Where the base is written between the two, that write comes after the first, which
@@ -96,8 +69,8 @@ fn place(inst: &Inst) -> Option<Place> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MemoryAccess, Place, Space};
-    use oriole_isa::RegFile;
+    use super::{MemoryAccess, Place};
+    use oriole_isa::{RegFile, Space};
     use smallvec::smallvec;
 
     fn access(space: Space, writes: bool, register: u16, from: i64, bytes: i64) -> MemoryAccess {

@@ -2,18 +2,7 @@
 
 use crate::code::{Accesses, Op};
 use oriole_isa::latency::{Read, Write};
-use oriole_isa::{Arch, Control, Opcode, latency};
-
-/// What the order assumes a variable-latency result to take, in cycles; nothing depends on it being right.
-const ESTIMATES: [(Opcode, u32); 6] =
-    [(Opcode::LDG, 60), (Opcode::LD, 60), (Opcode::LDL, 40), (Opcode::LDS, 26), (Opcode::ATOMG, 80), (Opcode::LDC, 30)];
-/// The same for all others: MUFU, conversions, S2R, SHFL and such.
-const OTHER_ESTIMATE: u32 = 20;
-
-/// Assumed cycles until a variable-latency result is there.
-pub(crate) fn estimate(op: &Op) -> u32 {
-    ESTIMATES.iter().find(|(opcode, _)| *opcode == op.opcode).map_or(OTHER_ESTIMATE, |(_, cycles)| *cycles)
-}
+use oriole_isa::{Arch, Control, latency};
 
 /// Cycles until a register may be read after it was written.
 pub(crate) fn raw(def: Option<Write>, place: Option<Read>) -> u32 {

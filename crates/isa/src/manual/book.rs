@@ -62,7 +62,7 @@ fn instruction(out: &mut String, opcode: Opcode) {
         format!("latency class {}", info.latency.name()),
     ];
     if opcode.signature().iter().any(|operand| operand.is_def) {
-        facts.push(format!("lanes {}", info.lanes.name()));
+        facts.push(format!("lanes {}", opcode.lanes().name()));
     }
     facts.extend(opcode.ori_number().map(|number| format!("Ori opcode {number} (`{}`)", opcode.rot13_name())));
     facts.extend(category(opcode));

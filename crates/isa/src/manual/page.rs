@@ -82,7 +82,7 @@ impl Opcode {
         )?;
         writeln!(page, "  targets {}", self.targets())?;
         if self.signature().iter().any(|operand| operand.is_def) {
-            writeln!(page, "  lanes {}", info.lanes.name())?;
+            writeln!(page, "  lanes {}", self.lanes().name())?;
         }
         if let Some(number) = self.ori_number() {
             writeln!(page, "  Ori opcode {number} ({})", self.rot13_name())?;

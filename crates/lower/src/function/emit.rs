@@ -5,28 +5,12 @@ use crate::error::{Lowered, invalid};
 use oriole_isa::{Effects, Field, Kinds, Mods, Opcode, Role};
 use oriole_ori::{Block, Guard, Inst, InstFlags, InstId, Operand, OperandKind, RegType};
 
-/// Pairs of sources that may change places, by opcode; with them nothing else changes.
-const COMMUTATIVE: [(Opcode, Role, Role); 12] = [
-    (Opcode::IADD3, Role::A, Role::B),
-    (Opcode::IADD3, Role::A, Role::C),
-    (Opcode::IMAD, Role::A, Role::B),
-    (Opcode::IMNMX, Role::A, Role::B),
-    (Opcode::VIMNMX, Role::A, Role::B),
-    (Opcode::FADD, Role::A, Role::B),
-    (Opcode::FMUL, Role::A, Role::B),
-    (Opcode::FFMA, Role::A, Role::B),
-    (Opcode::FMNMX, Role::A, Role::B),
-    (Opcode::DADD, Role::A, Role::B),
-    (Opcode::DMUL, Role::A, Role::B),
-    (Opcode::DFMA, Role::A, Role::B),
-];
-
 impl FnLower<'_, '_> {
     /// Emits an instruction: operands by role (those not named are neutral), modifiers as given.
     ///
-    /// Operands are made legal: sources change places or go to registers where the target has no
-    /// form for them. The guard of the PTX instruction is applied to whatever writes a register of
-    /// the program or has an effect; temporaries are computed without it.
+    /// Operands are made legal: sources go to registers where the target has no form for them. The guard of the PTX
+    /// instruction is applied to whatever writes a register of the program or has an effect; temporaries are computed
+    /// without it.
     pub(crate) fn emit(
         &mut self,
         opcode: Opcode,
@@ -77,7 +61,6 @@ impl FnLower<'_, '_> {
 
     /// Changes operands until the target has the form.
     fn legalise(&mut self, inst: &mut Inst) -> Lowered {
-        self.put_registers_first(inst);
         let fix: Vec<usize> =
             (0..inst.operands.len()).filter(|&at| !inst.is_def(at) && !self.kind_fits(inst, at)).collect();
         for at in fix {
@@ -89,16 +72,6 @@ impl FnLower<'_, '_> {
             inst.operands[at] = self.load_operand(inst, at)?;
         }
         Ok(())
-    }
-
-    /// Commutative sources change places so that what is no register stands where the form has it.
-    fn put_registers_first(&self, inst: &mut Inst) {
-        for (opcode, first, second) in COMMUTATIVE {
-            let (Some(first), Some(second)) = (opcode.position(first), opcode.position(second)) else { continue };
-            if opcode == inst.opcode && takes_slot(inst, first) && !takes_slot(inst, second) {
-                inst.operands.swap(first, second);
-            }
-        }
     }
 
     /// Whether some form of the opcode has this kind of operand there.

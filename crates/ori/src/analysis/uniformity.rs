@@ -122,7 +122,7 @@ impl Solver<'_> {
                 let data = &self.func.insts[inst];
                 // Lanes whose guard is false keep what they have.
                 let guards = data.guard().is_some_and(|guard| guard.pred == reg);
-                if guards || data.opcode.info().lanes != Lanes::Warp {
+                if guards || data.opcode.lanes() != Lanes::Warp {
                     self.mark_results(inst);
                 }
                 self.check_branch(inst);
@@ -142,7 +142,7 @@ impl Solver<'_> {
         });
         let volatile = info.effects.contains(Effects::VOLATILE) || inst.flags.contains(InstFlags::VOLATILE);
         let volatile_read = volatile && info.effects.contains(Effects::READS_MEMORY);
-        let own = match info.lanes {
+        let own = match inst.opcode.lanes() {
             Lanes::Own => true,
             Lanes::Warp => false,
             Lanes::Same => special || volatile_read,

@@ -1,7 +1,7 @@
 //! Constant folding: instructions whose sources are all known.
 
 use super::{Cx, Rewrite, constant, mov, table, word};
-use oriole_isa::{Field, Opcode, Role, cmp, mul, prmt, shift_dir, shift_type, sign};
+use oriole_isa::{Field, Fold, Role, cmp, mul, prmt, shift_dir, shift_type, sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
 
@@ -20,24 +20,10 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
     Ok(folded(cx, &resolved))
 }
 
-/// What is computed here.
-pub(super) const FOLDED: [Opcode; 10] = [
-    Opcode::ISETP,
-    Opcode::IMAD,
-    Opcode::LOP3,
-    Opcode::SHF,
-    Opcode::LEA,
-    Opcode::IABS,
-    Opcode::POPC,
-    Opcode::BREV,
-    Opcode::SGXT,
-    Opcode::PRMT,
-];
-
 fn folded(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
-    match inst.opcode {
-        Opcode::ISETP => compare(inst),
-        Opcode::IMAD if inst.get(Field::Mul) == mul::WIDE => wide_product(cx, inst),
+    match inst.opcode.fold() {
+        Fold::Compare => compare(inst),
+        Fold::MultiplyAdd if inst.get(Field::Mul) == mul::WIDE => wide_product(cx, inst),
         _ => {
             let value = value(inst)?;
             Some(smallvec![mov(destination(inst)?, word(value))])
@@ -65,20 +51,20 @@ fn value(inst: &Inst) -> Option<u32> {
     let a = || known(inst, Role::A);
     let b = || known(inst, Role::B);
     let c = || known(inst, Role::C);
-    match inst.opcode {
-        Opcode::IMAD if inst.get(Field::Mul) == mul::LO && inst.get(Field::X) == 0 => {
+    match inst.opcode.fold() {
+        Fold::MultiplyAdd if inst.get(Field::Mul) == mul::LO && inst.get(Field::X) == 0 => {
             Some(a()?.wrapping_mul(b()?).wrapping_add(c()?))
         }
-        Opcode::LOP3 => Some(table::apply(known(inst, Role::Lut)? as u8, [a()?, b()?, c()?])),
-        Opcode::SHF => shift(inst, a()?, b()?, c()?),
-        Opcode::LEA if inst.get(Field::Hi) == 0 && inst.get(Field::X) == 0 => {
+        Fold::Logic => Some(table::apply(known(inst, Role::Lut)? as u8, [a()?, b()?, c()?])),
+        Fold::Shift => shift(inst, a()?, b()?, c()?),
+        Fold::ShiftAdd if inst.get(Field::Hi) == 0 && inst.get(Field::X) == 0 => {
             Some((a()? << (known(inst, Role::Shift)? & 31)).wrapping_add(b()?))
         }
-        Opcode::IABS => Some((b()? as i32).unsigned_abs()),
-        Opcode::POPC => Some(b()?.count_ones()),
-        Opcode::BREV => Some(b()?.reverse_bits()),
-        Opcode::SGXT if inst.get(Field::Wrap) == 0 => Some(extend(a()?, b()?, inst.get(Field::Sign) == sign::S32)),
-        Opcode::PRMT if inst.get(Field::Prmt) == prmt::IDX => Some(permute(a()?, b()?, c()?)),
+        Fold::Absolute => Some((b()? as i32).unsigned_abs()),
+        Fold::Count => Some(b()?.count_ones()),
+        Fold::Reverse => Some(b()?.reverse_bits()),
+        Fold::Extend if inst.get(Field::Wrap) == 0 => Some(extend(a()?, b()?, inst.get(Field::Sign) == sign::S32)),
+        Fold::Permute if inst.get(Field::Prmt) == prmt::IDX => Some(permute(a()?, b()?, c()?)),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! The rules of the bundles, and which of them look at which opcode.
 
 use super::{Cx, address, bytes, common, contract, fold, identities, merge, narrow, sums, table, wide};
-use oriole_isa::{Opcode, Role};
+use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
 use smallvec::SmallVec;
 use std::sync::OnceLock;
@@ -23,6 +23,8 @@ pub(super) struct Rule {
 enum At {
     /// Those of a few opcodes.
     Opcodes(&'static [Opcode]),
+    /// Those that constant folding evaluates.
+    Folded,
     /// Those with an address whose offset may grow; the volatile ones too.
     Addresses,
     /// Those whose results may be shared.
@@ -33,6 +35,7 @@ impl At {
     fn covers(&self, opcode: Opcode) -> bool {
         match self {
             At::Opcodes(opcodes) => opcodes.contains(&opcode),
+            At::Folded => opcode.fold() != Fold::None,
             At::Addresses => [Role::Base, Role::SBase].iter().any(|role| opcode.position(*role).is_some()),
             At::Shareable => common::may_be_shared(opcode),
         }
@@ -92,7 +95,7 @@ use Opcode as O;
 
 /// Copies aside (see `copies.rs`), what `GeneralOptimize*` does.
 const GENERAL_RULES: &[Rule] = &[
-    Rule { name: "fold: constants", at: At::Opcodes(&fold::FOLDED), apply: fold::constants },
+    Rule { name: "fold: constants", at: At::Folded, apply: fold::constants },
     Rule { name: "identities: simplify", at: At::Opcodes(&identities::SIMPLIFIED), apply: identities::simplify },
     Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), apply: table::logic },
     Rule { name: "table: predicates", at: At::Opcodes(&[O::PLOP3]), apply: table::predicates },

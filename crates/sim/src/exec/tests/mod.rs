@@ -7,6 +7,7 @@ mod convert;
 mod coverage;
 mod documented;
 mod double;
+mod facts;
 mod float;
 mod half;
 mod host;
