@@ -21,5 +21,5 @@ pub use parameters::{Meaning, ParameterType, parameter_types};
 pub use pipeline::{CompileOptions, Compiled, DebugInfo, FlowGraph};
 pub use pipeline::{compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use resources::{Resources, resources, variable_bytes};
-pub use selection::{optional_passes, passes};
-pub use session::{Limits, Observer, PassEvent, Session};
+pub use selection::{optional_passes, passes, places};
+pub use session::{Limits, Observer, PassEvent, Rewrite, Session, UserPass};

@@ -29,6 +29,11 @@ pub fn optional_passes() -> impl Iterator<Item = &'static str> {
     passes().filter(|pass| !pass.needed).map(|pass| pass.name)
 }
 
+/// Names of the passes at a level behind which a pass of the caller's own can run.
+pub fn places(level: u8) -> impl Iterator<Item = &'static str> {
+    PIPELINE.iter().filter(move |pass| pass.level <= level).map(|pass| pass.name)
+}
+
 impl CompileOptions {
     /// What the options say about passes, if every name in them is one that has an effect.
     pub(crate) fn settings(&self) -> Result<Settings, CompileError> {

@@ -4,6 +4,7 @@ use crate::error::CompileError;
 use oriole_isa::Arch;
 use oriole_opt::pipeline::Code;
 use oriole_opt::{PhaseError, Watcher};
+use oriole_ori::verify::verify;
 use oriole_ori::{Function, Module};
 use oriole_passes::{Changed, Pass};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,9 +39,22 @@ pub struct PassEvent<'a> {
 /// What is called after each pass: by several threads at a time where there are several jobs.
 pub type Observer<'a> = dyn Fn(&PassEvent<'_>) + Sync + 'a;
 
+/// What a pass of the caller's own makes of a function's name, its generation (`sm_90`) and its text: the new text, if it is another.
+pub type Rewrite<'a> = dyn Fn(&str, &str, &str) -> Result<Option<String>, String> + Sync + 'a;
+
+/// A pass of the caller's own.
+#[derive(Clone, Copy)]
+pub struct UserPass<'a> {
+    /// The pass at whose place it runs, behind it.
+    pub place: &'a str,
+    /// What it does.
+    pub rewrite: &'a Rewrite<'a>,
+}
+
 /// One compilation as its caller follows it.
 pub struct Session<'a> {
     observer: Option<&'a Observer<'a>>,
+    passes: Vec<UserPass<'a>>,
     cancelled: Option<&'a AtomicBool>,
     limits: Limits,
     start: Instant,
@@ -56,7 +70,12 @@ impl Default for Session<'_> {
 impl<'a> Session<'a> {
     /// A compilation that begins now; it ends soon after `cancelled` becomes true.
     pub fn new(observer: Option<&'a Observer<'a>>, cancelled: Option<&'a AtomicBool>, limits: Limits) -> Self {
-        Session { observer, cancelled, limits, start: Instant::now() }
+        Session { observer, passes: Vec::new(), cancelled, limits, start: Instant::now() }
+    }
+
+    /// The same with passes of the caller's own; several at one place run in this order.
+    pub fn with_passes(self, passes: Vec<UserPass<'a>>) -> Self {
+        Session { passes, ..self }
     }
 
     /// Why the compilation must not go on, if it must not.
@@ -103,13 +122,31 @@ impl Watcher for Session<'_> {
         self.after_pass(pass.number(), pass.name, func, changed, time);
     }
 
-    fn rewrite(&self, _: &Pass<Code>, _: Arch, _: &mut Function) -> Result<Changed, PhaseError> {
-        Ok(Changed::No)
+    fn rewrite(&self, pass: &Pass<Code>, arch: Arch, func: &mut Function) -> Result<Changed, PhaseError> {
+        let mut changed = Changed::No;
+        for user in self.passes.iter().filter(|user| user.place == pass.name) {
+            let wrong = |reason: String| PhaseError::User { function: func.name.clone(), place: pass.name, reason };
+            if let Some(text) = (user.rewrite)(&func.name, &arch.to_string(), &func.to_string()).map_err(wrong)? {
+                *func = read_back(func, arch, &text).map_err(wrong)?;
+                changed = Changed::Yes;
+            }
+        }
+        Ok(changed)
     }
 
     fn is_stopped(&self) -> bool {
         self.poll().is_err()
     }
+}
+
+/// The function that the text is, if it can stand in the place of the other.
+fn read_back(before: &Function, arch: Arch, text: &str) -> Result<Function, String> {
+    let func: Function = text.parse().map_err(|error: oriole_ori::text::ParseError| error.to_string())?;
+    if (&func.name, func.kind) != (&before.name, before.kind) {
+        return Err("it must stay what it is: name and kind".to_owned());
+    }
+    verify(&func, arch).map_err(|faults| faults.first().map_or_else(String::new, ToString::to_string))?;
+    Ok(func)
 }
 
 fn within(what: &'static str, count: usize, limit: usize) -> Result<(), CompileError> {

@@ -58,6 +58,16 @@ pub enum PhaseError {
     /// A limit of the IR.
     #[error(transparent)]
     Limit(#[from] oriole_ori::BuildError),
+    /// A pass of the caller's own fails, or leaves what is no function.
+    #[error("function '{function}': the caller's pass behind {place}: {reason}")]
+    User {
+        /// The function.
+        function: String,
+        /// The pass behind which it ran.
+        place: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
     /// Who looks on has ended it.
     #[error("the passes were ended early")]
     Stopped,
@@ -71,4 +81,11 @@ pub enum PhaseError {
         /// The verifier's words.
         fault: String,
     },
+}
+
+impl PhaseError {
+    /// Whether a pass of the caller's own is to blame.
+    pub fn is_the_callers(&self) -> bool {
+        matches!(self, PhaseError::User { .. })
+    }
 }

@@ -2,9 +2,10 @@
 
 use crate::compiled::{self, Compiled};
 use crate::error::{CompileError, SettingError};
+use crate::function::{self, Function};
 use crate::limits::{CancelToken, Limits};
 use crate::observer::Pass;
-use oriole_codegen::{CompileOptions, Session};
+use oriole_codegen::{CompileOptions, Session, UserPass};
 use oriole_ptx::diag::SourceMap;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -26,6 +27,9 @@ pub enum DebugInfo {
 /// What observers are.
 pub(crate) type Observer = dyn Fn(&Pass<'_>) + Send + Sync;
 
+/// What passes of the caller's own are.
+pub(crate) type OwnPass = dyn Fn(&mut Function) -> Result<(), String> + Send + Sync;
+
 /// Compiles modules, any number of them and from any number of threads at a time.
 ///
 /// The same input and settings give the same bytes, on every machine and with any number of jobs.
@@ -35,6 +39,8 @@ pub struct Compiler {
     limits: Limits,
     cancel: Option<CancelToken>,
     observer: Option<Arc<Observer>>,
+    /// Each with the name of the pass behind which it runs.
+    passes: Vec<(String, Arc<OwnPass>)>,
 }
 
 impl Compiler {
@@ -47,6 +53,7 @@ impl Compiler {
                 limits: Limits::default(),
                 cancel: None,
                 observer: None,
+                passes: Vec::new(),
             },
         }
     }
@@ -69,7 +76,9 @@ impl Compiler {
             .map(|observer| move |event: &oriole_codegen::PassEvent<'_>| observer(&Pass::new(event)));
         let observer = forward.as_ref().map(|forward| forward as &oriole_codegen::Observer<'_>);
         let cancelled = self.cancel.as_ref().map(|token| &*token.0);
-        work(&Session::new(observer, cancelled, self.limits.inner()))
+        let rewrites: Vec<_> = self.passes.iter().map(|(_, pass)| function::rewrite(&**pass)).collect();
+        let own = self.passes.iter().zip(&rewrites).map(|((place, _), rewrite)| UserPass { place, rewrite });
+        work(&Session::new(observer, cancelled, self.limits.inner()).with_passes(own.collect()))
     }
 }
 
@@ -178,6 +187,35 @@ impl CompilerBuilder {
         self
     }
 
+    /// Runs a pass of the caller's own on each function, behind the pass of that published name (`oriole phases --pipeline` lists
+    /// them; up to slot 107, before allocation), whether that one runs or not. Several at one place run in the order in which
+    /// they were given. What it leaves is verified. With several jobs it is called by several threads at a time.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { bar.sync 0; bar.sync 0; ret; }";
+    /// // Of two barriers one after the other, one is enough.
+    /// let compiler = oriole::Compiler::builder().pass("OriBranchOpt", |function| {
+    ///     let barriers: Vec<_> = function.instructions().filter(|inst| inst.opcode() == "BAR").map(|inst| inst.place()).collect();
+    ///     for two in barriers.windows(2).filter(|two| two[0].is_next_to(two[1])) {
+    ///         function.remove(two[1]);
+    ///     }
+    ///     Ok(())
+    /// });
+    /// let compiled = compiler.build()?.compile_ptx(ptx)?;
+    /// assert_eq!(oriole::disassemble(compiled.cubin.as_bytes())?.matches("BAR").count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn pass(
+        mut self,
+        behind: impl Into<String>,
+        pass: impl Fn(&mut Function) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.compiler.passes.push((behind.into(), Arc::new(pass)));
+        self
+    }
+
     /// The compiler.
     ///
     /// # Errors
@@ -187,6 +225,13 @@ impl CompilerBuilder {
         let target = self.target.as_deref().map(oriole_codegen::target).transpose().map_err(wrong)?;
         self.compiler.options.target = target;
         self.compiler.options.check().map_err(wrong)?;
+        let places: Vec<&str> = oriole_codegen::places(self.compiler.options.opt_level).collect();
+        if let Some((place, _)) = self.compiler.passes.iter().find(|(place, _)| !places.contains(&place.as_str())) {
+            let known = places.join(" ");
+            return Err(SettingError(format!(
+                "no phase '{place}' to run a pass behind at this level; there are: {known}"
+            )));
+        }
         Ok(self.compiler)
     }
 }

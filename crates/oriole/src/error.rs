@@ -60,6 +60,12 @@ pub enum CompileError {
         /// What is too small.
         String,
     ),
+    /// A pass of the caller's own fails, or leaves what is no function ([`CompilerBuilder::pass`](crate::CompilerBuilder::pass)).
+    #[error("{0}")]
+    Pass(
+        /// The function, the place, and what is wrong.
+        String,
+    ),
     /// A fault of Oriole itself.
     #[error("{0}")]
     Internal(
@@ -88,6 +94,7 @@ impl CompileError {
             Inner::Limit { what, count, limit } => CompileError::Limit { what, count, limit },
             Inner::Time(limit) => CompileError::Time(limit),
             Inner::Cancelled => CompileError::Cancelled,
+            Inner::Phase(ref phase) if phase.is_the_callers() => CompileError::Pass(error.to_string()),
             Inner::Target(_) => CompileError::Target(error.to_string()),
             Inner::Allocation(_) | Inner::Phase(_) | Inner::Write(_) | Inner::Threads(_) => {
                 CompileError::Capacity(error.to_string())

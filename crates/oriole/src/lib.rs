@@ -83,8 +83,6 @@
 //!
 //! # What is missing
 //!
-//! * Passes of the user's own. [`CompilerBuilder::observe`] shows every function after every pass, but as text: the IR's
-//!   editor is not a public interface yet, and a pass that changes code has to go through it.
 //! * Textures, surfaces, samplers and the module's variables are bound by the command line alone.
 
 mod compiled;
@@ -92,6 +90,7 @@ mod compiler;
 mod diagnostic;
 mod disassembly;
 mod error;
+mod function;
 mod limits;
 #[cfg(feature = "llvm")]
 mod llvm;
@@ -106,6 +105,7 @@ pub use compiler::{Compiler, CompilerBuilder, DebugInfo};
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 pub use disassembly::disassemble;
 pub use error::{CompileError, CubinError, SettingError};
+pub use function::{Function, Instruction, Place};
 pub use limits::{CancelToken, Limits};
 #[cfg(feature = "llvm")]
 pub use llvm::{FpContract, LlvmOptions};

@@ -263,3 +263,108 @@ mod llvm {
         assert_eq!(compiler.compile_llvm(ir).expect_err("cancelled"), CompileError::Cancelled);
     }
 }
+
+/// The kernels that are in the repository, for sm_80.
+fn kernels() -> Vec<String> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx");
+    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".sm_80.ptx")).collect();
+    files.sort();
+    files.iter().map(|path| std::fs::read_to_string(path).expect("PTX")).collect()
+}
+
+/// The places behind which a pass can run, as the refusal of one that is none names them.
+fn places(level: u8) -> Vec<String> {
+    let refused = Compiler::builder().opt_level(level).pass("Nowhere", |_| Ok(())).build().expect_err("no such place");
+    let refused = refused.to_string();
+    let (_, known) = refused.split_once("there are: ").expect("a list");
+    known.split(' ').map(str::to_owned).collect()
+}
+
+/// The text is all of a function: with every function read back from it at every place, the bytes are the same.
+#[test]
+fn a_pass_sees_everything() {
+    let kernels = kernels();
+    assert!(kernels.len() > 5, "{} kernels", kernels.len());
+    for level in [0, 3] {
+        let again = |builder: oriole::CompilerBuilder, place: &String| {
+            builder.pass(place.clone(), |function| {
+                let text = function.text();
+                function.set_text(&text);
+                Ok(())
+            })
+        };
+        let plain = Compiler::builder().opt_level(level);
+        let read = places(level).iter().fold(plain.clone(), again);
+        let (plain, read) = (plain.build().expect("settings"), read.build().expect("settings"));
+        for ptx in kernels.iter().chain([&module()]) {
+            let cubin =
+                |compiler: &Compiler| compiler.compile_ptx(ptx).map(|compiled| compiled.cubin.as_bytes().to_vec());
+            assert_eq!(cubin(&plain), cubin(&read), "{}", ptx.lines().take(8).collect::<String>());
+        }
+    }
+}
+
+/// A pass that adds 1 to what is stored, before allocation and on SSA form; the results say that it did.
+#[cfg(feature = "simulate")]
+#[test]
+fn a_pass_changes_code() {
+    let ptx = format!(
+        "{HEAD}.visible .entry k(.param .u64 p, .param .u32 v) {{
+            .reg .b64 %p; .reg .b32 %v;
+            ld.param.u64 %p, [p]; ld.param.u32 %v, [v];
+            st.global.u32 [%p], %v;
+            ret; }}"
+    );
+    for place in ["GenerateMovPhi", "OriDoPredication", "OriRemoveNopCode"] {
+        let builder = Compiler::builder().pass(place, |function| {
+            assert_eq!((function.name(), function.target()), ("k", "sm_80"));
+            let store = function.instructions().find(|inst| inst.opcode() == "STG").ok_or("no store")?;
+            assert_eq!(store.block(), "bix0");
+            let (place, text) = (store.place(), store.text().to_owned());
+            let (code, place_in_source) = text.split_once(" ;").ok_or("no place in the source")?;
+            let (before, value) = code.rsplit_once(", ").ok_or("no value")?;
+            let (one, new) = (function.new_register("R"), function.new_register("R"));
+            function.insert_before(place, &format!("MOV {one}, 0x1, 0xf"));
+            function.insert_before(place, &format!("IADD3{{x=OFF}} {new}, PT, PT, {value}, {one}, RZ, !PT, !PT"));
+            function.replace(place, &format!("{before}, {new} ;{place_in_source}"));
+            Ok(())
+        });
+        let cubin =
+            builder.build().expect("settings").compile_ptx(&ptx).unwrap_or_else(|e| panic!("{place}: {e}")).cubin;
+        let mut found = [0u32];
+        let simulator = oriole::Simulator::builder().strict(true).build(&cubin).expect("a cubin");
+        simulator.kernel("k").expect("it is there").in_out(&mut found).value(41u32).launch(1, 1).expect("it runs");
+        assert_eq!(found, [42], "{place}");
+    }
+}
+
+#[test]
+fn wrong_passes_are_refused() {
+    let outcome = |pass: fn(&mut oriole::Function) -> Result<(), String>| {
+        let compiler = Compiler::builder().pass("GvnCse", pass).build().expect("settings");
+        match compiler.compile_ptx(&module()) {
+            Err(CompileError::Pass(why)) => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let own = outcome(|function| if function.name() == "first" { Err("I do not like it".to_owned()) } else { Ok(()) });
+    assert_eq!(own, "function 'first': the caller's pass behind GvnCse: I do not like it");
+    let unread = outcome(|function| {
+        function.set_text("nonsense");
+        Ok(())
+    });
+    assert!(unread.contains("expected '.function'"), "{unread}");
+    let renamed = outcome(|function| {
+        function.set_text(&function.text().replacen(".function entry first", ".function entry other", 1));
+        Ok(())
+    });
+    assert!(renamed.contains("name and kind"), "{renamed}");
+    let undefined = outcome(|function| {
+        let place = function.instructions().find(|inst| inst.opcode() == "S2R").map(|inst| inst.place());
+        place.into_iter().for_each(|place| function.remove(place));
+        Ok(())
+    });
+    assert!(undefined.contains("GvnCse"), "{undefined}");
+    assert!(places(0).len() < places(3).len());
+}
