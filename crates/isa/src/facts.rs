@@ -43,6 +43,13 @@ impl Opcode {
         &FACTS[self as usize]
     }
 
+    /// How many operands the signature has.
+    #[inline]
+    pub fn operand_count(self) -> usize {
+        let Facts { destinations, sources, .. } = self.facts();
+        (u32::BITS - (destinations | sources).leading_zeros()) as usize
+    }
+
     /// The operands of the signature that it writes: bit `i` for the one at `i`.
     #[inline]
     pub fn destinations(self) -> u32 {

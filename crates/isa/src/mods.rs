@@ -6,8 +6,15 @@ use smallvec::SmallVec;
 /// Values of modifier fields. A field that is absent has the opcode's default value
 /// ([`crate::Opcode::default_of`]); entries are kept sorted by field, and setting a field to any
 /// value stores it, so compare instructions after [`crate::Inst::normalise`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mods(SmallVec<[(Field, u8); 6]>);
+
+impl Clone for Mods {
+    fn clone(&self) -> Self {
+        // What is derived would copy the values one by one.
+        Mods(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Mods {
     /// No explicit modifiers.
@@ -16,6 +23,7 @@ impl Mods {
     }
 
     /// The explicit value of `field`.
+    #[inline]
     pub fn get(&self, field: Field) -> Option<u8> {
         self.0.iter().find(|(f, _)| *f == field).map(|(_, v)| *v)
     }

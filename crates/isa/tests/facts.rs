@@ -19,6 +19,8 @@ fn masks_say_what_the_signatures_say() {
         assert_eq!(opcode.predicates(), may_be(predicates), "{opcode:?}");
         assert_eq!(opcode.registers(), may_be(registers), "{opcode:?}");
         assert_eq!(opcode.destinations() | opcode.sources(), mask(opcode, |_| true), "{opcode:?}");
+        assert_eq!(opcode.operand_count(), signature.len(), "{opcode:?}");
+        assert!(signature.len() < 32, "{opcode:?}");
     }
 }
 

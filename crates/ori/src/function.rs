@@ -238,6 +238,7 @@ impl Function {
     // ---- registers ----
 
     /// Whether the register is a value of SSA form: it has one definition, which dominates its uses.
+    #[inline]
     pub fn is_value(&self, reg: VReg) -> bool {
         self.first_value.is_some_and(|first| reg >= first)
             && self.vregs.get(reg).is_some_and(|data| !data.is_fixed() && data.file() != RegFile::B)

@@ -58,7 +58,7 @@ bitflags::bitflags! {
 }
 
 /// One instruction: a SASS opcode on virtual registers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Inst {
     /// Machine instruction, MovPhi or mark of an undefined value.
     pub kind: InstKind,
@@ -78,6 +78,13 @@ pub struct Inst {
     pub loc: PackedOption<LocId>,
     /// For CALL and RET: what else it reads, writes and clobbers.
     pub call: PackedOption<CallId>,
+}
+
+impl Clone for Inst {
+    fn clone(&self) -> Self {
+        // What is derived would copy the operands one by one.
+        Inst { mods: self.mods.clone(), operands: SmallVec::from_slice(&self.operands), ..*self }
+    }
 }
 
 impl Inst {
@@ -178,13 +185,28 @@ impl Inst {
         self.kind == InstKind::Machine
     }
 
+    /// The operands that are written: bit `i` for operand `i`. No signature has 32 places.
+    #[inline]
+    pub(crate) fn writes(&self) -> u32 {
+        match self.kind {
+            InstKind::Machine => self.opcode.destinations(),
+            InstKind::Phi | InstKind::Undef => 1,
+        }
+    }
+
+    /// The operands that are read; bit 31 stands for all from there on.
+    #[inline]
+    pub(crate) fn reads(&self) -> u32 {
+        match self.kind {
+            InstKind::Machine => !self.opcode.destinations() | self.opcode.sources(),
+            InstKind::Phi | InstKind::Undef => !1,
+        }
+    }
+
     /// Whether operand `index` is written.
     #[inline]
     pub fn is_def(&self, index: usize) -> bool {
-        match self.kind {
-            InstKind::Machine => self.opcode.signature().get(index).is_some_and(|spec| spec.is_def),
-            InstKind::Phi | InstKind::Undef => index == 0,
-        }
+        index < 32 && self.writes() >> index & 1 == 1
     }
 
     /// In SSA form, what stays where a partial write does not happen: an operand for each that the signature writes,
@@ -192,31 +214,40 @@ impl Inst {
     #[inline]
     pub fn olds(&self) -> &[Operand] {
         match self.kind {
-            InstKind::Machine => self.operands.get(self.opcode.signature().len()..).unwrap_or(&[]),
+            InstKind::Machine => self.operands.get(self.opcode.operand_count()..).unwrap_or(&[]),
             InstKind::Phi | InstKind::Undef => &[],
         }
     }
 
     /// Forget the old values: the write happens in full.
     pub fn drop_olds(&mut self) {
-        self.operands.truncate(self.opcode.signature().len());
+        self.operands.truncate(self.opcode.operand_count());
     }
 
     /// Whether operand `index` is read. BREAK reads the barrier register that it changes.
     #[inline]
     pub fn is_use(&self, index: usize) -> bool {
-        !self.is_def(index) || self.opcode == Opcode::BREAK
+        self.reads() >> index.min(31) & 1 == 1
     }
 
     /// The operands that are read, with their positions (not the guard).
     #[inline]
     pub fn uses(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
-        self.operands.iter().copied().enumerate().filter(|(i, _)| self.is_use(*i))
+        let reads = self.reads();
+        self.operands.iter().copied().enumerate().filter(move |(i, _)| reads >> (*i).min(31) & 1 == 1)
     }
 
     /// The operands that are written, with their positions.
     #[inline]
     pub fn defs(&self) -> impl Iterator<Item = (usize, Operand)> + '_ {
-        self.operands.iter().copied().enumerate().filter(|(i, _)| self.is_def(*i))
+        let mut writes = self.writes();
+        std::iter::from_fn(move || {
+            if writes == 0 {
+                return None;
+            }
+            let at = writes.trailing_zeros() as usize;
+            writes &= writes - 1;
+            Some((at, *self.operands.get(at)?))
+        })
     }
 }

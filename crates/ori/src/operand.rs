@@ -357,6 +357,11 @@ impl Operand {
     }
 
     #[inline]
+    fn is_tag(self, tag: Tag) -> bool {
+        self.words[0] >> TYPE_SHIFT & 7 == tag as u32
+    }
+
+    #[inline]
     fn tag(self) -> Tag {
         TAGS[(self.words[0] >> TYPE_SHIFT & 7) as usize]
     }
@@ -447,7 +452,7 @@ impl Operand {
 
     #[inline]
     fn flag_place(self, word1_bit: u32, imm_bit: u32) -> (usize, u32) {
-        if self.tag() == Tag::Imm { (0, imm_bit) } else { (1, word1_bit) }
+        if self.is_tag(Tag::Imm) { (0, imm_bit) } else { (1, word1_bit) }
     }
 
     /// Negated; twice negated is as before.
@@ -543,43 +548,52 @@ impl Operand {
     /// Whether the form lacks it.
     #[inline]
     pub fn is_none(self) -> bool {
-        self.words[0] >> TYPE_SHIFT & 7 == Tag::None as u32
+        self.is_tag(Tag::None)
     }
 
     /// Whether it is a virtual register, whole or a piece.
+    #[inline]
     pub fn is_reg(self) -> bool {
-        self.tag() == Tag::Reg
+        self.is_tag(Tag::Reg)
     }
 
     /// Whether it names virtual registers, other than as a guard: [`OperandKind::Reg`], [`OperandKind::Tuple`] or
     /// [`OperandKind::ConstBindless`].
     #[inline]
     pub fn names_registers(self) -> bool {
-        match self.tag() {
-            Tag::Reg | Tag::Tuple => true,
-            Tag::Const => self.is_const_bank() && self.words[0] & BINDLESS != 0,
-            _ => false,
-        }
+        self.is_tag(Tag::Reg) || self.is_tag(Tag::Tuple) || self.as_handle().is_some()
     }
 
     /// The register, if it is a virtual register (whole or piece).
     #[inline]
     pub fn as_reg(self) -> Option<VReg> {
-        (self.tag() == Tag::Reg).then(|| VReg::new(self.index()))
+        (self.is_tag(Tag::Reg)).then(|| VReg::new(self.index()))
+    }
+
+    /// The register and its piece, if it is a virtual register (whole or piece).
+    #[inline]
+    pub fn as_piece(self) -> Option<(VReg, Piece)> {
+        let piece = Piece { first: self.aux() as u8, count: (self.aux() >> 8) as u8 };
+        (self.is_tag(Tag::Reg)).then(|| (VReg::new(self.index()), piece))
+    }
+
+    /// The handle, if it is a bindless constant.
+    #[inline]
+    pub fn as_handle(self) -> Option<VReg> {
+        let bindless = self.is_const_bank() && self.words[0] & BINDLESS != 0;
+        bindless.then(|| VReg::new(self.index()))
     }
 
     /// The values, if it is a tuple of them.
+    #[inline]
     pub fn as_tuple(self) -> Option<TupleRef> {
-        match self.kind() {
-            OperandKind::Tuple(tuple) => Some(tuple),
-            _ => None,
-        }
+        (self.is_tag(Tag::Tuple)).then(|| TupleRef { start: self.aux(), len: self.index() as u8 })
     }
 
     /// The register, if it is a whole virtual register.
     #[inline]
     pub fn as_whole_reg(self) -> Option<VReg> {
-        (self.tag() == Tag::Reg && self.aux() & 0xffff == 0).then(|| VReg::new(self.index()))
+        (self.is_tag(Tag::Reg) && self.aux() & 0xffff == 0).then(|| VReg::new(self.index()))
     }
 
     /// The 32 bits, if it is an immediate without flags.
@@ -594,7 +608,7 @@ impl Operand {
     /// The block, if it is one.
     #[inline]
     pub fn as_block(self) -> Option<Block> {
-        (self.tag() == Tag::Block).then(|| Block::new(self.index()))
+        (self.is_tag(Tag::Block)).then(|| Block::new(self.index()))
     }
 
     /// Whether it is `RZ`, `URZ` or an immediate zero.
@@ -606,7 +620,7 @@ impl Operand {
     /// Whether it references a constant bank (the CB flag).
     #[inline]
     pub fn is_const_bank(self) -> bool {
-        self.tag() == Tag::Const && self.words[1] & CONST_BANK != 0
+        self.is_tag(Tag::Const) && self.words[1] & CONST_BANK != 0
     }
 
     /// The same operand, a tuple, naming other values.

@@ -41,6 +41,7 @@ impl Tuples {
 
 impl Function {
     /// The values of a tuple, the lowest word first.
+    #[inline]
     pub fn tuple_values(&self, tuple: TupleRef) -> &[VReg] {
         self.tuples.get(tuple)
     }

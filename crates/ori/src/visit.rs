@@ -2,7 +2,7 @@
 
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
-use crate::operand::{Operand, OperandKind, Piece};
+use crate::operand::{Operand, OperandKind};
 use oriole_isa::RegFile;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -86,14 +86,16 @@ impl Function {
     }
 
     /// The reads of `inst`, guard first.
+    #[inline]
     pub fn for_each_use(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
         let data = &self.insts[inst];
         if let Some(guard) = data.guard() {
             visit(RegRef { reg: guard.pred, range: 0..1, is_def: false, conditional: false, slot: Slot::Guard });
         }
+        let reads = data.reads();
         for (i, operand) in data.operands.iter().enumerate().filter(|(_, operand)| operand.names_registers()) {
             // A bindless constant's handle is read wherever it stands.
-            if data.is_use(i) || operand.is_const_bank() {
+            if reads >> i.min(31) & 1 == 1 || operand.is_const_bank() {
                 self.mention(*operand, false, false, Slot::Operand(i), &mut visit);
             }
         }
@@ -105,10 +107,11 @@ impl Function {
     }
 
     /// The writes of `inst`.
+    #[inline]
     pub fn for_each_def(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
         let data = &self.insts[inst];
         let partly = data.writes_partly();
-        let olds = data.olds();
+        let olds = if partly { data.olds() } else { &[] };
         for (n, (i, operand)) in data.defs().enumerate() {
             // Where the old value is an operand, the result is a new one in full.
             let conditional = partly && olds.get(n).is_none_or(|old| old.is_none());
@@ -121,20 +124,18 @@ impl Function {
         }
     }
 
+    #[inline]
     fn mention(&self, operand: Operand, is_def: bool, conditional: bool, slot: Slot, visit: &mut impl FnMut(RegRef)) {
-        let (reg, piece) = match operand.kind() {
-            OperandKind::Reg(reg, piece) => (reg, piece),
-            OperandKind::ConstBindless { handle, .. } => (handle, Piece::WHOLE),
-            OperandKind::Tuple(tuple) => {
-                for &reg in self.tuple_values(tuple) {
-                    visit(RegRef { reg, range: 0..1, is_def, conditional, slot });
-                }
-                return;
+        if let Some((reg, piece)) = operand.as_piece() {
+            let range = piece.range(self.vregs[reg].components);
+            visit(RegRef { reg, range, is_def, conditional, slot });
+        } else if let Some(tuple) = operand.as_tuple() {
+            for &reg in self.tuple_values(tuple) {
+                visit(RegRef { reg, range: 0..1, is_def, conditional, slot });
             }
-            _ => return,
-        };
-        let range = piece.range(self.vregs[reg].components);
-        visit(RegRef { reg, range, is_def, conditional, slot });
+        } else if let Some(reg) = operand.as_handle() {
+            visit(RegRef { reg, range: 0..self.vregs[reg].components, is_def, conditional, slot });
+        }
     }
 
     /// The (source, predecessor block) pairs of a MovPhi; nothing for other instructions.

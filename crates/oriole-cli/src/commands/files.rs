@@ -97,8 +97,6 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     if let Some(there) = existing {
         temporary.file.as_file().set_permissions(there.permissions())?;
     }
-    // Else a crash could leave the new name with nothing behind it.
-    temporary.file.as_file().sync_all()?;
     temporary.become_file(&target)
 }
 
