@@ -1,12 +1,12 @@
 //! The access log: what memory an instruction touches, for whoever judges or times it.
 //!
-//! Every instruction that goes to memory reports to [`Env::log`](crate::program::Env::log), if there
+//! Every instruction that goes to memory reports to [`Env::log`](crate::effect::Env::log), if there
 //! is one, before it does anything. The log holds the accesses of one warp instruction:
 //! [`Warp::step_one`](crate::warp::Warp::step_one) clears it before the instruction, and its caller
 //! reads it afterwards.
 
+use crate::lanes::{Mask, WARP, lanes_of};
 use crate::space::Place;
-use crate::state::{Mask, WARP, lanes_of};
 use oriole_device::{Access as AccessKind, Space};
 
 /// One access of a warp instruction to one space, by some of its lanes.

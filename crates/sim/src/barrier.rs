@@ -1,6 +1,6 @@
 //! The sixteen barriers of a block.
 
-use crate::state::{Mask, WARP};
+use crate::lanes::{Mask, WARP};
 
 /// Barriers that a block has.
 pub(crate) const BARRIERS: usize = 16;

@@ -1,18 +1,20 @@
 //! A block: its warps and what they share; what a launch starts it with.
 
+use crate::block_state::BlockState;
 use crate::flow::Flow;
+use crate::identity::{MULTIPROCESSORS, WarpIdentity};
+use crate::instruction::{Action, INSTRUCTION, Issued};
+use crate::lanes::{Mask, WARP};
 use crate::machine::Machine;
-use crate::program::{Action, INSTRUCTION};
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, STACK_TOP};
-use crate::special::{MULTIPROCESSORS, WarpIdentity};
-use crate::state::{Mask, State, WARP};
+use crate::state::State;
 use crate::stats::Counts;
 use crate::tensor_memory::open_book;
 use crate::threads::{Threads, Wait};
 use crate::timing::phase::PhaseNumbers;
 use crate::timing::request::Owner;
 use crate::timing::trace::{BlockTrace, CLUSTER, Recorder};
-use crate::warp::{BlockState, Issued, Pause, Step, Stop, Warp};
+use crate::warp::{Pause, Step, Stop, Warp};
 use oriole_device::{FaultKind, Launch};
 
 /// Facts of a launch that every block starts from.
@@ -70,7 +72,7 @@ impl Entry {
                 cluster_rank: rank,
             };
             Warp::new(
-                State::new(machine.constants.clone(), identity),
+                State::new(machine.resources.constants.clone(), identity),
                 Threads::new(mask, self.pc),
                 machine.program.strict,
             )
@@ -104,7 +106,7 @@ impl Block {
         let (warps, mut state) = entry.start(number, rank, machine);
         let counts = Counts::of_warps(warps.len() as u64);
         let mut recorders = Vec::new();
-        if machine.records || machine.checker.is_some() {
+        if machine.records || machine.observer.is_some() {
             state.log = Some(Box::default());
         }
         if machine.records {

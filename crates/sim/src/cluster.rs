@@ -4,13 +4,14 @@
 //! shared memory and meet at the cluster's barrier; one host thread runs all of them.
 
 use crate::block::{Block, BlockFault, Entry};
+use crate::block_state::BlockState;
+use crate::cluster_state::ClusterState;
+use crate::lanes::{Mask, WARP, lanes_of};
 use crate::machine::Machine;
-use crate::state::{Mask, WARP, lanes_of};
 use crate::stats::Counts;
-use crate::tensor_memory::Columns;
 use crate::threads::Wait;
 use crate::timing::trace::BlockTrace;
-use crate::warp::{BlockState, Pause};
+use crate::warp::Pause;
 use oriole_device::{FaultKind, WaitingThreads};
 
 /// Instructions that a warp executes before the next has its turn.
@@ -18,88 +19,6 @@ const WARP_SLICE: u32 = 2048;
 /// Times that all waits run out that try again, and no mbarrier or pool of registers changes in between, until
 /// the cluster counts as deadlocked.
 const EXPIRATIONS: u32 = 1000;
-
-/// What the blocks of a cluster share, in the hands of the block that runs.
-#[derive(Debug, Default)]
-pub(crate) struct ClusterState {
-    /// Shared memory of each block in words, by rank; that of the block that runs is taken out. Empty
-    /// in a cluster of one block.
-    pub(crate) peers: Vec<Vec<u32>>,
-    /// The barrier.
-    pub(crate) barrier: ClusterBarrier,
-    /// Tensor memory that the blocks hold.
-    pub(crate) columns: Columns,
-    /// How often an mbarrier or a pool of registers has changed.
-    pub(crate) signals: u64,
-}
-
-/// The barrier of a cluster (`barrier.cluster`).
-#[derive(Debug, Default)]
-pub(crate) struct ClusterBarrier {
-    /// Threads that have arrived in this phase, by rank and warp.
-    arrived: Vec<Vec<Mask>>,
-    /// Threads that have arrived and not waited yet.
-    owing: Vec<Vec<Mask>>,
-}
-
-impl ClusterBarrier {
-    /// `lanes` of a warp arrive. An error names the rule that they break.
-    pub(crate) fn arrive(&mut self, rank: usize, warp: usize, lanes: Mask) -> Result<(), String> {
-        let owing = entry(&mut self.owing, rank, warp);
-        if *owing & lanes != 0 {
-            return Err("threads arrive twice at the barrier of the cluster without waiting in between".into());
-        }
-        *owing |= lanes;
-        *entry(&mut self.arrived, rank, warp) |= lanes;
-        Ok(())
-    }
-
-    /// `lanes` of a warp wait: those that have to, because the phase in which they arrived is not
-    /// over. An error names the rule that they break.
-    pub(crate) fn wait(&mut self, rank: usize, warp: usize, lanes: Mask) -> Result<Mask, String> {
-        let owing = entry(&mut self.owing, rank, warp);
-        if lanes & !*owing != 0 {
-            return Err("threads wait at the barrier of the cluster without having arrived".into());
-        }
-        *owing &= !lanes;
-        Ok(*entry(&mut self.arrived, rank, warp) & lanes)
-    }
-
-    /// Starts the next phase if all living threads of the cluster have arrived; whether they have.
-    fn complete(&mut self, blocks: &[Block]) -> bool {
-        if self.arrived.is_empty() {
-            return false;
-        }
-        let arrived = |rank: usize, warp: usize| self.arrived.get(rank).and_then(|warps| warps.get(warp)).copied();
-        let mut any = false;
-        for (rank, block) in blocks.iter().enumerate() {
-            for (number, warp) in block.warps.iter().enumerate() {
-                let here = arrived(rank, number).unwrap_or(0);
-                any |= here != 0;
-                if warp.threads.alive & !here != 0 {
-                    return false;
-                }
-            }
-        }
-        self.arrived.clear();
-        any
-    }
-
-    fn progress(&self) -> u32 {
-        self.arrived.iter().flatten().map(|mask| mask.count_ones()).sum()
-    }
-}
-
-fn entry(masks: &mut Vec<Vec<Mask>>, rank: usize, warp: usize) -> &mut Mask {
-    if masks.len() <= rank {
-        masks.resize(rank + 1, Vec::new());
-    }
-    let warps = &mut masks[rank];
-    if warps.len() <= warp {
-        warps.resize(warp + 1, 0);
-    }
-    &mut warps[warp]
-}
 
 /// A cluster that is running or waits for its turn.
 pub(crate) struct Cluster {
@@ -239,7 +158,7 @@ impl Cluster {
             }
             block.complete_barriers();
             let mut cluster = std::mem::take(&mut block.state.cluster);
-            if cluster.barrier.complete(&self.blocks) {
+            if cluster.barrier.complete(alive(&self.blocks)) {
                 self.blocks.iter_mut().for_each(Block::release_cluster);
             }
             self.blocks[at].state.cluster = cluster;
@@ -334,25 +253,14 @@ impl Cluster {
         };
         let word = |at: usize| u64::from(memory.and_then(|words| words.get(at)).copied().unwrap_or(0));
         let bits = word(offset as usize / 4) | word(offset as usize / 4 + 1) << 32;
-        format!(
-            "the mbarrier at shared address {address:#x}, which {}",
-            crate::exec::asynchronous::mbarrier::describe(bits)
-        )
+        format!("the mbarrier at shared address {address:#x}, which {}", crate::mbarrier::describe(bits))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_barrier_tells_its_phases_apart() {
-        let mut barrier = ClusterBarrier::default();
-        barrier.arrive(0, 0, 0xf).expect("first");
-        assert!(barrier.arrive(0, 0, 1).expect_err("again").contains("twice"));
-        assert_eq!(barrier.wait(0, 0, 0x3), Ok(0x3), "the phase is not over");
-        barrier.arrived.clear();
-        assert_eq!(barrier.wait(0, 0, 0xc), Ok(0), "it is over");
-        assert!(barrier.wait(0, 0, 1).expect_err("nothing is owed").contains("without having arrived"));
-    }
+/// The living threads of each warp: rank of its block, its number, the threads.
+fn alive(blocks: &[Block]) -> impl Iterator<Item = (usize, usize, Mask)> {
+    blocks
+        .iter()
+        .enumerate()
+        .flat_map(|(rank, block)| block.warps.iter().enumerate().map(move |(warp, of)| (rank, warp, of.threads.alive)))
 }

@@ -5,6 +5,7 @@ use crate::constant::ConstantBanks;
 use crate::grid;
 use crate::machine::Machine;
 use crate::program::Program;
+use crate::resources::Resources;
 use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use oriole_isa::{Arch, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
@@ -121,16 +122,18 @@ fn run(arch: Arch, random: &mut Random, insts: impl IntoIterator<Item = Inst>) {
     let mut banks = ConstantBanks::new();
     fill_bank0(&mut banks, &entry, arch);
     let machine = Machine {
-        memory: &memory,
-        heap: None,
-        objects: &Objects::default(),
-        constants: Arc::new(banks),
+        resources: Resources {
+            memory: &memory,
+            heap: None,
+            objects: &Objects::default(),
+            constants: Arc::new(banks),
+            max_local: 1024,
+        },
         program: &program,
-        max_local: 1024,
         max_instructions: 2000,
         deadline: None,
         records: false,
-        checker: None,
+        observer: None,
     };
     // Any outcome will do.
     let _ = grid::run(&entry, &machine, 1);

@@ -8,28 +8,40 @@
 //!
 //! [`Simulator`] loads a module; a launch runs its blocks on host threads (`grid`), a block its
 //! warps in turn (`block`), a warp its groups of threads (`warp`, `threads`). What each
-//! instruction does is in `exec` and `flow`.
+//! instruction does is in `exec`. Types that many files share lie on the ground (`lanes`, `state`, `space`, `effect`,
+//! `instruction`), tables of families in the `mod.rs` of `exec` and its folders, and only the decoder (`program`) knows
+//! those.
 
 mod access;
 mod barrier;
 mod block;
+mod block_state;
 mod cluster;
+mod cluster_state;
 mod constant;
+mod effect;
 mod exec;
 mod flow;
 mod grid;
-mod helpers;
+mod halt;
+mod helper_lanes;
 #[cfg(test)]
 mod hostile_tests;
+mod identity;
+mod instruction;
 #[cfg(test)]
 mod kernel_tests;
+mod lanes;
 mod machine;
+mod mbarrier;
 mod memcheck;
+mod observer;
 mod operand;
-mod piece;
 mod program;
 mod properties;
+mod resources;
 mod simulator;
+mod single_allocation;
 mod space;
 mod special;
 mod state;

@@ -3,7 +3,8 @@
 //! The executors of an instruction turn its operands into [`Src`], [`PredSrc`] and [`Dst`] once,
 //! when the instruction is compiled, and only fetch and store through them when it runs.
 
-use crate::state::{Lanes, Mask, RZ, State, URZ, WARP, WideLanes, map};
+use crate::lanes::{Lanes, Mask, WARP, WideLanes, map};
+use crate::state::{RZ, State, URZ};
 use oriole_isa::{Inst, Operand, OperandFlags, RegFile, Role, Value};
 use std::mem::MaybeUninit;
 

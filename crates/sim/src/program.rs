@@ -1,116 +1,13 @@
 //! Code as the simulator runs it: each section decoded and compiled when it is first entered.
 
-use crate::access::{AccessLog, PhaseKind};
-use crate::barrier::BarrierResult;
 use crate::constant::BANKS;
-use crate::exec::{self, Compute, Unsupported};
-use crate::flow::{self, Flow};
-use crate::machine::Halt;
-use crate::space::{Place, Spaces};
-use crate::state::{Mask, PT, State, WARP};
+use crate::effect::Unsupported;
+use crate::exec;
+use crate::flow::Flow;
+use crate::instruction::{Action, Guard, INSTRUCTION, Op};
 use crate::strict::Watch;
-use crate::tensor_memory::Columns;
-use oriole_device::Access;
 use oriole_isa::{Arch, Inst, Opcode, Value};
 use std::sync::OnceLock;
-
-/// Bytes of one instruction.
-pub(crate) const INSTRUCTION: u64 = 16;
-
-/// Outside effects of one warp instruction: memory and the warp's environment.
-pub(crate) struct Env<'a> {
-    /// Memory.
-    pub(crate) spaces: Spaces<'a>,
-    /// What the block has printed.
-    pub(crate) printed: &'a mut Vec<u8>,
-    /// The result of the last `BAR.RED`.
-    pub(crate) barrier_result: BarrierResult,
-    /// Whether the block may do what depends on the order of blocks.
-    pub(crate) turn: bool,
-    /// See [`crate::warp::BlockState::ordered_since`].
-    pub(crate) ordered_since: &'a mut Option<u64>,
-    /// Warp instructions that the block has executed.
-    pub(crate) instructions: u64,
-    /// See [`crate::cluster::ClusterState::signals`].
-    pub(crate) signals: &'a mut u64,
-    /// See [`crate::warp::BlockState::register_pool`].
-    pub(crate) register_pool: &'a mut u32,
-    /// See [`crate::cluster::ClusterState::columns`].
-    pub(crate) columns: &'a mut Columns,
-    /// A wait that tries again has to come to an end now, whether what it waits for has come or not.
-    pub(crate) is_last_try: bool,
-    /// Where an instruction reports what memory it touches, before it does so; `None` if nobody wants
-    /// to know.
-    pub(crate) log: Option<&'a mut AccessLog>,
-}
-
-impl Env<'_> {
-    /// Stops a block that has no turn before it does something that depends on the order of blocks.
-    pub(crate) fn require_turn(&mut self) -> Result<(), Halt> {
-        self.ordered_since.get_or_insert(self.instructions);
-        if self.turn { Ok(()) } else { Err(Halt::NeedsTurn) }
-    }
-
-    /// Reports an access of `lanes` to `bytes` bytes at each of their places.
-    #[inline]
-    pub(crate) fn report(&mut self, kind: Access, bytes: u32, lanes: Mask, places: &[Place; WARP]) {
-        if let Some(log) = self.log.as_deref_mut() {
-            log.push_places(kind, bytes, lanes, &places.map(|place| self.spaces.nearest(place)));
-        }
-    }
-
-    /// Reports what happens to a phase of the mbarrier at `place`.
-    pub(crate) fn report_phase(&mut self, place: Place, phase: bool, kind: PhaseKind) {
-        if let Some(log) = self.log.as_deref_mut() {
-            log.push_phase(self.spaces.nearest(place), phase, kind);
-        }
-    }
-}
-
-/// A compiled instruction that needs more than registers.
-pub(crate) type Effect = Box<dyn Fn(&mut State, &mut Env<'_>) -> Result<(), Halt> + Send + Sync>;
-
-/// What an instruction does when its guard lets any lane through.
-pub(crate) enum Action {
-    /// Nothing that a program can observe.
-    Nothing,
-    /// Arithmetic on the warp's registers.
-    Compute(Compute),
-    /// Memory, other lanes' registers, the barrier's result.
-    Effect(Effect),
-    /// Flow of control, barriers, calls.
-    Flow(Box<Flow>),
-    /// Cannot be executed; reaching it is a fault.
-    Impossible(Unsupported),
-    /// Reads so many bytes past the end of a constant bank, from this offset on; reaching it is a fault.
-    PastBank(u64, u32),
-}
-
-/// The guard of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guard {
-    /// Every lane executes.
-    Always,
-    /// Lanes where `P<number>` differs from `negated`.
-    Predicate { number: u8, negated: bool },
-    /// All lanes or none, by `UP<number>`.
-    Uniform { number: u8, negated: bool },
-}
-
-/// One instruction, ready to run. What execution does not look at is apart, so that as much code as
-/// possible fits into the host's cache.
-pub(crate) struct Op {
-    /// Its guard.
-    pub(crate) guard: Guard,
-    /// What it does.
-    pub(crate) action: Action,
-    /// The opcode; `None` where the word is no instruction.
-    pub(crate) opcode: Option<Opcode>,
-    /// The instruction; `None` where the word is none.
-    pub(crate) inst: Option<Box<Inst>>,
-    /// Registers that it reads and writes, for strict simulation.
-    pub(crate) watch: Option<Box<Watch>>,
-}
 
 /// One text section in memory.
 pub(crate) struct Section {
@@ -161,7 +58,7 @@ impl Program {
     /// One section of these instructions.
     #[cfg(test)]
     pub(crate) fn of_insts(arch: Arch, base: u64, insts: Vec<Inst>) -> Self {
-        let ops = insts.into_iter().map(|inst| Op::of_inst(inst, base)).collect::<Vec<Op>>();
+        let ops = insts.into_iter().map(|inst| compiled(inst, base)).collect::<Vec<Op>>();
         let words = vec![0; ops.len()];
         let ops = OnceLock::from(ops);
         let sections = vec![Section { name: "test".into(), base, words, ops }];
@@ -199,7 +96,7 @@ impl Program {
         match oriole_isa::decode(word, self.arch, offset) {
             Ok(inst) => {
                 let watch = self.strict.then(|| Box::new(Watch::of(&inst, self.arch)));
-                let mut op = Op::of_inst(inst, base);
+                let mut op = compiled(inst, base);
                 if let Action::Flow(flow) = &mut op.action
                     && let Flow::Branch { target, condition } = **flow
                     && !self.has_code(target)
@@ -264,51 +161,8 @@ impl Section {
     }
 }
 
-impl Op {
-    /// The compiled form of `inst` in a section that starts at `base`.
-    fn of_inst(inst: Inst, base: u64) -> Op {
-        let action = action(&inst, base).unwrap_or_else(Action::Impossible);
-        Op { guard: Guard::of(&inst), action, opcode: Some(inst.opcode), inst: Some(Box::new(inst)), watch: None }
-    }
-}
-
-/// What `inst` does, by whichever part knows it.
-pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
-    if let Some(compute) = exec::arithmetic(inst)? {
-        return Ok(Action::Compute(compute));
-    }
-    if let Some(effect) = exec::effect(inst)? {
-        return Ok(Action::Effect(effect));
-    }
-    if let Some(action) = flow::compile(inst, base)? {
-        return Ok(action);
-    }
-    Err(Unsupported(format!("{} has no meaning here yet", inst.opcode.name())))
-}
-
-impl Guard {
-    fn of(inst: &Inst) -> Guard {
-        let (number, negated) = (inst.guard.predicate, inst.guard.negated);
-        match inst.opcode.info().guard_uniform {
-            _ if usize::from(number) == PT && !negated => Guard::Always,
-            true => Guard::Uniform { number, negated },
-            false => Guard::Predicate { number, negated },
-        }
-    }
-
-    /// The lanes of `mask` that it lets through.
-    #[inline(always)]
-    pub(crate) fn active(self, state: &State, mask: Mask) -> Mask {
-        match self {
-            Guard::Always => mask,
-            Guard::Predicate { number, negated } => {
-                let value = state.p(usize::from(number));
-                mask & if negated { !value } else { value }
-            }
-            Guard::Uniform { number, negated } => match state.up(usize::from(number)) != negated {
-                true => mask,
-                false => 0,
-            },
-        }
-    }
+/// The compiled form of `inst` in a section that starts at `base`.
+fn compiled(inst: Inst, base: u64) -> Op {
+    let action = exec::action(&inst, base).unwrap_or_else(Action::Impossible);
+    Op { guard: Guard::of(&inst), action, opcode: Some(inst.opcode), inst: Some(Box::new(inst)), watch: None }
 }

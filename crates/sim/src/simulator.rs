@@ -2,17 +2,16 @@
 
 use crate::block::{BlockFault, Entry, fill_bank0};
 use crate::constant::{BANKS, ConstantBanks};
-use crate::grid;
 use crate::machine::Machine;
 use crate::memcheck::{CheckReport, Checker, Checks, Subject, Variables};
+use crate::observer::Observer;
 use crate::program::{BankSizes, Program};
-use crate::properties;
+use crate::resources::{Resources, VARIABLES};
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::stats::Statistics;
-use crate::syscall;
-use crate::tensor_memory;
 use crate::timing::occupancy::Needs;
 use crate::timing::{self, TimingReport};
+use crate::{grid, properties, syscall, tensor_memory};
 use oriole_cubin::image::{Bases, Image, Placement};
 use oriole_cubin::reloc::{RelocValue, SAMP_HEADER_INDEX};
 use oriole_cubin::{ConstantBank, Cubin, CubinError, FileKind, Function, SectionIndex, SectionKind};
@@ -27,8 +26,6 @@ use std::time::Duration;
 
 /// Code address of the first function.
 const CODE_BASE: u64 = 0x4_0000_0000;
-/// What allocations of the module's variables are called.
-pub(crate) const VARIABLES: &str = "a variable of the module";
 /// Address of the module's first global variable.
 const GLOBAL_BASE: u64 = 0x6_0000_0000;
 
@@ -301,26 +298,29 @@ impl Simulator {
                 heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
             })
         });
-        let mut machine = Machine {
-            memory,
-            heap,
-            checker,
-            objects: &self.objects,
-            constants: Arc::new(constants),
+        let machine = Machine {
+            resources: Resources {
+                memory,
+                heap,
+                objects: &self.objects,
+                constants: Arc::new(constants),
+                max_local: self.stack_limit(function),
+            },
             program: &self.program,
-            max_local: self.stack_limit(function),
             max_instructions: self.options.max_instructions,
             deadline: Deadline::new(self.options.timeout, self.options.cancelled.clone()),
             records: self.options.timing,
+            observer: checker.as_ref().map(|checker| checker as &dyn Observer),
         };
         let workers = match self.options.threads {
             // What is known of global memory depends on the order of blocks.
-            _ if machine.checker.is_some() => 1,
+            _ if machine.observer.is_some() => 1,
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,
         };
         let outcome = grid::run(&entry, &machine, workers);
-        *found = machine.checker.take().map(Checker::finish).unwrap_or_default();
+        let deadline = machine.deadline;
+        *found = checker.map(Checker::finish).unwrap_or_default();
         if let Some(fault) = outcome.fault {
             let fault = self.fault(kernel, function, launch, fault, outcome.printed);
             return Err(RunError::Fault(Box::new(fault)));
@@ -334,7 +334,7 @@ impl Simulator {
                 shared: (entry.shared_size as u32).saturating_sub(reserved),
                 cluster: launch.cluster.iter().product(),
             };
-            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers, machine.deadline.as_ref())
+            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers, deadline.as_ref())
         });
         let timing = timing.transpose().map_err(|kind| {
             let fault = BlockFault { block: 0, pc: None, thread: 0, kind };

@@ -1,7 +1,7 @@
 //! Memory as a thread sees it: the windows of generic addresses, and loads and stores of every space.
 
-use crate::machine::Machine;
-use crate::state::{WARP, WideLanes};
+use crate::lanes::{WARP, WideLanes};
+use crate::resources::Resources;
 use oriole_device::{Access, AddressError, FaultKind, Space};
 
 /// Generic address of shared address 0. On sm_90 byte 3 of the address below it names the block in
@@ -119,8 +119,8 @@ pub(crate) type Words = [u32; 4];
 
 /// Memory of a running warp.
 pub(crate) struct Spaces<'a> {
-    /// What all warps of the launch share.
-    pub(crate) machine: &'a Machine<'a>,
+    /// Memory and constants of the launch.
+    pub(crate) resources: &'a Resources<'a>,
     /// Shared memory of the block, in words.
     pub(crate) shared: &'a mut [u32],
     /// Bytes of shared memory.
@@ -162,9 +162,9 @@ impl Spaces<'_> {
                 Ok(read(size, address, |at| self.local[lane].word(at)))
             }
             Place::Constant { bank, offset } => {
-                let limit = self.machine.constants.size(bank) as u64;
+                let limit = self.resources.constants.size(bank) as u64;
                 self.check(Space::Constant, Access::Read, offset as u64, size, 0, limit)?;
-                Ok(read(size, offset as u64, |at| self.machine.constants.word(bank, at as usize & !3)))
+                Ok(read(size, offset as u64, |at| self.resources.constants.word(bank, at as usize & !3)))
             }
         }
     }
@@ -255,7 +255,7 @@ impl Spaces<'_> {
 
     #[inline]
     fn global(&self, address: u64, size: u32, access: Access) -> Result<&oriole_device::Allocation, FaultKind> {
-        self.machine.memory.check(address, size).map_err(|error| match error {
+        self.resources.memory.check(address, size).map_err(|error| match error {
             AddressError::Misaligned => FaultKind::Misaligned { space: Space::Global, access, address, size },
             AddressError::Outside(nearest) => {
                 FaultKind::IllegalAddress { space: Space::Global, access, address, size, nearest }
@@ -264,7 +264,7 @@ impl Spaces<'_> {
     }
 
     fn check_local(&self, access: Access, address: u64, size: u32) -> Result<(), FaultKind> {
-        let bottom = STACK_TOP - self.machine.max_local;
+        let bottom = STACK_TOP - self.resources.max_local;
         self.check(Space::Local, access, address, size, u64::from(bottom), u64::from(STACK_TOP))
     }
 

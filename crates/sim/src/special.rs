@@ -3,57 +3,13 @@
 //! The rules of reading are those of seed 001 (`oriole_isa::special_registers`): numbers and bits that the target
 //! does not have read as zero, and so do registers of other kinds of shader.
 
-use crate::machine::Halt;
+use crate::halt::Halt;
+use crate::identity::MULTIPROCESSORS;
+use crate::lanes::{Lanes, WARP};
 use crate::space::{LOCAL_WINDOW, SHARED_WINDOW, STACK_TOP};
-use crate::state::{Lanes, State, WARP};
+use crate::state::State;
 use oriole_device::FaultKind;
-use oriole_isa::Arch;
 use oriole_isa::special_registers;
-
-/// Place of a warp in its launch, and what it can ask of the machine.
-#[derive(Clone, Debug)]
-pub(crate) struct WarpIdentity {
-    /// The target.
-    pub(crate) arch: Arch,
-    /// `%tid.x`, `.y`, `.z` of each lane.
-    pub(crate) tid: [Lanes; 3],
-    /// `%ctaid`.
-    pub(crate) ctaid: [u32; 3],
-    /// Number of the warp in its block.
-    pub(crate) warp: u32,
-    /// Threads of the block.
-    pub(crate) threads: u32,
-    /// Shared memory allocated to the block in bytes.
-    pub(crate) shared_size: u32,
-    /// Registers per thread.
-    pub(crate) registers: u32,
-    /// Number of the block in the grid, x fastest.
-    pub(crate) block: u64,
-    /// Rank of the block in its cluster.
-    pub(crate) cluster_rank: u32,
-}
-
-impl WarpIdentity {
-    /// Thread numbers of warp number `warp` in a block of shape `ntid`.
-    pub(crate) fn thread_ids(ntid: [u32; 3], warp: u32) -> [Lanes; 3] {
-        let linear = |lane: usize| warp * WARP as u32 + lane as u32;
-        let (x, y) = (ntid[0].max(1), ntid[1].max(1));
-        [
-            std::array::from_fn(|lane| linear(lane) % x),
-            std::array::from_fn(|lane| linear(lane) / x % y),
-            std::array::from_fn(|lane| linear(lane) / x / y),
-        ]
-    }
-
-    /// Number of the multiprocessor that the block runs on.
-    fn multiprocessor(&self) -> u32 {
-        (self.block % u64::from(MULTIPROCESSORS)) as u32
-    }
-}
-
-/// The streaming multiprocessors that the simulated device has: block `b` runs on SM `b` modulo
-/// this.
-pub(crate) const MULTIPROCESSORS: u32 = 108;
 
 /// Warps of a warpgroup.
 const WARPGROUP: u32 = 4;

@@ -1,7 +1,7 @@
 //! What a launch has executed.
 
-use crate::program::{Action, Op};
-use crate::state::Mask;
+use crate::instruction::{Action, Op};
+use crate::lanes::Mask;
 use oriole_isa::Opcode;
 
 /// Counts of one block, added up for the launch.

@@ -10,7 +10,7 @@
 //! Diverged groups have clocks of their own; what one group wrote is checked for the threads that
 //! wrote it only.
 
-use crate::state::Mask;
+use crate::lanes::Mask;
 use oriole_device::Hazard;
 use oriole_isa::access::{self, GSB, Order, Register, SCOREBOARDS, Touches};
 use oriole_isa::latency::{self, SET_TO_WAIT, Slot};

@@ -1,7 +1,7 @@
 //! Strict simulation on short sequences; the distances are those that ptxas's code relies on
 //! (`../shared/latency/digest.md`).
 
-use crate::state::Mask;
+use crate::lanes::Mask;
 use crate::strict::{Hazards, Issue, Watch};
 use oriole_device::Hazard;
 use oriole_isa::{Arch, Control, Inst};

@@ -5,8 +5,8 @@
 //! them to any function: from `R4` on, 64-bit ones in aligned pairs; the result comes back in `R4`.
 
 use crate::access::HeapEvent;
-use crate::machine::Halt;
-use crate::program::Env;
+use crate::effect::Env;
+use crate::halt::Halt;
 use crate::space::Named;
 use crate::state::State;
 use oriole_device::{FaultKind, printf};
@@ -111,7 +111,7 @@ fn report(env: &mut Env<'_>, event: HeapEvent) {
 
 /// Does something with the heap; 0 without one, or after a panic while it was held.
 fn with_heap(env: &Env<'_>, f: impl FnOnce(&mut oriole_device::Heap) -> u64) -> u64 {
-    let heap = env.spaces.machine.heap.as_ref();
+    let heap = env.spaces.resources.heap.as_ref();
     heap.and_then(|heap| heap.lock().ok().map(|mut heap| f(&mut heap))).unwrap_or(0)
 }
 

@@ -3,7 +3,7 @@
 //!
 //! What is in tensor memory is not simulated. Every block is alone on its SM, as far as its columns go.
 
-use crate::exec::asynchronous::mbarrier::Mbarrier;
+use crate::mbarrier::Mbarrier;
 use oriole_cubin::Function;
 use oriole_cubin::nvinfo::{Value, number};
 use oriole_isa::Arch;

@@ -9,7 +9,7 @@
 //! do not count. Threads that go through the same region at different times so have barriers that
 //! do not disturb each other.
 
-use crate::state::{Mask, WARP, lanes_of, mask_where};
+use crate::lanes::{Mask, WARP, lanes_of, mask_where};
 
 /// Number of convergence barriers.
 const CONVERGENCE_BARRIERS: usize = 16;

@@ -1,8 +1,9 @@
 //! Addresses of memory operands: base register, uniform base, offset.
 
-use super::Unsupported;
+use crate::effect::Unsupported;
+use crate::lanes::{WideLanes, map};
 use crate::operand::{Buffer, Src, operand};
-use crate::state::{State, WideLanes, map};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Role, Value, base_scale, base_size};
 
 /// How wide the addresses of an instruction are.

@@ -3,14 +3,14 @@
 //! Within a warp they happen lane by lane, lowest first. On global memory everything but a 32-bit
 //! integer reduction without a result needs the block's turn (see `grid`).
 
-use super::Unsupported;
 use super::address::{Address, AddressWidth};
 use super::memory::turn_for_global;
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Mask, WARP, lanes_of, mask_where};
 use crate::operand::{Dst, Src};
-use crate::program::{Effect, Env};
 use crate::space::{Named, Place, Words};
-use crate::state::{Mask, RZ, State, WARP, lanes_of, mask_where};
+use crate::state::{RZ, State};
 use oriole_device::{Access, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, atom_op, atom_type};
 use rustc_apfloat::Float;

@@ -2,11 +2,11 @@
 //!
 //! They see the lanes that execute them together. A shuffle from a lane that does not gives zero.
 
-use super::Unsupported;
 use super::float::extreme;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::lanes::{Mask, WARP, lanes_of, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::program::{Effect, Env};
-use crate::state::{Mask, State, WARP, lanes_of, mask_where};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, credux, credux_type, match_mode, match_size, redux, shfl, vote};
 
 /// The effect of `inst` if it is of this family.

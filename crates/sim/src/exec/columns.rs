@@ -1,10 +1,10 @@
 //! The map of free tensor memory: `UTCATOMSWS`. `UVIRTCOUNT` gives units of a pool back that blocks of other kernels
 //! would wait for; here every block is alone.
 
-use super::Unsupported;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::lanes::Mask;
 use crate::operand::{Dst, Src};
-use crate::program::{Effect, Env};
-use crate::state::{Mask, State};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, sws_op};
 
 /// The effect of `inst` if it is of this family.

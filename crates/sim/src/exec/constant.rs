@@ -1,11 +1,11 @@
 //! Loads from constant banks: `LDC`, `ULDC`, `LDCU`.
 
-use super::Unsupported;
 use super::memory::{extend, size_of};
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Lanes, WARP};
 use crate::operand::{Dst, Src, operand};
-use crate::program::{Effect, Env};
-use crate::state::{Lanes, RZ, State, WARP};
+use crate::state::{RZ, State};
 use oriole_device::{Access, FaultKind, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, unpack};
 

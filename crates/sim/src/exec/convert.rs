@@ -1,11 +1,13 @@
 //! Conversions between formats, one value at a time.
 
 use super::half::HalfOperand;
+use super::host;
 use super::lanewise::{flag, sources};
 use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, integer_to_odd, narrow};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{WARP, map};
 use crate::operand::{Dst, Src};
-use crate::state::{State, WARP, map};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, ffmt, half_b, ifmt, part_b, rnd_int};
 
 /// The compiled form of `inst` if it is of this family.

@@ -3,9 +3,10 @@
 //! A NaN operand makes the result that NaN, quiet; the first one in the order of the operands if there
 //! are several. An invalid operation makes the NaN with the sign bit set, as x86 does.
 
+use super::host;
 use super::lanewise::{Verdict, compare_wide, double2, double3, relates, sources};
 use super::rounding::Rounding;
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, dcmp};
 use rustc_apfloat::ieee::Double;

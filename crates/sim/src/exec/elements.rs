@@ -1,10 +1,12 @@
 //! Integer arithmetic by elements of 32, 16 or 8 bits: `IMNMX`, `VIMNMX`, `VIMNMX3`, `VIADD`, `VIADDMNMX`.
 
+use super::host;
 use super::integer::no_predicate;
 use super::lanewise::{flag, int2, sources};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{by_lane, mask_where};
 use crate::operand::{Dst, PredSrc};
-use crate::state::{State, by_lane, mask_where};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, sign, vadd_type, vtype};
 
 /// The compiled form of `inst` if it is of this family.

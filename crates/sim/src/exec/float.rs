@@ -1,10 +1,12 @@
 //! Single-precision arithmetic and comparison.
 
+use super::host;
 use super::lanewise::{Verdict, compare, compare_singles, flag, relates, single2, single2_if, single3, sources};
 use super::rounding::{NAN32, Rounding, SINGLE, narrow, sum_to_odd};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{by_lane, map, map2};
 use crate::operand::{PredSrc, Src};
-use crate::state::{State, by_lane, map, map2};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.

@@ -3,12 +3,14 @@
 //! Both elements are computed in `f64`, exactly or rounded to odd, and rounded once.
 
 use super::float::refuse;
+use super::host;
 use super::lanewise::{Verdict, flag, mask_of, relates};
 use super::rounding::{self, BFLOAT, Format, HALF, Rounding, SINGLE, sum_to_odd};
 use super::sixteen::{Bf16, F16, Sixteen, narrow};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{Lanes, Mask, WARP, by_lane, map2};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, State, WARP, by_lane, map2};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle, swz_b};
 use smallvec::SmallVec;
 

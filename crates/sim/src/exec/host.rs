@@ -5,7 +5,7 @@
 //! the last ten years have, and which of the two runs is decided on the machine. Both give the same
 //! bits: the operations are those of IEEE 754, and the compiler never contracts or reorders them.
 
-use super::Compute;
+use crate::effect::Compute;
 use crate::state::State;
 
 /// The arithmetic of one instruction, with its operands and modifiers resolved.

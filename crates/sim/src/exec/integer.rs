@@ -1,9 +1,11 @@
 //! Integer addition, multiplication, comparison, minimum and maximum.
 
+use super::host;
 use super::lanewise::{Verdict, compare, compare_integers, flag, int1, int2, int3, relates, sources};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{Lanes, Mask, WideLanes, by_lane, map, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, PT, State, WideLanes, by_lane, map, mask_where};
+use crate::state::{PT, State};
 use oriole_isa::{Field, Inst, Opcode, Role, dot_a, dot_b, dot_n, mul, sign};
 
 /// The compiled form of `inst` if it is of this family.

@@ -4,10 +4,11 @@
 //! needs) and returns the closure that applies `f` to every lane. `f` is a type parameter, so each
 //! operation gets a loop of its own without calls.
 
-use super::Compute;
 use super::host::{self, Kernel};
+use crate::effect::Compute;
+use crate::lanes::{Lanes, Mask, WARP, WideLanes, by_lane, map2, map3, mask_where};
 use crate::operand::{Buffer, Dst, PredSrc, Src};
-use crate::state::{Lanes, Mask, State, WARP, WideLanes, by_lane, map2, map3, mask_where};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Role, bop};
 
 /// A flag of the instruction.

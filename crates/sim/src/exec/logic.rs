@@ -1,11 +1,13 @@
 //! Bits: logic, shifts, bytes, bit counts, selection and moves.
 
 use super::float::refuse;
+use super::host;
 use super::integer::is_written;
 use super::lanewise::{flag, int1, int2, int2_if, int3, mask_of, sources};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{Mask, map3};
 use crate::operand::{Dst, PredSrc, Src, operand};
-use crate::state::{Mask, State, map3};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, Value, prmt, shift_dir, shift_type, sign};
 
 /// The compiled form of `inst` if it is of this family.

@@ -1,12 +1,12 @@
 //! Loads, stores, constant loads, cache control.
 
-use super::Unsupported;
 use super::address::{Address, AddressWidth};
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Lanes, Mask, WARP, WideLanes, lanes_of};
 use crate::operand::{Dst, Src};
-use crate::program::{Effect, Env};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
-use crate::state::{Lanes, Mask, RZ, State, WARP, WideLanes, lanes_of};
+use crate::state::{RZ, State};
 use oriole_device::Access;
 use oriole_isa::{Field, Inst, Opcode, Role, mem, mem_size, qspc_space};
 

@@ -1,14 +1,14 @@
 //! Accesses to global memory that only some targets have: of 256 bits, by the uniform datapath, and to
 //! multicast addresses.
 
-use super::Unsupported;
 use super::address::{Address, AddressWidth};
 use super::memory::{read_registers, size_of, write_registers};
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::WARP;
 use crate::operand::{Dst, Src, operand};
-use crate::program::{Effect, Env};
 use crate::space::{Named, Place};
-use crate::state::{RZ, State, WARP};
+use crate::state::{RZ, State};
 use oriole_device::Access;
 use oriole_isa::{Field, Inst, Opcode, Role, Value, ured_type};
 

@@ -43,6 +43,7 @@ mod convert;
 mod double;
 mod elements;
 mod float;
+mod flow;
 mod half;
 mod host;
 mod integer;
@@ -64,23 +65,23 @@ mod texture;
 mod uniform;
 mod wide;
 
-use crate::program::Effect;
-use crate::state::State;
+use crate::effect::{Compute, Effect, Found, Unsupported};
+use crate::instruction::Action;
 use oriole_isa::{Inst, Opcode};
 
-/// A compiled arithmetic instruction.
-pub(crate) type Compute = Box<dyn Fn(&mut State) + Send + Sync>;
-
-/// What a family makes of an instruction: `None` if it is not one of its own.
-type Found<T> = Result<Option<T>, Unsupported>;
-
-/// Why an instruction cannot be executed (yet).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not simulated: {0}")]
-pub(crate) struct Unsupported(
-    /// What exactly: a modifier, an operand form.
-    pub(crate) String,
-);
+/// What `inst` does in a section that starts at `base`, by whichever family knows it.
+pub(crate) fn action(inst: &Inst, base: u64) -> Result<Action, Unsupported> {
+    if let Some(compute) = arithmetic(inst)? {
+        return Ok(Action::Compute(compute));
+    }
+    if let Some(effect) = effect(inst)? {
+        return Ok(Action::Effect(effect));
+    }
+    if let Some(action) = flow::compile(inst, base)? {
+        return Ok(action);
+    }
+    Err(Unsupported(format!("{} has no meaning here yet", inst.opcode.name())))
+}
 
 /// The arithmetic of `inst`, or `None` if it is no arithmetic instruction.
 pub(crate) fn arithmetic(inst: &Inst) -> Result<Option<Compute>, Unsupported> {

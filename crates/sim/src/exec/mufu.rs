@@ -6,9 +6,10 @@
 //! single-precision functions other than the hyperbolic tangent take subnormal operands and results
 //! for zero: compilers scale around the instruction where that matters.
 
+use super::host;
 use super::lanewise::single1;
 use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, narrow};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
 use oriole_isa::{Field, Inst, Opcode, half_b, mufu, mufu_fmt};
 use std::f64::consts::TAU;
 

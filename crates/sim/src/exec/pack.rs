@@ -2,7 +2,7 @@
 
 use super::lanewise::{flag, int3};
 use super::rounding::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, narrow};
-use super::{Compute, Unsupported};
+use crate::effect::{Compute, Unsupported};
 use oriole_isa::{Field, Inst, Opcode, clamp, half_b, half_c, ifmt, nfmt, pack, pack_dst, pack_src, part_c, rnd_int};
 
 /// The compiled form of `inst` if it is of this family.

@@ -2,11 +2,13 @@
 //! and products in which zero wins (`.FMZ`).
 
 use super::float::output;
+use super::host;
 use super::lanewise::flag;
 use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, narrow, sum_to_odd};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{Lanes, by_lane, map};
 use crate::operand::{Dst, Src};
-use crate::state::{Lanes, State, by_lane, map};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, fh_fmt, fmul_scale, half_b, lanes2};
 
 /// The compiled form of `inst` if it is of this family.

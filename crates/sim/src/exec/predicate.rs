@@ -1,9 +1,11 @@
 //! Predicates: logic on them, and packing them into registers; the return address registers.
 
+use super::host;
 use super::logic::{Truth, signs};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{Mask, by_lane};
 use crate::operand::{Dst, PredSrc, Src, operand};
-use crate::state::{Mask, PT, State, by_lane};
+use crate::state::{PT, State};
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, rpc_half, rpc_size};
 
 /// The compiled form of `inst` if it is of this family.

@@ -211,8 +211,7 @@ pub(super) fn integer_to_odd(value: i128) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use rustc_apfloat::ieee;
-    use rustc_apfloat::{Float, FloatConvert, Round};
+    use rustc_apfloat::{Float, FloatConvert, Round, ieee};
 
     const MODES: [(Rounding, Round); 4] = [
         (Rounding::Nearest, Round::NearestTiesToEven),

@@ -1,11 +1,11 @@
 //! Special registers, results of barriers, and how many registers a warp has.
 
-use super::Unsupported;
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::Mask;
 use crate::operand::{Dst, Src, operand};
-use crate::program::{Effect, Env};
 use crate::special;
-use crate::state::{Mask, State};
+use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::FaultKind;
 use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size, maxreg_op};

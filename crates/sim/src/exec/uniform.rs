@@ -1,6 +1,7 @@
 //! Instructions of the uniform datapath that have no vector twin with the same operands.
 
-use super::{Compute, Unsupported, host};
+use super::host;
+use crate::effect::{Compute, Unsupported};
 use crate::operand::{Dst, Src};
 use crate::state::{PT, State};
 use oriole_isa::{Field, Inst, Opcode, Role, fh_fmt, half_b, udenormal, uhalf_fmt, uvadd_type, vadd_type};

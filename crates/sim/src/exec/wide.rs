@@ -1,11 +1,13 @@
 //! Integers of 64 bits in register pairs, which sm_120 has instructions for: `IADD`, `UIADD3.64`, `ISETP.64`,
 //! `IMNMX.64`, `SEL.64`, `MOV.64` and their uniform forms.
 
+use super::host;
 use super::integer::is_written;
 use super::lanewise::{Verdict, compare_wide, flag};
-use super::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::lanes::{Mask, WideLanes, by_lane, map, map2, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
-use crate::state::{Mask, State, WideLanes, by_lane, map, map2, mask_where};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, cmp, sign, sign64, uimnmx_type};
 
 /// The compiled form of `inst` if it is of this family.

@@ -4,7 +4,7 @@
 //! step: each knows what the others have done. A strand that splits or joins others takes the knowledge along;
 //! groups of the simulator join at `BSYNC` and `WARPSYNC` only, so joining is synchronisation.
 
-use crate::state::{Mask, WARP, lanes_of};
+use crate::lanes::{Mask, WARP, lanes_of};
 use std::sync::Arc;
 
 /// A moment of a warp: its instructions so far.

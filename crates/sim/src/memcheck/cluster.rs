@@ -2,17 +2,20 @@
 //! memory.
 
 use super::clock::{Clock, Meeting, WarpClock};
+use super::findings::{Findings, moment_site, site, verb};
+use super::global::GlobalShadow;
 use super::places::Lies;
 use super::race::{Cell, Entry, Touch};
 use super::report::{Finding, FindingKind};
 use super::shadow::{LocalShadow, Written};
-use super::{Known, Moment, Subject, site, verb};
+use super::subject::Subject;
 use crate::access::{Access, in_cluster};
 use crate::flow::Flow;
+use crate::instruction::INSTRUCTION;
+use crate::lanes::{Mask, WARP, lanes_of};
+use crate::observer::Moment;
 use crate::operand::{Src, operand};
-use crate::program::INSTRUCTION;
 use crate::space::STACK_TOP;
-use crate::state::{Mask, WARP, lanes_of};
 use oriole_device::{Access as AccessKind, Launch, Space};
 use oriole_isa::{Field, Inst, Opcode, Role, Value, atom_op};
 use std::collections::HashMap;
@@ -92,10 +95,11 @@ impl ClusterShadow {
         &mut self,
         moment: &Moment<'_>,
         subject: &Subject<'_>,
-        accesses: &[Access],
-        known: &mut Known,
+        global: &mut GlobalShadow,
+        findings: &mut Findings,
     ) {
-        let identity = &moment.warp.state.identity;
+        let accesses = moment.log.accesses();
+        let identity = &moment.state.identity;
         let rank = identity.cluster_rank as usize;
         let number = rank * self.warps_per_block + identity.warp as usize;
         if number >= self.warps.len() || rank >= self.blocks.len() {
@@ -111,9 +115,9 @@ impl ClusterShadow {
         }
         for access in accesses {
             match access.space {
-                Space::Global => known.global(access, moment, subject),
-                Space::Shared => self.shared(access, number, rank, moment, subject, known),
-                Space::Local => self.local(access, rank, moment, subject, known),
+                Space::Global => global.access(access, moment, subject, findings),
+                Space::Shared => self.shared(access, number, rank, moment, subject, findings),
+                Space::Local => self.local(access, rank, moment, subject, findings),
                 _ => {}
             }
         }
@@ -124,7 +128,7 @@ impl ClusterShadow {
             let copies = self.warps[number].copies_of(moment.issued.active);
             self.bulk.join(&copies);
         }
-        if matches!(moment.flow(), Some(Flow::Exit(_))) && moment.warp.threads.alive == 0 {
+        if matches!(moment.flow(), Some(Flow::Exit(_))) && moment.threads.alive == 0 {
             self.alive -= 1;
         }
     }
@@ -136,8 +140,8 @@ impl ClusterShadow {
             return;
         }
         if let Some(Flow::Barrier { id, wait, .. }) = moment.flow() {
-            let id = id.scalar(&moment.warp.state) as u8 & 15;
-            return self.meet(number, active, (rank, id, moment.block.barriers.generation(id)), *wait);
+            let id = id.scalar(moment.state) as u8 & 15;
+            return self.meet(number, active, (rank, id, moment.barriers.generation(id)), *wait);
         }
         let Some(inst) = &moment.issued.op.inst else { return };
         let warp = &mut self.warps[number];
@@ -225,14 +229,15 @@ impl ClusterShadow {
         own: usize,
         moment: &Moment<'_>,
         subject: &Subject<'_>,
-        known: &mut Known,
+        findings: &mut Findings,
     ) {
         let opcode = moment.issued.op.inst.as_ref().map(|inst| inst.opcode);
         let is_mbarrier = opcode.is_some_and(is_mbarrier);
         for lane in lanes_of(access.lanes) {
             let (rank, address) = in_cluster(access.addresses[lane], own);
             let Some(block) = self.blocks.get_mut(rank) else { continue };
-            let mut single = |kind, place: String| known.add_single(kind, moment, subject, lane, access.kind, || place);
+            let mut single =
+                |kind, place: String| findings.add_single(kind, moment, subject, lane, access.kind, || place);
             if subject.checks.init {
                 if access.kind != AccessKind::Write
                     && !is_mbarrier
@@ -252,14 +257,14 @@ impl ClusterShadow {
             }
             if subject.checks.race {
                 let by = By { number, lane, is_mbarrier, is_own: rank == own };
-                self.race(access, rank, address, &by, moment, subject, known);
+                self.race(access, rank, address, &by, moment, subject, findings);
             }
         }
         if subject.checks.race
             && access.kind == AccessKind::Write
             && let Some(inst) = &moment.issued.op.inst
         {
-            collisions(access, inst, moment, subject, known);
+            collisions(access, inst, moment, subject, findings);
         }
     }
 
@@ -273,7 +278,7 @@ impl ClusterShadow {
         by: &By,
         moment: &Moment<'_>,
         subject: &Subject<'_>,
-        known: &mut Known,
+        findings: &mut Findings,
     ) {
         let opcode = moment.issued.op.inst.as_ref().map(|inst| inst.opcode);
         let is_copy = access.kind == AccessKind::Write
@@ -289,12 +294,12 @@ impl ClusterShadow {
             let bytes = ((1u16 << last) - (1 << first)) as u8;
             let (time, pc) = (warp.time, moment.issued.pc);
             let entry = Entry { warp: by.number as u16, bytes, kind, is_copy, lanes: 1 << by.lane, time, pc };
-            let value = by.is_own.then(|| moment.block.shared.get(word as usize).copied()).flatten();
+            let value = by.is_own.then(|| moment.shared.get(word as usize).copied()).flatten();
             let Some(old) = cell.touch(&Touch { entry, value }, warp) else { continue };
-            known.add(FindingKind::Race, pc, old.pc, || {
+            findings.add(FindingKind::Race, pc, old.pc, || {
                 let other = usize::from(old.warp) * WARP + old.lanes.trailing_zeros() as usize % WARP;
                 let per_block = self.warps_per_block * WARP;
-                let same = moment.warp.state.identity.ctaid;
+                let same = moment.state.identity.ctaid;
                 let block = block_of(subject, same, other / per_block);
                 let thread = (other % per_block) as u32;
                 let what = if old.is_copy { "copy" } else { verb(old.kind) };
@@ -302,7 +307,7 @@ impl ClusterShadow {
                     kind: FindingKind::Race,
                     place: shared_place(subject, 4 * word),
                     earlier: Some(site(old.pc, what, block, thread, subject)),
-                    later: moment.site(by.lane, if is_copy { "copy" } else { verb(kind) }, subject),
+                    later: moment_site(moment, by.lane, if is_copy { "copy" } else { verb(kind) }, subject),
                     times: 0,
                 }
             });
@@ -328,13 +333,21 @@ impl ClusterShadow {
     }
 
     /// Checks an access to local memory.
-    fn local(&mut self, access: &Access, rank: usize, moment: &Moment<'_>, subject: &Subject<'_>, known: &mut Known) {
-        let state = &moment.warp.state;
+    fn local(
+        &mut self,
+        access: &Access,
+        rank: usize,
+        moment: &Moment<'_>,
+        subject: &Subject<'_>,
+        findings: &mut Findings,
+    ) {
+        let state = &moment.state;
         let local = &mut self.blocks[rank].local;
         for lane in lanes_of(access.lanes) {
             let address = access.addresses[lane];
             let thread = state.identity.warp * WARP as u32 + lane as u32;
-            let mut single = |kind, place: String| known.add_single(kind, moment, subject, lane, access.kind, || place);
+            let mut single =
+                |kind, place: String| findings.add_single(kind, moment, subject, lane, access.kind, || place);
             if subject.checks.init {
                 if access.kind == AccessKind::Read
                     && let Some(byte) = local.first_unwritten(thread, address, access.bytes)
@@ -366,12 +379,12 @@ struct By {
 }
 
 /// Lanes of one store that write different values to one address.
-fn collisions(access: &Access, inst: &Inst, moment: &Moment<'_>, subject: &Subject<'_>, known: &mut Known) {
+fn collisions(access: &Access, inst: &Inst, moment: &Moment<'_>, subject: &Subject<'_>, findings: &mut Findings) {
     let Some(data) = Src::of(inst, Role::Data).register() else { return };
     if !matches!(inst.opcode, Opcode::STS | Opcode::ST) {
         return;
     }
-    let state = &moment.warp.state;
+    let state = &moment.state;
     let bits = if access.bytes >= 4 { u32::MAX } else { (1 << (8 * access.bytes)) - 1 };
     let words = (access.bytes as usize).div_ceil(4);
     let differ = |a: usize, b: usize| {
@@ -383,11 +396,11 @@ fn collisions(access: &Access, inst: &Inst, moment: &Moment<'_>, subject: &Subje
         let (first, second) = (pair[0], pair[1]);
         if access.addresses[first] == access.addresses[second] && data != crate::state::RZ && differ(first, second) {
             let pc = moment.issued.pc;
-            known.add(FindingKind::Race, pc, pc, || Finding {
+            findings.add(FindingKind::Race, pc, pc, || Finding {
                 kind: FindingKind::Race,
                 place: shared_place(subject, in_cluster(access.addresses[first], 0).1),
-                earlier: Some(moment.site(first, "write", subject)),
-                later: moment.site(second, "write", subject),
+                earlier: Some(moment_site(moment, first, "write", subject)),
+                later: moment_site(moment, second, "write", subject),
                 times: 0,
             });
         }

@@ -2,7 +2,7 @@
 //! other.
 
 use super::clock::{Time, WarpClock};
-use crate::state::{Mask, WARP};
+use crate::lanes::{Mask, WARP};
 use oriole_device::Access as AccessKind;
 use smallvec::SmallVec;
 

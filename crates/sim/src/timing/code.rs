@@ -1,6 +1,7 @@
 //! What the cycle model needs to know of each instruction, worked out once.
 
-use crate::program::{INSTRUCTION, Program};
+use crate::instruction::INSTRUCTION;
+use crate::program::Program;
 use crate::timing::trace::{BlockTrace, has_request};
 use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{

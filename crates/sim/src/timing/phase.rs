@@ -4,7 +4,6 @@
 //! cluster add is not waited for.
 
 use crate::access::{PhaseEvent, PhaseKind, in_cluster};
-use crate::timing::trace::BlockTrace;
 use std::collections::HashMap;
 
 /// Which phase an mbarrier is in.
@@ -81,10 +80,10 @@ struct Phase {
 pub(crate) struct Phases(Vec<Phase>);
 
 impl Phases {
-    /// Those of a block with this trace.
-    pub(crate) fn of(trace: &BlockTrace) -> Phases {
+    /// Those of a block whose warps do this.
+    pub(crate) fn of<'s>(steps: impl Iterator<Item = &'s PhaseStep>) -> Phases {
         let mut phases: Vec<Phase> = Vec::new();
-        for step in trace.iter().flat_map(|warp| &warp.phases) {
+        for step in steps {
             if matches!(step.kind, PhaseKind::Arrive | PhaseKind::Copy) {
                 let number = step.phase as usize;
                 phases.resize(phases.len().max(number + 1), Phase::default());
@@ -114,7 +113,6 @@ impl Phases {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timing::trace::WarpTrace;
 
     #[test]
     fn phases_are_numbered_by_their_lowest_bit() {
@@ -136,8 +134,8 @@ mod tests {
     #[test]
     fn a_phase_is_over_when_the_last_has_come() {
         let step = |phase, kind| PhaseStep { at: 0, phase, kind };
-        let steps = vec![step(0, PhaseKind::Arrive), step(0, PhaseKind::Copy), step(0, PhaseKind::Over)];
-        let mut phases = Phases::of(&vec![WarpTrace { phases: steps, ..WarpTrace::default() }]);
+        let steps = [step(0, PhaseKind::Arrive), step(0, PhaseKind::Copy), step(0, PhaseKind::Over)];
+        let mut phases = Phases::of(steps.iter());
         assert_eq!(phases.over(0), None);
         assert!(!phases.come(0, 90));
         assert!(phases.come(0, 40));

@@ -1,6 +1,7 @@
 //! The estimate as its readers see it.
 
-use crate::program::{INSTRUCTION, Program};
+use crate::instruction::INSTRUCTION;
+use crate::program::Program;
 use crate::timing::code::Code;
 use crate::timing::memory::Traffic;
 use crate::timing::occupancy::Occupancy;

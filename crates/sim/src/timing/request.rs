@@ -2,7 +2,7 @@
 //! shared memory after bank conflicts.
 
 use crate::access::{Access, AccessLog, in_cluster};
-use crate::state::{WARP, lanes_of};
+use crate::lanes::{WARP, lanes_of};
 use oriole_device::{Access as AccessKind, Space};
 use oriole_isa::chip::{LINE, SECTOR};
 

@@ -152,7 +152,7 @@ impl<'c> Sm<'c> {
     pub(crate) fn start(&mut self, trace: BlockTrace, cluster: usize, start: u64) {
         self.count_residence(start);
         let block = self.blocks.iter().position(Option::is_none).unwrap_or(self.blocks.len());
-        let (barriers, phases) = (BlockBarriers::of(&trace), Phases::of(&trace));
+        let (barriers, phases) = (BlockBarriers::of(&trace), Phases::of(trace.iter().flat_map(|warp| &warp.phases)));
         let number = self.epochs;
         let mut slots = Vec::with_capacity(trace.len());
         for warp in trace.into_iter().filter(|warp| !warp.runs.is_empty()) {

@@ -10,6 +10,7 @@ use crate::constant::ConstantBanks;
 use crate::grid;
 use crate::machine::Machine;
 use crate::program::Program;
+use crate::resources::Resources;
 use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
 use oriole_isa::chip::Chip;
@@ -92,16 +93,18 @@ impl Bench {
         let mut banks = ConstantBanks::new();
         fill_bank0(&mut banks, &entry, self.arch);
         let machine = Machine {
-            memory: &memory,
-            heap: None,
-            objects: &Objects::default(),
-            constants: Arc::new(banks),
+            resources: Resources {
+                memory: &memory,
+                heap: None,
+                objects: &Objects::default(),
+                constants: Arc::new(banks),
+                max_local: 1024,
+            },
             program: &program,
-            max_local: 1024,
             max_instructions: 1 << 30,
             deadline: None,
             records: true,
-            checker: None,
+            observer: None,
         };
         let outcome = grid::run(&entry, &machine, 2);
         assert!(outcome.fault.is_none(), "{:?}", outcome.fault);

@@ -6,8 +6,8 @@
 
 use crate::access::AccessLog;
 use crate::barrier::BARRIERS;
-use crate::program::INSTRUCTION;
-use crate::state::Mask;
+use crate::instruction::INSTRUCTION;
+use crate::lanes::Mask;
 use crate::timing::phase::{PhaseNumbers, PhaseStep};
 use crate::timing::request::{self, Owner, Request};
 use oriole_isa::{Effects, Inst, Pipe};

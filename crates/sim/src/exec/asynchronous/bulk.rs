@@ -4,15 +4,15 @@
 //! half and a mask in its high half, of the cluster's blocks for `MULTICAST` and of the bytes of each
 //! unit for `DST_G_BYTE_MASK`. A shared destination is followed by the address of its mbarrier.
 
-use super::super::Unsupported;
 use super::super::address::{Address, AddressWidth};
 use super::super::atomic::Atomic;
-use super::{syncs, uniform_register};
-use crate::machine::Halt;
+use super::syncs;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::WARP;
 use crate::operand::Src;
-use crate::program::{Effect, Env};
 use crate::space::{Place, Words};
-use crate::state::{State, WARP};
+use crate::state::State;
 use oriole_device::Access;
 use oriole_isa::{Field, Inst, Opcode, Role, atom_op, atom_type, bulk_type, copy_dst, copy_src};
 
@@ -217,4 +217,12 @@ fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
         }
         Ok(())
     }))
+}
+
+/// The first of the uniform registers that an operand names.
+pub(super) fn uniform_register(inst: &Inst, role: oriole_isa::Role) -> Result<usize, Unsupported> {
+    match crate::operand::operand(inst, role).value {
+        oriole_isa::Value::Reg(oriole_isa::RegFile::UR, n) => Ok(usize::from(n)),
+        other => Err(Unsupported(format!("{other:?} in the place of a uniform register"))),
+    }
 }

@@ -4,13 +4,13 @@
 //! Read off ptxas's code: the low word is 2^30 less the arrivals that each phase expects; the high word
 //! has in bit 31 the phase and below 2^31 less the arrivals still to come.
 
-use super::super::Unsupported;
 use super::super::address::{Address, AddressWidth};
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::WARP;
 use crate::operand::Dst;
-use crate::program::{Effect, Env};
 use crate::space::Named;
-use crate::state::{State, WARP};
+use crate::state::State;
 use oriole_device::{Access, FaultKind};
 use oriole_isa::{Field, Inst, Opcode, Role, arrives_count, atom_op};
 

@@ -7,11 +7,10 @@
 //! below it are read, as many as are left when the remainder is taken from the size; the rest is zero. So ptxas lowers
 //! any other `src-size`.
 
-use super::super::Unsupported;
 use super::super::address::{Address, AddressWidth};
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
 use crate::operand::PredSrc;
-use crate::program::{Effect, Env};
 use crate::space::{Named, Place, Words};
 use crate::state::State;
 use oriole_device::{Access, FaultKind, Space};

@@ -7,13 +7,11 @@
 mod bulk;
 mod early;
 mod ldgsts;
-pub(crate) mod mbarrier;
 mod remote;
 mod syncs;
 mod tensor;
 
-use super::{Found, Unsupported};
-use crate::program::{Effect, Env};
+use crate::effect::{Effect, Env, Found};
 use crate::state::State;
 use oriole_isa::{Inst, Opcode};
 
@@ -33,12 +31,4 @@ pub(super) fn compile(inst: &Inst) -> Found<Effect> {
         }
         _ => None,
     })
-}
-
-/// The first of the uniform registers that an operand names.
-fn uniform_register(inst: &Inst, role: oriole_isa::Role) -> Result<usize, Unsupported> {
-    match crate::operand::operand(inst, role).value {
-        oriole_isa::Value::Reg(oriole_isa::RegFile::UR, n) => Ok(usize::from(n)),
-        other => Err(Unsupported(format!("{other:?} in the place of a uniform register"))),
-    }
 }

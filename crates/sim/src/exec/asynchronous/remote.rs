@@ -1,12 +1,11 @@
 //! Stores and reductions to shared memory of the cluster that an mbarrier counts (`STAS`, `REDAS`).
 
-use super::super::Unsupported;
 use super::super::atomic::Atomic;
 use super::super::memory::read_registers;
 use super::syncs;
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
 use crate::operand::{Src, operand};
-use crate::program::{Effect, Env};
 use crate::space::Place;
 use crate::state::State;
 use oriole_device::Access;

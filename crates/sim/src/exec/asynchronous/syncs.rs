@@ -1,14 +1,14 @@
 //! Instructions on mbarriers since sm_90: `SYNCS`, and arrivals of `LDGSTS`.
 
-use super::super::Unsupported;
 use super::super::address::{Address, AddressWidth};
-use super::mbarrier::Mbarrier;
 use crate::access::PhaseKind;
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Mask, WARP, lanes_of};
+use crate::mbarrier::Mbarrier;
 use crate::operand::{Dst, Src};
-use crate::program::{Effect, Env};
 use crate::space::Place;
-use crate::state::{Mask, State, WARP, lanes_of};
+use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::{Access, FaultKind};
 use oriole_isa::{Field, Inst, Opcode, Role, arrives_count, syncs_count, syncs_op, syncs_result};

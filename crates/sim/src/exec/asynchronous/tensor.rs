@@ -4,13 +4,13 @@
 //! `Dst` on hold the shared address, for loads that of the mbarrier, then the coordinates. `A` holds
 //! offsets of an im2col load in its low half and the blocks of a multicast in its high half.
 
-use super::super::Unsupported;
 use super::super::atomic::Atomic;
 use super::bulk::{in_block, report};
-use super::{syncs, uniform_register};
-use crate::machine::Halt;
+use super::syncs;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::exec::asynchronous::bulk::uniform_register;
+use crate::halt::Halt;
 use crate::operand::Src;
-use crate::program::{Effect, Env};
 use crate::space::{Named, Place, Words};
 use crate::state::State;
 use oriole_device::tensor_map::{BYTES, Element, Fill, MAX_RANK, Shape, TensorMap};

@@ -7,10 +7,10 @@
 //! swizzle"), eight rows to a block, and two strides between blocks.
 
 use super::fragment::Lines;
-use crate::machine::Halt;
-use crate::program::Env;
+use crate::effect::Env;
+use crate::halt::Halt;
+use crate::lanes::{Mask, WARP};
 use crate::space::{Named, Words};
-use crate::state::{Mask, WARP};
 use oriole_device::Access;
 
 /// Bytes of a piece.

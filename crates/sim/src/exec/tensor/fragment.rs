@@ -7,7 +7,11 @@
 //! `4 e` consecutive elements of a line lie in one register of the four lanes `t`. An accumulator
 //! register holds row `g` or `g + 8`, columns `2 t` and `2 t + 1`.
 
-use crate::state::{RZ, State, WARP};
+use crate::effect::Unsupported;
+use crate::lanes::WARP;
+use crate::operand::operand;
+use crate::state::{RZ, State};
+use oriole_isa::{Inst, RegFile, Role, Value};
 
 /// Columns of B, C and D.
 pub(super) const COLUMNS: usize = 8;
@@ -186,3 +190,24 @@ impl<T: Copy + Default> Factors<T> {
         }
     }
 }
+
+/// The vector registers of the operand with that role.
+pub(super) fn registers(inst: &Inst, role: Role) -> Result<Registers, Unsupported> {
+    match operand(inst, role).value {
+        Value::Reg(RegFile::R, first) => {
+            let width = inst.opcode.position(role).map_or(0, |at| inst.width(at));
+            Ok(Registers { first: usize::from(first), count: usize::from(width) })
+        }
+        other => Err(Unsupported(format!("a matrix given as {other:?}"))),
+    }
+}
+
+/// Refuses matrices that do not fit: `a` elements are stored of a row of A, of which a sparse one has half, and
+/// `b` of a column of B.
+pub(super) fn check_depth(a: usize, b: usize, sparse: bool) -> Result<(), Unsupported> {
+    let fits = a > 0 && b == if sparse { 2 * a } else { a } && !(sparse && a > GREATEST_STORED);
+    if fits { Ok(()) } else { Err(Unsupported(format!("a matrix of depth {a} times one of depth {b}"))) }
+}
+
+/// The elements that are stored of a row of a sparse A, at most.
+const GREATEST_STORED: usize = 64;

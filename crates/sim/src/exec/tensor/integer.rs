@@ -2,8 +2,9 @@
 
 use super::float::metadata;
 use super::fragment::{Accumulators, COLUMNS, Factors, ROWS, Tile};
-use super::{check_depth, registers};
-use crate::exec::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::exec::host;
+use crate::exec::tensor::fragment::{check_depth, registers};
 use crate::operand::PredSrc;
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, bmma_op, mma_int};

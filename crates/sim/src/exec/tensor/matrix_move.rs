@@ -4,14 +4,15 @@
 //! `r` of matrix `m` (`16 m + r`, of matrices of sixteen rows). Lanes are `4 g + t` as in
 //! [`super::fragment`].
 
-use super::registers;
+use crate::effect::{Compute, Effect, Env, Unsupported};
 use crate::exec::address::{Address, AddressWidth};
-use crate::exec::{Compute, Unsupported, host};
-use crate::machine::Halt;
+use crate::exec::host;
+use crate::exec::tensor::fragment::registers;
+use crate::halt::Halt;
+use crate::lanes::{Lanes, Mask, WARP, WideLanes};
 use crate::operand::{Dst, Src};
-use crate::program::{Effect, Env};
 use crate::space::{Named, Words};
-use crate::state::{Lanes, Mask, State, WARP, WideLanes};
+use crate::state::State;
 use oriole_device::Access;
 use oriole_isa::{Field, Inst, Role, matrix_count, matrix_format, matrix_shape, movm, movm_type};
 

@@ -35,10 +35,8 @@ mod sparse;
 mod tests;
 mod warpgroup;
 
-use super::{Compute, Found, Unsupported};
-use crate::operand::operand;
-use crate::program::Effect;
-use oriole_isa::{Inst, Opcode, RegFile, Role, Value};
+use crate::effect::{Compute, Effect, Found};
+use oriole_isa::{Inst, Opcode};
 
 /// The computation of `inst` if it is a matrix instruction on registers alone.
 pub(super) fn compute(inst: &Inst, opcode: Opcode) -> Found<Compute> {
@@ -64,24 +62,3 @@ pub(super) fn effect(inst: &Inst) -> Found<Effect> {
         _ => return Ok(None),
     }))
 }
-
-/// The vector registers of the operand with that role.
-fn registers(inst: &Inst, role: Role) -> Result<fragment::Registers, Unsupported> {
-    match operand(inst, role).value {
-        Value::Reg(RegFile::R, first) => {
-            let width = inst.opcode.position(role).map_or(0, |at| inst.width(at));
-            Ok(fragment::Registers { first: usize::from(first), count: usize::from(width) })
-        }
-        other => Err(Unsupported(format!("a matrix given as {other:?}"))),
-    }
-}
-
-/// Refuses matrices that do not fit: `a` elements are stored of a row of A, of which a sparse one has half, and
-/// `b` of a column of B.
-fn check_depth(a: usize, b: usize, sparse: bool) -> Result<(), Unsupported> {
-    let fits = a > 0 && b == if sparse { 2 * a } else { a } && !(sparse && a > GREATEST_STORED);
-    if fits { Ok(()) } else { Err(Unsupported(format!("a matrix of depth {a} times one of depth {b}"))) }
-}
-
-/// The elements that are stored of a row of a sparse A, at most.
-const GREATEST_STORED: usize = 64;

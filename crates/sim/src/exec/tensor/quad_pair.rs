@@ -8,10 +8,12 @@
 use super::dot::{Adder, Path};
 use super::float::finite;
 use super::number::{F16, Term};
-use super::registers;
-use crate::exec::{Compute, Unsupported, host};
+use crate::effect::{Compute, Unsupported};
+use crate::exec::host;
+use crate::exec::tensor::fragment::registers;
+use crate::lanes::WARP;
 use crate::operand::Src;
-use crate::state::{State, WARP};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Role, hmma_c, mma_acc, mma_order};
 
 /// Rows of A, columns of B.

@@ -11,12 +11,11 @@ use super::float::{FloatAccumulators, formats, metadata};
 use super::fragment::{COLUMNS, Factors, Lines, ROWS, Registers};
 use super::integer::{Integer, WordAccumulators, add, combination, count};
 use super::number::Term;
-use super::registers;
 use super::sparse::Metadata;
-use crate::exec::Unsupported;
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::exec::tensor::fragment::registers;
+use crate::halt::Halt;
 use crate::operand::{Src, operand};
-use crate::program::{Effect, Env};
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
 

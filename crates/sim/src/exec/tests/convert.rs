@@ -2,7 +2,7 @@
 
 use super::float::CORNERS;
 use super::{ROUNDINGS, Stream, Warp, wide_words, words};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};

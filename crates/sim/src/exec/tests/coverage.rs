@@ -1,6 +1,6 @@
 //! Every arithmetic and matrix instruction that the golden vectors show has a meaning.
 
-use crate::exec::Unsupported;
+use crate::effect::Unsupported;
 use oriole_isa::{Arch, Inst, Opcode};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! `docs/sim.md` lists what is not simulated; here the code is held to it, and it to the code.
 
+use crate::exec::action;
 use crate::hostile_tests::Random;
-use crate::program::action;
 use oriole_isa::{Arch, Inst, Opcode};
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! What the ISA text states of opcodes, against what they do here.
 
 use super::warp;
-use crate::flow::{self, Flow};
+use crate::flow::Flow;
 use crate::hostile_tests::Random;
-use crate::program::Action;
+use crate::instruction::Action;
 use crate::state::State;
 use oriole_isa::{Arch, Exit, Field, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Role, Swap, Value};
 use std::collections::BTreeSet;
@@ -155,7 +155,7 @@ fn exits_are_what_jumps_and_ends() {
     for opcode in Opcode::ALL {
         for _ in 0..FORMS {
             let inst = Inst { guard: oriole_isa::Guard::ALWAYS, ..random.inst(opcode) };
-            let Ok(Some(Action::Flow(flow))) = flow::compile(&inst, 0) else { continue };
+            let Ok(Some(Action::Flow(flow))) = crate::exec::flow::compile(&inst, 0) else { continue };
             let exit = match *flow {
                 // The callee comes back.
                 _ if opcode == Opcode::CALL => Exit::No,

@@ -1,7 +1,7 @@
 //! Single precision against `rustc_apfloat`.
 
 use super::{ROUNDINGS, Stream, Warp, pairs};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::Single;

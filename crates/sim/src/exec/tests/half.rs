@@ -1,7 +1,7 @@
 //! Pairs of halves against `rustc_apfloat`.
 
 use super::{Stream, Warp, pairs};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 use rustc_apfloat::ieee::{BFloat, Half, Single};
 use rustc_apfloat::{Float, FloatConvert};

@@ -2,7 +2,8 @@
 
 use super::Warp;
 use crate::exec::host::{Kernel, compute};
-use crate::state::{Mask, State, map3};
+use crate::lanes::{Mask, map3};
+use crate::state::State;
 use oriole_isa::Arch;
 
 /// `R3 = R0 * R1 + R2`, fused.

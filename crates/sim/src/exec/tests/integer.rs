@@ -1,7 +1,7 @@
 //! Integer arithmetic against the host's.
 
 use super::{Warp, wide_words, words};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 
 /// A warp with random words in R0, R1, R2.

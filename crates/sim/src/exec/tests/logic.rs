@@ -1,7 +1,7 @@
 //! Bits against definitions bit by bit, and the tables of the PTX manual.
 
 use super::{Warp, wide_words, words};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 
 #[test]

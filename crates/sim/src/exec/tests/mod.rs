@@ -19,8 +19,9 @@ mod special;
 mod wide;
 
 use crate::constant::ConstantBanks;
-use crate::special::WarpIdentity;
-use crate::state::{Lanes, Mask, State, WARP};
+use crate::identity::WarpIdentity;
+use crate::lanes::{Lanes, Mask, WARP};
+use crate::state::State;
 use oriole_isa::Arch;
 use rustc_apfloat::Round;
 use std::sync::Arc;

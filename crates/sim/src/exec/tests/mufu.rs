@@ -1,7 +1,7 @@
 //! `MUFU` against the error bounds and special values that the PTX manual gives.
 
 use super::{Stream, Warp};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 
 const INF: u32 = 0x7f80_0000;

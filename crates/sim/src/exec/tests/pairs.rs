@@ -1,7 +1,7 @@
 //! Pairs of singles, halves with singles, and minima of three, against `rustc_apfloat` and the host.
 
 use super::{ROUNDINGS, Warp, words};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 use rustc_apfloat::ieee::{Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};

@@ -3,8 +3,10 @@
 
 use super::documented::listed;
 use crate::constant::ConstantBanks;
-use crate::special::{WarpIdentity, read};
-use crate::state::{Lanes, State};
+use crate::identity::WarpIdentity;
+use crate::lanes::Lanes;
+use crate::special::read;
+use crate::state::State;
 use oriole_isa::Arch;
 use oriole_isa::special_registers::{SpecialRegister, all, by_number};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! 64-bit integers in pairs of registers against the host's.
 
 use super::{Warp, wide_words};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 
 #[test]

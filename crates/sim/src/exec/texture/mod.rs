@@ -18,8 +18,7 @@ mod sample;
 mod surface;
 mod texel;
 
-use super::Unsupported;
-use crate::program::Effect;
+use crate::effect::{Effect, Unsupported};
 use oriole_isa::Inst;
 
 /// The effect of `inst` if it is of this family.

@@ -1,11 +1,11 @@
 //! The words that a texture instruction has besides its results, in their order over two groups of registers,
 //! and the handle of what it reads.
 
-use super::super::Unsupported;
-use crate::machine::Halt;
+use crate::effect::{Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Lanes, Mask};
 use crate::operand::{Dst, Src, operand};
-use crate::program::Env;
-use crate::state::{Lanes, Mask, RZ, State};
+use crate::state::{RZ, State};
 use oriole_device::FaultKind;
 use oriole_device::texture::{Image, Sampler};
 use oriole_isa::{Field, Inst, OperandFlags, Role, Value, tex_dim, tex_mask};
@@ -135,7 +135,7 @@ impl Handle {
             }
         };
         let missing = || FaultKind::Misuse(format!("no texture or surface has the handle {handle:#x}"));
-        let objects = env.spaces.machine.objects;
+        let objects = env.spaces.resources.objects;
         objects.lookup(handle, sampler).ok_or_else(|| Halt::fault(lane, missing()))
     }
 }

@@ -1,9 +1,9 @@
 //! `TXQ`: the size of an image.
 
-use super::super::Unsupported;
 use super::operands::{Handle, Results, Words};
-use crate::program::{Effect, Env};
-use crate::state::{Lanes, State, WARP};
+use crate::effect::{Effect, Env, Unsupported};
+use crate::lanes::{Lanes, WARP};
+use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, tex_query};
 
 /// The effect of `inst` if it is of this family.

@@ -1,15 +1,15 @@
 //! `TEX`, `TLD`, `TLD4`, `TXD`.
 
-use super::super::Unsupported;
 use super::super::rounding::{HALF, Rounding, narrow};
 use super::cube;
 use super::operands::{Axes, Handle, MISSING, Results, Words};
 use super::sample::{Reader, Request, lod_of};
 use super::texel::{self, Position};
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::{Lanes, WARP};
 use crate::operand::Dst;
-use crate::program::{Effect, Env};
-use crate::state::{Lanes, RZ, State, WARP};
+use crate::state::{RZ, State};
 use oriole_device::texture::{Image, Sampler, Shape};
 use oriole_isa::{Field, Inst, Opcode, Role, tex_deriv, tex_fmt, tex_lod, tex_offset, tex_sample};
 

@@ -3,8 +3,8 @@
 //! blended in `f32`, one after the other, where the hardware's precision is not published.
 
 use super::texel::{self, Position};
-use crate::machine::Halt;
-use crate::program::Env;
+use crate::effect::Env;
+use crate::halt::Halt;
 use oriole_device::texture::{AddressMode, Comparison, Filter, Image, Sampler};
 
 /// What is read of an image.

@@ -1,15 +1,15 @@
 //! `SULD`, `SUST`, `SURED`, `SUATOM`: texels of a surface, raw or in its format, and one step on them.
 
-use super::super::Unsupported;
 use super::super::atomic::{add_half_pairs, add_single};
 use super::super::memory::{extend, read_registers};
 use super::operands::{Handle, MISSING};
 use super::texel;
-use crate::machine::Halt;
+use crate::effect::{Effect, Env, Unsupported};
+use crate::halt::Halt;
+use crate::lanes::WARP;
 use crate::operand::{Dst, Src};
-use crate::program::{Effect, Env};
 use crate::space::Place;
-use crate::state::{RZ, State, WARP};
+use crate::state::{RZ, State};
 use oriole_device::texture::{Image, Kind};
 use oriole_device::{Access, FaultKind};
 use oriole_isa::{

@@ -1,10 +1,10 @@
 //! Texels in memory, and as numbers.
 
 use super::super::rounding::{HALF, Rounding, narrow};
-use crate::machine::Halt;
-use crate::program::Env;
+use crate::effect::Env;
+use crate::halt::Halt;
+use crate::lanes::WARP;
 use crate::space::{Place, Words};
-use crate::state::WARP;
 use oriole_device::Access;
 use oriole_device::texture::{Format, Image, Kind};
 

@@ -6,7 +6,8 @@ mod sparse;
 use super::dot::{Adder, Path};
 use super::number::{F16, F32, Term};
 use crate::exec::tests::{execute, warp};
-use crate::state::{State, WARP};
+use crate::lanes::WARP;
+use crate::state::State;
 use oriole_isa::Arch;
 
 /// A mixed stream of numbers.

@@ -1,7 +1,7 @@
 //! Products with a sparse A and with scales, against products of the whole matrices.
 
 use super::{Stream, execute, fetch, from_single, half, load, row, single, warp};
-use crate::state::WARP;
+use crate::lanes::WARP;
 use oriole_isa::Arch;
 
 /// One kind of sparse product.

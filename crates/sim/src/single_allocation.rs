@@ -5,8 +5,8 @@
 //! do not cover, faults above all, is left to the accesses lane by lane in [`crate::space`], which may
 //! follow a part that was done here because both do the same.
 
+use crate::lanes::{Lanes, Mask, WARP, WideLanes, lanes_of};
 use crate::space::{Place, Spaces};
-use crate::state::{Lanes, Mask, WARP, WideLanes, lanes_of};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -53,7 +53,7 @@ impl Spaces<'_> {
         match self.nearest(place) {
             Place::Shared(offset) => Span::new(address.wrapping_sub(offset), self.shared_size, bytes)
                 .is_some_and(|span| gather(self.shared, &span, addresses, lanes, registers, |&word| word, finish)),
-            Place::Global(_) => self.machine.memory.find(address).is_some_and(|allocation| {
+            Place::Global(_) => self.resources.memory.find(address).is_some_and(|allocation| {
                 let value = |word: &AtomicU32| word.load(Relaxed);
                 Span::new(allocation.base(), allocation.size(), bytes)
                     .is_some_and(|span| gather(allocation.words(), &span, addresses, lanes, registers, value, finish))
@@ -85,7 +85,7 @@ impl Spaces<'_> {
                     })
                 })
             }
-            Place::Global(_) => self.machine.memory.find(address).is_some_and(|allocation| {
+            Place::Global(_) => self.resources.memory.find(address).is_some_and(|allocation| {
                 let span = Span::new(allocation.base(), allocation.size(), bytes);
                 span.is_some_and(|span| {
                     each(lanes, |lane| {

@@ -3,9 +3,11 @@
 //! Nearly all time of a simulation is spent here, so everything that can be done once for a row of
 //! instructions is: finding the group and the code, checking limits, counting.
 
-use super::{BlockState, Stop, Warp};
-use crate::machine::{Halt, Machine};
-use crate::program::{Action, INSTRUCTION};
+use super::{Pause, Step, Stop, Warp};
+use crate::block_state::BlockState;
+use crate::halt::Halt;
+use crate::instruction::{Action, INSTRUCTION};
+use crate::machine::Machine;
 use crate::stats::{Counts, Row};
 use crate::threads::Wait;
 
@@ -19,6 +21,32 @@ pub(super) enum RowEnd {
 }
 
 impl Warp {
+    /// Runs for up to `left` instructions, and takes those executed from it.
+    pub(crate) fn run(
+        &mut self,
+        machine: &Machine<'_>,
+        block: &mut BlockState,
+        left: &mut u32,
+        counts: &mut Counts,
+    ) -> Result<Pause, Stop> {
+        let is_watched = self.hazards.is_some() || block.log.is_some();
+        while *left > 0 {
+            if !is_watched {
+                if self.run_row(machine, block, left, counts)? == RowEnd::NeedsTurn {
+                    return Ok(Pause::NeedsTurn);
+                }
+                if *left == 0 {
+                    break;
+                }
+            }
+            match self.step_one(machine, block, counts)? {
+                Step::Issued(_) => *left -= 1,
+                Step::Paused(pause) => return Ok(pause),
+            }
+        }
+        Ok(Pause::Slice)
+    }
+
     /// Executes arithmetic and memory instructions of the current group in a row, up to `left`, and
     /// takes those executed from it.
     pub(super) fn run_row(
@@ -43,7 +71,7 @@ impl Warp {
         };
         let ops = machine.program.ops(section).get(((first - section.base) / INSTRUCTION) as usize..);
         let before = block.instructions;
-        let mut env = block.env(machine, &mut self.local, self.barrier_result);
+        let mut env = block.env(&machine.resources, &mut self.local, self.barrier_result);
         let (state, mut row, mut end) = (&mut self.state, Row::default(), Ok(RowEnd::Stopped));
         for op in ops.unwrap_or_default().iter().take(most as usize) {
             let active = op.guard.active(state, mask);

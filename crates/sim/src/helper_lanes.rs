@@ -1,26 +1,27 @@
 //! Helper lanes: the lanes of a quad that have no thread here, while `BMOV.PQUAD` lets them execute so that
 //! a texture instruction finds the coordinates of whole quads.
 
-use crate::state::{Lanes, Mask, RZ, State, lanes_of};
+use crate::lanes::{Lanes, Mask, lanes_of};
+use crate::state::{RZ, State};
 
 /// The helper lanes of the group that runs, and what their registers held before.
 #[derive(Debug, Default)]
-pub(crate) struct Helpers {
+pub(crate) struct HelperLanes {
     lanes: Mask,
     registers: Vec<Lanes>,
     predicates: Vec<Mask>,
 }
 
-impl Helpers {
+impl HelperLanes {
     /// The lanes without a thread in `group` of all quads that have one in it.
     pub(crate) fn of_quads(group: Mask, state: &State) -> Self {
         let any = (group | group >> 1 | group >> 2 | group >> 3) & 0x1111_1111;
         let lanes = (any * 15) & !group;
         if lanes == 0 {
-            return Helpers::default();
+            return HelperLanes::default();
         }
         let registers = (0..RZ).map(|n| *state.r(n)).collect();
-        Helpers { lanes, registers, predicates: (0..7).map(|n| state.p(n)).collect() }
+        HelperLanes { lanes, registers, predicates: (0..7).map(|n| state.p(n)).collect() }
     }
 
     /// The lanes.
@@ -40,6 +41,6 @@ impl Helpers {
             state.set_p(n, value);
         }
         state.active = active;
-        *self = Helpers::default();
+        *self = HelperLanes::default();
     }
 }

@@ -1,0 +1,91 @@
+//! Barriers of blocks and mbarriers, and waits without an end.
+
+use super::{PROLOGUE, Run};
+use oriole_device::FaultKind;
+use oriole_isa::Arch;
+
+#[test]
+fn shared_memory_passes_values_across_a_barrier() {
+    let text = format!(
+        "{PROLOGUE}
+        SHF.L.U32 R4, R0, 0x2, RZ
+        STS [R4], R0
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        IADD3 R5, -R4, 0xfc, RZ
+        LDS R6, [R5]
+        STG.E [R2.64], R6
+        EXIT"
+    );
+    let expected: Vec<u32> = (0..64).rev().collect();
+    assert_eq!(Run { block: 64, ..Run::default() }.words(&text), expected);
+}
+
+#[test]
+fn a_barrier_that_cannot_be_complete_is_a_deadlock() {
+    let text = "
+        S2R R0, SR_TID.X
+        ISETP.GE.U32.AND P0, PT, R0, 0x20, PT
+        @P0 BRA `(other)
+        BAR.SYNC.DEFER_BLOCKING 0x1
+        EXIT
+        other:
+        BAR.SYNC.DEFER_BLOCKING 0x2
+        EXIT";
+    let fault = Run { block: 64, ..Run::default() }.fault(text);
+    let FaultKind::Deadlock(waiting) = fault.kind else { panic!("{:?}", fault.kind) };
+    let threads: Vec<_> = waiting.iter().map(|group| (group.threads.len(), group.threads[0])).collect();
+    assert_eq!(threads, [(32, 0), (32, 32)]);
+    assert!(waiting[1].at.contains("barrier 2"), "{}", waiting[1].at);
+}
+
+/// Makes an mbarrier of one arrival at shared address 0x100, as ptxas does.
+const MBARRIER: &str = "
+    UMOV UR6, 0x100
+    UMOV UR4, 0x1ffffe
+    UMOV UR5, 0x7ffff800
+    SYNCS.EXCH.64 URZ, [UR6], UR4
+";
+
+#[test]
+fn diverged_threads_that_all_wait_for_mbarriers_are_a_deadlock() {
+    let text = format!(
+        "{MBARRIER}
+        S2R R0, SR_TID.X
+        ISETP.LT.U32.AND P1, PT, R0, 0x10, PT
+        @P1 BRA `(other)
+        first:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], RZ
+        @!P0 BRA `(first)
+        EXIT
+        other:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], RZ
+        @!P0 BRA `(other)
+        EXIT"
+    );
+    let fault = Run { arch: Arch::Sm90, ..Run::default() }.fault(&text);
+    let FaultKind::Deadlock(waiting) = fault.kind else { panic!("{:?}", fault.kind) };
+    let mut threads: Vec<u32> = waiting.iter().flat_map(|group| group.threads.clone()).collect();
+    threads.sort_unstable();
+    assert_eq!((waiting.len(), threads), (2, (0..32).collect()));
+}
+
+#[test]
+fn one_half_of_a_warp_lets_the_other_pass_its_mbarrier() {
+    let text = format!(
+        "{MBARRIER}
+        S2R R0, SR_TID.X
+        MOV R2, c[0x0][0x210]
+        MOV R3, c[0x0][0x214]
+        IMAD.WIDE.U32 R2, R0, 0x4, R2
+        ISETP.NE.U32.AND P1, PT, R0, RZ, PT
+        @P1 BRA `(wait)
+        SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR6], RZ
+        wait:
+        SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], RZ
+        @!P0 BRA `(wait)
+        STG.E [R2.64], R0
+        EXIT"
+    );
+    let words = Run { arch: Arch::Sm90, ..Run::default() }.words(&text);
+    assert_eq!(words[..32], (0..32).collect::<Vec<u32>>());
+}

@@ -1,0 +1,23 @@
+//! What instructions of a launch reach besides the registers and the memory of their block.
+
+use crate::constant::ConstantBanks;
+use oriole_device::texture::Objects;
+use oriole_device::{Heap, Memory};
+use std::sync::{Arc, Mutex};
+
+/// Name of the allocations of global memory that hold the module's variables.
+pub(crate) const VARIABLES: &str = "a variable of the module";
+
+/// Memory and constants of a running launch.
+pub(crate) struct Resources<'a> {
+    /// Global memory.
+    pub(crate) memory: &'a Memory,
+    /// The heap of `malloc`, if the module calls it.
+    pub(crate) heap: Option<Mutex<Heap>>,
+    /// Textures, surfaces and samplers.
+    pub(crate) objects: &'a Objects,
+    /// Constant banks.
+    pub(crate) constants: Arc<ConstantBanks>,
+    /// Bytes of local memory that a thread may use.
+    pub(crate) max_local: u32,
+}
