@@ -4,7 +4,9 @@
 //! because the thread counts of `barrier` are multiples of the warp size; exited threads are not waited
 //! for.
 
-use crate::state::WARP;
+use crate::lanes::{WARP, lanes_of};
+use crate::operand::{Destination, Source};
+use crate::state::State;
 
 /// Barriers of a block.
 pub(crate) const BARRIERS: usize = 16;
@@ -111,6 +113,43 @@ impl Barrier {
         match self.expected {
             Some(threads) => self.count(alive) >= threads,
             None => self.arrived.iter().zip(alive).all(|(arrived, alive)| alive & !arrived == 0),
+        }
+    }
+}
+
+/// A barrier instruction.
+pub(crate) struct BarrierOp {
+    /// Which barrier.
+    pub(crate) id: Source,
+    /// For how many threads; all without one.
+    pub(crate) threads: Option<Source>,
+    /// What it does besides arriving.
+    pub(crate) kind: BarrierKind,
+}
+
+/// What a barrier instruction does.
+pub(crate) enum BarrierKind {
+    /// `.arrive`: does not wait.
+    Arrive,
+    /// `.sync`: waits.
+    Sync,
+    /// `.red`: waits, and judges the predicates.
+    Reduce {
+        /// Of each thread.
+        predicate: Source,
+        /// Where the verdict goes.
+        to: Destination,
+        /// Makes it.
+        judge: fn(Verdict) -> u32,
+    },
+}
+
+impl BarrierOp {
+    /// Writes the result for threads that have passed.
+    pub(crate) fn deliver(&self, state: &mut State, mask: u32, verdict: Verdict) {
+        if let BarrierKind::Reduce { to, judge, .. } = &self.kind {
+            let result = u128::from(judge(verdict));
+            lanes_of(mask).for_each(|lane| state.set(to, lane, result));
         }
     }
 }

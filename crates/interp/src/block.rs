@@ -1,11 +1,13 @@
 //! A block: its warps in turn.
 
 use crate::barrier::{Barriers, Verdict};
-use crate::cluster::ClusterBarrier;
+use crate::cluster_barrier::ClusterBarrier;
 use crate::code::Action;
-use crate::machine::{BlockState, ClusterState, Env, Machine};
-use crate::special::{Identity, Shapes};
-use crate::state::{State, WARP, lanes_of};
+use crate::env::{BlockState, ClusterState, Env};
+use crate::identity::{Identity, Shapes};
+use crate::lanes::{WARP, lanes_of};
+use crate::machine::Machine;
+use crate::state::State;
 use crate::threads::Wait;
 use crate::warp::{Stop, Warp};
 use oriole_device::{FaultKind, Heap, WaitingThreads};
@@ -26,7 +28,7 @@ impl Block {
     /// Block `number`, with this rank in its cluster, at the start of the kernel.
     pub(crate) fn new(number: u64, rank: u32, machine: &Machine<'_>) -> Result<Block, Stop> {
         // A launch has at most 1024 threads per block.
-        let threads = machine.launch.threads() as u32;
+        let threads = machine.resources.launch.threads() as u32;
         let warps = (threads as usize).div_ceil(WARP);
         let state = BlockState {
             rank: rank as usize,
@@ -62,8 +64,9 @@ impl Block {
                 .as_ref()
                 .map_or(Ok(()), |deadline| deadline.check())
                 .map_err(|kind| self.stop_at(at, kind))?;
-            let mut env = Env { machine, cluster: &mut *cluster, block: &mut self.state, heap: &mut *heap };
-            ran |= self.warps[at].run(&mut env, WARP_SLICE)?;
+            let resources = &machine.resources;
+            let mut env = Env { resources, cluster: &mut *cluster, block: &mut self.state, heap: &mut *heap };
+            ran |= self.warps[at].run(&mut env, machine.functions, WARP_SLICE)?;
             self.complete_barriers(machine);
             let limit = machine.max_instructions;
             if self.state.instructions > limit {
@@ -182,9 +185,9 @@ fn pass_barrier(warp: &mut Warp, machine: &Machine<'_>, id: usize, verdict: Verd
 
 fn identity(block: u64, cluster_rank: u32, warp: u32, machine: &Machine<'_>) -> Identity {
     Identity {
-        launch: Shapes::of(machine),
-        tid: std::array::from_fn(|lane| machine.launch.thread_at(warp * WARP as u32 + lane as u32)),
-        ctaid: machine.launch.block_at(block),
+        launch: Shapes::of(machine.resources.launch, machine.is_cluster),
+        tid: std::array::from_fn(|lane| machine.resources.launch.thread_at(warp * WARP as u32 + lane as u32)),
+        ctaid: machine.resources.launch.block_at(block),
         block,
         warp,
         cluster_rank,

@@ -1,19 +1,17 @@
 //! Compiled code: what the statements of a function become.
 
-use crate::arith::{Arithmetic, Bits};
-use crate::exec::barrier::BarrierOp;
-use crate::exec::collective::Collective;
-use crate::machine::{Env, Halt};
+use crate::arith::{Arithmetic, Bits, Sources};
+use crate::barrier::BarrierOp;
+use crate::collective::Collective;
+use crate::env::{Env, Halt};
+use crate::lane::Lane;
+use crate::lanes::lanes_of;
+use crate::operand::{Destination, Source};
+use crate::pc::Pc;
 use crate::runtime::System;
-use crate::state::{Lane, State};
-use oriole_ptx::ast::{self, Instruction, SpecialReg};
+use crate::state::State;
+use oriole_ptx::ast::{self, Instruction};
 use smallvec::SmallVec;
-
-/// Number of an operation in its function.
-pub(crate) type Pc = u32;
-
-/// No place in the function: the threads meet where it returns.
-pub(crate) const NOWHERE: Pc = Pc::MAX;
 
 /// A function made ready to run.
 pub(crate) struct Function<'m> {
@@ -136,77 +134,25 @@ pub(crate) struct ArithmeticOp {
     pub(crate) destinations: SmallVec<[Destination; 2]>,
 }
 
-/// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A register and the bits that count.
-    Register {
-        /// Its slot.
-        slot: u32,
-        /// Bits that are read.
-        mask: u64,
-    },
-    /// A 128-bit register: two slots.
-    Wide(u32),
-    /// A register, multiplied and added to; the bits of the register and of the result that count.
-    Affine {
-        /// Its slot.
-        slot: u32,
-        /// Bits that are read, and of the sum that are kept.
-        mask: u64,
-        /// Added to the register.
-        add: u64,
-        /// What the sum is multiplied by, modulo 2^64.
-        scale: u64,
-    },
-    /// The complement of a predicate.
-    Not(u32),
-    /// A constant or a fixed address.
-    Constant(Bits),
-    /// A special register, its component and the bits that count.
-    Special(SpecialReg, u8, u64),
-    /// The address of a place in the frame: the local address, or the generic one.
-    Frame {
-        /// Place in the frame.
-        offset: u32,
-        /// The generic address.
-        generic: bool,
-    },
-    /// An address in the shared memory of the block, which the rank of the block in its cluster is a part of; in its
-    /// space or generic.
-    Shared {
-        /// Bytes added.
-        offset: u64,
-        /// Counted from the start of dynamic shared memory.
-        dynamic: bool,
-        /// The generic address.
-        generic: bool,
-    },
-}
-
-/// Where a result goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
-    /// Nowhere.
-    Sink,
-    /// A register.
-    Register {
-        /// Its slot.
-        slot: u32,
-        /// Bits of the result.
-        bits: u8,
-        /// The result is sign-extended to the register.
-        signed: bool,
-        /// Bits of the register.
-        mask: u64,
-    },
-    /// A 128-bit register: two slots; bits of the result.
-    Wide {
-        /// The first slot.
-        slot: u32,
-        /// Bits of the result.
-        mask: Bits,
-    },
+impl ArithmeticOp {
+    /// Computes the results of the threads of `mask`.
+    #[inline]
+    pub(crate) fn run(&self, state: &mut State, mask: u32) {
+        let mut values: SmallVec<[Bits; 8]> = SmallVec::from_elem(0, self.sources.len());
+        for lane in lanes_of(mask) {
+            for (value, source) in values.iter_mut().zip(&self.sources) {
+                *value = state.get(source, lane);
+            }
+            let carry = state.carry >> lane & 1 != 0;
+            let results = (self.arithmetic.run)(&Sources { values: &values, carry });
+            for (destination, &value) in self.destinations.iter().zip(&results.values) {
+                state.set(destination, lane, value);
+            }
+            if let Some(carry) = results.carry {
+                state.carry = state.carry & !(1 << lane) | u32::from(carry) << lane;
+            }
+        }
+    }
 }
 
 /// A call.

@@ -32,7 +32,7 @@ pub(crate) fn run(machine: &Machine<'_>, mut heap: Option<Heap>) -> Outcome {
     let mut outcome = Outcome::default();
     let mut open: VecDeque<Cluster> = VecDeque::new();
     let mut fresh = 0;
-    let clusters = machine.launch.clusters();
+    let clusters = machine.resources.launch.clusters();
     loop {
         if fresh < clusters && open.len() < WINDOW {
             match Cluster::new(fresh, machine) {

@@ -1,11 +1,12 @@
 //! The interpreter's face: load a module, launch its kernels.
 
+use crate::builder::parameter_slots;
 use crate::code::Function;
-use crate::compile::{self, parameter_slots};
-use crate::grid;
+use crate::env::Resources;
 use crate::layout::{self, Home, Layout, LayoutError};
 use crate::machine::Machine;
 use crate::warp::Stop;
+use crate::{compile, grid, initial};
 use oriole_device::argument::Slot;
 use oriole_device::{Deadline, Fault, Heap, Launch, LaunchError, Memory, Place, VariableError};
 use oriole_ptx::ast::{FunctionDirective, Module};
@@ -85,7 +86,10 @@ impl<'m> Interpreter<'m> {
     /// Loads a checked module (see [`oriole_ptx::load`]). Instructions that are not interpreted load,
     /// and are a fault when they are reached.
     pub fn new(module: &'m Module, options: Options) -> Result<Interpreter<'m>, LoadError> {
-        let layout = Layout::new(module)?;
+        let (mut layout, statics) = Layout::new(module)?;
+        for variable in statics {
+            initial::fill(module, &mut layout, variable)?;
+        }
         let functions = compile::module(module, &layout)?;
         Ok(Interpreter { module, layout, functions, options })
     }
@@ -153,14 +157,16 @@ impl<'m> Interpreter<'m> {
         let machine = Machine {
             functions: &self.functions,
             kernel: number as u32,
-            launch,
+            resources: Resources {
+                launch,
+                memory,
+                constants: &self.layout.constants,
+                address_bytes: self.module.address_size / 8,
+            },
             is_cluster: cluster != [1; 3] || required.is_some(),
-            memory,
-            constants: &self.layout.constants,
             shared_base: self.layout.shared_base,
             dynamic_shared,
             shared_end: dynamic_shared + launch.shared_bytes,
-            address_bytes: self.module.address_size / 8,
             max_instructions: self.options.max_instructions,
             deadline: Deadline::new(self.options.timeout, None),
         };

@@ -111,8 +111,8 @@ pub(crate) fn architecture(module: &Module) -> u32 {
 }
 
 impl Layout {
-    /// Lays a module out.
-    pub(crate) fn new(module: &Module) -> Result<Layout, LayoutError> {
+    /// Lays a module out; gives the variables in global and constant memory too, whose first contents are still zero.
+    pub(crate) fn new(module: &Module) -> Result<(Layout, Vec<&Variable>), LayoutError> {
         let shared_base = if architecture(module) >= 90 { RESERVED_SHARED } else { 0 };
         let mut layout = Layout { shared_base, shared: u64::from(shared_base), ..Layout::default() };
         let mut filled = Vec::new();
@@ -138,10 +138,7 @@ impl Layout {
             }
             layout.kernels.insert(index, end);
         }
-        for variable in filled {
-            crate::initial::fill(module, &mut layout, variable)?;
-        }
-        Ok(layout)
+        Ok((layout, filled))
     }
 
     fn place<'m>(

@@ -8,13 +8,20 @@
 //! |---|---|
 //! | `interpreter` | the public face; launches and faults |
 //! | `layout`, `initial` | where variables and functions are, what they hold at first |
-//! | `compile/` | statements to operations: names to slots, labels to places, meeting points of branches |
-//! | `code` | operations, sources and destinations |
+//! | `compile/` | statements to operations; places of labels, meeting points of branches |
+//! | `builder/` | names to slots, places and numbers; operands to sources and destinations |
+//! | `exec/` | instructions that are not arithmetic, family by family |
 //! | `arith/` | instructions whose results are a function of their sources alone |
-//! | `exec/` | all other instructions |
-//! | `grid`, `cluster`, `block`, `warp`, `threads` | clusters, blocks, warps, groups of threads: who runs when |
-//! | `barrier`, `call`, `runtime` | barriers of a block, calls, functions of the system |
-//! | `state`, `space`, `special` | registers and local memory, address spaces, special registers |
+//! | `grid`, `cluster`, `block`, `warp/` | clusters, blocks, warps: who runs when; calls, barriers and exchanges |
+//! | `code`, `operand`, `pc` | operations, sources and destinations |
+//! | `barrier`, `cluster_barrier`, `collective`, `runtime` | barriers, exchanges, functions of the system |
+//! | `threads` | groups of threads and where they meet |
+//! | `env`, `state`, `lane` | what is outside of a warp, its registers, one of its threads with both |
+//! | `space`, `local_memory`, `memory` | address spaces, local memory, loads and stores |
+//! | `identity`, `special`, `lanes` | who the threads are, special registers, masks |
+//!
+//! Files import downwards only, in about this order: no family knows the table that it stands in (`exec/mod.rs`,
+//! `arith/mod.rs`), and only `compile` uses the tables.
 //!
 //! # Adding a family of instructions
 //!
@@ -34,22 +41,32 @@
 //! * `Action::Collective`: an exchange of values under a member mask (see `exec/collective.rs`).
 //!
 //! State that belongs to a block (such as `mbarrier`s beyond the bytes that they occupy) is a field of
-//! `machine::BlockState`. An instruction that polls (`mbarrier.try_wait`) simply answers "not yet" and
+//! `env::BlockState`. An instruction that polls (`mbarrier.try_wait`) simply answers "not yet" and
 //! costs `POLL` (`compile::cost`), so that those it waits for have their turn.
 
 mod arith;
 mod barrier;
 mod block;
-mod call;
+mod builder;
 mod cluster;
+mod cluster_barrier;
 mod code;
+mod collective;
 mod compile;
+mod env;
 mod exec;
 mod grid;
+mod identity;
 mod initial;
 mod interpreter;
+mod lane;
+mod lanes;
 mod layout;
+mod local_memory;
 mod machine;
+mod memory;
+mod operand;
+mod pc;
 mod runtime;
 mod space;
 mod special;

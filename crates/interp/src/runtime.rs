@@ -1,8 +1,9 @@
 //! Functions that the system offers to kernels: `vprintf`, `malloc`, `free`, `__assertfail`.
 
-use crate::machine::Env;
+use crate::env::Env;
+use crate::lane::Lane;
 use crate::space::Place;
-use crate::state::{Lane, State};
+use crate::state::State;
 use oriole_device::{FaultKind, printf};
 
 /// A function of the system.

@@ -1,7 +1,5 @@
-//! Memory as a thread sees it: the windows of generic addresses, and loads and stores of every space.
+//! Address spaces: the windows of generic addresses, where an address leads, and what is found there.
 
-use crate::machine::Env;
-use crate::state::LocalMemory;
 use oriole_device::{Access, AddressError, FaultKind, Space};
 use oriole_ptx::ast;
 
@@ -19,7 +17,7 @@ pub(crate) const WINDOW: u64 = 1 << 24;
 /// Bits of a shared address from which on the rank of the block in its cluster stands.
 pub(crate) const RANK_SHIFT: u32 = 24;
 /// Shared addresses of one block.
-const SHARED_MASK: u64 = (1 << RANK_SHIFT) - 1;
+pub(crate) const SHARED_MASK: u64 = (1 << RANK_SHIFT) - 1;
 
 /// An address space as an instruction names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +115,8 @@ impl Place {
         }
     }
 
-    fn fault(self, access: Access, size: u32, error: AddressError) -> FaultKind {
+    /// The fault of an access to it.
+    pub(crate) fn fault(self, access: Access, size: u32, error: AddressError) -> FaultKind {
         let (space, address) = self.named();
         match error {
             AddressError::Outside(nearest) => FaultKind::IllegalAddress { space, access, address, size, nearest },
@@ -128,7 +127,10 @@ impl Place {
 
 /// Up to 32 bytes of memory, little-endian; bytes beyond those accessed are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Data([u64; 4]);
+pub(crate) struct Data(
+    /// As words of 64 bits.
+    pub(crate) [u64; 4],
+);
 
 impl Data {
     /// The most bytes that one access has.
@@ -159,7 +161,8 @@ impl Data {
         self.0[at / 8] |= (value as u64 & ((1 << (8 * size)) - 1)) << (8 * (at % 8));
     }
 
-    fn of_bytes(bytes: &[u8]) -> Data {
+    /// These bytes, and zeros behind them.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Data {
         let mut data = Data::default();
         for (word, chunk) in data.0.iter_mut().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];
@@ -177,86 +180,4 @@ impl Data {
         }
         bytes
     }
-}
-
-/// The range of `size` bytes at `address` in a memory of `length` bytes, aligned to their size.
-fn range(address: u64, size: u32, length: usize) -> Result<std::ops::Range<usize>, AddressError> {
-    let end = address.checked_add(u64::from(size)).filter(|&end| end <= length as u64);
-    let end = end.ok_or(AddressError::Outside(None))?;
-    if !address.is_multiple_of(u64::from(size)) {
-        return Err(AddressError::Misaligned);
-    }
-    // Both are at most `length`, which is a host size.
-    Ok(address as usize..end as usize)
-}
-
-/// Loads `size` bytes (a power of two up to 32), aligned to their size.
-pub(crate) fn load(env: &Env<'_>, local: &LocalMemory, place: Place, size: u32) -> Result<Data, FaultKind> {
-    let slice = |bytes: &[u8], address| range(address, size, bytes.len()).map(|range| Data::of_bytes(&bytes[range]));
-    let loaded = match place {
-        Place::Global(address) => load_global(env, address, size),
-        Place::Shared(address) => slice(&env.cluster.shared[env.block.rank], address),
-        Place::Cluster(address) => {
-            let shared = env.cluster.shared.get((address >> RANK_SHIFT) as usize);
-            shared.map_or(Err(AddressError::Outside(None)), |shared| slice(shared, address & SHARED_MASK))
-        }
-        Place::Local(address) => slice(local.bytes(), address),
-        Place::Constant(address) => slice(env.machine.constants, address),
-        Place::Parameter(address) => slice(&env.machine.launch.params, address),
-    };
-    loaded.map_err(|error| place.fault(Access::Read, size, error))
-}
-
-fn load_global(env: &Env<'_>, address: u64, size: u32) -> Result<Data, AddressError> {
-    let allocation = env.machine.memory.check(address, size)?;
-    let mut data = Data::default();
-    if size <= 4 {
-        data.0[0] = u64::from(allocation.load(address, size));
-        return Ok(data);
-    }
-    for at in (0..size).step_by(8) {
-        let word = |at: u32| u64::from(allocation.load(address + u64::from(at), 4));
-        data.0[at as usize / 8] = word(at) | word(at + 4) << 32;
-    }
-    Ok(data)
-}
-
-/// Stores `size` bytes (a power of two up to 32), aligned to their size; `access` is for messages.
-pub(crate) fn store(
-    env: &mut Env<'_>,
-    local: &mut LocalMemory,
-    place: Place,
-    size: u32,
-    data: Data,
-    access: Access,
-) -> Result<(), FaultKind> {
-    let write = |bytes: &mut [u8], address| {
-        let range = range(address, size, bytes.len())?;
-        bytes[range].copy_from_slice(&data.bytes()[..size as usize]);
-        Ok(())
-    };
-    let stored = match place {
-        Place::Global(address) => store_global(env, address, size, data),
-        Place::Shared(address) => write(&mut env.cluster.shared[env.block.rank], address),
-        Place::Cluster(address) => {
-            let shared = env.cluster.shared.get_mut((address >> RANK_SHIFT) as usize);
-            shared.map_or(Err(AddressError::Outside(None)), |shared| write(shared, address & SHARED_MASK))
-        }
-        Place::Local(address) => write(local.bytes_mut(), address),
-        Place::Constant(_) | Place::Parameter(_) => Err(AddressError::Outside(None)),
-    };
-    stored.map_err(|error| place.fault(access, size, error))
-}
-
-fn store_global(env: &Env<'_>, address: u64, size: u32, data: Data) -> Result<(), AddressError> {
-    let allocation = env.machine.memory.check(address, size)?;
-    if size <= 4 {
-        allocation.store(address, size, data.0[0] as u32);
-        return Ok(());
-    }
-    for at in (0..size).step_by(4) {
-        let word = data.0[at as usize / 8] >> (8 * (at % 8));
-        allocation.store(address + u64::from(at), 4, word as u32);
-    }
-    Ok(())
 }

@@ -1,102 +1,16 @@
 //! Registers and local memory of a warp's threads.
 
 use crate::arith::Bits;
-use crate::code::{Destination, Source};
-use crate::machine::Env;
-use crate::space::{self, Data, LOCAL_WINDOW, Place, RANK_SHIFT, SHARED_WINDOW, WINDOW};
-use crate::special::Identity;
-use oriole_device::{Access, FaultKind};
-
-/// Threads of a warp.
-pub(crate) const WARP: usize = 32;
+use crate::identity::Identity;
+use crate::lanes::{WARP, lanes_of};
+use crate::local_memory::{LocalMemory, overflow};
+use crate::operand::{Destination, Source};
+use crate::space::{LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW};
+use crate::special;
+use oriole_device::FaultKind;
 
 /// Register slots of one thread at most, over all its frames.
 const MOST_SLOTS: usize = 1 << 18;
-/// Bytes of local memory that a thread may use.
-const MOST_LOCAL: u32 = 512 << 10;
-/// Every frame starts at a multiple of this.
-const FRAME_ALIGNMENT: u32 = 16;
-
-/// The lanes of a mask, the lowest first.
-pub(crate) fn lanes_of(mut mask: u32) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        (lane < 32).then_some(lane as usize)
-    })
-}
-
-/// Local memory of one thread: frames of its functions, from address 0 up.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LocalMemory {
-    bytes: Vec<u8>,
-    /// Start of the running function's frame.
-    frame: u32,
-    /// End of what is in use.
-    top: u32,
-    /// `frame` and `top` of the callers.
-    callers: Vec<(u32, u32)>,
-}
-
-impl LocalMemory {
-    /// What can be accessed.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.top as usize]
-    }
-
-    /// What can be accessed, to write.
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.top as usize]
-    }
-
-    /// End of what is in use.
-    pub(crate) fn top(&self) -> u32 {
-        self.top
-    }
-
-    /// Local address of a place in the running function's frame.
-    pub(crate) fn address(&self, offset: u32) -> u32 {
-        self.frame.wrapping_add(offset)
-    }
-
-    /// Takes `size` zeroed bytes at a multiple of `alignment`, a power of two.
-    pub(crate) fn allocate(&mut self, size: u32, alignment: u32) -> Result<u32, FaultKind> {
-        let start = self.top.checked_next_multiple_of(alignment.max(1));
-        let end = start.and_then(|start| start.checked_add(size)).filter(|&end| end <= MOST_LOCAL);
-        let (Some(start), Some(end)) = (start, end) else { return Err(overflow()) };
-        self.top = end;
-        if self.bytes.len() < end as usize {
-            self.bytes.resize(end as usize, 0);
-        }
-        self.bytes[start as usize..end as usize].fill(0);
-        Ok(start)
-    }
-
-    /// Gives back everything from `top` on.
-    pub(crate) fn restore(&mut self, top: u32) -> Result<(), FaultKind> {
-        if top > self.top {
-            return Err(FaultKind::Misuse(format!("stackrestore to {top:#x}, above the stack's top")));
-        }
-        self.top = top;
-        Ok(())
-    }
-
-    fn enter(&mut self, size: u32) -> Result<(), FaultKind> {
-        let caller = (self.frame, self.top);
-        self.frame = self.allocate(size, FRAME_ALIGNMENT)?;
-        self.callers.push(caller);
-        Ok(())
-    }
-
-    fn leave(&mut self) {
-        (self.frame, self.top) = self.callers.pop().unwrap_or_default();
-    }
-}
-
-fn overflow() -> FaultKind {
-    FaultKind::Misuse("the call stack has overflown".to_owned())
-}
-
 /// Registers and local memory of a warp.
 pub(crate) struct State {
     /// Slot by slot, the 32 lanes of each.
@@ -169,7 +83,9 @@ impl State {
                 Bits::from(sum.wrapping_mul(scale))
             }
             Source::Not(slot) => Bits::from(self.registers[self.at(slot, lane)] & 1 ^ 1),
-            Source::Special(register, part, mask) => Bits::from(self.special(register, part, lane) & mask),
+            Source::Special(register, part, mask) => {
+                Bits::from(special::read(register, part, &self.identity, lane, self.clock) & mask)
+            }
             Source::Frame { offset, generic } => {
                 let address = u64::from(self.local[lane].address(offset));
                 Bits::from(if generic { address + LOCAL_WINDOW } else { address })
@@ -204,66 +120,3 @@ impl State {
         }
     }
 }
-
-/// One thread while it executes an instruction.
-pub(crate) struct Lane<'a, 'e> {
-    /// Its lane in the warp.
-    pub(crate) lane: usize,
-    /// The warp.
-    pub(crate) state: &'a mut State,
-    /// What is outside of the warp.
-    pub(crate) env: &'a mut Env<'e>,
-}
-
-impl Lane<'_, '_> {
-    /// The value of a source.
-    pub(crate) fn get(&self, source: &Source) -> Bits {
-        self.state.get(source, self.lane)
-    }
-
-    /// Writes a result.
-    pub(crate) fn set(&mut self, destination: &Destination, value: Bits) {
-        self.state.set(destination, self.lane, value);
-    }
-
-    /// Loads `size` bytes (a power of two up to 32).
-    pub(crate) fn load(&self, place: Place, size: u32) -> Result<Data, FaultKind> {
-        space::load(self.env, &self.state.local[self.lane], place, size)
-    }
-
-    /// Stores `size` bytes (a power of two up to 32).
-    pub(crate) fn store(&mut self, place: Place, size: u32, data: Data) -> Result<(), FaultKind> {
-        self.store_as(place, size, data, Access::Write)
-    }
-
-    /// Replaces `size` bytes (a power of two up to 32) by a function of them; gives what was there.
-    pub(crate) fn update(&mut self, place: Place, size: u32, f: impl Fn(Data) -> Data) -> Result<Data, FaultKind> {
-        let old = self.load(place, size).map_err(as_atomic)?;
-        self.store_as(place, size, f(old), Access::Atomic)?;
-        Ok(old)
-    }
-
-    fn store_as(&mut self, place: Place, size: u32, data: Data, access: Access) -> Result<(), FaultKind> {
-        space::store(self.env, &mut self.state.local[self.lane], place, size, data, access)
-    }
-
-    /// Local memory of the thread.
-    pub(crate) fn local(&mut self) -> &mut LocalMemory {
-        &mut self.state.local[self.lane]
-    }
-}
-
-/// A fault of the reading half of an atomic operation.
-fn as_atomic(kind: FaultKind) -> FaultKind {
-    match kind {
-        FaultKind::IllegalAddress { space, address, size, nearest, .. } => {
-            FaultKind::IllegalAddress { space, access: Access::Atomic, address, size, nearest }
-        }
-        FaultKind::Misaligned { space, address, size, .. } => {
-            FaultKind::Misaligned { space, access: Access::Atomic, address, size }
-        }
-        other => other,
-    }
-}
-
-const _: () = assert!((MOST_LOCAL as u64) < WINDOW);

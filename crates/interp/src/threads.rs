@@ -10,8 +10,8 @@
 //! they wait for seem to wait for them (see [`Threads::lose_patience`]). So a thread that holds a lock
 //! gets on, as the PTX memory model wants of every thread.
 
-use crate::code::{NOWHERE, Pc};
-use crate::state::lanes_of;
+use crate::lanes::lanes_of;
+use crate::pc::{NOWHERE, Pc};
 
 /// What a group waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,16 @@
 //! A warp: its groups of threads in turn, operation by operation.
 
-use crate::code::{Action, NOWHERE, Op, Pc};
-use crate::machine::{Env, Halt};
-use crate::state::{Lane, State, lanes_of};
-use crate::threads::{Caller, Threads, Wait};
+mod barrier;
+mod call;
+mod collective;
+
+use crate::code::{Action, Function, Op};
+use crate::env::{Env, Halt};
+use crate::lane::Lane;
+use crate::lanes::lanes_of;
+use crate::pc::Pc;
+use crate::state::State;
+use crate::threads::Threads;
 use oriole_device::FaultKind;
 
 /// Cost that a group may spend before another group of the warp has its turn.
@@ -50,15 +57,15 @@ impl Warp {
 
     /// Runs until nothing in the warp can run, or for about `slice` instructions; whether something
     /// ran.
-    pub(crate) fn run(&mut self, env: &mut Env<'_>, slice: u64) -> Result<bool, Stop> {
+    pub(crate) fn run(&mut self, env: &mut Env<'_>, functions: &[Function<'_>], slice: u64) -> Result<bool, Stop> {
         let start = env.block.instructions;
         while env.block.instructions - start < slice {
             match self.threads.next_runnable(self.turn) {
                 Some(at) => {
                     self.turn = at + 1;
-                    self.run_group(env, at)?;
+                    self.run_group(env, functions, at)?;
                 }
-                None if self.gather_again(env) => {}
+                None if self.gather_again(functions) => {}
                 // Threads that wait for members of the warp may wait for those at meeting points.
                 None if self.threads.waits_for_members() && self.threads.release_all() => {}
                 None => break,
@@ -67,8 +74,7 @@ impl Warp {
         Ok(env.block.instructions != start)
     }
 
-    fn run_group(&mut self, env: &mut Env<'_>, mut at: usize) -> Result<(), Stop> {
-        let functions = env.machine.functions;
+    fn run_group(&mut self, env: &mut Env<'_>, functions: &[Function<'_>], mut at: usize) -> Result<(), Stop> {
         let mut spent = 0;
         loop {
             let group = &self.threads.groups()[at];
@@ -96,7 +102,7 @@ impl Warp {
             };
             self.threads.group_mut(at).pc = pc;
             let next = match outcome {
-                Ok(Some((op, active))) => self.branch_off(env, at, op, active),
+                Ok(Some((op, active))) => self.branch_off(env, functions, at, op, active),
                 Ok(None) if pc == stop => Ok(self.threads.arrive(at).map_or(Next::Leave, Next::Go)),
                 Ok(None) => Ok(Next::Leave),
                 Err(halt) => Err(halt),
@@ -116,7 +122,7 @@ impl Warp {
 
     /// Linear number of a lane's thread in its block.
     pub(crate) fn thread(&self, lane: usize) -> u32 {
-        (self.number * crate::state::WARP + lane) as u32
+        (self.number * crate::lanes::WARP + lane) as u32
     }
 
     /// Executes an operation that goes straight on; `false`, and nothing done, for others.
@@ -143,7 +149,14 @@ impl Warp {
     }
 
     /// Executes an operation that changes which threads run, or where. The group stands at it.
-    fn branch_off(&mut self, env: &mut Env<'_>, at: usize, op: &Op<'_>, active: u32) -> Result<Next, Halt> {
+    fn branch_off(
+        &mut self,
+        env: &mut Env<'_>,
+        functions: &[Function<'_>],
+        at: usize,
+        op: &Op<'_>,
+        active: u32,
+    ) -> Result<Next, Halt> {
         let group = &self.threads.groups()[at];
         let (mask, next) = (group.mask, group.pc + 1);
         let lane = Threads::first_lane(active);
@@ -171,12 +184,12 @@ impl Warp {
                 }
                 Ok(Next::Go(self.scatter(at, &parts, *meet)))
             }
-            Action::Call(call) => self.call(env, at, call, active),
+            Action::Call(call) => self.call(env, functions, at, call, active),
             Action::Return if self.threads.groups()[at].calls.is_empty() => Ok(self.exit(at, active)),
-            Action::Return => self.return_from(env, at, active),
+            Action::Return => self.return_from(functions, at, active),
             Action::Exit => Ok(self.exit(at, active)),
-            Action::Collective(collective) => self.collective(env, at, collective, active),
-            Action::Warp(run) => self.together(env, at, run, active),
+            Action::Collective(collective) => self.collective(functions, at, collective, active),
+            Action::Warp(run) => self.together(env, functions, at, run, active),
             Action::Barrier(barrier) => self.barrier(env, at, barrier, active),
             Action::ClusterArrive => self.arrive_at_cluster(env, at, active),
             Action::ClusterWait => self.wait_for_cluster(env, at, active),
@@ -221,25 +234,6 @@ impl Warp {
             0 => Next::Leave,
             _ => self.threads.group_of(Threads::first_lane(rest)).map_or(Next::Leave, Next::Go),
         }
-    }
-
-    fn return_from(&mut self, env: &Env<'_>, at: usize, active: u32) -> Result<Next, Halt> {
-        let group = &self.threads.groups()[at];
-        let (rest, next, function) = (group.mask & !active, group.pc + 1, group.function);
-        if rest != 0 {
-            self.threads.split(at, rest, next, NOWHERE);
-        }
-        let results = crate::call::results(env, &self.state, function, active);
-        let Some((at, Caller { function, pc, base })) = self.threads.leave_function(at) else {
-            return Ok(Next::Leave);
-        };
-        self.state.leave(active);
-        self.state.base = base;
-        crate::call::deliver(env, &mut self.state, function, pc - 1, active, &results);
-        Ok(match self.threads.groups()[at].wait {
-            Wait::Nothing => Next::Go(at),
-            _ => Next::Leave,
-        })
     }
 }
 

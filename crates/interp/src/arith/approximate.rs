@@ -8,7 +8,7 @@ use rustc_apfloat::Round;
 
 use super::float::arithmetic_format;
 use super::format::Format;
-use super::{Arithmetic, Bits, Compiled, elements, type_of};
+use super::function::{Arithmetic, Bits, Compiled, elements, type_of};
 
 /// How far a result may be from the exact one.
 #[derive(Clone, Copy, PartialEq, Debug)]

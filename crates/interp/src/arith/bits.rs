@@ -2,7 +2,7 @@
 
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType, Word};
 
-use super::{Arithmetic, Bits, Compiled, low, number, type_of};
+use super::function::{Arithmetic, Bits, Compiled, low, number, type_of};
 
 /// `popc clz bfind fns brev bfe bfi bmsk szext`.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::float::arithmetic_format;
 use super::format::Format;
-use super::{Arithmetic, Bits, Compiled, Results, Unsupported, elements, low, number, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, Results, Unsupported, elements, low, number, type_of, unsupported};
 
 /// `setp` and `set`, alone or combined with a predicate.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

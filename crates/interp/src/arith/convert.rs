@@ -5,9 +5,10 @@ use oriole_ptx::ast::{Instruction, Opcode, Rounding, ScalarType, Word};
 use rustc_apfloat::ieee::Quad;
 use rustc_apfloat::{Float, Round};
 
+use super::convert_packed;
 use super::float::{Finish, arithmetic_format, direction};
 use super::format::Format;
-use super::{Arithmetic, Bits, Compiled, Unsupported, convert_packed, low, number, saturated, type_of};
+use super::function::{Arithmetic, Bits, Compiled, Unsupported, low, number, saturated, type_of};
 
 /// `cvt` and `cvt.pack`.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

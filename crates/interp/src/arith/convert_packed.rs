@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::float::{Finish, direction};
 use super::format::{Format, lost_fraction};
-use super::{Arithmetic, Bits, Results, Unsupported, low, number, saturated, unsupported};
+use super::function::{Arithmetic, Bits, Results, Unsupported, low, number, saturated, unsupported};
 
 /// The elements of a packed or narrow type.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
-use super::{Arithmetic, Bits, Compiled, low, number, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, low, number, type_of, unsupported};
 
 /// `add.cc addc sub.cc subc mad.cc madc`.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

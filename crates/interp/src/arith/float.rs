@@ -7,7 +7,7 @@ use oriole_ptx::ast::{Instruction, Opcode, Rounding, ScalarType, Word};
 use rustc_apfloat::{Float, Round};
 
 use super::format::{Format, odd, square_root};
-use super::{Arithmetic, Bits, Compiled, Unsupported, elements, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, Unsupported, elements, type_of, unsupported};
 
 /// Exact and correctly rounded instructions; approximations are elsewhere.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

@@ -9,7 +9,7 @@ use rustc_apfloat::ieee::{
 };
 use rustc_apfloat::{Float, FloatConvert, Round, Status, StatusAnd};
 
-use super::{Bits, low};
+use super::function::{Bits, low};
 
 /// A floating-point format with a sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

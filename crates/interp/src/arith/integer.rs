@@ -2,7 +2,7 @@
 
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType, Word};
 
-use super::{Arithmetic, Bits, Compiled, elements, low, number, saturated, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, elements, low, number, saturated, type_of, unsupported};
 
 /// The instructions of this chapter on integer types, packed ones included.
 pub(super) fn compile(inst: &Instruction) -> Compiled {
@@ -82,7 +82,7 @@ fn wide(ty: ScalarType) -> Option<ScalarType> {
 }
 
 /// `mul` and `mad` with `.lo`, `.hi` and `.wide`.
-fn product(inst: &Instruction, ty: ScalarType) -> Result<Arithmetic, super::Unsupported> {
+fn product(inst: &Instruction, ty: ScalarType) -> Result<Arithmetic, crate::arith::function::Unsupported> {
     let (width, signed) = (ty.bits(), ty.is_signed());
     let result = match (inst.has(Word::Wide), wide(ty)) {
         (false, _) => ty,
@@ -104,7 +104,7 @@ fn product(inst: &Instruction, ty: ScalarType) -> Result<Arithmetic, super::Unsu
 }
 
 /// `mul24` and `mad24`: the low or high 32 of the 48 bits of the product.
-fn product24(inst: &Instruction, ty: ScalarType) -> Result<Arithmetic, super::Unsupported> {
+fn product24(inst: &Instruction, ty: ScalarType) -> Result<Arithmetic, crate::arith::function::Unsupported> {
     if ty.bits() != 32 {
         return unsupported(inst, format_args!("of type `{ty}`"));
     }
@@ -129,7 +129,7 @@ fn sum(a: Bits, b: Bits, width: u32, signed: bool, sat: bool) -> Bits {
 
 /// `dp4a` (four products of bytes) and `dp2a` (two products of a half-word of `a` with a byte of the
 /// low or high half of `b`), added to `c`.
-fn dot_product(inst: &Instruction) -> Result<Arithmetic, super::Unsupported> {
+fn dot_product(inst: &Instruction) -> Result<Arithmetic, crate::arith::function::Unsupported> {
     let (a_type, b_type) = (type_of(inst, 0)?, type_of(inst, 1)?);
     let (a_signed, b_signed) = (a_type.is_signed(), b_type.is_signed());
     let (lanes, a_width) = if inst.opcode == Opcode::Dp4a { (4, 8) } else { (2, 16) };

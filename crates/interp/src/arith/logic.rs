@@ -3,7 +3,7 @@
 use oriole_ptx::ast::{Imm, Instruction, Opcode, Operand, ScalarType, Word};
 use smallvec::smallvec;
 
-use super::{Arithmetic, Bits, Compiled, Results, Unsupported, gather, low, number, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, Results, Unsupported, gather, low, number, type_of, unsupported};
 
 /// `and or xor not cnot lop3 shf shl shr`.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

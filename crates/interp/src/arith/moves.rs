@@ -4,7 +4,7 @@ use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, TypeClass, Word}
 use smallvec::SmallVec;
 
 use super::format::Format;
-use super::{Arithmetic, Bits, Compiled, Results, Unsupported, low, number, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, Results, Unsupported, low, number, type_of, unsupported};
 
 /// The moves of values; what `mov` says of addresses and special registers is fetched as its source.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

@@ -6,7 +6,7 @@
 
 use oriole_ptx::ast::{CmpOp, Instruction, Lanes, Opcode, Operand, ScalarType, Selector, Word};
 
-use super::{Arithmetic, Bits, Compiled, Unsupported, low, number, saturated, type_of, unsupported};
+use super::function::{Arithmetic, Bits, Compiled, Unsupported, low, number, saturated, type_of, unsupported};
 
 /// A function of two extended elements.
 pub(super) type Operation = fn(i128, i128) -> i128;

@@ -2,8 +2,8 @@
 
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Word};
 
+use super::function::{Arithmetic, Bits, Compiled, Unsupported, low, number, saturated};
 use super::video::{Operation, comparison, selector, types};
-use super::{Arithmetic, Bits, Compiled, Unsupported, low, number, saturated};
 
 /// The SIMD video instructions.
 pub(super) fn compile(inst: &Instruction) -> Compiled {

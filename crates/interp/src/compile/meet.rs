@@ -3,7 +3,8 @@
 //! Threads that exit or trap are not waited for, so their ways count only where there is no return; nor
 //! does a guarded return, whose threads meet the others behind the call.
 
-use crate::code::{Action, NOWHERE, Op, Pc};
+use crate::code::{Action, Op};
+use crate::pc::{NOWHERE, Pc};
 
 /// A graph of operations: where control can go from each.
 struct Graph {

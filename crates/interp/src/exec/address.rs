@@ -1,11 +1,10 @@
 //! Addresses: `cvta`, `isspacep`, `mapa`, `getctarank`.
 
-use super::control::form;
 use crate::arith::Unsupported;
+use crate::builder::{Builder, form};
 use crate::code::Action;
-use crate::compile::Builder;
+use crate::lane::Lane;
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, Named, PARAMETER_WINDOW, Place, RANK_SHIFT, SHARED_WINDOW, WINDOW};
-use crate::state::Lane;
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType, Space, Word};
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {

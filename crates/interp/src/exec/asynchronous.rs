@@ -3,13 +3,14 @@
 //! that groups are always complete; barriers get their bytes.
 
 use super::atomic;
-use super::control::form;
 use super::mbarrier::{self, Change};
 use crate::arith::Unsupported;
-use crate::code::{Action, Source};
-use crate::compile::{Builder, Location};
+use crate::builder::{Builder, Location, form};
+use crate::code::Action;
+use crate::lane::Lane;
+use crate::lanes::lanes_of;
+use crate::operand::Source;
 use crate::space::{Data, Place, RANK_SHIFT};
-use crate::state::{Lane, lanes_of};
 use oriole_device::FaultKind;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Space, Word};
 use smallvec::SmallVec;

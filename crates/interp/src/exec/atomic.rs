@@ -1,11 +1,11 @@
 //! `atom` and `red`: a place in memory replaced by a function of it and the operands.
 
-use super::control::form;
 use crate::arith::{Bits, Unsupported};
-use crate::code::{Action, Destination, Source};
-use crate::compile::Builder;
+use crate::builder::{Builder, form};
+use crate::code::Action;
+use crate::lane::Lane;
+use crate::operand::{Destination, Source};
 use crate::space::{Data, Place};
-use crate::state::Lane;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, TypeClass, Word};
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloat, Half};

@@ -1,13 +1,14 @@
 //! Branches, calls and the end of threads; instructions without an effect that can be seen.
 
 use crate::arith::Unsupported;
-use crate::code::{Action, NOWHERE};
-use crate::compile::Builder;
+use crate::builder::{Builder, form};
+use crate::code::Action;
+use crate::pc::NOWHERE;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Word};
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {
     Ok(Some(match inst.opcode {
-        Opcode::Bra => Action::Branch { target: builder.branch_target(inst.operands.first())?, meet: NOWHERE },
+        Opcode::Bra => Action::Branch { target: branch_target(inst.operands.first(), builder)?, meet: NOWHERE },
         Opcode::Brx => {
             let [index, list] = &inst.operands[..] else { return Err(form("brx.idx")) };
             Action::BranchTable {
@@ -39,17 +40,10 @@ pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Resu
 /// A cache policy is a hint that nothing looks at: zero.
 fn policy(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Action, Unsupported> {
     let to = inst.operands.first().ok_or_else(|| form("createpolicy"))?;
-    Ok(Action::Copy(crate::code::Source::Constant(0), builder.destination(to, ScalarType::B64)?))
+    Ok(Action::Copy(crate::operand::Source::Constant(0), builder.destination(to, ScalarType::B64)?))
 }
 
-/// The form of an instruction that the checker should not have let through.
-pub(super) fn form(what: &str) -> Unsupported {
-    Unsupported(format!("this form of {what}"))
-}
-
-impl Builder<'_, '_> {
-    fn branch_target(&mut self, operand: Option<&Operand>) -> Result<u32, Unsupported> {
-        let name = operand.and_then(Operand::name).ok_or_else(|| form("bra"))?;
-        self.label(name)
-    }
+fn branch_target(operand: Option<&Operand>, builder: &mut Builder<'_, '_>) -> Result<u32, Unsupported> {
+    let name = operand.and_then(Operand::name).ok_or_else(|| form("bra"))?;
+    builder.label(name)
 }

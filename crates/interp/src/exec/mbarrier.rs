@@ -3,12 +3,12 @@
 //! The 64-bit object holds everything. Its layout is the interpreter's own, but for the place of the
 //! pending count, which `mbarrier.pending_count` reads from the state that an arrival gives.
 
-use super::control::form;
 use crate::arith::Unsupported;
-use crate::code::{Action, Destination, Source};
-use crate::compile::{Builder, Location};
+use crate::builder::{Builder, Location, form};
+use crate::code::Action;
+use crate::lane::Lane;
+use crate::operand::{Destination, Source};
 use crate::space::{Data, Place};
-use crate::state::Lane;
 use oriole_device::FaultKind;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType, Word};
 

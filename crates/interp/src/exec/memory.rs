@@ -1,11 +1,11 @@
 //! Loads and stores of all spaces and widths.
 
-use super::control::form;
 use crate::arith::Unsupported;
-use crate::code::{Action, Destination, Source};
-use crate::compile::{Builder, Location};
+use crate::builder::{Builder, Location, form};
+use crate::code::Action;
+use crate::lane::Lane;
+use crate::operand::{Destination, Source};
 use crate::space::{Data, Named, Place};
-use crate::state::Lane;
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType, Word};
 use smallvec::SmallVec;
 
@@ -93,7 +93,7 @@ impl Location {
     pub(crate) fn place(&self, lane: &Lane<'_, '_>) -> Place {
         let address = self.address(lane);
         match self.space {
-            Named::Generic if lane.env.machine.address_bytes == 4 => Named::Generic.place(address & 0xffff_ffff),
+            Named::Generic if lane.env.resources.address_bytes == 4 => Named::Generic.place(address & 0xffff_ffff),
             space => space.place(address),
         }
     }

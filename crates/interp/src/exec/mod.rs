@@ -22,8 +22,8 @@ mod memory;
 mod stack;
 
 use crate::arith::Unsupported;
+use crate::builder::Builder;
 use crate::code::Action;
-use crate::compile::Builder;
 use oriole_ptx::ast::Instruction;
 
 /// One family of instructions.

@@ -1,10 +1,9 @@
 //! `alloca`, `stacksave`, `stackrestore`: the part of local memory that grows at run time.
 
-use super::control::form;
 use crate::arith::Unsupported;
+use crate::builder::{Builder, form};
 use crate::code::Action;
-use crate::compile::Builder;
-use crate::state::Lane;
+use crate::lane::Lane;
 use oriole_device::FaultKind;
 use oriole_ptx::ast::{Instruction, Opcode, Operand, ScalarType};
 

@@ -10,10 +10,11 @@ mod video;
 
 use oriole_ptx::ast::{Instruction, Statement};
 
-use super::{Bits, Results, Sources, compile};
+use super::compile;
+use crate::arith::function::{Bits, Results, Sources};
 
 /// An instruction that was compiled from its text.
-struct Function(super::Arithmetic);
+struct Function(crate::arith::function::Arithmetic);
 
 /// Compiles one instruction; registers need no declaration.
 fn function(text: &str) -> Function {

@@ -1,16 +1,16 @@
 //! `mma.sync`, dense and sparse.
 
 use super::element::{Format, HALF, Value};
-use super::emulated;
-use super::fragment;
 use super::product::{self, Rule};
 use super::scaled::{self, Scales, Selectors};
+use super::{emulated, fragment};
 use crate::arith::Unsupported;
-use crate::code::{Action, Destination, Source};
-use crate::compile::Builder;
-use crate::exec::control::form;
-use crate::machine::{Env, Halt};
-use crate::state::{State, WARP, lanes_of};
+use crate::builder::{Builder, form};
+use crate::code::Action;
+use crate::env::{Env, Halt};
+use crate::lanes::{WARP, lanes_of};
+use crate::operand::{Destination, Source};
+use crate::state::State;
 use oriole_ptx::ast::{Instruction, Modifier, Opcode, Operand, Rounding, ScalarType, Shape, Word};
 use rustc_apfloat::ieee::Double;
 use rustc_apfloat::{Float, Round};

@@ -23,8 +23,8 @@ mod transpose;
 mod wmma;
 
 use crate::arith::Unsupported;
+use crate::builder::Builder;
 use crate::code::Action;
-use crate::compile::Builder;
 use oriole_ptx::ast::{Instruction, Opcode};
 
 pub(super) fn compile(inst: &Instruction, builder: &mut Builder<'_, '_>) -> Result<Option<Action>, Unsupported> {

@@ -1,12 +1,14 @@
 //! `ldmatrix` and `stmatrix`: matrices whose rows have 16 bytes, between memory and registers.
 
 use crate::arith::Unsupported;
-use crate::code::{Action, Destination, Source};
-use crate::compile::{Builder, Location};
-use crate::exec::control::form;
-use crate::machine::{Env, Halt};
+use crate::builder::{Builder, Location, form};
+use crate::code::Action;
+use crate::env::{Env, Halt};
+use crate::lane::Lane;
+use crate::lanes::{WARP, lanes_of};
+use crate::operand::{Destination, Source};
 use crate::space::Data;
-use crate::state::{Lane, State, WARP, lanes_of};
+use crate::state::State;
 use oriole_ptx::ast::{Instruction, ScalarType, Shape, Word};
 use smallvec::SmallVec;
 

@@ -4,10 +4,10 @@
 use super::element::{Format, Value};
 use super::product::{self, Rule, Term};
 use crate::arith::Unsupported;
-use crate::code::Source;
-use crate::compile::Builder;
-use crate::exec::control::form;
-use crate::state::{State, WARP};
+use crate::builder::{Builder, form};
+use crate::lanes::WARP;
+use crate::operand::Source;
+use crate::state::State;
 use oriole_ptx::ast::{Instruction, Operand, ScalarType, Word};
 use smallvec::SmallVec;
 

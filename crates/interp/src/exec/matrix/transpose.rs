@@ -1,11 +1,11 @@
 //! Matrices that a warp holds in its registers: `movmatrix`.
 
 use crate::arith::Unsupported;
+use crate::builder::{Builder, form};
 use crate::code::Action;
-use crate::compile::Builder;
-use crate::exec::control::form;
-use crate::machine::{Env, Halt};
-use crate::state::{State, WARP, lanes_of};
+use crate::env::{Env, Halt};
+use crate::lanes::{WARP, lanes_of};
+use crate::state::State;
 use oriole_ptx::ast::{Instruction, Opcode, ScalarType};
 
 /// Rows and columns of the matrix, whose elements have 16 bits.

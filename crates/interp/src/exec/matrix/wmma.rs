@@ -5,12 +5,14 @@
 use super::fragment;
 use super::mma::{Mma, kind};
 use crate::arith::Unsupported;
-use crate::code::{Action, Destination, Source};
-use crate::compile::{Builder, Location};
-use crate::exec::control::form;
-use crate::machine::{Env, Halt};
+use crate::builder::{Builder, Location, form};
+use crate::code::Action;
+use crate::env::{Env, Halt};
+use crate::lane::Lane;
+use crate::lanes::lanes_of;
+use crate::operand::{Destination, Source};
 use crate::space::Data;
-use crate::state::{Lane, State, lanes_of};
+use crate::state::State;
 use oriole_ptx::ast::{Instruction, Operand, ScalarType, Shape, Word};
 use smallvec::SmallVec;
 

@@ -1,12 +1,13 @@
 //! Calls: arguments into the callee's frame, results back.
 
-use crate::code::{Action, Argument, Call, Callee, Destination, Element, Function, Outcome, Parameter, Pc};
-use crate::layout;
-use crate::machine::{Env, Halt};
-use crate::runtime;
-use crate::state::{State, lanes_of};
-use crate::threads::{Caller, Threads};
-use crate::warp::{Next, Warp};
+use super::{Next, Warp};
+use crate::code::{Action, Argument, Call, Callee, Element, Function, Outcome, Parameter};
+use crate::env::{Env, Halt};
+use crate::lanes::lanes_of;
+use crate::pc::{NOWHERE, Pc};
+use crate::state::State;
+use crate::threads::{Caller, Threads, Wait};
+use crate::{layout, runtime};
 use oriole_device::FaultKind;
 
 /// Calls that may be open at a time.
@@ -17,7 +18,14 @@ type Bytes = Vec<(usize, Vec<u8>)>;
 
 impl Warp {
     /// A `call` by the threads `active` of group `at`.
-    pub(crate) fn call(&mut self, env: &mut Env<'_>, at: usize, call: &Call, active: u32) -> Result<Next, Halt> {
+    pub(crate) fn call(
+        &mut self,
+        env: &mut Env<'_>,
+        functions: &[Function<'_>],
+        at: usize,
+        call: &Call,
+        active: u32,
+    ) -> Result<Next, Halt> {
         self.part_inactive(at, active);
         let group = &self.threads.groups()[at];
         let (pc, next) = (group.pc, group.pc + 1);
@@ -44,17 +52,44 @@ impl Warp {
                     return Ok(Next::Go(at));
                 }
                 match u64::try_from(address).ok().and_then(layout::function_at) {
-                    Some(number) if (number as usize) < env.machine.functions.len() => number,
+                    Some(number) if (number as usize) < functions.len() => number,
                     _ => return Err(Halt { lane, kind: FaultKind::BadJump(address as u64) }),
                 }
             }
         };
-        self.enter(env, at, number, call, active).map_err(|kind| Halt { lane, kind })?;
+        self.enter(functions, at, number, call, active).map_err(|kind| Halt { lane, kind })?;
         Ok(Next::Go(at))
     }
 
-    fn enter(&mut self, env: &Env<'_>, at: usize, number: u32, call: &Call, active: u32) -> Result<(), FaultKind> {
-        let callee = &env.machine.functions[number as usize];
+    /// A `ret` by the threads `active` of group `at`.
+    pub(super) fn return_from(&mut self, functions: &[Function<'_>], at: usize, active: u32) -> Result<Next, Halt> {
+        let group = &self.threads.groups()[at];
+        let (rest, next, function) = (group.mask & !active, group.pc + 1, group.function);
+        if rest != 0 {
+            self.threads.split(at, rest, next, NOWHERE);
+        }
+        let results = results(functions, &self.state, function, active);
+        let Some((at, Caller { function, pc, base })) = self.threads.leave_function(at) else {
+            return Ok(Next::Leave);
+        };
+        self.state.leave(active);
+        self.state.base = base;
+        deliver(functions, &mut self.state, function, pc - 1, active, &results);
+        Ok(match self.threads.groups()[at].wait {
+            Wait::Nothing => Next::Go(at),
+            _ => Next::Leave,
+        })
+    }
+
+    fn enter(
+        &mut self,
+        functions: &[Function<'_>],
+        at: usize,
+        number: u32,
+        call: &Call,
+        active: u32,
+    ) -> Result<(), FaultKind> {
+        let callee = &functions[number as usize];
         if callee.declaration.body.is_none() {
             return Err(FaultKind::Unsupported(format!("the function {} has no body", callee.name)));
         }
@@ -64,7 +99,7 @@ impl Warp {
         }
         let (function, base, next) = (group.function, group.base, group.pc + 1);
         let args: Bytes = lanes_of(active).map(|lane| (lane, argument_bytes(&self.state, lane, &call.args))).collect();
-        let inner = base + env.machine.functions[function as usize].slots;
+        let inner = base + functions[function as usize].slots;
         self.state.enter(active, inner, callee.slots, callee.frame)?;
         self.threads.expect_meeting(at, next);
         let group = self.threads.group_mut(at);
@@ -159,10 +194,10 @@ fn put_parameters(
 }
 
 /// The results of `function`, whose frame is open, for the threads of `mask`.
-pub(crate) fn results(env: &Env<'_>, state: &State, function: u32, mask: u32) -> Bytes {
+fn results(functions: &[Function<'_>], state: &State, function: u32, mask: u32) -> Bytes {
     let of_lane = |lane: usize| {
         let mut bytes = Vec::new();
-        for ret in &env.machine.functions[function as usize].rets {
+        for ret in &functions[function as usize].rets {
             match ret {
                 Parameter::Register(elements) => {
                     for Element { source, destination } in elements {
@@ -181,8 +216,8 @@ pub(crate) fn results(env: &Env<'_>, state: &State, function: u32, mask: u32) ->
 }
 
 /// Puts the results of the call at `pc` of `function` where the caller wants them; its frame is open.
-pub(crate) fn deliver(env: &Env<'_>, state: &mut State, function: u32, pc: Pc, mask: u32, results: &Bytes) {
-    let op = &env.machine.functions[function as usize].ops[pc as usize];
+fn deliver(functions: &[Function<'_>], state: &mut State, function: u32, pc: Pc, mask: u32, results: &Bytes) {
+    let op = &functions[function as usize].ops[pc as usize];
     if let Action::Call(call) = &op.action {
         for (lane, bytes) in results.iter().filter(|(lane, _)| mask >> lane & 1 != 0) {
             deliver_lane(state, *lane, &call.rets, bytes);
@@ -199,17 +234,6 @@ fn deliver_lane(state: &mut State, lane: usize, rets: &[Outcome], mut bytes: &[u
                 }
             }
             Outcome::Frame { offset, size } => put_frame(state, lane, *offset, take(&mut bytes, *size as usize)),
-        }
-    }
-}
-
-impl Destination {
-    /// Bytes of the result.
-    pub(crate) fn bytes(&self) -> u32 {
-        match self {
-            Destination::Sink => 0,
-            Destination::Register { bits, .. } => u32::from(*bits).div_ceil(8),
-            Destination::Wide { .. } => 16,
         }
     }
 }

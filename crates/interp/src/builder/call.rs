@@ -3,8 +3,7 @@
 use super::{Builder, FramePlace};
 use crate::arith::{Bits, Unsupported};
 use crate::code::{Argument, Call, Callee, Outcome};
-use crate::layout;
-use crate::runtime;
+use crate::{layout, runtime};
 use oriole_ptx::ast::{Instruction, Operand, ScalarType, Variable};
 use oriole_ptx::scope::Binding;
 

@@ -2,9 +2,9 @@
 
 use super::{Builder, FramePlace, Location};
 use crate::arith::{Bits, Unsupported};
-use crate::code::{Destination, Source};
 use crate::initial;
 use crate::layout::{self, Home};
+use crate::operand::{Destination, Source};
 use crate::space::{Named, PARAMETER_WINDOW};
 use oriole_ptx::ast::{AddressBase, Name, Operand, ScalarType, Selector, Space, Variable};
 use oriole_ptx::scope::{Binding, Register};
@@ -50,7 +50,7 @@ impl<'m> Builder<'_, 'm> {
     }
 
     /// The slot of a guard.
-    pub(super) fn predicate(&mut self, name: Name) -> u32 {
+    pub(crate) fn predicate(&mut self, name: Name) -> u32 {
         match self.scopes.lookup(name.sym) {
             Some(Binding::Register(register)) => self.slot(register, 0),
             // The checker lets nothing else through.
@@ -59,7 +59,7 @@ impl<'m> Builder<'_, 'm> {
     }
 
     /// A register read as a value of type `ty`.
-    pub(super) fn register_source(&mut self, register: Register, element: u8, ty: ScalarType) -> Source {
+    pub(crate) fn register_source(&mut self, register: Register, element: u8, ty: ScalarType) -> Source {
         let slot = self.slot(register, element);
         match register.ty.bits() > 64 && ty.bits() > 64 {
             true => Source::Wide(slot),
@@ -68,7 +68,7 @@ impl<'m> Builder<'_, 'm> {
     }
 
     /// A register that a value of type `ty` is written to.
-    pub(super) fn register_destination(&mut self, register: Register, element: u8, ty: ScalarType) -> Destination {
+    pub(crate) fn register_destination(&mut self, register: Register, element: u8, ty: ScalarType) -> Destination {
         let slot = self.slot(register, element);
         if register.ty.bits() > 64 {
             let mask = if ty.bits() >= 128 { Bits::MAX } else { (1 << ty.bits()) - 1 };
@@ -186,7 +186,7 @@ impl<'m> Builder<'_, 'm> {
     }
 
     /// The values of several operands, each with its type; `None` if their numbers differ.
-    pub(super) fn typed_sources(
+    pub(crate) fn typed_sources(
         &mut self,
         operands: &[Operand],
         types: &[ScalarType],
@@ -203,7 +203,7 @@ impl<'m> Builder<'_, 'm> {
     }
 
     /// The registers of an operand, each with its type; `None` if their numbers differ.
-    pub(super) fn typed_destinations(
+    pub(crate) fn typed_destinations(
         &mut self,
         operand: &Operand,
         types: &[ScalarType],
