@@ -72,6 +72,7 @@ fn latencies(spec: &model::Spec, folder: &Path, out: &Path) -> Result<(), String
     let texts = distances::Texts::read(folder)?;
     let distances = distances::Distances::new(&texts, &groups)?;
     let write = |name, text| fs::write(out.join(name), text).map_err(|e| format!("{name}: {e}"));
+    write("latency_class.rs", latency::class_names(&classes))?;
     write("latency_classes.rs", latency::classes(spec, &classes, &groups)?)?;
     write("latency_stalls.rs", stalls::table(spec, &read("stalls.tsv")?, &classes)?)?;
     write("latency_matrix.rs", matrix::table(spec, &products, &distances.earlier)?)?;

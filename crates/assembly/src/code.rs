@@ -1,5 +1,6 @@
 //! Code sections: words to lines and back.
 
+use crate::bytes::write_bytes;
 use oriole_isa::{Arch, Control, Inst, Operand, Value, code, decode, encode, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -68,7 +69,7 @@ pub(crate) fn write(out: &mut String, data: &[u8], arch: Arch, named: &BTreeMap<
             None => writeln!(out, "        /*{pc:04x}*/ .word {word:#034x}"),
         };
     }
-    crate::listing::write_bytes(out, rest);
+    write_bytes(out, rest);
     true
 }
 

@@ -6,6 +6,7 @@
 //! (branches, symbols, relocations, records of `.nv.info`, program headers) follows. `docs/assembly.md`
 //! describes the format.
 
+mod bytes;
 mod code;
 mod elf;
 mod functions;

@@ -1,5 +1,6 @@
 //! A file as text.
 
+use crate::bytes::write_bytes;
 use crate::code;
 use crate::elf::{File, Section, string_at};
 use object::LittleEndian as LE;
@@ -9,9 +10,6 @@ use oriole_cubin::reloc::RelocKind;
 use oriole_isa::Arch;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Bytes on a line of `.bytes`.
-const LINE: usize = 32;
 
 /// The whole file.
 pub(crate) fn text(file: &File) -> String {
@@ -118,23 +116,6 @@ fn contents(out: &mut String, file: &File, index: usize, arch: Option<Arch>) {
                 write_bytes(out, data);
             }
         }
-    }
-}
-
-/// Hexadecimal lines; runs of zeros are counted.
-pub(crate) fn write_bytes(out: &mut String, data: &[u8]) {
-    let mut rest = data;
-    while !rest.is_empty() {
-        let zeros = rest.iter().take_while(|b| **b == 0).count();
-        if zeros >= LINE || zeros == rest.len() {
-            let _ = writeln!(out, "\t.zero {zeros}");
-            rest = &rest[zeros..];
-            continue;
-        }
-        let (line, later) = rest.split_at(LINE.min(rest.len()));
-        let hex: String = line.iter().map(|b| format!("{b:02x}")).collect();
-        let _ = writeln!(out, "\t.bytes {hex}");
-        rest = later;
     }
 }
 

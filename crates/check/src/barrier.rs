@@ -1,8 +1,8 @@
 //! `BAR`: the uses of each barrier of a kernel fit each other.
 
+use crate::checked::Checked;
 use crate::finding::{Finding, Kind};
 use crate::program::{Line, LineId};
-use crate::report::Checked;
 use oriole_cubin::Cubin;
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, bar_op};
 use std::collections::BTreeMap;

@@ -5,11 +5,11 @@
 //! thread out of one that holds it; no call changes one that holds threads; at a return none holds any; and who waits at
 //! one has been taken out of all that were set after it. `docs/convergence.md` says why this is enough.
 
+use crate::checked::Checked;
 use crate::convergence_state::{BARRIERS, Held, State, conditions};
 use crate::finding::{Finding, Kind};
 use crate::graph::{Block, BlockId, EdgeKind, End, Graph};
 use crate::program::{Condition, Line, LineId, Program};
-use crate::report::Checked;
 use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};

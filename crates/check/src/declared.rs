@@ -1,8 +1,8 @@
 //! Register numbers stay below what the kernel has.
 
+use crate::checked::Checked;
 use crate::finding::{Finding, Kind};
 use crate::program::{Line, LineId};
-use crate::report::Checked;
 use oriole_cubin::Cubin;
 use oriole_isa::{Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;

@@ -6,6 +6,7 @@
 //! `docs/check.md` has the rules and their limits. Nothing is executed, and nothing of the compiler is used.
 
 mod barrier;
+mod checked;
 mod convergence;
 mod convergence_state;
 mod declared;

@@ -8,6 +8,7 @@
 
 mod emit;
 mod error;
+mod options;
 mod parameters;
 mod pipeline;
 mod resources;
@@ -16,10 +17,10 @@ mod session;
 
 pub use emit::LineTable;
 pub use error::CompileError;
+pub use options::{CompileOptions, DebugInfo};
 pub use oriole_passes::{Dump, LastRun, Limit, PassCount, PassInfo, Timing};
 pub use parameters::{Meaning, ParameterType, parameter_types};
-pub use pipeline::{CompileOptions, Compiled, DebugInfo, FlowGraph};
-pub use pipeline::{compile, compile_in, compile_module, compile_module_in, kernels, target};
+pub use pipeline::{Compiled, FlowGraph, compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use resources::{Resources, resources, variable_bytes};
 pub use selection::{optional_passes, passes, places};
 pub use session::{Limits, Observer, PassEvent, Rewrite, Session, UserPass};

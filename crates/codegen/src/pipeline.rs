@@ -2,93 +2,20 @@
 
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
+use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
 use crate::selection::{ALLOCATION, SCHEDULING};
 use crate::session::Session;
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::Arch;
-use oriole_opt::knobs::Knobs;
 use oriole_opt::pipeline::PIPELINE;
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
-use oriole_passes::{Changed, Dump, Limit, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
+use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::collections::BTreeMap;
 use std::time::Instant;
-
-/// What to compile and how.
-#[derive(Clone, Debug)]
-pub struct CompileOptions {
-    /// Target; the module's `.target` where it is not given.
-    pub target: Option<Target>,
-    /// `-O` level, 0 to 3.
-    pub opt_level: u8,
-    /// Upper bound of R registers per thread.
-    pub maxrregcount: Option<u32>,
-    /// Kernels to compile; all where empty.
-    pub entries: Vec<String>,
-    /// `NAME=VALUE` settings of knobs.
-    pub knobs: Vec<String>,
-    /// Threads that work on functions side by side; the bytes do not depend on it.
-    pub jobs: usize,
-    /// Verify the IR after every phase, and the allocation.
-    pub verify: bool,
-    /// Names of the phases after which the Ori of each function is kept.
-    pub dump_after: Vec<String>,
-    /// Keep the Ori of each function after every phase that changed it.
-    pub dump_all: bool,
-    /// Keep the control-flow graph of each function.
-    pub graphs: bool,
-    /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
-    pub rot13: bool,
-    /// Names of optional phases that do not run.
-    pub disabled_passes: Vec<String>,
-    /// How far the optional phases go, counted over the module's functions; no limit where `None`.
-    pub pass_limit: Option<Limit>,
-    /// Name of the source file, for line information.
-    pub file_name: String,
-    /// Make an object file for a linker.
-    pub relocatable: bool,
-    /// What the cubin tells debuggers.
-    pub debug: DebugInfo,
-}
-
-impl Default for CompileOptions {
-    /// What `oriole compile` does without options.
-    fn default() -> Self {
-        CompileOptions {
-            target: None,
-            opt_level: 3,
-            maxrregcount: None,
-            entries: Vec::new(),
-            knobs: Vec::new(),
-            jobs: 1,
-            verify: false,
-            dump_after: Vec::new(),
-            dump_all: false,
-            graphs: false,
-            rot13: false,
-            disabled_passes: Vec::new(),
-            pass_limit: None,
-            file_name: String::new(),
-            relocatable: false,
-            debug: DebugInfo::None,
-        }
-    }
-}
-
-/// How much a cubin tells debuggers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DebugInfo {
-    /// Stack frames only.
-    #[default]
-    None,
-    /// Source lines too.
-    Lines,
-    /// Source lines and functions.
-    Full,
-}
 
 /// Control flow of one function.
 #[derive(Clone, Debug)]
@@ -126,25 +53,6 @@ pub struct Compiled {
     pub parameters: BTreeMap<String, Vec<ParameterType>>,
     /// How far [`CompileOptions::pass_limit`] let the optional phases run.
     pub passes: PassCount,
-}
-
-impl CompileOptions {
-    /// Whether the options make sense, as far as that does not depend on the module.
-    ///
-    /// # Errors
-    /// A level, knob or phase that there is not.
-    pub fn check(&self) -> Result<(), CompileError> {
-        self.knobs()?;
-        self.settings().map(drop)
-    }
-
-    fn knobs(&self) -> Result<Knobs, CompileError> {
-        let mut knobs = Knobs::default();
-        for setting in &self.knobs {
-            knobs.set(setting)?;
-        }
-        Ok(knobs)
-    }
 }
 
 /// Compile PTX text.

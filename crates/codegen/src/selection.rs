@@ -1,11 +1,8 @@
-//! The passes between lowering and encoding, and what the options say of them: `--disable-pass`, `--pass-limit`,
-//! `--dump-after`. Runs are numbered with the functions in the order of their calls, callees first, each with its passes in
+//! The passes between lowering and encoding, by name, for `--disable-pass`, `--pass-limit`, `--dump-after`. Runs are numbered with the functions in the order of their calls, callees first, each with its passes in
 //! the order of the pipeline; then the reordering of each function's instructions.
 
-use crate::error::CompileError;
-use crate::pipeline::CompileOptions;
 use oriole_opt::pipeline::PIPELINE;
-use oriole_passes::{Pass, PassInfo, Repetition, Settings};
+use oriole_passes::{Pass, PassInfo, Repetition};
 
 const fn stage(name: &'static str, slots: &'static [u16], level: u8, needed: bool) -> PassInfo {
     Pass { name, slots, level, needed, repetition: Repetition::Once, rules: &[], run: () }
@@ -16,15 +13,12 @@ pub(crate) const ALLOCATION: PassInfo = stage("AdvancedPhaseAllocReg", &[101], 0
 /// The reordering of instructions. Without it they keep their places and only get control words.
 pub(crate) const SCHEDULING: PassInfo = stage("AdvancedPhasePostSched", &[106], 1, false);
 
-/// The highest `-O` level.
-const HIGHEST_LEVEL: u8 = 3;
-
 /// All passes between lowering and encoding, in the order in which they run.
 pub fn passes() -> impl Iterator<Item = PassInfo> {
     PIPELINE.iter().map(Pass::info).chain([ALLOCATION, SCHEDULING])
 }
 
-/// Names of what [`CompileOptions::disabled_passes`] can name where the level is at least 1.
+/// Names of what [`CompileOptions::disabled_passes`](crate::CompileOptions::disabled_passes) can name where the level is at least 1.
 pub fn optional_passes() -> impl Iterator<Item = &'static str> {
     passes().filter(|pass| !pass.needed).map(|pass| pass.name)
 }
@@ -32,23 +26,4 @@ pub fn optional_passes() -> impl Iterator<Item = &'static str> {
 /// Names of the passes at a level behind which a pass of the caller's own can run.
 pub fn places(level: u8) -> impl Iterator<Item = &'static str> {
     PIPELINE.iter().filter(move |pass| pass.level <= level).map(|pass| pass.name)
-}
-
-impl CompileOptions {
-    /// What the options say about passes, if every name in them is one that has an effect.
-    pub(crate) fn settings(&self) -> Result<Settings, CompileError> {
-        if self.opt_level > HIGHEST_LEVEL {
-            return Err(CompileError::Level(self.opt_level));
-        }
-        let settings = Settings {
-            level: self.opt_level,
-            disabled: self.disabled_passes.clone(),
-            limit: self.pass_limit,
-            dump_after: self.dump_after.clone(),
-            dump_all: self.dump_all,
-            verify: self.verify,
-        };
-        settings.check(&passes().collect::<Vec<_>>())?;
-        Ok(settings)
-    }
 }

@@ -3,27 +3,15 @@
 //! [`Argument`] is what the text says; [`bind`] puts arguments into device memory and parameter
 //! bytes, and [`Bound::outputs`] reads the results back.
 
-use crate::array::{self, ArrayType, Demand, is_npy};
+pub use crate::argument_error::ArgumentError;
+pub use crate::buffer::Buffer;
+
+use crate::array::ArrayType;
+use crate::buffer::parse_unsigned;
 use crate::tensor_map::TensorMap;
 use crate::texture::{ObjectSpec, Objects};
 use crate::{Memory, tensor_argument};
-use std::path::{Path, PathBuf};
-
-/// No buffer may be larger, in bytes: the simulated memory is the host's.
-const LARGEST_BUFFER: u64 = 4 << 30;
-
-/// A buffer of device memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Buffer {
-    /// File with the first contents; zeros without one.
-    pub input: Option<PathBuf>,
-    /// Size in bytes; without one, the input's.
-    pub size: Option<u64>,
-    /// What the contents are said to be. A `.npy` file says it too, and must agree.
-    pub demand: Option<Demand>,
-    /// File that the contents are written to afterwards.
-    pub output: Option<PathBuf>,
-}
+use std::path::PathBuf;
 
 /// One kernel argument.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,71 +38,6 @@ pub enum Argument {
         map: TensorMap,
         /// The tensor.
         buffer: Buffer,
-    },
-}
-
-/// Why an argument cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ArgumentError {
-    /// The text is no argument.
-    #[error("argument '{text}': {reason}")]
-    Syntax {
-        /// The argument as given.
-        text: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The number of arguments is not the kernel's number of parameters.
-    #[error("the kernel takes {expected} arguments, {given} were given")]
-    Count {
-        /// Parameters of the kernel.
-        expected: usize,
-        /// Arguments given.
-        given: usize,
-    },
-    /// An argument's size is not its parameter's.
-    #[error("argument {index} has {given} bytes, the kernel's parameter {expected}")]
-    Size {
-        /// Position from 0.
-        index: usize,
-        /// Bytes of the parameter.
-        expected: u32,
-        /// Bytes of the argument.
-        given: usize,
-    },
-    /// A file has more bytes than what it is for.
-    #[error("'{}' has {given} bytes, which do not fit into {size}", path.display())]
-    FileSize {
-        /// The file.
-        path: PathBuf,
-        /// Its bytes.
-        given: u64,
-        /// Bytes that there is room for.
-        size: u64,
-    },
-    /// A `.npy` file cannot be used.
-    #[error("'{}': {reason}", path.display())]
-    Array {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// A tensor map is not possible.
-    #[error("argument {index}: {reason}")]
-    TensorMap {
-        /// Position from 0.
-        index: usize,
-        /// Why.
-        reason: String,
-    },
-    /// A file cannot be read.
-    #[error("cannot read '{}': {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
     },
 }
 
@@ -173,91 +96,6 @@ impl Argument {
             Argument::Buffer(buffer) | Argument::TensorMap { buffer, .. } => vec![buffer],
             Argument::Object(spec) => vec![&spec.buffer],
         }
-    }
-}
-
-impl Buffer {
-    fn parse<'a>(kind: &str, rest: &'a str) -> Result<Buffer, String> {
-        let size = |text: &str| {
-            let demand = Demand::parse(text);
-            let array = demand.as_ref().and_then(Demand::array).and_then(|array| array.size());
-            let bytes = if demand.is_some() { array } else { parse_size(text) };
-            let wrong = || format!("'{text}' is no size: bytes, or an array such as f32[64,32] (up to 4 GiB)");
-            bytes.map(|bytes| (Some(bytes), demand)).ok_or_else(wrong)
-        };
-        // `PATH:TYPE` where the path is a `.npy` file's, whose header is checked.
-        let typed = |text: &'a str| match text.rsplit_once(':') {
-            Some((paths, ty)) if paths.split(':').any(|path| is_npy(path.as_ref())) => match Demand::parse(ty) {
-                Some(demand) => (paths, Some(demand)),
-                None => (text, None),
-            },
-            _ => (text, None),
-        };
-        let path = |text: &str| match text {
-            "" => Err(format!("'{kind}' needs a path")),
-            _ => Ok(Some(PathBuf::from(text))),
-        };
-        let pair =
-            |rest: &'a str| rest.rsplit_once(':').ok_or_else(|| format!("'{kind}' needs two parts after the colon"));
-        Ok(match kind {
-            "in" => {
-                let (input, demand) = typed(rest);
-                Buffer { input: path(input)?, size: None, demand, output: None }
-            }
-            "zero" => {
-                let (size, demand) = size(rest)?;
-                Buffer { input: None, size, demand, output: None }
-            }
-            "out" => {
-                let (output, extent) = pair(rest)?;
-                let (size, demand) = size(extent)?;
-                Buffer { input: None, size, demand, output: path(output)? }
-            }
-            _ => {
-                let (files, demand) = typed(rest);
-                let (input, output) = pair(files)?;
-                Buffer { input: path(input)?, size: None, demand, output: path(output)? }
-            }
-        })
-    }
-
-    /// A buffer of `bytes` bytes between files; `None` if it is too large.
-    pub(crate) fn of_size(input: Option<&str>, output: Option<&str>, bytes: u64) -> Option<Buffer> {
-        let path = |text: &str| PathBuf::from(text);
-        (bytes <= LARGEST_BUFFER).then(|| Buffer {
-            input: input.map(path),
-            size: Some(bytes),
-            demand: None,
-            output: output.map(path),
-        })
-    }
-
-    /// What the buffer is, and its first contents; zeros follow to its size.
-    pub fn contents(&self) -> Result<(ArrayType, Vec<u8>), ArgumentError> {
-        let named = self.demand.as_ref().and_then(Demand::array);
-        let Some(path) = &self.input else {
-            return Ok((named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(0))), Vec::new()));
-        };
-        let file = read_file(path)?;
-        let (array, contents) = if is_npy(path) {
-            let wrong = |reason| ArgumentError::Array { path: path.clone(), reason };
-            array::read(&file, self.demand.as_ref()).map_err(wrong)?
-        } else {
-            (named.unwrap_or(ArrayType::bytes(self.size.unwrap_or(file.len() as u64))), file)
-        };
-        let (given, size) = (contents.len() as u64, self.size.or(array.size()).unwrap_or(0));
-        if given > size {
-            return Err(ArgumentError::FileSize { path: path.clone(), given, size });
-        }
-        // A texture may have more texels than the file.
-        Ok((if array.size() == Some(size) { array } else { ArrayType::bytes(size) }, contents))
-    }
-
-    pub(crate) fn place(&self, name: &str, memory: &mut Memory) -> Result<(u64, ArrayType), ArgumentError> {
-        let (array, contents) = self.contents()?;
-        let address = memory.allocate(name, self.size.or(array.size()).unwrap_or(0));
-        memory.write(address, &contents);
-        Ok((address, array))
     }
 }
 
@@ -333,21 +171,6 @@ impl Bound {
             Ok((path.clone(), file.map_err(wrong)?))
         };
         self.outputs.iter().map(file).collect()
-    }
-}
-
-fn read_file(path: &Path) -> Result<Vec<u8>, ArgumentError> {
-    std::fs::read(path).map_err(|source| ArgumentError::File { path: path.to_owned(), source })
-}
-
-fn parse_size(text: &str) -> Option<u64> {
-    parse_unsigned(text).filter(|&size| size <= LARGEST_BUFFER)
-}
-
-fn parse_unsigned(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(hex) => u64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
     }
 }
 

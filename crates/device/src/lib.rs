@@ -10,7 +10,9 @@
 //! * [`tensor_map`]: the tensor maps of tensor copies.
 
 pub mod argument;
+mod argument_error;
 pub mod array;
+mod buffer;
 mod deadline;
 mod fault;
 mod heap;

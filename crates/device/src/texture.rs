@@ -5,8 +5,9 @@
 //! is none), bits 20–31 the number of a separate sampler, 0 for the texture's own.
 
 use crate::Memory;
-use crate::argument::{ArgumentError, Buffer};
+use crate::argument_error::ArgumentError;
 use crate::array::ArrayType;
+use crate::buffer::Buffer;
 use std::collections::BTreeMap;
 
 /// Arrangement of an image.

@@ -1,8 +1,9 @@
 //! Inline assembly of one plain instruction on registers: `op.type $0, $1, $2;`.
 
-use crate::eval::Site;
 use crate::fault::Fault;
-use crate::value::{Value, bits, mask, signed};
+use crate::int_bits::{mask, signed};
+use crate::machine::Site;
+use crate::value::{Value, bits};
 use oriole_nvptx::ir::{InlineAsm, Module, TypeId};
 
 /// An operation on operands of some width.

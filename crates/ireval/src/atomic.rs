@@ -2,7 +2,8 @@
 
 use crate::fault::Fault;
 use crate::float::{self, Extremum};
-use crate::value::{Value, Width, bits, each, mask, signed};
+use crate::int_bits::{mask, signed};
+use crate::value::{Value, Width, bits, each};
 use oriole_nvptx::ir::{BinaryOp, InstFlags, Module, RmwOp, TypeId};
 
 /// What is stored in the place of `old`.
@@ -17,7 +18,7 @@ pub(crate) fn update(module: &Module, op: RmwOp, ty: TypeId, old: &Value, operan
     })
 }
 
-fn floating(op: RmwOp, format: float::Format, old: &Value, operand: &Value) -> Result<Value, Fault> {
+fn floating(op: RmwOp, format: crate::format::Format, old: &Value, operand: &Value) -> Result<Value, Fault> {
     let extremum = |max, strict| Extremum { max, nan_wins: strict, zeros_ordered: strict }.of(format, [old, operand]);
     match op {
         RmwOp::FAdd => Ok(float::binary(BinaryOp::FAdd, InstFlags::empty(), format, [old, operand])),

@@ -1,10 +1,12 @@
 //! Conversions and address computation.
 
 use crate::fault::Fault;
-use crate::float::{Format, numbers, promised};
+use crate::float::{numbers, promised};
+use crate::format::Format;
+use crate::int_bits::{mask, signed};
 use crate::layout;
 use crate::memory::{Memory, cast_address};
-use crate::value::{Value, Width, bits, each, mask, signed};
+use crate::value::{Value, Width, bits, each};
 use oriole_nvptx::ir::{CastOp, GepFlags, InstFlags, Module, Type, TypeId};
 use rustc_apfloat::Round;
 

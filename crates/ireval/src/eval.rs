@@ -1,18 +1,11 @@
 //! The evaluator: functions, blocks and instructions.
 
-use crate::asm;
-use crate::atomic;
-use crate::cast;
-use crate::constant;
 use crate::fault::Fault;
-use crate::float;
-use crate::int;
-use crate::intrinsic;
-use crate::layout;
+use crate::machine::{Machine, Site};
 use crate::memory::Memory;
-use crate::scalar;
+use crate::settings::Settings;
 use crate::value::{Value, each};
-use crate::{Settings, program};
+use crate::{asm, atomic, cast, constant, float, int, intrinsic, layout, program, scalar};
 use cranelift_entity::EntityRef;
 use oriole_nvptx::ir::{
     AddressSpace, BlockId, Body, Call, Callee, ConstId, Constant, Function, Inst, InstId, Module, Op, ParamFlags,
@@ -22,9 +15,7 @@ use rustc_hash::FxHashMap;
 
 /// One evaluation.
 pub(crate) struct Evaluator<'a> {
-    pub(crate) module: &'a Module,
-    pub(crate) memory: &'a mut Memory,
-    pub(crate) settings: &'a Settings,
+    machine: Machine<'a>,
     constants: FxHashMap<ConstId, Value>,
     steps: u64,
     depth: u32,
@@ -39,15 +30,6 @@ struct Frame<'a> {
     locals: Vec<(AddressSpace, u64)>,
 }
 
-/// A call, with its operands evaluated.
-pub(crate) struct Site<'a> {
-    pub(crate) call: &'a Call,
-    pub(crate) args: Vec<Value>,
-    pub(crate) types: Vec<TypeId>,
-    /// The type of the result.
-    pub(crate) ret: TypeId,
-}
-
 /// Where a block's end leads.
 enum Next {
     Block(BlockId),
@@ -56,12 +38,14 @@ enum Next {
 
 impl<'a> Evaluator<'a> {
     pub(crate) fn new(module: &'a Module, memory: &'a mut Memory, settings: &'a Settings) -> Evaluator<'a> {
-        Evaluator { module, memory, settings, constants: FxHashMap::default(), steps: settings.steps, depth: 0 }
+        let steps = settings.steps;
+        let machine = Machine { module, memory, settings };
+        Evaluator { machine, constants: FxHashMap::default(), steps, depth: 0 }
     }
 
     /// Calls a function that the module defines.
     pub(crate) fn call_function(&mut self, symbol: SymbolId, args: Vec<Value>) -> Result<Option<Value>, Fault> {
-        let module = self.module;
+        let module = self.machine.module;
         let symbol = module.symbols.get(symbol).ok_or_else(|| Fault::invalid("no such symbol"))?;
         let function = symbol.function().ok_or_else(|| Fault::invalid(format!("@{} is no function", symbol.name)))?;
         let Some(body) = function.body.as_deref() else {
@@ -70,7 +54,7 @@ impl<'a> Evaluator<'a> {
         if function.varargs || args.len() != body.params.len() || function.params.len() != args.len() {
             return Err(Fault::unsupported(format!("@{} with {} arguments", symbol.name, args.len())));
         }
-        if self.depth == self.settings.depth {
+        if self.depth == self.machine.settings.depth {
             return Err(Fault::limit("depth of calls"));
         }
         self.depth += 1;
@@ -78,7 +62,7 @@ impl<'a> Evaluator<'a> {
         let result = self.enter(&mut frame, function, args).and_then(|()| self.execute(&mut frame));
         self.depth -= 1;
         for (space, address) in frame.locals {
-            self.memory.free(space, address);
+            self.machine.memory.free(space, address);
         }
         let result = result?;
         let broken = function.ret_attributes.param.contains(ParamFlags::NO_UNDEF)
@@ -112,13 +96,13 @@ impl<'a> Evaluator<'a> {
     ) -> Result<Value, Fault> {
         let space = self.space(pointer)?;
         let from = from.decides("the address of an argument")? as u64;
-        let value = layout::load(self.module, self.memory, ty, space, from)?;
-        let size = self.module.layout.size(&self.module.types, ty);
-        let align = u64::from(align.max(self.module.layout.align(&self.module.types, ty)));
+        let value = layout::load(self.machine.module, self.machine.memory, ty, space, from)?;
+        let size = self.machine.module.layout.size(&self.machine.module.types, ty);
+        let align = u64::from(align.max(self.machine.module.layout.align(&self.machine.module.types, ty)));
         // A generic address may be one of any space; the copy lies where local variables do.
         let own = if space == AddressSpace::GENERIC { AddressSpace::LOCAL } else { space };
-        let address = self.memory.reserve(own, size, align, false)?;
-        layout::store(self.module, self.memory, ty, &value, own, address)?;
+        let address = self.machine.memory.reserve(own, size, align, false)?;
+        layout::store(self.machine.module, self.machine.memory, ty, &value, own, address)?;
         frame.locals.push((own, address));
         Ok(crate::memory::cast_address(own, space, address))
     }
@@ -217,7 +201,7 @@ impl<'a> Evaluator<'a> {
         if let Some(value) = self.constants.get(&id) {
             return Ok(value.clone());
         }
-        let value = constant::value(self.module, self.memory, id)?;
+        let value = constant::value(self.machine.module, self.machine.memory, id)?;
         self.constants.insert(id, value.clone());
         Ok(value)
     }
@@ -235,11 +219,11 @@ impl<'a> Evaluator<'a> {
     }
 
     fn type_of(&self, frame: &Frame<'a>, value: oriole_nvptx::ir::Value) -> TypeId {
-        frame.body.type_of(value, &self.module.constants)
+        frame.body.type_of(value, &self.machine.module.constants)
     }
 
     fn space(&self, ty: TypeId) -> Result<AddressSpace, Fault> {
-        self.module.types.address_space(ty).ok_or_else(|| Fault::invalid("an address that is no pointer"))
+        self.machine.module.types.address_space(ty).ok_or_else(|| Fault::invalid("an address that is no pointer"))
     }
 
     /// The place that an access touches; its alignment is checked.
@@ -259,7 +243,7 @@ impl<'a> Evaluator<'a> {
 
     /// An instruction that is neither a phi nor a terminator.
     fn instruction(&mut self, frame: &mut Frame<'a>, id: InstId) -> Result<Option<Value>, Fault> {
-        let module = self.module;
+        let module = self.machine.module;
         let inst = &frame.body[id];
         let value = match &inst.op {
             Op::Binary(op, flags, args) => {
@@ -296,7 +280,7 @@ impl<'a> Evaluator<'a> {
                 let indices =
                     indices.iter().map(|&index| Ok((self.type_of(frame, index), self.operand(frame, index)?)));
                 let indices: Vec<_> = indices.collect::<Result<_, Fault>>()?;
-                cast::gep(module, self.memory, *source, *flags, (base.0, &base.1), &indices)?
+                cast::gep(module, self.machine.memory, *source, *flags, (base.0, &base.1), &indices)?
             }
             Op::ExtractValue(aggregate, path) => scalar::extract_value(&self.operand(frame, *aggregate)?, path)?,
             Op::InsertValue(args, path) => {
@@ -334,44 +318,44 @@ impl<'a> Evaluator<'a> {
         let count = self.operand(frame, count)?.decides("the length of an alloca")?;
         let size = u64::try_from(count)
             .ok()
-            .and_then(|count| count.checked_mul(self.module.layout.size(&self.module.types, element)));
+            .and_then(|count| count.checked_mul(self.machine.module.layout.size(&self.machine.module.types, element)));
         let size = size.ok_or_else(|| Fault::limit("memory"))?;
         let own = if space == AddressSpace::GENERIC { AddressSpace::LOCAL } else { space };
-        let address = self.memory.reserve(own, size, u64::from(align), false)?;
+        let address = self.machine.memory.reserve(own, size, u64::from(align), false)?;
         frame.locals.push((own, address));
         Ok(crate::memory::cast_address(own, space, address))
     }
 
     /// Instructions that touch memory, but for calls.
     fn access(&mut self, frame: &Frame<'a>, inst: &Inst) -> Result<Option<Value>, Fault> {
-        let module = self.module;
+        let module = self.machine.module;
         match &inst.op {
             Op::Load { ptr, align, .. } => {
                 let (space, address) = self.place(frame, *ptr, *align)?;
-                layout::load(module, self.memory, inst.ty, space, address).map(Some)
+                layout::load(module, self.machine.memory, inst.ty, space, address).map(Some)
             }
             Op::Store { value, ptr, align, .. } => {
                 let (space, address) = self.place(frame, *ptr, *align)?;
                 let ty = self.type_of(frame, *value);
                 let value = self.operand(frame, *value)?;
-                layout::store(module, self.memory, ty, &value, space, address).map(|()| None)
+                layout::store(module, self.machine.memory, ty, &value, space, address).map(|()| None)
             }
             Op::AtomicRmw { op, ptr, value, align, .. } => {
                 let (space, address) = self.place(frame, *ptr, *align)?;
-                let old = layout::load(module, self.memory, inst.ty, space, address)?;
+                let old = layout::load(module, self.machine.memory, inst.ty, space, address)?;
                 let new = atomic::update(module, *op, inst.ty, &old, &self.operand(frame, *value)?)?;
-                layout::store(module, self.memory, inst.ty, &new, space, address)?;
+                layout::store(module, self.machine.memory, inst.ty, &new, space, address)?;
                 Ok(Some(old))
             }
             Op::CmpXchg { ptr, expected, new, align, .. } => {
                 let (space, address) = self.place(frame, *ptr, *align)?;
                 let ty = self.type_of(frame, *new);
                 let [expected, new] = self.operands(frame, [*expected, *new])?;
-                let old = layout::load(module, self.memory, ty, space, address)?;
+                let old = layout::load(module, self.machine.memory, ty, space, address)?;
                 let equal = old.decides("the value that cmpxchg finds")?
                     == expected.decides("the value that cmpxchg expects")?;
                 if equal {
-                    layout::store(module, self.memory, ty, &new, space, address)?;
+                    layout::store(module, self.machine.memory, ty, &new, space, address)?;
                 }
                 Ok(Some(Value::Many(vec![old, Value::bool(equal)])))
             }
@@ -391,7 +375,7 @@ impl<'a> Evaluator<'a> {
         }
         let site = Site { call, args, types, ret };
         let result = match &call.callee {
-            Callee::Asm(text) => return asm::evaluate(self.module, text, &site),
+            Callee::Asm(text) => return asm::evaluate(self.machine.module, text, &site),
             Callee::Value(callee) => self.call_value(frame, *callee, site)?,
         };
         let Some((low, high)) = call.ret_attributes.range.filter(|_| result.is_some()) else { return Ok(result) };
@@ -404,23 +388,23 @@ impl<'a> Evaluator<'a> {
         callee: oriole_nvptx::ir::Value,
         site: Site<'_>,
     ) -> Result<Option<Value>, Fault> {
-        let direct = callee.constant().map(|id| &self.module.constants[id]);
+        let direct = callee.constant().map(|id| &self.machine.module.constants[id]);
         let symbol = match direct {
             Some(Constant::Symbol(_, symbol))
-                if matches!(self.module.symbols[*symbol].kind, SymbolKind::Function(_)) =>
+                if matches!(self.machine.module.symbols[*symbol].kind, SymbolKind::Function(_)) =>
             {
                 *symbol
             }
             _ => {
                 let address = self.operand(frame, callee)?.decides("the function called")? as u64;
-                program::function_at(self.module, address)
+                program::function_at(self.machine.module, address)
                     .ok_or_else(|| Fault::undefined("a call of what is no function"))?
             }
         };
-        let callee = &self.module.symbols[symbol];
+        let callee = &self.machine.module.symbols[symbol];
         let function = callee.function().ok_or_else(|| Fault::invalid("a call of a variable"))?;
         if function.body.is_none() {
-            return intrinsic::evaluate(self, &callee.name, &site);
+            return intrinsic::evaluate(&mut self.machine, &callee.name, &site);
         }
         if function.signature != site.call.signature {
             return Err(Fault::undefined(format!("@{} is called as if it had another type", callee.name)));

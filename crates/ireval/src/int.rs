@@ -1,7 +1,8 @@
 //! Integer arithmetic of any width up to 128 bits.
 
 use crate::fault::Fault;
-use crate::value::{Unknown, Value, bits, mask, signed};
+use crate::int_bits::{mask, signed};
+use crate::value::{Unknown, Value, bits};
 use oriole_nvptx::ir::{BinaryOp, InstFlags, IntPredicate};
 
 /// `add`, `udiv`, `xor` and the like of scalars of `width` bits.

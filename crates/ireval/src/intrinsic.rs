@@ -1,9 +1,11 @@
 //! `llvm.*`, but for those of NVPTX.
 
-use crate::eval::{Evaluator, Site};
 use crate::fault::Fault;
-use crate::float::{self, Extremum, Format, numbers, promised};
-use crate::value::{Value, Width, bits, each, mask, signed};
+use crate::float::{self, Extremum, numbers, promised};
+use crate::format::Format;
+use crate::int_bits::{mask, signed};
+use crate::machine::{Machine, Site, arg};
+use crate::value::{Value, Width, each, known};
 use crate::{cast, int, nvvm, scalar};
 use oriole_nvptx::ir::{AddressSpace, BinaryOp, InstFlags, Module, TypeId};
 use rustc_apfloat::Round;
@@ -139,11 +141,11 @@ pub(crate) fn look_up<'t, T>(table: &'t [T], name: &str, key: impl Fn(&T) -> &st
 }
 
 /// The result of a call of a function that has no body.
-pub(crate) fn evaluate(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_>) -> Result<Option<Value>, Fault> {
+pub(crate) fn evaluate(machine: &mut Machine<'_>, name: &str, site: &Site<'_>) -> Result<Option<Value>, Fault> {
     let unknown = || Fault::unsupported(format!("@{name} has no body and is no intrinsic known here"));
     let own = name.strip_prefix("llvm.").ok_or_else(unknown)?;
     if let Some(own) = own.strip_prefix("nvvm.") {
-        return nvvm::evaluate(evaluator, own, site);
+        return nvvm::evaluate(machine, own, site);
     }
     if own == "assume" {
         let holds = arg(site, 0)?.decides("an assumption")? & 1 == 1;
@@ -156,33 +158,23 @@ pub(crate) fn evaluate(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_
         return Ok(None);
     }
     if own.starts_with("mem") {
-        return block_of_memory(evaluator, own, site)?.ok_or_else(unknown).map(|()| None);
+        return block_of_memory(machine, own, site)?.ok_or_else(unknown).map(|()| None);
     }
     if site.args.is_empty() {
         return Err(unknown());
     }
     for family in [integers, numbers_of, other] {
-        if let Some(value) = family(evaluator.module, own, site)? {
+        if let Some(value) = family(machine.module, own, site)? {
             return Ok(Some(value));
         }
     }
     Err(unknown())
 }
 
-/// An argument.
-pub(crate) fn arg<'s>(site: &'s Site<'_>, index: usize) -> Result<&'s Value, Fault> {
-    site.args.get(index).ok_or_else(|| Fault::invalid("too few arguments"))
-}
-
 /// The type of an argument's elements.
 fn scalar_type(module: &Module, site: &Site<'_>, index: usize) -> Result<TypeId, Fault> {
     let ty = site.types.get(index).ok_or_else(|| Fault::invalid("too few arguments"))?;
     Ok(module.types.scalar(*ty))
-}
-
-/// Lifts a function of bits: what is not known stays so.
-pub(crate) fn known<const N: usize>(operands: [&Value; N], f: impl FnOnce([u128; N]) -> Value) -> Value {
-    bits(operands).map_or_else(|unknown| unknown, f)
 }
 
 /// Functions of integers.
@@ -367,10 +359,10 @@ fn other(module: &Module, name: &str, site: &Site<'_>) -> Result<Option<Value>, 
 }
 
 /// `memcpy`, `memmove` and `memset`; nothing if it is another.
-fn block_of_memory(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_>) -> Result<Option<()>, Fault> {
+fn block_of_memory(machine: &mut Machine<'_>, name: &str, site: &Site<'_>) -> Result<Option<()>, Fault> {
     let space = |index: usize| -> Result<AddressSpace, Fault> {
         let ty = site.types.get(index).ok_or_else(|| Fault::invalid("too few arguments"))?;
-        evaluator.module.types.address_space(*ty).ok_or_else(|| Fault::invalid("an address that is no pointer"))
+        machine.module.types.address_space(*ty).ok_or_else(|| Fault::invalid("an address that is no pointer"))
     };
     let len = arg(site, 2)?.decides("the length of a block of memory")? as u64;
     let to = arg(site, 0)?.decides("an address")? as u64;
@@ -381,13 +373,13 @@ fn block_of_memory(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_>) -
         let to_space = space(0)?;
         let value = arg(site, 1)?;
         // Asked for before so much is made.
-        evaluator.memory.read(to_space, to, len)?;
+        machine.memory.read(to_space, to, len)?;
         let (byte, state) = match value {
             Value::Bits(bits) => (*bits as u8, crate::memory::State::KNOWN),
             Value::Unknown(why) => (0, crate::memory::State::unknown(*why)),
             _ => return Err(Fault::invalid("a memset of no byte")),
         };
-        evaluator.memory.write(to_space, to, &vec![byte; len as usize], &vec![state; len as usize])?;
+        machine.memory.write(to_space, to, &vec![byte; len as usize], &vec![state; len as usize])?;
         return Ok(Some(()));
     }
     if !(name.starts_with("memcpy") || name.starts_with("memmove")) {
@@ -400,8 +392,8 @@ fn block_of_memory(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_>) -
     if overlap && name.starts_with("memcpy") {
         return Err(Fault::undefined("a memcpy of what overlaps"));
     }
-    let (bytes, states) = evaluator.memory.read(from_space, from, len)?;
+    let (bytes, states) = machine.memory.read(from_space, from, len)?;
     let (bytes, states) = (bytes.to_vec(), states.to_vec());
-    evaluator.memory.write(to_space, to, &bytes, &states)?;
+    machine.memory.write(to_space, to, &bytes, &states)?;
     Ok(Some(()))
 }

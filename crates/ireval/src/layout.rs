@@ -1,8 +1,9 @@
 //! Values as bytes in memory, and `bitcast`.
 
 use crate::fault::Fault;
+use crate::int_bits::mask;
 use crate::memory::{Memory, State, whole_nan};
-use crate::value::{Unknown, Value, Width, mask, splat};
+use crate::value::{Unknown, Value, Width, splat};
 use oriole_nvptx::ir::{AddressSpace, Module, Type, TypeId};
 
 /// Bits that a `bitcast`, or a vector whose elements are no whole bytes, may have.
@@ -142,7 +143,7 @@ fn decode(module: &Module, ty: TypeId, bytes: &[u8], states: &[State]) -> Result
 pub(crate) enum Piece {
     Unknown(Unknown),
     /// This bit of a NaN.
-    Nan(crate::float::Format, u32),
+    Nan(crate::format::Format, u32),
 }
 
 impl Piece {

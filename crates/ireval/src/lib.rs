@@ -14,46 +14,28 @@ mod constant;
 mod eval;
 mod fault;
 mod float;
+mod format;
 pub mod generate;
 mod int;
+mod int_bits;
 mod intrinsic;
 mod layout;
+mod machine;
 mod memory;
 mod nvvm;
 mod program;
 mod scalar;
+mod settings;
 mod shrink;
 mod value;
 
 pub use fault::{Fault, FaultKind};
 pub use memory::{Comparison, Memory};
+pub use settings::Settings;
 pub use shrink::shrink;
 pub use value::{Unknown, Value};
 
 use oriole_nvptx::ir::{Module, SymbolId};
-
-/// Limits of an evaluation, and which thread runs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// Instructions until [`FaultKind::Limit`].
-    pub steps: u64,
-    /// Calls that may be open at once.
-    pub depth: u32,
-    /// `%tid`: the thread in its block.
-    pub thread: [u32; 3],
-    /// `%ntid`: threads of a block.
-    pub threads: [u32; 3],
-    /// `%ctaid`: the block in the grid.
-    pub block: [u32; 3],
-    /// `%nctaid`: blocks of the grid.
-    pub blocks: [u32; 3],
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { steps: 1_000_000, depth: 100, thread: [0; 3], threads: [1; 3], block: [0; 3], blocks: [1; 3] }
-    }
-}
 
 /// Runs a function of the module as one thread and answers what it returns.
 ///

@@ -4,7 +4,7 @@
 //! Addresses do not remember which buffer they were made from.
 
 use crate::fault::Fault;
-use crate::float::Format;
+use crate::format::Format;
 use crate::value::{Unknown, Value};
 use oriole_nvptx::ir::AddressSpace;
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
 //! `llvm.nvvm.*`: those that are exact and concern one thread.
 
-use crate::eval::{Evaluator, Site};
 use crate::fault::Fault;
-use crate::float::{Extremum, Format, numbers};
-use crate::int;
-use crate::intrinsic::{arg, known};
-use crate::scalar;
-use crate::value::{Value, Width, each, mask, signed};
+use crate::float::{Extremum, numbers};
+use crate::format::Format;
+use crate::int_bits::{mask, signed};
+use crate::machine::{Machine, Site, arg};
+use crate::value::{Value, Width, each, known};
+use crate::{int, scalar};
 use oriole_nvptx::ir::{BinaryOp, Module};
 use rustc_apfloat::Round;
 
@@ -27,16 +27,16 @@ const SILENT: &[&str] = &[
 ];
 
 /// The result of `llvm.nvvm.NAME`.
-pub(crate) fn evaluate(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_>) -> Result<Option<Value>, Fault> {
+pub(crate) fn evaluate(machine: &mut Machine<'_>, name: &str, site: &Site<'_>) -> Result<Option<Value>, Fault> {
     if SILENT
         .iter()
         .any(|silent| name.strip_prefix(silent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
     {
         return Ok(None);
     }
-    let module = evaluator.module;
+    let module = machine.module;
     if let Some(register) = name.strip_prefix("read.ptx.sreg.") {
-        return special_register(evaluator, register).map(Some);
+        return special_register(machine, register).map(Some);
     }
     let words: Vec<&str> = name.split('.').collect();
     let unsupported = || Fault::unsupported(format!("llvm.nvvm.{name}"));
@@ -51,8 +51,8 @@ pub(crate) fn evaluate(evaluator: &mut Evaluator<'_>, name: &str, site: &Site<'_
     found.map(Some).ok_or_else(unsupported)
 }
 
-fn special_register(evaluator: &Evaluator<'_>, name: &str) -> Result<Value, Fault> {
-    let settings = evaluator.settings;
+fn special_register(machine: &Machine<'_>, name: &str) -> Result<Value, Fault> {
+    let settings = machine.settings;
     let unsupported = || Fault::unsupported(format!("special register {name}"));
     let linear = |at: [u32; 3], of: [u32; 3]| {
         u64::from(at[0]) + u64::from(of[0]) * (u64::from(at[1]) + u64::from(of[1]) * u64::from(at[2]))

@@ -1,10 +1,9 @@
 //! A module in memory: its variables with their initial values.
 
-use crate::constant;
 use crate::fault::Fault;
-use crate::layout;
 use crate::memory::Memory;
 use crate::value::Value;
+use crate::{constant, layout};
 use cranelift_entity::EntityRef;
 use oriole_nvptx::ir::{AddressSpace, Module, SymbolId, SymbolKind, Variable};
 

@@ -1,7 +1,8 @@
 //! Operations that work element by element, on values of their types, and those on vectors.
 
 use crate::fault::Fault;
-use crate::float::{self, Format};
+use crate::float;
+use crate::format::Format;
 use crate::int::{self, splat_like};
 use crate::value::{Unknown, Value, Width, each};
 use oriole_nvptx::ir::{BinaryOp, FloatPredicate, InstFlags, IntPredicate, Module, TypeId};

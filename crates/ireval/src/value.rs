@@ -1,7 +1,8 @@
 //! Values while a program runs.
 
 use crate::fault::Fault;
-use crate::float::Format;
+use crate::format::Format;
+use crate::int_bits::mask;
 use oriole_nvptx::ir::{Module, Type, TypeId};
 
 /// Elements that a vector, array or structure may have as a value.
@@ -164,13 +165,7 @@ impl Width {
     }
 }
 
-/// The lowest `bits` bits.
-pub(crate) const fn mask(bits: u32) -> u128 {
-    if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
-}
-
-/// The value of an integer of `bits` bits with its sign.
-pub(crate) const fn signed(value: u128, bits: u32) -> i128 {
-    let unused = 128 - if bits > 128 { 128 } else { bits };
-    if unused == 128 { 0 } else { (value << unused) as i128 >> unused }
+/// Lifts a function of bits: what is not known stays so.
+pub(crate) fn known<const N: usize>(operands: [&Value; N], f: impl FnOnce([u128; N]) -> Value) -> Value {
+    bits(operands).map_or_else(|unknown| unknown, f)
 }

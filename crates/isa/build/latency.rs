@@ -54,13 +54,19 @@ pub(crate) struct Class<'a> {
     meaning: &'a str,
 }
 
-/// `latency_classes.rs`: the enums `LatencyClass` and `Group`, a row per opcode and a row per group. An instruction
-/// whose class the file lacks is an error.
-pub(crate) fn classes(spec: &Spec, classes: &Classes<'_>, groups: &[Group<'_>]) -> Result<String, String> {
+/// `latency_class.rs`: the enum `LatencyClass`.
+pub(crate) fn class_names(classes: &Classes<'_>) -> String {
     let mut out = String::new();
     let items = classes.iter().map(|(name, class)| (camel(name), class.meaning.to_owned(), (*name).to_owned()));
     let doc = "A class of `spec/latency/classes.tsv`, which the `latency` lines of the spec name.";
     enumeration(&mut out, "LatencyClass", doc, "u8", items);
+    out
+}
+
+/// `latency_classes.rs`: the enum `Group`, a row per opcode and a row per group. An instruction whose class the file
+/// lacks is an error.
+pub(crate) fn classes(spec: &Spec, classes: &Classes<'_>, groups: &[Group<'_>]) -> Result<String, String> {
+    let mut out = String::new();
     write_groups(&mut out, groups);
     let _ = writeln!(out, "static CLASSES: [Class; {}] = [", spec.instrs.len());
     for instr in spec.instrs.values() {

@@ -34,8 +34,32 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// An instruction with default modifiers and the neutral operand wherever there is one
+    /// ([`Operand::NONE`] elsewhere).
+    pub fn new(opcode: Opcode) -> Inst {
+        Inst {
+            opcode,
+            guard: Guard::ALWAYS,
+            mods: Mods::new(),
+            operands: opcode.signature().iter().map(|o| o.neutral.unwrap_or(Operand::NONE)).collect(),
+            control: Control::NONE,
+        }
+    }
+
     /// The value of `field`, or the opcode's default where it is not given.
     pub fn get(&self, field: Field) -> u8 {
         self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
+    }
+
+    /// Registers that operand `i` occupies, counted in registers of its file.
+    pub fn width(&self, i: usize) -> u8 {
+        self.opcode.signature()[i].width.of(|field| self.get(field))
+    }
+
+    /// Drop explicit modifiers that equal the opcode's default, so that equal instructions compare equal.
+    pub fn normalise(&mut self) {
+        let opcode = self.opcode;
+        let kept: Mods = self.mods.iter().filter(|(f, v)| opcode.default_of(*f) != *v).collect();
+        self.mods = kept;
     }
 }

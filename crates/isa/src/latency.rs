@@ -7,9 +7,11 @@ mod class;
 mod matrix;
 #[cfg(test)]
 mod mined;
+mod name;
 mod table;
 
-pub use class::{LatencyClass, Queue, Slot};
+pub use class::{Queue, Slot};
+pub use name::LatencyClass;
 pub use table::{Earlier, LONGEST, Later};
 
 use crate::{Arch, Control, Effects, Inst, Opcode, Pipe, RegFile};

@@ -1,7 +1,7 @@
 //! Opcodes, their signatures, fields and facts. The data comes from `spec/*.isa`.
 
 use crate::latency::LatencyClass;
-use crate::{Arch, Inst, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Operand, OperandFlags, RegFile, Value};
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
@@ -352,31 +352,5 @@ impl Opcode {
     #[inline]
     pub fn position(self, role: Role) -> Option<usize> {
         self.signature().iter().position(|o| o.role == role)
-    }
-}
-
-impl Inst {
-    /// An instruction with default modifiers and the neutral operand wherever there is one
-    /// ([`Operand::NONE`] elsewhere).
-    pub fn new(opcode: Opcode) -> Inst {
-        Inst {
-            opcode,
-            guard: crate::Guard::ALWAYS,
-            mods: crate::Mods::new(),
-            operands: opcode.signature().iter().map(|o| o.neutral.unwrap_or(Operand::NONE)).collect(),
-            control: crate::Control::NONE,
-        }
-    }
-
-    /// Registers that operand `i` occupies, counted in registers of its file.
-    pub fn width(&self, i: usize) -> u8 {
-        self.opcode.signature()[i].width.of(|field| self.get(field))
-    }
-
-    /// Drop explicit modifiers that equal the opcode's default, so that equal instructions compare equal.
-    pub fn normalise(&mut self) {
-        let opcode = self.opcode;
-        let kept: crate::Mods = self.mods.iter().filter(|(f, v)| opcode.default_of(*f) != *v).collect();
-        self.mods = kept;
     }
 }

@@ -1,6 +1,6 @@
 //! The meaning of each instruction without memory.
 
-use crate::thread::Thread;
+use crate::registers::Registers;
 use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp, mul, shift_dir, shift_type, sign};
 use oriole_ori::{Inst, Operand};
 
@@ -8,8 +8,8 @@ use oriole_ori::{Inst, Operand};
 pub(crate) type Results = Vec<(Role, [Option<u32>; 4])>;
 
 /// What the instruction gives; `None` for an opcode that is not evaluated.
-pub(crate) fn results(thread: &Thread<'_>, inst: &Inst) -> Option<Results> {
-    let sources = Sources { thread, inst };
+pub(crate) fn results(registers: &Registers<'_>, inst: &Inst) -> Option<Results> {
+    let sources = Sources { registers, inst };
     let single = |value: Option<u32>| Some(vec![word(value)]);
     let [a, b, c] = [Role::A, Role::B, Role::C];
     match inst.opcode {
@@ -36,7 +36,7 @@ pub(crate) fn results(thread: &Thread<'_>, inst: &Inst) -> Option<Results> {
 
 /// An instruction and the thread that executes it.
 struct Sources<'t, 'f> {
-    thread: &'t Thread<'f>,
+    registers: &'t Registers<'f>,
     inst: &'t Inst,
 }
 
@@ -59,11 +59,11 @@ impl Sources<'_, '_> {
     }
 
     fn plain(&self, role: Role) -> Option<u32> {
-        self.thread.word(self.inst, role)
+        self.registers.word(self.inst, role)
     }
 
     fn bit(&self, role: Role) -> Option<bool> {
-        self.thread.bit(self.inst, role)
+        self.registers.bit(self.inst, role)
     }
 
     /// A source with its inversion.
@@ -79,7 +79,7 @@ impl Sources<'_, '_> {
 
     /// The low words and the high words of a source of 64 bits.
     fn pair(&self, role: Role) -> Option<u64> {
-        let high = self.thread.component(self.inst, role, 1)?;
+        let high = self.registers.component(self.inst, role, 1)?;
         Some(u64::from(self.plain(role)?) | u64::from(high) << 32)
     }
 

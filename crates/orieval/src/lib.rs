@@ -8,6 +8,7 @@ mod arithmetic;
 mod build;
 mod memory;
 mod random;
+mod registers;
 mod seed;
 mod shapes;
 mod thread;

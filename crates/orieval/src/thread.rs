@@ -2,30 +2,20 @@
 
 use crate::arithmetic::{self, Results};
 use crate::memory::{Access, Memory};
-use oriole_isa::{Opcode, RegFile, Role};
+use crate::registers::Registers;
+use oriole_isa::{Opcode, Role};
 use oriole_ori::terminator::{Exit, exit_of};
-use oriole_ori::{Block, Function, Guard, Inst, InstId, Operand, OperandKind, VReg};
+use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind};
 
 /// Instructions before a program counts as endless.
 const FUEL: usize = 20_000;
 
-/// First places of the physical registers of each file; virtual ones follow.
-const FILES: [(RegFile, usize); 3] = [(RegFile::R, 0), (RegFile::UR, 256), (RegFile::P, 320)];
-const PHYSICAL: usize = 328;
-/// The stack pointer on entry.
-const STACK: u32 = 0x8000;
-
-/// One thread. A register without a value (before its first write, or after an undefined-value marker) makes what is
-/// computed from it undefined too, and is an error where it decides something.
-pub(crate) struct Thread<'f> {
+/// One thread.
+struct Thread<'f> {
     func: &'f Function,
-    /// Bank 0, word by word.
-    constants: &'f [u32],
+    /// Its number.
     thread: u32,
-    /// First place of each virtual register, allocated or not.
-    first: Vec<usize>,
-    /// Words, and predicates as 0 and 1, by place.
-    values: Vec<Option<u32>>,
+    registers: Registers<'f>,
     memory: Memory,
 }
 
@@ -37,7 +27,8 @@ pub(crate) struct Thread<'f> {
 /// An instruction that is not evaluated, an undefined value that decides something (a branch, an address, what is
 /// stored), or an endless loop.
 pub fn run(func: &Function, thread: u32, constants: &[u32]) -> Result<Memory, String> {
-    let mut this = Thread::new(func, thread, constants);
+    let registers = Registers::new(func, constants);
+    let mut this = Thread { func, thread, registers, memory: Memory::default() };
     let mut at = func.entry();
     let mut from = None;
     let mut fuel = FUEL;
@@ -49,25 +40,7 @@ pub fn run(func: &Function, thread: u32, constants: &[u32]) -> Result<Memory, St
     Ok(this.memory.visible())
 }
 
-impl<'f> Thread<'f> {
-    fn new(func: &'f Function, thread: u32, constants: &'f [u32]) -> Self {
-        let mut places = PHYSICAL;
-        let first = func.vregs.values().map(|reg| {
-            let file = FILES.iter().find(|(file, _)| *file == reg.file());
-            match reg.physical.zip(file) {
-                Some((number, (_, base))) => base + usize::from(number),
-                None => {
-                    places += usize::from(reg.components);
-                    places - usize::from(reg.components)
-                }
-            }
-        });
-        let first: Vec<usize> = first.collect();
-        let mut values = vec![None; places];
-        values[1] = Some(STACK);
-        Thread { func, constants, thread, first, values, memory: Memory::default() }
-    }
-
+impl Thread<'_> {
     /// The MovPhis of a block, all at once, as control comes from another.
     fn phis(&mut self, block: Block, from: Option<Block>) -> Result<(), String> {
         let phis = self.func.block_insts(block).iter().take_while(|inst| self.func.insts[**inst].is_phi());
@@ -75,9 +48,9 @@ impl<'f> Thread<'f> {
         for &phi in phis {
             let input = self.func.phi_inputs(phi).find(|(_, pred)| Some(*pred) == from);
             let (source, _) = input.ok_or("a MovPhi without an input for where control comes from")?;
-            passed.push((self.func.insts[phi].operands[0], self.part(source, 0)));
+            passed.push((self.func.insts[phi].operands[0], self.registers.part(source, 0)));
         }
-        passed.into_iter().try_for_each(|(to, value)| self.write(to, &[value]))
+        passed.into_iter().try_for_each(|(to, value)| self.registers.write(to, &[value]))
     }
 
     /// Run a block; where control goes.
@@ -86,7 +59,7 @@ impl<'f> Thread<'f> {
         for &inst in self.func.block_insts(block) {
             *fuel = fuel.checked_sub(1).ok_or("endless")?;
             let data = &self.func.insts[inst];
-            let taken = self.guard(data.guard());
+            let taken = self.registers.guard(data.guard());
             match exit_of(data) {
                 Exit::Branch if taken.ok_or("a branch on an undefined predicate")? => {
                     return Ok(target(data));
@@ -103,11 +76,6 @@ impl<'f> Thread<'f> {
         Ok(succs.last().copied())
     }
 
-    /// The value of a guard.
-    fn guard(&self, guard: Option<Guard>) -> Option<bool> {
-        guard.map_or(Some(true), |guard| self.predicate(guard.pred).map(|bit| bit != guard.negated))
-    }
-
     fn step(&mut self, id: InstId, taken: Option<bool>) -> Result<(), String> {
         let inst = &self.func.insts[id];
         if inst.is_machine() && inst.opcode == Opcode::NOP {
@@ -117,7 +85,7 @@ impl<'f> Thread<'f> {
             return Ok(());
         }
         if inst.is_undef() {
-            return self.write(inst.operands[0], &[None; 4]);
+            return self.registers.write(inst.operands[0], &[None; 4]);
         }
         let access = Access::of(inst);
         match (taken, access) {
@@ -129,7 +97,7 @@ impl<'f> Thread<'f> {
         for (role, values) in self.results(inst, access)? {
             let Some(at) = inst.opcode.position(role) else { continue };
             let values = if taken.is_none() { [None; 4] } else { values };
-            self.write(inst.operands[at], &values)?;
+            self.registers.write(inst.operands[at], &values)?;
         }
         Ok(())
     }
@@ -142,17 +110,17 @@ impl<'f> Thread<'f> {
         if inst.opcode == Opcode::S2R {
             return Ok(vec![(Role::D, [Some(self.thread), None, None, None])]);
         }
-        arithmetic::results(self, inst).ok_or_else(|| format!("{} is not evaluated", inst.opcode.name()))
+        arithmetic::results(&self.registers, inst).ok_or_else(|| format!("{} is not evaluated", inst.opcode.name()))
     }
 
     /// 64 bits where the base is a pair, else 32.
     fn address(&self, inst: &Inst) -> Result<u64, String> {
         let undefined = "an undefined address";
-        let base = self.word(inst, Role::Base).ok_or(undefined)?;
+        let base = self.registers.word(inst, Role::Base).ok_or(undefined)?;
         let offset = inst.opcode.position(Role::Offset).map(|at| inst.operands[at].kind());
         let Some(OperandKind::Imm(offset, _)) = offset else { return Err("an address without offset".to_owned()) };
         if inst.opcode.position(Role::Base).is_some_and(|at| inst.width(at) == 2) {
-            let high = self.component(inst, Role::Base, 1).ok_or(undefined)?;
+            let high = self.registers.component(inst, Role::Base, 1).ok_or(undefined)?;
             let base = u64::from(base) | u64::from(high) << 32;
             return Ok(base.wrapping_add_signed(i64::from(offset as i32)));
         }
@@ -161,7 +129,8 @@ impl<'f> Thread<'f> {
 
     fn store(&mut self, inst: &Inst, access: Access) -> Result<(), String> {
         let address = self.address(inst)?;
-        let words: Option<Vec<u32>> = (0..access.words()).map(|k| self.component(inst, Role::Data, k)).collect();
+        let words: Option<Vec<u32>> =
+            (0..access.words()).map(|k| self.registers.component(inst, Role::Data, k)).collect();
         self.memory.store(access, address, &words.ok_or("an undefined value is stored")?);
         Ok(())
     }
@@ -169,80 +138,13 @@ impl<'f> Thread<'f> {
     /// In SSA form, the results of an instruction that does not happen are the old values.
     fn keep(&mut self, inst: &Inst) -> Result<(), String> {
         for ((_, to), old) in inst.defs().zip(inst.olds()) {
-            let values: Vec<Option<u32>> = (0..self.func.named(to).len() as u8).map(|k| self.part(*old, k)).collect();
+            let values: Vec<Option<u32>> =
+                (0..self.func.named(to).len() as u8).map(|k| self.registers.part(*old, k)).collect();
             if !values.is_empty() {
-                self.write(to, &values)?;
+                self.registers.write(to, &values)?;
             }
         }
         Ok(())
-    }
-
-    fn write(&mut self, to: Operand, values: &[Option<u32>]) -> Result<(), String> {
-        match to.kind() {
-            OperandKind::Tuple(tuple) => {
-                for (reg, value) in self.func.tuple_values(tuple).iter().zip(values) {
-                    self.values[self.first[reg.as_u32() as usize]] = *value;
-                }
-                Ok(())
-            }
-            OperandKind::Reg(reg, piece) => {
-                for (k, value) in piece.range(self.func.vregs[reg].components).zip(values) {
-                    let at = self.first[reg.as_u32() as usize] + usize::from(k);
-                    self.values[at] = *value;
-                }
-                Ok(())
-            }
-            OperandKind::Phys { file: RegFile::R, number, .. } => {
-                self.values[usize::from(number)] = values[0];
-                Ok(())
-            }
-            OperandKind::Rz | OperandKind::Pt | OperandKind::None => Ok(()),
-            other => Err(format!("{other:?} is written")),
-        }
-    }
-
-    /// A 32-bit source, without its flags.
-    pub(crate) fn word(&self, inst: &Inst, role: Role) -> Option<u32> {
-        self.component(inst, role, 0)
-    }
-
-    /// Component `k` of a source, without its flags.
-    pub(crate) fn component(&self, inst: &Inst, role: Role, k: u8) -> Option<u32> {
-        self.part(inst.operands[inst.opcode.position(role)?], k)
-    }
-
-    /// Component `k` of an operand, without its flags.
-    fn part(&self, operand: Operand, k: u8) -> Option<u32> {
-        match operand.kind() {
-            OperandKind::Tuple(tuple) => {
-                let reg = self.func.tuple_values(tuple).get(usize::from(k))?;
-                self.values[self.first[reg.as_u32() as usize]]
-            }
-            OperandKind::Reg(reg, piece) => {
-                let at = piece.range(self.func.vregs[reg].components).start + k;
-                self.values[self.first[reg.as_u32() as usize] + usize::from(at)]
-            }
-            OperandKind::Imm(bits, _) => Some(if k == 0 { bits } else { 0 }),
-            OperandKind::Rz => Some(0),
-            OperandKind::Phys { file: RegFile::R, number, .. } => self.values[usize::from(number) + usize::from(k)],
-            OperandKind::Const { offset, .. } => self.constants.get(offset as usize / 4 + usize::from(k)).copied(),
-            _ => None,
-        }
-    }
-
-    /// The register itself, for what reads it as a predicate, with its inversion.
-    pub(crate) fn bit(&self, inst: &Inst, role: Role) -> Option<bool> {
-        let operand = inst.operands[inst.opcode.position(role)?];
-        let bit = match operand.kind() {
-            OperandKind::Pt => Some(true),
-            OperandKind::Reg(reg, _) => self.predicate(reg),
-            _ => None,
-        };
-        bit.map(|bit| bit != operand.is_not())
-    }
-
-    fn predicate(&self, reg: VReg) -> Option<bool> {
-        self.values[self.first[reg.as_u32() as usize]].map(|bit| bit != 0)
     }
 }
 

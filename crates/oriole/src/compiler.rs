@@ -2,7 +2,7 @@
 
 use crate::compiled::{self, Compiled};
 use crate::error::{CompileError, SettingError};
-use crate::function::{self, Function};
+use crate::function::{self, Function, OwnPass};
 use crate::limits::{CancelToken, Limits};
 use crate::observer::Pass;
 use oriole_codegen::{CompileOptions, Session, UserPass};
@@ -26,9 +26,6 @@ pub enum DebugInfo {
 
 /// What observers are.
 pub(crate) type Observer = dyn Fn(&Pass<'_>) + Send + Sync;
-
-/// What passes of the caller's own are.
-pub(crate) type OwnPass = dyn Fn(&mut Function) -> Result<(), String> + Send + Sync;
 
 /// Compiles modules, any number of them and from any number of threads at a time.
 ///

@@ -13,6 +13,9 @@ pub struct Function {
     changed: bool,
 }
 
+/// What passes of the caller's own are.
+pub(crate) type OwnPass = dyn Fn(&mut Function) -> Result<(), String> + Send + Sync;
+
 /// A line of the text, with what was put before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
@@ -145,9 +148,7 @@ impl Function {
 }
 
 /// A pass as the compiler calls it.
-pub(crate) fn rewrite(
-    pass: &crate::compiler::OwnPass,
-) -> impl Fn(&str, &str, &str) -> Result<Option<String>, String> + Sync {
+pub(crate) fn rewrite(pass: &OwnPass) -> impl Fn(&str, &str, &str) -> Result<Option<String>, String> + Sync {
     move |name, target, text| {
         let mut function = Function::new(name, target, text);
         pass(&mut function)?;

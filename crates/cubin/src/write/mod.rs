@@ -7,6 +7,7 @@ mod layout;
 mod lines;
 mod plan;
 mod relocations;
+mod sections;
 mod symbols;
 mod variables;
 
@@ -22,6 +23,9 @@ use crate::spec::{FunctionSpec, InnerFunctionSpec, ModuleSpec, ObjectKind, Reloc
 use layout::Layout;
 use plan::{SHT_CUDA_CALLGRAPH, SHT_CUDA_INFO, SHT_CUDA_PROTOTYPE, SectionPlan, SymbolTable};
 use relocations::Relocator;
+use sections::{
+    ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
+};
 use variables::{CONSTANT, GLOBAL, GLOBAL_INIT, SHARED, VariableSection, Variables};
 
 /// Section flags: constants and kernels' shared memory are memory, code can be executed,
@@ -44,10 +48,6 @@ const SLOT_BYTES: u32 = 4;
 /// Bytes of an instruction.
 const INSTRUCTION_BYTES: usize = 16;
 
-/// Name of the section about stack frames.
-const DEBUG_FRAME: &str = ".debug_frame";
-/// Name of the section of addresses: constant bank 4.
-const ADDRESS_TABLE: &str = ".nv.constant4";
 /// Bytes of one address in it.
 const ADDRESS_BYTES: u32 = 8;
 
@@ -60,7 +60,7 @@ pub fn write(module: &ModuleSpec) -> Result<Vec<u8>, WriteError> {
     }
     let variables = Variables::new(module)?;
     let symbols = SymbolTable::new(symbols::collect(module, layout, &variables))?;
-    let sections = sections(module, layout, &variables, &symbols)?;
+    let sections = all_sections(module, layout, &variables, &symbols)?;
     emit::emit(module, &sections, &symbols)
 }
 
@@ -88,19 +88,8 @@ fn check_function(layout: &Layout, function: &FunctionSpec) -> Result<(), WriteE
     }
 }
 
-/// Whether a function has a shared memory section.
-fn has_shared(function: &FunctionSpec) -> bool {
-    function.shared_size > 0 || function.uses_dynamic_shared
-}
-
-/// Where a kernel's own shared memory starts in its section: behind what the system reserves,
-/// which only linked files count.
-fn shared_base(module: &ModuleSpec, layout: &Layout) -> u32 {
-    if module.kind == FileKind::Relocatable { 0 } else { layout.reserved_shared }
-}
-
 /// All sections behind the symbol table, in the order of the file.
-fn sections(
+fn all_sections(
     module: &ModuleSpec,
     layout: &Layout,
     variables: &Variables<'_>,
@@ -132,30 +121,6 @@ fn sections(
         }
     }
     Ok(out)
-}
-
-/// What an object file says about sections that a linked one calls plain data or memory.
-struct ObjectType {
-    prefix: &'static str,
-    sh_type: u32,
-    /// Bits in `st_other` of variables in the section.
-    other: u8,
-}
-
-/// Longer prefixes first.
-static OBJECT_TYPES: [ObjectType; 8] = [
-    ObjectType { prefix: GLOBAL_INIT, sh_type: 0x7000_0008, other: 0x20 },
-    ObjectType { prefix: GLOBAL, sh_type: 0x7000_0007, other: 0x20 },
-    ObjectType { prefix: ".nv.shared.", sh_type: 0x7000_000a, other: 0x40 },
-    ObjectType { prefix: SHARED, sh_type: 0x7000_000a, other: 0x40 },
-    ObjectType { prefix: ".nv.constant0", sh_type: 0x7000_0064, other: 0x80 },
-    ObjectType { prefix: ".nv.constant2", sh_type: 0x7000_0066, other: 0x80 },
-    ObjectType { prefix: CONSTANT, sh_type: 0x7000_0067, other: 0x80 },
-    ObjectType { prefix: ADDRESS_TABLE, sh_type: 0x7000_0068, other: 0x80 },
-];
-
-fn in_object_file(section: &str) -> Option<&'static ObjectType> {
-    OBJECT_TYPES.iter().find(|row| section.starts_with(row.prefix))
 }
 
 /// The sections that describe the others. Readers expect `.note.nv.cuinfo` to be section number 6
@@ -314,16 +279,4 @@ fn variable_section(
     }
     relocator.add_section(name, rest);
     Ok(SectionPlan::data(name.to_owned(), flags, section.align, bytes))
-}
-
-fn text_name(function: &FunctionSpec) -> String {
-    format!(".text.{}", function.name)
-}
-
-fn bank0_name(function: &FunctionSpec) -> String {
-    format!(".nv.constant0.{}", function.name)
-}
-
-fn shared_name(function: &FunctionSpec) -> String {
-    format!(".nv.shared.{}", function.name)
 }

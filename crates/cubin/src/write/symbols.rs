@@ -4,8 +4,10 @@ use object::elf;
 
 use super::layout::Layout;
 use super::plan::SymbolPlan;
+use super::sections::{
+    ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name,
+};
 use super::variables::{SHARED, Variables};
-use super::{ADDRESS_TABLE, DEBUG_FRAME, bank0_name, has_shared, in_object_file, shared_base, shared_name, text_name};
 use crate::model::{Binding, FileKind};
 use crate::read::{STO_CUDA_ENTRY, STT_CUDA_OBJECT};
 use crate::spec::{ExternVariable, FunctionSpec, Memory, ModuleSpec, ObjectKind, ObjectSpec, VariableSpec};

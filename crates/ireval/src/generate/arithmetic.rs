@@ -1,7 +1,7 @@
 //! Arithmetic, comparisons, conversions, and what takes vectors and aggregates apart.
 
-use super::Kinds;
 use super::function::Maker;
+use super::options::Kinds;
 use oriole_nvptx::ir::{BinaryOp, CastOp, FloatPredicate, InstFlags, IntPredicate, Op, Type, TypeId, Value};
 use smallvec::smallvec;
 
@@ -95,8 +95,8 @@ impl Maker {
                 1 => self.random.u128(1..12),
                 _ => self.integer(bits),
             };
-            let value = value & crate::value::mask(bits);
-            let bad = value == 0 || value == crate::value::mask(bits);
+            let value = value & crate::int_bits::mask(bits);
+            let bad = value == 0 || value == crate::int_bits::mask(bits);
             self.int_splat(ty, if bad { 1 } else { value }).into()
         } else {
             // An odd number below half of the range: positive, whether signed or not.

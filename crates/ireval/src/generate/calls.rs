@@ -1,7 +1,7 @@
 //! Functions of the module, calls of them, and inline assembly.
 
-use super::Kinds;
 use super::function::{Maker, Region};
+use super::options::Kinds;
 use oriole_nvptx::ir::{
     Attributes, BinaryOp, Call, Callee, CallingConvention, Constant, Function, InlineAsm, InstFlags, IntPredicate, Op,
     Param, ParamFlags, Symbol, SymbolId, SymbolKind, Tail, Type, TypeId, Value,

@@ -16,7 +16,7 @@ impl Maker {
             4..6 => (1u128 << self.random.u32(..bits.min(128))).wrapping_add(self.random.u128(..3)).wrapping_sub(1),
             _ => self.random.u128(..),
         };
-        value & crate::value::mask(bits)
+        value & crate::int_bits::mask(bits)
     }
 
     /// The bits of a number of a floating-point type.
@@ -83,8 +83,8 @@ impl Maker {
         let scalar = self.module.types.scalar(ty);
         let single = u128::from(value.to_bits());
         let nearest = rustc_apfloat::Round::NearestTiesToEven;
-        let format = crate::float::Format::of(&self.module.types[scalar]).unwrap_or(crate::float::Format::Single);
-        let bits = format.convert(crate::float::Format::Single, single, nearest) as u64;
+        let format = crate::format::Format::of(&self.module.types[scalar]).unwrap_or(crate::format::Format::Single);
+        let bits = format.convert(crate::format::Format::Single, single, nearest) as u64;
         let one = self.module.constants.intern(Constant::Float(scalar, bits));
         self.splat(ty, one)
     }

@@ -1,7 +1,7 @@
 //! Statements, and those that branch.
 
-use super::Kinds;
 use super::function::Maker;
+use super::options::Kinds;
 use oriole_nvptx::ir::{BinaryOp, BlockId, InstFlags, IntPredicate, Op, TypeId, Value};
 use smallvec::{SmallVec, smallvec};
 

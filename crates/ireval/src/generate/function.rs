@@ -1,6 +1,6 @@
 //! The maker of a program: its state, and the outline of modules and functions.
 
-use super::{INPUT_STRIDE, Kinds, OUTPUT_STRIDE, Options};
+use super::options::{INPUT_STRIDE, Kinds, OUTPUT_STRIDE, Options};
 use oriole_nvptx::ir::{
     AddressSpace, Attributes, BinaryOp, BlockId, Body, CallingConvention, CastOp, FnFlags, Function, GepFlags,
     InstFlags, Linkage, Module, Op, Ordering, Param, Symbol, SymbolId, SymbolKind, SyncScope, Type, TypeId, Value,

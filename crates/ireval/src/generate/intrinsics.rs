@@ -1,7 +1,7 @@
 //! Calls of intrinsics.
 
-use super::Kinds;
 use super::function::Maker;
+use super::options::Kinds;
 use oriole_nvptx::ir::{BinaryOp, InstFlags, Op, Type, TypeId, Value};
 use smallvec::smallvec;
 

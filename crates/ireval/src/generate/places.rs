@@ -1,7 +1,7 @@
 //! Memory: local variables, tables, loads, stores, blocks of memory, atomic operations.
 
 use super::function::{Maker, Region};
-use super::{Kinds, THREADS};
+use super::options::{Kinds, THREADS};
 use oriole_nvptx::ir::{
     AddressSpace, CastOp, Constant, GepFlags, InstFlags, Linkage, Op, Ordering, RmwOp, Symbol, SymbolKind, SyncScope,
     Type, TypeId, Value, Variable,

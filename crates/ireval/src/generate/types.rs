@@ -1,7 +1,7 @@
 //! Random types.
 
-use super::Kinds;
 use super::function::Maker;
+use super::options::Kinds;
 use oriole_nvptx::ir::{Type, TypeId};
 
 /// Widths of integers that no register has.

@@ -13,7 +13,7 @@
 //! * **N** measured on GA102 by others, as reported in public notes.
 //! * **?** no public number known: a guess, or the number of the nearest chip.
 
-use super::{Chip, Dram, L1, L2, Latencies, MemoryPipe, Rates, Unit};
+use super::description::{Chip, Dram, L1, L2, Latencies, MemoryPipe, Rates, Unit};
 use crate::Arch;
 
 /// H: five instructions, one address in four cycles, 11/14/9 cycles, 512 bits a cycle. Measured on GA102, taken for

@@ -1,48 +1,7 @@
 //! Which unit an instruction occupies, and for how long.
 
-use super::Chip;
+use super::description::{Chip, Unit};
 use crate::{Family, Field, Inst, Opcode, Pipe, hmma_type, mma_acc};
-
-/// Execution units: each quarter of a multiprocessor has its own, but for memory and textures, which the four
-/// share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Unit {
-    /// Integer and logic.
-    Alu,
-    /// Single precision, integer multiplication, halves.
-    FmaHeavy,
-    /// Single precision only.
-    FmaLite,
-    /// Whichever of [`Unit::FmaHeavy`] and [`Unit::FmaLite`] is free.
-    Fma,
-    /// Halves, where they have a unit of their own.
-    Half,
-    /// Double precision.
-    Fp64,
-    /// Transcendental functions and conversions.
-    Xu,
-    /// Matrices.
-    Tensor,
-    /// The uniform datapath.
-    Uniform,
-    /// Branches, barriers, convergence.
-    Control,
-    /// The memory pipeline, including shuffles.
-    Memory,
-    /// Textures and surfaces.
-    Texture,
-}
-
-impl Unit {
-    /// Number of units.
-    pub const COUNT: usize = Unit::Texture as usize + 1;
-
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        ["alu", "fmaheavy", "fmalite", "fma", "half", "fp64", "xu", "tensor", "uniform", "control", "lsu", "tex"]
-            [self as usize]
-    }
-}
 
 /// What an instruction takes of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! Which control words an instruction may have: the `control` lines of the spec, and what holds for all.
 
-use super::encode::form_of;
-use super::table::Form;
 use crate::{Arch, Control, Field, Inst, OperandFlags};
 
 /// What the control word of an instruction may carry besides a stall count.
@@ -52,24 +50,14 @@ pub enum ControlFault {
 /// The largest stall count with which a warp may stay.
 const LONGEST_STAY: u8 = 11;
 
-/// What the control word of `inst` may carry; `None` where the instruction has no encoding on the target.
-pub fn carries(inst: &Inst, arch: Arch) -> Option<Carries> {
-    form_of(inst, arch).map(|form| form.control)
-}
-
-/// The first thing in the control word of `inst` that must not be there.
-pub fn control_fault(inst: &Inst, arch: Arch) -> Option<ControlFault> {
-    form_of(inst, arch).and_then(|form| fault_of(form, inst, arch))
-}
-
-/// The same for an instruction of that form.
-pub(super) fn fault_of(form: &Form, inst: &Inst, arch: Arch) -> Option<ControlFault> {
+/// The first thing in the control word of `inst` that must not be there, if its form may carry this.
+pub(super) fn fault_of(carries: Carries, inst: &Inst, arch: Arch) -> Option<ControlFault> {
     // Of 64-bit words nothing is known.
     if arch.word_format().is_bundled() {
         return None;
     }
     let control = inst.control;
-    let lacks = |what| !form.control.contains(what);
+    let lacks = |what| !carries.contains(what);
     if control.write_scoreboard != Control::NO_SCOREBOARD && lacks(Carries::WRITE) {
         return Some(ControlFault::WriteScoreboard);
     }

@@ -3,7 +3,9 @@
 use super::control_word::fault_of;
 use super::table::{Form, Halves, NO_CODE, Place, Ranges, Slot, forms_of, halves, inverted, low_mask};
 use crate::arch::URZ;
-use crate::{Arch, ControlFault, Field, Guard, Inst, Kinds, Operand, OperandFlags, OperandSpec, RegFile, Value};
+use crate::{
+    Arch, Carries, ControlFault, Field, Guard, Inst, Kinds, Operand, OperandFlags, OperandSpec, RegFile, Value,
+};
 
 /// Why an instruction has no encoding on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +53,7 @@ pub enum EncodeError {
 pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     let form = find_form(inst, arch, Some(pc))
         .map_err(|reason| EncodeError::Illegal { mnemonic: inst.opcode.name(), reason })?;
-    if let Some(fault) = fault_of(form, inst, arch) {
+    if let Some(fault) = fault_of(form.control, inst, arch) {
         return Err(EncodeError::Control { mnemonic: inst.opcode.name(), fault });
     }
     let format = arch.word_format();
@@ -73,15 +75,25 @@ pub fn encode(inst: &Inst, arch: Arch, pc: u64) -> Result<u128, EncodeError> {
     Ok(u128::from(word[1]) << 64 | u128::from(word[0]))
 }
 
-/// The form of an instruction, whatever its address.
-pub(super) fn form_of(inst: &Inst, arch: Arch) -> Option<&'static Form> {
-    find_form(inst, arch, None).ok()
-}
-
 /// Whether the instruction has an encoding on the target, whatever its address; branch distances are
 /// not judged.
 pub fn legal(inst: &Inst, arch: Arch) -> Result<(), Illegal> {
     find_form(inst, arch, None).map(|_| ())
+}
+
+/// What the control word of `inst` may carry; `None` where the instruction has no encoding on the target.
+pub fn carries(inst: &Inst, arch: Arch) -> Option<Carries> {
+    form_of(inst, arch).map(|form| form.control)
+}
+
+/// The first thing in the control word of `inst` that must not be there.
+pub fn control_fault(inst: &Inst, arch: Arch) -> Option<ControlFault> {
+    form_of(inst, arch).and_then(|form| fault_of(form.control, inst, arch))
+}
+
+/// The form of an instruction, whatever its address.
+fn form_of(inst: &Inst, arch: Arch) -> Option<&'static Form> {
+    find_form(inst, arch, None).ok()
 }
 
 /// The first form that fits, or what stopped the form that came farthest.

@@ -2,10 +2,10 @@
 
 use super::encode::legal;
 use super::float_text::Format;
-use super::print::{FLAGS_OF_IMMEDIATES, WARP_STATE, float_format, half_format, holds, swizzle};
+use super::lexeme::{bank_offset, constant, float, guard, lane_signs, narrow, number_set, register, reuse, small};
+use super::print::{FLAGS_OF_IMMEDIATES, float_format, half_format, holds};
 use super::scan::{Scan, is_word};
 use super::table::{Item, Term, syntax_of};
-use crate::arch::URZ;
 use crate::{
     Arch, Control, Field, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value,
     special_registers,
@@ -103,49 +103,6 @@ impl Opcode {
     }
 }
 
-/// Predicate, negation, and the file if one is named: `@!UP0 `.
-fn guard(scan: &mut Scan<'_>) -> Option<(u8, bool, Option<bool>)> {
-    if !scan.take('@') {
-        return Some((7, false, None));
-    }
-    let negated = scan.take('!');
-    let (file, number) = register(scan)?;
-    let uniform = match file {
-        RegFile::P => false,
-        RegFile::UP => true,
-        _ => return None,
-    };
-    scan.skip_space();
-    Some((u8::try_from(number).ok()?, negated, Some(uniform)))
-}
-
-fn register(scan: &mut Scan<'_>) -> Option<(RegFile, u16)> {
-    const ZERO: [(&str, RegFile, u16); 4] =
-        [("RZ", RegFile::R, 255), ("URZ", RegFile::UR, URZ), ("PT", RegFile::P, 7), ("UPT", RegFile::UP, 7)];
-    const FILES: [(&str, RegFile, u16); 6] = [
-        ("R", RegFile::R, 254),
-        ("UR", RegFile::UR, 254),
-        ("P", RegFile::P, 6),
-        ("UP", RegFile::UP, 6),
-        ("B", RegFile::B, 15),
-        ("SB", RegFile::SB, 5),
-    ];
-    for (name, file, number) in ZERO {
-        if scan.word_is(name) {
-            return Some((file, number));
-        }
-    }
-    if let Some(state) = WARP_STATE.iter().position(|name| scan.word_is(name)) {
-        return Some((RegFile::B, 16 + u16::try_from(state).ok()?));
-    }
-    FILES.iter().find_map(|(prefix, file, last)| {
-        let mut ahead = *scan;
-        let number = ahead.numbered(prefix).filter(|n| n <= last)?;
-        *scan = ahead;
-        Some((*file, number))
-    })
-}
-
 struct Reader<'a> {
     arch: Arch,
     resolve: &'a dyn Fn(&str) -> Option<i64>,
@@ -225,19 +182,29 @@ impl<'a> Reader<'a> {
                 let inst = indexed(&mut scan, inst, *bank, *base)?;
                 self.sequence(&rest, scan, inst, unencodable)
             }
-            Item::Group { when, items } => {
-                let wanted = self.wanted(when, &inst);
-                let mut with = vec![*items];
-                with.extend(&rest);
-                let found = match wanted {
-                    Some(false) => None,
-                    _ => self.sequence(&with, scan, implied(&inst, when), unencodable),
-                };
-                match wanted {
-                    Some(true) => found,
-                    _ => found.or_else(|| self.sequence(&rest, scan, inst, unencodable)),
-                }
-            }
+            Item::Group { when, items } => self.group((when, items), &rest, scan, inst, unencodable),
+        }
+    }
+
+    /// Read the items of a group and what follows, or what follows alone, as the group's condition lets it.
+    fn group(
+        &mut self,
+        (when, items): (&[&[Term]], &'static [Item]),
+        rest: &[&'static [Item]],
+        scan: Scan<'a>,
+        inst: Inst,
+        unencodable: &mut Option<Inst>,
+    ) -> Option<Inst> {
+        let wanted = self.wanted(when, &inst);
+        let mut with = vec![items];
+        with.extend(rest);
+        let found = match wanted {
+            Some(false) => None,
+            _ => self.sequence(&with, scan, implied(&inst, when), unencodable),
+        };
+        match wanted {
+            Some(true) => found,
+            _ => found.or_else(|| self.sequence(rest, scan, inst, unencodable)),
         }
     }
 
@@ -458,37 +425,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn reuse(scan: &mut Scan<'_>) -> bool {
-    let mut ahead = *scan;
-    let found = ahead.take('.') && ahead.word_is("reuse");
-    if found {
-        *scan = ahead;
-    }
-    found
-}
-
 /// What to read after an item.
 type Next<'n, 'a> = &'n mut dyn FnMut(&mut Reader<'a>, Scan<'a>, Inst) -> Option<Inst>;
-
-/// Four pairs of letters, the last lane first.
-fn lane_signs(scan: &mut Scan<'_>, arch: Arch) -> Option<u64> {
-    let word = scan.while_in(is_word);
-    let lanes: Option<Vec<u64>> = (0..4)
-        .map(|at| {
-            let pair = word.get(2 * at..2 * at + 2)?;
-            swizzle(arch).iter().position(|s| *s == pair).map(|code| code as u64)
-        })
-        .collect();
-    (word.len() == 8).then(|| lanes.map(|l| l.iter().fold(0, |all, lane| all << 2 | lane)))?
-}
-
-/// A number as it is printed, or its bits in hexadecimal.
-fn float(scan: &mut Scan<'_>, format: Format) -> Option<u64> {
-    if scan.literal("0x") {
-        return u64::from_str_radix(scan.while_in(|c| c.is_ascii_hexdigit()), 16).ok();
-    }
-    format.parse(scan.float())
-}
 
 /// The instruction with the field values that a group's condition leaves no choice about.
 fn implied(inst: &Inst, when: &[&[Term]]) -> Inst {
@@ -507,21 +445,6 @@ fn implied(inst: &Inst, when: &[&[Term]]) -> Inst {
         }
     }
     inst
-}
-
-/// `{5,0}` as a mask.
-fn number_set(scan: &mut Scan<'_>) -> Option<u64> {
-    scan.skip_space();
-    if !scan.take('{') {
-        return None;
-    }
-    let mut mask = 0;
-    loop {
-        mask |= 1u64.checked_shl(u32::try_from(scan.integer()?).ok()?)?;
-        if !scan.take(',') {
-            return scan.take('}').then_some(mask);
-        }
-    }
 }
 
 /// The zero register of the only file that the operand may be in.
@@ -560,42 +483,4 @@ fn indexed(scan: &mut Scan<'_>, mut inst: Inst, bank: usize, base: usize) -> Opt
     inst.operands[bank] = Operand { value, flags: OperandFlags::empty() };
     inst.operands[base] = Operand::reg(file, register);
     Some(inst)
-}
-
-/// `c[bank][offset]` or `cx[UR][offset]`.
-fn constant(scan: &mut Scan<'_>) -> Option<Value> {
-    let mut ahead = *scan;
-    let bindless = ahead.literal("cx[");
-    if !bindless && !ahead.literal("c[") {
-        return None;
-    }
-    let bank = if bindless { register(&mut ahead).filter(|(f, _)| *f == RegFile::UR)?.1 } else { small(&mut ahead)? };
-    if !ahead.literal("] [") {
-        return None;
-    }
-    let offset = bank_offset(&mut ahead)?;
-    if !ahead.take(']') {
-        return None;
-    }
-    *scan = ahead;
-    match bindless {
-        true => Some(Value::ConstBindless { ureg: bank, offset }),
-        false => Some(Value::Const { bank: u8::try_from(bank).ok()?, offset }),
-    }
-}
-
-/// The signed value that `value` is, if it was written as an unsigned one of `bits` bits.
-fn narrow(value: i64, bits: impl Into<u32>) -> i64 {
-    let unused = 64 - bits.into();
-    if (value as u64) << unused >> unused == value as u64 { value << unused >> unused } else { value }
-}
-
-/// 16 bits, with or without a sign.
-fn bank_offset(scan: &mut Scan<'_>) -> Option<u16> {
-    let value = scan.integer()?;
-    i16::try_from(value).map(|offset| offset as u16).or_else(|_| u16::try_from(value)).ok()
-}
-
-fn small(scan: &mut Scan<'_>) -> Option<u16> {
-    scan.integer().and_then(|value| u16::try_from(value).ok())
 }

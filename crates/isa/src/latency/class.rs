@@ -1,6 +1,7 @@
 //! The classes of the latency tables: which one an instruction's result or operand belongs to.
 
 use super::matrix;
+use super::name::LatencyClass;
 use super::table::{Earlier, Later};
 use crate::{Arch, Family, Field, Inst, Opcode, RegFile, Role, Value, mul};
 

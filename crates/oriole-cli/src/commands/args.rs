@@ -405,8 +405,8 @@ pub(crate) struct FuzzArgs {
     #[arg(long, default_value = "sm_90", value_name = "TARGET,…")]
     pub(crate) arch: String,
     /// What kind of programs.
-    #[arg(long, value_enum, default_value_t = super::fuzz::Kind::Both)]
-    pub(crate) kind: super::fuzz::Kind,
+    #[arg(long, value_enum, default_value_t = FuzzKind::Both)]
+    pub(crate) kind: FuzzKind,
     /// Only this optimisation level of our code [default: 0, 3, and in turn 1, 2, few registers, one phase left out].
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub(crate) opt_level: Option<u8>,
@@ -424,7 +424,7 @@ pub(crate) struct FuzzArgs {
     pub(crate) nvdisasm: Option<PathBuf>,
     /// Leave a side out.
     #[arg(long, value_enum, value_name = "SIDE")]
-    pub(crate) without: Vec<super::fuzz::Without>,
+    pub(crate) without: Vec<FuzzWithout>,
     /// Write a file for each finding into this folder.
     #[arg(long, default_value = "fuzz-findings", value_name = "DIR")]
     pub(crate) out: PathBuf,
@@ -527,4 +527,25 @@ fn parse_dim3(text: &str) -> Result<[u32; 3], String> {
         }
     }
     Ok(dims)
+}
+
+/// What kinds of programs are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FuzzKind {
+    /// Kernels of well-typed instructions in structured control flow.
+    Kernels,
+    /// Whole programs.
+    Whole,
+    /// Both, in turn.
+    #[default]
+    Both,
+}
+
+/// Sides that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FuzzWithout {
+    /// The PTX interpreter.
+    Interpreter,
+    /// Oriole's compiler.
+    Oriole,
 }

@@ -2,7 +2,8 @@
 
 use super::args::AsmArgs;
 use super::failure::Failure;
-use super::{files, parse_arch};
+use super::files;
+use crate::commands::arch::parse_arch;
 use oriole_isa::{Arch, encode, parse};
 use std::fmt::Write;
 

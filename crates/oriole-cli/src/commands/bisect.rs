@@ -4,7 +4,8 @@
 //! that is wrong there is a run (and in it a rewrite) of which the result depends.
 
 use super::args::{BisectArgs, Cli, CodeArgs, Command, Engine, RunArgs};
-use super::failure::Failure;
+use super::failure::{Failure, rejected, usage};
+use super::launch::check_types;
 use super::{compile, files, run};
 use clap::Parser;
 use oriole_codegen::{Compiled, LastRun, Limit};
@@ -17,10 +18,10 @@ use std::process::Stdio;
 /// Search, and print what was found.
 pub(crate) fn run(args: &BisectArgs) -> Result<(), Failure> {
     if args.code.pass_limit.is_some() {
-        return Err(run::usage("--pass-limit is what bisect searches over"));
+        return Err(usage("--pass-limit is what bisect searches over"));
     }
     if args.code.opt_level == Some(0) {
-        return Err(run::usage("-O0: no optional pass runs there"));
+        return Err(usage("-O0: no optional pass runs there"));
     }
     let bytes = files::read(&args.input)?;
     let judge = Judge::new(args)?;
@@ -61,17 +62,15 @@ impl Judge {
         }
         let words = ["oriole".as_ref(), "run".as_ref(), args.input.as_os_str()];
         let words = words.into_iter().chain(args.launch.iter().map(AsRef::as_ref));
-        let cli = Cli::try_parse_from(words).map_err(|error| run::usage(format!("the launch behind --: {error}")))?;
+        let cli = Cli::try_parse_from(words).map_err(|error| usage(format!("the launch behind --: {error}")))?;
         // These words begin with `run`.
-        let Command::Run(launch) = cli.command else { return Err(run::usage("the launch behind -- is none")) };
+        let Command::Run(launch) = cli.command else { return Err(usage("the launch behind -- is none")) };
         run::refuse_what_cannot_act(&launch)?;
         if launch.engine != Engine::Sim || launch.arch.is_some() {
-            return Err(run::usage(
-                "the launch behind -- is simulated, for the target of the code: no --engine, no --arch",
-            ));
+            return Err(usage("the launch behind -- is simulated, for the target of the code: no --engine, no --arch"));
         }
         let arguments: Result<_, _> = launch.args.iter().map(|argument| Argument::parse(argument)).collect();
-        Ok(Judge::Launch(Box::new(Launch { args: launch, arguments: arguments.map_err(run::usage)? })))
+        Ok(Judge::Launch(Box::new(Launch { args: launch, arguments: arguments.map_err(usage)? })))
     }
 
     /// What the launch of the code of `-O0` leaves, where a launch decides.
@@ -82,7 +81,7 @@ impl Judge {
         let plain =
             CodeArgs { opt_level: Some(0), entry, disable_pass: Vec::new(), knob: Vec::new(), ..args.code.clone() };
         let compiled = compile::compile_bytes(&args.input, bytes, &plain)?;
-        run::check_types(&launch.args, &compiled.parameters)?;
+        check_types(&launch.args, &compiled.parameters)?;
         match launch.outcome(&compiled.cubin)? {
             Outcome::Stopped(fault) => Err(Failure::Rejected(format!("error: the code of -O0 is no measure: {fault}"))),
             done => Ok(Some(done)),
@@ -99,7 +98,7 @@ impl Launch {
             Ok(_) => return Ok(Outcome::Stopped("the checks of memory have found errors".to_owned())),
             Err(error) => return Ok(Outcome::Stopped(error.to_string())),
         };
-        let outputs = launched.bound.outputs(&launched.memory).map_err(run::rejected)?;
+        let outputs = launched.bound.outputs(&launched.memory).map_err(rejected)?;
         Ok(Outcome::Done(report.printed, outputs))
     }
 }
@@ -239,12 +238,12 @@ struct Trial {
 
 /// What a command that judges says of a cubin.
 fn fault_by(command: &str, cubin: &[u8]) -> Result<Option<String>, Failure> {
-    let folder = tempfile::tempdir().map_err(run::rejected)?;
+    let folder = tempfile::tempdir().map_err(rejected)?;
     let path = folder.path().join("bisect.cubin");
     std::fs::write(&path, cubin).map_err(|error| Failure::file(&path, error))?;
     let mut shell = std::process::Command::new("sh");
     let shell = shell.args(["-c", command]).env("CUBIN", &path).stdin(Stdio::null()).stdout(Stdio::null());
-    let status = shell.status().map_err(|error| run::rejected(format!("sh: {error}")))?;
+    let status = shell.status().map_err(|error| rejected(format!("sh: {error}")))?;
     Ok((!status.success()).then(|| format!("the judge ends with {status}")))
 }
 

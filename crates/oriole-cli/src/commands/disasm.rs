@@ -2,7 +2,8 @@
 
 use super::args::DisasmArgs;
 use super::failure::Failure;
-use super::{files, parse_arch};
+use super::files;
+use crate::commands::arch::parse_arch;
 use oriole_assembly::{control_text, list_functions};
 use oriole_cubin::Cubin;
 use oriole_isa::{Arch, decode};

@@ -1,5 +1,7 @@
 //! How a command fails: the exit status and what is said.
 
+use oriole_device::Fault;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// A command's failure, by exit status (`../shared/design/cli.md`).
@@ -35,4 +37,20 @@ impl Failure {
         eprintln!("{}", self.message());
         ExitCode::from(status)
     }
+}
+
+/// Exit status 2 with an error.
+pub(crate) fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(format!("error: {error}"))
+}
+
+/// Exit status 1 with an error.
+pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
+    Failure::Rejected(format!("error: {error}"))
+}
+
+/// Exit status 3: a kernel's fault, after what it had printed.
+pub(crate) fn stopped(fault: &Fault) -> Failure {
+    let _ = std::io::stdout().write_all(&fault.printed);
+    Failure::Fault(format!("fault: {fault}"))
 }

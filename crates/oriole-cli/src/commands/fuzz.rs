@@ -1,6 +1,6 @@
 //! `oriole fuzz`.
 
-use super::args::FuzzArgs;
+use super::args::{FuzzArgs, FuzzKind, FuzzWithout};
 use super::failure::Failure;
 use super::{compile, files};
 use crate::fuzz::{Build, Campaign, Case, Finding, Kinds, Side, Tools, every_time, in_turn};
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
 fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
     let targets = args.arch.split(',').map(|name| compile::compile_target(name.trim()));
     let targets: Vec<Target> = targets.collect::<Result<_, _>>()?;
-    let compiles = !args.without.contains(&Without::Oriole);
+    let compiles = !args.without.contains(&FuzzWithout::Oriole);
     let (builds, turns) = match args.opt_level {
         _ if !compiles => (Vec::new(), Vec::new()),
         Some(opt_level) => (vec![Build { opt_level, ..Build::default() }], Vec::new()),
@@ -67,7 +67,7 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
         first: args.first,
         kinds: args.kind.into(),
         statements: args.statements,
-        interpreter: !args.without.contains(&Without::Interpreter),
+        interpreter: !args.without.contains(&FuzzWithout::Interpreter),
         builds,
         turns,
         ptxas_levels: if args.ptxas.is_some() { args.ptxas_level.clone() } else { Vec::new() },
@@ -86,35 +86,14 @@ fn report(finding: &Finding, args: &FuzzArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What kinds of programs are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
-    /// Kernels of well-typed instructions in structured control flow.
-    Kernels,
-    /// Whole programs.
-    Whole,
-    /// Both, in turn.
-    #[default]
-    Both,
-}
-
-impl From<Kind> for Kinds {
-    fn from(kind: Kind) -> Kinds {
+impl From<FuzzKind> for Kinds {
+    fn from(kind: FuzzKind) -> Kinds {
         match kind {
-            Kind::Kernels => Kinds::Kernels,
-            Kind::Whole => Kinds::Whole,
-            Kind::Both => Kinds::Both,
+            FuzzKind::Kernels => Kinds::Kernels,
+            FuzzKind::Whole => Kinds::Whole,
+            FuzzKind::Both => Kinds::Both,
         }
     }
-}
-
-/// Sides that can be left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Without {
-    /// The PTX interpreter.
-    Interpreter,
-    /// Oriole's compiler.
-    Oriole,
 }
 
 /// `oriole fuzz --run FILE…`: the programs of `tests/programs`, or findings, on all sides.

@@ -3,7 +3,7 @@
 use super::args::RunArgs;
 use super::failure::Failure;
 use super::files;
-use super::run::{global_setting, say_what_runs};
+use super::launch::{global_setting, say_what_runs};
 use crate::cuda::{DevicePointer, Driver, DriverError};
 use oriole_cubin::{Cubin, Param};
 use oriole_device::argument::{Argument, ArgumentError, Buffer};

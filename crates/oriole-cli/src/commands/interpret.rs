@@ -1,8 +1,8 @@
 //! `oriole run --engine ptx`: the PTX interpreter.
 
 use super::args::RunArgs;
-use super::failure::Failure;
-use super::run::{Finished, check_types, finish, global_setting, launch_of, rejected, say_what_runs, stopped, usage};
+use super::failure::{Failure, rejected, stopped, usage};
+use super::launch::{Finished, check_types, finish, global_setting, launch_of, say_what_runs};
 use oriole_device::argument::{self, Argument};
 use oriole_device::{Memory, SourceLine};
 use oriole_interp::{Interpreter, Options, RunError};

@@ -2,7 +2,8 @@
 
 use super::args::{IsaArgs, IsaCommand};
 use super::failure::Failure;
-use super::{files, parse_arch};
+use super::files;
+use crate::commands::arch::parse_arch;
 use oriole_isa::{Arch, Opcode, special_registers};
 use std::fmt::Write;
 use std::path::Path;

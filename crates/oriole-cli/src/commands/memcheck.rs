@@ -1,9 +1,9 @@
 //! `oriole run --check`: what to check, and what has been found.
 
 use super::args::RunArgs;
-use super::failure::Failure;
+use super::failure::{Failure, usage};
 use super::files;
-use super::run::{source_line, usage};
+use super::launch::source_line;
 use oriole_codegen::LineTable;
 use oriole_sim::{CheckReport, Checks, Finding, Site};
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod arch;
 mod args;
 mod asm;
 mod bisect;
@@ -13,6 +14,7 @@ mod fuzz;
 mod gpu;
 mod interpret;
 mod isa;
+mod launch;
 mod memcheck;
 mod nvptx;
 mod phases;
@@ -22,8 +24,6 @@ mod timing;
 
 use args::{Cli, Command};
 use clap::Parser;
-use failure::Failure;
-use oriole_isa::Arch;
 use std::process::ExitCode;
 
 /// Run the command that the process's arguments name.
@@ -46,9 +46,4 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
-}
-
-/// `--arch`: an unknown name is wrong input, not wrong usage, so that callers see exit status 1.
-fn parse_arch(name: &str) -> Result<Arch, Failure> {
-    name.parse().map_err(|e| Failure::Rejected(format!("error: {e}")))
 }

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &PtxArgs) -> Result<(), Failure> {
 /// Report the errors of all files.
 fn check(paths: &[PathBuf], arch: Option<&str>) -> Result<(), Failure> {
     if let Some(arch) = arch {
-        super::parse_arch(arch)?;
+        crate::commands::arch::parse_arch(arch)?;
     }
     let mut report = String::new();
     for path in paths {

@@ -1,16 +1,16 @@
 //! `oriole run`.
 
+use super::arch::parse_arch;
 use super::args::{CodeArgs, Engine, RunArgs};
-use super::failure::Failure;
-use super::{compile, files, gpu, interpret, memcheck, parse_arch, timing};
-use oriole_codegen::{LineTable, Meaning, ParameterType};
+use super::failure::{Failure, rejected, stopped, usage};
+use super::launch::{Finished, check_types, finish, global_setting, launch_of, say_what_runs, source_line};
+use super::{compile, files, gpu, interpret, memcheck, timing};
+use oriole_codegen::LineTable;
 use oriole_cubin::Cubin;
+use oriole_device::Memory;
 use oriole_device::argument::{self, Argument, Bound, Buffer};
 use oriole_device::texture::{ObjectSpec, parse_sampler};
-use oriole_device::{Fault, Launch, Memory, SourceLine};
 use oriole_sim::{CheckReport, Options, RunError, RunReport, Simulator, Statistics, TimingReport};
-use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The first bytes of an ELF file.
@@ -34,16 +34,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Engine::Gpu => gpu::run(args, &cubin, &parsed, &arguments),
         Engine::Sim | Engine::Ptx => simulate(args, &parsed, &arguments, &lines),
     }
-}
-
-/// Exit status 2 with an error.
-pub(crate) fn usage(error: impl std::fmt::Display) -> Failure {
-    Failure::Usage(format!("error: {error}"))
-}
-
-/// Exit status 1 with an error.
-pub(crate) fn rejected(error: impl std::fmt::Display) -> Failure {
-    Failure::Rejected(format!("error: {error}"))
 }
 
 /// Options that would change nothing here are mistakes.
@@ -79,14 +69,6 @@ fn check_target(args: &RunArgs, cubin: &Cubin) -> Result<(), Failure> {
         return Err(Failure::file(&args.input, format!("code for {} does not run on {arch}", cubin.target)));
     }
     Ok(())
-}
-
-/// A block of one thread is seldom what was meant.
-pub(crate) fn say_what_runs(args: &RunArgs) {
-    if args.block.is_none() {
-        let which = if args.grid == [1, 1, 1] { "one thread runs" } else { "one thread of each block runs" };
-        eprintln!("note: without --block, {which}");
-    }
 }
 
 fn keep_files_apart(args: &RunArgs, arguments: &[Argument]) -> Result<(), Failure> {
@@ -178,39 +160,6 @@ fn bind_object(setting: &str, bound: &mut Bound, memory: &mut Memory) -> Result<
     Ok(())
 }
 
-/// The launch that the command line asks for.
-pub(crate) fn launch_of(args: &RunArgs, bound: &Bound) -> Launch {
-    Launch {
-        grid: args.grid,
-        block: args.block.unwrap_or([1; 3]),
-        cluster: args.cluster.unwrap_or([1; 3]),
-        shared_bytes: args.shared,
-        params: bound.params.clone(),
-    }
-}
-
-/// What a kernel has left, whichever engine ran it.
-pub(crate) struct Finished<'a> {
-    /// What it has printed.
-    pub(crate) printed: &'a [u8],
-    /// Its arguments.
-    pub(crate) bound: &'a Bound,
-    /// Device memory.
-    pub(crate) memory: &'a Memory,
-    /// What `--stats` asks for.
-    pub(crate) statistics: serde_json::Value,
-}
-
-/// Print what the kernel has printed, write its buffers and the statistics.
-pub(crate) fn finish(args: &RunArgs, finished: Finished<'_>) -> Result<(), Failure> {
-    files::write(Path::new("-"), finished.printed)?;
-    for (path, contents) in finished.bound.outputs(finished.memory).map_err(rejected)? {
-        files::write(&path, &contents)?;
-    }
-    let write = |path| files::write(path, format!("{:#}\n", finished.statistics).as_bytes());
-    args.stats.as_deref().map_or(Ok(()), write)
-}
-
 fn wants_timing(args: &RunArgs) -> bool {
     args.timing || args.timing_detail || args.timing_file.is_some()
 }
@@ -223,35 +172,6 @@ fn print_timing(report: &TimingReport, args: &RunArgs) -> Result<(), Failure> {
     args.timing_file.as_ref().map_or(Ok(()), json)
 }
 
-/// Refuse a value whose kind is not its parameter's type, such as `f32:1` for a `.u32`. Whether the sizes fit is for
-/// [`argument::bind`] to say.
-pub(crate) fn check_types(args: &RunArgs, kernels: &BTreeMap<String, Vec<ParameterType>>) -> Result<(), Failure> {
-    let types = kernels.get(&args.entry).map_or(&[][..], Vec::as_slice);
-    for (index, (text, ty)) in args.args.iter().zip(types).enumerate() {
-        let kind = text.split_once(':').map_or("", |(kind, _)| kind);
-        if let Some(ty) = ty.filter(|ty| !meaning(kind).suits(*ty)) {
-            return Err(usage(format!("argument {index}, '{text}': the kernel's parameter is .{}", ty.as_str())));
-        }
-    }
-    Ok(())
-}
-
-/// What the bits of `KIND:VALUE` mean.
-fn meaning(kind: &str) -> Meaning<'_> {
-    match kind {
-        "f16" | "f32" | "f64" | "bf16" => Meaning::Float(kind),
-        "b8" | "b16" | "b32" | "b64" | "bytes" | "tensormap" => Meaning::Bits,
-        _ => Meaning::Integer,
-    }
-}
-
-/// `NAME=PATH` of `--global`, with the file's bytes.
-pub(crate) fn global_setting(setting: &str) -> Result<(&str, Vec<u8>), Failure> {
-    let (name, path) =
-        setting.split_once('=').ok_or_else(|| usage(format!("--global {setting}: expected NAME=PATH")))?;
-    Ok((name, files::read(path.as_ref())?))
-}
-
 /// Name the PTX line of the instruction at fault, where the run began with PTX.
 fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError {
     if let RunError::Fault(fault) = &mut error
@@ -262,24 +182,12 @@ fn with_line(mut error: RunError, args: &RunArgs, lines: &LineTable) -> RunError
     error
 }
 
-/// The PTX line of the instruction at byte `pc` of the kernel.
-pub(crate) fn source_line(pc: u64, args: &RunArgs, lines: &LineTable) -> Option<SourceLine> {
-    let (_, loc) = lines.iter().find(|(at, _)| *at == pc)?;
-    Some(SourceLine { file: args.input.display().to_string(), line: loc.line })
-}
-
 fn run_failure(error: RunError) -> Failure {
     match error {
         RunError::Fault(fault) => stopped(&fault),
         RunError::NoKernel { .. } | RunError::Unbound(_) => rejected(error),
         RunError::Launch(error) => usage(error),
     }
-}
-
-/// Exit status 3: a kernel's fault, after what it had printed.
-pub(crate) fn stopped(fault: &Fault) -> Failure {
-    let _ = std::io::stdout().write_all(&fault.printed);
-    Failure::Fault(format!("fault: {fault}"))
 }
 
 fn statistics(statistics: &Statistics) -> serde_json::Value {

@@ -52,6 +52,17 @@ pub struct KernelLaunch<'a> {
     cluster: Dim,
 }
 
+impl Simulator {
+    /// Begins a launch of the kernel of that name: its arguments follow.
+    ///
+    /// # Errors
+    /// The cubin has no such kernel.
+    pub fn kernel<'a>(&'a self, name: &'a str) -> Result<KernelLaunch<'a>, LaunchError> {
+        let slots = self.inner.parameters(name).map_err(|error| LaunchError::new(error, &self.cubin))?;
+        Ok(KernelLaunch::new(self, name, slots))
+    }
+}
+
 impl<'a> KernelLaunch<'a> {
     pub(super) fn new(simulator: &'a Simulator, kernel: &'a str, slots: Vec<Slot>) -> KernelLaunch<'a> {
         KernelLaunch { simulator, kernel, slots, arguments: Vec::new(), shared_bytes: 0, cluster: Dim([1; 3]) }

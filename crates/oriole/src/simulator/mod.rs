@@ -37,15 +37,6 @@ impl Simulator {
     pub fn new(cubin: &Cubin) -> Result<Simulator, CubinError> {
         Simulator::builder().build(cubin)
     }
-
-    /// Begins a launch of the kernel of that name: its arguments follow.
-    ///
-    /// # Errors
-    /// The cubin has no such kernel.
-    pub fn kernel<'a>(&'a self, name: &'a str) -> Result<KernelLaunch<'a>, LaunchError> {
-        let slots = self.inner.parameters(name).map_err(|error| LaunchError::new(error, &self.cubin))?;
-        Ok(KernelLaunch::new(self, name, slots))
-    }
 }
 
 impl fmt::Debug for Simulator {

@@ -66,7 +66,7 @@ pub(super) fn function(tree: &Tree, number: usize) -> String {
     before.take_parameters(signature);
     before.first_values(&emitter.out.text, &scope);
     let (masks, counters) = (emitter.masks, emitter.counters);
-    let declared = super::print::declarations(&scope, masks, counters, &emitter.out.text);
+    let declared = super::frame::declarations(&scope, masks, counters, &emitter.out.text);
     format!("{}\n{{\n{declared}{}{}}}\n", declaration(tree, number), before.out.text, emitter.out.text)
 }
 
@@ -116,7 +116,7 @@ impl Emitter<'_> {
     /// Gives values to the registers that the body uses and no parameter has.
     fn first_values(&mut self, body: &str, scope: &str) {
         let signature = self.tree.functions[self.number].signature.clone();
-        let used = |name: &str| super::print::uses(body, name);
+        let used = |name: &str| super::frame::uses(body, name);
         if used("%zero") {
             // A zero that depends on what the caller passes, if that is a pointer.
             let zero = if signature.memory { "shr.u64 %zero64, %in, 63;" } else { "mov.u64 %zero64, 0;" };
@@ -153,7 +153,7 @@ impl Emitter<'_> {
         for number in predicates {
             self.line(format_args!("setp.lt.s32 %p{number}, %w{}, {number};", number + 1));
         }
-        super::print::local_values(&mut self.out, body, scope);
+        super::frame::local_values(&mut self.out, body, scope);
     }
 
     /// Gives the results back, under a guard.

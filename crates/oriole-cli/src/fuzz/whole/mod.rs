@@ -4,6 +4,7 @@
 mod control;
 mod emit;
 mod exchange;
+mod frame;
 mod function;
 mod generate;
 mod memory;

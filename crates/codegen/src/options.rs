@@ -1,0 +1,120 @@
+//! What to compile, and how.
+
+use crate::error::CompileError;
+use crate::selection::passes;
+use oriole_cubin::Target;
+use oriole_opt::knobs::Knobs;
+use oriole_passes::{Limit, Settings};
+
+/// The highest `-O` level.
+const HIGHEST_LEVEL: u8 = 3;
+
+/// What to compile and how.
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// Target; the module's `.target` where it is not given.
+    pub target: Option<Target>,
+    /// `-O` level, 0 to 3.
+    pub opt_level: u8,
+    /// Upper bound of R registers per thread.
+    pub maxrregcount: Option<u32>,
+    /// Kernels to compile; all where empty.
+    pub entries: Vec<String>,
+    /// `NAME=VALUE` settings of knobs.
+    pub knobs: Vec<String>,
+    /// Threads that work on functions side by side; the bytes do not depend on it.
+    pub jobs: usize,
+    /// Verify the IR after every phase, and the allocation.
+    pub verify: bool,
+    /// Names of the phases after which the Ori of each function is kept.
+    pub dump_after: Vec<String>,
+    /// Keep the Ori of each function after every phase that changed it.
+    pub dump_all: bool,
+    /// Keep the control-flow graph of each function.
+    pub graphs: bool,
+    /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
+    pub rot13: bool,
+    /// Names of optional phases that do not run.
+    pub disabled_passes: Vec<String>,
+    /// How far the optional phases go, counted over the module's functions; no limit where `None`.
+    pub pass_limit: Option<Limit>,
+    /// Name of the source file, for line information.
+    pub file_name: String,
+    /// Make an object file for a linker.
+    pub relocatable: bool,
+    /// What the cubin tells debuggers.
+    pub debug: DebugInfo,
+}
+
+impl Default for CompileOptions {
+    /// What `oriole compile` does without options.
+    fn default() -> Self {
+        CompileOptions {
+            target: None,
+            opt_level: 3,
+            maxrregcount: None,
+            entries: Vec::new(),
+            knobs: Vec::new(),
+            jobs: 1,
+            verify: false,
+            dump_after: Vec::new(),
+            dump_all: false,
+            graphs: false,
+            rot13: false,
+            disabled_passes: Vec::new(),
+            pass_limit: None,
+            file_name: String::new(),
+            relocatable: false,
+            debug: DebugInfo::None,
+        }
+    }
+}
+
+/// How much a cubin tells debuggers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DebugInfo {
+    /// Stack frames only.
+    #[default]
+    None,
+    /// Source lines too.
+    Lines,
+    /// Source lines and functions.
+    Full,
+}
+
+impl CompileOptions {
+    /// Whether the options make sense, as far as that does not depend on the module.
+    ///
+    /// # Errors
+    /// A level, knob or phase that there is not.
+    pub fn check(&self) -> Result<(), CompileError> {
+        self.knobs()?;
+        self.settings().map(drop)
+    }
+
+    /// The knobs as set.
+    pub(crate) fn knobs(&self) -> Result<Knobs, CompileError> {
+        let mut knobs = Knobs::default();
+        for setting in &self.knobs {
+            knobs.set(setting)?;
+        }
+        Ok(knobs)
+    }
+
+    /// What the options say about passes, if every name in them is one that has an effect.
+    pub(crate) fn settings(&self) -> Result<Settings, CompileError> {
+        if self.opt_level > HIGHEST_LEVEL {
+            return Err(CompileError::Level(self.opt_level));
+        }
+        let settings = Settings {
+            level: self.opt_level,
+            disabled: self.disabled_passes.clone(),
+            limit: self.pass_limit,
+            dump_after: self.dump_after.clone(),
+            dump_all: self.dump_all,
+            verify: self.verify,
+        };
+        settings.check(&passes().collect::<Vec<_>>())?;
+        Ok(settings)
+    }
+}
