@@ -372,8 +372,6 @@ impl Search<'_> {
     }
 
     fn binary(&mut self, op: BinaryOp, flags: InstFlags, [a, b]: [Value; 2], bits: u32) -> KnownBits {
-        let unknown = KnownBits::unknown(bits);
-        let by = |search: &Self| search.view.splat_int(b).filter(|&by| by < u128::from(bits)).map(|by| by as u32);
         match op {
             BinaryOp::And => {
                 let (a, b) = (self.value(a), self.value(b));
@@ -412,6 +410,17 @@ impl Search<'_> {
                 }
                 known
             }
+            BinaryOp::Shl | BinaryOp::LShr | BinaryOp::AShr => self.shift(op, flags, [a, b], bits),
+            BinaryOp::UDiv | BinaryOp::URem | BinaryOp::SDiv | BinaryOp::SRem => self.division(op, [a, b], bits),
+            _ => KnownBits::unknown(bits),
+        }
+    }
+
+    /// Shifts: by a known number of bits, or by any.
+    fn shift(&mut self, op: BinaryOp, flags: InstFlags, [a, b]: [Value; 2], bits: u32) -> KnownBits {
+        let unknown = KnownBits::unknown(bits);
+        let by = |search: &Self| search.view.splat_int(b).filter(|&by| by < u128::from(bits)).map(|by| by as u32);
+        match op {
             BinaryOp::Shl => match by(self) {
                 Some(by) => {
                     let a = self.value(a);
@@ -434,6 +443,13 @@ impl Search<'_> {
                     if a.is_non_negative() { KnownBits::high_zeros(a.leading_zeros(), bits) } else { unknown }
                 }
             },
+            _ => unknown,
+        }
+    }
+
+    /// Quotients and remainders.
+    fn division(&mut self, op: BinaryOp, [a, b]: [Value; 2], bits: u32) -> KnownBits {
+        match op {
             BinaryOp::UDiv => {
                 let (a, b) = (self.value(a), self.value(b));
                 KnownBits::below((a.max() / b.min().max(1)).saturating_add(1), bits)
@@ -454,10 +470,10 @@ impl Search<'_> {
                 if a.is_non_negative() && b.is_non_negative() {
                     KnownBits::high_zeros(a.leading_zeros(), bits)
                 } else {
-                    unknown
+                    KnownBits::unknown(bits)
                 }
             }
-            _ => unknown,
+            _ => KnownBits::unknown(bits),
         }
     }
 

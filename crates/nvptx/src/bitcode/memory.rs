@@ -7,7 +7,7 @@ use super::error::Result;
 use super::function::BodyReader;
 use super::inst::gep_flags;
 use super::stream::{Fields, Record};
-use super::types::TypeIndex;
+use crate::bitcode::type_table::TypeIndex;
 
 /// Operations of `atomicrmw` by number.
 const RMW: &[RmwOp] = &[

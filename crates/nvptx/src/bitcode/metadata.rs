@@ -1,68 +1,14 @@
 //! Metadata: strings, nodes, named nodes, attachments.
 
-use rustc_hash::FxHashMap;
+use crate::bitcode::metadata_table::{Entry, Location};
 
 use crate::ir::{Attachment, Constant, Meta, MetaField, MetaId, SymbolId, TypeId};
 
-use super::LazyModule;
 use super::bits::Bits;
 use super::codes::metadata;
-use super::debug;
 use super::error::Result;
 use super::stream::{Block, BlockHead, Item, Record};
-
-/// What a metadata number stands for.
-#[derive(Clone, Debug)]
-pub(super) enum Entry {
-    String(Box<str>),
-    Node(MetaId),
-    /// The number of a value; a local one has no meaning here.
-    Value(u64),
-}
-
-/// All metadata that can be referred to at the moment.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MetadataTable {
-    entries: Vec<Entry>,
-    /// Names of the kinds of attachments.
-    kinds: FxHashMap<u64, String>,
-    /// The nodes of places in the source: equal ones are one node.
-    locations: FxHashMap<Location, MetaId>,
-}
-
-/// What a `DILocation` says.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Location {
-    pub(super) line: u64,
-    pub(super) column: u64,
-    pub(super) scope: Option<MetaId>,
-    pub(super) inlined_at: Option<MetaId>,
-    pub(super) implicit: bool,
-}
-
-impl MetadataTable {
-    /// The number of the next entry.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Forgets the entries from `len` on.
-    pub(super) fn truncate(&mut self, len: usize) {
-        self.entries.truncate(len);
-    }
-
-    /// The node of a number.
-    pub(super) fn node(&self, number: u64) -> Option<MetaId> {
-        match self.get(number)? {
-            Entry::Node(id) => Some(*id),
-            _ => None,
-        }
-    }
-
-    fn get(&self, number: u64) -> Option<&Entry> {
-        self.entries.get(usize::try_from(number).ok()?)
-    }
-}
+use super::{LazyModule, debug};
 
 /// A node whose operands may come later.
 struct Draft {

@@ -17,6 +17,7 @@
 //!
 //! A file may hold several modules; the first is read.
 
+mod attribute_list;
 mod attributes;
 mod bits;
 mod budget;
@@ -29,9 +30,11 @@ mod function;
 mod inst;
 mod memory;
 mod metadata;
+mod metadata_table;
 mod module;
 mod stream;
 mod symtab;
+mod type_table;
 mod types;
 mod values;
 
@@ -41,11 +44,11 @@ use crate::ir::{AddressSpace, BlockId, Module, SymbolId, SyncScope};
 
 pub use error::Error;
 
-use attributes::{AttributeList, Groups};
+use attribute_list::{AttributeList, Groups};
 use budget::Budget;
-use metadata::MetadataTable;
+use metadata_table::MetadataTable;
 use stream::{BlockHead, BlockInfo};
-use types::{TypeIndex, TypeTable};
+use type_table::{TypeIndex, TypeTable};
 use values::Values;
 
 /// A module of which function bodies are read on demand.

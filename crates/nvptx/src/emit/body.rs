@@ -7,7 +7,9 @@ use oriole_ptx::ast::{
     Span, Statement, Sym, TargetList, Word,
 };
 
-use super::{Emitter, Error, names};
+use super::names;
+use crate::emit::emitter::Emitter;
+use crate::emit::error::Error;
 use crate::ir::{MetaId, SymbolId};
 use crate::machine::reg::{BadRegisterClass, EncodedReg};
 use crate::machine::{
@@ -149,6 +151,18 @@ impl Used {
 }
 
 impl Body<'_, '_> {
+    /// Declares the variables that only this function names.
+    pub(super) fn demoted_variables(&mut self) -> Result<(), Error> {
+        let ir = self.emitter.ir;
+        for id in self.emitter.demoted.remove(&(self.index as u32)).unwrap_or_default() {
+            if let Some(variable) = ir.symbols[id].variable() {
+                let variable = self.emitter.variable(id, variable)?;
+                self.out.push(Statement::Variable(Box::new(variable)));
+            }
+        }
+        Ok(())
+    }
+
     /// The frame and the registers that point to it.
     fn frame(&mut self, used: &Used) {
         let frame = self.function.frame;

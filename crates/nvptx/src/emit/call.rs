@@ -4,8 +4,8 @@ use oriole_ptx::ast::{
     self, Address, AddressBase, Block, FunctionDirective, Modifier, Name, Operand, Prototype, Span, Statement, Word,
 };
 
-use super::Error;
 use super::body::Body;
+use crate::emit::error::Error;
 use crate::machine::{Call, CallId, Inst, ParamMove};
 
 impl Body<'_, '_> {

@@ -2,7 +2,8 @@
 
 use oriole_ptx::ast::{Imm, Init, ScalarType, Span};
 
-use super::{Emitter, Error};
+use crate::emit::emitter::Emitter;
+use crate::emit::error::Error;
 use crate::ir::{
     self, AddressSpace, BinaryOp, CastOp, ConstExpr, ConstId, Constant, SymbolId, SymbolKind, Type, TypeId,
 };

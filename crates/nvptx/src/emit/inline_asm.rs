@@ -6,7 +6,8 @@ use std::fmt::Write;
 use oriole_ptx::ast::Item;
 
 use super::body::Body;
-use super::{Emitter, Error, Fragment};
+use crate::emit::emitter::{Emitter, Fragment};
+use crate::emit::error::Error;
 use crate::machine::{AsmId, AsmPiece, Inst};
 
 impl Body<'_, '_> {

@@ -4,39 +4,35 @@
 //! function that was inlined and the place of the call (PTX 7.2). The names stand in `.debug_str`, as the
 //! PTX manual wants it.
 
-use oriole_ptx::ast::{
-    FileDirective, InlinedAt, Item, Loc, ScalarType, Section, SectionEntry, SectionValue, Statement, Sym,
-};
+use oriole_ptx::ast::{FileDirective, Item, ScalarType, Section, SectionEntry, SectionValue, Sym};
 use rustc_hash::FxHashMap;
 
-use super::Emitter;
-use super::body::Body;
 use crate::ir::{self, Meta, MetaField, MetaId};
 
 /// The least version that has `inlined_at`.
 const INLINED_AT: (u32, u32) = (7, 2);
 /// More calls around one place than this are left out; more than there are nodes go in a circle.
-const DEEPEST: usize = 64;
+pub(super) const DEEPEST: usize = 64;
 
 /// The files and names that line information refers to.
 #[derive(Debug)]
 pub(super) struct Lines {
     /// Whether inlined code says so.
-    inlined: bool,
+    pub(super) inlined: bool,
     /// By path: the number of the file, counted from 1.
-    files: Vec<String>,
+    pub(super) files: Vec<String>,
     /// By `DIFile`: the number of the file.
-    numbers: FxHashMap<MetaId, u32>,
+    pub(super) numbers: FxHashMap<MetaId, u32>,
     /// By name: the labels of the names of inlined functions, in order.
-    names: Vec<(String, Sym)>,
+    pub(super) names: Vec<(String, Sym)>,
 }
 
 /// Line and column in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
-    file: u32,
-    line: u32,
-    column: u32,
+pub(super) struct Place {
+    pub(super) file: u32,
+    pub(super) line: u32,
+    pub(super) column: u32,
 }
 
 impl Lines {
@@ -75,7 +71,7 @@ impl Lines {
     }
 
     /// The number of the file that a scope is in.
-    fn file_of(&mut self, ir: &ir::Module, mut scope: MetaId) -> Option<u32> {
+    pub(super) fn file_of(&mut self, ir: &ir::Module, mut scope: MetaId) -> Option<u32> {
         let file = (0..DEEPEST).find_map(|_| {
             let node = &ir.metadata[scope];
             let file = node.node("file");
@@ -103,86 +99,10 @@ impl Lines {
     }
 
     /// Where a `DILocation` is; `None` for line 0, which stands for no place.
-    fn place(&mut self, ir: &ir::Module, location: &Meta) -> Option<Place> {
+    pub(super) fn place(&mut self, ir: &ir::Module, location: &Meta) -> Option<Place> {
         let number = |key: &str| location.int(key).and_then(|value| u32::try_from(value).ok()).unwrap_or(0);
         let line = number("line");
         let file = self.file_of(ir, location.node("scope")?)?;
         (line > 0).then(|| Place { file, line, column: number("column") })
-    }
-}
-
-/// The name of the function that a scope is in.
-fn function_of(ir: &ir::Module, mut scope: MetaId) -> Option<&str> {
-    (0..DEEPEST).find_map(|_| {
-        let node = &ir.metadata[scope];
-        let is_function = matches!(node, Meta::Special(kind, _) if &**kind == "DISubprogram");
-        scope = node.node("scope").unwrap_or(scope);
-        is_function.then(|| node.text("linkageName").filter(|name| !name.is_empty()).or_else(|| node.text("name")))?
-    })
-}
-
-impl Emitter<'_> {
-    /// The label of a function's name.
-    fn line_name(&mut self, name: &str) -> Option<Sym> {
-        let lines = self.lines.as_mut()?;
-        if let Some((_, label)) = lines.names.iter().find(|(known, _)| known == name) {
-            return Some(*label);
-        }
-        let label = self.symbols.intern(&format!("$L__info_string{}", lines.names.len()));
-        lines.names.push((name.to_owned(), label));
-        Some(label)
-    }
-
-    /// The `.loc`s of a place, that of the outermost call first.
-    fn locations(&mut self, location: MetaId) -> Vec<Loc> {
-        let ir = self.ir;
-        let Some(lines) = self.lines.as_mut() else { return Vec::new() };
-        let mut chain = Vec::new();
-        let mut next = Some(location);
-        while let Some(at) = next.filter(|_| chain.len() < DEEPEST) {
-            let node = &ir.metadata[at];
-            let Some(place) = lines.place(ir, node) else { break };
-            chain.push((place, node.node("scope")));
-            next = node.node("inlinedAt").filter(|_| lines.inlined);
-        }
-        let mut found: Vec<Loc> = Vec::with_capacity(chain.len());
-        let mut outer: Option<Place> = None;
-        for (place, scope) in chain.into_iter().rev() {
-            let name = scope.and_then(|scope| function_of(ir, scope));
-            let inlined = outer.zip(name).and_then(|(call, name)| {
-                let label = self.line_name(name)?;
-                let Place { file, line, column } = call;
-                Some(InlinedAt { function: self.name(label), offset: 0, file, line, column })
-            });
-            let Place { file, line, column } = place;
-            found.push(Loc { file, line, column, inlined, span: self.place() });
-            outer = Some(place);
-        }
-        found
-    }
-}
-
-impl Body<'_, '_> {
-    /// Says where the code from here on comes from, unless that is known.
-    pub(super) fn line(&mut self, location: Option<MetaId>) {
-        if location.is_none() || location == self.location {
-            return;
-        }
-        self.location = location;
-        let found = location.map_or_else(Vec::new, |location| self.emitter.locations(location));
-        self.out.extend(found.into_iter().map(Statement::Loc));
-    }
-
-    /// The line where the function starts.
-    pub(super) fn first_line(&mut self) {
-        let ir = self.emitter.ir;
-        let subprogram = ir.symbols[self.id].function().and_then(|function| function.debug.expand());
-        let Some((subprogram, lines)) = subprogram.zip(self.emitter.lines.as_mut()) else { return };
-        let node = &ir.metadata[subprogram];
-        let line = node.int("line").and_then(|line| u32::try_from(line).ok()).filter(|&line| line > 0);
-        if let Some((line, file)) = line.zip(lines.file_of(ir, subprogram)) {
-            let span = self.emitter.place();
-            self.out.push(Statement::Loc(Loc { file, line, column: 0, inlined: None, span }));
-        }
     }
 }

@@ -20,84 +20,32 @@
 pub mod abi;
 mod body;
 mod call;
+mod emitter;
+mod error;
 mod function;
 mod initial;
 mod inline_asm;
 mod lines;
+mod locations;
 mod mentions;
 pub mod names;
 mod variable;
 
-use cranelift_entity::SecondaryMap;
-use oriole_ptx::ast::{self, Item, Name, Span, Sym, SymbolTable};
+use oriole_ptx::ast::{self, Item, Span};
 use oriole_ptx::diag::{Diagnostic, Rule};
 
+pub use emitter::EmitOptions;
+pub use error::Error;
+
+use emitter::{Demoted, Emitter, Fragment, Source};
+
 use crate::analysis::View;
-use crate::ir::{self, Annotations, SymbolId};
-use crate::machine::reg::BadRegisterClass;
+use crate::ir::{self, SymbolId};
 use crate::machine::{self, Forms, Opcode, Operand};
 use crate::text;
 use lines::Lines;
 use mentions::Mentions;
 use rustc_hash::FxHashSet;
-use variable::Demoted;
-
-/// What a module is emitted for.
-#[derive(Clone, Debug)]
-pub struct EmitOptions {
-    /// `.target`, such as `sm_90a`.
-    pub arch: String,
-    /// `.version`; the least that the target and the module's instructions need when absent.
-    pub ptx_version: Option<(u32, u32)>,
-    /// `.maxnreg` of kernels that have none of their own.
-    pub max_registers: Option<u32>,
-    /// Source lines as `.loc`, whatever the module's compile unit asks for.
-    pub line_info: bool,
-}
-
-impl Default for EmitOptions {
-    fn default() -> EmitOptions {
-        EmitOptions { arch: "sm_80".to_owned(), ptx_version: None, max_registers: None, line_info: false }
-    }
-}
-
-/// Why a module cannot be emitted.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Error {
-    /// A register of a class that has no encoding.
-    #[error(transparent)]
-    BadRegisterClass(#[from] BadRegisterClass),
-    /// PTX has no way to say it, or Oriole does not know one yet.
-    #[error("`{symbol}`: {what}")]
-    Unsupported {
-        /// The function or variable.
-        symbol: String,
-        /// What it is that cannot be said.
-        what: String,
-    },
-    /// Inline assembly that is no PTX.
-    #[error("inline assembly in `{function}`: {}\n{text}", first_message(.diagnostics))]
-    Asm {
-        /// The function.
-        function: String,
-        /// The text with the operands put in.
-        text: String,
-        /// What is wrong with it; places are in `text`.
-        diagnostics: Vec<Diagnostic>,
-    },
-    /// An earlier stage handed over what makes no sense.
-    #[error("internal error in `{symbol}`: {what}")]
-    Internal {
-        /// The function or variable.
-        symbol: String,
-        /// What is wrong.
-        what: String,
-    },
-}
-
-fn first_message(diagnostics: &[Diagnostic]) -> &str {
-    diagnostics.first().map_or("", |diagnostic| &diagnostic.message)
-}
 
 /// Makes the PTX module of `machine`, whose names [`names::assign`] has given. `ir` supplies the
 /// variables, the properties of functions and the debug information.
@@ -214,94 +162,5 @@ fn blame(
             Error::Unsupported { symbol, what }
         }
         _ => Error::Internal { symbol, what: format!("`{text}`: {what}") },
-    }
-}
-
-/// What names of the tree are made for.
-struct Source {
-    /// Names behind this place are.
-    start: u32,
-    /// A function and an instruction of its body; none for what stands for no single instruction.
-    inst: Option<(SymbolId, ir::InstId)>,
-}
-
-/// Inline assembly that is in the tree.
-struct Fragment {
-    /// Where its places start.
-    start: u32,
-    text: String,
-}
-
-/// What emission of a module works with.
-struct Emitter<'a> {
-    options: &'a EmitOptions,
-    ir: &'a ir::Module,
-    annotations: Annotations,
-    names: SecondaryMap<SymbolId, Option<Sym>>,
-    /// All of them.
-    taken: FxHashSet<Sym>,
-    forms: Forms,
-    symbols: SymbolTable,
-    mentions: Mentions,
-    demoted: Demoted,
-    /// What assembly outside of functions declares.
-    given: FxHashSet<Sym>,
-    /// What line information refers to, where there is any.
-    lines: Option<Lines>,
-    /// By tag of the class less 1: the names of registers with small numbers.
-    registers: [Vec<Sym>; 9],
-    /// How many names the tree has so far.
-    position: u32,
-    /// The inline assembly so far, in order.
-    fragments: Vec<Fragment>,
-    /// What the names from a place on are made for: an instruction of the IR, or nothing that has one.
-    sources: Vec<Source>,
-    /// How many indirect calls there are.
-    prototypes: u32,
-}
-
-impl Emitter<'_> {
-    /// A name at the next place.
-    fn name(&mut self, sym: Sym) -> Name {
-        Name { sym, span: self.place() }
-    }
-
-    /// A name by its text, at the next place.
-    fn name_of(&mut self, text: &str) -> Name {
-        let sym = self.symbols.intern(text);
-        self.name(sym)
-    }
-
-    /// A name of what a function declares itself, at the next place.
-    fn own_name(&mut self, text: String) -> Name {
-        let sym = names::own(&mut self.symbols, &self.taken, text);
-        self.name(sym)
-    }
-
-    /// The next place.
-    fn place(&mut self) -> Span {
-        self.position += 1;
-        Span::new(self.position, self.position + 1)
-    }
-
-    /// The next place, for what has no name of its own.
-    fn here(&self) -> Span {
-        Span::new(self.position + 1, self.position + 2)
-    }
-
-    /// Notes what the names from here on are made for.
-    fn made_for(&mut self, inst: Option<(SymbolId, ir::InstId)>) {
-        if self.sources.last().and_then(|source| source.inst) != inst {
-            self.sources.push(Source { start: self.position, inst });
-        }
-    }
-
-    /// The PTX name of a symbol.
-    fn symbol(&self, id: SymbolId) -> Result<Sym, Error> {
-        self.names[id].ok_or_else(|| self.unsupported(id, "an intrinsic has no address"))
-    }
-
-    fn unsupported(&self, id: SymbolId, what: impl Into<String>) -> Error {
-        Error::Unsupported { symbol: self.ir.symbols[id].name.to_string(), what: what.into() }
     }
 }

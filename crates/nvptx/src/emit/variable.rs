@@ -1,17 +1,13 @@
 //! Variables: where they live, what they look like, in which order they are declared.
 
 use cranelift_entity::SecondaryMap;
-use oriole_ptx::ast::{self, Attribute, Item, Linkage, Name, ScalarType, Space, Statement};
-use rustc_hash::FxHashMap;
+use oriole_ptx::ast::{self, Attribute, Item, Linkage, Name, ScalarType, Space};
 
-use super::body::Body;
 use super::initial::{Shape, initial_value};
 use super::mentions::{Mention, symbols_of};
-use super::{Emitter, Error};
+use crate::emit::emitter::Emitter;
+use crate::emit::error::Error;
 use crate::ir::{self, AddressSpace, HandleKind, SymbolId, SymbolKind, Variable};
-
-/// The variables that functions declare themselves, by the function's place among all.
-pub(super) type Demoted = FxHashMap<u32, Vec<SymbolId>>;
 
 /// A variable of bytes in `.global` space, for others to be made of.
 pub(super) fn bytes(name: Name) -> ast::Variable {
@@ -141,7 +137,7 @@ impl Emitter<'_> {
     }
 
     /// The declaration of a variable, with its initial value.
-    fn variable(&mut self, id: SymbolId, variable: &Variable) -> Result<ast::Variable, Error> {
+    pub(super) fn variable(&mut self, id: SymbolId, variable: &Variable) -> Result<ast::Variable, Error> {
         let symbol = &self.ir.symbols[id];
         if variable.thread_local {
             return Err(self.unsupported(id, "PTX has no thread-local variables"));
@@ -182,20 +178,6 @@ impl Emitter<'_> {
             init: value.and_then(|value| value.list(self, shape)),
             ..declaration
         })
-    }
-}
-
-impl Body<'_, '_> {
-    /// Declares the variables that only this function names.
-    pub(super) fn demoted_variables(&mut self) -> Result<(), Error> {
-        let ir = self.emitter.ir;
-        for id in self.emitter.demoted.remove(&(self.index as u32)).unwrap_or_default() {
-            if let Some(variable) = ir.symbols[id].variable() {
-                let variable = self.emitter.variable(id, variable)?;
-                self.out.push(Statement::Variable(Box::new(variable)));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -1,70 +1,16 @@
 //! The body of a function: values, instructions and blocks.
 
+use super::ids::{BlockId, InstId, Value, ValueId};
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::constant::{ConstId, Constants};
+use super::constant::Constants;
 use super::inst::{Inst, Op};
-use super::metadata::{Attachment, MetaId};
+use super::metadata::Attachment;
 use super::types::TypeId;
-
-/// A local value: a parameter or the result of an instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ValueId(u32);
-entity_impl!(ValueId, "v");
-
-/// An instruction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InstId(u32);
-entity_impl!(InstId, "inst");
-
-/// A basic block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BlockId(u32);
-entity_impl!(BlockId, "block");
-
-/// What an instruction reads.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub enum Value {
-    /// A parameter or the result of an instruction.
-    Local(ValueId),
-    /// A constant of the module.
-    Const(ConstId),
-}
-
-impl Value {
-    /// The local value, unless it is a constant.
-    #[must_use]
-    pub const fn local(self) -> Option<ValueId> {
-        match self {
-            Value::Local(id) => Some(id),
-            Value::Const(_) => None,
-        }
-    }
-
-    /// The constant, unless it is a local value.
-    #[must_use]
-    pub const fn constant(self) -> Option<ConstId> {
-        match self {
-            Value::Const(id) => Some(id),
-            Value::Local(_) => None,
-        }
-    }
-}
-
-impl From<ValueId> for Value {
-    fn from(id: ValueId) -> Value {
-        Value::Local(id)
-    }
-}
-
-impl From<ConstId> for Value {
-    fn from(id: ConstId) -> Value {
-        Value::Const(id)
-    }
-}
+use crate::ir::ids::{ConstId, MetaId};
 
 /// Where a local value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,17 +1,12 @@
 //! Constants, interned: two equal constants have the same [`ConstId`].
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use super::ids::ConstId;
+use cranelift_entity::PrimaryMap;
 use rustc_hash::FxHashMap;
 
-use super::body::BlockId;
-use super::inst::{BinaryOp, CastOp, FloatPredicate, GepFlags, IntPredicate};
-use super::module::SymbolId;
 use super::types::TypeId;
-
-/// Index of an interned [`Constant`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConstId(u32);
-entity_impl!(ConstId, "const");
+use crate::ir::ids::{BlockId, SymbolId};
+use crate::ir::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, IntPredicate};
 
 /// One constant, with its type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -3,9 +3,10 @@
 //! Source: the LLVM language reference, "Function Attributes"; which instruction follows from which was looked up in what
 //! `llc` 19 writes for NVPTX.
 
-use super::inst::{InstFlags, Op};
+use super::inst::Op;
 use super::module::{Function, Module};
 use super::types::TypeId;
+use crate::ir::ops::InstFlags;
 
 /// What becomes of subnormal results of `float` operations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -1,13 +1,9 @@
 //! Metadata: a graph of nodes.
 
-use cranelift_entity::{EntitySet, PrimaryMap, entity_impl};
+use super::ids::MetaId;
+use cranelift_entity::{EntitySet, PrimaryMap};
 
-use super::constant::ConstId;
-
-/// Index of a metadata node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MetaId(u32);
-entity_impl!(MetaId, "!");
+use crate::ir::ids::ConstId;
 
 /// One operand of a node.
 #[derive(Clone, PartialEq, Debug)]

@@ -42,26 +42,27 @@ mod attributes;
 mod body;
 mod constant;
 mod float_mode;
+mod ids;
 mod inst;
 mod layout;
+mod linkage;
 mod metadata;
 mod module;
+mod ops;
 mod types;
 mod verify;
 
 pub use annotations::{Annotations, HandleKind, KernelInfo};
 pub use attributes::{Attributes, FnFlags, MemoryEffects, ParamFlags};
-pub use body::{Block, BlockId, Body, InstId, Value, ValueDef, ValueId};
-pub use constant::{ConstExpr, ConstId, Constant, Constants};
+pub use body::{Block, Body, ValueDef};
+pub use constant::{ConstExpr, Constant, Constants};
 pub use float_mode::Subnormals;
-pub use inst::{
-    BinaryOp, Call, Callee, CastOp, FloatPredicate, GepFlags, HARMLESS_BUNDLES, InlineAsm, Inst, InstFlags,
-    IntPredicate, Op, Ordering, RmwOp, SyncScope, Tail, is_annotation,
-};
+pub use ids::{BlockId, ConstId, InstId, MetaId, SymbolId, Value, ValueId};
+pub use inst::{Call, Callee, HARMLESS_BUNDLES, InlineAsm, Inst, Op, Tail, is_annotation};
 pub use layout::DataLayout;
-pub use metadata::{Attachment, Meta, MetaField, MetaId, Metadata};
-pub use module::{
-    Alias, CallingConvention, Function, Linkage, Module, Param, Symbol, SymbolId, SymbolKind, Variable, Visibility,
-};
+pub use linkage::{CallingConvention, Linkage, Visibility};
+pub use metadata::{Attachment, Meta, MetaField, Metadata};
+pub use module::{Alias, Function, Module, Param, Symbol, SymbolKind, Variable};
+pub use ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, InstFlags, IntPredicate, Ordering, RmwOp, SyncScope};
 pub use types::{AddressSpace, Type, TypeId, Types};
 pub use verify::{VerifyError, cast_takes, verify, verify_body};

@@ -1,72 +1,18 @@
 //! Modules: functions, variables and aliases under one table of names.
 
+use super::ids::SymbolId;
+use super::linkage::{CallingConvention, Linkage, Visibility};
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use super::attributes::Attributes;
 use super::body::Body;
-use super::constant::{ConstId, Constant, Constants};
+use super::constant::{Constant, Constants};
 use super::layout::DataLayout;
-use super::metadata::{MetaId, Metadata};
+use super::metadata::Metadata;
 use super::types::{AddressSpace, TypeId, Types};
-
-/// A function, variable or alias of the module.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SymbolId(u32);
-entity_impl!(SymbolId, "@");
-
-/// Linkage of a symbol.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Linkage {
-    /// `external`, or none written
-    #[default]
-    External,
-    /// `private`, `internal`
-    Internal,
-    /// `weak`, `weak_odr`, `linkonce`, `linkonce_odr`
-    Weak,
-    /// `linkonce`, `linkonce_odr`: as weak, and may be dropped when not used
-    LinkOnce,
-    /// `common`
-    Common,
-    /// `available_externally`: only for inlining
-    AvailableExternally,
-    /// `appending`: `llvm.used` and its like
-    Appending,
-    /// `extern_weak`
-    ExternWeak,
-}
-
-/// Visibility of a symbol. PTX has no word for it; kept for linking.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Visibility {
-    /// none written
-    #[default]
-    Default,
-    /// `hidden`
-    Hidden,
-    /// `protected`
-    Protected,
-}
-
-/// `ccc`, `ptx_kernel`…
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum CallingConvention {
-    /// `ccc`, or none written
-    #[default]
-    C,
-    /// `fastcc`
-    Fast,
-    /// `coldcc`
-    Cold,
-    /// `ptx_kernel` (`cc 71`)
-    PtxKernel,
-    /// `ptx_device` (`cc 72`)
-    PtxDevice,
-    /// `cc n`: another number
-    Other(u32),
-}
+use crate::ir::ids::{ConstId, MetaId};
 
 /// A parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -259,7 +205,7 @@ impl Module {
 
     /// Puts symbols into another order: that of `order`, which has each of them once.
     pub fn reorder_symbols(&mut self, order: &[SymbolId]) {
-        let mut places = SecondaryMap::with_default(SymbolId(0));
+        let mut places = SecondaryMap::with_default(SymbolId::from_u32(0));
         let mut old = std::mem::take(&mut self.symbols);
         for &from in order {
             let symbol = std::mem::replace(&mut old[from], Symbol::undefined(""));

@@ -245,6 +245,52 @@ impl Checker<'_> {
                 expect(condition == TypeId::I1 || (vector.is_some() && lengths), "the condition of `select` is an `i1`")
             }
             Op::Freeze(value) => self.same(ty, *value),
+            Op::Load { .. }
+            | Op::Store { .. }
+            | Op::Alloca { .. }
+            | Op::Gep { .. }
+            | Op::CmpXchg { .. }
+            | Op::AtomicRmw { .. } => self.memory(inst),
+            Op::Fence(..) | Op::Br(_) | Op::Unreachable => Ok(()),
+            Op::ExtractValue(whole, path) => self.part(*whole, path, ty),
+            Op::InsertValue([whole, part], path) => {
+                self.same(ty, *whole)?;
+                self.part(*whole, path, self.ty(*part))
+            }
+            Op::ExtractElement([vector, index]) => self.lane(*vector, ty, *index),
+            Op::InsertElement([vector, part, index]) => {
+                self.same(ty, *vector)?;
+                self.lane(*vector, self.ty(*part), *index)
+            }
+            Op::Shuffle([a, b], mask) => {
+                self.same(self.ty(*a), *b)?;
+                let limit = 2 * self.module.types.element_count(self.ty(*a));
+                let fits = |&at: &i32| at == -1 || u64::try_from(at).is_ok_and(|at| at < limit);
+                expect(mask.iter().all(fits), "the mask of `shufflevector` names an element that is not there")
+            }
+            Op::Phi(incoming) => {
+                expect(is_value_type(&self.module.types, ty), "`phi` cannot be of this type")?;
+                incoming.iter().try_for_each(|(_, value)| self.same(ty, *value))
+            }
+            Op::Call(call) => self.call(call, ty),
+            Op::VaArg(list) => self.address(*list),
+            Op::Ret(value) => {
+                let is = value.map_or(TypeId::VOID, |value| self.ty(value));
+                let message = || format!("the function gives `{}`, not `{}`", self.text(self.ret), self.text(is));
+                if is == self.ret { Ok(()) } else { Err(message()) }
+            }
+            Op::CondBr(condition, _) => expect(self.ty(*condition) == TypeId::I1, "the condition of `br` is an `i1`"),
+            Op::Switch { value, .. } => {
+                expect(self.module.types.int_bits(self.ty(*value)).is_some(), "`switch` takes an integer")
+            }
+            Op::IndirectBr(address, _) => self.address(*address),
+        }
+    }
+
+    /// Addresses and what is done with them.
+    fn memory(&self, inst: InstId) -> Checked {
+        let ty = self.body[inst].ty;
+        match &self.body[inst].op {
             Op::Load { ptr, ordering, .. } => {
                 self.address(*ptr)?;
                 expect(is_value_type(&self.module.types, ty), "this cannot be loaded")?;
@@ -281,39 +327,7 @@ impl Checker<'_> {
                 self.rmw(*op, ty)?;
                 self.atomic(ty)
             }
-            Op::Fence(..) | Op::Br(_) | Op::Unreachable => Ok(()),
-            Op::ExtractValue(whole, path) => self.part(*whole, path, ty),
-            Op::InsertValue([whole, part], path) => {
-                self.same(ty, *whole)?;
-                self.part(*whole, path, self.ty(*part))
-            }
-            Op::ExtractElement([vector, index]) => self.lane(*vector, ty, *index),
-            Op::InsertElement([vector, part, index]) => {
-                self.same(ty, *vector)?;
-                self.lane(*vector, self.ty(*part), *index)
-            }
-            Op::Shuffle([a, b], mask) => {
-                self.same(self.ty(*a), *b)?;
-                let limit = 2 * self.module.types.element_count(self.ty(*a));
-                let fits = |&at: &i32| at == -1 || u64::try_from(at).is_ok_and(|at| at < limit);
-                expect(mask.iter().all(fits), "the mask of `shufflevector` names an element that is not there")
-            }
-            Op::Phi(incoming) => {
-                expect(is_value_type(&self.module.types, ty), "`phi` cannot be of this type")?;
-                incoming.iter().try_for_each(|(_, value)| self.same(ty, *value))
-            }
-            Op::Call(call) => self.call(call, ty),
-            Op::VaArg(list) => self.address(*list),
-            Op::Ret(value) => {
-                let is = value.map_or(TypeId::VOID, |value| self.ty(value));
-                let message = || format!("the function gives `{}`, not `{}`", self.text(self.ret), self.text(is));
-                if is == self.ret { Ok(()) } else { Err(message()) }
-            }
-            Op::CondBr(condition, _) => expect(self.ty(*condition) == TypeId::I1, "the condition of `br` is an `i1`"),
-            Op::Switch { value, .. } => {
-                expect(self.module.types.int_bits(self.ty(*value)).is_some(), "`switch` takes an integer")
-            }
-            Op::IndirectBr(address, _) => self.address(*address),
+            _ => Ok(()),
         }
     }
 

@@ -9,7 +9,8 @@ use crate::ir::{
 };
 
 use super::rules::{Outcome, decide};
-use super::{Error, is_local};
+use crate::link::error::Error;
+use crate::link::rules::is_local;
 
 /// Bodies of functions, by the symbol that they had.
 pub(super) type Bodies = FxHashMap<SymbolId, Box<Body>>;

@@ -5,6 +5,7 @@
 //! libdevice reads its symbol table and those two. [`resolve_reflect`] gives `__nvvm_reflect` its
 //! values, and [`strip_unused`] drops what nothing uses any more.
 
+mod error;
 mod import;
 mod needed;
 mod reflect;
@@ -13,58 +14,15 @@ mod strip;
 
 use cranelift_entity::EntitySet;
 
-use crate::bitcode::{self, LazyModule};
-use crate::ir::{Body, Linkage, Module, SymbolId};
+use crate::bitcode::LazyModule;
+use crate::ir::{Body, Module, SymbolId};
 
+pub use error::Error;
 pub use reflect::{Reflect, resolve_reflect};
 pub use strip::strip_unused;
 
 use import::{Bodies, Importer};
 use needed::{needed, references};
-
-/// Why modules do not fit together.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Error {
-    /// Two strong definitions.
-    #[error("`{name}` is defined in both `{first}` and `{second}`")]
-    Duplicate {
-        /// The symbol.
-        name: String,
-        /// The module that had it.
-        first: String,
-        /// The module that was added.
-        second: String,
-    },
-    /// The same name for things that cannot be the same.
-    #[error("`{name}` is {first_is} in `{first}`, but {second_is} in `{second}`")]
-    Mismatch {
-        /// The symbol.
-        name: String,
-        /// The module that had it.
-        first: String,
-        /// What it is there.
-        first_is: String,
-        /// The module that was added.
-        second: String,
-        /// What it is there.
-        second_is: String,
-    },
-    /// Pointers of different widths.
-    #[error("pointers have {first_bits} bits in `{first}`, but {second_bits} in `{second}`")]
-    PointerWidth {
-        /// The module that was there.
-        first: String,
-        /// Bits of its pointers.
-        first_bits: u32,
-        /// The module that was added.
-        second: String,
-        /// Bits of its pointers.
-        second_bits: u32,
-    },
-    /// A body of a library cannot be read.
-    #[error(transparent)]
-    Bitcode(#[from] bitcode::Error),
-}
 
 /// Merges `from` into `into`.
 ///
@@ -114,9 +72,4 @@ fn take_bodies(from: &mut Module, symbols: &[SymbolId]) -> Bodies {
     let mut take =
         |id: SymbolId| -> Option<(SymbolId, Box<Body>)> { Some((id, from.symbols[id].function_mut()?.body.take()?)) };
     symbols.iter().filter_map(|&id| take(id)).collect()
-}
-
-/// True for symbols that other modules do not see.
-fn is_local(linkage: Linkage) -> bool {
-    linkage == Linkage::Internal
 }

@@ -2,7 +2,7 @@
 
 use crate::ir::{Linkage, Module, Symbol, SymbolKind};
 
-use super::{Error, is_local};
+use crate::link::error::Error;
 
 /// What happens to a symbol of the module that is added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,4 +101,9 @@ pub(super) fn check_layouts(into: &Module, from: &Module) -> Result<(), Error> {
     }
     let (first, second) = (into.name.clone(), from.name.clone());
     Err(Error::PointerWidth { first, first_bits, second, second_bits })
+}
+
+/// True for symbols that other modules do not see.
+pub(super) fn is_local(linkage: Linkage) -> bool {
+    linkage == Linkage::Internal
 }

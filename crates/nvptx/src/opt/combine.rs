@@ -16,12 +16,14 @@ mod fold_float;
 pub(super) mod fold_int;
 mod logic;
 mod memory;
+mod rewrite;
 mod select;
 mod simplify;
 mod vector;
 
 use build::Builder;
 use cranelift_entity::SecondaryMap;
+use rewrite::Rewrite;
 
 use super::{Context, Replacements};
 use crate::analysis::{Cfg, Intrinsic, intrinsics};
@@ -31,16 +33,6 @@ use crate::ir::{Body, InstId, Op, TypeId, Value, ValueId};
 const REWRITES: usize = 8;
 /// Walks over the function.
 const WALKS: usize = 2;
-
-/// What a rule makes of an instruction.
-pub(super) enum Rewrite {
-    /// Another value stands for it.
-    Value(Value),
-    /// It does something else.
-    Op(Op),
-    /// It goes without a trace.
-    Gone,
-}
 
 /// Runs the pass.
 pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {

@@ -8,7 +8,7 @@ use crate::ir::{
     Type, TypeId, Value,
 };
 
-use super::Options;
+use crate::opt::options::Options;
 
 /// The module around a function whose body has been taken out of it.
 pub struct Context<'m> {

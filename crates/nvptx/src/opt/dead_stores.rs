@@ -1,7 +1,6 @@
 //! Stores to frame slots that nobody reads go, and then the slots.
 
-use super::Context;
-use super::frame;
+use super::{Context, frame};
 use crate::analysis::alias::{Base, Private, location};
 use crate::analysis::intrinsics::{Intrinsic, called};
 use crate::ir::{Body, CastOp, InstId, Op, Value};

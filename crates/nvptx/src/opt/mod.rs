@@ -16,6 +16,7 @@ mod invariant_loads;
 mod licm;
 mod mem2reg;
 mod offsets;
+mod options;
 mod phi_casts;
 mod simplify_cfg;
 mod sroa;
@@ -27,25 +28,11 @@ mod vectorize;
 pub use context::Context;
 pub use edit::Replacements;
 pub(crate) use intrinsic::call as call_of;
+pub use options::Options;
 
 use smallvec::SmallVec;
 
 use crate::ir::{Body, Module};
-
-/// What is asked of [`run`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// `-O`: 0 only what selection needs, 1 simplification, 2 and 3 everything.
-    pub level: u8,
-    /// How many passes of [`PASSES`] run, from the first: to find one that is wrong.
-    pub passes: usize,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { level: 2, passes: usize::MAX }
-    }
-}
 
 /// What [`run`] did.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

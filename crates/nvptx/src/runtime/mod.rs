@@ -21,8 +21,11 @@ mod constants;
 mod expand;
 mod memory;
 mod replace;
+mod request;
 mod rules;
+mod target;
 mod template;
+mod writer;
 
 use rustc_hash::FxHashMap;
 
@@ -31,18 +34,8 @@ use crate::{link, text};
 
 pub use block_addresses::number_blocks;
 pub use constants::compute_constants;
+pub use target::Target;
 use template::Instance;
-
-/// What the target has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target {
-    /// The number of the target: 90 for `sm_90a`.
-    pub arch: u32,
-    /// Libraries are linked, which may be libdevice: `llvm.exp.f32` becomes `__nv_expf`.
-    pub has_math: bool,
-    /// `llvm.fmuladd` is a product and a sum, which round twice.
-    pub splits_fmuladd: bool,
-}
 
 /// Why the library does not fit a module.
 #[derive(Debug, thiserror::Error)]

@@ -1,50 +1,16 @@
 //! Which instructions are replaced, by which function of the library.
 
-use super::Target;
-use super::replace::{ArgCast, ResultCast};
-use super::template::{self, Instance, Template, Words};
+use super::request::Request;
+use super::template::{self, Template, Words};
 use super::{atomic, memory};
 use crate::analysis::View;
 use crate::ir::{BinaryOp, Call, CastOp, InstFlags, InstId, Op, Type, TypeId, Value};
+use crate::runtime::target::Target;
 
 /// The widest integers that selection computes with in one word.
 const WORD: u32 = 64;
 /// The widest integers there are.
 const WIDEST: u32 = 128;
-
-/// A call of a function of the library.
-pub(super) struct Request {
-    /// Its name.
-    pub(super) function: String,
-    /// Where it comes from; nowhere when a library that is linked has it.
-    pub(super) instance: Option<Instance>,
-    /// The arguments.
-    pub(super) args: Vec<Value>,
-    /// How arguments are converted before.
-    pub(super) casts: Vec<ArgCast>,
-    /// How the result is converted after.
-    pub(super) back: ResultCast,
-    /// Vectors are taken element by element.
-    pub(super) elementwise: bool,
-}
-
-impl Request {
-    pub(super) fn new(function: String, template: Template, words: Words, args: Vec<Value>) -> Request {
-        let instance = Some(Instance { template, words });
-        Request { function, instance, args, casts: Vec::new(), back: None, elementwise: true }
-    }
-
-    /// All arguments are converted by one conversion.
-    fn with_casts(mut self, cast: ArgCast) -> Request {
-        self.casts = vec![cast; self.args.len()];
-        self
-    }
-
-    fn with_back(mut self, back: ResultCast) -> Request {
-        self.back = back;
-        self
-    }
-}
 
 /// What replaces an instruction, if selection does not take it.
 pub(super) fn request(view: View<'_>, inst: InstId, target: Target) -> Option<Request> {

@@ -1,14 +1,13 @@
 //! Atomic operations and fences.
 
-use super::Error;
 use super::address::Place;
 use super::build::space_name;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
-use super::memory::scope_name;
-use super::words::{Part, Word, Words};
 use crate::ir::{AddressSpace, DataLayout, InstId, IntPredicate, Op, Ordering, RmwOp, SyncScope, TypeId, Types, Value};
 use crate::machine::{Operand, RegClass, VReg};
+use crate::select::error::Error;
+use crate::select::word_table::{Part, Word, Words};
 
 /// The ordering word of `atom`; a sequentially consistent one has a fence before it.
 const fn semantics(ordering: Ordering) -> &'static str {
@@ -60,6 +59,16 @@ pub(crate) fn has_atomic(op: RmwOp, types: &Types, layout: &DataLayout, ty: Type
 
 fn no_atomic(op: RmwOp, bits: u32) -> Error {
     Error::new(format!("`atomicrmw {}` instructions of {bits} bits on this target", op.as_str()))
+}
+
+/// The scope of an atomic access in PTX.
+pub(super) const fn scope_name(scope: SyncScope) -> &'static str {
+    match scope {
+        SyncScope::System => "sys",
+        SyncScope::Device => "gpu",
+        SyncScope::Cluster => "cluster",
+        SyncScope::Block | SyncScope::Thread => "cta",
+    }
 }
 
 /// The first target with orders and scopes in its instructions (`ld.acquire.sys`, `fence`), and with `cvta.param`.

@@ -1,30 +1,17 @@
 //! Making instructions and operands.
 
+use crate::select::legal::immediate;
 use std::fmt::{self, Write};
 
 use cranelift_entity::EntityRef;
 use smallvec::SmallVec;
 
-use super::Error;
 use super::legal::Vt;
 use super::lower::Lower;
-use super::words::{Part, Word};
 use crate::ir::{AddressSpace, Value};
 use crate::machine::{FormId, Inst, Opcode, Operand, RegClass, VReg};
-
-/// A constant as an operand of a type: floats by their bits, integers sign-extended.
-pub(super) fn immediate(vt: Vt, bits: u64) -> Operand {
-    match vt {
-        Vt::Pred => Operand::Imm((bits & 1) as i64),
-        // An `i8` may have been extended to the 16 bits of its register.
-        Vt::I8 | Vt::I16 => Operand::Imm(i64::from(bits as i16)),
-        Vt::F16 | Vt::Bf16 => Operand::Imm(i64::from(bits as u16)),
-        Vt::I32 | Vt::F16x2 | Vt::Bf16x2 | Vt::I16x2 | Vt::I8x4 => Operand::Imm(i64::from(bits as i32)),
-        Vt::I64 => Operand::Imm(bits as i64),
-        Vt::F32 => Operand::F32(bits as u32),
-        Vt::F64 => Operand::F64(bits),
-    }
-}
+use crate::select::error::Error;
+use crate::select::word_table::{Part, Word};
 
 /// The name of a space in instructions; empty for generic addresses.
 pub(super) fn space_name(space: AddressSpace) -> Option<&'static str> {

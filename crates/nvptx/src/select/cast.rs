@@ -2,14 +2,14 @@
 
 use smallvec::SmallVec;
 
-use super::Error;
 use super::build::space_name;
 use super::float::one;
 use super::legal::{Pieces, Vt, is_bit_packed, pieces};
 use super::lower::Lower;
-use super::words::{Part, Word};
 use crate::ir::{AddressSpace, CastOp, InstFlags, Op, Ordering, TypeId, Value};
 use crate::machine::{Operand, VReg};
+use crate::select::error::Error;
+use crate::select::word_table::{Part, Word};
 
 impl Lower<'_> {
     /// A conversion of a scalar or vector.

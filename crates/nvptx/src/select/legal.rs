@@ -9,11 +9,12 @@
 //! Integers of odd widths live in the next wider register. What stands above
 //! their width is not defined: it is cleared or sign-filled where it matters.
 
+use crate::machine::Operand;
 use smallvec::SmallVec;
 
-use super::Error;
 use crate::ir::{DataLayout, Type, TypeId, Types};
 use crate::machine::RegClass;
+use crate::select::error::Error;
 
 /// The type of one word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -287,4 +288,18 @@ pub(crate) fn scalar(types: &Types, layout: &DataLayout, ty: TypeId) -> Result<O
         Type::Double => Vt::F64,
         _ => return Err(Error::new(format!("values of type `{}`", types.text(ty)))),
     }))
+}
+
+/// A constant as an operand of a type: floats by their bits, integers sign-extended.
+pub(super) fn immediate(vt: Vt, bits: u64) -> Operand {
+    match vt {
+        Vt::Pred => Operand::Imm((bits & 1) as i64),
+        // An `i8` may have been extended to the 16 bits of its register.
+        Vt::I8 | Vt::I16 => Operand::Imm(i64::from(bits as i16)),
+        Vt::F16 | Vt::Bf16 => Operand::Imm(i64::from(bits as u16)),
+        Vt::I32 | Vt::F16x2 | Vt::Bf16x2 | Vt::I16x2 | Vt::I8x4 => Operand::Imm(i64::from(bits as i32)),
+        Vt::I64 => Operand::Imm(bits as i64),
+        Vt::F32 => Operand::F32(bits as u32),
+        Vt::F64 => Operand::F64(bits),
+    }
 }

@@ -7,10 +7,11 @@ use oriole_ptx::ast::{Sym, SymbolTable};
 use rustc_hash::FxHashSet;
 
 use super::legal::Vt;
-use super::words::{Part, Word, WordTable};
-use super::{Error, Options};
 use crate::ir::{self, BlockId, Body, InstId, Op, Subnormals, SymbolId, TypeId, Value, ValueId};
 use crate::machine::{self, Block, Forms, Inst, Operand, Phi, Terminator, VReg};
+use crate::select::error::Error;
+use crate::select::options::Options;
+use crate::select::word_table::{Part, Word, WordTable};
 
 /// The state of the selection of one function.
 pub(crate) struct Lower<'a> {
@@ -236,9 +237,9 @@ impl Lower<'_> {
                 self.demanded.grow_and_insert(reg.index());
                 reg.into()
             }
-            Part::Bits(bits) => super::build::immediate(vt, bits),
+            Part::Bits(bits) => super::legal::immediate(vt, bits),
             Part::Symbol(sym, offset, _) => Operand::Symbol(sym, offset),
-            Part::Undef => super::build::immediate(vt, 0),
+            Part::Undef => super::legal::immediate(vt, 0),
         }
     }
 

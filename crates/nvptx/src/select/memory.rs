@@ -1,14 +1,15 @@
 //! Loads and stores.
 
-use super::Error;
 use super::address::Place;
 use super::atomic::ORDERED_SINCE;
 use super::build::space_name;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
-use super::words::{Part, Word};
 use crate::ir::{AddressSpace, Attachment, Call, InstId, Op, Ordering, SyncScope, TypeId, Value};
 use crate::machine::{Operand, RegClass, VReg};
+use crate::select::atomic::scope_name;
+use crate::select::error::Error;
+use crate::select::word_table::{Part, Word};
 
 /// The widest access, in bytes.
 const MAX_ACCESS: u64 = 16;
@@ -25,16 +26,6 @@ impl Access {
     /// An access to memory that needs no order.
     pub(super) fn plain(lower: &Lower<'_>, place: Place, align: u64) -> Result<Access, Error> {
         Ok(Access { place, words: lower.access_space(place.space)?, align })
-    }
-}
-
-/// The scope of an atomic access in PTX.
-pub(super) const fn scope_name(scope: SyncScope) -> &'static str {
-    match scope {
-        SyncScope::System => "sys",
-        SyncScope::Device => "gpu",
-        SyncScope::Cluster => "cluster",
-        SyncScope::Block | SyncScope::Thread => "cta",
     }
 }
 

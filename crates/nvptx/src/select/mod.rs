@@ -31,101 +31,27 @@ mod call;
 mod cast;
 mod compare;
 mod control;
+mod error;
 mod float;
 mod integer;
 mod intrinsic;
 mod legal;
 mod lower;
 mod memory;
+mod options;
 mod truth;
 mod vector;
 mod wide;
+mod word_table;
 mod words;
 
 pub(crate) use atomic::{has_atomic, has_wide_atomics};
+pub use error::Error;
 pub(crate) use intrinsic::MAX_INLINE as MAX_INLINE_COPY;
 pub(crate) use legal::spread_size;
+pub use options::{FpContract, Options};
 
-use crate::ir;
-use crate::machine;
-use crate::text;
-
-/// What selection is told.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The number of the target: 90 for `sm_90a`.
-    pub arch: u32,
-    /// `sm_90a` rather than `sm_90`.
-    pub arch_specific: bool,
-    /// The PTX version that instructions may need.
-    pub ptx_version: (u32, u32),
-    /// `-O` level: at 0 nothing is fused.
-    pub level: u8,
-    /// Which products and sums are fused (`--fp-contract`).
-    pub fp_contract: FpContract,
-    /// Subnormals of `float` are flushed to zero (`--ftz`).
-    pub ftz: bool,
-    /// Division of `float` is correctly rounded (`--prec-div`).
-    pub prec_div: bool,
-    /// The square root of `float` is correctly rounded (`--prec-sqrt`).
-    pub prec_sqrt: bool,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            arch: 80,
-            arch_specific: false,
-            ptx_version: (9, 0),
-            level: 2,
-            fp_contract: FpContract::default(),
-            ftz: false,
-            prec_div: true,
-            prec_sqrt: true,
-        }
-    }
-}
-
-/// Which products and sums of floats become one operation that rounds once. The IR decides with its `contract` flags, as in
-/// LLVM; front ends such as rustc's and Julia's do not set them, and rely on two roundings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum FpContract {
-    /// None; `llvm.fmuladd` is a product and a sum.
-    Off,
-    /// Those whose product and sum both say `contract`, and `llvm.fmuladd`.
-    #[default]
-    On,
-    /// All, whatever the IR says: as nvcc's `-fmad=true` and libNVVM's `-fma=1`.
-    Fast,
-}
-
-/// Something that the back end does not take.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{}{what} are not supported{}", self.place(), self.text())]
-pub struct Error {
-    /// What it is, in the plural.
-    pub what: String,
-    /// The function in which it stands.
-    pub function: Option<String>,
-    /// The instruction.
-    pub inst: Option<ir::InstId>,
-    /// The instruction as text.
-    pub text: Option<String>,
-}
-
-impl Error {
-    pub(crate) fn new(what: impl Into<String>) -> Error {
-        Error { what: what.into(), function: None, inst: None, text: None }
-    }
-
-    fn place(&self) -> String {
-        self.function.as_ref().map_or_else(String::new, |name| format!("in `@{name}`: "))
-    }
-
-    fn text(&self) -> String {
-        self.text.as_ref().map_or_else(String::new, |text| format!(": `{text}`"))
-    }
-}
+use crate::{ir, machine, text};
 
 /// Selects all functions that have a body into `machine`, whose names are assigned.
 ///

@@ -1,13 +1,12 @@
 //! Vectors: what is done element by element, and packed words.
 
-use super::Error;
 use super::address::Place;
-use super::build::immediate;
-use super::legal::Vt;
+use super::legal::{Vt, immediate};
 use super::lower::Lower;
-use super::words::{Lanes, Part, Word, Words};
 use crate::ir::{AddressSpace, BinaryOp, CastOp, Op, TypeId, Value};
 use crate::machine::{Base, Operand, PhysReg, Reg, RegClass, VReg};
+use crate::select::error::Error;
+use crate::select::word_table::{Lanes, Part, Word, Words};
 
 /// How many elements are picked from by comparisons of a variable index; of more by local memory.
 const MAX_SELECTED: usize = 8;

@@ -4,92 +4,14 @@
 //! other values gets theirs; packed words have lanes, which are registers of
 //! their own when somebody asks for them.
 
-use cranelift_entity::{EntityRef, SecondaryMap};
-use oriole_ptx::ast::Sym;
-use smallvec::SmallVec;
+use crate::select::word_table::{Lanes, Part, Word, Words};
+use cranelift_entity::EntityRef;
 
-use super::Error;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
 use crate::ir::{AddressSpace, BlockId, CastOp, ConstId, Constant, InstId, Op, Type, TypeId, Value, ValueId};
 use crate::machine::VReg;
-
-/// Where the bits of a word, or of a lane, come from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    /// A register.
-    Reg(VReg),
-    /// A constant: its bits.
-    Bits(u64),
-    /// The address of a variable or function plus bytes; with a space, made generic from there.
-    Symbol(Sym, i64, Option<AddressSpace>),
-    /// Anything.
-    Undef,
-}
-
-/// One word of a value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Word {
-    pub(crate) vt: Vt,
-    pub(crate) part: Part,
-}
-
-pub(crate) type Words = SmallVec<[Word; 4]>;
-pub(crate) type Lanes = [Part; 4];
-
-/// The words of all values of a function, and the lanes of packed registers.
-#[derive(Debug, Default)]
-pub(crate) struct WordTable {
-    words: Vec<Word>,
-    ranges: SecondaryMap<ValueId, (u32, u32)>,
-    lanes: SecondaryMap<VReg, Option<u32>>,
-    lane_pool: Vec<Lanes>,
-    owner: SecondaryMap<VReg, Option<VReg>>,
-    /// The instruction whose words a register was made for; others with the same word only share it.
-    definer: SecondaryMap<VReg, Option<InstId>>,
-    /// The register of which this one is a copy of the bits, to another class.
-    cast_of: SecondaryMap<VReg, Option<VReg>>,
-    /// Packed registers that are put together from their lanes, not the other way round.
-    pub(crate) from_lanes: SecondaryMap<VReg, bool>,
-}
-
-impl WordTable {
-    /// The words of a local value.
-    pub(crate) fn get(&self, value: ValueId) -> &[Word] {
-        let (start, len) = self.ranges[value];
-        &self.words[start as usize..(start + len) as usize]
-    }
-
-    /// True for a register that a packed one is taken apart to.
-    pub(crate) fn is_lane(&self, reg: VReg) -> bool {
-        self.owner[reg].is_some_and(|packed| !self.from_lanes[packed])
-    }
-
-    /// The register that holds the same bits, where this one is a copy from another class; else the register itself.
-    pub(crate) fn bits_of(&self, reg: VReg) -> VReg {
-        self.cast_of[reg].unwrap_or(reg)
-    }
-
-    /// The instruction that a register was made for.
-    pub(crate) fn definer(&self, reg: VReg) -> Option<InstId> {
-        self.definer[reg]
-    }
-
-    fn set(&mut self, value: ValueId, words: &[Word]) {
-        self.ranges[value] = (self.words.len() as u32, words.len() as u32);
-        self.words.extend_from_slice(words);
-    }
-
-    /// The lanes of a packed register, if there are any.
-    pub(crate) fn lanes(&self, reg: VReg) -> Option<Lanes> {
-        self.lanes[reg].map(|at| self.lane_pool[at as usize])
-    }
-
-    fn set_lanes(&mut self, reg: VReg, lanes: Lanes) {
-        self.lanes[reg] = Some(self.lane_pool.len() as u32);
-        self.lane_pool.push(lanes);
-    }
-}
+use crate::select::error::Error;
 
 impl Lower<'_> {
     /// Gives every value of the reachable blocks its words.

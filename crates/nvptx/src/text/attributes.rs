@@ -6,8 +6,8 @@ use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags, TypeId};
 
 use super::lexer::Kind;
 use super::parser::{Parsed, Parser, error, span};
-use super::types::Pointee;
 use super::words::Word;
+use crate::text::names::Pointee;
 
 bitflags::bitflags! {
     /// What may be done to one part of memory.

@@ -1,72 +1,21 @@
 //! Bodies of functions: blocks, and the names of local values.
 
-use std::borrow::Cow;
+use super::names::{Forward, Key, Local, Locals};
 
 use oriole_ptx::ast::Span;
-use rustc_hash::FxHashMap;
 
-use crate::ir::{BlockId, Body, InstId, MetaId, SymbolId, TypeId, Value, ValueId};
+use crate::ir::{BlockId, Body, InstId, SymbolId, TypeId, Value, ValueId};
 
 use super::lexer::{Kind, Token};
 use super::numbering::Numbers;
 use super::parser::{Parsed, Parser, error, span};
 use super::words::Word;
 
-/// A local name.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Key<'a> {
-    Number(u64),
-    Name(Cow<'a, str>),
-}
-
-/// What a local name stands for.
-#[derive(Clone, Copy)]
-enum Local {
-    /// A number that was left out.
-    Vacant,
-    Value(Value),
-    Block(BlockId),
-}
-
-/// A value that was used before its definition.
-struct Forward {
-    place: Span,
-    ty: TypeId,
-    value: Option<Value>,
-}
-
 /// A value used before its definition has an id from here on, until the body has been read.
 const FIRST_FORWARD: u32 = 1 << 30;
 
 /// How many numbers may be left out at a time.
 const MAX_GAP: u64 = 1 << 12;
-
-/// Blocks whose address is taken, and where; block `n` of the list will be block `n` of the body.
-#[derive(Default)]
-pub(super) struct AddressedBlocks<'a> {
-    blocks: FxHashMap<Key<'a>, BlockId>,
-    places: Vec<(Key<'a>, Span)>,
-}
-
-/// The names of one function.
-#[derive(Default)]
-pub(super) struct Locals<'a> {
-    numbered: Vec<Local>,
-    named: FxHashMap<Cow<'a, str>, Local>,
-    /// Values used before their definition, and which number of `forward` they have.
-    waiting: FxHashMap<Key<'a>, u32>,
-    forward: Vec<Forward>,
-    /// Instructions that read values of `forward`.
-    patches: Vec<InstId>,
-    /// Whether the instruction that is being read does.
-    patch: bool,
-    /// Blocks mentioned before their start.
-    waiting_blocks: FxHashMap<Key<'a>, (BlockId, Span)>,
-    /// `!dbg` of the instruction that is being read.
-    pub(super) loc: Option<MetaId>,
-    /// Where each instruction starts.
-    pub(super) places: Vec<u32>,
-}
 
 impl<'a> Parser<'a> {
     /// `{ … }`

@@ -1,21 +1,10 @@
 //! Metadata. Specialised nodes are read by their form, whatever their names.
 
-use oriole_ptx::ast::Span;
-use rustc_hash::FxHashMap;
-
 use crate::ir::{Constant, Meta, MetaField, MetaId};
 
 use super::lexer::Kind;
 use super::parser::{Parsed, Parser, error, span};
 use super::words::Word;
-
-/// Metadata nodes by number.
-#[derive(Default)]
-pub(super) struct MetaNames {
-    by_number: FxHashMap<u64, MetaId>,
-    /// Nodes that were mentioned before their definition, and where.
-    mentions: Vec<(MetaId, Span)>,
-}
 
 impl<'a> Parser<'a> {
     /// The node `!5`, which may be defined later.

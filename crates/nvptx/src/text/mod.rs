@@ -24,6 +24,7 @@ mod lexer;
 mod memory;
 mod metadata;
 mod module;
+mod names;
 mod numbering;
 mod parser;
 mod print;

@@ -8,11 +8,9 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::{Attributes, Body, Module, SymbolId, TypeId};
 
-use super::function::{AddressedBlocks, Locals};
 use super::lexer::{Kind, Lexer, Token};
-use super::metadata::MetaNames;
-use super::types::{NamedTypes, Pointee};
 use super::words::Word;
+use crate::text::names::{AddressedBlocks, Locals, MetaNames, NamedTypes, Pointee};
 
 /// What a rule gives.
 pub(super) type Parsed<T> = Result<T, Box<Report>>;

@@ -1,8 +1,7 @@
 //! Types.
 
+use super::names::{NamedType, Pointee, RECENT, State};
 use std::borrow::Cow;
-
-use rustc_hash::FxHashMap;
 
 use crate::ir::{AddressSpace, Type, TypeId};
 
@@ -19,50 +18,6 @@ const MAX_VECTOR: u64 = 1 << 16;
 /// How many parts a type may have, counted with repetition. Keeps types whose text grows without
 /// bounds (`%a = type { %b, %b }`, and so on) from passes that walk over all of a type.
 const MAX_PARTS: u32 = 1 << 16;
-
-/// What a typed pointer points to.
-#[derive(Clone)]
-pub(super) enum Pointee<'a> {
-    /// A type.
-    Type(TypeId),
-    /// A named type, which may not have been read yet.
-    Named(Cow<'a, str>, Token),
-}
-
-/// A named type.
-#[derive(Clone, Copy)]
-struct NamedType {
-    /// Where its definition stands, behind `type`.
-    place: u32,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum State {
-    /// Its definition has been seen, but not read.
-    Unread,
-    /// Its definition is being read.
-    Busy,
-    Read(TypeId),
-}
-
-/// Types by name.
-#[derive(Default)]
-pub(super) struct NamedTypes<'a> {
-    by_name: FxHashMap<Cow<'a, str>, NamedType>,
-    /// Whether definitions further on have been looked for.
-    searched: bool,
-    /// The number of parts of types that have several.
-    parts: FxHashMap<TypeId, u32>,
-    /// The types with brackets read last. Results of wide instructions have types of a thousand
-    /// characters, written again at each use of an element.
-    recent: [Option<(&'a str, TypeId)>; RECENT],
-    /// The place of the oldest.
-    oldest: usize,
-}
-
-/// How many types with brackets are remembered.
-const RECENT: usize = 8;
 
 impl<'a> Parser<'a> {
     /// A type that is not a function. Afterwards [`Parser::pointee`] says what a typed pointer

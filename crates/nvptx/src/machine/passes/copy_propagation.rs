@@ -7,10 +7,10 @@
 //!
 //! Registers that guarded instructions write have no one value; copies of them stay.
 
-use super::Context;
 use super::cfg::Cfg;
 use super::defs::Defs;
 use super::rename::Renaming;
+use crate::machine::passes::context::Context;
 use crate::machine::{Function, Inst, Phi, VReg};
 
 /// Runs the pass; true when something is read elsewhere now.

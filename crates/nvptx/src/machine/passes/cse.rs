@@ -9,10 +9,10 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Context;
 use super::cfg::{Cfg, DomTree};
 use super::defs::Defs;
 use super::rename::Renaming;
+use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Effects, Forms, Function, Inst, Opcode, Operand, RegClass, VReg};
 use oriole_ptx::ast;
 

@@ -5,9 +5,9 @@
 
 use fixedbitset::FixedBitSet;
 
-use super::Context;
 use super::cfg::Cfg;
 use super::defs::Defs;
+use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Effects, Function, VReg};
 
 /// Runs the pass; true when something went.

@@ -14,9 +14,9 @@ use std::cmp::Reverse;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use oriole_graph::Loop;
 
-use super::Context;
 use super::cfg::{Cfg, DomTree, Loops, Ordered, Successors, successors};
 use super::dead_code::remove_unreachable;
+use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Function, Terminator};
 
 /// Runs the pass; true when something changed.

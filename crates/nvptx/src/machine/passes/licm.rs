@@ -10,10 +10,10 @@ use cranelift_entity::packed_option::PackedOption;
 use oriole_graph::Loop;
 use oriole_ptx::ast::{self, Modifier, Space};
 
-use super::Context;
 use super::cfg::{Cfg, DomTree, Loops};
 use super::defs::Defs;
 use super::pressure::{MAX_REGISTERS, Pressure, units};
+use crate::machine::passes::context::Context;
 use crate::machine::{Block, BlockId, Forms, Function, Inst, Opcode, RegClass, Terminator, VReg};
 
 /// Runs the pass; true when something moved or a block was put before a loop.

@@ -18,6 +18,7 @@
 //! | [`rename`] | registers that are read in the place of others |
 
 pub mod cfg;
+mod context;
 pub mod copy_propagation;
 pub mod cse;
 pub mod dead_code;
@@ -35,37 +36,9 @@ mod together;
 pub mod verify;
 
 use super::{Forms, Function};
+pub use context::{Context, PassOptions};
 pub use together::run_all;
 use verify::{Fault, Stage};
-
-/// What the caller wants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PassOptions {
-    /// 0 to 3: 0 runs only what emission needs.
-    pub level: u8,
-    /// Registers of 32 bits per thread that may be live at once, when there is a limit.
-    pub max_reg: Option<u32>,
-    /// Checks the function after each pass.
-    pub verify: bool,
-}
-
-impl Default for PassOptions {
-    /// Level 2 without a limit; checks in debug builds.
-    fn default() -> PassOptions {
-        PassOptions { level: 2, max_reg: None, verify: cfg!(debug_assertions) }
-    }
-}
-
-/// What a pass works on.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// The function.
-    pub function: &'a mut Function,
-    /// The forms of its module.
-    pub forms: &'a mut Forms,
-    /// What the caller wants.
-    pub options: &'a PassOptions,
-}
 
 /// One pass.
 #[derive(Clone, Copy, Debug)]

@@ -8,11 +8,11 @@ use cranelift_entity::SecondaryMap;
 use fixedbitset::FixedBitSet;
 use oriole_ptx::ast::{self, Modifier, Space};
 
-use super::Context;
 use super::cfg::Cfg;
 use super::defs::Defs;
 use super::liveness::{Liveness, PhiUses};
 use super::pressure::{MAX_REGISTERS, Pressure, units};
+use crate::machine::passes::context::Context;
 use crate::machine::{Base, BlockId, Forms, Function, Inst, Opcode, Operand, VReg};
 
 /// Runs the pass; true when something is computed again.

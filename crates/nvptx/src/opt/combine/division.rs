@@ -3,11 +3,11 @@
 //! The multipliers are those of Granlund and Montgomery, "Division by Invariant Integers using Multiplication", as
 //! given in Warren, "Hacker's Delight", chapter 10.
 
-use super::Rewrite;
 use super::build::Builder;
 use super::fold_int::{mask, sext};
 use crate::analysis::known_bits::known_bits;
 use crate::ir::{BinaryOp, InstFlags, Op, TypeId, Value};
+use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one operation into a simpler one: powers of two, and signs that are known.
 pub(super) fn rewrite(

@@ -1,9 +1,9 @@
 //! Rules for floating-point arithmetic. All are exact: fusing is selection's business.
 
-use super::Rewrite;
 use super::build::Builder;
 use super::fold_float::exact_inverse;
 use crate::ir::{BinaryOp, Constant, InstFlags, Op, TypeId, Value};
+use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one operation.
 pub(super) fn rewrite(

@@ -1,9 +1,9 @@
 //! Rules for `select`.
 
-use super::Rewrite;
 use super::build::Builder;
 use super::fold_int::mask;
 use crate::ir::{BinaryOp, CastOp, InstFlags, IntPredicate, Op, TypeId, Value};
+use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one `select`.
 pub(super) fn rewrite(

@@ -1,12 +1,11 @@
 //! `llvm.*` on floats.
 
-use super::generic::in_reg;
 use crate::ir::Value;
 use crate::machine::{Operand, VReg};
-use crate::select::Error;
+use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::words::{Part, Word, Words};
+use crate::select::word_table::{Part, Word, Words, in_reg};
 
 impl Lower<'_> {
     /// The PTX name of an intrinsic that exists on pairs of halves.

@@ -1,19 +1,16 @@
 //! `llvm.*` on scalars and vectors: which are known, and how they are taken apart.
 
+use crate::select::word_table::in_reg;
 use oriole_ptx::ast::SpecialReg;
 
 use super::float::no_function;
 use crate::ir::{AddressSpace, Call, InstFlags, InstId, TypeId, Value};
-use crate::machine::{Base, Operand, PhysReg, Reg, VReg};
-use crate::select::Error;
+use crate::machine::{Base, Operand, PhysReg, Reg};
 use crate::select::build::space_name;
+use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::words::{Part, Word, Words};
-
-pub(super) fn in_reg(vt: Vt, reg: VReg) -> Word {
-    Word { vt, part: Part::Reg(reg) }
-}
+use crate::select::word_table::{Part, Word, Words};
 
 /// The name before the types that overloading appends: `ctpop` of `ctpop.i32`.
 fn base_name(name: &str) -> &str {
@@ -80,67 +77,14 @@ impl Lower<'_> {
         if ty == TypeId::VOID {
             return self.effect_intrinsic(name, base, &args);
         }
-        match (base, words) {
-            ("ptrmask", &[result]) => {
-                let operands = [self.arg(args[0])?, self.arg(args[1])?];
-                let dst = self.result(result)?;
-                self.op(format_args!("and.{}", result.vt.untyped()), dst, operands)?;
-                return Ok(true);
-            }
-            ("readcyclecounter" | "readsteadycounter", &[result]) => {
-                let counter = if base == "readcyclecounter" { SpecialReg::Clock64 } else { SpecialReg::Globaltimer };
-                let counter = Operand::Reg(Reg::Physical(PhysReg::Special(counter)));
-                let dst = self.result(result)?;
-                self.op(format_args!("mov.u64"), dst, [counter])?;
-                return Ok(true);
-            }
-            ("stacksave", &[result]) => {
-                let dst = self.result(result)?;
-                self.op(format_args!("stacksave.u64"), dst, [])?;
-                return Ok(true);
-            }
-            ("convert.to" | "convert.from", &[result]) => {
-                let (a, dst) = (self.word(args[0])?, self.result(result)?);
-                let src = self.src(a)?;
-                let (to, from) =
-                    if base == "convert.to" { ("rn.f16", a.vt.typed(true)) } else { (result.vt.typed(true), "f16") };
-                self.op(format_args!("cvt.{to}.{from}"), dst, [src])?;
-                return Ok(true);
-            }
-            _ => {}
+        if self.single_result(base, &args, words)? || self.passed_on(base, &args, words)? {
+            return Ok(true);
         }
-        match base {
-            "expect"
-            | "expect.with.probability"
-            | "launder.invariant.group"
-            | "strip.invariant.group"
-            | "annotation"
-            | "ssa.copy"
-            | "arithmetic.fence" => {
-                let source = self.words_of(args[0])?;
-                for (at, word) in words.iter().enumerate() {
-                    if let Some(dst) = self.packed_dst(*word) {
-                        self.reinterpret(dst, word.vt, source[at])?;
-                    }
-                }
-                return Ok(true);
-            }
-            "is.constant" => {
-                self.all_results(words, 0)?;
-                return Ok(true);
-            }
-            "objectsize" => {
-                let unknown = self.constant_of(args[1]).is_some_and(|c| matches!(c, crate::ir::Constant::Int(_, 1)));
-                self.all_results(words, if unknown { 0 } else { u64::MAX })?;
-                return Ok(true);
-            }
-            _ if base.starts_with("vector.reduce.") => {
-                return self.reduce(&base["vector.reduce.".len()..], &args, words);
-            }
-            _ if base.ends_with(".with.overflow") => {
-                return self.with_overflow(base, &args, words);
-            }
-            _ => {}
+        if let Some(kind) = base.strip_prefix("vector.reduce.") {
+            return self.reduce(kind, &args, words);
+        }
+        if base.ends_with(".with.overflow") {
+            return self.with_overflow(base, &args, words);
         }
         let Some(&first) = args.first() else { return Ok(false) };
         let bits = self.ir.types.int_bits(self.ir.types.scalar(self.type_of(first))).unwrap_or(64);
@@ -162,6 +106,65 @@ impl Lower<'_> {
         self.each_element(ty, words, &args[..arity], |this, args, result| {
             this.element_intrinsic(&name, bits, args, result)
         })?;
+        Ok(true)
+    }
+
+    /// Those that give one word by one instruction.
+    fn single_result(&mut self, base: &str, args: &[Value], words: &[Word]) -> Result<bool, Error> {
+        match (base, words) {
+            ("ptrmask", &[result]) => {
+                let operands = [self.arg(args[0])?, self.arg(args[1])?];
+                let dst = self.result(result)?;
+                self.op(format_args!("and.{}", result.vt.untyped()), dst, operands)?;
+            }
+            ("readcyclecounter" | "readsteadycounter", &[result]) => {
+                let counter = if base == "readcyclecounter" { SpecialReg::Clock64 } else { SpecialReg::Globaltimer };
+                let counter = Operand::Reg(Reg::Physical(PhysReg::Special(counter)));
+                let dst = self.result(result)?;
+                self.op(format_args!("mov.u64"), dst, [counter])?;
+            }
+            ("stacksave", &[result]) => {
+                let dst = self.result(result)?;
+                self.op(format_args!("stacksave.u64"), dst, [])?;
+            }
+            ("convert.to" | "convert.from", &[result]) => {
+                let (a, dst) = (self.word(args[0])?, self.result(result)?);
+                let src = self.src(a)?;
+                let (to, from) =
+                    if base == "convert.to" { ("rn.f16", a.vt.typed(true)) } else { (result.vt.typed(true), "f16") };
+                self.op(format_args!("cvt.{to}.{from}"), dst, [src])?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Those that pass a value on or say something of it.
+    fn passed_on(&mut self, base: &str, args: &[Value], words: &[Word]) -> Result<bool, Error> {
+        match base {
+            "expect"
+            | "expect.with.probability"
+            | "launder.invariant.group"
+            | "strip.invariant.group"
+            | "annotation"
+            | "ssa.copy"
+            | "arithmetic.fence" => {
+                let source = self.words_of(args[0])?;
+                for (at, word) in words.iter().enumerate() {
+                    if let Some(dst) = self.packed_dst(*word) {
+                        self.reinterpret(dst, word.vt, source[at])?;
+                    }
+                }
+            }
+            "is.constant" => {
+                self.all_results(words, 0)?;
+            }
+            "objectsize" => {
+                let unknown = self.constant_of(args[1]).is_some_and(|c| matches!(c, crate::ir::Constant::Int(_, 1)));
+                self.all_results(words, if unknown { 0 } else { u64::MAX })?;
+            }
+            _ => return Ok(false),
+        }
         Ok(true)
     }
 

@@ -1,12 +1,11 @@
 //! `llvm.*` on integers.
 
-use super::generic::in_reg;
 use crate::ir::{BinaryOp, Value};
 use crate::machine::{Operand, VReg};
-use crate::select::Error;
+use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::words::{Part, Word, Words};
+use crate::select::word_table::{Part, Word, Words, in_reg};
 
 /// The checks of overflow: name, whether signed, and the operation.
 const OVERFLOW_CHECKS: [(&str, bool, BinaryOp); 6] = [

@@ -3,10 +3,10 @@
 
 use crate::ir::{Call, Value};
 use crate::machine::Operand;
-use crate::select::Error;
+use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::words::{Part, Word};
+use crate::select::word_table::{Part, Word};
 
 /// The longest copy that is written out, in bytes.
 pub(crate) const MAX_INLINE: u64 = 1024;

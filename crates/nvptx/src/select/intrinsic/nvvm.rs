@@ -2,10 +2,10 @@
 
 use crate::ir::{Call, InstId, Value};
 use crate::machine::{Operand, VReg};
-use crate::select::Error;
+use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::words::{Part, Word, Words};
+use crate::select::word_table::{Part, Word, Words};
 
 impl Lower<'_> {
     /// `llvm.nvvm.NAME` that no table has; false when it is none that is known.

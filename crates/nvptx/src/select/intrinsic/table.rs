@@ -9,11 +9,11 @@ use super::row::{Row, Slot, families, read_line};
 use crate::analysis::intrinsics::is_pure_name;
 use crate::ir::{Call, Callee, Constant, Op, TypeId, Value};
 use crate::machine::{Address, Base, Operand, PhysReg, Reg};
-use crate::select::Error;
 use crate::select::build::space_name;
+use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::words::{Part, Word};
+use crate::select::word_table::{Part, Word};
 
 /// The tables, by subject.
 const TABLES: [&str; 9] = [

@@ -3,7 +3,9 @@
 mod attributes;
 mod constants;
 mod instructions;
+mod meta_numbers;
 mod metadata;
+mod printer;
 
 use std::fmt::Write;
 
@@ -15,7 +17,8 @@ use crate::ir::{
 };
 
 use super::numbering::Numbers;
-use metadata::MetaNumbers;
+use meta_numbers::MetaNumbers;
+use printer::{Printer, SHORT_LIFETIMES_SINCE, Scope, put};
 
 /// Prints a module.
 ///
@@ -49,33 +52,6 @@ pub fn print_instruction(module: &Module, body: &Body, inst: InstId) -> String {
         text.push('…');
     }
     text
-}
-
-/// The version that brought `samesign` of `icmp`.
-const SAME_SIGN_SINCE: u32 = 20;
-
-/// The version since which `llvm.lifetime.start` and `.end` have no size.
-const SHORT_LIFETIMES_SINCE: u32 = 22;
-
-/// Writes to the text; writing to a string does not fail.
-macro_rules! put {
-    ($printer:expr, $($format:tt)*) => {
-        let _ = write!($printer.out, $($format)*);
-    };
-}
-use put;
-
-struct Printer<'a> {
-    module: &'a Module,
-    version: u32,
-    out: String,
-    meta: MetaNumbers,
-}
-
-/// The function whose body is being printed.
-struct Scope<'a> {
-    body: &'a Body,
-    numbers: Numbers,
 }
 
 impl Printer<'_> {

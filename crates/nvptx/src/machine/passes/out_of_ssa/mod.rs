@@ -7,33 +7,22 @@
 //! `parallel.rs`. So no copy is lost and no swap goes wrong, whatever the passes before have made of
 //! the `phi`s.
 
+mod copies;
 mod parallel;
 mod values;
 mod webs;
 
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
-use smallvec::{SmallVec, smallvec};
+use cranelift_entity::{EntityRef, PrimaryMap};
 
-use super::Context;
 use super::cfg::{Cfg, DomTree, Loops, successors};
 use super::dead_code::remove_unreachable;
 use super::liveness::{Liveness, PhiUses};
-use crate::machine::{Block, BlockId, Forms, Function, Inst, Opcode, Operand, Phi, RegClass, Terminator, VReg};
+use crate::machine::passes::context::Context;
+use crate::machine::{Block, Forms, Function, Inst, Opcode, Operand, Phi, RegClass, Terminator, VReg};
+use copies::{Isolation, Moves};
 use parallel::Sequence;
 use values::Values;
 use webs::Webs;
-
-/// Copies that happen at once.
-type Moves = Vec<(VReg, Operand)>;
-
-/// The copies that cut off the `phi`s of a function, by block.
-#[derive(Default)]
-struct Isolation {
-    /// Behind the `phi`s.
-    entry: SecondaryMap<BlockId, Moves>,
-    /// Before the terminator.
-    exit: SecondaryMap<BlockId, Moves>,
-}
 
 /// Runs the pass; registers have new numbers after it.
 pub fn run(cx: &mut Context<'_>) -> bool {
@@ -164,15 +153,4 @@ fn renumber(function: &mut Function) {
         content.terminator.used_mut().into_iter().for_each(&mut name);
     }
     function.regs = regs;
-}
-
-/// The instruction that puts a register or constant into a register of `class`.
-fn move_to(to: VReg, from: &Operand, class: RegClass, forms: &mut Forms) -> Inst {
-    let opcode = match from.vreg() {
-        Some(_) => Opcode::Copy,
-        // PTX has no `mov` for the internal class only, which emission refuses.
-        None => forms.intern(&format!("mov{}", class.info().ptx_type)).map_or(Opcode::Copy, Opcode::Form),
-    };
-    let operands: SmallVec<[Operand; 4]> = smallvec![to.into(), from.clone()];
-    Inst { opcode, defs: 1, guard: None, operands, loc: None.into(), source: None.into() }
 }
