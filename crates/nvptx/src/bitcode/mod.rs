@@ -9,10 +9,10 @@
 //! | `bits`, `stream` | the bitstream container: blocks, abbreviations, records |
 //! | `budget` | bounds what small records unpack to |
 //! | `codes` | numbers of blocks and records |
-//! | `types`, `attributes` | the tables that other records refer to |
+//! | `types`, `attributes` | the tables that other records refer to (`type_table`, `attribute_list`) |
 //! | `module` | variables, functions, aliases, and the order in which all is put together |
 //! | `constants`, `values` | constants, and the numbering of values |
-//! | `metadata`, `debug` | metadata nodes and attachments |
+//! | `metadata`, `debug` | metadata nodes and attachments (`metadata_table`) |
 //! | `function`, `inst`, `memory`, `call` | function bodies |
 //!
 //! A file may hold several modules; the first is read.

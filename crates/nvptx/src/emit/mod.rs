@@ -15,7 +15,8 @@
 //! | `inline_asm` | inline assembly, and assembly outside of functions |
 //! | `variable` | variables |
 //! | `initial` | initial values |
-//! | `lines` | source lines |
+//! | `lines`, `locations` | source lines: files and names, and the `.loc`s |
+//! | `emitter` | what all of these work with |
 
 pub mod abi;
 mod body;
@@ -39,13 +40,14 @@ pub use error::Error;
 
 use emitter::{Demoted, Emitter, Fragment, Source};
 
+use lines::Lines;
+use mentions::Mentions;
+use rustc_hash::FxHashSet;
+
 use crate::analysis::View;
 use crate::ir::{self, SymbolId};
 use crate::machine::{self, Forms, Opcode, Operand};
 use crate::text;
-use lines::Lines;
-use mentions::Mentions;
-use rustc_hash::FxHashSet;
 
 /// Makes the PTX module of `machine`, whose names [`names::assign`] has given. `ir` supplies the
 /// variables, the properties of functions and the debug information.

@@ -1,12 +1,12 @@
 //! The body of a function: values, instructions and blocks.
 
-use super::ids::{BlockId, InstId, Value, ValueId};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::constant::Constants;
+use super::ids::{BlockId, InstId, Value, ValueId};
 use super::inst::{Inst, Op};
 use super::metadata::Attachment;
 use super::types::TypeId;

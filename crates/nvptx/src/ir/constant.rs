@@ -1,9 +1,9 @@
 //! Constants, interned: two equal constants have the same [`ConstId`].
 
-use super::ids::ConstId;
 use cranelift_entity::PrimaryMap;
 use rustc_hash::FxHashMap;
 
+use super::ids::ConstId;
 use super::types::TypeId;
 use crate::ir::ids::{BlockId, SymbolId};
 use crate::ir::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, IntPredicate};

@@ -1,10 +1,10 @@
 //! Instructions.
 
-use super::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, InstFlags, IntPredicate, Ordering, RmwOp, SyncScope};
 use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
 use super::attributes::Attributes;
+use super::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, InstFlags, IntPredicate, Ordering, RmwOp, SyncScope};
 use super::types::TypeId;
 use crate::ir::ids::{BlockId, MetaId, Value, ValueId};
 use crate::ir::linkage::CallingConvention;

@@ -1,8 +1,8 @@
 //! Metadata: a graph of nodes.
 
-use super::ids::MetaId;
 use cranelift_entity::{EntitySet, PrimaryMap};
 
+use super::ids::MetaId;
 use crate::ir::ids::ConstId;
 
 /// One operand of a node.

@@ -1,7 +1,5 @@
 //! Modules: functions, variables and aliases under one table of names.
 
-use super::ids::SymbolId;
-use super::linkage::{CallingConvention, Linkage, Visibility};
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -9,7 +7,9 @@ use rustc_hash::FxHashMap;
 use super::attributes::Attributes;
 use super::body::Body;
 use super::constant::{Constant, Constants};
+use super::ids::SymbolId;
 use super::layout::DataLayout;
+use super::linkage::{CallingConvention, Linkage, Visibility};
 use super::metadata::Metadata;
 use super::types::{AddressSpace, TypeId, Types};
 use crate::ir::ids::{ConstId, MetaId};

@@ -1,8 +1,8 @@
 //! What passes share besides the body that they change.
 
-use crate::analysis::View;
 use smallvec::smallvec;
 
+use crate::analysis::View;
 use crate::ir::{
     AddressSpace, Body, CastOp, Constant, GepFlags, InstFlags, InstId, KernelInfo, Module, Op, SymbolId, SymbolKind,
     Type, TypeId, Value,

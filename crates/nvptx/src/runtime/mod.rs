@@ -11,7 +11,8 @@
 //! | `rules` | which instructions are replaced, by what |
 //! | `atomic`, `memory` | the same for atomic operations, and for copies and fills |
 //! | `template` | the library's text for given types |
-//! | `replace` | the calls |
+//! | `request`, `writer` | a call of the library, and how it or what is written out is put in place |
+//! | `replace` | both, for all instructions of a function |
 //! | `block_addresses` | numbers for addresses of blocks, before the SSA clean-up |
 //! | `constants` | constant expressions as instructions, after it |
 

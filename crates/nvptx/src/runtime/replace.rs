@@ -1,11 +1,11 @@
 //! Calls of the library in the place of instructions.
 
-use super::writer::Writer;
 use rustc_hash::FxHashMap;
 
 use super::expand::is_expanded;
 use super::rules;
 use super::template::Instance;
+use super::writer::Writer;
 use crate::analysis::View;
 use crate::ir::{InstId, Module, SymbolId};
 use crate::opt::{Context, Options, Replacements};

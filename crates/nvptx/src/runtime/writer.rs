@@ -1,12 +1,12 @@
 //! Writes what stands for an instruction.
 
-use crate::opt::call_of;
 use rustc_hash::FxHashMap;
 
 use super::request::Request;
 use super::template::Instance;
 use crate::ir::{Body, InstFlags, InstId, Op, Type, TypeId, Value};
 use crate::opt::Context;
+use crate::opt::call_of;
 
 /// Writes what stands for an instruction.
 pub(super) struct Writer<'a, 'm> {

@@ -1,6 +1,5 @@
 //! Making instructions and operands.
 
-use crate::select::legal::immediate;
 use std::fmt::{self, Write};
 
 use cranelift_entity::EntityRef;
@@ -11,6 +10,7 @@ use super::lower::Lower;
 use crate::ir::{AddressSpace, Value};
 use crate::machine::{FormId, Inst, Opcode, Operand, RegClass, VReg};
 use crate::select::error::Error;
+use crate::select::legal::immediate;
 use crate::select::word_table::{Part, Word};
 
 /// The name of a space in instructions; empty for generic addresses.

@@ -9,10 +9,10 @@
 //! Integers of odd widths live in the next wider register. What stands above
 //! their width is not defined: it is cleared or sign-filled where it matters.
 
-use crate::machine::Operand;
 use smallvec::SmallVec;
 
 use crate::ir::{DataLayout, Type, TypeId, Types};
+use crate::machine::Operand;
 use crate::machine::RegClass;
 use crate::select::error::Error;
 

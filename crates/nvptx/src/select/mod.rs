@@ -10,7 +10,7 @@
 //! | file | what it selects |
 //! |---|---|
 //! | `legal` | what each type becomes in registers |
-//! | `words` | the words of values: the forward walk |
+//! | `word_table`, `words` | the words of values, and the forward walk |
 //! | `lower` | one function: the backward walk, blocks, `phi`s, terminators |
 //! | `build` | making instructions and operands |
 //! | `integer`, `wide`, `float`, `compare`, `cast`, `vector` | arithmetic by kind |

@@ -4,7 +4,6 @@
 //! other values gets theirs; packed words have lanes, which are registers of
 //! their own when somebody asks for them.
 
-use crate::select::word_table::{Lanes, Part, Word, Words};
 use cranelift_entity::EntityRef;
 
 use super::legal::{Vt, pieces};
@@ -12,6 +11,7 @@ use super::lower::Lower;
 use crate::ir::{AddressSpace, BlockId, CastOp, ConstId, Constant, InstId, Op, Type, TypeId, Value, ValueId};
 use crate::machine::VReg;
 use crate::select::error::Error;
+use crate::select::word_table::{Lanes, Part, Word, Words};
 
 impl Lower<'_> {
     /// Gives every value of the reachable blocks its words.

@@ -1,8 +1,8 @@
 //! Types.
 
-use super::names::{NamedType, Pointee, RECENT, State};
 use std::borrow::Cow;
 
+use super::names::{NamedType, Pointee, RECENT, State};
 use crate::ir::{AddressSpace, Type, TypeId};
 
 use super::lexer::{Kind, Token};

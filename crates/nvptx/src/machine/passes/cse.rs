@@ -9,12 +9,13 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use oriole_ptx::ast;
+
 use super::cfg::{Cfg, DomTree};
 use super::defs::Defs;
 use super::rename::Renaming;
 use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Effects, Forms, Function, Inst, Opcode, Operand, RegClass, VReg};
-use oriole_ptx::ast;
 
 /// What two instructions have in common that compute the same.
 #[derive(PartialEq, Eq, Hash)]

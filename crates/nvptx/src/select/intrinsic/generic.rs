@@ -1,6 +1,5 @@
 //! `llvm.*` on scalars and vectors: which are known, and how they are taken apart.
 
-use crate::select::word_table::in_reg;
 use oriole_ptx::ast::SpecialReg;
 
 use super::float::no_function;
@@ -10,6 +9,7 @@ use crate::select::build::space_name;
 use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
+use crate::select::word_table::in_reg;
 use crate::select::word_table::{Part, Word, Words};
 
 /// The name before the types that overloading appends: `ctpop` of `ctpop.i32`.

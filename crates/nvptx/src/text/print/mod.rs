@@ -16,9 +16,10 @@ use crate::ir::{
     TypeId, ValueId, Variable, Visibility,
 };
 
-use super::numbering::Numbers;
 use meta_numbers::MetaNumbers;
 use printer::{Printer, SHORT_LIFETIMES_SINCE, Scope, put};
+
+use super::numbering::Numbers;
 
 /// Prints a module.
 ///

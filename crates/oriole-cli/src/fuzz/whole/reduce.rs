@@ -157,6 +157,44 @@ fn body_mut(tree: &mut Tree, at: usize) -> Option<&mut Vec<Statement>> {
     bodies.into_iter().find_map(|body| find(body, &mut left))
 }
 
+/// Each makes the fields of a statement simpler in one way.
+const FIELDS: [fn(&mut Statement); 5] = [
+    |statement| match statement {
+        Statement::If { vote, .. } | Statement::Loop { vote, .. } => *vote = false,
+        Statement::Switch { sparse, .. } => *sparse = false,
+        Statement::Graph { fuel, .. } => *fuel = 1,
+        Statement::Memory { index, .. } => *index = None,
+        Statement::Atomic { cell, .. } => *cell = Cell::Global,
+        Statement::Break { up, .. } | Statement::Continue { up, .. } => *up = 0,
+        _ => {}
+    },
+    |statement| match statement {
+        Statement::Inst { guard, .. }
+        | Statement::Call { guard, .. }
+        | Statement::Memory { guard, .. }
+        | Statement::Vector { guard, .. }
+        | Statement::Carry { guard, .. } => *guard = None,
+        Statement::Loop { count, .. } => *count = Count::Constant(1),
+        Statement::Switch { labels, .. } => labels.truncate((labels.len() / 2).max(1)),
+        _ => {}
+    },
+    |statement| match statement {
+        Statement::Loop { shape, .. } => *shape = Shape::Bottom,
+        Statement::Memory { place, .. } => *place = Place::Local,
+        _ => {}
+    },
+    |statement| match statement {
+        Statement::Memory { regs, .. } => regs.truncate(1),
+        Statement::Loop { count, .. } if *count != Count::Constant(1) => *count = Count::Constant(2),
+        _ => {}
+    },
+    |statement| {
+        if let Statement::Memory { offset, .. } = statement {
+            *offset = 0;
+        }
+    },
+];
+
 /// What may stand in a statement's place, the simplest first.
 fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
     let mut all: Vec<Vec<Statement>> = statement.bodies().into_iter().cloned().collect();
@@ -167,40 +205,13 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
             all.push(vec![simpler]);
         }
     };
-    changed(&|statement| match statement {
-        Statement::If { vote, .. } | Statement::Loop { vote, .. } => *vote = false,
-        Statement::Switch { sparse, .. } => *sparse = false,
-        Statement::Graph { fuel, .. } => *fuel = 1,
-        Statement::Memory { index, .. } => *index = None,
-        Statement::Atomic { cell, .. } => *cell = Cell::Global,
-        Statement::Break { up, .. } | Statement::Continue { up, .. } => *up = 0,
-        _ => {}
-    });
-    changed(&|statement| match statement {
-        Statement::Inst { guard, .. }
-        | Statement::Call { guard, .. }
-        | Statement::Memory { guard, .. }
-        | Statement::Vector { guard, .. }
-        | Statement::Carry { guard, .. } => *guard = None,
-        Statement::Loop { count, .. } => *count = Count::Constant(1),
-        Statement::Switch { labels, .. } => labels.truncate((labels.len() / 2).max(1)),
-        _ => {}
-    });
-    changed(&|statement| match statement {
-        Statement::Loop { shape, .. } => *shape = Shape::Bottom,
-        Statement::Memory { place, .. } => *place = Place::Local,
-        _ => {}
-    });
-    changed(&|statement| match statement {
-        Statement::Memory { regs, .. } => regs.truncate(1),
-        Statement::Loop { count, .. } if *count != Count::Constant(1) => *count = Count::Constant(2),
-        _ => {}
-    });
-    changed(&|statement| {
-        if let Statement::Memory { offset, .. } = statement {
-            *offset = 0;
-        }
-    });
+    FIELDS.iter().for_each(|change| changed(change));
+    simpler_parts(statement, &mut changed);
+    all
+}
+
+/// Makes one part of a statement simpler, or takes it away: an operand, an arm, a block.
+fn simpler_parts(statement: &Statement, changed: &mut impl FnMut(&dyn Fn(&mut Statement))) {
     match statement {
         Statement::Inst { operands, .. } => {
             for at in 0..operands.len() {
@@ -240,7 +251,6 @@ fn simpler(statement: &Statement) -> Vec<Vec<Statement>> {
         }
         _ => {}
     }
-    all
 }
 
 /// Takes a block out; jumps to it go to the next.

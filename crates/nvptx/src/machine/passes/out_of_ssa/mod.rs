@@ -14,15 +14,16 @@ mod webs;
 
 use cranelift_entity::{EntityRef, PrimaryMap};
 
+use copies::{Isolation, Moves};
+use parallel::Sequence;
+use values::Values;
+use webs::Webs;
+
 use super::cfg::{Cfg, DomTree, Loops, successors};
 use super::dead_code::remove_unreachable;
 use super::liveness::{Liveness, PhiUses};
 use crate::machine::passes::context::Context;
 use crate::machine::{Block, Forms, Function, Inst, Opcode, Operand, Phi, RegClass, Terminator, VReg};
-use copies::{Isolation, Moves};
-use parallel::Sequence;
-use values::Values;
-use webs::Webs;
 
 /// Runs the pass; registers have new numbers after it.
 pub fn run(cx: &mut Context<'_>) -> bool {
