@@ -1,6 +1,6 @@
 //! Attribute groups and lists.
 
-use crate::bitcode::attribute_list::{AttributeList, Part};
+use super::attribute_list::{AttributeList, Part};
 
 use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags};
 

@@ -8,8 +8,8 @@ use super::error::Result;
 use super::function::BodyReader;
 use super::inst::fast_math;
 use super::stream::{Fields, Record};
+use super::type_table::TypeIndex;
 use super::values::{Slot, What};
-use crate::bitcode::type_table::TypeIndex;
 
 /// A calling convention by number.
 pub(super) fn convention(number: u64) -> CallingConvention {

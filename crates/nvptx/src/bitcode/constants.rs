@@ -14,8 +14,8 @@ use super::codes::constant;
 use super::error::Result;
 use super::inst::{binary_op, cast_op, float_predicate, gep_flags, int_predicate};
 use super::stream::{Block, BlockHead, Fields, Item, Record, text};
+use super::type_table::TypeIndex;
 use super::values::{Asm, Nesting, Slot, What};
-use crate::bitcode::type_table::TypeIndex;
 
 /// How deep constants may be nested.
 const MAX_DEPTH: u16 = 256;

@@ -9,10 +9,10 @@ use crate::ir::{BlockId, Body, Constant, InstId, MetaId, Op, SymbolId, TypeId, V
 use super::LazyModule;
 use super::codes::{block, function};
 use super::error::{Error, Result};
+use super::metadata_table::Location;
 use super::stream::{Block, BlockHead, Fields, Item, Record};
+use super::type_table::TypeIndex;
 use super::values::{Slot, What};
-use crate::bitcode::metadata_table::Location;
-use crate::bitcode::type_table::TypeIndex;
 
 /// Reads one body.
 pub(super) struct BodyReader<'m, 'a> {

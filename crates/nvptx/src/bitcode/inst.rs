@@ -9,7 +9,7 @@ use super::codes::function;
 use super::error::Result;
 use super::function::BodyReader;
 use super::stream::{Fields, Record};
-use crate::bitcode::type_table::TypeIndex;
+use super::type_table::TypeIndex;
 
 /// Conversions by number.
 const CASTS: &[CastOp] = &[

@@ -7,7 +7,7 @@ use super::error::Result;
 use super::function::BodyReader;
 use super::inst::gep_flags;
 use super::stream::{Fields, Record};
-use crate::bitcode::type_table::TypeIndex;
+use super::type_table::TypeIndex;
 
 /// Operations of `atomicrmw` by number.
 const RMW: &[RmwOp] = &[

@@ -1,6 +1,6 @@
 //! Metadata: strings, nodes, named nodes, attachments.
 
-use crate::bitcode::metadata_table::{Entry, Location};
+use super::metadata_table::{Entry, Location};
 
 use crate::ir::{Attachment, Constant, Meta, MetaField, MetaId, SymbolId, TypeId};
 

@@ -8,15 +8,15 @@ use crate::ir::{
 };
 
 use super::LazyModule;
+use super::attribute_list::AttributeList;
 use super::budget::Budget;
 use super::call::convention;
 use super::codes::{block, module};
 use super::error::{Error, Result};
 use super::memory::alignment;
 use super::stream::{Block, BlockHead, BlockInfo, Fields, Item, Record};
+use super::type_table::TypeIndex;
 use super::values::{Nesting, What};
-use crate::bitcode::attribute_list::AttributeList;
-use crate::bitcode::type_table::TypeIndex;
 
 const MAGIC: [u8; 4] = *b"BC\xC0\xDE";
 const WRAPPER_MAGIC: [u8; 4] = 0x0B17_C0DE_u32.to_le_bytes();

@@ -4,7 +4,7 @@
 //! that age leave out types that follow from a pointer, so an entry keeps what
 //! it is made of, and every value is known by its entry, not by its IR type.
 
-use crate::bitcode::type_table::{Entry, MAX_DEPTH, MAX_WEIGHT, TypeIndex, TypeTable};
+use super::type_table::{Entry, MAX_DEPTH, MAX_WEIGHT, TypeIndex, TypeTable};
 
 use crate::ir::{AddressSpace, Type, TypeId, Types};
 

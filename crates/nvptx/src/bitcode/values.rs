@@ -5,7 +5,7 @@
 
 use crate::ir::{ConstId, InlineAsm, ValueId};
 
-use crate::bitcode::type_table::TypeIndex;
+use super::type_table::TypeIndex;
 
 /// What a value number stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

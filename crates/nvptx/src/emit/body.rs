@@ -7,9 +7,9 @@ use oriole_ptx::ast::{
     Span, Statement, Sym, TargetList, Word,
 };
 
+use super::emitter::Emitter;
+use super::error::Error;
 use super::names;
-use crate::emit::emitter::Emitter;
-use crate::emit::error::Error;
 use crate::ir::{MetaId, SymbolId};
 use crate::machine::reg::{BadRegisterClass, EncodedReg};
 use crate::machine::{

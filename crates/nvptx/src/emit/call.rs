@@ -5,7 +5,7 @@ use oriole_ptx::ast::{
 };
 
 use super::body::Body;
-use crate::emit::error::Error;
+use super::error::Error;
 use crate::machine::{Call, CallId, Inst, ParamMove};
 
 impl Body<'_, '_> {

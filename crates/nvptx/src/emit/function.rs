@@ -4,9 +4,9 @@ use oriole_ptx::ast::{self, FunctionDirective, Item, Linkage, Name, PtrInfo, Sca
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::abi::{self, Signature};
+use super::emitter::Emitter;
+use super::error::Error;
 use super::names;
-use crate::emit::emitter::Emitter;
-use crate::emit::error::Error;
 use crate::ir::{self, AddressSpace, FnFlags, KernelInfo, SymbolId, SymbolKind, TypeId};
 use crate::machine::{self, ParamDecl};
 

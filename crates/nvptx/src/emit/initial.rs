@@ -2,8 +2,8 @@
 
 use oriole_ptx::ast::{Imm, Init, ScalarType, Span};
 
-use crate::emit::emitter::Emitter;
-use crate::emit::error::Error;
+use super::emitter::Emitter;
+use super::error::Error;
 use crate::ir::{
     self, AddressSpace, BinaryOp, CastOp, ConstExpr, ConstId, Constant, SymbolId, SymbolKind, Type, TypeId,
 };

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use oriole_ptx::ast::Item;
 
 use super::body::Body;
-use crate::emit::emitter::{Emitter, Fragment};
-use crate::emit::error::Error;
+use super::emitter::{Emitter, Fragment};
+use super::error::Error;
 use crate::machine::{AsmId, AsmPiece, Inst};
 
 impl Body<'_, '_> {

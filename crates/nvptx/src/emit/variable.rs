@@ -3,10 +3,10 @@
 use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast::{self, Attribute, Item, Linkage, Name, ScalarType, Space};
 
+use super::emitter::Emitter;
+use super::error::Error;
 use super::initial::{Shape, initial_value};
 use super::mentions::{Mention, symbols_of};
-use crate::emit::emitter::Emitter;
-use crate::emit::error::Error;
 use crate::ir::{self, AddressSpace, HandleKind, SymbolId, SymbolKind, Variable};
 
 /// A variable of bytes in `.global` space, for others to be made of.

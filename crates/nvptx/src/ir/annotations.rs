@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 
 use super::attributes::ParamFlags;
 use super::constant::Constant;
+use super::ids::SymbolId;
+use super::linkage::CallingConvention;
 use super::metadata::{MetaField, Metadata};
 use super::module::{Function, Module, SymbolKind};
-use crate::ir::ids::SymbolId;
-use crate::ir::linkage::CallingConvention;
 
 /// The launch bounds of a kernel, and what is special about its parameters.
 ///

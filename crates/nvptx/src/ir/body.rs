@@ -6,11 +6,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::constant::Constants;
-use super::ids::{BlockId, InstId, Value, ValueId};
+use super::ids::{BlockId, ConstId, InstId, MetaId, Value, ValueId};
 use super::inst::{Inst, Op};
 use super::metadata::Attachment;
 use super::types::TypeId;
-use crate::ir::ids::{ConstId, MetaId};
 
 /// Where a local value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

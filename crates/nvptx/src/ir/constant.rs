@@ -3,10 +3,9 @@
 use cranelift_entity::PrimaryMap;
 use rustc_hash::FxHashMap;
 
-use super::ids::ConstId;
+use super::ids::{BlockId, ConstId, SymbolId};
+use super::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, IntPredicate};
 use super::types::TypeId;
-use crate::ir::ids::{BlockId, SymbolId};
-use crate::ir::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, IntPredicate};
 
 /// One constant, with its type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

@@ -5,8 +5,8 @@
 
 use super::inst::Op;
 use super::module::{Function, Module};
+use super::ops::InstFlags;
 use super::types::TypeId;
-use crate::ir::ops::InstFlags;
 
 /// What becomes of subnormal results of `float` operations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

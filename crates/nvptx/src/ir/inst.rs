@@ -4,10 +4,10 @@ use cranelift_entity::packed_option::PackedOption;
 use smallvec::SmallVec;
 
 use super::attributes::Attributes;
+use super::ids::{BlockId, MetaId, Value, ValueId};
+use super::linkage::CallingConvention;
 use super::ops::{BinaryOp, CastOp, FloatPredicate, GepFlags, InstFlags, IntPredicate, Ordering, RmwOp, SyncScope};
 use super::types::TypeId;
-use crate::ir::ids::{BlockId, MetaId, Value, ValueId};
-use crate::ir::linkage::CallingConvention;
 
 /// `tail`, `musttail`, `notail` before a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -2,8 +2,7 @@
 
 use cranelift_entity::{EntitySet, PrimaryMap};
 
-use super::ids::MetaId;
-use crate::ir::ids::ConstId;
+use super::ids::{ConstId, MetaId};
 
 /// One operand of a node.
 #[derive(Clone, PartialEq, Debug)]

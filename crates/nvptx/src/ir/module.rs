@@ -7,12 +7,11 @@ use rustc_hash::FxHashMap;
 use super::attributes::Attributes;
 use super::body::Body;
 use super::constant::{Constant, Constants};
-use super::ids::SymbolId;
+use super::ids::{ConstId, MetaId, SymbolId};
 use super::layout::DataLayout;
 use super::linkage::{CallingConvention, Linkage, Visibility};
 use super::metadata::Metadata;
 use super::types::{AddressSpace, TypeId, Types};
-use crate::ir::ids::{ConstId, MetaId};
 
 /// A parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]

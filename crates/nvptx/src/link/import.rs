@@ -8,9 +8,8 @@ use crate::ir::{
     SymbolId, SymbolKind, Type, TypeId, Variable,
 };
 
-use super::rules::{Outcome, decide};
-use crate::link::error::Error;
-use crate::link::rules::is_local;
+use super::error::Error;
+use super::rules::{Outcome, decide, is_local};
 
 /// Bodies of functions, by the symbol that they had.
 pub(super) type Bodies = FxHashMap<SymbolId, Box<Body>>;

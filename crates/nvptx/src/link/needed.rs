@@ -4,7 +4,7 @@ use cranelift_entity::EntitySet;
 
 use crate::ir::{Body, ConstId, Constant, Module, SymbolId, SymbolKind, Value};
 
-use crate::link::error::Error;
+use super::error::Error;
 
 /// The symbols of `module` without a definition that a library defines, as the library's symbols.
 pub(super) fn undefined(module: &Module, find: impl Fn(&str) -> Option<SymbolId>) -> Vec<SymbolId> {

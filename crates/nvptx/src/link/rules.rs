@@ -2,7 +2,7 @@
 
 use crate::ir::{Linkage, Module, Symbol, SymbolKind};
 
-use crate::link::error::Error;
+use super::error::Error;
 
 /// What happens to a symbol of the module that is added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

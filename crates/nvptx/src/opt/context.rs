@@ -8,7 +8,7 @@ use crate::ir::{
     Type, TypeId, Value,
 };
 
-use crate::opt::options::Options;
+use super::options::Options;
 
 /// The module around a function whose body has been taken out of it.
 pub struct Context<'m> {

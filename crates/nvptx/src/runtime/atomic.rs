@@ -1,10 +1,10 @@
 //! Atomic operations that PTX has no instruction for.
 
+use super::request::Request;
+use super::target::Target;
 use super::template::{self, Words, fill, name_of};
 use crate::analysis::View;
 use crate::ir::{AddressSpace, InstId, Op, Ordering, RmwOp, SyncScope, TypeId, Value};
-use crate::runtime::request::Request;
-use crate::runtime::target::Target;
 use crate::select;
 
 /// The loop for an `atomicrmw` or `cmpxchg` that selection does not take.

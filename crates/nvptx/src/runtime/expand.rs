@@ -3,12 +3,12 @@
 
 use smallvec::SmallVec;
 
+use super::target::Target;
 use super::template::{self, Instance, name_of};
+use super::writer::Writer;
 use crate::analysis::View;
 use crate::ir::{BinaryOp, CastOp, GepFlags, InstFlags, InstId, Op, Type, TypeId, Value};
 use crate::opt::call_of;
-use crate::runtime::target::Target;
-use crate::runtime::writer::Writer;
 
 /// True for instructions that [`Writer::expand`] writes out.
 pub(super) fn is_expanded(view: View<'_>, inst: InstId, target: Target) -> bool {

@@ -1,9 +1,9 @@
 //! Copies and fills of a length that is not known or long.
 
+use super::request::Request;
 use super::template::{self, Words, name_of};
 use crate::analysis::View;
 use crate::ir::{AddressSpace, Call, CastOp, TypeId, Value};
-use crate::runtime::request::Request;
 use crate::select::MAX_INLINE_COPY;
 
 /// The loop for `memcpy`, `memmove` or `memset`, unless selection writes it out.

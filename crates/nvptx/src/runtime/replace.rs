@@ -4,12 +4,12 @@ use rustc_hash::FxHashMap;
 
 use super::expand::is_expanded;
 use super::rules;
+use super::target::Target;
 use super::template::Instance;
 use super::writer::Writer;
 use crate::analysis::View;
 use crate::ir::{InstId, Module, SymbolId};
 use crate::opt::{Context, Options, Replacements};
-use crate::runtime::target::Target;
 
 /// Rewrites one function; what it needs is added to `needed` by name. True if something was written out.
 pub(super) fn function(

@@ -1,11 +1,11 @@
 //! Which instructions are replaced, by which function of the library.
 
 use super::request::Request;
+use super::target::Target;
 use super::template::{self, Template, Words};
 use super::{atomic, memory};
 use crate::analysis::View;
 use crate::ir::{BinaryOp, Call, CastOp, InstFlags, InstId, Op, Type, TypeId, Value};
-use crate::runtime::target::Target;
 
 /// The widest integers that selection computes with in one word.
 const WORD: u32 = 64;

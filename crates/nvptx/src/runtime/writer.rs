@@ -5,8 +5,7 @@ use rustc_hash::FxHashMap;
 use super::request::Request;
 use super::template::Instance;
 use crate::ir::{Body, InstFlags, InstId, Op, Type, TypeId, Value};
-use crate::opt::Context;
-use crate::opt::call_of;
+use crate::opt::{Context, call_of};
 
 /// Writes what stands for an instruction.
 pub(super) struct Writer<'a, 'm> {

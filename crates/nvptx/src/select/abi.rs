@@ -6,14 +6,14 @@ use oriole_ptx::ast::{ScalarType, Sym};
 
 use super::address::Place;
 use super::atomic::ORDERED_SINCE;
+use super::error::Error;
 use super::legal::{Vt, param_pieces};
 use super::lower::Lower;
 use super::memory::{Access, access_align};
+use super::word_table::{Part, Word};
 use crate::emit::{abi, names};
 use crate::ir::{AddressSpace, Body, Op, TypeId, Value, ValueDef, ValueId};
 use crate::machine::{Base, Operand, ParamDecl, PhysReg, Reg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 /// The parameters, by index, that are `byval` and only read at constant offsets: loads see the `.param` itself.
 pub(super) fn direct_params(function: &crate::ir::Function, body: &Body) -> FixedBitSet {

@@ -2,14 +2,14 @@
 
 use cranelift_entity::EntityRef;
 
+use super::error::Error;
 use super::legal::{Piece, Vt};
 use super::lower::Lower;
+use super::word_table::{Part, Word, Words};
 use crate::ir::{
     AddressSpace, BlockId, CastOp, ConstExpr, ConstId, Constant, InstId, Op, SymbolKind, Type, TypeId, Value, ValueDef,
 };
 use crate::machine::{Base, Operand, PhysReg, Reg, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word, Words};
 
 /// Where an access goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,12 +2,12 @@
 
 use smallvec::SmallVec;
 
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::Lower;
+use super::word_table::{Part, Word};
 use crate::ir::{Call, FnFlags, InlineAsm, InstId};
 use crate::machine::{Asm, AsmPiece, Opcode, Operand, RegClass, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 /// What one constraint asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

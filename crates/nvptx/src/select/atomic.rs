@@ -2,12 +2,12 @@
 
 use super::address::Place;
 use super::build::space_name;
+use super::error::Error;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
+use super::word_table::{Part, Word, Words};
 use crate::ir::{AddressSpace, DataLayout, InstId, IntPredicate, Op, Ordering, RmwOp, SyncScope, TypeId, Types, Value};
 use crate::machine::{Operand, RegClass, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word, Words};
 
 /// The ordering word of `atom`; a sequentially consistent one has a fence before it.
 const fn semantics(ordering: Ordering) -> &'static str {

@@ -4,13 +4,13 @@
 //! without gaps. An integer of more than 64 bits ends within its second word. Such values are written from *fields*,
 //! which are words and where their bits belong.
 
+use super::error::Error;
 use super::legal::{Vt, is_bit_packed};
 use super::lower::Lower;
 use super::memory::{Access, access_align};
+use super::word_table::{Part, Word, Words};
 use crate::ir::{Type, TypeId, Types};
 use crate::machine::{Operand, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word, Words};
 
 /// Bits from `start` on of a value, as the low bits of a word.
 #[derive(Clone, Copy, Debug)]

@@ -5,13 +5,12 @@ use std::fmt::{self, Write};
 use cranelift_entity::EntityRef;
 use smallvec::SmallVec;
 
-use super::legal::Vt;
+use super::error::Error;
+use super::legal::{Vt, immediate};
 use super::lower::Lower;
+use super::word_table::{Part, Word};
 use crate::ir::{AddressSpace, Value};
 use crate::machine::{FormId, Inst, Opcode, Operand, RegClass, VReg};
-use crate::select::error::Error;
-use crate::select::legal::immediate;
-use crate::select::word_table::{Part, Word};
 
 /// The name of a space in instructions; empty for generic addresses.
 pub(super) fn space_name(space: AddressSpace) -> Option<&'static str> {

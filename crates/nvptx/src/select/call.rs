@@ -3,17 +3,17 @@
 use smallvec::SmallVec;
 
 use super::address::Place;
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::Lower;
 use super::memory::{parts, whole_of};
+use super::word_table::{Part, Word};
 use crate::emit::abi;
 use crate::ir::{
     AddressSpace, Attributes, Call, Callee, Constant, FnFlags, Function, InstId, MemoryEffects, SymbolId, SymbolKind,
     Type, Value,
 };
 use crate::machine::{self, Base, Opcode, Operand, ParamDecl, ParamMove, PhysReg, Reg, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 impl Lower<'_> {
     /// The function that a call names, if it names one.

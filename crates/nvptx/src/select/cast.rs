@@ -3,13 +3,13 @@
 use smallvec::SmallVec;
 
 use super::build::space_name;
+use super::error::Error;
 use super::float::one;
 use super::legal::{Pieces, Vt, is_bit_packed, pieces};
 use super::lower::Lower;
+use super::word_table::{Part, Word};
 use crate::ir::{AddressSpace, CastOp, InstFlags, Op, Ordering, TypeId, Value};
 use crate::machine::{Operand, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 impl Lower<'_> {
     /// A conversion of a scalar or vector.

@@ -1,11 +1,11 @@
 //! Comparisons: `setp`.
 
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::Lower;
+use super::word_table::{Part, Word};
 use crate::ir::{FloatPredicate, IntPredicate, Value};
 use crate::machine::{Operand, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 impl Lower<'_> {
     /// `icmp` of integers, pointers and vectors of them.

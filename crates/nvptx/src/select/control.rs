@@ -1,11 +1,11 @@
 //! Branches and switches.
 
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::{Lower, MovedEdge};
+use super::word_table::{Part, Word};
 use crate::ir::{BlockId as IrBlockId, Value};
 use crate::machine::{Block, BlockId, Inst, Operand, Terminator, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 /// From how many cases on a table is made, if at least two fifths of it are cases.
 const MIN_TABLE: usize = 5;

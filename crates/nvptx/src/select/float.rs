@@ -1,12 +1,12 @@
 //! Floating-point arithmetic.
 
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::Lower;
+use super::options::FpContract;
+use super::word_table::{Part, Word};
 use crate::ir::{BinaryOp, InstFlags, InstId, Op, Value};
 use crate::machine::{Operand, VReg};
-use crate::select::error::Error;
-use crate::select::options::FpContract;
-use crate::select::word_table::{Part, Word};
 
 /// The bits of 1.0 of a type.
 pub(super) const fn one(vt: Vt) -> u64 {

@@ -1,12 +1,12 @@
 //! Integer arithmetic up to 64 bits.
 
 use super::bits::has_odd_part;
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::Lower;
+use super::word_table::{Part, Word, Words};
 use crate::ir::{BinaryOp, CastOp, InstFlags, Op, TypeId, Value};
 use crate::machine::{Operand, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word, Words};
 
 impl Lower<'_> {
     /// A binary operation on integers or vectors of them.

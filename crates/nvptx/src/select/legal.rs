@@ -11,10 +11,9 @@
 
 use smallvec::SmallVec;
 
+use super::error::Error;
 use crate::ir::{DataLayout, Type, TypeId, Types};
-use crate::machine::Operand;
-use crate::machine::RegClass;
-use crate::select::error::Error;
+use crate::machine::{Operand, RegClass};
 
 /// The type of one word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

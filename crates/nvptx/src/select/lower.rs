@@ -6,12 +6,12 @@ use fixedbitset::FixedBitSet;
 use oriole_ptx::ast::{Sym, SymbolTable};
 use rustc_hash::FxHashSet;
 
+use super::error::Error;
 use super::legal::Vt;
+use super::options::Options;
+use super::word_table::{Part, Word, WordTable};
 use crate::ir::{self, BlockId, Body, InstId, Op, Subnormals, SymbolId, TypeId, Value, ValueId};
 use crate::machine::{self, Block, Forms, Inst, Operand, Phi, Terminator, VReg};
-use crate::select::error::Error;
-use crate::select::options::Options;
-use crate::select::word_table::{Part, Word, WordTable};
 
 /// The state of the selection of one function.
 pub(crate) struct Lower<'a> {

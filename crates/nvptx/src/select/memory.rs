@@ -1,15 +1,14 @@
 //! Loads and stores.
 
 use super::address::Place;
-use super::atomic::ORDERED_SINCE;
+use super::atomic::{ORDERED_SINCE, scope_name};
 use super::build::space_name;
+use super::error::Error;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
+use super::word_table::{Part, Word};
 use crate::ir::{AddressSpace, Attachment, Call, InstId, Op, Ordering, SyncScope, TypeId, Value};
 use crate::machine::{Operand, RegClass, VReg};
-use crate::select::atomic::scope_name;
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 /// The widest access, in bytes.
 const MAX_ACCESS: u64 = 16;

@@ -1,9 +1,9 @@
 //! Intrinsics on `i1`, whose arithmetic is logic: as a signed number, true is -1.
 
+use super::error::Error;
 use super::lower::Lower;
+use super::word_table::{Part, Word};
 use crate::ir::{BinaryOp, Call, TypeId, Value};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word};
 
 /// What a result is of the operands `a` and `b`.
 #[derive(Clone, Copy)]

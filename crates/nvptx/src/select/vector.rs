@@ -1,12 +1,12 @@
 //! Vectors: what is done element by element, and packed words.
 
 use super::address::Place;
+use super::error::Error;
 use super::legal::{Vt, immediate};
 use super::lower::Lower;
+use super::word_table::{Lanes, Part, Word, Words};
 use crate::ir::{AddressSpace, BinaryOp, CastOp, Op, TypeId, Value};
 use crate::machine::{Base, Operand, PhysReg, Reg, RegClass, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Lanes, Part, Word, Words};
 
 /// How many elements are picked from by comparisons of a variable index; of more by local memory.
 const MAX_SELECTED: usize = 8;

@@ -1,11 +1,11 @@
 //! Integers of 65 to 128 bits, in two words of 64: low, then high.
 
+use super::error::Error;
 use super::legal::Vt;
 use super::lower::Lower;
+use super::word_table::{Part, Word, Words};
 use crate::ir::{BinaryOp, Call, IntPredicate};
 use crate::machine::{Operand, VReg};
-use crate::select::error::Error;
-use crate::select::word_table::{Part, Word, Words};
 
 const WORD: Vt = Vt::I64;
 

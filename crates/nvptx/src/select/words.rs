@@ -6,12 +6,12 @@
 
 use cranelift_entity::EntityRef;
 
+use super::error::Error;
 use super::legal::{Vt, pieces};
 use super::lower::Lower;
+use super::word_table::{Lanes, Part, Word, Words};
 use crate::ir::{AddressSpace, BlockId, CastOp, ConstId, Constant, InstId, Op, Type, TypeId, Value, ValueId};
 use crate::machine::VReg;
-use crate::select::error::Error;
-use crate::select::word_table::{Lanes, Part, Word, Words};
 
 impl Lower<'_> {
     /// Gives every value of the reachable blocks its words.

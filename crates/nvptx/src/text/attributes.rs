@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use crate::ir::{Attributes, FnFlags, MemoryEffects, ParamFlags, TypeId};
 
 use super::lexer::Kind;
+use super::names::Pointee;
 use super::parser::{Parsed, Parser, error, span};
 use super::words::Word;
-use crate::text::names::Pointee;
 
 bitflags::bitflags! {
     /// What may be done to one part of memory.

@@ -1,12 +1,11 @@
 //! Bodies of functions: blocks, and the names of local values.
 
-use super::names::{Forward, Key, Local, Locals};
-
 use oriole_ptx::ast::Span;
 
 use crate::ir::{BlockId, Body, InstId, SymbolId, TypeId, Value, ValueId};
 
 use super::lexer::{Kind, Token};
+use super::names::{Forward, Key, Local, Locals};
 use super::numbering::Numbers;
 use super::parser::{Parsed, Parser, error, span};
 use super::words::Word;

@@ -8,9 +8,9 @@ use crate::ir::{
 
 use super::constants::cast_op;
 use super::lexer::{Kind, Token};
+use super::names::Key;
 use super::parser::{Parsed, Parser, error, span, with_help};
 use super::words::Word;
-use crate::text::names::Key;
 
 /// What an instruction reads as.
 pub(super) enum Read {

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use crate::ir::{Attributes, Body, Module, SymbolId, TypeId};
 
 use super::lexer::{Kind, Lexer, Token};
+use super::names::{AddressedBlocks, Locals, MetaNames, NamedTypes, Pointee};
 use super::words::Word;
-use crate::text::names::{AddressedBlocks, Locals, MetaNames, NamedTypes, Pointee};
 
 /// What a rule gives.
 pub(super) type Parsed<T> = Result<T, Box<Report>>;

@@ -8,9 +8,9 @@
 //! Registers that guarded instructions write have no one value; copies of them stay.
 
 use super::cfg::Cfg;
+use super::context::Context;
 use super::defs::Defs;
 use super::rename::Renaming;
-use crate::machine::passes::context::Context;
 use crate::machine::{Function, Inst, Phi, VReg};
 
 /// Runs the pass; true when something is read elsewhere now.

@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 use oriole_ptx::ast;
 
 use super::cfg::{Cfg, DomTree};
+use super::context::Context;
 use super::defs::Defs;
 use super::rename::Renaming;
-use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Effects, Forms, Function, Inst, Opcode, Operand, RegClass, VReg};
 
 /// What two instructions have in common that compute the same.

@@ -6,8 +6,8 @@
 use fixedbitset::FixedBitSet;
 
 use super::cfg::Cfg;
+use super::context::Context;
 use super::defs::Defs;
-use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Effects, Function, VReg};
 
 /// Runs the pass; true when something went.

@@ -15,8 +15,8 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use oriole_graph::Loop;
 
 use super::cfg::{Cfg, DomTree, Loops, Ordered, Successors, successors};
+use super::context::Context;
 use super::dead_code::remove_unreachable;
-use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Function, Terminator};
 
 /// Runs the pass; true when something changed.

@@ -11,9 +11,9 @@ use oriole_graph::Loop;
 use oriole_ptx::ast::{self, Modifier, Space};
 
 use super::cfg::{Cfg, DomTree, Loops};
+use super::context::Context;
 use super::defs::Defs;
 use super::pressure::{MAX_REGISTERS, Pressure, units};
-use crate::machine::passes::context::Context;
 use crate::machine::{Block, BlockId, Forms, Function, Inst, Opcode, RegClass, Terminator, VReg};
 
 /// Runs the pass; true when something moved or a block was put before a loop.

@@ -17,9 +17,9 @@ use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast::{self, Modifier, ScalarType};
 
 use super::cfg::Cfg;
+use super::context::Context;
 use super::defs::{Defs, Place, count_uses};
 use super::liveness::{Liveness, PhiUses};
-use crate::machine::passes::context::Context;
 use crate::machine::{Base, BlockId, Form, Forms, Function, Inst, Opcode, Operand, Reg, Terminator, VReg};
 
 /// Runs the pass; true when something changed.

@@ -9,10 +9,10 @@ use fixedbitset::FixedBitSet;
 use oriole_ptx::ast::{self, Modifier, Space};
 
 use super::cfg::Cfg;
+use super::context::Context;
 use super::defs::Defs;
 use super::liveness::{Liveness, PhiUses};
 use super::pressure::{MAX_REGISTERS, Pressure, units};
-use crate::machine::passes::context::Context;
 use crate::machine::{Base, BlockId, Forms, Function, Inst, Opcode, Operand, VReg};
 
 /// Runs the pass; true when something is computed again.

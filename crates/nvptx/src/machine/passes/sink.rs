@@ -9,10 +9,10 @@ use cranelift_entity::SecondaryMap;
 use oriole_ptx::ast;
 
 use super::cfg::{Cfg, DomTree, Loops};
+use super::context::Context;
 use super::defs::{Defs, count_uses};
 use super::liveness::{Liveness, PhiUses};
 use super::pressure::units;
-use crate::machine::passes::context::Context;
 use crate::machine::{BlockId, Forms, Function, Inst, Opcode, VReg};
 
 /// Runs the pass; true when something moved.

@@ -5,10 +5,10 @@
 
 use rayon::prelude::*;
 
+use super::context::PassOptions;
 use super::{PassFault, run};
 use crate::ir::SymbolId;
 use crate::machine::form::FormId;
-use crate::machine::passes::context::PassOptions;
 use crate::machine::{Forms, Function, Opcode};
 
 /// Instructions of a module from which it is worth to start threads.

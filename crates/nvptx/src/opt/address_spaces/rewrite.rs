@@ -3,12 +3,12 @@
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 
+use super::space::{Space, space_of, strip_constant};
 use crate::analysis::intrinsics::{Intrinsic, called};
 use crate::analysis::{Cfg, View};
 use crate::ir::{
     AddressSpace, Body, Call, Callee, CastOp, Constant, InstId, Op, Type, TypeId, Value, ValueDef, ValueId,
 };
-use crate::opt::address_spaces::space::{Space, space_of, strip_constant};
 use crate::opt::edit::phi_count;
 use crate::opt::{Context, Replacements};
 

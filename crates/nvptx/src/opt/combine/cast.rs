@@ -2,9 +2,9 @@
 
 use super::build::Builder;
 use super::fold_int::mask;
+use super::rewrite::Rewrite;
 use crate::analysis::known_bits::known_bits;
 use crate::ir::{BinaryOp, CastOp, InstFlags, Op, TypeId, Value};
-use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one conversion.
 pub(super) fn rewrite(b: &mut Builder<'_, '_>, op: CastOp, from: Value, ty: TypeId) -> Option<Rewrite> {

@@ -2,9 +2,9 @@
 
 use super::build::Builder;
 use super::fold_int::{mask, sext};
+use super::rewrite::Rewrite;
 use crate::analysis::known_bits::known_bits;
 use crate::ir::{BinaryOp, CastOp, FloatPredicate, InstFlags, IntPredicate, Op, TypeId, Value};
-use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one comparison of integers or pointers.
 pub(super) fn rewrite(b: &mut Builder<'_, '_>, predicate: IntPredicate, [x, y]: [Value; 2]) -> Option<Rewrite> {

@@ -5,9 +5,9 @@
 
 use super::build::Builder;
 use super::fold_int::{mask, sext};
+use super::rewrite::Rewrite;
 use crate::analysis::known_bits::known_bits;
 use crate::ir::{BinaryOp, InstFlags, Op, TypeId, Value};
-use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one operation into a simpler one: powers of two, and signs that are known.
 pub(super) fn rewrite(

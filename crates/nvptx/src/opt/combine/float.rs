@@ -2,8 +2,8 @@
 
 use super::build::Builder;
 use super::fold_float::exact_inverse;
+use super::rewrite::Rewrite;
 use crate::ir::{BinaryOp, Constant, InstFlags, Op, TypeId, Value};
-use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one operation.
 pub(super) fn rewrite(

@@ -1,11 +1,11 @@
 //! Rules for addresses, and for intrinsics that copy memory or hand on their argument.
 
 use super::build::Builder;
+use super::rewrite::Rewrite;
 use crate::analysis::Intrinsic;
 use crate::analysis::alias::constant_offset;
 use crate::analysis::known_bits::{alignment, known_bits};
 use crate::ir::{Call, GepFlags, Op, TypeId, Value};
-use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one `getelementptr`: constant offsets are bytes, and follow each other as one.
 pub(super) fn offset(

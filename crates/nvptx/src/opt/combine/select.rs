@@ -2,8 +2,8 @@
 
 use super::build::Builder;
 use super::fold_int::mask;
+use super::rewrite::Rewrite;
 use crate::ir::{BinaryOp, CastOp, InstFlags, IntPredicate, Op, TypeId, Value};
-use crate::opt::combine::rewrite::Rewrite;
 
 /// Rewrites one `select`.
 pub(super) fn rewrite(

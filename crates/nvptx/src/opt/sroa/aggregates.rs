@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
+use super::slots::Slots;
 use crate::ir::{Body, GepFlags, InstId, Op, Ordering, Type, TypeId, Value};
-use crate::opt::sroa::slots::Slots;
 use crate::opt::{Context, Replacements};
 
 /// More fields than this stay together.

@@ -1,8 +1,8 @@
 //! Which parts a slot falls into, and what type each of them gets.
 
+use super::slots::{Access, AccessKind, NONE, Slot, Slots};
 use crate::ir::{Body, Type, TypeId};
 use crate::opt::Context;
-use crate::opt::sroa::slots::{Access, AccessKind, NONE, Slot, Slots};
 
 /// A slot that falls into more parts than this stays.
 const MAX_PARTS: usize = 256;

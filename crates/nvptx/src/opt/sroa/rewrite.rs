@@ -1,9 +1,9 @@
 //! Accesses to a slot become accesses to its parts.
 
 use super::parts::Part;
+use super::slots::{Access, AccessKind, Slots};
 use crate::analysis::known_bits::alignment;
 use crate::ir::{BinaryOp, Body, Call, CastOp, GepFlags, InstFlags, InstId, Op, Type, TypeId, Value};
-use crate::opt::sroa::slots::{Access, AccessKind, Slots};
 use crate::opt::{Context, Replacements, frame};
 
 /// Makes the slots of the parts and rewrites the accesses.

@@ -9,8 +9,7 @@ use crate::select::build::space_name;
 use crate::select::error::Error;
 use crate::select::legal::Vt;
 use crate::select::lower::Lower;
-use crate::select::word_table::in_reg;
-use crate::select::word_table::{Part, Word, Words};
+use crate::select::word_table::{Part, Word, Words, in_reg};
 
 /// The name before the types that overloading appends: `ctpop` of `ctpop.i32`.
 fn base_name(name: &str) -> &str {

@@ -16,10 +16,10 @@ mod nvvm;
 mod row;
 mod table;
 
+use super::error::Error;
 use super::lower::Lower;
+use super::word_table::Word;
 use crate::ir::{Call, InstId};
-use crate::select::error::Error;
-use crate::select::word_table::Word;
 
 pub(crate) use memory::MAX_INLINE;
 

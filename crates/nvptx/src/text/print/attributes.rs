@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::ir::{Attributes, MemoryEffects, ParamFlags, TypeId};
 
 use super::super::attributes::{FUNCTION_FLAGS, GRID_CONSTANT, PARAM_FLAGS};
-use crate::text::print::printer::{Printer, put};
+use super::printer::{Printer, put};
 
 impl Printer<'_> {
     /// Attributes of a parameter, argument or result of type `ty`, each with a blank behind.

@@ -7,7 +7,7 @@ use crate::ir::{BlockId, ConstExpr, ConstId, Constant, SymbolId, TypeId};
 use super::super::numbering::Numbers;
 use super::attributes::signed;
 use super::instructions::gep_flags;
-use crate::text::print::printer::{Printer, put};
+use super::printer::{Printer, put};
 
 impl Printer<'_> {
     /// A constant with its type.

@@ -8,7 +8,7 @@ use crate::ir::{
 };
 
 use super::super::instructions::FLAGS;
-use crate::text::print::printer::{Printer, SAME_SIGN_SINCE, Scope, put};
+use super::printer::{Printer, SAME_SIGN_SINCE, Scope, put};
 
 impl Printer<'_> {
     /// The blocks of a function.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::ir::{Meta, MetaField};
 
-use crate::text::print::printer::{Printer, put};
+use super::printer::{Printer, put};
 
 impl Printer<'_> {
     /// Named metadata, and all nodes.

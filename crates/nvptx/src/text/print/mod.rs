@@ -11,15 +11,14 @@ use std::fmt::Write;
 
 use cranelift_entity::EntityRef;
 
-use crate::ir::{
-    AddressSpace, BlockId, Body, CallingConvention, Function, InstId, Linkage, Module, Symbol, SymbolKind, Type,
-    TypeId, ValueId, Variable, Visibility,
-};
-
 use meta_numbers::MetaNumbers;
 use printer::{Printer, SHORT_LIFETIMES_SINCE, Scope, put};
 
 use super::numbering::Numbers;
+use crate::ir::{
+    AddressSpace, BlockId, Body, CallingConvention, Function, InstId, Linkage, Module, Symbol, SymbolKind, Type,
+    TypeId, ValueId, Variable, Visibility,
+};
 
 /// Prints a module.
 ///

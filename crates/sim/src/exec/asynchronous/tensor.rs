@@ -5,10 +5,9 @@
 //! offsets of an im2col load in its low half and the blocks of a multicast in its high half.
 
 use super::super::atomic::Atomic;
-use super::bulk::{in_block, report};
+use super::bulk::{in_block, report, uniform_register};
 use super::syncs;
 use crate::effect::{Effect, Env, Unsupported};
-use crate::exec::asynchronous::bulk::uniform_register;
 use crate::halt::Halt;
 use crate::operand::Src;
 use crate::space::{Named, Place, Words};

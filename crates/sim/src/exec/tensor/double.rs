@@ -1,11 +1,10 @@
 //! `DMMA`: D = A B + C of doubles, a chain of fused multiply-adds along K.
 
-use super::fragment::{COLUMNS, Lines, Registers, place};
+use super::fragment::{COLUMNS, Lines, Registers, check_depth, place, registers};
 use crate::effect::{Compute, Unsupported};
 use crate::exec::double::{quiet, soft_fma};
 use crate::exec::host;
 use crate::exec::rounding::Rounding;
-use crate::exec::tensor::fragment::{check_depth, registers};
 use crate::lanes::{WARP, WideLanes, map3};
 use crate::operand::{PredSrc, Src};
 use crate::state::{RZ, State};

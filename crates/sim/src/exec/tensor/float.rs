@@ -1,13 +1,12 @@
 //! `HMMA`, `QMMA`: D = A B + C of floats.
 
 use super::dot::{Adder, Path, Sum};
-use super::fragment::{Accumulators, COLUMNS, Factors, ROWS, Tile};
+use super::fragment::{Accumulators, COLUMNS, Factors, ROWS, Tile, check_depth, registers};
 use super::number::{BF16, E2M1_BYTE, E2M3, E3M2, E4M3, E5M2, F16, Number, TF32, Term};
 use super::sparse::Metadata;
 use crate::effect::{Compute, Unsupported};
 use crate::exec::host;
 use crate::exec::rounding::{HALF, SINGLE};
-use crate::exec::tensor::fragment::{check_depth, registers};
 use crate::operand::{PredSrc, Src, operand};
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, Value, hmma_type, mma_acc, mma_float, mma_sp};

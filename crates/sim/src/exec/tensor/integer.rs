@@ -1,10 +1,9 @@
 //! `IMMA`, `BMMA`: D = A B + C of integers and of bits.
 
 use super::float::metadata;
-use super::fragment::{Accumulators, COLUMNS, Factors, ROWS, Tile};
+use super::fragment::{Accumulators, COLUMNS, Factors, ROWS, Tile, check_depth, registers};
 use crate::effect::{Compute, Unsupported};
 use crate::exec::host;
-use crate::exec::tensor::fragment::{check_depth, registers};
 use crate::operand::PredSrc;
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, bmma_op, mma_int};

@@ -4,10 +4,10 @@
 //! `r` of matrix `m` (`16 m + r`, of matrices of sixteen rows). Lanes are `4 g + t` as in
 //! [`super::fragment`].
 
+use super::fragment::registers;
 use crate::effect::{Compute, Effect, Env, Unsupported};
 use crate::exec::address::{Address, AddressWidth};
 use crate::exec::host;
-use crate::exec::tensor::fragment::registers;
 use crate::halt::Halt;
 use crate::lanes::{Lanes, Mask, WARP, WideLanes};
 use crate::operand::{Dst, Src};

@@ -7,10 +7,10 @@
 
 use super::dot::{Adder, Path};
 use super::float::finite;
+use super::fragment::registers;
 use super::number::{F16, Term};
 use crate::effect::{Compute, Unsupported};
 use crate::exec::host;
-use crate::exec::tensor::fragment::registers;
 use crate::lanes::WARP;
 use crate::operand::Src;
 use crate::state::State;

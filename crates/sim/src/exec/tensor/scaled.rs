@@ -3,12 +3,11 @@
 
 use super::dot::{Adder, Path, Sum, cut};
 use super::float::{FloatAccumulators, formats, metadata};
-use super::fragment::{COLUMNS, Factors, ROWS, Registers};
+use super::fragment::{COLUMNS, Factors, ROWS, Registers, check_depth, registers};
 use super::number::{E2M1, E4M3, Number, SPECIAL, Term};
 use super::sparse::Metadata;
 use crate::effect::{Compute, Unsupported};
 use crate::exec::host;
-use crate::exec::tensor::fragment::{check_depth, registers};
 use crate::operand::Src;
 use crate::state::State;
 use oriole_isa::{Field, Inst, Opcode, Role, scale_size, scale_type};

@@ -8,12 +8,11 @@
 use super::descriptor::Descriptor;
 use super::dot::{Adder, Path};
 use super::float::{FloatAccumulators, formats, metadata};
-use super::fragment::{COLUMNS, Factors, Lines, ROWS, Registers};
+use super::fragment::{COLUMNS, Factors, Lines, ROWS, Registers, registers};
 use super::integer::{Integer, WordAccumulators, add, combination, count};
 use super::number::Term;
 use super::sparse::Metadata;
 use crate::effect::{Effect, Env, Unsupported};
-use crate::exec::tensor::fragment::registers;
 use crate::halt::Halt;
 use crate::operand::{Src, operand};
 use crate::state::State;

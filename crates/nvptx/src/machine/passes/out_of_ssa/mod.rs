@@ -20,9 +20,9 @@ use values::Values;
 use webs::Webs;
 
 use super::cfg::{Cfg, DomTree, Loops, successors};
+use super::context::Context;
 use super::dead_code::remove_unreachable;
 use super::liveness::{Liveness, PhiUses};
-use crate::machine::passes::context::Context;
 use crate::machine::{Block, Forms, Function, Inst, Opcode, Operand, Phi, RegClass, Terminator, VReg};
 
 /// Runs the pass; registers have new numbers after it.

@@ -3,7 +3,7 @@
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
-use crate::machine::passes::out_of_ssa::copies::move_to;
+use super::copies::move_to;
 use crate::machine::{Forms, Function, Inst, Operand, VReg};
 
 /// Puts parallel copies in order. Kept between uses for its tables.

@@ -2,10 +2,10 @@
 
 use cranelift_entity::SecondaryMap;
 
+use super::copies::{Isolation, Moves};
 use crate::machine::passes::cfg::{DomTree, Loops};
 use crate::machine::passes::defs::ByReg;
 use crate::machine::passes::liveness::Liveness;
-use crate::machine::passes::out_of_ssa::copies::{Isolation, Moves};
 use crate::machine::{BlockId, Function, Inst, Opcode, VReg};
 
 /// A moment in a function: the block by its number in the dominator tree, and a number in the block.
