@@ -214,6 +214,12 @@ impl Effects {
         Effects(self.0 | other.0)
     }
 
+    /// Whether it has one of the effects of `others`.
+    #[inline]
+    pub const fn intersects(self, others: Effects) -> bool {
+        self.0 & others.0 != 0
+    }
+
     /// It may end the kernel: any access to memory may fault.
     pub const fn can_trap(self) -> bool {
         self.0 & (Effects::READS_MEMORY.0 | Effects::WRITES_MEMORY.0 | Effects::TRAP.0) != 0

@@ -2,6 +2,7 @@
 
 use crate::assign::{assign, spill_choice};
 use crate::code::{Code, move_operands};
+use crate::crowd::crowd;
 use crate::graph::PhysicalSet;
 use crate::interference::build;
 use crate::limits::register_limit;
@@ -99,9 +100,17 @@ fn allocate_file(
     facts: &mut Facts,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         allocation.rounds += 1;
         let lines = facts.code.take(file);
+        if round == 0 && file == RegFile::R {
+            let crowd = crowd(func, &facts.code, &lines, &facts.live, limit);
+            if !crowd.is_empty() {
+                spill(func, &crowd, &mut allocation.spills)?;
+                facts.renew(func, file);
+                continue;
+            }
+        }
         let mut graph = build(func, &facts.code, lines, &facts.live, &facts.weights);
         let failed = assign(&mut graph, limit, reserved(func, file));
         if failed.is_empty() {

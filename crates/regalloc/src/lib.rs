@@ -9,11 +9,13 @@
 mod assign;
 mod checker;
 mod code;
+mod crowd;
 mod fatpoint;
 mod function;
 mod graph;
 mod interference;
 mod limits;
+mod live_set;
 mod meetings;
 mod module;
 mod order;

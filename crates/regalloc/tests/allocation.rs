@@ -106,6 +106,18 @@ fn meaning_is_kept_with_and_without_spills() {
     }
 }
 
+/// More than a thousand components live at once: what to spill is chosen ahead of colouring.
+#[test]
+fn meaning_is_kept_in_crowds() {
+    for (seed, limit) in [(0, 255), (1, 255), (2, 40), (3, 16)] {
+        let mut func = random_function(seed, 900);
+        let want = run(&func, 0, &[]).expect("it is evaluated");
+        let allocation = allocate(&mut func, limit);
+        assert_eq!(run(&func, 0, &[]), Ok(want), "seed {seed}, limit {limit}");
+        assert!(allocation.spills.stores > 0, "seed {seed}, limit {limit}: {:?}", allocation.spills);
+    }
+}
+
 /// Registers that are written many times, by halves and under guards, in branches and loops.
 #[test]
 fn control_flow_is_kept_with_and_without_spills() {

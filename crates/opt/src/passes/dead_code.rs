@@ -53,15 +53,17 @@ fn dead_instructions(func: &Function, liveness: &Liveness) -> EntitySet<InstId> 
     dead
 }
 
+/// What an instruction that nobody reads stays for.
+const WANTED: Effects =
+    Effects::WRITES_MEMORY.with(Effects::CONVERGENT).with(Effects::BRANCH).with(Effects::SIDE_EFFECT);
+
 /// Whether the instruction does nothing but write virtual registers.
 pub(crate) fn removable(func: &Function, inst: InstId) -> bool {
     let data = &func.insts[inst];
-    let effects = data.opcode.info().effects;
-    let pure = [Effects::WRITES_MEMORY, Effects::CONVERGENT, Effects::BRANCH, Effects::SIDE_EFFECT]
-        .iter()
-        .all(|effect| !effects.contains(*effect));
-    let writes_only_virtual = data.defs().all(|(_, operand)| !matches!(operand.kind(), OperandKind::Phys { .. }));
-    pure && writes_only_virtual && data.call.is_none() && !data.flags.contains(InstFlags::VOLATILE)
+    !data.opcode.info().effects.intersects(WANTED)
+        && data.call.is_none()
+        && !data.flags.contains(InstFlags::VOLATILE)
+        && data.defs().all(|(_, operand)| !matches!(operand.kind(), OperandKind::Phys { .. }))
 }
 
 fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
@@ -76,35 +78,70 @@ fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
 /// On SSA form: remove what no instruction with an effect needs, MovPhis that only need each other included. Gives what was
 /// removed.
 pub(crate) fn sweep(func: &mut Function) -> Vec<InstId> {
-    let mut definition: SecondaryMap<VReg, PackedOption<InstId>> = SecondaryMap::with_capacity(func.vregs.len());
-    let mut needed: SecondaryMap<InstId, bool> = SecondaryMap::with_capacity(func.insts.len());
-    let mut work: Vec<InstId> = Vec::new();
-    for (_, inst) in func.iter_insts() {
-        let mut writes_others = false;
-        func.for_each_def(inst, |mention| {
-            definition[mention.reg] = inst.into();
-            writes_others |= !func.is_value(mention.reg);
-        });
-        if writes_others || !removable(func, inst) {
-            needed[inst] = true;
-            work.push(inst);
+    let mut needs = Needs::new(func);
+    for at in (0..func.layout.len()).rev() {
+        for inst in func.block_insts(func.layout[at]).iter().rev() {
+            needs.pass(func, *inst);
         }
     }
-    while let Some(inst) = work.pop() {
-        func.for_each_use(inst, |mention| {
-            if let Some(source) = definition[mention.reg].expand().filter(|_| func.is_value(mention.reg))
-                && !std::mem::replace(&mut needed[source], true)
+    needs.idle.retain(|inst| needs.is_idle.contains(*inst));
+    if !needs.idle.is_empty() {
+        for at in 0..func.layout.len() {
+            func.blocks[func.layout[at]].insts.retain(|inst| !needs.is_idle.contains(*inst));
+        }
+    }
+    needs.idle
+}
+
+/// What is needed, found in one way over the code from its end. Most definitions stand before what reads them; those
+/// that do not (around a loop, or where blocks stand in another order) are come back to.
+struct Needs {
+    needed: EntitySet<VReg>,
+    /// What nobody was seen to need when it was passed, in that order; some of it was needed after all.
+    idle: Vec<InstId>,
+    is_idle: EntitySet<InstId>,
+    /// By value: the idle instruction that gives it.
+    idle_definition: SecondaryMap<VReg, PackedOption<InstId>>,
+    /// Idle no more, with sources to be looked at.
+    work: Vec<InstId>,
+}
+
+impl Needs {
+    fn new(func: &Function) -> Self {
+        Needs {
+            needed: EntitySet::with_capacity(func.vregs.len()),
+            idle: Vec::new(),
+            is_idle: EntitySet::with_capacity(func.insts.len()),
+            idle_definition: SecondaryMap::new(),
+            work: Vec::new(),
+        }
+    }
+
+    fn pass(&mut self, func: &Function, inst: InstId) {
+        let mut wanted = !removable(func, inst);
+        if !wanted {
+            func.for_each_def(inst, |write| wanted |= !func.is_value(write.reg) || self.needed.contains(write.reg));
+        }
+        if wanted {
+            self.need_sources(func, inst);
+        } else {
+            self.idle.push(inst);
+            self.is_idle.insert(inst);
+            func.for_each_def(inst, |write| self.idle_definition[write.reg] = inst.into());
+        }
+        while let Some(inst) = self.work.pop() {
+            self.need_sources(func, inst);
+        }
+    }
+
+    fn need_sources(&mut self, func: &Function, inst: InstId) {
+        func.for_each_use(inst, |read| {
+            if self.needed.insert(read.reg)
+                && let Some(idle) = self.idle_definition.get(read.reg).and_then(|inst| inst.expand())
+                && self.is_idle.remove(idle)
             {
-                work.push(source);
+                self.work.push(idle);
             }
         });
     }
-    let mut removed = Vec::new();
-    for at in 0..func.layout.len() {
-        func.blocks[func.layout[at]].insts.retain(|inst| {
-            removed.extend((!needed[*inst]).then_some(*inst));
-            needed[*inst]
-        });
-    }
-    removed
 }

@@ -14,7 +14,8 @@ use crate::function::Function;
 use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
 use crate::terminator::{Exit, exit_of};
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap, packed_option::PackedOption};
+use oriole_graph::Rows;
 use oriole_isa::{Arch, Effects, Lanes, RegFile, special_registers};
 
 /// Steps that joins of paths may take, per block of the function. A function beyond that (thousands of
@@ -35,9 +36,11 @@ struct Solver<'f> {
     postdom: &'f DomTree,
     liveness: &'f Liveness,
     arch: Arch,
-    readers: SecondaryMap<VReg, Vec<InstId>>,
-    writers: SecondaryMap<VReg, Vec<Block>>,
-    block_of: SecondaryMap<InstId, Option<Block>>,
+    /// By register: the instructions that read it.
+    readers: &'f Rows<InstId>,
+    /// By register: the blocks in which it is written.
+    writers: Rows<Block>,
+    block_of: SecondaryMap<InstId, PackedOption<Block>>,
     result: Uniformity,
     work: Vec<VReg>,
     steps_left: usize,
@@ -47,20 +50,27 @@ impl Uniformity {
     /// Compute it for `func` on `arch`.
     pub fn new(func: &Function, arch: Arch, cfg: &Cfg, postdom: &DomTree, liveness: &Liveness) -> Self {
         let result = Uniformity { varying: EntitySet::new(), branches: EntitySet::new() };
+        let mut block_of = SecondaryMap::with_capacity(func.insts.len());
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (block, inst) in func.iter_insts() {
+            block_of[inst] = block.into();
+            func.for_each_use(inst, |read| reads.push((read.reg.as_u32(), inst)));
+            func.for_each_def(inst, |write| writes.push((write.reg.as_u32(), block)));
+        }
+        let readers = Rows::new(func.vregs.len(), reads.into_iter());
         let mut solver = Solver {
             func,
             cfg,
             postdom,
             liveness,
             arch,
-            readers: SecondaryMap::new(),
-            writers: SecondaryMap::new(),
-            block_of: SecondaryMap::new(),
+            readers: &readers,
+            writers: Rows::new(func.vregs.len(), writes.into_iter()),
+            block_of,
             result,
             work: Vec::new(),
             steps_left: STEPS_PER_BLOCK * (func.layout.len() + 100),
         };
-        solver.index();
         solver.start();
         solver.run();
         solver.result
@@ -90,19 +100,6 @@ impl Uniformity {
 }
 
 impl Solver<'_> {
-    fn index(&mut self) {
-        for (block, inst) in self.func.iter_insts() {
-            self.block_of[inst] = Some(block);
-            self.func.for_each_reg(inst, |r| {
-                if r.is_def {
-                    self.writers[r.reg].push(block);
-                } else {
-                    self.readers[r.reg].push(inst);
-                }
-            });
-        }
-    }
-
     fn start(&mut self) {
         for &reg in &self.func.live_in {
             self.mark(reg);
@@ -118,7 +115,8 @@ impl Solver<'_> {
 
     fn run(&mut self) {
         while let Some(reg) = self.work.pop() {
-            for inst in self.readers[reg].clone() {
+            let readers = self.readers;
+            for &inst in readers.row(reg.index()) {
                 let data = &self.func.insts[inst];
                 // Lanes whose guard is false keep what they have.
                 let guards = data.guard().is_some_and(|guard| guard.pred == reg);
@@ -168,7 +166,7 @@ impl Solver<'_> {
     fn check_branch(&mut self, inst: InstId) {
         let data = &self.func.insts[inst];
         let branches = matches!(exit_of(data), Exit::Branch | Exit::Indirect);
-        let Some(block) = self.block_of[inst].filter(|_| branches) else { return };
+        let Some(block) = self.block_of[inst].expand().filter(|_| branches) else { return };
         let guard = data.guard().is_some_and(|g| self.result.is_varying(g.pred));
         let decides = guard || data.uses().any(|(_, o)| self.result.is_varying_operand(o));
         if decides && self.func.succs(block).len() > 1 && self.result.branches.insert(block) && self.steps_left > 0 {
@@ -183,7 +181,7 @@ impl Solver<'_> {
     fn give_up(&mut self) {
         let func = self.func;
         for (reg, _) in func.vregs.iter() {
-            if !self.writers[reg].is_empty() && self.liveness.crosses_blocks(func, reg) {
+            if !self.writers.row(reg.index()).is_empty() && self.liveness.crosses_blocks(func, reg) {
                 self.mark(reg);
             }
         }
@@ -208,8 +206,8 @@ impl Solver<'_> {
                 return;
             }
             for (reg, _) in liveness.main_live_in(join) {
-                self.spend(1 + self.writers[reg].len());
-                if self.writers[reg].iter().any(|b| region.contains(*b)) {
+                self.spend(1 + self.writers.row(reg.index()).len());
+                if self.writers.row(reg.index()).iter().any(|b| region.contains(*b)) {
                     varying.push(reg);
                 }
             }

@@ -40,6 +40,9 @@ use scopes::Scopes;
 pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Changed, PhaseError> {
     let changed = shape::free_entry(func)?.or(shape::free_return_points(func)?);
     let cfg = Cfg::new(func);
+    if cfg.rpo().iter().all(|block| func.succs(*block).len() < 2) {
+        return Ok(changed);
+    }
     let uniformity = uniformity(func, arch, &cfg);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
         return Ok(changed);
