@@ -14,6 +14,7 @@ use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
 use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -65,7 +66,7 @@ pub fn compile_in(ptx: &str, options: &CompileOptions, session: &Session<'_>) ->
     let mut watch = Watch::default();
     let load = if options.relocatable { oriole_ptx::load_object } else { oriole_ptx::load };
     let ast = watch.time("parse", || load(ptx)).map_err(CompileError::Source)?;
-    compile_tree(&ast, Some(ptx), options, session, watch)
+    compile_tree(Cow::Owned(ast), Some(ptx), options, session, watch)
 }
 
 /// Compile a PTX module that was made without text, and passes [`oriole_ptx::check`]. Places in
@@ -83,16 +84,17 @@ pub fn compile_module_in(
     if options.debug != DebugInfo::None {
         return compile_in(&oriole_ptx::print(ast), options, session);
     }
-    compile_tree(ast, None, options, session, Watch::default())
+    compile_tree(Cow::Borrowed(ast), None, options, session, Watch::default())
 }
 
 fn compile_tree(
-    ast: &oriole_ptx::ast::Module,
+    mut tree: Cow<'_, oriole_ptx::ast::Module>,
     ptx: Option<&str>,
     options: &CompileOptions,
     session: &Session<'_>,
     mut watch: Watch,
 ) -> Result<Compiled, CompileError> {
+    let ast = &*tree;
     let target = match options.target {
         Some(target) => target,
         None => self::target(ast.target.first().map_or("", String::as_str))?,
@@ -111,6 +113,15 @@ fn compile_tree(
     };
     let mut module = watch.time("lower", || oriole_lower::lower(ast, &lowering)).map_err(CompileError::Source)?;
     session.check_instructions(&module)?;
+    let wants_lines = options.debug != DebugInfo::None || emit::lines::has_own(ast);
+    // A third of the memory of a long function, and nobody asks for it again.
+    if let Cow::Owned(ast) = &mut tree
+        && !wants_lines
+        && !options.relocatable
+    {
+        ast.forget_bodies();
+    }
+    let ast = &*tree;
     let (mut record, mut numbering) = (Record::default(), Numbering::new(&settings));
     let passes = oriole_opt::Options {
         settings: &settings,
@@ -135,7 +146,6 @@ fn compile_tree(
     session.poll()?;
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
     let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &allocation, kind))?;
-    let wants_lines = options.debug != DebugInfo::None || emit::lines::has_own(ast);
     if let Some(ptx) = ptx.filter(|_| wants_lines) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
         spec.debug = Some(emit::lines::describe(ast, ptx, &spec, &lines, unit));

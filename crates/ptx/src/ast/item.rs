@@ -31,6 +31,17 @@ impl Module {
         })
     }
 
+    /// Drop the statements of all bodies, for those who need only what functions look like from outside any more.
+    pub fn forget_bodies(&mut self) {
+        for item in &mut self.items {
+            if let Item::Function(function) = item
+                && let Some(body) = &mut function.body
+            {
+                body.statements = Vec::new();
+            }
+        }
+    }
+
     /// The module-scope variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = &Variable> {
         self.items.iter().filter_map(|item| match item {
