@@ -14,7 +14,10 @@ use std::collections::BinaryHeap;
 /// Live components from which on a function is crowded: four times what a thread can have.
 const CROWD: usize = 1024;
 
-/// What to spill of a crowded function, so that no more than `limit` components are live anywhere; nothing of others.
+/// Registers that are left for what reads and writes the spilled, so that colouring need not fail and start again.
+const SPARE: usize = 8;
+
+/// What to spill of a crowded function, so that some less than `limit` components are live everywhere; nothing of others.
 pub(crate) fn crowd(func: &Function, code: &Code, lines: &FileCode, live: &Liveness, limit: u16) -> Vec<VReg> {
     if (lines.components as usize) <= CROWD {
         return Vec::new();
@@ -25,7 +28,7 @@ pub(crate) fn crowd(func: &Function, code: &Code, lines: &FileCode, live: &Liven
         return Vec::new();
     }
     let mut walk = Walk::new(func, code, lines, live);
-    walk.run(|walk| walk.shrink(limit.into()));
+    walk.run(|walk| walk.shrink(usize::from(limit).saturating_sub(SPARE)));
     let spilled = lines.nodes.iter().zip(&walk.nodes).filter(|(_, state)| state.spilled);
     spilled.map(|(node, _)| node.vreg).collect()
 }
