@@ -1,7 +1,8 @@
 //! The calling convention of device functions; `docs/lower.md` describes it.
 
 use crate::error::{Lowered, invalid};
-use oriole_ptx::ast::{ScalarType, Space, Variable};
+use oriole_ori::ObjectKind;
+use oriole_ptx::ast::{self, ScalarType, Space, Variable};
 
 /// First register of arguments and of results.
 pub(crate) const FIRST_ARGUMENT: u16 = 4;
@@ -108,4 +109,30 @@ pub(crate) fn extent(variable: &Variable) -> Lowered<(u32, u32)> {
         return Err(invalid(variable.span, format!("parameters are aligned to at most {LARGEST_ALIGNMENT} bytes")));
     }
     Ok((size, variable.alignment()))
+}
+
+/// Byte offsets of a kernel's parameters, none for textures, samplers and surfaces, and the bytes of all.
+pub(crate) fn layout(kernel: &ast::Function) -> (Vec<Option<u64>>, u64) {
+    let mut end: u64 = 0;
+    let mut place = |variable: &Variable| {
+        if object_kind(variable.ty).is_some() {
+            return None;
+        }
+        let offset = end.next_multiple_of(u64::from(variable.alignment()));
+        // Far beyond what a kernel may have, which is looked at where they are bound.
+        end = offset.saturating_add(variable.size().unwrap_or(u64::MAX)).min(u64::from(u32::MAX));
+        Some(offset)
+    };
+    let offsets = kernel.params.iter().map(&mut place).collect();
+    (offsets, end)
+}
+
+/// What a variable of this type stands for.
+pub(crate) fn object_kind(ty: ScalarType) -> Option<ObjectKind> {
+    match ty {
+        ScalarType::Texref => Some(ObjectKind::Texture),
+        ScalarType::Samplerref => Some(ObjectKind::Sampler),
+        ScalarType::Surfref => Some(ObjectKind::Surface),
+        _ => None,
+    }
 }

@@ -1,15 +1,19 @@
 //! Address conversion and queries: `cvta`, `isspacep`, `mapa`, `getctarank`; `prefetch`.
 
-use super::{Chapter, memory, unknown};
+use crate::chapters::memory::{access, address};
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::{FnLower, Place, Wide, lut};
-use oriole_isa::Role::{A, B, Base, C, D, Offset, PD, Shift};
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::place::Place;
+use crate::function::{FnLower, handle, shared, special};
+use crate::handler::{Chapter, unknown};
+use oriole_isa::Role::{Base, Offset, PD};
 use oriole_isa::{Field, Opcode as Sass, cctl_op, cmp, qspc_space};
-use oriole_ori::{Operand, RegType};
+use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Name, Opcode, Space, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Cvta, cvta),
     (Opcode::Isspacep, isspacep),
     (Opcode::Mapa, mapa),
@@ -32,14 +36,14 @@ fn cvta(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The generic address of an address in `space`.
-pub(super) fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
+pub(crate) fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
     if space == Space::Global {
         return Ok(source);
     }
     let sum = cx.temp64()?;
-    if is_shared(space) && cx.has_clusters() {
+    if is_shared(space) && shared::has_clusters(cx) {
         cx.mov(Operand::lo(sum), source.lo)?;
-        let high = cx.hardware_register("SR_SWINHI")?;
+        let high = special::hardware_register(cx, "SR_SWINHI")?;
         cx.mov(Operand::hi(sum), high)?;
     } else {
         let (base, offset) = window(cx, space)?;
@@ -54,11 +58,11 @@ pub(super) fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -
 }
 
 /// The address in `space` of a generic address that lies in it.
-pub(super) fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
+pub(crate) fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -> Lowered<Wide> {
     if space == Space::Global {
         return Ok(source);
     }
-    if is_shared(space) && cx.has_clusters() {
+    if is_shared(space) && shared::has_clusters(cx) {
         return Ok(Wide::of_halves(source.lo, Operand::rz()));
     }
     let (base, offset) = window(cx, space)?;
@@ -86,7 +90,7 @@ fn window(cx: &mut FnLower<'_, '_>, space: Space) -> Lowered<(Wide, i64)> {
         Space::Local => (Some(bank.local_window), 0),
         Space::Const => (Some(bank.constant_window), 0),
         space if is_shared(space) => (bank.shared_window, 0),
-        space if memory::is_parameter(Some(space)) => match bank.bank_window {
+        space if access::is_parameter(Some(space)) => match bank.bank_window {
             Some(window) => (Some(window), 0),
             None => (bank.parameter_window, -parameters),
         },
@@ -98,69 +102,19 @@ fn window(cx: &mut FnLower<'_, '_>, space: Space) -> Lowered<(Wide, i64)> {
     Ok((Wide::of_pair(pair), offset))
 }
 
-impl FnLower<'_, '_> {
-    /// Whether blocks form clusters that reach each other's shared memory: then shared addresses carry the
-    /// block's rank.
-    pub(crate) fn has_clusters(&self) -> bool {
-        self.sm().bank0.cluster.is_some()
-    }
-
-    /// The generic address of a variable.
-    pub(crate) fn generic_address(&mut self, name: Name) -> Lowered<Wide> {
-        let space = match self.place(name)? {
-            Place::Symbol(_) => Space::Global,
-            Place::Shared(_) | Place::LinkedShared(_) => Space::Shared,
-            Place::Const(_) | Place::LinkedConst(_) => Space::Const,
-            Place::KernelParam(_) => Space::Param,
-            Place::Frame(_) | Place::Incoming(_) => Space::Local,
-            Place::Object(symbol) => return self.object_handle(symbol),
-            Place::Param => return Err(invalid(name.span, format!("'{}' has no address", self.text(name)))),
-        };
-        let address = self.address64(name, 0)?;
-        to_generic(self, space, address)
-    }
-
-    /// What shared addresses of this block are relative to: the block's number in its cluster in
-    /// byte 3, on targets with clusters. Read once, at the start of the function.
-    pub(crate) fn shared_window(&mut self) -> Lowered<Operand> {
-        if !self.has_clusters() {
-            return Ok(Operand::rz());
-        }
-        if let Some(window) = self.shared_window_register() {
-            return Ok(Operand::reg(window));
-        }
-        let rank = self.temp_of(RegType::R)?;
-        let window = self.temp_of(RegType::R)?;
-        let number = self.hardware_number("SR_CgaCtaId")?;
-        self.at_start(|cx| {
-            cx.s2r(Operand::reg(rank), number)?;
-            cx.emit(
-                Sass::LEA,
-                &[],
-                &[
-                    (D, Operand::reg(window)),
-                    (A, Operand::reg(rank)),
-                    (B, Operand::rz()),
-                    (C, Operand::rz()),
-                    (Shift, Operand::imm(24)),
-                ],
-            )?;
-            Ok(())
-        })?;
-        self.set_shared_window(window);
-        Ok(Operand::reg(window))
-    }
-
-    /// The address of byte `offset` of the shared segment.
-    pub(crate) fn shared_address(&mut self, offset: u32) -> Lowered<Operand> {
-        let window = self.shared_window()?;
-        if window.is_zero() {
-            return Ok(crate::function::word(offset));
-        }
-        let sum = self.temp()?;
-        self.add(sum, window, crate::function::word(offset))?;
-        Ok(sum)
-    }
+/// The generic address of a variable.
+pub(crate) fn generic_address(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<Wide> {
+    let space = match cx.place(name)? {
+        Place::Symbol(_) => Space::Global,
+        Place::Shared(_) | Place::LinkedShared(_) => Space::Shared,
+        Place::Const(_) | Place::LinkedConst(_) => Space::Const,
+        Place::KernelParam(_) => Space::Param,
+        Place::Frame(_) | Place::Incoming(_) => Space::Local,
+        Place::Object(symbol) => return handle::object_handle(cx, symbol),
+        Place::Param => return Err(invalid(name.span, format!("'{}' has no address", cx.text(name)))),
+    };
+    let address = cx.address64(name, 0)?;
+    to_generic(cx, space, address)
 }
 
 /// `isspacep.space p, a;`
@@ -178,10 +132,10 @@ fn isspacep(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         }
         Space::Local => query(cx, qspc_space::L, address)?,
         Space::Shared | Space::SharedCta => query(cx, qspc_space::S, address)?,
-        Space::SharedCluster if cx.has_clusters() => query(cx, qspc_space::D, address)?,
+        Space::SharedCluster if shared::has_clusters(cx) => query(cx, qspc_space::D, address)?,
         Space::SharedCluster => query(cx, qspc_space::S, address)?,
         Space::Const => in_constants(cx, address)?,
-        space if memory::is_parameter(Some(space)) => in_parameters(cx, address)?,
+        space if access::is_parameter(Some(space)) => in_parameters(cx, address)?,
         _ => return Err(unknown(cx, instruction)),
     };
     let to = cx.dst_pred(to)?;
@@ -248,7 +202,7 @@ const PREFETCHES: [(Word, u8); 4] = [
 /// `prefetch.space.level [a];`, `discard.L2 [a], size;`, `applypriority.L2::evict_normal [a], size;`
 fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Tensormap) {
-        return super::asynchronous::prefetch_tensormap(cx, instruction);
+        return crate::chapters::asynchronous::tensormap::prefetch(cx, instruction);
     }
     let level = match instruction.opcode {
         Opcode::Discard => Some(cctl_op::RML2),
@@ -257,10 +211,10 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     };
     let level = level.ok_or_else(|| unknown(cx, instruction))?;
     let Some(address) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
-    let addr = memory::resolve(cx, instruction.space(), address)?;
+    let addr = address::resolve(cx, instruction.space(), address)?;
     let opcode = match addr.target {
-        memory::Target::Local => Sass::CCTLL,
-        memory::Target::Global | memory::Target::Generic => Sass::CCTL,
+        address::Target::Local => Sass::CCTLL,
+        address::Target::Global | address::Target::Generic => Sass::CCTL,
         _ => return Err(unknown(cx, instruction)),
     };
     cx.emit(opcode, &[(Field::CctlOp, level)], &[(Base, addr.base), (Offset, Operand::imm_signed(addr.offset))])?;
@@ -300,5 +254,5 @@ fn cta_rank(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 fn on_clusters(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.has_clusters() { Ok(()) } else { Err(unknown(cx, instruction)) }
+    if shared::has_clusters(cx) { Ok(()) } else { Err(unknown(cx, instruction)) }
 }

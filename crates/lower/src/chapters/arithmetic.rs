@@ -1,29 +1,29 @@
 //! The opcodes that have forms for integers and floats of several widths.
 
-use super::float32;
-use super::half::is_half;
-use super::{Chapter, Handler, division, extended, single_pair, unknown};
+use crate::chapters::half::is_half;
+use crate::chapters::{division, extended, float32, float64, half, integer, integer_division, single_pair};
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::{Chapter, Handler, unknown};
 use oriole_isa::mufu;
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, ScalarType, Word};
 
 /// The opcodes of this file.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Ptx::Add, |f, inst| add_sub(f, inst, false)),
     (Ptx::Sub, |f, inst| add_sub(f, inst, true)),
     (Ptx::Mul, mul),
     (Ptx::Mad, mad),
     (Ptx::Fma, fma),
-    (Ptx::Mul24, |f, inst| f.int_mul24(inst)),
-    (Ptx::Mad24, |f, inst| f.int_mul24(inst)),
+    (Ptx::Mul24, |f, inst| integer::int_mul24(f, inst)),
+    (Ptx::Mad24, |f, inst| integer::int_mul24(f, inst)),
     (Ptx::Min, |f, inst| minmax(f, inst, true)),
     (Ptx::Max, |f, inst| minmax(f, inst, false)),
     (Ptx::Neg, |f, inst| sign(f, inst, false)),
     (Ptx::Abs, |f, inst| sign(f, inst, true)),
-    (Ptx::Sad, |f, inst| f.int_sad(inst)),
+    (Ptx::Sad, |f, inst| integer::int_sad(f, inst)),
     (Ptx::Div, division::div),
-    (Ptx::Rem, |f, inst| f.int_div(inst)),
+    (Ptx::Rem, |f, inst| integer_division::int_div(f, inst)),
     (Ptx::Rcp, rcp),
     (Ptx::Sqrt, sqrt),
     (Ptx::Rsqrt, rsqrt),
@@ -62,10 +62,10 @@ fn kind(inst: &Instruction) -> Kind {
 
 fn add_sub(f: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lowered {
     match kind(inst) {
-        Kind::Single => f.f32_add_sub(inst, subtract),
-        Kind::Double => f.f64_add_sub(inst, subtract),
-        Kind::Half => f.half_binary(inst),
-        Kind::Mixed => f.half_mixed(inst),
+        Kind::Single => float32::f32_add_sub(f, inst, subtract),
+        Kind::Double => float64::f64_add_sub(f, inst, subtract),
+        Kind::Half => half::half_binary(f, inst),
+        Kind::Mixed => half::half_mixed(f, inst),
         Kind::SinglePair => single_pair::lower(f, inst),
         Kind::Integer if inst.has(Word::Cc) => {
             if subtract {
@@ -74,18 +74,18 @@ fn add_sub(f: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) -> Lower
                 extended::add(f, inst)
             }
         }
-        Kind::Integer => f.int_add_sub(inst, subtract),
+        Kind::Integer => integer::int_add_sub(f, inst, subtract),
         Kind::Other => Err(unknown(f, inst)),
     }
 }
 
 fn mul(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match kind(inst) {
-        Kind::Single => f.f32_mul(inst),
-        Kind::Double => f.f64_mul(inst),
-        Kind::Half => f.half_binary(inst),
+        Kind::Single => float32::f32_mul(f, inst),
+        Kind::Double => float64::f64_mul(f, inst),
+        Kind::Half => half::half_binary(f, inst),
         Kind::SinglePair => single_pair::lower(f, inst),
-        Kind::Integer => f.int_mul(inst),
+        Kind::Integer => integer::int_mul(f, inst),
         Kind::Mixed | Kind::Other => Err(unknown(f, inst)),
     }
 }
@@ -93,17 +93,17 @@ fn mul(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 fn mad(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match kind(inst) {
         Kind::Integer if inst.has(Word::Cc) => extended::mad(f, inst),
-        Kind::Integer => f.int_mad(inst),
+        Kind::Integer => integer::int_mad(f, inst),
         _ => fma(f, inst),
     }
 }
 
 fn fma(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match kind(inst) {
-        Kind::Single => f.f32_fma(inst),
-        Kind::Double => f.f64_fma(inst),
-        Kind::Half => f.half_fma(inst),
-        Kind::Mixed => f.half_mixed(inst),
+        Kind::Single => float32::f32_fma(f, inst),
+        Kind::Double => float64::f64_fma(f, inst),
+        Kind::Half => half::half_fma(f, inst),
+        Kind::Mixed => half::half_mixed(f, inst),
         Kind::SinglePair => single_pair::lower(f, inst),
         Kind::Integer | Kind::Other => Err(unknown(f, inst)),
     }
@@ -111,49 +111,49 @@ fn fma(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 
 fn minmax(f: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered {
     match kind(inst) {
-        Kind::Single => f.f32_minmax(inst, least),
-        Kind::Double => f.f64_minmax(inst, least),
-        Kind::Half => f.half_minmax(inst, least),
-        Kind::Integer => f.int_minmax(inst, least),
+        Kind::Single => float32::f32_minmax(f, inst, least),
+        Kind::Double => float64::f64_minmax(f, inst, least),
+        Kind::Half => half::half_minmax(f, inst, least),
+        Kind::Integer => integer::int_minmax(f, inst, least),
         Kind::SinglePair | Kind::Mixed | Kind::Other => Err(unknown(f, inst)),
     }
 }
 
 fn sign(f: &mut FnLower<'_, '_>, inst: &Instruction, absolute: bool) -> Lowered {
     match kind(inst) {
-        Kind::Single => f.f32_sign(inst, absolute),
-        Kind::Double => f.f64_sign(inst, absolute),
-        Kind::Half => f.half_sign(inst, absolute),
-        Kind::Integer if absolute => f.int_abs(inst),
-        Kind::Integer => f.int_neg(inst),
+        Kind::Single => float32::f32_sign(f, inst, absolute),
+        Kind::Double => float64::f64_sign(f, inst, absolute),
+        Kind::Half => half::half_sign(f, inst, absolute),
+        Kind::Integer if absolute => integer::int_abs(f, inst),
+        Kind::Integer => integer::int_neg(f, inst),
         Kind::SinglePair | Kind::Mixed | Kind::Other => Err(unknown(f, inst)),
     }
 }
 
 fn rcp(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match (kind(inst), inst.has(Word::Approx)) {
-        (Kind::Single, true) => f.f32_rcp_approx(inst),
-        (Kind::Single, false) => f.f32_rcp(inst),
-        (Kind::Double, true) => f.f64_mufu(inst, mufu::RCP64H),
-        (Kind::Double, false) => f.f64_rcp(inst),
+        (Kind::Single, true) => float32::f32_rcp_approx(f, inst),
+        (Kind::Single, false) => division::f32_rcp(f, inst),
+        (Kind::Double, true) => division::f64_mufu(f, inst, mufu::RCP64H),
+        (Kind::Double, false) => division::f64_rcp(f, inst),
         _ => Err(unknown(f, inst)),
     }
 }
 
 fn sqrt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match (kind(inst), inst.has(Word::Approx)) {
-        (Kind::Single, true) => f.f32_sqrt_approx(inst),
-        (Kind::Single, false) => f.f32_sqrt(inst),
-        (Kind::Double, false) => f.f64_sqrt(inst),
+        (Kind::Single, true) => float32::f32_sqrt_approx(f, inst),
+        (Kind::Single, false) => division::f32_sqrt(f, inst),
+        (Kind::Double, false) => division::f64_sqrt(f, inst),
         _ => Err(unknown(f, inst)),
     }
 }
 
 fn rsqrt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     match (kind(inst), inst.has(Word::Ftz)) {
-        (Kind::Single, _) => f.f32_rsqrt_approx(inst),
-        (Kind::Double, true) => f.f64_mufu(inst, mufu::RSQ64H),
-        (Kind::Double, false) => f.f64_rsqrt(inst),
+        (Kind::Single, _) => float32::f32_rsqrt_approx(f, inst),
+        (Kind::Double, true) => division::f64_mufu(f, inst, mufu::RSQ64H),
+        (Kind::Double, false) => division::f64_rsqrt(f, inst),
         _ => Err(unknown(f, inst)),
     }
 }
@@ -161,7 +161,7 @@ fn rsqrt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
 fn transcendental(f: &mut FnLower<'_, '_>, inst: &Instruction, single: Handler) -> Lowered {
     match kind(inst) {
         Kind::Single => single(f, inst),
-        Kind::Half => f.half_mufu(inst),
+        Kind::Half => half::half_mufu(f, inst),
         _ => Err(unknown(f, inst)),
     }
 }

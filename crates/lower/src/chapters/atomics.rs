@@ -2,24 +2,26 @@
 //!
 //! What the memory system has is one instruction; the rest is a loop around compare-and-swap.
 
-mod cas_loop;
-mod combine;
-mod vector;
+pub(crate) mod cas_loop;
+pub(crate) mod combine;
+pub(crate) mod vector;
 
-use super::memory::{self, Addr, Target};
-use super::{Chapter, unknown};
+use crate::chapters::memory;
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::{Addr, Target};
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Base, D, Data, Data2, Offset};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type};
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[(Opcode::Atom, atom), (Opcode::Red, atom)];
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Atom, atom), (Opcode::Red, atom)];
 
 /// One atomic operation.
-struct Atomic<'i> {
+pub(crate) struct Atomic<'i> {
     op: Word,
     ty: ScalarType,
     addr: Addr,
@@ -47,14 +49,14 @@ const OPERATIONS: [(Word, u8); 10] = [
 ];
 
 /// The operation that an instruction names, and what SASS calls it.
-pub(super) fn operation(instruction: &Instruction) -> Option<(Word, u8)> {
+pub(crate) fn operation(instruction: &Instruction) -> Option<(Word, u8)> {
     OPERATIONS.iter().copied().find(|(word, _)| instruction.has(*word))
 }
 
 /// `atom{.sem}{.scope}{.space}.op.type d, [a], b{, c};` and `red`.
 fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::MbarrierCompleteTxBytes) {
-        return super::asynchronous::reduce_remote(cx, instruction);
+        return crate::chapters::asynchronous::remote::reduce(cx, instruction);
     }
     let op = operation(instruction).map(|(word, _)| word);
     let (Some(op), Some(ty)) = (op, instruction.last_type()) else { return Err(unknown(cx, instruction)) };
@@ -68,11 +70,11 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let semantics = instruction.semantics().unwrap_or(Semantics::Relaxed);
     let fences = [Semantics::AcqRel, Semantics::Sc].contains(&semantics);
     let is_vector = instruction.vector().is_some();
-    let needs_loop = !is_vector && !is_native(cx, op, ty, memory::target(cx, space, address)?);
+    let needs_loop = !is_vector && !is_native(cx, op, ty, address::target_of(cx, space, address)?);
     if needs_loop {
         cx.guard_by_branch()?;
     }
-    let addr = memory::resolve(cx, space, address)?;
+    let addr = address::resolve(cx, space, address)?;
     let mem = memory::strong(cx, instruction, scope);
     let atomic = Atomic { op, ty, addr, scope, mem, result, values };
     if fences || memory::has_semantics(instruction, Semantics::Release) {
@@ -108,7 +110,7 @@ fn is_native(cx: &FnLower<'_, '_>, op: Word, ty: ScalarType, target: Target) -> 
 }
 
 /// The type as SASS has it.
-pub(super) fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
+pub(crate) fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
     let ordered = matches!(op, Word::Min | Word::Max);
     Some(match (ty, ty.bits()) {
         (ScalarType::F32, _) => atom_type::F32,
@@ -175,7 +177,7 @@ fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sass, op: u8, 
 }
 
 /// A value in a register of the type's width.
-pub(super) fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Operand> {
+pub(crate) fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Operand> {
     match ty.bits() {
         64 => {
             let wide = if ty == ScalarType::F64 { cx.src_f64(value)? } else { cx.src64(value)? };

@@ -1,16 +1,16 @@
 //! Barriers and fences: `bar`, `barrier`, `membar`, `fence`.
 
-use super::memory::{fence, invalidate};
-use super::{Chapter, unknown};
+use crate::chapters::memory::{fence, invalidate};
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::FnLower;
+use crate::function::{FnLower, shared, special};
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, D, PA, PD};
 use oriole_isa::{Field, Opcode as Sass, bar_op, bar_red, fence_space, membar_scope, membar_sem};
 use oriole_ori::{Block, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter =
+pub(crate) const CHAPTER: Chapter =
     &[(Opcode::Bar, bar), (Opcode::Barrier, bar), (Opcode::Membar, membar), (Opcode::Fence, membar)];
 
 /// `bar`, `barrier` in all their forms.
@@ -20,7 +20,7 @@ fn bar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     }
     if instruction.has(Word::Warp) {
         let mask = cx.operand(instruction, 0)?;
-        return super::warp::converge(cx, mask);
+        return crate::chapters::warp::converge(cx, mask);
     }
     // `bar` implies `.aligned`; `barrier` without it may be reached by parts of a warp.
     let aligned = instruction.opcode == Opcode::Bar || instruction.has(Word::Aligned);
@@ -126,7 +126,7 @@ fn thread_count(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Ope
 
 /// `barrier.cluster.arrive`, `barrier.cluster.wait`
 fn cluster(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if !cx.has_clusters() {
+    if !shared::has_clusters(cx) {
         return Err(unsupported(instruction.span, format!("a cluster barrier on {}", cx.arch())));
     }
     cx.guard_by_branch()?;
@@ -155,7 +155,7 @@ fn cluster(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// Control stands where there are clusters then; the block where both ways meet comes back.
 fn without_cluster(cx: &mut FnLower<'_, '_>, arrives: bool) -> Lowered<Block> {
     let (inside, outside, after) = (cx.new_block()?, cx.new_block()?, cx.new_block()?);
-    let explicit = cx.explicit_cluster()?;
+    let explicit = special::explicit_cluster(cx)?;
     cx.branch_with(explicit, inside, if arrives { after } else { outside }, true)?;
     if !arrives {
         cx.switch_to(outside);
@@ -195,7 +195,7 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return invalidate(cx);
     }
     if instruction.has(Word::TensormapGeneric) {
-        return super::asynchronous::fence_tensormap(cx, instruction);
+        return crate::chapters::asynchronous::tensormap::fence(cx, instruction);
     }
     if cx.has(Sass::FENCE) && instruction.has(Word::AsyncGeneric) {
         return restricted(cx, instruction);

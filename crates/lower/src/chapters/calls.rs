@@ -1,16 +1,19 @@
 //! Calls: of functions of the module, of library routines, through pointers, of the run-time system.
 
-use super::{Chapter, stack, unknown};
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
+use crate::chapters::stack;
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::{Binding, FnLower, Wide};
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::scope::Binding;
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Bank, Base, D, Offset, Target};
 use oriole_isa::{Field, Mods, Opcode as Sass, call_mode, mem_size};
 use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[(Opcode::Call, call)];
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Call, call)];
 
 /// Functions that the run-time system brings: declared in PTX, defined by the driver.
 const RUNTIME: [&str; 4] = ["vprintf", "malloc", "free", "__assertfail"];
@@ -68,7 +71,7 @@ fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<
         && let Some((index, function)) = cx.module.function(name.sym)
     {
         let symbol = cx.module.function_symbol(index);
-        let noreturn = crate::module::is_noreturn(function);
+        let noreturn = crate::module::plan::is_noreturn(function);
         let way = if function.body.is_some() { Way::Direct(symbol) } else { Way::Runtime(runtime(cx, name, symbol)?) };
         return Ok((way, function.rets.clone(), function.params.clone(), noreturn));
     }
@@ -213,13 +216,13 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
         }
         (Way::Runtime(symbol), false) => {
             let target = cx.symbol_address(symbol, 0)?;
-            cx.absolute_return(address, back)?;
+            absolute_return(cx, address, back)?;
             site.callee = Callee::Direct(symbol);
             inst.mods.set(Field::CallMode, call_mode::ABS);
             inst.set_role(Base, cx.in_pair(target)?);
         }
         (Way::Direct(symbol) | Way::Runtime(symbol), true) => {
-            cx.absolute_return(address, back)?;
+            absolute_return(cx, address, back)?;
             // What the linker takes for a weak function may change other registers.
             if cx.module.out.symbols[symbol].linkage != Linkage::Weak {
                 site.callee = Callee::Direct(symbol);
@@ -229,7 +232,7 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             inst.set_role(Target, cx.built(made)?);
         }
         (Way::Indirect(target), true) => {
-            cx.absolute_return(address, back)?;
+            absolute_return(cx, address, back)?;
             inst.mods.set(Field::CallMode, call_mode::ABS);
             inst.set_role(Base, cx.in_pair(target)?);
             if cx.sm().unified_functions {
@@ -263,68 +266,66 @@ fn section_relative(cx: &mut FnLower<'_, '_>, address: Wide, back: Block) -> Low
     cx.mov(address.hi, Operand::rz())
 }
 
-impl FnLower<'_, '_> {
-    /// Calls a routine of the library with arguments as 32-bit words, in order; gives the words of its
-    /// results. The guard of the PTX instruction becomes a branch.
-    pub(crate) fn call_library(&mut self, name: &str, args: &[Operand]) -> Lowered<Vec<Operand>> {
-        self.guard_by_branch()?;
-        let (routine, symbol) = self.module.library_symbol(name, self.span())?;
-        let convention = Convention::of(&routine.function.rets, &routine.function.params)?;
-        let mut site =
-            CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
-        let mut words = args.iter();
-        for passed in &convention.params {
-            let Place::Registers(first) = passed.place else {
-                return Err(unsupported(self.span(), format!("the routine '{name}' with arguments on the stack")));
-            };
-            for (k, word) in (0..passed.words() as u16).zip(words.by_ref()) {
-                let to = self.fixed(first + k)?;
-                self.mov(to, *word)?;
-                site.args.push(to);
-            }
+/// Calls a routine of the library with arguments as 32-bit words, in order; gives the words of its
+/// results. The guard of the PTX instruction becomes a branch.
+pub(crate) fn call_library(cx: &mut FnLower<'_, '_>, name: &str, args: &[Operand]) -> Lowered<Vec<Operand>> {
+    cx.guard_by_branch()?;
+    let (routine, symbol) = cx.module.library_symbol(name, cx.span())?;
+    let convention = Convention::of(&routine.function.rets, &routine.function.params)?;
+    let mut site =
+        CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
+    let mut words = args.iter();
+    for passed in &convention.params {
+        let Place::Registers(first) = passed.place else {
+            return Err(unsupported(cx.span(), format!("the routine '{name}' with arguments on the stack")));
+        };
+        for (k, word) in (0..passed.words() as u16).zip(words.by_ref()) {
+            let to = cx.fixed(first + k)?;
+            cx.mov(to, *word)?;
+            site.args.push(to);
         }
-        result_registers(self, &convention, &mut site.results)?;
-        let fixed = site.results.clone();
-        transfer(self, Way::Direct(symbol), site)?;
-        let mut results = Vec::new();
-        for from in fixed {
-            let to = self.temp()?;
-            self.mov(to, from)?;
-            results.push(to);
-        }
-        Ok(results)
     }
+    result_registers(cx, &convention, &mut site.results)?;
+    let fixed = site.results.clone();
+    transfer(cx, Way::Direct(symbol), site)?;
+    let mut results = Vec::new();
+    for from in fixed {
+        let to = cx.temp()?;
+        cx.mov(to, from)?;
+        results.push(to);
+    }
+    Ok(results)
+}
 
-    /// `address` = the absolute address of `back`, for functions outside of the section.
-    ///
-    /// Before sm_90 LEPC gives its own address only. It stands alone in a block, which both its own
-    /// label and that of the next block keep apart, and the distance is added.
-    fn absolute_return(&mut self, address: VReg, back: Block) -> Lowered {
-        if Sass::LEPC.places(Target, self.arch()) {
-            self.emit(Sass::LEPC, &[], &[(D, Operand::reg(address)), (Target, Operand::block(back))])?;
-            return Ok(());
-        }
-        let (here, next) = (self.new_block()?, self.new_block()?);
-        self.jump(here);
-        self.switch_to(here);
-        let own = self.temp64()?;
-        self.emit(Sass::LEPC, &[], &[(D, Operand::reg(own))])?;
-        self.jump(next);
-        self.switch_to(next);
-        let ahead = self.distance(back, next)?;
-        let step = self.distance(next, here)?;
-        let total = self.temp64()?;
-        self.add(Operand::lo(total), ahead, step)?;
-        self.extend_sign(total)?;
-        self.add64(address, Wide::of_pair(own), Wide::of_pair(total))
+/// `address` = the absolute address of `back`, for functions outside of the section.
+///
+/// Before sm_90 LEPC gives its own address only. It stands alone in a block, which both its own
+/// label and that of the next block keep apart, and the distance is added.
+fn absolute_return(cx: &mut FnLower<'_, '_>, address: VReg, back: Block) -> Lowered {
+    if Sass::LEPC.places(Target, cx.arch()) {
+        cx.emit(Sass::LEPC, &[], &[(D, Operand::reg(address)), (Target, Operand::block(back))])?;
+        return Ok(());
     }
+    let (here, next) = (cx.new_block()?, cx.new_block()?);
+    cx.jump(here);
+    cx.switch_to(here);
+    let own = cx.temp64()?;
+    cx.emit(Sass::LEPC, &[], &[(D, Operand::reg(own))])?;
+    cx.jump(next);
+    cx.switch_to(next);
+    let ahead = distance(cx, back, next)?;
+    let step = distance(cx, next, here)?;
+    let total = cx.temp64()?;
+    cx.add(Operand::lo(total), ahead, step)?;
+    cx.extend_sign(total)?;
+    cx.add64(address, Wide::of_pair(own), Wide::of_pair(total))
+}
 
-    /// Bytes from one block to another.
-    fn distance(&mut self, to: Block, from: Block) -> Lowered<Operand> {
-        let to = self.in_reg(Operand::block(to))?;
-        let from = self.in_reg(Operand::block(from))?;
-        let bytes = self.temp()?;
-        self.add(bytes, to, from.neg())?;
-        Ok(bytes)
-    }
+/// Bytes from one block to another.
+fn distance(cx: &mut FnLower<'_, '_>, to: Block, from: Block) -> Lowered<Operand> {
+    let to = cx.in_reg(Operand::block(to))?;
+    let from = cx.in_reg(Operand::block(from))?;
+    let bytes = cx.temp()?;
+    cx.add(bytes, to, from.neg())?;
+    Ok(bytes)
 }

@@ -1,17 +1,18 @@
 //! Comparison and selection: `set setp selp slct`.
 
-use super::alu::{IntCmp, bop_of, flag};
-use super::integer::{IntType, operands};
-use super::wide::Halves;
-use super::{Chapter, unknown};
+use crate::chapters::integer::{IntType, operands};
+use crate::chapters::wide::Halves;
+use crate::chapters::{float64, integer, wide};
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::word_ops::{IntCmp, bop_of, flag};
+use crate::function::{FnLower, word_ops};
+use crate::handler::{Chapter, unknown};
 use oriole_isa::{Field, Opcode, Role, bop, cmp, dcmp, fcmp, half_fmt, swizzle};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, CmpOp, Instruction, Opcode as Ptx, ScalarType, Word};
 
 /// The opcodes of this file.
-pub(super) const CHAPTER: Chapter = &[(Ptx::Setp, setp), (Ptx::Set, set), (Ptx::Selp, selp), (Ptx::Slct, slct)];
+pub(crate) const CHAPTER: Chapter = &[(Ptx::Setp, setp), (Ptx::Set, set), (Ptx::Selp, selp), (Ptx::Slct, slct)];
 
 /// How SASS compares: PTX operator, integer comparison, float comparison. The float codes of
 /// opposite comparisons add up to 15.
@@ -81,84 +82,82 @@ fn is_packed(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::F16x2 | ScalarType::Bf16x2)
 }
 
-impl FnLower<'_, '_> {
-    /// `d[0] = (a cmp b) bop c`, `d[1] = !(a cmp b) bop c`; of packed halves: low and high element.
-    fn compare(&mut self, how: Comparison, d: [Operand; 2], a: &ast::Operand, b: &ast::Operand) -> Lowered {
-        match how.ty {
-            ScalarType::F32 => {
-                let (a, b) = (self.src_f32(a)?, self.src_f32(b)?);
-                self.compare_with(Opcode::FSETP, &how.float_fields(how.float), d, [a, b, how.with])
-            }
-            ScalarType::F64 => {
-                let (a, b) = (self.f64_register(a)?, self.f64_operand(b)?);
-                let fields = [(Field::Dcmp, how.float), (Field::Bop, how.bop)];
-                self.compare_with(Opcode::DSETP, &fields, d, [a, b, how.with])
-            }
-            ty if ty.is_float() => self.compare_half(how, d, a, b),
-            ty => self.compare_int(how, d, a, b, IntType { bits: ty.bits(), signed: ty.is_signed(), packed: false }),
+/// `d[0] = (a cmp b) bop c`, `d[1] = !(a cmp b) bop c`; of packed halves: low and high element.
+fn compare(cx: &mut FnLower<'_, '_>, how: Comparison, d: [Operand; 2], a: &ast::Operand, b: &ast::Operand) -> Lowered {
+    match how.ty {
+        ScalarType::F32 => {
+            let (a, b) = (cx.src_f32(a)?, cx.src_f32(b)?);
+            compare_with(cx, Opcode::FSETP, &how.float_fields(how.float), d, [a, b, how.with])
         }
-    }
-
-    fn compare_with(
-        &mut self,
-        op: Opcode,
-        fields: &[(Field, u8)],
-        [pd, pd2]: [Operand; 2],
-        [a, b, with]: [Operand; 3],
-    ) -> Lowered {
-        self.emit(op, fields, &[(Role::PD, pd), (Role::PD2, pd2), (Role::A, a), (Role::B, b), (Role::PA, with)])?;
-        Ok(())
-    }
-
-    fn compare_int(
-        &mut self,
-        how: Comparison,
-        d: [Operand; 2],
-        a: &ast::Operand,
-        b: &ast::Operand,
-        ty: IntType,
-    ) -> Lowered {
-        let compare = IntCmp { cmp: how.int, signed: ty.signed };
-        if ty.bits == 64 {
-            let (a, b) = (self.src64(a)?, self.src64(b)?);
-            return self.wide_setp(compare, d, a, b, (how.bop, how.with));
+        ScalarType::F64 => {
+            let (a, b) = (float64::f64_register(cx, a)?, float64::f64_operand(cx, b)?);
+            let fields = [(Field::Dcmp, how.float), (Field::Bop, how.bop)];
+            compare_with(cx, Opcode::DSETP, &fields, d, [a, b, how.with])
         }
-        let (a, b) = (self.int_src(a, ty)?, self.int_src(b, ty)?);
-        let [cmp, sign] = compare.fields();
-        self.compare_with(Opcode::ISETP, &[cmp, sign, (Field::Bop, how.bop)], d, [a, b, how.with])
+        ty if ty.is_float() => compare_half(cx, how, d, a, b),
+        ty => compare_int(cx, how, d, a, b, IntType { bits: ty.bits(), signed: ty.is_signed(), packed: false }),
     }
+}
 
-    fn compare_half(
-        &mut self,
-        how: Comparison,
-        [pd, pd2]: [Operand; 2],
-        a: &ast::Operand,
-        b: &ast::Operand,
-    ) -> Lowered {
-        let (a, b) = (self.src(a)?, self.src(b)?);
-        let (a, b) = (self.in_reg(a)?, self.in_reg(b)?);
-        let format = (Field::HalfFmt, if is_bf16(how.ty) { half_fmt::BF16_V2 } else { half_fmt::F16 });
-        let [fcmp, ftz, bop] = how.float_fields(how.float);
-        if is_packed(how.ty) {
-            return self.compare_with(Opcode::HSETP2, &[format, fcmp, ftz, bop], [pd, pd2], [a, b, how.with]);
-        }
-        let low = [(Field::SwzA, swizzle::H0_H0), (Field::SwzB, swizzle::H0_H0)];
-        let fields = [[format, fcmp, ftz, bop].as_slice(), &low].concat();
-        self.compare_with(Opcode::HSETP2, &fields, [pd, Operand::pt()], [a, b, how.with])?;
-        if pd2 == Operand::pt() {
-            return Ok(());
-        }
-        let opposite = (Field::Fcmp, fcmp::T - how.float);
-        let fields = [[format, opposite, ftz, bop].as_slice(), &low].concat();
-        self.compare_with(Opcode::HSETP2, &fields, [pd2, Operand::pt()], [a, b, how.with])
-    }
+fn compare_with(
+    cx: &mut FnLower<'_, '_>,
+    op: Opcode,
+    fields: &[(Field, u8)],
+    [pd, pd2]: [Operand; 2],
+    [a, b, with]: [Operand; 3],
+) -> Lowered {
+    cx.emit(op, fields, &[(Role::PD, pd), (Role::PD2, pd2), (Role::A, a), (Role::B, b), (Role::PA, with)])?;
+    Ok(())
+}
 
-    /// A comparison's result in a temporary.
-    fn compared(&mut self, how: Comparison, a: &ast::Operand, b: &ast::Operand) -> Lowered<Operand> {
-        let p = self.temp_pred()?;
-        self.compare(how, [p, Operand::pt()], a, b)?;
-        Ok(p)
+fn compare_int(
+    cx: &mut FnLower<'_, '_>,
+    how: Comparison,
+    d: [Operand; 2],
+    a: &ast::Operand,
+    b: &ast::Operand,
+    ty: IntType,
+) -> Lowered {
+    let compare = IntCmp { cmp: how.int, signed: ty.signed };
+    if ty.bits == 64 {
+        let (a, b) = (cx.src64(a)?, cx.src64(b)?);
+        return wide::wide_setp(cx, compare, d, a, b, (how.bop, how.with));
     }
+    let (a, b) = (integer::int_src(cx, a, ty)?, integer::int_src(cx, b, ty)?);
+    let [cmp, sign] = compare.fields();
+    compare_with(cx, Opcode::ISETP, &[cmp, sign, (Field::Bop, how.bop)], d, [a, b, how.with])
+}
+
+fn compare_half(
+    cx: &mut FnLower<'_, '_>,
+    how: Comparison,
+    [pd, pd2]: [Operand; 2],
+    a: &ast::Operand,
+    b: &ast::Operand,
+) -> Lowered {
+    let (a, b) = (cx.src(a)?, cx.src(b)?);
+    let (a, b) = (cx.in_reg(a)?, cx.in_reg(b)?);
+    let format = (Field::HalfFmt, if is_bf16(how.ty) { half_fmt::BF16_V2 } else { half_fmt::F16 });
+    let [fcmp, ftz, bop] = how.float_fields(how.float);
+    if is_packed(how.ty) {
+        return compare_with(cx, Opcode::HSETP2, &[format, fcmp, ftz, bop], [pd, pd2], [a, b, how.with]);
+    }
+    let low = [(Field::SwzA, swizzle::H0_H0), (Field::SwzB, swizzle::H0_H0)];
+    let fields = [[format, fcmp, ftz, bop].as_slice(), &low].concat();
+    compare_with(cx, Opcode::HSETP2, &fields, [pd, Operand::pt()], [a, b, how.with])?;
+    if pd2 == Operand::pt() {
+        return Ok(());
+    }
+    let opposite = (Field::Fcmp, fcmp::T - how.float);
+    let fields = [[format, opposite, ftz, bop].as_slice(), &low].concat();
+    compare_with(cx, Opcode::HSETP2, &fields, [pd2, Operand::pt()], [a, b, how.with])
+}
+
+/// A comparison's result in a temporary.
+fn compared(cx: &mut FnLower<'_, '_>, how: Comparison, a: &ast::Operand, b: &ast::Operand) -> Lowered<Operand> {
+    let p = cx.temp_pred()?;
+    compare(cx, how, [p, Operand::pt()], a, b)?;
+    Ok(p)
 }
 
 /// `setp.op[.bop].type p[|q], a, b[, c];`
@@ -173,10 +172,10 @@ fn setp(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     // Two instructions may be needed, and the sources may be among the results.
     let single = !(ty.is_float() && ty.bits() == 16) || q == Operand::pt();
     if single {
-        return f.compare(how, [p, q], a, b);
+        return compare(f, how, [p, q], a, b);
     }
     let (first, second) = (f.temp_pred()?, f.temp_pred()?);
-    f.compare(how, [first, second], a, b)?;
+    compare(f, how, [first, second], a, b)?;
     f.mov_pred(p, first)?;
     f.mov_pred(q, second)
 }
@@ -202,9 +201,9 @@ fn set(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         return set_packed(f, result, how, [d, a, b]);
     }
     let (_, value) = TRUE_VALUES.into_iter().find(|(known, _)| *known == result).ok_or_else(|| unknown(f, inst))?;
-    let p = f.compared(how, a, b)?;
+    let p = compared(f, how, a, b)?;
     let d = f.dst(d)?;
-    f.select(d, Operand::imm(value), Operand::rz(), p)
+    word_ops::select(f, d, Operand::imm(value), Operand::rz(), p)
 }
 
 /// By element: ones and zeros, or 1.0 and 0.0 where the result is of a float type.
@@ -233,7 +232,7 @@ fn slct(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     if inst.ty(1) == Some(ScalarType::F32) {
         let c = f.src_f32(c)?;
         let fields = [(Field::Fcmp, fcmp::GE), flag(Field::Ftz, inst.has(Word::Ftz)), (Field::Bop, bop::AND)];
-        f.compare_with(Opcode::FSETP, &fields, [p, Operand::pt()], [c, Operand::rz(), Operand::pt()])?;
+        compare_with(f, Opcode::FSETP, &fields, [p, Operand::pt()], [c, Operand::rz(), Operand::pt()])?;
     } else {
         let c = f.src(c)?;
         f.isetp(p, cmp::GE, true, c, Operand::rz())?;
@@ -249,17 +248,17 @@ fn choose(f: &mut FnLower<'_, '_>, inst: &Instruction, [d, a, b]: [&ast::Operand
             let source = |f: &mut FnLower<'_, '_>, x| if ty.is_float() { f.src_f64(x) } else { f.src64(x) };
             let (a, b) = (source(f, a)?, source(f, b)?);
             let d: Halves = f.dst64_direct(d)?.into();
-            f.wide_select(d, a, b, p)
+            wide::wide_select(f, d, a, b, p)
         }
         ScalarType::F32 => {
             let (a, b) = (f.src_f32(a)?, f.src_f32(b)?);
             let d = f.dst(d)?;
-            f.select(d, a, b, p)
+            word_ops::select(f, d, a, b, p)
         }
         _ => {
             let (a, b) = (f.src(a)?, f.src(b)?);
             let d = f.dst(d)?;
-            f.select(d, a, b, p)
+            word_ops::select(f, d, a, b, p)
         }
     }
 }

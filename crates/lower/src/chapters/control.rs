@@ -1,14 +1,15 @@
 //! Control flow: `bra`, `brx`, `ret`, `exit`, `trap`, `brkpt`.
 
-use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid};
-use crate::function::{Binding, FnLower};
+use crate::function::FnLower;
+use crate::function::scope::Binding;
+use crate::handler::{Chapter, unknown};
 use oriole_isa::{Opcode as Sass, cmp};
 use oriole_ori::{Block, Inst, Operand};
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[(Opcode::Bra, bra), (Opcode::Brx, brx), (Opcode::Ret, ret), (Opcode::Exit, exit)];
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Bra, bra), (Opcode::Brx, brx), (Opcode::Ret, ret), (Opcode::Exit, exit)];
 
 /// `bra target;`
 fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -71,7 +72,7 @@ fn choose(cx: &mut FnLower<'_, '_>, index: Operand, runs: &[Run], uniform: bool)
     };
     let above = cx.new_block()?;
     let pred = cx.temp_pred()?;
-    cx.isetp(pred, cmp::LT, false, index, crate::function::word(middle.first))?;
+    cx.isetp(pred, cmp::LT, false, index, crate::function::place::word(middle.first))?;
     cx.branch_with(pred, below, above, uniform)?;
     cx.switch_to(above);
     choose(cx, index, high, uniform)?;

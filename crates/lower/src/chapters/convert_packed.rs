@@ -1,11 +1,12 @@
 //! `cvt` with packed results, narrow float formats, `.relu` or `.satfinite`, and `cvt.pack`.
 
-use super::alu::flag;
-use super::float32::rounding;
-use super::integer::operands;
-use super::unknown;
+use crate::chapters::convert;
+use crate::chapters::float32::rounding;
+use crate::chapters::integer::operands;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::word_ops::flag;
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::{Field, Opcode, Role, nfmt, pack, pack_dst, pack_src, part_c};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
@@ -52,7 +53,7 @@ const NARROW: [(ScalarType, u8, u8); 8] = [
 ];
 
 /// The conversions that [`super::convert`] hands over.
-pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+pub(crate) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     if inst.has(Word::Pack) {
         return cvt_pack(f, inst);
     }
@@ -60,7 +61,7 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         let [d, a] = operands(inst)?;
         let a = f.src_f32(a)?;
         let d = f.dst(d)?;
-        return f.round_tf32(d, a, inst.has(Word::Satfinite));
+        return convert::round_tf32(f, d, a, inst.has(Word::Satfinite));
     }
     if inst.rounding() == Some(Rounding::Rs) {
         return round_stochastic(f, inst);
@@ -88,7 +89,7 @@ pub(super) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         flag(Field::Relu, inst.has(Word::Relu)),
     ];
     let d = f.dst(d)?;
-    f.op2(Opcode::F2FP, &fields, d, a, b)
+    word_ops::op2(f, Opcode::F2FP, &fields, d, a, b)
 }
 
 /// Results of rounding with random bits, and how they are packed: two halves at once, or two narrow floats above
@@ -127,12 +128,12 @@ fn round_stochastic(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let bits = f.src(bits)?;
     let d = f.dst(d)?;
     match values[..] {
-        [a, b] if form == pack::PACK_AB => f.op3(Opcode::F2FP, &fields, d, [a, b, bits]),
+        [a, b] if form == pack::PACK_AB => word_ops::op3(f, Opcode::F2FP, &fields, d, [a, b, bits]),
         // The first two results and the random bits that are left make the third operand of the second step.
         [a, b, c, e] if form == pack::PACK_AB_MERGE_C => {
             let upper = f.temp()?;
-            f.op3(Opcode::F2FP, &fields, upper, [a, b, bits])?;
-            f.op3(Opcode::F2FP, &fields, d, [c, e, upper])
+            word_ops::op3(f, Opcode::F2FP, &fields, upper, [a, b, bits])?;
+            word_ops::op3(f, Opcode::F2FP, &fields, d, [c, e, upper])
         }
         _ => Err(unknown(f, inst)),
     }

@@ -1,17 +1,17 @@
 //! Half-precision arithmetic: `f16`, `bf16` and pairs of them.
 
-use super::alu::flag;
-use super::float32::rounding;
-use super::integer::operands;
-use super::unknown;
+use crate::chapters::float32::rounding;
+use crate::chapters::integer::operands;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::word_ops::flag;
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::{Field, Opcode, Role, fh_fmt, half_b, half_fmt, mufu, mufu_fmt, swizzle};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, ScalarType, Word};
 
 /// Whether an instruction works on halves.
-pub(super) fn is_half(ty: ScalarType) -> bool {
+pub(crate) fn is_half(ty: ScalarType) -> bool {
     matches!(ty, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2)
 }
 
@@ -50,108 +50,106 @@ fn modifiers(inst: &Instruction) -> Vec<(Field, u8)> {
 const AB: [Field; 2] = [Field::SwzA, Field::SwzB];
 const ABC: [Field; 3] = [Field::SwzA, Field::SwzB, Field::SwzC];
 
-impl FnLower<'_, '_> {
-    /// A half source in a register: constants of one half stand in the low one.
-    fn half_src(&mut self, operand: &oriole_ptx::ast::Operand) -> Lowered<Operand> {
-        let value = self.src(operand)?;
-        self.in_reg(value)
-    }
+/// A half source in a register: constants of one half stand in the low one.
+fn half_src(cx: &mut FnLower<'_, '_>, operand: &oriole_ptx::ast::Operand) -> Lowered<Operand> {
+    let value = cx.src(operand)?;
+    cx.in_reg(value)
+}
 
-    /// `add`, `sub`, `mul`
-    pub(super) fn half_binary(&mut self, inst: &Instruction) -> Lowered {
-        let [d, a, b] = operands(inst)?;
-        let (a, b) = (self.half_src(a)?, self.half_src(b)?);
-        let (op, b) = match inst.opcode {
-            Ptx::Add => (Opcode::HADD2, b),
-            Ptx::Sub => (Opcode::HADD2, b.neg()),
-            _ => (Opcode::HMUL2, b),
-        };
-        let fields = [Format::of(inst).fields(&AB), modifiers(inst)].concat();
-        let d = self.dst(d)?;
-        self.open_op2(inst, op, &fields, d, [a, b])
-    }
+/// `add`, `sub`, `mul`
+pub(crate) fn half_binary(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, a, b] = operands(inst)?;
+    let (a, b) = (half_src(cx, a)?, half_src(cx, b)?);
+    let (op, b) = match inst.opcode {
+        Ptx::Add => (Opcode::HADD2, b),
+        Ptx::Sub => (Opcode::HADD2, b.neg()),
+        _ => (Opcode::HMUL2, b),
+    };
+    let fields = [Format::of(inst).fields(&AB), modifiers(inst)].concat();
+    let d = cx.dst(d)?;
+    word_ops::open_op2(cx, inst, op, &fields, d, [a, b])
+}
 
-    /// `fma`
-    pub(super) fn half_fma(&mut self, inst: &Instruction) -> Lowered {
+/// `fma`
+pub(crate) fn half_fma(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, a, b, c] = operands(inst)?;
+    let (a, b, c) = (half_src(cx, a)?, half_src(cx, b)?, half_src(cx, c)?);
+    let fields = [Format::of(inst).fields(&ABC), modifiers(inst)].concat();
+    let d = cx.dst(d)?;
+    word_ops::op3(cx, Opcode::HFMA2, &fields, d, [a, b, c])
+}
+
+/// `add`, `sub`, `fma` with a result and a last operand in single precision: exact products and sums,
+/// rounded once.
+pub(crate) fn half_mixed(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    if !cx.has(Opcode::FHADD) {
+        return Err(unknown(cx, inst));
+    }
+    let format = if Format::of(inst).bf16 { fh_fmt::BF16 } else { fh_fmt::F16 };
+    let fields = [(Field::FhFmt, format), (Field::Rnd, rounding(inst)), flag(Field::Sat, inst.has(Word::Sat))];
+    if inst.opcode == Ptx::Fma {
         let [d, a, b, c] = operands(inst)?;
-        let (a, b, c) = (self.half_src(a)?, self.half_src(b)?, self.half_src(c)?);
-        let fields = [Format::of(inst).fields(&ABC), modifiers(inst)].concat();
-        let d = self.dst(d)?;
-        self.op3(Opcode::HFMA2, &fields, d, [a, b, c])
+        let (a, b, c) = (half_src(cx, a)?, half_src(cx, b)?, cx.src_f32(c)?);
+        let c = cx.in_reg(c)?;
+        let d = cx.dst(d)?;
+        return word_ops::op3(cx, Opcode::FHFMA, &fields, d, [a, b, c]);
     }
+    let [d, a, b] = operands(inst)?;
+    let (a, b) = (half_src(cx, a)?, cx.src_f32(b)?);
+    let b = cx.in_reg(b)?;
+    let d = cx.dst(d)?;
+    word_ops::op2(cx, Opcode::FHADD, &fields, d, a, if inst.opcode == Ptx::Sub { b.neg() } else { b })
+}
 
-    /// `add`, `sub`, `fma` with a result and a last operand in single precision: exact products and sums,
-    /// rounded once.
-    pub(super) fn half_mixed(&mut self, inst: &Instruction) -> Lowered {
-        if !self.has(Opcode::FHADD) {
-            return Err(unknown(self, inst));
-        }
-        let format = if Format::of(inst).bf16 { fh_fmt::BF16 } else { fh_fmt::F16 };
-        let fields = [(Field::FhFmt, format), (Field::Rnd, rounding(inst)), flag(Field::Sat, inst.has(Word::Sat))];
-        if inst.opcode == Ptx::Fma {
-            let [d, a, b, c] = operands(inst)?;
-            let (a, b, c) = (self.half_src(a)?, self.half_src(b)?, self.src_f32(c)?);
-            let c = self.in_reg(c)?;
-            let d = self.dst(d)?;
-            return self.op3(Opcode::FHFMA, &fields, d, [a, b, c]);
-        }
-        let [d, a, b] = operands(inst)?;
-        let (a, b) = (self.half_src(a)?, self.src_f32(b)?);
-        let b = self.in_reg(b)?;
-        let d = self.dst(d)?;
-        self.op2(Opcode::FHADD, &fields, d, a, if inst.opcode == Ptx::Sub { b.neg() } else { b })
+/// `neg`, `abs`: a sum with -0, which also flushes and makes NaNs canonical.
+pub(crate) fn half_sign(cx: &mut FnLower<'_, '_>, inst: &Instruction, absolute: bool) -> Lowered {
+    let [d, a] = operands(inst)?;
+    let a = half_src(cx, a)?;
+    let a = if absolute { a.abs() } else { a.neg() };
+    let d = cx.dst(d)?;
+    let format = Format::of(inst);
+    if format.bf16 {
+        let fields = format.fields(&[Field::SwzC]);
+        return word_ops::op3(cx, Opcode::HFMA2, &fields, d, [Operand::rz().neg(), Operand::rz(), a]);
     }
+    let fields = [format.fields(&[Field::SwzA]), modifiers(inst)].concat();
+    word_ops::op2(cx, Opcode::HADD2, &fields, d, a, Operand::rz().neg())
+}
 
-    /// `neg`, `abs`: a sum with -0, which also flushes and makes NaNs canonical.
-    pub(super) fn half_sign(&mut self, inst: &Instruction, absolute: bool) -> Lowered {
-        let [d, a] = operands(inst)?;
-        let a = self.half_src(a)?;
-        let a = if absolute { a.abs() } else { a.neg() };
-        let d = self.dst(d)?;
-        let format = Format::of(inst);
-        if format.bf16 {
-            let fields = format.fields(&[Field::SwzC]);
-            return self.op3(Opcode::HFMA2, &fields, d, [Operand::rz().neg(), Operand::rz(), a]);
-        }
-        let fields = [format.fields(&[Field::SwzA]), modifiers(inst)].concat();
-        self.op2(Opcode::HADD2, &fields, d, a, Operand::rz().neg())
+/// `min`, `max`
+pub(crate) fn half_minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bool) -> Lowered {
+    let [d, a, b] = operands(inst)?;
+    if inst.operands.len() > 3 || !cx.has(Opcode::HMNMX2) {
+        return Err(unknown(cx, inst));
     }
+    let xorsign = inst.has(Word::Xorsign);
+    let (mut a, mut b) = (half_src(cx, a)?, half_src(cx, b)?);
+    if xorsign {
+        (a, b) = (a.abs(), b.abs());
+    }
+    let own = [flag(Field::Nan, inst.has(Word::NaN)), flag(Field::Xorsign, xorsign)];
+    let fields = [Format::of(inst).fields(&AB), modifiers(inst), own.to_vec()].concat();
+    let which = Operand::pt().with_not(!least);
+    let d = cx.dst(d)?;
+    cx.emit(Opcode::HMNMX2, &fields, &[(Role::D, d), (Role::A, a), (Role::B, b), (Role::PA, which)])?;
+    Ok(())
+}
 
-    /// `min`, `max`
-    pub(super) fn half_minmax(&mut self, inst: &Instruction, least: bool) -> Lowered {
-        let [d, a, b] = operands(inst)?;
-        if inst.operands.len() > 3 || !self.has(Opcode::HMNMX2) {
-            return Err(unknown(self, inst));
-        }
-        let xorsign = inst.has(Word::Xorsign);
-        let (mut a, mut b) = (self.half_src(a)?, self.half_src(b)?);
-        if xorsign {
-            (a, b) = (a.abs(), b.abs());
-        }
-        let own = [flag(Field::Nan, inst.has(Word::NaN)), flag(Field::Xorsign, xorsign)];
-        let fields = [Format::of(inst).fields(&AB), modifiers(inst), own.to_vec()].concat();
-        let which = Operand::pt().with_not(!least);
-        let d = self.dst(d)?;
-        self.emit(Opcode::HMNMX2, &fields, &[(Role::D, d), (Role::A, a), (Role::B, b), (Role::PA, which)])?;
-        Ok(())
+/// `tanh.approx`, `ex2.approx`
+pub(crate) fn half_mufu(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let [d, a] = operands(inst)?;
+    let format = Format::of(inst);
+    let function = if inst.opcode == Ptx::Tanh { mufu::TANH } else { mufu::EX2 };
+    let kind = if format.bf16 { mufu_fmt::BF16 } else { mufu_fmt::F16 };
+    let fields = [(Field::Mufu, function), (Field::MufuFmt, kind)];
+    let a = half_src(cx, a)?;
+    if !format.packed {
+        let d = cx.dst(d)?;
+        return word_ops::op1(cx, Opcode::MUFU, &fields, d, a);
     }
-
-    /// `tanh.approx`, `ex2.approx`
-    pub(super) fn half_mufu(&mut self, inst: &Instruction) -> Lowered {
-        let [d, a] = operands(inst)?;
-        let format = Format::of(inst);
-        let function = if inst.opcode == Ptx::Tanh { mufu::TANH } else { mufu::EX2 };
-        let kind = if format.bf16 { mufu_fmt::BF16 } else { mufu_fmt::F16 };
-        let fields = [(Field::Mufu, function), (Field::MufuFmt, kind)];
-        let a = self.half_src(a)?;
-        if !format.packed {
-            let d = self.dst(d)?;
-            return self.op1(Opcode::MUFU, &fields, d, a);
-        }
-        let (low, high) = (self.temp()?, self.temp()?);
-        self.op1(Opcode::MUFU, &fields, low, a)?;
-        self.op1(Opcode::MUFU, &[fields.as_slice(), &[(Field::HalfB, half_b::H1)]].concat(), high, a)?;
-        let d = self.dst(d)?;
-        self.prmt(d, low, 0x5410, high)
-    }
+    let (low, high) = (cx.temp()?, cx.temp()?);
+    word_ops::op1(cx, Opcode::MUFU, &fields, low, a)?;
+    word_ops::op1(cx, Opcode::MUFU, &[fields.as_slice(), &[(Field::HalfB, half_b::H1)]].concat(), high, a)?;
+    let d = cx.dst(d)?;
+    cx.prmt(d, low, 0x5410, high)
 }

@@ -1,17 +1,20 @@
 //! Logic and shifts: `and or xor not cnot lop3 shl shr shf prmt`.
 
-use super::alu::{IntCmp, flag, lut};
-use super::integer::operands;
-use super::wide::Halves;
-use super::{Chapter, unknown};
+use crate::chapters::integer::operands;
+use crate::chapters::wide;
+use crate::chapters::wide::Halves;
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Wide};
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::word_ops::{IntCmp, flag};
+use crate::function::{FnLower, word_ops};
+use crate::handler::{Chapter, unknown};
 use oriole_isa::{Field, Opcode, Role, prmt, shift_dir, shift_type};
 use oriole_ori::{Operand, OperandKind};
 use oriole_ptx::ast::{self, Instruction, Opcode as Ptx, ScalarType, Word};
 
 /// The opcodes of this file.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Ptx::And, |f, inst| binary(f, inst, lut::AND)),
     (Ptx::Or, |f, inst| binary(f, inst, lut::OR)),
     (Ptx::Xor, |f, inst| binary(f, inst, lut::XOR)),
@@ -49,12 +52,12 @@ fn binary(f: &mut FnLower<'_, '_>, inst: &Instruction, table: u8) -> Lowered {
         64 => {
             let (a, b) = (f.src64(a)?, f.src64(b)?);
             let d: Halves = f.dst64_direct(d)?.into();
-            f.wide_logic(d, table, a, b)
+            wide::wide_logic(f, d, table, a, b)
         }
         _ => {
             let (a, b) = (f.src(a)?, f.src(b)?);
             let d = f.dst(d)?;
-            f.lop2(d, table, a, b)
+            word_ops::lop2(f, d, table, a, b)
         }
     }
 }
@@ -70,12 +73,12 @@ fn not(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         64 => {
             let a = f.src64(a)?;
             let d: Halves = f.dst64_direct(d)?.into();
-            f.wide_logic(d, lut::NOT_B, Wide::of_bits(0), a)
+            wide::wide_logic(f, d, lut::NOT_B, Wide::of_bits(0), a)
         }
         _ => {
             let a = f.src(a)?;
             let d = f.dst(d)?;
-            f.lop2(d, lut::NOT_B, Operand::rz(), a)
+            word_ops::lop2(f, d, lut::NOT_B, Operand::rz(), a)
         }
     }
 }
@@ -87,15 +90,15 @@ fn cnot(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let one = Operand::imm(1);
     if bits == 64 {
         let a = f.src64(a)?;
-        let some = f.wide_test(IntCmp::NE, a, Wide::of_bits(0))?;
+        let some = wide::wide_test(f, IntCmp::NE, a, Wide::of_bits(0))?;
         let d: Halves = f.dst64_direct(d)?.into();
-        return f.wide_select(d, Wide::of_bits(0), Wide::of_bits(1), some);
+        return wide::wide_select(f, d, Wide::of_bits(0), Wide::of_bits(1), some);
     }
     let a = f.src(a)?;
-    let a = f.extended(a, bits, false)?;
-    let some = f.test(IntCmp::NE, a, Operand::rz())?;
+    let a = word_ops::extended(f, a, bits, false)?;
+    let some = word_ops::test(f, IntCmp::NE, a, Operand::rz())?;
     let d = f.dst(d)?;
-    f.select(d, Operand::rz(), one, some)
+    word_ops::select(f, d, Operand::rz(), one, some)
 }
 
 /// `lop3.b32 d, a, b, c, table;` and `lop3.BoolOp.b32 d|p, a, b, c, table, q;`
@@ -128,11 +131,11 @@ fn shl(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
             return shl_constant(f, d, a, n);
         }
         let d = f.dst64(d, &[a, Wide::of_halves(count, count)])?.into();
-        return f.wide_shl(d, a, count);
+        return wide::wide_shl(f, d, a, count);
     }
     let a = f.src(a)?;
     let d = f.dst(d)?;
-    f.shift_left(d, a, count)
+    word_ops::shift_left(f, d, a, count)
 }
 
 fn constant(count: Operand) -> Option<u32> {
@@ -147,13 +150,13 @@ fn shl_constant(f: &mut FnLower<'_, '_>, d: &ast::Operand, a: Wide, n: u32) -> L
             f.mov(d.lo, a.lo)?;
             f.mov(d.hi, a.hi)
         }
-        1..=31 => f.wide_shl(d, a, Operand::imm(n)),
+        1..=31 => wide::wide_shl(f, d, a, Operand::imm(n)),
         32 => {
             f.mov(d.hi, a.lo)?;
             f.mov(d.lo, Operand::rz())
         }
         33..=63 => {
-            f.shift_left(d.hi, a.lo, Operand::imm(n - 32))?;
+            word_ops::shift_left(f, d.hi, a.lo, Operand::imm(n - 32))?;
             f.mov(d.lo, Operand::rz())
         }
         _ => {
@@ -172,20 +175,20 @@ fn shr(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         let d: Halves = f.dst64(d, &[a, Wide::of_halves(count, count)])?.into();
         return match constant(count) {
             Some(n @ 32..=63) if ty.is_signed() => {
-                f.shift_right(true, d.lo, a.hi, Operand::imm(n - 32))?;
-                f.shift_right(true, d.hi, a.hi, Operand::imm(31))
+                word_ops::shift_right(f, true, d.lo, a.hi, Operand::imm(n - 32))?;
+                word_ops::shift_right(f, true, d.hi, a.hi, Operand::imm(31))
             }
             Some(n @ 32..=63) => {
-                f.shift_right(false, d.lo, a.hi, Operand::imm(n - 32))?;
+                word_ops::shift_right(f, false, d.lo, a.hi, Operand::imm(n - 32))?;
                 f.mov(d.hi, Operand::rz())
             }
-            _ => f.wide_shr(ty.is_signed(), d, a, count),
+            _ => wide::wide_shr(f, ty.is_signed(), d, a, count),
         };
     }
     let a = f.src(a)?;
-    let a = f.extended(a, ty.bits(), ty.is_signed())?;
+    let a = word_ops::extended(f, a, ty.bits(), ty.is_signed())?;
     let d = f.dst(d)?;
-    f.shift_right(ty.is_signed(), d, a, count)
+    word_ops::shift_right(f, ty.is_signed(), d, a, count)
 }
 
 /// `shf.{l,r}.{clamp,wrap}.b32 d, a, b, c`: the pair b:a shifted by c.
@@ -200,7 +203,7 @@ fn shf(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         flag(Field::Hi, left),
     ];
     let d = f.dst(d)?;
-    f.op3(Opcode::SHF, &fields, d, [a, count, b])
+    word_ops::op3(f, Opcode::SHF, &fields, d, [a, count, b])
 }
 
 fn permute(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
@@ -216,5 +219,5 @@ fn permute(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         _ => selector,
     };
     let d = f.dst(d)?;
-    f.op3(Opcode::PRMT, &[(Field::Prmt, mode)], d, [a, selector, b])
+    word_ops::op3(f, Opcode::PRMT, &[(Field::Prmt, mode)], d, [a, selector, b])
 }

@@ -1,25 +1,25 @@
 //! Loads and stores of all spaces: `ld`, `ldu`, `st`.
 
-mod access;
-mod address;
-mod parameter;
-mod quads;
+pub(crate) mod access;
+pub(crate) mod address;
+pub(crate) mod parameter;
+pub(crate) mod quads;
 
-use super::{Chapter, unknown};
+use crate::chapters::memory::access::Shape;
+use crate::chapters::memory::address::{Addr, Target};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
-pub(super) use access::{Shape, gather, landing};
-pub(super) use address::{Addr, Target, resolve, resolve_shared, target_of as target};
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Bank, Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass, evict, ltc, mem, mem_size, membar_scope, membar_sem};
 use oriole_ori::{Inst, InstFlags, Operand, VReg};
-use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
+use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[(Opcode::Ld, load), (Opcode::Ldu, load), (Opcode::St, store)];
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Ld, load), (Opcode::Ldu, load), (Opcode::St, store)];
 
 /// Modifiers of an access that do not change its shape.
-pub(super) struct Manner {
+pub(crate) struct Manner {
     /// [`Field::Mem`]: ordering and scope.
     pub(super) mem: u8,
     /// [`Field::Evict`]
@@ -95,7 +95,7 @@ const CACHE_OPERATORS: [(Word, Scope); 5] = [
 ];
 
 /// [`Field::Ltc`] of an instruction: how much L2 prefetches.
-pub(super) fn prefetch_size(instruction: &Instruction) -> u8 {
+pub(crate) fn prefetch_size(instruction: &Instruction) -> u8 {
     first_of(instruction, &PREFETCHES).unwrap_or(ltc::NONE)
 }
 
@@ -108,7 +108,7 @@ fn cached_mem(cx: &FnLower<'_, '_>, instruction: &Instruction) -> u8 {
 }
 
 /// The ordering field of a strong access of a scope.
-pub(super) fn strength(cx: &FnLower<'_, '_>, scope: Scope) -> u8 {
+pub(crate) fn strength(cx: &FnLower<'_, '_>, scope: Scope) -> u8 {
     match scope {
         Scope::Cta => cx.sm().strong_in_block,
         Scope::Cluster | Scope::Gpu => mem::STRONG_GPU,
@@ -117,7 +117,7 @@ pub(super) fn strength(cx: &FnLower<'_, '_>, scope: Scope) -> u8 {
 }
 
 /// The ordering field of a strong access of the instruction's manner, in a scope.
-pub(super) fn strong(cx: &FnLower<'_, '_>, instruction: &Instruction, scope: Scope) -> u8 {
+pub(crate) fn strong(cx: &FnLower<'_, '_>, instruction: &Instruction, scope: Scope) -> u8 {
     match (has_semantics(instruction, Semantics::Mmio), scope) {
         (true, Scope::Sys) => mem::MMIO_SYS,
         (true, _) => mem::MMIO_GPU,
@@ -126,7 +126,7 @@ pub(super) fn strong(cx: &FnLower<'_, '_>, instruction: &Instruction, scope: Sco
 }
 
 /// Whether this is one of the instruction's semantics: `.mmio` comes with another one.
-pub(super) fn has_semantics(instruction: &Instruction, semantics: Semantics) -> bool {
+pub(crate) fn has_semantics(instruction: &Instruction, semantics: Semantics) -> bool {
     instruction.modifiers.contains(&ast::Modifier::Semantics(semantics))
 }
 
@@ -196,12 +196,12 @@ fn constant_quad(cx: &mut FnLower<'_, '_>, to: VReg, bank: u8, addr: &Addr) -> L
 }
 
 /// `st`
-pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::MbarrierCompleteTxBytes) {
-        return super::asynchronous::store_remote(cx, instruction);
+        return crate::chapters::asynchronous::remote::store(cx, instruction);
     }
     if instruction.has(Word::Bulk) {
-        return super::asynchronous::clear(cx, instruction);
+        return crate::chapters::asynchronous::bulk::clear(cx, instruction);
     }
     if let Some(half) = quads::half_of(cx, instruction) {
         return quads::store(cx, instruction, half);
@@ -245,7 +245,7 @@ fn store_inst(cx: &mut FnLower<'_, '_>, shape: &Shape, addr: &Addr, data: Operan
 }
 
 /// `to` = 1, 2, 4, 8 or 16 bytes at an address, in as many registers as they take.
-pub(super) fn load_bytes(
+pub(crate) fn load_bytes(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     bytes: u32,
@@ -259,7 +259,7 @@ pub(super) fn load_bytes(
 }
 
 /// 1, 2, 4, 8 or 16 bytes at an address = `data`.
-pub(super) fn store_bytes(
+pub(crate) fn store_bytes(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     bytes: u32,
@@ -273,17 +273,17 @@ pub(super) fn store_bytes(
 }
 
 /// What precedes a releasing access: everything before it is visible in the scope.
-pub(super) fn release_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
+pub(crate) fn release_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
     fence(cx, membar_sem::ALL, scope)
 }
 
 /// What follows an acquiring access: stale lines of the first-level cache go.
-pub(super) fn acquire_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
+pub(crate) fn acquire_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
     if scope == Scope::Cta { Ok(()) } else { invalidate(cx) }
 }
 
 /// `MEMBAR`, and `ERRBAR` where the scope is wider than the block.
-pub(super) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered {
+pub(crate) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered {
     let scope_code = match scope {
         Scope::Cta => membar_scope::CTA,
         Scope::Cluster | Scope::Gpu => membar_scope::GPU,
@@ -300,25 +300,12 @@ pub(super) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered 
 }
 
 /// Drops every line of the first-level cache.
-pub(super) fn invalidate(cx: &mut FnLower<'_, '_>) -> Lowered {
+pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>) -> Lowered {
     cx.emit_inst(invalidation())?;
     Ok(())
 }
 
 /// The instruction of [`invalidate`].
-pub(super) fn invalidation() -> Inst {
+pub(crate) fn invalidation() -> Inst {
     Inst::neutral(Sass::CCTL, [(Field::CctlOp, oriole_isa::cctl_op::IVALL)].into_iter().collect())
-}
-
-impl FnLower<'_, '_> {
-    /// `to` = the 32 bits at a constant-bank operand, where arithmetic cannot read it.
-    pub(crate) fn load_constant(&mut self, to: Operand, from: Operand) -> Lowered {
-        self.emit(Sass::LDC, &[], &[(D, to), (Bank, from)])?;
-        Ok(())
-    }
-}
-
-/// True for the spaces of parameters.
-pub(super) fn is_parameter(space: Option<Space>) -> bool {
-    matches!(space, Some(Space::Param | Space::ParamEntry | Space::ParamFunc))
 }

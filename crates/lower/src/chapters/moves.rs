@@ -1,13 +1,14 @@
 //! `mov`: registers, constants, addresses, packing and unpacking.
 
-use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Wide};
+use crate::function::operands::Wide;
+use crate::function::{FnLower, special};
+use crate::handler::{Chapter, unknown};
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[(Opcode::Mov, mov)];
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Mov, mov)];
 
 /// `mov.type d, a;`
 fn mov(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
@@ -16,7 +17,7 @@ fn mov(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     match (to, from) {
         (ast::Operand::Vector(to, _), ast::Operand::Vector(from, _)) => return elements(cx, ty, to, from),
         (ast::Operand::Vector(to, _), ast::Operand::Special { .. }) if instruction.vector().is_some() => {
-            return cx.special_vector(to, from);
+            return special::special_vector(cx, to, from);
         }
         (_, ast::Operand::Vector(items, _)) => return pack(cx, ty, to, items),
         (ast::Operand::Vector(items, _), _) => return unpack(cx, ty, items, from),

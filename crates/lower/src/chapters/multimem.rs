@@ -3,17 +3,19 @@
 //! Stores and reductions are those of global memory: the address makes them reach every device. Only the load
 //! that combines what the devices hold is an instruction of its own.
 
-use super::memory::{self, Shape};
-use super::{Chapter, atomics, unknown};
+use crate::chapters::memory::access::Shape;
+use crate::chapters::memory::{access, address};
+use crate::chapters::{atomics, memory};
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{Address, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[(Opcode::Multimem, lower)];
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Multimem, lower)];
 
 /// Element type, bytes in all, the type of a combining load, of a reduction.
 ///
@@ -87,7 +89,7 @@ fn access(
     if !cx.has_with(opcode, Field::AtomOp, op) || !cx.has_with(opcode, Field::AtomType, ty) {
         return Err(unknown(cx, instruction));
     }
-    let addr = memory::resolve(cx, Some(Space::Global), address)?;
+    let addr = address::resolve(cx, Some(Space::Global), address)?;
     let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
     inst.set_role(Base, addr.base);
     inst.set_role(Offset, Operand::imm_signed(addr.offset));
@@ -107,7 +109,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         () => op,
     };
     let mut inst = access(cx, instruction, 1, Sass::LDGMC, (op, ty))?;
-    let mut to = memory::landing(cx, &shape, cx.operand(instruction, 0)?)?;
+    let mut to = access::landing(cx, &shape, cx.operand(instruction, 0)?)?;
     inst.set_role(D, to.register());
     cx.emit_inst(inst)?;
     to.distribute(cx, &shape)?;
@@ -125,7 +127,7 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut inst = access(cx, instruction, 0, Sass::REDG, (op, ty))?;
     inst.mods.set(Field::Mem, memory::strength(cx, scope));
     cx.describe(&mut inst);
-    let data = memory::gather(cx, &shape, cx.operand(instruction, 1)?)?;
+    let data = access::gather(cx, &shape, cx.operand(instruction, 1)?)?;
     inst.set_role(Data, data);
     if instruction.semantics() == Some(Semantics::Release) {
         memory::release_fence(cx, scope)?;

@@ -1,10 +1,11 @@
 //! Arithmetic on pairs of singles (`.f32x2`): one instruction where the target has it, else one for each element.
 
-use super::alu::flag;
-use super::float32::rounding;
-use super::unknown;
+use crate::chapters::float32::rounding;
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Wide};
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::word_ops::flag;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
 use oriole_isa::{Field, Opcode, Role};
 use oriole_ori::Operand;
@@ -20,7 +21,7 @@ const OPERATIONS: [(Ptx, Opcode, Opcode, usize); 4] = [
 const SOURCES: [Role; 3] = [A, B, C];
 
 /// `add`, `sub`, `mul`, `fma`
-pub(super) fn lower(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+pub(crate) fn lower(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let row = OPERATIONS.into_iter().find(|(ptx, ..)| *ptx == inst.opcode).ok_or_else(|| unknown(f, inst))?;
     let (_, pair, single, count) = row;
     let (Some(d), Some(sources)) = (inst.operands.first(), inst.operands.get(1..=count)) else {

@@ -3,16 +3,17 @@
 //! They move R1, and so make the frame dynamic: its places are addressed from a copy of R1's first value
 //! ([`oriole_ori::Frame::base`]), which a call's callee may overwrite and which calls therefore keep on the stack.
 
-use super::{Chapter, unknown};
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, word};
+use crate::function::FnLower;
+use crate::function::place::word;
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, Base, D, Data, Offset};
 use oriole_isa::{Opcode as Sass, RegFile};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, Opcode};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter =
+pub(crate) const CHAPTER: Chapter =
     &[(Opcode::Alloca, alloca), (Opcode::Stacksave, save), (Opcode::Stackrestore, restore)];
 
 /// Alignment in bytes that the stack pointer always has, and `alloca` gives without being told.
@@ -47,7 +48,7 @@ fn alloca(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.emit(Sass::IADD3, &[], &[(D, stack_pointer()), (A, stack_pointer()), (B, less)])?;
     if alignment > ALIGNMENT || constant.is_none_or(|bytes| !bytes.is_multiple_of(ALIGNMENT)) {
         let mask = word(alignment.wrapping_neg());
-        cx.lop3(stack_pointer(), stack_pointer(), mask, Operand::rz(), crate::function::lut::AND)?;
+        cx.lop3(stack_pointer(), stack_pointer(), mask, Operand::rz(), crate::function::ops::lut::AND)?;
     }
     read(cx, instruction)
 }
@@ -86,7 +87,7 @@ fn read(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// Keeps the base of a dynamic frame on the stack during a call.
-pub(super) fn push_base(cx: &mut FnLower<'_, '_>) -> Lowered {
+pub(crate) fn push_base(cx: &mut FnLower<'_, '_>) -> Lowered {
     if cx.func.frame.dynamic {
         let base = cx.frame_base();
         cx.add(stack_pointer(), stack_pointer(), word(ALIGNMENT.wrapping_neg()))?;
@@ -96,7 +97,7 @@ pub(super) fn push_base(cx: &mut FnLower<'_, '_>) -> Lowered {
 }
 
 /// Takes it back after the call.
-pub(super) fn pop_base(cx: &mut FnLower<'_, '_>) -> Lowered {
+pub(crate) fn pop_base(cx: &mut FnLower<'_, '_>) -> Lowered {
     if cx.func.frame.dynamic {
         let base = cx.frame_base();
         cx.emit(Sass::LDL, &[], &[(D, base), (Base, stack_pointer()), (Offset, Operand::imm(0))])?;

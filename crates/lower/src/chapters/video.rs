@@ -4,18 +4,21 @@
 //! No hardware since sm_70 has the scalar ones. In corner cases ptxas makes of them other than the PTX manual
 //! says; what programs see is what ptxas computes, and so it is here (`docs/interp-arithmetic.md` lists the cases).
 
-use super::alu::{IntCmp, flag, lut};
-use super::integer::operands;
-use super::wide::Carry;
-use super::{Chapter, unknown};
+use crate::chapters::integer::operands;
+use crate::chapters::wide::Carry;
+use crate::chapters::{float32, integer, wide};
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Wide};
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::word_ops::{IntCmp, flag};
+use crate::function::{FnLower, word_ops};
+use crate::handler::{Chapter, unknown};
 use oriole_isa::{Field, Opcode, cmp};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, CmpOp, Instruction, Lanes, Opcode as Ptx, ScalarType, Selector, Word};
 
 /// The opcodes of this file.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Ptx::Vadd, scalar),
     (Ptx::Vsub, scalar),
     (Ptx::Vabsdiff, scalar),
@@ -110,156 +113,159 @@ fn lane_bits(lanes: Option<Lanes>) -> u32 {
     }
 }
 
-impl FnLower<'_, '_> {
-    /// One lane of a register, extended to a word.
-    fn lane(&mut self, from: Operand, bits: u32, index: u32, signed: bool) -> Lowered<Operand> {
-        if bits == 32 {
-            return Ok(from);
+/// One lane of a register, extended to a word.
+fn lane_of(cx: &mut FnLower<'_, '_>, from: Operand, bits: u32, index: u32, signed: bool) -> Lowered<Operand> {
+    if bits == 32 {
+        return Ok(from);
+    }
+    let from = cx.in_reg(from)?;
+    let (first, last) = if bits == 16 { (2 * index, 2 * index + 1) } else { (index, index) };
+    let fill = if signed { last | 8 } else { 4 };
+    let second = if bits == 16 { last } else { fill };
+    let d = cx.temp()?;
+    cx.prmt(d, from, first | second << 4 | fill << 8 | fill << 12, Operand::rz())?;
+    Ok(d)
+}
+
+/// A scalar source: the chosen part, extended to a word.
+fn video_source(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: ScalarType) -> Lowered<Operand> {
+    let (plain, chosen) = selected(operand);
+    let value = cx.src(&plain)?;
+    lane_of(cx, value, lane_bits(chosen), chosen.map_or(0, |c| u32::from(c.index[0])), ty.is_signed())
+}
+
+/// A word extended to 64 bits.
+fn widened(cx: &mut FnLower<'_, '_>, word: Operand, signed: bool) -> Lowered<Wide> {
+    if !signed {
+        return Ok(Wide::of_halves(word, Operand::rz()));
+    }
+    let high = cx.temp()?;
+    word_ops::shift_right(cx, true, high, word, Operand::imm(31))?;
+    Ok(Wide::of_halves(word, high))
+}
+
+/// The result of a scalar operation in 64 bits.
+fn scalar_result(
+    cx: &mut FnLower<'_, '_>,
+    inst: &Instruction,
+    operation: Operation,
+    a: Wide,
+    b: Wide,
+) -> Lowered<Wide> {
+    let (result, d) = wide::temp_wide(cx)?;
+    match operation {
+        Operation::Add => wide::wide_add(cx, d, a, b, Carry::default())?,
+        Operation::Sub => wide::wide_sub(cx, d, a, b, Carry::default())?,
+        Operation::Min | Operation::Max => wide::wide_minmax(cx, true, operation == Operation::Min, d, a, b)?,
+        Operation::Distance => {
+            wide::wide_sub(cx, d, a, b, Carry::default())?;
+            return Ok(integer::wide_abs(cx, result)?.0);
         }
-        let from = self.in_reg(from)?;
-        let (first, last) = if bits == 16 { (2 * index, 2 * index + 1) } else { (index, index) };
-        let fill = if signed { last | 8 } else { 4 };
-        let second = if bits == 16 { last } else { fill };
-        let d = self.temp()?;
-        self.prmt(d, from, first | second << 4 | fill << 8 | fill << 12, Operand::rz())?;
-        Ok(d)
-    }
-
-    /// A scalar source: the chosen part, extended to a word.
-    fn video_source(&mut self, operand: &ast::Operand, ty: ScalarType) -> Lowered<Operand> {
-        let (plain, chosen) = selected(operand);
-        let value = self.src(&plain)?;
-        self.lane(value, lane_bits(chosen), chosen.map_or(0, |c| u32::from(c.index[0])), ty.is_signed())
-    }
-
-    /// A word extended to 64 bits.
-    fn widened(&mut self, word: Operand, signed: bool) -> Lowered<Wide> {
-        if !signed {
-            return Ok(Wide::of_halves(word, Operand::rz()));
+        Operation::Compare(op) => {
+            let p = wide::wide_test(cx, IntCmp { cmp: op, signed: true }, a, b)?;
+            wide::wide_select(cx, d, Wide::of_bits(1), Wide::of_bits(0), p)?;
         }
-        let high = self.temp()?;
-        self.shift_right(true, high, word, Operand::imm(31))?;
-        Ok(Wide::of_halves(word, high))
-    }
-
-    /// The result of a scalar operation in 64 bits.
-    fn scalar_result(&mut self, inst: &Instruction, operation: Operation, a: Wide, b: Wide) -> Lowered<Wide> {
-        let (result, d) = self.temp_wide()?;
-        match operation {
-            Operation::Add => self.wide_add(d, a, b, Carry::default())?,
-            Operation::Sub => self.wide_sub(d, a, b, Carry::default())?,
-            Operation::Min | Operation::Max => self.wide_minmax(true, operation == Operation::Min, d, a, b)?,
-            Operation::Distance => {
-                self.wide_sub(d, a, b, Carry::default())?;
-                return Ok(self.wide_abs(result)?.0);
+        Operation::ShiftLeft | Operation::ShiftRight => {
+            let count = shift_count(cx, inst, b.lo)?;
+            if operation == Operation::ShiftRight {
+                wide::wide_shr(cx, true, d, a, count)?;
+                return Ok(result);
             }
-            Operation::Compare(op) => {
-                let p = self.wide_test(IntCmp { cmp: op, signed: true }, a, b)?;
-                self.wide_select(d, Wide::of_bits(1), Wide::of_bits(0), p)?;
-            }
-            Operation::ShiftLeft | Operation::ShiftRight => {
-                let count = self.shift_count(inst, b.lo)?;
-                if operation == Operation::ShiftRight {
-                    self.wide_shr(true, d, a, count)?;
-                    return Ok(result);
-                }
-                self.wide_shl(d, a, count)?;
-            }
-            Operation::Average => return Err(unknown(self, inst)),
+            wide::wide_shl(cx, d, a, count)?;
         }
-        Ok(result)
+        Operation::Average => return Err(unknown(cx, inst)),
     }
+    Ok(result)
+}
 
-    fn shift_count(&mut self, inst: &Instruction, count: Operand) -> Lowered<Operand> {
-        if inst.has(Word::Wrap) {
-            return self.logic(lut::AND, count, Operand::imm(31));
+fn shift_count(cx: &mut FnLower<'_, '_>, inst: &Instruction, count: Operand) -> Lowered<Operand> {
+    if inst.has(Word::Wrap) {
+        return word_ops::logic(cx, lut::AND, count, Operand::imm(31));
+    }
+    let d = cx.temp()?;
+    word_ops::imnmx(cx, false, true, d, count, Operand::imm(32))?;
+    Ok(d)
+}
+
+/// The value clamped to the range of a word.
+fn word_clamp(cx: &mut FnLower<'_, '_>, value: Wide, signed: bool) -> Lowered<Wide> {
+    let (least, greatest) = if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, i64::from(u32::MAX)) };
+    let (raised, raised_d) = wide::temp_wide(cx)?;
+    wide::wide_minmax(cx, true, false, raised_d, value, Wide::of_bits(least as u64))?;
+    let (lowered, lowered_d) = wide::temp_wide(cx)?;
+    wide::wide_minmax(cx, true, true, lowered_d, raised, Wide::of_bits(greatest as u64))?;
+    Ok(lowered)
+}
+
+/// `.sat` of a scalar operation, for the part of the result that is kept. What is out of range, on either
+/// side, becomes the greatest value of a byte or half-word; an unsigned word is kept from below only, but
+/// after `vshl`, of whose result 34 bits count.
+fn video_saturated(
+    cx: &mut FnLower<'_, '_>,
+    operation: Operation,
+    value: Wide,
+    ty: ScalarType,
+    part: Option<Lanes>,
+) -> Lowered<Wide> {
+    let bits = lane_bits(part);
+    let value = match operation {
+        Operation::ShiftLeft => {
+            let high = cx.temp()?;
+            word_ops::op2(cx, Opcode::SGXT, &[], high, value.hi, Operand::imm(2))?;
+            Wide::of_halves(value.lo, high)
         }
-        let d = self.temp()?;
-        self.imnmx(false, true, d, count, Operand::imm(32))?;
-        Ok(d)
+        _ => value,
+    };
+    let (limited, limited_d) = wide::temp_wide(cx)?;
+    if bits < 32 {
+        let greatest = (1 << (bits - u32::from(ty.is_signed()))) - 1;
+        wide::wide_minmax(cx, false, true, limited_d, value, Wide::of_bits(greatest))?;
+    } else if !ty.is_signed() && operation != Operation::ShiftLeft {
+        wide::wide_minmax(cx, true, false, limited_d, value, Wide::of_bits(0))?;
+    } else {
+        return word_clamp(cx, value, ty.is_signed());
     }
+    Ok(limited)
+}
 
-    /// The value clamped to the range of a word.
-    fn word_clamp(&mut self, value: Wide, signed: bool) -> Lowered<Wide> {
-        let (least, greatest) =
-            if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, i64::from(u32::MAX)) };
-        let (raised, raised_d) = self.temp_wide()?;
-        self.wide_minmax(true, false, raised_d, value, Wide::of_bits(least as u64))?;
-        let (lowered, lowered_d) = self.temp_wide()?;
-        self.wide_minmax(true, true, lowered_d, raised, Wide::of_bits(greatest as u64))?;
-        Ok(lowered)
-    }
-
-    /// `.sat` of a scalar operation, for the part of the result that is kept. What is out of range, on either
-    /// side, becomes the greatest value of a byte or half-word; an unsigned word is kept from below only, but
-    /// after `vshl`, of whose result 34 bits count.
-    fn video_saturated(
-        &mut self,
-        operation: Operation,
-        value: Wide,
-        ty: ScalarType,
-        part: Option<Lanes>,
-    ) -> Lowered<Wide> {
-        let bits = lane_bits(part);
-        let value = match operation {
-            Operation::ShiftLeft => {
-                let high = self.temp()?;
-                self.op2(Opcode::SGXT, &[], high, value.hi, Operand::imm(2))?;
-                Wide::of_halves(value.lo, high)
-            }
-            _ => value,
-        };
-        let (limited, limited_d) = self.temp_wide()?;
-        if bits < 32 {
-            let greatest = (1 << (bits - u32::from(ty.is_signed()))) - 1;
-            self.wide_minmax(false, true, limited_d, value, Wide::of_bits(greatest))?;
-        } else if !ty.is_signed() && operation != Operation::ShiftLeft {
-            self.wide_minmax(true, false, limited_d, value, Wide::of_bits(0))?;
-        } else {
-            return self.word_clamp(value, ty.is_signed());
+/// The operation on one lane, whose sources are extended to words.
+fn lane_result(cx: &mut FnLower<'_, '_>, operation: Operation, a: Operand, b: Operand) -> Lowered<Operand> {
+    let d = cx.temp()?;
+    match operation {
+        Operation::Add => cx.add(d, a, b)?,
+        Operation::Sub => cx.add(d, a, b.neg())?,
+        Operation::Min | Operation::Max => word_ops::imnmx(cx, true, operation == Operation::Min, d, a, b)?,
+        Operation::Distance => {
+            let difference = word_ops::sum(cx, a, b.neg())?;
+            word_ops::op1(cx, Opcode::IABS, &[], d, difference)?;
         }
-        Ok(limited)
-    }
-
-    /// The operation on one lane, whose sources are extended to words.
-    fn lane_result(&mut self, operation: Operation, a: Operand, b: Operand) -> Lowered<Operand> {
-        let d = self.temp()?;
-        match operation {
-            Operation::Add => self.add(d, a, b)?,
-            Operation::Sub => self.add(d, a, b.neg())?,
-            Operation::Min | Operation::Max => self.imnmx(true, operation == Operation::Min, d, a, b)?,
-            Operation::Distance => {
-                let difference = self.sum(a, b.neg())?;
-                self.op1(Opcode::IABS, &[], d, difference)?;
-            }
-            Operation::Average => {
-                // Halves round away from zero.
-                let total = self.sum(a, b)?;
-                let negative = self.test(IntCmp::LT_S, total, Operand::rz())?;
-                let more = self.sum(total, Operand::imm(1))?;
-                let rounded = self.chosen(total, more, negative)?;
-                self.shift_right(true, d, rounded, Operand::imm(1))?;
-            }
-            Operation::Compare(op) => {
-                let p = self.test(IntCmp { cmp: op, signed: true }, a, b)?;
-                self.select(d, Operand::imm(1), Operand::rz(), p)?;
-            }
-            Operation::ShiftLeft | Operation::ShiftRight => {
-                return Err(invalid(self.span(), "internal: shifts have no lanes"));
-            }
+        Operation::Average => {
+            // Halves round away from zero.
+            let total = word_ops::sum(cx, a, b)?;
+            let negative = word_ops::test(cx, IntCmp::LT_S, total, Operand::rz())?;
+            let more = word_ops::sum(cx, total, Operand::imm(1))?;
+            let rounded = float32::chosen(cx, total, more, negative)?;
+            word_ops::shift_right(cx, true, d, rounded, Operand::imm(1))?;
         }
-        Ok(d)
+        Operation::Compare(op) => {
+            let p = word_ops::test(cx, IntCmp { cmp: op, signed: true }, a, b)?;
+            word_ops::select(cx, d, Operand::imm(1), Operand::rz(), p)?;
+        }
+        Operation::ShiftLeft | Operation::ShiftRight => {
+            return Err(invalid(cx.span(), "internal: shifts have no lanes"));
+        }
     }
+    Ok(d)
+}
 
-    /// A lane's result clamped to the range of a type of so many bits.
-    fn lane_clamped(&mut self, value: Operand, signed: bool, bits: u32) -> Lowered<Operand> {
-        let greatest = if signed { (1 << (bits - 1)) - 1 } else { (1 << bits) - 1 };
-        let least = if signed { !greatest } else { 0u32 };
-        let (raised, lowered) = (self.temp()?, self.temp()?);
-        self.imnmx(true, false, raised, value, Operand::imm(least))?;
-        self.imnmx(true, true, lowered, raised, Operand::imm(greatest))?;
-        Ok(lowered)
-    }
+/// A lane's result clamped to the range of a type of so many bits.
+fn lane_clamped(cx: &mut FnLower<'_, '_>, value: Operand, signed: bool, bits: u32) -> Lowered<Operand> {
+    let greatest = if signed { (1 << (bits - 1)) - 1 } else { (1 << bits) - 1 };
+    let least = if signed { !greatest } else { 0u32 };
+    let (raised, lowered) = (cx.temp()?, cx.temp()?);
+    word_ops::imnmx(cx, true, false, raised, value, Operand::imm(least))?;
+    word_ops::imnmx(cx, true, true, lowered, raised, Operand::imm(greatest))?;
+    Ok(lowered)
 }
 
 /// `vop.dtype.atype.btype[.sat] d[.dsel], a[.asel], b[.bsel][, c];`, with `.add`, `.min` or `.max` of c.
@@ -268,16 +274,16 @@ fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [result_type, a_type, b_type] = types(inst)?;
     let [d, a, b] = operands(inst)?;
     let (d, part) = selected(d);
-    let a = f.video_source(a, a_type)?;
-    let a = f.widened(a, a_type.is_signed())?;
-    let b = f.video_source(b, b_type)?;
-    let b = f.widened(b, b_type.is_signed())?;
-    let mut value = f.scalar_result(inst, operation, a, b)?;
+    let a = video_source(f, a, a_type)?;
+    let a = widened(f, a, a_type.is_signed())?;
+    let b = video_source(f, b, b_type)?;
+    let b = widened(f, b, b_type.is_signed())?;
+    let mut value = scalar_result(f, inst, operation, a, b)?;
     if inst.has(Word::Sat) {
-        value = f.video_saturated(operation, value, result_type, part)?;
+        value = video_saturated(f, operation, value, result_type, part)?;
     } else if matches!(operation, Operation::Add | Operation::Sub) {
         // Sums have 32 bits, which are taken as signed.
-        value = f.widened(value.lo, true)?;
+        value = widened(f, value.lo, true)?;
     }
     let Some(c) = inst.operands.get(3) else {
         let d = f.dst(&d)?;
@@ -290,9 +296,9 @@ fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         (None, true) => f.add(d, value.lo, c),
         (None, false) => {
             // Both sides have 64 bits, signed or unsigned as the result is.
-            let c = f.widened(c, result_type.is_signed())?;
-            let (chosen, chosen_d) = f.temp_wide()?;
-            f.wide_minmax(result_type.is_signed(), inst.has(Word::Min), chosen_d, value, c)?;
+            let c = widened(f, c, result_type.is_signed())?;
+            let (chosen, chosen_d) = wide::temp_wide(f)?;
+            wide::wide_minmax(f, result_type.is_signed(), inst.has(Word::Min), chosen_d, value, c)?;
             f.mov(d, chosen.lo)
         }
     }
@@ -318,34 +324,34 @@ fn multiply_add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let (b, b_negated) = without_sign(b);
     let (c, c_negated) = without_sign(c);
     let signed = a_type.is_signed() || b_type.is_signed() || a_negated != b_negated || c_negated;
-    let (a, b) = (f.video_source(a, a_type)?, f.video_source(b, b_type)?);
+    let (a, b) = (video_source(f, a, a_type)?, video_source(f, b, b_type)?);
     // Unsigned bytes and half-words are extended already: as words they are not negative.
-    let (a, b) = (f.widened(a, true)?, f.widened(b, true)?);
+    let (a, b) = (widened(f, a, true)?, widened(f, b, true)?);
     let c = f.src(c)?;
-    let mut c = f.widened(c, true)?;
-    let (mut product, product_d) = f.temp_wide()?;
-    f.wide_mad_lo(product_d, a, b, None)?;
+    let mut c = widened(f, c, true)?;
+    let (mut product, product_d) = wide::temp_wide(f)?;
+    wide::wide_mad_lo(f, product_d, a, b, None)?;
     if a_negated != b_negated {
-        let (negative, negative_d) = f.temp_wide()?;
-        f.wide_neg(negative_d, product)?;
+        let (negative, negative_d) = wide::temp_wide(f)?;
+        wide::wide_neg(f, negative_d, product)?;
         product = negative;
     }
     if c_negated {
-        let (negative, negative_d) = f.temp_wide()?;
-        f.wide_neg(negative_d, c)?;
+        let (negative, negative_d) = wide::temp_wide(f)?;
+        wide::wide_neg(f, negative_d, c)?;
         c = negative;
     }
-    let (mut total, total_d) = f.temp_wide()?;
+    let (mut total, total_d) = wide::temp_wide(f)?;
     let one_more = Carry { input: inst.has(Word::Po).then(Operand::pt), output: None };
-    f.wide_add(total_d, product, c, one_more)?;
+    wide::wide_add(f, total_d, product, c, one_more)?;
     let shift = if inst.has(Word::Shr7) { 7 } else { 15 };
     if inst.has(Word::Shr7) || inst.has(Word::Shr15) {
-        let (shifted, shifted_d) = f.temp_wide()?;
-        f.wide_shr(signed, shifted_d, total, Operand::imm(shift))?;
+        let (shifted, shifted_d) = wide::temp_wide(f)?;
+        wide::wide_shr(f, signed, shifted_d, total, Operand::imm(shift))?;
         total = shifted;
     }
     if inst.has(Word::Sat) {
-        total = f.word_clamp(total, signed)?;
+        total = word_clamp(f, total, signed)?;
     }
     let d = f.dst(d)?;
     f.mov(d, total.lo)
@@ -369,7 +375,8 @@ fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
     let sums = operation == Operation::Distance && count == 4 && f.has(Opcode::VABSDIFF4);
     if sums && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
         let d = f.dst(&d)?;
-        return f.op3(
+        return word_ops::op3(
+            f,
             Opcode::VABSDIFF4,
             &[(Field::Absdiff, oriole_isa::absdiff::U8), flag(Field::Acc, true)],
             d,
@@ -381,7 +388,7 @@ fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
     let mut results = Vec::new();
     for lane in 0..count {
         if !in_mask(lane) {
-            results.push(f.lane(c, bits, lane as u32, false)?);
+            results.push(lane_of(f, c, bits, lane as u32, false)?);
             continue;
         }
         let pick = |lanes: Option<Lanes>, default: usize| {
@@ -389,18 +396,18 @@ fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
         };
         let source = |f: &mut FnLower<'_, '_>, index: usize, ty: ScalarType| {
             let from = if index < count { a } else { b };
-            f.lane(from, bits, (index % count) as u32, ty.is_signed())
+            lane_of(f, from, bits, (index % count) as u32, ty.is_signed())
         };
         let x = source(f, pick(a_lanes, lane), a_type)?;
         let y = source(f, pick(b_lanes, lane + count), b_type)?;
-        let value = f.lane_result(operation, x, y)?;
+        let value = lane_result(f, operation, x, y)?;
         let clamps = inst.has(Word::Sat);
-        results.push(if clamps { f.lane_clamped(value, result_type.is_signed(), bits)? } else { value });
+        results.push(if clamps { lane_clamped(f, value, result_type.is_signed(), bits)? } else { value });
     }
     if inst.has(Word::Add) {
         let mut total = c;
         for (_, value) in results.iter().enumerate().filter(|(lane, _)| in_mask(*lane)) {
-            total = f.sum(total, *value)?;
+            total = word_ops::sum(f, total, *value)?;
         }
         let d = f.dst(&d)?;
         return f.mov(d, total);

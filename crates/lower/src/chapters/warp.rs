@@ -1,15 +1,15 @@
 //! Exchange among the threads of a warp: `shfl`, `vote`, `match`, `activemask`, `redux`, `elect`.
 
-use super::{Chapter, unknown};
 use crate::error::{Lowered, unsupported};
 use crate::function::FnLower;
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, C, D, PA, PD};
 use oriole_isa::{Field, Opcode as Sass, credux, credux_type, match_mode, match_size, redux, shfl, vote};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Shfl, shuffle),
     (Opcode::Vote, ballot),
     (Opcode::Match, matching),
@@ -21,7 +21,7 @@ pub(super) const CHAPTER: Chapter = &[
 /// What the last operand of a `.sync` instruction says: these threads meet here.
 ///
 /// Where the threads are together anyway the optimiser takes the WARPSYNC out.
-pub(super) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
+pub(crate) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
     let full = mask.imm().and_then(|imm| imm.int_bits()).is_some_and(|bits| bits as u32 == u32::MAX);
     if full {
         return converge_all(cx);
@@ -33,7 +33,7 @@ pub(super) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered
 }
 
 /// All threads of the warp meet here: what `.sync.aligned` says.
-pub(super) fn converge_all(cx: &mut FnLower<'_, '_>) -> Lowered {
+pub(crate) fn converge_all(cx: &mut FnLower<'_, '_>) -> Lowered {
     if cx.has_with(Sass::WARPSYNC, Field::WarpsyncAll, 1) {
         cx.emit(Sass::WARPSYNC, &[(Field::WarpsyncAll, 1)], &[])?;
     } else {

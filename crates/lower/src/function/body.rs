@@ -1,15 +1,66 @@
 //! Walking a function's body: declarations, labels, instructions.
 
-use super::FnLower;
-use super::operands::reg_type_of;
-use super::scope::{Binding, FrameVar, ParamVar, PtxReg};
-use crate::abi;
-use crate::chapters;
+use crate::abi::Convention;
+use crate::chapters::stack::moves_stack;
 use crate::error::{LowerError, Lowered, invalid, unsupported};
-use oriole_ori::{Block, Guard, Inst, Operand, RegType, SourceLoc};
-use oriole_ptx::ast::{self, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable};
+use crate::function::FnLower;
+use crate::function::operands::reg_type_of;
+use crate::function::scope::{Binding, FrameVar, ParamVar, PtxReg};
+use crate::module::context::ModuleCx;
+use crate::{abi, dispatch};
+use oriole_ori::{Attributes, Block, Function, FunctionKind, Guard, Inst, Operand, RegType, SourceLoc};
+use oriole_ptx::ast::{
+    self, FunctionDirective, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable,
+};
+
+/// Lowers one function. `ast` is the module that it stands in: the user's or one of the library's.
+pub(crate) fn lower_function<'a>(
+    module: &mut ModuleCx<'a>,
+    ast: &'a ast::Module,
+    function: &'a ast::Function,
+    kind: FunctionKind,
+    shared_bytes: u32,
+) -> Result<Function, Vec<LowerError>> {
+    let mut cx = FnLower::new(module, ast, function, kind);
+    cx.func.attributes.shared_bytes = shared_bytes;
+    let mut errors = Vec::new();
+    if let Err(error) = cx.begin(function) {
+        return Err(vec![error]);
+    }
+    if let Some(body) = &function.body {
+        cx.lower_block(body, &mut errors);
+    }
+    if let Err(error) = cx.finish() {
+        errors.push(error);
+    }
+    if errors.is_empty() { Ok(cx.func) } else { Err(errors) }
+}
 
 impl<'a> FnLower<'_, 'a> {
+    /// Everything before the body: parameters, attributes, the descriptor of global memory.
+    fn begin(&mut self, function: &'a ast::Function) -> Lowered {
+        let entry = self.new_block()?;
+        self.switch_to(entry);
+        self.scopes.enter();
+        let shared_bytes = self.func.attributes.shared_bytes;
+        self.func.attributes = Attributes { shared_bytes, ..attributes_of(function) };
+        if let Some(body) = &function.body {
+            self.outgoing_bytes = self.outgoing_area(body)?;
+            self.func.frame.local_bytes = self.outgoing_bytes;
+            self.func.frame.align = 16;
+            let mut moves = false;
+            crate::module::names::instructions(body, &mut |instruction| moves |= moves_stack(instruction));
+            self.func.frame.dynamic = moves;
+        }
+        if self.is_entry() {
+            self.load_descriptor()?;
+            self.bind_kernel_params(function)
+        } else {
+            let convention = Convention::of(&function.rets, &function.params)?;
+            self.bind_device_params(function, &convention)
+        }
+    }
+
     /// Lowers the statements of a scope; errors are gathered and the rest goes on.
     pub(super) fn lower_block(&mut self, block: &'a ast::Block, errors: &mut Vec<LowerError>) {
         self.scopes.enter();
@@ -170,7 +221,7 @@ impl<'a> FnLower<'_, 'a> {
         self.guard = self.guard_of(instruction)?;
         self.make_registers(instruction)?;
         self.first_temporary = self.func.vregs.len();
-        let lowered = chapters::lower(self, instruction);
+        let lowered = dispatch::lower(self, instruction);
         let copied = self.copy_back();
         self.guard = None;
         if let Some(after) = self.after_guard.take() {
@@ -197,7 +248,7 @@ impl<'a> FnLower<'_, 'a> {
     /// Makes the registers that the instruction names first, so that they are no temporaries of it.
     fn make_registers(&mut self, instruction: &Instruction) -> Lowered {
         let mut names = Vec::new();
-        crate::module::names_of_instruction(instruction, &mut |name| names.push(name));
+        crate::module::names::of_instruction(instruction, &mut |name| names.push(name));
         names.into_iter().try_for_each(|name| self.binding(name).map(|_| ()))
     }
 
@@ -216,4 +267,27 @@ impl<'a> FnLower<'_, 'a> {
         }
         Ok(())
     }
+}
+
+/// The directives of a function.
+fn attributes_of(function: &ast::Function) -> Attributes {
+    let mut attributes = Attributes::default();
+    for directive in &function.directives {
+        match directive {
+            FunctionDirective::MaxNTid(threads) => attributes.maxntid = Some(*threads),
+            FunctionDirective::ReqNTid(threads) => attributes.reqntid = Some(*threads),
+            FunctionDirective::MinNCtaPerSm(blocks) => attributes.minnctapersm = Some(*blocks),
+            FunctionDirective::MaxNReg(registers) => attributes.maxnreg = Some(*registers),
+            FunctionDirective::ReqNCtaPerCluster(blocks) => attributes.cluster = Some(*blocks),
+            FunctionDirective::MaxClusterRank(rank) => attributes.max_cluster_rank = Some(*rank),
+            FunctionDirective::ExplicitCluster => attributes.explicit_cluster = true,
+            FunctionDirective::NoReturn => attributes.noreturn = true,
+            FunctionDirective::MaxNCtaPerSm(_)
+            | FunctionDirective::BlocksAreClusters
+            | FunctionDirective::AbiPreserve(_)
+            | FunctionDirective::AbiPreserveControl(_)
+            | FunctionDirective::Pragma(_) => {}
+        }
+    }
+    attributes
 }

@@ -1,7 +1,7 @@
 //! Emitting instructions: guards, source lines, legal operand forms, blocks.
 
-use super::FnLower;
 use crate::error::{Lowered, invalid};
+use crate::function::FnLower;
 use oriole_isa::{Effects, Field, Kinds, Mods, Opcode, Role};
 use oriole_ori::{Block, Guard, Inst, InstFlags, InstId, Operand, OperandKind, RegType};
 

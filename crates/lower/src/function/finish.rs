@@ -1,10 +1,11 @@
 //! Leaving functions: `ret`, `exit` and the end of the body.
 
-use super::scope::Binding;
-use super::{FnLower, Wide};
 use crate::abi::{Convention, Place};
 use crate::error::{Lowered, invalid};
-use crate::module;
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::scope::Binding;
+use crate::module::names;
 use oriole_isa::{Mods, Opcode, Role};
 use oriole_ori::{CallSite, Callee, Clobbers, Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Space};
@@ -93,9 +94,9 @@ impl<'a> FnLower<'_, 'a> {
     /// Bytes at the bottom of the frame that the calls of the body need.
     pub(super) fn outgoing_area(&mut self, body: &'a ast::Block) -> Lowered<u32> {
         let mut calls = Vec::new();
-        module::instructions(body, &mut |instruction| calls.extend(instruction.call()));
+        names::instructions(body, &mut |instruction| calls.extend(instruction.call()));
         let mut prototypes = Vec::new();
-        module::prototypes(body, &mut |prototype| prototypes.push(prototype));
+        names::prototypes(body, &mut |prototype| prototypes.push(prototype));
         let mut bytes = 0;
         for call in calls {
             let declared = call.callee.name().and_then(|name| self.module.function(name.sym));
@@ -122,7 +123,7 @@ fn variadic_bytes(convention: &Convention, body: &ast::Block) -> Option<u32> {
         return Some(0);
     }
     let mut most = 0;
-    module::variables(body, &mut |variable| {
+    names::variables(body, &mut |variable| {
         if variable.space == Space::Param {
             most = most.max(variable.size().unwrap_or(u64::MAX));
         }

@@ -1,51 +1,28 @@
 //! Lowering of one function: the context that the chapters work in.
 
-mod body;
-mod emit;
-mod finish;
-mod operands;
-mod ops;
+pub(crate) mod body;
+pub(crate) mod emit;
+pub(crate) mod finish;
+pub(crate) mod handle;
+pub(crate) mod operands;
+pub(crate) mod ops;
 pub(crate) mod params;
-mod scope;
-mod sources;
-mod vectors;
+pub(crate) mod place;
+pub(crate) mod scope;
+pub(crate) mod shared;
+pub(crate) mod sources;
+pub(crate) mod special;
+pub(crate) mod uniform;
+pub(crate) mod vectors;
+pub(crate) mod word_ops;
 
-pub(crate) use emit::guard_of;
-pub(crate) use operands::{Wide, WideDst};
-pub(crate) use ops::lut;
-pub(crate) use scope::{Binding, ParamVar};
-pub(crate) use sources::{Place, word};
-
-use crate::abi::{Convention, RETURN_ADDRESS};
-use crate::error::{LowerError, Lowered, invalid};
-use crate::module::ModuleCx;
+use crate::abi::RETURN_ADDRESS;
+use crate::error::{Lowered, invalid};
+use crate::function::scope::Scopes;
+use crate::module::context::ModuleCx;
 use oriole_isa::{Arch, Field, Opcode, SmDescription};
-use oriole_ori::{Attributes, Block, BuildError, Function, FunctionKind, Guard, LocId, Operand, RegType, VReg};
-use oriole_ptx::ast::{self, FunctionDirective, Name, Span};
-use scope::Scopes;
-
-/// Lowers one function. `ast` is the module that it stands in: the user's or one of the library's.
-pub(crate) fn lower_function<'a>(
-    module: &mut ModuleCx<'a>,
-    ast: &'a ast::Module,
-    function: &'a ast::Function,
-    kind: FunctionKind,
-    shared_bytes: u32,
-) -> Result<Function, Vec<LowerError>> {
-    let mut cx = FnLower::new(module, ast, function, kind);
-    cx.func.attributes.shared_bytes = shared_bytes;
-    let mut errors = Vec::new();
-    if let Err(error) = cx.begin(function) {
-        return Err(vec![error]);
-    }
-    if let Some(body) = &function.body {
-        cx.lower_block(body, &mut errors);
-    }
-    if let Err(error) = cx.finish() {
-        errors.push(error);
-    }
-    if errors.is_empty() { Ok(cx.func) } else { Err(errors) }
-}
+use oriole_ori::{Block, BuildError, Function, FunctionKind, Guard, LocId, Operand, RegType, VReg};
+use oriole_ptx::ast::{self, Name, Span};
 
 /// What a device function does at `ret`.
 #[derive(Debug, Default)]
@@ -96,7 +73,12 @@ pub(crate) struct FnLower<'m, 'a> {
 }
 
 impl<'m, 'a> FnLower<'m, 'a> {
-    fn new(module: &'m mut ModuleCx<'a>, ast: &'a ast::Module, function: &ast::Function, kind: FunctionKind) -> Self {
+    pub(super) fn new(
+        module: &'m mut ModuleCx<'a>,
+        ast: &'a ast::Module,
+        function: &ast::Function,
+        kind: FunctionKind,
+    ) -> Self {
         FnLower {
             func: Function::new(ast.text(function.name), kind),
             module,
@@ -180,30 +162,6 @@ impl<'m, 'a> FnLower<'m, 'a> {
         Ok(Operand::reg(self.temp_of(RegType::P)?))
     }
 
-    /// Everything before the body: parameters, attributes, the descriptor of global memory.
-    fn begin(&mut self, function: &'a ast::Function) -> Lowered {
-        let entry = self.new_block()?;
-        self.switch_to(entry);
-        self.scopes.enter();
-        let shared_bytes = self.func.attributes.shared_bytes;
-        self.func.attributes = Attributes { shared_bytes, ..attributes_of(function) };
-        if let Some(body) = &function.body {
-            self.outgoing_bytes = self.outgoing_area(body)?;
-            self.func.frame.local_bytes = self.outgoing_bytes;
-            self.func.frame.align = 16;
-            let mut moves = false;
-            crate::module::instructions(body, &mut |instruction| moves |= crate::chapters::moves_stack(instruction));
-            self.func.frame.dynamic = moves;
-        }
-        if self.is_entry() {
-            self.load_descriptor()?;
-            self.bind_kernel_params(function)
-        } else {
-            let convention = Convention::of(&function.rets, &function.params)?;
-            self.bind_device_params(function, &convention)
-        }
-    }
-
     /// The register of the block's shared window, once made.
     pub(crate) fn shared_window_register(&self) -> Option<VReg> {
         self.shared_window
@@ -224,27 +182,4 @@ impl<'m, 'a> FnLower<'m, 'a> {
         let made = self.func.fixed_vreg(RegType::Pair, RETURN_ADDRESS);
         self.built(made)
     }
-}
-
-/// The directives of a function.
-fn attributes_of(function: &ast::Function) -> Attributes {
-    let mut attributes = Attributes::default();
-    for directive in &function.directives {
-        match directive {
-            FunctionDirective::MaxNTid(threads) => attributes.maxntid = Some(*threads),
-            FunctionDirective::ReqNTid(threads) => attributes.reqntid = Some(*threads),
-            FunctionDirective::MinNCtaPerSm(blocks) => attributes.minnctapersm = Some(*blocks),
-            FunctionDirective::MaxNReg(registers) => attributes.maxnreg = Some(*registers),
-            FunctionDirective::ReqNCtaPerCluster(blocks) => attributes.cluster = Some(*blocks),
-            FunctionDirective::MaxClusterRank(rank) => attributes.max_cluster_rank = Some(*rank),
-            FunctionDirective::ExplicitCluster => attributes.explicit_cluster = true,
-            FunctionDirective::NoReturn => attributes.noreturn = true,
-            FunctionDirective::MaxNCtaPerSm(_)
-            | FunctionDirective::BlocksAreClusters
-            | FunctionDirective::AbiPreserve(_)
-            | FunctionDirective::AbiPreserveControl(_)
-            | FunctionDirective::Pragma(_) => {}
-        }
-    }
-    attributes
 }

@@ -1,7 +1,8 @@
 //! Destinations, and the types that operands are handed around in.
 
-use super::{Binding, FnLower};
 use crate::error::{Lowered, invalid};
+use crate::function::FnLower;
+use crate::function::scope::Binding;
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Name, ScalarType};
 
@@ -158,7 +159,7 @@ impl FnLower<'_, '_> {
         let found = scopes.lookup(name.sym, &ast.symbols, |ty, vector| {
             let elements =
                 (0..vector).filter_map(|_| func.new_vreg(reg_type_of(ty)).map_err(|e| failed = Some(e)).ok());
-            super::scope::PtxReg { ty, elements: elements.collect() }
+            crate::function::scope::PtxReg { ty, elements: elements.collect() }
         });
         match failed {
             Some(error) => Err(invalid(name.span, error.to_string())),

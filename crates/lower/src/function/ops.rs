@@ -1,21 +1,31 @@
 //! Short forms of the instructions that many chapters need.
 
-use super::FnLower;
-use super::operands::Wide;
 use crate::error::Lowered;
+use crate::function::FnLower;
+use crate::function::operands::Wide;
 use oriole_isa::Role::{A, B, Bank, C, D, Lut, PA, PB, PC, PD, PD2};
 
 use oriole_isa::{Field, Opcode, bop, cmp, mem_size, shift_dir, shift_type};
 use oriole_ori::{Operand, OperandKind, VReg};
 
-/// LOP3 truth tables of common functions: A is 0xf0, B 0xcc, C 0xaa.
+/// `LOP3` tables of three operands, from the patterns of the operands themselves.
 pub(crate) mod lut {
-    /// `A & B`
-    pub(crate) const AND: u8 = 0xc0;
-    /// `A | B`
-    pub(crate) const OR: u8 = 0xfc;
-    /// `A ^ B`
-    pub(crate) const XOR: u8 = 0x3c;
+    /// Pattern of the first operand.
+    pub(crate) const A: u8 = 0xf0;
+    /// Pattern of the second operand.
+    pub(crate) const B: u8 = 0xcc;
+    /// Pattern of the third operand.
+    pub(crate) const C: u8 = 0xaa;
+    /// `a & b`
+    pub(crate) const AND: u8 = A & B;
+    /// `a | b`
+    pub(crate) const OR: u8 = A | B;
+    /// `a ^ b`
+    pub(crate) const XOR: u8 = A ^ B;
+    /// `~b`
+    pub(crate) const NOT_B: u8 = !B;
+    /// `b` where `a` has ones, else `c`.
+    pub(crate) const SELECT: u8 = (A & B) | (!A & C);
 }
 
 impl FnLower<'_, '_> {
@@ -138,5 +148,11 @@ impl FnLower<'_, '_> {
         }
         self.read_constant(Operand::lo(to), bank, offset)?;
         self.read_constant(Operand::hi(to), bank, offset + 4)
+    }
+
+    /// `to` = the 32 bits at a constant-bank operand, where arithmetic cannot read it.
+    pub(crate) fn load_constant(&mut self, to: Operand, from: Operand) -> Lowered {
+        self.emit(Opcode::LDC, &[], &[(D, to), (Bank, from)])?;
+        Ok(())
     }
 }

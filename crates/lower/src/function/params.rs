@@ -1,11 +1,12 @@
 //! Parameters: of kernels in constant bank 0, of device functions and their calls in registers and
 //! on the stack.
 
-use super::scope::{Binding, FrameVar, ParamVar};
-use super::{FnLower, Wide};
-use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
+use crate::abi::{self, Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid};
-use crate::module;
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::scope::{Binding, FrameVar, ParamVar};
+use crate::module::names;
 use oriole_isa::Role::{Bank, Base, D, Data, Desc, Offset};
 use oriole_isa::{Field, Opcode, RegFile, mem_size};
 use oriole_ori::{Inst, OBJECT_PARAM, Operand, Param, RegType};
@@ -34,7 +35,7 @@ impl<'a> FnLower<'_, 'a> {
     /// Lays the parameters of a kernel out in constant bank 0.
     pub(super) fn bind_kernel_params(&mut self, function: &'a ast::Function) -> Lowered {
         let limit = u64::from(self.sm().max_parameter_bytes);
-        let (offsets, end) = layout(function);
+        let (offsets, end) = abi::layout(function);
         let mut places = Vec::new();
         for (variable, offset) in function.params.iter().zip(offsets) {
             let Some(name) = variable.name else { continue };
@@ -56,7 +57,7 @@ impl<'a> FnLower<'_, 'a> {
 
     /// A parameter that is a texture, sampler or surface.
     fn bind_object(&mut self, variable: &Variable, name: Name, kernel: &str) -> Lowered {
-        let Some(kind) = module::object_kind(variable.ty) else { return Ok(()) };
+        let Some(kind) = crate::abi::object_kind(variable.ty) else { return Ok(()) };
         let symbol = self.module.object_parameter(variable, kind, self.text(name), kernel);
         let name_of_symbol = self.module.out.symbols[symbol].name.clone();
         self.func.params.push(Param { name: name_of_symbol, offset: OBJECT_PARAM, size: 0, align: 1 });
@@ -89,7 +90,7 @@ impl<'a> FnLower<'_, 'a> {
         self.func.live_in.push(address);
         let mut calls = false;
         if let Some(body) = &function.body {
-            module::instructions(body, &mut |i| calls |= !matches!(i.opcode, ast::Opcode::Ret | ast::Opcode::Bra));
+            names::instructions(body, &mut |i| calls |= !matches!(i.opcode, ast::Opcode::Ret | ast::Opcode::Bra));
         }
         if calls {
             let kept = self.temp64()?;
@@ -269,22 +270,6 @@ impl<'a> FnLower<'_, 'a> {
     }
 }
 
-/// Byte offsets of a kernel's parameters, none for textures, samplers and surfaces, and the bytes of all.
-pub(crate) fn layout(kernel: &ast::Function) -> (Vec<Option<u64>>, u64) {
-    let mut end: u64 = 0;
-    let mut place = |variable: &Variable| {
-        if module::object_kind(variable.ty).is_some() {
-            return None;
-        }
-        let offset = end.next_multiple_of(u64::from(variable.alignment()));
-        // Far beyond what a kernel may have, which is looked at where they are bound.
-        end = offset.saturating_add(variable.size().unwrap_or(u64::MAX)).min(u64::from(u32::MAX));
-        Some(offset)
-    };
-    let offsets = kernel.params.iter().map(&mut place).collect();
-    (offsets, end)
-}
-
 /// The descriptor of global memory: UR36:UR37, never allocated.
 pub(crate) fn descriptor() -> Operand {
     Operand::phys_group(RegFile::UR, 36, 2)
@@ -294,11 +279,11 @@ pub(crate) fn descriptor() -> Operand {
 fn names_by_address(function: &ast::Function) -> FxHashSet<Sym> {
     let mut taken = FxHashSet::default();
     let Some(body) = &function.body else { return taken };
-    module::instructions(body, &mut |instruction| {
+    names::instructions(body, &mut |instruction| {
         let is_access = matches!(instruction.opcode, ast::Opcode::Ld | ast::Opcode::St)
             && instruction.space().is_some_and(|s| matches!(s, Space::Param | Space::ParamFunc | Space::ParamEntry));
         if !is_access && instruction.opcode != ast::Opcode::Call {
-            module::names_of_instruction(instruction, &mut |name| {
+            names::of_instruction(instruction, &mut |name| {
                 taken.insert(name.sym);
             });
         }

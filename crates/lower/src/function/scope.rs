@@ -50,7 +50,7 @@ pub(crate) enum Binding {
     /// A parameter that is a texture, sampler or surface.
     Object(oriole_ori::Symbol),
     /// A `.global`, `.const` or `.shared` variable declared in the function.
-    Static(crate::module::VarKey),
+    Static(crate::module::plan::VarKey),
     /// A list of labels for `brx.idx`, of functions for indirect calls.
     Targets(Vec<Name>),
     /// A call prototype: index into the function's list of prototypes.

@@ -1,37 +1,14 @@
 //! Reading source operands.
 
-use super::operands::Wide;
-use super::{Binding, FnLower};
 use crate::error::{Lowered, invalid};
-use crate::module::VarKey;
+use crate::function::operands::Wide;
+use crate::function::place::{Place, word};
+use crate::function::scope::Binding;
+use crate::function::{FnLower, handle, shared, special};
+use crate::module::plan::VarKey;
 use oriole_isa::RegFile;
 use oriole_ori::{ADDRESS_BANK, Operand, RegType, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Imm, Name, ScalarType, Space};
-
-/// The address of something that a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In constant bank 0: a kernel parameter, at this offset from the start of the bank.
-    KernelParam(u32),
-    /// Byte offset above the frame's base.
-    Frame(u32),
-    /// Byte offset in the shared segment.
-    Shared(u32),
-    /// Byte offset in constant bank 3.
-    Const(u32),
-    /// A shared variable whose offset in the shared segment the linker knows.
-    LinkedShared(Symbol),
-    /// A variable whose offset in constant bank 3 the linker knows.
-    LinkedConst(Symbol),
-    /// A global variable or function, whose address is in bank 4.
-    Symbol(Symbol),
-    /// A texture, sampler or surface, whose number is in constant bank 0.
-    Object(Symbol),
-    /// A parameter in registers: it has no address.
-    Param,
-    /// A parameter in the caller's argument area, at this byte offset.
-    Incoming(u32),
-}
 
 impl FnLower<'_, '_> {
     /// A source of up to 32 bits: a register, an integer or float constant (as its 32 bits), a
@@ -39,7 +16,7 @@ impl FnLower<'_, '_> {
     pub(crate) fn src(&mut self, operand: &ast::Operand) -> Lowered<Operand> {
         match operand {
             ast::Operand::Imm(imm, _) => Ok(word(imm_bits32(*imm))),
-            ast::Operand::Special { .. } => self.special32(operand),
+            ast::Operand::Special { .. } => special::special32(self, operand),
             ast::Operand::Name(name) => match self.name_kind(*name)? {
                 NameKind::Register => self.src_register(operand, RegType::R),
                 NameKind::Place => self.address32(*name, 0),
@@ -68,7 +45,7 @@ impl FnLower<'_, '_> {
     pub(crate) fn src64(&mut self, operand: &ast::Operand) -> Lowered<Wide> {
         match operand {
             ast::Operand::Imm(imm, _) => Ok(wide_constant(imm_bits64(*imm))),
-            ast::Operand::Special { .. } => self.special64(operand),
+            ast::Operand::Special { .. } => special::special64(self, operand),
             ast::Operand::Name(name) => match self.name_kind(*name)? {
                 NameKind::Register => Ok(Wide::of_pair(self.pair_register(operand)?)),
                 NameKind::Place => self.address64(*name, 0),
@@ -97,7 +74,7 @@ impl FnLower<'_, '_> {
         match operand {
             ast::Operand::Not(inner, _) => Ok(self.pred(inner)?.not()),
             ast::Operand::Imm(imm, _) => Ok(Operand::pt().with_not(imm.int_bits() == Some(0))),
-            ast::Operand::Special { .. } => self.special_pred(operand),
+            ast::Operand::Special { .. } => special::special_pred(self, operand),
             _ => self.src_register(operand, RegType::P),
         }
     }
@@ -253,7 +230,7 @@ impl FnLower<'_, '_> {
                 let offset = self.module.out.variable(symbol).and_then(|v| v.offset).unwrap_or(0);
                 Ok(Place::Const(offset as u32))
             }
-            _ if crate::module::object_kind(self.module.variable(key).ty).is_some() => {
+            _ if crate::abi::object_kind(self.module.variable(key).ty).is_some() => {
                 Ok(Place::Object(self.module.variable_symbol(key)?))
             }
             _ => Ok(Place::Symbol(self.module.variable_symbol(key)?)),
@@ -265,7 +242,7 @@ impl FnLower<'_, '_> {
         let add = |base: u32| base.wrapping_add(offset as u32);
         match self.place(name)? {
             Place::KernelParam(at) | Place::Const(at) => Ok(word(add(at))),
-            Place::Shared(at) => self.shared_address(add(at)),
+            Place::Shared(at) => shared::shared_address(self, add(at)),
             Place::Frame(at) => self.stack_address(add(at)),
             Place::Incoming(at) => {
                 let base = self.incoming_stack()?;
@@ -278,7 +255,7 @@ impl FnLower<'_, '_> {
                 format!("the address of the parameter '{}' is not supported here", self.text(name)),
             )),
             Place::Symbol(symbol) => Ok(self.symbol_address(symbol, offset)?.lo),
-            Place::Object(symbol) => Ok(self.object_handle(symbol)?.lo),
+            Place::Object(symbol) => Ok(handle::object_handle(self, symbol)?.lo),
             Place::LinkedShared(symbol) => {
                 let base = self.linked_shared(symbol)?;
                 self.moved(base, add(self.arch().sm().shared_base))
@@ -312,7 +289,7 @@ impl FnLower<'_, '_> {
     /// The address of a shared variable less the bytes that the system keeps: linkers leave them out.
     pub(crate) fn linked_shared(&mut self, symbol: Symbol) -> Lowered<Operand> {
         let offset = self.linked_offset(symbol)?;
-        let window = self.shared_window()?;
+        let window = shared::shared_window(self)?;
         if window.is_zero() {
             return Ok(offset);
         }
@@ -325,7 +302,7 @@ impl FnLower<'_, '_> {
     pub(crate) fn address64(&mut self, name: Name, offset: i64) -> Lowered<Wide> {
         match self.place(name)? {
             Place::Symbol(symbol) => self.symbol_address(symbol, offset),
-            Place::Object(symbol) => self.object_handle(symbol),
+            Place::Object(symbol) => handle::object_handle(self, symbol),
             _ => Ok(Wide::of_halves(self.address32(name, offset)?, Operand::rz())),
         }
     }
@@ -394,11 +371,6 @@ impl FnLower<'_, '_> {
 enum NameKind {
     Register,
     Place,
-}
-
-/// A 32-bit constant; zero is RZ.
-pub(crate) fn word(bits: u32) -> Operand {
-    if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
 }
 
 fn wide_constant(bits: u64) -> Wide {

@@ -1,7 +1,9 @@
 //! Vector registers, and values packed from elements side by side.
 
-use super::{Binding, FnLower, Wide};
 use crate::error::Lowered;
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::scope::Binding;
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Name};
 

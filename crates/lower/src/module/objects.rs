@@ -1,10 +1,10 @@
 //! Textures, samplers and surfaces that the driver binds to names: `.texref`, `.samplerref`, `.surfref`.
 
-use super::{ModuleCx, linkage_of};
+use crate::abi;
 use crate::error::{Lowered, unsupported};
-use crate::function::params;
+use crate::module::context::{ModuleCx, linkage_of};
 use oriole_ori::{Linkage, Object, ObjectKind, Symbol, SymbolKind};
-use oriole_ptx::ast::{self, PropertyValue, ScalarType};
+use oriole_ptx::ast::{self, PropertyValue};
 
 /// Words of a sampler's address mode, in the order of their numbers.
 const ADDRESS_MODES: [&str; 5] = ["wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border"];
@@ -17,16 +17,6 @@ const MODES: [(&str, u32, &[&str]); 4] = [
     ("addr_mode_2", 2, &ADDRESS_MODES),
     ("filter_mode", 3, &FILTERS),
 ];
-
-/// What a variable of this type stands for.
-pub(crate) fn kind_of(ty: ScalarType) -> Option<ObjectKind> {
-    match ty {
-        ScalarType::Texref => Some(ObjectKind::Texture),
-        ScalarType::Samplerref => Some(ObjectKind::Sampler),
-        ScalarType::Surfref => Some(ObjectKind::Surface),
-        _ => None,
-    }
-}
 
 /// The object that a declaration makes.
 fn object_of(variable: &ast::Variable, kind: ObjectKind) -> Object {
@@ -87,7 +77,7 @@ impl ModuleCx<'_> {
         let kernels = self.plan.wanted.iter().map(|&index| self.plan.functions[index]).filter(|f| f.is_entry);
         let bank0 = &self.arch().sm().bank0;
         let end = |kernel: &ast::Function| {
-            let bytes = params::layout(kernel).1;
+            let bytes = abi::layout(kernel).1;
             u64::from(bank0.parameters_of(bytes as u32)) + bytes.next_multiple_of(4)
         };
         let start = kernels.map(end).max().unwrap_or(0);

@@ -1,9 +1,9 @@
 //! What of a PTX module goes into the Ori module: the wanted kernels, what they call, the variables
 //! that these name, and where shared variables lie.
 
-use super::names;
-use crate::Options;
 use crate::error::{LowerError, invalid};
+use crate::module::names;
+use crate::options::Options;
 use oriole_isa::SmDescription;
 use oriole_ptx::ast::{Function, FunctionDirective, Item, Linkage, Module, Name, Space, Span, Sym, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};

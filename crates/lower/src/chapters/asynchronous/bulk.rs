@@ -1,10 +1,13 @@
 //! `cp.async.bulk`, `cp.reduce.async.bulk`: copies of blocks of memory by the copy engine.
 
-use super::{bracketed, groups_left, in_halves, needs_clusters, shared_word, wait_for_groups, wide_words};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::{memory, unknown};
+use crate::chapters::asynchronous::{
+    bracketed, groups_left, in_halves, needs_clusters, shared_word, wait_for_groups, wide_words,
+};
+use crate::chapters::memory;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src, UBase};
 use oriole_isa::{Field, Opcode as Sass, bulk_type, copy_dst, copy_src, shift_dir, shift_type};
 use oriole_ori::{Inst, Operand};
@@ -29,7 +32,7 @@ const TYPES: [(ScalarType, u8); 11] = [
 const UNIT_SHIFT: u32 = 4;
 
 /// `cp.async.bulk…`, `cp.reduce.async.bulk…`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     match () {
         () if instruction.has(Word::CommitGroup) => end_group(cx),
@@ -54,7 +57,7 @@ fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// What follows the operands that all copies have: those that modifiers call for, in order.
-pub(super) struct Rest<'i> {
+pub(crate) struct Rest<'i> {
     operands: std::slice::Iter<'i, ast::Operand>,
 }
 
@@ -111,8 +114,8 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let mut spaces = instruction.spaces();
     let (to_space, from_space) = (spaces.next(), spaces.next());
-    let to = super::address_of(cx, instruction, 0)?;
-    let from = super::address_of(cx, instruction, 1)?;
+    let to = crate::chapters::asynchronous::address_of(cx, instruction, 0)?;
+    let from = crate::chapters::asynchronous::address_of(cx, instruction, 1)?;
     let bytes = cx.src(cx.operand(instruction, 2)?)?;
     let mut rest = Rest::from(instruction, 3);
     let (to_global, from_global) = (to_space == Some(Space::Global), from_space == Some(Space::Global));
@@ -156,7 +159,7 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst>
 /// `cp.async.bulk.prefetch.L2.global [src], size{, policy};`
 fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
-    let from = wide_words(cx, Some(Space::Global), super::address_of(cx, instruction, 0)?)?;
+    let from = wide_words(cx, Some(Space::Global), crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
     let bytes = cx.src(cx.operand(instruction, 1)?)?;
     let size = size_word(cx, bytes, None)?;
     let policy = Rest::from(instruction, 2).policy(cx, instruction)?;
@@ -169,20 +172,20 @@ fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// `st.bulk{.weak}{.shared::cta} [a], size, 0;`: zeros.
-pub(in crate::chapters) fn clear(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn clear(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     /// UMEMSETS counts in units of this many bytes (a shift).
     const UNIT_SHIFT: u32 = 3;
     if !cx.has(Sass::UMEMSETS) {
         return Err(unknown(cx, instruction));
     }
     cx.guard_by_branch()?;
-    let at = shared_word(cx, instruction.space(), super::address_of(cx, instruction, 0)?)?;
+    let at = shared_word(cx, instruction.space(), crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
     let bytes = cx.src64(cx.operand(instruction, 1)?)?.lo;
-    let units = match super::constant(bytes) {
+    let units = match crate::function::uniform::constant(bytes) {
         Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
         None => {
             let (bytes, units) = (cx.in_reg(bytes)?, cx.temp()?);
-            cx.shift_right(false, units, bytes, Operand::imm(UNIT_SHIFT))?;
+            word_ops::shift_right(cx, false, units, bytes, Operand::imm(UNIT_SHIFT))?;
             units
         }
     };
@@ -194,7 +197,7 @@ pub(in crate::chapters) fn clear(cx: &mut FnLower<'_, '_>, instruction: &Instruc
 }
 
 /// Emits an instruction of the copy engine, with the policy if there is one.
-pub(super) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[Operand; 2]>) -> Lowered {
+pub(crate) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[Operand; 2]>) -> Lowered {
     if let Some(policy) = policy {
         inst.set_role(Desc, uniform(cx, &policy)?);
     }
@@ -204,7 +207,7 @@ pub(super) fn finish(cx: &mut FnLower<'_, '_>, mut inst: Inst, policy: Option<[O
 
 /// Size and multicast mask in one word.
 fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) -> Lowered<Operand> {
-    let units = match super::constant(bytes) {
+    let units = match crate::function::uniform::constant(bytes) {
         Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
         None => {
             let to = cx.temp()?;

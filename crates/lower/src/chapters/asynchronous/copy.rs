@@ -1,11 +1,15 @@
 //! `cp.async`: a thread's copy of 4, 8 or 16 bytes from global to shared memory, and groups of such copies.
 
-use super::{address_of, groups_left, shared_word, wait_for_groups};
-use crate::chapters::memory::{self, Addr};
-use crate::chapters::unknown;
+use crate::chapters::asynchronous::{address_of, groups_left, shared_word, wait_for_groups};
+use crate::chapters::memory;
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Addr;
 use crate::error::Lowered;
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
 use crate::function::params::descriptor;
-use crate::function::{FnLower, Wide, lut};
+use crate::handler::unknown;
 use oriole_isa::Role::{Base, Desc, Offset, PA, SBase, SOffset};
 use oriole_isa::{Field, Opcode as Sass, mem_size};
 use oriole_ori::{Inst, Operand};
@@ -20,7 +24,7 @@ const NEAR: std::ops::Range<i32> = -(1 << 11)..1 << 11;
 const SHARED_NEAR: std::ops::Range<i32> = -(1 << 19)..1 << 19;
 
 /// `cp.async.ca|cg…`, `cp.async.commit_group`, `cp.async.wait_group n`, `cp.async.wait_all`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::CommitGroup) {
         return end_group(cx);
     }
@@ -50,12 +54,12 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let hints = usize::from(instruction.has(Word::L2CacheHint));
     let rest = instruction.operands.get(3..instruction.operands.len() - hints).unwrap_or_default();
     let target = address_of(cx, instruction, 0)?;
-    let mut to = memory::resolve_shared(cx, instruction.space(), target)?;
+    let mut to = address::resolve_shared(cx, instruction.space(), target)?;
     if !SHARED_NEAR.contains(&to.offset) {
         let base = shared_word(cx, instruction.space(), target)?;
         to = Addr { base: cx.in_reg(base)?, offset: 0, ..to };
     }
-    let from = memory::resolve(cx, Some(Space::Global), address_of(cx, instruction, 1)?)?;
+    let from = address::resolve(cx, Some(Space::Global), address_of(cx, instruction, 1)?)?;
     let source = source(cx, from, size.0, rest.first())?;
     let mut inst = Inst::neutral(Sass::LDGSTS, Default::default());
     inst.mods.set(Field::MemSize, size.1);

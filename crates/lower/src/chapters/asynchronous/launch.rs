@@ -1,10 +1,11 @@
 //! `clusterlaunchcontrol`: the work of blocks that were not launched yet.
 
-use super::{address_of, shared_word};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::unknown;
+use crate::chapters::asynchronous::{address_of, shared_word};
 use crate::error::Lowered;
-use crate::function::{FnLower, lut};
+use crate::function::ops::lut;
+use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::Role::UBase;
 use oriole_isa::{Field, Opcode as Sass, cmp, work_cast};
 use oriole_ori::{Operand, VReg};
@@ -14,7 +15,7 @@ use oriole_ptx::ast::{self, Instruction, Space, Word};
 const CANCELED: u8 = 2;
 
 /// `clusterlaunchcontrol.try_cancel`, `.query_cancel`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     match () {
         () if !cx.has(Sass::UGETNEXTWORKID) => Err(unknown(cx, instruction)),
         () if instruction.has(Word::TryCancel) => cancel(cx, instruction),
@@ -74,6 +75,6 @@ fn coordinate(cx: &mut FnLower<'_, '_>, answer: VReg, dimension: usize, result: 
     match dimension {
         0 => cx.mov(to, x),
         1 => cx.lop3(to, yz, Operand::imm(0xffff), Operand::rz(), lut::AND),
-        _ => cx.shift_right(false, to, yz, Operand::imm(16)),
+        _ => word_ops::shift_right(cx, false, to, yz, Operand::imm(16)),
     }
 }

@@ -10,31 +10,29 @@
 //! | `mbarrier` | `mbarrier` of all kinds |
 //! | `remote` | `st.async`, `red.async`: accesses to shared memory of the cluster that an mbarrier counts |
 
-mod bulk;
-mod copy;
-mod launch;
-mod mbarrier;
-mod remote;
-mod replace;
-mod tensor;
-mod tensormap;
+pub(crate) mod bulk;
+pub(crate) mod copy;
+pub(crate) mod launch;
+pub(crate) mod mbarrier;
+pub(crate) mod remote;
+pub(crate) mod replace;
+pub(crate) mod tensor;
+pub(crate) mod tensormap;
 
-use super::memory::{self, Addr};
-use super::turns::constant;
-use super::{Chapter, unknown};
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Addr;
 use crate::error::Lowered;
-use crate::function::{FnLower, Wide};
+use crate::function::operands::Wide;
+use crate::function::uniform::constant;
+use crate::function::{FnLower, shared};
+use crate::handler::{Chapter, unknown};
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, B};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Address, Instruction, Opcode, Space, Word};
 
-pub(super) use bulk::clear;
-pub(super) use remote::{reduce as reduce_remote, store as store_remote};
-pub(super) use tensormap::{fence as fence_tensormap, prefetch as prefetch_tensormap};
-
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Cp, copies),
     (Opcode::Mbarrier, mbarrier::lower),
     (Opcode::Tensormap, tensormap::lower),
@@ -74,11 +72,11 @@ fn groups_left(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<u64> 
 
 /// What only targets with clusters have, whose copies run by themselves.
 fn needs_clusters(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if cx.has_clusters() { Ok(()) } else { Err(unknown(cx, instruction)) }
+    if shared::has_clusters(cx) { Ok(()) } else { Err(unknown(cx, instruction)) }
 }
 
 /// The brackets of operand `n`.
-pub(super) fn address_of<'i>(cx: &FnLower<'_, '_>, instruction: &'i Instruction, n: usize) -> Lowered<&'i Address> {
+pub(crate) fn address_of<'i>(cx: &FnLower<'_, '_>, instruction: &'i Instruction, n: usize) -> Lowered<&'i Address> {
     bracketed(cx, instruction, instruction.operands.get(n))
 }
 
@@ -91,8 +89,8 @@ fn bracketed<'i>(
 }
 
 /// An address in shared memory as one word, offset included.
-pub(super) fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Operand> {
-    let Addr { base, offset, .. } = memory::resolve_shared(cx, space, address)?;
+pub(crate) fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<Operand> {
+    let Addr { base, offset, .. } = address::resolve_shared(cx, space, address)?;
     if base.is_zero() {
         return Ok(Operand::imm(offset as u32));
     }
@@ -106,7 +104,7 @@ pub(super) fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, addres
 
 /// A 64-bit address as two words, offset included.
 fn wide_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Address) -> Lowered<[Operand; 2]> {
-    let Wide { lo, hi, .. } = memory::resolve(cx, space, address)?.whole(cx)?;
+    let Wide { lo, hi, .. } = address::resolve(cx, space, address)?.whole(cx)?;
     Ok([lo, hi])
 }
 

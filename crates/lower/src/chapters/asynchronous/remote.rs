@@ -1,11 +1,13 @@
 //! `st.async`, `red.async`: accesses to shared memory of a block of the cluster that an mbarrier counts. Those to
 //! global memory, which nothing counts, are done at once: they are releasing accesses.
 
-use super::{address_of, needs_clusters, shared_word};
-use crate::chapters::memory::{self, Shape};
-use crate::chapters::{atomics, unknown};
+use crate::chapters::asynchronous::{address_of, needs_clusters, shared_word};
+use crate::chapters::atomics;
+use crate::chapters::memory::access;
+use crate::chapters::memory::access::Shape;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{Base, Data};
 use oriole_isa::{Field, Opcode as Sass};
 use oriole_ori::{Inst, Operand};
@@ -24,11 +26,11 @@ fn target(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operan
 }
 
 /// `st.async…mbarrier::complete_tx::bytes{.vec}.type [a], b, [mbar];`
-pub(in crate::chapters) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let base = target(cx, instruction)?;
-    let data = memory::gather(cx, &shape, cx.operand(instruction, 1)?)?;
+    let data = access::gather(cx, &shape, cx.operand(instruction, 1)?)?;
     let mut inst = Inst::neutral(Sass::STAS, Default::default());
     inst.mods.set(Field::MemSize, shape.mem_size());
     inst.set_role(Base, base);
@@ -38,7 +40,7 @@ pub(in crate::chapters) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruc
 }
 
 /// `red.async…mbarrier::complete_tx::bytes.op.type [a], b, [mbar];`
-pub(in crate::chapters) fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
     let codes = atomics::operation(instruction).and_then(|(word, op)| Some((op, atomics::type_code(word, ty)?)));

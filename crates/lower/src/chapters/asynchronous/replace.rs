@@ -3,11 +3,14 @@
 //! Where the fields are is what ptxas 13.0.88 makes of the instruction; [`oriole_device`]'s page on tensor maps has
 //! the same table.
 
-use super::{address_of, needs_clusters};
-use crate::chapters::memory::{self, Addr};
-use crate::chapters::unknown;
+use crate::chapters::asynchronous::{address_of, needs_clusters};
+use crate::chapters::memory;
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Addr;
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Wide};
+use crate::function::operands::Wide;
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
 use oriole_isa::{Field, Opcode as Sass, shift_dir, shift_type};
 use oriole_ori::Operand;
@@ -55,7 +58,7 @@ fn box_size(dimension: u8) -> Bits {
 }
 
 /// `tensormap.replace.tile.field{.ss}.b1024.type [map]{, dimension}, value;`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let map = Map { address: address_of(cx, instruction, 0)?, instruction };
     if let Some((field, place)) = CONSTANTS.iter().find(|(word, _)| instruction.has(*word)) {
@@ -87,7 +90,7 @@ impl Map<'_> {
     /// The address of a byte of it.
     fn at(&self, cx: &mut FnLower<'_, '_>, byte: u8) -> Lowered<Addr> {
         let offset = self.address.offset.wrapping_add(i64::from(byte));
-        memory::resolve(cx, self.instruction.space(), &Address { offset, ..self.address.clone() })
+        address::resolve(cx, self.instruction.space(), &Address { offset, ..self.address.clone() })
     }
 
     /// Replaces one word.
@@ -117,7 +120,7 @@ impl Map<'_> {
 
 /// `value << shift`
 fn shifted(cx: &mut FnLower<'_, '_>, value: Operand, shift: u8) -> Lowered<Operand> {
-    if let Some(bits) = super::constant(value) {
+    if let Some(bits) = crate::function::uniform::constant(value) {
         return Ok(Operand::imm(bits << shift));
     }
     let value = cx.in_reg(value)?;
@@ -125,7 +128,7 @@ fn shifted(cx: &mut FnLower<'_, '_>, value: Operand, shift: u8) -> Lowered<Opera
         return Ok(value);
     }
     let to = cx.temp()?;
-    cx.shift_left(to, value, Operand::imm(u32::from(shift)))?;
+    word_ops::shift_left(cx, to, value, Operand::imm(u32::from(shift)))?;
     Ok(to)
 }
 
@@ -188,7 +191,7 @@ fn stride(cx: &mut FnLower<'_, '_>, map: &Map<'_>) -> Lowered {
     let (low, high) = (cx.temp()?, cx.temp()?);
     let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::U64)];
     cx.emit(Sass::SHF, &mods, &[(D, low), (A, lo), (B, Operand::imm(4)), (C, hi)])?;
-    cx.shift_right(false, high, hi, Operand::imm(4))?;
+    word_ops::shift_right(cx, false, high, hi, Operand::imm(4))?;
     map.store(cx, STRIDES + 4 * dimension, low)?;
     map.insert(cx, bits(28, 4 * dimension, 4), high)
 }

@@ -1,11 +1,11 @@
 //! `cp.async.bulk.tensor`, `cp.reduce.async.bulk.tensor`: copies of boxes of tensors by the copy engine.
 
-use super::bulk::{Rest, finish};
-use super::{in_halves, needs_clusters, shared_word, wide_words};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::unknown;
+use crate::chapters::asynchronous::bulk::{Rest, finish};
+use crate::chapters::asynchronous::{in_halves, needs_clusters, shared_word, wide_words};
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::function::uniform::{one_by_one, uniform};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, Dst, Src};
 use oriole_isa::{Field, Opcode as Sass, im2col, tensor_dim};
 use oriole_ori::{Inst, Operand};
@@ -46,7 +46,7 @@ enum Way {
 }
 
 /// `cp{.reduce}.async.bulk{.prefetch}.tensor.dim…`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     cx.guard_by_branch()?;
     let way = match () {
@@ -60,11 +60,15 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         Way::Store => (0, 2),
         Way::Prefetch => (0, 1),
     };
-    let tensor = super::address_of(cx, instruction, tensor_at)?;
+    let tensor = crate::chapters::asynchronous::address_of(cx, instruction, tensor_at)?;
     let mut rest = Rest::from(instruction, after);
     let mut box_words = match way {
         Way::Prefetch => Vec::new(),
-        _ => vec![shared_word(cx, Some(Space::Shared), super::address_of(cx, instruction, 1 - tensor_at)?)?],
+        _ => vec![shared_word(
+            cx,
+            Some(Space::Shared),
+            crate::chapters::asynchronous::address_of(cx, instruction, 1 - tensor_at)?,
+        )?],
     };
     if way == Way::Load {
         box_words.push(rest.mbarrier(cx, instruction)?);

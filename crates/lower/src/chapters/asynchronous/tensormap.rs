@@ -1,13 +1,15 @@
 //! Descriptions of tensors (`CUtensorMap`): `prefetch.tensormap`, `fence.proxy.tensormap`,
 //! `tensormap.cp_fenceproxy`.
 
-use super::{needs_clusters, wide_words};
-use crate::chapters::memory::{self, Target};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::{addresses, warp};
+use crate::chapters::asynchronous::{needs_clusters, wide_words};
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Target;
+use crate::chapters::{addresses, memory, warp};
 use crate::error::Lowered;
+use crate::function::operands::Wide;
 use crate::function::params::descriptor;
-use crate::function::{FnLower, Wide};
+use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, special};
 use oriole_isa::Role::{Base, D, Data, Desc, Mask, Offset, Src};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size, membar_sem, tma_cctl};
 use oriole_ori::{Inst, Operand};
@@ -17,15 +19,19 @@ use oriole_ptx::ast::{self, Address, AddressBase, Instruction, Scope, Semantics,
 const ALL_SCOREBOARDS: u32 = 0x3f;
 
 /// `tensormap.cp_fenceproxy` and `tensormap.replace`.
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if instruction.has(Word::CpFenceproxy) { copy(cx, instruction) } else { super::replace::lower(cx, instruction) }
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    if instruction.has(Word::CpFenceproxy) {
+        copy(cx, instruction)
+    } else {
+        crate::chapters::asynchronous::replace::lower(cx, instruction)
+    }
 }
 
 /// `prefetch{.const|.param}.tensormap [a];`
-pub(in crate::chapters) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     cx.guard_by_branch()?;
-    let address = super::address_of(cx, instruction, 0)?;
+    let address = crate::chapters::asynchronous::address_of(cx, instruction, 0)?;
     let words = generic_words(cx, instruction.space(), address)?;
     cache_control(cx, tma_cctl::PF, words)
 }
@@ -41,7 +47,7 @@ fn generic_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Addre
             let inside = cx.src64(&operand)?;
             addresses::to_generic(cx, space, inside)?
         }
-        None => cx.generic_address(name)?,
+        None => addresses::generic_address(cx, name)?,
     };
     if address.offset == 0 {
         return Ok([start.lo, start.hi]);
@@ -61,7 +67,7 @@ fn cache_control(cx: &mut FnLower<'_, '_>, op: u8, words: [Operand; 2]) -> Lower
 }
 
 /// `fence.proxy.tensormap::generic.release.scope;` and `….acquire.scope [a], size;`
-pub(in crate::chapters) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     if instruction.semantics() == Some(Semantics::Release) {
@@ -69,7 +75,7 @@ pub(in crate::chapters) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruc
         return memory::fence(cx, membar_sem::ALL, if scope == Scope::Sys { scope } else { Scope::Gpu });
     }
     cx.guard_by_branch()?;
-    let words = wide_words(cx, None, super::address_of(cx, instruction, 0)?)?;
+    let words = wide_words(cx, None, crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
     cx.emit(Sass::DEPBAR, &[], &[(Mask, Operand::imm(ALL_SCOREBOARDS))])?;
     cache_control(cx, tma_cctl::IV, words)
 }
@@ -79,9 +85,13 @@ pub(in crate::chapters) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruc
 fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     warp::converge_all(cx)?;
-    let to = memory::resolve(cx, Some(Space::Global), super::address_of(cx, instruction, 0)?)?;
-    let from = memory::resolve_shared(cx, Some(Space::SharedCta), super::address_of(cx, instruction, 1)?)?;
-    let lane = cx.hardware_register("SR_LANEID")?;
+    let to = address::resolve(cx, Some(Space::Global), crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
+    let from = address::resolve_shared(
+        cx,
+        Some(Space::SharedCta),
+        crate::chapters::asynchronous::address_of(cx, instruction, 1)?,
+    )?;
+    let lane = special::hardware_register(cx, "SR_LANEID")?;
     let distance = cx.temp()?;
     cx.multiply_add(distance, lane, Operand::imm(4), Operand::rz())?;
     let place = cx.temp()?;

@@ -1,17 +1,22 @@
 //! Atomic operations as loops: read, compute, compare and swap, again where another thread came between.
 
-use super::{Atomic, atomic_inst, codes, combine, is_native, result_register, value_of};
-use crate::chapters::memory::{self, Target};
-use crate::chapters::unknown;
+use crate::chapters::atomics::{Atomic, atomic_inst, codes, combine, is_native, result_register, value_of};
+use crate::chapters::memory;
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Target;
 use crate::error::Lowered;
-use crate::function::{FnLower, Wide, lut, word};
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::place::word;
+use crate::handler::unknown;
 use oriole_isa::Role::{Base, D, Data, Data2, Offset, PD};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, cmp, mem_size};
 use oriole_ori::{Block, Inst, Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Word};
 
 /// Lowers an operation that no instruction does.
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
     match atomic.ty.bits() {
         16 => narrow(cx, instruction, atomic),
         32 | 64 => full(cx, instruction, atomic),
@@ -168,7 +173,7 @@ fn word_around<'i>(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'i>) -> Lowered<(At
     cx.lop3(bit, low, word(2), Operand::rz(), lut::AND)?;
     let upper = cx.temp_pred()?;
     cx.is_nonzero(upper, bit)?;
-    let addr = memory::Addr { base, offset: 0, ..addr };
+    let addr = address::Addr { base, offset: 0, ..addr };
     Ok((Atomic { addr, ..*atomic }, upper))
 }
 

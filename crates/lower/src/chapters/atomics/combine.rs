@@ -1,15 +1,17 @@
 //! The new value of an atomic operation that the program computes itself.
 
-use crate::chapters::unknown;
 use crate::error::Lowered;
-use crate::function::{FnLower, Wide, lut};
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
 use oriole_isa::{Field, Opcode as Sass, cmp, half_fmt};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
 /// `op(old, value)` in a fresh register.
-pub(super) fn combine(
+pub(crate) fn combine(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     op: Word,

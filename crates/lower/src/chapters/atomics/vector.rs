@@ -1,10 +1,11 @@
 //! Vector atomics of sm_90: several floats side by side, each by itself atomic.
 
-use super::{Atomic, OPERATIONS, atomic_inst};
-use crate::chapters::memory::{Shape, Target, gather, landing};
-use crate::chapters::unknown;
+use crate::chapters::atomics::{Atomic, OPERATIONS, atomic_inst};
+use crate::chapters::memory::access::{Shape, gather, landing};
+use crate::chapters::memory::address::Target;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{D, Data};
 use oriole_isa::{Field, Opcode as Sass, atom_type};
 use oriole_ori::Operand;
@@ -23,7 +24,7 @@ const TYPES: [(ScalarType, u32, u8); 8] = [
 ];
 
 /// `atom.global.add.v2.f32 {d, e}, [a], {b, c};` and its like.
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered {
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let element = match atomic.ty {
         ScalarType::F16x2 => ScalarType::F16,

@@ -4,7 +4,7 @@ use crate::error::{Lowered, invalid, unsupported};
 use crate::function::FnLower;
 use oriole_isa::mem_size;
 use oriole_ori::{Operand, RegType, VReg};
-use oriole_ptx::ast::{self, Instruction, ScalarType};
+use oriole_ptx::ast::{self, Instruction, ScalarType, Space};
 use smallvec::SmallVec;
 
 /// What one access moves.
@@ -54,7 +54,7 @@ impl Shape {
 }
 
 /// The elements of a vector operand, checked against the shape.
-pub(super) fn elements(shape: &Shape, operand: &ast::Operand) -> Lowered<SmallVec<[ast::Operand; 4]>> {
+pub(crate) fn elements(shape: &Shape, operand: &ast::Operand) -> Lowered<SmallVec<[ast::Operand; 4]>> {
     let list: SmallVec<[ast::Operand; 4]> = operand.elements().iter().cloned().collect();
     if list.len() as u32 == shape.count {
         return Ok(list);
@@ -142,7 +142,7 @@ fn extract(cx: &mut FnLower<'_, '_>, to: Operand, word: Operand, at: u32, shape:
 }
 
 /// PRMT selector of the value of type `ty` at byte `at`, extended to 32 bits; the other source is RZ.
-pub(super) fn byte_selector(ty: ScalarType, at: u32) -> u32 {
+pub(crate) fn byte_selector(ty: ScalarType, at: u32) -> u32 {
     let sign_byte = at + ty.bytes() - 1;
     let fill = if ty.is_signed() { 8 | sign_byte } else { 4 };
     match ty.bytes() {
@@ -153,7 +153,7 @@ pub(super) fn byte_selector(ty: ScalarType, at: u32) -> u32 {
 }
 
 /// Fills the upper half of a pair from its lower half.
-pub(super) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowered {
+pub(crate) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowered {
     if signed { cx.extend_sign(pair) } else { cx.mov(Operand::hi(pair), Operand::rz()) }
 }
 
@@ -194,7 +194,7 @@ fn whole(cx: &mut FnLower<'_, '_>, shape: &Shape, value: &ast::Operand) -> Lower
 }
 
 /// The 32-bit words that the values make together.
-pub(super) fn value_words(
+pub(crate) fn value_words(
     cx: &mut FnLower<'_, '_>,
     shape: &Shape,
     values: &[ast::Operand],
@@ -245,10 +245,15 @@ fn pack(cx: &mut FnLower<'_, '_>, ty: ScalarType, values: &[ast::Operand]) -> Lo
 }
 
 /// PRMT selector that puts the low bytes of the second source at byte `at` of the first.
-pub(super) fn insert_selector(ty: ScalarType, at: u32) -> u32 {
+pub(crate) fn insert_selector(ty: ScalarType, at: u32) -> u32 {
     (0..4).fold(0, |selector, byte| {
         let inside = (at..at + ty.bytes()).contains(&byte);
         let source = if inside { 4 + byte - at } else { byte };
         selector | source << (4 * byte)
     })
+}
+
+/// True for the spaces of parameters.
+pub(crate) fn is_parameter(space: Option<Space>) -> bool {
+    matches!(space, Some(Space::Param | Space::ParamEntry | Space::ParamFunc))
 }

@@ -1,9 +1,12 @@
 //! Addresses: which instruction family reaches them, base register and offset.
 
-use super::super::addresses;
-use super::is_parameter;
+use crate::chapters::memory::access::is_parameter;
+use crate::chapters::{addresses, wide};
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::{Binding, FnLower, Place, Wide};
+use crate::function::operands::Wide;
+use crate::function::place::Place;
+use crate::function::scope::Binding;
+use crate::function::{FnLower, shared, special, word_ops};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -107,7 +110,7 @@ pub(crate) fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Ad
         Some(Space::Global) => Target::Global,
         Some(Space::Shared | Space::SharedCta) => Target::Shared,
         // On targets before clusters a block is its own cluster.
-        Some(Space::SharedCluster) if !cx.has_clusters() => Target::Shared,
+        Some(Space::SharedCluster) if !shared::has_clusters(cx) => Target::Shared,
         Some(Space::SharedCluster) => Target::Generic,
         Some(Space::Local) => Target::Local,
         Some(Space::Const) => Target::Constant(CONST_BANK),
@@ -123,7 +126,7 @@ fn in_cluster(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Addr> {
     let shared = resolve(cx, Some(Space::Shared), address)?;
     let pair = cx.temp64()?;
     cx.mov(Operand::lo(pair), shared.base)?;
-    let window = cx.hardware_register("SR_SWINHI")?;
+    let window = special::hardware_register(cx, "SR_SWINHI")?;
     cx.mov(Operand::hi(pair), window)?;
     Ok(Addr { target: Target::Generic, base: Operand::reg(pair), offset: shared.offset })
 }
@@ -145,12 +148,12 @@ fn through_register(cx: &mut FnLower<'_, '_>, target: Target, register: &ast::Op
     match (target, kind) {
         (Target::Global | Target::Generic, RegType::Pair) => wide(cx, target, Wide::of_pair(reg), offset),
         (Target::Global | Target::Generic, RegType::R) => {
-            let low = cx.extended(Operand::reg(reg), ty.bits(), false)?;
+            let low = word_ops::extended(cx, Operand::reg(reg), ty.bits(), false)?;
             wide(cx, target, Wide::of_halves(low, Operand::rz()), offset)
         }
         (_, RegType::Pair) => place32(cx, target, Operand::lo(reg), offset),
         (_, RegType::R) => {
-            let base = cx.extended(Operand::reg(reg), ty.bits(), false)?;
+            let base = word_ops::extended(cx, Operand::reg(reg), ty.bits(), false)?;
             place32(cx, target, base, offset)
         }
         _ => Err(invalid(register.span(), format!("a register of type .{ty} holds no address"))),
@@ -165,11 +168,11 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
             wide(cx, target, address, offset)
         }
         (Target::Generic, _) => {
-            let address = cx.generic_address(name)?;
+            let address = addresses::generic_address(cx, name)?;
             wide(cx, target, address, offset)
         }
         (Target::Shared, Place::Shared(at)) => {
-            let window = cx.shared_window()?;
+            let window = shared::shared_window(cx)?;
             place32(cx, target, window, offset.wrapping_add(i64::from(at)))
         }
         (Target::Shared, Place::LinkedShared(symbol)) => {
@@ -215,8 +218,8 @@ fn item(
         Target::Global | Target::Generic => {
             let index = if whole { cx.src64(&sum)? } else { Wide::of_halves(cx.src(&sum)?, Operand::rz()) };
             let base = addr.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-            let (place, to) = cx.temp_wide()?;
-            cx.wide_mad_lo(to, index, Wide::of_bits(u64::from(bytes)), Some(base))?;
+            let (place, to) = wide::temp_wide(cx)?;
+            wide::wide_mad_lo(cx, to, index, Wide::of_bits(u64::from(bytes)), Some(base))?;
             cx.in_pair(place)?
         }
         _ => {

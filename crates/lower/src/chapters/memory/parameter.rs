@@ -1,15 +1,15 @@
 //! Loads and stores of `.param` variables that live in registers, and of kernel parameters at
 //! constant places.
 
-use super::access::{Shape, byte_selector, extend, insert_selector, value_words};
-use super::is_parameter;
+use crate::chapters::memory::access::{Shape, byte_selector, extend, insert_selector, is_parameter, value_words};
 use crate::error::{Lowered, invalid};
-use crate::function::{Binding, FnLower, ParamVar};
+use crate::function::FnLower;
+use crate::function::scope::{Binding, ParamVar};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Instruction};
 
 /// What a parameter access reads or writes.
-pub(super) enum Words {
+pub(crate) enum Words {
     /// The registers of a parameter of a device function or of a call.
     Registers(ParamVar),
     /// Constant bank 0 from this byte on.
@@ -30,7 +30,7 @@ impl Words {
 }
 
 /// The words that a parameter access goes to; `None` where it goes to memory.
-pub(super) fn words_at(
+pub(crate) fn words_at(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     address: &Address,
@@ -44,14 +44,14 @@ pub(super) fn words_at(
 }
 
 /// `ld.param` from words.
-pub(super) fn load(
+pub(crate) fn load(
     cx: &mut FnLower<'_, '_>,
     shape: &Shape,
     operand: &ast::Operand,
     words: &Words,
     address: &Address,
 ) -> Lowered {
-    let results = super::access::elements(shape, operand)?;
+    let results = crate::chapters::memory::access::elements(shape, operand)?;
     let bytes = shape.ty.bytes();
     for (index, result) in results.iter().enumerate() {
         if matches!(result, ast::Operand::Sink(_)) {
@@ -94,7 +94,7 @@ fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, 
 }
 
 /// `st.param` to words.
-pub(super) fn store(
+pub(crate) fn store(
     cx: &mut FnLower<'_, '_>,
     shape: &Shape,
     operand: &ast::Operand,
@@ -104,7 +104,7 @@ pub(super) fn store(
     let Words::Registers(param) = words else {
         return Err(invalid(address.span, "a kernel's parameters cannot be written"));
     };
-    let values = super::access::elements(shape, operand)?;
+    let values = crate::chapters::memory::access::elements(shape, operand)?;
     let at = checked(address, 0)?;
     let data = value_words(cx, shape, &values)?;
     if at % 4 != 0 || (shape.bytes() < 4 && at.saturating_add(shape.bytes()) < param.size) {

@@ -1,10 +1,11 @@
 //! Accesses of 256 bits (`.v8.b32`, `.v4.b64`): one instruction with two quads of registers.
 
-use super::access::{self, Shape};
-use super::{Manner, Target, address};
-use crate::chapters::unknown;
+use crate::chapters::memory::access::Shape;
+use crate::chapters::memory::address::Target;
+use crate::chapters::memory::{Manner, access, address};
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{Base, D, D2, Data, Data2, Offset};
 use oriole_ori::{Inst, Operand};
@@ -14,14 +15,14 @@ use oriole_ptx::ast::{self, Instruction};
 const BYTES: u32 = 32;
 
 /// What one quad holds, if the instruction moves 256 bits and the target can.
-pub(super) fn half_of(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Option<Shape> {
+pub(crate) fn half_of(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Option<Shape> {
     let shape = Shape { ty: instruction.last_type()?, count: instruction.vector()?.len() as u32 };
     let fits = shape.bytes() == BYTES && shape.ty.bytes() >= 4 && cx.has(Sass::LDG_256);
     fits.then_some(Shape { count: shape.count / 2, ..shape })
 }
 
 /// `ld.v8.b32 {…}, [a];`
-pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Shape) -> Lowered {
+pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Shape) -> Lowered {
     let [low, high] = halves(cx, instruction, cx.operand(instruction, 0)?, half)?;
     let mut inst = access(cx, instruction, Sass::LDG_256, cx.operand(instruction, 1)?)?;
     let (mut first, mut second) = (access::landing(cx, &half, &low)?, access::landing(cx, &half, &high)?);
@@ -34,7 +35,7 @@ pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Sh
 }
 
 /// `st.v8.b32 [a], {…};`
-pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Shape) -> Lowered {
+pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Shape) -> Lowered {
     let [low, high] = halves(cx, instruction, cx.operand(instruction, 1)?, half)?;
     let mut inst = access(cx, instruction, Sass::STG_256, cx.operand(instruction, 0)?)?;
     let (first, second) = (access::gather(cx, &half, &low)?, access::gather(cx, &half, &high)?);

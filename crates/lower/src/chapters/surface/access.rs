@@ -1,10 +1,10 @@
 //! What all accesses to surfaces have: the surface, its geometry, coordinates, and what an access outside does.
 
 use crate::chapters::tensor::fragment::fresh;
-use crate::chapters::texture::handle::{ENTRY_BYTES, Handle, with_uniform};
-use crate::chapters::unknown;
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
+use crate::function::handle::{ENTRY_BYTES, Handle, with_uniform};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, Bank, Slot, UHandle};
 use oriole_isa::{Field, Mods, Opcode as Sass, Role, evict, surf_clamp, surf_dim, surf_mem, surf_size};
 use oriole_ori::{Inst, Operand};
@@ -28,7 +28,7 @@ const BOUNDARIES: [(Word, u8); 3] =
 const UNCACHED: [Word; 3] = [Word::Cg, Word::Cv, Word::Wt];
 
 /// The instruction of an access, but for data and surface.
-pub(super) fn inst(
+pub(crate) fn inst(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     opcode: Sass,
@@ -86,7 +86,7 @@ fn coordinates(cx: &mut FnLower<'_, '_>, surface: &Address, count: usize, layere
 }
 
 /// [`Field::SurfSize`] of an access to so many bytes.
-pub(super) fn size(bytes: u32) -> u8 {
+pub(crate) fn size(bytes: u32) -> u8 {
     match bytes {
         1 => surf_size::U8,
         2 => surf_size::U16,
@@ -97,7 +97,7 @@ pub(super) fn size(bytes: u32) -> u8 {
 }
 
 /// Emits the access to the surface in brackets.
-pub(super) fn emit(cx: &mut FnLower<'_, '_>, mut inst: Inst, surface: &Address) -> Lowered {
+pub(crate) fn emit(cx: &mut FnLower<'_, '_>, mut inst: Inst, surface: &Address) -> Lowered {
     let handle = Handle::of_base(cx, surface)?;
     match handle {
         _ if cx.sm().bank0.samplers_apart => {

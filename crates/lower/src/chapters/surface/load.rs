@@ -1,16 +1,16 @@
 //! `suld`: loads from surfaces.
 
-use super::access;
-use crate::chapters::memory::{Shape, landing};
-use crate::chapters::unknown;
+use crate::chapters::memory::access::{Shape, landing};
+use crate::chapters::surface::access;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::D;
 use oriole_isa::{Field, Opcode as Sass};
 use oriole_ptx::ast::Instruction;
 
 /// `suld.b.geom{.cop}{.vec}.type.clamp d, [a, b];`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let surface = cx.operand(instruction, 1)?.address().ok_or_else(|| unknown(cx, instruction))?;
     let mut inst = access::inst(cx, instruction, Sass::SULD, surface)?;

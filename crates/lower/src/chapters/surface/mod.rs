@@ -8,17 +8,17 @@
 //! | `reduce` | `sured` |
 //! | `query` | `suq` |
 
-mod access;
-mod load;
-mod query;
-mod reduce;
-mod store;
+pub(crate) mod access;
+pub(crate) mod load;
+pub(crate) mod query;
+pub(crate) mod reduce;
+pub(crate) mod store;
 
-use super::Chapter;
+use crate::handler::Chapter;
 use oriole_ptx::ast::Opcode;
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Suld, load::lower),
     (Opcode::Sust, store::lower),
     (Opcode::Sured, reduce::lower),

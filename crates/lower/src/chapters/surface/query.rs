@@ -18,6 +18,6 @@ const SURFACES: Table = Table {
 };
 
 /// `suq.query.b32 d, [a];`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     of_surface(cx, instruction, &SURFACES)
 }

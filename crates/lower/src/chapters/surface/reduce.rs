@@ -1,10 +1,10 @@
 //! `sured`: reductions in surfaces.
 
-use super::access;
-use crate::chapters::memory::{Shape, gather};
-use crate::chapters::unknown;
+use crate::chapters::memory::access::{Shape, gather};
+use crate::chapters::surface::access;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::Data;
 use oriole_isa::{Field, Opcode as Sass, surf_op, surf_type};
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
@@ -20,7 +20,7 @@ const OPERATIONS: [(Word, u8); 5] = [
 
 /// `sured.b.op.geom.type.clamp [a, b], c;` on a number of that type; `sured.p` on a texel, whose format says
 /// whether it is signed.
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let surface = cx.operand(instruction, 0)?.address().ok_or_else(|| unknown(cx, instruction))?;
     let operation = OPERATIONS.iter().find(|(word, _)| instruction.has(*word));

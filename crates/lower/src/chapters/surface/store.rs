@@ -1,17 +1,17 @@
 //! `sust`: stores to surfaces.
 
-use super::access;
-use crate::chapters::memory::{Shape, gather};
-use crate::chapters::unknown;
+use crate::chapters::memory::access::{Shape, gather};
+use crate::chapters::surface::access;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::Data;
 use oriole_isa::{Field, Opcode as Sass, surf_access, surf_mask};
 use oriole_ptx::ast::{Instruction, Word};
 
 /// `sust.b.geom{.cop}{.vec}.type.clamp [a, b], c;` stores bytes as they are; `sust.p` gives the components of a
 /// texel, which the surface's format turns into bytes.
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let surface = cx.operand(instruction, 0)?.address().ok_or_else(|| unknown(cx, instruction))?;
     let mut inst = access::inst(cx, instruction, Sass::SUST, surface)?;

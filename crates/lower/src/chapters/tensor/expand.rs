@@ -3,10 +3,11 @@
 //! A thread's elements of A and B along K pair up by place, so a product may be taken apart along K in any
 //! way that treats both alike: by registers, by halves of bytes, by bits.
 
-use super::product::{Factors, Kind, Product, Sparsity, multiply};
-use super::sparse;
+use crate::chapters::tensor::product::{Factors, Kind, Product, Sparsity, multiply};
+use crate::chapters::tensor::sparse;
 use crate::error::Lowered;
-use crate::function::{FnLower, lut};
+use crate::function::ops::lut;
+use crate::function::{FnLower, word_ops};
 use oriole_isa::Role::{A, B, D};
 use oriole_isa::{Field, Opcode as Sass, bmma_op, cmp, half_b, imma_shape, pack, pack_dst, pack_src};
 use oriole_ori::Operand;
@@ -17,7 +18,7 @@ const OVERFLOW: u8 = (0xaa ^ 0xf0) & (0xcc ^ 0xf0);
 const CHOOSE: u8 = 0xf0 & 0xaa | 0xcc & !0xaa;
 
 /// The words of D; `None` where no expansion is known.
-pub(super) fn multiply_in_parts(
+pub(crate) fn multiply_in_parts(
     cx: &mut FnLower<'_, '_>,
     product: &Product,
     factors: Factors<'_>,
@@ -105,7 +106,7 @@ fn nibbles_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, signed: bool
         word
     } else {
         let up = cx.temp()?;
-        cx.shift_left(up, word, Operand::imm(4))?;
+        word_ops::shift_left(cx, up, word, Operand::imm(4))?;
         up
     };
     cx.prmt(signs, tops, 0xba98, Operand::rz())?;
@@ -116,7 +117,7 @@ fn nibbles_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, signed: bool
 
 fn shifted_right(cx: &mut FnLower<'_, '_>, word: Operand, bits: u32) -> Lowered<Operand> {
     let to = cx.temp()?;
-    cx.shift_right(false, to, word, Operand::imm(bits))?;
+    word_ops::shift_right(cx, false, to, word, Operand::imm(bits))?;
     Ok(to)
 }
 
@@ -128,7 +129,7 @@ fn saturated_sum(cx: &mut FnLower<'_, '_>, c: Operand, d: Operand) -> Lowered<Op
     cx.lop3(overflow, sum, c, d, OVERFLOW)?;
     // Of two positive numbers the sum came out negative: the limit is the largest number.
     let sign = cx.temp()?;
-    cx.shift_right(true, sign, sum, Operand::imm(31))?;
+    word_ops::shift_right(cx, true, sign, sum, Operand::imm(31))?;
     cx.lop3(limit, sign, Operand::imm(0x8000_0000), Operand::rz(), lut::XOR)?;
     let over = cx.temp_pred()?;
     cx.isetp(over, cmp::LT, true, overflow, Operand::rz())?;

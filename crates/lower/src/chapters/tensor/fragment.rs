@@ -10,7 +10,7 @@ use oriole_ptx::ast::{self, ScalarType};
 const MAX_ALIGN: u8 = 8;
 
 /// The 32-bit words of a list of registers `{%r0, %r1, …}` of elements of type `ty`; there must be `count`.
-pub(super) fn words(
+pub(crate) fn words(
     cx: &mut FnLower<'_, '_>,
     operand: &ast::Operand,
     ty: ScalarType,
@@ -41,7 +41,7 @@ fn check_count(operand: &ast::Operand, found: usize, needed: usize) -> Lowered {
 }
 
 /// The words in consecutive registers: `RZ` where all are zero, the register itself where they are all of one.
-pub(in crate::chapters) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
+pub(crate) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
     if words.iter().all(|word| word.is_zero()) {
         return Ok(Operand::rz());
     }
@@ -73,12 +73,12 @@ fn whole_register(cx: &FnLower<'_, '_>, words: &[Operand]) -> Option<VReg> {
 }
 
 /// The instruction with these modifiers and `RZ` in these places, where the target has it.
-pub(super) fn form(cx: &FnLower<'_, '_>, opcode: Sass, mods: Mods, registers: &[Role]) -> Option<Inst> {
+pub(crate) fn form(cx: &FnLower<'_, '_>, opcode: Sass, mods: Mods, registers: &[Role]) -> Option<Inst> {
     form_with(cx, opcode, mods, registers, &[])
 }
 
 /// As [`form`], with further operands.
-pub(super) fn form_with(
+pub(crate) fn form_with(
     cx: &FnLower<'_, '_>,
     opcode: Sass,
     mods: Mods,
@@ -94,7 +94,7 @@ pub(super) fn form_with(
 }
 
 /// `count` fresh consecutive registers, as one operand and word by word.
-pub(in crate::chapters) fn fresh(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<(Operand, Vec<Operand>)> {
+pub(crate) fn fresh(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<(Operand, Vec<Operand>)> {
     let components = u8::try_from(count).map_err(|_| invalid(cx.span(), "the fragment takes too many registers"))?;
     let reg = match RegType::of_width(RegFile::R, components) {
         Some(RegType::Group) | None => {
@@ -114,7 +114,7 @@ fn align_of(components: u8) -> u8 {
 }
 
 /// Copies words to a list of registers of elements of type `ty`; `_` takes its words too.
-pub(super) fn deliver(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: ScalarType, words: &[Operand]) -> Lowered {
+pub(crate) fn deliver(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: ScalarType, words: &[Operand]) -> Lowered {
     let wide = ty == ScalarType::F64;
     let results = operand.elements();
     check_count(operand, results.len() * if wide { 2 } else { 1 }, words.len())?;

@@ -1,16 +1,17 @@
 //! `mma.sync` and `mma.sp.sync`.
 
-use super::product::{Factors, Product, Sparsity, kind_in, multiply};
-use super::{fragment, quads, scaled};
-use crate::chapters::{unknown, warp};
+use crate::chapters::tensor::product::{Factors, Product, Sparsity, kind_in, multiply};
+use crate::chapters::tensor::{fragment, quads, scaled};
+use crate::chapters::warp;
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::{bmma_op, rnd};
 use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
 
 /// `mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype d, a, b, c;`, sparse:
 /// with metadata and selector.
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::BlockScale) {
         return scaled::lower(cx, instruction);
     }
@@ -54,7 +55,7 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 }
 
 /// The code of a rounding of doubles.
-pub(super) fn rounding_of(instruction: &Instruction) -> u8 {
+pub(crate) fn rounding_of(instruction: &Instruction) -> u8 {
     match instruction.rounding() {
         Some(Rounding::Rz) => rnd::RZ,
         Some(Rounding::Rm) => rnd::RM,
@@ -64,7 +65,7 @@ pub(super) fn rounding_of(instruction: &Instruction) -> u8 {
 }
 
 /// Metadata and selector of a sparse product.
-pub(super) fn sparsity_of(
+pub(crate) fn sparsity_of(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     extra: &[ast::Operand],

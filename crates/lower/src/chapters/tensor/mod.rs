@@ -16,26 +16,25 @@
 //! | `tcgen05` | tensor memory and its products |
 //! | `moves` | matrices between shared memory and registers, transposition |
 
-mod expand;
-pub(super) mod fragment;
-mod mma;
-mod moves;
-mod product;
-mod quads;
-mod scaled;
-mod sparse;
-mod tcgen05;
-mod tile;
-mod warpgroup;
-mod wmma;
+pub(crate) mod expand;
+pub(crate) mod fragment;
+pub(crate) mod mma;
+pub(crate) mod moves;
+pub(crate) mod product;
+pub(crate) mod quads;
+pub(crate) mod scaled;
+pub(crate) mod sparse;
+pub(crate) mod tcgen05;
+pub(crate) mod tile;
+pub(crate) mod warpgroup;
+pub(crate) mod wmma;
 
-pub(super) use wmma::narrowed;
+use crate::handler::Chapter;
 
-use super::Chapter;
 use oriole_ptx::ast::Opcode;
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Ldmatrix, moves::load),
     (Opcode::Stmatrix, moves::store),
     (Opcode::Movmatrix, moves::transpose),

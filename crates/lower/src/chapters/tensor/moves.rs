@@ -1,10 +1,12 @@
 //! Matrices between shared memory and the registers of a warp: `ldmatrix`, `stmatrix`, `movmatrix`.
 
-use super::fragment;
-use crate::chapters::memory::{self, Addr};
-use crate::chapters::{unknown, warp};
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Addr;
+use crate::chapters::tensor::fragment;
+use crate::chapters::warp;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass, Role, matrix_count, matrix_format, matrix_shape};
 use oriole_ori::{Inst, Operand};
@@ -60,11 +62,11 @@ fn find(
 /// The address in shared memory that an operand names.
 fn shared_address(cx: &mut FnLower<'_, '_>, instruction: &Instruction, operand: &ast::Operand) -> Lowered<Addr> {
     let address = operand.address().ok_or_else(|| unknown(cx, instruction))?;
-    memory::resolve_shared(cx, instruction.space(), address)
+    address::resolve_shared(cx, instruction.space(), address)
 }
 
 /// `ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type r, [p];`
-pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (mut inst, registers) = find(cx, instruction, (Sass::LDSM, D), &LOADS)?;
     warp::converge_all(cx)?;
     let addr = shared_address(cx, instruction, cx.operand(instruction, 1)?)?;
@@ -77,7 +79,7 @@ pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 }
 
 /// `stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [p], r;`
-pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (mut inst, registers) = find(cx, instruction, (Sass::STSM, Data), &STORES)?;
     warp::converge_all(cx)?;
     let addr = shared_address(cx, instruction, cx.operand(instruction, 0)?)?;
@@ -91,7 +93,7 @@ pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 }
 
 /// `movmatrix.sync.aligned.m8n8.trans.b16 d, a;`
-pub(super) fn transpose(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn transpose(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     warp::converge_all(cx)?;
     let source = cx.src(cx.operand(instruction, 1)?)?;
     let source = cx.in_reg(source)?;

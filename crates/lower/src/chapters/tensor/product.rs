@@ -1,6 +1,6 @@
 //! Matrix products D = A B + C of a warp, and the instructions that the targets have for them.
 
-use super::{expand, fragment};
+use crate::chapters::tensor::{expand, fragment};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, C, D, Meta, MetaId};
@@ -13,7 +13,7 @@ use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
 /// What elements are, as far as it decides the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// f16 and bf16.
     Half,
     /// tf32.
@@ -40,7 +40,7 @@ impl Kind {
 }
 
 /// The kind of an element type.
-pub(super) fn kind_of(ty: ScalarType) -> Option<Kind> {
+pub(crate) fn kind_of(ty: ScalarType) -> Option<Kind> {
     Some(match ty {
         ScalarType::F16 | ScalarType::Bf16 => Kind::Half,
         ScalarType::Tf32 => Kind::Tf32,
@@ -54,7 +54,7 @@ pub(super) fn kind_of(ty: ScalarType) -> Option<Kind> {
 }
 
 /// The kind of an element type in an instruction, which may say how narrow floats are stored.
-pub(super) fn kind_in(instruction: &Instruction, ty: ScalarType) -> Option<Kind> {
+pub(crate) fn kind_in(instruction: &Instruction, ty: ScalarType) -> Option<Kind> {
     let narrow = matches!(ty, ScalarType::E2m1 | ScalarType::E2m3 | ScalarType::E3m2);
     let in_bytes = instruction.has(Word::KindF8f6f4) || instruction.has(Word::KindMxf8f6f4);
     let packed = instruction.has(Word::KindMxf4) || instruction.has(Word::KindMxf4nvf4);
@@ -67,7 +67,7 @@ pub(super) fn kind_in(instruction: &Instruction, ty: ScalarType) -> Option<Kind>
 
 /// Two of four elements (pairs of them, of 4-bit elements) of a row of A are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sparsity {
+pub(crate) struct Sparsity {
     /// The register that says which.
     pub(super) metadata: Operand,
     /// Which threads of a group of four give it.
@@ -76,7 +76,7 @@ pub(super) struct Sparsity {
 
 /// A product of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Product {
+pub(crate) struct Product {
     /// Rows of A and D.
     pub(super) m: u16,
     /// Columns of B and D.
@@ -103,7 +103,7 @@ pub(super) struct Product {
 
 /// The words of the fragments that a product takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Factors<'w> {
+pub(crate) struct Factors<'w> {
     pub(super) a: &'w [Operand],
     pub(super) b: &'w [Operand],
     pub(super) c: &'w [Operand],
@@ -204,7 +204,7 @@ const TYPES: [(ScalarType, u8); 12] = [
 ];
 
 /// The code of an element type.
-pub(super) fn code_of(ty: ScalarType) -> u8 {
+pub(crate) fn code_of(ty: ScalarType) -> u8 {
     TYPES.iter().find(|(known, _)| *known == ty).map_or(0, |(_, code)| *code)
 }
 
@@ -239,7 +239,7 @@ fn native(cx: &FnLower<'_, '_>, product: &Product) -> Option<Inst> {
 }
 
 /// The words of D; `None` where neither the target has the product nor an expansion of it is known.
-pub(super) fn multiply(
+pub(crate) fn multiply(
     cx: &mut FnLower<'_, '_>,
     product: &Product,
     factors: Factors<'_>,

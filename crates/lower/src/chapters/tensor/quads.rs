@@ -3,8 +3,9 @@
 //! sm_75 has it in steps; later targets compute it with shuffles and scalar arithmetic in a routine of the
 //! library, which adds up as ptxas's does.
 
-use super::fragment;
-use super::product::{Factors, Product};
+use crate::chapters::calls;
+use crate::chapters::tensor::fragment;
+use crate::chapters::tensor::product::{Factors, Product};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, C, D};
@@ -14,7 +15,7 @@ use oriole_ptx::ast::{Instruction, Modifier, ScalarType, Word};
 
 /// How A and B are spread over the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Orders {
+pub(crate) struct Orders {
     /// A by columns.
     pub(super) a_by_columns: bool,
     /// B by columns.
@@ -35,12 +36,12 @@ impl Orders {
 }
 
 /// 32-bit words of C and D of a type.
-pub(super) fn accumulator_words(ty: ScalarType) -> usize {
+pub(crate) fn accumulator_words(ty: ScalarType) -> usize {
     if ty == ScalarType::F16 { 4 } else { 8 }
 }
 
 /// The words of D.
-pub(super) fn multiply(
+pub(crate) fn multiply(
     cx: &mut FnLower<'_, '_>,
     product: &Product,
     c_type: ScalarType,
@@ -53,14 +54,18 @@ pub(super) fn multiply(
     let a = if orders.a_by_columns { transposed(cx, factors.a)? } else { factors.a.to_vec() };
     let b = if orders.b_by_columns { factors.b.to_vec() } else { transposed(cx, factors.b)? };
     let (single, widened) = (product.d != ScalarType::F16, c_type == ScalarType::F16);
-    let c = if single && widened { cx.call_library("__oriole_mma884_widen", factors.c)? } else { factors.c.to_vec() };
+    let c = if single && widened {
+        calls::call_library(cx, "__oriole_mma884_widen", factors.c)?
+    } else {
+        factors.c.to_vec()
+    };
     let routine = if single { "__oriole_mma884_f32" } else { "__oriole_mma884_f16" };
-    cx.call_library(routine, &[a, b, c].concat())
+    calls::call_library(cx, routine, &[a, b, c].concat())
 }
 
 /// A factor by rows where it was by columns, or the other way.
 fn transposed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>> {
-    cx.call_library("__oriole_mma884_transpose", words)
+    calls::call_library(cx, "__oriole_mma884_transpose", words)
 }
 
 /// Two registers of D by each instruction.

@@ -1,12 +1,13 @@
 //! Block-scaled products of sm_120: `mma` and `mma.sp` with `.block_scale`.
 
-use super::fragment;
-use super::mma::sparsity_of;
-use super::product::{Kind, code_of, kind_in};
-use crate::chapters::turns::{by_value, constant};
-use crate::chapters::unknown;
+use crate::chapters::tensor::fragment;
+use crate::chapters::tensor::mma::sparsity_of;
+use crate::chapters::tensor::product::{Kind, code_of, kind_in};
 use crate::error::Lowered;
-use crate::function::{FnLower, lut};
+use crate::function::ops::lut;
+use crate::function::uniform::{by_value, constant};
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, MetaId, PA, ScaleA, ScaleB, ScaleIds};
 use oriole_isa::{Field, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
 use oriole_ori::{Inst, Operand, RegType};
@@ -27,7 +28,7 @@ fn places_of_selectors(instruction: &Instruction) -> [(u32, u32); 4] {
 }
 
 /// `mma{.sp}.sync.….block_scale… d, a, b, c{, e, f}, scale-a, {byte, thread}, scale-b, {byte, thread};`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let types: Vec<ScalarType> = instruction.types().collect();
     let ([d_type, a_type, b_type, c_type, scale], [d, a, b, c, rest @ ..]) =
         (types.as_slice(), instruction.operands.as_slice())
@@ -118,10 +119,10 @@ fn selectors(
             continue;
         }
         let value = cx.src(operand)?;
-        let value = cx.logic(lut::AND, value, Operand::imm(mask))?;
+        let value = word_ops::logic(cx, lut::AND, value, Operand::imm(mask))?;
         let placed = cx.temp()?;
-        cx.imad(placed, value, Operand::imm(1 << at), variable)?;
+        word_ops::imad(cx, placed, value, Operand::imm(1 << at), variable)?;
         variable = placed;
     }
-    if variable.is_zero() { Ok(Operand::imm(constant)) } else { cx.sum(variable, Operand::imm(constant)) }
+    if variable.is_zero() { Ok(Operand::imm(constant)) } else { word_ops::sum(cx, variable, Operand::imm(constant)) }
 }

@@ -6,9 +6,10 @@
 //! threads, two in each, so neighbours exchange halves of their words of B; and it wants the metadata of two
 //! threads in the halves of one word.
 
-use super::product::Sparsity;
+use crate::chapters::tensor::product::Sparsity;
 use crate::error::Lowered;
-use crate::function::{FnLower, lut};
+use crate::function::ops::lut;
+use crate::function::{FnLower, special, word_ops};
 use oriole_isa::Role::{A, B, C, D, PD};
 use oriole_isa::{Field, Opcode as Sass, cmp, shfl};
 use oriole_ori::Operand;
@@ -22,15 +23,15 @@ const LOWER_HALVES: u32 = 0x5410;
 const UPPER_HALVES: u32 = 0x7632;
 
 /// What tells the threads apart.
-pub(super) struct Place {
+pub(crate) struct Place {
     lane: Operand,
     /// The lane's number is odd.
     odd: Operand,
 }
 
 /// Which thread this is.
-pub(super) fn place(cx: &mut FnLower<'_, '_>) -> Lowered<Place> {
-    let lane = cx.hardware_register("SR_LANEID")?;
+pub(crate) fn place(cx: &mut FnLower<'_, '_>) -> Lowered<Place> {
+    let lane = special::hardware_register(cx, "SR_LANEID")?;
     let odd = bit_of(cx, lane, 1)?;
     Ok(Place { lane, odd })
 }
@@ -61,7 +62,7 @@ fn permute(cx: &mut FnLower<'_, '_>, pred: Operand, selectors: [u32; 2], a: Oper
 }
 
 /// Words of B whose lower halves are for the product of the even groups, the upper ones for the odd groups.
-pub(super) fn spread(cx: &mut FnLower<'_, '_>, place: &Place, words: &[Operand]) -> Lowered<Vec<Operand>> {
+pub(crate) fn spread(cx: &mut FnLower<'_, '_>, place: &Place, words: &[Operand]) -> Lowered<Vec<Operand>> {
     let mut result = Vec::new();
     for pair in words.chunks(2) {
         let first = cx.in_reg(pair[0])?;
@@ -77,10 +78,10 @@ pub(super) fn spread(cx: &mut FnLower<'_, '_>, place: &Place, words: &[Operand])
 }
 
 /// The metadata of both products: threads 0 and 1 of four have that of the even groups, 2 and 3 of the odd ones.
-pub(super) fn metadata(cx: &mut FnLower<'_, '_>, place: &Place, sparsity: Sparsity) -> Lowered<Operand> {
+pub(crate) fn metadata(cx: &mut FnLower<'_, '_>, place: &Place, sparsity: Sparsity) -> Lowered<Operand> {
     let groups = even_then_odd(cx, sparsity.metadata)?;
     let (source, next) = (cx.temp()?, cx.temp()?);
-    cx.shift_left(source, place.lane, Operand::imm(1))?;
+    word_ops::shift_left(cx, source, place.lane, Operand::imm(1))?;
     cx.add(next, source, Operand::imm(1))?;
     let first = shuffle(cx, shfl::IDX, groups, source, IN_QUADS)?;
     let second = shuffle(cx, shfl::IDX, groups, next, IN_QUADS)?;
@@ -97,10 +98,10 @@ fn even_then_odd(cx: &mut FnLower<'_, '_>, metadata: Operand) -> Lowered<Operand
     /// `A ^ B ^ C`
     const XOR3: u8 = 0xf0 ^ 0xcc ^ 0xaa;
     let (above, change, back, mixed, to) = (cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?);
-    cx.shift_right(false, above, metadata, Operand::imm(4))?;
+    word_ops::shift_right(cx, false, above, metadata, Operand::imm(4))?;
     let second = cx.in_reg(Operand::imm(SECOND))?;
     cx.lop3(change, above, metadata, second, DIFFERENCE)?;
-    cx.shift_left(back, change, Operand::imm(4))?;
+    word_ops::shift_left(cx, back, change, Operand::imm(4))?;
     cx.lop3(mixed, metadata, change, back, XOR3)?;
     cx.prmt(to, mixed, 0x3120, Operand::rz())?;
     Ok(to)

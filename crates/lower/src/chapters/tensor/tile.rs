@@ -5,10 +5,13 @@
 //! has line `g` of each block and the `t`-th part of it. A line is a row of A and of C, a column of B; where
 //! M is 8 and N is 32 the product is computed transposed, and a line of C is a column (but integers on sm_75).
 
-use super::fragment;
-use crate::chapters::memory::{self, Addr, Target};
+use crate::chapters::memory;
+use crate::chapters::memory::address::{Addr, Target};
+use crate::chapters::tensor::fragment;
 use crate::error::{Lowered, unsupported};
-use crate::function::{FnLower, Wide, lut};
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::{FnLower, special, word_ops};
 use oriole_isa::Role::{A, D};
 use oriole_isa::{Field, Opcode as Sass, imma_shape};
 use oriole_ori::Operand;
@@ -19,7 +22,7 @@ const NEAR: u32 = 1 << 20;
 
 /// Which matrix of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Matrix {
+pub(crate) enum Matrix {
     /// M by K.
     A,
     /// K by N.
@@ -41,7 +44,7 @@ impl Matrix {
 
 /// True where the product is computed transposed: with 8 rows, unless the target multiplies integers in blocks of
 /// as many. `ty` is the type of any of its matrices.
-pub(super) fn is_transposed(cx: &FnLower<'_, '_>, shape: Shape, ty: ScalarType) -> bool {
+pub(crate) fn is_transposed(cx: &FnLower<'_, '_>, shape: Shape, ty: ScalarType) -> bool {
     let integers = matches!(ty, ScalarType::S8 | ScalarType::U8 | ScalarType::S32);
     let of_eight_rows = integers && !cx.has_with(Sass::IMMA, Field::ImmaShape, imma_shape::M16N8K16);
     (shape.m, shape.n) == (8, 32) && !of_eight_rows
@@ -49,7 +52,7 @@ pub(super) fn is_transposed(cx: &FnLower<'_, '_>, shape: Shape, ty: ScalarType) 
 
 /// A matrix in memory and its fragment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     ty: ScalarType,
     /// Lines, and elements of a line.
     lines: u32,
@@ -138,11 +141,11 @@ impl Tile {
 
     /// Where a thread's first element is: strides, elements.
     fn first(&self, cx: &mut FnLower<'_, '_>) -> Lowered<(Operand, Operand)> {
-        let lane = cx.hardware_register("SR_LANEID")?;
+        let lane = special::hardware_register(cx, "SR_LANEID")?;
         let (line, share) = (cx.temp()?, cx.temp()?);
-        cx.shift_right(false, line, lane, Operand::imm(2))?;
-        let thread = cx.logic(lut::AND, lane, Operand::imm(3))?;
-        cx.imad(share, thread, Operand::imm(self.share), Operand::rz())?;
+        word_ops::shift_right(cx, false, line, lane, Operand::imm(2))?;
+        let thread = word_ops::logic(cx, lut::AND, lane, Operand::imm(3))?;
+        word_ops::imad(cx, share, thread, Operand::imm(self.share), Operand::rz())?;
         Ok(if self.along || self.transposes() { (line, share) } else { (share, line) })
     }
 
@@ -173,12 +176,12 @@ impl<'t> Places<'t> {
         let near_bytes = match tile.ty.bits() {
             bits @ 8.. => {
                 let bytes = cx.temp()?;
-                cx.imad(bytes, near, Operand::imm(bits / 8), Operand::rz())?;
+                word_ops::imad(cx, bytes, near, Operand::imm(bits / 8), Operand::rz())?;
                 bytes
             }
             bits => {
                 let bytes = cx.temp()?;
-                cx.shift_right(false, bytes, near, Operand::imm((8 / bits).trailing_zeros()))?;
+                word_ops::shift_right(cx, false, bytes, near, Operand::imm((8 / bits).trailing_zeros()))?;
                 bytes
             }
         };
@@ -222,9 +225,9 @@ fn tile_stride(cx: &mut FnLower<'_, '_>, tile: &Tile, stride: Option<&ast::Opera
     }
     let (bytes, bits) = (cx.temp()?, tile.ty.bits());
     if bits >= 8 {
-        cx.shift_left(bytes, elements, Operand::imm((bits / 8).trailing_zeros()))?;
+        word_ops::shift_left(cx, bytes, elements, Operand::imm((bits / 8).trailing_zeros()))?;
     } else {
-        cx.shift_right(false, bytes, elements, Operand::imm((8 / bits).trailing_zeros()))?;
+        word_ops::shift_right(cx, false, bytes, elements, Operand::imm((8 / bits).trailing_zeros()))?;
     }
     Ok(bytes)
 }
@@ -234,13 +237,13 @@ fn plus(cx: &mut FnLower<'_, '_>, addr: Addr, count: Operand, bytes: Operand) ->
     let count = cx.in_reg(count)?;
     if addr.target == Target::Shared {
         let base = cx.temp()?;
-        cx.imad(base, count, bytes, addr.base)?;
+        word_ops::imad(cx, base, count, bytes, addr.base)?;
         return Ok(Addr { base, ..addr });
     }
     let far_offset = addr.offset.unsigned_abs() >= NEAR;
     let base = if far_offset { with_offset(cx, addr)? } else { addr.base };
-    let sum = cx.temp_pair()?;
-    cx.imad_wide(false, sum, count, bytes, base)?;
+    let sum = word_ops::temp_pair(cx)?;
+    word_ops::imad_wide(cx, false, sum, count, bytes, base)?;
     Ok(Addr { base: sum, offset: if far_offset { 0 } else { addr.offset }, ..addr })
 }
 
@@ -254,7 +257,7 @@ fn with_offset(cx: &mut FnLower<'_, '_>, addr: Addr) -> Lowered<Operand> {
 // ---- loads and stores ----
 
 /// Loads the words of the fragment.
-pub(super) fn load(
+pub(crate) fn load(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     tile: &Tile,
@@ -289,7 +292,7 @@ pub(super) fn load(
 }
 
 /// Stores the words of the fragment: of C, whose elements have 16 bits and more.
-pub(super) fn store(
+pub(crate) fn store(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     tile: &Tile,

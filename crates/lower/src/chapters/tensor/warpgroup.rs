@@ -4,18 +4,19 @@
 //! that it is done. Here it is waited for at once: the accumulators are gathered before, the sums copied after
 //! it, and no register is in the hands of an unfinished product anywhere else.
 
-use super::fragment;
-use super::product::{Kind, code_of, kind_of};
-use crate::chapters::{unknown, warp};
+use crate::chapters::tensor::fragment;
+use crate::chapters::tensor::product::{Kind, code_of, kind_of};
+use crate::chapters::warp;
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, C, Count, D, Desc, Meta, MetaId, PA, PD};
 use oriole_isa::{Field, Opcode as Sass, gmma_k, gsb, mma_acc, mma_sp, vote, warpgroup};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
 /// `wgmma`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     match () {
         () if instruction.has(Word::Fence) => synchronise(cx, warpgroup::ARRIVE, 0),
         // What is not waited for is not there.
@@ -32,7 +33,7 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 
 /// `setmaxnreg.inc.sync.aligned.u32 n;`, `.dec`: nothing. The registers that the kernel is launched with
 /// suffice for all of its code, so none are taken and none may be given back.
-pub(super) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let count = cx.operand(instruction, 0)?;
     let number = count.imm().and_then(|imm| imm.int_bits());
     match number.filter(|number| (24..=256).contains(number) && number.is_multiple_of(8)) {
@@ -185,7 +186,7 @@ fn descriptors(cx: &mut FnLower<'_, '_>, a: Option<&ast::Operand>, b: &ast::Oper
 }
 
 /// Whether D counts as C, as a uniform predicate: the threads agree on it.
-pub(super) fn kept(cx: &mut FnLower<'_, '_>, keep: Option<&ast::Operand>) -> Lowered<Operand> {
+pub(crate) fn kept(cx: &mut FnLower<'_, '_>, keep: Option<&ast::Operand>) -> Lowered<Operand> {
     let Some(keep) = keep else { return Ok(Operand::upt()) };
     if let Some(bits) = keep.imm().and_then(|imm| imm.int_bits()) {
         return Ok(Operand::upt().with_not(bits == 0));

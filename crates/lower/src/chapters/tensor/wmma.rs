@@ -1,12 +1,14 @@
 //! `wmma.load`, `wmma.store`, `wmma.mma`.
 
-use super::fragment;
-use super::mma::rounding_of;
-use super::product::{Factors, Kind, Product, kind_of, multiply};
-use super::tile::{self, Matrix, Tile};
-use crate::chapters::{memory, unknown, warp};
+use crate::chapters::memory::address;
+use crate::chapters::tensor::mma::rounding_of;
+use crate::chapters::tensor::product::{Factors, Kind, Product, kind_of, multiply};
+use crate::chapters::tensor::tile::{Matrix, Tile};
+use crate::chapters::tensor::{fragment, tile};
+use crate::chapters::warp;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, D};
 use oriole_isa::{Field, Opcode as Sass, bmma_op, ffmt, pack, pack_dst, pack_src, swizzle};
 use oriole_ori::Operand;
@@ -16,7 +18,7 @@ use oriole_ptx::ast::{Instruction, ScalarType, Shape, Word};
 const HALF_REGISTERS: usize = 8;
 
 /// `wmma`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let shape = instruction.shape().filter(|shape| SHAPES.contains(&(shape.m, shape.n, shape.k)));
     let shape = shape.ok_or_else(|| unknown(cx, instruction))?;
     warp::converge_all(cx)?;
@@ -43,7 +45,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, shape: Shape) -> Lo
     };
     let Some(address) = from.address() else { return Err(unknown(cx, instruction)) };
     let tile = Tile::of(cx, instruction, shape, ty).ok_or_else(|| unknown(cx, instruction))?;
-    let addr = memory::resolve(cx, instruction.space(), address)?;
+    let addr = address::resolve(cx, instruction.space(), address)?;
     let words = tile::load(cx, instruction, &tile, addr, stride.first())?;
     let count = listed(Matrix::of(instruction), ty, words.len());
     let repeated: Vec<Operand> = words.iter().copied().cycle().take(count).collect();
@@ -57,7 +59,7 @@ fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction, shape: Shape) -> L
     };
     let Some(address) = to.address() else { return Err(unknown(cx, instruction)) };
     let tile = Tile::of(cx, instruction, shape, ty).ok_or_else(|| unknown(cx, instruction))?;
-    let addr = memory::resolve(cx, instruction.space(), address)?;
+    let addr = address::resolve(cx, instruction.space(), address)?;
     let words = fragment::words(cx, from, ty, tile.words())?;
     tile::store(cx, instruction, &tile, addr, stride.first(), &words)
 }
@@ -163,7 +165,7 @@ fn widened(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>>
 }
 
 /// Each pair of singles as two halves, rounded to nearest.
-pub(in crate::chapters) fn narrowed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>> {
+pub(crate) fn narrowed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>> {
     let packs = Sass::F2FP.exists_on(cx.arch());
     words
         .chunks_exact(2)

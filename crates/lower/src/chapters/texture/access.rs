@@ -2,12 +2,12 @@
 //! level, offset, depth and sample, in this order. (`.SCR`, which shares up to four words between both groups, is
 //! not used: ptxas, too, does without it from sm_90 on.)
 
-use super::coordinates::Place;
-use super::handle::{ENTRY_BYTES, Handle, joined, with_uniform};
 use crate::chapters::tensor::fragment::{fresh, together};
-use crate::chapters::tensor::narrowed;
+use crate::chapters::tensor::wmma::narrowed;
+use crate::chapters::texture::coordinates::Place;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::function::handle::{ENTRY_BYTES, Handle, joined, with_uniform};
 use oriole_isa::Role::{A, B, Bank, D, D2, PD, Slot, UHandle};
 use oriole_isa::{Field, Opcode as Sass, tex_lod, tex_offset, tex_sample};
 use oriole_ori::{Inst, Operand, RegType};
@@ -16,7 +16,7 @@ use std::iter::once;
 
 /// What is read, and with which sampler.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The texture.
     pub(super) texture: Handle,
     /// The sampler, where the texture does not bring its own.
@@ -49,7 +49,7 @@ impl Source {
 }
 
 /// The results of an access.
-pub(super) struct Results<'i> {
+pub(crate) struct Results<'i> {
     /// The registers of the components.
     pub(super) components: &'i ast::Operand,
     /// Whether all texels were there.
@@ -80,7 +80,7 @@ impl<'i> Results<'i> {
 }
 
 /// `TEX`, `TLD` or `TLD4`.
-pub(super) struct Access {
+pub(crate) struct Access {
     /// Which of them.
     pub(super) opcode: Sass,
     /// Modifiers besides those that the fields below bring.
@@ -134,7 +134,7 @@ impl Access {
 }
 
 /// `TXD`: the handle, coordinates and the layer, with the offset above it, in one group; derivatives in the other.
-pub(super) struct WithDerivatives {
+pub(crate) struct WithDerivatives {
     /// What is read.
     pub(super) source: Source,
     /// Where.
@@ -228,7 +228,7 @@ fn send(cx: &mut FnLower<'_, '_>, mut inst: Inst, source: Source, selected: Sele
 }
 
 /// The size of a level of a texture: `component` 0 is the width, 1 the height, 2 the depth or layers.
-pub(super) fn dimension(cx: &mut FnLower<'_, '_>, texture: Handle, level: Operand, component: u8) -> Lowered<Operand> {
+pub(crate) fn dimension(cx: &mut FnLower<'_, '_>, texture: Handle, level: Operand, component: u8) -> Lowered<Operand> {
     let source = Source { texture, sampler: None };
     let selected = source.select(cx)?;
     let to = cx.temp()?;

@@ -1,8 +1,9 @@
 //! The kinds of textures, and the coordinates that each takes.
 
-use crate::chapters::unknown;
+use crate::chapters::float32;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, D, PA};
 use oriole_isa::{Field, Opcode as Sass, cmp, ifmt, mufu, tex_dim};
 use oriole_ori::Operand;
@@ -13,7 +14,7 @@ const LAST_LAYER: u32 = 0xffff;
 
 /// A kind of texture.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Geometry {
+pub(crate) struct Geometry {
     word: Word,
     /// What SASS calls it (`tex_dim`).
     pub(super) dim: u8,
@@ -63,7 +64,7 @@ impl Geometry {
 
 /// A place in a texture.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// What it is a place of (`tex_dim`).
     pub(super) dim: u8,
     /// Layer, clamped.
@@ -123,7 +124,7 @@ fn clamped_layer(cx: &mut FnLower<'_, '_>, layer: &ast::Operand) -> Lowered<Oper
 }
 
 /// A direction, scaled so that its largest component is 1.
-pub(super) fn on_cube(cx: &mut FnLower<'_, '_>, direction: &[Operand]) -> Lowered<Vec<Operand>> {
+pub(crate) fn on_cube(cx: &mut FnLower<'_, '_>, direction: &[Operand]) -> Lowered<Vec<Operand>> {
     let sizes = direction.iter().map(|component| Ok(cx.in_reg(*component)?.abs()));
     let mut sizes = sizes.collect::<Lowered<Vec<_>>>()?.into_iter();
     let mut largest = sizes.next().unwrap_or(Operand::rz());
@@ -131,26 +132,26 @@ pub(super) fn on_cube(cx: &mut FnLower<'_, '_>, direction: &[Operand]) -> Lowere
         largest = maximum(cx, size, largest)?;
     }
     let scale = cx.temp()?;
-    cx.mufu(mufu::RCP, scale, largest)?;
+    float32::mufu(cx, mufu::RCP, scale, largest)?;
     direction.iter().map(|component| product(cx, *component, scale)).collect()
 }
 
 /// The larger single.
-pub(super) fn maximum(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> {
+pub(crate) fn maximum(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> {
     let to = cx.temp()?;
     cx.emit(Sass::FMNMX, &[], &[(D, to), (A, a), (B, b), (PA, Operand::pt().not())])?;
     Ok(to)
 }
 
 /// `a * b`
-pub(super) fn product(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> {
+pub(crate) fn product(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> {
     let to = cx.temp()?;
     cx.emit(Sass::FMUL, &[], &[(D, to), (A, a), (B, b)])?;
     Ok(to)
 }
 
 /// An integer as a single.
-pub(super) fn to_single(cx: &mut FnLower<'_, '_>, integer: Operand, signed: bool) -> Lowered<Operand> {
+pub(crate) fn to_single(cx: &mut FnLower<'_, '_>, integer: Operand, signed: bool) -> Lowered<Operand> {
     let (from, to) = (cx.in_reg(integer)?, cx.temp()?);
     let format = if signed { ifmt::S32 } else { ifmt::U32 };
     cx.emit(Sass::I2F, &[(Field::SrcInt, format)], &[(D, to), (B, from)])?;

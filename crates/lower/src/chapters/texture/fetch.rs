@@ -1,12 +1,12 @@
 //! `tex` and `tld4`.
 
-use super::access::{Access, Results, Source, WithDerivatives};
-use super::coordinates::{Geometry, Place, to_single};
-use super::gradient;
-use super::handle::Handle;
-use crate::chapters::unknown;
+use crate::chapters::texture::access::{Access, Results, Source, WithDerivatives};
+use crate::chapters::texture::coordinates::{Geometry, Place, to_single};
+use crate::chapters::texture::gradient;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::handle::Handle;
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Lut};
 use oriole_isa::{Field, Opcode as Sass, tex_comp, tex_dim};
 use oriole_ori::Operand;
@@ -85,7 +85,7 @@ fn packed(cx: &mut FnLower<'_, '_>, offset: &ast::Operand, (bits, stride): (u32,
             continue;
         };
         let (moved, merged) = (cx.temp()?, cx.temp()?);
-        cx.shift_left(moved, number, Operand::imm(stride * axis))?;
+        word_ops::shift_left(cx, moved, number, Operand::imm(stride * axis))?;
         let mask = ((1 << bits) - 1) << (stride * axis);
         let operands = [(D, merged), (A, moved), (B, Operand::imm(mask)), (C, before), (Lut, Operand::imm(MERGE))];
         cx.emit(Sass::LOP3, &[], &operands)?;
@@ -95,7 +95,7 @@ fn packed(cx: &mut FnLower<'_, '_>, offset: &ast::Operand, (bits, stride): (u32,
 }
 
 /// `tex{.base|level|grad}.geometry.v.type.type d, [a, …], …;`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut request = Request::of(cx, instruction)?;
     let geometry = Geometry::of(cx, instruction)?;
     let singles = instruction.last_type() == Some(ScalarType::F32);
@@ -163,7 +163,7 @@ fn with_gradient(cx: &mut FnLower<'_, '_>, mut request: Request<'_>, geometry: G
 }
 
 /// `tld4.component.geometry.v4.type.f32 d, [a, …], …;`
-pub(super) fn gather(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn gather(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut request = Request::of(cx, instruction)?;
     let geometry = Geometry::of(cx, instruction)?;
     let place = Place::of(cx, instruction, geometry, request.coordinates, true)?;

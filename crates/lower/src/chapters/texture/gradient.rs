@@ -1,11 +1,12 @@
 //! The level of detail that derivatives ask for, computed: TXD takes no volumes and cubes, and compares nothing.
 
-use super::access::dimension;
-use super::coordinates::{Geometry, Place, maximum, on_cube, product, to_single};
-use super::handle::Handle;
-use crate::chapters::unknown;
+use crate::chapters::float32;
+use crate::chapters::texture::access::dimension;
+use crate::chapters::texture::coordinates::{Geometry, Place, maximum, on_cube, product, to_single};
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::function::handle::Handle;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
 use oriole_isa::{Opcode as Sass, mufu};
 use oriole_ori::Operand;
@@ -18,7 +19,7 @@ const HALF: u32 = 0x3f00_0000;
 ///
 /// On a cube a step is the distance, on the surface of the cube from -1 to 1, of the places that the direction
 /// and the direction after the step meet.
-pub(super) fn level(
+pub(crate) fn level(
     cx: &mut FnLower<'_, '_>,
     instruction: &Instruction,
     texture: Handle,
@@ -46,7 +47,7 @@ pub(super) fn level(
         });
     }
     let logarithm = cx.temp()?;
-    cx.mufu(mufu::LG2, logarithm, longest.unwrap_or(Operand::rz()))?;
+    float32::mufu(cx, mufu::LG2, logarithm, longest.unwrap_or(Operand::rz()))?;
     product(cx, logarithm, Operand::imm(HALF))
 }
 

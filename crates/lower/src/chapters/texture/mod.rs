@@ -9,18 +9,17 @@
 //! | `gradient` | `tex.grad` where the instruction set takes no derivatives |
 //! | `query` | `txq`, `istypep` |
 
-mod access;
-mod coordinates;
-mod fetch;
-mod gradient;
-pub(super) mod handle;
-pub(super) mod query;
+pub(crate) mod access;
+pub(crate) mod coordinates;
+pub(crate) mod fetch;
+pub(crate) mod gradient;
+pub(crate) mod query;
 
-use super::Chapter;
+use crate::handler::Chapter;
 use oriole_ptx::ast::Opcode;
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
+pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Tex, fetch::lower),
     (Opcode::Tld4, fetch::gather),
     (Opcode::Txq, query::lower),

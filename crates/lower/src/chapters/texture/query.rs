@@ -3,12 +3,14 @@
 //! Sizes are in the texture's header. All else a driver keeps in tables in global memory, whose addresses are in
 //! constant bank 0; how many bytes an entry has it puts into the code.
 
-use super::access::dimension;
-use super::handle::{Handle, TEXTURE_MASK, TYPE_BITS};
-use crate::chapters::unknown;
+use crate::abi::object_kind;
+use crate::chapters::texture::access::dimension;
 use crate::error::Lowered;
-use crate::function::{FnLower, Wide, lut};
-use crate::module::object_kind;
+use crate::function::handle::{Handle, TEXTURE_MASK, TYPE_BITS};
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::{FnLower, word_ops};
+use crate::handler::unknown;
 use oriole_isa::Role::{Base, D, Offset};
 use oriole_isa::{Opcode as Sass, cmp};
 use oriole_ori::{Inst, Object, ObjectKind, Operand, SymbolKind, SymbolPart};
@@ -18,7 +20,7 @@ use oriole_ptx::ast::{Instruction, Word};
 const SIZES: [(Word, u8); 3] = [(Word::Width, 0), (Word::Height, 1), (Word::Depth, 2)];
 
 /// A table of properties.
-pub(in crate::chapters) struct Table {
+pub(crate) struct Table {
     /// Which of `Bank0::property_tables` has its address.
     pub(in crate::chapters) number: usize,
     /// What the driver calls the bytes of an entry.
@@ -61,12 +63,12 @@ const SAMPLERS: Table = Table {
 };
 
 /// `txq{.level}.query.b32 d, [a]{, level};`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     query(cx, instruction, property)
 }
 
 /// `suq.query.b32 d, [a];`, whose table of properties is `table`.
-pub(in crate::chapters) fn of_surface(cx: &mut FnLower<'_, '_>, instruction: &Instruction, table: &Table) -> Lowered {
+pub(crate) fn of_surface(cx: &mut FnLower<'_, '_>, instruction: &Instruction, table: &Table) -> Lowered {
     query(cx, instruction, |cx, instruction, handle| {
         let number = number_of(cx, handle)?;
         table.read(cx, instruction, number)
@@ -156,18 +158,18 @@ fn number_of(cx: &mut FnLower<'_, '_>, handle: Handle) -> Lowered<Operand> {
         return Ok(word);
     }
     let number = cx.temp()?;
-    cx.lop2(number, lut::AND, word, Operand::imm(TEXTURE_MASK))?;
+    word_ops::lop2(cx, number, lut::AND, word, Operand::imm(TEXTURE_MASK))?;
     Ok(number)
 }
 
 /// `istypep.type p, a;`
-pub(super) fn is_type(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn is_type(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let kind = instruction.types().find_map(object_kind);
     let bits = TYPE_BITS.iter().find(|(of, _)| Some(*of) == kind).map(|(_, bits)| *bits);
     let bits = Operand::imm(bits.ok_or_else(|| unknown(cx, instruction))?);
     let handle = cx.src64(cx.operand(instruction, 1)?)?;
     let (high, found) = (cx.in_reg(handle.hi)?, cx.temp()?);
-    cx.lop2(found, lut::AND, high, bits)?;
+    word_ops::lop2(cx, found, lut::AND, high, bits)?;
     let to = cx.dst_pred(cx.operand(instruction, 0)?)?;
     cx.isetp(to, cmp::EQ, false, found, bits)
 }

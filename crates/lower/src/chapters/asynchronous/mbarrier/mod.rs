@@ -2,14 +2,16 @@
 //!
 //! `words` has the targets before sm_90, whose only instruction for them is the arrival, `syncs` those since.
 
-mod syncs;
-mod words;
+pub(crate) mod syncs;
+pub(crate) mod words;
 
-use super::needs_clusters;
-use crate::chapters::memory::{self, Addr};
-use crate::chapters::unknown;
+use crate::chapters::asynchronous::needs_clusters;
+use crate::chapters::memory;
+use crate::chapters::memory::address;
+use crate::chapters::memory::address::Addr;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Offset, UBase};
 use oriole_isa::{Field, Opcode as Sass, arrives_count, shift_dir, shift_type};
 use oriole_ori::{Inst, Operand};
@@ -32,7 +34,7 @@ const OPERATIONS: [(Word, Operation, Operation); 9] = [
 ];
 
 /// `mbarrier.operation…`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !cx.has(Sass::ARRIVES) {
         return Err(unknown(cx, instruction));
     }
@@ -43,7 +45,7 @@ pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 
 /// The mbarrier that operand `n` names.
 fn place(cx: &mut FnLower<'_, '_>, instruction: &Instruction, n: usize) -> Lowered<Addr> {
-    memory::resolve_shared(cx, instruction.space(), super::address_of(cx, instruction, n)?)
+    address::resolve_shared(cx, instruction.space(), crate::chapters::asynchronous::address_of(cx, instruction, n)?)
 }
 
 /// Sets the address of an instruction on an mbarrier.
@@ -80,7 +82,7 @@ fn constant(instruction: &Instruction, n: usize) -> Option<u64> {
 /// A phase's parity where the state has it: in bit 31.
 fn parity(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> {
     let parity = cx.src(operand)?;
-    if let Some(bits) = super::constant(parity) {
+    if let Some(bits) = crate::function::uniform::constant(parity) {
         return Ok(Operand::imm(bits << 31));
     }
     let shifted = cx.temp()?;
@@ -91,7 +93,7 @@ fn parity(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> 
 
 /// `cp.async.mbarrier.arrive{.noinc} [m];`: an arrival when the thread's copies so far are done. Without
 /// `.noinc` the phase expects one arrival more.
-pub(super) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 0)?;
     let more = !instruction.has(Word::Noinc);
     let since_sm90 = cx.has(Sass::SYNCS);

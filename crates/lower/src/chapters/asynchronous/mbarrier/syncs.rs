@@ -3,11 +3,15 @@
 //! Word 0 has, from bit 1 on, 2^20 − the arrivals that each phase expects; word 1, from bit 11 on, 2^20 − the
 //! arrivals still pending, and in bit 31 the phase.
 
-use super::{Addr, constant, needs_clusters, parity, place, release, set_place, state_register};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::{memory, unknown};
+use crate::chapters::asynchronous::mbarrier::{
+    Addr, constant, needs_clusters, parity, place, release, set_place, state_register,
+};
+use crate::chapters::memory;
 use crate::error::Lowered;
-use crate::function::{FnLower, lut};
+use crate::function::ops::lut;
+use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, special};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Offset, PD, UBase};
 use oriole_isa::{Field, Opcode as Sass, shift_dir, shift_type, syncs_cctl, syncs_count, syncs_op, syncs_result};
 use oriole_ori::{Guard, Inst, Operand, RegType};
@@ -36,11 +40,11 @@ fn arrival(place: Addr, count: u8) -> Inst {
 }
 
 /// `mbarrier.init [m], count;`
-pub(super) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let place = place(cx, instruction, 0)?;
     let count = cx.src(cx.operand(instruction, 1)?)?;
-    let words = match super::super::constant(count) {
+    let words = match crate::function::uniform::constant(count) {
         Some(bits) => {
             let pending = COUNT.wrapping_sub(bits);
             [Operand::imm(pending << EXPECTED_AT), Operand::imm(pending << PENDING_AT)]
@@ -61,7 +65,7 @@ pub(super) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 }
 
 /// `mbarrier.inval [m];`
-pub(super) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 0)?;
     let mut inst = syncs(syncs_op::CCTL, place);
     inst.mods.set(Field::SyncsCctl, syncs_cctl::IV);
@@ -70,7 +74,7 @@ pub(super) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) ->
 }
 
 /// `mbarrier.arrive{_drop}{.expect_tx}{.noComplete} state, [m]{, count};`
-pub(super) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let expects = instruction.has(Word::ExpectTx);
     if instruction.has(Word::NoComplete) {
         cx.guard_by_branch()?;
@@ -129,7 +133,7 @@ fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operan
     inst.mods.set(Field::SyncsResult, syncs_result::TMASK);
     inst.set_role(D, Operand::reg(answer));
     cx.emit_inst(inst)?;
-    let below = cx.hardware_register("SR_LTMASK")?;
+    let below = special::hardware_register(cx, "SR_LTMASK")?;
     let earlier = cx.temp()?;
     cx.lop3(earlier, Operand::lo(answer), below, Operand::rz(), lut::AND)?;
     let number = cx.temp()?;
@@ -145,13 +149,13 @@ fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operan
 }
 
 /// The phase expects one arrival more, which comes as a transaction.
-pub(super) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
+pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
     cx.emit_inst(arrival(place, syncs_count::A0T1))?;
     Ok(())
 }
 
 /// `mbarrier.expect_tx [m], bytes;` and `mbarrier.complete_tx`
-pub(super) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let place = place(cx, instruction, 0)?;
     let bytes = cx.src(cx.operand(instruction, 1)?)?;
@@ -165,7 +169,7 @@ pub(super) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -
 
 /// `mbarrier.test_wait|try_wait{.parity} p, [m], state{, hint};`: whether the phase is over. `try_wait` may
 /// wait for it, with a hint at least that long.
-pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let tries = instruction.has(Word::TryWait);
     let hint = instruction.operands.get(3);
@@ -203,7 +207,7 @@ pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 }
 
 /// `mbarrier.pending_count n, state;`
-pub(super) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let state = cx.src64(cx.operand(instruction, 1)?)?;
     let arrived = shift(cx, shift_dir::R, state.hi, PENDING_AT)?;
     let counted = cx.temp()?;

@@ -8,10 +8,12 @@
 //! `ATOMS.ARRIVE.64` counts word 1 up and, when it is through, starts the next phase from word 0. Source: code
 //! of ptxas 13.0.88.
 
-use super::{Addr, constant, parity, place, release, set_place, state_register};
-use crate::chapters::unknown;
+use crate::chapters::asynchronous::mbarrier::{Addr, constant, parity, place, release, set_place, state_register};
 use crate::error::Lowered;
-use crate::function::{FnLower, Wide, lut};
+use crate::function::FnLower;
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Data, Lut, Offset, PD};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size};
 use oriole_ori::{Inst, Operand};
@@ -25,10 +27,10 @@ const PENDING: u32 = 1 << 31;
 const DIFFERS: u8 = 0x48;
 
 /// `mbarrier.init [m], count;`
-pub(super) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 0)?;
     let count = cx.src(cx.operand(instruction, 1)?)?;
-    let value = match super::super::constant(count) {
+    let value = match crate::function::uniform::constant(count) {
         Some(bits) => {
             Wide::of_halves(Operand::imm(EXPECTED.wrapping_sub(bits)), Operand::imm(PENDING.wrapping_sub(bits)))
         }
@@ -47,12 +49,12 @@ pub(super) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 }
 
 /// `mbarrier.inval [m];`: the words are free again.
-pub(super) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     place(cx, instruction, 0).map(|_| ())
 }
 
 /// `mbarrier.arrive{_drop}{.noComplete} state, [m]{, count};`
-pub(super) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 1)?;
     let drops = instruction.has(Word::ArriveDrop);
     if instruction.has(Word::NoComplete) {
@@ -91,12 +93,12 @@ fn arrive_early(cx: &mut FnLower<'_, '_>, instruction: &Instruction, place: Addr
 }
 
 /// The phase expects one arrival more.
-pub(super) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
+pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
     add(cx, second(place), Operand::rz(), Operand::imm(u32::MAX))
 }
 
 /// `mbarrier.test_wait{.parity} p, [m], state;`: whether the phase bit has changed.
-pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = second(place(cx, instruction, 1)?);
     let before = cx.operand(instruction, 2)?;
     let before = if instruction.has(Word::Parity) { parity(cx, before)? } else { cx.src64(before)?.hi };
@@ -117,7 +119,7 @@ pub(super) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 }
 
 /// `mbarrier.pending_count n, state;`
-pub(super) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let state = cx.src64(cx.operand(instruction, 1)?)?;
     let arrived = cx.temp()?;
     cx.lop3(arrived, state.hi, Operand::imm(PENDING - 1), Operand::rz(), lut::AND)?;

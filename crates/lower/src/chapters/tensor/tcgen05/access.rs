@@ -1,12 +1,13 @@
 //! `tcgen05.ld`, `tcgen05.st`: a warp's lanes of tensor memory, between it and registers.
 
-use super::super::fragment;
-use super::tensor_address;
 use crate::chapters::asynchronous::address_of;
-use crate::chapters::turns::uniform;
-use crate::chapters::{unknown, warp};
+use crate::chapters::tensor::fragment;
+use crate::chapters::tensor::tcgen05::tensor_address;
+use crate::chapters::warp;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::function::uniform::uniform;
+use crate::handler::unknown;
 use oriole_isa::Role::{D, Data, Mask, Offset, UBase};
 use oriole_isa::{Field, Opcode as Sass, fence_space, tm_num, tm_shape};
 use oriole_ori::Operand;
@@ -65,7 +66,7 @@ fn shape_of(cx: &FnLower<'_, '_>, instruction: &Instruction, apart: usize) -> Lo
 }
 
 /// `tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 {…}, [taddr]{, apart};`
-pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     warp::converge_all(cx)?;
     let shape = shape_of(cx, instruction, 2)?;
@@ -81,7 +82,7 @@ pub(super) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 }
 
 /// `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {…}{, apart};`
-pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     warp::converge_all(cx)?;
     // The number of columns stands before the registers.
@@ -101,13 +102,13 @@ pub(super) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 }
 
 /// `tcgen05.wait::ld.sync.aligned;`: what was loaded is in its registers.
-pub(super) fn wait_for_loads(cx: &mut FnLower<'_, '_>) -> Lowered {
+pub(crate) fn wait_for_loads(cx: &mut FnLower<'_, '_>) -> Lowered {
     cx.emit(Sass::DEPBAR, &[], &[(Mask, Operand::imm(ALL_SCOREBOARDS))])?;
     Ok(())
 }
 
 /// `tcgen05.wait::st.sync.aligned;`
-pub(super) fn wait_for_stores(cx: &mut FnLower<'_, '_>) -> Lowered {
+pub(crate) fn wait_for_stores(cx: &mut FnLower<'_, '_>) -> Lowered {
     cx.emit(Sass::FENCE, &[(Field::FenceSpace, fence_space::T)], &[])?;
     Ok(())
 }

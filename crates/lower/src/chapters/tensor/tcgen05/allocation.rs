@@ -3,12 +3,14 @@
 //! Two maps of the columns, in units of 32, say so: that of the SM, which `UTCATOMSWS` changes, and that of the block,
 //! its book in shared memory (`library/tensor_memory.ptx`). The thread that ELECT chooses acts for the warp.
 
-use super::pair_of;
 use crate::chapters::asynchronous::{address_of, shared_word};
-use crate::chapters::turns::{constant, uniform};
+use crate::chapters::calls;
+use crate::chapters::tensor::tcgen05::pair_of;
 use crate::chapters::warp::converge_all;
 use crate::error::{Lowered, unsupported};
-use crate::function::{FnLower, lut};
+use crate::function::ops::lut;
+use crate::function::uniform::{constant, uniform};
+use crate::function::{FnLower, shared, special, word_ops};
 use oriole_isa::Role::{A, Base, D, Data, Lut, Offset, PA, PB, PC, PD};
 use oriole_isa::{Field, Opcode as Sass, cmp, mem_size, sws_op};
 use oriole_ori::{Operand, RegType};
@@ -27,17 +29,17 @@ const CLOSED: i32 = 28;
 const AND_OF_THREE: u32 = 0x80;
 
 /// `tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns;`
-pub(super) fn allocate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn allocate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let book = open_book(cx, instruction)?;
     let to = shared_word(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
     let units = units(cx, instruction)?;
     by_one(cx, |cx| {
-        cx.call_library("__oriole_tensor_may_allocate", &[book, to])?;
+        calls::call_library(cx, "__oriole_tensor_may_allocate", &[book, to])?;
         if instruction.has(Word::CtaGroup2) {
             return allocate_in_pair(cx, instruction, [book, to, units]);
         }
         let first = find(cx, instruction, units)?;
-        cx.call_library("__oriole_tensor_enter", &[book, to, first, units])?;
+        calls::call_library(cx, "__oriole_tensor_enter", &[book, to, first, units])?;
         Ok(())
     })
 }
@@ -45,23 +47,23 @@ pub(super) fn allocate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
 /// The block of the pair with the even number allocates, and tells the other one what.
 fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, to, units]: [Operand; 3]) -> Lowered {
     let (even, odd, after) = (cx.new_block()?, cx.new_block()?, cx.new_block()?);
-    let rank = cx.hardware_register("SR_CgaCtaId")?;
+    let rank = special::hardware_register(cx, "SR_CgaCtaId")?;
     let (bit, other, is_odd) = (cx.temp()?, cx.temp()?, cx.temp_pred()?);
     cx.lop3(bit, rank, Operand::imm(1), Operand::rz(), lut::AND)?;
     cx.lop3(other, rank, Operand::imm(1), Operand::rz(), lut::XOR)?;
     cx.isetp(is_odd, cmp::NE, false, bit, Operand::rz())?;
-    cx.call_library("__oriole_tensor_meet", &[book])?;
+    calls::call_library(cx, "__oriole_tensor_meet", &[book])?;
     cx.branch(is_odd, odd, even)?;
     cx.switch_to(even);
     let first = find(cx, instruction, units)?;
-    cx.call_library("__oriole_tensor_tell", &[book, to, first, other])?;
-    cx.call_library("__oriole_tensor_enter", &[book, to, first, units])?;
+    calls::call_library(cx, "__oriole_tensor_tell", &[book, to, first, other])?;
+    calls::call_library(cx, "__oriole_tensor_enter", &[book, to, first, units])?;
     cx.jump(after);
     cx.switch_to(odd);
     let told = cx.temp()?;
     cx.emit(Sass::LDS, &[(Field::MemSize, mem_size::B32)], &[(D, told), (Base, to)])?;
-    cx.call_library("__oriole_tensor_enter", &[book, to, told, units])?;
-    cx.call_library("__oriole_tensor_answer", &[book, other])?;
+    calls::call_library(cx, "__oriole_tensor_enter", &[book, to, told, units])?;
+    calls::call_library(cx, "__oriole_tensor_answer", &[book, other])?;
     cx.jump(after);
     cx.switch_to(after);
     Ok(())
@@ -70,12 +72,12 @@ fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, 
 /// `tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns;`
 ///
 /// The columns leave the book before others can get them. ptxas does it the other way round.
-pub(super) fn give_back(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn give_back(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let book = open_book(cx, instruction)?;
     let address = cx.src(cx.operand(instruction, 0)?)?;
     let units = units(cx, instruction)?;
     by_one(cx, |cx| {
-        let kept = cx.call_library("__oriole_tensor_take_out", &[book, address, units])?;
+        let kept = calls::call_library(cx, "__oriole_tensor_take_out", &[book, address, units])?;
         let kept = uniform(cx, &kept)?;
         cx.emit(Sass::UTCATOMSWS, &[(Field::SwsOp, sws_op::AND)], &[(D, Operand::urz()), (A, kept)])?;
         Ok(())
@@ -83,7 +85,7 @@ pub(super) fn give_back(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> 
 }
 
 /// `tcgen05.relinquish_alloc_permit.cta_group.sync.aligned;`
-pub(super) fn relinquish(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn relinquish(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let book = open_book(cx, instruction)?;
     by_one(cx, |cx| {
         cx.emit(Sass::UVIRTCOUNT, &[], &[(A, Operand::imm(POOL_UNITS))])?;
@@ -104,7 +106,7 @@ fn open_book(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Ope
     cx.guard_by_branch()?;
     converge_all(cx)?;
     let place = cx.sm().reserved_shared_begin;
-    cx.shared_address(place)
+    shared::shared_address(cx, place)
 }
 
 /// The second operand, a number of columns, in units.
@@ -114,7 +116,7 @@ fn units(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand
         return Ok(Operand::imm(columns >> UNIT_SHIFT));
     }
     let units = cx.temp()?;
-    cx.shift_right(false, units, columns, Operand::imm(UNIT_SHIFT))?;
+    word_ops::shift_right(cx, false, units, columns, Operand::imm(UNIT_SHIFT))?;
     Ok(units)
 }
 

@@ -1,11 +1,11 @@
 //! `tcgen05.mma`: products that one thread starts, of matrices in shared and in tensor memory.
 
-use super::super::warpgroup;
-use super::{pair_of, tensor_address};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::unknown;
+use crate::chapters::tensor::tcgen05::{pair_of, tensor_address};
+use crate::chapters::tensor::warpgroup;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::function::uniform::{one_by_one, uniform};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Dst, Mask, Meta, PA, Scale, Shift};
 use oriole_isa::{Field, Opcode as Sass, a_space, b_buffer, scale_vec};
 use oriole_ori::{Inst, Operand};

@@ -8,22 +8,22 @@
 //!
 //! Here: copies from shared memory, shifts, the arrival of what was started at an mbarrier.
 
-mod access;
-mod allocation;
-mod mma;
+pub(crate) mod access;
+pub(crate) mod allocation;
+pub(crate) mod mma;
 
 use crate::chapters::asynchronous::{address_of, shared_word};
-use crate::chapters::turns::{one_by_one, uniform};
-use crate::chapters::unknown;
 use crate::error::Lowered;
 use crate::function::FnLower;
+use crate::function::uniform::{one_by_one, uniform};
+use crate::handler::unknown;
 use oriole_isa::Role::{A, Mask, Src, UBase};
 use oriole_isa::{Field, Opcode as Sass, cp_shape, cp_unpack};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Address, Instruction, ScalarType, Space, Word};
 
 /// `tcgen05…`
-pub(super) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !cx.has(Sass::LDTM) {
         return Err(unknown(cx, instruction));
     }

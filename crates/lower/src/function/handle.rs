@@ -3,29 +3,32 @@
 //! Of a name the driver puts the number into a word of constant bank 0; of a handle the low word is the number.
 //! Where a texture and its sampler share a word (`Bank0::samplers_apart`), the sampler's number begins at bit 20.
 
-use crate::chapters::turns::{by_value, component, group};
 use crate::error::{Lowered, invalid};
-use crate::function::{FnLower, Place, Wide, lut};
+use crate::function::operands::Wide;
+use crate::function::ops::lut;
+use crate::function::place::Place;
+use crate::function::uniform::{by_value, component, group};
+use crate::function::{FnLower, word_ops};
 use oriole_isa::Role::{B, Bank, D};
 use oriole_isa::{Field, Opcode as Sass, mem_size};
 use oriole_ori::{Guard, Object, ObjectKind, Operand, Symbol, SymbolKind};
 use oriole_ptx::ast::{self, Address, AddressBase};
 
 /// Bytes of a word of constant bank 0, which instructions name by its number.
-pub(in crate::chapters) const ENTRY_BYTES: u32 = 4;
+pub(crate) const ENTRY_BYTES: u32 = 4;
 
 /// First bit of a sampler's number in the word of a texture.
 const SAMPLER_SHIFT: u32 = 20;
 /// The texture's number in such a word.
-pub(super) const TEXTURE_MASK: u32 = (1 << SAMPLER_SHIFT) - 1;
+pub(crate) const TEXTURE_MASK: u32 = (1 << SAMPLER_SHIFT) - 1;
 
 /// Bits in the upper word of a 64-bit handle that tell what it is of; `istypep` asks for them.
-pub(super) const TYPE_BITS: [(ObjectKind, u32); 3] =
+pub(crate) const TYPE_BITS: [(ObjectKind, u32); 3] =
     [(ObjectKind::Texture, 1 << 29), (ObjectKind::Sampler, 1 << 30), (ObjectKind::Surface, 1 << 31)];
 
 /// A texture, sampler or surface.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::chapters) enum Handle {
+pub(crate) enum Handle {
     /// What the driver binds to a name.
     Name(Symbol),
     /// The low word of a 64-bit handle.
@@ -34,7 +37,7 @@ pub(in crate::chapters) enum Handle {
 
 impl Handle {
     /// What stands first in the brackets.
-    pub(in crate::chapters) fn of_base(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Handle> {
+    pub(crate) fn of_base(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Handle> {
         match address.base {
             AddressBase::Name(name) => Handle::of(cx, &ast::Operand::Name(name)),
             AddressBase::Element(name, part) => Handle::of(cx, &ast::Operand::Part(name, part)),
@@ -45,7 +48,7 @@ impl Handle {
     }
 
     /// A name, or a 64-bit register or parameter.
-    pub(super) fn of(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Handle> {
+    pub(crate) fn of(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Handle> {
         let place = match operand {
             ast::Operand::Name(name) if !cx.is_register(*name)? => Some(cx.place(*name)?),
             _ => None,
@@ -59,7 +62,7 @@ impl Handle {
     }
 
     /// The word with its number, in a register.
-    pub(in crate::chapters) fn word(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
+    pub(crate) fn word(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
         match self {
             Handle::Word(word) => cx.in_reg(word),
             Handle::Name(symbol) => {
@@ -72,12 +75,12 @@ impl Handle {
     }
 
     /// A sampler's number by itself.
-    pub(super) fn sampler(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
+    pub(crate) fn sampler(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
         let word = self.word(cx)?;
         match self {
             Handle::Name(_) if !cx.sm().bank0.samplers_apart => {
                 let number = cx.temp()?;
-                cx.shift_right(false, number, word, Operand::imm(SAMPLER_SHIFT))?;
+                word_ops::shift_right(cx, false, number, word, Operand::imm(SAMPLER_SHIFT))?;
                 Ok(number)
             }
             _ => Ok(word),
@@ -86,19 +89,19 @@ impl Handle {
 }
 
 /// The one word of a texture and a sampler, on targets where they share one.
-pub(super) fn joined(cx: &mut FnLower<'_, '_>, texture: Handle, sampler: Handle) -> Lowered<Operand> {
+pub(crate) fn joined(cx: &mut FnLower<'_, '_>, texture: Handle, sampler: Handle) -> Lowered<Operand> {
     let number = sampler.sampler(cx)?;
     let (high, texture) = (cx.temp()?, texture.word(cx)?);
-    cx.shift_left(high, number, Operand::imm(SAMPLER_SHIFT))?;
+    word_ops::shift_left(cx, high, number, Operand::imm(SAMPLER_SHIFT))?;
     let (low, word) = (cx.temp()?, cx.temp()?);
-    cx.lop2(low, lut::AND, texture, Operand::imm(TEXTURE_MASK))?;
-    cx.lop2(word, lut::OR, low, high)?;
+    word_ops::lop2(cx, low, lut::AND, texture, Operand::imm(TEXTURE_MASK))?;
+    word_ops::lop2(cx, word, lut::OR, low, high)?;
     Ok(word)
 }
 
 /// Emits what `emit` emits with the words of the handles in consecutive uniform registers, which it gets with the
 /// guard that its instruction must have: where threads may have different handles, once for each of them.
-pub(in crate::chapters) fn with_uniform(
+pub(crate) fn with_uniform(
     cx: &mut FnLower<'_, '_>,
     handles: &[Option<Handle>],
     emit: impl FnOnce(&mut FnLower<'_, '_>, Operand, Option<Guard>) -> Lowered,
@@ -132,15 +135,13 @@ fn load_uniform(cx: &mut FnLower<'_, '_>, to: Operand, offset: u32) -> Lowered {
     Ok(())
 }
 
-impl FnLower<'_, '_> {
-    /// The 64-bit handle of what the driver binds to a name.
-    pub(crate) fn object_handle(&mut self, symbol: Symbol) -> Lowered<Wide> {
-        let SymbolKind::Object(Object { kind, .. }) = self.module.out.symbols[symbol].kind else {
-            return Err(invalid(self.span(), "internal: no texture, sampler or surface"));
-        };
-        let handle = Handle::Name(symbol);
-        let low = if kind == ObjectKind::Sampler { handle.sampler(self)? } else { handle.word(self)? };
-        let bits = TYPE_BITS.iter().find(|(of, _)| *of == kind).map_or(0, |(_, bits)| *bits);
-        Ok(Wide::of_halves(low, Operand::imm(bits)))
-    }
+/// The 64-bit handle of what the driver binds to a name.
+pub(crate) fn object_handle(cx: &mut FnLower<'_, '_>, symbol: Symbol) -> Lowered<Wide> {
+    let SymbolKind::Object(Object { kind, .. }) = cx.module.out.symbols[symbol].kind else {
+        return Err(invalid(cx.span(), "internal: no texture, sampler or surface"));
+    };
+    let handle = Handle::Name(symbol);
+    let low = if kind == ObjectKind::Sampler { handle.sampler(cx)? } else { handle.word(cx)? };
+    let bits = TYPE_BITS.iter().find(|(of, _)| *of == kind).map_or(0, |(_, bits)| *bits);
+    Ok(Wide::of_halves(low, Operand::imm(bits)))
 }

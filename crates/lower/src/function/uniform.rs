@@ -2,7 +2,9 @@
 //! operands and an effect of its own. So the active threads take turns.
 
 use crate::error::Lowered;
-use crate::function::{FnLower, guard_of, lut};
+use crate::function::FnLower;
+use crate::function::emit::guard_of;
+use crate::function::ops::lut;
 use oriole_isa::Role::{A, B, D, PD};
 use oriole_isa::{Opcode as Sass, RegFile};
 use oriole_ori::{Guard, Operand, RegType, VReg};
@@ -16,7 +18,7 @@ use oriole_ori::{Guard, Operand, RegType, VReg};
 /// ```
 ///
 /// The elected thread waits at the latch for the others, so that each round elects another.
-pub(super) fn one_by_one(cx: &mut FnLower<'_, '_>, turn: impl FnOnce(&mut FnLower<'_, '_>) -> Lowered) -> Lowered {
+pub(crate) fn one_by_one(cx: &mut FnLower<'_, '_>, turn: impl FnOnce(&mut FnLower<'_, '_>) -> Lowered) -> Lowered {
     cx.guard_by_branch()?;
     let (header, body) = (cx.new_block()?, cx.new_block()?);
     let (latch, after) = (cx.new_block()?, cx.new_block()?);
@@ -36,7 +38,7 @@ pub(super) fn one_by_one(cx: &mut FnLower<'_, '_>, turn: impl FnOnce(&mut FnLowe
 
 /// The words in consecutive uniform registers, aligned to the next power of two: the values of the one
 /// active thread.
-pub(super) fn uniform(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
+pub(crate) fn uniform(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Operand> {
     let group = group(cx, words.len())?;
     for (k, word) in words.iter().enumerate() {
         let word = in_reg(cx, *word)?;
@@ -56,7 +58,7 @@ pub(super) fn uniform(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Op
 /// ```
 ///
 /// Threads that agree, as they do in most programs, go through once.
-pub(super) fn by_value(
+pub(crate) fn by_value(
     cx: &mut FnLower<'_, '_>,
     words: &[Operand],
     turn: impl FnOnce(&mut FnLower<'_, '_>, Operand, Option<Guard>) -> Lowered,
@@ -89,7 +91,7 @@ fn either(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> 
 }
 
 /// `count` consecutive uniform registers, aligned to the next power of two.
-pub(super) fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
+pub(crate) fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
     let count = count as u8;
     match RegType::of_width(RegFile::UR, count) {
         Some(RegType::UrGroup) | None => {
@@ -101,7 +103,7 @@ pub(super) fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
 }
 
 /// Register `k` of a group.
-pub(super) fn component(cx: &FnLower<'_, '_>, group: VReg, k: usize) -> Operand {
+pub(crate) fn component(cx: &FnLower<'_, '_>, group: VReg, k: usize) -> Operand {
     if cx.func.vregs[group].components == 1 { Operand::reg(group) } else { Operand::comp(group, k as u8) }
 }
 
@@ -120,6 +122,6 @@ fn to_uniform(cx: &mut FnLower<'_, '_>, to: Operand, word: Operand, differs: Ope
 }
 
 /// The bits of an immediate or of RZ.
-pub(super) fn constant(operand: Operand) -> Option<u32> {
+pub(crate) fn constant(operand: Operand) -> Option<u32> {
     if operand.is_zero() { Some(0) } else { operand.as_imm() }
 }

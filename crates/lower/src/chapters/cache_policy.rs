@@ -1,64 +1,15 @@
-//! Traps, sleep, profiling, dependent grids, cache policies: `trap`, `brkpt`, `nanosleep`, `pmevent`,
-//! `griddepcontrol`, `createpolicy`.
+//! Cache policies: `createpolicy`.
 
-use super::{Chapter, memory, unknown};
+use crate::chapters::calls;
+use crate::chapters::memory::address;
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
-use oriole_isa::Opcode as Sass;
-use oriole_isa::Role::A;
+use crate::handler::{Chapter, unknown};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode, Space, Word};
 
 /// The opcodes of this chapter.
-pub(super) const CHAPTER: Chapter = &[
-    (Opcode::Trap, trap),
-    (Opcode::Brkpt, breakpoint),
-    (Opcode::Nanosleep, nanosleep),
-    (Opcode::Pmevent, pmevent),
-    (Opcode::Griddepcontrol, dependency),
-    (Opcode::Createpolicy, create_policy),
-];
-
-/// `trap;`: the fault ends the grid; the thread goes no further.
-fn trap(cx: &mut FnLower<'_, '_>, _: &Instruction) -> Lowered {
-    cx.guard_by_branch()?;
-    cx.emit(Sass::BPT, &[], &[(A, Operand::imm(1))])?;
-    cx.emit_exit()
-}
-
-/// `brkpt;`
-fn breakpoint(cx: &mut FnLower<'_, '_>, _: &Instruction) -> Lowered {
-    cx.emit(Sass::BPT, &[], &[(A, Operand::imm(1))])?;
-    Ok(())
-}
-
-/// `nanosleep.u32 t;`
-fn nanosleep(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let time = cx.src(cx.operand(instruction, 0)?)?;
-    cx.emit(Sass::NANOSLEEP, &[], &[(A, time)])?;
-    Ok(())
-}
-
-/// `pmevent a;` and `pmevent.mask a;`
-fn pmevent(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let operand = cx.operand(instruction, 0)?;
-    let number = operand.imm().and_then(|imm| imm.int_bits()).ok_or_else(|| unknown(cx, instruction))?;
-    let mask = if instruction.has(Word::Mask) { number } else { 1u64.checked_shl(number as u32).unwrap_or(0) };
-    let mask = u16::try_from(mask).ok().filter(|mask| *mask != 0);
-    let mask = mask.ok_or_else(|| invalid(operand.span(), "events have numbers 0 to 15"))?;
-    cx.emit(Sass::PMTRIG, &[], &[(A, Operand::imm(u32::from(mask)))])?;
-    Ok(())
-}
-
-/// `griddepcontrol.wait`, `griddepcontrol.launch_dependents`
-fn dependency(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    if !cx.has(Sass::ACQBULK) {
-        return Err(unknown(cx, instruction));
-    }
-    let opcode = if instruction.has(Word::Wait) { Sass::ACQBULK } else { Sass::PREEXIT };
-    cx.emit(opcode, &[], &[])?;
-    Ok(())
-}
+pub(crate) const CHAPTER: Chapter = &[(Opcode::Createpolicy, create_policy)];
 
 /// Priorities of a cache policy, as its upper word has them.
 const PRIORITIES: [(Word, u32); 4] =
@@ -87,11 +38,11 @@ fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered
 
 fn policy_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
     let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
-    let addr = memory::resolve(cx, Some(Space::Global), address)?;
+    let addr = address::resolve(cx, Some(Space::Global), address)?;
     let start = addr.whole(cx)?;
     let (primary, total) = (cx.src(cx.operand(instruction, 2)?)?, cx.src(cx.operand(instruction, 3)?)?);
     let args = [start.lo, start.hi, primary, total, Operand::imm(0x1800_0000 | priorities)];
-    let policy = cx.call_library("__oriole_policy_range", &args)?;
+    let policy = calls::call_library(cx, "__oriole_policy_range", &args)?;
     let [low, high] = policy.as_slice() else { return Err(unknown(cx, instruction)) };
     let to = cx.dst64_direct(cx.operand(instruction, 0)?)?;
     cx.mov(to.lo, *low)?;

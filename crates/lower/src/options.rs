@@ -1,0 +1,17 @@
+//! What to lower.
+
+use oriole_isa::Arch;
+
+/// What to lower, and for which target.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The target, one of [`Arch::MODELLED`].
+    pub arch: Arch,
+    /// Kernels to lower with all that they call; `None`: every kernel of the module.
+    pub entries: Option<&'a [String]>,
+    /// Code for an object file: functions and variables that other modules see keep their names, and
+    /// every address is left to the linker.
+    pub relocatable: bool,
+    /// Name and text of the PTX file, for the source line of every instruction.
+    pub source: Option<(&'a str, &'a str)>,
+}
