@@ -1,7 +1,8 @@
 //! Giving physical registers to the nodes of one graph.
 
 use crate::fatpoint::FatPoint;
-use crate::graph::{Graph, Node, PhysicalSet};
+use crate::graph::{Graph, PhysicalSet};
+use crate::node::Node;
 use crate::order::colouring_order;
 
 /// Colour the graph with registers below `limit` that are not `reserved`; the nodes that found none.

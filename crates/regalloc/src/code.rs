@@ -2,7 +2,8 @@
 //!
 //! Operands are taken apart here, once; liveness and interference read these tables.
 
-use crate::graph::{Component, Node, NodeData, PhysicalSet};
+use crate::graph::PhysicalSet;
+use crate::node::{Component, Node, NodeData};
 use crate::weights::BlockWeights;
 use oriole_isa::{Opcode, RegFile};
 use oriole_ori::{

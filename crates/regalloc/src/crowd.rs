@@ -5,8 +5,8 @@
 //! how far their next use is.
 
 use crate::code::{Code, FileCode};
-use crate::graph::{Component, Node};
 use crate::live_set::LiveSet;
+use crate::node::{Component, Node};
 use oriole_ori::{Function, VReg, analysis::Liveness};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,7 +1,8 @@
 //! The fat-point choice: for one virtual register, which physical registers would collide with a live value, and what
 //! each of the others would cost.
 
-use crate::graph::{Graph, Node, PhysicalSet};
+use crate::graph::{Graph, PhysicalSet};
+use crate::node::Node;
 use smallvec::SmallVec;
 
 /// The registers of a file that may be chosen, and the two arrays of one choice. Both are sparse: of the collisions it

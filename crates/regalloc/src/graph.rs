@@ -5,32 +5,11 @@
 //! component lets half of a pair share a register with a value that only the other half meets.
 
 use crate::meetings::{Meetings, Neighbours};
+use crate::node::{Component, Node, NodeData};
 use oriole_graph::Rows;
-use oriole_ori::VReg;
 
 /// A set of physical registers of one file, one bit each.
 pub(crate) type PhysicalSet = [u64; 4];
-
-/// Index of a node.
-pub(crate) type Node = u32;
-/// Index of a component.
-pub(crate) type Component = u32;
-
-/// What the allocator knows of one virtual register.
-#[derive(Clone, Debug)]
-pub(crate) struct NodeData {
-    pub(crate) vreg: VReg,
-    /// First component; the register has `width` of them.
-    pub(crate) base: Component,
-    pub(crate) width: u8,
-    pub(crate) align: u8,
-    /// First physical register, once chosen or from the start.
-    pub(crate) physical: Option<u16>,
-    /// Given from the start: never moved, never spilled.
-    pub(crate) fixed: bool,
-    /// Estimated executions of the code that spilling would add; infinite for spill temporaries.
-    pub(crate) spill_cost: f32,
-}
 
 /// A preference that a copy expresses: both components in one register.
 #[derive(Clone, Copy, Debug)]

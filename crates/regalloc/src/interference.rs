@@ -4,9 +4,10 @@
 //! set ([`Meetings`]).
 
 use crate::code::{Access, Code, FileCode};
-use crate::graph::{Component, Graph, PhysicalSet};
+use crate::graph::{Graph, PhysicalSet};
 use crate::live_set::LiveSet;
 use crate::meetings::Meetings;
+use crate::node::Component;
 use crate::weights::BlockWeights;
 use oriole_ori::{Block, CallId, Function, VReg, analysis::Liveness};
 

@@ -18,6 +18,7 @@ mod limits;
 mod live_set;
 mod meetings;
 mod module;
+mod node;
 mod order;
 mod spill;
 mod stack;

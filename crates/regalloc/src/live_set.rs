@@ -1,6 +1,6 @@
 //! What is live while a block is walked from its end.
 
-use crate::graph::Component;
+use crate::node::Component;
 
 /// A set of components with constant-time insertion and removal and iteration over the members.
 pub(crate) struct LiveSet {

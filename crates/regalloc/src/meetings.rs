@@ -3,7 +3,7 @@
 //! Few pairs among many components stand in lists, many pairs among few in a matrix of bits, whichever is smaller: of a
 //! function with a thousand values alive at once each meets nearly every other.
 
-use crate::graph::{Component, Node};
+use crate::node::{Component, Node};
 
 /// Bytes that a pair takes in all until the lists are made of it: once as found, once for either side.
 const BYTES_PER_PAIR: usize = 12;

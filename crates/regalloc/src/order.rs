@@ -6,7 +6,8 @@
 //! neighbours than there are registers, the one that is cheapest to spill per neighbour is peeled:
 //! it is coloured last and so is the one that may fail.
 
-use crate::graph::{Graph, Node, NodeData};
+use crate::graph::Graph;
+use crate::node::{Node, NodeData};
 
 /// The nodes that need a register, in the order of colouring.
 pub(crate) fn colouring_order(graph: &Graph, registers: usize) -> Vec<Node> {

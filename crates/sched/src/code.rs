@@ -2,7 +2,7 @@
 
 use crate::memory::MemoryAccess;
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Carries, Control, Effects, Field, Inst, Mods, Opcode, RegFile, Value, carries};
+use oriole_isa::{Arch, Carries, Control, Effects, Inst, Mods, Opcode, RegFile, Value, carries};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, CallSite, Callee, Function, InstFlags, InstId, MachineError, SecondaryMap};
 use std::num::NonZeroU32;
@@ -273,21 +273,6 @@ impl Reader<'_> {
 
 fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
     regs.fold(0, |mask, reg| mask | 1 << (reg % 64))
-}
-
-/// Bytes that a load or store moves: 256 bits, or what its size modifier says.
-pub(crate) fn access_bytes(inst: &Inst) -> i64 {
-    use oriole_isa::mem_size::{B64, B128, S8, S16, U8, U16};
-    if matches!(inst.opcode, Opcode::LDG_256 | Opcode::STG_256) {
-        return 32;
-    }
-    match inst.get(Field::MemSize) {
-        U8 | S8 => 1,
-        U16 | S16 => 2,
-        B64 => 8,
-        B128 => 16,
-        _ => 4,
-    }
 }
 
 /// Something for each register; what one block has put there is forgotten after it, so that many small blocks cost no

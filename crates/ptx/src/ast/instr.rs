@@ -2,10 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::modifier::Modifier;
 use super::name::{Name, Span};
 use super::operand::Operand;
 use super::shape::Shape;
+use super::vocabulary::Modifier;
 use super::vocabulary::{CmpOp, Opcode, Rounding, ScalarType, Scope, Semantics, Space, VectorLen, Word};
 
 /// `@%p` or `@!%p` before an instruction.

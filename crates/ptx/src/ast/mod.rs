@@ -6,6 +6,7 @@
 //! comma-separated declaration gets its own node. Two trees compare equal
 //! when they mean the same, wherever their text stood.
 
+mod declaration;
 mod hash;
 mod instr;
 mod item;
@@ -17,18 +18,19 @@ mod shape;
 mod special;
 mod stmt;
 mod table;
+mod type_class;
 mod types;
 mod vocabulary;
 
+pub use declaration::{Attribute, FunctionDirective, Init, Linkage, Property, PropertyValue, PtrInfo, Variable};
 pub use instr::{Call, Guard, Instruction};
-pub use item::{
-    Attribute, FileDirective, Function, FunctionDirective, Init, Item, Linkage, Module, Property, PropertyValue,
-    PtrInfo, Section, SectionEntry, SectionValue, Variable,
-};
-pub use modifier::Modifier;
+pub use item::{FileDirective, Function, Item, Module, Section, SectionEntry, SectionValue};
 pub use name::{Name, Span, Sym, SymbolTable};
 pub use operand::{Address, AddressBase, Imm, Operand};
 pub use shape::Shape;
 pub use stmt::{Block, InlinedAt, Loc, Prototype, RegisterDecl, RegisterName, Statement, TargetList};
-pub use types::{Lanes, Selector, TypeClass};
-pub use vocabulary::{CmpOp, Opcode, Rounding, ScalarType, Scope, Semantics, Space, SpecialReg, VectorLen, Word};
+pub use type_class::TypeClass;
+pub use types::{Lanes, Selector};
+pub use vocabulary::{
+    CmpOp, Modifier, Opcode, Rounding, ScalarType, Scope, Semantics, Space, SpecialReg, VectorLen, Word,
+};

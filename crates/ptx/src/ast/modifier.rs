@@ -1,40 +1,10 @@
-//! Instruction modifiers: the dotted words after the opcode.
+//! Spelling of modifiers.
 
 use std::fmt;
 
-use super::name::{Sym, SymbolTable};
+use super::name::SymbolTable;
 use super::shape::Shape;
-use super::vocabulary::{
-    CmpOp, MODIFIER_INDEX, MODIFIERS, Rounding, ScalarType, Scope, Semantics, Space, VectorLen, Word,
-};
-
-/// One modifier of an instruction. A spelling maps to the same modifier
-/// whatever the opcode: `.lo` and `.hi` are always [`Word`]s (also as
-/// comparisons; [`Instruction::cmp`](super::Instruction::cmp) knows), and
-/// `.cluster` is always a [`Scope`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Modifier {
-    /// `.f32`, `.b64`, `.pred`…
-    Type(ScalarType),
-    /// `.global`, `.shared::cta`…
-    Space(Space),
-    /// `.v2`, `.v4`, `.v8`
-    Vector(VectorLen),
-    /// `.rn`, `.rzi`…
-    Rounding(Rounding),
-    /// `.eq`, `.ltu`, `.nan`… but `.lo` and `.hi` are [`Word`]s
-    Cmp(CmpOp),
-    /// `.cta`, `.gpu`…
-    Scope(Scope),
-    /// `.relaxed`, `.acquire`, `.volatile`…
-    Semantics(Semantics),
-    /// `.m16n8k16`…
-    Shape(Shape),
-    /// any other modifier of PTX 9.0
-    Word(Word),
-    /// a word that PTX 9.0 does not have
-    Other(Sym),
-}
+use super::vocabulary::{MODIFIER_INDEX, MODIFIERS, Modifier};
 
 impl Modifier {
     /// The modifier spelled `name` (without its dot), unless it is unknown.

@@ -1,7 +1,7 @@
 //! What stands inside a function body.
 
+use super::declaration::{FunctionDirective, Variable};
 use super::instr::Instruction;
-use super::item::Variable;
 use super::name::{Name, Span};
 use super::vocabulary::{ScalarType, VectorLen};
 
@@ -71,7 +71,7 @@ pub struct Prototype {
     /// Parameters.
     pub params: Vec<Variable>,
     /// `.noreturn` and the like.
-    pub directives: Vec<super::item::FunctionDirective>,
+    pub directives: Vec<FunctionDirective>,
 }
 
 /// `label: .calltargets …;` or `label: .branchtargets …;`

@@ -1,23 +1,7 @@
 //! What types and other closed vocabularies mean that appear in declarations as well as in instructions.
 
+use super::type_class::TypeClass;
 use super::vocabulary::{ScalarType, TYPE_BITS, TYPE_CLASSES, VectorLen};
-
-/// What the bits of a [`ScalarType`] mean.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum TypeClass {
-    /// `.pred`
-    Predicate,
-    /// `.uN`, and packed unsigned integers
-    Unsigned,
-    /// `.sN`, and packed signed integers
-    Signed,
-    /// `.bN`, and packed containers of untyped bits
-    Bits,
-    /// floating point of any format, packed or not
-    Float,
-    /// `.texref`, `.samplerref`, `.surfref`
-    Opaque,
-}
 
 impl ScalarType {
     /// Width in bits of one value; 1 for `.pred`, 64 for opaque references.

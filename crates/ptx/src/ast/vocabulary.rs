@@ -1,10 +1,39 @@
 //! The names of PTX: opcodes, modifiers, types, special registers…, made from `spec/*.grammar`.
 
-use super::modifier::Modifier;
+use super::name::Sym;
+use super::shape::Shape;
 use super::table::{NameIndex, name_table};
-use super::types::TypeClass;
+use super::type_class::TypeClass;
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
+
+/// One modifier of an instruction. A spelling maps to the same modifier
+/// whatever the opcode: `.lo` and `.hi` are always [`Word`]s (also as
+/// comparisons; [`Instruction::cmp`](super::Instruction::cmp) knows), and
+/// `.cluster` is always a [`Scope`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Modifier {
+    /// `.f32`, `.b64`, `.pred`…
+    Type(ScalarType),
+    /// `.global`, `.shared::cta`…
+    Space(Space),
+    /// `.v2`, `.v4`, `.v8`
+    Vector(VectorLen),
+    /// `.rn`, `.rzi`…
+    Rounding(Rounding),
+    /// `.eq`, `.ltu`, `.nan`… but `.lo` and `.hi` are [`Word`]s
+    Cmp(CmpOp),
+    /// `.cta`, `.gpu`…
+    Scope(Scope),
+    /// `.relaxed`, `.acquire`, `.volatile`…
+    Semantics(Semantics),
+    /// `.m16n8k16`…
+    Shape(Shape),
+    /// any other modifier of PTX 9.0
+    Word(Word),
+    /// a word that PTX 9.0 does not have
+    Other(Sym),
+}
 
 #[cfg(test)]
 mod tests {

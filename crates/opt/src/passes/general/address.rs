@@ -3,9 +3,8 @@
 //! Addresses of 64 bits: base and offset add up exactly, modulo 2^64. Addresses of 32 bits (shared and
 //! local memory): modulo 2^32.
 
-use super::fold::source;
 use super::wide::WideSum;
-use super::{Cx, Rewrite, constant};
+use super::{Cx, Rewrite, constant, source};
 use oriole_isa::{Field, Opcode, Role, base_scale, base_size};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::smallvec;

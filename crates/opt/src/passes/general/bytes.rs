@@ -1,7 +1,6 @@
 //! Permutations of bytes: two PRMTs in one.
 
-use super::fold::source;
-use super::{Cx, Rewrite};
+use super::{Cx, Rewrite, source};
 use oriole_isa::{Field, Opcode, Role, prmt};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};

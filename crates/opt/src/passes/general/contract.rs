@@ -1,6 +1,6 @@
 //! Products and sums in one instruction that rounds once, where PTX leaves it open ([`InstFlags::CONTRACTS`]).
 
-use super::fold::source;
+use super::source;
 use super::{Cx, Rewrite, constant};
 use oriole_isa::{Field, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags, Operand};

@@ -1,6 +1,6 @@
 //! Constant folding: instructions whose sources are all known.
 
-use super::{Cx, Rewrite, constant, mov, table, word};
+use super::{Cx, Rewrite, constant, mov, source, table, word};
 use oriole_isa::{Field, Fold, Role, cmp, mul, prmt, shift_dir, shift_type, sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
@@ -29,11 +29,6 @@ fn folded(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
             Some(smallvec![mov(destination(inst)?, word(value))])
         }
     }
-}
-
-/// The operand with a role.
-pub(super) fn source(inst: &Inst, role: Role) -> Option<Operand> {
-    inst.opcode.position(role).map(|at| inst.operands[at])
 }
 
 fn known(inst: &Inst, role: Role) -> Option<u32> {

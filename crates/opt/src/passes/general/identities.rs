@@ -1,8 +1,7 @@
 //! Algebraic identities: sums with zero, products with one, choices that are none.
 
-use super::fold::source;
 use super::table::known_bit;
-use super::{Cx, Rewrite, commute, constant, mov, mov_pred, word};
+use super::{Cx, Rewrite, commute, constant, mov, mov_pred, source, word};
 use oriole_isa::{Field, Opcode, Role, bop, mul, shift_dir, shift_type};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::{SmallVec, smallvec};

@@ -1,6 +1,6 @@
 //! Two instructions of bits or predicates in one.
 
-use super::fold::source;
+use super::source;
 use super::table::{self, compose};
 use super::wide::is_shift;
 use super::{Cx, Rewrite, constant, mov_pred, word};

@@ -25,7 +25,7 @@ mod wide;
 use super::dead_code;
 use crate::{Changed, Context, PhaseError};
 use defs::{Defs, is_stable};
-use oriole_isa::{Arch, Field, Mods, Opcode, RegFile};
+use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, BuildError, EntitySet, Function, Inst, InstId, Operand, RegType, VReg};
@@ -316,6 +316,11 @@ fn constant(operand: Operand) -> Option<u32> {
         return None;
     }
     if operand.is_zero() { Some(0) } else { operand.as_imm() }
+}
+
+/// The operand with a role.
+fn source(inst: &Inst, role: Role) -> Option<Operand> {
+    inst.opcode.position(role).map(|at| inst.operands[at])
 }
 
 /// Which part of the product an IMAD takes.

@@ -1,6 +1,6 @@
 //! Instructions of another width: products of which only a part is read, constants read word by word.
 
-use super::fold::source;
+use super::source;
 use super::{Cx, Rewrite, mul_field};
 use oriole_isa::{Field, Opcode, Role, mem_size, mul};
 use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, VReg};

@@ -1,6 +1,6 @@
 //! 32-bit sums: with products, with shifted values, of three, with constants.
 
-use super::fold::source;
+use super::source;
 use super::table::known_bit;
 use super::wide::{is_shift, plain_summands};
 use super::{Cx, Rewrite, constant, mul_field, word};

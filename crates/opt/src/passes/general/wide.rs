@@ -1,7 +1,7 @@
 //! 64-bit values as pairs: sums in two instructions, products and shifts.
 
 use super::copies::follows;
-use super::fold::source;
+use super::source;
 use super::table::known_bit;
 use super::{Cx, Rewrite, constant, mul_field};
 use oriole_isa::{Field, Mods, Opcode, Role, mul, shift_dir, shift_type, sign};
