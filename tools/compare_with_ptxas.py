@@ -3,31 +3,21 @@
 
     compare_with_ptxas.py --ptxas PATH [--oriole target/release/oriole] [--runs N] [--nvdisasm PATH]
 
-Both compile one kernel of a file, process to process, in one run of hyperfine (which must be on PATH).
+Both compile one kernel of a file; the least CPU time of the process counts.
 With --nvdisasm the instructions of both cubins are counted too (NOPs left out). Prints a row per kernel and
 target, then geometric means; exit status 1 if Oriole is slower anywhere.
 """
-import argparse, json, math, pathlib, subprocess, sys, tempfile
+import argparse, json, pathlib, subprocess, sys, tempfile
+
+from compile_time import least, mean
 
 KERNELS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "data" / "kernels"
-
-
-def times(commands, runs, work):
-    """Median seconds of each command."""
-    report = work / "times.json"
-    subprocess.run(["hyperfine", "-N", "--warmup", "1", "--runs", str(runs), "--export-json", report, *commands],
-                   check=True, capture_output=True)
-    return [result["median"] for result in json.loads(report.read_text())["results"]]
 
 
 def instructions(nvdisasm, cubin):
     text = subprocess.run([nvdisasm, "-c", cubin], check=True, capture_output=True, text=True).stdout
     lines = [line for line in text.splitlines() if line.lstrip().startswith("/*")]
     return sum(" NOP" not in line for line in lines)
-
-
-def mean(ratios):
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def main():
@@ -45,8 +35,8 @@ def main():
             for target in launch["targets"]:
                 ptx = KERNELS / "ptx" / f"{launch['file']}.{target}.ptx"
                 entry = launch["entry"]
-                a, b = times([f"{options.oriole} compile {ptx} --entry {entry} --arch {target} -o {ours}",
-                              f"{options.ptxas} {ptx} --entry {entry} -arch={target} -o {theirs}"], options.runs, work)
+                a, b = least([[options.oriole, "compile", ptx, "--entry", entry, "--arch", target, "-o", ours],
+                              [options.ptxas, ptx, "--entry", entry, f"-arch={target}", "-o", theirs]], options.runs)
                 speedups.append(b / a)
                 row = f"{launch['name']:24} {target} {a * 1e3:8.1f} ms {b * 1e3:8.1f} ms {b / a:6.2f}x"
                 if options.nvdisasm:

@@ -66,6 +66,21 @@ fn place(inst: &Inst) -> Option<Place> {
     Some(Place { base, from, to: from + access_bytes(inst) })
 }
 
+/// Bytes that a load or store moves: 256 bits, or what its size modifier says.
+fn access_bytes(inst: &Inst) -> i64 {
+    use oriole_isa::mem_size::{B64, B128, S8, S16, U8, U16};
+    if matches!(inst.opcode, Opcode::LDG_256 | Opcode::STG_256) {
+        return 32;
+    }
+    match inst.get(Field::MemSize) {
+        U8 | S8 => 1,
+        U16 | S16 => 2,
+        B64 => 8,
+        B128 => 16,
+        _ => 4,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{MemoryAccess, Place};
@@ -101,20 +116,5 @@ mod tests {
                 }
             }
         }
-    }
-}
-
-/// Bytes that a load or store moves: 256 bits, or what its size modifier says.
-fn access_bytes(inst: &Inst) -> i64 {
-    use oriole_isa::mem_size::{B64, B128, S8, S16, U8, U16};
-    if matches!(inst.opcode, Opcode::LDG_256 | Opcode::STG_256) {
-        return 32;
-    }
-    match inst.get(Field::MemSize) {
-        U8 | S8 => 1,
-        U16 | S16 => 2,
-        B64 => 8,
-        B128 => 16,
-        _ => 4,
     }
 }
