@@ -2,15 +2,16 @@
 
 use crate::analysis::Cfg;
 use crate::function::Function;
+use crate::published::opcodes;
 use crate::text::spelled;
-use oriole_isa::{Family, Opcode, RegFile};
+use oriole_isa::{Family, RegFile};
 use std::fmt::{self, Display, Formatter, Write};
 
 /// The control flow as a Graphviz graph of the function's name: nodes hold the blocks' code, edges that go back carry
 /// a comment. With `rot13` mnemonics are spelled as the published opcode table does.
 pub fn dot(func: &Function, cfg: &Cfg, rot13: bool) -> String {
     let mut text = format!("digraph {} {{\nnode [fontname=\"Courier\" shape=\"box\"]\n", quoted(&func.name));
-    let mnemonic = if rot13 { Opcode::rot13_name } else { Opcode::name };
+    let mnemonic = opcodes::spelling(rot13);
     for &block in &func.layout {
         // `\l` ends a line of a label that is set flush left.
         let code = func.block_insts(block).iter().map(|inst| escaped(&spelled(func, *inst, mnemonic)) + "\\l");

@@ -41,8 +41,6 @@ bitflags::bitflags! {
         const REFILL = 1 << 3;
         /// Computes a value again instead of keeping it.
         const REMAT = 1 << 4;
-        /// One side of a P2R/R2P pair that saves predicates.
-        const PREDICATE_SAVE = 1 << 5;
         /// Spills one predicate bit to a general register.
         const BIT_SPILL = 1 << 6;
         /// Refills one predicate bit from a general register.

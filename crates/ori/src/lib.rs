@@ -6,7 +6,6 @@
 pub mod analysis;
 mod builder;
 mod call;
-mod classify;
 pub mod dump;
 mod entity;
 mod error;
@@ -16,6 +15,7 @@ pub mod layout;
 mod machine;
 mod module;
 mod operand;
+pub mod published;
 mod reg;
 mod space;
 pub mod ssa;
@@ -27,7 +27,6 @@ mod visit;
 
 pub use builder::FunctionBuilder;
 pub use call::{CallSite, Callee, Clobbers};
-pub use classify::OperandClass;
 pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packed_option::PackedOption};
 pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg};
 pub use error::BuildError;
@@ -38,7 +37,7 @@ pub use module::{
     ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, OBJECT_PARAM, Object, ObjectKind, ObjectSlot, SymbolData,
     SymbolKind, UNIFIED_OFFSET, Variable,
 };
-pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TRUE_SENTINEL, TupleRef, ZERO_SENTINEL};
-pub use reg::{PairMode, RegClass, RegMask, RegType, VRegData, VRegFlags};
-pub use space::{Heat, MemSpace};
+pub use operand::{ImmKind, MAX_INDEX, Operand, OperandKind, Piece, TupleRef};
+pub use reg::{RegMask, RegType, VRegData, VRegFlags};
+pub use space::MemSpace;
 pub use visit::{PhysRef, RegRef, Slot};

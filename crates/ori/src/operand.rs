@@ -1,4 +1,5 @@
-//! Packed operands: 8 bytes each, behind a typed API.
+//! Packed operands: 8 bytes each, behind a typed API. The layout is nobody else's business; how the published listing
+//! packs operands stands in [`crate::published::operand_words`].
 //!
 //! Word 0: index in bits 0–19, modifiers in bits 20–27, type in bits 28–30, sign in bit 31.
 //! Word 1: auxiliary data in bits 0–23, constant-bank flag in bit 24, `.reuse` in bit 25, absolute
@@ -25,10 +26,6 @@ use oriole_isa::RegFile;
 
 /// Registers, blocks and pool entries that one function may have: the index has 20 bits.
 pub const MAX_INDEX: usize = 1 << 20;
-/// Index of the zero registers RZ and URZ inside Ori.
-pub const ZERO_SENTINEL: u32 = 1023;
-/// Index of the true predicates PT and UPT inside Ori.
-pub const TRUE_SENTINEL: u32 = 31;
 
 const INDEX_MASK: u32 = 0xf_ffff;
 const TYPE_SHIFT: u32 = 28;
@@ -182,13 +179,13 @@ pub enum OperandKind {
     },
     /// A reference to a symbol: an entry of [`crate::Function::symrefs`].
     Symbol(SymRef),
-    /// `RZ`, index 1023.
+    /// `RZ`.
     Rz,
-    /// `URZ`, index 1023.
+    /// `URZ`.
     Urz,
-    /// `PT`, index 31.
+    /// `PT`.
     Pt,
-    /// `UPT`, index 31.
+    /// `UPT`.
     Upt,
     /// A special register by number, for S2R and CS2R.
     Special(u8),
@@ -313,22 +310,22 @@ impl Operand {
 
     /// The zero register `RZ`.
     pub const fn rz() -> Self {
-        Operand::special_of(SpecialTag::Rz, ZERO_SENTINEL, 0)
+        Operand::special_of(SpecialTag::Rz, 0, 0)
     }
 
     /// The uniform zero register `URZ`.
     pub const fn urz() -> Self {
-        Operand::special_of(SpecialTag::Urz, ZERO_SENTINEL, 0)
+        Operand::special_of(SpecialTag::Urz, 0, 0)
     }
 
     /// The true predicate `PT`.
     pub const fn pt() -> Self {
-        Operand::special_of(SpecialTag::Pt, TRUE_SENTINEL, 0)
+        Operand::special_of(SpecialTag::Pt, 0, 0)
     }
 
     /// The uniform true predicate `UPT`.
     pub const fn upt() -> Self {
-        Operand::special_of(SpecialTag::Upt, TRUE_SENTINEL, 0)
+        Operand::special_of(SpecialTag::Upt, 0, 0)
     }
 
     /// A special register by number.
@@ -344,16 +341,6 @@ impl Operand {
     /// A guard predicate.
     pub fn guard(pred: VReg, negated: bool) -> Self {
         Operand::special_of(SpecialTag::Guard, pred.as_u32(), u32::from(negated) * GUARD_NEGATED)
-    }
-
-    /// The two words.
-    pub const fn words(self) -> [u32; 2] {
-        self.words
-    }
-
-    /// From two words, as [`Operand::words`] gives them.
-    pub const fn from_words(words: [u32; 2]) -> Self {
-        Operand { words }
     }
 
     #[inline]

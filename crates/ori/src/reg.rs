@@ -1,111 +1,71 @@
-//! Virtual registers: types, allocator classes, flags, descriptors.
+//! Virtual registers: types, flags, descriptors.
 
 use oriole_isa::RegFile;
 use std::fmt;
 
-/// What a virtual register is. `number()` gives the register model's enumeration value; the
-/// numbers from 12 on are Oriole's own.
+/// What a virtual register is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RegType {
-    /// 1: a 32-bit general-purpose register.
+    /// A 32-bit general-purpose register.
     R,
-    /// 2: a general-purpose register, alternate class.
-    RAlt,
-    /// 3: a 32-bit uniform register.
+    /// A 32-bit uniform register.
     Ur,
-    /// 4: a uniform register, extended class.
-    UrExt,
-    /// 5: a predicate.
+    /// A predicate.
     P,
-    /// 5: a uniform predicate; shares number and allocator class with [`RegType::P`], not the file.
+    /// A uniform predicate.
     Up,
-    /// 6: a register of a tensor operand or accumulator.
-    Acc,
-    /// 7: a predicate, alternate classification; not allocated by class.
-    PAlt,
-    /// 8: extended; not allocated by class.
-    Ext,
-    /// 9: a convergence barrier register.
+    /// A convergence barrier register.
     B,
-    /// 10: a 64-bit pair of R registers, even aligned.
+    /// A 64-bit pair of R registers, even aligned.
     Pair,
-    /// 11: a 128-bit quad of R registers, aligned to four.
+    /// A 128-bit quad of R registers, aligned to four.
     Quad,
-    /// 12: a 64-bit pair of uniform registers, even aligned.
+    /// A 64-bit pair of uniform registers, even aligned.
     UrPair,
-    /// 13: a 128-bit quad of uniform registers, aligned to four.
+    /// A 128-bit quad of uniform registers, aligned to four.
     UrQuad,
-    /// 14: a group of consecutive R registers; the descriptor says how many and how aligned.
+    /// A group of consecutive R registers; the descriptor says how many and how aligned.
     Group,
-    /// 15: a group of consecutive uniform registers, as [`RegType::Group`].
+    /// A group of consecutive uniform registers, as [`RegType::Group`].
     UrGroup,
 }
 
 /// One row of the table that describes the register types.
 struct TypeRow {
     reg_type: RegType,
-    number: u8,
     prefix: &'static str,
-    class: RegClass,
     file: RegFile,
     components: u8,
 }
 
-const fn row(
-    reg_type: RegType,
-    number: u8,
-    prefix: &'static str,
-    class: RegClass,
-    file: RegFile,
-    components: u8,
-) -> TypeRow {
-    TypeRow { reg_type, number, prefix, class, file, components }
+const fn row(reg_type: RegType, prefix: &'static str, file: RegFile, components: u8) -> TypeRow {
+    TypeRow { reg_type, prefix, file, components }
 }
 
 /// Indexed by `RegType as usize`.
-const TYPES: [TypeRow; 16] = [
-    row(RegType::R, 1, "R", RegClass::R, RegFile::R, 1),
-    row(RegType::RAlt, 2, "RA", RegClass::RAlt, RegFile::R, 1),
-    row(RegType::Ur, 3, "UR", RegClass::Ur, RegFile::UR, 1),
-    row(RegType::UrExt, 4, "UX", RegClass::UrExt, RegFile::UR, 1),
-    row(RegType::P, 5, "P", RegClass::P, RegFile::P, 1),
-    row(RegType::Up, 5, "UP", RegClass::P, RegFile::UP, 1),
-    row(RegType::Acc, 6, "A", RegClass::Acc, RegFile::R, 1),
-    row(RegType::PAlt, 7, "PA", RegClass::Unified, RegFile::P, 1),
-    row(RegType::Ext, 8, "X", RegClass::Unified, RegFile::R, 1),
-    row(RegType::B, 9, "B", RegClass::Unified, RegFile::B, 1),
-    row(RegType::Pair, 10, "D", RegClass::R, RegFile::R, 2),
-    row(RegType::Quad, 11, "Q", RegClass::R, RegFile::R, 4),
-    row(RegType::UrPair, 12, "UD", RegClass::Ur, RegFile::UR, 2),
-    row(RegType::UrQuad, 13, "UQ", RegClass::Ur, RegFile::UR, 4),
-    row(RegType::Group, 14, "G", RegClass::R, RegFile::R, 1),
-    row(RegType::UrGroup, 15, "UG", RegClass::Ur, RegFile::UR, 1),
+const TYPES: [TypeRow; 11] = [
+    row(RegType::R, "R", RegFile::R, 1),
+    row(RegType::Ur, "UR", RegFile::UR, 1),
+    row(RegType::P, "P", RegFile::P, 1),
+    row(RegType::Up, "UP", RegFile::UP, 1),
+    row(RegType::B, "B", RegFile::B, 1),
+    row(RegType::Pair, "D", RegFile::R, 2),
+    row(RegType::Quad, "Q", RegFile::R, 4),
+    row(RegType::UrPair, "UD", RegFile::UR, 2),
+    row(RegType::UrQuad, "UQ", RegFile::UR, 4),
+    row(RegType::Group, "G", RegFile::R, 1),
+    row(RegType::UrGroup, "UG", RegFile::UR, 1),
 ];
 
 impl RegType {
-    /// Every type, in order of number.
-    pub fn all() -> impl Iterator<Item = RegType> {
-        TYPES.iter().map(|row| row.reg_type)
-    }
-
     #[inline]
     fn row(self) -> &'static TypeRow {
         &TYPES[self as usize]
     }
 
-    /// The enumeration value of the register model (P and UP are both 5).
-    pub fn number(self) -> u8 {
-        self.row().number
-    }
-
     /// The prefix of a virtual register's name in the text form: `D` in `%D7`.
     pub fn prefix(self) -> &'static str {
         self.row().prefix
-    }
-
-    /// Who allocates registers of this type.
-    pub fn class(self) -> RegClass {
-        self.row().class
     }
 
     /// The hardware register file.
@@ -159,71 +119,15 @@ impl RegType {
     }
 }
 
-/// The seven classes that the allocator goes through, with the register model's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum RegClass {
-    /// 0: the channel for constraints between classes; nothing is allocated here.
-    Unified = 0,
-    /// 1: general-purpose registers.
-    R = 1,
-    /// 2: general-purpose registers, alternate.
-    RAlt = 2,
-    /// 3: uniform registers.
-    Ur = 3,
-    /// 4: uniform registers, extended.
-    UrExt = 4,
-    /// 5: predicates, uniform or not.
-    P = 5,
-    /// 6: tensor operands and accumulators.
-    Acc = 6,
-}
-
-impl RegClass {
-    /// The classes that allocation goes through, in order.
-    pub const ALLOCATED: [RegClass; 6] =
-        [RegClass::R, RegClass::RAlt, RegClass::Ur, RegClass::UrExt, RegClass::P, RegClass::Acc];
-}
-
 bitflags::bitflags! {
-    /// Flags of a virtual register, at the register model's bit positions.
+    /// Flags of a virtual register.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct VRegFlags: u32 {
-        /// Bit 9: has its physical register from the start (ABI, reserved).
-        const FIXED = 1 << 9;
-        /// Bit 10: merged into another register by coalescing.
-        const COALESCED_SOURCE = 1 << 10;
-        /// Bit 11: other registers were merged into this one.
-        const COALESCED_TARGET = 1 << 11;
-        /// Bit 12: set for every register.
-        const BASE = 1 << 12;
-        /// Bit 14: already spilled.
-        const SPILLED = 1 << 14;
-        /// Bit 18: the allocator wants to spill it.
-        const NEEDS_SPILL = 1 << 18;
-        /// Bit 20, low bit of the pair mode: the low half of a pair, or double width.
-        const PAIR_LOW = 1 << 20;
-        /// Bit 21, high bit of the pair mode; with bit 20: double width.
-        const PAIR_DOUBLE = 1 << 21;
-        /// Bit 22: held at the architecture's limit.
-        const AT_LIMIT = 1 << 22;
-        /// Bit 23: the high half of a pair (predicate half-width packing).
-        const HIGH_HALF = 1 << 23;
-        /// Bit 27: handled specially.
-        const SPECIAL = 1 << 27;
+    pub struct VRegFlags: u8 {
+        /// Has its physical register from the start (ABI, reserved).
+        const FIXED = 1 << 0;
+        /// Spilled, or the short life of a spilled value around one use: not to be spilled (again).
+        const SPILLED = 1 << 1;
     }
-}
-
-/// The pair mode, bits 20–21 of the flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum PairMode {
-    /// 0: one register.
-    Single = 0,
-    /// 1: the low half of a pair.
-    LowHalf = 1,
-    /// 3: two consecutive registers.
-    Double = 3,
 }
 
 /// Descriptor of a virtual register. Definitions and uses are computed on demand, never kept here.
@@ -235,7 +139,7 @@ pub struct VRegData {
     pub components: u8,
     /// Physical numbers of its first register are multiples of this.
     pub align: u8,
-    /// State bits.
+    /// Facts that its type does not say.
     pub flags: VRegFlags,
     /// First physical register, when assigned; wide values take `components` from there.
     pub physical: Option<u16>,
@@ -263,27 +167,8 @@ impl VRegData {
     }
 
     fn with_components(reg_type: RegType, components: u8) -> Self {
-        let mut flags = VRegFlags::BASE;
-        if components == 2 {
-            flags |= VRegFlags::PAIR_LOW | VRegFlags::PAIR_DOUBLE;
-        }
-        // The alternate predicate classification starts with register 0 assigned.
-        let physical = (reg_type == RegType::PAlt).then_some(0);
-        VRegData { reg_type, components, align: components, flags, physical, spill_slot: None, home: 0 }
-    }
-
-    /// The pair mode that the flags hold.
-    pub fn pair_mode(&self) -> PairMode {
-        match (self.flags.contains(VRegFlags::PAIR_LOW), self.flags.contains(VRegFlags::PAIR_DOUBLE)) {
-            (true, true) => PairMode::Double,
-            (true, false) => PairMode::LowHalf,
-            (false, _) => PairMode::Single,
-        }
-    }
-
-    /// Who allocates it.
-    pub fn class(&self) -> RegClass {
-        self.reg_type.class()
+        let flags = VRegFlags::empty();
+        VRegData { reg_type, components, align: components, flags, physical: None, spill_slot: None, home: 0 }
     }
 
     /// The hardware register file.

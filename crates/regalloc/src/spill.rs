@@ -45,7 +45,7 @@ pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) 
 }
 
 fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Result<Home, AllocError> {
-    func.vregs[reg].flags |= VRegFlags::SPILLED | VRegFlags::NEEDS_SPILL;
+    func.vregs[reg].flags |= VRegFlags::SPILLED;
     match func.vregs[reg].file() {
         RegFile::P => Ok(Home::General(func.new_vreg(RegType::R)?)),
         RegFile::R => Ok(match recomputable(func, reg, definitions) {

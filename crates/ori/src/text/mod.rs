@@ -59,7 +59,6 @@ const FLAGS: Names<InstFlags> = Names(&[
     (InstFlags::SPILL, "spill"),
     (InstFlags::REFILL, "refill"),
     (InstFlags::REMAT, "remat"),
-    (InstFlags::PREDICATE_SAVE, "predicate_save"),
     (InstFlags::BIT_SPILL, "bit_spill"),
     (InstFlags::BIT_REFILL, "bit_refill"),
     (InstFlags::INVARIANT, "invariant"),

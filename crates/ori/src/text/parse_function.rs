@@ -158,7 +158,7 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     c.expect_end()
 }
 
-/// `%G3 group=12/4 physical=8 flags=0x1200 slot=16`.
+/// `%G3 group=12/4 physical=8 fixed slot=16`.
 fn declare(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     let start = c.clone();
     let (reg_type, reg) = register_name(c)?;
@@ -175,10 +175,11 @@ fn declare(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         let key = c.clone();
         match c.name()? {
             "physical" => data.physical = Some(value(c)?),
-            "flags" => data.flags = VRegFlags::from_bits_retain(value(c)?),
+            "fixed" => data.flags |= VRegFlags::FIXED,
+            "spilled" => data.flags |= VRegFlags::SPILLED,
             "slot" => data.spill_slot = Some(value(c)?),
             "home" => data.home = value(c)?,
-            _ => return key.error("expected physical, flags, slot or home"),
+            _ => return key.error("expected physical, fixed, spilled, slot or home"),
         }
     }
     func.add_vreg(data).or_else(|e| start.error(e.to_string()))?;

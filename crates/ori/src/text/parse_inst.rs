@@ -6,6 +6,7 @@ use crate::entity::{Block, CallId, SymRef, VReg};
 use crate::function::{Function, SourceLoc};
 use crate::inst::{Guard, Inst, InstKind};
 use crate::operand::{ImmKind, Operand, Piece};
+use crate::published::opcodes;
 use crate::reg::RegType;
 use oriole_isa::{Control, Field, Mods, Opcode, special_registers};
 
@@ -14,7 +15,7 @@ pub(super) fn inst(c: &mut Cursor<'_>, func: &mut Function) -> Result<Inst> {
     let guard = if c.eat("@") { Some(guard(c, func)?) } else { None };
     let start = c.clone();
     let name = c.dotted_name()?;
-    let Some(opcode) = Opcode::from_name(name).or_else(|| Opcode::from_rot13(name)) else {
+    let Some(opcode) = opcodes::spelled(name) else {
         return start.error(format!("unknown instruction '{name}'"));
     };
     let mods = mods(c)?;

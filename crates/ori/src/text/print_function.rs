@@ -5,7 +5,8 @@ use crate::entity::{Block, InstId, VReg};
 use crate::function::{Attributes, Function};
 use crate::inst::{Inst, InstFlags, InstKind};
 use crate::operand::{ImmKind, Operand, OperandKind, Piece};
-use crate::reg::VRegData;
+use crate::published::opcodes;
+use crate::reg::{VRegData, VRegFlags};
 use oriole_isa::{Control, Opcode, special_registers};
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -81,19 +82,14 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
 
 fn declaration(reg: VReg, data: &VRegData) -> String {
     let mut text = format!("%{}{}", data.reg_type, reg.as_u32());
-    let fresh = if data.reg_type.is_group() {
-        VRegData::group_of(data.reg_type, data.components, data.align)
-    } else {
-        VRegData::new(data.reg_type)
-    };
     if data.reg_type.is_group() {
         let _ = write!(text, " group={}/{}", data.components, data.align);
     }
     if let Some(number) = data.physical {
         let _ = write!(text, " physical={number}");
     }
-    if data.flags != fresh.flags {
-        let _ = write!(text, " flags={:#x}", data.flags.bits());
+    for (flag, name) in [(VRegFlags::FIXED, " fixed"), (VRegFlags::SPILLED, " spilled")] {
+        text.push_str(if data.flags.contains(flag) { name } else { "" });
     }
     if let Some(slot) = data.spill_slot {
         let _ = write!(text, " slot={slot}");
@@ -111,7 +107,7 @@ fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Res
         write!(f, " -> {}", succs.join(", "))?;
     }
     writeln!(f)?;
-    let mnemonic = if f.alternate() { Opcode::rot13_name } else { Opcode::name };
+    let mnemonic = opcodes::spelling(f.alternate());
     for &inst in func.block_insts(block) {
         writeln!(f, "    {}", spelled(func, inst, mnemonic))?;
     }

@@ -44,19 +44,6 @@ fn operands_become_hardware_operands() {
 }
 
 #[test]
-fn operand_classes_follow_type_and_mark() {
-    let text = ALLOCATED.replace("MOV %R0, %R4, 0xf", "MOV %R0, %R4, 0xf ;refill");
-    let func: Function = text.parse().unwrap();
-    let insts: Vec<InstId> = func.iter_insts().map(|(_, i)| i).collect();
-    let class = |inst: usize, i| func.operand_class(insts[inst], i);
-    assert_eq!(class(0, 0), Some(OperandClass::Register));
-    assert_eq!(class(0, 2), Some(OperandClass::Regular));
-    assert_eq!(class(2, 0), Some(OperandClass::AnyRegister));
-    assert_eq!(class(3, 1), Some(OperandClass::SpillRefill));
-    assert_eq!(class(3, 7), None);
-}
-
-#[test]
 fn physical_mentions_cover_guard_operands_and_calls() {
     let text = ALLOCATED
         .replace("  .symref", "  .call call0 indirect (%D1) -> (R4:2) callee\n  .symref")

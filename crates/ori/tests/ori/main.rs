@@ -5,6 +5,7 @@ mod common;
 mod dumps;
 mod machine;
 mod operands;
+mod published;
 mod text;
 mod uniformity;
 mod verifier;

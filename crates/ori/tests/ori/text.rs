@@ -73,7 +73,7 @@ const MODULE: &str = "\
   .frame local=16 spill=8 align=16
   .reg %P0
   .reg %R1
-  .reg %D2 physical=4 flags=0x301200
+  .reg %D2 physical=4 fixed
   .reg %G3 group=12/4
   .reg %UD4
   .reg %R5 physical=7 slot=8

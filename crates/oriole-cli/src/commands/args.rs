@@ -489,6 +489,8 @@ pub(crate) enum IsaCommand {
         /// Folder for the files.
         folder: PathBuf,
     },
+    /// The published encodings: operand words, register fields, memory spaces, opcode numbers.
+    Published,
     /// Special registers: number, name, bits, how they are read.
     SpecialRegisters {
         /// Only those of this target.

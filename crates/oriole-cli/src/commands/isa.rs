@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::files;
 use crate::commands::arch::parse_arch;
 use oriole_isa::{Arch, Opcode, special_registers};
+use oriole_ori::published::{self, opcodes};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -14,6 +15,7 @@ pub(crate) fn run(args: &IsaArgs) -> Result<(), Failure> {
         IsaCommand::Manual { folder } => return manual(folder),
         IsaCommand::List { arch } => list(parse_arch(arch)?),
         IsaCommand::Show { mnemonic, arch } => show(mnemonic, arch.as_deref().map(parse_arch).transpose()?)?,
+        IsaCommand::Published => published::page(),
         IsaCommand::SpecialRegisters { arch } => registers(arch.as_deref().map(parse_arch).transpose()?),
     };
     files::write(Path::new("-"), text.as_bytes())
@@ -34,7 +36,7 @@ fn list(arch: Arch) -> String {
 
 fn show(mnemonic: &str, arch: Option<Arch>) -> Result<String, Failure> {
     let name = mnemonic.to_ascii_uppercase();
-    let found = Opcode::from_name(&name).or_else(|| Opcode::from_rot13(&name));
+    let found = opcodes::spelled(&name);
     let Some(opcode) = found else {
         return Err(Failure::Rejected(format!(
             "error: no instruction '{mnemonic}'; 'oriole isa list --arch …' names them"
