@@ -1,6 +1,6 @@
 //! Barriers and fences: `bar`, `barrier`, `membar`, `fence`.
 
-use crate::chapters::memory::{fence, invalidate};
+use crate::chapters::memory::fences::{fence, invalidate};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::{FnLower, shared, special};
 use crate::handler::{Chapter, unknown};

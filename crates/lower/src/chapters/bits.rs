@@ -2,7 +2,7 @@
 
 use crate::chapters::integer::operands;
 use crate::chapters::wide::{Carry, Halves};
-use crate::chapters::{division, wide};
+use crate::chapters::{calls, wide};
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
@@ -211,7 +211,7 @@ fn fns(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, mask, base, offset] = operands(inst)?;
     let arguments = [f.src(mask)?, f.src(base)?, f.src(offset)?];
     f.guard_by_branch()?;
-    let found = division::call_routine(f, "__oriole_fns", &arguments)?;
+    let found = calls::call_routine(f, "__oriole_fns", &arguments)?;
     let d = f.dst(d)?;
     f.mov(d, found)
 }

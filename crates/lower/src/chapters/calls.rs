@@ -1,7 +1,7 @@
 //! Calls: of functions of the module, of library routines, through pointers, of the run-time system.
 
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
-use crate::chapters::stack;
+use crate::chapters::{calls, stack};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::FnLower;
 use crate::function::operands::Wide;
@@ -9,7 +9,7 @@ use crate::function::scope::Binding;
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Bank, Base, D, Offset, Target};
 use oriole_isa::{Field, Mods, Opcode as Sass, call_mode, mem_size};
-use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, Symbol, SymbolPart, VReg};
+use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, RegType, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
 /// The opcodes of this chapter.
@@ -328,4 +328,25 @@ fn distance(cx: &mut FnLower<'_, '_>, to: Block, from: Block) -> Lowered<Operand
     let bytes = cx.temp()?;
     cx.add(bytes, to, from.neg())?;
     Ok(bytes)
+}
+
+/// Calls a routine of the library: arguments are words and pairs, the result is one or the other.
+pub(crate) fn call_routine(cx: &mut FnLower<'_, '_>, name: &str, arguments: &[Operand]) -> Lowered<Operand> {
+    let mut words = Vec::new();
+    for argument in arguments {
+        match argument.as_whole_reg().filter(|reg| cx.func.vregs[*reg].reg_type == RegType::Pair) {
+            Some(pair) => words.extend([Operand::lo(pair), Operand::hi(pair)]),
+            None => words.push(*argument),
+        }
+    }
+    let results = calls::call_library(cx, name, &words)?;
+    match results.as_slice() {
+        [word] => Ok(*word),
+        [low, high] => {
+            let pair = cx.temp64()?;
+            cx.mov64(pair, Wide::of_halves(*low, *high))?;
+            Ok(Operand::reg(pair))
+        }
+        _ => Err(invalid(cx.span(), format!("internal: the routine '{name}' has another kind of result"))),
+    }
 }

@@ -6,7 +6,6 @@ use crate::chapters::wide::Halves;
 use crate::chapters::{convert_packed, division, float32, float64, wide};
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
-use crate::function::ops::lut;
 use crate::function::word_ops::flag;
 use crate::function::{FnLower, word_ops};
 use crate::handler::{Chapter, unknown};
@@ -391,23 +390,6 @@ fn same_format(cx: &mut FnLower<'_, '_>, inst: &Instruction, how: Conversion, d:
             word_ops::op3(cx, Opcode::HFMA2, &fields, d, [Operand::rz().neg(), Operand::rz(), a])
         }
     }
-}
-
-/// `cvt.rna.tf32.f32`: 13 bits are rounded off, ties away from zero; infinities and NaNs stay.
-pub(crate) fn round_tf32(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, satfinite: bool) -> Lowered {
-    const INFINITY: u32 = 0x7f80_0000;
-    const KEPT: u32 = 0xffff_e000;
-    let a = cx.in_reg(a)?;
-    let special = float32::f32_test(cx, oriole_isa::fcmp::GEU, a.abs(), INFINITY, false)?;
-    let raised = word_ops::sum(cx, a, Operand::imm(0x1000))?;
-    let rounded = float32::chosen(cx, a, raised, special)?;
-    if !satfinite {
-        return word_ops::lop2(cx, d, lut::AND, rounded, Operand::imm(KEPT));
-    }
-    let rounded = word_ops::logic(cx, lut::AND, rounded, Operand::imm(KEPT))?;
-    let infinite = float32::f32_test(cx, oriole_isa::fcmp::GEU, rounded.abs(), INFINITY, false)?;
-    let below = word_ops::sum(cx, rounded, Operand::imm(KEPT))?;
-    word_ops::select(cx, d, below, rounded, infinite)
 }
 
 /// Whether the packing unit does the conversion of a single to a half: it rounds to nearest and

@@ -1,9 +1,10 @@
 //! `cvt` with packed results, narrow float formats, `.relu` or `.satfinite`, and `cvt.pack`.
 
-use crate::chapters::convert;
+use crate::chapters::float32;
 use crate::chapters::float32::rounding;
 use crate::chapters::integer::operands;
 use crate::error::Lowered;
+use crate::function::ops::lut;
 use crate::function::word_ops::flag;
 use crate::function::{FnLower, word_ops};
 use crate::handler::unknown;
@@ -61,7 +62,7 @@ pub(crate) fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         let [d, a] = operands(inst)?;
         let a = f.src_f32(a)?;
         let d = f.dst(d)?;
-        return convert::round_tf32(f, d, a, inst.has(Word::Satfinite));
+        return round_tf32(f, d, a, inst.has(Word::Satfinite));
     }
     if inst.rounding() == Some(Rounding::Rs) {
         return round_stochastic(f, inst);
@@ -153,4 +154,21 @@ fn cvt_pack(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
         &[(Role::D, d), (Role::A, a), (Role::B, b), (Role::C, c)],
     )?;
     Ok(())
+}
+
+/// `cvt.rna.tf32.f32`: 13 bits are rounded off, ties away from zero; infinities and NaNs stay.
+pub(crate) fn round_tf32(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, satfinite: bool) -> Lowered {
+    const INFINITY: u32 = 0x7f80_0000;
+    const KEPT: u32 = 0xffff_e000;
+    let a = cx.in_reg(a)?;
+    let special = float32::f32_test(cx, oriole_isa::fcmp::GEU, a.abs(), INFINITY, false)?;
+    let raised = word_ops::sum(cx, a, Operand::imm(0x1000))?;
+    let rounded = float32::chosen(cx, a, raised, special)?;
+    if !satfinite {
+        return word_ops::lop2(cx, d, lut::AND, rounded, Operand::imm(KEPT));
+    }
+    let rounded = word_ops::logic(cx, lut::AND, rounded, Operand::imm(KEPT))?;
+    let infinite = float32::f32_test(cx, oriole_isa::fcmp::GEU, rounded.abs(), INFINITY, false)?;
+    let below = word_ops::sum(cx, rounded, Operand::imm(KEPT))?;
+    word_ops::select(cx, d, below, rounded, infinite)
 }

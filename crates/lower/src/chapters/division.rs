@@ -5,10 +5,11 @@
 //! range go to a routine of the library. A directed rounding takes the last step in that rounding,
 //! from a result that is already within one unit of the last place: the remainder's sign decides.
 
+use crate::chapters::calls::call_routine;
 use crate::chapters::float32::{ONE, float_negated, rounding};
 use crate::chapters::integer::operands;
-use crate::chapters::{calls, float32, integer_division, wide};
-use crate::error::{Lowered, invalid};
+use crate::chapters::{float32, integer_division, wide};
+use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
 use crate::function::word_ops::{IntCmp, flag, negated};
@@ -470,27 +471,6 @@ pub(crate) fn f64_mufu(cx: &mut FnLower<'_, '_>, inst: &Instruction, function: u
     let d = cx.dst64(d, &[a])?;
     cx.mov(d.lo, Operand::rz())?;
     float32::mufu(cx, function, d.hi, a.hi)
-}
-
-/// Calls a routine of the library: arguments are words and pairs, the result is one or the other.
-pub(crate) fn call_routine(cx: &mut FnLower<'_, '_>, name: &str, arguments: &[Operand]) -> Lowered<Operand> {
-    let mut words = Vec::new();
-    for argument in arguments {
-        match argument.as_whole_reg().filter(|reg| cx.func.vregs[*reg].reg_type == RegType::Pair) {
-            Some(pair) => words.extend([Operand::lo(pair), Operand::hi(pair)]),
-            None => words.push(*argument),
-        }
-    }
-    let results = calls::call_library(cx, name, &words)?;
-    match results.as_slice() {
-        [word] => Ok(*word),
-        [low, high] => {
-            let pair = cx.temp64()?;
-            cx.mov64(pair, Wide::of_halves(*low, *high))?;
-            Ok(Operand::reg(pair))
-        }
-        _ => Err(invalid(cx.span(), format!("internal: the routine '{name}' has another kind of result"))),
-    }
 }
 
 /// `div` of every type

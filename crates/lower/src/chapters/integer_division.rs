@@ -2,7 +2,7 @@
 
 use crate::chapters::integer::{IntType, int_type, operands};
 use crate::chapters::wide::{Carry, Halves};
-use crate::chapters::{division, float32, integer, wide};
+use crate::chapters::{calls, float32, integer, wide};
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
@@ -88,7 +88,7 @@ fn int_div64(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, remainde
         ((a, Operand::pt().not()), (b, Operand::pt().not()))
     };
     let (dividend, divisor) = (in_whole_pair(cx, a_size)?, in_whole_pair(cx, b_size)?);
-    let quotient = division::call_routine(cx, "__oriole_div_u64", &[dividend, divisor])?;
+    let quotient = calls::call_routine(cx, "__oriole_div_u64", &[dividend, divisor])?;
     let mut result = quotient.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
     if remainder {
         let (product, product_d) = wide::temp_wide(cx)?;

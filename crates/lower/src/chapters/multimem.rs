@@ -3,9 +3,10 @@
 //! Stores and reductions are those of global memory: the address makes them reach every device. Only the load
 //! that combines what the devices hold is an instruction of its own.
 
+use crate::chapters::atomics::operation;
+use crate::chapters::memory;
 use crate::chapters::memory::access::Shape;
-use crate::chapters::memory::{access, address};
-use crate::chapters::{atomics, memory};
+use crate::chapters::memory::{access, address, fences, manner};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::{Chapter, unknown};
@@ -99,7 +100,7 @@ fn access(
 /// `multimem.ld_reduce{.sem}{.scope}{.global}.op{.acc::prec}{.vec}.type d, [a];`
 fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (shape, ty, _) = shape(cx, instruction)?;
-    let (_, op) = atomics::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let (_, op) = operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let op = match () {
         // One code under two names: since sm_100 it is for 8-bit floats too.
         () if instruction.has(Word::AccF32) && cx.has_with(Sass::LDGMC, Field::AtomOp, atom_op::F32ADD) => {
@@ -114,7 +115,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.emit_inst(inst)?;
     to.distribute(cx, &shape)?;
     if instruction.semantics() == Some(Semantics::Acquire) {
-        memory::acquire_fence(cx, instruction.scope().unwrap_or(Scope::Sys))?;
+        fences::acquire_fence(cx, instruction.scope().unwrap_or(Scope::Sys))?;
     }
     Ok(())
 }
@@ -122,15 +123,15 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// `multimem.red{.sem}{.scope}{.global}.op{.vec}.type [a], b;`
 fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (shape, _, ty) = shape(cx, instruction)?;
-    let (_, op) = atomics::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
+    let (_, op) = operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     let mut inst = access(cx, instruction, 0, Sass::REDG, (op, ty))?;
-    inst.mods.set(Field::Mem, memory::strength(cx, scope));
+    inst.mods.set(Field::Mem, manner::strength(cx, scope));
     cx.describe(&mut inst);
     let data = access::gather(cx, &shape, cx.operand(instruction, 1)?)?;
     inst.set_role(Data, data);
     if instruction.semantics() == Some(Semantics::Release) {
-        memory::release_fence(cx, scope)?;
+        fences::release_fence(cx, scope)?;
     }
     cx.emit_inst(inst)?;
     Ok(())

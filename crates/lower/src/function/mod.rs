@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod emit;
 pub(crate) mod finish;
+pub(crate) mod generic;
 pub(crate) mod handle;
 pub(crate) mod operands;
 pub(crate) mod ops;

@@ -1,7 +1,8 @@
 //! Parameters: of kernels in constant bank 0, of device functions and their calls in registers and
 //! on the stack.
 
-use crate::abi::{self, Convention, Passed, Place, STACK_POINTER_ARGUMENT};
+use crate::abi;
+use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
 use crate::function::operands::Wide;

@@ -1,6 +1,7 @@
-//! Where what a name stands for lies.
+//! Where what a name stands for lies; the spaces of parameters.
 
 use oriole_ori::{Operand, Symbol};
+use oriole_ptx::ast::Space;
 
 /// The address of something that a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,4 +31,9 @@ pub(crate) enum Place {
 /// A 32-bit constant; zero is RZ.
 pub(crate) fn word(bits: u32) -> Operand {
     if bits == 0 { Operand::rz() } else { Operand::imm(bits) }
+}
+
+/// True for the spaces of parameters.
+pub(crate) fn is_parameter(space: Option<Space>) -> bool {
+    matches!(space, Some(Space::Param | Space::ParamEntry | Space::ParamFunc))
 }

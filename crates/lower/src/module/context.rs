@@ -1,9 +1,8 @@
 //! The module being lowered: symbols, variables, functions by name.
 
-use super::data;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::module::plan::{Plan, VarKey};
-use crate::module::{library, plan};
+use crate::module::{data, library, plan};
 use crate::options::Options;
 use oriole_isa::Arch;
 use oriole_ori::{DataReloc, DataRelocKind, Linkage, MemSpace, Module, Symbol, SymbolKind, Variable};

@@ -3,7 +3,7 @@
 use crate::chapters::asynchronous::{
     bracketed, groups_left, in_halves, needs_clusters, shared_word, wait_for_groups, wide_words,
 };
-use crate::chapters::memory;
+use crate::chapters::memory::fences;
 use crate::error::Lowered;
 use crate::function::uniform::{one_by_one, uniform};
 use crate::function::{FnLower, word_ops};
@@ -53,7 +53,7 @@ fn end_group(cx: &mut FnLower<'_, '_>) -> Lowered {
 fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let left = groups_left(cx, instruction)?;
     wait_for_groups(cx, left)?;
-    if instruction.has(Word::Read) { Ok(()) } else { memory::invalidate(cx) }
+    if instruction.has(Word::Read) { Ok(()) } else { fences::invalidate(cx) }
 }
 
 /// What follows the operands that all copies have: those that modifiers call for, in order.
@@ -150,7 +150,7 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst>
     if !instruction.has(Word::Reduce) {
         return Ok(Inst::neutral(Sass::UBLKCP, Default::default()));
     }
-    let op = crate::chapters::atomics::operation(instruction);
+    let op = crate::chapters::atomics::operation::operation(instruction);
     let ty = TYPES.iter().find(|(ty, _)| Some(*ty) == instruction.last_type());
     let ((_, op), (_, ty)) = op.zip(ty).ok_or_else(|| unknown(cx, instruction))?;
     Ok(Inst::neutral(Sass::UBLKRED, [(Field::AtomOp, op), (Field::BulkType, *ty)].into_iter().collect()))

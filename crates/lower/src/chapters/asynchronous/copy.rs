@@ -1,9 +1,8 @@
 //! `cp.async`: a thread's copy of 4, 8 or 16 bytes from global to shared memory, and groups of such copies.
 
 use crate::chapters::asynchronous::{address_of, groups_left, shared_word, wait_for_groups};
-use crate::chapters::memory;
-use crate::chapters::memory::address;
 use crate::chapters::memory::address::Addr;
+use crate::chapters::memory::{address, manner};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::function::operands::Wide;
@@ -64,7 +63,7 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut inst = Inst::neutral(Sass::LDGSTS, Default::default());
     inst.mods.set(Field::MemSize, size.1);
     inst.mods.set(Field::Bypass, u8::from(instruction.has(Word::Cg)));
-    inst.mods.set(Field::Ltc, memory::prefetch_size(instruction));
+    inst.mods.set(Field::Ltc, manner::prefetch_size(instruction));
     inst.mods.set(Field::Zfill, u8::from(source.fills));
     inst.set_role(SBase, to.base);
     inst.set_role(SOffset, Operand::imm_signed(to.offset));

@@ -2,7 +2,7 @@
 //! global memory, which nothing counts, are done at once: they are releasing accesses.
 
 use crate::chapters::asynchronous::{address_of, needs_clusters, shared_word};
-use crate::chapters::atomics;
+use crate::chapters::atomics::operation;
 use crate::chapters::memory::access;
 use crate::chapters::memory::access::Shape;
 use crate::error::Lowered;
@@ -43,10 +43,10 @@ pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 pub(crate) fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
-    let codes = atomics::operation(instruction).and_then(|(word, op)| Some((op, atomics::type_code(word, ty)?)));
+    let codes = operation::operation(instruction).and_then(|(word, op)| Some((op, operation::type_code(word, ty)?)));
     let (op, code) = codes.ok_or_else(|| unknown(cx, instruction))?;
     let base = target(cx, instruction)?;
-    let data = atomics::value_of(cx, ty, cx.operand(instruction, 1)?)?;
+    let data = operation::value_of(cx, ty, cx.operand(instruction, 1)?)?;
     let mods = [(Field::AtomOp, op), (Field::AtomType, code)];
     let mut inst = Inst::neutral(Sass::REDAS, mods.into_iter().collect());
     inst.set_role(Base, base);

@@ -4,9 +4,8 @@
 //! the same table.
 
 use crate::chapters::asynchronous::{address_of, needs_clusters};
-use crate::chapters::memory;
-use crate::chapters::memory::address;
 use crate::chapters::memory::address::Addr;
+use crate::chapters::memory::{address, transfer};
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
 use crate::function::{FnLower, word_ops};
@@ -69,7 +68,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
             let value = cx.src64(cx.operand(instruction, 1)?)?;
             let value = cx.in_pair(value)?;
             let at = map.at(cx, 0)?;
-            memory::store_bytes(cx, instruction, 8, &at, value)
+            transfer::store_bytes(cx, instruction, 8, &at, value)
         }
         () if instruction.has(Word::Rank) => {
             let value = cx.src(cx.operand(instruction, 1)?)?;
@@ -97,17 +96,17 @@ impl Map<'_> {
     fn store(&self, cx: &mut FnLower<'_, '_>, byte: u8, value: Operand) -> Lowered {
         let at = self.at(cx, byte)?;
         let value = cx.in_reg(value)?;
-        memory::store_bytes(cx, self.instruction, 4, &at, value)
+        transfer::store_bytes(cx, self.instruction, 4, &at, value)
     }
 
     /// Replaces some bits of a word.
     fn insert(&self, cx: &mut FnLower<'_, '_>, place: Bits, value: Operand) -> Lowered {
         let at = self.at(cx, place.word)?;
         let (old, new) = (cx.temp()?, cx.temp()?);
-        memory::load_bytes(cx, self.instruction, 4, &at, old)?;
+        transfer::load_bytes(cx, self.instruction, 4, &at, old)?;
         let moved = shifted(cx, value, place.shift)?;
         insert(cx, new, old, moved, place)?;
-        memory::store_bytes(cx, self.instruction, 4, &at, new)
+        transfer::store_bytes(cx, self.instruction, 4, &at, new)
     }
 
     /// The constant dimension.
@@ -158,14 +157,14 @@ fn constant(cx: &mut FnLower<'_, '_>, map: &Map<'_>, field: Word, place: Bits) -
     }
     let at = map.at(cx, place.word)?;
     let mut word = cx.temp()?;
-    memory::load_bytes(cx, map.instruction, 4, &at, word)?;
+    transfer::load_bytes(cx, map.instruction, 4, &at, word)?;
     for (part, value) in [Some((place, number)), other].into_iter().flatten() {
         let next = cx.temp()?;
         let moved = cx.in_reg(Operand::imm(value << part.shift))?;
         insert(cx, next, word, moved, part)?;
         word = next;
     }
-    memory::store_bytes(cx, map.instruction, 4, &at, word)
+    transfer::store_bytes(cx, map.instruction, 4, &at, word)
 }
 
 /// A size or an element stride: the value less one.

@@ -117,7 +117,8 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way) -> Low
     let mut inst = Inst::neutral(opcode, [(Field::TensorDim, dimensions)].into_iter().collect());
     inst.mods.set(Field::Im2col, mode);
     if opcode == Sass::UTMAREDG {
-        let (_, op) = crate::chapters::atomics::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
+        let (_, op) =
+            crate::chapters::atomics::operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
         inst.mods.set(Field::AtomOp, op);
     }
     Ok(inst)

@@ -2,14 +2,14 @@
 //! `tensormap.cp_fenceproxy`.
 
 use crate::chapters::asynchronous::{needs_clusters, wide_words};
-use crate::chapters::memory::address;
 use crate::chapters::memory::address::Target;
-use crate::chapters::{addresses, memory, warp};
+use crate::chapters::memory::{address, fences, manner};
+use crate::chapters::warp;
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::params::descriptor;
 use crate::function::uniform::{one_by_one, uniform};
-use crate::function::{FnLower, special};
+use crate::function::{FnLower, generic, special};
 use oriole_isa::Role::{Base, D, Data, Desc, Mask, Offset, Src};
 use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size, membar_sem, tma_cctl};
 use oriole_ori::{Inst, Operand};
@@ -45,9 +45,9 @@ fn generic_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Addre
     let start = match cx.declared_type(&operand)? {
         Some(_) => {
             let inside = cx.src64(&operand)?;
-            addresses::to_generic(cx, space, inside)?
+            generic::to_generic(cx, space, inside)?
         }
-        None => addresses::generic_address(cx, name)?,
+        None => generic::generic_address(cx, name)?,
     };
     if address.offset == 0 {
         return Ok([start.lo, start.hi]);
@@ -72,7 +72,7 @@ pub(crate) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     if instruction.semantics() == Some(Semantics::Release) {
         // The copy engine reads through the L2 cache.
-        return memory::fence(cx, membar_sem::ALL, if scope == Scope::Sys { scope } else { Scope::Gpu });
+        return fences::fence(cx, membar_sem::ALL, if scope == Scope::Sys { scope } else { Scope::Gpu });
     }
     cx.guard_by_branch()?;
     let words = wide_words(cx, None, crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
@@ -107,7 +107,7 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut exchange = Inst::neutral(Sass::ATOMG, mods.into_iter().collect());
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     let visible = if scope == Scope::Sys { scope } else { Scope::Gpu };
-    exchange.mods.set(Field::Mem, memory::strength(cx, visible));
+    exchange.mods.set(Field::Mem, manner::strength(cx, visible));
     exchange.set_role(D, Operand::rz());
     exchange.set_role(Base, Operand::reg(target));
     exchange.set_role(Offset, Operand::imm_signed(to.offset));

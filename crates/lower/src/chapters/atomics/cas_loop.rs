@@ -1,9 +1,9 @@
 //! Atomic operations as loops: read, compute, compare and swap, again where another thread came between.
 
-use crate::chapters::atomics::{Atomic, atomic_inst, codes, combine, is_native, result_register, value_of};
-use crate::chapters::memory;
-use crate::chapters::memory::address;
+use crate::chapters::atomics::combine;
+use crate::chapters::atomics::operation::{Atomic, atomic_inst, codes, is_native, result_register, value_of};
 use crate::chapters::memory::address::Target;
+use crate::chapters::memory::{address, manner};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::function::operands::Wide;
@@ -191,7 +191,7 @@ fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> 
     inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
         cx.describe(&mut inst);
-        inst.mods.set(Field::Mem, memory::strength(cx, atomic.scope));
+        inst.mods.set(Field::Mem, manner::strength(cx, atomic.scope));
     }
     cx.emit_inst(inst)?;
     Ok(())

@@ -1,6 +1,6 @@
 //! Vector atomics of sm_90: several floats side by side, each by itself atomic.
 
-use crate::chapters::atomics::{Atomic, OPERATIONS, atomic_inst};
+use crate::chapters::atomics::operation::{Atomic, OPERATIONS, atomic_inst};
 use crate::chapters::memory::access::{Shape, gather, landing};
 use crate::chapters::memory::address::Target;
 use crate::error::Lowered;

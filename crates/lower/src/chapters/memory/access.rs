@@ -4,7 +4,7 @@ use crate::error::{Lowered, invalid, unsupported};
 use crate::function::FnLower;
 use oriole_isa::mem_size;
 use oriole_ori::{Operand, RegType, VReg};
-use oriole_ptx::ast::{self, Instruction, ScalarType, Space};
+use oriole_ptx::ast::{self, Instruction, ScalarType};
 use smallvec::SmallVec;
 
 /// What one access moves.
@@ -251,9 +251,4 @@ pub(crate) fn insert_selector(ty: ScalarType, at: u32) -> u32 {
         let source = if inside { 4 + byte - at } else { byte };
         selector | source << (4 * byte)
     })
-}
-
-/// True for the spaces of parameters.
-pub(crate) fn is_parameter(space: Option<Space>) -> bool {
-    matches!(space, Some(Space::Param | Space::ParamEntry | Space::ParamFunc))
 }

@@ -1,12 +1,11 @@
 //! Addresses: which instruction family reaches them, base register and offset.
 
-use crate::chapters::memory::access::is_parameter;
-use crate::chapters::{addresses, wide};
+use crate::chapters::wide;
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::Wide;
-use crate::function::place::Place;
+use crate::function::place::{Place, is_parameter};
 use crate::function::scope::Binding;
-use crate::function::{FnLower, shared, special, word_ops};
+use crate::function::{FnLower, generic, shared, special, word_ops};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -95,7 +94,7 @@ pub(crate) fn resolve_shared(cx: &mut FnLower<'_, '_>, space: Option<Space>, add
     let addr = resolve(cx, space.map(|_| Space::Shared), address)?;
     match (addr.target, addr.base.as_reg()) {
         (Target::Generic, Some(pair)) => {
-            let inside = addresses::from_generic(cx, Space::Shared, Wide::of_pair(pair))?;
+            let inside = generic::from_generic(cx, Space::Shared, Wide::of_pair(pair))?;
             Ok(Addr { target: Target::Shared, base: inside.lo, offset: addr.offset })
         }
         (Target::Generic, None) => Ok(Addr { target: Target::Shared, ..addr }),
@@ -168,7 +167,7 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
             wide(cx, target, address, offset)
         }
         (Target::Generic, _) => {
-            let address = addresses::generic_address(cx, name)?;
+            let address = generic::generic_address(cx, name)?;
             wide(cx, target, address, offset)
         }
         (Target::Shared, Place::Shared(at)) => {

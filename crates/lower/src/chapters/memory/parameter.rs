@@ -1,9 +1,10 @@
 //! Loads and stores of `.param` variables that live in registers, and of kernel parameters at
 //! constant places.
 
-use crate::chapters::memory::access::{Shape, byte_selector, extend, insert_selector, is_parameter, value_words};
+use crate::chapters::memory::access::{Shape, byte_selector, extend, insert_selector, value_words};
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
+use crate::function::place::is_parameter;
 use crate::function::scope::{Binding, ParamVar};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Instruction};

@@ -2,7 +2,8 @@
 
 use crate::chapters::memory::access::Shape;
 use crate::chapters::memory::address::Target;
-use crate::chapters::memory::{Manner, access, address};
+use crate::chapters::memory::manner::Manner;
+use crate::chapters::memory::{access, address};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::unknown;

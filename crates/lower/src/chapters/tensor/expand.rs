@@ -1,14 +1,15 @@
-//! Products that the target lacks, made of products that it has.
+//! Products of tiles: one instruction, or, where the target lacks it, made of products that it has.
 //!
 //! A thread's elements of A and B along K pair up by place, so a product may be taken apart along K in any
 //! way that treats both alike: by registers, by halves of bytes, by bits.
 
-use crate::chapters::tensor::product::{Factors, Kind, Product, Sparsity, multiply};
-use crate::chapters::tensor::sparse;
+use crate::chapters::tensor::product;
+use crate::chapters::tensor::product::{Factors, Kind, Product, Sparsity};
+use crate::chapters::tensor::{expand, fragment, sparse};
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::{FnLower, word_ops};
-use oriole_isa::Role::{A, B, D};
+use oriole_isa::Role::{A, B, C, D, Meta, MetaId};
 use oriole_isa::{Field, Opcode as Sass, bmma_op, cmp, half_b, imma_shape, pack, pack_dst, pack_src};
 use oriole_ori::Operand;
 use oriole_ptx::ast::ScalarType;
@@ -263,4 +264,27 @@ fn doubles(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) ->
         result.extend(sum);
     }
     Ok(Some(result))
+}
+
+/// The words of D; `None` where neither the target has the product nor an expansion of it is known.
+pub(crate) fn multiply(
+    cx: &mut FnLower<'_, '_>,
+    product: &Product,
+    factors: Factors<'_>,
+) -> Lowered<Option<Vec<Operand>>> {
+    let Some(mut inst) = product::native(cx, product) else {
+        return expand::multiply_in_parts(cx, product, factors);
+    };
+    let (a, b) = (fragment::together(cx, factors.a)?, fragment::together(cx, factors.b)?);
+    let c = fragment::together(cx, factors.c)?;
+    let (d, words) = fragment::fresh(cx, product.words()[2])?;
+    for (role, operand) in [(A, a), (B, b), (C, c), (D, d)] {
+        inst.set_role(role, operand);
+    }
+    if let Some(sparsity) = product.sparsity {
+        inst.set_role(Meta, sparsity.metadata);
+        inst.set_role(MetaId, Operand::imm(sparsity.selector));
+    }
+    cx.emit_inst(inst)?;
+    Ok(Some(words))
 }

@@ -1,13 +1,14 @@
 //! `mma.sync` and `mma.sp.sync`.
 
-use crate::chapters::tensor::product::{Factors, Product, Sparsity, kind_in, multiply};
+use crate::chapters::tensor::expand::multiply;
+use crate::chapters::tensor::product::{Factors, Product, kind_in, sparsity_of};
 use crate::chapters::tensor::{fragment, quads, scaled};
 use crate::chapters::warp;
-use crate::error::{Lowered, invalid};
+use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::unknown;
 use oriole_isa::{bmma_op, rnd};
-use oriole_ptx::ast::{self, Instruction, Rounding, ScalarType, Word};
+use oriole_ptx::ast::{Instruction, Rounding, ScalarType, Word};
 
 /// `mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype d, a, b, c;`, sparse:
 /// with metadata and selector.
@@ -62,23 +63,4 @@ pub(crate) fn rounding_of(instruction: &Instruction) -> u8 {
         Some(Rounding::Rp) => rnd::RP,
         _ => rnd::RN,
     }
-}
-
-/// Metadata and selector of a sparse product.
-pub(crate) fn sparsity_of(
-    cx: &mut FnLower<'_, '_>,
-    instruction: &Instruction,
-    extra: &[ast::Operand],
-) -> Lowered<Option<Sparsity>> {
-    if !instruction.has(Word::Sp) && !instruction.has(Word::SpOrderedMetadata) {
-        return Ok(None);
-    }
-    let [metadata, selector] = extra else { return Err(unknown(cx, instruction)) };
-    let number = selector.imm().and_then(|imm| imm.int_bits()).and_then(|bits| u32::try_from(bits).ok());
-    let selector = number
-        .filter(|number| *number < 4)
-        .ok_or_else(|| invalid(selector.span(), "the sparsity selector is a constant between 0 and 3"))?;
-    let metadata = cx.src(metadata)?;
-    let metadata = cx.in_reg(metadata)?;
-    Ok(Some(Sparsity { metadata, selector }))
 }

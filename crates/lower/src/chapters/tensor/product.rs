@@ -1,15 +1,16 @@
 //! Matrix products D = A B + C of a warp, and the instructions that the targets have for them.
 
-use crate::chapters::tensor::{expand, fragment};
-use crate::error::Lowered;
+use crate::chapters::tensor::fragment;
+use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
-use oriole_isa::Role::{A, B, C, D, Meta, MetaId};
+use crate::handler::unknown;
+use oriole_isa::Role::{A, B, C, D};
 use oriole_isa::{
     Field, Mods, Opcode as Sass, bmma_shape, dmma_shape, hmma_shape, hmma_type, imma_shape, mma_acc, mma_float,
     mma_int, mma_sp, qmma_shape,
 };
 use oriole_ori::{Inst, Operand};
-use oriole_ptx::ast::{Instruction, ScalarType, Word};
+use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
 /// What elements are, as far as it decides the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +210,7 @@ pub(crate) fn code_of(ty: ScalarType) -> u8 {
 }
 
 /// The instruction of a product, without operands, where the target has one.
-fn native(cx: &FnLower<'_, '_>, product: &Product) -> Option<Inst> {
+pub(crate) fn native(cx: &FnLower<'_, '_>, product: &Product) -> Option<Inst> {
     let sparse = product.sparsity.is_some();
     let wanted = (product.kind, [product.m, product.n, product.k], sparse);
     let (_, _, _, opcode, shape, code) =
@@ -238,25 +239,21 @@ fn native(cx: &FnLower<'_, '_>, product: &Product) -> Option<Inst> {
     fragment::form(cx, *opcode, mods, &[A, B, C, D])
 }
 
-/// The words of D; `None` where neither the target has the product nor an expansion of it is known.
-pub(crate) fn multiply(
+/// Metadata and selector of a sparse product.
+pub(crate) fn sparsity_of(
     cx: &mut FnLower<'_, '_>,
-    product: &Product,
-    factors: Factors<'_>,
-) -> Lowered<Option<Vec<Operand>>> {
-    let Some(mut inst) = native(cx, product) else {
-        return expand::multiply_in_parts(cx, product, factors);
-    };
-    let (a, b) = (fragment::together(cx, factors.a)?, fragment::together(cx, factors.b)?);
-    let c = fragment::together(cx, factors.c)?;
-    let (d, words) = fragment::fresh(cx, product.words()[2])?;
-    for (role, operand) in [(A, a), (B, b), (C, c), (D, d)] {
-        inst.set_role(role, operand);
+    instruction: &Instruction,
+    extra: &[ast::Operand],
+) -> Lowered<Option<Sparsity>> {
+    if !instruction.has(Word::Sp) && !instruction.has(Word::SpOrderedMetadata) {
+        return Ok(None);
     }
-    if let Some(sparsity) = product.sparsity {
-        inst.set_role(Meta, sparsity.metadata);
-        inst.set_role(MetaId, Operand::imm(sparsity.selector));
-    }
-    cx.emit_inst(inst)?;
-    Ok(Some(words))
+    let [metadata, selector] = extra else { return Err(unknown(cx, instruction)) };
+    let number = selector.imm().and_then(|imm| imm.int_bits()).and_then(|bits| u32::try_from(bits).ok());
+    let selector = number
+        .filter(|number| *number < 4)
+        .ok_or_else(|| invalid(selector.span(), "the sparsity selector is a constant between 0 and 3"))?;
+    let metadata = cx.src(metadata)?;
+    let metadata = cx.in_reg(metadata)?;
+    Ok(Some(Sparsity { metadata, selector }))
 }

@@ -1,8 +1,7 @@
 //! Block-scaled products of sm_120: `mma` and `mma.sp` with `.block_scale`.
 
 use crate::chapters::tensor::fragment;
-use crate::chapters::tensor::mma::sparsity_of;
-use crate::chapters::tensor::product::{Kind, code_of, kind_in};
+use crate::chapters::tensor::product::{Kind, code_of, kind_in, sparsity_of};
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{by_value, constant};

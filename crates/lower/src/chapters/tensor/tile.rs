@@ -5,8 +5,8 @@
 //! has line `g` of each block and the `t`-th part of it. A line is a row of A and of C, a column of B; where
 //! M is 8 and N is 32 the product is computed transposed, and a line of C is a column (but integers on sm_75).
 
-use crate::chapters::memory;
 use crate::chapters::memory::address::{Addr, Target};
+use crate::chapters::memory::transfer;
 use crate::chapters::tensor::fragment;
 use crate::error::{Lowered, unsupported};
 use crate::function::operands::Wide;
@@ -270,7 +270,7 @@ pub(crate) fn load(
     for access in tile.accesses() {
         let at = places.of(cx, &access)?;
         let (to, parts) = fragment::fresh(cx, access.bytes.div_ceil(4) as usize)?;
-        memory::load_bytes(cx, instruction, access.bytes, &at, to)?;
+        transfer::load_bytes(cx, instruction, access.bytes, &at, to)?;
         if access.bytes < 4 {
             bytes[access.word].push(to);
             continue;
@@ -309,7 +309,7 @@ pub(crate) fn store(
             parts = parts.into_iter().map(|part| transposed(cx, part)).collect::<Lowered<_>>()?;
         }
         let data = fragment::together(cx, &parts)?;
-        memory::store_bytes(cx, instruction, access.bytes, &at, data)?;
+        transfer::store_bytes(cx, instruction, access.bytes, &at, data)?;
     }
     Ok(())
 }

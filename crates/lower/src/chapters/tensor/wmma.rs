@@ -1,8 +1,9 @@
 //! `wmma.load`, `wmma.store`, `wmma.mma`.
 
 use crate::chapters::memory::address;
+use crate::chapters::tensor::expand::multiply;
 use crate::chapters::tensor::mma::rounding_of;
-use crate::chapters::tensor::product::{Factors, Kind, Product, kind_of, multiply};
+use crate::chapters::tensor::product::{Factors, Kind, Product, kind_of};
 use crate::chapters::tensor::tile::{Matrix, Tile};
 use crate::chapters::tensor::{fragment, tile};
 use crate::chapters::warp;

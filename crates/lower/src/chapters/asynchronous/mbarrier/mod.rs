@@ -6,9 +6,8 @@ pub(crate) mod syncs;
 pub(crate) mod words;
 
 use crate::chapters::asynchronous::needs_clusters;
-use crate::chapters::memory;
-use crate::chapters::memory::address;
 use crate::chapters::memory::address::Addr;
+use crate::chapters::memory::{address, fences};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::unknown;
@@ -63,7 +62,7 @@ fn release(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if relaxed || scope == Scope::Cta && cx.has(Sass::SYNCS) {
         return Ok(());
     }
-    memory::release_fence(cx, scope)
+    fences::release_fence(cx, scope)
 }
 
 /// Where an arrival's state goes: a pair, or `RZ` for `_`.

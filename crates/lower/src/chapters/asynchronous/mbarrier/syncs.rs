@@ -6,7 +6,7 @@
 use crate::chapters::asynchronous::mbarrier::{
     Addr, constant, needs_clusters, parity, place, release, set_place, state_register,
 };
-use crate::chapters::memory;
+use crate::chapters::memory::fences;
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{one_by_one, uniform};
@@ -201,7 +201,7 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
         cx.emit_inst(check)?;
     }
     if acquires {
-        cx.emit_inst(memory::invalidation().guarded(when(false)))?;
+        cx.emit_inst(fences::invalidation().guarded(when(false)))?;
     }
     Ok(())
 }
