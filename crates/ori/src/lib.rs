@@ -14,6 +14,7 @@ mod inst;
 pub mod layout;
 mod machine;
 mod module;
+mod named;
 mod operand;
 pub mod published;
 mod reg;

@@ -1,10 +1,7 @@
 //! The pool of a function's tuples: the values of its wide operands in SSA form.
 
 use crate::entity::VReg;
-use crate::error::BuildError;
-use crate::function::Function;
-use crate::operand::{Operand, OperandKind, TupleRef};
-use smallvec::SmallVec;
+use crate::operand::TupleRef;
 
 /// Values that a pool may hold: the operand's place has 24 bits.
 const MAX_VALUES: usize = 1 << 24;
@@ -30,48 +27,12 @@ impl Tuples {
         tuple
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether a tuple of any width might find no room.
+    pub(crate) fn is_full(&self) -> bool {
         self.0.len() + usize::from(u8::MAX) > MAX_VALUES
     }
 
     pub(crate) fn clear(&mut self) {
         self.0.clear();
-    }
-}
-
-impl Function {
-    /// The values of a tuple, the lowest word first.
-    #[inline]
-    pub fn tuple_values(&self, tuple: TupleRef) -> &[VReg] {
-        self.tuples.get(tuple)
-    }
-
-    /// The operand that names these values side by side, the lowest word first; a single one by itself.
-    pub fn tuple(&mut self, values: &[VReg]) -> Operand {
-        match values {
-            [] => Operand::NONE,
-            [value] => Operand::reg(*value),
-            _ => Operand::tuple(self.tuples.add(values)),
-        }
-    }
-
-    /// The registers that an operand names: one, the values of a tuple, or none.
-    pub fn named(&self, operand: Operand) -> SmallVec<[VReg; 4]> {
-        match operand.kind() {
-            OperandKind::Reg(reg, _) => SmallVec::from_slice(&[reg]),
-            OperandKind::Tuple(tuple) => SmallVec::from_slice(self.tuple_values(tuple)),
-            _ => SmallVec::new(),
-        }
-    }
-
-    /// Whether the pool of tuples has room for more.
-    ///
-    /// # Errors
-    /// [`BuildError::TooManyRegisters`] where it has not.
-    pub fn check_tuples(&self) -> Result<(), BuildError> {
-        if self.tuples.is_full() {
-            return Err(BuildError::TooManyRegisters { function: self.name.clone() });
-        }
-        Ok(())
     }
 }
