@@ -12,6 +12,7 @@ use oriole_ori::{Attributes, Block, Function, FunctionKind, Guard, Inst, Operand
 use oriole_ptx::ast::{
     self, FunctionDirective, Instruction, Name, RegisterDecl, Space, Statement, TargetList, Variable,
 };
+use smallvec::SmallVec;
 
 /// Lowers one function. `ast` is the module that it stands in: the user's or one of the library's.
 pub(crate) fn lower_function<'a>(
@@ -247,7 +248,7 @@ impl<'a> FnLower<'_, 'a> {
 
     /// Makes the registers that the instruction names first, so that they are no temporaries of it.
     fn make_registers(&mut self, instruction: &Instruction) -> Lowered {
-        let mut names = Vec::new();
+        let mut names = SmallVec::<[Name; 8]>::new();
         crate::module::names::of_instruction(instruction, &mut |name| names.push(name));
         names.into_iter().try_for_each(|name| self.binding(name).map(|_| ()))
     }

@@ -69,7 +69,9 @@ struct Range {
 /// One `{ … }`.
 #[derive(Debug, Default)]
 struct Scope {
-    names: FxHashMap<Sym, Binding>,
+    /// Places in `bindings`: looked up for every operand, so that one search must do.
+    names: FxHashMap<Sym, u32>,
+    bindings: Vec<Binding>,
     ranges: Vec<Range>,
 }
 
@@ -93,7 +95,10 @@ impl Scopes {
     /// Binds a name in the innermost scope; false when it is bound there already.
     pub(crate) fn bind(&mut self, sym: Sym, binding: Binding) -> bool {
         match self.open.last_mut() {
-            Some(scope) => scope.names.insert(sym, binding).is_none(),
+            Some(scope) => {
+                let place = scope.add(binding);
+                scope.names.insert(sym, place).is_none()
+            }
             None => false,
         }
     }
@@ -112,21 +117,27 @@ impl Scopes {
         symbols: &SymbolTable,
         mut make: impl FnMut(ScalarType, usize) -> PtxReg,
     ) -> Option<&Binding> {
-        let level = (0..self.open.len()).rev().find(|&level| {
+        let (level, place) = (0..self.open.len()).rev().find_map(|level| {
             let scope = &mut self.open[level];
-            if scope.names.contains_key(&sym) {
-                return true;
+            if let Some(place) = scope.names.get(&sym) {
+                return Some((level, *place));
             }
-            let Some((ty, vector)) = scope.range_of(symbols.text(sym)) else { return false };
-            let register = make(ty, vector);
-            scope.names.insert(sym, Binding::Reg(register));
-            true
+            let (ty, vector) = scope.range_of(symbols.text(sym))?;
+            let place = scope.add(Binding::Reg(make(ty, vector)));
+            scope.names.insert(sym, place);
+            Some((level, place))
         })?;
-        self.open[level].names.get(&sym)
+        self.open[level].bindings.get(place as usize)
     }
 }
 
 impl Scope {
+    /// Its place.
+    fn add(&mut self, binding: Binding) -> u32 {
+        self.bindings.push(binding);
+        self.bindings.len() as u32 - 1
+    }
+
     /// Type and vector length of the range that covers `name`.
     fn range_of(&self, name: &str) -> Option<(ScalarType, usize)> {
         self.ranges.iter().find_map(|range| {

@@ -172,7 +172,9 @@ impl<'a> Plan<'a> {
         let mut reach = Reach::default();
         let Some(body) = &self.functions[function].body else { return reach };
         let mut pending: Vec<Name> = Vec::new();
-        names::of_block(body, &mut |name| pending.push(name));
+        // Nearly all names in a body are registers.
+        let of_module = |name: &Name| self.by_name.contains_key(&name.sym) || self.globals.contains_key(&name.sym);
+        names::of_block(body, &mut |name| pending.extend(Some(name).filter(of_module)));
         for (index, variable) in self.variables.iter().enumerate() {
             if variable.owner == Some(function) {
                 reach.variables.insert(index);
