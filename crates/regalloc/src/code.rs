@@ -151,6 +151,18 @@ impl Code {
         self.node_of.get(reg.index()).copied().filter(|node| *node != NO_NODE)
     }
 
+    /// Component `k` of a register of `file`, whose nodes are `nodes`; nothing for other files and what the code does not name.
+    pub(crate) fn component(
+        &self,
+        func: &Function,
+        file: RegFile,
+        nodes: &[NodeData],
+        (reg, k): (VReg, u8),
+    ) -> Option<Component> {
+        let node = self.node(reg).filter(|_| func.vregs[reg].file() == file)?;
+        Some(nodes[node as usize].base + Component::from(k))
+    }
+
     fn inst(&mut self, func: &Function, inst: InstId, weight: f32) {
         func.for_each_use(inst, |read| self.mention(func, &read, weight));
         for file in &mut self.files {

@@ -6,7 +6,7 @@
 
 use crate::code::{Code, FileCode};
 use crate::live_set::LiveSet;
-use crate::node::{Component, Node};
+use crate::node::{Component, Node, owners};
 use oriole_ori::{Function, VReg, analysis::Liveness};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -63,14 +63,12 @@ struct Walk<'c> {
 impl<'c> Walk<'c> {
     fn new(func: &'c Function, code: &'c Code, lines: &'c FileCode, live: &'c Liveness) -> Self {
         let count = lines.components as usize;
-        let nodes = lines.nodes.iter().zip(0..);
-        let owner = nodes.flat_map(|(node, number)| std::iter::repeat_n(number, node.width.into())).collect();
         Walk {
             func,
             code,
             lines,
             live,
-            owner,
+            owner: owners(&lines.nodes),
             nodes: vec![State::default(); lines.nodes.len()],
             set: LiveSet::new(count),
             most: 0,
@@ -85,10 +83,9 @@ impl<'c> Walk<'c> {
         let (func, lines, live) = (self.func, self.lines, self.live);
         for (at, block) in func.layout.iter().enumerate() {
             self.begin();
-            for (reg, k) in live.live_out(*block) {
-                let of_file = func.vregs[reg].file() == lines.file;
-                if let Some(node) = self.code.node(reg).filter(|_| of_file) {
-                    self.insert(lines.nodes[node as usize].base + Component::from(k));
+            for component in live.live_out(*block) {
+                if let Some(component) = self.code.component(func, lines.file, &lines.nodes, component) {
+                    self.insert(component);
                 }
             }
             at_line(self);
@@ -130,7 +127,7 @@ impl<'c> Walk<'c> {
         while self.set.members.len() > limit {
             let Some(Reverse((_, queued, number))) = self.queue.pop() else { return };
             let node = &self.lines.nodes[number as usize];
-            let mut parts = node.base..node.base + Component::from(node.width);
+            let parts = node.base..node.base + Component::from(node.width);
             let state = &mut self.nodes[number as usize];
             if state.queued != queued {
                 continue;
@@ -139,7 +136,7 @@ impl<'c> Walk<'c> {
             state.queued = 0;
             if parts.clone().any(|part| self.set.contains(part)) {
                 state.spilled = true;
-                parts.by_ref().for_each(|part| self.set.remove(part, 0));
+                parts.for_each(|part| self.set.remove(part, 0));
             }
         }
     }

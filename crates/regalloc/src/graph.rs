@@ -5,7 +5,7 @@
 //! component lets half of a pair share a register with a value that only the other half meets.
 
 use crate::meetings::{Meetings, Neighbours};
-use crate::node::{Component, Node, NodeData};
+use crate::node::{Component, Node, NodeData, owners};
 use oriole_graph::Rows;
 
 /// A set of physical registers of one file, one bit each.
@@ -39,18 +39,16 @@ const UNPLACED: u16 = u16::MAX;
 impl Graph {
     /// Nodes without edges; they have `components` components.
     pub(crate) fn new(nodes: Vec<NodeData>, components: usize) -> Self {
-        let mut owner = vec![0; components];
         let mut physical = vec![UNPLACED; components];
-        for (number, node) in nodes.iter().enumerate() {
+        for node in &nodes {
             let range = node.base as usize..node.base as usize + usize::from(node.width);
-            owner[range.clone()].fill(number as Node);
             if let Some(first) = node.physical {
                 physical[range].iter_mut().zip(first..).for_each(|(place, number)| *place = number);
             }
         }
         Graph {
+            owner: owners(&nodes),
             nodes,
-            owner,
             neighbours: Neighbours::default(),
             copies: Vec::new(),
             affinities: Rows::default(),

@@ -133,7 +133,6 @@ impl Scan<'_> {
     }
 
     fn component(&self, reg: VReg, k: u8) -> Option<Component> {
-        let node = self.code.node(reg).filter(|_| self.func.vregs[reg].file() == self.lines.file)?;
-        Some(self.graph.nodes[node as usize].base + Component::from(k))
+        self.code.component(self.func, self.lines.file, &self.graph.nodes, (reg, k))
     }
 }

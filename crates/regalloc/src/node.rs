@@ -22,3 +22,8 @@ pub(crate) struct NodeData {
     /// Estimated executions of the code that spilling would add; infinite for spill temporaries.
     pub(crate) spill_cost: f32,
 }
+
+/// By component: its node. The components of the nodes stand one behind the other, in the order of the nodes.
+pub(crate) fn owners(nodes: &[NodeData]) -> Vec<Node> {
+    nodes.iter().zip(0..).flat_map(|(node, number)| std::iter::repeat_n(number, node.width.into())).collect()
+}
