@@ -6,6 +6,8 @@ mod distances;
 mod emit;
 #[path = "build/facts.rs"]
 mod facts;
+#[path = "build/fields.rs"]
+mod fields;
 #[path = "build/forms.rs"]
 mod forms;
 #[path = "build/latency.rs"]
@@ -59,6 +61,7 @@ fn run() -> Result<(), String> {
     latencies(&spec, &folder.join("latency"), &out)?;
     let forms = forms::forms(&spec)?;
     fs::write(out.join("names.rs"), emit::names(&spec, &forms)?).map_err(|e| e.to_string())?;
+    fs::write(out.join("fields.rs"), fields::fields(&spec)?).map_err(|e| e.to_string())?;
     fs::write(out.join("facts.rs"), facts::facts(&spec)?).map_err(|e| e.to_string())?;
     fs::write(out.join("tables.rs"), tables::tables(&spec, &forms)?).map_err(|e| e.to_string())
 }

@@ -4,7 +4,7 @@ use crate::checked::Checked;
 use crate::finding::{Finding, Kind};
 use crate::program::{Line, LineId};
 use oriole_cubin::Cubin;
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, bar_op};
+use oriole_isa::{BarOp, Field, Inst, Opcode, RegFile, Role, Value};
 use std::collections::BTreeMap;
 
 /// Threads of a warp.
@@ -32,8 +32,8 @@ pub(crate) fn check(checked: &Checked<'_>, cubin: &Cubin) -> Vec<Finding> {
             continue;
         }
         // One register may hold both barrier and threads.
-        let threads = if inst.get(Field::BarBoth) == 0 { operand(inst, Role::B) } else { None };
-        let arrives = inst.get(Field::BarOp) == bar_op::ARV;
+        let threads = if !inst.get(Field::BAR_BOTH) { operand(inst, Role::B) } else { None };
+        let arrives = inst.get(Field::BAR_OP) == BarOp::ARV;
         if let Some(reason) = wrong_count(threads, arrives) {
             findings.push(checked.single(Kind::Barrier, line, Vec::new(), reason));
         }

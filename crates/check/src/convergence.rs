@@ -197,7 +197,7 @@ fn barrier_move(line: &Line, state: &mut State) {
             if let Some(to) = register(Role::D).filter(|_| always) {
                 state.write_note(to, value);
             }
-            if inst.get(Field::Clear) != 0 {
+            if inst.get(Field::CLEAR) {
                 state.set(from, if always { Held::NOBODY } else { Held::UNKNOWN });
             }
         }

@@ -4,7 +4,7 @@ use crate::indirect;
 use crate::program::{Condition, LineId, Program};
 use oriole_cubin::Cubin;
 use oriole_cubin::nvinfo::number::INDIRECT_BRANCH_TARGETS;
-use oriole_isa::{Effects, Field, Inst, Opcode, RegFile, Role, Value};
+use oriole_isa::{BraMode, Effects, Field, Inst, Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -92,7 +92,7 @@ impl<'p> Transfers<'p> {
         }
         match line.inst.opcode {
             // A trap ends the kernel; the other forms of `BPT`, of debuggers, go on.
-            Opcode::BPT if line.inst.get(Field::Trap) != oriole_isa::trap::TRAP => {
+            Opcode::BPT if line.inst.get(Field::TRAP) != oriole_isa::Trap::TRAP => {
                 transfer.targets.extend(next.map(|next| (next, taken)));
             }
             Opcode::EXIT | Opcode::KILL | Opcode::BPT => {}
@@ -138,11 +138,13 @@ fn has_base(inst: &Inst) -> bool {
 
 /// What holds where an instruction branches, and where it goes on; `None` where it never goes on.
 fn conditions(inst: &Inst, guard: Condition) -> (Condition, Option<Condition>) {
-    let given = |field| inst.mods.get(field).is_some_and(|value| value != 0);
+    let given = |field| inst.mods.get(field) == Some(true);
     let predicate = inst.opcode.position(Role::PA).and_then(|at| inst.operands.get(at));
     // `BRA.U` goes on with all lanes unless all of them jump; a uniform predicate says the same of all.
     let is_uniform = predicate.is_some_and(|operand| matches!(operand.value, Value::Reg(RegFile::UP, _)));
-    let special = given(Field::BraMode) || given(Field::BraAny) || given(Field::BraUniform) && !is_uniform;
+    let special = inst.mods.get(Field::BRA_MODE).is_some_and(|mode| mode != BraMode::NORMAL)
+        || given(Field::BRA_ANY)
+        || given(Field::BRA_UNIFORM) && !is_uniform;
     let predicate = match predicate.map(|operand| (operand.value, operand.flags)) {
         Some((Value::Reg(file @ (RegFile::P | RegFile::UP), number), flags)) => {
             let negated = flags.contains(oriole_isa::OperandFlags::NOT);

@@ -11,7 +11,7 @@ use oriole_isa::Arch;
 use oriole_opt::pipeline::PIPELINE;
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
-use oriole_ori::{FuncId, Function, FunctionKind, Module, layout};
+use oriole_ori::{FuncId, Function, FunctionKind, MachineFunction, Module, PrimaryMap, layout};
 use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
 use std::borrow::Cow;
@@ -141,11 +141,12 @@ fn compile_tree(
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
     keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
     session.poll()?;
-    watch.time("schedule", || schedule(&mut module, &settings, &mut numbering, &workers))?;
+    let code = watch.time("schedule", || schedule(&mut module, &settings, &mut numbering, &workers))?;
     keep(&mut record.dumps, &passes, session, &module, &SCHEDULING);
     session.poll()?;
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
-    let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &allocation, kind))?;
+    let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &code, &allocation, kind))?;
+    drop(code);
     if let Some(ptx) = ptx.filter(|_| wants_lines) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
         spec.debug = Some(emit::lines::describe(ast, ptx, &spec, &lines, unit));
@@ -194,7 +195,7 @@ fn check_entries(ast: &oriole_ptx::ast::Module, wanted: &[String]) -> Result<(),
 
 fn graph(func: &Function, rot13: bool) -> FlowGraph {
     let cfg = Cfg::new(func);
-    FlowGraph { function: func.name.clone(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
+    FlowGraph { function: func.name().to_owned(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
 }
 
 /// The functions after a stage that works on the whole module.
@@ -210,20 +211,21 @@ fn keep(
         session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
         if shown {
             let text = if passes.rot13 { format!("{func:#}") } else { func.to_string() };
-            dumps.push(Dump { unit: func.name.clone(), number: stage.number(), pass: stage.name, text });
+            dumps.push(Dump { unit: func.name().to_owned(), number: stage.number(), pass: stage.name, text });
         }
     }
 }
 
+/// The hardware instructions of every function, in order and with their control words.
 fn schedule(
     module: &mut Module,
     settings: &Settings,
     numbering: &mut Numbering,
     workers: &Workers,
-) -> Result<(), CompileError> {
+) -> Result<PrimaryMap<FuncId, MachineFunction>, CompileError> {
     let arch = module.arch;
     let names: &[&'static str] = if settings.level < SCHEDULING.level { &[] } else { &[SCHEDULING.name] };
-    let units: Vec<&str> = module.functions.values().map(|func| func.name.as_str()).collect();
+    let units: Vec<&str> = module.functions.values().map(|func| func.name()).collect();
     let first = numbering.open(names, &units);
     let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
     let functions = (first..).zip(module.functions.values_mut()).collect();
@@ -233,7 +235,7 @@ fn schedule(
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
         oriole_sched::schedule(func, arch, &scheduling)
-            .map_err(|e| CompileError::Internal { function: func.name.clone(), reason: e.to_string() })
+            .map_err(|e| CompileError::Internal { function: func.name().to_owned(), reason: e.to_string() })
     });
     results.into_iter().collect()
 }
@@ -260,5 +262,5 @@ impl Watch {
 
 /// The kernels of a compiled module, in order.
 pub fn kernels(module: &Module) -> impl Iterator<Item = (FuncId, &Function)> {
-    module.functions.iter().filter(|(_, func)| func.kind == FunctionKind::Entry)
+    module.functions.iter().filter(|(_, func)| func.kind() == FunctionKind::Entry)
 }

@@ -41,7 +41,7 @@ pub struct Resources {
 /// What the kernel needs; `None` where the function is none.
 pub fn resources(compiled: &Compiled, kernel: FuncId) -> Option<Resources> {
     let func = compiled.module.functions.get(kernel)?;
-    let spec = compiled.spec.functions.iter().find(|spec| spec.name == func.name)?;
+    let spec = compiled.spec.functions.iter().find(|spec| spec.name == func.name())?;
     let members = members(&compiled.module, &compiled.allocation, kernel);
     let most = |file: RegFile| {
         let used = members.iter().map(|id| &compiled.allocation.functions[*id].own.used);
@@ -57,7 +57,7 @@ pub fn resources(compiled: &Compiled, kernel: FuncId) -> Option<Resources> {
         convergence_barriers: most(RegFile::B),
         barriers: spec.barriers,
         spills: compiled.allocation.functions[kernel].own.spills,
-        frame_bytes: func.frame.size(),
+        frame_bytes: func.frame().size(),
         stack_bytes: spec.min_stack_size,
         shared_bytes: spec.shared_size,
         bank0_bytes: match compiled.target.sm {

@@ -125,8 +125,9 @@ impl Watcher for Session<'_> {
     fn rewrite(&self, pass: &Pass<Code>, arch: Arch, func: &mut Function) -> Result<Changed, PhaseError> {
         let mut changed = Changed::No;
         for user in self.passes.iter().filter(|user| user.place == pass.name) {
-            let wrong = |reason: String| PhaseError::User { function: func.name.clone(), place: pass.name, reason };
-            if let Some(text) = (user.rewrite)(&func.name, &arch.to_string(), &func.to_string()).map_err(wrong)? {
+            let wrong =
+                |reason: String| PhaseError::User { function: func.name().to_owned(), place: pass.name, reason };
+            if let Some(text) = (user.rewrite)(func.name(), &arch.to_string(), &func.to_string()).map_err(wrong)? {
                 *func = read_back(func, arch, &text).map_err(wrong)?;
                 changed = Changed::Yes;
             }
@@ -142,7 +143,7 @@ impl Watcher for Session<'_> {
 /// The function that the text is, if it can stand in the place of the other.
 fn read_back(before: &Function, arch: Arch, text: &str) -> Result<Function, String> {
     let func: Function = text.parse().map_err(|error: oriole_ori::text::ParseError| error.to_string())?;
-    if (&func.name, func.kind) != (&before.name, before.kind) {
+    if (func.name(), func.kind()) != (before.name(), before.kind()) {
         return Err("it must stay what it is: name and kind".to_owned());
     }
     verify(&func, arch).map_err(|faults| faults.first().map_or_else(String::new, ToString::to_string))?;

@@ -1,4 +1,4 @@
-//! Writes the names that the rest of the workspace uses: opcodes, roles, fields, values.
+//! Writes the names that the rest of the workspace uses: opcodes, roles, families, pipes.
 
 use crate::facts::Facts;
 use crate::forms::Form;
@@ -17,13 +17,6 @@ pub(crate) fn names(spec: &Spec, forms: &[Form]) -> Result<String, String> {
         "u16",
         spec.instrs.values().map(|i| (i.name.clone(), i.doc.clone(), i.name.clone())),
     );
-    enumeration(
-        &mut out,
-        "Field",
-        "A modifier field: something that the mnemonic's suffixes or an operand's suffix say.",
-        "u16",
-        spec.fields.values().map(|f| (camel(&f.name), f.doc.clone(), f.name.clone())),
-    );
     let roles: BTreeSet<&String> = spec.instrs.values().flat_map(|i| i.operands.iter().map(|o| &o.role)).collect();
     enumeration(
         &mut out,
@@ -38,8 +31,6 @@ pub(crate) fn names(spec: &Spec, forms: &[Form]) -> Result<String, String> {
     enumeration(&mut out, "Family", "What an instruction works on: a chapter of the manual.", "u8", families);
     let pipes = names(|instr| &instr.pipe).map(item);
     enumeration(&mut out, "Pipe", "The unit that executes an instruction.", "u8", pipes);
-    values(&mut out, spec);
-    field_values(&mut out, spec)?;
     rows(&mut out, spec, forms)?;
     Ok(out)
 }
@@ -77,39 +68,6 @@ pub(crate) fn enumeration(
     );
 }
 
-/// One module of constants per enum.
-fn values(out: &mut String, spec: &Spec) {
-    let _ = writeln!(out, "/// Values of modifier fields, one module per enum.\npub(crate) mod values {{");
-    for def in spec.enums.values() {
-        let doc = if def.doc.is_empty() { format!("Values of `{}`.", def.name) } else { def.doc.clone() };
-        let _ = writeln!(out, "    /// {doc}\n    pub mod {} {{", def.name);
-        for value in &def.values {
-            let shown = if value.text.is_empty() { "not printed".to_owned() } else { format!("`.{}`", value.text) };
-            let _ = writeln!(out, "        /// {shown}\n        pub const {}: u8 = {};", value.name, value.code);
-        }
-        let _ = writeln!(out, "    }}");
-    }
-    let _ = writeln!(out, "}}\n");
-}
-
-/// Names and printed texts of every field's values.
-fn field_values(out: &mut String, spec: &Spec) -> Result<(), String> {
-    let _ = writeln!(out, "pub(crate) static FIELD_VALUES: [&[FieldValue]; {}] = [", spec.fields.len());
-    for field in spec.fields.keys() {
-        let rows: Vec<String> = spec
-            .enum_of(field)?
-            .values
-            .iter()
-            .map(|v| format!("FieldValue {{ code: {}, name: {:?}, text: {:?} }}", v.code, v.name, v.text))
-            .collect();
-        let _ = writeln!(out, "    &[{}],", rows.join(", "));
-    }
-    let _ = writeln!(out, "];\n");
-    let docs: Vec<&String> = spec.fields.values().map(|f| &f.doc).collect();
-    let _ = writeln!(out, "static FIELD_DOCS: [&str; {}] = {docs:?};\n", docs.len());
-    Ok(())
-}
-
 fn rows(out: &mut String, spec: &Spec, forms: &[Form]) -> Result<(), String> {
     let mut targets: BTreeMap<&str, Targets> = BTreeMap::new();
     for form in forms {
@@ -133,7 +91,7 @@ fn row(out: &mut String, spec: &Spec, instr: &InstrDef, targets: Targets) -> Res
         fields.push((field.clone(), value));
     }
     fields.sort();
-    let fields: Vec<String> = fields.iter().map(|(f, v)| format!("(Field::{}, {v})", camel(f))).collect();
+    let fields: Vec<String> = fields.iter().map(|(f, v)| format!("(FieldId::{}, {v})", camel(f))).collect();
     let facts = Facts::of(spec, instr)?;
     let effects = facts.effects.iter().fold("Effects::NONE".to_owned(), |all, e| format!("{all}.with(Effects::{e})"));
     let twin = format!("U{}", instr.name);
@@ -201,7 +159,7 @@ fn width_rule(spec: &Spec, rule: &WidthRule) -> Result<String, String> {
         cases.extend((first..=last).map(|value| format!("({}, {})", values[value].code, number(value))));
     }
     Ok(format!(
-        "WidthRule {{ field: Field::{}, step: WidthStep::{}, cases: &[{}] }}",
+        "WidthRule {{ field: FieldId::{}, step: WidthStep::{}, cases: &[{}] }}",
         camel(&rule.field),
         rule.step,
         cases.join(", ")

@@ -234,7 +234,7 @@ fn commutes(spec: &Spec, instr: &InstrDef) -> Result<(String, u32), String> {
         "choice" if has("PA") => "Swap::Choice".to_owned(),
         "table" if has("Lut") => "Swap::Table".to_owned(),
         field if instr.fields.iter().any(|(name, _)| name == field) && spec.turned.contains_key(field) => {
-            format!("Swap::Compare(Field::{})", camel(field))
+            format!("Swap::Compare(FieldId::{})", camel(field))
         }
         how => return Err(format!("commutes '{how}': plain, minmax, choice (of PA), table (Lut), or a comparison")),
     };
@@ -257,12 +257,12 @@ pub(crate) fn facts(spec: &Spec) -> Result<String, String> {
         let facts = Facts::of(spec, instr).map_err(|e| format!("{}: {}: {e}", instr.place.0, instr.name))?;
         let _ = writeln!(out, "    {},", facts.row(instr));
     }
-    let _ = writeln!(out, "];\n\nstatic TURNED: [(Field, &[(u8, u8)]); {}] = [", spec.turned.len());
+    let _ = writeln!(out, "];\n\nstatic TURNED: [(FieldId, &[(u8, u8)]); {}] = [", spec.turned.len());
     for (field, turned) in &spec.turned {
         let of = spec.enum_of(field)?;
         let code = |name: &String| of.code(name);
         let pairs = turned.iter().filter_map(|(from, to)| Some(format!("({}, {})", code(from)?, code(to)?)));
-        let _ = writeln!(out, "    (Field::{}, &[{}]),", camel(field), pairs.collect::<Vec<_>>().join(", "));
+        let _ = writeln!(out, "    (FieldId::{}, &[{}]),", camel(field), pairs.collect::<Vec<_>>().join(", "));
     }
     let _ = writeln!(out, "];");
     Ok(out)

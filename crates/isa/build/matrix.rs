@@ -29,7 +29,7 @@ pub(crate) fn table(spec: &Spec, tsv: &Tsv, earlier: &BTreeSet<&str>) -> Result<
     for line in &lines {
         let opcode = line.cells[0];
         let parts = parts(spec, line).map_err(|e| format!("{}: {opcode}: {e}", line.place))?;
-        let fields = parts.iter().map(|part| format!("(Field::{}, {})", camel(part.field), part.texts.len()));
+        let fields = parts.iter().map(|part| format!("(FieldId::{}, {})", camel(part.field), part.texts.len()));
         let fields: Vec<String> = fields.collect();
         let classes = names(line, &parts).into_iter().map(|name| {
             let class = if earlier.contains(name.as_str()) { name.as_str() } else { ANY };

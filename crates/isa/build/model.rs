@@ -34,6 +34,8 @@ pub(crate) struct FieldDef {
     pub name: String,
     pub doc: String,
     pub of: String,
+    /// Off or on.
+    pub is_flag: bool,
 }
 
 /// A register, constant … class that an operand may be.

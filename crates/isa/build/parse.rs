@@ -247,7 +247,7 @@ fn add_field(spec: &mut Spec, text: &str) -> Result<(), String> {
             name.to_owned()
         }
     };
-    insert_field(spec, name, doc, of)
+    insert_field(spec, FieldDef { name: name.to_owned(), doc, of, is_flag: false })
 }
 
 /// `flag NAME "doc" [TEXT]`: off, or on and printed as TEXT (the name in upper case).
@@ -256,11 +256,12 @@ fn add_flag(spec: &mut Spec, text: &str) -> Result<(), String> {
     let (doc, shown) = take_doc(rest)?;
     let shown = if shown.is_empty() { name.to_uppercase() } else { shown.to_owned() };
     add_enum(spec, name, doc.clone(), &format!("OFF/ ON/{}", shown.trim_start_matches('/')))?;
-    insert_field(spec, name, doc, name.to_owned())
+    insert_field(spec, FieldDef { name: name.to_owned(), doc, of: name.to_owned(), is_flag: true })
 }
 
-fn insert_field(spec: &mut Spec, name: &str, doc: String, of: String) -> Result<(), String> {
-    match spec.fields.insert(name.to_owned(), FieldDef { name: name.to_owned(), doc, of }) {
+fn insert_field(spec: &mut Spec, field: FieldDef) -> Result<(), String> {
+    let name = field.name.clone();
+    match spec.fields.insert(name.clone(), field) {
         None => Ok(()),
         Some(_) => Err(format!("field '{name}' is defined twice")),
     }

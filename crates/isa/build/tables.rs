@@ -60,7 +60,7 @@ fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> 
     let (kinds, kinds_mask) = packed_kinds(form);
     let mut fixed = Vec::new();
     for (field, value) in &form.fixed {
-        fixed.push(format!("(Field::{}, {value}, {})", camel(field), default_of(spec, &form.opcode, field)?));
+        fixed.push(format!("(FieldId::{}, {value}, {})", camel(field), default_of(spec, &form.opcode, field)?));
     }
     let _ = writeln!(
         out,
@@ -201,7 +201,7 @@ fn field_slot(spec: &Spec, opcode: &str, slot: &FieldSlot, arrays: &mut Arrays) 
     let default = default_of(spec, opcode, &slot.field)?;
     let values = encode.len();
     Ok(format!(
-        "FieldSlot {{ field: Field::{}, ranges: {}, default: {default}, values: {values}, decode: {}, encode: {} }}",
+        "FieldSlot {{ field: FieldId::{}, ranges: {}, default: {default}, values: {values}, decode: {}, encode: {} }}",
         camel(&slot.field),
         ranges(&slot.ranges),
         arrays.place(decode),

@@ -40,7 +40,7 @@ impl Reader<'_> {
 
     fn field(&self, name: &str) -> Result<String, String> {
         match self.instr.fields.iter().any(|(f, _)| f == name) {
-            true => Ok(format!("Field::{}", camel(name))),
+            true => Ok(format!("FieldId::{}", camel(name))),
             false => Err(format!("the template names a field '{name}' that the instruction lacks")),
         }
     }

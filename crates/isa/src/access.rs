@@ -4,7 +4,7 @@
 //! code relies on (`../shared/latency/digest.md`, "Facts about the control bits"; `docs/isa/latency.md`).
 
 use crate::latency::{self, LatencyClass, Queue, Slot};
-use crate::{Arch, Field, Inst, Opcode, Pipe, RegFile, Role, Value, warpgroup};
+use crate::{Arch, Field, FieldId, Inst, Opcode, Pipe, RegFile, Role, Value, Warpgroup};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -258,12 +258,12 @@ fn width(inst: &Inst, at: usize) -> u8 {
             _ => inst.width(at),
         };
     }
-    if signature[at].role != Role::B || inst.mods.get(Field::TexScr).is_none_or(|scr| scr == 0) {
+    if signature[at].role != Role::B || inst.mods.get(Field::TEX_SCR) != Some(true) {
         return inst.width(at);
     }
     let unpacked = |role| {
         let position = inst.opcode.position(role).unwrap_or(at);
-        signature[position].width.of(|field| if field == Field::TexScr { 0 } else { inst.get(field) })
+        signature[position].width.of(|field| if field == FieldId::TexScr { 0 } else { inst.raw(field) })
     };
     (unpacked(Role::A) + unpacked(Role::B)).saturating_sub(2).clamp(1, inst.width(at).max(1))
 }
@@ -288,7 +288,7 @@ fn is_product(inst: &Inst) -> bool {
 
 /// The product ends a group that `WARPGROUP.DEPBAR` counts.
 fn commits(inst: &Inst) -> bool {
-    inst.get(Field::Gsb) != Inst::new(inst.opcode).get(Field::Gsb)
+    inst.get(Field::GSB) != Inst::new(inst.opcode).get(Field::GSB)
 }
 
 fn is_accumulator(inst: &Inst, slot: Slot) -> bool {
@@ -320,7 +320,7 @@ fn waits(inst: &Inst) -> SmallVec<[Wait; 2]> {
                 waits.push(Wait { scoreboard: scoreboard as u8, left: left(Role::B), in_control: false });
             }
         }
-        Opcode::WARPGROUP if inst.get(Field::Warpgroup) == warpgroup::DEPBAR => {
+        Opcode::WARPGROUP if inst.get(Field::WARPGROUP) == Warpgroup::DEPBAR => {
             waits.push(Wait { scoreboard: GSB, left: left(Role::Count), in_control: false });
         }
         _ => {}

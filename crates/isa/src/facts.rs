@@ -1,6 +1,6 @@
 //! Facts of each opcode that loops ask for: one dense row each, without pointers. The data comes from `spec/*.isa`.
 
-use crate::{Field, Opcode};
+use crate::{Fcmp, FieldId, Opcode};
 
 include!(concat!(env!("OUT_DIR"), "/facts.rs"));
 
@@ -17,8 +17,8 @@ pub enum Swap {
     Choice,
     /// The inputs of the truth tables Lut and Lut2.
     Table,
-    /// This comparison is turned round: [`Field::turned`].
-    Compare(Field),
+    /// This comparison is turned round: [`FieldId::turned`].
+    Compare(FieldId),
 }
 
 /// One row.
@@ -132,8 +132,17 @@ impl Space {
     }
 }
 
-impl Field {
-    /// The comparison that holds for (B, A) where `value` of this field does for (A, B), if there is one.
+impl Fcmp {
+    /// The comparison that is true where this one is false. A code has a bit each for less, equal, greater and
+    /// unordered.
+    #[must_use]
+    pub fn opposite(self) -> Fcmp {
+        Fcmp::from_code(self.code() ^ Fcmp::T.code())
+    }
+}
+
+impl FieldId {
+    /// The comparison that holds for (B, A) where that of code `value` of this field does for (A, B), if there is one.
     pub fn turned(self, value: u8) -> Option<u8> {
         let (_, pairs) = TURNED.iter().find(|(field, _)| *field == self)?;
         pairs.iter().find(|(from, _)| *from == value).map(|(_, to)| *to)

@@ -1,6 +1,6 @@
 //! A decoded instruction.
 
-use crate::{Control, Field, Mods, Opcode, Operand};
+use crate::{Control, Field, FieldId, FieldType, Mods, Opcode, Operand, Setting};
 use smallvec::SmallVec;
 
 /// The guard predicate `@P0`, `@!P0`, `@UP0`.
@@ -47,19 +47,30 @@ impl Inst {
     }
 
     /// The value of `field`, or the opcode's default where it is not given.
-    pub fn get(&self, field: Field) -> u8 {
-        self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
+    #[inline]
+    pub fn get<V: FieldType>(&self, field: Field<V>) -> V {
+        V::from_code(self.raw(field.id()))
+    }
+
+    /// The code of the value of `field`, or of the opcode's default where it is not given.
+    pub fn raw(&self, field: FieldId) -> u8 {
+        self.mods.raw(field).unwrap_or_else(|| self.opcode.default_code(field))
+    }
+
+    /// The setting's field has its value.
+    pub fn has(&self, setting: Setting) -> bool {
+        self.raw(setting.field()) == setting.code()
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file.
     pub fn width(&self, i: usize) -> u8 {
-        self.opcode.signature()[i].width.of(|field| self.get(field))
+        self.opcode.signature()[i].width.of(|field| self.raw(field))
     }
 
     /// Drop explicit modifiers that equal the opcode's default, so that equal instructions compare equal.
     pub fn normalise(&mut self) {
         let opcode = self.opcode;
-        let kept: Mods = self.mods.iter().filter(|(f, v)| opcode.default_of(*f) != *v).collect();
+        let kept: Mods = self.mods.iter().filter(|s| opcode.default_code(s.field()) != s.code()).collect();
         self.mods = kept;
     }
 }

@@ -15,6 +15,7 @@ pub mod code;
 mod control;
 mod engine;
 mod facts;
+mod field;
 mod inst;
 pub mod latency;
 pub mod manual;
@@ -27,16 +28,16 @@ pub mod special_registers;
 pub use arch::{Arch, UnknownArch, WordFormat};
 pub use control::Control;
 pub use engine::{
-    Carries, ControlFault, DecodeError, Display, EncodeError, Illegal, ParseError, carries, control_fault, decode,
+    Carries, ControlFault, DecodeError, Display, EncodeError, Illegal, ParseError, Unscheduled, control_fault, decode,
     encode, legal, parse,
 };
 pub use facts::{CodeOrder, Exit, Fold, Lanes, Space, Swap};
+pub use field::values::*;
+pub use field::{Field, FieldId, FieldType, FieldValue, Setting};
 pub use inst::{Guard, Inst};
 pub use mods::Mods;
-pub use opcode::values::*;
 pub use opcode::{
-    Effects, Family, Field, FieldValue, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width,
-    WidthRule, WidthStep,
+    Effects, Family, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width, WidthRule, WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
 pub use sm::{Bank0, ClusterBank0, SmDescription};

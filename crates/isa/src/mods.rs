@@ -1,13 +1,13 @@
 //! Modifier values of an instruction.
 
-use crate::Field;
+use crate::{Field, FieldId, FieldType, Setting};
 use smallvec::SmallVec;
 
 /// Values of modifier fields. A field that is absent has the opcode's default value
-/// ([`crate::Opcode::default_of`]); entries are kept sorted by field, and setting a field to any
+/// ([`crate::Opcode::default_code`]); entries are kept sorted by field, and setting a field to any
 /// value stores it, so compare instructions after [`crate::Inst::normalise`].
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mods(SmallVec<[(Field, u8); 6]>);
+pub struct Mods(SmallVec<[Setting; 6]>);
 
 impl Clone for Mods {
     fn clone(&self) -> Self {
@@ -24,23 +24,35 @@ impl Mods {
 
     /// The explicit value of `field`.
     #[inline]
-    pub fn get(&self, field: Field) -> Option<u8> {
-        self.0.iter().find(|(f, _)| *f == field).map(|(_, v)| *v)
+    pub fn get<V: FieldType>(&self, field: Field<V>) -> Option<V> {
+        self.raw(field.id()).map(V::from_code)
+    }
+
+    /// The code of the explicit value of `field`.
+    #[inline]
+    pub fn raw(&self, field: FieldId) -> Option<u8> {
+        self.0.iter().find(|setting| setting.field() == field).map(|setting| setting.code())
     }
 
     /// Set `field` to `value`.
-    pub fn set(&mut self, field: Field, value: u8) {
-        match self.0.binary_search_by_key(&field, |(f, _)| *f) {
-            Ok(at) => self.0[at].1 = value,
-            Err(at) => self.0.insert(at, (field, value)),
+    #[inline]
+    pub fn set<V: FieldType>(&mut self, field: Field<V>, value: V) {
+        self.apply(Setting::of(field, value));
+    }
+
+    /// Set the setting's field to its value.
+    pub fn apply(&mut self, setting: Setting) {
+        match self.0.binary_search_by_key(&setting.field(), |s| s.field()) {
+            Ok(at) => self.0[at] = setting,
+            Err(at) => self.0.insert(at, setting),
         }
     }
 
     /// Add a field that comes after all fields that are set.
     #[inline]
-    pub(crate) fn push(&mut self, field: Field, value: u8) {
-        debug_assert!(self.0.last().is_none_or(|(last, _)| *last < field));
-        self.0.push((field, value));
+    pub(crate) fn push(&mut self, setting: Setting) {
+        debug_assert!(self.0.last().is_none_or(|last| last.field() < setting.field()));
+        self.0.push(setting);
     }
 
     /// Forget all explicit values.
@@ -50,27 +62,29 @@ impl Mods {
     }
 
     /// The same with `field` set to `value`.
-    pub fn with(mut self, field: Field, value: u8) -> Self {
+    #[inline]
+    pub fn with<V: FieldType>(mut self, field: Field<V>, value: V) -> Self {
         self.set(field, value);
         self
     }
 
     /// Forget the explicit value of `field`.
-    pub fn remove(&mut self, field: Field) {
-        self.0.retain(|(f, _)| *f != field);
+    pub fn remove(&mut self, field: impl Into<FieldId>) {
+        let field = field.into();
+        self.0.retain(|setting| setting.field() != field);
     }
 
     /// Explicit values in field order.
-    pub fn iter(&self) -> impl Iterator<Item = (Field, u8)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Setting> + '_ {
         self.0.iter().copied()
     }
 }
 
-impl FromIterator<(Field, u8)> for Mods {
-    fn from_iter<I: IntoIterator<Item = (Field, u8)>>(values: I) -> Self {
+impl FromIterator<Setting> for Mods {
+    fn from_iter<I: IntoIterator<Item = Setting>>(settings: I) -> Self {
         let mut mods = Mods::new();
-        for (field, value) in values {
-            mods.set(field, value);
+        for setting in settings {
+            mods.apply(setting);
         }
         mods
     }

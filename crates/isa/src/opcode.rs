@@ -1,7 +1,7 @@
 //! Opcodes, their signatures, fields and facts. The data comes from `spec/*.isa`.
 
 use crate::latency::LatencyClass;
-use crate::{Arch, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, FieldId, Operand, OperandFlags, RegFile, Value};
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
@@ -103,7 +103,7 @@ pub enum Width {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WidthRule {
     /// The modifier.
-    pub field: Field,
+    pub field: FieldId,
     /// What its numbers do.
     pub step: WidthStep,
     /// Numbers at the values that are not ordinary.
@@ -125,7 +125,7 @@ pub enum WidthStep {
 
 impl Width {
     /// The width where the modifiers have these values.
-    pub fn of(&self, value: impl Fn(Field) -> u8) -> u8 {
+    pub fn of(&self, value: impl Fn(FieldId) -> u8) -> u8 {
         let (rules, otherwise) = match self {
             Width::Fixed(width) => return *width,
             Width::By { rules, otherwise } => (rules, *otherwise),
@@ -258,45 +258,7 @@ pub struct OpcodeInfo {
     targets: u16,
     rot13: &'static str,
     signature: &'static [OperandSpec],
-    fields: &'static [(Field, u8)],
-}
-
-/// One value of a field.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldValue {
-    /// The value in [`crate::Mods`].
-    pub code: u8,
-    /// Its name in the spec.
-    pub name: &'static str,
-    /// What is printed after a dot; empty where nothing is.
-    pub text: &'static str,
-}
-
-impl Field {
-    /// The values that the field can have, in the order of the spec.
-    pub fn values(self) -> &'static [FieldValue] {
-        FIELD_VALUES[self as usize]
-    }
-
-    /// What the field says, in one line.
-    pub fn doc(self) -> &'static str {
-        FIELD_DOCS[self as usize]
-    }
-
-    /// The row of one value.
-    pub fn value(self, code: u8) -> Option<&'static FieldValue> {
-        self.values().iter().find(|v| v.code == code)
-    }
-
-    /// The value of that name in the spec.
-    pub fn value_named(self, name: &str) -> Option<u8> {
-        self.values().iter().find(|v| v.name == name).map(|v| v.code)
-    }
-
-    /// The field of that name in the spec.
-    pub fn from_name(name: &str) -> Option<Field> {
-        Field::ALL.into_iter().find(|f| f.name() == name)
-    }
+    fields: &'static [(FieldId, u8)],
 }
 
 impl Opcode {
@@ -314,12 +276,18 @@ impl Opcode {
 
     /// Its modifier fields with their default values, in field order.
     #[inline]
-    pub fn fields(self) -> &'static [(Field, u8)] {
+    pub fn fields(self) -> &'static [(FieldId, u8)] {
         self.info().fields
     }
 
-    /// The value that `field` has where it is not given; 0 for a field that the opcode lacks.
-    pub fn default_of(self, field: Field) -> u8 {
+    /// It has the modifier field.
+    pub fn has_field(self, field: impl Into<FieldId>) -> bool {
+        let field = field.into();
+        self.fields().iter().any(|(of_opcode, _)| *of_opcode == field)
+    }
+
+    /// The code of the value that `field` has where it is not given; 0 for a field that the opcode lacks.
+    pub fn default_code(self, field: FieldId) -> u8 {
         self.fields().iter().find(|(f, _)| *f == field).map_or(0, |(_, v)| *v)
     }
 

@@ -1,7 +1,7 @@
 //! What a multiprocessor of each target offers, and where compiled code finds the facts of its
 //! launch in constant bank 0.
 
-use crate::{Arch, mem};
+use crate::{Arch, Mem};
 use std::ops::Range;
 
 /// Sizes and limits of one target's multiprocessor.
@@ -21,8 +21,8 @@ pub struct SmDescription {
     pub uniform_registers: u32,
     /// Threads of a warp.
     pub warp_size: u32,
-    /// Ordering ([`crate::Field::Mem`]) of a strong access of block scope.
-    pub strong_in_block: u8,
+    /// Ordering ([`crate::Field::MEM`]) of a strong access of block scope.
+    pub strong_in_block: Mem,
     /// `BAR` can let the warps that wait give way (`.DEFER_BLOCKING`), as ptxas has it do.
     pub defers_blocking: bool,
     /// Arithmetic instructions read constant banks.
@@ -268,7 +268,7 @@ const SM_80: SmDescription = SmDescription {
     register_granularity: 8,
     uniform_registers: 63,
     warp_size: 32,
-    strong_in_block: mem::STRONG_SM,
+    strong_in_block: Mem::STRONG_SM,
     defers_blocking: true,
     constant_operands: true,
     cluster_barrier_if_explicit: false,
@@ -296,7 +296,7 @@ const SM_80: SmDescription = SmDescription {
 };
 
 const SM_75: SmDescription = SmDescription {
-    strong_in_block: mem::STRONG_CTA,
+    strong_in_block: Mem::STRONG_CTA,
     defers_blocking: false,
     max_warps: 32,
     max_ctas: 16,

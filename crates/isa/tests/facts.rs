@@ -1,6 +1,6 @@
 //! The facts of each opcode, against each other and against what is known of single instructions.
 
-use oriole_isa::{Kinds, Opcode, Role};
+use oriole_isa::{Cmp, Fcmp, Field, FieldId, Inst, Kinds, Opcode, Role, Sign, Vote};
 
 /// The places of a signature for which `is` holds.
 fn mask(opcode: Opcode, is: impl Fn(usize) -> bool) -> u32 {
@@ -32,4 +32,42 @@ fn only_break_reads_what_it_writes() {
     assert_eq!(changing, [Opcode::BREAK]);
     let barrier = Opcode::BREAK.position(Role::Bar).map(|at| 1 << at);
     assert_eq!(Some(Opcode::BREAK.destinations()), barrier);
+}
+
+/// From the meaning of the names: U is true of unordered operands too.
+#[test]
+fn opposite_float_comparisons_exclude_each_other() {
+    let pairs = [
+        (Fcmp::F, Fcmp::T),
+        (Fcmp::LT, Fcmp::GEU),
+        (Fcmp::EQ, Fcmp::NEU),
+        (Fcmp::LE, Fcmp::GTU),
+        (Fcmp::GT, Fcmp::LEU),
+        (Fcmp::NE, Fcmp::EQU),
+        (Fcmp::GE, Fcmp::LTU),
+        (Fcmp::NUM, Fcmp::NAN),
+    ];
+    for (one, other) in pairs {
+        assert_eq!((one.opposite(), other.opposite()), (other, one), "{one} {other}");
+    }
+    assert_eq!(2 * pairs.len(), Fcmp::VALUES.len());
+}
+
+#[test]
+fn fields_give_what_is_set_or_the_default_of_the_opcode() {
+    let mut inst = Inst::new(Opcode::ISETP);
+    assert_eq!((inst.get(Field::CMP), inst.get(Field::SIGN), inst.get(Field::EX)), (Cmp::F, Sign::S32, false));
+    inst.mods = [Field::EX.is(true), Field::CMP.is(Cmp::NE)].into_iter().collect();
+    assert_eq!((inst.mods.get(Field::CMP), inst.mods.get(Field::SIGN)), (Some(Cmp::NE), None));
+    assert!(inst.get(Field::EX) && inst.has(Field::CMP.is(Cmp::NE)));
+    assert_eq!(inst.raw(FieldId::Cmp), Cmp::NE.code());
+    assert!(Opcode::ISETP.has_field(Field::BOP) && !Opcode::ISETP.has_field(Field::FCMP));
+}
+
+#[test]
+fn a_value_prints_as_its_name() {
+    assert_eq!(Vote::ANY.to_string(), "ANY");
+    assert_eq!(Vote::from_code(9).to_string(), "#9");
+    assert_eq!(Field::VOTE.name_of(Vote::ANY), Some("ANY"));
+    assert_eq!(Field::VOTE.name_of(Vote::from_code(9)), None);
 }

@@ -179,10 +179,10 @@ fn operand(random: &mut Random, inst: &Inst, index: usize) -> Operand {
     Operand { value, flags: OperandFlags::from_bits(flags) }
 }
 
-fn set_random_field(random: &mut Random, inst: &mut Inst, field: oriole_isa::Field) {
+fn set_random_field(random: &mut Random, inst: &mut Inst, field: oriole_isa::FieldId) {
     let values = field.values();
     let value = values[random.below(values.len() as u64) as usize].code;
-    inst.mods.set(field, value);
+    inst.mods.apply(oriole_isa::Setting::raw(field, value));
 }
 
 /// A random legal instruction: parts that have no encoding are drawn again.

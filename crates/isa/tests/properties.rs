@@ -2,7 +2,7 @@
 
 use oriole_isa::{
     Arch, DecodeError, EncodeError, Field, Illegal, Inst, Kinds, Opcode, Operand, OperandFlags, ParseError, RegFile,
-    Role, Value, Width, control_fault, decode, encode, legal, parse, rnd,
+    Rnd, Role, Value, Width, control_fault, decode, encode, legal, parse,
 };
 
 /// Sample words of each target.
@@ -177,7 +177,7 @@ fn widths_follow_modifiers() {
     let mut inst = Inst::new(Opcode::IMAD);
     let d = Opcode::IMAD.position(Role::D).expect("IMAD writes D");
     assert_eq!(inst.width(d), 1);
-    inst.mods.set(Field::Mul, oriole_isa::mul::WIDE);
+    inst.mods.set(Field::MUL, oriole_isa::Mul::WIDE);
     assert_eq!(inst.width(d), 2);
     assert_eq!(Inst::new(Opcode::DADD).width(0), 2);
     assert!(matches!(Opcode::DADD.signature()[0].width, Width::Fixed(2)));
@@ -187,11 +187,11 @@ fn widths_follow_modifiers() {
 #[test]
 fn normalise_drops_defaults() {
     let mut inst = Inst::new(Opcode::FADD);
-    inst.mods.set(Field::Rnd, rnd::RN);
+    inst.mods.set(Field::RND, Rnd::RN);
     assert_ne!(inst, Inst::new(Opcode::FADD));
     inst.normalise();
     assert_eq!(inst, Inst::new(Opcode::FADD));
-    assert_eq!(inst.get(Field::Rnd), rnd::RN);
+    assert_eq!(inst.get(Field::RND), Rnd::RN);
 }
 
 /// Every neutral operand is of a kind that the signature allows.

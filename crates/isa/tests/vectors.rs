@@ -2,7 +2,7 @@
 //! to the word. `tests/data/vectors` holds a sample; the whole of `../shared/vectors` is used where it is,
 //! and so is the folder that `ORIOLE_VECTORS` names.
 
-use oriole_isa::{Arch, Inst, Opcode, decode, encode, parse};
+use oriole_isa::{Arch, Control, Inst, Opcode, Operand, OperandFlags, Unscheduled, Value, decode, encode, parse};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::{env, fs};
@@ -91,6 +91,7 @@ fn check(vector: &Vector, arch: Arch, label: Option<i64>) -> Result<(), String> 
     if back != vector.word {
         return Err(format!("encodes to {back:032x}"));
     }
+    check_unscheduled(vector, arch, &inst)?;
     if relocated(&vector.text, label) {
         return Ok(());
     }
@@ -101,6 +102,34 @@ fn check(vector: &Vector, arch: Arch, label: Option<i64>) -> Result<(), String> 
         return Err(format!("prints '{shown}'"));
     }
     check_parse(vector, arch, &inst, label)
+}
+
+/// The word as a scheduler makes it: without scheduling bits first, then with the operands that stay, then with the
+/// control word. (Words that name a code address are made when that is known.)
+fn check_unscheduled(vector: &Vector, arch: Arch, inst: &Inst) -> Result<(), String> {
+    let names_address = inst.operands.iter().any(|operand| matches!(operand.value, Value::Label(_)));
+    if names_address || arch.word_format().is_bundled() {
+        return Ok(());
+    }
+    let mut plain = inst.clone();
+    plain.control = Control::NONE;
+    let stays = |operand: &mut Operand| {
+        let kept = operand.flags.contains(OperandFlags::REUSE);
+        operand.flags = operand.flags.without(OperandFlags::REUSE);
+        kept
+    };
+    let kept: Vec<bool> = plain.operands.iter_mut().map(stays).collect();
+    let mut word = Unscheduled::new(&plain, arch).map_err(|e| format!("unscheduled: {e}"))?;
+    for (at, _) in kept.iter().enumerate().filter(|(_, kept)| **kept) {
+        if !word.keep(at) {
+            return Err(format!("unscheduled: operand {at} of '{}' cannot be kept", vector.text));
+        }
+    }
+    match word.finish(inst.control, arch) {
+        Ok(made) if made == vector.word => Ok(()),
+        Ok(made) => Err(format!("unscheduled: {made:032x} instead of {:032x}", vector.word)),
+        Err(error) => Err(format!("unscheduled: {error}")),
+    }
 }
 
 /// The text encodes to the same word, apart from control bits and from what is not printed.

@@ -2,8 +2,10 @@
 //! See `docs/lower.md`.
 
 mod abi;
+mod body;
 mod chapters;
 mod dispatch;
+mod driver;
 mod error;
 mod function;
 mod handler;
@@ -16,5 +18,5 @@ use oriole_ptx::diag::Diagnostic;
 
 /// Lowers a module. All errors of all functions come back together.
 pub fn lower(module: &oriole_ptx::ast::Module, options: &Options<'_>) -> Result<oriole_ori::Module, Vec<Diagnostic>> {
-    module::driver::lower_module(module, options).map_err(|errors| errors.into_iter().map(|error| *error).collect())
+    driver::lower_module(module, options).map_err(|errors| errors.into_iter().map(|error| *error).collect())
 }

@@ -3,8 +3,8 @@
 //! The expected instructions and modifiers are those of ptxas 13.0's code for the same PTX (read with nvdisasm).
 
 use oriole_isa::{
-    Arch, Field, Opcode, Role, arrives_count, atom_op, bulk_type, copy_dst, copy_src, im2col, ltc, mem_size,
-    syncs_count, syncs_op, syncs_result, tensor_dim, tma_cctl,
+    Arch, ArrivesCount, AtomOp, BulkType, CopyDst, CopySrc, Field, Im2col, Ltc, MemSize, Opcode, Role, Setting,
+    SyncsCount, SyncsOp, SyncsResult, TensorDim, TmaCctl,
 };
 use oriole_ori::{Function, FunctionKind, Inst, Module};
 
@@ -28,111 +28,116 @@ fn lower(body: &str, arch: Arch) -> Result<Module, String> {
 }
 
 fn kernel(module: &Module) -> &Function {
-    module.functions.values().find(|f| f.kind == FunctionKind::Entry).expect("every test has a kernel")
+    module.functions.values().find(|f| f.kind() == FunctionKind::Entry).expect("every test has a kernel")
 }
 
 fn all(function: &Function, opcode: Opcode) -> Vec<&Inst> {
-    function.iter_insts().map(|(_, id)| &function.insts[id]).filter(|inst| inst.opcode == opcode).collect()
+    function.iter_insts().map(|(_, id)| &function[id]).filter(|inst| inst.opcode == opcode).collect()
 }
 
 /// PTX, the instruction that it becomes, some of its modifiers.
-type Row = (&'static str, Opcode, &'static [(Field, u8)]);
+type Row = (&'static str, Opcode, &'static [Setting]);
 
 const SINCE_SM80: [Row; 6] = [
     (
         "cp.async.ca.shared.global [s], [%d0], 4;",
         Opcode::LDGSTS,
-        &[(Field::MemSize, mem_size::B32), (Field::Bypass, 0)],
+        &[Field::MEM_SIZE.is(MemSize::B32), Field::BYPASS.is(false)],
     ),
     (
         "cp.async.cg.shared.global.L2::256B [s], [%d0], 16;",
         Opcode::LDGSTS,
-        &[(Field::MemSize, mem_size::B128), (Field::Bypass, 1), (Field::Ltc, ltc::LTC256B), (Field::Zfill, 0)],
+        &[
+            Field::MEM_SIZE.is(MemSize::B128),
+            Field::BYPASS.is(true),
+            Field::LTC.is(Ltc::LTC256B),
+            Field::ZFILL.is(false),
+        ],
     ),
-    ("cp.async.ca.shared.global [s], [%d0], 16, 4;", Opcode::LDGSTS, &[(Field::Zfill, 1)]),
-    ("cp.async.ca.shared.global [s], [%d0], 8, %r0;", Opcode::LDGSTS, &[(Field::Zfill, 1)]),
+    ("cp.async.ca.shared.global [s], [%d0], 16, 4;", Opcode::LDGSTS, &[Field::ZFILL.is(true)]),
+    ("cp.async.ca.shared.global [s], [%d0], 8, %r0;", Opcode::LDGSTS, &[Field::ZFILL.is(true)]),
     ("cp.async.commit_group;", Opcode::LDGDEPBAR, &[]),
     ("cp.async.wait_group 3;", Opcode::DEPBAR, &[]),
 ];
 
 const ON_SM80: [Row; 3] = [
-    ("mbarrier.init.shared.b64 [m], 32;", Opcode::STS, &[(Field::MemSize, mem_size::B64)]),
-    ("mbarrier.arrive.shared.b64 %d0, [m];", Opcode::ATOMS, &[(Field::AtomOp, atom_op::ARRIVE)]),
-    ("cp.async.mbarrier.arrive.noinc.shared.b64 [m];", Opcode::ARRIVES, &[(Field::ArrivesCount, arrives_count::BOTH)]),
+    ("mbarrier.init.shared.b64 [m], 32;", Opcode::STS, &[Field::MEM_SIZE.is(MemSize::B64)]),
+    ("mbarrier.arrive.shared.b64 %d0, [m];", Opcode::ATOMS, &[Field::ATOM_OP.is(AtomOp::ARRIVE)]),
+    ("cp.async.mbarrier.arrive.noinc.shared.b64 [m];", Opcode::ARRIVES, &[Field::ARRIVES_COUNT.is(ArrivesCount::BOTH)]),
 ];
 
 const SINCE_SM90: [Row; 19] = [
     ("mbarrier.init.shared.b64 [m], 32;", Opcode::SYNCSU, &[]),
-    ("mbarrier.arrive.shared.b64 %d0, [m];", Opcode::SYNCS, &[(Field::SyncsCount, syncs_count::A1T0)]),
+    ("mbarrier.arrive.shared.b64 %d0, [m];", Opcode::SYNCS, &[Field::SYNCS_COUNT.is(SyncsCount::A1T0)]),
     (
         "mbarrier.arrive_drop.shared.b64 %d0, [m], %r0;",
         Opcode::SYNCS,
-        &[(Field::SyncsCount, syncs_count::ART0), (Field::Optout, 1)],
+        &[Field::SYNCS_COUNT.is(SyncsCount::ART0), Field::OPTOUT.is(true)],
     ),
     (
         "mbarrier.arrive.expect_tx.shared::cluster.b64 _, [m], 64;",
         Opcode::SYNCS,
-        &[(Field::SyncsCount, syncs_count::A0T0), (Field::SyncsResult, syncs_result::RED)],
+        &[Field::SYNCS_COUNT.is(SyncsCount::A0T0), Field::SYNCS_RESULT.is(SyncsResult::RED)],
     ),
     (
         "mbarrier.complete_tx.shared.b64 [m], 16;",
         Opcode::SYNCS,
-        &[(Field::SyncsCount, syncs_count::A0TX), (Field::SyncsResult, syncs_result::RED)],
+        &[Field::SYNCS_COUNT.is(SyncsCount::A0TX), Field::SYNCS_RESULT.is(SyncsResult::RED)],
     ),
     (
         "mbarrier.try_wait.parity.shared.b64 %p0, [m], 0;",
         Opcode::SYNCS,
-        &[(Field::SyncsOp, syncs_op::PHASECHK), (Field::Trywait, 1)],
+        &[Field::SYNCS_OP.is(SyncsOp::PHASECHK), Field::TRYWAIT.is(true)],
     ),
     (
         "cp.async.mbarrier.arrive.noinc.shared.b64 [m];",
         Opcode::ARRIVES,
-        &[(Field::ArrivesCount, arrives_count::ARVCNT)],
+        &[Field::ARRIVES_COUNT.is(ArrivesCount::ARVCNT)],
     ),
     (
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%d0], 256, [m];",
         Opcode::UBLKCP,
-        &[(Field::CopyDst, copy_dst::S), (Field::CopySrc, copy_src::G)],
+        &[Field::COPY_DST.is(CopyDst::S), Field::COPY_SRC.is(CopySrc::G)],
     ),
     (
         "cp.async.bulk.global.shared::cta.bulk_group [%d0], [s], %r0;",
         Opcode::UBLKCP,
-        &[(Field::CopyDst, copy_dst::G), (Field::CopySrc, copy_src::S)],
+        &[Field::COPY_DST.is(CopyDst::G), Field::COPY_SRC.is(CopySrc::S)],
     ),
     ("cp.async.bulk.prefetch.L2.global [%d0], 64;", Opcode::UBLKPF, &[]),
     (
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.bf16 [%d0], [s], 64;",
         Opcode::UBLKRED,
-        &[(Field::AtomOp, atom_op::ADD), (Field::BulkType, bulk_type::BF16)],
+        &[Field::ATOM_OP.is(AtomOp::ADD), Field::BULK_TYPE.is(BulkType::BF16)],
     ),
     ("cp.async.bulk.commit_group;", Opcode::UTMACMDFLUSH, &[]),
     (
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster \
          [s], [%d0, {%r0, %r1}], [m], %h0;",
         Opcode::UTMALDG,
-        &[(Field::TensorDim, tensor_dim::D2), (Field::Multicast, 1), (Field::Im2col, im2col::OFF)],
+        &[Field::TENSOR_DIM.is(TensorDim::D2), Field::MULTICAST.is(true), Field::IM2COL.is(Im2col::OFF)],
     ),
     (
         "cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group [%d0, {%r0, %r1, %r2}], [s];",
         Opcode::UTMASTG,
-        &[(Field::TensorDim, tensor_dim::D3), (Field::Im2col, im2col::ON)],
+        &[Field::TENSOR_DIM.is(TensorDim::D3), Field::IM2COL.is(Im2col::ON)],
     ),
     (
         "cp.reduce.async.bulk.tensor.1d.global.shared::cta.max.bulk_group [%d0, {%r0}], [s];",
         Opcode::UTMAREDG,
-        &[(Field::AtomOp, atom_op::MAX)],
+        &[Field::ATOM_OP.is(AtomOp::MAX)],
     ),
     (
         "cp.async.bulk.prefetch.tensor.5d.L2.global.tile [%d0, {%r0, %r1, %r2, %r3, %r4}];",
         Opcode::UTMAPF,
-        &[(Field::TensorDim, tensor_dim::D5)],
+        &[Field::TENSOR_DIM.is(TensorDim::D5)],
     ),
-    ("prefetch.tensormap [%d0];", Opcode::UTMACCTL, &[(Field::TmaCctl, tma_cctl::PF)]),
-    ("fence.proxy.tensormap::generic.acquire.gpu [%d0], 128;", Opcode::UTMACCTL, &[(Field::TmaCctl, tma_cctl::IV)]),
+    ("prefetch.tensormap [%d0];", Opcode::UTMACCTL, &[Field::TMA_CCTL.is(TmaCctl::PF)]),
+    ("fence.proxy.tensormap::generic.acquire.gpu [%d0], 128;", Opcode::UTMACCTL, &[Field::TMA_CCTL.is(TmaCctl::IV)]),
     (
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [s], {%r0, %r1}, [m];",
         Opcode::STAS,
-        &[(Field::MemSize, mem_size::B64)],
+        &[Field::MEM_SIZE.is(MemSize::B64)],
     ),
 ];
 
@@ -141,8 +146,8 @@ fn all_become(rows: &[Row], arch: Arch) {
         let module = lower(ptx, arch).unwrap_or_else(|why| panic!("{ptx} on {arch}: {why}"));
         let found = all(kernel(&module), *opcode);
         let [inst, ..] = found.as_slice() else { panic!("{ptx} on {arch}: no {}", opcode.name()) };
-        for (field, value) in *modifiers {
-            assert_eq!(inst.get(*field), *value, "{ptx} on {arch}: {}", field.name());
+        for setting in *modifiers {
+            assert_eq!(inst.raw(setting.field()), setting.code(), "{ptx} on {arch}: {}", setting.field().name());
         }
     }
 }
@@ -174,7 +179,7 @@ fn operands_of_the_copy_engine_lie_side_by_side() {
     let inst = found.first().expect("a UTMALDG");
     let place = inst.opcode.position(Role::Dst).expect("it has a destination");
     let group = inst.operands[place].as_whole_reg().expect("a register");
-    assert_eq!((function.vregs[group].components, function.vregs[group].align), (7, 8));
+    assert_eq!((function[group].components, function[group].align), (7, 8));
     let text = function.to_string();
     let again: Function = text.parse().expect("the text form of a group of uniform registers reads back");
     assert_eq!(again.to_string(), text);

@@ -3,8 +3,8 @@
 //! The expected instructions and modifiers are those of ptxas 13.0's code for the same PTX (read with nvdisasm).
 
 use oriole_isa::{
-    Arch, Field, Opcode, Role, a_space, b_buffer, cp_shape, cp_unpack, im2col, scale_vec, sws_op, tm_num, tm_shape,
-    work_cast,
+    ASpace, Arch, BBuffer, CpShape, CpUnpack, Field, Im2col, Opcode, Role, ScaleVec, Setting, SwsOp, TmNum, TmShape,
+    WorkCast,
 };
 use oriole_ori::{Function, FunctionKind, Inst, Module};
 
@@ -29,72 +29,72 @@ fn lower(body: &str, arch: Arch) -> Result<Module, String> {
 }
 
 fn all(module: &Module, opcode: Opcode) -> Vec<(&Function, &Inst)> {
-    let kernel = module.functions.values().find(|f| f.kind == FunctionKind::Entry).expect("every test has a kernel");
-    let insts = kernel.iter_insts().map(|(_, id)| (kernel, &kernel.insts[id]));
+    let kernel = module.functions.values().find(|f| f.kind() == FunctionKind::Entry).expect("every test has a kernel");
+    let insts = kernel.iter_insts().map(|(_, id)| (kernel, &kernel[id]));
     insts.filter(|(_, inst)| inst.opcode == opcode).collect()
 }
 
 /// PTX, the instruction that it becomes, some of its modifiers.
-type Row = (&'static str, Opcode, &'static [(Field, u8)]);
+type Row = (&'static str, Opcode, &'static [Setting]);
 
 const TENSOR_MEMORY: [Row; 14] = [
     (
         "tcgen05.ld.sync.aligned.16x256b.x32.b32 {X128}, [%r0];",
         Opcode::LDTM,
-        &[(Field::TmShape, tm_shape::DP16B256), (Field::TmNum, tm_num::X32), (Field::TmPack, 0)],
+        &[Field::TM_SHAPE.is(TmShape::DP16B256), Field::TM_NUM.is(TmNum::X32), Field::TM_PACK.is(false)],
     ),
     (
         "tcgen05.ld.sync.aligned.32x32b.x4.pack::16b.b32 {X4}, [%r0];",
         Opcode::LDTM,
-        &[(Field::TmShape, tm_shape::DP32B32), (Field::TmNum, tm_num::X4), (Field::TmPack, 1)],
+        &[Field::TM_SHAPE.is(TmShape::DP32B32), Field::TM_NUM.is(TmNum::X4), Field::TM_PACK.is(true)],
     ),
     (
         "tcgen05.st.sync.aligned.16x128b.x2.unpack::16b.b32 [%r0], {%r0, %r1, %r2, %r3};",
         Opcode::STTM,
-        &[(Field::TmShape, tm_shape::DP16B128), (Field::TmNum, tm_num::X2), (Field::TmExpand, 1)],
+        &[Field::TM_SHAPE.is(TmShape::DP16B128), Field::TM_NUM.is(TmNum::X2), Field::TM_EXPAND.is(true)],
     ),
     ("tcgen05.wait::st.sync.aligned;", Opcode::FENCE, &[]),
     (
         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64;",
         Opcode::UTCATOMSWS,
-        &[(Field::SwsOp, sws_op::FIND_AND_SET), (Field::SwsAlign, 1), (Field::CtaPair, 0)],
+        &[Field::SWS_OP.is(SwsOp::FIND_AND_SET), Field::SWS_ALIGN.is(true), Field::CTA_PAIR.is(false)],
     ),
     (
         "tcgen05.alloc.cta_group::2.sync.aligned.b32 [%d1], %r1;",
         Opcode::UTCATOMSWS,
-        &[(Field::SwsOp, sws_op::FIND_AND_SET), (Field::SwsAlign, 1), (Field::CtaPair, 1)],
+        &[Field::SWS_OP.is(SwsOp::FIND_AND_SET), Field::SWS_ALIGN.is(true), Field::CTA_PAIR.is(true)],
     ),
     (
         "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r0, 32;",
         Opcode::UTCATOMSWS,
-        &[(Field::SwsOp, sws_op::AND), (Field::CtaPair, 0)],
+        &[Field::SWS_OP.is(SwsOp::AND), Field::CTA_PAIR.is(false)],
     ),
     ("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;", Opcode::UVIRTCOUNT, &[]),
     (
         "tcgen05.cp.cta_group::2.64x128b.warpx2::01_23.b8x16.b4x16_p64 [%r0], %d1;",
         Opcode::UTCCP,
-        &[(Field::CpShape, cp_shape::DP64_01_23), (Field::CpUnpack, cp_unpack::U4X16P64), (Field::CtaPair, 1)],
+        &[Field::CP_SHAPE.is(CpShape::DP64_01_23), Field::CP_UNPACK.is(CpUnpack::U4X16P64), Field::CTA_PAIR.is(true)],
     ),
-    ("tcgen05.shift.cta_group::1.down [%r0];", Opcode::UTCSHIFT, &[(Field::CtaPair, 0)]),
+    ("tcgen05.shift.cta_group::1.down [%r0];", Opcode::UTCSHIFT, &[Field::CTA_PAIR.is(false)]),
     (
         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [m], %h0;",
         Opcode::UTCBAR,
-        &[(Field::Multicast, 1)],
+        &[Field::MULTICAST.is(true)],
     ),
     (
         "tcgen05.mma.cta_group::2.kind::tf32.collector::a::use [%r0], [%r1], %d2, %r2, %p0, 3;",
         Opcode::UTCHMMA,
-        &[(Field::ASpace, a_space::TMEM), (Field::AReuse, 1), (Field::AKeep, 1), (Field::CtaPair, 1)],
+        &[Field::A_SPACE.is(ASpace::TMEM), Field::A_REUSE.is(true), Field::A_KEEP.is(true), Field::CTA_PAIR.is(true)],
     ),
     (
         "tcgen05.mma.ws.sp.cta_group::1.kind::i8.collector::b2::lastuse [%r0], %d1, %d2, [%r1], %r2, %p0;",
         Opcode::UTCIMMA,
-        &[(Field::Ws, 1), (Field::BReuse, 1), (Field::BKeep, 0), (Field::BBuffer, b_buffer::BUFFER2)],
+        &[Field::WS.is(true), Field::B_REUSE.is(true), Field::B_KEEP.is(false), Field::B_BUFFER.is(BBuffer::BUFFER2)],
     ),
     (
         "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r0], %d1, %d2, %r2, [%r3], [%r4], %p0;",
         Opcode::UTCOMMA,
-        &[(Field::ScaleVec, scale_vec::X4), (Field::ASpace, a_space::DESC)],
+        &[Field::SCALE_VEC.is(ScaleVec::X4), Field::A_SPACE.is(ASpace::DESC)],
     ),
 ];
 
@@ -103,29 +103,29 @@ const COPIES: [Row; 5] = [
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes.cta_group::2 \
          [s], [%d0, {%r0, %r1, %r2, %r3, %r4}], [m];",
         Opcode::UTMALDG,
-        &[(Field::Im2col, im2col::GATHER4), (Field::CtaPair, 1)],
+        &[Field::IM2COL.is(Im2col::GATHER4), Field::CTA_PAIR.is(true)],
     ),
     (
         "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w::128.mbarrier::complete_tx::bytes \
          [s], [%d0, {%r0, %r1, %r2}], [m], {%h0, %h1};",
         Opcode::UTMALDG,
-        &[(Field::Im2col, im2col::W128)],
+        &[Field::IM2COL.is(Im2col::W128)],
     ),
     (
         "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%d0, {%r0, %r1, %r2, %r3, %r4}], [s];",
         Opcode::UTMASTG,
-        &[(Field::Im2col, im2col::SCATTER4)],
+        &[Field::IM2COL.is(Im2col::SCATTER4)],
     ),
     (
         "cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%d0, {%r0, %r1, %r2, %r3, %r4}];",
         Opcode::UTMAPF,
-        &[(Field::Im2col, im2col::GATHER4)],
+        &[Field::IM2COL.is(Im2col::GATHER4)],
     ),
     (
         "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 \
          [s], [m];",
         Opcode::UGETNEXTWORKID,
-        &[(Field::WorkCast, work_cast::BROADCAST)],
+        &[Field::WORK_CAST.is(WorkCast::BROADCAST)],
     ),
 ];
 
@@ -135,8 +135,10 @@ fn instructions_of_sm_100_are_those_of_ptxas() {
         let module = lower(ptx, Arch::Sm100).unwrap_or_else(|error| panic!("{ptx}: {error}"));
         let found = all(&module, *opcode);
         let [(_, inst)] = found.as_slice() else { panic!("{ptx}: {} times {}", found.len(), opcode.name()) };
-        for (field, value) in *fields {
-            assert_eq!(inst.mods.get(*field).unwrap_or(opcode.default_of(*field)), *value, "{ptx}: {field:?}");
+        for setting in *fields {
+            let field = setting.field();
+            let code = inst.mods.raw(field).unwrap_or(opcode.default_code(field));
+            assert_eq!(code, setting.code(), "{ptx}: {field:?}");
         }
     }
 }
@@ -162,8 +164,8 @@ fn what_is_not_there_is_an_error_that_names_it() {
 fn two_shapes_of_lanes_are_two_accesses() {
     let load = "tcgen05.ld.sync.aligned.16x32bx2.x4.b32 {X4}, [%r0], 16;";
     let module = lower(load, Arch::Sm100).expect("sm_100 has it");
-    let shapes: Vec<_> = all(&module, Opcode::LDTM).iter().map(|(_, inst)| inst.mods.get(Field::TmShape)).collect();
-    assert_eq!(shapes, [Some(tm_shape::DP16B32_LOW), Some(tm_shape::DP16B32_HIGH)]);
+    let shapes: Vec<_> = all(&module, Opcode::LDTM).iter().map(|(_, inst)| inst.mods.get(Field::TM_SHAPE)).collect();
+    assert_eq!(shapes, [Some(TmShape::DP16B32_LOW), Some(TmShape::DP16B32_HIGH)]);
     // A row of tensor memory and a word of the descriptor: the operands are pairs of uniform registers.
     let product = "tcgen05.mma.sp.cta_group::1.kind::f16 [%r0], %d1, %d2, [%r1], %r2, %p0;";
     let module = lower(product, Arch::Sm100).expect("sm_100 has it");
@@ -171,7 +173,7 @@ fn two_shapes_of_lanes_are_two_accesses() {
     for role in [Role::A, Role::B, Role::Meta] {
         let operand = found[0].1.operands[Opcode::UTCHMMA.position(role).expect("it has the role")];
         let register = operand.as_whole_reg().expect("a whole register");
-        assert_eq!(found[0].0.vregs[register].components, 2, "{role:?}");
+        assert_eq!(found[0].0[register].components, 2, "{role:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What single PTX instructions become: mnemonics, modifiers, guards, offsets.
 
-use oriole_isa::{Arch, Field, Opcode, Role, mem, mem_size};
+use oriole_isa::{Arch, Field, Mem, MemSize, Opcode, Role};
 use oriole_ori::{Function, FunctionKind, Inst, Module, OperandKind, SymbolKind};
 
 const HEAD: &str = ".version 9.0\n.target sm_90\n.address_size 64\n";
@@ -17,17 +17,17 @@ fn lower_module(text: &str, arch: Arch) -> Module {
     let options = oriole_lower::Options { arch, entries: None, relocatable: false, source: Some(("test.ptx", text)) };
     let module = oriole_lower::lower(&ast, &options).unwrap_or_else(|errors| panic!("{errors:?}"));
     for function in module.functions.values() {
-        oriole_ori::verify::verify(function, arch).unwrap_or_else(|errors| panic!("{}: {errors:?}", function.name));
+        oriole_ori::verify::verify(function, arch).unwrap_or_else(|errors| panic!("{}: {errors:?}", function.name()));
     }
     module
 }
 
 fn kernel(module: &Module) -> &Function {
-    module.functions.values().find(|f| f.kind == FunctionKind::Entry).expect("every test has a kernel")
+    module.functions.values().find(|f| f.kind() == FunctionKind::Entry).expect("every test has a kernel")
 }
 
 fn insts(function: &Function) -> Vec<&Inst> {
-    function.iter_insts().map(|(_, id)| &function.insts[id]).collect()
+    function.iter_insts().map(|(_, id)| &function[id]).collect()
 }
 
 /// The first instruction with this mnemonic in the kernel.
@@ -68,8 +68,8 @@ fn loads_fold_offsets_and_keep_cache_hints() {
     );
     let load = find(&module, Opcode::LDG);
     assert_eq!(operand(&load, Role::Offset), OperandKind::Imm((-16i32) as u32, oriole_ori::ImmKind::Signed));
-    assert_eq!((load.get(Field::MemSize), load.get(Field::Mem)), (mem_size::B128, mem::CONSTANT));
-    assert_eq!(load.get(Field::Evict), oriole_isa::evict::NA);
+    assert_eq!((load.get(Field::MEM_SIZE), load.get(Field::MEM)), (MemSize::B128, Mem::CONSTANT));
+    assert_eq!(load.get(Field::EVICT), oriole_isa::Evict::NA);
 }
 
 #[test]
@@ -82,13 +82,13 @@ fn far_offsets_are_added() {
 
 #[test]
 fn narrow_loads_extend_as_their_type_says() {
-    let sizes = [("u8", mem_size::U8), ("s8", mem_size::S8), ("b16", mem_size::U16), ("s16", mem_size::S16)];
+    let sizes = [("u8", MemSize::U8), ("s8", MemSize::S8), ("b16", MemSize::U16), ("s16", MemSize::S16)];
     for (ty, size) in sizes {
         let module = lower(
             &format!("ld.param.u64 %rd0, [in]; ld.global.{ty} %r0, [%rd0]; st.global.u32 [%rd0], %r0;"),
             Arch::Sm90,
         );
-        assert_eq!(find(&module, Opcode::LDG).get(Field::MemSize), size, "{ty}");
+        assert_eq!(find(&module, Opcode::LDG).get(Field::MEM_SIZE), size, "{ty}");
     }
 }
 
@@ -100,7 +100,7 @@ fn guards_stay_on_single_instructions() {
     );
     let guard = find(&module, Opcode::STG).guard().expect("the store is guarded");
     assert!(guard.negated);
-    assert_eq!(kernel(&module).layout.len(), 1);
+    assert_eq!(kernel(&module).layout().len(), 1);
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn orderings_bring_fences() {
         "ld.param.u64 %rd0, [in]; ld.acquire.gpu.global.u32 %r0, [%rd0]; st.release.sys.global.u32 [%rd0], %r0;",
         Arch::Sm80,
     );
-    assert_eq!(find(&module, Opcode::LDG).get(Field::Mem), mem::STRONG_GPU);
-    assert_eq!(find(&module, Opcode::STG).get(Field::Mem), mem::STRONG_SYS);
+    assert_eq!(find(&module, Opcode::LDG).get(Field::MEM), Mem::STRONG_GPU);
+    assert_eq!(find(&module, Opcode::STG).get(Field::MEM), Mem::STRONG_SYS);
     let kinds: Vec<&str> = insts(kernel(&module)).iter().map(|i| i.opcode.name()).collect();
     let tail = ["LDG", "CCTL", "MEMBAR", "ERRBAR", "STG", "EXIT"];
     assert_eq!(kinds[kinds.len() - tail.len()..], tail);
@@ -121,7 +121,7 @@ fn shared_variables_lie_where_the_target_wants_them() {
     let body = ".shared .align 4 .b32 s[8]; ld.param.u32 %r0, [n]; st.shared.u32 [s+4], %r0;";
     let old = lower(body, Arch::Sm80);
     assert_eq!(operand(&find(&old, Opcode::STS), Role::Offset), OperandKind::Imm(4, oriole_ori::ImmKind::Signed));
-    assert_eq!(kernel(&old).attributes.shared_bytes, 32);
+    assert_eq!(kernel(&old).attributes().shared_bytes, 32);
     // On sm_90 the system has the first 1024 bytes, and byte 3 is the block's number in its cluster.
     let new = lower(body, Arch::Sm90);
     assert_eq!(operand(&find(&new, Opcode::STS), Role::Offset), OperandKind::Imm(0x404, oriole_ori::ImmKind::Signed));
@@ -139,7 +139,7 @@ fn kernels_that_share_nothing_use_the_same_shared_bytes() {
         kernel("second", "b")
     );
     let module = lower_module(&text, Arch::Sm80);
-    let bytes: Vec<u32> = module.functions.values().map(|f| f.attributes.shared_bytes).collect();
+    let bytes: Vec<u32> = module.functions.values().map(|f| f.attributes().shared_bytes).collect();
     assert_eq!(bytes, [100, 200]);
     let offsets: Vec<Option<u64>> = module
         .symbols
@@ -170,8 +170,8 @@ fn shared_float_addition_is_a_loop() {
     let module = lower(body, Arch::Sm80);
     let function = kernel(&module);
     let swap = find(&module, Opcode::ATOMS);
-    assert_eq!(swap.get(Field::AtomOp), oriole_isa::atom_op::CAS);
-    let loops = function.layout.iter().any(|block| function.succs(*block).contains(block));
+    assert_eq!(swap.get(Field::ATOM_OP), oriole_isa::AtomOp::CAS);
+    let loops = function.layout().iter().any(|block| function.succs(*block).contains(block));
     assert!(loops, "the swap is tried again");
 }
 
@@ -187,7 +187,7 @@ fn calls_follow_the_convention() {
     let module = lower_module(&text, Arch::Sm80);
     let function = kernel(&module);
     let call = find(&module, Opcode::CALL);
-    let site = &function.calls[call.call.expand().expect("a call has a site")];
+    let site = &function[call.call.expand().expect("a call has a site")];
     let numbers = |list: &[oriole_ori::Operand]| -> Vec<u16> {
         list.iter().filter_map(|o| function.physical(*o).map(|(_, number, _)| number)).collect()
     };

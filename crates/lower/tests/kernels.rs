@@ -30,7 +30,7 @@ fn lower(path: &Path, entry: &str, arch: Arch) -> Result<usize, String> {
     for function in module.functions.values() {
         let verified = oriole_ori::verify::verify(function, arch);
         verified.map_err(|errors| {
-            format!("{}: {}", function.name, errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            format!("{}: {}", function.name(), errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
         })?;
     }
     Ok(module.functions.values().map(|function| function.inst_count()).sum())

@@ -20,12 +20,12 @@ fn lower(body: &str, arch: Arch) -> Result<Module, String> {
 }
 
 fn kernel(module: &Module) -> &Function {
-    module.functions.values().find(|f| f.kind == FunctionKind::Entry).expect("every test has a kernel")
+    module.functions.values().find(|f| f.kind() == FunctionKind::Entry).expect("every test has a kernel")
 }
 
 /// The instructions of an opcode in the kernel.
 fn all(function: &Function, opcode: Opcode) -> Vec<&Inst> {
-    function.iter_insts().map(|(_, id)| &function.insts[id]).filter(|inst| inst.opcode == opcode).collect()
+    function.iter_insts().map(|(_, id)| &function[id]).filter(|inst| inst.opcode == opcode).collect()
 }
 
 fn operand(inst: &Inst, role: Role) -> Operand {
@@ -35,7 +35,7 @@ fn operand(inst: &Inst, role: Role) -> Operand {
 /// Registers and alignment of an operand.
 fn width(function: &Function, inst: &Inst, role: Role) -> (u8, u8) {
     let reg = operand(inst, role).as_whole_reg().expect("a whole register");
-    (function.vregs[reg].components, function.vregs[reg].align)
+    (function[reg].components, function[reg].align)
 }
 
 /// `{%x0,%x1,…}`
@@ -198,13 +198,13 @@ fn a_warpgroup_product_works_in_one_run_of_registers_and_is_waited_for() {
     assert_eq!(width(function, found[0], Role::D), (128, 8));
     assert_eq!(operand(found[0], Role::C), operand(found[0], Role::D));
     assert_eq!(width(function, found[0], Role::Desc), (4, 4));
-    assert_eq!((found[0].get(Field::GmmaNegB), found[0].get(Field::GmmaTnspA)), (1, 0));
-    assert_eq!(found[0].get(Field::GmmaTnspB), 1);
+    assert_eq!((found[0].get(Field::GMMA_NEG_B), found[0].get(Field::GMMA_TNSP_A)), (true, false));
+    assert!(found[0].get(Field::GMMA_TNSP_B));
     // Whether C counts comes from a predicate of the thread; the product is done before anything else.
     assert_eq!(all(function, Opcode::VOTEU).len(), 1);
     let order: Vec<Opcode> = function
         .iter_insts()
-        .map(|(_, id)| function.insts[id].opcode)
+        .map(|(_, id)| function[id].opcode)
         .filter(|opcode| matches!(*opcode, Opcode::HGMMA | Opcode::WARPGROUP))
         .collect();
     let at = order.iter().position(|opcode| *opcode == Opcode::HGMMA).expect("it is there");

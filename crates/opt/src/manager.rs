@@ -5,7 +5,7 @@ use crate::passes::check;
 use crate::pipeline::{Code, ModuleContext, OnModule, PIPELINE};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Arch;
-use oriole_ori::analysis::{Analyses, CallNode, call_order};
+use oriole_ori::analysis::{Analyses, CallNode, Kept, call_order};
 use oriole_ori::{FuncId, Function, Module};
 use oriole_passes::{Dump, Numbering, Pass, Plan, Record, Settings, Tally, Unit, Workers};
 use std::collections::BTreeMap;
@@ -83,7 +83,7 @@ fn on_functions(
 ) -> Result<(), PhaseError> {
     let plan = Plan::new(PIPELINE, range, options.settings);
     let names = plan.optional();
-    let units: Vec<&str> = order.iter().map(|node| module.functions[node.function].name.as_str()).collect();
+    let units: Vec<&str> = order.iter().map(|node| module.functions[node.function].name()).collect();
     let first = numbering.open(&names, &units);
     let place: BTreeMap<FuncId, usize> = order.iter().enumerate().map(|(at, node)| (node.function, at)).collect();
     let arch = module.arch;
@@ -158,10 +158,10 @@ impl Unit<Code> for OneFunction<'_> {
     fn run(&mut self, pass: &Pass<Code>) -> Result<Changed, PhaseError> {
         // A range of entries for functions has no other.
         let Code::Function { run, keeps } = pass.run else { return Ok(Changed::No) };
+        let before = self.func.epochs();
         let changed = run(self.func, &self.context, &mut self.analyses)?;
-        if changed == Changed::Yes {
-            self.analyses.changed(keeps);
-        }
+        let kept = if changed == Changed::Yes { keeps } else { Kept::All };
+        self.analyses.keep(kept, self.func, before);
         Ok(changed)
     }
 
@@ -195,5 +195,5 @@ impl Unit<Code> for OneFunction<'_> {
 
 /// A function's name and text.
 fn text(func: &Function, rot13: bool) -> (String, String) {
-    (func.name.clone(), if rot13 { format!("{func:#}") } else { func.to_string() })
+    (func.name().to_owned(), if rot13 { format!("{func:#}") } else { func.to_string() })
 }

@@ -5,7 +5,7 @@
 //! loops, with registers written many times. `ORIOLE_SEED` chooses others, `ORIOLE_COUNT` says how many.
 
 use fastrand::Rng;
-use oriole_isa::{Arch, Field, Mods, Opcode, Role, bop};
+use oriole_isa::{Arch, Bop, Field, Mods, Opcode, Role};
 use oriole_opt::pipeline::{Code, PIPELINE};
 use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
 use oriole_ori::analysis::Analyses;
@@ -28,7 +28,7 @@ const WINDOW: std::ops::Range<u16> = 24..73;
 fn apply(func: &mut Function, name: &str) {
     let number = PIPELINE.iter().find(|phase| phase.name == name).map_or(0, |phase| phase.number());
     let inside = WINDOW.contains(&number);
-    if inside && func.first_value.is_none() {
+    if inside && func.first_value().is_none() {
         apply(func, "GenerateMovPhi");
     }
     let phase = PIPELINE.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
@@ -208,7 +208,7 @@ fn every_combined_comparison() {
     let plain = comparisons
         .flat_map(|shape| shape.mods.iter().map(move |mods| (shape.opcode, mods.clone())).collect::<Vec<_>>());
     let plain: Vec<_> =
-        plain.filter(|(_, mods)| mods.get(Field::Ex).is_none() && mods.get(Field::Bop) == Some(bop::AND)).collect();
+        plain.filter(|(_, mods)| mods.get(Field::EX).is_none() && mods.get(Field::BOP) == Some(Bop::AND)).collect();
     let words = [vec![5, 5], vec![1, 2], vec![2, 1], vec![u32::MAX, 1], vec![1, u32::MAX], vec![0x7fc0_0000, 1]];
     for (opcode, mods) in plain {
         for (first, table) in [true, false].into_iter().flat_map(|first| (0..16).map(move |table| (first, table))) {

@@ -35,7 +35,7 @@ impl<'f> FunctionBuilder<'f> {
 
     /// A fresh block at the end of the layout.
     pub fn new_block(&mut self) -> Result<Block, BuildError> {
-        self.func.new_block()
+        self.func.edit().new_block()
     }
 
     /// Append to `block` from now on.
@@ -85,7 +85,7 @@ impl<'f> FunctionBuilder<'f> {
         let expected = inst.opcode.signature().len();
         if inst.is_machine() && inst.operands.len() != expected {
             return Err(BuildError::Arity {
-                function: self.func.name.clone(),
+                function: self.func.name().to_owned(),
                 opcode: inst.opcode.name().to_owned(),
                 expected,
                 found: inst.operands.len(),
@@ -98,14 +98,14 @@ impl<'f> FunctionBuilder<'f> {
             inst.loc = self.loc;
         }
         let Some(block) = self.block else {
-            return Err(BuildError::BlockEnded { function: self.func.name.clone(), block: "no block".to_owned() });
+            return Err(BuildError::BlockEnded { function: self.func.name().to_owned(), block: "no block".to_owned() });
         };
-        Ok(self.func.append(block, inst))
+        Ok(self.func.edit().append(block, inst))
     }
 
     /// Append a CALL or RET with its call site.
     pub fn push_call(&mut self, mut inst: Inst, site: CallSite) -> Result<InstId, BuildError> {
-        inst.call = self.func.calls.push(site).into();
+        inst.call = self.func.edit().add_site(site).into();
         self.push(inst)
     }
 
@@ -152,9 +152,9 @@ impl<'f> FunctionBuilder<'f> {
 
     fn end(&mut self, succs: &[Block]) -> Result<(), BuildError> {
         let Some(block) = self.block.take() else {
-            return Err(BuildError::BlockEnded { function: self.func.name.clone(), block: "no block".to_owned() });
+            return Err(BuildError::BlockEnded { function: self.func.name().to_owned(), block: "no block".to_owned() });
         };
-        self.func.blocks[block].succs = succs.into();
+        self.func.edit().set_succs(block, succs);
         Ok(())
     }
 }

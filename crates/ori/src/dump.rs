@@ -1,23 +1,25 @@
 //! Dumps in the published formats: control flow as DOT, reverse post-order and backedges, statistics.
 
 use crate::analysis::Cfg;
+use crate::entity::Block;
 use crate::function::Function;
 use crate::published::opcodes;
 use crate::text::spelled;
+use cranelift_entity::EntityRef;
 use oriole_isa::{Family, RegFile};
 use std::fmt::{self, Display, Formatter, Write};
 
 /// The control flow as a Graphviz graph of the function's name: nodes hold the blocks' code, edges that go back carry
 /// a comment. With `rot13` mnemonics are spelled as the published opcode table does.
 pub fn dot(func: &Function, cfg: &Cfg, rot13: bool) -> String {
-    let mut text = format!("digraph {} {{\nnode [fontname=\"Courier\" shape=\"box\"]\n", quoted(&func.name));
+    let mut text = format!("digraph {} {{\nnode [fontname=\"Courier\" shape=\"box\"]\n", quoted(func.name()));
     let mnemonic = opcodes::spelling(rot13);
-    for &block in &func.layout {
+    for &block in func.layout() {
         // `\l` ends a line of a label that is set flush left.
         let code = func.block_insts(block).iter().map(|inst| escaped(&spelled(func, *inst, mnemonic)) + "\\l");
         let _ = writeln!(text, "{block} [label=\"{block}:\\l{}\"]", code.collect::<String>());
     }
-    for &block in &func.layout {
+    for &block in func.layout() {
         for &succ in func.succs(block) {
             let note = if cfg.backedges().contains(&(block, succ)) { " // backedge (loop)" } else { "" };
             let _ = writeln!(text, "{block} -> {succ}{note}");
@@ -40,7 +42,7 @@ fn escaped(text: &str) -> String {
 /// Unreachable blocks have no number and are left out.
 pub fn rpo_and_backedges(func: &Function, cfg: &Cfg) -> String {
     let mut text = String::from("Showing RPO state for each basic block:\n");
-    for block in func.blocks.keys() {
+    for block in (0..func.blocks().len()).map(Block::new) {
         if let Some(number) = cfg.rpo_number(block) {
             let _ = writeln!(text, "{block} -> RPONum: {number}");
         }
@@ -91,10 +93,10 @@ pub struct Statistics {
 impl Statistics {
     /// Count instructions and registers of a function; estimates stay zero.
     pub fn count(func: &Function) -> Self {
-        let mut stats = Statistics { spill_bytes: func.frame.spill_bytes, ..Statistics::default() };
+        let mut stats = Statistics { spill_bytes: func.frame().spill_bytes, ..Statistics::default() };
         for (_, inst) in func.iter_insts() {
             stats.instructions += 1;
-            stats.texture_instructions += usize::from(func.insts[inst].opcode.info().family == Family::Texture);
+            stats.texture_instructions += usize::from(func[inst].opcode.info().family == Family::Texture);
             func.for_each_phys(inst, |r| {
                 let highest = match r.file {
                     RegFile::R => &mut stats.r_registers,

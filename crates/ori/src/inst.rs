@@ -4,7 +4,7 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Control, Field, Mods, Opcode, Role, tm_shape};
+use oriole_isa::{Control, Field, FieldId, FieldType, Mods, Opcode, Role, TmShape};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -124,7 +124,7 @@ impl Inst {
     /// memory for the upper half of the warp. (That for the lower half comes first and counts as one for all.)
     #[inline]
     pub fn writes_partly(&self) -> bool {
-        let upper_half = self.opcode == Opcode::LDTM && self.get(Field::TmShape) == tm_shape::DP16B32_HIGH;
+        let upper_half = self.opcode == Opcode::LDTM && self.get(Field::TM_SHAPE) == TmShape::DP16B32_HIGH;
         self.guard().is_some() || upper_half
     }
 
@@ -147,15 +147,21 @@ impl Inst {
 
     /// The value of a modifier field, or the opcode's default where it is not given.
     #[inline]
-    pub fn get(&self, field: Field) -> u8 {
-        self.mods.get(field).unwrap_or_else(|| self.opcode.default_of(field))
+    pub fn get<V: FieldType>(&self, field: Field<V>) -> V {
+        V::from_code(self.raw(field.id()))
+    }
+
+    /// The code of the value of `field`, or of the opcode's default where it is not given.
+    #[inline]
+    pub fn raw(&self, field: FieldId) -> u8 {
+        self.mods.raw(field).unwrap_or_else(|| self.opcode.default_code(field))
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that
     /// the signature lacks.
     #[inline]
     pub fn width(&self, i: usize) -> u8 {
-        self.opcode.signature().get(i).map_or(0, |spec| spec.width.of(|field| self.get(field)))
+        self.opcode.signature().get(i).map_or(0, |spec| spec.width.of(|field| self.raw(field)))
     }
 
     /// Set the operand with that role; opcodes whose signature lacks it stay as they are.

@@ -14,7 +14,6 @@ mod inst;
 pub mod layout;
 mod machine;
 mod module;
-mod named;
 mod operand;
 pub mod published;
 mod reg;
@@ -31,9 +30,12 @@ pub use call::{CallSite, Callee, Clobbers};
 pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packed_option::PackedOption};
 pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg};
 pub use error::BuildError;
-pub use function::{Attributes, BlockData, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart, SymbolRef};
+pub use function::{
+    Attributes, BlockData, DefUse, Editor, Epochs, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart,
+    SymbolRef,
+};
 pub use inst::{Guard, Inst, InstFlags, InstKind};
-pub use machine::{MachineError, MachineInst};
+pub use machine::{MachineBlock, MachineData, MachineError, MachineFunction, MachineId, MachineInst, Placed};
 pub use module::{
     ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, OBJECT_PARAM, Object, ObjectKind, ObjectSlot, SymbolData,
     SymbolKind, UNIFIED_OFFSET, Variable,

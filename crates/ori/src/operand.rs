@@ -177,7 +177,7 @@ pub enum OperandKind {
         /// Byte offset.
         offset: u32,
     },
-    /// A reference to a symbol: an entry of [`crate::Function::symrefs`].
+    /// A reference to a symbol: an entry of [`crate::Function::symbol_refs`].
     Symbol(SymRef),
     /// `RZ`.
     Rz,

@@ -4,7 +4,6 @@ use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
 use crate::operand::{Operand, OperandKind};
 use oriole_isa::RegFile;
-use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Where an instruction names a register.
@@ -55,7 +54,7 @@ impl Function {
     /// operands (physical ones too), bindless handles, arguments and results of its call site. Virtual
     /// registers without assignment are passed over; what a call clobbers is in its call site.
     pub fn for_each_phys(&self, inst: InstId, mut visit: impl FnMut(PhysRef)) {
-        let data = &self.insts[inst];
+        let data = &self[inst];
         let mut mention = |operand: Operand, is_def: bool, slot: Slot| {
             if let Some((file, number, count)) = self.physical(operand) {
                 visit(PhysRef { file, number, count, is_def, slot });
@@ -66,7 +65,7 @@ impl Function {
         for (i, operand) in data.operands.iter().enumerate().filter(|(i, o)| is_read(*i, **o)) {
             mention(*operand, false, Slot::Operand(i));
         }
-        let call = data.call.expand().map(|call| &self.calls[call]);
+        let call = data.call.expand().map(|call| &self[call]);
         for (i, operand) in call.iter().flat_map(|c| c.args.iter().enumerate()) {
             mention(*operand, false, Slot::CallArg(i));
         }
@@ -88,7 +87,7 @@ impl Function {
     /// The reads of `inst`, guard first.
     #[inline]
     pub fn for_each_use(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
-        let data = &self.insts[inst];
+        let data = &self[inst];
         if let Some(guard) = data.guard() {
             visit(RegRef { reg: guard.pred, range: 0..1, is_def: false, conditional: false, slot: Slot::Guard });
         }
@@ -100,7 +99,7 @@ impl Function {
             }
         }
         if let Some(call) = data.call.expand() {
-            for (i, operand) in self.calls[call].args.iter().enumerate() {
+            for (i, operand) in self[call].args.iter().enumerate() {
                 self.mention(*operand, false, false, Slot::CallArg(i), &mut visit);
             }
         }
@@ -109,7 +108,7 @@ impl Function {
     /// The writes of `inst`.
     #[inline]
     pub fn for_each_def(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
-        let data = &self.insts[inst];
+        let data = &self[inst];
         let partly = data.writes_partly();
         let olds = if partly { data.olds() } else { &[] };
         for (n, (i, operand)) in data.defs().enumerate() {
@@ -118,7 +117,7 @@ impl Function {
             self.mention(operand, true, conditional, Slot::Operand(i), &mut visit);
         }
         if let Some(call) = data.call.expand() {
-            for (i, operand) in self.calls[call].results.iter().enumerate() {
+            for (i, operand) in self[call].results.iter().enumerate() {
                 self.mention(*operand, true, partly, Slot::CallResult(i), &mut visit);
             }
         }
@@ -127,46 +126,21 @@ impl Function {
     #[inline]
     fn mention(&self, operand: Operand, is_def: bool, conditional: bool, slot: Slot, visit: &mut impl FnMut(RegRef)) {
         if let Some((reg, piece)) = operand.as_piece() {
-            let range = piece.range(self.vregs[reg].components);
+            let range = piece.range(self[reg].components);
             visit(RegRef { reg, range, is_def, conditional, slot });
         } else if let Some(tuple) = operand.as_tuple() {
             for &reg in self.tuple_values(tuple) {
                 visit(RegRef { reg, range: 0..1, is_def, conditional, slot });
             }
         } else if let Some(reg) = operand.as_handle() {
-            visit(RegRef { reg, range: 0..self.vregs[reg].components, is_def, conditional, slot });
+            visit(RegRef { reg, range: 0..self[reg].components, is_def, conditional, slot });
         }
     }
 
     /// The (source, predecessor block) pairs of a MovPhi; nothing for other instructions.
     pub fn phi_inputs(&self, inst: InstId) -> impl Iterator<Item = (Operand, Block)> + '_ {
-        let data = &self.insts[inst];
+        let data = &self[inst];
         let inputs = if data.is_phi() { data.operands.get(1..).unwrap_or(&[]) } else { &[] };
         inputs.chunks_exact(2).filter_map(|pair| pair[1].as_block().map(|block| (pair[0], block)))
-    }
-
-    /// Give every mention of a register another register: `rename` gets the register and whether it
-    /// is written. Pieces and flags stay.
-    pub fn rename_regs(&mut self, inst: InstId, mut rename: impl FnMut(VReg, bool) -> VReg) {
-        let is_def: SmallVec<[bool; 8]> =
-            (0..self.insts[inst].operands.len()).map(|i| self.insts[inst].is_def(i)).collect();
-        let Function { insts, tuples, .. } = self;
-        let data = &mut insts[inst];
-        if let Some(mut guard) = data.guard() {
-            guard.pred = rename(guard.pred, false);
-            data.set_guard(Some(guard));
-        }
-        for (operand, is_def) in data.operands.iter_mut().zip(is_def) {
-            match operand.kind() {
-                OperandKind::Tuple(tuple) => {
-                    let values: SmallVec<[VReg; 8]> =
-                        tuples.get(tuple).iter().map(|value| rename(*value, is_def)).collect();
-                    *operand = operand.with_tuple(tuples.add(&values));
-                }
-                OperandKind::Reg(reg, _) => *operand = operand.with_reg(rename(reg, is_def)),
-                OperandKind::ConstBindless { handle, .. } => *operand = operand.with_reg(rename(handle, false)),
-                _ => {}
-            }
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The meaning of each instruction without memory.
 
 use crate::registers::Registers;
-use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp, mul, shift_dir, shift_type, sign};
+use oriole_isa::{Bop, Cmp, Fcmp, Field, FieldType, Mul, Opcode, Prmt, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{Inst, Operand};
 
 /// Results by role; a predicate is a word that is 0 or 1.
@@ -54,7 +54,7 @@ impl Sources<'_, '_> {
         self.inst.opcode.position(role).map_or(Operand::NONE, |at| self.inst.operands[at])
     }
 
-    fn get(&self, field: Field) -> u8 {
+    fn get<V: FieldType>(&self, field: Field<V>) -> V {
         self.inst.get(field)
     }
 
@@ -98,22 +98,22 @@ impl Sources<'_, '_> {
 
     fn extreme(&self) -> Option<u32> {
         let (a, b, least) = (self.plain(Role::A)?, self.plain(Role::B)?, self.bit(Role::PA)?);
-        let less = if self.get(Field::Sign) == sign::S32 { (a as i32) < (b as i32) } else { a < b };
+        let less = if self.get(Field::SIGN) == Sign::S32 { (a as i32) < (b as i32) } else { a < b };
         Some(if less == least { a } else { b })
     }
 
     fn extended(&self) -> Option<u32> {
         let (value, count) = (self.plain(Role::A)?, self.plain(Role::B)?);
         if count >= 32 {
-            return (self.get(Field::Wrap) == 0).then_some(value);
+            return (!self.get(Field::WRAP)).then_some(value);
         }
         let kept = value & ((1 << count) - 1);
-        let negative = self.get(Field::Sign) == sign::S32 && count > 0 && kept >> (count - 1) & 1 == 1;
+        let negative = self.get(Field::SIGN) == Sign::S32 && count > 0 && kept >> (count - 1) & 1 == 1;
         Some(if negative { kept | u32::MAX << count } else { kept })
     }
 
     fn permuted(&self) -> Option<u32> {
-        if self.get(Field::Prmt) != 0 {
+        if self.get(Field::PRMT) != Prmt::IDX {
             return None;
         }
         let selector = self.plain(Role::B)?;
@@ -128,19 +128,19 @@ impl Sources<'_, '_> {
 
     /// A word of the pair `high:low` shifted by `count`, which clamps at the width or wraps.
     fn shifted(&self, low: Role, count: Role, high: Role) -> Option<u32> {
-        let kind = self.get(Field::ShiftType);
-        let width = if matches!(kind, shift_type::S64 | shift_type::U64) { 64 } else { 32 };
+        let kind = self.get(Field::SHIFT_TYPE);
+        let width = if matches!(kind, ShiftType::S64 | ShiftType::U64) { 64 } else { 32 };
         let count = self.plain(count)?;
-        let count = if self.get(Field::Wrap) == 1 { count % width } else { count.min(width) };
-        let left = self.get(Field::ShiftDir) == shift_dir::L;
-        let hi = self.get(Field::Hi) == 1;
+        let count = if self.get(Field::WRAP) { count % width } else { count.min(width) };
+        let left = self.get(Field::SHIFT_DIR) == ShiftDir::L;
+        let hi = self.get(Field::HI);
         // The word that cannot reach the result does not matter.
         let unread_low = hi && !left;
         let unread_high = !hi && left;
         let low = if unread_low { self.plain(low).unwrap_or(0) } else { self.plain(low)? };
         let high = if unread_high { self.plain(high).unwrap_or(0) } else { self.plain(high)? };
         let value = i128::from(u64::from(low) | u64::from(high) << 32);
-        let signed = matches!(kind, shift_type::S32 | shift_type::S64);
+        let signed = matches!(kind, ShiftType::S32 | ShiftType::S64);
         let value = if signed { i128::from(value as i64) } else { value };
         let shifted = if left { value << count } else { value >> count };
         Some(if hi { (shifted >> 32) as u32 } else { shifted as u32 })
@@ -157,8 +157,7 @@ impl Sources<'_, '_> {
         };
         let value = with_undefined([Role::A, Role::B, Role::C].map(|role| self.inverted(role)), u32::MAX, of);
         let nonzero = value.map(|value| value != 0).zip(self.bit(Role::PA));
-        let test =
-            nonzero.map(|(nonzero, with)| if self.get(Field::Pand) == 1 { nonzero & with } else { nonzero | with });
+        let test = nonzero.map(|(nonzero, with)| if self.get(Field::PAND) { nonzero & with } else { nonzero | with });
         vec![word(value), bit(Role::PD, test)]
     }
 
@@ -175,7 +174,7 @@ impl Sources<'_, '_> {
     fn sum(&self) -> Results {
         let total = || {
             let summands = [self.summand(Role::A)?, self.summand(Role::B)?, self.summand(Role::C)?];
-            let extended = self.get(Field::X) == 1;
+            let extended = self.get(Field::X);
             let carries = if extended { [self.bit(Role::PA)?, self.bit(Role::PB)?] } else { [false; 2] };
             Some(summands.iter().sum::<u64>() + u64::from(carries[0]) + u64::from(carries[1]))
         };
@@ -187,10 +186,10 @@ impl Sources<'_, '_> {
     fn product(&self) -> [Option<u32>; 4] {
         let whole = || {
             let (a, b) = (self.plain(Role::A)?, self.plain(Role::B)?);
-            let signed = self.get(Field::Sign) == sign::S32;
+            let signed = self.get(Field::SIGN) == Sign::S32;
             let product =
                 if signed { (i64::from(a as i32) * i64::from(b as i32)) as u64 } else { u64::from(a) * u64::from(b) };
-            let addend = if self.get(Field::Mul) == mul::LO {
+            let addend = if self.get(Field::MUL) == Mul::LO {
                 self.summand(Role::C)?
             } else if self.operand(Role::C) == Operand::rz() {
                 0
@@ -200,8 +199,8 @@ impl Sources<'_, '_> {
             Some(product.wrapping_add(addend))
         };
         let halves = |sum: u64| [Some(sum as u32), Some((sum >> 32) as u32), None, None];
-        match (self.get(Field::Mul), whole()) {
-            (mul::HI, Some(sum)) => [halves(sum)[1], None, None, None],
+        match (self.get(Field::MUL), whole()) {
+            (Mul::HI, Some(sum)) => [halves(sum)[1], None, None, None],
             (_, Some(sum)) => halves(sum),
             _ => [None; 4],
         }
@@ -211,15 +210,15 @@ impl Sources<'_, '_> {
         let total = || {
             let low = self.plain(Role::A)?;
             let count = self.operand(Role::Shift).as_imm()?;
-            let high = match (self.get(Field::Hi), self.get(Field::Sx32)) {
-                (1, 1) => ((low as i32) >> 31) as u32,
-                (1, _) => self.plain(Role::C)?,
+            let high = match (self.get(Field::HI), self.get(Field::SX32)) {
+                (true, true) => ((low as i32) >> 31) as u32,
+                (true, false) => self.plain(Role::C)?,
                 _ => 0,
             };
             let shifted = (u128::from(low) | u128::from(high) << 32) << count;
-            let value = if self.get(Field::Hi) == 1 { (shifted >> 32) as u32 } else { shifted as u32 };
+            let value = if self.get(Field::HI) { (shifted >> 32) as u32 } else { shifted as u32 };
             let value = if self.operand(Role::A).is_neg() { u64::from(!value) + 1 } else { u64::from(value) };
-            let carry = if self.get(Field::X) == 1 { u64::from(self.bit(Role::PA)?) } else { 0 };
+            let carry = if self.get(Field::X) { u64::from(self.bit(Role::PA)?) } else { 0 };
             Some(value + self.summand(Role::B)? + carry)
         };
         let total = total();
@@ -229,47 +228,47 @@ impl Sources<'_, '_> {
 
     fn compared(&self) -> Option<bool> {
         let (a, b) = (self.plain(Role::A)?, self.plain(Role::B)?);
-        let order = if self.get(Field::Sign) == sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
+        let order = if self.get(Field::SIGN) == Sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
         let by_order = |less: bool, equal: bool, greater: bool| match order {
             std::cmp::Ordering::Less => less,
             std::cmp::Ordering::Equal => equal,
             std::cmp::Ordering::Greater => greater,
         };
         // The extended comparison of equal high words is that of the low words.
-        let low = if self.get(Field::Ex) == 1 { Some(self.bit(Role::PB)?) } else { None };
-        Some(match self.get(Field::Cmp) {
-            cmp::F => false,
-            cmp::LT => by_order(true, low.unwrap_or(false), false),
-            cmp::EQ => by_order(false, low.unwrap_or(true), false),
-            cmp::LE => by_order(true, low.unwrap_or(true), false),
-            cmp::GT => by_order(false, low.unwrap_or(false), true),
-            cmp::NE => by_order(true, low.unwrap_or(false), true),
-            cmp::GE => by_order(false, low.unwrap_or(true), true),
+        let low = if self.get(Field::EX) { Some(self.bit(Role::PB)?) } else { None };
+        Some(match self.get(Field::CMP) {
+            Cmp::F => false,
+            Cmp::LT => by_order(true, low.unwrap_or(false), false),
+            Cmp::EQ => by_order(false, low.unwrap_or(true), false),
+            Cmp::LE => by_order(true, low.unwrap_or(true), false),
+            Cmp::GT => by_order(false, low.unwrap_or(false), true),
+            Cmp::NE => by_order(true, low.unwrap_or(false), true),
+            Cmp::GE => by_order(false, low.unwrap_or(true), true),
             _ => true,
         })
     }
 
     fn floats_compared(&self) -> Option<bool> {
-        let flush = |value: f32| if self.get(Field::Ftz) == 1 && value.is_subnormal() { 0.0 * value } else { value };
+        let flush = |value: f32| if self.get(Field::FTZ) && value.is_subnormal() { 0.0 * value } else { value };
         let (a, b) = (f32::from_bits(self.float(Role::A)?), f32::from_bits(self.float(Role::B)?));
         let (a, b) = (flush(a), flush(b));
         let unordered = a.is_nan() || b.is_nan();
-        Some(match self.get(Field::Fcmp) {
-            fcmp::F => false,
-            fcmp::LT => a < b,
-            fcmp::EQ => a == b,
-            fcmp::LE => a <= b,
-            fcmp::GT => a > b,
-            fcmp::NE => !unordered && a != b,
-            fcmp::GE => a >= b,
-            fcmp::NUM => !unordered,
-            fcmp::NAN => unordered,
-            fcmp::LTU => unordered || a < b,
-            fcmp::EQU => unordered || a == b,
-            fcmp::LEU => unordered || a <= b,
-            fcmp::GTU => unordered || a > b,
-            fcmp::NEU => unordered || a != b,
-            fcmp::GEU => unordered || a >= b,
+        Some(match self.get(Field::FCMP) {
+            Fcmp::F => false,
+            Fcmp::LT => a < b,
+            Fcmp::EQ => a == b,
+            Fcmp::LE => a <= b,
+            Fcmp::GT => a > b,
+            Fcmp::NE => !unordered && a != b,
+            Fcmp::GE => a >= b,
+            Fcmp::NUM => !unordered,
+            Fcmp::NAN => unordered,
+            Fcmp::LTU => unordered || a < b,
+            Fcmp::EQU => unordered || a == b,
+            Fcmp::LEU => unordered || a <= b,
+            Fcmp::GTU => unordered || a > b,
+            Fcmp::NEU => unordered || a != b,
+            Fcmp::GEU => unordered || a >= b,
             _ => true,
         })
     }
@@ -279,9 +278,9 @@ impl Sources<'_, '_> {
         let with = self.bit(Role::PA);
         let combined = |holds: bool| {
             let with = with?;
-            Some(match self.get(Field::Bop) {
-                bop::AND => holds & with,
-                bop::OR => holds | with,
+            Some(match self.get(Field::BOP) {
+                Bop::AND => holds & with,
+                Bop::OR => holds | with,
                 _ => holds ^ with,
             })
         };

@@ -1,6 +1,6 @@
 //! What functions under test begin and end with: inputs from memory, results into memory.
 
-use oriole_isa::{Field, Mods, Opcode, Role, cmp, mem_size, sign};
+use oriole_isa::{Cmp, Field, MemSize, Mods, Opcode, Role, Sign};
 use oriole_ori::{BuildError, Function, FunctionBuilder, Inst, Operand, RegType, VReg};
 
 /// Where the words of constant bank 0 that functions read begin, in bytes.
@@ -66,7 +66,7 @@ pub fn head(func: &mut Function) -> Result<Head<'_>, BuildError> {
         b.emit_roles(Opcode::STS, Mods::new(), &[(Role::Offset, at), (Role::Data, address.into())])?;
         b.emit_roles(Opcode::LDS, Mods::new(), &[(Role::D, reg.into()), (Role::Offset, at)])?;
     }
-    let mods: Mods = [(Field::Cmp, cmp::LT), (Field::Sign, sign::U32)].into_iter().collect();
+    let mods: Mods = [Field::CMP.is(Cmp::LT), Field::SIGN.is(Sign::U32)].into_iter().collect();
     let operands = [(Role::PD, pred.into()), (Role::A, inputs[0].into()), (Role::B, inputs[1].into())];
     b.emit_roles(Opcode::ISETP, mods, &operands)?;
     Ok(Head { b, inputs, pred })
@@ -106,7 +106,7 @@ impl Head<'_> {
                 self.b.emit_roles(Opcode::SEL, Mods::new(), &operands)?;
                 (word, Mods::new())
             }
-            RegType::Pair => (reg, [(Field::MemSize, mem_size::B64)].into_iter().collect()),
+            RegType::Pair => (reg, [Field::MEM_SIZE.is(MemSize::B64)].into_iter().collect()),
             _ => (reg, Mods::new()),
         };
         let operands = [(Role::Offset, Operand::imm_signed(at)), (Role::Data, data.into())];

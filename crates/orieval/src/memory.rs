@@ -1,6 +1,6 @@
 //! Memory by space, and what the memory instructions do to it.
 
-use oriole_isa::{Field, Opcode, mem_size};
+use oriole_isa::{Field, MemSize, Opcode};
 use oriole_ori::Inst;
 use std::collections::BTreeMap;
 
@@ -41,7 +41,8 @@ impl Memory {
     pub(crate) fn load(&self, access: Access, at: u64) -> [Option<u32>; 4] {
         let (space, at) = access.place(at);
         let word = |k: u64| {
-            let byte = |i: usize| if i < access.bytes { self.byte(space, at + 4 * k + i as u64) } else { 0 };
+            let byte =
+                |i: usize| if i < access.bytes { self.byte(space, at.wrapping_add(4 * k + i as u64)) } else { 0 };
             u32::from_le_bytes(std::array::from_fn(byte))
         };
         let unused = 32 - 8 * access.bytes.min(4) as u32;
@@ -52,8 +53,8 @@ impl Memory {
     pub(crate) fn store(&mut self, access: Access, at: u64, words: &[u32]) {
         let (space, at) = access.place(at);
         let bytes = words.iter().flat_map(|word| word.to_le_bytes()).take(access.bytes);
-        for (address, byte) in (at..).zip(bytes) {
-            self.bytes.insert((space, address), byte);
+        for (k, byte) in (0..).zip(bytes) {
+            self.bytes.insert((space, at.wrapping_add(k)), byte);
         }
     }
 }
@@ -84,15 +85,15 @@ impl Access {
     /// What the instruction does, if it is a load or a store.
     pub(crate) fn of(inst: &Inst) -> Option<Access> {
         let (_, space, is_store) = ACCESSES.iter().find(|(opcode, ..)| *opcode == inst.opcode)?;
-        let size = inst.get(Field::MemSize);
+        let size = inst.get(Field::MEM_SIZE);
         let bytes = match size {
-            mem_size::U8 | mem_size::S8 => 1,
-            mem_size::U16 | mem_size::S16 => 2,
-            mem_size::B64 => 8,
-            mem_size::B128 => 16,
+            MemSize::U8 | MemSize::S8 => 1,
+            MemSize::U16 | MemSize::S16 => 2,
+            MemSize::B64 => 8,
+            MemSize::B128 => 16,
             _ => 4,
         };
-        let signed = matches!(size, mem_size::S8 | mem_size::S16);
+        let signed = matches!(size, MemSize::S8 | MemSize::S16);
         Some(Access { space: *space, bytes, signed, is_store: *is_store })
     }
 

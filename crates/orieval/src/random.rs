@@ -3,7 +3,7 @@
 use crate::build::{Head, PARAMETERS, blank, head};
 use crate::shapes::{Shape, shapes};
 use fastrand::Rng;
-use oriole_isa::{Field, Mods, Opcode, Role, cmp, mem_size, mul, shift_dir, shift_type, sign};
+use oriole_isa::{Cmp, Field, MemSize, Mods, Mul, Opcode, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{Block, BuildError, Function, FunctionBuilder, FunctionKind, Guard, Inst, Operand, RegType, VReg};
 
 /// Values at which arithmetic changes its mind.
@@ -134,9 +134,10 @@ impl Generator<'_> {
         let mut value = self.word();
         if self.rng.bool() {
             let reg = self.b.vreg(RegType::R)?;
-            let kind = [shift_type::U32, shift_type::S32][self.rng.usize(..2)];
-            let mods: Mods =
-                [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, kind), (Field::Hi, 1)].into_iter().collect();
+            let kind = [ShiftType::U32, ShiftType::S32][self.rng.usize(..2)];
+            let mods: Mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(kind), Field::HI.is(true)]
+                .into_iter()
+                .collect();
             let count = Operand::imm(self.rng.u32(..32));
             let operands = [(Role::D, reg.into()), (Role::A, Operand::rz()), (Role::B, count), (Role::C, value)];
             self.b.emit_roles(Opcode::SHF, mods, &operands)?;
@@ -150,9 +151,9 @@ impl Generator<'_> {
             (Role::Lut, Operand::imm(0xc0)),
         ];
         self.b.emit_roles(Opcode::LOP3, Mods::new(), &operands)?;
-        let compare = [cmp::EQ, cmp::NE][self.rng.usize(..2)];
+        let compare = [Cmp::EQ, Cmp::NE][self.rng.usize(..2)];
         let bound = if self.rng.bool() { Operand::rz() } else { Operand::imm(mask) };
-        let mut test = Inst::neutral(Opcode::ISETP, [(Field::Cmp, compare)].into_iter().collect());
+        let mut test = Inst::neutral(Opcode::ISETP, [Field::CMP.is(compare)].into_iter().collect());
         test.set_role(Role::A, masked.into());
         test.set_role(Role::B, bound);
         self.write_fresh(test, &[(Role::PD, RegType::P)])
@@ -164,21 +165,25 @@ impl Generator<'_> {
         let to = self.pick(&self.pairs.clone());
         if self.rng.bool() {
             let factor = Operand::imm(1 << self.rng.u32(..8));
-            let mods: Mods = [(Field::Mul, mul::WIDE), (Field::Sign, self.rng.u8(..2))].into_iter().collect();
+            let mods: Mods = [Field::MUL.is(Mul::WIDE), Field::SIGN.is(Sign::VALUES[usize::from(self.rng.u8(..2))])]
+                .into_iter()
+                .collect();
             let operands = [(Role::D, pair.into()), (Role::A, x), (Role::B, factor), (Role::C, Operand::rz())];
             self.b.emit_roles(Opcode::IMAD, mods, &operands)?;
         } else {
             let high = self.b.vreg(RegType::R)?;
-            let sign: Mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::S32), (Field::Hi, 1)]
-                .into_iter()
-                .collect();
+            let sign: Mods =
+                [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::S32), Field::HI.is(true)]
+                    .into_iter()
+                    .collect();
             let operands =
                 [(Role::D, high.into()), (Role::A, Operand::rz()), (Role::B, Operand::imm(31)), (Role::C, x)];
             self.b.emit_roles(Opcode::SHF, sign, &operands)?;
             let count = Operand::imm(self.rng.u32(1..32));
-            for (k, kind) in [(0, shift_type::U32), (1, shift_type::U64)] {
-                let mods: Mods =
-                    [(Field::ShiftDir, shift_dir::L), (Field::ShiftType, kind), (Field::Hi, k)].into_iter().collect();
+            for (k, kind) in [(0, ShiftType::U32), (1, ShiftType::U64)] {
+                let mods: Mods = [Field::SHIFT_DIR.is(ShiftDir::L), Field::SHIFT_TYPE.is(kind), Field::HI.is(k == 1)]
+                    .into_iter()
+                    .collect();
                 let operands = [
                     (Role::D, Operand::comp(pair, k)),
                     (Role::A, x),
@@ -231,8 +236,8 @@ impl Generator<'_> {
         let stores = self.rng.bool();
         let opcode = if stores { Opcode::STS } else { Opcode::LDS };
         let wide = self.rng.bool();
-        let size = if wide { mem_size::B64 } else { mem_size::B32 };
-        let mut inst = Inst::neutral(opcode, [(Field::MemSize, size)].into_iter().collect());
+        let size = if wide { MemSize::B64 } else { MemSize::B32 };
+        let mut inst = Inst::neutral(opcode, [Field::MEM_SIZE.is(size)].into_iter().collect());
         let (word, pair) = (if stores { self.word() } else { self.old_word() }, self.pick(&self.pairs.clone()).into());
         inst.set_role(if stores { Role::Data } else { Role::D }, if wide { pair } else { word });
         if self.rng.bool() {
@@ -254,7 +259,7 @@ impl Generator<'_> {
     fn sum_of_pairs(&mut self, d: VReg, x: VReg, y: VReg) -> Result<(), BuildError> {
         let carry = if self.rng.bool() { self.pick(&self.preds.clone()) } else { self.b.vreg(RegType::P)? };
         let mut low = Inst::neutral(Opcode::IADD3, Mods::new());
-        let mut high = Inst::neutral(Opcode::IADD3, [(Field::X, 1)].into_iter().collect());
+        let mut high = Inst::neutral(Opcode::IADD3, [Field::X.is(true)].into_iter().collect());
         for (inst, k) in [(&mut low, 0), (&mut high, 1)] {
             inst.set_role(Role::D, Operand::comp(d, k));
             inst.set_role(Role::A, Operand::comp(x, k));
@@ -353,7 +358,7 @@ impl Generator<'_> {
         self.b.switch_to(next);
         let operands = [(Role::D, counter.into()), (Role::A, counter.into()), (Role::B, Operand::imm(u32::MAX))];
         self.b.emit_roles(Opcode::IADD3, Mods::new(), &operands)?;
-        let greater: Mods = [(Field::Cmp, cmp::GT), (Field::Sign, sign::S32)].into_iter().collect();
+        let greater: Mods = [Field::CMP.is(Cmp::GT), Field::SIGN.is(Sign::S32)].into_iter().collect();
         let operands = [(Role::PD, more.into()), (Role::A, counter.into()), (Role::B, Operand::rz())];
         self.b.emit_roles(Opcode::ISETP, greater, &operands)?;
         self.b.branch(Guard { pred: more, negated: false }, body, behind)?;
@@ -440,8 +445,8 @@ fn first_values(at: &mut Head<'_>, k: u32) -> Result<(VReg, VReg, VReg), BuildEr
     let operands = [(Role::D, word.into()), (Role::A, x.into()), (Role::B, y.into()), (Role::Lut, lut)];
     at.b.emit_roles(Opcode::LOP3, Mods::new(), &operands)?;
     let operands = [(Role::D, pair.into()), (Role::A, x.into()), (Role::B, word.into()), (Role::C, Operand::rz())];
-    at.b.emit_roles(Opcode::IMAD, [(Field::Mul, mul::WIDE)].into_iter().collect(), &operands)?;
-    let mods: Mods = [(Field::Cmp, cmp::LT + k as u8)].into_iter().collect();
+    at.b.emit_roles(Opcode::IMAD, [Field::MUL.is(Mul::WIDE)].into_iter().collect(), &operands)?;
+    let mods: Mods = [Field::CMP.is(Cmp::VALUES[1 + k as usize])].into_iter().collect();
     at.b.emit_roles(Opcode::ISETP, mods, &[(Role::PD, pred.into()), (Role::A, word.into()), (Role::B, y.into())])?;
     Ok((word, pair, pred))
 }

@@ -25,7 +25,7 @@ impl<'f> Registers<'f> {
     /// All without a value, but for the stack pointer.
     pub(crate) fn new(func: &'f Function, constants: &'f [u32]) -> Self {
         let mut places = PHYSICAL;
-        let first = func.vregs.values().map(|reg| {
+        let first = func.regs().values().map(|reg| {
             let file = FILES.iter().find(|(file, _)| *file == reg.file());
             match reg.physical.zip(file) {
                 Some((number, (_, base))) => base + usize::from(number),
@@ -56,7 +56,7 @@ impl<'f> Registers<'f> {
                 Ok(())
             }
             OperandKind::Reg(reg, piece) => {
-                for (k, value) in piece.range(self.func.vregs[reg].components).zip(values) {
+                for (k, value) in piece.range(self.func[reg].components).zip(values) {
                     let at = self.first[reg.as_u32() as usize] + usize::from(k);
                     self.values[at] = *value;
                 }
@@ -89,7 +89,7 @@ impl<'f> Registers<'f> {
                 self.values[self.first[reg.as_u32() as usize]]
             }
             OperandKind::Reg(reg, piece) => {
-                let at = piece.range(self.func.vregs[reg].components).start + k;
+                let at = piece.range(self.func[reg].components).start + k;
                 self.values[self.first[reg.as_u32() as usize] + usize::from(at)]
             }
             OperandKind::Imm(bits, _) => Some(if k == 0 { bits } else { 0 }),

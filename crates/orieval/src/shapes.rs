@@ -1,6 +1,6 @@
 //! Instructions that rules know: opcodes with their modifiers, sources and results.
 
-use oriole_isa::{Field, Mods, Opcode, Role, bop, cmp, fcmp, mul, shift_dir, shift_type, sign};
+use oriole_isa::{Bop, Cmp, Fcmp, Field, FieldType, Mods, Mul, Opcode, Role, Setting, ShiftDir, ShiftType, Sign};
 use oriole_ori::RegType;
 
 /// An opcode with the modifiers and operand kinds that are tried.
@@ -19,13 +19,14 @@ pub struct Shape {
     pub immediates: Option<(Role, Vec<u32>)>,
 }
 
-fn mods(fields: &[(Field, &[u8])]) -> Vec<Mods> {
-    fields.iter().fold(vec![Mods::new()], |all, (field, values)| {
+/// All combinations of a setting from each list.
+fn mods(choices: &[Vec<Setting>]) -> Vec<Mods> {
+    choices.iter().fold(vec![Mods::new()], |all, settings| {
         all.iter()
             .flat_map(|mods| {
-                values.iter().map(|value| {
+                settings.iter().map(|setting| {
                     let mut mods = mods.clone();
-                    mods.set(*field, *value);
+                    mods.apply(*setting);
                     mods
                 })
             })
@@ -33,7 +34,11 @@ fn mods(fields: &[(Field, &[u8])]) -> Vec<Mods> {
     })
 }
 
-const SIGNS: &[u8] = &[sign::U32, sign::S32];
+/// The field with each of the values.
+fn each<V: FieldType>(field: Field<V>, values: &[V]) -> Vec<Setting> {
+    values.iter().map(|value| Setting::of(field, *value)).collect()
+}
+
 const ABC: &[Role] = &[Role::A, Role::B, Role::C];
 const AB: &[Role] = &[Role::A, Role::B];
 const WORD: &[(Role, RegType)] = &[(Role::D, RegType::R)];
@@ -44,58 +49,39 @@ const COMPARISON: &[(Role, RegType)] = &[(Role::PD, RegType::P), (Role::PD2, Reg
 pub fn shapes() -> Vec<Shape> {
     let shape =
         |opcode, mods, sources, takes, results| Shape { opcode, mods, sources, takes, results, immediates: None };
-    let compares: Vec<u8> = (cmp::F..=cmp::T).collect();
-    let float_compares: Vec<u8> = (fcmp::F..=fcmp::T).collect();
-    let combines = &[bop::AND, bop::OR, bop::XOR][..];
-    let shifts = &[shift_type::S64, shift_type::U64, shift_type::S32, shift_type::U32][..];
+    let signs = || each(Field::SIGN, Sign::VALUES);
+    let compares = || each(Field::CMP, Cmp::VALUES);
+    let combines = || each(Field::BOP, Bop::VALUES);
     vec![
-        shape(
-            Opcode::ISETP,
-            mods(&[(Field::Cmp, &compares), (Field::Sign, SIGNS), (Field::Bop, combines)]),
-            AB,
-            &[Role::PA],
-            COMPARISON,
-        ),
-        shape(
-            Opcode::ISETP,
-            mods(&[(Field::Cmp, &compares), (Field::Sign, SIGNS), (Field::Ex, &[1])]),
-            AB,
-            &[Role::PB],
-            COMPARISON,
-        ),
-        shape(
-            Opcode::FSETP,
-            mods(&[(Field::Fcmp, &float_compares), (Field::Bop, combines)]),
-            AB,
-            &[Role::PA],
-            COMPARISON,
-        ),
+        shape(Opcode::ISETP, mods(&[compares(), signs(), combines()]), AB, &[Role::PA], COMPARISON),
+        shape(Opcode::ISETP, mods(&[compares(), signs(), each(Field::EX, &[true])]), AB, &[Role::PB], COMPARISON),
+        shape(Opcode::FSETP, mods(&[each(Field::FCMP, Fcmp::VALUES), combines()]), AB, &[Role::PA], COMPARISON),
         shape(Opcode::SEL, mods(&[]), AB, &[Role::PA], WORD),
         shape(Opcode::FSEL, mods(&[]), AB, &[Role::PA], WORD),
-        shape(Opcode::IMNMX, mods(&[(Field::Sign, SIGNS)]), AB, &[Role::PA], WORD),
-        shape(Opcode::IADD3, mods(&[(Field::X, &[0])]), ABC, &[], &[(Role::D, RegType::R), (Role::PD, RegType::P)]),
+        shape(Opcode::IMNMX, mods(&[signs()]), AB, &[Role::PA], WORD),
         shape(
             Opcode::IADD3,
-            mods(&[(Field::X, &[1])]),
+            mods(&[each(Field::X, &[false])]),
+            ABC,
+            &[],
+            &[(Role::D, RegType::R), (Role::PD, RegType::P)],
+        ),
+        shape(
+            Opcode::IADD3,
+            mods(&[each(Field::X, &[true])]),
             AB,
             &[Role::PA],
             &[(Role::D, RegType::R), (Role::PD, RegType::P)],
         ),
-        shape(Opcode::IMAD, mods(&[(Field::Mul, &[mul::LO]), (Field::Sign, SIGNS)]), ABC, &[], WORD),
-        shape(
-            Opcode::IMAD,
-            mods(&[(Field::Mul, &[mul::WIDE]), (Field::Sign, SIGNS)]),
-            AB,
-            &[],
-            &[(Role::D, RegType::Pair)],
-        ),
+        shape(Opcode::IMAD, mods(&[each(Field::MUL, &[Mul::LO]), signs()]), ABC, &[], WORD),
+        shape(Opcode::IMAD, mods(&[each(Field::MUL, &[Mul::WIDE]), signs()]), AB, &[], &[(Role::D, RegType::Pair)]),
         shape(
             Opcode::SHF,
             mods(&[
-                (Field::ShiftDir, &[shift_dir::L, shift_dir::R]),
-                (Field::ShiftType, shifts),
-                (Field::Hi, &[0, 1]),
-                (Field::Wrap, &[0, 1]),
+                each(Field::SHIFT_DIR, ShiftDir::VALUES),
+                each(Field::SHIFT_TYPE, ShiftType::VALUES),
+                each(Field::HI, &[false, true]),
+                each(Field::WRAP, &[false, true]),
             ]),
             ABC,
             &[],
@@ -110,7 +96,7 @@ pub fn shapes() -> Vec<Shape> {
             ..shape(Opcode::LOP3, mods(&[]), ABC, &[], &[(Role::D, RegType::R), (Role::PD, RegType::P)])
         },
         shape(Opcode::PRMT, mods(&[]), ABC, &[], WORD),
-        shape(Opcode::SGXT, mods(&[(Field::Sign, SIGNS)]), AB, &[], WORD),
+        shape(Opcode::SGXT, mods(&[signs()]), AB, &[], WORD),
         shape(Opcode::IABS, mods(&[]), &[Role::B], &[], WORD),
         shape(Opcode::POPC, mods(&[]), &[Role::B], &[], WORD),
         shape(Opcode::BREV, mods(&[]), &[Role::B], &[], WORD),

@@ -43,12 +43,12 @@ pub fn run(func: &Function, thread: u32, constants: &[u32]) -> Result<Memory, St
 impl Thread<'_> {
     /// The MovPhis of a block, all at once, as control comes from another.
     fn phis(&mut self, block: Block, from: Option<Block>) -> Result<(), String> {
-        let phis = self.func.block_insts(block).iter().take_while(|inst| self.func.insts[**inst].is_phi());
+        let phis = self.func.phis(block).iter();
         let mut passed: Vec<(Operand, Option<u32>)> = Vec::new();
         for &phi in phis {
             let input = self.func.phi_inputs(phi).find(|(_, pred)| Some(*pred) == from);
             let (source, _) = input.ok_or("a MovPhi without an input for where control comes from")?;
-            passed.push((self.func.insts[phi].operands[0], self.registers.part(source, 0)));
+            passed.push((self.func[phi].operands[0], self.registers.part(source, 0)));
         }
         passed.into_iter().try_for_each(|(to, value)| self.registers.write(to, &[value]))
     }
@@ -58,7 +58,7 @@ impl Thread<'_> {
         let succs = self.func.succs(block);
         for &inst in self.func.block_insts(block) {
             *fuel = fuel.checked_sub(1).ok_or("endless")?;
-            let data = &self.func.insts[inst];
+            let data = &self.func[inst];
             let taken = self.registers.guard(data.guard());
             match exit_of(data) {
                 Exit::Branch if taken.ok_or("a branch on an undefined predicate")? => {
@@ -77,7 +77,7 @@ impl Thread<'_> {
     }
 
     fn step(&mut self, id: InstId, taken: Option<bool>) -> Result<(), String> {
-        let inst = &self.func.insts[id];
+        let inst = &self.func[id];
         if inst.is_machine() && inst.opcode == Opcode::NOP {
             return Ok(());
         }

@@ -17,7 +17,7 @@ pub(crate) fn verbose(compiled: &Compiled, time: Duration) -> String {
     listed.reverse();
     for (id, func) in listed {
         let Some(resources) = resources(compiled, id) else { continue };
-        let name = &func.name;
+        let name = func.name();
         let _ = writeln!(out, "ptxas info    : Compiling entry function '{name}' for '{}'", compiled.target);
         let _ = writeln!(out, "ptxas info    : Function properties for {name}");
         let spills = resources.spills;

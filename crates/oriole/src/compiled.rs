@@ -162,7 +162,7 @@ pub(crate) fn describe(
     let cubin = cubin.map_err(|error| CompileError::Internal(error.to_string()))?;
     let kernels = kernels(&compiled.module).filter_map(|(id, func)| {
         let resources = resources(compiled, id)?;
-        Some(Kernel::new(func.name.clone(), &resources))
+        Some(Kernel::new(func.name().to_owned(), &resources))
     });
     let allocated = compiled.allocation.functions.values();
     let warnings = allocated.filter_map(|function| function.own.warning.as_ref());

@@ -18,7 +18,7 @@ impl<'a> Pass<'a> {
 
     /// Name of the function.
     pub fn function(&self) -> &'a str {
-        &self.0.function.name
+        self.0.function.name()
     }
 
     /// The pass's number, 0 to 158.

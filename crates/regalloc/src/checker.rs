@@ -50,7 +50,7 @@ pub fn check(func: &Function) -> Result<(), CheckError> {
             }
         }
     }
-    for block in &func.layout {
+    for block in func.layout() {
         let Some(mut state) = entry[*block].clone() else { continue };
         for inst in func.block_insts(*block) {
             verify(func, *block, *inst, &state)?;
@@ -87,8 +87,8 @@ fn location(file: RegFile, number: u16) -> Option<usize> {
 
 fn at_function_entry(func: &Function) -> State {
     let mut state = State(vec![Holding::Undefined; LOCATIONS]);
-    for reg in &func.live_in {
-        for k in 0..func.vregs[*reg].components {
+    for reg in func.live_in() {
+        for k in 0..func[*reg].components {
             if let Some(at) = place(func, *reg, k) {
                 state.0[at] = Holding::Values(SmallVec::from_slice(&[(*reg, k)]));
             }
@@ -98,7 +98,7 @@ fn at_function_entry(func: &Function) -> State {
 }
 
 fn place(func: &Function, reg: VReg, k: u8) -> Option<usize> {
-    let data = &func.vregs[reg];
+    let data = &func[reg];
     location(data.file(), data.physical? + u16::from(k))
 }
 
@@ -108,8 +108,8 @@ fn step(func: &Function, inst: InstId, state: &mut State) {
         debug_assert!(to.as_reg().is_some() && from.as_reg().is_some());
         return;
     }
-    if let Some(call) = func.insts[inst].call.expand()
-        && let Clobbers::Mask(mask) = &func.calls[call].clobbers
+    if let Some(call) = func[inst].call.expand()
+        && let Clobbers::Mask(mask) = &func[call].clobbers
     {
         clobber(mask, state);
     }
@@ -138,7 +138,7 @@ fn write(func: &Function, mention: &RegRef, k: u8, state: &mut State) {
 
 /// An old copy of a component elsewhere is stale once the component is written.
 fn forget(func: &Function, value: Value, except: usize, state: &mut State) {
-    let file = func.vregs[value.0].file();
+    let file = func[value.0].file();
     let Some((_, base, count)) = BASES.iter().find(|(f, ..)| *f == file) else { return };
     for at in (*base..base + count).filter(|at| *at != except) {
         if let Holding::Values(values) = &mut state.0[at] {
@@ -204,7 +204,7 @@ fn verify(func: &Function, block: Block, inst: InstId, state: &State) -> Result<
     let mut result = Ok(());
     func.for_each_use(inst, |mention| {
         for k in mention.range.clone() {
-            let data = &func.vregs[mention.reg];
+            let data = &func[mention.reg];
             let held = place(func, mention.reg, k).map(|at| &state.0[at]);
             let fine = match held {
                 Some(Holding::Values(values)) => values.contains(&(mention.reg, k)),
@@ -214,7 +214,7 @@ fn verify(func: &Function, block: Block, inst: InstId, state: &State) -> Result<
             };
             if !fine && result.is_ok() {
                 result = Err(CheckError {
-                    function: func.name.clone(),
+                    function: func.name().to_owned(),
                     block,
                     inst,
                     reg: mention.reg,

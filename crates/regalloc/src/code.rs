@@ -86,7 +86,7 @@ impl FileCode {
 
     /// The registers of the file that a call site changes.
     pub(crate) fn clobbers(&self, func: &Function, call: CallId) -> PhysicalSet {
-        let mask = match &func.calls[call].clobbers {
+        let mask = match &func[call].clobbers {
             Clobbers::Mask(mask) => *mask,
             Clobbers::ByCallee => RegMask::ALL,
         };
@@ -94,7 +94,7 @@ impl FileCode {
     }
 
     fn add_node(&mut self, func: &Function, reg: VReg) -> Node {
-        let data = &func.vregs[reg];
+        let data = &func[reg];
         let number = self.nodes.len() as Node;
         let physical = data.physical.filter(|_| data.is_fixed());
         let temporary = data.flags.contains(VRegFlags::SPILLED);
@@ -126,9 +126,9 @@ pub(crate) struct Code {
 impl Code {
     /// Go through the function once, for the registers of `files`.
     pub(crate) fn new(func: &Function, weights: &BlockWeights, files: &[RegFile]) -> Self {
-        let node_of = vec![NO_NODE; func.vregs.len()];
+        let node_of = vec![NO_NODE; func.regs().len()];
         let mut code = Code { files: files.iter().map(|file| FileCode::new(*file)).collect(), node_of };
-        for block in &func.layout {
+        for block in func.layout() {
             let weight = weights.of(*block);
             for inst in func.block_insts(*block) {
                 code.inst(func, *inst, weight);
@@ -159,7 +159,7 @@ impl Code {
         nodes: &[NodeData],
         (reg, k): (VReg, u8),
     ) -> Option<Component> {
-        let node = self.node(reg).filter(|_| func.vregs[reg].file() == file)?;
+        let node = self.node(reg).filter(|_| func[reg].file() == file)?;
         Some(nodes[node as usize].base + Component::from(k))
     }
 
@@ -169,7 +169,7 @@ impl Code {
             file.reads_end = file.mentions.len() as u32;
         }
         func.for_each_def(inst, |write| self.mention(func, &write, weight));
-        let data = &func.insts[inst];
+        let data = &func[inst];
         let call = data.call.expand();
         for file in &mut self.files {
             let (start, end) = (file.lines.last().map_or(0, |line| line.end), file.mentions.len() as u32);
@@ -185,7 +185,7 @@ impl Code {
 
     /// The line just added copies from component `k` of `reg`.
     fn note_copy(&mut self, func: &Function, reg: VReg, k: u8) {
-        let (node, from) = (self.node(reg), func.vregs[reg].file());
+        let (node, from) = (self.node(reg), func[reg].file());
         let Some(file) = self.files.iter_mut().find(|code| code.file == from) else { return };
         if let (Some(node), Some(line)) = (node, file.lines.last_mut()) {
             line.copied = Some(file.nodes[node as usize].base + Component::from(k));
@@ -193,7 +193,7 @@ impl Code {
     }
 
     fn mention(&mut self, func: &Function, mention: &RegRef, weight: f32) {
-        let data = &func.vregs[mention.reg];
+        let data = &func[mention.reg];
         let Some(file) = self.files.iter_mut().find(|code| code.file == data.file()) else { return };
         let node = &mut self.node_of[mention.reg.index()];
         if *node == NO_NODE {
@@ -209,14 +209,14 @@ impl Code {
 /// For a plain copy: the source register and its first component.
 fn copy_of(func: &Function, inst: InstId) -> Option<(VReg, u8)> {
     match move_operands(func, inst)?.1.kind() {
-        OperandKind::Reg(reg, piece) => Some((reg, piece.range(func.vregs[reg].components).start)),
+        OperandKind::Reg(reg, piece) => Some((reg, piece.range(func[reg].components).start)),
         _ => None,
     }
 }
 
 /// Destination and source of an unguarded register move without flags.
 pub(crate) fn move_operands(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     if data.opcode != Opcode::MOV || data.guard().is_some() {
         return None;
     }

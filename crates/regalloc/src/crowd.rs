@@ -81,7 +81,7 @@ impl<'c> Walk<'c> {
     /// Every block from its end; `at_line` is called between instructions.
     fn run(&mut self, mut at_line: impl FnMut(&mut Self)) {
         let (func, lines, live) = (self.func, self.lines, self.live);
-        for (at, block) in func.layout.iter().enumerate() {
+        for (at, block) in func.layout().iter().enumerate() {
             self.begin();
             for component in live.live_out(*block) {
                 if let Some(component) = self.code.component(func, lines.file, &lines.nodes, component) {

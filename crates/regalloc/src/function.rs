@@ -66,7 +66,7 @@ fn file_limit(file: RegFile, r_limit: u16, arch: Arch) -> u16 {
 /// holds the global-memory descriptor.
 fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
     match file {
-        RegFile::R => [1 << 1 | 1 << func.frame.base(), 0, 0, 0],
+        RegFile::R => [1 << 1 | 1 << func.frame().base(), 0, 0, 0],
         RegFile::UR => [3 << 36, 0, 0, 0],
         _ => [0; 4],
     }
@@ -115,7 +115,7 @@ fn allocate_file(
         let failed = assign(&mut graph, limit, reserved(func, file));
         if failed.is_empty() {
             for node in &graph.nodes {
-                func.vregs[node.vreg].physical = node.physical;
+                func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }
             return Ok(());
         }
@@ -130,13 +130,13 @@ fn allocate_file(
 }
 
 fn out_of_registers(func: &Function, file: RegFile, needed: usize) -> AllocError {
-    AllocError::OutOfRegisters { function: func.name.clone(), file, needed }
+    AllocError::OutOfRegisters { function: func.name().to_owned(), file, needed }
 }
 
 /// Moves whose source and destination got the same register.
 fn remove_identity_moves(func: &mut Function) {
-    for block in func.layout.clone() {
-        func.retain_insts(block, |func, inst| {
+    for block in func.layout().to_vec() {
+        func.edit().retain_insts(block, |func, inst| {
             move_operands(func, inst).is_none_or(|(to, from)| func.physical(to) != func.physical(from))
         });
     }
@@ -146,8 +146,8 @@ fn remove_identity_moves(func: &mut Function) {
 pub(crate) fn used_registers(func: &Function) -> RegMask {
     let mut mask = RegMask::EMPTY;
     for (_, inst) in func.iter_insts() {
-        let data = &func.insts[inst];
-        let call = data.call.expand().map(|call| &func.calls[call]);
+        let data = &func[inst];
+        let call = data.call.expand().map(|call| &func[call]);
         let extra = call.iter().flat_map(|site| site.args.iter().chain(&site.results)).copied();
         for operand in data.operands.iter().copied().chain(extra).chain([data.guard_operand()]) {
             if matches!(operand.kind(), OperandKind::None) {

@@ -31,7 +31,7 @@ pub(crate) fn build(
         met_at: vec![0; count],
         now: 0,
     };
-    for (at, block) in func.layout.iter().enumerate() {
+    for (at, block) in func.layout().iter().enumerate() {
         scan.block(at, *block, live, weights);
     }
     let Scan { mut graph, meetings, .. } = scan;
@@ -123,8 +123,8 @@ impl Scan<'_> {
     /// Registers with a value on entry are all written at once by the caller.
     fn function_entry(&mut self) {
         self.now += 1;
-        for reg in &self.func.live_in {
-            for k in 0..self.func.vregs[*reg].components {
+        for reg in self.func.live_in() {
+            for k in 0..self.func[*reg].components {
                 if let Some(component) = self.component(*reg, k) {
                     self.meet(component, None);
                 }

@@ -9,7 +9,7 @@ use oriole_ori::{Function, FunctionKind};
 /// sm_90 and 24 from then on, ptxas 13.0 raises every limit to 24 on all targets. Where arguments and the way back are
 /// passed in R4 to R21 fewer do not go; other kernels may have the 16.
 fn abi_minimum(func: &Function, arch: Arch) -> u32 {
-    let passes_values = func.kind != FunctionKind::Entry || makes_calls(func);
+    let passes_values = func.kind() != FunctionKind::Entry || makes_calls(func);
     if arch.number() >= 90 || passes_values { 24 } else { 16 }
 }
 
@@ -17,7 +17,7 @@ fn abi_minimum(func: &Function, arch: Arch) -> u32 {
 /// `.minnctapersm`, and the hardware; and what there is to say about it.
 pub(crate) fn register_limit(func: &Function, arch: Arch, options: &AllocOptions) -> (u16, Option<String>) {
     let sm = arch.sm();
-    let attributes = &func.attributes;
+    let attributes = func.attributes();
     let minimum = abi_minimum(func, arch);
     let mut limit = sm.max_registers_per_thread;
     let asked = attributes.maxnreg.or(options.maxrregcount);

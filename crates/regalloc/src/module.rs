@@ -69,11 +69,11 @@ fn resolve_clobbers(module: &mut Module, id: FuncId, functions: &SecondaryMap<Fu
         Callee::Indirect => None,
         Callee::Return => Some(RegMask::EMPTY),
     };
-    let masks: Vec<Option<RegMask>> =
-        module.functions[id].calls.values().map(|site| known(site.callee, module)).collect();
-    for (site, mask) in module.functions[id].calls.values_mut().zip(masks) {
-        if site.clobbers == Clobbers::ByCallee {
-            site.clobbers = Clobbers::Mask(mask.unwrap_or_else(everything_allocatable));
-        }
+    let sites = module.functions[id].call_sites().iter();
+    let open = sites.filter(|(_, site)| site.clobbers == Clobbers::ByCallee);
+    let masks: Vec<_> = open.map(|(call, site)| (call, known(site.callee, module))).collect();
+    for (call, mask) in masks {
+        let mask = mask.unwrap_or_else(everything_allocatable);
+        module.functions[id].edit().set_clobbers(call, Clobbers::Mask(mask));
     }
 }

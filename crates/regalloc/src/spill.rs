@@ -3,7 +3,7 @@
 
 use crate::AllocError;
 use crate::stack::{SlotAccess, load_slot, store_slot};
-use oriole_isa::{Mods, Opcode, RegFile, Role, cmp, sign};
+use oriole_isa::{Cmp, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::{Function, Inst, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, VReg, VRegFlags};
 
 /// How a spilled register's value comes back.
@@ -33,33 +33,33 @@ pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) 
     for reg in regs {
         homes[*reg] = Some(find_home(func, *reg, &definitions)?);
     }
-    for block in func.layout.clone() {
-        let old = std::mem::take(&mut func.blocks[block].insts);
+    for block in func.layout().to_vec() {
+        let old = func.edit().take_insts(block);
         let mut new = Vec::with_capacity(old.len());
         for inst in old {
             rewrite(func, inst, &homes, &mut new, bytes)?;
         }
-        func.blocks[block].insts = new;
+        func.edit().set_insts(block, new);
     }
     Ok(())
 }
 
 fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Result<Home, AllocError> {
-    func.vregs[reg].flags |= VRegFlags::SPILLED;
-    match func.vregs[reg].file() {
+    func.edit().update_reg(reg, |data| data.flags |= VRegFlags::SPILLED);
+    match func[reg].file() {
         RegFile::P => Ok(Home::General(func.new_vreg(RegType::R)?)),
         RegFile::R => Ok(match recomputable(func, reg, definitions) {
             Some(inst) => Home::Recompute(inst),
             None => Home::Slot(new_slot(func, reg)),
         }),
-        file => Err(AllocError::OutOfRegisters { function: func.name.clone(), file, needed: 0 }),
+        file => Err(AllocError::OutOfRegisters { function: func.name().to_owned(), file, needed: 0 }),
     }
 }
 
 fn new_slot(func: &mut Function, reg: VReg) -> u32 {
-    let bytes = 4 * u32::from(func.vregs[reg].components);
+    let bytes = 4 * u32::from(func[reg].components);
     let align = bytes.next_power_of_two().min(16);
-    let frame = &mut func.frame;
+    let frame = func.frame_mut();
     if frame.spill_bytes == 0 {
         // The spill area starts where the local arrays end, so that slots are aligned in it.
         frame.local_bytes = frame.local_bytes.next_multiple_of(16);
@@ -67,7 +67,7 @@ fn new_slot(func: &mut Function, reg: VReg) -> u32 {
     let offset = frame.spill_bytes.next_multiple_of(align);
     frame.spill_bytes = offset + bytes;
     frame.align = frame.align.max(16);
-    func.vregs[reg].spill_slot = Some(offset);
+    func.edit().update_reg(reg, |data| data.spill_slot = Some(offset));
     offset
 }
 
@@ -114,7 +114,7 @@ impl Definitions {
 /// The only definition of `reg`, if repeating it anywhere gives the same value: a move of an
 /// immediate or of a constant.
 fn recomputable(func: &Function, reg: VReg, definitions: &Definitions) -> Option<Inst> {
-    let inst = &func.insts[definitions.single(reg)?];
+    let inst = &func[definitions.single(reg)?];
     let constant = |o: &Operand| {
         matches!(o.kind(), OperandKind::Imm(..) | OperandKind::Const { .. } | OperandKind::Symbol(_) | OperandKind::Rz)
     };
@@ -154,7 +154,7 @@ fn rewrite(
     for access in accesses.iter().filter(|a| a.reads) {
         refill(func, access, home(access.reg), new, bytes);
     }
-    func.rename_regs(inst, |reg, _| accesses.iter().find(|a| a.reg == reg).map_or(reg, |a| a.temporary));
+    func.edit().rename_regs(inst, |reg, _| accesses.iter().find(|a| a.reg == reg).map_or(reg, |a| a.temporary));
     new.push(inst);
     for access in accesses.iter().filter(|a| a.writes != 0) {
         save(func, access, home(access.reg), new, bytes);
@@ -186,7 +186,7 @@ fn accesses(
     });
     for access in &mut found {
         access.temporary = func.new_vreg_like(access.reg)?;
-        func.vregs[access.temporary].flags |= VRegFlags::SPILLED;
+        func.edit().update_reg(access.temporary, |data| data.flags |= VRegFlags::SPILLED);
     }
     Ok(found)
 }
@@ -195,12 +195,12 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
     match home {
         Some(Home::Slot(offset)) => {
             let slot = SlotAccess {
-                base: func.frame.base(),
-                offset: func.frame.local_bytes + offset,
-                components: func.vregs[access.temporary].components,
+                base: func.frame().base(),
+                offset: func.frame().local_bytes + offset,
+                components: func[access.temporary].components,
             };
             for inst in load_slot(access.temporary, slot) {
-                new.push(func.add_inst(inst));
+                new.push(func.edit().add(inst));
             }
             bytes.loads += 4 * u32::from(slot.components);
         }
@@ -208,17 +208,17 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
             let mut again = inst.clone();
             again.operands[0] = Operand::reg(access.temporary);
             again.flags |= InstFlags::REMAT;
-            new.push(func.add_inst(again));
+            new.push(func.edit().add(again));
         }
         Some(Home::General(general)) => {
             let mut test = Inst::neutral(Opcode::ISETP, Mods::new());
-            test.mods.set(oriole_isa::Field::Cmp, cmp::NE);
-            test.mods.set(oriole_isa::Field::Sign, sign::U32);
+            test.mods.set(oriole_isa::Field::CMP, Cmp::NE);
+            test.mods.set(oriole_isa::Field::SIGN, Sign::U32);
             test.set_role(Role::PD, Operand::reg(access.temporary));
             test.set_role(Role::A, Operand::reg(*general));
             test.set_role(Role::B, Operand::rz());
             test.flags |= InstFlags::BIT_REFILL;
-            new.push(func.add_inst(test));
+            new.push(func.edit().add(test));
         }
         None => {}
     }
@@ -227,10 +227,10 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
 fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec<InstId>, bytes: &mut SpillBytes) {
     match home {
         Some(Home::Slot(offset)) => {
-            let components = func.vregs[access.temporary].components;
-            let slot = SlotAccess { base: func.frame.base(), offset: func.frame.local_bytes + offset, components };
+            let components = func[access.temporary].components;
+            let slot = SlotAccess { base: func.frame().base(), offset: func.frame().local_bytes + offset, components };
             for (inst, stored) in store_slot(access.temporary, slot, access.writes) {
-                new.push(func.add_inst(inst));
+                new.push(func.edit().add(inst));
                 bytes.stores += 4 * u32::from(stored);
             }
         }
@@ -241,7 +241,7 @@ fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec
             select.set_role(Role::B, Operand::imm(1));
             select.set_role(Role::PA, Operand::reg(access.temporary).not());
             select.flags |= InstFlags::BIT_SPILL;
-            new.push(func.add_inst(select));
+            new.push(func.edit().add(select));
         }
         Some(Home::Recompute(_)) | None => {}
     }

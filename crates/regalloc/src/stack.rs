@@ -1,6 +1,6 @@
 //! The stack frame: access to spill slots, prologue and epilogue.
 
-use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, mem_size};
+use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, RegFile, Role};
 use oriole_ori::{Callee, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
 
 /// Number of the stack pointer.
@@ -20,7 +20,7 @@ pub(crate) struct SlotAccess {
 }
 
 /// Access sizes in components, widest first, and their modifier value.
-const SIZES: [(u8, u8); 3] = [(4, mem_size::B128), (2, mem_size::B64), (1, mem_size::B32)];
+const SIZES: [(u8, MemSize); 3] = [(4, MemSize::B128), (2, MemSize::B64), (1, MemSize::B32)];
 
 /// Loads of a whole slot into `to`.
 pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
@@ -47,9 +47,9 @@ pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst,
 }
 
 /// An access to the components of a slot from `first` on.
-fn access(opcode: Opcode, slot: SlotAccess, first: u8, modifier: u8) -> Inst {
+fn access(opcode: Opcode, slot: SlotAccess, first: u8, size: MemSize) -> Inst {
     let offset = slot.offset + 4 * u32::from(first);
-    let mut inst = Inst::neutral(opcode, Mods::new().with(Field::MemSize, modifier));
+    let mut inst = Inst::neutral(opcode, Mods::new().with(Field::MEM_SIZE, size));
     inst.set_role(Role::Base, Operand::phys(RegFile::R, slot.base));
     inst.set_role(Role::Offset, Operand::imm_signed(offset as i32));
     inst
@@ -60,7 +60,7 @@ fn piece(reg: VReg, first: u8, count: u8, components: u8) -> Operand {
 }
 
 /// Aligned runs of the wanted components: first, count, size modifier.
-fn pieces(components: u8, mask: u128) -> Vec<(u8, u8, u8)> {
+fn pieces(components: u8, mask: u128) -> Vec<(u8, u8, MemSize)> {
     let wanted = |first: u8, count: u8| (first..first + count).all(|k| mask >> k & 1 == 1);
     let mut runs = Vec::new();
     let mut first = 0;
@@ -80,21 +80,21 @@ fn pieces(components: u8, mask: u128) -> Vec<(u8, u8, u8)> {
 
 /// Put the stack pointer's set-up and release around the code, once the frame's size is known.
 pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
-    let size = func.frame.size();
-    let moving = func.frame.dynamic;
+    let size = func.frame().size();
+    let moving = func.frame().dynamic;
     if moving {
         // After the prologue, which is put before this.
-        let keep = copy(func.frame.base(), STACK_POINTER);
-        let keep = vec![func.add_inst(keep)];
+        let keep = copy(func.frame().base(), STACK_POINTER);
+        let keep = vec![func.edit().add(keep)];
         prepend(func, keep);
     }
-    if func.kind == FunctionKind::Entry {
+    if func.kind() == FunctionKind::Entry {
         if size > 0 || moving || makes_calls(func) {
             enter_kernel(func, arch, size);
         }
     } else if size > 0 || moving {
         if size > 0 {
-            let enter = vec![func.add_inst(adjust(-i64::from(size)))];
+            let enter = vec![func.edit().add(adjust(-i64::from(size)))];
             prepend(func, enter);
         }
         leave_function(func, size);
@@ -103,8 +103,7 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
 
 /// The function calls others.
 pub(crate) fn makes_calls(func: &Function) -> bool {
-    func.iter_insts()
-        .any(|(_, inst)| func.insts[inst].call.expand().is_some_and(|call| func.calls[call].callee != Callee::Return))
+    func.iter_insts().any(|(_, inst)| func[inst].call.expand().is_some_and(|call| func[call].callee != Callee::Return))
 }
 
 /// `R1 = c[0][stack] - size`.
@@ -115,22 +114,22 @@ fn enter_kernel(func: &mut Function, arch: Arch, size: u32) {
     load.set_role(Role::D, stack_pointer());
     let source = if opcode == Opcode::MOV { Role::B } else { Role::Bank };
     load.set_role(source, origin);
-    let mut enter = vec![func.add_inst(load)];
+    let mut enter = vec![func.edit().add(load)];
     if size > 0 {
-        enter.push(func.add_inst(adjust(-i64::from(size))));
+        enter.push(func.edit().add(adjust(-i64::from(size))));
     }
     prepend(func, enter);
 }
 
 fn leave_function(func: &mut Function, size: u32) {
-    for block in func.layout.clone() {
-        func.rewrite_block(block, |func, inst, new| {
-            if func.insts[inst].opcode == Opcode::RET {
+    for block in func.layout().to_vec() {
+        func.edit().rewrite_block(block, |func, inst, new| {
+            if func[inst].opcode == Opcode::RET {
                 let mut release = adjust(i64::from(size));
                 // From wherever the code has moved the stack pointer to.
-                release.set_role(Role::A, Operand::phys(RegFile::R, func.frame.base()));
-                release.set_guard(func.insts[inst].guard());
-                new.push(func.add_inst(release));
+                release.set_role(Role::A, Operand::phys(RegFile::R, func.frame().base()));
+                release.set_guard(func[inst].guard());
+                new.push(func.edit().add(release));
             }
             new.push(inst);
         });
@@ -155,9 +154,8 @@ fn copy(to: u16, from: u16) -> Inst {
     copy
 }
 
-fn prepend(func: &mut Function, mut insts: Vec<InstId>) {
+fn prepend(func: &mut Function, insts: Vec<InstId>) {
     if let Some(entry) = func.entry() {
-        insts.append(&mut func.blocks[entry].insts);
-        func.blocks[entry].insts = insts;
+        func.edit().place(entry, 0, &insts);
     }
 }

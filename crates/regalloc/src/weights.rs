@@ -12,7 +12,7 @@ impl BlockWeights {
     /// From the loop forest.
     pub(crate) fn new(func: &Function, loops: &LoopForest) -> Self {
         let mut weights = SecondaryMap::with_default(1.0);
-        for block in &func.layout {
+        for block in func.layout() {
             weights[*block] = 10f32.powi(loops.depth(*block).min(DEEPEST) as i32);
         }
         BlockWeights(weights)

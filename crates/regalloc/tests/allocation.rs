@@ -2,7 +2,7 @@
 //! before, and on physical registers and stack slots after. Also: limits, alignment, and a checker that finds what was
 //! broken on purpose.
 
-use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role, cmp, sign};
+use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::*;
 use oriole_orieval::{bank, from_environment, run};
 use oriole_regalloc::{AllocOptions, allocate_function, check};
@@ -63,7 +63,7 @@ fn straight_line(seed: u64, count: usize, copies: bool) -> Function {
     for _ in 0..9 {
         let pred = b.vreg(RegType::P).unwrap();
         let (x, y) = (words[random.below(words.len())], words[random.below(words.len())]);
-        let mods = Mods::new().with(Field::Cmp, cmp::LT).with(Field::Sign, sign::U32);
+        let mods = Mods::new().with(Field::CMP, Cmp::LT).with(Field::SIGN, Sign::U32);
         b.emit_roles(Opcode::ISETP, mods, &[(Role::PD, Operand::reg(pred)), (Role::A, x), (Role::B, y)]).unwrap();
         predicates.push(pred);
     }
@@ -143,17 +143,17 @@ fn control_flow_is_kept_with_and_without_spills() {
 fn spills_happen_only_when_the_limit_forces_them() {
     let mut free = random_function(7, 30);
     assert_eq!(allocate(&mut free, 255).spills.stores, 0);
-    assert_eq!(free.frame.spill_bytes, 0);
+    assert_eq!(free.frame().spill_bytes, 0);
     let mut tight = random_function(7, 30);
     let spills = allocate(&mut tight, 16).spills;
-    assert!(spills.stores > 0 && spills.loads > 0 && tight.frame.spill_bytes > 0, "{spills:?}");
+    assert!(spills.stores > 0 && spills.loads > 0 && tight.frame().spill_bytes > 0, "{spills:?}");
 }
 
 #[test]
 fn pairs_are_even_and_r1_is_left_alone() {
     let mut func = random_function(3, 60);
     let allocation = allocate(&mut func, 255);
-    let pairs = func.vregs.values().filter(|v| v.reg_type == RegType::Pair);
+    let pairs = func.regs().values().filter(|v| v.reg_type == RegType::Pair);
     assert!(pairs.clone().count() > 5);
     assert!(pairs.filter_map(|v| v.physical).all(|first| first % 2 == 0));
     assert!(!allocation.used.contains(RegFile::R, 1));
@@ -178,9 +178,9 @@ fn values_on_entry_have_registers_of_their_own() {
         store(&mut b, Operand::reg(*reg), 4 * at as i32);
     }
     b.exit().unwrap();
-    func.live_in = arrivals.clone();
+    arrivals.iter().for_each(|reg| func.edit().add_live_in(*reg));
     allocate(&mut func, 255);
-    let mut places: Vec<_> = arrivals.iter().map(|reg| func.vregs[*reg].physical).collect();
+    let mut places: Vec<_> = arrivals.iter().map(|reg| func[*reg].physical).collect();
     places.sort();
     places.dedup();
     assert_eq!(places.len(), 4, "{func}");
@@ -189,8 +189,8 @@ fn values_on_entry_have_registers_of_their_own() {
 #[test]
 fn launch_bounds_limit_registers() {
     let mut func = random_function(5, 80);
-    func.attributes.maxntid = Some([256, 1, 1]);
-    func.attributes.minnctapersm = Some(8);
+    func.attributes_mut().maxntid = Some([256, 1, 1]);
+    func.attributes_mut().minnctapersm = Some(8);
     // 65536 registers for 8 * 256 threads: 32 each.
     let allocation = allocate(&mut func, 255);
     assert!((32..255).all(|n| !allocation.used.contains(RegFile::R, n)));
@@ -203,9 +203,10 @@ fn the_checker_finds_a_broken_allocation() {
     allocate(&mut func, 255);
     check(&func).expect("the allocation is right");
     let scalars: Vec<VReg> =
-        func.vregs.iter().filter(|(_, d)| d.reg_type == RegType::R && d.physical.is_some()).map(|(v, _)| v).collect();
+        func.regs().iter().filter(|(_, d)| d.reg_type == RegType::R && d.physical.is_some()).map(|(v, _)| v).collect();
     let (first, second) = (scalars[0], scalars[1]);
     // Both are live together; now they share a register.
-    func.vregs[second].physical = func.vregs[first].physical;
+    let shared = func[first].physical;
+    func.edit().update_reg(second, |data| data.physical = shared);
     check(&func).expect_err("two live values share a register");
 }

@@ -2,9 +2,8 @@
 
 use crate::memory::MemoryAccess;
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Carries, Control, Effects, Inst, Mods, Opcode, RegFile, Value, carries};
-use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, CallSite, Callee, Function, InstFlags, InstId, MachineError, SecondaryMap};
+use oriole_isa::{Arch, Carries, Control, Effects, Exit, Inst, Opcode, RegFile, Value};
+use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
 use std::num::NonZeroU32;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
@@ -25,6 +24,10 @@ pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use {
     pub(crate) reg: Reg,
+    /// The operand that begins with it; none where it is no operand's first register.
+    pub(crate) operand: Option<u8>,
+    /// The operand is this register alone.
+    pub(crate) scalar: bool,
     /// By what its distances are looked up; `None` for an instruction that leaves the function.
     pub(crate) read: Option<latency::Read>,
     /// The register stays busy for some time after the instruction has issued.
@@ -58,10 +61,10 @@ impl Span {
     }
 }
 
-/// One instruction: what all steps ask for often. The rest is in the function.
+/// One instruction: what all steps ask for often. The rest is in the machine function.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
-    pub(crate) id: InstId,
+    pub(crate) id: MachineId,
     pub(crate) opcode: Opcode,
     pub(crate) control: Control,
     /// What its control word may carry.
@@ -90,11 +93,9 @@ impl Op {
     }
 
     /// A new NOP that does nothing but have this control word.
-    pub(crate) fn nop(func: &mut Function, control: Control) -> Op {
-        let mut inst = oriole_ori::Inst::neutral(Opcode::NOP, Mods::new());
-        inst.flags |= InstFlags::VOLATILE;
+    pub(crate) fn nop(machine: &mut MachineFunction, control: Control) -> Op {
         Op {
-            id: func.add_inst(inst),
+            id: machine.add_nop(control),
             opcode: Opcode::NOP,
             control,
             carries: Carries::NOTHING,
@@ -140,43 +141,31 @@ impl Accesses {
 /// The function: instructions by block, in the order of the layout.
 pub(crate) struct Code {
     pub(crate) arch: Arch,
-    pub(crate) blocks: Vec<Block>,
     pub(crate) ops: Vec<Vec<Op>>,
     pub(crate) accesses: Accesses,
-    /// Position of a block in `blocks`.
-    pub(crate) position: SecondaryMap<Block, u32>,
 }
 
 impl Code {
-    pub(crate) fn new(func: &Function, arch: Arch) -> Result<Self, MachineError> {
-        let mut position = SecondaryMap::new();
-        let mut ops = Vec::with_capacity(func.layout.len());
+    /// The code of a function, with its hardware instructions.
+    ///
+    /// # Errors
+    /// An instruction has no hardware form.
+    pub(crate) fn new(func: &Function, arch: Arch) -> Result<(Self, MachineFunction), MachineError> {
         let mut reader = Reader { func, arch, accesses: Accesses::default() };
-        for (at, block) in func.layout.iter().enumerate() {
-            position[*block] = at as u32;
-            let insts = func.block_insts(*block).iter().filter(|id| func.emits_code(**id));
-            let mut list = Vec::with_capacity(func.block_insts(*block).len());
-            for id in insts {
-                list.push(reader.op(*id)?);
-            }
-            ops.push(list);
-        }
-        Ok(Code { arch, blocks: func.layout.clone(), ops, accesses: reader.accesses, position })
+        let mut all = Vec::with_capacity(func.inst_count());
+        let machine = MachineFunction::new(func, arch, |id, data, inst| all.push(reader.op(id, data, inst)))?;
+        let mut all = all.into_iter();
+        let ops = machine.blocks.iter().map(|block| all.by_ref().take(block.insts.len()).collect()).collect();
+        Ok((Code { arch, ops, accesses: reader.accesses }, machine))
     }
 
-    /// Positions of a block's successors.
-    pub(crate) fn succs<'a>(&'a self, func: &'a Function, at: usize) -> impl Iterator<Item = usize> + 'a {
-        func.succs(self.blocks[at]).iter().map(|succ| self.position[*succ] as usize)
-    }
-
-    /// Put order and control words back.
-    pub(crate) fn write_back(self, func: &mut Function) {
-        for (block, ops) in self.blocks.iter().zip(self.ops) {
-            let list = &mut func.blocks[*block].insts;
-            list.clear();
+    /// Put order and control words into the machine function.
+    pub(crate) fn write_back(self, machine: &mut MachineFunction) {
+        for (block, ops) in machine.blocks.iter_mut().zip(self.ops) {
+            block.insts.clear();
             for op in ops {
-                func.insts[op.id].control = op.control;
-                list.push(op.id);
+                machine.insts[op.id].control = op.control;
+                block.insts.push(op.id);
             }
         }
     }
@@ -190,12 +179,9 @@ struct Reader<'f> {
 }
 
 impl Reader<'_> {
-    fn op(&mut self, id: InstId) -> Result<Op, MachineError> {
+    fn op(&mut self, id: MachineId, data: &MachineData, inst: &Inst) -> Op {
         let (func, arch) = (self.func, self.arch);
-        let data = &func.insts[id];
-        // Addresses do not matter here: only registers and modifiers do.
-        let inst = &func.machine_inst(id, |_| 0)?.inst;
-        let call = data.call.expand().map(|call| &func.calls[call]);
+        let call = data.call.expand().map(|call| &func[call]);
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
         self.note_accesses(inst, call.is_some());
         if let Some(site) = call {
@@ -206,11 +192,11 @@ impl Reader<'_> {
             self.accesses.memory.push(access);
             NonZeroU32::new(self.accesses.memory.len() as u32)
         });
-        Ok(Op {
+        Op {
             id,
             opcode: inst.opcode,
             control: inst.control,
-            carries: carries(inst, arch).unwrap_or(Carries::NOTHING),
+            carries: data.carries(),
             uses,
             defs,
             memory,
@@ -218,10 +204,10 @@ impl Reader<'_> {
             def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
             variable: latency::is_variable(inst, arch),
             leaves: call.is_some(),
-            terminator: is_terminator(data),
+            terminator: inst.opcode.exit() != Exit::No,
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(inst),
-        })
+        }
     }
 
     fn note_accesses(&mut self, inst: &Inst, leaves: bool) {
@@ -229,7 +215,11 @@ impl Reader<'_> {
         let guard_file = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
         let used = |reg: Reg, file: RegFile, slot: Slot| {
             let read = (!leaves).then(|| latency::Read::of(inst, slot, file, arch));
-            Use { reg, read, late: latency::reads_late(inst, slot, arch) }
+            let (operand, scalar) = match slot {
+                Slot::Operand { index, register: 0 } => (Some(index), inst.width(usize::from(index)) == 1),
+                _ => (None, false),
+            };
+            Use { reg, operand, scalar, read, late: latency::reads_late(inst, slot, arch) }
         };
         if let Some(reg) = reg_number(guard_file, u16::from(inst.guard.predicate)) {
             self.accesses.uses.push(used(reg, guard_file, Slot::Guard));
@@ -264,7 +254,13 @@ impl Reader<'_> {
             }
             regs
         };
-        accesses.uses.extend(regs(&site.args).into_iter().map(|reg| Use { reg, read: None, late: false }));
+        accesses.uses.extend(regs(&site.args).into_iter().map(|reg| Use {
+            reg,
+            operand: None,
+            scalar: false,
+            read: None,
+            late: false,
+        }));
         if site.callee != Callee::Return {
             accesses.defs.extend(regs(&site.results).into_iter().map(|reg| Def { reg, write: None }));
         }
@@ -301,4 +297,9 @@ impl<T: Default + Clone> ByRegister<T> {
     pub(crate) fn forget(&mut self, mut clear: impl FnMut(&mut T)) {
         self.touched.drain(..).for_each(|reg| clear(&mut self.values[usize::from(reg)]));
     }
+}
+
+/// Positions of a block's successors.
+pub(crate) fn succs(machine: &MachineFunction, block: usize) -> impl Iterator<Item = usize> + '_ {
+    machine.blocks[block].succs.iter().map(|succ| *succ as usize)
 }

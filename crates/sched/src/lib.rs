@@ -1,6 +1,6 @@
 //! Instruction scheduling and control words.
 //!
-//! Works on allocated functions, in four steps: the order of each block by list scheduling
+//! Works on the hardware instructions of allocated functions, in four steps: the order of each block by list scheduling
 //! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
 //! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
 
@@ -15,7 +15,7 @@ mod timing;
 
 use code::Code;
 use oriole_isa::Arch;
-use oriole_ori::{BuildError, Function, MachineError};
+use oriole_ori::{Function, MachineError, MachineFunction};
 
 /// What the caller decides.
 #[derive(Clone, Copy, Debug)]
@@ -24,26 +24,20 @@ pub struct Options {
     pub reorder: bool,
 }
 
-/// Scheduling failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ScheduleError {
-    /// An instruction has no hardware form: an internal fault.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// A limit of the IR.
-    #[error(transparent)]
-    Limit(#[from] BuildError),
-}
-
-/// Order the instructions of an allocated function and give each its control word.
-pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<(), ScheduleError> {
-    let mut code = Code::new(func, arch)?;
+/// Order the instructions of an allocated function and give each its control word: the hardware instructions, to be
+/// encoded as they are. The function is given the same order and control words, for those who look at it.
+///
+/// # Errors
+/// An instruction has no hardware form: an internal fault.
+pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<MachineFunction, MachineError> {
+    let (mut code, mut machine) = Code::new(func, arch)?;
     if options.reorder {
         order::reorder(&mut code);
     }
-    scoreboard::assign(&mut code, func);
-    stall::assign(&mut code, func);
-    hints::assign(&mut code, func);
-    code.write_back(func);
-    Ok(())
+    scoreboard::assign(&mut code, &mut machine);
+    stall::assign(&mut code, &mut machine);
+    hints::assign(&mut code, &mut machine);
+    code.write_back(&mut machine);
+    machine.write_back(func);
+    Ok(machine)
 }

@@ -1,6 +1,6 @@
 //! Which memory accesses must keep their order.
 
-use oriole_isa::{Effects, Field, Inst, Opcode, RegFile, Role, Space, Value};
+use oriole_isa::{Effects, Field, Inst, MemSize, Opcode, RegFile, Role, Space, Value};
 use oriole_ori::InstFlags;
 use smallvec::SmallVec;
 
@@ -68,15 +68,14 @@ fn place(inst: &Inst) -> Option<Place> {
 
 /// Bytes that a load or store moves: 256 bits, or what its size modifier says.
 fn access_bytes(inst: &Inst) -> i64 {
-    use oriole_isa::mem_size::{B64, B128, S8, S16, U8, U16};
     if matches!(inst.opcode, Opcode::LDG_256 | Opcode::STG_256) {
         return 32;
     }
-    match inst.get(Field::MemSize) {
-        U8 | S8 => 1,
-        U16 | S16 => 2,
-        B64 => 8,
-        B128 => 16,
+    match inst.get(Field::MEM_SIZE) {
+        MemSize::U8 | MemSize::S8 => 1,
+        MemSize::U16 | MemSize::S16 => 2,
+        MemSize::B64 => 8,
+        MemSize::B128 => 16,
         _ => 4,
     }
 }

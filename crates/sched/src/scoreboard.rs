@@ -13,9 +13,9 @@
 //! `WARPGROUP.DEPBAR`, across which nothing moves, says that they are done. Where an instruction must not wait, a
 //! NOP before it does.
 
-use crate::code::{Accesses, Code, Op, REGISTERS, Reg};
+use crate::code::{Accesses, Code, Op, REGISTERS, Reg, succs};
 use oriole_isa::{Carries, Control, Effects, Opcode};
-use oriole_ori::Function;
+use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
 
 /// Scoreboards of a warp.
@@ -91,10 +91,10 @@ struct Assignment {
 }
 
 /// Set scoreboards and wait masks of all instructions.
-pub(crate) fn assign(code: &mut Code, func: &mut Function) {
+pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
     let mut assignment = give_out(code);
     let mut state = Pending::new(assignment.releases.len());
-    let entry = pending_at_entry(code, func, &assignment, &mut state);
+    let entry = pending_at_entry(code, machine, &assignment, &mut state);
     let mut before = Vec::new();
     let mut needed = Vec::new();
     for (block, pending) in entry.iter().enumerate() {
@@ -113,7 +113,7 @@ pub(crate) fn assign(code: &mut Code, func: &mut Function) {
     set_releases(code, &assignment);
     // From the back, so that the places of the others stay.
     for (block, at, wait_mask) in before.into_iter().rev() {
-        code.ops[block].insert(at, Op::nop(func, Control { wait_mask, ..Control::NONE }));
+        code.ops[block].insert(at, Op::nop(machine, Control { wait_mask, ..Control::NONE }));
     }
 }
 
@@ -270,11 +270,16 @@ impl Pending {
 }
 
 /// Releases that may be outstanding at the start of each block: the smallest solution. `state` is for use by the way.
-fn pending_at_entry(code: &Code, func: &Function, assignment: &Assignment, state: &mut Pending) -> Vec<Vec<u32>> {
+fn pending_at_entry(
+    code: &Code,
+    machine: &MachineFunction,
+    assignment: &Assignment,
+    state: &mut Pending,
+) -> Vec<Vec<u32>> {
     let releases = &assignment.releases;
-    let mut entry: Vec<Vec<u32>> = vec![Vec::new(); code.blocks.len()];
-    let mut queued = vec![true; code.blocks.len()];
-    let mut work: Vec<usize> = (0..code.blocks.len()).rev().collect();
+    let mut entry: Vec<Vec<u32>> = vec![Vec::new(); code.ops.len()];
+    let mut queued = vec![true; code.ops.len()];
+    let mut work: Vec<usize> = (0..code.ops.len()).rev().collect();
     // By release: the last edge at whose end it was pending already.
     let mut met_at = vec![0u32; releases.len()];
     let mut edge = 0;
@@ -286,7 +291,7 @@ fn pending_at_entry(code: &Code, func: &Function, assignment: &Assignment, state
             ignored.clear();
             state.step(&code.accesses, op, *own, releases, &mut ignored);
         }
-        for succ in code.succs(func, block) {
+        for succ in succs(machine, block) {
             edge += 1;
             entry[succ].iter().for_each(|release| met_at[*release as usize] = edge);
             let known = entry[succ].len();

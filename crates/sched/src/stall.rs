@@ -5,12 +5,12 @@
 //! instruction inside the block issues later, or, for the first one, the block before is left later. Delays make
 //! others older, so all of it is solved to one fixed point, in which every distance is kept on every path.
 
-use crate::code::{Accesses, ByRegister, Code, Op};
+use crate::code::{Accesses, ByRegister, Code, Op, succs};
 use crate::timing;
 use fixedbitset::FixedBitSet;
 use oriole_isa::latency::{Read, Write};
 use oriole_isa::{Control, latency};
-use oriole_ori::Function;
+use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -20,11 +20,11 @@ const WINDOW: u32 = latency::LONGEST as u32;
 const MAX_STALL: u32 = 15;
 
 /// Set the stall counts of all instructions; NOPs are put in where one count is too small.
-pub(crate) fn assign(code: &mut Code, func: &mut Function) {
-    let flow = Flow::new(code, func);
+pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
+    let flow = Flow::new(code, machine);
     let times = Solver::new(code, &flow).solve();
     for (block, times) in times.iter().enumerate() {
-        write_stalls(code, func, block, times);
+        write_stalls(code, machine, block, times);
     }
 }
 
@@ -36,12 +36,12 @@ struct Flow {
 }
 
 impl Flow {
-    fn new(code: &Code, func: &Function) -> Self {
+    fn new(code: &Code, machine: &MachineFunction) -> Self {
         let count = code.ops.len();
         let mut flow = Flow { succs: vec![SmallVec::new(); count], preds: vec![SmallVec::new(); count] };
         let mut passed = FixedBitSet::with_capacity(count);
         for block in (0..count).filter(|block| !code.ops[*block].is_empty()) {
-            let mut work: SmallVec<[usize; 8]> = code.succs(func, block).collect();
+            let mut work: SmallVec<[usize; 8]> = succs(machine, block).collect();
             let mut met: SmallVec<[usize; 8]> = SmallVec::new();
             while let Some(next) = work.pop() {
                 if passed.put(next) {
@@ -49,7 +49,7 @@ impl Flow {
                 }
                 met.push(next);
                 if code.ops[next].is_empty() {
-                    work.extend(code.succs(func, next));
+                    work.extend(succs(machine, next));
                 } else {
                     flow.succs[block].push(next as u32);
                     flow.preds[next].push(block as u32);
@@ -289,7 +289,7 @@ fn keep_youngest(recent: &mut Vec<Recent>) {
     recent.dedup_by_key(|recent| recent.at);
 }
 
-fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Times) {
+fn write_stalls(code: &mut Code, machine: &mut MachineFunction, block: usize, times: &Times) {
     let ops = std::mem::take(&mut code.ops[block]);
     let mut new = Vec::with_capacity(ops.len());
     for (at, mut op) in ops.into_iter().enumerate() {
@@ -298,7 +298,7 @@ fn write_stalls(code: &mut Code, func: &mut Function, block: usize, times: &Time
         let mut nops = Vec::new();
         while gap > MAX_STALL {
             let step = (gap - MAX_STALL).min(MAX_STALL);
-            nops.push(Op::nop(func, Control { stall: step as u8, ..Control::NONE }));
+            nops.push(Op::nop(machine, Control { stall: step as u8, ..Control::NONE }));
             gap -= step;
         }
         op.control.stall = gap as u8;

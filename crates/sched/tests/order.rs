@@ -2,7 +2,7 @@
 //! and widths to few addresses, before and after scheduling.
 
 use fastrand::Rng;
-use oriole_isa::{Arch, Field, Mods, Opcode, Role, mem_size};
+use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, Role};
 use oriole_ori::*;
 use oriole_orieval::{SHARED_WINDOW, bank, from_environment, random_function, run};
 use oriole_sched::{Options, schedule};
@@ -20,14 +20,14 @@ const ACCESSES: [(Opcode, bool); 8] = [
 ];
 
 /// Sizes with the registers that they move.
-const SIZES: [(u8, u16); 7] = [
-    (mem_size::U8, 1),
-    (mem_size::S8, 1),
-    (mem_size::U16, 1),
-    (mem_size::S16, 1),
-    (mem_size::B32, 1),
-    (mem_size::B64, 2),
-    (mem_size::B128, 4),
+const SIZES: [(MemSize, u16); 7] = [
+    (MemSize::U8, 1),
+    (MemSize::S8, 1),
+    (MemSize::U16, 1),
+    (MemSize::S16, 1),
+    (MemSize::B32, 1),
+    (MemSize::B64, 2),
+    (MemSize::B128, 4),
 ];
 
 fn register(first: u16, count: u8) -> Operand {
@@ -39,14 +39,14 @@ fn push(func: &mut Function, block: Block, opcode: Opcode, mods: Mods, operands:
     for (role, operand) in operands {
         inst.set_role(*role, *operand);
     }
-    func.append(block, inst);
+    func.edit().append(block, inst);
 }
 
 /// A block of memory accesses: 32-bit bases in R2 and R3, 64-bit ones in R4:R5 (global) and R6:R7 (shared), data in R8
 /// to R31. Bases are moved by a few bytes now and then.
 fn memory_block(rng: &mut Rng) -> Result<Function, BuildError> {
     let mut func = Function::new("memory", FunctionKind::Entry);
-    let block = func.new_block()?;
+    let block = func.edit().new_block()?;
     for number in 2..32 {
         let value = match number {
             5 => 0,
@@ -77,7 +77,7 @@ fn memory_block(rng: &mut Rng) -> Result<Function, BuildError> {
             [(Role::Offset, Operand::imm_signed(0x1000 + 4 * i32::from(number))), (Role::Data, register(number, 1))];
         push(&mut func, block, Opcode::STS, Mods::new(), &operands);
     }
-    func.append(block, Inst::new(Opcode::EXIT, Mods::new(), &[Operand::pt()]));
+    func.edit().append(block, Inst::new(Opcode::EXIT, Mods::new(), &[Operand::pt()]));
     Ok(func)
 }
 
@@ -92,8 +92,8 @@ fn access(func: &mut Function, block: Block, rng: &mut Rng) {
     };
     let data = register(8 + words * rng.u16(..24 / words), words as u8);
     let operands =
-        [(Role::Base, base), (Role::Offset, Operand::imm_signed(rng.i32(..12))), (Role::Data, data), (Role::D, data)];
-    push(func, block, opcode, [(Field::MemSize, size)].into_iter().collect(), &operands);
+        [(Role::Base, base), (Role::Offset, Operand::imm_signed(rng.i32(-4..12))), (Role::Data, data), (Role::D, data)];
+    push(func, block, opcode, [Field::MEM_SIZE.is(size)].into_iter().collect(), &operands);
 }
 
 fn same_after_scheduling(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) {

@@ -93,12 +93,12 @@ struct Step {
 fn machine_code(func: &Function) -> Vec<Step> {
     let mut starts = HashMap::new();
     let mut count = 0;
-    for block in &func.layout {
+    for block in func.layout() {
         starts.insert(*block, count);
         count += func.block_insts(*block).len();
     }
     let mut steps = Vec::new();
-    for block in &func.layout {
+    for block in func.layout() {
         let mut targets = func.succs(*block).iter().map(|succ: &Block| starts[succ]);
         for id in func.block_insts(*block) {
             let inst = func.machine_inst(*id, |_| 0).expect("registers are physical").inst;

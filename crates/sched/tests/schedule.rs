@@ -11,7 +11,7 @@ fn control_words(registers: &str, body: &str, arch: Arch, reorder: bool) -> Vec<
     let mut func: Function = text.parse().expect("the function is well formed");
     schedule(&mut func, arch, &Options { reorder }).expect("it can be scheduled");
     let ids: Vec<InstId> = func.iter_insts().map(|(_, id)| id).collect();
-    ids.into_iter().map(|id| (func.insts[id].opcode, func.insts[id].control)).collect()
+    ids.into_iter().map(|id| (func[id].opcode, func[id].control)).collect()
 }
 
 const REGISTERS: &str = "  .reg %R0 physical=0\n  .reg %R1 physical=2\n  .reg %R2 physical=3\n  .reg %D3 physical=4\n  .reg %P4 physical=0\n";
@@ -105,7 +105,7 @@ fn uniform_registers_above_62_are_waited_for() {
 fn a_wait_that_no_stall_count_holds_stands_behind_the_instruction() {
     // HMMA.16816 to ALU: 24 cycles (raw.tsv, 32x80 pairs of ptxas's code), where a count goes to 15.
     let registers = "  .reg %Q0 physical=4\n  .reg %Q1 physical=8\n  .reg %D2 physical=12\n  .reg %R3 physical=14\n";
-    let body = "bix0:\n    HMMA{hmma_shape=M16N8K16} %Q0, %Q1, %D2, RZ, PT, RZ, 0x0\n    IADD3 %R3, PT, PT, %Q0.3, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
+    let body = "bix0:\n    HMMA{hmma_shape=M16N8K16} %Q0, %Q1, %D2, RZ, UPT, RZ, 0x0\n    IADD3 %R3, PT, PT, %Q0.3, 0x1, RZ, !PT, !PT\n    EXIT PT\n";
     let words = control_words(registers, body, Arch::Sm80, false);
     let reader = words.iter().position(|(opcode, _)| *opcode == Opcode::IADD3).expect("it is there");
     assert_eq!(words[0].0, Opcode::HMMA);

@@ -8,7 +8,7 @@ use crate::program::Program;
 use crate::resources::Resources;
 use oriole_device::texture::Objects;
 use oriole_device::{Launch, Memory};
-use oriole_isa::{Arch, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value};
+use oriole_isa::{Arch, Guard, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Setting, Value};
 use std::sync::Arc;
 
 const CODE: u64 = 0x4_0000_0000;
@@ -86,7 +86,8 @@ impl Random {
         for &(field, _) in opcode.fields() {
             let values = field.values();
             if !values.is_empty() {
-                inst.mods.set(field, values[self.below(values.len() as u64) as usize].code);
+                let code = values[self.below(values.len() as u64) as usize].code;
+                inst.mods.apply(Setting::raw(field, code));
             }
         }
         inst.guard = Guard { predicate: self.below(8) as u8, negated: self.below(4) == 0 };

@@ -1,4 +1,4 @@
-//! Scheduled Ori to a cubin's description: layout of a kernel's section, encoding, relocations.
+//! Scheduled machine functions to a cubin's description: layout of a kernel's section, encoding, relocations.
 //!
 //! In a linked file a kernel's section holds its own code and, behind it, every function that it calls
 //! in this module, so that calls and returns are relative and need no linker. In an object file every
@@ -17,8 +17,9 @@ use oriole_cubin::{
 };
 use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
-    Block, DataReloc, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MemSpace, Module, SecondaryMap,
-    SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
+    Block, DataReloc, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MachineFunction, MachineInst, MemSpace,
+    Module, Placed, PrimaryMap, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET,
+    Variable,
 };
 use oriole_regalloc::ModuleAllocation;
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub(crate) fn emit(
     target: Target,
     ast: &oriole_ptx::ast::Module,
     module: &Module,
+    code: &PrimaryMap<FuncId, MachineFunction>,
     allocation: &ModuleAllocation,
     kind: FileKind,
 ) -> Result<(ModuleSpec, BTreeMap<String, LineTable>), CompileError> {
@@ -46,12 +48,12 @@ pub(crate) fn emit(
     spec.kind = kind;
     let is_object = kind == FileKind::Relocatable;
     let mut lines = BTreeMap::new();
-    for (id, func) in module.functions.iter().filter(|(_, f)| is_object || f.kind == FunctionKind::Entry) {
+    for (id, func) in module.functions.iter().filter(|(_, f)| is_object || f.kind() == FunctionKind::Entry) {
         let mut table = LineTable::new();
         let members = if is_object { vec![id] } else { members(module, allocation, id) };
-        let section = Section::new(module, members, is_object);
+        let section = Section::new(module, code, members, is_object);
         spec.functions.push(function_section(&section, allocation, id, &mut table)?);
-        lines.insert(func.name.clone(), table);
+        lines.insert(func.name().to_owned(), table);
     }
     spec.externs = external_functions(module).map(|data| data.name.clone()).collect();
     for data in module.symbols.values().filter(|data| data.linkage != Linkage::External) {
@@ -85,6 +87,7 @@ fn external_functions(module: &Module) -> impl Iterator<Item = &SymbolData> {
 /// The functions of a section: a kernel and those behind it, or any one of an object file.
 struct Section<'m> {
     module: &'m Module,
+    code: &'m PrimaryMap<FuncId, MachineFunction>,
     arch: Arch,
     is_object: bool,
     /// The functions with the byte address of their first instruction.
@@ -92,17 +95,22 @@ struct Section<'m> {
 }
 
 impl<'m> Section<'m> {
-    fn new(module: &'m Module, members: Vec<FuncId>, is_object: bool) -> Self {
+    fn new(
+        module: &'m Module,
+        code: &'m PrimaryMap<FuncId, MachineFunction>,
+        members: Vec<FuncId>,
+        is_object: bool,
+    ) -> Self {
         let mut address = 0;
         let functions = members
             .into_iter()
             .map(|id| {
                 let start = address;
-                address += code_bytes(&module.functions[id]);
+                address += code_bytes(&code[id]);
                 (id, start)
             })
             .collect();
-        Section { module, arch: module.arch, is_object, functions }
+        Section { module, code, arch: module.arch, is_object, functions }
     }
 
     fn address_of(&self, symbol: Symbol) -> Option<i64> {
@@ -136,9 +144,8 @@ pub(crate) fn members(module: &Module, allocation: &ModuleAllocation, kernel: Fu
     order
 }
 
-fn code_bytes(func: &Function) -> i64 {
-    let count = func.iter_insts().filter(|(_, inst)| func.emits_code(*inst)).count();
-    count as i64 * INST_BYTES
+fn code_bytes(code: &MachineFunction) -> i64 {
+    code.inst_count() as i64 * INST_BYTES
 }
 
 /// The section of the function `id`, its first one.
@@ -149,8 +156,8 @@ fn function_section(
     lines: &mut LineTable,
 ) -> Result<FunctionSpec, CompileError> {
     let (module, func) = (section.module, &section.module.functions[id]);
-    let mut spec = FunctionSpec::kernel(func.name.clone(), Vec::new(), 0);
-    spec.is_kernel = func.kind == FunctionKind::Entry;
+    let mut spec = FunctionSpec::kernel(func.name().to_owned(), Vec::new(), 0);
+    spec.is_kernel = func.kind() == FunctionKind::Entry;
     let linkage = module.symbols.values().find(|data| data.kind == SymbolKind::Function(id)).map(|data| data.linkage);
     spec.binding = match linkage {
         Some(Linkage::Weak) => Binding::Weak,
@@ -159,14 +166,14 @@ fn function_section(
     };
     for (member, start) in &section.functions {
         let body = &module.functions[*member];
-        function_code(section, body, *start, &mut spec, lines)?;
+        function_code(section, *member, *start, &mut spec, lines)?;
         if *member != id {
-            let name = format!("${}${}", func.name, body.name);
+            let name = format!("${}${}", func.name(), body.name());
             spec.inner_functions.push(InnerFunctionSpec {
                 name,
                 offset: *start as u32,
-                size: code_bytes(body) as u32,
-                frame_size: body.frame.size(),
+                size: code_bytes(&section.code[*member]) as u32,
+                frame_size: body.frame().size(),
             });
         }
     }
@@ -176,12 +183,12 @@ fn function_section(
     let allocated = section.functions.iter().map(|(f, _)| &allocation.functions[*f].own.used);
     // What the code names stands there already; calls may need more.
     spec.registers = allocated.map(|used| highest_register(used, RegFile::R)).max().unwrap_or(0).max(spec.registers);
-    spec.barriers = bodies().map(|f| f.attributes.barriers).max().unwrap_or(0);
-    spec.frame_size = func.frame.size();
+    spec.barriers = bodies().map(|f| f.attributes().barriers).max().unwrap_or(0);
+    spec.frame_size = func.frame().size();
     spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
-    spec.params = func.params.iter().map(objects::parameter).collect();
+    spec.params = func.params().iter().map(objects::parameter).collect();
     spec.object_slots = objects::slots(module, bodies);
-    spec.shared_size = func.attributes.shared_bytes;
+    spec.shared_size = func.attributes().shared_bytes;
     spec.uses_dynamic_shared = !section.is_object && module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
     spec.tensor_memory = bodies().filter_map(tensor_memory).reduce(|a, b| TensorMemory {
@@ -192,7 +199,7 @@ fn function_section(
     if !section.is_object {
         spec.callees = external_functions(module).map(|data| data.name.clone()).collect();
     }
-    let attributes = &func.attributes;
+    let attributes = func.attributes();
     spec.limits = Limits {
         max_threads: attributes.maxntid,
         required_threads: attributes.reqntid,
@@ -205,7 +212,7 @@ fn function_section(
 }
 
 fn tensor_memory(func: &Function) -> Option<TensorMemory> {
-    let attributes = &func.attributes;
+    let attributes = func.attributes();
     let used = attributes.tensor_memory || attributes.tensor_book;
     used.then_some(TensorMemory {
         accessed: attributes.tensor_memory,
@@ -216,17 +223,6 @@ fn tensor_memory(func: &Function) -> Option<TensorMemory> {
 
 fn is_dynamic_shared(kind: &SymbolKind) -> bool {
     matches!(kind, SymbolKind::Variable(v) if v.space == MemSpace::Shared && v.size == 0)
-}
-
-/// One more than the highest R register that the instruction names, 0 if it names none.
-fn registers_of(inst: &Inst) -> u32 {
-    let count = |(at, operand): (usize, &oriole_isa::Operand)| match operand.value {
-        Value::Reg(RegFile::R, number) if RegFile::R.zero() != Some(number) => {
-            u32::from(number) + u32::from(inst.width(at))
-        }
-        _ => 0,
-    };
-    inst.operands.iter().enumerate().map(count).max().unwrap_or(0)
 }
 
 /// One more than the highest register of the file.
@@ -244,47 +240,39 @@ fn stack_need(module: &Module, allocation: &ModuleAllocation, id: FuncId, path: 
     let callees = &allocation.functions[id].callees;
     let deepest = callees.iter().map(|c| stack_need(module, allocation, *c, path)).max().unwrap_or(0);
     path.pop();
-    module.functions[id].frame.size() + deepest
+    module.functions[id].frame().size() + deepest
 }
 
 fn reads_ctaid_z(func: &Function) -> bool {
     let Some(ctaid_z) = special_registers::all().iter().find(|r| r.name == "SR_CTAID.Z") else { return false };
     let wanted = oriole_ori::OperandKind::Special(ctaid_z.number);
-    func.iter_insts().any(|(_, inst)| func.insts[inst].operands.iter().any(|o| o.kind() == wanted))
+    func.iter_insts().any(|(_, inst)| func[inst].operands.iter().any(|o| o.kind() == wanted))
 }
 
 fn function_code(
     section: &Section<'_>,
-    func: &Function,
+    id: FuncId,
     start: i64,
     spec: &mut FunctionSpec,
     lines: &mut LineTable,
 ) -> Result<(), CompileError> {
-    let addresses = block_addresses(func, start);
+    let (func, code) = (&section.module.functions[id], &section.code[id]);
+    let fault = |reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
+    let addresses = block_addresses(code, start);
+    spec.registers = spec.registers.max(code.registers);
     let mut pc = start;
-    for (_, id) in func.iter_insts() {
-        if !func.emits_code(id) {
-            continue;
+    for data in code.iter_insts() {
+        let word = match code.placed(data, &addresses) {
+            Ok(Placed::Word(word)) => word,
+            Ok(Placed::Open(machine)) => open_word(section, *machine, pc, spec).map_err(fault)?,
+            Err(error) => return Err(fault(format!("at {pc:#x}: {error}"))),
+        };
+        if data.opcode == Opcode::EXIT {
+            spec.exits.push(pc as u32);
         }
-        let fault = |reason: String| CompileError::Internal { function: func.name.clone(), reason };
-        let machine = func.machine_inst(id, |block| addresses[block]).map_err(|e| fault(e.to_string()))?;
-        let mut inst = machine.inst;
-        spec.registers = spec.registers.max(registers_of(&inst));
-        for (operand, reference) in machine.relocs {
-            let driver = section.module.symbols[reference.symbol].kind == SymbolKind::DriverValue;
-            if section.is_object || driver {
-                leave_to_linker(section.module, &mut inst, operand, reference, pc, spec);
-            } else {
-                resolve(section, &mut inst, operand, reference).map_err(fault)?;
-            }
-        }
-        settle_code_addresses(&mut inst, section.is_object);
-        let word = encode(&inst, section.arch, pc as u64)
-            .map_err(|e| fault(format!("'{}' at {pc:#x} has no encoding: {e}", inst.display(section.arch))))?;
-        note_places(&inst, pc, spec);
         // The library's own routines have no line in the user's source.
-        if let Some(loc) = func.insts[id].loc.expand().filter(|_| func.kind != FunctionKind::Internal) {
-            lines.push((pc as u64, func.locs[loc]));
+        if let Some(loc) = data.loc.expand().filter(|_| func.kind() != FunctionKind::Internal) {
+            lines.push((pc as u64, func[loc]));
         }
         spec.code.extend_from_slice(&word.to_le_bytes());
         pc += INST_BYTES;
@@ -292,12 +280,32 @@ fn function_code(
     Ok(())
 }
 
-fn block_addresses(func: &Function, start: i64) -> SecondaryMap<Block, i64> {
+/// The word of an instruction that names addresses: those of symbols are put in, or left to the linker.
+fn open_word(section: &Section<'_>, machine: MachineInst, pc: i64, spec: &mut FunctionSpec) -> Result<u128, String> {
+    let mut inst = machine.inst;
+    for (operand, reference) in machine.relocs {
+        let driver = section.module.symbols[reference.symbol].kind == SymbolKind::DriverValue;
+        if section.is_object || driver {
+            leave_to_linker(section.module, &mut inst, operand, reference, pc, spec);
+        } else {
+            resolve(section, &mut inst, operand, reference)?;
+        }
+    }
+    settle_code_addresses(&mut inst, section.is_object);
+    let absolute = inst.opcode == Opcode::CALL && inst.get(oriole_isa::Field::CALL_MODE) == oriole_isa::CallMode::ABS;
+    if absolute {
+        spec.syscalls.push(pc as u32);
+    }
+    encode(&inst, section.arch, pc as u64)
+        .map_err(|e| format!("'{}' at {pc:#x} has no encoding: {e}", inst.display(section.arch)))
+}
+
+fn block_addresses(code: &MachineFunction, start: i64) -> SecondaryMap<Block, i64> {
     let mut addresses = SecondaryMap::new();
     let mut pc = start;
-    for block in &func.layout {
-        addresses[*block] = pc;
-        pc += func.block_insts(*block).iter().filter(|i| func.emits_code(**i)).count() as i64 * INST_BYTES;
+    for block in &code.blocks {
+        addresses[block.block] = pc;
+        pc += block.insts.len() as i64 * INST_BYTES;
     }
     addresses
 }
@@ -360,17 +368,7 @@ fn settle_code_addresses(inst: &mut Inst, is_object: bool) {
 
 fn is_relative_indirect(call: &Inst) -> bool {
     let base = call.opcode.position(Role::Base).map(|at| call.operands[at].value);
-    call.get(oriole_isa::Field::CallMode) == oriole_isa::call_mode::REL && base.is_some_and(|base| base != Value::None)
-}
-
-fn note_places(inst: &Inst, pc: i64, spec: &mut FunctionSpec) {
-    if inst.opcode == Opcode::EXIT {
-        spec.exits.push(pc as u32);
-    }
-    let absolute = inst.opcode == Opcode::CALL && inst.get(oriole_isa::Field::CallMode) == oriole_isa::call_mode::ABS;
-    if absolute {
-        spec.syscalls.push(pc as u32);
-    }
+    call.get(oriole_isa::Field::CALL_MODE) == oriole_isa::CallMode::REL && base.is_some_and(|base| base != Value::None)
 }
 
 /// A branch to itself, so that nothing runs off the end, then NOPs.

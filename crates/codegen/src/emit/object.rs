@@ -105,7 +105,7 @@ fn addressed_functions(module: &Module) -> BTreeSet<Symbol> {
     let in_code = module
         .functions
         .values()
-        .flat_map(|func| func.symrefs.values())
+        .flat_map(|func| func.symbol_refs().values())
         .filter(|reference| matches!(reference.part, SymbolPart::Low | SymbolPart::High));
     let in_data = module.symbols.values().filter_map(|data| match &data.kind {
         SymbolKind::Variable(variable) => Some(variable.relocs.iter().map(|reloc| reloc.symbol)),

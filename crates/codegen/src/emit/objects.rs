@@ -19,7 +19,7 @@ pub(super) fn parameter(param: &Param) -> ParamSpec {
 pub(super) fn describe(module: &Module, spec: &mut ModuleSpec) {
     for data in module.symbols.values() {
         let SymbolKind::Object(object) = data.kind else { continue };
-        let is_param = |func: &&Function| func.params.iter().any(|p| p.offset == OBJECT_PARAM && p.name == data.name);
+        let is_param = |func: &&Function| func.params().iter().any(|p| p.offset == OBJECT_PARAM && p.name == data.name);
         spec.objects.push(ObjectSpec {
             name: data.name.clone(),
             kind: match object.kind {
@@ -27,7 +27,7 @@ pub(super) fn describe(module: &Module, spec: &mut ModuleSpec) {
                 oriole_ori::ObjectKind::Sampler => ObjectKind::Sampler,
                 oriole_ori::ObjectKind::Surface => ObjectKind::Surface,
             },
-            kernel: module.functions.values().find(is_param).map(|func| func.name.clone()),
+            kernel: module.functions.values().find(is_param).map(|func| func.name().to_owned()),
             modes: object.modes,
             unnormalized: object.unnormalized,
         });
@@ -51,7 +51,7 @@ pub(super) fn slots<'f, I: Iterator<Item = &'f Function>>(
 /// Whether an instruction of the function names the word of bank 0.
 fn reads(func: &Function, wanted: u32) -> bool {
     func.iter_insts().any(|(_, inst)| {
-        let inst = &func.insts[inst];
+        let inst = &func[inst];
         let number = |role: Role| inst.opcode.position(role).and_then(|at| inst.operands[at].as_imm());
         let by_number = number(Role::Bank) == Some(0)
             && number(Role::Slot).map(|slot| slot.saturating_mul(ENTRY_BYTES)) == Some(wanted);

@@ -1,7 +1,7 @@
 //! Which unit an instruction occupies, and for how long.
 
 use super::description::{Chip, Unit};
-use crate::{Family, Field, Inst, Opcode, Pipe, hmma_type, mma_acc};
+use crate::{Family, Field, FieldType, HmmaType, Inst, MmaAcc, MmaInt, Opcode, Pipe};
 
 /// What an instruction takes of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,17 +107,17 @@ struct Product {
 
 impl Product {
     fn of(inst: &Inst) -> Option<Product> {
-        let narrow = |field| match name_of(inst, field) {
+        let narrow = |field: Field<MmaInt>| match name_of(inst, field) {
             "U4" | "S4" => Kind::Nibble,
             _ => Kind::Byte,
         };
         let (kind, volume) = match inst.opcode {
-            Opcode::HMMA => (half_kind(inst), shape(inst, Field::HmmaShape)?),
+            Opcode::HMMA => (half_kind(inst), shape(inst, Field::HMMA_SHAPE)?),
             Opcode::HMMA_884 => (half_kind(inst), 8 * 8 * 4),
-            Opcode::IMMA => (narrow(Field::IntA), shape(inst, Field::ImmaShape)?),
-            Opcode::BMMA => (Kind::Bit, shape(inst, Field::BmmaShape)?),
-            Opcode::QMMA | Opcode::QMMA_SF => (Kind::Byte, shape(inst, Field::QmmaShape)?),
-            Opcode::OMMA => (Kind::Nibble, (16 * 8 * 64) << inst.get(Field::MmaSp).min(1)),
+            Opcode::IMMA => (narrow(Field::INT_A), shape(inst, Field::IMMA_SHAPE)?),
+            Opcode::BMMA => (Kind::Bit, shape(inst, Field::BMMA_SHAPE)?),
+            Opcode::QMMA | Opcode::QMMA_SF => (Kind::Byte, shape(inst, Field::QMMA_SHAPE)?),
+            Opcode::OMMA => (Kind::Nibble, (16 * 8 * 64) << u32::from(inst.get(Field::MMA_SP))),
             // The only shape is 8x8x4.
             Opcode::DMMA => (Kind::Double, 8 * 8 * 4),
             Opcode::HGMMA => (half_kind(inst), warpgroup_shape(inst)?),
@@ -127,7 +127,7 @@ impl Product {
         };
         let is_async = matches!(inst.opcode, Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA);
         // Of a sparse product half of the elements are not there.
-        Some(Product { kind, work: volume >> inst.get(Field::MmaSp).min(1), is_async })
+        Some(Product { kind, work: volume >> u32::from(inst.get(Field::MMA_SP)), is_async })
     }
 
     /// The rate of its elements in sixteenths of that of f16 (whitepapers of A100 and H100: TF32 a half, bytes
@@ -146,14 +146,14 @@ impl Product {
 }
 
 fn half_kind(inst: &Inst) -> Kind {
-    match inst.get(Field::HmmaType) {
-        hmma_type::TF32 => Kind::Tf32,
-        _ => Kind::Half { f32_sum: inst.get(Field::MmaAcc) == mma_acc::F32 },
+    match inst.get(Field::HMMA_TYPE) {
+        HmmaType::TF32 => Kind::Tf32,
+        _ => Kind::Half { f32_sum: inst.get(Field::MMA_ACC) == MmaAcc::F32 },
     }
 }
 
-fn name_of(inst: &Inst, field: Field) -> &'static str {
-    field.value(inst.get(field)).map_or("", |value| value.name)
+fn name_of<V: FieldType>(inst: &Inst, field: Field<V>) -> &'static str {
+    field.name_of(inst.get(field)).unwrap_or("")
 }
 
 /// The product of the numbers in the name of a value, such as `M16N8K16`.
@@ -163,13 +163,13 @@ fn numbers(name: &str) -> Option<u64> {
 }
 
 /// M times N times K.
-fn shape(inst: &Inst, field: Field) -> Option<u64> {
+fn shape<V: FieldType>(inst: &Inst, field: Field<V>) -> Option<u64> {
     numbers(name_of(inst, field))
 }
 
 /// M times N times K of one of the four warps of a warpgroup, which has 16 of the 64 rows.
 fn warpgroup_shape(inst: &Inst) -> Option<u64> {
-    Some(16 * numbers(name_of(inst, Field::GmmaN))? * numbers(name_of(inst, Field::GmmaK))?)
+    Some(16 * numbers(name_of(inst, Field::GMMA_N))? * numbers(name_of(inst, Field::GMMA_K))?)
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! What the forms of an opcode offer on a target, for those who choose between instructions.
 
 use super::table::{Form, NO_CODE, forms_of};
-use crate::{Arch, Field, Opcode, Role};
+use crate::{Arch, Opcode, Role, Setting};
 
 impl Opcode {
-    /// Some form of the instruction on the target has this value of the field.
-    pub fn takes(self, field: Field, value: u8, arch: Arch) -> bool {
+    /// Some form of the instruction on the target has the field with this value.
+    pub fn takes(self, setting: Setting, arch: Arch) -> bool {
+        let (field, value) = (setting.field(), setting.code());
         forms_on(self, arch).any(|form| {
             let coded = form.fields.iter().any(|slot| slot.field == field && slot.raw(value) != NO_CODE);
             coded || form.fixed.iter().any(|(fixed, only, _)| (*fixed, *only) == (field, value))
@@ -26,13 +27,13 @@ fn forms_on(opcode: Opcode, arch: Arch) -> impl Iterator<Item = &'static Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{atom_type, half_fmt};
+    use crate::{AtomType, Field, HalfFmt};
 
     #[test]
     fn targets_differ_in_fields_and_operands() {
-        let with_bf16 = |arch| Opcode::HADD2.takes(Field::HalfFmt, half_fmt::BF16_V2, arch);
+        let with_bf16 = |arch| Opcode::HADD2.takes(Field::HALF_FMT.is(HalfFmt::BF16_V2), arch);
         assert_eq!([Arch::Sm80, Arch::Sm90].map(with_bf16), [false, true]);
-        assert!(Opcode::REDG.takes(Field::AtomType, atom_type::U32, Arch::Sm75));
+        assert!(Opcode::REDG.takes(Field::ATOM_TYPE.is(AtomType::U32), Arch::Sm75));
         let labelled = |arch| Opcode::LEPC.places(Role::Target, arch);
         assert_eq!([Arch::Sm89, Arch::Sm90, Arch::Sm120].map(labelled), [false, true, true]);
     }

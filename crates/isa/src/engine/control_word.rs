@@ -1,6 +1,6 @@
 //! Which control words an instruction may have: the `control` lines of the spec, and what holds for all.
 
-use crate::{Arch, Control, Field, Inst, OperandFlags};
+use crate::{Arch, Control};
 
 /// What the control word of an instruction may carry besides a stall count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,13 +50,21 @@ pub enum ControlFault {
 /// The largest stall count with which a warp may stay.
 const LONGEST_STAY: u8 = 11;
 
-/// The first thing in the control word of `inst` that must not be there, if its form may carry this.
-pub(super) fn fault_of(carries: Carries, inst: &Inst, arch: Arch) -> Option<ControlFault> {
+/// What of an instruction stays for the next one of its warp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keeps {
+    /// Operands (`.reuse`).
+    pub(super) operands: bool,
+    /// What the textures' field in the place of those bits says.
+    pub(super) field: bool,
+}
+
+/// The first thing in a control word that must not be there, if the instruction's form may carry this.
+pub(super) fn fault_of(carries: Carries, control: Control, keeps: Keeps, arch: Arch) -> Option<ControlFault> {
     // Of 64-bit words nothing is known.
     if arch.word_format().is_bundled() {
         return None;
     }
-    let control = inst.control;
     let lacks = |what| !carries.contains(what);
     if control.write_scoreboard != Control::NO_SCOREBOARD && lacks(Carries::WRITE) {
         return Some(ControlFault::WriteScoreboard);
@@ -70,8 +78,7 @@ pub(super) fn fault_of(carries: Carries, inst: &Inst, arch: Arch) -> Option<Cont
     if control.stay {
         return (control.stall == 0 || control.stall > LONGEST_STAY).then_some(ControlFault::Stay);
     }
-    let keeps = inst.operands.iter().any(|operand| operand.flags.contains(OperandFlags::REUSE));
-    // Textures have a field in the place of those bits, which means something without the bit to stay too.
-    let field = control.stall == 0 && inst.get(Field::TexKeep) != 0;
-    (keeps || field).then_some(ControlFault::Reuse)
+    // The textures' field means something without the bit to stay too.
+    let field = control.stall == 0 && keeps.field;
+    (keeps.operands || field).then_some(ControlFault::Reuse)
 }

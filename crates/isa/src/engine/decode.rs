@@ -4,7 +4,7 @@ use super::table::{
     CANDIDATES, DISPATCH, FORMS, Form, Halves, NO_CODE, Place, Ranges, Slot, halves, inverted, low_mask,
 };
 use crate::arch::{URZ, WordFormat};
-use crate::{Arch, Control, Guard, Inst, Mods, Opcode, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Control, Guard, Inst, Mods, Opcode, Operand, OperandFlags, RegFile, Setting, Value};
 use smallvec::SmallVec;
 
 /// The word is no instruction that the spec knows.
@@ -59,12 +59,12 @@ fn read(form: &Form, word: u128, format: WordFormat, pc: u64, inst: &mut Inst) -
         }
         if value != slot.default {
             // Fields of a form are in field order.
-            inst.mods.push(slot.field, value);
+            inst.mods.push(Setting::raw(slot.field, value));
         }
     }
     for (field, value, default) in form.fixed {
         if value != default {
-            inst.mods.set(*field, *value);
+            inst.mods.apply(Setting::raw(*field, *value));
         }
     }
     let next = pc.wrapping_add(format.bytes);

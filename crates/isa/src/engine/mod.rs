@@ -6,6 +6,7 @@ mod control_word;
 mod decode;
 mod describe;
 mod encode;
+mod fit;
 mod float_text;
 
 mod lexeme;
@@ -13,10 +14,13 @@ mod parse;
 mod print;
 mod scan;
 mod table;
+mod unscheduled;
 
 pub use control_word::{Carries, ControlFault};
 pub use decode::{DecodeError, decode};
 pub(crate) use describe::{all_encodings, encodings};
-pub use encode::{EncodeError, Illegal, carries, control_fault, encode, legal};
+pub use encode::{control_fault, encode, legal};
+pub use fit::Illegal;
 pub use parse::{ParseError, parse};
 pub use print::Display;
+pub use unscheduled::{EncodeError, Unscheduled};

@@ -7,8 +7,8 @@ use super::print::{FLAGS_OF_IMMEDIATES, float_format, half_format, holds};
 use super::scan::{Scan, is_word};
 use super::table::{Item, Term, syntax_of};
 use crate::{
-    Arch, Control, Field, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile, Value,
-    special_registers,
+    Arch, Control, FieldId, Guard, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, OperandSpec, RegFile,
+    Setting, Value, special_registers,
 };
 
 /// The text is no instruction of the target.
@@ -108,7 +108,7 @@ struct Reader<'a> {
     resolve: &'a dyn Fn(&str) -> Option<i64>,
     farthest: &'a str,
     /// Fields whose place in the text has been passed, on the way that is being tried.
-    read: Vec<Field>,
+    read: Vec<FieldId>,
     special_out_of_range: bool,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
     /// Each value whose text comes next after the mark, the longest first, then the values without text.
     fn field(
         &mut self,
-        field: Field,
+        field: FieldId,
         mark: Option<char>,
         mut scan: Scan<'a>,
         inst: &Inst,
@@ -249,10 +249,10 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let mut inst = inst.clone();
-            if value.code == inst.opcode.default_of(field) {
+            if value.code == inst.opcode.default_code(field) {
                 inst.mods.remove(field);
             } else {
-                inst.mods.set(field, value.code);
+                inst.mods.apply(Setting::raw(field, value.code));
             }
             self.read.push(field);
             let found = next(self, ahead, inst);
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     /// An operand by index and suffix; the format is that of its immediates, if not the signature's.
     fn operand(
         &mut self,
-        (index, suffix, format): (usize, Option<Field>, Option<ImmFormat>),
+        (index, suffix, format): (usize, Option<FieldId>, Option<ImmFormat>),
         mut scan: Scan<'a>,
         inst: &Inst,
         next: Next<'_, 'a>,
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
     fn tail(
         &mut self,
         index: usize,
-        suffix: Option<Field>,
+        suffix: Option<FieldId>,
         bars: bool,
         mut scan: Scan<'a>,
         inst: &Inst,
@@ -409,7 +409,7 @@ impl<'a> Reader<'a> {
     /// Parts of an address in order, each optional, with `+` between.
     fn address(
         &mut self,
-        parts: &[(usize, Option<Field>)],
+        parts: &[(usize, Option<FieldId>)],
         scan: Scan<'a>,
         inst: &Inst,
         next: Next<'_, 'a>,
@@ -434,13 +434,13 @@ fn implied(inst: &Inst, when: &[&[Term]]) -> Inst {
     let [terms] = when else { return inst };
     for term in *terms {
         let Term::Field { field, value, equal } = term else { continue };
-        if (inst.get(*field) == *value) == *equal {
+        if (inst.raw(*field) == *value) == *equal {
             continue;
         }
         let mut others = field.values().iter().map(|v| v.code).filter(|code| code != value);
         match (equal, others.next(), others.next()) {
-            (true, ..) => inst.mods.set(*field, *value),
-            (false, Some(other), None) => inst.mods.set(*field, other),
+            (true, ..) => inst.mods.apply(Setting::raw(*field, *value)),
+            (false, Some(other), None) => inst.mods.apply(Setting::raw(*field, other)),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use super::float_text::Format;
 use super::table::{Item, OffsetSign, Term, syntax_of};
 use crate::arch::URZ;
 use crate::{
-    Arch, Field, ImmFormat, Inst, Kinds, Operand, OperandFlags, RegFile, Value, ffmt, half_fmt, mufu, mufu_fmt,
+    Arch, Ffmt, Field, FieldId, HalfFmt, ImmFormat, Inst, Kinds, Mufu, MufuFmt, Operand, OperandFlags, RegFile, Value,
     special_registers,
 };
 use std::fmt::{self, Write};
@@ -16,7 +16,7 @@ pub(crate) const FLAGS_OF_IMMEDIATES: [(OperandFlags, &str); 3] =
 /// How a template has an operand printed; see [`Item::Operand`].
 #[derive(Clone, Copy, Default)]
 struct Style {
-    suffix: Option<Field>,
+    suffix: Option<FieldId>,
     half: bool,
     /// Of immediates, in place of the signature's.
     format: Option<ImmFormat>,
@@ -84,7 +84,7 @@ impl Display<'_> {
             match item {
                 Item::Text(text) => out.push_str(text),
                 Item::Field(field) => out.push_str(&self.suffix(Some(*field))),
-                Item::Word(field) => out.push_str(field.value(self.inst.get(*field)).map_or("", |v| v.text)),
+                Item::Word(field) => out.push_str(field.value(self.inst.raw(*field)).map_or("", |v| v.text)),
                 Item::Operand { index, suffix, half } => {
                     self.operand(out, *index, Style { suffix: *suffix, half: *half, ..Style::default() })?;
                 }
@@ -124,12 +124,12 @@ impl Display<'_> {
     }
 
     /// `.TEXT` of a field's value, or nothing.
-    fn suffix(&self, field: Option<Field>) -> String {
-        let text = field.and_then(|f| f.value(self.inst.get(f))).map_or("", |v| v.text);
+    fn suffix(&self, field: Option<FieldId>) -> String {
+        let text = field.and_then(|f| f.value(self.inst.raw(f))).map_or("", |v| v.text);
         if text.is_empty() { String::new() } else { format!(".{text}") }
     }
 
-    fn address(&self, out: &mut String, parts: &[(usize, Option<Field>)], sign: OffsetSign) -> fmt::Result {
+    fn address(&self, out: &mut String, parts: &[(usize, Option<FieldId>)], sign: OffsetSign) -> fmt::Result {
         let signature = self.inst.opcode.signature();
         let present = |index: usize| {
             let operand = self.inst.operands[index];
@@ -304,22 +304,21 @@ impl Display<'_> {
 /// The format of a float immediate, and how far its bits are above those of the field: doubles give
 /// their high word only.
 pub(crate) fn float_format(inst: &Inst) -> (Format, u32) {
-    let has = |field: Field| inst.opcode.fields().iter().any(|(f, _)| *f == field);
-    if has(Field::SrcFmt) {
-        return match inst.get(Field::SrcFmt) {
-            ffmt::F16 => (Format::F16, 0),
-            ffmt::BF16 => (Format::BF16, 0),
-            ffmt::F64 => (Format::F64, 32),
+    if inst.opcode.has_field(Field::SRC_FMT) {
+        return match inst.get(Field::SRC_FMT) {
+            Ffmt::F16 => (Format::F16, 0),
+            Ffmt::BF16 => (Format::BF16, 0),
+            Ffmt::F64 => (Format::F64, 32),
             _ => (Format::F32, 0),
         };
     }
-    if !has(Field::MufuFmt) {
+    if !inst.opcode.has_field(Field::MUFU_FMT) {
         return (Format::F32, 0);
     }
-    match (inst.get(Field::MufuFmt), inst.get(Field::Mufu)) {
-        (mufu_fmt::F16, _) => (Format::F16, 0),
-        (mufu_fmt::BF16, _) => (Format::BF16, 0),
-        (_, mufu::RCP64H | mufu::RSQ64H) => (Format::F64, 32),
+    match (inst.get(Field::MUFU_FMT), inst.get(Field::MUFU)) {
+        (MufuFmt::F16, _) => (Format::F16, 0),
+        (MufuFmt::BF16, _) => (Format::BF16, 0),
+        (_, Mufu::RCP64H | Mufu::RSQ64H) => (Format::F64, 32),
         _ => (Format::F32, 0),
     }
 }
@@ -331,7 +330,7 @@ pub(crate) fn swizzle(arch: Arch) -> [&'static str; 4] {
 
 /// The element format of an instruction on halves.
 pub(crate) fn half_format(inst: &Inst) -> Format {
-    if inst.get(Field::HalfFmt) == half_fmt::BF16_V2 { Format::BF16 } else { Format::F16 }
+    if inst.get(Field::HALF_FMT) == HalfFmt::BF16_V2 { Format::BF16 } else { Format::F16 }
 }
 
 fn signed(out: &mut String, value: i64) -> fmt::Result {
@@ -388,7 +387,7 @@ pub(crate) fn holds(inst: &Inst, when: &[&[Term]]) -> bool {
 
 fn term_holds(inst: &Inst, term: &Term) -> bool {
     match term {
-        Term::Field { field, value, equal } => (inst.get(*field) == *value) == *equal,
+        Term::Field { field, value, equal } => (inst.raw(*field) == *value) == *equal,
         Term::Present { index, present } => {
             let operand = inst.operands[*index];
             let neutral = inst.opcode.signature()[*index].neutral;

@@ -1,7 +1,7 @@
 //! Shapes of the generated tables.
 
 use crate::arch::URZ;
-use crate::{Arch, Carries, Field, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
+use crate::{Arch, Carries, FieldId, ImmFormat, Kinds, Opcode, Operand, OperandFlags, RegFile, Value};
 use std::fmt;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -148,7 +148,7 @@ impl Slot {
 /// A field of a form. Small on purpose: the tables of a program's instructions stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FieldSlot {
-    pub(crate) field: Field,
+    pub(crate) field: FieldId,
     pub(crate) ranges: Ranges,
     pub(crate) default: u8,
     /// One more than the largest value.
@@ -198,7 +198,7 @@ pub(crate) struct Form {
     /// In field order.
     pub(crate) fields: &'static [FieldSlot],
     /// Fields that the choice of the form implies: value and the opcode's default.
-    pub(crate) fixed: &'static [(Field, u8, u8)],
+    pub(crate) fixed: &'static [(FieldId, u8, u8)],
     /// What the control word may carry.
     pub(crate) control: Carries,
 }
@@ -239,15 +239,15 @@ pub(crate) enum Item {
     /// Literal text.
     Text(&'static str),
     /// A dot and the field's value, if that has a text.
-    Field(Field),
+    Field(FieldId),
     /// The field's value alone, in the place of an operand.
-    Word(Field),
+    Word(FieldId),
     /// An operand, with a field as its suffix; `half`: in the style of half-precision instructions.
-    Operand { index: usize, suffix: Option<Field>, half: bool },
+    Operand { index: usize, suffix: Option<FieldId>, half: bool },
     /// An operand whose 32-bit immediates are printed so; the high bits of shorter ones are signs.
     Number(usize, ImmFormat),
     /// Parts of an address.
-    Address { parts: &'static [(usize, Option<Field>)], sign: OffsetSign },
+    Address { parts: &'static [(usize, Option<FieldId>)], sign: OffsetSign },
     /// An operand that the target does not print; read as the zero register where there is none yet.
     Hidden(usize),
     /// The register so many after that of the operand, which no operand of its own names.
@@ -265,7 +265,7 @@ pub(crate) enum Item {
 #[allow(dead_code, reason = "which of them occur depends on the spec")]
 pub(crate) enum Term {
     /// The field has (or has not) the value.
-    Field { field: Field, value: u8, equal: bool },
+    Field { field: FieldId, value: u8, equal: bool },
     /// The operand is not neutral (or is).
     Present { index: usize, present: bool },
     /// The operand's value is (or is not) this one.

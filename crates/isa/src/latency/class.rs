@@ -3,7 +3,7 @@
 use super::matrix;
 use super::name::LatencyClass;
 use super::table::{Earlier, Later};
-use crate::{Arch, Family, Field, Inst, Opcode, RegFile, Role, Value, mul};
+use crate::{Arch, Family, Field, Inst, Mul, Opcode, RegFile, Role, Value};
 
 /// Where an instruction names a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,9 +80,9 @@ impl Group {
     /// The group of an instruction; forms of one mnemonic may differ.
     pub(crate) fn of(inst: &Inst) -> Group {
         match inst.opcode {
-            Opcode::IMAD => match inst.get(Field::Mul) {
-                mul::WIDE => Group::Wide,
-                mul::HI => Group::High,
+            Opcode::IMAD => match inst.get(Field::MUL) {
+                Mul::WIDE => Group::Wide,
+                Mul::HI => Group::High,
                 _ => Group::Fma,
             },
             Opcode::HFMA2 if is_hfma2_mma(inst) => Group::HalfMatrix,
@@ -97,7 +97,7 @@ impl Group {
 
 /// HFMA2.MMA runs on the matrix unit.
 fn is_hfma2_mma(inst: &Inst) -> bool {
-    inst.mods.get(Field::Mma).is_some_and(|v| v != 0)
+    inst.mods.get(Field::MMA) == Some(true)
 }
 
 fn is_texture(inst: &Inst) -> bool {

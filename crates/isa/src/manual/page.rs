@@ -1,7 +1,9 @@
 //! One instruction's page as plain text, and the wording that all of the manual shares.
 
 use crate::engine::encodings;
-use crate::{Arch, Effects, Field, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandFlags, OperandSpec, Width, WidthStep};
+use crate::{
+    Arch, Effects, FieldId, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandFlags, OperandSpec, Width, WidthStep,
+};
 use std::fmt::Write;
 
 /// Names of kinds as the manual shows them.
@@ -134,7 +136,7 @@ impl Opcode {
 }
 
 /// The value's name, in parentheses if it is not printed, with `*` if it is the default.
-pub(super) fn value_name(field: Field, code: u8, default: u8) -> String {
+pub(super) fn value_name(field: FieldId, code: u8, default: u8) -> String {
     let Some(value) = field.value(code) else { return String::new() };
     let shown = if value.text.is_empty() { format!("({})", value.name) } else { format!(".{}", value.text) };
     if code == default { format!("{shown}*") } else { shown }

@@ -13,7 +13,7 @@ use crate::chapters::atomics::operation::{
 use crate::chapters::memory::address::Target;
 use crate::chapters::memory::{address, fences, manner};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, operands};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{D, Data, Data2};
@@ -31,7 +31,7 @@ fn atom(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let op = operation(instruction).map(|(word, _)| word);
     let (Some(op), Some(ty)) = (op, instruction.last_type()) else { return Err(unknown(cx, instruction)) };
     let first = usize::from(instruction.opcode == Opcode::Atom);
-    let Some(address) = cx.operand(instruction, first)?.address() else { return Err(unknown(cx, instruction)) };
+    let Some(address) = operands::operand(instruction, first)?.address() else { return Err(unknown(cx, instruction)) };
     let wanted = if op == Word::Cas { 2 } else { 1 };
     let values = instruction.operands.get(first + 1..first + 1 + wanted).ok_or_else(|| unknown(cx, instruction))?;
     let result = instruction.operands.first().filter(|operand| first == 1 && !matches!(operand, ast::Operand::Sink(_)));

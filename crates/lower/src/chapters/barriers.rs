@@ -2,10 +2,10 @@
 
 use crate::chapters::memory::fences::{fence, invalidate};
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::{FnLower, shared, special};
+use crate::function::{FnLower, destinations, operands, ops, shared, sources, special};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, D, PA, PD};
-use oriole_isa::{Field, Opcode as Sass, bar_op, bar_red, fence_space, membar_scope, membar_sem};
+use oriole_isa::{BarOp, BarRed, FenceSpace, Field, MembarScope, MembarSem, Opcode as Sass, Setting};
 use oriole_ori::{Block, Operand};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Scope, Semantics, Word};
 
@@ -19,7 +19,7 @@ fn bar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return cluster(cx, instruction);
     }
     if instruction.has(Word::Warp) {
-        let mask = cx.operand(instruction, 0)?;
+        let mask = operands::operand(instruction, 0)?;
         return crate::chapters::warp::converge(cx, mask);
     }
     // `bar` implies `.aligned`; `barrier` without it may be reached by parts of a warp.
@@ -27,20 +27,20 @@ fn bar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Red) {
         return reduce(cx, instruction);
     }
-    let barrier = barrier_number(cx, cx.operand(instruction, 0)?)?;
+    let barrier = barrier_number(cx, operands::operand(instruction, 0)?)?;
     let threads = match instruction.operands.get(1) {
         Some(count) => thread_count(cx, count)?,
         None => Operand::imm(0),
     };
     let arrive = instruction.has(Word::Arrive);
-    let op = if arrive { bar_op::ARV } else { bar_op::SYNC };
-    let mods = [(Field::BarOp, op), (Field::DeferBlocking, u8::from(aligned && !arrive && cx.sm().defers_blocking))];
+    let op = if arrive { BarOp::ARV } else { BarOp::SYNC };
+    let mods = [Field::BAR_OP.is(op), Field::DEFER_BLOCKING.is(aligned && !arrive && cx.sm().defers_blocking)];
     emit_bar(cx, &mods, barrier, threads, Operand::pt())
 }
 
 /// `bar.red.op d, a{, b}, p;`
 fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let (result, number) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
+    let (result, number) = (operands::operand(instruction, 0)?, operands::operand(instruction, 1)?);
     let (count, pred) = match instruction.operands.get(2..) {
         Some([pred]) => (None, pred),
         Some([count, pred]) => (Some(count), pred),
@@ -51,41 +51,34 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         Some(count) => thread_count(cx, count)?,
         None => Operand::imm(0),
     };
-    let pred = cx.pred(pred)?;
+    let pred = sources::pred(cx, pred)?;
     let op = match () {
-        () if instruction.has(Word::Popc) => bar_red::POPC,
-        () if instruction.has(Word::And) => bar_red::AND,
-        () if instruction.has(Word::Or) => bar_red::OR,
+        () if instruction.has(Word::Popc) => BarRed::POPC,
+        () if instruction.has(Word::And) => BarRed::AND,
+        () if instruction.has(Word::Or) => BarRed::OR,
         () => return Err(unknown(cx, instruction)),
     };
-    let mods =
-        [(Field::BarOp, bar_op::RED), (Field::BarRed, op), (Field::DeferBlocking, u8::from(cx.sm().defers_blocking))];
+    let mods = [Field::BAR_OP.is(BarOp::RED), Field::BAR_RED.is(op), Field::DEFER_BLOCKING.is(cx.sm().defers_blocking)];
     emit_bar(cx, &mods, barrier, threads, pred)?;
     if instruction.last_type() == Some(ScalarType::Pred) {
-        let to = cx.dst_pred(result)?;
+        let to = destinations::dst_pred(cx, result)?;
         cx.emit(Sass::B2R, &[], &[(PD, to)])?;
     } else {
-        let to = cx.dst(result)?;
+        let to = destinations::dst(cx, result)?;
         cx.emit(Sass::B2R, &[], &[(D, to)])?;
     }
     Ok(())
 }
 
-fn emit_bar(
-    cx: &mut FnLower<'_, '_>,
-    mods: &[(Field, u8)],
-    barrier: Operand,
-    threads: Operand,
-    pred: Operand,
-) -> Lowered {
+fn emit_bar(cx: &mut FnLower<'_, '_>, mods: &[Setting], barrier: Operand, threads: Operand, pred: Operand) -> Lowered {
     if barrier.as_reg().is_none() || threads.as_reg().is_none() {
         cx.emit(Sass::BAR, mods, &[(A, barrier), (B, threads), (PA, pred)])?;
         return Ok(());
     }
     // One register holds both: the number in its lower half, the threads above it.
     let packed = cx.temp()?;
-    cx.prmt(packed, barrier, 0x5410, threads)?;
-    let mods: Vec<(Field, u8)> = mods.iter().copied().chain([(Field::BarBoth, 1)]).collect();
+    ops::prmt(cx, packed, barrier, 0x5410, threads)?;
+    let mods: Vec<Setting> = mods.iter().copied().chain([Field::BAR_BOTH.is(true)]).collect();
     cx.emit(Sass::BAR, &mods, &[(A, packed), (PA, pred)])?;
     Ok(())
 }
@@ -95,15 +88,15 @@ fn barrier_number(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<O
     let limit = cx.arch().sm().barriers_per_cta;
     match operand.imm().and_then(|imm| imm.int_bits()) {
         Some(number) if number < u64::from(limit) => {
-            let attributes = &mut cx.func.attributes;
+            let attributes = cx.func.attributes_mut();
             attributes.barriers = attributes.barriers.max(number as u32 + 1);
             Ok(Operand::imm(number as u32))
         }
         Some(_) => Err(invalid(operand.span(), format!("barriers have numbers 0 to {}", limit - 1))),
         None => {
-            cx.func.attributes.barriers = limit;
-            let number = cx.src(operand)?;
-            cx.in_reg(number)
+            cx.func.attributes_mut().barriers = limit;
+            let number = sources::src(cx, operand)?;
+            ops::in_reg(cx, number)
         }
     }
 }
@@ -118,8 +111,8 @@ fn thread_count(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Ope
             Err(invalid(operand.span(), format!("the number of threads is a multiple of {warp}, at most {limit}")))
         }
         None => {
-            let count = cx.src(operand)?;
-            cx.in_reg(count)
+            let count = sources::src(cx, operand)?;
+            ops::in_reg(cx, count)
         }
     }
 }
@@ -137,7 +130,7 @@ fn cluster(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     };
     if arrives {
         if instruction.semantics() != Some(Semantics::Relaxed) {
-            fence(cx, membar_sem::ALL, Scope::Gpu)?;
+            fence(cx, MembarSem::ALL, Scope::Gpu)?;
         }
         cx.emit(Sass::UCGABAR_ARV, &[], &[])?;
     } else {
@@ -159,8 +152,8 @@ fn without_cluster(cx: &mut FnLower<'_, '_>, arrives: bool) -> Lowered<Block> {
     cx.branch_with(explicit, inside, if arrives { after } else { outside }, true)?;
     if !arrives {
         cx.switch_to(outside);
-        cx.func.attributes.barriers = cx.func.attributes.barriers.max(1);
-        let mods = [(Field::BarOp, bar_op::SYNC), (Field::DeferBlocking, u8::from(cx.sm().defers_blocking))];
+        cx.func.attributes_mut().barriers = cx.func.attributes().barriers.max(1);
+        let mods = [Field::BAR_OP.is(BarOp::SYNC), Field::DEFER_BLOCKING.is(cx.sm().defers_blocking)];
         emit_bar(cx, &mods, Operand::imm(0), Operand::imm(0), Operand::pt())?;
         cx.jump(after);
     }
@@ -181,9 +174,9 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let semantics = instruction.semantics().filter(|_| instruction.opcode == Opcode::Fence);
     match semantics {
         Some(Semantics::Acquire) => {}
-        Some(Semantics::AcqRel | Semantics::Release) => fence(cx, membar_sem::ALL, scope)?,
-        None if instruction.opcode == Opcode::Fence => fence(cx, membar_sem::ALL, scope)?,
-        _ => fence(cx, membar_sem::SC, scope)?,
+        Some(Semantics::AcqRel | Semantics::Release) => fence(cx, MembarSem::ALL, scope)?,
+        None if instruction.opcode == Opcode::Fence => fence(cx, MembarSem::ALL, scope)?,
+        _ => fence(cx, MembarSem::SC, scope)?,
     }
     if scope == Scope::Cta || semantics == Some(Semantics::Release) { Ok(()) } else { invalidate(cx) }
 }
@@ -191,7 +184,7 @@ fn membar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// `fence.proxy.async` and its like, between ways to reach the same memory.
 fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.has(Word::Alias) {
-        cx.emit(Sass::MEMBAR, &[(Field::MembarSem, membar_sem::SC), (Field::MembarScope, membar_scope::SYS)], &[])?;
+        cx.emit(Sass::MEMBAR, &[Field::MEMBAR_SEM.is(MembarSem::SC), Field::MEMBAR_SCOPE.is(MembarScope::SYS)], &[])?;
         return invalidate(cx);
     }
     if instruction.has(Word::TensormapGeneric) {
@@ -203,12 +196,12 @@ fn proxy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !instruction.has(Word::Async) || !cx.has(Sass::FENCE) {
         return Err(unknown(cx, instruction));
     }
-    let spaces: &[u8] = match instruction.space() {
-        Some(ast::Space::Global) => &[fence_space::G],
-        Some(ast::Space::SharedCta | ast::Space::Shared | ast::Space::SharedCluster) => &[fence_space::S],
-        _ => &[fence_space::S, fence_space::G],
+    let spaces: &[FenceSpace] = match instruction.space() {
+        Some(ast::Space::Global) => &[FenceSpace::G],
+        Some(ast::Space::SharedCta | ast::Space::Shared | ast::Space::SharedCluster) => &[FenceSpace::S],
+        _ => &[FenceSpace::S, FenceSpace::G],
     };
-    spaces.iter().try_for_each(|space| cx.emit(Sass::FENCE, &[(Field::FenceSpace, *space)], &[]).map(|_| ()))
+    spaces.iter().try_for_each(|space| cx.emit(Sass::FENCE, &[Field::FENCE_SPACE.is(*space)], &[]).map(|_| ()))
 }
 
 /// `fence.proxy.async::generic.sem.sync_restrict::space.cluster;`: a waiting cluster barrier or mbarrier has
@@ -217,7 +210,7 @@ fn restricted(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if instruction.semantics() == Some(Semantics::Acquire) {
         return Ok(());
     }
-    fence(cx, membar_sem::ALL, Scope::Cta)?;
-    cx.emit(Sass::FENCE, &[(Field::FenceSpace, fence_space::S)], &[])?;
+    fence(cx, MembarSem::ALL, Scope::Cta)?;
+    cx.emit(Sass::FENCE, &[Field::FENCE_SPACE.is(FenceSpace::S)], &[])?;
     Ok(())
 }

@@ -5,11 +5,11 @@ use crate::chapters::wide::{Carry, Halves};
 use crate::chapters::{calls, wide};
 use crate::error::Lowered;
 use crate::function::operands::Wide;
-use crate::function::ops::lut;
-use crate::function::word_ops::{IntCmp, flag, sign_of};
-use crate::function::{FnLower, word_ops};
+use crate::function::ops::{lut, sign_of};
+use crate::function::word_ops::IntCmp;
+use crate::function::{FnLower, destinations, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::{Field, Opcode, dot_a, dot_b, dot_n};
+use oriole_isa::{DotA, DotB, DotN, Field, Opcode};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, ScalarType, Word};
 
@@ -36,200 +36,200 @@ fn is_signed(inst: &Instruction) -> bool {
     inst.last_type().is_some_and(ScalarType::is_signed)
 }
 
-fn popc(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn popc(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a] = operands(inst)?;
     if !is_wide(inst) {
-        let a = f.src(a)?;
-        let d = f.dst(d)?;
-        return word_ops::op1(f, Opcode::POPC, &[], d, a);
+        let a = sources::src(cx, a)?;
+        let d = destinations::dst(cx, d)?;
+        return word_ops::op1(cx, Opcode::POPC, &[], d, a);
     }
-    let a = f.src64(a)?;
-    let (low, high) = (f.temp()?, f.temp()?);
-    word_ops::op1(f, Opcode::POPC, &[], low, a.lo)?;
-    word_ops::op1(f, Opcode::POPC, &[], high, a.hi)?;
-    let d = f.dst(d)?;
-    f.add(d, low, high)
+    let a = sources::src64(cx, a)?;
+    let (low, high) = (cx.temp()?, cx.temp()?);
+    word_ops::op1(cx, Opcode::POPC, &[], low, a.lo)?;
+    word_ops::op1(cx, Opcode::POPC, &[], high, a.hi)?;
+    let d = destinations::dst(cx, d)?;
+    ops::add(cx, d, low, high)
 }
 
-fn clz(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn clz(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a] = operands(inst)?;
     let (word, top) = if is_wide(inst) {
-        let a = f.src64(a)?;
-        let high = word_ops::test(f, IntCmp::NE, a.hi, Operand::rz())?;
-        let (word, top) = (f.temp()?, f.temp()?);
-        word_ops::select(f, word, a.hi, a.lo, high)?;
-        let (narrow, wide) = (f.temp()?, Operand::imm(63));
-        f.mov(narrow, Operand::imm(31))?;
-        word_ops::select(f, top, narrow, wide, high)?;
+        let a = sources::src64(cx, a)?;
+        let high = word_ops::test(cx, IntCmp::NE, a.hi, Operand::rz())?;
+        let (word, top) = (cx.temp()?, cx.temp()?);
+        word_ops::select(cx, word, a.hi, a.lo, high)?;
+        let (narrow, wide) = (cx.temp()?, Operand::imm(63));
+        ops::mov(cx, narrow, Operand::imm(31))?;
+        word_ops::select(cx, top, narrow, wide, high)?;
         (word, top)
     } else {
-        (f.src(a)?, Operand::imm(31))
+        (sources::src(cx, a)?, Operand::imm(31))
     };
-    let position = f.temp()?;
-    word_ops::op1(f, Opcode::FLO, &[(Field::Sign, sign_of(false))], position, word)?;
-    let d = f.dst(d)?;
-    f.add(d, position.neg(), top)
+    let position = cx.temp()?;
+    word_ops::op1(cx, Opcode::FLO, &[Field::SIGN.is(sign_of(false))], position, word)?;
+    let d = destinations::dst(cx, d)?;
+    ops::add(cx, d, position.neg(), top)
 }
 
-fn brev(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn brev(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a] = operands(inst)?;
     if !is_wide(inst) {
-        let a = f.src(a)?;
-        let d = f.dst(d)?;
-        return word_ops::op1(f, Opcode::BREV, &[], d, a);
+        let a = sources::src(cx, a)?;
+        let d = destinations::dst(cx, d)?;
+        return word_ops::op1(cx, Opcode::BREV, &[], d, a);
     }
-    let a = f.src64(a)?;
-    let d = f.dst64(d, &[a])?;
-    word_ops::op1(f, Opcode::BREV, &[], d.lo, a.hi)?;
-    word_ops::op1(f, Opcode::BREV, &[], d.hi, a.lo)
+    let a = sources::src64(cx, a)?;
+    let d = destinations::dst64(cx, d, &[a])?;
+    word_ops::op1(cx, Opcode::BREV, &[], d.lo, a.hi)?;
+    word_ops::op1(cx, Opcode::BREV, &[], d.hi, a.lo)
 }
 
-fn bfind(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn bfind(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a] = operands(inst)?;
     let shift = inst.has(Word::Shiftamt);
     if is_wide(inst) {
-        let a = f.src64(a)?;
-        let position = find_wide(f, a, is_signed(inst))?;
-        let d = f.dst(d)?;
+        let a = sources::src64(cx, a)?;
+        let position = find_wide(cx, a, is_signed(inst))?;
+        let d = destinations::dst(cx, d)?;
         if !shift {
-            return f.mov(d, position);
+            return ops::mov(cx, d, position);
         }
-        let none = word_ops::test(f, IntCmp::EQ, position, Operand::imm(u32::MAX))?;
-        let amount = f.temp()?;
-        f.add(amount, position.neg(), Operand::imm(63))?;
-        return word_ops::select(f, d, position, amount, none);
+        let none = word_ops::test(cx, IntCmp::EQ, position, Operand::imm(u32::MAX))?;
+        let amount = cx.temp()?;
+        ops::add(cx, amount, position.neg(), Operand::imm(63))?;
+        return word_ops::select(cx, d, position, amount, none);
     }
-    let a = f.src(a)?;
-    let d = f.dst(d)?;
-    word_ops::op1(f, Opcode::FLO, &[(Field::Sign, sign_of(is_signed(inst))), flag(Field::Sh, shift)], d, a)
+    let a = sources::src(cx, a)?;
+    let d = destinations::dst(cx, d)?;
+    word_ops::op1(cx, Opcode::FLO, &[Field::SIGN.is(sign_of(is_signed(inst))), Field::SH.is(shift)], d, a)
 }
 
 /// Position of the highest bit that is set (signed: that differs from the sign), or all ones.
-fn find_wide(f: &mut FnLower<'_, '_>, mut a: Wide, signed: bool) -> Lowered<Operand> {
+fn find_wide(cx: &mut FnLower<'_, '_>, mut a: Wide, signed: bool) -> Lowered<Operand> {
     if signed {
-        let sign = f.temp()?;
-        word_ops::shift_right(f, true, sign, a.hi, Operand::imm(31))?;
-        let (magnitude, d) = wide::temp_wide(f)?;
-        wide::wide_logic(f, d, lut::XOR, Wide::of_halves(sign, sign), a)?;
+        let sign = cx.temp()?;
+        word_ops::shift_right(cx, true, sign, a.hi, Operand::imm(31))?;
+        let (magnitude, d) = wide::temp_wide(cx)?;
+        wide::wide_logic(cx, d, lut::XOR, Wide::of_halves(sign, sign), a)?;
         a = magnitude;
     }
-    let (low, high, raised, position) = (f.temp()?, f.temp()?, f.temp()?, f.temp()?);
-    let unsigned = [(Field::Sign, sign_of(false))];
-    word_ops::op1(f, Opcode::FLO, &unsigned, low, a.lo)?;
-    word_ops::op1(f, Opcode::FLO, &unsigned, high, a.hi)?;
-    f.add(raised, high, Operand::imm(32))?;
-    let upper = word_ops::test(f, IntCmp::NE, a.hi, Operand::rz())?;
-    word_ops::select(f, position, raised, low, upper)?;
+    let (low, high, raised, position) = (cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?);
+    let unsigned = [Field::SIGN.is(sign_of(false))];
+    word_ops::op1(cx, Opcode::FLO, &unsigned, low, a.lo)?;
+    word_ops::op1(cx, Opcode::FLO, &unsigned, high, a.hi)?;
+    ops::add(cx, raised, high, Operand::imm(32))?;
+    let upper = word_ops::test(cx, IntCmp::NE, a.hi, Operand::rz())?;
+    word_ops::select(cx, position, raised, low, upper)?;
     Ok(position)
 }
 
 /// The low byte of a position or length. The 64-bit forms take the whole word, as ptxas does: PTX
 /// leaves values above 255 open.
-fn count(f: &mut FnLower<'_, '_>, operand: &oriole_ptx::ast::Operand) -> Lowered<Operand> {
-    let value = f.src(operand)?;
-    word_ops::extended(f, value, 8, false)
+fn count(cx: &mut FnLower<'_, '_>, operand: &oriole_ptx::ast::Operand) -> Lowered<Operand> {
+    let value = sources::src(cx, operand)?;
+    word_ops::extended(cx, value, 8, false)
 }
 
 /// `(1 << length) - 1`, 64 bits; all ones from length 64 on.
-fn wide_mask(f: &mut FnLower<'_, '_>, length: Operand) -> Lowered<Wide> {
-    let one = f.temp()?;
-    f.mov(one, Operand::imm(1))?;
-    let (power, power_d) = wide::temp_wide(f)?;
-    wide::wide_shl(f, power_d, Wide::of_halves(one, Operand::rz()), length)?;
-    let (mask, mask_d) = wide::temp_wide(f)?;
-    wide::wide_add(f, mask_d, power, Wide::of_bits(u64::MAX), Carry::default())?;
+fn wide_mask(cx: &mut FnLower<'_, '_>, length: Operand) -> Lowered<Wide> {
+    let one = cx.temp()?;
+    ops::mov(cx, one, Operand::imm(1))?;
+    let (power, power_d) = wide::temp_wide(cx)?;
+    wide::wide_shl(cx, power_d, Wide::of_halves(one, Operand::rz()), length)?;
+    let (mask, mask_d) = wide::temp_wide(cx)?;
+    wide::wide_add(cx, mask_d, power, Wide::of_bits(u64::MAX), Carry::default())?;
     Ok(mask)
 }
 
-fn bfe(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn bfe(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, position, length] = operands(inst)?;
     let signed = is_signed(inst);
     if !is_wide(inst) {
-        let (a, position, length) = (f.src(a)?, count(f, position)?, count(f, length)?);
-        let low = f.temp()?;
-        word_ops::shift_right(f, signed, low, a, position)?;
-        let d = f.dst(d)?;
-        return word_ops::op2(f, Opcode::SGXT, &[(Field::Sign, sign_of(signed))], d, low, length);
+        let (a, position, length) = (sources::src(cx, a)?, count(cx, position)?, count(cx, length)?);
+        let low = cx.temp()?;
+        word_ops::shift_right(cx, signed, low, a, position)?;
+        let d = destinations::dst(cx, d)?;
+        return word_ops::op2(cx, Opcode::SGXT, &[Field::SIGN.is(sign_of(signed))], d, low, length);
     }
-    let (a, position, length) = (f.src64(a)?, f.src(position)?, f.src(length)?);
-    let (low, low_d) = wide::temp_wide(f)?;
-    wide::wide_shr(f, signed, low_d, a, position)?;
+    let (a, position, length) = (sources::src64(cx, a)?, sources::src(cx, position)?, sources::src(cx, length)?);
+    let (low, low_d) = wide::temp_wide(cx)?;
+    wide::wide_shr(cx, signed, low_d, a, position)?;
     if !signed {
-        let mask = wide_mask(f, length)?;
-        let d: Halves = f.dst64_direct(d)?.into();
-        return wide::wide_logic(f, d, lut::AND, low, mask);
+        let mask = wide_mask(cx, length)?;
+        let d: Halves = destinations::dst64_direct(cx, d)?.into();
+        return wide::wide_logic(cx, d, lut::AND, low, mask);
     }
     // To the top and back: shifting by 64 for an empty field leaves nothing.
-    let (used, unused) = (f.temp()?, f.temp()?);
-    word_ops::imnmx(f, false, true, used, length, Operand::imm(64))?;
-    f.add(unused, used.neg(), Operand::imm(64))?;
-    let (top, top_d) = wide::temp_wide(f)?;
-    wide::wide_shl(f, top_d, low, unused)?;
-    let d: Halves = f.dst64_direct(d)?.into();
-    wide::wide_shr(f, true, d, top, unused)
+    let (used, unused) = (cx.temp()?, cx.temp()?);
+    word_ops::imnmx(cx, false, true, used, length, Operand::imm(64))?;
+    ops::add(cx, unused, used.neg(), Operand::imm(64))?;
+    let (top, top_d) = wide::temp_wide(cx)?;
+    wide::wide_shl(cx, top_d, low, unused)?;
+    let d: Halves = destinations::dst64_direct(cx, d)?.into();
+    wide::wide_shr(cx, true, d, top, unused)
 }
 
-fn bfi(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn bfi(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, field, base, position, length] = operands(inst)?;
     if !is_wide(inst) {
-        let (field, base) = (f.src(field)?, f.src(base)?);
-        let (position, length) = (count(f, position)?, count(f, length)?);
-        let (mask, shifted) = (f.temp()?, f.temp()?);
-        word_ops::op2(f, Opcode::BMSK, &[], mask, position, length)?;
-        word_ops::shift_left(f, shifted, field, position)?;
-        let d = f.dst(d)?;
-        return f.lop3(d, mask, shifted, base, lut::SELECT);
+        let (field, base) = (sources::src(cx, field)?, sources::src(cx, base)?);
+        let (position, length) = (count(cx, position)?, count(cx, length)?);
+        let (mask, shifted) = (cx.temp()?, cx.temp()?);
+        word_ops::op2(cx, Opcode::BMSK, &[], mask, position, length)?;
+        word_ops::shift_left(cx, shifted, field, position)?;
+        let d = destinations::dst(cx, d)?;
+        return ops::lop3(cx, d, mask, shifted, base, lut::SELECT);
     }
-    let (field, base) = (f.src64(field)?, f.src64(base)?);
-    let (position, length) = (f.src(position)?, f.src(length)?);
-    let low = wide_mask(f, length)?;
-    let (mask, mask_d) = wide::temp_wide(f)?;
-    wide::wide_shl(f, mask_d, low, position)?;
-    let (shifted, shifted_d) = wide::temp_wide(f)?;
-    wide::wide_shl(f, shifted_d, field, position)?;
-    let d = f.dst64_direct(d)?;
-    f.lop3(d.lo, mask.lo, shifted.lo, base.lo, lut::SELECT)?;
-    f.lop3(d.hi, mask.hi, shifted.hi, base.hi, lut::SELECT)
+    let (field, base) = (sources::src64(cx, field)?, sources::src64(cx, base)?);
+    let (position, length) = (sources::src(cx, position)?, sources::src(cx, length)?);
+    let low = wide_mask(cx, length)?;
+    let (mask, mask_d) = wide::temp_wide(cx)?;
+    wide::wide_shl(cx, mask_d, low, position)?;
+    let (shifted, shifted_d) = wide::temp_wide(cx)?;
+    wide::wide_shl(cx, shifted_d, field, position)?;
+    let d = destinations::dst64_direct(cx, d)?;
+    ops::lop3(cx, d.lo, mask.lo, shifted.lo, base.lo, lut::SELECT)?;
+    ops::lop3(cx, d.hi, mask.hi, shifted.hi, base.hi, lut::SELECT)
 }
 
-fn bmsk(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn bmsk(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, position, length] = operands(inst)?;
-    let (position, length) = (f.src(position)?, f.src(length)?);
-    let d = f.dst(d)?;
-    word_ops::op2(f, Opcode::BMSK, &[flag(Field::Wrap, inst.has(Word::Wrap))], d, position, length)
+    let (position, length) = (sources::src(cx, position)?, sources::src(cx, length)?);
+    let d = destinations::dst(cx, d)?;
+    word_ops::op2(cx, Opcode::BMSK, &[Field::WRAP.is(inst.has(Word::Wrap))], d, position, length)
 }
 
-fn szext(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn szext(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, length] = operands(inst)?;
-    let (a, length) = (f.src(a)?, f.src(length)?);
-    let fields = [flag(Field::Wrap, inst.has(Word::Wrap)), (Field::Sign, sign_of(is_signed(inst)))];
-    let d = f.dst(d)?;
-    word_ops::op2(f, Opcode::SGXT, &fields, d, a, length)
+    let (a, length) = (sources::src(cx, a)?, sources::src(cx, length)?);
+    let fields = [Field::WRAP.is(inst.has(Word::Wrap)), Field::SIGN.is(sign_of(is_signed(inst)))];
+    let d = destinations::dst(cx, d)?;
+    word_ops::op2(cx, Opcode::SGXT, &fields, d, a, length)
 }
 
-fn fns(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn fns(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, mask, base, offset] = operands(inst)?;
-    let arguments = [f.src(mask)?, f.src(base)?, f.src(offset)?];
-    f.guard_by_branch()?;
-    let found = calls::call_routine(f, "__oriole_fns", &arguments)?;
-    let d = f.dst(d)?;
-    f.mov(d, found)
+    let arguments = [sources::src(cx, mask)?, sources::src(cx, base)?, sources::src(cx, offset)?];
+    cx.guard_by_branch()?;
+    let found = calls::call_routine(cx, "__oriole_fns", &arguments)?;
+    let d = destinations::dst(cx, d)?;
+    ops::mov(cx, d, found)
 }
 
-fn dot_product(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn dot_product(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b, c] = operands(inst)?;
-    let (Some(first), Some(second)) = (inst.ty(0), inst.ty(1)) else { return Err(unknown(f, inst)) };
+    let (Some(first), Some(second)) = (inst.ty(0), inst.ty(1)) else { return Err(unknown(cx, inst)) };
     let (elements, a_signed, a_unsigned) = match inst.opcode {
-        Ptx::Dp4a => (dot_n::X4A, dot_a::S8, dot_a::U8),
-        _ if inst.has(Word::Hi) => (dot_n::X2A_HI, dot_a::S16, dot_a::U16),
-        _ => (dot_n::X2A_LO, dot_a::S16, dot_a::U16),
+        Ptx::Dp4a => (DotN::X4A, DotA::S8, DotA::U8),
+        _ if inst.has(Word::Hi) => (DotN::X2A_HI, DotA::S16, DotA::U16),
+        _ => (DotN::X2A_LO, DotA::S16, DotA::U16),
     };
     let fields = [
-        (Field::DotN, elements),
-        (Field::DotA, if first.is_signed() { a_signed } else { a_unsigned }),
-        (Field::DotB, if second.is_signed() { dot_b::S8 } else { dot_b::U8 }),
+        Field::DOT_N.is(elements),
+        Field::DOT_A.is(if first.is_signed() { a_signed } else { a_unsigned }),
+        Field::DOT_B.is(if second.is_signed() { DotB::S8 } else { DotB::U8 }),
     ];
-    let (a, b, c) = (f.src(a)?, f.src(b)?, f.src(c)?);
-    let d = f.dst(d)?;
-    word_ops::op3(f, Opcode::IDP, &fields, d, [a, b, c])
+    let (a, b, c) = (sources::src(cx, a)?, sources::src(cx, b)?, sources::src(cx, c)?);
+    let d = destinations::dst(cx, d)?;
+    word_ops::op3(cx, Opcode::IDP, &fields, d, [a, b, c])
 }

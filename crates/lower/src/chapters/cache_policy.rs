@@ -3,7 +3,7 @@
 use crate::chapters::calls;
 use crate::chapters::memory::address;
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::{FnLower, destinations, operands, ops, sources};
 use crate::handler::{Chapter, unknown};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Opcode, Space, Word};
@@ -21,9 +21,9 @@ const PRIORITIES: [(Word, u32); 4] =
 fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if !instruction.has(Word::Fractional) && !instruction.has(Word::Range) {
         // An access property of CUDA's headers is such a policy already.
-        let property = cx.src64(cx.operand(instruction, 1)?)?;
-        let to = cx.dst64(cx.operand(instruction, 0)?, &[property])?;
-        return cx.mov64(to.pair, property);
+        let property = sources::src64(cx, operands::operand(instruction, 1)?)?;
+        let to = destinations::dst64(cx, operands::operand(instruction, 0)?, &[property])?;
+        return ops::mov64(cx, to.pair, property);
     }
     let mut priorities = instruction.words().filter_map(|word| PRIORITIES.iter().find(|(known, _)| *known == word));
     let primary = priorities.next().ok_or_else(|| unknown(cx, instruction))?.1;
@@ -37,16 +37,17 @@ fn create_policy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered
 }
 
 fn policy_of_range(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
-    let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
+    let Some(address) = operands::operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
     let addr = address::resolve(cx, Some(Space::Global), address)?;
     let start = addr.whole(cx)?;
-    let (primary, total) = (cx.src(cx.operand(instruction, 2)?)?, cx.src(cx.operand(instruction, 3)?)?);
+    let (primary, total) =
+        (sources::src(cx, operands::operand(instruction, 2)?)?, sources::src(cx, operands::operand(instruction, 3)?)?);
     let args = [start.lo, start.hi, primary, total, Operand::imm(0x1800_0000 | priorities)];
     let policy = calls::call_library(cx, "__oriole_policy_range", &args)?;
     let [low, high] = policy.as_slice() else { return Err(unknown(cx, instruction)) };
-    let to = cx.dst64_direct(cx.operand(instruction, 0)?)?;
-    cx.mov(to.lo, *low)?;
-    cx.mov(to.hi, *high)
+    let to = destinations::dst64_direct(cx, operands::operand(instruction, 0)?)?;
+    ops::mov(cx, to.lo, *low)?;
+    ops::mov(cx, to.hi, *high)
 }
 
 fn policy_of_fraction(cx: &mut FnLower<'_, '_>, instruction: &Instruction, priorities: u32) -> Lowered {
@@ -59,7 +60,7 @@ fn policy_of_fraction(cx: &mut FnLower<'_, '_>, instruction: &Instruction, prior
     }
     let sixteenths = ((fraction * 16.0) as u32).clamp(1, 16) - 1;
     let upper = 0x1000_0000 | priorities | sixteenths << 20;
-    let to = cx.dst64_direct(cx.operand(instruction, 0)?)?;
-    cx.mov(to.lo, Operand::rz())?;
-    cx.mov(to.hi, Operand::imm(upper))
+    let to = destinations::dst64_direct(cx, operands::operand(instruction, 0)?)?;
+    ops::mov(cx, to.lo, Operand::rz())?;
+    ops::mov(cx, to.hi, Operand::imm(upper))
 }

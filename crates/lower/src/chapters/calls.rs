@@ -3,12 +3,12 @@
 use crate::abi::{Convention, Passed, Place, STACK_POINTER_ARGUMENT};
 use crate::chapters::{calls, stack};
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::FnLower;
 use crate::function::operands::Wide;
 use crate::function::scope::Binding;
+use crate::function::{FnLower, bindings, finish, frame, ops, param_words, place, sources};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Bank, Base, D, Offset, Target};
-use oriole_isa::{Field, Mods, Opcode as Sass, call_mode, mem_size};
+use oriole_isa::{CallMode, Field, MemSize, Mods, Opcode as Sass};
 use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, RegType, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
 
@@ -49,14 +49,14 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     }
     if convention.uses_stack() {
         let pointer = cx.fixed(STACK_POINTER_ARGUMENT)?;
-        let stack = cx.frame_base();
-        cx.mov(pointer, stack)?;
+        let stack = frame::base(cx);
+        ops::mov(cx, pointer, stack)?;
         site.args.push(pointer);
     }
     result_registers(cx, &convention, &mut site.results)?;
     transfer(cx, way, site)?;
     if noreturn {
-        return cx.emit_exit();
+        return finish::emit_exit(cx);
     }
     for ((ret, variable), passed) in parts.rets.iter().zip(rets).zip(&convention.rets) {
         take(cx, ret, variable, *passed)?;
@@ -67,7 +67,7 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// What is called, its results and parameters, and whether it never returns.
 fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<Variable>, Vec<Variable>, bool)> {
     if let Some(name) = parts.callee.name()
-        && cx.binding(name)?.is_none()
+        && bindings::binding(cx, name)?.is_none()
         && let Some((index, function)) = cx.module.function(name.sym)
     {
         let symbol = cx.module.function_symbol(index);
@@ -78,7 +78,7 @@ fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<
     let Some(label) = parts.prototype else {
         return Err(unsupported(parts.callee.span(), "a call through a register without a prototype"));
     };
-    let address = cx.src64(parts.callee)?;
+    let address = sources::src64(cx, parts.callee)?;
     let (rets, params) = prototype(cx, label)?;
     Ok((Way::Indirect(address), rets, params, false))
 }
@@ -98,10 +98,10 @@ fn runtime(cx: &FnLower<'_, '_>, name: Name, symbol: Symbol) -> Lowered<Symbol> 
 /// Results and parameters by `.callprototype`, or of the first of `.calltargets`.
 fn prototype(cx: &mut FnLower<'_, '_>, label: Name) -> Lowered<(Vec<Variable>, Vec<Variable>)> {
     let missing = |span: Span| invalid(span, "a call prototype is needed here");
-    match cx.binding(label)? {
+    match bindings::binding(cx, label)? {
         Some(Binding::Prototype(index)) => {
             let index = *index;
-            let prototype = cx.prototype(index).ok_or_else(|| missing(label.span))?;
+            let prototype = bindings::prototype(cx, index).ok_or_else(|| missing(label.span))?;
             Ok((prototype.rets.clone(), prototype.params.clone()))
         }
         Some(Binding::Targets(targets)) => {
@@ -126,14 +126,14 @@ fn pass(
         Place::Registers(first) => {
             for (k, word) in words.into_iter().enumerate().take(passed.words() as usize) {
                 let to = cx.fixed(first + k as u16)?;
-                cx.mov(to, word)?;
+                ops::mov(cx, to, word)?;
                 args.push(to);
             }
             Ok(())
         }
         Place::Stack(offset) => {
-            let stack = cx.frame_base();
-            cx.store_operands(stack, offset, &words)
+            let stack = frame::base(cx);
+            param_words::store_operands(cx, stack, offset, &words)
         }
     }
 }
@@ -141,12 +141,12 @@ fn pass(
 /// The words of an argument: a `.param` variable, a register or a constant.
 fn argument_words(cx: &mut FnLower<'_, '_>, arg: &ast::Operand, param: &Variable) -> Lowered<Vec<Operand>> {
     if let Some(name) = arg.name()
-        && let Some(Binding::Param(words)) = cx.binding(name)?
+        && let Some(Binding::Param(words)) = bindings::binding(cx, name)?
     {
         return Ok(words.words.iter().map(|word| Operand::reg(*word)).collect());
     }
     if param.dims.is_empty() {
-        return cx.operand_words(arg, param.ty);
+        return param_words::operand_words(cx, arg, param.ty);
     }
     Err(unsupported(arg.span(), "this argument for an array parameter"))
 }
@@ -172,9 +172,9 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
             }
         }
         Place::Stack(offset) => {
-            let fresh = cx.new_words(passed.size)?;
-            let stack = cx.frame_base();
-            cx.load_words(stack, offset, &fresh)?;
+            let fresh = param_words::new_words(cx, passed.size)?;
+            let stack = frame::base(cx);
+            param_words::load_words(cx, stack, offset, &fresh)?;
             words.extend(fresh.words.iter().map(|word| Operand::reg(*word)));
         }
     }
@@ -182,19 +182,19 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
         return Ok(());
     }
     if let Some(name) = ret.name()
-        && let Some(Binding::Param(param)) = cx.binding(name)?
+        && let Some(Binding::Param(param)) = bindings::binding(cx, name)?
     {
         let to = param.words.clone();
-        return to.iter().zip(words).try_for_each(|(to, word)| cx.mov(Operand::reg(*to), word));
+        return to.iter().zip(words).try_for_each(|(to, word)| ops::mov(cx, Operand::reg(*to), word));
     }
     if variable.space != Space::Reg && !variable.dims.is_empty() {
         return Err(unsupported(ret.span(), "this destination for an array result"));
     }
-    let fresh = cx.new_words(passed.size)?;
+    let fresh = param_words::new_words(cx, passed.size)?;
     for (to, word) in fresh.words.iter().zip(words) {
-        cx.mov(Operand::reg(*to), word)?;
+        ops::mov(cx, Operand::reg(*to), word)?;
     }
-    cx.words_to_operand(&fresh, ret)
+    param_words::words_to_operand(cx, &fresh, ret)
 }
 
 /// Sets the return address and jumps; code goes on in the block of the return point.
@@ -215,11 +215,11 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             inst.set_role(Base, offset);
         }
         (Way::Runtime(symbol), false) => {
-            let target = cx.symbol_address(symbol, 0)?;
+            let target = place::symbol_address(cx, symbol, 0)?;
             absolute_return(cx, address, back)?;
             site.callee = Callee::Direct(symbol);
-            inst.mods.set(Field::CallMode, call_mode::ABS);
-            inst.set_role(Base, cx.in_pair(target)?);
+            inst.mods.set(Field::CALL_MODE, CallMode::ABS);
+            inst.set_role(Base, ops::in_pair(cx, target)?);
         }
         (Way::Direct(symbol) | Way::Runtime(symbol), true) => {
             absolute_return(cx, address, back)?;
@@ -227,14 +227,14 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             if cx.module.out.symbols[symbol].linkage != Linkage::Weak {
                 site.callee = Callee::Direct(symbol);
             }
-            inst.mods.set(Field::CallMode, call_mode::ABS);
+            inst.mods.set(Field::CALL_MODE, CallMode::ABS);
             let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Whole);
             inst.set_role(Target, cx.built(made)?);
         }
         (Way::Indirect(target), true) => {
             absolute_return(cx, address, back)?;
-            inst.mods.set(Field::CallMode, call_mode::ABS);
-            inst.set_role(Base, cx.in_pair(target)?);
+            inst.mods.set(Field::CALL_MODE, CallMode::ABS);
+            inst.set_role(Base, ops::in_pair(cx, target)?);
             if cx.sm().unified_functions {
                 let unified = cx.module.unified_offset();
                 let made = cx.func.symbol_operand(unified, 0, SymbolPart::Whole);
@@ -244,7 +244,7 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
     }
     site.args.push(Operand::reg(address));
     stack::push_base(cx)?;
-    inst.call = cx.func.calls.push(site).into();
+    inst.call = cx.func.edit().add_site(site).into();
     cx.append(inst)?;
     cx.jump(back);
     cx.switch_to(back);
@@ -253,35 +253,35 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
 
 /// The offset in the kernel's code of the function with this number: the kernel's bank 2 has it.
 fn code_offset(cx: &mut FnLower<'_, '_>, number: Wide) -> Lowered<Operand> {
-    let number = cx.in_reg(number.lo)?;
+    let number = ops::in_reg(cx, number.lo)?;
     let offset = cx.temp64()?;
     let operands = [(D, Operand::reg(offset)), (Base, number), (Bank, Operand::cbank(FUNCTION_BANK, 0))];
-    cx.emit(Sass::LDC, &[(Field::MemSize, mem_size::B64)], &operands)?;
+    cx.emit(Sass::LDC, &[Field::MEM_SIZE.is(MemSize::B64)], &operands)?;
     Ok(Operand::reg(offset))
 }
 
 /// The return address of functions in the same code section: a byte offset in it.
 fn section_relative(cx: &mut FnLower<'_, '_>, address: Wide, back: Block) -> Lowered {
-    cx.mov(address.lo, Operand::block(back))?;
-    cx.mov(address.hi, Operand::rz())
+    ops::mov(cx, address.lo, Operand::block(back))?;
+    ops::mov(cx, address.hi, Operand::rz())
 }
 
 /// Calls a routine of the library with arguments as 32-bit words, in order; gives the words of its
 /// results. The guard of the PTX instruction becomes a branch.
 pub(crate) fn call_library(cx: &mut FnLower<'_, '_>, name: &str, args: &[Operand]) -> Lowered<Vec<Operand>> {
     cx.guard_by_branch()?;
-    let (routine, symbol) = cx.module.library_symbol(name, cx.span())?;
+    let (routine, symbol) = cx.module.library_symbol(name, cx.span)?;
     let convention = Convention::of(&routine.function.rets, &routine.function.params)?;
     let mut site =
         CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
     let mut words = args.iter();
     for passed in &convention.params {
         let Place::Registers(first) = passed.place else {
-            return Err(unsupported(cx.span(), format!("the routine '{name}' with arguments on the stack")));
+            return Err(unsupported(cx.span, format!("the routine '{name}' with arguments on the stack")));
         };
         for (k, word) in (0..passed.words() as u16).zip(words.by_ref()) {
             let to = cx.fixed(first + k)?;
-            cx.mov(to, *word)?;
+            ops::mov(cx, to, *word)?;
             site.args.push(to);
         }
     }
@@ -291,7 +291,7 @@ pub(crate) fn call_library(cx: &mut FnLower<'_, '_>, name: &str, args: &[Operand
     let mut results = Vec::new();
     for from in fixed {
         let to = cx.temp()?;
-        cx.mov(to, from)?;
+        ops::mov(cx, to, from)?;
         results.push(to);
     }
     Ok(results)
@@ -316,17 +316,17 @@ fn absolute_return(cx: &mut FnLower<'_, '_>, address: VReg, back: Block) -> Lowe
     let ahead = distance(cx, back, next)?;
     let step = distance(cx, next, here)?;
     let total = cx.temp64()?;
-    cx.add(Operand::lo(total), ahead, step)?;
-    cx.extend_sign(total)?;
-    cx.add64(address, Wide::of_pair(own), Wide::of_pair(total))
+    ops::add(cx, Operand::lo(total), ahead, step)?;
+    ops::extend_sign(cx, total)?;
+    ops::add64(cx, address, Wide::of_pair(own), Wide::of_pair(total))
 }
 
 /// Bytes from one block to another.
 fn distance(cx: &mut FnLower<'_, '_>, to: Block, from: Block) -> Lowered<Operand> {
-    let to = cx.in_reg(Operand::block(to))?;
-    let from = cx.in_reg(Operand::block(from))?;
+    let to = ops::in_reg(cx, Operand::block(to))?;
+    let from = ops::in_reg(cx, Operand::block(from))?;
     let bytes = cx.temp()?;
-    cx.add(bytes, to, from.neg())?;
+    ops::add(cx, bytes, to, from.neg())?;
     Ok(bytes)
 }
 
@@ -334,7 +334,7 @@ fn distance(cx: &mut FnLower<'_, '_>, to: Block, from: Block) -> Lowered<Operand
 pub(crate) fn call_routine(cx: &mut FnLower<'_, '_>, name: &str, arguments: &[Operand]) -> Lowered<Operand> {
     let mut words = Vec::new();
     for argument in arguments {
-        match argument.as_whole_reg().filter(|reg| cx.func.vregs[*reg].reg_type == RegType::Pair) {
+        match argument.as_whole_reg().filter(|reg| cx.func[*reg].reg_type == RegType::Pair) {
             Some(pair) => words.extend([Operand::lo(pair), Operand::hi(pair)]),
             None => words.push(*argument),
         }
@@ -344,9 +344,9 @@ pub(crate) fn call_routine(cx: &mut FnLower<'_, '_>, name: &str, arguments: &[Op
         [word] => Ok(*word),
         [low, high] => {
             let pair = cx.temp64()?;
-            cx.mov64(pair, Wide::of_halves(*low, *high))?;
+            ops::mov64(cx, pair, Wide::of_halves(*low, *high))?;
             Ok(Operand::reg(pair))
         }
-        _ => Err(invalid(cx.span(), format!("internal: the routine '{name}' has another kind of result"))),
+        _ => Err(invalid(cx.span, format!("internal: the routine '{name}' has another kind of result"))),
     }
 }

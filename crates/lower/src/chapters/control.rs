@@ -1,10 +1,10 @@
 //! Control flow: `bra`, `brx`, `ret`, `exit`, `trap`, `brkpt`.
 
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
 use crate::function::scope::Binding;
+use crate::function::{FnLower, bindings, finish, operands, ops, sources};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::{Opcode as Sass, cmp};
+use oriole_isa::{Cmp, Opcode as Sass};
 use oriole_ori::{Block, Inst, Operand};
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
@@ -13,9 +13,9 @@ pub(crate) const CHAPTER: Chapter = &[(Opcode::Bra, bra), (Opcode::Brx, brx), (O
 
 /// `bra target;`
 fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let Some(name) = cx.operand(instruction, 0)?.name() else { return Err(unknown(cx, instruction)) };
-    let target = cx.label(name)?;
-    match cx.guard() {
+    let Some(name) = operands::operand(instruction, 0)?.name() else { return Err(unknown(cx, instruction)) };
+    let target = bindings::label(cx, name)?;
+    match cx.guard {
         None => cx.jump(target),
         Some(guard) => {
             let next = cx.new_block()?;
@@ -31,16 +31,16 @@ fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 /// PTX leaves open, goes to the last.
 fn brx(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
-    let index = cx.operand(instruction, 0)?;
-    let index = cx.src(index)?;
-    let Some(list) = cx.operand(instruction, 1)?.name() else { return Err(unknown(cx, instruction)) };
-    let targets = match cx.binding(list)? {
+    let index = operands::operand(instruction, 0)?;
+    let index = sources::src(cx, index)?;
+    let Some(list) = operands::operand(instruction, 1)?.name() else { return Err(unknown(cx, instruction)) };
+    let targets = match bindings::binding(cx, list)? {
         Some(Binding::Targets(targets)) => targets.clone(),
         _ => return Err(invalid(list.span, "a list of branch targets is needed here")),
     };
     let mut runs: Vec<Run> = Vec::new();
     for (first, name) in (0..).zip(targets) {
-        let target = cx.label(name)?;
+        let target = bindings::label(cx, name)?;
         if runs.last().is_none_or(|run| run.target != target) {
             runs.push(Run { first, target });
         }
@@ -48,7 +48,7 @@ fn brx(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     if runs.is_empty() {
         return Err(invalid(list.span, "the list of branch targets is empty"));
     }
-    let index = cx.in_reg(index)?;
+    let index = ops::in_reg(cx, index)?;
     choose(cx, index, &runs, instruction.has(Word::Uni))
 }
 
@@ -72,7 +72,7 @@ fn choose(cx: &mut FnLower<'_, '_>, index: Operand, runs: &[Run], uniform: bool)
     };
     let above = cx.new_block()?;
     let pred = cx.temp_pred()?;
-    cx.isetp(pred, cmp::LT, false, index, crate::function::place::word(middle.first))?;
+    ops::isetp(cx, pred, Cmp::LT, false, index, crate::function::operands::word(middle.first))?;
     cx.branch_with(pred, below, above, uniform)?;
     cx.switch_to(above);
     choose(cx, index, high, uniform)?;
@@ -89,12 +89,12 @@ fn ret(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return exit(cx, instruction);
     }
     cx.guard_by_branch()?;
-    cx.emit_return()
+    finish::emit_return(cx)
 }
 
 /// `exit;`
 fn exit(cx: &mut FnLower<'_, '_>, _: &Instruction) -> Lowered {
-    let Some(guard) = cx.guard() else { return cx.emit_exit() };
+    let Some(guard) = cx.guard else { return finish::emit_exit(cx) };
     let next = cx.new_block()?;
     cx.append(Inst::neutral(Sass::EXIT, Default::default()).guarded(Some(guard)))?;
     cx.end(&[next]);

@@ -6,10 +6,9 @@ use crate::chapters::wide::Halves;
 use crate::chapters::{convert_packed, division, float32, float64, wide};
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
-use crate::function::word_ops::flag;
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, bindings, destinations, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::{Field, Opcode, ffmt, half_fmt, ifmt, pack, pack_dst, pack_src, rnd, rnd_int, swizzle};
+use oriole_isa::{Ffmt, Field, HalfFmt, Ifmt, Opcode, Pack, PackDst, PackSrc, Rnd, RndInt, Swizzle, SwzB};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, Opcode as Ptx, Rounding, ScalarType, Word};
 
@@ -17,23 +16,23 @@ use oriole_ptx::ast::{self, Instruction, Opcode as Ptx, Rounding, ScalarType, Wo
 pub(crate) const CHAPTER: Chapter = &[(Ptx::Cvt, cvt)];
 
 /// Codes of the float formats.
-const FLOAT_FORMATS: [(ScalarType, u8); 4] = [
-    (ScalarType::F16, ffmt::F16),
-    (ScalarType::F32, ffmt::F32),
-    (ScalarType::F64, ffmt::F64),
-    (ScalarType::Bf16, ffmt::BF16),
+const FLOAT_FORMATS: [(ScalarType, Ffmt); 4] = [
+    (ScalarType::F16, Ffmt::F16),
+    (ScalarType::F32, Ffmt::F32),
+    (ScalarType::F64, Ffmt::F64),
+    (ScalarType::Bf16, Ffmt::BF16),
 ];
 
 /// Codes of the integer formats, by width and signedness.
-const INT_FORMATS: [(u32, bool, u8); 8] = [
-    (8, false, ifmt::U8),
-    (8, true, ifmt::S8),
-    (16, false, ifmt::U16),
-    (16, true, ifmt::S16),
-    (32, false, ifmt::U32),
-    (32, true, ifmt::S32),
-    (64, false, ifmt::U64),
-    (64, true, ifmt::S64),
+const INT_FORMATS: [(u32, bool, Ifmt); 8] = [
+    (8, false, Ifmt::U8),
+    (8, true, Ifmt::S8),
+    (16, false, Ifmt::U16),
+    (16, true, Ifmt::S16),
+    (32, false, Ifmt::U32),
+    (32, true, Ifmt::S32),
+    (64, false, Ifmt::U64),
+    (64, true, Ifmt::S64),
 ];
 
 /// A conversion taken apart.
@@ -47,38 +46,38 @@ struct Conversion {
 }
 
 impl Conversion {
-    /// Value of [`Field::Rnd`].
-    fn rnd(self) -> u8 {
+    /// Value of [`Field::RND`].
+    fn rnd(self) -> Rnd {
         match self.rounding {
-            Some(Rounding::Rz) => rnd::RZ,
-            Some(Rounding::Rm) => rnd::RM,
-            Some(Rounding::Rp) => rnd::RP,
-            _ => rnd::RN,
+            Some(Rounding::Rz) => Rnd::RZ,
+            Some(Rounding::Rm) => Rnd::RM,
+            Some(Rounding::Rp) => Rnd::RP,
+            _ => Rnd::RN,
         }
     }
 
-    /// Value of [`Field::RndInt`] where the conversion rounds to an integer.
-    fn rnd_int(self) -> Option<u8> {
+    /// Value of [`Field::RND_INT`] where the conversion rounds to an integer.
+    fn rnd_int(self) -> Option<RndInt> {
         match self.rounding? {
-            Rounding::Rni => Some(rnd_int::RN),
-            Rounding::Rmi => Some(rnd_int::FLOOR),
-            Rounding::Rpi => Some(rnd_int::CEIL),
-            Rounding::Rzi => Some(rnd_int::TRUNC),
+            Rounding::Rni => Some(RndInt::RN),
+            Rounding::Rmi => Some(RndInt::FLOOR),
+            Rounding::Rpi => Some(RndInt::CEIL),
+            Rounding::Rzi => Some(RndInt::TRUNC),
             _ => None,
         }
     }
 }
 
-fn float_format(ty: ScalarType) -> Option<u8> {
+fn float_format(ty: ScalarType) -> Option<Ffmt> {
     FLOAT_FORMATS.iter().find(|(known, _)| *known == ty).map(|(_, code)| *code)
 }
 
-fn int_format(ty: ScalarType) -> Option<u8> {
+fn int_format(ty: ScalarType) -> Option<Ifmt> {
     let found = INT_FORMATS.iter().find(|(bits, signed, _)| *bits == ty.bits() && *signed == ty.is_signed());
     found.filter(|_| !ty.is_float()).map(|(.., code)| *code)
 }
 
-fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn cvt(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let (Some(to), Some(from)) = (inst.ty(0), inst.ty(1)) else {
         return Err(invalid(inst.span, "a conversion needs two types"));
     };
@@ -86,37 +85,37 @@ fn cvt(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let special = inst.has(Word::Relu) || inst.has(Word::Satfinite) || inst.has(Word::Pack);
     let known = |ty| float_format(ty).is_some() || int_format(ty).is_some();
     if special || !known(to) || !known(from) {
-        return convert_packed::cvt(f, inst);
+        return convert_packed::cvt(cx, inst);
     }
     let [d, a] = operands(inst)?;
     match (float_format(to), float_format(from)) {
-        (None, None) => int_to_int(f, how, d, a),
-        (None, Some(format)) => float_to_int(f, how, format, d, a),
-        (Some(format), None) => int_to_float(f, how, format, d, a),
-        (Some(_), Some(_)) => float_to_float(f, inst, how, d, a),
+        (None, None) => int_to_int(cx, how, d, a),
+        (None, Some(format)) => float_to_int(cx, how, format, d, a),
+        (Some(format), None) => int_to_float(cx, how, format, d, a),
+        (Some(_), Some(_)) => float_to_float(cx, inst, how, d, a),
     }
 }
 
 /// Writes a value of the type to a register that may be wider: PTX extends it.
 fn narrow_result(cx: &mut FnLower<'_, '_>, ty: ScalarType, d: &ast::Operand, value: Operand) -> Lowered {
-    let declared = cx.declared_type(d)?.map_or(32, ScalarType::bits);
+    let declared = bindings::declared_type(cx, d)?.map_or(32, ScalarType::bits);
     if declared == 64 {
-        let d = cx.dst64_direct(d)?;
+        let d = destinations::dst64_direct(cx, d)?;
         let word = word_ops::extended(cx, value, ty.bits(), ty.is_signed())?;
-        cx.mov(d.lo, word)?;
+        ops::mov(cx, d.lo, word)?;
         return sign_word(cx, d.hi, word, ty.is_signed());
     }
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     if ty.bits() < declared.max(16) && ty.bits() < 32 {
         let word = word_ops::extended(cx, value, ty.bits(), ty.is_signed())?;
-        return cx.mov(d, word);
+        return ops::mov(cx, d, word);
     }
-    cx.mov(d, value)
+    ops::mov(cx, d, value)
 }
 
 /// `d` = the word above `low` when it is extended to 64 bits.
 fn sign_word(cx: &mut FnLower<'_, '_>, d: Operand, low: Operand, signed: bool) -> Lowered {
-    if signed { word_ops::shift_right(cx, true, d, low, Operand::imm(31)) } else { cx.mov(d, Operand::rz()) }
+    if signed { word_ops::shift_right(cx, true, d, low, Operand::imm(31)) } else { ops::mov(cx, d, Operand::rz()) }
 }
 
 // ---- integers ----
@@ -124,13 +123,13 @@ fn sign_word(cx: &mut FnLower<'_, '_>, d: Operand, low: Operand, signed: bool) -
 fn int_to_int(cx: &mut FnLower<'_, '_>, how: Conversion, d: &ast::Operand, a: &ast::Operand) -> Lowered {
     let (to, from) = (how.to, how.from);
     if from.bits() == 64 {
-        let mut value = cx.src64(a)?;
+        let mut value = sources::src64(cx, a)?;
         if how.sat {
             value = clamp_wide(cx, to, from, value)?;
         }
         if to.bits() == 64 {
-            let d = cx.dst64_direct(d)?;
-            return cx.mov64(d.pair, value);
+            let d = destinations::dst64_direct(cx, d)?;
+            return ops::mov64(cx, d.pair, value);
         }
         return narrow_result(cx, to, d, value.lo);
     }
@@ -143,20 +142,20 @@ fn int_to_int(cx: &mut FnLower<'_, '_>, how: Conversion, d: &ast::Operand, a: &a
     if to.bits() < 64 {
         return narrow_result(cx, to, d, value);
     }
-    let d = cx.dst64_direct(d)?;
+    let d = destinations::dst64_direct(cx, d)?;
     let negative = from.is_signed() && (to.is_signed() || !how.sat);
     let high = cx.temp()?;
     sign_word(cx, high, value, negative)?;
-    cx.mov(d.lo, value)?;
-    cx.mov(d.hi, high)
+    ops::mov(cx, d.lo, value)?;
+    ops::mov(cx, d.hi, high)
 }
 
 /// The low word of a source whose register may be wider than its type.
 fn int_word(cx: &mut FnLower<'_, '_>, a: &ast::Operand) -> Lowered<Operand> {
-    if cx.declared_type(a)?.is_some_and(|ty| ty.bits() == 64) {
-        return Ok(cx.src64(a)?.lo);
+    if bindings::declared_type(cx, a)?.is_some_and(|ty| ty.bits() == 64) {
+        return Ok(sources::src64(cx, a)?.lo);
     }
-    cx.src(a)
+    sources::src(cx, a)
 }
 
 /// The value, extended to 32 bits, clamped to the range of `to`.
@@ -198,20 +197,26 @@ fn clamp_wide(cx: &mut FnLower<'_, '_>, to: ScalarType, from: ScalarType, mut va
 fn float_source(cx: &mut FnLower<'_, '_>, ty: ScalarType, a: &ast::Operand) -> Lowered<Operand> {
     match ty {
         ScalarType::F64 => {
-            let wide = cx.src_f64(a)?;
-            cx.in_pair(wide)
+            let wide = sources::src_f64(cx, a)?;
+            ops::in_pair(cx, wide)
         }
-        ScalarType::F32 => cx.src_f32(a),
+        ScalarType::F32 => sources::src_f32(cx, a),
         _ => {
-            let value = cx.src(a)?;
-            cx.in_reg(value)
+            let value = sources::src(cx, a)?;
+            ops::in_reg(cx, value)
         }
     }
 }
 
-fn float_to_int(cx: &mut FnLower<'_, '_>, how: Conversion, format: u8, d: &ast::Operand, a: &ast::Operand) -> Lowered {
+fn float_to_int(
+    cx: &mut FnLower<'_, '_>,
+    how: Conversion,
+    format: Ffmt,
+    d: &ast::Operand,
+    a: &ast::Operand,
+) -> Lowered {
     let to = how.to;
-    let code = int_format(to).ok_or_else(|| invalid(cx.span(), "no such integer format"))?;
+    let code = int_format(to).ok_or_else(|| invalid(cx.span, "no such integer format"))?;
     let mut a = float_source(cx, how.from, a)?;
     // The 64-bit forms give the answer for NaN that PTX asks for, and cannot flush, by themselves.
     let narrow = to.bits() < 64;
@@ -219,39 +224,45 @@ fn float_to_int(cx: &mut FnLower<'_, '_>, how: Conversion, format: u8, d: &ast::
         a = float32::f32_scaled(cx, a, ONE, true)?;
     }
     let fields = [
-        (Field::DstInt, code),
-        (Field::SrcFmt, format),
-        (Field::RndInt, how.rnd_int().unwrap_or(rnd_int::TRUNC)),
-        flag(Field::Ntz, narrow && how.from != ScalarType::F64),
-        flag(Field::Ftz, narrow && how.ftz),
+        Field::DST_INT.is(code),
+        Field::SRC_FMT.is(format),
+        Field::RND_INT.is(how.rnd_int().unwrap_or(RndInt::TRUNC)),
+        Field::NTZ.is(narrow && how.from != ScalarType::F64),
+        Field::FTZ.is(narrow && how.ftz),
     ];
     if !narrow {
-        let d = cx.dst64_direct(d)?;
+        let d = destinations::dst64_direct(cx, d)?;
         return word_ops::op1(cx, Opcode::F2I, &fields, d.whole(), a);
     }
-    if to.bits() == 8 || cx.declared_type(d)?.is_some_and(|ty| ty.bits() > to.bits()) {
+    if to.bits() == 8 || bindings::declared_type(cx, d)?.is_some_and(|ty| ty.bits() > to.bits()) {
         let value = cx.temp()?;
         word_ops::op1(cx, Opcode::F2I, &fields, value, a)?;
         return narrow_result(cx, to, d, value);
     }
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     word_ops::op1(cx, Opcode::F2I, &fields, d, a)
 }
 
-fn int_to_float(cx: &mut FnLower<'_, '_>, how: Conversion, format: u8, d: &ast::Operand, a: &ast::Operand) -> Lowered {
-    let code = int_format(how.from).ok_or_else(|| invalid(cx.span(), "no such integer format"))?;
-    let fields = [(Field::DstFmt, format), (Field::SrcInt, code), (Field::Rnd, how.rnd())];
+fn int_to_float(
+    cx: &mut FnLower<'_, '_>,
+    how: Conversion,
+    format: Ffmt,
+    d: &ast::Operand,
+    a: &ast::Operand,
+) -> Lowered {
+    let code = int_format(how.from).ok_or_else(|| invalid(cx.span, "no such integer format"))?;
+    let fields = [Field::DST_FMT.is(format), Field::SRC_INT.is(code), Field::RND.is(how.rnd())];
     let a = if how.from.bits() == 64 {
-        let wide = cx.src64(a)?;
-        cx.in_pair(wide)?
+        let wide = sources::src64(cx, a)?;
+        ops::in_pair(cx, wide)?
     } else if how.from.bits() < 32 {
         // Narrow sources have no form with a constant.
         let word = int_word(cx, a)?;
-        cx.in_reg(word)?
+        ops::in_reg(cx, word)?
     } else {
         int_word(cx, a)?
     };
-    float_result(cx, how, d, |f, to| word_ops::op1(f, Opcode::I2F, &fields, to, a))
+    float_result(cx, how, d, |cx, to| word_ops::op1(cx, Opcode::I2F, &fields, to, a))
 }
 
 // ---- floats ----
@@ -264,7 +275,7 @@ fn float_result(
     convert: impl FnOnce(&mut FnLower<'_, '_>, Operand) -> Lowered,
 ) -> Lowered {
     if how.to == ScalarType::F64 {
-        let d = cx.dst64_direct(d)?;
+        let d = destinations::dst64_direct(cx, d)?;
         if !how.sat {
             return convert(cx, d.whole());
         }
@@ -274,12 +285,12 @@ fn float_result(
         return clamp_double(cx, d.into(), wide);
     }
     if !how.sat {
-        let d = cx.dst(d)?;
+        let d = destinations::dst(cx, d)?;
         return convert(cx, d);
     }
     let value = cx.temp()?;
     convert(cx, value)?;
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     clamp_float(cx, how, d, value)
 }
 
@@ -287,10 +298,10 @@ fn float_result(
 fn clamp_float(cx: &mut FnLower<'_, '_>, how: Conversion, d: Operand, value: Operand) -> Lowered {
     if how.to == ScalarType::F32 {
         let ftz = how.ftz && how.from == ScalarType::F32;
-        let fields = [flag(Field::Sat, true), flag(Field::Ftz, ftz)];
+        let fields = [Field::SAT.is(true), Field::FTZ.is(ftz)];
         return word_ops::op2(cx, Opcode::FADD, &fields, d, Operand::rz(), value);
     }
-    let low = [(Field::SwzA, swizzle::H0_H0), flag(Field::Sat, true)];
+    let low = [Field::SWZ_A.is(Swizzle::H0_H0), Field::SAT.is(true)];
     word_ops::op2(cx, Opcode::HADD2, &low, d, value, Operand::rz().neg())
 }
 
@@ -314,41 +325,41 @@ fn float_to_float(
         return same_format(cx, inst, how, d, a);
     }
     match (how.to, how.from) {
-        (F32, F16) => float_result(cx, how, d, |f, to| {
-            let fields = [flag(Field::HalfF32, true), (Field::SwzB, swizzle::H0_H0)];
-            word_ops::op2(f, Opcode::HADD2, &fields, to, Operand::rz().neg(), a)
+        (F32, F16) => float_result(cx, how, d, |cx, to| {
+            let fields = [Field::HALF_F32.is(true), Field::SWZ_B.is(SwzB::H0_H0)];
+            word_ops::op2(cx, Opcode::HADD2, &fields, to, Operand::rz().neg(), a)
         }),
-        (F32, Bf16) if !how.ftz => float_result(cx, how, d, |f, to| word_ops::shift_left(f, to, a, Operand::imm(16))),
+        (F32, Bf16) if !how.ftz => float_result(cx, how, d, |cx, to| word_ops::shift_left(cx, to, a, Operand::imm(16))),
         (F16 | Bf16, F32) if packs(how) && cx.has(Opcode::F2FP) => {
-            float_result(cx, how, d, |f, to| pack_single(f, how, to, a))
+            float_result(cx, how, d, |cx, to| pack_single(cx, how, to, a))
         }
-        (F32, F64) => float_result(cx, how, d, |f, to| division::shorten(f, to, a, how.rnd(), how.ftz)),
-        (F64, F32) if how.ftz => float_result(cx, how, d, |f, to| {
-            let flushed = float32::f32_scaled(f, a, ONE, true)?;
-            float_convert(f, Conversion { ftz: false, ..how }, to, flushed)
+        (F32, F64) => float_result(cx, how, d, |cx, to| division::shorten(cx, to, a, how.rnd(), how.ftz)),
+        (F64, F32) if how.ftz => float_result(cx, how, d, |cx, to| {
+            let flushed = float32::f32_scaled(cx, a, ONE, true)?;
+            float_convert(cx, Conversion { ftz: false, ..how }, to, flushed)
         }),
-        _ => float_result(cx, how, d, |f, to| float_convert(f, how, to, a)),
+        _ => float_result(cx, how, d, |cx, to| float_convert(cx, how, to, a)),
     }
 }
 
 /// `F2F`
 fn float_convert(cx: &mut FnLower<'_, '_>, how: Conversion, d: Operand, a: Operand) -> Lowered {
     let (Some(to), Some(from)) = (float_format(how.to), float_format(how.from)) else {
-        return Err(invalid(cx.span(), "no such float format"));
+        return Err(invalid(cx.span, "no such float format"));
     };
     let ftz = how.ftz && (how.to == ScalarType::Bf16 || how.from == ScalarType::Bf16);
-    let fields = [(Field::DstFmt, to), (Field::SrcFmt, from), (Field::Rnd, how.rnd()), flag(Field::Ftz, ftz)];
+    let fields = [Field::DST_FMT.is(to), Field::SRC_FMT.is(from), Field::RND.is(how.rnd()), Field::FTZ.is(ftz)];
     word_ops::op1(cx, Opcode::F2F, &fields, d, a)
 }
 
 /// `F2FP` of one single into the low half.
 fn pack_single(cx: &mut FnLower<'_, '_>, how: Conversion, d: Operand, a: Operand) -> Lowered {
-    let format = if how.to == ScalarType::F16 { pack_dst::F16 } else { pack_dst::BF16 };
+    let format = if how.to == ScalarType::F16 { PackDst::F16 } else { PackDst::BF16 };
     let fields = [
-        (Field::PackDst, format),
-        (Field::PackSrc, pack_src::F32),
-        (Field::Pack, pack::PACK_AB),
-        (Field::Rnd, how.rnd()),
+        Field::PACK_DST.is(format),
+        Field::PACK_SRC.is(PackSrc::F32),
+        Field::PACK.is(Pack::PACK_AB),
+        Field::RND.is(how.rnd()),
     ];
     word_ops::op2(cx, Opcode::F2FP, &fields, d, Operand::rz(), a)
 }
@@ -358,35 +369,35 @@ fn same_format(cx: &mut FnLower<'_, '_>, inst: &Instruction, how: Conversion, d:
     let code = float_format(how.to).ok_or_else(|| unknown(cx, inst))?;
     if let Some(rounding) = how.rnd_int() {
         let ftz = how.ftz && how.to == ScalarType::F32;
-        let fields = [(Field::SrcFmt, code), (Field::RndInt, rounding), flag(Field::Ftz, ftz)];
-        return float_result(cx, how, d, |f, to| word_ops::op1(f, Opcode::FRND, &fields, to, a));
+        let fields = [Field::SRC_FMT.is(code), Field::RND_INT.is(rounding), Field::FTZ.is(ftz)];
+        return float_result(cx, how, d, |cx, to| word_ops::op1(cx, Opcode::FRND, &fields, to, a));
     }
     match how.to {
         ScalarType::F64 => {
             let value = a.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-            let d = cx.dst64_direct(d)?;
-            if how.sat { clamp_double(cx, d.into(), value) } else { cx.mov64(d.pair, value) }
+            let d = destinations::dst64_direct(cx, d)?;
+            if how.sat { clamp_double(cx, d.into(), value) } else { ops::mov64(cx, d.pair, value) }
         }
         ScalarType::F32 if how.sat => {
-            let d = cx.dst(d)?;
+            let d = destinations::dst(cx, d)?;
             clamp_float(cx, how, d, a)
         }
         ScalarType::F32 if how.ftz => {
-            let d = cx.dst(d)?;
-            word_ops::op2(cx, Opcode::FADD, &[flag(Field::Ftz, true)], d, a, Operand::rz().neg())
+            let d = destinations::dst(cx, d)?;
+            word_ops::op2(cx, Opcode::FADD, &[Field::FTZ.is(true)], d, a, Operand::rz().neg())
         }
         ScalarType::F32 => {
-            let d = cx.dst(d)?;
-            cx.mov(d, a)
+            let d = destinations::dst(cx, d)?;
+            ops::mov(cx, d, a)
         }
         ScalarType::F16 => {
-            let fields = [(Field::SwzA, swizzle::H0_H0), flag(Field::Sat, how.sat)];
-            let d = cx.dst(d)?;
+            let fields = [Field::SWZ_A.is(Swizzle::H0_H0), Field::SAT.is(how.sat)];
+            let d = destinations::dst(cx, d)?;
             word_ops::op2(cx, Opcode::HADD2, &fields, d, a, Operand::rz().neg())
         }
         _ => {
-            let fields = [(Field::HalfFmt, half_fmt::BF16_V2), (Field::SwzC, swizzle::H0_H0)];
-            let d = cx.dst(d)?;
+            let fields = [Field::HALF_FMT.is(HalfFmt::BF16_V2), Field::SWZ_C.is(Swizzle::H0_H0)];
+            let d = destinations::dst(cx, d)?;
             word_ops::op3(cx, Opcode::HFMA2, &fields, d, [Operand::rz().neg(), Operand::rz(), a])
         }
     }
@@ -395,7 +406,7 @@ fn same_format(cx: &mut FnLower<'_, '_>, inst: &Instruction, how: Conversion, d:
 /// Whether the packing unit does the conversion of a single to a half: it rounds to nearest and
 /// toward zero, and flushes nothing for bf16.
 fn packs(how: Conversion) -> bool {
-    matches!(how.rnd(), rnd::RN | rnd::RZ) && !(how.ftz && how.to == ScalarType::Bf16)
+    matches!(how.rnd(), Rnd::RN | Rnd::RZ) && !(how.ftz && how.to == ScalarType::Bf16)
 }
 
 /// Least and greatest value of an integer type.

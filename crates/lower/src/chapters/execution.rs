@@ -1,7 +1,7 @@
 //! What acts on the execution of a thread or grid: `trap`, `brkpt`, `nanosleep`, `pmevent`, `griddepcontrol`.
 
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::{FnLower, finish, operands, sources};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::A;
@@ -21,7 +21,7 @@ pub(crate) const CHAPTER: Chapter = &[
 fn trap(cx: &mut FnLower<'_, '_>, _: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     cx.emit(Sass::BPT, &[], &[(A, Operand::imm(1))])?;
-    cx.emit_exit()
+    finish::emit_exit(cx)
 }
 
 /// `brkpt;`
@@ -32,14 +32,14 @@ fn breakpoint(cx: &mut FnLower<'_, '_>, _: &Instruction) -> Lowered {
 
 /// `nanosleep.u32 t;`
 fn nanosleep(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let time = cx.src(cx.operand(instruction, 0)?)?;
+    let time = sources::src(cx, operands::operand(instruction, 0)?)?;
     cx.emit(Sass::NANOSLEEP, &[], &[(A, time)])?;
     Ok(())
 }
 
 /// `pmevent a;` and `pmevent.mask a;`
 fn pmevent(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let operand = cx.operand(instruction, 0)?;
+    let operand = operands::operand(instruction, 0)?;
     let number = operand.imm().and_then(|imm| imm.int_bits()).ok_or_else(|| unknown(cx, instruction))?;
     let mask = if instruction.has(Word::Mask) { number } else { 1u64.checked_shl(number as u32).unwrap_or(0) };
     let mask = u16::try_from(mask).ok().filter(|mask| *mask != 0);

@@ -8,7 +8,7 @@ use crate::chapters::integer::{int_type, operands};
 use crate::chapters::wide;
 use crate::chapters::wide::{Carry, Halves};
 use crate::error::Lowered;
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, destinations, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Opcode as Ptx, Word};
@@ -17,73 +17,73 @@ use oriole_ptx::ast::{Instruction, Opcode as Ptx, Word};
 pub(crate) const CHAPTER: Chapter = &[(Ptx::Addc, add), (Ptx::Subc, sub), (Ptx::Madc, mad)];
 
 /// `add.cc`, `addc`, `addc.cc`
-pub(crate) fn add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+pub(crate) fn add(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b] = operands(inst)?;
     let reads = inst.opcode == Ptx::Addc;
-    let carry = carries(f, inst, reads)?;
+    let carry = carries(cx, inst, reads)?;
     if int_type(inst)?.bits == 64 {
-        let (a, b) = (f.src64(a)?, f.src64(b)?);
-        let d: Halves = f.dst64_direct(d)?.into();
-        return wide::wide_add(f, d, a, b, carry);
+        let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
+        let d: Halves = destinations::dst64_direct(cx, d)?.into();
+        return wide::wide_add(cx, d, a, b, carry);
     }
-    let (a, b) = (f.src(a)?, f.src(b)?);
-    let d = f.dst(d)?;
-    wide::add_carry(f, d, a, b, carry)
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    let d = destinations::dst(cx, d)?;
+    wide::add_carry(cx, d, a, b, carry)
 }
 
 /// `sub.cc`, `subc`, `subc.cc`
-pub(crate) fn sub(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+pub(crate) fn sub(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b] = operands(inst)?;
     let reads = inst.opcode == Ptx::Subc;
-    let carry = carries(f, inst, reads)?;
+    let carry = carries(cx, inst, reads)?;
     if int_type(inst)?.bits == 64 {
-        let (a, b) = (f.src64(a)?, f.src64(b)?);
-        let d: Halves = f.dst64_direct(d)?.into();
-        return wide::wide_sub(f, d, a, b, carry);
+        let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
+        let d: Halves = destinations::dst64_direct(cx, d)?.into();
+        return wide::wide_sub(cx, d, a, b, carry);
     }
-    let (a, b) = (f.src(a)?, f.src(b)?);
-    let d = f.dst(d)?;
-    wide::sub_carry(f, d, a, b, carry)
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    let d = destinations::dst(cx, d)?;
+    wide::sub_carry(cx, d, a, b, carry)
 }
 
 /// `mad.lo.cc`, `madc.hi`, …
-pub(crate) fn mad(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+pub(crate) fn mad(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a, b, c] = operands(inst)?;
     let ty = int_type(inst)?;
     let hi = inst.has(Word::Hi);
     if ty.bits == 16 {
-        return Err(unknown(f, inst));
+        return Err(unknown(cx, inst));
     }
     let reads = inst.opcode == Ptx::Madc;
     if ty.bits == 64 {
-        let (a, b, c) = (f.src64(a)?, f.src64(b)?, f.src64(c)?);
-        let (product, product_d) = wide::temp_wide(f)?;
+        let (a, b, c) = (sources::src64(cx, a)?, sources::src64(cx, b)?, sources::src64(cx, c)?);
+        let (product, product_d) = wide::temp_wide(cx)?;
         if hi {
-            wide::wide_mul_hi(f, ty.signed, product_d, a, b)?
+            wide::wide_mul_hi(cx, ty.signed, product_d, a, b)?
         } else {
-            wide::wide_mad_lo(f, product_d, a, b, None)?
+            wide::wide_mad_lo(cx, product_d, a, b, None)?
         };
-        let carry = carries(f, inst, reads)?;
-        let d: Halves = f.dst64_direct(d)?.into();
-        return wide::wide_add(f, d, product, c, carry);
+        let carry = carries(cx, inst, reads)?;
+        let d: Halves = destinations::dst64_direct(cx, d)?.into();
+        return wide::wide_add(cx, d, product, c, carry);
     }
-    let (a, b, c) = (f.src(a)?, f.src(b)?, f.src(c)?);
-    let product = f.temp()?;
+    let (a, b, c) = (sources::src(cx, a)?, sources::src(cx, b)?, sources::src(cx, c)?);
+    let product = cx.temp()?;
     if hi {
-        word_ops::imad_hi(f, ty.signed, product, a, b, Operand::rz())?
+        word_ops::imad_hi(cx, ty.signed, product, a, b, Operand::rz())?
     } else {
-        word_ops::imad(f, product, a, b, Operand::rz())?
+        word_ops::imad(cx, product, a, b, Operand::rz())?
     };
-    let carry = carries(f, inst, reads)?;
-    let d = f.dst(d)?;
-    wide::add_carry(f, d, product, c, carry)
+    let carry = carries(cx, inst, reads)?;
+    let d = destinations::dst(cx, d)?;
+    wide::add_carry(cx, d, product, c, carry)
 }
 
 /// The carries of an instruction: the bit as it reads it, and where it writes it.
-fn carries(f: &mut FnLower<'_, '_>, inst: &Instruction, reads: bool) -> Lowered<Carry> {
+fn carries(cx: &mut FnLower<'_, '_>, inst: &Instruction, reads: bool) -> Lowered<Carry> {
     let writes = inst.has(Word::Cc);
-    let bit = |f: &mut FnLower<'_, '_>| carry_bit(f).map(|pred| Some(Operand::reg(pred)));
-    Ok(Carry { input: if reads { bit(f)? } else { None }, output: if writes { bit(f)? } else { None } })
+    let bit = |cx: &mut FnLower<'_, '_>| carry_bit(cx).map(|pred| Some(Operand::reg(pred)));
+    Ok(Carry { input: if reads { bit(cx)? } else { None }, output: if writes { bit(cx)? } else { None } })
 }
 
 /// The predicate of `CC.CF`, the same in the whole function: code that stands earlier may run later. It is
@@ -93,7 +93,7 @@ fn carry_bit(cx: &mut FnLower<'_, '_>) -> Lowered<VReg> {
         return Ok(pred);
     }
     let pred = cx.temp_of(RegType::P)?;
-    cx.at_start(|f| f.mov_pred(Operand::reg(pred), Operand::pt().not()))?;
+    cx.at_start(|cx| ops::mov_pred(cx, Operand::reg(pred), Operand::pt().not()))?;
     cx.carry = Some(pred);
     Ok(pred)
 }

@@ -4,10 +4,10 @@ use crate::chapters::wide;
 use crate::chapters::wide::{Carry, Halves};
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::{Wide, WideDst};
-use crate::function::ops::lut;
-use crate::function::word_ops::{IntCmp, flag, negated, sign_of};
-use crate::function::{FnLower, word_ops};
-use oriole_isa::{Field, Opcode, Role, vadd_type, vtype};
+use crate::function::ops::{lut, sign_of};
+use crate::function::word_ops::{IntCmp, negated};
+use crate::function::{FnLower, destinations, ops, sources, word_ops};
+use oriole_isa::{Field, Opcode, Role, VaddType, Vtype};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
@@ -40,7 +40,7 @@ pub(crate) fn int_type(inst: &Instruction) -> Lowered<IntType> {
 
 /// A 16- or 32-bit integer source extended to 32 bits.
 pub(crate) fn int_src(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: IntType) -> Lowered<Operand> {
-    let value = cx.src(operand)?;
+    let value = sources::src(cx, operand)?;
     word_ops::extended(cx, value, ty.bits, ty.signed)
 }
 
@@ -52,21 +52,21 @@ pub(crate) fn int_add_sub(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract
         return int_add_packed(cx, inst, subtract);
     }
     if ty.bits == 64 {
-        let (a, b) = (cx.src64(a)?, cx.src64(b)?);
-        let d = cx.dst64_direct(d)?.into();
+        let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
+        let d = destinations::dst64_direct(cx, d)?.into();
         return if subtract {
             wide::wide_sub(cx, d, a, b, Carry::default())
         } else {
             wide::wide_add(cx, d, a, b, Carry::default())
         };
     }
-    let (a, b) = (cx.src(a)?, cx.src(b)?);
-    let d = cx.dst(d)?;
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    let d = destinations::dst(cx, d)?;
     match (inst.has(Word::Sat), subtract) {
         (true, false) => add_saturated(cx, d, a, b),
         (true, true) => sub_saturated(cx, d, a, b),
-        (false, false) => cx.add(d, a, b),
-        (false, true) => cx.add(d, a, negated(b)),
+        (false, false) => ops::add(cx, d, a, b),
+        (false, true) => ops::add(cx, d, a, negated(b)),
     }
 }
 
@@ -75,9 +75,9 @@ fn int_add_packed(cx: &mut FnLower<'_, '_>, inst: &Instruction, subtract: bool) 
         return Err(unsupported(inst.span, "packed 16-bit addition on this target"));
     }
     let [d, a, b] = operands(inst)?;
-    let (a, b) = (cx.src(a)?, cx.src(b)?);
-    let d = cx.dst(d)?;
-    word_ops::op2(cx, Opcode::VIADD, &[(Field::VaddType, vadd_type::X16X2)], d, a, b)
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    let d = destinations::dst(cx, d)?;
+    word_ops::op2(cx, Opcode::VIADD, &[Field::VADD_TYPE.is(VaddType::X16X2)], d, a, b)
 }
 
 /// `d = a + b`, clamped to the signed range. The sum overflows where its sign differs from that of both operands.
@@ -95,7 +95,7 @@ fn sub_saturated(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, b: Operand) -
 /// `d = c`, or the far end of the range where the sign bit of `table(a, b, c)` tells of an overflow.
 fn clamp_overflow(cx: &mut FnLower<'_, '_>, d: Operand, table: u8, [a, b, c]: [Operand; 3]) -> Lowered {
     let signs = cx.temp()?;
-    cx.lop3(signs, a, b, c, table)?;
+    ops::lop3(cx, signs, a, b, c, table)?;
     let overflow = word_ops::test(cx, IntCmp::LT_S, signs, Operand::rz())?;
     let limit = cx.temp()?;
     word_ops::shift_right(cx, true, limit, c, Operand::imm(31))?;
@@ -145,10 +145,10 @@ fn multiply_lo(
     addend: Option<&ast::Operand>,
 ) -> Lowered {
     let whole = wide || hi;
-    let factor = |f: &mut FnLower<'_, '_>, x| if whole { int_src(f, x, ty) } else { f.src(x) };
+    let factor = |cx: &mut FnLower<'_, '_>, x| if whole { int_src(cx, x, ty) } else { sources::src(cx, x) };
     let (a, b) = (factor(cx, a)?, factor(cx, b)?);
-    let c = addend.map(|c| cx.src(c)).transpose()?.unwrap_or(Operand::rz());
-    let d = cx.dst(d)?;
+    let c = addend.map(|c| sources::src(cx, c)).transpose()?.unwrap_or(Operand::rz());
+    let d = destinations::dst(cx, d)?;
     if !hi {
         return word_ops::imad(cx, d, a, b, c);
     }
@@ -156,7 +156,7 @@ fn multiply_lo(
     word_ops::imad(cx, product, a, b, Operand::rz())?;
     let top = if c.is_zero() { d } else { cx.temp()? };
     word_ops::shift_right(cx, ty.signed, top, product, Operand::imm(16))?;
-    if c.is_zero() { Ok(()) } else { cx.add(d, top, c) }
+    if c.is_zero() { Ok(()) } else { ops::add(cx, d, top, c) }
 }
 
 fn multiply_wide(
@@ -166,15 +166,15 @@ fn multiply_wide(
     [a, b]: [&ast::Operand; 2],
     addend: Option<&ast::Operand>,
 ) -> Lowered {
-    let (a, b) = (cx.src(a)?, cx.src(b)?);
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
     let c = match addend {
         Some(c) => {
-            let c = cx.src64(c)?;
-            cx.in_pair(c)?
+            let c = sources::src64(cx, c)?;
+            ops::in_pair(cx, c)?
         }
         None => Operand::rz(),
     };
-    let d = cx.dst64_direct(d)?;
+    let d = destinations::dst64_direct(cx, d)?;
     word_ops::imad_wide(cx, ty.signed, d.whole(), a, b, c)
 }
 
@@ -186,15 +186,15 @@ fn multiply_hi(
     [a, b]: [&ast::Operand; 2],
     addend: Option<&ast::Operand>,
 ) -> Lowered {
-    let (a, b) = (cx.src(a)?, cx.src(b)?);
-    let c = addend.map(|c| cx.src(c)).transpose()?;
-    let d = cx.dst(d)?;
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
+    let c = addend.map(|c| sources::src(cx, c)).transpose()?;
+    let d = destinations::dst(cx, d)?;
     let Some(c) = c else {
         return word_ops::imad_hi(cx, ty.signed, d, a, b, Operand::rz());
     };
     let top = cx.temp()?;
     word_ops::imad_hi(cx, ty.signed, top, a, b, Operand::rz())?;
-    if inst.has(Word::Sat) { add_saturated(cx, d, top, c) } else { cx.add(d, top, c) }
+    if inst.has(Word::Sat) { add_saturated(cx, d, top, c) } else { ops::add(cx, d, top, c) }
 }
 
 fn multiply64(
@@ -205,19 +205,19 @@ fn multiply64(
     [a, b]: [&ast::Operand; 2],
     addend: Option<&ast::Operand>,
 ) -> Lowered {
-    let (a, b) = (cx.src64(a)?, cx.src64(b)?);
-    let c = addend.map(|c| cx.src64(c)).transpose()?;
+    let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
+    let c = addend.map(|c| sources::src64(cx, c)).transpose()?;
     if !hi {
-        let d = cx.dst64(d, &[a, b])?.into();
+        let d = destinations::dst64(cx, d, &[a, b])?.into();
         return wide::wide_mad_lo(cx, d, a, b, c);
     }
     let Some(c) = c else {
-        let d = cx.dst64(d, &[a, b])?.into();
+        let d = destinations::dst64(cx, d, &[a, b])?.into();
         return wide::wide_mul_hi(cx, ty.signed, d, a, b);
     };
     let (top, top_d) = wide::temp_wide(cx)?;
     wide::wide_mul_hi(cx, ty.signed, top_d, a, b)?;
-    let d = cx.dst64_direct(d)?.into();
+    let d = destinations::dst64_direct(cx, d)?.into();
     wide::wide_add(cx, d, top, c, Carry::default())
 }
 
@@ -227,23 +227,23 @@ pub(crate) fn int_mul24(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered
     let [d, a, b] = operands(inst)?;
     let mut factors = [Operand::rz(); 2];
     for (factor, source) in factors.iter_mut().zip([a, b]) {
-        let value = cx.src(source)?;
+        let value = sources::src(cx, source)?;
         *factor = cx.temp()?;
-        word_ops::op2(cx, Opcode::SGXT, &[(Field::Sign, sign_of(ty.signed))], *factor, value, Operand::imm(24))?;
+        word_ops::op2(cx, Opcode::SGXT, &[Field::SIGN.is(sign_of(ty.signed))], *factor, value, Operand::imm(24))?;
     }
     let [a, b] = factors;
-    let c = inst.operands.get(3).map(|c| cx.src(c)).transpose()?.unwrap_or(Operand::rz());
-    let d = cx.dst(d)?;
+    let c = inst.operands.get(3).map(|c| sources::src(cx, c)).transpose()?.unwrap_or(Operand::rz());
+    let d = destinations::dst(cx, d)?;
     if !inst.has(Word::Hi) {
         return word_ops::imad(cx, d, a, b, c);
     }
     let (product, _) = wide::temp_wide(cx)?;
-    let whole = cx.in_pair(product)?;
+    let whole = ops::in_pair(cx, product)?;
     word_ops::imad_wide(cx, ty.signed, whole, a, b, Operand::rz())?;
     let top = cx.temp()?;
     let words = [product.lo, Operand::imm(16), product.hi];
-    word_ops::funnel(cx, top, words, oriole_isa::shift_dir::R, oriole_isa::shift_type::U64, false)?;
-    if inst.has(Word::Sat) { add_saturated(cx, d, top, c) } else { cx.add(d, top, c) }
+    word_ops::funnel(cx, top, words, oriole_isa::ShiftDir::R, oriole_isa::ShiftType::U64, false)?;
+    if inst.has(Word::Sat) { add_saturated(cx, d, top, c) } else { ops::add(cx, d, top, c) }
 }
 
 /// `min`, `max`
@@ -254,8 +254,8 @@ pub(crate) fn int_minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bo
         return int_minmax_vector(cx, inst, ty, least);
     }
     if ty.bits == 64 {
-        let (a, b) = (cx.src64(a)?, cx.src64(b)?);
-        let d = cx.dst64_direct(d)?.into();
+        let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
+        let d = destinations::dst64_direct(cx, d)?.into();
         return wide::wide_minmax(cx, ty.signed, least, d, a, b);
     }
     let (mut a, mut b) = (int_src(cx, a, ty)?, int_src(cx, b, ty)?);
@@ -264,7 +264,7 @@ pub(crate) fn int_minmax(cx: &mut FnLower<'_, '_>, inst: &Instruction, least: bo
         word_ops::imnmx(cx, ty.signed, least, both, a, b)?;
         (a, b) = (both, int_src(cx, c, ty)?);
     }
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     word_ops::imnmx(cx, ty.signed, least, d, a, b)
 }
 
@@ -274,16 +274,16 @@ fn int_minmax_vector(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, 
         return Err(unsupported(inst.span, "packed or .relu integer min and max on this target"));
     }
     let [d, a, b] = operands(inst)?;
-    let (a, b) = (cx.src(a)?, cx.src(b)?);
+    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
     let kind = match (ty.packed, ty.signed) {
-        (true, true) => vtype::S16X2,
-        (true, false) => vtype::U16X2,
-        (false, true) => vtype::S32,
-        (false, false) => vtype::U32,
+        (true, true) => Vtype::S16X2,
+        (true, false) => Vtype::U16X2,
+        (false, true) => Vtype::S32,
+        (false, false) => Vtype::U32,
     };
-    let fields = [(Field::Vtype, kind), flag(Field::Relu, inst.has(Word::Relu))];
+    let fields = [Field::VTYPE.is(kind), Field::RELU.is(inst.has(Word::Relu))];
     let which = Operand::pt().with_not(!least);
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     cx.emit(Opcode::VIMNMX, &fields, &[(Role::D, d), (Role::A, a), (Role::B, b), (Role::PA, which)])?;
     Ok(())
 }
@@ -292,13 +292,13 @@ fn int_minmax_vector(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, 
 pub(crate) fn int_neg(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [d, a] = operands(inst)?;
     if int_type(inst)?.bits == 64 {
-        let a = cx.src64(a)?;
-        let d = cx.dst64_direct(d)?.into();
+        let a = sources::src64(cx, a)?;
+        let d = destinations::dst64_direct(cx, d)?.into();
         return wide::wide_neg(cx, d, a);
     }
-    let a = cx.src(a)?;
-    let d = cx.dst(d)?;
-    cx.add(d, Operand::rz(), negated(a))
+    let a = sources::src(cx, a)?;
+    let d = destinations::dst(cx, d)?;
+    ops::add(cx, d, Operand::rz(), negated(a))
 }
 
 /// `abs`
@@ -306,15 +306,15 @@ pub(crate) fn int_abs(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let ty = int_type(inst)?;
     let [d, a] = operands(inst)?;
     if ty.bits == 64 {
-        let a = cx.src64(a)?;
-        let d = cx.dst64_direct(d)?.into();
+        let a = sources::src64(cx, a)?;
+        let d = destinations::dst64_direct(cx, d)?.into();
         let negative = word_ops::test(cx, IntCmp::LT_S, a.hi, Operand::rz())?;
         let (opposite, opposite_d) = wide::temp_wide(cx)?;
         wide::wide_neg(cx, opposite_d, a)?;
         return wide::wide_select(cx, d, opposite, a, negative);
     }
     let a = int_src(cx, a, ty)?;
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     word_ops::op1(cx, Opcode::IABS, &[], d, a)
 }
 
@@ -333,27 +333,27 @@ pub(crate) fn int_sad(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let ty = int_type(inst)?;
     let [d, a, b, c] = operands(inst)?;
     if ty.bits == 64 {
-        let (a, b, c) = (cx.src64(a)?, cx.src64(b)?, cx.src64(c)?);
-        let p = wide::wide_test(cx, IntCmp { cmp: oriole_isa::cmp::GE, signed: ty.signed }, a, b)?;
+        let (a, b, c) = (sources::src64(cx, a)?, sources::src64(cx, b)?, sources::src64(cx, c)?);
+        let p = wide::wide_test(cx, IntCmp { cmp: oriole_isa::Cmp::GE, signed: ty.signed }, a, b)?;
         let (forward, forward_d) = wide::temp_wide(cx)?;
         wide::wide_sub(cx, forward_d, a, b, Carry::default())?;
         let (back, back_d) = wide::temp_wide(cx)?;
         wide::wide_sub(cx, back_d, b, a, Carry::default())?;
         let (distance, distance_d) = wide::temp_wide(cx)?;
         wide::wide_select(cx, distance_d, forward, back, p)?;
-        let d = cx.dst64_direct(d)?.into();
+        let d = destinations::dst64_direct(cx, d)?.into();
         return wide::wide_add(cx, d, distance, c, Carry::default());
     }
-    let (a, b, c) = (int_src(cx, a, ty)?, int_src(cx, b, ty)?, cx.src(c)?);
+    let (a, b, c) = (int_src(cx, a, ty)?, int_src(cx, b, ty)?, sources::src(cx, c)?);
     if !cx.has(Opcode::VABSDIFF) {
         let (least, most) = (cx.temp()?, cx.temp()?);
         word_ops::imnmx(cx, ty.signed, true, least, a, b)?;
         word_ops::imnmx(cx, ty.signed, false, most, a, b)?;
-        let d = cx.dst(d)?;
+        let d = destinations::dst(cx, d)?;
         return word_ops::op3(cx, Opcode::IADD3, &[], d, [most, least.neg(), c]);
     }
-    let d = cx.dst(d)?;
-    word_ops::op3(cx, Opcode::VABSDIFF, &[(Field::Sign, sign_of(ty.signed))], d, [a, b, c])
+    let d = destinations::dst(cx, d)?;
+    word_ops::op3(cx, Opcode::VABSDIFF, &[Field::SIGN.is(sign_of(ty.signed))], d, [a, b, c])
 }
 
 /// The operands of an instruction, which needs exactly so many (or more).

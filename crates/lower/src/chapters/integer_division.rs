@@ -6,9 +6,9 @@ use crate::chapters::{calls, float32, integer, wide};
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::word_ops::{IntCmp, flag};
-use crate::function::{FnLower, word_ops};
-use oriole_isa::{Field, Opcode, ifmt, mufu, rnd, rnd_int};
+use crate::function::word_ops::IntCmp;
+use crate::function::{FnLower, destinations, ops, sources, word_ops};
+use oriole_isa::{Field, Ifmt, Mufu, Opcode, Rnd, RndInt};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{Instruction, Opcode as Ptx};
 
@@ -21,11 +21,11 @@ pub(crate) fn int_div(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     }
     let [d, a, b] = operands(inst)?;
     let (a, b) = (integer::int_src(cx, a, ty)?, integer::int_src(cx, b, ty)?);
-    let (a, b) = (cx.in_reg(a)?, cx.in_reg(b)?);
+    let (a, b) = (ops::in_reg(cx, a)?, ops::in_reg(cx, b)?);
     let result = if ty.signed { div32_signed(cx, a, b, remainder)? } else { div32(cx, a, b, remainder)? };
     // What division by zero gives is open in PTX; all ones.
     let some = word_ops::test(cx, IntCmp::NE, b, Operand::rz())?;
-    let d = cx.dst(d)?;
+    let d = destinations::dst(cx, d)?;
     word_ops::select(cx, d, result, Operand::imm(u32::MAX), some)
 }
 
@@ -43,15 +43,15 @@ fn div32_signed(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand, remainder: boo
 /// Quotient or remainder of unsigned words, from a reciprocal that is a little too small.
 fn div32(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand, remainder: bool) -> Lowered<Operand> {
     let (float, inverse) = (cx.temp()?, cx.temp()?);
-    word_ops::op1(cx, Opcode::I2F, &[(Field::SrcInt, ifmt::U32), (Field::Rnd, rnd::RP)], float, b)?;
-    float32::mufu(cx, mufu::RCP, inverse, float)?;
+    word_ops::op1(cx, Opcode::I2F, &[Field::SRC_INT.is(Ifmt::U32), Field::RND.is(Rnd::RP)], float, b)?;
+    float32::mufu(cx, Mufu::RCP, inverse, float)?;
     // Times 2^32, less two units of the last place.
     let scaled = word_ops::sum(cx, inverse, Operand::imm(0x0fff_fffe))?;
     let pair = cx.temp_of(RegType::Pair)?;
-    cx.mov(Operand::lo(pair), Operand::rz())?;
+    ops::mov(cx, Operand::lo(pair), Operand::rz())?;
     let first = Operand::hi(pair);
     let fields =
-        [flag(Field::Ftz, true), (Field::DstInt, ifmt::U32), (Field::RndInt, rnd_int::TRUNC), flag(Field::Ntz, true)];
+        [Field::FTZ.is(true), Field::DST_INT.is(Ifmt::U32), Field::RND_INT.is(RndInt::TRUNC), Field::NTZ.is(true)];
     word_ops::op1(cx, Opcode::F2I, &fields, first, scaled)?;
     let minus_b = word_ops::sum(cx, Operand::rz(), b.neg())?;
     let (error, reciprocal, quotient, rest) = (cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?);
@@ -80,7 +80,7 @@ fn corrected(
 
 fn int_div64(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, remainder: bool) -> Lowered {
     let [d, a, b] = operands(inst)?;
-    let (a, b) = (cx.src64(a)?, cx.src64(b)?);
+    let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
     cx.guard_by_branch()?;
     let ((a_size, a_negative), (b_size, b_negative)) = if ty.signed {
         (integer::wide_abs(cx, a)?, integer::wide_abs(cx, b)?)
@@ -108,7 +108,7 @@ fn int_div64(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, remainde
     // What division by zero gives is open in PTX; all ones, remainders too.
     let bits = word_ops::logic(cx, lut::OR, b.lo, b.hi)?;
     let some = word_ops::test(cx, IntCmp::NE, bits, Operand::rz())?;
-    let d: Halves = cx.dst64_direct(d)?.into();
+    let d: Halves = destinations::dst64_direct(cx, d)?.into();
     wide::wide_select(cx, d, result, Wide::of_bits(u64::MAX), some)
 }
 
@@ -118,6 +118,6 @@ fn in_whole_pair(cx: &mut FnLower<'_, '_>, wide: Wide) -> Lowered<Operand> {
         return Ok(Operand::reg(pair));
     }
     let pair = cx.temp64()?;
-    cx.mov64(pair, wide)?;
+    ops::mov64(cx, pair, wide)?;
     Ok(Operand::reg(pair))
 }

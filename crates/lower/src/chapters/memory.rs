@@ -14,10 +14,10 @@ use crate::chapters::memory::fences::{acquire_fence, release_fence};
 use crate::chapters::memory::manner::Manner;
 use crate::chapters::memory::transfer::{load_inst, store_inst};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, operands, ops};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Bank, Base, D};
-use oriole_isa::{Field, Opcode as Sass, mem_size};
+use oriole_isa::{Field, MemSize, Opcode as Sass};
 use oriole_ori::{Operand, VReg};
 use oriole_ptx::ast::{Instruction, Opcode, Word};
 
@@ -30,8 +30,8 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         return quads::load(cx, instruction, half);
     }
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
-    let results = cx.operand(instruction, 0)?;
-    let Some(source) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
+    let results = operands::operand(instruction, 0)?;
+    let Some(source) = operands::operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
     if let Some(words) = parameter::words_at(cx, instruction, source)? {
         return parameter::load(cx, &shape, results, &words, source);
     }
@@ -39,7 +39,7 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let manner = Manner::of(cx, instruction);
     let mut landing = access::landing(cx, &shape, results)?;
     match (addr.target, landing.register().as_reg()) {
-        (Target::Constant(bank), Some(to)) if shape.mem_size() == mem_size::B128 => constant_quad(cx, to, bank, &addr)?,
+        (Target::Constant(bank), Some(to)) if shape.mem_size() == MemSize::B128 => constant_quad(cx, to, bank, &addr)?,
         _ => {
             let inst = load_inst(cx, &shape, &addr, landing.register(), &manner);
             cx.emit_inst(inst)?;
@@ -57,10 +57,10 @@ fn constant_quad(cx: &mut FnLower<'_, '_>, to: VReg, bank: u8, addr: &Addr) -> L
     for half in 0..2 {
         let pair = cx.temp64()?;
         let at = Operand::cbank(bank, (addr.offset as u32).wrapping_add(8 * u32::from(half)));
-        let mods = [(Field::MemSize, mem_size::B64)];
+        let mods = [Field::MEM_SIZE.is(MemSize::B64)];
         cx.emit(Sass::LDC, &mods, &[(D, Operand::reg(pair)), (Base, addr.base), (Bank, at)])?;
-        cx.mov(Operand::comp(to, 2 * half), Operand::lo(pair))?;
-        cx.mov(Operand::comp(to, 2 * half + 1), Operand::hi(pair))?;
+        ops::mov(cx, Operand::comp(to, 2 * half), Operand::lo(pair))?;
+        ops::mov(cx, Operand::comp(to, 2 * half + 1), Operand::hi(pair))?;
     }
     Ok(())
 }
@@ -77,8 +77,8 @@ pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         return quads::store(cx, instruction, half);
     }
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
-    let Some(target) = cx.operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
-    let values = cx.operand(instruction, 1)?;
+    let Some(target) = operands::operand(instruction, 0)?.address() else { return Err(unknown(cx, instruction)) };
+    let values = operands::operand(instruction, 1)?;
     if let Some(words) = parameter::words_at(cx, instruction, target)? {
         return parameter::store(cx, &shape, values, &words, target);
     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
-use crate::function::{FnLower, special};
+use crate::function::{FnLower, destinations, operands, ops, sources, special, vectors};
 use crate::handler::{Chapter, unknown};
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType};
@@ -13,7 +13,7 @@ pub(crate) const CHAPTER: Chapter = &[(Opcode::Mov, mov)];
 /// `mov.type d, a;`
 fn mov(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let ty = instruction.last_type().ok_or_else(|| unknown(cx, instruction))?;
-    let (to, from) = (cx.operand(instruction, 0)?, cx.operand(instruction, 1)?);
+    let (to, from) = (operands::operand(instruction, 0)?, operands::operand(instruction, 1)?);
     match (to, from) {
         (ast::Operand::Vector(to, _), ast::Operand::Vector(from, _)) => return elements(cx, ty, to, from),
         (ast::Operand::Vector(to, _), ast::Operand::Special { .. }) if instruction.vector().is_some() => {
@@ -25,28 +25,28 @@ fn mov(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     }
     match ty {
         ScalarType::Pred => {
-            let value = cx.pred(from)?;
-            let to = cx.dst_pred(to)?;
-            cx.mov_pred(to, value)
+            let value = sources::pred(cx, from)?;
+            let to = destinations::dst_pred(cx, to)?;
+            ops::mov_pred(cx, to, value)
         }
         ScalarType::F32 => {
-            let value = cx.src_f32(from)?;
-            let to = cx.dst(to)?;
-            cx.mov(to, value)
+            let value = sources::src_f32(cx, from)?;
+            let to = destinations::dst(cx, to)?;
+            ops::mov(cx, to, value)
         }
         _ if ty.bits() <= 32 => {
-            let value = cx.src(from)?;
-            let to = cx.dst(to)?;
-            cx.mov(to, value)
+            let value = sources::src(cx, from)?;
+            let to = destinations::dst(cx, to)?;
+            ops::mov(cx, to, value)
         }
         _ if ty.bits() == 64 => {
-            let value = if ty == ScalarType::F64 { cx.src_f64(from)? } else { cx.src64(from)? };
-            let to = cx.dst64_direct(to)?;
-            cx.mov64(to.pair, value)
+            let value = if ty == ScalarType::F64 { sources::src_f64(cx, from)? } else { sources::src64(cx, from)? };
+            let to = destinations::dst64_direct(cx, to)?;
+            ops::mov64(cx, to.pair, value)
         }
         ScalarType::B128 => {
-            let value = cx.quad_register(from)?;
-            let to = cx.dst128(to)?;
+            let value = sources::quad_register(cx, from)?;
+            let to = destinations::dst128(cx, to)?;
             copy(cx, to, value)
         }
         _ => Err(unknown(cx, instruction)),
@@ -55,33 +55,33 @@ fn mov(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// Copies a register of any width to one of the same width.
 fn copy(cx: &mut FnLower<'_, '_>, to: VReg, from: VReg) -> Lowered {
-    match cx.func.vregs[to].reg_type {
-        RegType::R => cx.mov(Operand::reg(to), Operand::reg(from)),
-        RegType::P => cx.mov_pred(Operand::reg(to), Operand::reg(from)),
-        _ => (0..cx.func.vregs[to].components).try_for_each(|k| cx.mov(Operand::comp(to, k), Operand::comp(from, k))),
+    match cx.func[to].reg_type {
+        RegType::R => ops::mov(cx, Operand::reg(to), Operand::reg(from)),
+        RegType::P => ops::mov_pred(cx, Operand::reg(to), Operand::reg(from)),
+        _ => (0..cx.func[to].components).try_for_each(|k| ops::mov(cx, Operand::comp(to, k), Operand::comp(from, k))),
     }
 }
 
 /// `mov.b64 d, {lo, hi};`: the first element is the lowest.
 fn pack(cx: &mut FnLower<'_, '_>, ty: ScalarType, to: &ast::Operand, items: &[ast::Operand]) -> Lowered {
     let bits = element_bits(ty, items.len(), to)?;
-    let words = cx.packed_words(bits, items)?;
+    let words = vectors::packed_words(cx, bits, items)?;
     match words.as_slice() {
         [word] => {
-            let to = cx.dst(to)?;
-            cx.mov(to, *word)
+            let to = destinations::dst(cx, to)?;
+            ops::mov(cx, to, *word)
         }
         [lo, hi] => {
             let source = Wide::of_halves(*lo, *hi);
-            let to = cx.dst64(to, &[source])?;
-            cx.mov64(to.pair, source)
+            let to = destinations::dst64(cx, to, &[source])?;
+            ops::mov64(cx, to.pair, source)
         }
         _ => {
             let made = cx.temp_of(RegType::Quad)?;
             for (k, word) in words.into_iter().enumerate() {
-                cx.mov(Operand::comp(made, k as u8), word)?;
+                ops::mov(cx, Operand::comp(made, k as u8), word)?;
             }
-            let to = cx.dst128(to)?;
+            let to = destinations::dst128(cx, to)?;
             copy(cx, to, made)
         }
     }
@@ -100,14 +100,14 @@ fn element_bits(ty: ScalarType, count: usize, at: &ast::Operand) -> Lowered<u32>
 fn elements(cx: &mut FnLower<'_, '_>, ty: ScalarType, to: &[ast::Operand], from: &[ast::Operand]) -> Lowered {
     let bits = ty.bits().max(32);
     let words = match ty {
-        ScalarType::F32 => from.iter().map(|item| cx.src_f32(item)).collect::<Lowered<_>>()?,
+        ScalarType::F32 => from.iter().map(|item| sources::src_f32(cx, item)).collect::<Lowered<_>>()?,
         ScalarType::F64 => {
-            let wide = from.iter().map(|item| cx.src_f64(item)).collect::<Lowered<Vec<_>>>()?;
+            let wide = from.iter().map(|item| sources::src_f64(cx, item)).collect::<Lowered<Vec<_>>>()?;
             wide.iter().flat_map(|wide| [wide.lo, wide.hi]).collect()
         }
-        _ => cx.packed_words(bits, from)?,
+        _ => vectors::packed_words(cx, bits, from)?,
     };
-    cx.unpack_words(&words, bits, to)
+    vectors::unpack_words(cx, &words, bits, to)
 }
 
 /// `mov.b64 {lo, hi}, a;`
@@ -115,14 +115,14 @@ fn unpack(cx: &mut FnLower<'_, '_>, ty: ScalarType, items: &[ast::Operand], from
     let bits = element_bits(ty, items.len(), from)?;
     let words: Vec<Operand> = match ty.bits() {
         128 => {
-            let quad = cx.quad_register(from)?;
+            let quad = sources::quad_register(cx, from)?;
             (0..4).map(|k| Operand::comp(quad, k)).collect()
         }
         64 => {
-            let wide = cx.src64(from)?;
+            let wide = sources::src64(cx, from)?;
             vec![wide.lo, wide.hi]
         }
-        _ => vec![cx.src(from)?],
+        _ => vec![sources::src(cx, from)?],
     };
-    cx.unpack_words(&words, bits, items)
+    vectors::unpack_words(cx, &words, bits, items)
 }

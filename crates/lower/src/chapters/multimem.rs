@@ -8,10 +8,10 @@ use crate::chapters::memory;
 use crate::chapters::memory::access::Shape;
 use crate::chapters::memory::{access, address, fences, manner};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, descriptor, operands};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{Base, D, Data, Offset};
-use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type};
+use oriole_isa::{AtomOp, AtomType, Field, Opcode as Sass};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{Address, Instruction, Opcode, ScalarType, Scope, Semantics, Space, Word};
 
@@ -22,31 +22,31 @@ pub(crate) const CHAPTER: Chapter = &[(Opcode::Multimem, lower)];
 ///
 /// A reduction of singles flushes denormals, a combining load does not; LDGMC has words of 32 bits without sign
 /// under another name.
-const TYPES: [(ScalarType, u32, u8, u8); 22] = {
+const TYPES: [(ScalarType, u32, AtomType, AtomType); 22] = {
     use ScalarType::{B32, B64, Bf16, E4m3, E5m2, F16, F32, F64, S32, S64, U32, U64};
     [
-        (U32, 4, atom_type::B32, atom_type::U32),
-        (B32, 4, atom_type::B32, atom_type::U32),
-        (S32, 4, atom_type::S32, atom_type::S32),
-        (U64, 8, atom_type::U64, atom_type::U64),
-        (B64, 8, atom_type::U64, atom_type::U64),
-        (S64, 8, atom_type::S64, atom_type::S64),
-        (F16, 4, atom_type::F16X2, atom_type::F16X2),
-        (F16, 8, atom_type::F16X4, atom_type::F16X4),
-        (F16, 16, atom_type::F16X8, atom_type::F16X8),
-        (Bf16, 4, atom_type::BF16X2, atom_type::BF16X2),
-        (Bf16, 8, atom_type::BF16X4, atom_type::BF16X4),
-        (Bf16, 16, atom_type::BF16X8, atom_type::BF16X8),
-        (F32, 4, atom_type::F32_IEEE, atom_type::F32),
-        (F32, 8, atom_type::F32X2_IEEE, atom_type::F32X2),
-        (F32, 16, atom_type::F32X4_IEEE, atom_type::F32X4),
-        (F64, 8, atom_type::F64, atom_type::F64),
-        (E5m2, 4, atom_type::E5M2X4, atom_type::E5M2X4),
-        (E5m2, 8, atom_type::E5M2X8, atom_type::E5M2X8),
-        (E5m2, 16, atom_type::E5M2X16, atom_type::E5M2X16),
-        (E4m3, 4, atom_type::E4M3X4, atom_type::E4M3X4),
-        (E4m3, 8, atom_type::E4M3X8, atom_type::E4M3X8),
-        (E4m3, 16, atom_type::E4M3X16, atom_type::E4M3X16),
+        (U32, 4, AtomType::B32, AtomType::U32),
+        (B32, 4, AtomType::B32, AtomType::U32),
+        (S32, 4, AtomType::S32, AtomType::S32),
+        (U64, 8, AtomType::U64, AtomType::U64),
+        (B64, 8, AtomType::U64, AtomType::U64),
+        (S64, 8, AtomType::S64, AtomType::S64),
+        (F16, 4, AtomType::F16X2, AtomType::F16X2),
+        (F16, 8, AtomType::F16X4, AtomType::F16X4),
+        (F16, 16, AtomType::F16X8, AtomType::F16X8),
+        (Bf16, 4, AtomType::BF16X2, AtomType::BF16X2),
+        (Bf16, 8, AtomType::BF16X4, AtomType::BF16X4),
+        (Bf16, 16, AtomType::BF16X8, AtomType::BF16X8),
+        (F32, 4, AtomType::F32_IEEE, AtomType::F32),
+        (F32, 8, AtomType::F32X2_IEEE, AtomType::F32X2),
+        (F32, 16, AtomType::F32X4_IEEE, AtomType::F32X4),
+        (F64, 8, AtomType::F64, AtomType::F64),
+        (E5m2, 4, AtomType::E5M2X4, AtomType::E5M2X4),
+        (E5m2, 8, AtomType::E5M2X8, AtomType::E5M2X8),
+        (E5m2, 16, AtomType::E5M2X16, AtomType::E5M2X16),
+        (E4m3, 4, AtomType::E4M3X4, AtomType::E4M3X4),
+        (E4m3, 8, AtomType::E4M3X8, AtomType::E4M3X8),
+        (E4m3, 16, AtomType::E4M3X16, AtomType::E4M3X16),
     ]
 };
 
@@ -64,7 +64,7 @@ fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 }
 
 /// The access, and the types of a combining load and of a reduction of it.
-fn shape(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Shape, u8, u8)> {
+fn shape(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Shape, AtomType, AtomType)> {
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let element = match shape.ty {
         ScalarType::F16x2 => ScalarType::F16,
@@ -83,15 +83,15 @@ fn access(
     instruction: &Instruction,
     at: usize,
     opcode: Sass,
-    op_and_type: (u8, u8),
+    op_and_type: (AtomOp, AtomType),
 ) -> Lowered<Inst> {
     let (op, ty) = op_and_type;
-    let address: &Address = cx.operand(instruction, at)?.address().ok_or_else(|| unknown(cx, instruction))?;
-    if !cx.has_with(opcode, Field::AtomOp, op) || !cx.has_with(opcode, Field::AtomType, ty) {
+    let address: &Address = operands::operand(instruction, at)?.address().ok_or_else(|| unknown(cx, instruction))?;
+    if !cx.has_with(opcode, Field::ATOM_OP.is(op)) || !cx.has_with(opcode, Field::ATOM_TYPE.is(ty)) {
         return Err(unknown(cx, instruction));
     }
     let addr = address::resolve(cx, Some(Space::Global), address)?;
-    let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
+    let mut inst = Inst::neutral(opcode, [Field::ATOM_OP.is(op), Field::ATOM_TYPE.is(ty)].into_iter().collect());
     inst.set_role(Base, addr.base);
     inst.set_role(Offset, Operand::imm_signed(addr.offset));
     Ok(inst)
@@ -103,14 +103,14 @@ fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (_, op) = operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let op = match () {
         // One code under two names: since sm_100 it is for 8-bit floats too.
-        () if instruction.has(Word::AccF32) && cx.has_with(Sass::LDGMC, Field::AtomOp, atom_op::F32ADD) => {
-            atom_op::F32ADD
+        () if instruction.has(Word::AccF32) && cx.has_with(Sass::LDGMC, Field::ATOM_OP.is(AtomOp::F32ADD)) => {
+            AtomOp::F32ADD
         }
-        () if instruction.has(Word::AccF32) || instruction.has(Word::AccF16) => atom_op::HPADD,
+        () if instruction.has(Word::AccF32) || instruction.has(Word::AccF16) => AtomOp::HPADD,
         () => op,
     };
     let mut inst = access(cx, instruction, 1, Sass::LDGMC, (op, ty))?;
-    let mut to = access::landing(cx, &shape, cx.operand(instruction, 0)?)?;
+    let mut to = access::landing(cx, &shape, operands::operand(instruction, 0)?)?;
     inst.set_role(D, to.register());
     cx.emit_inst(inst)?;
     to.distribute(cx, &shape)?;
@@ -126,9 +126,9 @@ fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (_, op) = operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     let mut inst = access(cx, instruction, 0, Sass::REDG, (op, ty))?;
-    inst.mods.set(Field::Mem, manner::strength(cx, scope));
-    cx.describe(&mut inst);
-    let data = access::gather(cx, &shape, cx.operand(instruction, 1)?)?;
+    inst.mods.set(Field::MEM, manner::strength(cx, scope));
+    descriptor::describe(cx, &mut inst);
+    let data = access::gather(cx, &shape, operands::operand(instruction, 1)?)?;
     inst.set_role(Data, data);
     if instruction.semantics() == Some(Semantics::Release) {
         fences::release_fence(cx, scope)?;

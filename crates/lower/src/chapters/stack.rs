@@ -4,8 +4,8 @@
 //! ([`oriole_ori::Frame::base`]), which a call's callee may overwrite and which calls therefore keep on the stack.
 
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
-use crate::function::place::word;
+use crate::function::operands::word;
+use crate::function::{FnLower, destinations, frame, operands, ops, sources};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, Base, D, Data, Offset};
 use oriole_isa::{Opcode as Sass, RegFile};
@@ -30,7 +30,7 @@ fn stack_pointer() -> Operand {
 
 /// `alloca.type d, size{, alignment};`
 fn alloca(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let size = cx.operand(instruction, 1)?;
+    let size = operands::operand(instruction, 1)?;
     let alignment = match instruction.operands.get(2) {
         None => ALIGNMENT,
         Some(operand) => {
@@ -42,13 +42,13 @@ fn alloca(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let constant = size.imm().and_then(|imm| imm.int_bits()).map(|bits| bits as u32);
     let less = match constant {
         Some(bytes) => word(bytes.wrapping_neg()),
-        None if is_wide(instruction) => cx.src64(size)?.lo.neg(),
-        None => cx.src(size)?.neg(),
+        None if is_wide(instruction) => sources::src64(cx, size)?.lo.neg(),
+        None => sources::src(cx, size)?.neg(),
     };
     cx.emit(Sass::IADD3, &[], &[(D, stack_pointer()), (A, stack_pointer()), (B, less)])?;
     if alignment > ALIGNMENT || constant.is_none_or(|bytes| !bytes.is_multiple_of(ALIGNMENT)) {
         let mask = word(alignment.wrapping_neg());
-        cx.lop3(stack_pointer(), stack_pointer(), mask, Operand::rz(), crate::function::ops::lut::AND)?;
+        ops::lop3(cx, stack_pointer(), stack_pointer(), mask, Operand::rz(), crate::function::ops::lut::AND)?;
     }
     read(cx, instruction)
 }
@@ -60,9 +60,9 @@ fn save(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// `stackrestore.type a;`
 fn restore(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let from = cx.operand(instruction, 0)?;
-    let from = if is_wide(instruction) { cx.src64(from)?.lo } else { cx.src(from)? };
-    cx.mov(stack_pointer(), from)
+    let from = operands::operand(instruction, 0)?;
+    let from = if is_wide(instruction) { sources::src64(cx, from)?.lo } else { sources::src(cx, from)? };
+    ops::mov(cx, stack_pointer(), from)
 }
 
 fn is_wide(instruction: &Instruction) -> bool {
@@ -71,16 +71,16 @@ fn is_wide(instruction: &Instruction) -> bool {
 
 /// The stack pointer as the result: local addresses have 32 bits.
 fn read(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let to: &ast::Operand = cx.operand(instruction, 0)?;
+    let to: &ast::Operand = operands::operand(instruction, 0)?;
     match instruction.last_type().map(|ty| ty.bits()) {
         Some(64) => {
-            let to = cx.dst64_direct(to)?;
-            cx.mov(to.lo, stack_pointer())?;
-            cx.mov(to.hi, Operand::rz())
+            let to = destinations::dst64_direct(cx, to)?;
+            ops::mov(cx, to.lo, stack_pointer())?;
+            ops::mov(cx, to.hi, Operand::rz())
         }
         Some(32) => {
-            let to = cx.dst(to)?;
-            cx.mov(to, stack_pointer())
+            let to = destinations::dst(cx, to)?;
+            ops::mov(cx, to, stack_pointer())
         }
         _ => Err(unknown(cx, instruction)),
     }
@@ -88,9 +88,9 @@ fn read(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 
 /// Keeps the base of a dynamic frame on the stack during a call.
 pub(crate) fn push_base(cx: &mut FnLower<'_, '_>) -> Lowered {
-    if cx.func.frame.dynamic {
-        let base = cx.frame_base();
-        cx.add(stack_pointer(), stack_pointer(), word(ALIGNMENT.wrapping_neg()))?;
+    if cx.func.frame().dynamic {
+        let base = frame::base(cx);
+        ops::add(cx, stack_pointer(), stack_pointer(), word(ALIGNMENT.wrapping_neg()))?;
         cx.emit(Sass::STL, &[], &[(Base, stack_pointer()), (Offset, Operand::imm(0)), (Data, base)])?;
     }
     Ok(())
@@ -98,10 +98,10 @@ pub(crate) fn push_base(cx: &mut FnLower<'_, '_>) -> Lowered {
 
 /// Takes it back after the call.
 pub(crate) fn pop_base(cx: &mut FnLower<'_, '_>) -> Lowered {
-    if cx.func.frame.dynamic {
-        let base = cx.frame_base();
+    if cx.func.frame().dynamic {
+        let base = frame::base(cx);
         cx.emit(Sass::LDL, &[], &[(D, base), (Base, stack_pointer()), (Offset, Operand::imm(0))])?;
-        cx.add(stack_pointer(), stack_pointer(), word(ALIGNMENT))?;
+        ops::add(cx, stack_pointer(), stack_pointer(), word(ALIGNMENT))?;
     }
     Ok(())
 }

@@ -10,10 +10,10 @@ use crate::chapters::{float32, integer, wide};
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::word_ops::{IntCmp, flag};
-use crate::function::{FnLower, word_ops};
+use crate::function::word_ops::IntCmp;
+use crate::function::{FnLower, destinations, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::{Field, Opcode, cmp};
+use oriole_isa::{Cmp, Field, Opcode};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, CmpOp, Instruction, Lanes, Opcode as Ptx, ScalarType, Selector, Word};
 
@@ -28,20 +28,20 @@ pub(crate) const CHAPTER: Chapter = &[
     (Ptx::Vshr, scalar),
     (Ptx::Vset, scalar),
     (Ptx::Vmad, multiply_add),
-    (Ptx::Vadd2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vsub2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vavrg2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vabsdiff2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vmin2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vmax2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vset2, |f, inst| lanes(f, inst, 2)),
-    (Ptx::Vadd4, |f, inst| lanes(f, inst, 4)),
-    (Ptx::Vsub4, |f, inst| lanes(f, inst, 4)),
-    (Ptx::Vavrg4, |f, inst| lanes(f, inst, 4)),
-    (Ptx::Vabsdiff4, |f, inst| lanes(f, inst, 4)),
-    (Ptx::Vmin4, |f, inst| lanes(f, inst, 4)),
-    (Ptx::Vmax4, |f, inst| lanes(f, inst, 4)),
-    (Ptx::Vset4, |f, inst| lanes(f, inst, 4)),
+    (Ptx::Vadd2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vsub2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vavrg2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vabsdiff2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vmin2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vmax2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vset2, |cx, inst| lanes(cx, inst, 2)),
+    (Ptx::Vadd4, |cx, inst| lanes(cx, inst, 4)),
+    (Ptx::Vsub4, |cx, inst| lanes(cx, inst, 4)),
+    (Ptx::Vavrg4, |cx, inst| lanes(cx, inst, 4)),
+    (Ptx::Vabsdiff4, |cx, inst| lanes(cx, inst, 4)),
+    (Ptx::Vmin4, |cx, inst| lanes(cx, inst, 4)),
+    (Ptx::Vmax4, |cx, inst| lanes(cx, inst, 4)),
+    (Ptx::Vset4, |cx, inst| lanes(cx, inst, 4)),
 ];
 
 /// What is computed, whatever the number of lanes.
@@ -55,7 +55,7 @@ enum Operation {
     Max,
     ShiftLeft,
     ShiftRight,
-    Compare(u8),
+    Compare(Cmp),
 }
 
 impl Operation {
@@ -74,14 +74,14 @@ impl Operation {
     }
 }
 
-fn comparison(op: CmpOp) -> Option<u8> {
+fn comparison(op: CmpOp) -> Option<Cmp> {
     Some(match op {
-        CmpOp::Eq => cmp::EQ,
-        CmpOp::Ne => cmp::NE,
-        CmpOp::Lt | CmpOp::Lo => cmp::LT,
-        CmpOp::Le | CmpOp::Ls => cmp::LE,
-        CmpOp::Gt | CmpOp::Hi => cmp::GT,
-        CmpOp::Ge | CmpOp::Hs => cmp::GE,
+        CmpOp::Eq => Cmp::EQ,
+        CmpOp::Ne => Cmp::NE,
+        CmpOp::Lt | CmpOp::Lo => Cmp::LT,
+        CmpOp::Le | CmpOp::Ls => Cmp::LE,
+        CmpOp::Gt | CmpOp::Hi => Cmp::GT,
+        CmpOp::Ge | CmpOp::Hs => Cmp::GE,
         _ => return None,
     })
 }
@@ -118,19 +118,19 @@ fn lane_of(cx: &mut FnLower<'_, '_>, from: Operand, bits: u32, index: u32, signe
     if bits == 32 {
         return Ok(from);
     }
-    let from = cx.in_reg(from)?;
+    let from = ops::in_reg(cx, from)?;
     let (first, last) = if bits == 16 { (2 * index, 2 * index + 1) } else { (index, index) };
     let fill = if signed { last | 8 } else { 4 };
     let second = if bits == 16 { last } else { fill };
     let d = cx.temp()?;
-    cx.prmt(d, from, first | second << 4 | fill << 8 | fill << 12, Operand::rz())?;
+    ops::prmt(cx, d, from, first | second << 4 | fill << 8 | fill << 12, Operand::rz())?;
     Ok(d)
 }
 
 /// A scalar source: the chosen part, extended to a word.
 fn video_source(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: ScalarType) -> Lowered<Operand> {
     let (plain, chosen) = selected(operand);
-    let value = cx.src(&plain)?;
+    let value = sources::src(cx, &plain)?;
     lane_of(cx, value, lane_bits(chosen), chosen.map_or(0, |c| u32::from(c.index[0])), ty.is_signed())
 }
 
@@ -232,8 +232,8 @@ fn video_saturated(
 fn lane_result(cx: &mut FnLower<'_, '_>, operation: Operation, a: Operand, b: Operand) -> Lowered<Operand> {
     let d = cx.temp()?;
     match operation {
-        Operation::Add => cx.add(d, a, b)?,
-        Operation::Sub => cx.add(d, a, b.neg())?,
+        Operation::Add => ops::add(cx, d, a, b)?,
+        Operation::Sub => ops::add(cx, d, a, b.neg())?,
         Operation::Min | Operation::Max => word_ops::imnmx(cx, true, operation == Operation::Min, d, a, b)?,
         Operation::Distance => {
             let difference = word_ops::sum(cx, a, b.neg())?;
@@ -252,7 +252,7 @@ fn lane_result(cx: &mut FnLower<'_, '_>, operation: Operation, a: Operand, b: Op
             word_ops::select(cx, d, Operand::imm(1), Operand::rz(), p)?;
         }
         Operation::ShiftLeft | Operation::ShiftRight => {
-            return Err(invalid(cx.span(), "internal: shifts have no lanes"));
+            return Err(invalid(cx.span, "internal: shifts have no lanes"));
         }
     }
     Ok(d)
@@ -269,37 +269,37 @@ fn lane_clamped(cx: &mut FnLower<'_, '_>, value: Operand, signed: bool, bits: u3
 }
 
 /// `vop.dtype.atype.btype[.sat] d[.dsel], a[.asel], b[.bsel][, c];`, with `.add`, `.min` or `.max` of c.
-fn scalar(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
-    let operation = Operation::of(inst).ok_or_else(|| unknown(f, inst))?;
+fn scalar(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    let operation = Operation::of(inst).ok_or_else(|| unknown(cx, inst))?;
     let [result_type, a_type, b_type] = types(inst)?;
     let [d, a, b] = operands(inst)?;
     let (d, part) = selected(d);
-    let a = video_source(f, a, a_type)?;
-    let a = widened(f, a, a_type.is_signed())?;
-    let b = video_source(f, b, b_type)?;
-    let b = widened(f, b, b_type.is_signed())?;
-    let mut value = scalar_result(f, inst, operation, a, b)?;
+    let a = video_source(cx, a, a_type)?;
+    let a = widened(cx, a, a_type.is_signed())?;
+    let b = video_source(cx, b, b_type)?;
+    let b = widened(cx, b, b_type.is_signed())?;
+    let mut value = scalar_result(cx, inst, operation, a, b)?;
     if inst.has(Word::Sat) {
-        value = video_saturated(f, operation, value, result_type, part)?;
+        value = video_saturated(cx, operation, value, result_type, part)?;
     } else if matches!(operation, Operation::Add | Operation::Sub) {
         // Sums have 32 bits, which are taken as signed.
-        value = widened(f, value.lo, true)?;
+        value = widened(cx, value.lo, true)?;
     }
     let Some(c) = inst.operands.get(3) else {
-        let d = f.dst(&d)?;
-        return f.mov(d, value.lo);
+        let d = destinations::dst(cx, &d)?;
+        return ops::mov(cx, d, value.lo);
     };
-    let c = f.src(c)?;
-    let d = f.dst(&d)?;
+    let c = sources::src(cx, c)?;
+    let d = destinations::dst(cx, &d)?;
     match (part, inst.has(Word::Add)) {
-        (Some(part), _) => f.prmt(d, c, merge_selector(part), value.lo),
-        (None, true) => f.add(d, value.lo, c),
+        (Some(part), _) => ops::prmt(cx, d, c, merge_selector(part), value.lo),
+        (None, true) => ops::add(cx, d, value.lo, c),
         (None, false) => {
             // Both sides have 64 bits, signed or unsigned as the result is.
-            let c = widened(f, c, result_type.is_signed())?;
-            let (chosen, chosen_d) = wide::temp_wide(f)?;
-            wide::wide_minmax(f, result_type.is_signed(), inst.has(Word::Min), chosen_d, value, c)?;
-            f.mov(d, chosen.lo)
+            let c = widened(cx, c, result_type.is_signed())?;
+            let (chosen, chosen_d) = wide::temp_wide(cx)?;
+            wide::wide_minmax(cx, result_type.is_signed(), inst.has(Word::Min), chosen_d, value, c)?;
+            ops::mov(cx, d, chosen.lo)
         }
     }
 }
@@ -317,44 +317,44 @@ fn merge_selector(part: Lanes) -> u32 {
 
 /// `vmad.dtype.atype.btype[.sat][.shr7|.shr15] d, [-]a, [-]b, [-]c;` and `vmad….po d, a, b, c;`: words are
 /// multiplied and added as signed numbers of 64 bits, whatever their types.
-fn multiply_add(f: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+fn multiply_add(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     let [_, a_type, b_type] = types(inst)?;
     let [d, a, b, c] = operands(inst)?;
     let (a, a_negated) = without_sign(a);
     let (b, b_negated) = without_sign(b);
     let (c, c_negated) = without_sign(c);
     let signed = a_type.is_signed() || b_type.is_signed() || a_negated != b_negated || c_negated;
-    let (a, b) = (video_source(f, a, a_type)?, video_source(f, b, b_type)?);
+    let (a, b) = (video_source(cx, a, a_type)?, video_source(cx, b, b_type)?);
     // Unsigned bytes and half-words are extended already: as words they are not negative.
-    let (a, b) = (widened(f, a, true)?, widened(f, b, true)?);
-    let c = f.src(c)?;
-    let mut c = widened(f, c, true)?;
-    let (mut product, product_d) = wide::temp_wide(f)?;
-    wide::wide_mad_lo(f, product_d, a, b, None)?;
+    let (a, b) = (widened(cx, a, true)?, widened(cx, b, true)?);
+    let c = sources::src(cx, c)?;
+    let mut c = widened(cx, c, true)?;
+    let (mut product, product_d) = wide::temp_wide(cx)?;
+    wide::wide_mad_lo(cx, product_d, a, b, None)?;
     if a_negated != b_negated {
-        let (negative, negative_d) = wide::temp_wide(f)?;
-        wide::wide_neg(f, negative_d, product)?;
+        let (negative, negative_d) = wide::temp_wide(cx)?;
+        wide::wide_neg(cx, negative_d, product)?;
         product = negative;
     }
     if c_negated {
-        let (negative, negative_d) = wide::temp_wide(f)?;
-        wide::wide_neg(f, negative_d, c)?;
+        let (negative, negative_d) = wide::temp_wide(cx)?;
+        wide::wide_neg(cx, negative_d, c)?;
         c = negative;
     }
-    let (mut total, total_d) = wide::temp_wide(f)?;
+    let (mut total, total_d) = wide::temp_wide(cx)?;
     let one_more = Carry { input: inst.has(Word::Po).then(Operand::pt), output: None };
-    wide::wide_add(f, total_d, product, c, one_more)?;
+    wide::wide_add(cx, total_d, product, c, one_more)?;
     let shift = if inst.has(Word::Shr7) { 7 } else { 15 };
     if inst.has(Word::Shr7) || inst.has(Word::Shr15) {
-        let (shifted, shifted_d) = wide::temp_wide(f)?;
-        wide::wide_shr(f, signed, shifted_d, total, Operand::imm(shift))?;
+        let (shifted, shifted_d) = wide::temp_wide(cx)?;
+        wide::wide_shr(cx, signed, shifted_d, total, Operand::imm(shift))?;
         total = shifted;
     }
     if inst.has(Word::Sat) {
-        total = word_clamp(f, total, signed)?;
+        total = word_clamp(cx, total, signed)?;
     }
-    let d = f.dst(d)?;
-    f.mov(d, total.lo)
+    let d = destinations::dst(cx, d)?;
+    ops::mov(cx, d, total.lo)
 }
 
 fn without_sign(operand: &ast::Operand) -> (&ast::Operand, bool) {
@@ -366,19 +366,19 @@ fn without_sign(operand: &ast::Operand) -> (&ast::Operand, bool) {
 
 /// `vopN.dtype.atype.btype[.sat] d[.mask], a[.asel], b[.bsel], c;`: lanes outside of the mask are those
 /// of c; with `.add` the lanes of the mask are summed onto c.
-fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
-    let operation = Operation::of(inst).ok_or_else(|| unknown(f, inst))?;
+fn lanes(cx: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
+    let operation = Operation::of(inst).ok_or_else(|| unknown(cx, inst))?;
     let [result_type, a_type, b_type] = types(inst)?;
     let [d, a, b, c] = operands(inst)?;
     let ((d, mask), (a, a_lanes), (b, b_lanes)) = (selected(d), selected(a), selected(b));
-    let (a, b, c) = (f.src(&a)?, f.src(&b)?, f.src(c)?);
-    let sums = operation == Operation::Distance && count == 4 && f.has(Opcode::VABSDIFF4);
+    let (a, b, c) = (sources::src(cx, &a)?, sources::src(cx, &b)?, sources::src(cx, c)?);
+    let sums = operation == Operation::Distance && count == 4 && cx.has(Opcode::VABSDIFF4);
     if sums && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
-        let d = f.dst(&d)?;
+        let d = destinations::dst(cx, &d)?;
         return word_ops::op3(
-            f,
+            cx,
             Opcode::VABSDIFF4,
-            &[(Field::Absdiff, oriole_isa::absdiff::U8), flag(Field::Acc, true)],
+            &[Field::ABSDIFF.is(oriole_isa::Absdiff::U8), Field::ACC.is(true)],
             d,
             [a, b, c],
         );
@@ -388,31 +388,31 @@ fn lanes(f: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered {
     let mut results = Vec::new();
     for lane in 0..count {
         if !in_mask(lane) {
-            results.push(lane_of(f, c, bits, lane as u32, false)?);
+            results.push(lane_of(cx, c, bits, lane as u32, false)?);
             continue;
         }
         let pick = |lanes: Option<Lanes>, default: usize| {
             lanes.map_or(default, |l| usize::from(l.index[usize::from(l.count) - 1 - lane]))
         };
-        let source = |f: &mut FnLower<'_, '_>, index: usize, ty: ScalarType| {
+        let source = |cx: &mut FnLower<'_, '_>, index: usize, ty: ScalarType| {
             let from = if index < count { a } else { b };
-            lane_of(f, from, bits, (index % count) as u32, ty.is_signed())
+            lane_of(cx, from, bits, (index % count) as u32, ty.is_signed())
         };
-        let x = source(f, pick(a_lanes, lane), a_type)?;
-        let y = source(f, pick(b_lanes, lane + count), b_type)?;
-        let value = lane_result(f, operation, x, y)?;
+        let x = source(cx, pick(a_lanes, lane), a_type)?;
+        let y = source(cx, pick(b_lanes, lane + count), b_type)?;
+        let value = lane_result(cx, operation, x, y)?;
         let clamps = inst.has(Word::Sat);
-        results.push(if clamps { lane_clamped(f, value, result_type.is_signed(), bits)? } else { value });
+        results.push(if clamps { lane_clamped(cx, value, result_type.is_signed(), bits)? } else { value });
     }
     if inst.has(Word::Add) {
         let mut total = c;
         for (_, value) in results.iter().enumerate().filter(|(lane, _)| in_mask(*lane)) {
-            total = word_ops::sum(f, total, *value)?;
+            total = word_ops::sum(cx, total, *value)?;
         }
-        let d = f.dst(&d)?;
-        return f.mov(d, total);
+        let d = destinations::dst(cx, &d)?;
+        return ops::mov(cx, d, total);
     }
-    join(f, &d, &results)
+    join(cx, &d, &results)
 }
 
 /// Whether `vabsdiff4` is the sum of absolute differences of all bytes, which is one instruction.
@@ -422,19 +422,19 @@ fn byte_sum(inst: &Instruction, types: [ScalarType; 2], selectors: [Option<Lanes
 }
 
 /// `d` = the low bits of the lanes, the first lowest.
-fn join(f: &mut FnLower<'_, '_>, d: &ast::Operand, lanes: &[Operand]) -> Lowered {
+fn join(cx: &mut FnLower<'_, '_>, d: &ast::Operand, lanes: &[Operand]) -> Lowered {
     match *lanes {
         [low, high] => {
-            let d = f.dst(d)?;
-            f.prmt(d, low, 0x5410, high)
+            let d = destinations::dst(cx, d)?;
+            ops::prmt(cx, d, low, 0x5410, high)
         }
         [first, second, third, fourth] => {
-            let (low, high) = (f.temp()?, f.temp()?);
-            f.prmt(low, first, 0x0040, second)?;
-            f.prmt(high, third, 0x0040, fourth)?;
-            let d = f.dst(d)?;
-            f.prmt(d, low, 0x5410, high)
+            let (low, high) = (cx.temp()?, cx.temp()?);
+            ops::prmt(cx, low, first, 0x0040, second)?;
+            ops::prmt(cx, high, third, 0x0040, fourth)?;
+            let d = destinations::dst(cx, d)?;
+            ops::prmt(cx, d, low, 0x5410, high)
         }
-        _ => Err(invalid(f.span(), "internal: a vector of another size")),
+        _ => Err(invalid(cx.span, "internal: a vector of another size")),
     }
 }

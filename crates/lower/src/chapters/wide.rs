@@ -3,9 +3,9 @@
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::word_ops::{IntCmp, flag, inverted, negated};
-use crate::function::{FnLower, word_ops};
-use oriole_isa::{Field, Opcode, Role, bop, cmp, shift_dir, shift_type};
+use crate::function::word_ops::{IntCmp, inverted, negated};
+use crate::function::{FnLower, ops, word_ops};
+use oriole_isa::{Bop, Cmp, Field, Opcode, Role, ShiftDir, ShiftType};
 use oriole_ori::{Operand, RegType, VReg};
 
 /// The halves of a destination.
@@ -44,7 +44,7 @@ pub(crate) fn add_carry(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, b: Ope
     let mut operands = vec![(Role::D, d), (Role::A, a), (Role::B, b)];
     operands.extend(carry.output.map(|p| (Role::PD, p)));
     operands.extend(carry.input.map(|p| (Role::PA, p)));
-    cx.emit(Opcode::IADD3, &[flag(Field::X, carry.input.is_some())], &operands)?;
+    cx.emit(Opcode::IADD3, &[Field::X.is(carry.input.is_some())], &operands)?;
     Ok(())
 }
 
@@ -52,10 +52,10 @@ pub(crate) fn add_carry(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, b: Ope
 pub(crate) fn sub_carry(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, b: Operand, carry: Carry) -> Lowered {
     match (carry.input, carry.output) {
         (Some(_), _) => add_carry(cx, d, a, inverted(b), carry),
-        (None, None) => cx.add(d, a, negated(b)),
+        (None, None) => ops::add(cx, d, a, negated(b)),
         // The carry of a + ~b + 1 is "no borrow" for every b, but not that of a + (-b) for a constant.
         (None, Some(_)) => {
-            let b = cx.in_reg(b)?;
+            let b = ops::in_reg(cx, b)?;
             match b.is_zero() {
                 true => add_carry(cx, d, a, inverted(b), Carry { input: Some(Operand::pt()), ..carry }),
                 false => add_carry(cx, d, a, b.neg(), carry),
@@ -101,7 +101,7 @@ pub(crate) fn wide_logic(cx: &mut FnLower<'_, '_>, d: Halves, table: u8, a: Wide
 /// `pd = a cmp b`, 64 bits.
 pub(crate) fn wide_test(cx: &mut FnLower<'_, '_>, compare: IntCmp, a: Wide, b: Wide) -> Lowered<Operand> {
     let p = cx.temp_pred()?;
-    wide_setp(cx, compare, [p, Operand::pt()], a, b, (bop::AND, Operand::pt()))?;
+    wide_setp(cx, compare, [p, Operand::pt()], a, b, (Bop::AND, Operand::pt()))?;
     Ok(p)
 }
 
@@ -112,13 +112,13 @@ pub(crate) fn wide_setp(
     [pd, pd2]: [Operand; 2],
     a: Wide,
     b: Wide,
-    (bop, c): (u8, Operand),
+    (bop, c): (Bop, Operand),
 ) -> Lowered {
     let low = word_ops::test(cx, IntCmp::unsigned(compare.cmp), a.lo, b.lo)?;
     let [cmp, sign] = compare.fields();
     cx.emit(
         Opcode::ISETP,
-        &[cmp, sign, (Field::Bop, bop), flag(Field::Ex, true)],
+        &[cmp, sign, Field::BOP.is(bop), Field::EX.is(true)],
         &[(Role::PD, pd), (Role::PD2, pd2), (Role::A, a.hi), (Role::B, b.hi), (Role::PA, c), (Role::PB, low)],
     )?;
     Ok(())
@@ -126,28 +126,28 @@ pub(crate) fn wide_setp(
 
 /// `d = least ? min(a, b) : max(a, b)`, 64 bits.
 pub(crate) fn wide_minmax(cx: &mut FnLower<'_, '_>, signed: bool, least: bool, d: Halves, a: Wide, b: Wide) -> Lowered {
-    let which = if least { cmp::LT } else { cmp::GT };
+    let which = if least { Cmp::LT } else { Cmp::GT };
     let p = wide_test(cx, IntCmp { cmp: which, signed }, a, b)?;
     wide_select(cx, d, a, b, p)
 }
 
 /// `d = value << count`; counts above 63 give zero. `d` may not be the pair of `value`.
 pub(crate) fn wide_shl(cx: &mut FnLower<'_, '_>, d: Halves, value: Wide, count: Operand) -> Lowered {
-    word_ops::funnel(cx, d.hi, [value.lo, count, value.hi], shift_dir::L, shift_type::U64, true)?;
+    word_ops::funnel(cx, d.hi, [value.lo, count, value.hi], ShiftDir::L, ShiftType::U64, true)?;
     word_ops::shift_left(cx, d.lo, value.lo, count)
 }
 
 /// `d = value >> count`; counts above 63 give zero, or the sign. `d` may not be the pair of `value`.
 pub(crate) fn wide_shr(cx: &mut FnLower<'_, '_>, signed: bool, d: Halves, value: Wide, count: Operand) -> Lowered {
-    let kind = if signed { shift_type::S64 } else { shift_type::U64 };
-    word_ops::funnel(cx, d.lo, [value.lo, count, value.hi], shift_dir::R, kind, false)?;
+    let kind = if signed { ShiftType::S64 } else { ShiftType::U64 };
+    word_ops::funnel(cx, d.lo, [value.lo, count, value.hi], ShiftDir::R, kind, false)?;
     word_ops::shift_right(cx, signed, d.hi, value.hi, count)
 }
 
 /// `d = low 64 bits of (a * b + c)`.
 pub(crate) fn wide_mad_lo(cx: &mut FnLower<'_, '_>, d: Halves, a: Wide, b: Wide, c: Option<Wide>) -> Lowered {
     let c = match c {
-        Some(c) => cx.in_pair(c)?,
+        Some(c) => ops::in_pair(cx, c)?,
         None => Operand::rz(),
     };
     let product = cx.temp_of(RegType::Pair)?;
@@ -155,7 +155,7 @@ pub(crate) fn wide_mad_lo(cx: &mut FnLower<'_, '_>, d: Halves, a: Wide, b: Wide,
     word_ops::imad_wide(cx, false, Operand::reg(product), a.lo, b.lo, c)?;
     word_ops::imad(cx, cross, a.hi, b.lo, Operand::hi(product))?;
     word_ops::imad(cx, d.hi, a.lo, b.hi, cross)?;
-    cx.mov(d.lo, Operand::lo(product))
+    ops::mov(cx, d.lo, Operand::lo(product))
 }
 
 /// `d = high 64 bits of the 128-bit product a * b`.
@@ -203,7 +203,7 @@ fn wide_mul_hi_unsigned(cx: &mut FnLower<'_, '_>, d: Halves, a: Wide, b: Wide) -
 /// A pair with the given low word and a zero high word.
 pub(crate) fn zero_extended(cx: &mut FnLower<'_, '_>, low: Operand) -> Lowered<Operand> {
     let pair = cx.temp_of(RegType::Pair)?;
-    cx.mov(Operand::lo(pair), low)?;
-    cx.mov(Operand::hi(pair), Operand::rz())?;
+    ops::mov(cx, Operand::lo(pair), low)?;
+    ops::mov(cx, Operand::hi(pair), Operand::rz())?;
     Ok(Operand::reg(pair))
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Lowered, invalid};
 use crate::function::FnLower;
-use oriole_isa::{Effects, Field, Kinds, Mods, Opcode, Role};
+use oriole_isa::{Effects, Kinds, Mods, Opcode, Role, Setting};
 use oriole_ori::{Block, Guard, Inst, InstFlags, InstId, Operand, OperandKind, RegType};
 
 impl FnLower<'_, '_> {
@@ -11,12 +11,7 @@ impl FnLower<'_, '_> {
     /// Operands are made legal: sources go to registers where the target has no form for them. The guard of the PTX
     /// instruction is applied to whatever writes a register of the program or has an effect; temporaries are computed
     /// without it.
-    pub(crate) fn emit(
-        &mut self,
-        opcode: Opcode,
-        mods: &[(Field, u8)],
-        operands: &[(Role, Operand)],
-    ) -> Lowered<InstId> {
+    pub(crate) fn emit(&mut self, opcode: Opcode, mods: &[Setting], operands: &[(Role, Operand)]) -> Lowered<InstId> {
         let mut inst = Inst::neutral(opcode, mods.iter().copied().collect::<Mods>());
         for (role, operand) in operands {
             let at = opcode.position(*role);
@@ -40,7 +35,7 @@ impl FnLower<'_, '_> {
     pub(crate) fn append(&mut self, mut inst: Inst) -> Lowered<InstId> {
         inst.loc = self.loc.into();
         let block = self.block.ok_or_else(|| invalid(self.span, "internal: code after the end of a block"))?;
-        Ok(self.func.append(block, inst))
+        Ok(self.func.edit().append(block, inst))
     }
 
     fn needs_guard(&self, inst: &Inst) -> bool {
@@ -104,7 +99,8 @@ impl FnLower<'_, '_> {
     fn copy_in(&mut self, to: Operand, from: Operand) -> Lowered {
         let is_constant = matches!(from.kind(), OperandKind::Const { .. });
         if is_constant && !self.reads_constants() {
-            return self.load_constant(to, from);
+            self.emit(Opcode::LDC, &[], &[(Role::D, to), (Role::Bank, from)])?;
+            return Ok(());
         }
         let mut inst = Inst::neutral(Opcode::MOV, Mods::new());
         inst.set_role(Role::D, to);
@@ -117,13 +113,13 @@ impl FnLower<'_, '_> {
 
     /// A fresh block.
     pub(crate) fn new_block(&mut self) -> Lowered<Block> {
-        let made = self.func.new_detached_block();
+        let made = self.func.edit().new_detached_block();
         self.built(made)
     }
 
     /// Goes on in `block`, which is laid out here.
     pub(crate) fn switch_to(&mut self, block: Block) {
-        self.func.layout.push(block);
+        self.func.edit().place_block_last(block);
         self.block = Some(block);
     }
 
@@ -135,7 +131,7 @@ impl FnLower<'_, '_> {
     /// Ends the block: on to `target`.
     pub(crate) fn jump(&mut self, target: Block) {
         if let Some(block) = self.block.take() {
-            self.func.blocks[block].succs = [target].into_iter().collect();
+            self.func.edit().set_succs(block, &[target]);
         }
     }
 
@@ -161,21 +157,23 @@ impl FnLower<'_, '_> {
     /// Ends the block with the successors as given.
     pub(crate) fn end(&mut self, succs: &[Block]) {
         if let Some(block) = self.block.take() {
-            self.func.blocks[block].succs = succs.iter().copied().collect();
+            self.func.edit().set_succs(block, succs);
         }
     }
 
     /// Emits at the start of the entry block instead of here, without guard: for values that the whole
     /// function uses.
     pub(crate) fn at_start(&mut self, emit: impl FnOnce(&mut Self) -> Lowered) -> Lowered {
-        let Some(&entry) = self.func.layout.first() else { return Ok(()) };
+        let Some(&entry) = self.func.layout().first() else { return Ok(()) };
         let (block, guard) = (self.block.replace(entry), self.guard.take());
-        let before = self.func.blocks[entry].insts.len();
+        let before = self.func.block_insts(entry).len();
         let emitted = emit(self);
         (self.block, self.guard) = (block, guard);
-        let insts = &mut self.func.blocks[entry].insts;
+        let mut edit = self.func.edit();
+        let mut insts = edit.take_insts(entry);
         let moved = insts.len() - before;
         insts.rotate_right(moved);
+        edit.set_insts(entry, insts);
         emitted
     }
 
@@ -191,9 +189,13 @@ impl FnLower<'_, '_> {
         Ok(())
     }
 
-    /// The guard of the PTX instruction at hand.
-    pub(crate) fn guard(&self) -> Option<Guard> {
-        self.guard
+    /// After the instruction: its guard no longer applies; where it became a branch, that goes on here.
+    pub(crate) fn end_guard(&mut self) {
+        self.guard = None;
+        if let Some(after) = self.after_guard.take() {
+            self.jump(after);
+            self.switch_to(after);
+        }
     }
 
     /// A fresh register for a value that lives across blocks of the lowering.

@@ -3,7 +3,7 @@
 use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::Wide;
 use crate::function::place::Place;
-use crate::function::{FnLower, handle, place, shared, special};
+use crate::function::{FnLower, handle, ops, place, shared, special};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Name, Space};
 
@@ -14,15 +14,15 @@ pub(crate) fn to_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide) -
     }
     let sum = cx.temp64()?;
     if is_shared(space) && shared::has_clusters(cx) {
-        cx.mov(Operand::lo(sum), source.lo)?;
+        ops::mov(cx, Operand::lo(sum), source.lo)?;
         let high = special::hardware_register(cx, "SR_SWINHI")?;
-        cx.mov(Operand::hi(sum), high)?;
+        ops::mov(cx, Operand::hi(sum), high)?;
     } else {
         let (base, offset) = window(cx, space)?;
-        cx.add64(sum, source, base)?;
+        ops::add64(cx, sum, source, base)?;
         if offset != 0 {
             let moved = cx.temp64()?;
-            cx.add64(moved, Wide::of_pair(sum), Wide::of_bits(offset as u64))?;
+            ops::add64(cx, moved, Wide::of_pair(sum), Wide::of_bits(offset as u64))?;
             return Ok(Wide::of_pair(moved));
         }
     }
@@ -39,12 +39,12 @@ pub(crate) fn from_generic(cx: &mut FnLower<'_, '_>, space: Space, source: Wide)
     }
     let (base, offset) = window(cx, space)?;
     let difference = cx.temp64()?;
-    cx.sub64(difference, source, base)?;
+    ops::sub64(cx, difference, source, base)?;
     if offset == 0 {
         return Ok(Wide::of_pair(difference));
     }
     let moved = cx.temp64()?;
-    cx.add64(moved, Wide::of_pair(difference), Wide::of_bits((offset as u64).wrapping_neg()))?;
+    ops::add64(cx, moved, Wide::of_pair(difference), Wide::of_bits((offset as u64).wrapping_neg()))?;
     Ok(Wide::of_pair(moved))
 }
 
@@ -68,15 +68,15 @@ pub(crate) fn window(cx: &mut FnLower<'_, '_>, space: Space) -> Lowered<(Wide, i
         },
         _ => (None, 0),
     };
-    let at = at.ok_or_else(|| unsupported(cx.span(), format!("a generic address of .{space} space")))?;
+    let at = at.ok_or_else(|| unsupported(cx.span, format!("a generic address of .{space} space")))?;
     let pair = cx.temp64()?;
-    cx.read_constant64(pair, 0, u32::from(at))?;
+    ops::read_constant64(cx, pair, 0, u32::from(at))?;
     Ok((Wide::of_pair(pair), offset))
 }
 
 /// The generic address of a variable.
 pub(crate) fn generic_address(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<Wide> {
-    let space = match cx.place(name)? {
+    let space = match place::of(cx, name)? {
         Place::Symbol(_) => Space::Global,
         Place::Shared(_) | Place::LinkedShared(_) => Space::Shared,
         Place::Const(_) | Place::LinkedConst(_) => Space::Const,
@@ -85,6 +85,6 @@ pub(crate) fn generic_address(cx: &mut FnLower<'_, '_>, name: Name) -> Lowered<W
         Place::Object(symbol) => return handle::object_handle(cx, symbol),
         Place::Param => return Err(invalid(name.span, format!("'{}' has no address", cx.text(name)))),
     };
-    let address = cx.address64(name, 0)?;
+    let address = place::address64(cx, name, 0)?;
     to_generic(cx, space, address)
 }

@@ -6,13 +6,11 @@
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::place::Place;
 use crate::function::uniform::{by_value, component, group};
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, ops, word_ops};
 use oriole_isa::Role::{B, Bank, D};
-use oriole_isa::{Field, Opcode as Sass, mem_size};
+use oriole_isa::{Field, MemSize, Opcode as Sass};
 use oriole_ori::{Guard, Object, ObjectKind, Operand, Symbol, SymbolKind};
-use oriole_ptx::ast::{self, Address, AddressBase};
 
 /// Bytes of a word of constant bank 0, which instructions name by its number.
 pub(crate) const ENTRY_BYTES: u32 = 4;
@@ -36,39 +34,14 @@ pub(crate) enum Handle {
 }
 
 impl Handle {
-    /// What stands first in the brackets.
-    pub(crate) fn of_base(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Handle> {
-        match address.base {
-            AddressBase::Name(name) => Handle::of(cx, &ast::Operand::Name(name)),
-            AddressBase::Element(name, part) => Handle::of(cx, &ast::Operand::Part(name, part)),
-            AddressBase::Absolute | AddressBase::Item(..) => {
-                Err(invalid(address.span, "a texture, sampler or surface is needed here"))
-            }
-        }
-    }
-
-    /// A name, or a 64-bit register or parameter.
-    pub(crate) fn of(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Handle> {
-        let place = match operand {
-            ast::Operand::Name(name) if !cx.is_register(*name)? => Some(cx.place(*name)?),
-            _ => None,
-        };
-        Ok(match place {
-            Some(Place::Object(symbol)) => Handle::Name(symbol),
-            // A parameter that holds a handle.
-            Some(Place::KernelParam(offset)) => Handle::Word(Operand::cbank(0, offset)),
-            _ => Handle::Word(cx.src64(operand)?.lo),
-        })
-    }
-
     /// The word with its number, in a register.
     pub(crate) fn word(self, cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
         match self {
-            Handle::Word(word) => cx.in_reg(word),
+            Handle::Word(word) => ops::in_reg(cx, word),
             Handle::Name(symbol) => {
                 let offset = cx.module.object_slot(&[symbol]);
                 let word = cx.temp()?;
-                cx.read_constant(word, 0, offset)?;
+                ops::read_constant(cx, word, 0, offset)?;
                 Ok(word)
             }
         }
@@ -120,7 +93,7 @@ pub(crate) fn with_uniform(
                 }
             }
         }
-        let guard = cx.guard();
+        let guard = cx.guard;
         return emit(cx, Operand::reg(group), guard);
     }
     let words = handles.iter().map(|handle| handle.map_or(Ok(Operand::rz()), |handle| handle.word(cx)));
@@ -131,14 +104,14 @@ pub(crate) fn with_uniform(
 /// `to`, a uniform register = the word at an offset of constant bank 0.
 fn load_uniform(cx: &mut FnLower<'_, '_>, to: Operand, offset: u32) -> Lowered {
     let load = if cx.has(Sass::LDCU) { Sass::LDCU } else { Sass::ULDC };
-    cx.emit(load, &[(Field::MemSize, mem_size::B32)], &[(D, to), (Bank, Operand::cbank(0, offset))])?;
+    cx.emit(load, &[Field::MEM_SIZE.is(MemSize::B32)], &[(D, to), (Bank, Operand::cbank(0, offset))])?;
     Ok(())
 }
 
 /// The 64-bit handle of what the driver binds to a name.
 pub(crate) fn object_handle(cx: &mut FnLower<'_, '_>, symbol: Symbol) -> Lowered<Wide> {
     let SymbolKind::Object(Object { kind, .. }) = cx.module.out.symbols[symbol].kind else {
-        return Err(invalid(cx.span(), "internal: no texture, sampler or surface"));
+        return Err(invalid(cx.span, "internal: no texture, sampler or surface"));
     };
     let handle = Handle::Name(symbol);
     let low = if kind == ObjectKind::Sampler { handle.sampler(cx)? } else { handle.word(cx)? };

@@ -1,12 +1,16 @@
-//! Lowering of one function: the context that the chapters work in.
+//! The function being lowered: the builder that appends its instructions, and rooms of free functions on it.
 
-pub(crate) mod body;
+pub(crate) mod bindings;
+pub(crate) mod descriptor;
+pub(crate) mod destinations;
 pub(crate) mod emit;
 pub(crate) mod finish;
+pub(crate) mod frame;
 pub(crate) mod generic;
 pub(crate) mod handle;
 pub(crate) mod operands;
 pub(crate) mod ops;
+pub(crate) mod param_words;
 pub(crate) mod params;
 pub(crate) mod place;
 pub(crate) mod scope;
@@ -21,7 +25,7 @@ use crate::abi::RETURN_ADDRESS;
 use crate::error::{Lowered, invalid};
 use crate::function::scope::Scopes;
 use crate::module::context::ModuleCx;
-use oriole_isa::{Arch, Field, Opcode, SmDescription};
+use oriole_isa::{Arch, Opcode, Setting, SmDescription};
 use oriole_ori::{Block, BuildError, Function, FunctionKind, Guard, LocId, Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Name, Span};
 
@@ -34,8 +38,9 @@ pub(crate) struct Returning<'a> {
     results: Vec<(&'a ast::Variable, crate::abi::Passed)>,
 }
 
-/// The function being lowered. Chapters read operands, ask for destinations and emit instructions
-/// through it; see the methods of [`operands`], [`sources`], [`emit`] and [`ops`].
+/// The builder of the function being lowered: makes registers and blocks, appends instructions ([`emit`]), keeps
+/// the guard and the place of the PTX instruction at hand. What reads operands ([`sources`]), asks for destinations
+/// ([`destinations`]) or emits common instructions ([`ops`]) are functions on it.
 pub(crate) struct FnLower<'m, 'a> {
     /// The module: symbols, variables, the target.
     pub(crate) module: &'m mut ModuleCx<'a>,
@@ -45,26 +50,27 @@ pub(crate) struct FnLower<'m, 'a> {
     pub(crate) func: Function,
     /// Where instructions go; `None` in unreachable code.
     block: Option<Block>,
-    scopes: Scopes,
+    /// What the names of the function stand for.
+    pub(crate) scopes: Scopes,
     /// The function has vector registers.
-    has_vectors: bool,
+    pub(crate) has_vectors: bool,
     /// Call prototypes of the body.
-    prototypes: Vec<&'a ast::Prototype>,
+    pub(crate) prototypes: Vec<&'a ast::Prototype>,
     /// The guard of the PTX instruction at hand, for its lowering to apply.
-    guard: Option<Guard>,
+    pub(crate) guard: Option<Guard>,
     /// Block after the instruction, where its guard became a branch.
     after_guard: Option<Block>,
     /// Registers with this number or above are temporaries of the instruction at hand.
-    first_temporary: usize,
+    pub(crate) first_temporary: usize,
     /// Results that are copied to their registers after the instruction: a PTX register that is also
     /// a source must not change half-way.
     copies_back: Vec<(VReg, VReg)>,
-    /// The instruction at hand.
-    span: Span,
-    loc: Option<LocId>,
+    /// Where the instruction at hand stands.
+    pub(crate) span: Span,
+    /// Its source line, for the instructions that it becomes.
+    pub(crate) loc: Option<LocId>,
+    /// What `ret` does.
     returning: Returning<'a>,
-    /// Bytes at the bottom of the frame for arguments of calls.
-    outgoing_bytes: u32,
     /// Address that the argument area of this function's caller starts at.
     incoming_stack: Option<VReg>,
     /// The shared window of the block in its cluster (byte 3 of addresses), made at first use.
@@ -74,7 +80,8 @@ pub(crate) struct FnLower<'m, 'a> {
 }
 
 impl<'m, 'a> FnLower<'m, 'a> {
-    pub(super) fn new(
+    /// An empty function without blocks.
+    pub(crate) fn new(
         module: &'m mut ModuleCx<'a>,
         ast: &'a ast::Module,
         function: &ast::Function,
@@ -95,7 +102,6 @@ impl<'m, 'a> FnLower<'m, 'a> {
             span: function.span,
             loc: None,
             returning: Returning::default(),
-            outgoing_bytes: 0,
             incoming_stack: None,
             shared_window: None,
             carry: None,
@@ -117,14 +123,9 @@ impl<'m, 'a> FnLower<'m, 'a> {
         opcode.exists_on(self.arch())
     }
 
-    /// Whether the target has the instruction with this value of the field.
-    pub(crate) fn has_with(&self, opcode: Opcode, field: Field, value: u8) -> bool {
-        opcode.takes(field, value, self.arch())
-    }
-
-    /// Where the instruction at hand stands.
-    pub(crate) fn span(&self) -> Span {
-        self.span
+    /// Whether the target has the instruction with this setting.
+    pub(crate) fn has_with(&self, opcode: Opcode, setting: Setting) -> bool {
+        opcode.takes(setting, self.arch())
     }
 
     /// The spelling of a name.
@@ -134,7 +135,7 @@ impl<'m, 'a> FnLower<'m, 'a> {
 
     /// True in kernels, false in device functions.
     pub(crate) fn is_entry(&self) -> bool {
-        self.func.kind == FunctionKind::Entry
+        self.func.kind() == FunctionKind::Entry
     }
 
     /// An error of building Ori, at the instruction at hand.
@@ -163,24 +164,15 @@ impl<'m, 'a> FnLower<'m, 'a> {
         Ok(Operand::reg(self.temp_of(RegType::P)?))
     }
 
-    /// The register of the block's shared window, once made.
-    pub(crate) fn shared_window_register(&self) -> Option<VReg> {
-        self.shared_window
-    }
-
-    /// Keeps the register of the block's shared window.
-    pub(crate) fn set_shared_window(&mut self, window: VReg) {
-        self.shared_window = Some(window);
-    }
-
-    /// A call prototype of the body.
-    pub(crate) fn prototype(&self, index: usize) -> Option<&'a ast::Prototype> {
-        self.prototypes.get(index).copied()
-    }
-
     /// The pair that holds the return address on entry and at RET.
     pub(crate) fn return_address(&mut self) -> Lowered<VReg> {
         let made = self.func.fixed_vreg(RegType::Pair, RETURN_ADDRESS);
         self.built(made)
+    }
+
+    /// The fixed register `number` as an operand.
+    pub(crate) fn fixed(&mut self, number: u16) -> Lowered<Operand> {
+        let made = self.func.fixed_vreg(RegType::R, number);
+        Ok(Operand::reg(self.built(made)?))
     }
 }

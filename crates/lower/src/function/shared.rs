@@ -1,8 +1,8 @@
 //! Addresses of shared memory: relative to the block's window, which carries its rank in the cluster.
 
 use crate::error::Lowered;
-use crate::function::place::word;
-use crate::function::{FnLower, special};
+use crate::function::operands::word;
+use crate::function::{FnLower, ops, special};
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, B, C, D, Shift};
 use oriole_ori::{Operand, RegType};
@@ -19,7 +19,7 @@ pub(crate) fn shared_window(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     if !has_clusters(cx) {
         return Ok(Operand::rz());
     }
-    if let Some(window) = cx.shared_window_register() {
+    if let Some(window) = cx.shared_window {
         return Ok(Operand::reg(window));
     }
     let rank = cx.temp_of(RegType::R)?;
@@ -40,7 +40,7 @@ pub(crate) fn shared_window(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
         )?;
         Ok(())
     })?;
-    cx.set_shared_window(window);
+    cx.shared_window = Some(window);
     Ok(Operand::reg(window))
 }
 
@@ -51,6 +51,6 @@ pub(crate) fn shared_address(cx: &mut FnLower<'_, '_>, offset: u32) -> Lowered<O
         return Ok(word(offset));
     }
     let sum = cx.temp()?;
-    cx.add(sum, window, word(offset))?;
+    ops::add(cx, sum, window, word(offset))?;
     Ok(sum)
 }

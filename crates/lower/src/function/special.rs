@@ -1,10 +1,10 @@
 //! Special registers as operands, and how each is read.
 
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::FnLower;
 use crate::function::operands::Wide;
+use crate::function::{FnLower, destinations, ops};
 use oriole_isa::Role::{A, B, Bank, Base, C, D};
-use oriole_isa::{Arch, Bank0, ClusterBank0, Field, Opcode as Sass, cmp, cs2r_size, ifmt, rnd_int, special_registers};
+use oriole_isa::{Arch, Bank0, ClusterBank0, Cmp, Cs2rSize, Field, Ifmt, Opcode as Sass, RndInt, special_registers};
 use oriole_ori::{Inst, InstFlags, Operand, VReg};
 use oriole_ptx::ast::{self, Selector, Span, SpecialReg};
 
@@ -50,7 +50,7 @@ pub(crate) fn special64(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Low
         SpecialReg::Gridid => {
             let pair = cx.temp64()?;
             let at = bank0(cx).grid_id;
-            cx.read_constant64(pair, 0, u32::from(at))?;
+            ops::read_constant64(cx, pair, 0, u32::from(at))?;
             Ok(Wide::of_pair(pair))
         }
         SpecialReg::CurrentGraphExec => graph_exec(cx),
@@ -75,7 +75,7 @@ pub(crate) fn explicit_cluster(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     let Some(cluster) = &bank0(cx).cluster else { return Ok(Operand::pt().not()) };
     let word = read_source(cx, Source::Bank(cluster.explicit))?;
     let pred = cx.temp_pred()?;
-    cx.is_nonzero(pred, word)?;
+    ops::is_nonzero(cx, pred, word)?;
     Ok(pred)
 }
 
@@ -92,8 +92,8 @@ pub(crate) fn special_vector(cx: &mut FnLower<'_, '_>, items: &[ast::Operand], f
             Selector::W => Operand::rz(),
             part => special32(cx, &ast::Operand::Special { reg: *reg, part: Some(part), span: *span })?,
         };
-        let to = cx.dst(item)?;
-        cx.mov(to, value)?;
+        let to = destinations::dst(cx, item)?;
+        ops::mov(cx, to, value)?;
     }
     Ok(())
 }
@@ -115,7 +115,7 @@ fn read_source(cx: &mut FnLower<'_, '_>, source: Source) -> Lowered<Operand> {
 /// `to` = the 32 bits at `offset` of constant bank 0, of the block's shape of clusters.
 fn read_bank0(cx: &mut FnLower<'_, '_>, to: Operand, offset: u16) -> Lowered {
     let record = bank0(cx).shape_record.as_ref().filter(|record| record.contains(&offset));
-    let Some(record) = record else { return cx.read_constant(to, 0, u32::from(offset)) };
+    let Some(record) = record else { return ops::read_constant(cx, to, 0, u32::from(offset)) };
     let (shape, below) = (hardware_register(cx, "SR_CgaSize")?, cx.temp()?);
     let step = Operand::imm_signed(-i32::from(record.end - record.start));
     cx.emit(Sass::IMAD, &[], &[(D, below), (A, shape), (B, step), (C, Operand::rz())])?;
@@ -126,7 +126,7 @@ fn read_bank0(cx: &mut FnLower<'_, '_>, to: Operand, offset: u16) -> Lowered {
 /// The number of the special register that SASS calls `name`.
 pub(crate) fn hardware_number(cx: &FnLower<'_, '_>, name: &str) -> Lowered<u8> {
     let register = special_registers::by_name(name, cx.arch());
-    register.map(|r| r.number).ok_or_else(|| unsupported(cx.span(), format!("what needs {name}")))
+    register.map(|r| r.number).ok_or_else(|| unsupported(cx.span, format!("what needs {name}")))
 }
 
 /// A fresh register with the value of the special register that SASS calls `name`.
@@ -141,7 +141,7 @@ pub(crate) fn hardware_register(cx: &mut FnLower<'_, '_>, name: &str) -> Lowered
 pub(crate) fn s2r(cx: &mut FnLower<'_, '_>, to: Operand, number: u8) -> Lowered {
     let register = special_registers::by_number(number, cx.arch());
     if register.is_some_and(|r| r.coupled) {
-        let mut inst = Inst::neutral(Sass::CS2R, [(Field::Cs2rSize, cs2r_size::X32)].into_iter().collect());
+        let mut inst = Inst::neutral(Sass::CS2R, [Field::CS2R_SIZE.is(Cs2rSize::X32)].into_iter().collect());
         inst.set_role(D, to);
         inst.set_role(A, Operand::special(number));
         inst.flags |= InstFlags::VOLATILE;
@@ -155,7 +155,7 @@ pub(crate) fn s2r(cx: &mut FnLower<'_, '_>, to: Operand, number: u8) -> Lowered 
 /// Two consecutive special registers, read at once.
 fn clock_pair(cx: &mut FnLower<'_, '_>, number: u8) -> Lowered<Wide> {
     let pair: VReg = cx.temp64()?;
-    let mut inst = Inst::neutral(Sass::CS2R, [(Field::Cs2rSize, cs2r_size::X64)].into_iter().collect());
+    let mut inst = Inst::neutral(Sass::CS2R, [Field::CS2R_SIZE.is(Cs2rSize::X64)].into_iter().collect());
     inst.set_role(D, Operand::reg(pair));
     inst.set_role(A, Operand::special(number));
     inst.flags |= InstFlags::VOLATILE;
@@ -167,9 +167,9 @@ fn clock_pair(cx: &mut FnLower<'_, '_>, number: u8) -> Lowered<Wide> {
 fn warp_id(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     let identity = hardware_register(cx, "SR_VIRTID")?;
     let warp = cx.temp()?;
-    cx.prmt(warp, identity, 0x4441, Operand::rz())?;
+    ops::prmt(cx, warp, identity, 0x4441, Operand::rz())?;
     let masked = cx.temp()?;
-    cx.lop3(masked, warp, Operand::imm(0x7f), Operand::rz(), crate::function::ops::lut::AND)?;
+    ops::lop3(cx, masked, warp, Operand::imm(0x7f), Operand::rz(), crate::function::ops::lut::AND)?;
     Ok(masked)
 }
 
@@ -179,7 +179,7 @@ fn total_shared(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
     let Some(reserved) = bank0(cx).reserved_shared_size else { return Ok(all) };
     let reserved = read_source(cx, Source::Bank(reserved))?;
     let rest = cx.temp()?;
-    cx.add(rest, all, reserved.neg())?;
+    ops::add(cx, rest, all, reserved.neg())?;
     Ok(rest)
 }
 
@@ -194,10 +194,10 @@ fn cluster_id(cx: &mut FnLower<'_, '_>, part: Selector, span: Span) -> Lowered<O
     let reciprocal = cluster(cx, span)?.nctaid_reciprocal[axis_of(part)];
     let block = read_source(cx, source_of(cx.arch(), SpecialReg::Ctaid, part, span)?)?;
     let (number, quotient, id) = (cx.temp()?, cx.temp()?, cx.temp()?);
-    cx.emit(Sass::I2FP, &[(Field::SrcInt, ifmt::U32)], &[(D, number), (B, block)])?;
+    cx.emit(Sass::I2FP, &[Field::SRC_INT.is(Ifmt::U32)], &[(D, number), (B, block)])?;
     let factor = read_source(cx, Source::Bank(reciprocal))?;
     cx.emit(Sass::FMUL, &[], &[(D, quotient), (A, number), (B, factor)])?;
-    let fields = [(Field::DstInt, ifmt::U32), (Field::RndInt, rnd_int::TRUNC), (Field::Ntz, 1)];
+    let fields = [Field::DST_INT.is(Ifmt::U32), Field::RND_INT.is(RndInt::TRUNC), Field::NTZ.is(true)];
     cx.emit(Sass::F2I, &fields, &[(D, id), (B, quotient)])?;
     Ok(id)
 }
@@ -210,7 +210,7 @@ fn block_in_cluster(cx: &mut FnLower<'_, '_>, part: Selector, span: Span) -> Low
     let size = read_source(cx, Source::Bank(size))?;
     let (first, place) = (cx.temp()?, cx.temp()?);
     cx.emit(Sass::IMAD, &[], &[(D, first), (A, cluster), (B, size), (C, Operand::rz())])?;
-    cx.add(place, block, first.neg())?;
+    ops::add(cx, place, block, first.neg())?;
     Ok(place)
 }
 
@@ -220,15 +220,15 @@ fn cluster_shared(cx: &mut FnLower<'_, '_>, span: Span) -> Lowered<Operand> {
     let own = hardware_register(cx, "SR_SMEMSZ")?;
     let limit = read_source(cx, Source::Bank(limit))?;
     let (below, least) = (cx.temp_pred()?, cx.temp()?);
-    cx.isetp(below, cmp::LT, false, own, limit)?;
-    cx.sel(least, below, own, limit)?;
+    ops::isetp(cx, below, Cmp::LT, false, own, limit)?;
+    ops::sel(cx, least, below, own, limit)?;
     Ok(least)
 }
 
 fn graph_exec(cx: &mut FnLower<'_, '_>) -> Lowered<Wide> {
     let Some(cluster) = &bank0(cx).cluster else { return Ok(Wide::of_bits(0)) };
     let pair = cx.temp64()?;
-    cx.read_constant64(pair, 0, u32::from(cluster.graph_exec))?;
+    ops::read_constant64(cx, pair, 0, u32::from(cluster.graph_exec))?;
     Ok(Wide::of_pair(pair))
 }
 

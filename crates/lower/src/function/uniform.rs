@@ -2,9 +2,9 @@
 //! operands and an effect of its own. So the active threads take turns.
 
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::emit::guard_of;
 use crate::function::ops::lut;
+use crate::function::{FnLower, ops};
 use oriole_isa::Role::{A, B, D, PD};
 use oriole_isa::{Opcode as Sass, RegFile};
 use oriole_ori::{Guard, Operand, RegType, VReg};
@@ -86,7 +86,7 @@ pub(crate) fn by_value(
 
 fn either(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> {
     let to = cx.temp_pred()?;
-    cx.logic_pred(to, a, b, lut::OR)?;
+    ops::logic_pred(cx, to, a, b, lut::OR)?;
     Ok(to)
 }
 
@@ -104,12 +104,12 @@ pub(crate) fn group(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<VReg> {
 
 /// Register `k` of a group.
 pub(crate) fn component(cx: &FnLower<'_, '_>, group: VReg, k: usize) -> Operand {
-    if cx.func.vregs[group].components == 1 { Operand::reg(group) } else { Operand::comp(group, k as u8) }
+    if cx.func[group].components == 1 { Operand::reg(group) } else { Operand::comp(group, k as u8) }
 }
 
 /// What is no constant, in a register.
 fn in_reg(cx: &mut FnLower<'_, '_>, word: Operand) -> Lowered<Operand> {
-    if constant(word).is_some() { Ok(word) } else { cx.in_reg(word) }
+    if constant(word).is_some() { Ok(word) } else { ops::in_reg(cx, word) }
 }
 
 /// `to` = the word of the first active thread; `differs`: the thread's own is not that.

@@ -1,52 +1,42 @@
 //! The vocabulary of the arithmetic chapters: 32-bit SASS operations on operands.
 //!
-//! Methods that take `d` write there; the others give a fresh temporary.
+//! Functions that take `d` write there; the others give a fresh temporary.
 
 use crate::error::Lowered;
-use crate::function::FnLower;
-use crate::function::ops::lut;
-use oriole_isa::{Field, Opcode, Role, bop, cmp, mul, shift_dir, shift_type, sign};
+use crate::function::ops::{lut, sign_of};
+use crate::function::{FnLower, ops};
+use oriole_isa::{Bop, Cmp, Field, Mul, Opcode, Role, Setting, ShiftDir, ShiftType};
 use oriole_ori::{InstFlags, Operand, OperandKind, RegType};
 use oriole_ptx::ast::Instruction;
 
 /// A comparison: SASS's `cmp` and whether the operands are signed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntCmp {
-    /// Value of [`Field::Cmp`].
-    pub(crate) cmp: u8,
+    /// Value of [`Field::CMP`].
+    pub(crate) cmp: Cmp,
     /// Signed operands.
     pub(crate) signed: bool,
 }
 
 impl IntCmp {
     /// Equal.
-    pub(crate) const EQ: IntCmp = IntCmp::unsigned(cmp::EQ);
+    pub(crate) const EQ: IntCmp = IntCmp::unsigned(Cmp::EQ);
     /// Not equal.
-    pub(crate) const NE: IntCmp = IntCmp::unsigned(cmp::NE);
+    pub(crate) const NE: IntCmp = IntCmp::unsigned(Cmp::NE);
     /// Unsigned, greater or equal.
-    pub(crate) const GE_U: IntCmp = IntCmp::unsigned(cmp::GE);
+    pub(crate) const GE_U: IntCmp = IntCmp::unsigned(Cmp::GE);
     /// Signed, less.
-    pub(crate) const LT_S: IntCmp = IntCmp { cmp: cmp::LT, signed: true };
+    pub(crate) const LT_S: IntCmp = IntCmp { cmp: Cmp::LT, signed: true };
 
     /// An unsigned comparison.
-    pub(crate) const fn unsigned(cmp: u8) -> IntCmp {
+    pub(crate) const fn unsigned(cmp: Cmp) -> IntCmp {
         IntCmp { cmp, signed: false }
     }
 
     /// The values of its fields.
-    pub(crate) fn fields(self) -> [(Field, u8); 2] {
-        [(Field::Cmp, self.cmp), (Field::Sign, sign_of(self.signed))]
+    pub(crate) fn fields(self) -> [Setting; 2] {
+        [Field::CMP.is(self.cmp), Field::SIGN.is(sign_of(self.signed))]
     }
-}
-
-/// Value of [`Field::Sign`].
-pub(crate) fn sign_of(signed: bool) -> u8 {
-    if signed { sign::S32 } else { sign::U32 }
-}
-
-/// A flag field's value.
-pub(crate) fn flag(field: Field, on: bool) -> (Field, u8) {
-    (field, u8::from(on))
 }
 
 /// The two's complement of an operand, as an operand of IADD3: constants are negated here.
@@ -71,7 +61,7 @@ pub(crate) fn inverted(operand: Operand) -> Operand {
 pub(crate) fn op3(
     cx: &mut FnLower<'_, '_>,
     op: Opcode,
-    fields: &[(Field, u8)],
+    fields: &[Setting],
     d: Operand,
     [a, b, c]: [Operand; 3],
 ) -> Lowered {
@@ -83,7 +73,7 @@ pub(crate) fn op3(
 pub(crate) fn op2(
     cx: &mut FnLower<'_, '_>,
     op: Opcode,
-    fields: &[(Field, u8)],
+    fields: &[Setting],
     d: Operand,
     a: Operand,
     b: Operand,
@@ -98,19 +88,19 @@ pub(crate) fn open_op2(
     cx: &mut FnLower<'_, '_>,
     inst: &Instruction,
     op: Opcode,
-    fields: &[(Field, u8)],
+    fields: &[Setting],
     d: Operand,
     [a, b]: [Operand; 2],
 ) -> Lowered {
     let id = cx.emit(op, fields, &[(Role::D, d), (Role::A, a), (Role::B, b)])?;
     if inst.rounding().is_none() {
-        cx.func.insts[id].flags |= InstFlags::CONTRACTS;
+        cx.func.edit().update(id, |inst| inst.flags |= InstFlags::CONTRACTS);
     }
     Ok(())
 }
 
 /// Emits with operands D, B.
-pub(crate) fn op1(cx: &mut FnLower<'_, '_>, op: Opcode, fields: &[(Field, u8)], d: Operand, b: Operand) -> Lowered {
+pub(crate) fn op1(cx: &mut FnLower<'_, '_>, op: Opcode, fields: &[Setting], d: Operand, b: Operand) -> Lowered {
     cx.emit(op, fields, &[(Role::D, d), (Role::B, b)])?;
     Ok(())
 }
@@ -123,7 +113,7 @@ pub(crate) fn temp_pair(cx: &mut FnLower<'_, '_>) -> Lowered<Operand> {
 /// `a + b`
 pub(crate) fn sum(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lowered<Operand> {
     let d = cx.temp()?;
-    cx.add(d, a, b)?;
+    ops::add(cx, d, a, b)?;
     Ok(d)
 }
 
@@ -141,7 +131,7 @@ pub(crate) fn imad_hi(
     b: Operand,
     c: Operand,
 ) -> Lowered {
-    op3(cx, Opcode::IMAD, &[(Field::Mul, mul::HI), (Field::Sign, sign_of(signed))], d, [a, b, c])
+    op3(cx, Opcode::IMAD, &[Field::MUL.is(Mul::HI), Field::SIGN.is(sign_of(signed))], d, [a, b, c])
 }
 
 /// `d = a * b + c`, `d` and `c` pairs (`c` may be RZ).
@@ -153,13 +143,13 @@ pub(crate) fn imad_wide(
     b: Operand,
     c: Operand,
 ) -> Lowered {
-    op3(cx, Opcode::IMAD, &[(Field::Mul, mul::WIDE), (Field::Sign, sign_of(signed))], d, [a, b, c])
+    op3(cx, Opcode::IMAD, &[Field::MUL.is(Mul::WIDE), Field::SIGN.is(sign_of(signed))], d, [a, b, c])
 }
 
 /// `d = table(a, b)`, bit by bit.
 pub(crate) fn lop2(cx: &mut FnLower<'_, '_>, d: Operand, table: u8, a: Operand, b: Operand) -> Lowered {
     let (a, b) = if matches!(a.kind(), OperandKind::Imm(..)) && symmetric(table) { (b, a) } else { (a, b) };
-    cx.lop3(d, a, b, Operand::rz(), table)
+    ops::lop3(cx, d, a, b, Operand::rz(), table)
 }
 
 /// `table(a, b)` of two operands in a temporary.
@@ -171,7 +161,7 @@ pub(crate) fn logic(cx: &mut FnLower<'_, '_>, table: u8, a: Operand, b: Operand)
 
 /// `d = value << count`; counts above 31 give zero.
 pub(crate) fn shift_left(cx: &mut FnLower<'_, '_>, d: Operand, value: Operand, count: Operand) -> Lowered {
-    funnel(cx, d, [value, count, Operand::rz()], shift_dir::L, shift_type::U32, false)
+    funnel(cx, d, [value, count, Operand::rz()], ShiftDir::L, ShiftType::U32, false)
 }
 
 /// `d = value >> count`, logical or arithmetic; counts above 31 give zero, or the sign.
@@ -182,8 +172,8 @@ pub(crate) fn shift_right(
     value: Operand,
     count: Operand,
 ) -> Lowered {
-    let kind = if signed { shift_type::S32 } else { shift_type::U32 };
-    funnel(cx, d, [Operand::rz(), count, value], shift_dir::R, kind, true)
+    let kind = if signed { ShiftType::S32 } else { ShiftType::U32 };
+    funnel(cx, d, [Operand::rz(), count, value], ShiftDir::R, kind, true)
 }
 
 /// `SHF`: operands A (low word), B (count), C (high word).
@@ -191,11 +181,11 @@ pub(crate) fn funnel(
     cx: &mut FnLower<'_, '_>,
     d: Operand,
     [a, b, c]: [Operand; 3],
-    dir: u8,
-    kind: u8,
+    dir: ShiftDir,
+    kind: ShiftType,
     hi: bool,
 ) -> Lowered {
-    let fields = [(Field::ShiftDir, dir), (Field::ShiftType, kind), flag(Field::Hi, hi)];
+    let fields = [Field::SHIFT_DIR.is(dir), Field::SHIFT_TYPE.is(kind), Field::HI.is(hi)];
     op3(cx, Opcode::SHF, &fields, d, [a, b, c])
 }
 
@@ -211,7 +201,7 @@ pub(crate) fn select(cx: &mut FnLower<'_, '_>, d: Operand, a: Operand, b: Operan
 /// `a cmp b` as a predicate.
 pub(crate) fn test(cx: &mut FnLower<'_, '_>, compare: IntCmp, a: Operand, b: Operand) -> Lowered<Operand> {
     let p = cx.temp_pred()?;
-    cx.isetp(p, compare.cmp, compare.signed, a, b)?;
+    ops::isetp(cx, p, compare.cmp, compare.signed, a, b)?;
     Ok(p)
 }
 
@@ -227,10 +217,10 @@ pub(crate) fn imnmx(
     let which = Operand::pt().with_not(!least);
     let operands = [(Role::D, d), (Role::A, a), (Role::B, b), (Role::PA, which)];
     if cx.has(Opcode::VIMNMX) {
-        let kind = if signed { oriole_isa::vtype::S32 } else { oriole_isa::vtype::U32 };
-        cx.emit(Opcode::VIMNMX, &[(Field::Vtype, kind)], &operands)?;
+        let kind = if signed { oriole_isa::Vtype::S32 } else { oriole_isa::Vtype::U32 };
+        cx.emit(Opcode::VIMNMX, &[Field::VTYPE.is(kind)], &operands)?;
     } else {
-        cx.emit(Opcode::IMNMX, &[(Field::Sign, sign_of(signed))], &operands)?;
+        cx.emit(Opcode::IMNMX, &[Field::SIGN.is(sign_of(signed))], &operands)?;
     }
     Ok(())
 }
@@ -267,9 +257,9 @@ pub(crate) fn extended(cx: &mut FnLower<'_, '_>, value: Operand, bits: u32, sign
 /// `d` = the value extended to 32 bits from its low 8 or 16 bits.
 pub(crate) fn extend_to(cx: &mut FnLower<'_, '_>, d: Operand, value: Operand, bits: u32, signed: bool) -> Lowered {
     match (bits, signed) {
-        (8, true) => cx.prmt(d, value, 0x8880, Operand::rz()),
-        (16, true) => cx.prmt(d, value, 0x9910, Operand::rz()),
-        (16, false) => cx.prmt(d, value, 0x5410, Operand::rz()),
+        (8, true) => ops::prmt(cx, d, value, 0x8880, Operand::rz()),
+        (16, true) => ops::prmt(cx, d, value, 0x9910, Operand::rz()),
+        (16, false) => ops::prmt(cx, d, value, 0x5410, Operand::rz()),
         _ => lop2(cx, d, lut::AND, value, Operand::imm(u32::MAX >> (32 - bits))),
     }
 }
@@ -279,12 +269,12 @@ const fn symmetric(table: u8) -> bool {
     table == lut::AND || table == lut::OR || table == lut::XOR
 }
 
-/// Value of [`Field::Bop`] for the combination `.and`, `.or`, `.xor` of a comparison.
-pub(crate) fn bop_of(word: Option<oriole_ptx::ast::Word>) -> u8 {
+/// Value of [`Field::BOP`] for the combination `.and`, `.or`, `.xor` of a comparison.
+pub(crate) fn bop_of(word: Option<oriole_ptx::ast::Word>) -> Bop {
     use oriole_ptx::ast::Word;
     match word {
-        Some(Word::Or) => bop::OR,
-        Some(Word::Xor) => bop::XOR,
-        _ => bop::AND,
+        Some(Word::Or) => Bop::OR,
+        Some(Word::Xor) => Bop::XOR,
+        _ => Bop::AND,
     }
 }

@@ -21,15 +21,15 @@ pub(crate) struct ModuleCx<'a> {
     pub(crate) ast: &'a ast::Module,
     /// Addresses are left to the linker.
     pub(crate) relocatable: bool,
-    pub(super) plan: Plan<'a>,
+    pub(crate) plan: Plan<'a>,
     /// Ori symbols of the user's functions, by index in the plan.
-    pub(super) function_symbols: FxHashMap<usize, Symbol>,
+    pub(crate) function_symbols: FxHashMap<usize, Symbol>,
     /// Those of them that name device functions with a body.
     device_functions: FxHashSet<Symbol>,
     /// Ori symbols of variables.
     variable_symbols: FxHashMap<VarKey, Symbol>,
     /// Library functions asked for, in order, with their symbols.
-    pub(super) library: Vec<(library::Routine, Symbol)>,
+    pub(crate) library: Vec<(library::Routine, Symbol)>,
     /// Bytes of variables with initial values so far.
     initialised: u64,
     /// End of the constant variables laid out so far, in bank 3.
@@ -39,7 +39,7 @@ pub(crate) struct ModuleCx<'a> {
 
 impl<'a> ModuleCx<'a> {
     /// Nothing lowered yet.
-    pub(super) fn new(out: Module, ast: &'a ast::Module, options: &Options<'_>, plan: Plan<'a>) -> Self {
+    pub(crate) fn new(out: Module, ast: &'a ast::Module, options: &Options<'_>, plan: Plan<'a>) -> Self {
         ModuleCx {
             out,
             ast,

@@ -1,8 +1,7 @@
-//! Lowering of a module: symbols, variables, the functions to lower, the library of slow paths.
+//! What a module has: symbols, variables, the functions to lower, the library of slow paths.
 
 pub(crate) mod context;
 mod data;
-pub(crate) mod driver;
 pub(crate) mod library;
 pub(crate) mod names;
 pub(crate) mod objects;

@@ -24,9 +24,9 @@ const IN_VECTOR: usize = 1;
 /// Rename both ways.
 pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let mut pass = Pass::new(func);
-    for block in func.layout.clone() {
+    for block in func.layout().to_vec() {
         pass.start = pass.now;
-        for inst in func.blocks[block].insts.clone() {
+        for inst in func.block_insts(block).to_vec() {
             pass.visit(func, inst, &context.tally);
             pass.now += 1;
         }
@@ -65,7 +65,7 @@ impl Pass {
     fn new(func: &Function) -> Pass {
         let mut comps: FxHashMap<Comp, Mentions> = FxHashMap::default();
         for (_, inst) in func.iter_insts() {
-            if func.insts[inst].is_undef() {
+            if func[inst].is_undef() {
                 continue;
             }
             func.for_each_reg(inst, |m| {
@@ -108,14 +108,14 @@ impl Pass {
 
     /// `op x; …; c = x`: let `op` write `c`.
     fn computed_in_place(&mut self, func: &mut Function, copy: InstId) -> bool {
-        let Some((to, from)) = plain_copy(func, copy).filter(|_| func.insts[copy].guard().is_none()) else {
+        let Some((to, from)) = plain_copy(func, copy).filter(|_| func[copy].guard().is_none()) else {
             return false;
         };
         let (Some(c), Some(x)) = (single(func, to), single(func, from)) else { return false };
         let (of_x, of_c) = (self.get(x), self.get(c));
         let once = of_x.writes == 1 && of_x.reads == 1 && of_x.written >= self.start && !self.hosts.contains(x.0);
         let Some(op) = of_x.writer.filter(|_| once && of_c.last <= of_x.written && c != x) else { return false };
-        let data = &func.insts[op];
+        let data = &func[op];
         let suits = !data.writes_partly()
             && data.call.is_none()
             && data.is_machine()
@@ -123,7 +123,7 @@ impl Pass {
         let Some(at) = data.defs().find(|(_, operand)| *operand == from).map(|(at, _)| at).filter(|_| suits) else {
             return false;
         };
-        func.insts[op].operands[at] = to;
+        func.edit().set_operand(op, at, to);
         let entry = self.comps.entry(c).or_default();
         (entry.writer, entry.written, entry.last) = (Some(op), of_x.written, self.now);
         self.comps.remove(&x);
@@ -135,14 +135,14 @@ impl Pass {
         let Some((to, from)) = plain_copy(func, copy) else { return false };
         let (Some(x), Some(w)) = (single(func, to), single(func, from)) else { return false };
         let (of_x, of_w) = (self.get(x), self.get(w));
-        let scalar = func.vregs[x.0].reg_type == RegType::R && to.as_whole_reg().is_some();
-        let wide = func.vregs[w.0].components > 1 && !self.moved.contains_key(&x.0) && !self.hosts.contains(x.0);
+        let scalar = func[x.0].reg_type == RegType::R && to.as_whole_reg().is_some();
+        let wide = func[w.0].components > 1 && !self.moved.contains_key(&x.0) && !self.hosts.contains(x.0);
         let once = of_w.writes == 1 && of_w.reads == 1 && of_w.written >= self.start && of_x.last < of_w.written;
         let Some(op) = of_w.writer.filter(|_| scalar && wide && once) else { return false };
-        let same_guard = func.insts[op].guard() == func.insts[copy].guard() && func.insts[op].call.is_none();
+        let same_guard = func[op].guard() == func[copy].guard() && func[op].call.is_none();
         let mut reads_x = false;
         func.for_each_use(op, |m| reads_x |= m.reg == x.0);
-        if !same_guard || reads_x || func.live_in.contains(&x.0) {
+        if !same_guard || reads_x || func.live_in().contains(&x.0) {
             return false;
         }
         self.moved.insert(x.0, Operand::comp(w.0, w.1));
@@ -157,19 +157,21 @@ impl Pass {
         if self.dropped.is_empty() {
             return;
         }
-        for block in func.layout.clone() {
-            func.retain_insts(block, |func, inst| {
-                let data = &func.insts[inst];
+        for block in func.layout().to_vec() {
+            func.edit().retain_insts(block, |func, inst| {
+                let data = &func[inst];
                 let marked = data.operands.first().and_then(|o| o.as_reg()).filter(|_| data.is_undef());
                 let marks_host = marked.is_some_and(|reg| self.hosts.contains(reg) || self.moved.contains_key(&reg));
                 !self.dropped.contains(inst) && !marks_host
             });
-            for inst in func.blocks[block].insts.clone() {
-                for operand in &mut func.insts[inst].operands {
-                    if let Some(place) = operand.as_reg().and_then(|reg| self.moved.get(&reg)) {
-                        *operand = operand.flags_onto(*place);
+            for inst in func.block_insts(block).to_vec() {
+                func.edit().update(inst, |data| {
+                    for operand in &mut data.operands {
+                        if let Some(place) = operand.as_reg().and_then(|reg| self.moved.get(&reg)) {
+                            *operand = operand.flags_onto(*place);
+                        }
                     }
-                }
+                });
             }
         }
     }
@@ -177,12 +179,12 @@ impl Pass {
 
 /// Destination and source of a MOV from register to register, without flags.
 fn plain_copy(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     if data.opcode != Opcode::MOV || data.flags.contains(InstFlags::VOLATILE) {
         return None;
     }
     let [to, from, lanes] = data.operands[..] else { return None };
-    let file = |operand: Operand| operand.as_reg().map(|reg| func.vregs[reg].file());
+    let file = |operand: Operand| operand.as_reg().map(|reg| func[reg].file());
     let same_file = file(to).is_some() && file(to) == file(from);
     (lanes.as_imm() == Some(ALL_LANES) && same_file && !from.has_flags()).then_some((to, from))
 }
@@ -190,13 +192,13 @@ fn plain_copy(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
 /// The component that an operand names, if it is just one and its register is not fixed.
 fn single(func: &Function, operand: Operand) -> Option<Comp> {
     let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
-    let range = piece.range(func.vregs[reg].components);
-    (range.len() == 1 && !func.vregs[reg].is_fixed()).then_some((reg, range.start))
+    let range = piece.range(func[reg].components);
+    (range.len() == 1 && !func[reg].is_fixed()).then_some((reg, range.start))
 }
 
 fn mentions(func: &Function, operand: Operand, (reg, k): Comp) -> bool {
     match operand.kind() {
-        OperandKind::Reg(other, piece) => other == reg && piece.range(func.vregs[other].components).contains(&k),
+        OperandKind::Reg(other, piece) => other == reg && piece.range(func[other].components).contains(&k),
         _ => false,
     }
 }

@@ -9,42 +9,42 @@ use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{Block, EntitySet, Function, layout};
 
 /// Thread jumps, merge blocks, remove what is unreachable.
-pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let mut changed = thread_jumps(func);
-    changed |= layout::remove_unreachable(func);
-    changed |= merge_chains(func);
+    changed |= layout::remove_unreachable(func, &analyses.cfg(func));
+    changed |= merge_chains(func, &analyses.cfg(func));
     changed |= layout::remove_redundant_branches(func);
     Ok(Changed::when(changed))
 }
 
 /// Where a block that does nothing but go on leads to.
 fn forwards_to(func: &Function, block: Block) -> Option<Block> {
-    let data = &func.blocks[block];
+    let data = &func.blocks()[block];
     let [next] = data.succs[..] else { return None };
-    let only_jumps = data.insts.iter().all(|i| exit_of(&func.insts[*i]) == Exit::Branch);
-    let is_target_of_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
+    let only_jumps = data.insts.iter().all(|i| exit_of(&func[*i]) == Exit::Branch);
+    let is_target_of_phi = func.block_insts(next).first().is_some_and(|i| func[*i].is_phi());
     (only_jumps && next != block && !is_target_of_phi).then_some(next)
 }
 
 fn thread_jumps(func: &mut Function) -> bool {
     let mut changed = false;
     let taken = address_taken(func);
-    for block in func.layout.clone() {
-        for succ in func.blocks[block].succs.clone() {
+    for block in func.layout().to_vec() {
+        for succ in func.succs(block).to_vec() {
             // A call comes back to the block whose address it was given, however empty that is.
             if taken.contains(succ) {
                 continue;
             }
             let mut target = succ;
             // A chain of empty blocks is no longer than the function; a ring of them stays as it is.
-            for _ in 0..func.layout.len() {
+            for _ in 0..func.layout().len() {
                 match forwards_to(func, target) {
                     Some(next) if next != succ => target = next,
                     _ => break,
                 }
             }
             if target != succ && forwards_to(func, target).is_none() {
-                func.redirect(block, succ, target);
+                func.edit().redirect(block, succ, target);
                 changed = true;
             }
         }
@@ -54,9 +54,8 @@ fn thread_jumps(func: &mut Function) -> bool {
 
 /// Blocks whose address is taken by something that is no branch: the return points of calls.
 pub(super) fn address_taken(func: &Function) -> EntitySet<Block> {
-    let plain =
-        func.iter_insts().filter(|(_, inst)| func.insts[*inst].is_machine() && !is_terminator(&func.insts[*inst]));
-    let blocks = plain.flat_map(|(_, inst)| func.insts[inst].operands.iter().filter_map(|o| o.as_block()));
+    let plain = func.iter_insts().filter(|(_, inst)| func[*inst].is_machine() && !is_terminator(&func[*inst]));
+    let blocks = plain.flat_map(|(_, inst)| func[inst].operands.iter().filter_map(|o| o.as_block()));
     let mut taken = EntitySet::new();
     blocks.for_each(|block| {
         taken.insert(block);
@@ -64,36 +63,35 @@ pub(super) fn address_taken(func: &Function) -> EntitySet<Block> {
     taken
 }
 
-fn merge_chains(func: &mut Function) -> bool {
-    let cfg = Cfg::new(func);
+fn merge_chains(func: &mut Function, cfg: &Cfg) -> bool {
     let taken = address_taken(func);
     let mut merged = EntitySet::new();
-    for block in func.layout.clone() {
+    for block in func.layout().to_vec() {
         if merged.contains(block) {
             continue;
         }
-        while let [next] = func.blocks[block].succs[..] {
+        while let [next] = func.succs(block)[..] {
             // `@P0 EXIT` has one successor too, and is no jump.
-            if func.block_insts(block).iter().any(|i| matches!(exit_of(&func.insts[*i]), Exit::Leave | Exit::Indirect))
-            {
+            if func.block_insts(block).iter().any(|i| matches!(exit_of(&func[*i]), Exit::Leave | Exit::Indirect)) {
                 break;
             }
             let alone =
                 cfg.preds(next).len() == 1 && next != block && func.entry() != Some(next) && !taken.contains(next);
-            let has_phi = func.block_insts(next).first().is_some_and(|i| func.insts[*i].is_phi());
+            let has_phi = func.block_insts(next).first().is_some_and(|i| func[*i].is_phi());
             if !alone || has_phi || merged.contains(next) {
                 break;
             }
-            func.retain_insts(block, |func, inst| !is_terminator(&func.insts[inst]));
-            let tail = std::mem::take(&mut func.blocks[next]);
+            func.edit().retain_insts(block, |func, inst| !is_terminator(&func[inst]));
+            let tail = func.edit().take_block(next);
             for succ in &tail.succs {
-                func.rename_phi_pred(*succ, next, block);
+                func.edit().rename_phi_pred(*succ, next, block);
             }
-            func.blocks[block].insts.extend(tail.insts);
-            func.blocks[block].succs = tail.succs;
+            let end = func.block_insts(block).len();
+            func.edit().place(block, end, &tail.insts);
+            func.edit().set_succs(block, &tail.succs);
             merged.insert(next);
         }
     }
-    func.layout.retain(|b| !merged.contains(*b));
+    func.edit().retain_blocks(|b| !merged.contains(b));
     !merged.is_empty()
 }

@@ -5,6 +5,6 @@ use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, layout};
 
 /// Remove unreachable blocks.
-pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
-    Ok(Changed::when(layout::remove_unreachable(func)))
+pub(crate) fn run(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    Ok(Changed::when(layout::remove_unreachable(func, &analyses.cfg(func))))
 }

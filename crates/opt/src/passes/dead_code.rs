@@ -3,17 +3,26 @@
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Effects;
 use oriole_ori::analysis::{Analyses, LiveSet, Liveness};
-use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, PackedOption, SecondaryMap, VReg};
+use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, VReg};
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["instructions removed"];
+
+/// On SSA form nothing is dead.
+pub(crate) const SWEPT: &str = "dead code is gone";
 
 /// Remove dead instructions.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     if !context.tally.is_open() {
         return Ok(Changed::No);
     }
-    let removed = if func.first_value.is_some() { sweep(func).len() as u32 } else { remove(func, analyses) };
+    if func.first_value().is_some() && analyses.is_settled(SWEPT, func) {
+        return Ok(Changed::No);
+    }
+    let removed = if func.first_value().is_some() { sweep(func).len() as u32 } else { remove(func, analyses) };
+    if func.first_value().is_some() {
+        analyses.settle(SWEPT, func);
+    }
     context.tally.add(0, removed);
     Ok(Changed::when(removed > 0))
 }
@@ -23,9 +32,9 @@ fn remove(func: &mut Function, analyses: &mut Analyses) -> u32 {
     let dead = dead_instructions(func, &analyses.live(func));
     let mut removed = 0;
     if !dead.is_empty() {
-        for block in func.layout.clone() {
+        for block in func.layout().to_vec() {
             let before = func.block_insts(block).len();
-            func.retain_insts(block, |_, inst| !dead.contains(inst));
+            func.edit().retain_insts(block, |_, inst| !dead.contains(inst));
             removed += (before - func.block_insts(block).len()) as u32;
         }
     }
@@ -37,7 +46,7 @@ fn remove(func: &mut Function, analyses: &mut Analyses) -> u32 {
 fn dead_instructions(func: &Function, liveness: &Liveness) -> EntitySet<InstId> {
     let mut dead = EntitySet::new();
     let mut live = liveness.empty_set();
-    for block in &func.layout {
+    for block in func.layout() {
         live.clear();
         for component in liveness.live_out(*block) {
             live.insert(component);
@@ -59,7 +68,7 @@ const WANTED: Effects =
 
 /// Whether the instruction does nothing but write virtual registers.
 pub(crate) fn removable(func: &Function, inst: InstId) -> bool {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     !data.opcode.info().effects.intersects(WANTED)
         && data.call.is_none()
         && !data.flags.contains(InstFlags::VOLATILE)
@@ -69,7 +78,7 @@ pub(crate) fn removable(func: &Function, inst: InstId) -> bool {
 fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
     let mut found = false;
     func.for_each_def(inst, |mention| {
-        let fixed = func.vregs[mention.reg].is_fixed();
+        let fixed = func[mention.reg].is_fixed();
         found |= fixed || mention.range.clone().any(|k| live.contains((mention.reg, k)));
     });
     found
@@ -78,16 +87,17 @@ fn writes_live(func: &Function, inst: InstId, live: &LiveSet) -> bool {
 /// On SSA form: remove what no instruction with an effect needs, MovPhis that only need each other included. Gives what was
 /// removed.
 pub(crate) fn sweep(func: &mut Function) -> Vec<InstId> {
+    func.edit().keep_def_use();
     let mut needs = Needs::new(func);
-    for at in (0..func.layout.len()).rev() {
-        for inst in func.block_insts(func.layout[at]).iter().rev() {
+    for at in (0..func.layout().len()).rev() {
+        for inst in func.block_insts(func.layout()[at]).iter().rev() {
             needs.pass(func, *inst);
         }
     }
     needs.idle.retain(|inst| needs.is_idle.contains(*inst));
     if !needs.idle.is_empty() {
-        for at in 0..func.layout.len() {
-            func.blocks[func.layout[at]].insts.retain(|inst| !needs.is_idle.contains(*inst));
+        for block in func.layout().to_vec() {
+            func.edit().retain_insts(block, |_, inst| !needs.is_idle.contains(inst));
         }
     }
     needs.idle
@@ -100,8 +110,6 @@ struct Needs {
     /// What nobody was seen to need when it was passed, in that order; some of it was needed after all.
     idle: Vec<InstId>,
     is_idle: EntitySet<InstId>,
-    /// By value: the idle instruction that gives it.
-    idle_definition: SecondaryMap<VReg, PackedOption<InstId>>,
     /// Idle no more, with sources to be looked at.
     work: Vec<InstId>,
 }
@@ -109,10 +117,9 @@ struct Needs {
 impl Needs {
     fn new(func: &Function) -> Self {
         Needs {
-            needed: EntitySet::with_capacity(func.vregs.len()),
+            needed: EntitySet::with_capacity(func.regs().len()),
             idle: Vec::new(),
-            is_idle: EntitySet::with_capacity(func.insts.len()),
-            idle_definition: SecondaryMap::new(),
+            is_idle: EntitySet::with_capacity(func.insts().len()),
             work: Vec::new(),
         }
     }
@@ -127,7 +134,6 @@ impl Needs {
         } else {
             self.idle.push(inst);
             self.is_idle.insert(inst);
-            func.for_each_def(inst, |write| self.idle_definition[write.reg] = inst.into());
         }
         while let Some(inst) = self.work.pop() {
             self.need_sources(func, inst);
@@ -137,7 +143,7 @@ impl Needs {
     fn need_sources(&mut self, func: &Function, inst: InstId) {
         func.for_each_use(inst, |read| {
             if self.needed.insert(read.reg)
-                && let Some(idle) = self.idle_definition.get(read.reg).and_then(|inst| inst.expand())
+                && let Some(idle) = func.definition(read.reg)
                 && self.is_idle.remove(idle)
             {
                 self.work.push(idle);

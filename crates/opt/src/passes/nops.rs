@@ -8,9 +8,9 @@ use oriole_ori::{Function, InstFlags};
 /// Remove NOPs that are not marked volatile.
 pub(crate) fn run(func: &mut Function, _: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
     let before = func.inst_count();
-    for block in func.layout.clone() {
-        func.retain_insts(block, |func, inst| {
-            let data = &func.insts[inst];
+    for block in func.layout().to_vec() {
+        func.edit().retain_insts(block, |func, inst| {
+            let data = &func[inst];
             data.opcode != Opcode::NOP || !data.is_machine() || data.flags.contains(InstFlags::VOLATILE)
         });
     }

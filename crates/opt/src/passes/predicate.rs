@@ -27,14 +27,14 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     let mut pass = Pass {
         uses: Uses::new(func),
         inputs: Inputs::default(),
-        preds: vec![0; func.blocks.len()],
+        preds: vec![0; func.blocks().len()],
         taken: address_taken(func),
         removed: EntitySet::new(),
         limit: usize::try_from(context.knobs.get("predication-limit")).unwrap_or(0),
         block_limit: usize::try_from(context.knobs.get("predication-block")).unwrap_or(0),
     };
-    for block in &func.layout {
-        for succ in &func.blocks[*block].succs {
+    for block in func.layout() {
+        for succ in func.succs(*block) {
             pass.preds[succ.as_u32() as usize] += 1;
         }
     }
@@ -51,7 +51,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         }
     }
     pass.inputs.settle_all(func);
-    func.layout.retain(|block| !pass.removed.contains(*block));
+    func.edit().retain_blocks(|block| !pass.removed.contains(block));
     Ok(Changed::when(tally.last().is_some()))
 }
 
@@ -68,9 +68,9 @@ struct Uses {
 impl Uses {
     fn new(func: &Function) -> Self {
         let mut uses = Uses {
-            definition: SecondaryMap::with_capacity(func.vregs.len()),
-            reads: SecondaryMap::with_capacity(func.vregs.len()),
-            reader: SecondaryMap::with_capacity(func.vregs.len()),
+            definition: SecondaryMap::with_capacity(func.regs().len()),
+            reads: SecondaryMap::with_capacity(func.regs().len()),
+            reader: SecondaryMap::with_capacity(func.regs().len()),
         };
         for (block, inst) in func.iter_insts() {
             func.for_each_use(inst, |mention| {
@@ -139,7 +139,7 @@ impl Pass {
     /// A branch to a block that does nothing but exit becomes a guarded EXIT. (Not at the end of a loop, where
     /// the branch goes back.)
     fn exit_at_once(&mut self, func: &mut Function, cfg: &Cfg, block: Block) -> bool {
-        let (&[taken, next], Some((guard, branch))) = (&func.blocks[block].succs[..], lone_branch(func, block)) else {
+        let (&[taken, next], Some((guard, branch))) = (func.succs(block), lone_branch(func, block)) else {
             return false;
         };
         let not = Guard { negated: !guard.negated, ..guard };
@@ -150,15 +150,15 @@ impl Pass {
         let Some((out, stay, guard)) = ways.into_iter().find(|(out, stay, _)| leaves(*out, *stay)) else {
             return false;
         };
-        let mut exit = func.insts[func.block_insts(out)[0]].clone();
+        let mut exit = func[func.block_insts(out)[0]].clone();
         exit.set_guard(Some(guard));
-        exit.loc = func.insts[branch].loc;
-        func.insts[branch] = exit;
-        func.blocks[block].succs = [stay].into_iter().collect();
+        exit.loc = func[branch].loc;
+        func.edit().replace(branch, exit);
+        func.edit().set_succs(block, &[stay]);
         let edges = &mut self.preds[out.as_u32() as usize];
         *edges -= 1;
         if *edges == 0 && !self.taken.contains(out) {
-            func.blocks[out] = Default::default();
+            func.edit().clear_block(out);
             self.removed.insert(out);
         }
         true
@@ -166,13 +166,13 @@ impl Pass {
 
     /// What the branch at the end of the block goes around, if it may be flattened.
     fn shape(&mut self, func: &Function, block: Block) -> Option<Shape> {
-        let &[taken, next] = &func.blocks[block].succs[..] else { return None };
+        let &[taken, next] = func.succs(block) else { return None };
         let (guard, _) = lone_branch(func, block)?;
         if taken == next {
             return None;
         }
         let not = Guard { negated: !guard.negated, ..guard };
-        let only = |body: Block| match func.blocks[body].succs[..] {
+        let only = |body: Block| match func.succs(body)[..] {
             [join] if join != body && join != block => Some(join),
             _ => None,
         };
@@ -202,7 +202,7 @@ impl Pass {
         join: Block,
     ) -> Option<Vec<Choice>> {
         let (first, second) = (bodies[0].0, bodies.get(1).map_or(block, |(body, _)| *body));
-        let phis = func.block_insts(join).iter().take_while(|inst| func.insts[**inst].is_phi());
+        let phis = func.phis(join).iter();
         phis.map(|phi| {
             let (a, b) = (self.inputs.from(func, *phi, first)?, self.inputs.from(func, *phi, second)?);
             let how = match (a.kind(), b.kind()) {
@@ -215,7 +215,7 @@ impl Pass {
                 _ if bodies.len() == 2 && self.is_made_for_phi(func, b, second) => How::OverFirst,
                 _ => How::Copy,
             };
-            let file = func.vregs[func.insts[*phi].operands[0].as_reg()?].file();
+            let file = func[func[*phi].operands[0].as_reg()?].file();
             let possible = matches!(how, How::First | How::Second) || matches!(file, RegFile::R | RegFile::P);
             possible.then_some(Choice { first: a, second: b, how })
         })
@@ -227,8 +227,7 @@ impl Pass {
     fn is_made_for_phi(&self, func: &Function, value: Operand, body: Block) -> bool {
         let Some(reg) = value.as_reg() else { return false };
         let definition = self.uses.definition[reg].expand();
-        let here =
-            definition.is_some_and(|inst| func.insts[inst].is_machine() && func.block_insts(body).contains(&inst));
+        let here = definition.is_some_and(|inst| func[inst].is_machine() && func.block_insts(body).contains(&inst));
         let mut outside = self.uses.reads[reg];
         if here && outside > 1 {
             for &inst in func.block_insts(body) {
@@ -251,7 +250,7 @@ impl Pass {
 
     /// Put the bodies, guarded, into the block, and the join too if nobody else goes there.
     fn flatten(&mut self, func: &mut Function, block: Block, shape: &Shape) -> Result<(), BuildError> {
-        func.blocks[block].insts.pop();
+        func.edit().pop(block);
         let mut over: FxHashMap<VReg, VReg> = FxHashMap::default();
         for choice in &shape.choices {
             let pair = match choice.how {
@@ -262,7 +261,7 @@ impl Pass {
             over.extend(pair.0.as_reg().zip(pair.1.as_reg()));
         }
         for (body, guard) in &shape.bodies {
-            let insts = std::mem::take(&mut func.blocks[*body]).insts;
+            let insts = func.edit().take_block(*body).insts;
             self.removed.insert(*body);
             self.guard_all(func, block, *body, insts, *guard, &over)?;
         }
@@ -275,24 +274,26 @@ impl Pass {
             });
         }
         self.inputs.pass_on(func, block, shape, &values);
-        func.blocks[block].succs = [shape.join].into_iter().collect();
+        func.edit().set_succs(block, &[shape.join]);
         // One edge is left of those that the branch and the bodies had.
         let edges = &mut self.preds[shape.join.as_u32() as usize];
         *edges -= 1;
         let alone = *edges == 1 && !self.taken.contains(shape.join) && func.entry() != Some(shape.join);
         if alone && shape.join != block {
-            let join = std::mem::take(&mut func.blocks[shape.join]);
-            let phis = join.insts.iter().take_while(|inst| func.insts[**inst].is_phi()).copied();
+            let join = func.edit().take_block(shape.join);
+            let phis = join.insts.iter().take_while(|inst| func[**inst].is_phi()).copied();
             for inst in phis.collect::<Vec<_>>() {
                 self.inputs.settle(func, inst);
-                func.insts[inst] = only_input(func, inst);
+                let copy = only_input(func, inst);
+                func.edit().replace(inst, copy);
             }
-            func.blocks[block].insts.extend(join.insts);
+            let end = func.block_insts(block).len();
+            func.edit().place(block, end, &join.insts);
             for succ in &join.succs {
-                func.rename_phi_pred(*succ, shape.join, block);
+                func.edit().rename_phi_pred(*succ, shape.join, block);
                 self.inputs.rename(func, *succ, shape.join, block);
             }
-            func.blocks[block].succs = join.succs;
+            func.edit().set_succs(block, &join.succs);
             self.removed.insert(shape.join);
         }
         Ok(())
@@ -311,22 +312,23 @@ impl Pass {
     ) -> Result<(), BuildError> {
         let mut partial: EntitySet<VReg> = EntitySet::new();
         for inst in insts {
-            if exit_of(&func.insts[inst]) == Exit::Branch {
+            if exit_of(&func[inst]) == Exit::Branch {
+                func.edit().remove(inst);
                 continue;
             }
             let mut local = true;
             let mut reads_partial = false;
             func.for_each_def(inst, |m| local &= func.is_value(m.reg) && self.uses.is_only_in(m.reg, body));
             func.for_each_use(inst, |m| reads_partial |= partial.contains(m.reg));
-            let harmless = func.insts[inst].opcode.info().effects == Effects::NONE && !may_fault(&func.insts[inst]);
-            if func.insts[inst].is_machine() && !(local && harmless && !reads_partial) {
+            let harmless = func[inst].opcode.info().effects == Effects::NONE && !may_fault(&func[inst]);
+            if func[inst].is_machine() && !(local && harmless && !reads_partial) {
                 func.for_each_def(inst, |m| {
                     partial.insert(m.reg);
                 });
-                func.insts[inst].set_guard(Some(guard));
+                func.edit().update(inst, |inst| inst.set_guard(Some(guard)));
                 name_olds(func, block, inst, over)?;
             }
-            func.blocks[block].insts.push(inst);
+            func.edit().place_last(block, inst);
         }
         Ok(())
     }
@@ -334,7 +336,7 @@ impl Pass {
 
 /// Say what the results of a guarded instruction leave in place; most of them nothing that matters.
 fn name_olds(func: &mut Function, block: Block, inst: InstId, over: &FxHashMap<VReg, VReg>) -> Result<(), BuildError> {
-    let defs: SmallVec<[Operand; 4]> = func.insts[inst].defs().map(|(_, operand)| operand).collect();
+    let defs: SmallVec<[Operand; 4]> = func[inst].defs().map(|(_, operand)| operand).collect();
     if !defs.iter().any(|def| func.named(*def).iter().any(|reg| func.is_value(*reg))) {
         return Ok(());
     }
@@ -351,14 +353,14 @@ fn name_olds(func: &mut Function, block: Block, inst: InstId, over: &FxHashMap<V
                     Some(old) => *old,
                     None => {
                         let old = func.new_vreg_like(value)?;
-                        func.append(block, Inst::undef(Operand::reg(old)));
+                        func.edit().append(block, Inst::undef(Operand::reg(old)));
                         old
                     }
                 });
             }
             func.tuple(&olds)
         };
-        func.insts[inst].operands.push(old);
+        func.edit().update(inst, |inst| inst.operands.push(old));
     }
     Ok(())
 }
@@ -367,11 +369,11 @@ fn name_olds(func: &mut Function, block: Block, inst: InstId, over: &FxHashMap<V
 fn guarded_copy(func: &mut Function, block: Block, choice: &Choice, guard: Guard) -> Result<Operand, BuildError> {
     let (Some(first), second) = (choice.first.as_reg(), choice.second) else { return Ok(choice.second) };
     let value = Operand::reg(func.new_vreg_like(first)?);
-    let mut copy = Inst::copy(func.vregs[first].file(), value, choice.first).guarded(Some(guard));
+    let mut copy = Inst::copy(func[first].file(), value, choice.first).guarded(Some(guard));
     let olds: SmallVec<[Operand; 4]> =
         copy.defs().map(|(_, def)| if def == value { second } else { Operand::NONE }).collect();
     copy.operands.extend(olds);
-    func.append(block, copy);
+    func.edit().append(block, copy);
     Ok(value)
 }
 
@@ -398,7 +400,7 @@ impl Inputs {
 
     /// The join's MovPhis take these values from the block, and nothing from the bodies.
     fn pass_on(&mut self, func: &Function, block: Block, shape: &Shape, values: &[Operand]) {
-        let phis = func.block_insts(shape.join).iter().take_while(|inst| func.insts[**inst].is_phi());
+        let phis = func.phis(shape.join).iter();
         for (phi, value) in phis.zip(values) {
             let inputs = self.of(func, *phi);
             shape.bodies.iter().for_each(|(body, _)| {
@@ -410,7 +412,7 @@ impl Inputs {
 
     /// The MovPhis of a block name another predecessor.
     fn rename(&mut self, func: &Function, block: Block, old: Block, new: Block) {
-        for phi in func.block_insts(block).iter().take_while(|inst| func.insts[**inst].is_phi()) {
+        for phi in func.phis(block).iter() {
             let inputs = self.by_pred.get_mut(phi);
             if let Some((inputs, value)) = inputs.and_then(|inputs| inputs.remove(&old).map(|value| (inputs, value))) {
                 inputs.insert(new, value);
@@ -420,7 +422,7 @@ impl Inputs {
 
     /// Write the inputs of a MovPhi into its operands: those that stay in their order, then new predecessors.
     fn settle(&mut self, func: &mut Function, phi: InstId) {
-        let Some(mut inputs) = self.by_pred.remove(&phi).filter(|_| func.insts[phi].is_phi()) else { return };
+        let Some(mut inputs) = self.by_pred.remove(&phi).filter(|_| func[phi].is_phi()) else { return };
         let stay: Vec<Block> = func.phi_inputs(phi).map(|(_, pred)| pred).collect();
         let mut operands: Vec<Operand> = Vec::with_capacity(2 * inputs.len());
         for pred in stay {
@@ -431,8 +433,10 @@ impl Inputs {
         let mut others: Vec<(Block, Operand)> = inputs.into_iter().collect();
         others.sort_unstable_by_key(|(pred, _)| *pred);
         operands.extend(others.into_iter().flat_map(|(pred, source)| [source, Operand::block(pred)]));
-        func.insts[phi].operands.truncate(1);
-        func.insts[phi].operands.extend(operands);
+        func.edit().update(phi, |inst| {
+            inst.operands.truncate(1);
+            inst.operands.extend(operands);
+        });
     }
 
     fn settle_all(&mut self, func: &mut Function) {
@@ -444,10 +448,10 @@ impl Inputs {
 
 /// What a MovPhi with one predecessor is.
 fn only_input(func: &Function, phi: InstId) -> Inst {
-    let result = func.insts[phi].operands[0];
+    let result = func[phi].operands[0];
     let source = func.phi_inputs(phi).next().map_or(Operand::undef(), |(source, _)| source);
     match source.as_reg() {
-        Some(reg) => Inst::copy(func.vregs[reg].file(), result, source),
+        Some(reg) => Inst::copy(func[reg].file(), result, source),
         None => Inst::undef(result),
     }
 }
@@ -456,10 +460,10 @@ fn only_input(func: &Function, phi: InstId) -> Inst {
 fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
     let mut from_end = func.block_insts(block).iter().rev();
     let last = *from_end.next()?;
-    let data = &func.insts[last];
+    let data = &func[last];
     let guard = data.guard().filter(|_| exit_of(data) == Exit::Branch)?;
-    let lone = from_end.next().is_none_or(|inst| !is_terminator(&func.insts[*inst]));
-    let plain = func.vregs[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
+    let lone = from_end.next().is_none_or(|inst| !is_terminator(&func[*inst]));
+    let plain = func[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
     (lone && plain).then_some((guard, last))
 }
 
@@ -474,8 +478,8 @@ fn may_fault(inst: &Inst) -> bool {
 fn only_exits(func: &Function, block: Block) -> bool {
     match func.block_insts(block) {
         [inst] => {
-            let data = &func.insts[*inst];
-            data.opcode == Opcode::EXIT && data.guard().is_none() && func.blocks[block].succs.is_empty()
+            let data = &func[*inst];
+            data.opcode == Opcode::EXIT && data.guard().is_none() && func.succs(block).is_empty()
         }
         _ => false,
     }
@@ -483,7 +487,7 @@ fn only_exits(func: &Function, block: Block) -> bool {
 
 /// Whether the instruction may run under a guard that it does not change itself.
 fn can_be_guarded(func: &Function, inst: InstId, pred: VReg) -> bool {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     if exit_of(data) == Exit::Branch {
         return data.guard().is_none();
     }

@@ -83,8 +83,8 @@ fn callees_of(module: &Module, func: &Function) -> (Vec<FuncId>, bool) {
     let mut callees: Vec<FuncId> = Vec::new();
     let mut indirect = false;
     for (_, inst) in func.iter_insts() {
-        let Some(call) = func.insts[inst].call.expand() else { continue };
-        match func.calls[call].callee {
+        let Some(call) = func[inst].call.expand() else { continue };
+        match func[call].callee {
             Callee::Direct(symbol) => {
                 let callee = module.function_of(symbol).filter(|callee| !callees.contains(callee));
                 callees.extend(callee);
@@ -114,5 +114,5 @@ pub fn address_taken(module: &Module) -> impl Iterator<Item = FuncId> + '_ {
     tables
         .chain(in_data.flatten())
         .filter_map(|symbol| module.function_of(symbol))
-        .filter(|id| module.functions[*id].kind != FunctionKind::Entry)
+        .filter(|id| module.functions[*id].kind() != FunctionKind::Entry)
 }

@@ -18,7 +18,7 @@ impl Graph for Function {
     type Node = Block;
 
     fn bound(&self) -> usize {
-        self.blocks.len()
+        self.blocks().len()
     }
 
     fn entry(&self) -> Option<Block> {
@@ -26,7 +26,7 @@ impl Graph for Function {
     }
 
     fn nodes(&self) -> impl Iterator<Item = Block> {
-        self.layout.iter().copied()
+        self.layout().iter().copied()
     }
 
     fn successors(&self, block: Block, found: impl FnMut(Block)) {
@@ -36,6 +36,6 @@ impl Graph for Function {
 
 /// Post-dominators: a block that leaves the function by a guarded instruction leads to the end, too.
 pub fn post_dominators(func: &Function, cfg: &Cfg) -> DomTree {
-    let leaves = |block: Block| func.block_insts(block).iter().any(|inst| exit_of(&func.insts[*inst]) == Exit::Leave);
+    let leaves = |block: Block| func.block_insts(block).iter().any(|inst| exit_of(&func[*inst]) == Exit::Leave);
     DomTree::post_dominators(cfg, leaves)
 }

@@ -25,9 +25,9 @@ struct Numbering {
 
 impl Numbering {
     fn new(func: &Function) -> Self {
-        let mut base = SecondaryMap::with_capacity(func.vregs.len());
+        let mut base = SecondaryMap::with_capacity(func.regs().len());
         let mut total = 0u32;
-        for (reg, data) in func.vregs.iter() {
+        for (reg, data) in func.regs().iter() {
             base[reg] = total;
             total += u32::from(data.components);
         }
@@ -82,7 +82,7 @@ impl Liveness {
         let mut walk = Walk::new(cfg);
         walk.all(&events, &this.global, this.globals.len());
         let by_block = |pairs: &[(u32, Block)]| {
-            Rows::new(func.blocks.len(), pairs.iter().map(|(global, block)| (block.as_u32(), *global)))
+            Rows::new(func.blocks().len(), pairs.iter().map(|(global, block)| (block.as_u32(), *global)))
         };
         this.live_in = by_block(&walk.entered);
         this.live_out = by_block(&walk.left);
@@ -95,9 +95,9 @@ impl Liveness {
         let mut events = Events::default();
         let mut written_in = vec![LOCAL; self.numbering.total];
         let mut exposed_in = vec![LOCAL; self.numbering.total];
-        for &block in &func.layout {
+        for &block in func.layout() {
             for &inst in func.block_insts(block) {
-                let is_phi = func.insts[inst].is_phi();
+                let is_phi = func[inst].is_phi();
                 func.for_each_use(inst, |r| {
                     for k in r.range.clone() {
                         let at = self.numbering.of(r.reg, k);
@@ -129,7 +129,7 @@ impl Liveness {
     fn number(&mut self, func: &Function, component: Component, at: usize) {
         if self.global[at] == LOCAL {
             self.global[at] = self.globals.len() as u32;
-            let uniform = func.vregs[component.0].reg_type.is_uniform();
+            let uniform = func[component.0].reg_type.is_uniform();
             self.globals.push(Global { component, uniform });
         }
     }
@@ -137,7 +137,7 @@ impl Liveness {
     fn phi_sources(&self, func: &Function, inst: InstId, events: &mut Events) {
         for (source, pred) in func.phi_inputs(inst) {
             let crate::operand::OperandKind::Reg(reg, piece) = source.kind() else { continue };
-            for k in piece.range(func.vregs[reg].components) {
+            for k in piece.range(func[reg].components) {
                 events.phi_out.push((self.numbering.of(reg, k) as u32, pred));
             }
         }
@@ -195,7 +195,7 @@ impl Liveness {
 
     /// Whether any component of `reg` is live across a block boundary.
     pub fn crosses_blocks(&self, func: &Function, reg: VReg) -> bool {
-        (0..func.vregs[reg].components).any(|k| self.crosses(reg, k))
+        (0..func[reg].components).any(|k| self.crosses(reg, k))
     }
 
     /// Go through a block from its end to its start. `visit` gets each instruction with the set of
@@ -326,7 +326,7 @@ impl LiveSet<'_> {
 
     /// Whether any component of `reg` is live.
     pub fn contains_reg(&self, func: &Function, reg: VReg) -> bool {
-        (0..func.vregs[reg].components).any(|k| self.contains((reg, k)))
+        (0..func[reg].components).any(|k| self.contains((reg, k)))
     }
 
     /// The members, in no particular but a reproducible order.
@@ -361,7 +361,7 @@ impl LiveSet<'_> {
                 }
             }
         });
-        if !func.insts[inst].is_phi() {
+        if !func[inst].is_phi() {
             func.for_each_use(inst, |r| {
                 for k in r.range.clone() {
                     self.insert((r.reg, k));

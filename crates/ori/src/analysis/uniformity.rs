@@ -50,14 +50,14 @@ impl Uniformity {
     /// Compute it for `func` on `arch`.
     pub fn new(func: &Function, arch: Arch, cfg: &Cfg, postdom: &DomTree, liveness: &Liveness) -> Self {
         let result = Uniformity { varying: EntitySet::new(), branches: EntitySet::new() };
-        let mut block_of = SecondaryMap::with_capacity(func.insts.len());
+        let mut block_of = SecondaryMap::with_capacity(func.insts().len());
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (block, inst) in func.iter_insts() {
             block_of[inst] = block.into();
             func.for_each_use(inst, |read| reads.push((read.reg.as_u32(), inst)));
             func.for_each_def(inst, |write| writes.push((write.reg.as_u32(), block)));
         }
-        let readers = Rows::new(func.vregs.len(), reads.into_iter());
+        let readers = Rows::new(func.regs().len(), reads.into_iter());
         let mut solver = Solver {
             func,
             cfg,
@@ -65,11 +65,11 @@ impl Uniformity {
             liveness,
             arch,
             readers: &readers,
-            writers: Rows::new(func.vregs.len(), writes.into_iter()),
+            writers: Rows::new(func.regs().len(), writes.into_iter()),
             block_of,
             result,
             work: Vec::new(),
-            steps_left: STEPS_PER_BLOCK * (func.layout.len() + 100),
+            steps_left: STEPS_PER_BLOCK * (func.layout().len() + 100),
         };
         solver.start();
         solver.run();
@@ -101,11 +101,11 @@ impl Uniformity {
 
 impl Solver<'_> {
     fn start(&mut self) {
-        for &reg in &self.func.live_in {
+        for &reg in self.func.live_in() {
             self.mark(reg);
         }
         for (_, inst) in self.func.iter_insts() {
-            let data = &self.func.insts[inst];
+            let data = &self.func[inst];
             if self.varies_by_itself(data) {
                 self.mark_results(inst);
             }
@@ -117,7 +117,7 @@ impl Solver<'_> {
         while let Some(reg) = self.work.pop() {
             let readers = self.readers;
             for &inst in readers.row(reg.index()) {
-                let data = &self.func.insts[inst];
+                let data = &self.func[inst];
                 // Lanes whose guard is false keep what they have.
                 let guards = data.guard().is_some_and(|guard| guard.pred == reg);
                 if guards || data.opcode.lanes() != Lanes::Warp {
@@ -131,7 +131,7 @@ impl Solver<'_> {
     /// Whether the result differs per thread although no register operand does.
     fn varies_by_itself(&self, inst: &Inst) -> bool {
         let info = inst.opcode.info();
-        let called = inst.call.expand().is_some_and(|c| self.func.calls[c].callee != Callee::Return);
+        let called = inst.call.expand().is_some_and(|c| self.func[c].callee != Callee::Return);
         let special = inst.uses().any(|(_, operand)| match operand.kind() {
             OperandKind::Special(number) => {
                 special_registers::by_number(number, self.arch).is_some_and(|s| !s.scope.is_warp_uniform())
@@ -149,7 +149,7 @@ impl Solver<'_> {
     }
 
     fn mark(&mut self, reg: VReg) {
-        if !self.func.vregs[reg].reg_type.is_uniform() && self.result.varying.insert(reg) {
+        if !self.func[reg].reg_type.is_uniform() && self.result.varying.insert(reg) {
             self.work.push(reg);
         }
     }
@@ -164,7 +164,7 @@ impl Solver<'_> {
 
     /// If the instruction is a branch that goes different ways, its paths' joins make values vary.
     fn check_branch(&mut self, inst: InstId) {
-        let data = &self.func.insts[inst];
+        let data = &self.func[inst];
         let branches = matches!(exit_of(data), Exit::Branch | Exit::Indirect);
         let Some(block) = self.block_of[inst].expand().filter(|_| branches) else { return };
         let guard = data.guard().is_some_and(|g| self.result.is_varying(g.pred));
@@ -180,12 +180,12 @@ impl Solver<'_> {
     /// Take every written register that is live across blocks, and every MovPhi, to vary.
     fn give_up(&mut self) {
         let func = self.func;
-        for (reg, _) in func.vregs.iter() {
+        for (reg, _) in func.regs().iter() {
             if !self.writers.row(reg.index()).is_empty() && self.liveness.crosses_blocks(func, reg) {
                 self.mark(reg);
             }
         }
-        for (_, inst) in func.iter_insts().filter(|(_, i)| func.insts[*i].is_phi()) {
+        for (_, inst) in func.iter_insts().filter(|(_, i)| func[*i].is_phi()) {
             self.mark_results(inst);
         }
     }
@@ -212,7 +212,7 @@ impl Solver<'_> {
                 }
             }
             // MovPhis of the join have their sources live before it.
-            for &inst in self.func.block_insts(join).iter().take_while(|i| self.func.insts[**i].is_phi()) {
+            for &inst in self.func.block_insts(join).iter().take_while(|i| self.func[**i].is_phi()) {
                 self.func.for_each_def(inst, |r| varying.push(r.reg));
             }
         }

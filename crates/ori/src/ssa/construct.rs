@@ -44,7 +44,7 @@ impl Variables {
         let mut first = SecondaryMap::with_default(KEPT);
         let mut all = Vec::new();
         let kept = kept_registers(func);
-        for (reg, data) in func.vregs.iter() {
+        for (reg, data) in func.regs().iter() {
             let file = matches!(data.file(), RegFile::R | RegFile::UR | RegFile::P | RegFile::UP);
             if file && !data.is_fixed() && data.physical.is_none() && !kept.contains(&reg) {
                 first[reg] = all.len() as u32;
@@ -65,12 +65,12 @@ impl Variables {
 
 /// Registers with a value on entry, and handles of bindless banks, which an operand cannot name as a tuple.
 fn kept_registers(func: &Function) -> FxHashSet<VReg> {
-    let handles = func.iter_insts().flat_map(|(_, inst)| &func.insts[inst].operands);
+    let handles = func.iter_insts().flat_map(|(_, inst)| &func[inst].operands);
     let handles = handles.filter_map(|operand| match operand.kind() {
         OperandKind::ConstBindless { handle, .. } => Some(handle),
         _ => None,
     });
-    handles.chain(func.live_in.iter().copied()).collect()
+    handles.chain(func.live_in().iter().copied()).collect()
 }
 
 /// By block: the variables that have a MovPhi there.
@@ -85,7 +85,7 @@ fn place_phis(func: &Function, cfg: &Cfg, dominators: &DomTree, live: &Liveness,
     let definitions = definitions(func, cfg, live, variables);
     let frontiers = dominators.frontiers(cfg);
     // By block: the last variable that it got a MovPhi for, plus one.
-    let mut stamp: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks.len());
+    let mut stamp: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks().len());
     let mut work: Vec<Block> = Vec::new();
     for run in definitions.chunk_by(|a, b| a.0 == b.0) {
         let variable = run[0].0;
@@ -149,7 +149,8 @@ type Values = SmallVec<[Option<VReg>; 4]>;
 impl Renamer {
     fn new(func: &mut Function, variables: Variables, phis: Phis) -> Self {
         let current = vec![None.into(); variables.count()];
-        let old = std::mem::take(&mut func.vregs);
+        let mut old = PrimaryMap::new();
+        func.edit().swap_regs(&mut old);
         Renamer {
             variables,
             phis,
@@ -166,14 +167,15 @@ impl Renamer {
     fn keep_registers(&mut self, func: &mut Function) {
         for (reg, data) in self.old.iter() {
             if self.variables.first[reg] == KEPT {
-                self.kept[reg] = Some(func.vregs.push(data.clone())).into();
+                self.kept[reg] = Some(func.edit().renew_reg(data.clone())).into();
             }
         }
         let new = |reg: VReg| self.kept[reg].expand().unwrap_or(reg);
-        func.live_in.iter_mut().for_each(|reg| *reg = new(*reg));
-        func.fixed.values_mut().for_each(|reg| *reg = new(*reg));
-        func.first_value = Some(VReg::from_u32(func.vregs.len() as u32));
-        func.tuples.clear();
+        let first = VReg::from_u32(func.regs().len() as u32);
+        let mut edit = func.edit();
+        edit.renumber_roots(new);
+        edit.set_first_value(Some(first));
+        edit.forget_tuples();
     }
 
     fn walk(&mut self, func: &mut Function, cfg: &Cfg, dominators: &DomTree) -> Result<(), BuildError> {
@@ -192,17 +194,14 @@ impl Renamer {
             self.block(func, cfg, block)?;
         }
         self.back_to(0);
-        for block in func.layout.clone() {
+        for block in func.layout().to_vec() {
             if !cfg.is_reachable(block) {
                 self.block(func, cfg, block)?;
                 self.back_to(0);
             }
         }
         // What no instruction names any more names no registers.
-        for (_, site) in func.calls.iter_mut().filter(|(call, _)| !self.calls.contains(*call)) {
-            site.args.clear();
-            site.results.clear();
-        }
+        func.edit().clear_sites_but(&self.calls);
         func.check_tuples()
     }
 
@@ -214,21 +213,21 @@ impl Renamer {
 
     fn block(&mut self, func: &mut Function, cfg: &Cfg, block: Block) -> Result<(), BuildError> {
         let variables = self.phis[block].clone();
-        let old = std::mem::take(&mut func.blocks[block].insts);
+        let old = func.edit().take_insts(block);
         // The MovPhi of a block that was visited from a predecessor before exists already.
-        self.out = old.iter().copied().take_while(|inst| func.insts[*inst].is_phi()).collect();
+        self.out = old.iter().copied().take_while(|inst| func[*inst].is_phi()).collect();
         let rest = self.out.len();
         if self.out.is_empty() {
             self.out = self.make_phis(func, block)?;
         }
         for (&inst, &variable) in self.out.clone().iter().zip(&variables) {
-            let value = func.insts[inst].operands[0].as_reg();
+            let value = func[inst].operands[0].as_reg();
             self.set(variable, value);
         }
         for &inst in &old[rest..] {
             self.inst(func, inst)?;
         }
-        func.blocks[block].insts = std::mem::take(&mut self.out);
+        func.edit().set_insts(block, std::mem::take(&mut self.out));
         for &succ in cfg.succs(block) {
             self.inputs(func, cfg, block, succ)?;
         }
@@ -241,7 +240,7 @@ impl Renamer {
         let mut made = Vec::with_capacity(variables.len());
         for &variable in &variables {
             let value = self.fresh(func, variable)?;
-            made.push(func.add_inst(Inst::phi(Operand::reg(value))));
+            made.push(func.edit().add(Inst::phi(Operand::reg(value))));
         }
         self.phis[block] = variables;
         Ok(made)
@@ -252,16 +251,16 @@ impl Renamer {
         if self.phis[succ].is_empty() {
             return Ok(());
         }
-        let made = func.blocks[succ].insts.first().is_some_and(|inst| func.insts[*inst].is_phi());
+        let made = func.block_insts(succ).first().is_some_and(|inst| func[*inst].is_phi());
         if !made {
             let phis = self.make_phis(func, succ)?;
-            func.blocks[succ].insts.splice(0..0, phis);
+            func.edit().place(succ, 0, &phis);
         }
         debug_assert!(cfg.preds(succ).contains(&block));
         for (at, &variable) in self.phis[succ].iter().enumerate() {
             let value = self.current[variable as usize].expand().map_or(Operand::undef(), Operand::reg);
-            let phi = func.blocks[succ].insts[at];
-            func.insts[phi].operands.extend([value, Operand::block(block)]);
+            let phi = func.block_insts(succ)[at];
+            func.edit().update(phi, |inst| inst.operands.extend([value, Operand::block(block)]));
         }
         Ok(())
     }
@@ -281,8 +280,8 @@ impl Renamer {
 
     fn inst(&mut self, func: &mut Function, inst: InstId) -> Result<(), BuildError> {
         let variable = |reg: VReg| self.variables.first[reg] != KEPT;
-        if func.insts[inst].is_undef() && func.insts[inst].operands[0].as_reg().is_some_and(variable) {
-            self.forget(func.insts[inst].operands[0]);
+        if func[inst].is_undef() && func[inst].operands[0].as_reg().is_some_and(variable) {
+            self.forget(func[inst].operands[0]);
             return Ok(());
         }
         self.uses(func, inst)?;
@@ -318,7 +317,7 @@ impl Renamer {
                 Some(value) => value,
                 None => {
                     let value = self.fresh(func, variable)?;
-                    self.out.push(func.add_inst(Inst::undef(Operand::reg(value))));
+                    self.out.push(func.edit().add(Inst::undef(Operand::reg(value))));
                     value
                 }
             };
@@ -342,24 +341,25 @@ impl Renamer {
     }
 
     fn uses(&mut self, func: &mut Function, inst: InstId) -> Result<(), BuildError> {
-        if let Some(guard) = func.insts[inst].guard() {
+        if let Some(guard) = func[inst].guard() {
             let source = self.source(func, Operand::reg(guard.pred))?;
             let pred = source.as_reg().unwrap_or(guard.pred);
-            func.insts[inst].set_guard(Some(Guard { pred, ..guard }));
+            func.edit().update(inst, |inst| inst.set_guard(Some(Guard { pred, ..guard })));
         }
-        for at in 0..func.insts[inst].operands.len() {
-            let operand = func.insts[inst].operands[at];
-            if operand.is_reg() && !func.insts[inst].is_def(at)
-                || matches!(operand.kind(), OperandKind::ConstBindless { .. })
+        for at in 0..func[inst].operands.len() {
+            let operand = func[inst].operands[at];
+            if operand.is_reg() && !func[inst].is_def(at) || matches!(operand.kind(), OperandKind::ConstBindless { .. })
             {
-                func.insts[inst].operands[at] = self.source(func, operand)?;
+                let source = self.source(func, operand)?;
+                func.edit().set_operand(inst, at, source);
             }
         }
-        if let Some(call) = func.insts[inst].call.expand() {
+        if let Some(call) = func[inst].call.expand() {
             self.calls.insert(call);
-            for at in 0..func.calls[call].args.len() {
-                let operand = func.calls[call].args[at];
-                func.calls[call].args[at] = self.source(func, operand)?;
+            for at in 0..func[call].args.len() {
+                let operand = func[call].args[at];
+                let source = self.source(func, operand)?;
+                func.edit().update_call(inst, |site| site.args[at] = source);
             }
         }
         Ok(())
@@ -367,7 +367,7 @@ impl Renamer {
 
     /// What the results of a partial write were before, behind its operands.
     fn olds(&mut self, func: &mut Function, inst: InstId) -> Result<(), BuildError> {
-        let data = &func.insts[inst];
+        let data = &func[inst];
         let writes: SmallVec<[Operand; 4]> = data.defs().map(|(_, operand)| operand).collect();
         if !data.writes_partly() || writes.iter().all(|operand| self.variables_of(*operand).is_none()) {
             return Ok(());
@@ -378,22 +378,24 @@ impl Renamer {
                 Some(variables) if self.values(variables.clone()).iter().all(Option::is_none) => Operand::undef(),
                 Some(variables) => self.read(func, variables)?,
             };
-            func.insts[inst].operands.push(old);
+            func.edit().update(inst, |inst| inst.operands.push(old));
         }
         Ok(())
     }
 
     fn defs(&mut self, func: &mut Function, inst: InstId) -> Result<(), BuildError> {
-        for at in 0..func.insts[inst].operands.len() {
-            let operand = func.insts[inst].operands[at];
-            if func.insts[inst].is_def(at) && operand.is_reg() {
-                func.insts[inst].operands[at] = self.result(func, operand)?;
+        for at in 0..func[inst].operands.len() {
+            let operand = func[inst].operands[at];
+            if func[inst].is_def(at) && operand.is_reg() {
+                let result = self.result(func, operand)?;
+                func.edit().set_operand(inst, at, result);
             }
         }
-        if let Some(call) = func.insts[inst].call.expand() {
-            for at in 0..func.calls[call].results.len() {
-                let operand = func.calls[call].results[at];
-                func.calls[call].results[at] = self.result(func, operand)?;
+        if let Some(call) = func[inst].call.expand() {
+            for at in 0..func[call].results.len() {
+                let operand = func[call].results[at];
+                let result = self.result(func, operand)?;
+                func.edit().update_call(inst, |site| site.results[at] = result);
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use crate::entity::{Block, CallId, SymRef, Symbol, VReg};
 use crate::function::{Function, FunctionKind, Param, SymbolPart};
 use crate::operand::{MAX_INDEX, Operand};
 use crate::reg::{RegMask, VRegData, VRegFlags};
+use smallvec::SmallVec;
 use std::str::FromStr;
 
 /// Numbered lines that are not empty and not comments.
@@ -57,7 +58,7 @@ pub(super) fn function(lines: &mut Lines<'_>) -> Result<Function> {
         } else {
             let Some(block) = block else { return c.error("instruction before the first block") };
             let inst = inst(&mut c, &mut func)?;
-            func.append(block, inst);
+            func.edit().append(block, inst);
         }
     }
     Cursor::new("", last).error("expected .end")
@@ -77,19 +78,21 @@ fn block_header(c: &mut Cursor<'_>, func: &mut Function) -> Result<Block> {
     let block = c.entity("bix", Block::from_u32)?;
     c.expect(":")?;
     reserve(func, block);
-    if func.layout.contains(&block) {
+    if func.layout().contains(&block) {
         return start.error(format!("block {block} is defined twice"));
     }
-    func.layout.push(block);
+    func.edit().place_block_last(block);
     if c.eat("->") {
+        let mut succs: SmallVec<[Block; 2]> = SmallVec::new();
         loop {
             let succ = c.entity("bix", Block::from_u32)?;
             reserve(func, succ);
-            func.blocks[block].succs.push(succ);
+            succs.push(succ);
             if !c.eat(",") {
                 break;
             }
         }
+        func.edit().set_succs(block, &succs);
     }
     c.expect_end()?;
     Ok(block)
@@ -97,17 +100,16 @@ fn block_header(c: &mut Cursor<'_>, func: &mut Function) -> Result<Block> {
 
 /// Make the block exist, with all of lower number.
 fn reserve(func: &mut Function, block: Block) {
-    while !func.blocks.is_valid(block) {
-        func.blocks.push(Default::default());
-    }
+    // The number is within the limit of blocks, as the cursor has seen.
+    while !func.blocks().is_valid(block) && func.edit().new_detached_block().is_ok() {}
 }
 
 /// Every block that something names must be defined.
 fn check_blocks(func: &Function, c: &Cursor<'_>) -> Result<()> {
     let mut defined = cranelift_entity::EntitySet::new();
-    defined.extend(func.layout.iter().copied());
-    let succs = func.layout.iter().flat_map(|b| func.succs(*b).iter().copied());
-    let named = func.iter_insts().flat_map(|(_, i)| func.insts[i].operands.iter().filter_map(|o| o.as_block()));
+    defined.extend(func.layout().iter().copied());
+    let succs = func.layout().iter().flat_map(|b| func.succs(*b).iter().copied());
+    let named = func.iter_insts().flat_map(|(_, i)| func[i].operands.iter().filter_map(|o| o.as_block()));
     match succs.chain(named).find(|b| !defined.contains(*b)) {
         Some(block) => c.error(format!("block {block} is used but not defined")),
         None => Ok(()),
@@ -117,7 +119,7 @@ fn check_blocks(func: &Function, c: &Cursor<'_>) -> Result<()> {
 fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     let start = c.clone();
     let name = c.name()?;
-    let a = &mut func.attributes;
+    let a = func.attributes_mut();
     match name {
         "maxntid" => a.maxntid = Some([c.number()?, c.number()?, c.number()?]),
         "reqntid" => a.reqntid = Some([c.number()?, c.number()?, c.number()?]),
@@ -135,20 +137,20 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
         "param" => {
             let name = c.word()?.to_owned();
             let (offset, size, align) = (c.keyed("offset")?, c.keyed("size")?, c.keyed("align")?);
-            func.params.push(Param { name, offset, size, align });
+            func.add_param(Param { name, offset, size, align });
         }
         "frame" => {
-            func.frame.local_bytes = c.keyed("local")?;
-            func.frame.spill_bytes = c.keyed("spill")?;
-            func.frame.align = c.keyed("align")?;
-            func.frame.dynamic = !c.is_done() && c.word()? == "dynamic";
+            func.frame_mut().local_bytes = c.keyed("local")?;
+            func.frame_mut().spill_bytes = c.keyed("spill")?;
+            func.frame_mut().align = c.keyed("align")?;
+            func.frame_mut().dynamic = !c.is_done() && c.word()? == "dynamic";
         }
         "reg" => declare(c, func)?,
-        "values" => func.first_value = Some(VReg::from_u32(c.number()?)),
+        "values" => func.edit().set_first_value(Some(VReg::from_u32(c.number()?))),
         "livein" => {
             while !c.is_done() {
                 let reg = register(c, func)?;
-                func.live_in.push(reg);
+                func.edit().add_live_in(reg);
             }
         }
         "symref" => symref(c, func)?,
@@ -162,8 +164,8 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
 fn declare(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     let start = c.clone();
     let (reg_type, reg) = register_name(c)?;
-    if reg.as_u32() as usize != func.vregs.len() {
-        return start.error(format!("registers are declared in order: number {} comes next", func.vregs.len()));
+    if reg.as_u32() as usize != func.regs().len() {
+        return start.error(format!("registers are declared in order: number {} comes next", func.regs().len()));
     }
     let mut data = VRegData::new(reg_type);
     if reg_type.is_group() {
@@ -217,8 +219,8 @@ fn symbol_part(c: &mut Cursor<'_>) -> Result<SymbolPart> {
 fn call(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     let start = c.clone();
     let id = c.entity("call", CallId::from_u32)?;
-    if id.as_u32() as usize != func.calls.len() || func.calls.len() >= MAX_INDEX {
-        return start.error(format!("call sites are numbered in order: {} comes next", func.calls.len()));
+    if id.as_u32() as usize != func.call_sites().len() || func.call_sites().len() >= MAX_INDEX {
+        return start.error(format!("call sites are numbered in order: {} comes next", func.call_sites().len()));
     }
     let callee = if c.eat("indirect") {
         Callee::Indirect
@@ -231,7 +233,7 @@ fn call(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
     c.expect("->")?;
     let results = operands(c, func)?;
     let clobbers = if c.eat("callee") { Clobbers::ByCallee } else { Clobbers::Mask(mask(c)?) };
-    func.calls.push(CallSite { callee, args, results, clobbers });
+    func.edit().add_site(CallSite { callee, args, results, clobbers });
     Ok(())
 }
 

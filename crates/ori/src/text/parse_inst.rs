@@ -8,7 +8,7 @@ use crate::inst::{Guard, Inst, InstKind};
 use crate::operand::{ImmKind, Operand, Piece};
 use crate::published::opcodes;
 use crate::reg::RegType;
-use oriole_isa::{Control, Field, Mods, Opcode, special_registers};
+use oriole_isa::{Control, FieldId, Mods, Opcode, Setting, special_registers};
 
 /// One instruction: guard, mnemonic, modifiers, operands, notes.
 pub(super) fn inst(c: &mut Cursor<'_>, func: &mut Function) -> Result<Inst> {
@@ -47,9 +47,9 @@ fn mods(c: &mut Cursor<'_>) -> Result<Mods> {
     loop {
         let start = c.clone();
         let name = c.name()?;
-        let Some(field) = Field::from_name(name) else { return start.error(format!("unknown modifier '{name}'")) };
+        let Some(field) = FieldId::from_name(name) else { return start.error(format!("unknown modifier '{name}'")) };
         c.expect("=")?;
-        mods.set(field, mod_value(c, field)?);
+        mods.apply(Setting::raw(field, mod_value(c, field)?));
         if !c.eat(",") {
             break;
         }
@@ -58,7 +58,7 @@ fn mods(c: &mut Cursor<'_>) -> Result<Mods> {
     Ok(mods)
 }
 
-fn mod_value(c: &mut Cursor<'_>, field: Field) -> Result<u8> {
+fn mod_value(c: &mut Cursor<'_>, field: FieldId) -> Result<u8> {
     if c.eat("#") {
         return c.number();
     }
@@ -112,7 +112,7 @@ fn control(c: &mut Cursor<'_>) -> Result<Control> {
 pub(super) fn register(c: &mut Cursor<'_>, func: &Function) -> Result<VReg> {
     let start = c.clone();
     let (reg_type, reg) = register_name(c)?;
-    match func.vregs.get(reg) {
+    match func.regs().get(reg) {
         Some(data) if data.reg_type == reg_type => Ok(reg),
         _ => start.error(format!("register %{}{} is not declared", reg_type, reg.as_u32())),
     }

@@ -136,7 +136,7 @@ fn bytes(c: &mut Cursor<'_>) -> Result<Vec<u8>> {
 /// Every symbol and function that something names must exist.
 fn check_symbols(module: &Module) -> Result<()> {
     let known = |symbol: &Symbol| module.symbols.is_valid(*symbol);
-    let refs = module.functions.values().flat_map(|f| f.symrefs.values().map(|r| &r.symbol));
+    let refs = module.functions.values().flat_map(|f| f.symbol_refs().values().map(|r| &r.symbol));
     let relocs = module.symbols.values().flat_map(|s| match &s.kind {
         SymbolKind::Variable(v) => v.relocs.as_slice(),
         _ => &[],

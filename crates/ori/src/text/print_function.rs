@@ -12,33 +12,33 @@ use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for Function {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, ".function {} {}", KINDS.of(self.kind), self.name)?;
-        for p in &self.params {
+        writeln!(f, ".function {} {}", KINDS.of(self.kind()), self.name())?;
+        for p in self.params() {
             writeln!(f, "  .param {} offset={} size={} align={}", p.name, p.offset, p.size, p.align)?;
         }
-        attributes(f, &self.attributes)?;
-        let frame = &self.frame;
+        attributes(f, self.attributes())?;
+        let frame = self.frame();
         let dynamic = if frame.dynamic { " dynamic" } else { "" };
         writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
-        for (reg, data) in self.vregs.iter() {
+        for (reg, data) in self.regs() {
             writeln!(f, "  .reg {}", declaration(reg, data))?;
         }
-        if let Some(first) = self.first_value {
+        if let Some(first) = self.first_value() {
             writeln!(f, "  .values {}", first.as_u32())?;
         }
-        if !self.live_in.is_empty() {
-            let names: Vec<_> = self.live_in.iter().map(|r| reg_name(self, *r)).collect();
+        if !self.live_in().is_empty() {
+            let names: Vec<_> = self.live_in().iter().map(|r| reg_name(self, *r)).collect();
             writeln!(f, "  .livein {}", names.join(" "))?;
         }
-        for (reference, entry) in self.symrefs.iter() {
+        for (reference, entry) in self.symbol_refs().iter() {
             writeln!(f, "  .symref {reference} {} {:+} {}", entry.symbol, entry.addend, PARTS.of(entry.part))?;
         }
-        for (id, call) in self.calls.iter() {
+        for (id, call) in self.call_sites().iter() {
             let list = |ops: &[Operand]| ops.iter().map(|o| operand_text(self, *o)).collect::<Vec<_>>().join(", ");
             let (callee, clobbers) = (callee_text(call.callee), clobbers_text(&call.clobbers));
             writeln!(f, "  .call {id} {callee} ({}) -> ({}) {clobbers}", list(&call.args), list(&call.results))?;
         }
-        for &block in &self.layout {
+        for &block in self.layout() {
             print_block(f, self, block)?;
         }
         writeln!(f, ".end")
@@ -116,7 +116,7 @@ fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Res
 
 fn reg_name(func: &Function, reg: VReg) -> String {
     // Operands may name registers that the verifier has yet to refuse.
-    let prefix = func.vregs.get(reg).map_or("?", |data| data.reg_type.prefix());
+    let prefix = func.regs().get(reg).map_or("?", |data| data.reg_type.prefix());
     format!("%{prefix}{}", reg.as_u32())
 }
 
@@ -127,14 +127,14 @@ pub fn inst_text(func: &Function, inst: InstId) -> String {
 
 /// One instruction, its mnemonic as `mnemonic` spells it.
 pub(crate) fn spelled(func: &Function, inst: InstId, mnemonic: fn(Opcode) -> &'static str) -> String {
-    let inst = &func.insts[inst];
+    let inst = &func[inst];
     let mut text = String::new();
     if let Some(guard) = inst.guard() {
         let _ = write!(text, "@{}{} ", if guard.negated { "!" } else { "" }, reg_name(func, guard.pred));
     }
     // What is no machine instruction prints as a MOV with a note, as published.
     text.push_str(mnemonic(if inst.is_machine() { inst.opcode } else { Opcode::MOV }));
-    let mods: Vec<String> = inst.mods.iter().map(|(field, value)| mod_text(field, value)).collect();
+    let mods: Vec<String> = inst.mods.iter().map(mod_text).collect();
     if !mods.is_empty() {
         let _ = write!(text, "{{{}}}", mods.join(","));
     }
@@ -145,10 +145,11 @@ pub(crate) fn spelled(func: &Function, inst: InstId, mnemonic: fn(Opcode) -> &'s
     text + &notes(func, inst)
 }
 
-fn mod_text(field: oriole_isa::Field, value: u8) -> String {
-    match field.value(value) {
+fn mod_text(setting: oriole_isa::Setting) -> String {
+    let (field, code) = (setting.field(), setting.code());
+    match field.value(code) {
         Some(row) => format!("{}={}", field.name(), row.name),
-        None => format!("{}=#{value}", field.name()),
+        None => format!("{}=#{code}", field.name()),
     }
 }
 
@@ -171,7 +172,7 @@ fn notes(func: &Function, inst: &Inst) -> String {
         let (wait, rd, wr, stay) = (c.wait_mask, c.read_scoreboard, c.write_scoreboard, u8::from(c.stay));
         let _ = write!(text, " ;control={wait:#x}:{rd}:{wr}:{stay}:{}", c.stall);
     }
-    if let Some(loc) = inst.loc.expand().and_then(|loc| func.locs.get(loc)) {
+    if let Some(loc) = inst.loc.expand().and_then(|loc| func.source_locs().get(loc)) {
         let _ = write!(text, " ;at={}:{}:{}", loc.file, loc.line, loc.column);
     }
     text
@@ -202,7 +203,7 @@ pub fn operand_text(func: &Function, operand: Operand) -> String {
 fn is_predicate(func: &Function, kind: OperandKind) -> bool {
     match kind {
         OperandKind::Pt | OperandKind::Upt | OperandKind::Guard { .. } => true,
-        OperandKind::Reg(reg, _) => func.vregs.get(reg).is_some_and(|data| data.reg_type.is_predicate()),
+        OperandKind::Reg(reg, _) => func.regs().get(reg).is_some_and(|data| data.reg_type.is_predicate()),
         _ => false,
     }
 }

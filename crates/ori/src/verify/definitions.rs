@@ -19,7 +19,7 @@ pub(super) fn check(v: &mut Verifier<'_>) {
 
 /// The seed's words for a register without value.
 fn undefined_message(func: &Function, (reg, k): Component) -> String {
-    let data = &func.vregs[reg];
+    let data = &func[reg];
     let file = match data.file() {
         RegFile::R => "R",
         RegFile::UR => "UR",
@@ -36,7 +36,7 @@ fn undefined_message(func: &Function, (reg, k): Component) -> String {
 fn undefined_reads(func: &Function, cfg: &Cfg) -> Vec<(Block, InstId, Component)> {
     let Some(entry) = func.entry() else { return Vec::new() };
     let liveness = Liveness::new(func, cfg);
-    let suspects: Vec<Component> = liveness.live_in(entry).filter(|(reg, _)| !func.live_in.contains(reg)).collect();
+    let suspects: Vec<Component> = liveness.live_in(entry).filter(|(reg, _)| !func.live_in().contains(reg)).collect();
     if suspects.is_empty() {
         return Vec::new();
     }
@@ -46,7 +46,7 @@ fn undefined_reads(func: &Function, cfg: &Cfg) -> Vec<(Block, InstId, Component)
     for &block in cfg.rpo() {
         let mut now = defined[block].clone();
         for &inst in func.block_insts(block) {
-            if !func.insts[inst].is_phi() {
+            if !func[inst].is_phi() {
                 func.for_each_use(inst, |r| {
                     let missing =
                         r.range.clone().map(|k| (r.reg, k)).find(|c| index.get(c).is_some_and(|i| !now.contains(*i)));

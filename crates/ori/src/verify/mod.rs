@@ -68,7 +68,7 @@ impl Verifier<'_> {
 
     fn fail(&mut self, block: Option<Block>, inst: Option<InstId>, message: impl Into<String>) {
         self.errors.push(VerifyError {
-            function: self.func.name.clone(),
+            function: self.func.name().to_owned(),
             block,
             inst: inst.map(|id| (id, inst_text(self.func, id))),
             message: message.into(),

@@ -10,7 +10,7 @@ use oriole_isa::{Kinds, OperandFlags, OperandSpec, RegFile};
 pub(super) fn check(v: &mut Verifier<'_>) {
     let func = v.func;
     for (block, inst) in func.iter_insts() {
-        let data = &func.insts[inst];
+        let data = &func[inst];
         let mut messages = Vec::new();
         if data.is_phi() {
             messages.extend(bad_phi_types(func, inst));
@@ -42,8 +42,9 @@ fn bad_opcode(v: &Verifier<'_>, inst: &Inst) -> Vec<String> {
     if given != expected {
         messages.push(format!("{name} takes {expected} operands, {given} given"));
     }
-    for (field, value) in inst.mods.iter() {
-        if !inst.opcode.fields().iter().any(|(f, _)| *f == field) {
+    for setting in inst.mods.iter() {
+        let (field, value) = (setting.field(), setting.code());
+        if !inst.opcode.has_field(field) {
             messages.push(format!("{name} has no modifier '{}'", field.name()));
         } else if field.value(value).is_none() {
             messages.push(format!("modifier '{}' has no value {value}", field.name()));
@@ -55,7 +56,7 @@ fn bad_opcode(v: &Verifier<'_>, inst: &Inst) -> Vec<String> {
 fn bad_guard(func: &Function, inst: &Inst) -> Option<String> {
     let guard = inst.guard()?;
     let expected = if inst.opcode.info().guard_uniform { RegFile::UP } else { RegFile::P };
-    let found = func.vregs[guard.pred].file();
+    let found = func[guard.pred].file();
     (found != expected)
         .then(|| format!("Bad register class: the guard of {} is a {expected:?}, not a {found:?}", inst.opcode.name()))
 }
@@ -63,7 +64,7 @@ fn bad_guard(func: &Function, inst: &Inst) -> Option<String> {
 /// In SSA form a partial write names what stays: for each value that it writes one of the same file and width, or none
 /// that matters.
 fn bad_olds(func: &Function, inst: &Inst) -> Option<String> {
-    let partly = func.first_value.is_some() && inst.writes_partly();
+    let partly = func.first_value().is_some() && inst.writes_partly();
     let writes_values = partly && inst.defs().any(|(_, d)| func.named(d).iter().any(|reg| func.is_value(*reg)));
     let olds = inst.olds();
     if olds.is_empty() && !writes_values {
@@ -86,9 +87,9 @@ fn bad_olds(func: &Function, inst: &Inst) -> Option<String> {
 fn kinds_of(func: &Function, operand: Operand) -> Option<Kinds> {
     Some(match operand.kind() {
         OperandKind::None => Kinds::NONE,
-        OperandKind::Reg(reg, _) => Kinds::of_file(func.vregs[reg].file()),
+        OperandKind::Reg(reg, _) => Kinds::of_file(func[reg].file()),
         OperandKind::Tuple(tuple) => match func.tuple_values(tuple) {
-            [first, ..] => Kinds::of_file(func.vregs[*first].file()),
+            [first, ..] => Kinds::of_file(func[*first].file()),
             [] => Kinds::EMPTY,
         },
         OperandKind::Phys { file, .. } => Kinds::of_file(file),
@@ -130,13 +131,13 @@ fn bad_operand(func: &Function, inst: &Inst, i: usize, operand: Operand, spec: &
 fn register_width(func: &Function, operand: Operand) -> Option<(RegFile, u8)> {
     match operand.kind() {
         OperandKind::Reg(reg, piece) => {
-            let data = &func.vregs[reg];
+            let data = &func[reg];
             Some((data.file(), piece.range(data.components).len() as u8))
         }
         OperandKind::Phys { file, count, .. } => Some((file, count)),
         OperandKind::Tuple(tuple) => {
             let first = func.tuple_values(tuple).first()?;
-            Some((func.vregs[*first].file(), tuple.len() as u8))
+            Some((func[*first].file(), tuple.len() as u8))
         }
         _ => None,
     }
@@ -153,7 +154,7 @@ fn bad_flags(operand: Operand, spec: &OperandSpec) -> Option<&'static str> {
 
 /// Registers of a MovPhi share file and width.
 fn bad_phi_types(func: &Function, inst: InstId) -> Option<String> {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     let class = register_width(func, data.operands[0]);
     let differs = func.phi_inputs(inst).any(|(source, _)| {
         let found = register_width(func, source);

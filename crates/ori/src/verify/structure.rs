@@ -8,7 +8,7 @@ use crate::terminator::{Exit, exit_of, is_terminator, may_fall_through};
 use cranelift_entity::EntitySet;
 
 pub(super) fn check(v: &mut Verifier<'_>) {
-    if v.func.layout.is_empty() {
+    if v.func.layout().is_empty() {
         v.fail(None, None, "the function has no block");
     }
     check_layout(v);
@@ -16,7 +16,7 @@ pub(super) fn check(v: &mut Verifier<'_>) {
     if !v.errors.is_empty() {
         return;
     }
-    for &block in &v.func.layout {
+    for &block in v.func.layout() {
         check_end(v, block);
     }
     check_phis(v);
@@ -24,22 +24,22 @@ pub(super) fn check(v: &mut Verifier<'_>) {
 
 fn check_layout(v: &mut Verifier<'_>) {
     let mut placed = EntitySet::new();
-    for &block in &v.func.layout {
-        if !v.func.blocks.is_valid(block) {
+    for &block in v.func.layout() {
+        if !v.func.blocks().is_valid(block) {
             v.fail(Some(block), None, "the layout names a block that does not exist");
         } else if !placed.insert(block) {
             v.fail(Some(block), None, "the block stands in the layout twice");
         }
     }
     let mut seen = EntitySet::new();
-    for &block in v.func.layout.iter().filter(|b| v.func.blocks.is_valid(**b)) {
+    for &block in v.func.layout().iter().filter(|b| v.func.blocks().is_valid(**b)) {
         for succ in v.func.succs(block) {
             if !placed.contains(*succ) {
                 v.fail(Some(block), None, format!("successor {succ} is not in the layout"));
             }
         }
         for &inst in v.func.block_insts(block) {
-            if !v.func.insts.is_valid(inst) {
+            if !v.func.insts().is_valid(inst) {
                 v.fail(Some(block), None, format!("the block names {inst}, which does not exist"));
             } else if !seen.insert(inst) {
                 v.fail(Some(block), Some(inst), "the instruction stands in two places");
@@ -54,15 +54,15 @@ fn check_indices(v: &mut Verifier<'_>) {
     }
     let func = v.func;
     let mut placed = EntitySet::new();
-    placed.extend(func.layout.iter().copied());
+    placed.extend(func.layout().iter().copied());
     for (block, inst) in func.iter_insts() {
-        let data = &func.insts[inst];
+        let data = &func[inst];
         let mut operands: Vec<Operand> = data.operands.to_vec();
         operands.push(data.guard_operand());
         match data.call.expand() {
-            Some(call) if func.calls.is_valid(call) => {
-                operands.extend(&func.calls[call].args);
-                operands.extend(&func.calls[call].results);
+            Some(call) if func.call_sites().is_valid(call) => {
+                operands.extend(&func[call].args);
+                operands.extend(&func[call].results);
             }
             Some(call) => v.fail(Some(block), Some(inst), format!("{call} does not exist")),
             None => {}
@@ -73,20 +73,20 @@ fn check_indices(v: &mut Verifier<'_>) {
             }
         }
     }
-    if let Some(reg) = func.live_in.iter().find(|r| !func.vregs.is_valid(**r)) {
+    if let Some(reg) = func.live_in().iter().find(|r| !func.regs().is_valid(**r)) {
         v.fail(None, None, format!("{reg} is live on entry but does not exist"));
     }
 }
 
 fn bad_index(func: &Function, placed: &EntitySet<Block>, operand: Operand) -> Option<String> {
-    let reg_missing = |reg| (!func.vregs.is_valid(reg)).then(|| format!("register {reg} does not exist"));
+    let reg_missing = |reg| (!func.regs().is_valid(reg)).then(|| format!("register {reg} does not exist"));
     match operand.kind() {
-        OperandKind::Reg(reg, piece) => reg_missing(reg).or_else(|| bad_piece(piece, func.vregs[reg].components)),
+        OperandKind::Reg(reg, piece) => reg_missing(reg).or_else(|| bad_piece(piece, func[reg].components)),
         OperandKind::Tuple(tuple) => bad_tuple(func, tuple),
         OperandKind::Guard { pred: reg, .. } | OperandKind::ConstBindless { handle: reg, .. } => reg_missing(reg),
         OperandKind::Block(block) => (!placed.contains(block)).then(|| format!("block {block} is not in the layout")),
         OperandKind::Symbol(reference) => {
-            (!func.symrefs.is_valid(reference)).then(|| format!("symbol reference {reference} does not exist"))
+            (!func.symbol_refs().is_valid(reference)).then(|| format!("symbol reference {reference} does not exist"))
         }
         _ => None,
     }
@@ -98,11 +98,11 @@ fn bad_tuple(func: &Function, tuple: TupleRef) -> Option<String> {
     if values.len() < 2 {
         return Some("a tuple that is not in the pool".to_owned());
     }
-    if let Some(reg) = values.iter().find(|reg| !func.vregs.is_valid(**reg) || !func.is_value(**reg)) {
+    if let Some(reg) = values.iter().find(|reg| !func.regs().is_valid(**reg) || !func.is_value(**reg)) {
         return Some(format!("{reg} in a tuple is no value"));
     }
-    let file = func.vregs[values[0]].file();
-    values.iter().any(|reg| func.vregs[*reg].file() != file).then(|| "a tuple of two files".to_owned())
+    let file = func[values[0]].file();
+    values.iter().any(|reg| func[*reg].file() != file).then(|| "a tuple of two files".to_owned())
 }
 
 fn bad_piece(piece: Piece, components: u8) -> Option<String> {
@@ -120,12 +120,12 @@ fn bad_piece(piece: Piece, components: u8) -> Option<String> {
 fn check_end(v: &mut Verifier<'_>, block: Block) {
     let func = v.func;
     let insts = func.block_insts(block);
-    let first_exit = insts.iter().position(|i| is_terminator(&func.insts[*i])).unwrap_or(insts.len());
+    let first_exit = insts.iter().position(|i| is_terminator(&func[*i])).unwrap_or(insts.len());
     let mut targets = Vec::new();
     let mut indirect = false;
     let mut open = true;
     for &inst in &insts[first_exit..] {
-        let data = &func.insts[inst];
+        let data = &func[inst];
         if !open {
             v.fail(Some(block), Some(inst), "instruction that control cannot reach, after the end of the block");
         }
@@ -155,14 +155,14 @@ fn successor_message(succs: &[Block], targets: &[Block], open: bool) -> String {
 
 fn check_phis(v: &mut Verifier<'_>) {
     let func = v.func;
-    if !func.iter_insts().any(|(_, i)| func.insts[i].is_phi()) {
+    if !func.iter_insts().any(|(_, i)| func[i].is_phi()) {
         return;
     }
     let cfg = v.cfg();
-    for &block in &func.layout {
+    for &block in func.layout() {
         let mut leading = true;
         for &inst in func.block_insts(block) {
-            let is_phi = func.insts[inst].is_phi();
+            let is_phi = func[inst].is_phi();
             if is_phi && !leading {
                 v.fail(Some(block), Some(inst), "MovPhi after other instructions");
             }
@@ -176,7 +176,7 @@ fn check_phis(v: &mut Verifier<'_>) {
 
 fn bad_phi(v: &Verifier<'_>, preds: &[Block], inst: InstId) -> Option<String> {
     let func = v.func;
-    let count = func.insts[inst].operands.len();
+    let count = func[inst].operands.len();
     let mut named: Vec<Block> = func.phi_inputs(inst).map(|(_, pred)| pred).collect();
     if count.is_multiple_of(2) || named.len() != count / 2 {
         return Some("a MovPhi has a destination and pairs of source and predecessor".to_owned());

@@ -6,7 +6,7 @@ use crate::entity::{Block, InstId, VReg};
 use cranelift_entity::SecondaryMap;
 
 pub(super) fn check(v: &mut Verifier<'_>) {
-    if v.func.first_value.is_none() {
+    if v.func.first_value().is_none() {
         return;
     }
     let cfg = v.cfg();
@@ -15,7 +15,7 @@ pub(super) fn check(v: &mut Verifier<'_>) {
     let mut places: SecondaryMap<VReg, Option<(Block, u32)>> = SecondaryMap::new();
     let func = v.func;
     let mut faults: Vec<(Block, InstId, String)> = Vec::new();
-    for &block in &func.layout {
+    for &block in func.layout() {
         for (place, &inst) in (0..).zip(func.block_insts(block)) {
             func.for_each_def(inst, |mention| {
                 if func.is_value(mention.reg) && places[mention.reg].replace((block, place)).is_some() {
@@ -35,7 +35,7 @@ pub(super) fn check(v: &mut Verifier<'_>) {
                         faults.push((block, inst, format!("the definition of value {reg} does not reach its use")));
                     }
                 };
-            if func.insts[inst].is_phi() {
+            if func[inst].is_phi() {
                 for (source, pred) in func.phi_inputs(inst).filter(|(_, pred)| cfg.is_reachable(*pred)) {
                     func.named(source).into_iter().for_each(|reg| missing(reg, pred, u32::MAX));
                 }

@@ -3,6 +3,7 @@
 use crate::common::{Dice, graph, random_edges, random_function};
 use oriole_ori::analysis::{Cfg, DomTree, Liveness, LoopForest, Uniformity, post_dominators};
 use oriole_ori::*;
+use std::rc::Rc;
 
 /// Blocks that `from` reaches without entering `without`.
 fn reach(func: &Function, from: Block, without: Option<Block>) -> Vec<Block> {
@@ -146,15 +147,15 @@ fn liveness_is_reading_later_on_some_path() {
         let liveness = Liveness::new(&func, &cfg);
         let mut live = liveness.empty_set();
         let all: Vec<(VReg, u8)> =
-            func.vregs.iter().flat_map(|(r, d)| (0..d.components).map(move |k| (r, k))).collect();
+            func.regs().iter().flat_map(|(r, d)| (0..d.components).map(move |k| (r, k))).collect();
         for &block in cfg.rpo() {
             for &(reg, k) in &all {
                 let expected = read_later(&func, block, 0, (reg, k));
                 assert_eq!(liveness.is_live_in(block, reg, k), expected, "seed {seed}: {reg}.{k} into {block}\n{func}");
             }
             let uniform: Vec<_> = liveness.uniform_live_in(block).collect();
-            assert!(uniform.iter().all(|(r, _)| func.vregs[*r].reg_type.is_uniform()));
-            assert!(liveness.main_live_in(block).all(|(r, _)| !func.vregs[r].reg_type.is_uniform()));
+            assert!(uniform.iter().all(|(r, _)| func[*r].reg_type.is_uniform()));
+            assert!(liveness.main_live_in(block).all(|(r, _)| !func[r].reg_type.is_uniform()));
             let mut at = func.block_insts(block).len();
             liveness.walk_back(&func, block, &mut live, |_, now| {
                 for &component in &all {
@@ -205,15 +206,16 @@ fn large_functions_stay_near_linear() {
     let edges: Vec<(usize, usize)> = (0..count - 1).flat_map(|i| [(i, i + 1), (i, (i + 7).min(count - 1))]).collect();
     let mut func = graph(count, &edges);
     let mut last = VReg::new(0);
-    for block in func.layout.clone() {
-        let tail = func.blocks[block].insts.pop();
+    for block in func.layout().to_vec() {
+        let tail = func.edit().pop(block);
         for i in 0..10 {
             let reg = func.new_vreg(RegType::R).unwrap();
             let source = if i == 0 { Operand::rz() } else { Operand::reg(last) };
-            func.append(block, Inst::new(oriole_isa::Opcode::FADD, Default::default(), &[reg.into(), source, source]));
+            func.edit()
+                .append(block, Inst::new(oriole_isa::Opcode::FADD, Default::default(), &[reg.into(), source, source]));
             last = reg;
         }
-        func.blocks[block].insts.extend(tail);
+        tail.into_iter().for_each(|inst| func.edit().place_last(block, inst));
     }
     let start = std::time::Instant::now();
     let cfg = Cfg::new(&func);
@@ -233,23 +235,53 @@ fn large_functions_stay_near_linear() {
     assert!(spent.as_secs() < 10, "{spent:?}");
 }
 
+const DIAMOND: &str = ".function entry f\n  .frame local=0 spill=0 align=0\n  .reg %P0\n  .reg %R1\n  .livein %P0 %R1\nbix0: -> bix2, bix1\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    STS{mem_size=B32} RZ, _, s:0, %R1\nbix2:\n    EXIT PT\n.end\n";
+
+/// What the editor has changed is computed anew; what it has not touched stays.
+#[test]
+fn analyses_are_held_by_epoch() {
+    use oriole_ori::analysis::Analyses;
+    let mut func: Function = DIAMOND.parse().expect("it parses");
+    let mut held = Analyses::default();
+    let (loops, live) = (held.loops(&func), held.live(&func));
+    assert!(Rc::ptr_eq(&live, &held.live(&func)));
+    let block = func.layout()[1];
+    func.edit().take_insts(block);
+    assert!(Rc::ptr_eq(&loops, &held.loops(&func)));
+    let live_now = held.live(&func);
+    assert!(!Rc::ptr_eq(&live, &live_now) && live_now.live_in(block).next().is_none());
+    func.edit().set_succs(block, &[]);
+    assert!(!Rc::ptr_eq(&loops, &held.loops(&func)));
+    assert_eq!(held.stale(&func), None);
+}
+
 /// What a pass says it kept is found out where it did not.
 #[test]
 fn analyses_that_do_not_hold_are_found() {
     use oriole_ori::analysis::{Analyses, Kept};
-    let text = ".function entry f\n  .frame local=0 spill=0 align=0\n  .reg %P0\n  .reg %R1\n  .livein %P0 %R1\nbix0: -> bix2, bix1\n    @%P0 BRA PT, bix2, _\nbix1: -> bix2\n    STS{mem_size=B32} RZ, _, s:0, %R1\nbix2:\n    EXIT PT\n.end\n";
-    let mut func: Function = text.parse().expect("it parses");
+    let mut func: Function = DIAMOND.parse().expect("it parses");
     let mut held = Analyses::default();
     held.loops(&func);
     held.live(&func);
     assert_eq!(held.stale(&func), None);
-    let block = func.layout[1];
-    func.blocks[block].insts.clear();
-    assert_eq!(held.stale(&func), Some("liveness"));
-    held.changed(Kept::Flow);
+    let (block, before) = (func.layout()[1], func.epochs());
+    func.edit().take_insts(block);
+    held.keep(Kept::Flow, &func, before);
     assert_eq!(held.stale(&func), None);
-    func.blocks[block].succs = Default::default();
+    held.live(&func);
+    let before = func.epochs();
+    func.edit().set_succs(block, &[]);
+    assert_eq!(held.stale(&func), None);
+    held.keep(Kept::All, &func, before);
     assert_eq!(held.stale(&func), Some("control-flow graph"));
-    held.changed(Kept::Nothing);
+
+    // What did not hold when the pass began does not hold because the pass kept everything.
+    let mut held = Analyses::default();
+    held.cfg(&func);
+    let entry = func.layout()[0];
+    func.edit().set_succs(entry, &[block]);
+    let before = func.epochs();
+    held.keep(Kept::All, &func, before);
     assert_eq!(held.stale(&func), None);
+    assert_eq!(held.cfg(&func).succs(entry), [block]);
 }

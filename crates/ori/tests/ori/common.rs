@@ -8,10 +8,11 @@ use oriole_ori::*;
 pub(crate) fn graph(count: usize, edges: &[(usize, usize)]) -> Function {
     let mut func = Function::new("graph", FunctionKind::Entry);
     let pred = func.new_vreg(RegType::P).unwrap();
-    func.live_in.push(pred);
-    let blocks: Vec<Block> = (0..count).map(|_| func.new_block().unwrap()).collect();
+    func.edit().add_live_in(pred);
+    let blocks: Vec<Block> = (0..count).map(|_| func.edit().new_block().unwrap()).collect();
     for &(from, to) in edges {
-        func.blocks[blocks[from]].succs.push(blocks[to]);
+        let succs: Vec<Block> = func.succs(blocks[from]).iter().copied().chain([blocks[to]]).collect();
+        func.edit().set_succs(blocks[from], &succs);
     }
     for &block in &blocks {
         finish(&mut func, block, pred);
@@ -23,12 +24,12 @@ pub(crate) fn graph(count: usize, edges: &[(usize, usize)]) -> Function {
 fn finish(func: &mut Function, block: Block, pred: VReg) {
     match func.succs(block).len() {
         0 => {
-            func.append(block, Inst::neutral(Opcode::EXIT, Mods::new()));
+            func.edit().append(block, Inst::neutral(Opcode::EXIT, Mods::new()));
         }
         1 => {}
         _ => {
             let target = func.succs(block)[0];
-            func.append(block, Inst::bra(target).guarded(Some(Guard { pred, negated: false })));
+            func.edit().append(block, Inst::bra(target).guarded(Some(Guard { pred, negated: false })));
         }
     }
 }
@@ -84,14 +85,14 @@ pub(crate) fn random_function(seed: u64) -> Function {
     let regs: Vec<VReg> = (0..6 + dice.below(6)).map(|i| func.new_vreg(types[i % types.len()]).unwrap()).collect();
     let group = func.new_group(8, 4).unwrap();
     let fixed = func.fixed_vreg(RegType::Pair, 20).unwrap();
-    func.vregs[regs[0]].spill_slot = dice.chance().then_some(16);
-    for block in func.layout.clone() {
-        let tail = std::mem::take(&mut func.blocks[block].insts);
+    func.edit().update_reg(regs[0], |data| data.spill_slot = dice.chance().then_some(16));
+    for block in func.layout().to_vec() {
+        let tail = func.edit().take_insts(block);
         for _ in 0..dice.below(6) {
             let inst = random_inst(&mut func, &mut dice, &regs, group, fixed, pred);
-            func.append(block, inst);
+            func.edit().append(block, inst);
         }
-        func.blocks[block].insts.extend(tail);
+        tail.into_iter().for_each(|inst| func.edit().place_last(block, inst));
     }
     func
 }
@@ -99,7 +100,7 @@ pub(crate) fn random_function(seed: u64) -> Function {
 fn random_inst(func: &mut Function, dice: &mut Dice, regs: &[VReg], group: VReg, fixed: VReg, pred: VReg) -> Inst {
     let mut operand = |func: &Function| {
         let reg = [regs[dice.below(regs.len())], group, fixed][[0, 0, 0, 1, 2][dice.below(5)]];
-        let components = func.vregs[reg].components;
+        let components = func[reg].components;
         let choice = dice.below(4);
         let plain = match dice.below(8) {
             0 => Operand::imm(dice.below(1 << 31) as u32),
@@ -118,7 +119,7 @@ fn random_inst(func: &mut Function, dice: &mut Dice, regs: &[VReg], group: VReg,
     };
     let (a, b) = (operand(func), operand(func));
     let dst = regs[dice.below(regs.len())];
-    let components = func.vregs[dst].components;
+    let components = func[dst].components;
     let dst =
         if dice.chance() { Operand::reg(dst) } else { Operand::comp(dst, dice.below(usize::from(components)) as u8) };
     let mut inst = match dice.chance() {

@@ -36,7 +36,7 @@ fn operands_become_hardware_operands() {
 
     assert_eq!(values(1)[1], Value::ConstBindless { ureg: 6, offset: 0x20 });
     assert_eq!(values(2), [Value::Reg(RegFile::R, 255), Value::Imm(16), Value::Imm(u64::MAX)]);
-    let symbol = func.symrefs[SymRef::new(0)];
+    let symbol = func[SymRef::new(0)];
     assert_eq!(machine(2).unwrap().relocs.as_slice(), [(1, symbol)]);
     let unassigned = machine(3).unwrap_err().to_string();
     assert_eq!(unassigned, "function 'f', inst3 'MOV %R0, %R4, 0xf': %R4 has no physical register");
@@ -60,4 +60,37 @@ fn physical_mentions_cover_guard_operands_and_calls() {
     assert_eq!(mentions(1), [(UR, 6, 2, false), (R, 9, 1, true)]);
     assert_eq!(mentions(3), [(R, 9, 1, false), (R, 4, 2, false), (R, 1, 1, true), (R, 4, 2, true)]);
     assert_eq!(dump::Statistics::count(&func).r_registers, 10);
+}
+
+/// What a function of 100,000 instructions takes is made of these.
+#[test]
+fn instructions_are_small() {
+    assert_eq!((size_of::<Inst>(), size_of::<MachineData>()), (120, 64));
+}
+
+/// What names an address waits for it; all else has its word, which is what the encoder makes of the same instruction.
+#[test]
+fn machine_functions_hold_words_and_what_waits_for_addresses() {
+    let text = ".function entry f\n  .frame local=0 spill=0 align=0\n  .reg %R0 physical=9\n  .reg %D1 physical=20\n  .symref ref0 sym0 +16 low\n\
+                bix0: -> bix1\n    DADD %D1, %D1, RZ\n    MOV %R0, ref0, 0xf\nbix1: -> bix1\n    BRA PT, bix1, _\n.end\n";
+    let func: Function = text.parse().expect("it parses");
+    let arch = oriole_isa::Arch::Sm80;
+    let mut seen = Vec::new();
+    let mut machine = MachineFunction::new(&func, arch, |_, data, inst| seen.push((data.opcode, inst.clone())))
+        .expect("it has forms");
+    assert_eq!(seen.iter().map(|(opcode, _)| *opcode).collect::<Vec<_>>(), [Opcode::DADD, Opcode::MOV, Opcode::BRA]);
+    assert_eq!((machine.inst_count(), machine.registers), (3, 22));
+    let nop = machine.add_nop(oriole_isa::Control { stall: 3, ..oriole_isa::Control::NONE });
+    machine.blocks[1].insts.insert(0, nop);
+    let mut addresses = SecondaryMap::new();
+    (addresses[Block::new(0)], addresses[Block::new(1)]) = (0x100, 0x120);
+    let placed: Vec<Placed> =
+        machine.iter_insts().map(|data| machine.placed(data, &addresses).expect("it may carry this")).collect();
+    let [Placed::Word(add), Placed::Open(mov), Placed::Word(wait), Placed::Open(branch)] = &placed[..] else {
+        panic!("a symbol and a block are waited for, and nothing else");
+    };
+    assert_eq!(*add, oriole_isa::encode(&seen[0].1, arch, 0x100).expect("it has a form"));
+    assert_eq!(oriole_isa::decode(*wait, arch, 0x120).expect("a word").control.stall, 3);
+    assert_eq!(mov.relocs.as_slice(), [(1, func[SymRef::new(0)])]);
+    assert!(branch.inst.operands.iter().any(|operand| operand.value == Value::Label(0x120)));
 }

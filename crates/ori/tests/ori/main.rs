@@ -2,6 +2,7 @@
 
 mod analyses;
 mod common;
+mod def_use;
 mod dumps;
 mod machine;
 mod operands;

@@ -8,15 +8,18 @@ use proptest::prelude::*;
 
 /// Same blocks, edges, operands, flags, registers.
 fn assert_same(a: &Function, b: &Function) {
-    assert_eq!(a.vregs.values().collect::<Vec<_>>(), b.vregs.values().collect::<Vec<_>>());
-    assert_eq!((&a.layout, &a.params, &a.attributes, &a.frame), (&b.layout, &b.params, &b.attributes, &b.frame));
-    assert_eq!(a.live_in, b.live_in);
-    for &block in &a.layout {
+    assert_eq!(a.regs().values().collect::<Vec<_>>(), b.regs().values().collect::<Vec<_>>());
+    assert_eq!(
+        (&a.layout(), &a.params(), &a.attributes(), &a.frame()),
+        (&b.layout(), &b.params(), &b.attributes(), &b.frame())
+    );
+    assert_eq!(a.live_in(), b.live_in());
+    for &block in a.layout() {
         assert_eq!(a.succs(block), b.succs(block));
         let insts = |f: &Function| {
             let strip = |id: &InstId| {
-                let mut inst = f.insts[*id].clone();
-                let loc = inst.loc.expand().map(|l| f.locs[l]);
+                let mut inst = f[*id].clone();
+                let loc = inst.loc.expand().map(|l| f.source_locs()[l]);
                 inst.loc = None.into();
                 (inst, loc)
             };
@@ -102,11 +105,11 @@ fn modules_read_back_to_the_letter() {
     assert_eq!(module.arch, Arch::Sm90);
     let func = &module.functions[FuncId::new(0)];
     let (_, first) = func.iter_insts().next().unwrap();
-    assert_eq!(func.insts[first].control.wait_mask, 3);
-    assert_eq!(func.locs.values().next().map(|l| l.line), Some(12));
+    assert_eq!(func[first].control.wait_mask, 3);
+    assert_eq!(func.source_locs().values().next().map(|l| l.line), Some(12));
     let table = module.variable(module.symbol("table").unwrap()).unwrap();
     assert_eq!((table.init.as_slice(), table.relocs.len()), ([1, 2, 255].as_slice(), 2));
-    assert_eq!(func.vregs[VReg::new(2)].physical, Some(4));
+    assert_eq!(func[VReg::new(2)].physical, Some(4));
     assert_eq!(func.fixed_vreg_of(RegType::Pair, 4), Some(VReg::new(2)));
 }
 
@@ -145,7 +148,7 @@ fn masks_know_all_uniform_registers() {
     let text = MODULE.replace("1:0:0:0:0:0:0:f", "1:0:0:0:8000c000000000000001:0:0:f");
     let module: Module = text.parse().unwrap();
     assert_eq!(module.to_string(), text);
-    let read = module.functions.values().flat_map(|f| f.calls.values()).find_map(|call| match call.clobbers {
+    let read = module.functions.values().flat_map(|f| f.call_sites().values()).find_map(|call| match call.clobbers {
         Clobbers::Mask(mask) => Some(mask.ur),
         Clobbers::ByCallee => None,
     });

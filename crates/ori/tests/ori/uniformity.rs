@@ -89,11 +89,12 @@ fn guards_and_lanes_make_values_vary_and_uniform_files_never_do() {
 fn the_opcode_says_how_results_differ_by_lane() {
     let result_varies = |opcode: Opcode, role: Role| {
         let (mut func, _) = analyse("bix0:\n    EXIT PT\n");
-        let result = func.vregs.keys().next().expect("analyse declares registers");
+        let result = func.regs().keys().next().expect("analyse declares registers");
         let mut inst = Inst::neutral(opcode, Mods::new());
         inst.set_role(role, Operand::reg(result));
-        let inst = func.add_inst(inst);
-        func.blocks[func.layout[0]].insts.insert(0, inst);
+        let inst = func.edit().add(inst);
+        let entry = func.layout()[0];
+        func.edit().place(entry, 0, &[inst]);
         uniformity(&func).is_varying(result)
     };
     use Opcode::*;

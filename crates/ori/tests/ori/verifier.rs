@@ -98,12 +98,12 @@ fn built_code_passes_and_bad_arity_does_not() {
     assert_eq!(verify(&func, Arch::Sm80), Ok(()));
 
     // A layout in which no fall-through is next needs branches, and loses them again.
-    func.layout = vec![entry, end, body];
+    func.edit().set_layout(vec![entry, end, body]);
     let before = func.inst_count();
     layout::make_fallthroughs_explicit(&mut func);
     assert_eq!(verify(&func, Arch::Sm80), Ok(()));
     assert_eq!(func.inst_count(), before + 1, "{func}");
-    func.layout = vec![entry, body, end];
+    func.edit().set_layout(vec![entry, body, end]);
     assert!(layout::remove_redundant_branches(&mut func));
     assert_eq!((func.inst_count(), verify(&func, Arch::Sm80)), (before, Ok(())));
 }
@@ -116,17 +116,18 @@ fn edits_keep_functions_valid() {
         let count = 2 + dice.below(10);
         let mut func = common::graph(count, &common::random_edges(&mut dice, count));
         let before = func.inst_count();
-        for block in func.layout.clone() {
+        for block in func.layout().to_vec() {
             for succ in func.succs(block).to_vec() {
-                func.split_edge(block, succ).unwrap();
+                func.edit().split_edge(block, succ).unwrap();
             }
-            func.split_block(block, 0).unwrap();
+            func.edit().split_block(block, 0).unwrap();
         }
         assert_eq!(verify(&func, Arch::Sm80), Ok(()), "seed {seed}\n{func}");
         assert_eq!(func.inst_count(), before);
         layout::make_fallthroughs_explicit(&mut func);
         assert_eq!(verify(&func, Arch::Sm80), Ok(()), "seed {seed}\n{func}");
-        layout::remove_unreachable(&mut func);
+        let cfg = oriole_ori::analysis::Cfg::new(&func);
+        layout::remove_unreachable(&mut func, &cfg);
         assert_eq!(verify(&func, Arch::Sm80), Ok(()), "seed {seed}\n{func}");
     }
 }

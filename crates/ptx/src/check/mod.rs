@@ -23,9 +23,9 @@ mod operands;
 mod problems;
 mod variables;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::ast::{
@@ -78,7 +78,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
         module,
         scopes,
         target: module.target.first().and_then(|name| Target::from_name(name)),
-        selections: HashMap::new(),
+        selections: FxHashMap::default(),
         first_places: first_places(module),
         current: None,
         shared: 0,
@@ -104,10 +104,10 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
 }
 
 /// Where each function and variable at file level is declared first.
-fn first_places(module: &Module) -> HashMap<Sym, u32> {
+fn first_places(module: &Module) -> FxHashMap<Sym, u32> {
     let functions = module.functions().map(|function| function.name);
     let names = functions.chain(module.variables().filter_map(|variable| variable.name));
-    let mut places = HashMap::new();
+    let mut places = FxHashMap::default();
     for name in names {
         let place = places.entry(name.sym).or_insert(name.span.start);
         *place = name.span.start.min(*place);
@@ -122,9 +122,9 @@ struct Checker<'m> {
     /// The first word of `.target`, if it is a target.
     target: Option<Target>,
     /// What the grammar says about the heads seen so far.
-    selections: HashMap<(Opcode, SmallVec<[Modifier; 5]>), Rc<Selection>>,
+    selections: FxHashMap<(Opcode, SmallVec<[Modifier; 5]>), Rc<Selection>>,
     /// Where each file-level name is declared first.
-    first_places: HashMap<Sym, u32>,
+    first_places: FxHashMap<Sym, u32>,
     /// The function whose body is checked.
     current: Option<&'m Function>,
     /// Bytes of its `.shared` variables so far.

@@ -4,7 +4,7 @@ use crate::effect::Unsupported;
 use crate::lanes::{WideLanes, map};
 use crate::operand::{Buffer, Src, operand};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Role, Value, base_scale, base_size};
+use oriole_isa::{BaseScale, BaseSize, Field, Inst, Role, Value};
 
 /// How wide the addresses of an instruction are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +41,15 @@ impl Address {
             Value::None => 0,
             other => return Err(Unsupported(format!("an address offset of {other:?}"))),
         };
-        let shift = match inst.get(Field::BaseScale) {
-            base_scale::X1 => 0,
-            base_scale::X4 => 2,
-            base_scale::X8 => 3,
+        let shift = match inst.get(Field::BASE_SCALE) {
+            BaseScale::X1 => 0,
+            BaseScale::X4 => 2,
+            BaseScale::X8 => 3,
             _ => 4,
         };
         Ok(Address {
             base: Src::of(inst, base),
-            base_is_pair: width == AddressWidth::Wide && inst.get(Field::BaseSize) == base_size::X64,
+            base_is_pair: width == AddressWidth::Wide && inst.get(Field::BASE_SIZE) == BaseSize::X64,
             shift,
             uniform: Src::of(inst, uniform),
             offset,

@@ -12,7 +12,7 @@ use crate::operand::{Dst, Src};
 use crate::space::{Named, Place, Words};
 use crate::state::{RZ, State};
 use oriole_device::{Access, Space};
-use oriole_isa::{Field, Inst, Opcode, Role, atom_op, atom_type};
+use oriole_isa::{AtomOp, AtomType, Field, Inst, Opcode, Role};
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloat, Half};
 
@@ -60,58 +60,58 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     }))
 }
 
-/// The format of `kind`, a value of `atom_type`, and the bytes of one element and of all.
-fn format_of(kind: u8) -> Result<(Format, u32, u32), Unsupported> {
+/// The format of `kind`, and the bytes of one element and of all.
+fn format_of(kind: AtomType) -> Result<(Format, u32, u32), Unsupported> {
     Ok(match kind {
-        atom_type::U32 | atom_type::B32 => (Format::U32, 4, 4),
-        atom_type::S32 => (Format::S32, 4, 4),
-        atom_type::U64 => (Format::U64, 8, 8),
-        atom_type::S64 => (Format::S64, 8, 8),
-        atom_type::B128 => (Format::Bits128, 16, 16),
-        atom_type::F32 => (Format::Single { flush: true }, 4, 4),
-        atom_type::F32X2 => (Format::Single { flush: true }, 4, 8),
-        atom_type::F32X4 => (Format::Single { flush: true }, 4, 16),
-        atom_type::F32_IEEE => (Format::Single { flush: false }, 4, 4),
-        atom_type::F32X2_IEEE => (Format::Single { flush: false }, 4, 8),
-        atom_type::F32X4_IEEE => (Format::Single { flush: false }, 4, 16),
-        atom_type::F64 => (Format::Double, 8, 8),
-        atom_type::F16X2 => (Format::HalfPair, 4, 4),
-        atom_type::F16X4 => (Format::HalfPair, 4, 8),
-        atom_type::F16X8 => (Format::HalfPair, 4, 16),
-        atom_type::BF16X2 => (Format::BrainPair, 4, 4),
-        atom_type::BF16X4 => (Format::BrainPair, 4, 8),
-        atom_type::BF16X8 => (Format::BrainPair, 4, 16),
+        AtomType::U32 | AtomType::B32 => (Format::U32, 4, 4),
+        AtomType::S32 => (Format::S32, 4, 4),
+        AtomType::U64 => (Format::U64, 8, 8),
+        AtomType::S64 => (Format::S64, 8, 8),
+        AtomType::B128 => (Format::Bits128, 16, 16),
+        AtomType::F32 => (Format::Single { flush: true }, 4, 4),
+        AtomType::F32X2 => (Format::Single { flush: true }, 4, 8),
+        AtomType::F32X4 => (Format::Single { flush: true }, 4, 16),
+        AtomType::F32_IEEE => (Format::Single { flush: false }, 4, 4),
+        AtomType::F32X2_IEEE => (Format::Single { flush: false }, 4, 8),
+        AtomType::F32X4_IEEE => (Format::Single { flush: false }, 4, 16),
+        AtomType::F64 => (Format::Double, 8, 8),
+        AtomType::F16X2 => (Format::HalfPair, 4, 4),
+        AtomType::F16X4 => (Format::HalfPair, 4, 8),
+        AtomType::F16X8 => (Format::HalfPair, 4, 16),
+        AtomType::BF16X2 => (Format::BrainPair, 4, 4),
+        AtomType::BF16X4 => (Format::BrainPair, 4, 8),
+        AtomType::BF16X8 => (Format::BrainPair, 4, 16),
         other => return Err(Unsupported(format!("atomic type {other}"))),
     })
 }
 
-/// The step of `op`, a value of `atom_op`, on values of a format.
-fn step_of(format: Format, op: u8) -> Result<Step, Unsupported> {
+/// The step of `op` on values of a format.
+fn step_of(format: Format, op: AtomOp) -> Result<Step, Unsupported> {
     let step: Step = match op {
-        atom_op::ADD => add,
-        atom_op::POPC_INC => |format, old, _, _| add(format, old, [1, 0, 0, 0], [0; 4]),
-        atom_op::MIN => |format, old, data, _| if less(format, data, old) { data } else { old },
-        atom_op::MAX => |format, old, data, _| if less(format, old, data) { data } else { old },
-        atom_op::INC => |_, old, data, _| [if old[0] >= data[0] { 0 } else { old[0] + 1 }, 0, 0, 0],
-        atom_op::DEC => |_, old, data, _| [if old[0] == 0 || old[0] > data[0] { data[0] } else { old[0] - 1 }, 0, 0, 0],
-        atom_op::AND => |_, old, data, _| std::array::from_fn(|i| old[i] & data[i]),
-        atom_op::OR => |_, old, data, _| std::array::from_fn(|i| old[i] | data[i]),
-        atom_op::XOR => |_, old, data, _| std::array::from_fn(|i| old[i] ^ data[i]),
-        atom_op::EXCH => |_, _, data, _| data,
-        atom_op::CAS | atom_op::CAST => |_, old, data, data2| if old == data { data2 } else { old },
+        AtomOp::ADD => add,
+        AtomOp::POPC_INC => |format, old, _, _| add(format, old, [1, 0, 0, 0], [0; 4]),
+        AtomOp::MIN => |format, old, data, _| if less(format, data, old) { data } else { old },
+        AtomOp::MAX => |format, old, data, _| if less(format, old, data) { data } else { old },
+        AtomOp::INC => |_, old, data, _| [if old[0] >= data[0] { 0 } else { old[0] + 1 }, 0, 0, 0],
+        AtomOp::DEC => |_, old, data, _| [if old[0] == 0 || old[0] > data[0] { data[0] } else { old[0] - 1 }, 0, 0, 0],
+        AtomOp::AND => |_, old, data, _| std::array::from_fn(|i| old[i] & data[i]),
+        AtomOp::OR => |_, old, data, _| std::array::from_fn(|i| old[i] | data[i]),
+        AtomOp::XOR => |_, old, data, _| std::array::from_fn(|i| old[i] ^ data[i]),
+        AtomOp::EXCH => |_, _, data, _| data,
+        AtomOp::CAS | AtomOp::CAST => |_, old, data, data2| if old == data { data2 } else { old },
         other => return Err(Unsupported(format!("atomic operation {other}"))),
     };
     let packed = matches!(format, Format::HalfPair | Format::BrainPair);
-    let ordered = matches!(op, atom_op::MIN | atom_op::MAX);
+    let ordered = matches!(op, AtomOp::MIN | AtomOp::MAX);
     Ok(if packed && ordered { packed_extreme(op) } else { step })
 }
 
 impl Atomic {
-    /// The operation `op`, a value of `atom_op`, on elements of `kind`, a value of `atom_type`.
-    pub(super) fn of(kind: u8, op: u8) -> Result<Atomic, Unsupported> {
+    /// The operation `op` on elements of `kind`.
+    pub(super) fn of(kind: AtomType, op: AtomOp) -> Result<Atomic, Unsupported> {
         let (format, element, size) = format_of(kind)?;
         let step = step_of(format, op)?;
-        Ok(Atomic { format, element, size, step, reports_success: op == atom_op::CAST })
+        Ok(Atomic { format, element, size, step, reports_success: op == AtomOp::CAST })
     }
 
     /// The new contents of one lane's place.
@@ -158,7 +158,7 @@ fn data_of(state: &State, from: Src, size: u32, lane: usize) -> Words {
 fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
     let width = if space == Named::Shared { AddressWidth::Narrow } else { AddressWidth::Wide };
     let address = Address::of(inst, width)?;
-    let atomic = Atomic::of(inst.get(Field::AtomType), inst.get(Field::AtomOp))?;
+    let atomic = Atomic::of(inst.get(Field::ATOM_TYPE), inst.get(Field::ATOM_OP))?;
     let (data, data2) = (Src::of(inst, Role::Data), Src::of(inst, Role::Data2));
     let (to, done) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
     // With a predicate to say so, a generic atomic leaves shared and local memory to the code
@@ -201,11 +201,11 @@ fn atomic(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
 
 fn reduction(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
-    let atomic = Atomic::of(inst.get(Field::AtomType), inst.get(Field::AtomOp))?;
+    let atomic = Atomic::of(inst.get(Field::ATOM_TYPE), inst.get(Field::ATOM_OP))?;
     let data = Src::of(inst, Role::Data);
     // The order of these cannot be seen: they commute, and are one step on the host too.
     let commutes = matches!(atomic.format, Format::U32 | Format::S32)
-        && !matches!(inst.get(Field::AtomOp), atom_op::INC | atom_op::DEC);
+        && !matches!(inst.get(Field::ATOM_OP), AtomOp::INC | AtomOp::DEC);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let addresses = address.lanes(state);
         if !commutes {
@@ -279,7 +279,7 @@ fn less(format: Format, a: Words, b: Words) -> bool {
 
 /// Minimum or maximum of pairs, as the PTX manual has it for `min` and `max`: -0 is below +0, a NaN gives way, two
 /// NaNs give the canonical one.
-fn packed_extreme(op: u8) -> Step {
+fn packed_extreme(op: AtomOp) -> Step {
     fn pick<F: Float>(a: u16, b: u16, want_less: bool) -> u16 {
         let is_nan = |bits: u16| F::from_bits(u128::from(bits)).is_nan();
         // Numbers in order: magnitudes, and below them the negative ones from -0 down.
@@ -303,7 +303,7 @@ fn packed_extreme(op: u8) -> Step {
         [by_halves(old[0], data[0], half), 0, 0, 0]
     }
     match op {
-        atom_op::MIN => |format, old, data, _| extreme(format, old, data, true),
+        AtomOp::MIN => |format, old, data, _| extreme(format, old, data, true),
         _ => |format, old, data, _| extreme(format, old, data, false),
     }
 }
@@ -337,12 +337,12 @@ mod tests {
         assert!(less(Format::U32, word(1), word(u32::MAX)));
         assert!(!less(Format::S32, word(1), word(u32::MAX)));
         assert!(less(Format::S64, from_wide(u64::MAX), from_wide(0)));
-        let max = packed_extreme(atom_op::MAX);
+        let max = packed_extreme(AtomOp::MAX);
         assert_eq!(max(Format::HalfPair, word(0xbc00_3c00), word(0x3800_bc00), [0; 4]), word(0x3800_3c00));
         assert_eq!(max(Format::HalfPair, word(0x7e00), word(0x3c00), [0; 4]), word(0x3c00), "NaN gives way");
         assert_eq!(max(Format::HalfPair, word(0x3c00), word(0x7e00), [0; 4]), word(0x3c00), "NaN gives way");
         assert_eq!(max(Format::BrainPair, word(0xffff_8000), word(0x7fc1_0000), [0; 4]), word(0x7fff_0000));
-        let min = packed_extreme(atom_op::MIN);
+        let min = packed_extreme(AtomOp::MIN);
         assert_eq!(min(Format::BrainPair, word(0x8000_0000), word(0x0000_8000), [0; 4]), word(0x8000_8000), "-0");
         assert_eq!(min(Format::HalfPair, word(0xbc00_3c00), word(0xc000_4000), [0; 4]), word(0xc000_3c00));
     }

@@ -7,7 +7,7 @@ use crate::effect::{Effect, Env, Unsupported};
 use crate::lanes::{Mask, WARP, lanes_of, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, credux, credux_type, match_mode, match_size, redux, shfl, vote};
+use oriole_isa::{Credux, CreduxType, Field, Inst, MatchMode, MatchSize, Opcode, Redux, Role, Shfl, Vote};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -56,11 +56,11 @@ fn source_lane(mode: Shuffle, lane: u32, by: u32, clamp: u32) -> (u32, bool) {
 
 /// `SHFL`: D = A of another lane; PD: the lane is in the segment.
 fn shuffle(inst: &Inst) -> Result<Effect, Unsupported> {
-    let mode = match inst.get(Field::Shfl) {
-        shfl::IDX => Shuffle::Index,
-        shfl::UP => Shuffle::Up,
-        shfl::DOWN => Shuffle::Down,
-        shfl::BFLY => Shuffle::Butterfly,
+    let mode = match inst.get(Field::SHFL) {
+        Shfl::IDX => Shuffle::Index,
+        Shfl::UP => Shuffle::Up,
+        Shfl::DOWN => Shuffle::Down,
+        Shfl::BFLY => Shuffle::Butterfly,
         other => return Err(Unsupported(format!("shuffle mode {other}"))),
     };
     let (to, truth) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD));
@@ -84,10 +84,10 @@ fn shuffle(inst: &Inst) -> Result<Effect, Unsupported> {
 
 /// `VOTE`, `VOTEU`: D = the lanes where PA holds; PD: all, any, or all alike.
 fn vote(inst: &Inst) -> Result<Effect, Unsupported> {
-    let judge: fn(Mask, Mask) -> bool = match inst.get(Field::Vote) {
-        vote::ALL => |ballot, active| ballot == active,
-        vote::ANY => |ballot, _| ballot != 0,
-        vote::EQ => |ballot, active| ballot == active || ballot == 0,
+    let judge: fn(Mask, Mask) -> bool = match inst.get(Field::VOTE) {
+        Vote::ALL => |ballot, active| ballot == active,
+        Vote::ANY => |ballot, _| ballot != 0,
+        Vote::EQ => |ballot, active| ballot == active || ballot == 0,
         other => return Err(Unsupported(format!("vote mode {other}"))),
     };
     let (to, truth, condition) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), PredSrc::of(inst, Role::PA));
@@ -103,8 +103,8 @@ fn vote(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `MATCH.ANY`: D = the lanes with the same A. `MATCH.ALL`: D = all lanes if they have the same A,
 /// else none; PD: they have.
 fn matching(inst: &Inst) -> Effect {
-    let all = inst.get(Field::MatchMode) == match_mode::ALL;
-    let wide = inst.get(Field::MatchSize) == match_size::U64;
+    let all = inst.get(Field::MATCH_MODE) == MatchMode::ALL;
+    let wide = inst.get(Field::MATCH_SIZE) == MatchSize::U64;
     let (to, truth, a) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Src::of(inst, Role::A));
     Box::new(move |state: &mut State, _: &mut Env<'_>| {
         let values = if wide { a.wide_bits(state) } else { a.bits(state).map(u64::from) };
@@ -128,16 +128,16 @@ fn matching(inst: &Inst) -> Effect {
 
 /// `REDUX`: D = A of all active lanes joined.
 fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
-    let signed = inst.get(Field::ReduxSigned) != 0;
-    let join: fn(u32, u32) -> u32 = match (inst.get(Field::Redux), signed) {
-        (redux::AND, _) => |a, b| a & b,
-        (redux::OR, _) => |a, b| a | b,
-        (redux::XOR, _) => |a, b| a ^ b,
-        (redux::SUM, _) => u32::wrapping_add,
-        (redux::MIN, false) => u32::min,
-        (redux::MAX, false) => u32::max,
-        (redux::MIN, true) => |a, b| (a as i32).min(b as i32) as u32,
-        (redux::MAX, true) => |a, b| (a as i32).max(b as i32) as u32,
+    let signed = inst.get(Field::REDUX_SIGNED);
+    let join: fn(u32, u32) -> u32 = match (inst.get(Field::REDUX), signed) {
+        (Redux::AND, _) => |a, b| a & b,
+        (Redux::OR, _) => |a, b| a | b,
+        (Redux::XOR, _) => |a, b| a ^ b,
+        (Redux::SUM, _) => u32::wrapping_add,
+        (Redux::MIN, false) => u32::min,
+        (Redux::MAX, false) => u32::max,
+        (Redux::MIN, true) => |a, b| (a as i32).min(b as i32) as u32,
+        (Redux::MAX, true) => |a, b| (a as i32).max(b as i32) as u32,
         (other, _) => return Err(Unsupported(format!("REDUX operation {other}"))),
     };
     let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
@@ -151,16 +151,16 @@ fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
 
 /// `CREDUX`: D = the least or greatest of A, or of its absolute value, over the active lanes.
 fn reduce_extreme(inst: &Inst) -> Result<Effect, Unsupported> {
-    let (least, absolute) = match inst.get(Field::Credux) {
-        credux::MIN => (true, false),
-        credux::MINABS => (true, true),
-        credux::MAXABS => (false, true),
+    let (least, absolute) = match inst.get(Field::CREDUX) {
+        Credux::MIN => (true, false),
+        Credux::MINABS => (true, true),
+        Credux::MAXABS => (false, true),
         _ => (false, false),
     };
-    let nan_wins = inst.get(Field::Nan) != 0;
-    let (join, magnitude): (Join, fn(u32) -> u32) = match inst.get(Field::CreduxType) {
-        credux_type::F32 => (Box::new(move |a, b| extreme(a, b, least, nan_wins)), |v| v & i32::MAX as u32),
-        credux_type::S32 => {
+    let nan_wins = inst.get(Field::NAN);
+    let (join, magnitude): (Join, fn(u32) -> u32) = match inst.get(Field::CREDUX_TYPE) {
+        CreduxType::F32 => (Box::new(move |a, b| extreme(a, b, least, nan_wins)), |v| v & i32::MAX as u32),
+        CreduxType::S32 => {
             (Box::new(move |a, b| if ((a as i32) < b as i32) == least { a } else { b }), |v| (v as i32).unsigned_abs())
         }
         _ => (Box::new(move |a, b| if (a < b) == least { a } else { b }), |v| v),
@@ -194,7 +194,7 @@ fn elect(inst: &Inst) -> Effect {
 /// `OR`, lanes where PD held already stay: they differ in another register.
 fn to_uniform(inst: &Inst) -> Effect {
     let (to, differs, a) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Src::of(inst, Role::A));
-    let joins = inst.get(Field::R2urOr) != 0;
+    let joins = inst.get(Field::R2UR_OR);
     Box::new(move |state: &mut State, _: &mut Env<'_>| {
         let values = a.bits(state);
         let value = values[state.first_active()];

@@ -7,7 +7,7 @@ use crate::lanes::{Lanes, WARP};
 use crate::operand::{Dst, Src, operand};
 use crate::state::{RZ, State};
 use oriole_device::{Access, FaultKind, Space};
-use oriole_isa::{Field, Inst, Opcode, Role, Value, ldc_mode, unpack};
+use oriole_isa::{Field, Inst, LdcMode, Opcode, Role, Unpack, Value};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -30,10 +30,10 @@ enum Split {
 
 impl Split {
     fn of(inst: &Inst) -> Result<Self, Unsupported> {
-        Ok(match inst.get(Field::LdcMode) {
-            ldc_mode::LINEAR => Split::Linear,
-            ldc_mode::IL => Split::Indexed,
-            ldc_mode::IS => Split::Segmented,
+        Ok(match inst.get(Field::LDC_MODE) {
+            LdcMode::LINEAR => Split::Linear,
+            LdcMode::IL => Split::Indexed,
+            LdcMode::IS => Split::Segmented,
             _ => return Err(Unsupported("LDC.ISL".into())),
         })
     }
@@ -57,7 +57,7 @@ pub(crate) fn outside(address: u64, size: u32) -> FaultKind {
 
 /// A constant bank, at an offset that may depend on a register.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
-    if inst.get(Field::Unpack) != unpack::NONE {
+    if inst.get(Field::UNPACK) != Unpack::NONE {
         return Err(Unsupported("LDCU of a texture's header".into()));
     }
     let ((size, signed), split) = (size_of(inst), Split::of(inst)?);

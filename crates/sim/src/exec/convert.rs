@@ -2,13 +2,13 @@
 
 use super::half::HalfOperand;
 use super::host;
-use super::lanewise::{flag, sources};
+use super::lanewise::sources;
 use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, integer_to_odd, narrow};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{WARP, map};
 use crate::operand::{Dst, Src};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, ffmt, half_b, ifmt, part_b, rnd_int};
+use oriole_isa::{Ffmt, Field, HalfB, Ifmt, Inst, Opcode, PartB, RndInt, Role};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -30,16 +30,16 @@ type Write<T> = Box<dyn Fn(&mut State, &[T; WARP]) + Send + Sync>;
 /// The float source of a conversion, exactly.
 fn float_source(inst: &Inst) -> Read<f64> {
     let b = Src::of(inst, Role::B);
-    let at = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
+    let at = if inst.get(Field::HALF_B) == HalfB::H1 { 16 } else { 0 };
     let half = |format: Format| -> Read<f64> {
         let half = HalfOperand::of(inst, at);
         Box::new(move |state| half.bits(state).map(|bits| format.widen(bits)))
     };
-    let ftz = flag(inst, Field::Ftz);
-    match inst.get(Field::SrcFmt) {
-        ffmt::F16 => half(HALF),
-        ffmt::BF16 => half(BFLOAT),
-        ffmt::F64 => {
+    let ftz = inst.get(Field::FTZ);
+    match inst.get(Field::SRC_FMT) {
+        Ffmt::F16 => half(HALF),
+        Ffmt::BF16 => half(BFLOAT),
+        Ffmt::F64 => {
             let b = b.with_high_immediate();
             Box::new(move |state| map(&b.f64_bits(state), f64::from_bits))
         }
@@ -51,10 +51,10 @@ fn float_source(inst: &Inst) -> Read<f64> {
 }
 
 /// The format of a code that is not `F64`.
-fn narrow_format(code: u8) -> Format {
+fn narrow_format(code: Ffmt) -> Format {
     match code {
-        ffmt::F16 => HALF,
-        ffmt::BF16 => BFLOAT,
+        Ffmt::F16 => HALF,
+        Ffmt::BF16 => BFLOAT,
         _ => SINGLE,
     }
 }
@@ -63,9 +63,9 @@ fn narrow_format(code: u8) -> Format {
 /// doubles a NaN keeps its sign and the high bits of its payload; halves have but one NaN.
 fn float_to_float(inst: &Inst) -> Compute {
     let (read, d, rounding) = (float_source(inst), Dst::of(inst, Role::D), Rounding::of(inst));
-    let (from, to) = (inst.get(Field::SrcFmt), inst.get(Field::DstFmt));
-    let from_half = matches!(from, ffmt::F16 | ffmt::BF16);
-    if to == ffmt::F64 {
+    let (from, to) = (inst.get(Field::SRC_FMT), inst.get(Field::DST_FMT));
+    let from_half = matches!(from, Ffmt::F16 | Ffmt::BF16);
+    if to == Ffmt::F64 {
         return host::compute(move |state: &mut State| {
             let value = read(state).map(|value| match value.is_nan() && from_half {
                 true => NAN_OF_HALF,
@@ -75,8 +75,8 @@ fn float_to_float(inst: &Inst) -> Compute {
         });
     }
     let format = narrow_format(to);
-    let flush = flag(inst, Field::Ftz) && format == SINGLE;
-    let keeps_nan = from == ffmt::F64 && format == SINGLE;
+    let flush = inst.get(Field::FTZ) && format == SINGLE;
+    let keeps_nan = from == Ffmt::F64 && format == SINGLE;
     host::compute(move |state: &mut State| {
         let value = read(state).map(|value| {
             if keeps_nan && value.is_nan() {
@@ -99,11 +99,11 @@ fn narrow_nan(value: f64) -> u32 {
 }
 
 /// A float rounded to an integral value by a code of `rnd_int`.
-fn integral(code: u8) -> fn(f64) -> f64 {
+fn integral(code: RndInt) -> fn(f64) -> f64 {
     match code {
-        rnd_int::FLOOR => f64::floor,
-        rnd_int::CEIL => f64::ceil,
-        rnd_int::TRUNC => f64::trunc,
+        RndInt::FLOOR => f64::floor,
+        RndInt::CEIL => f64::ceil,
+        RndInt::TRUNC => f64::trunc,
         _ => f64::round_ties_even,
     }
 }
@@ -112,18 +112,18 @@ fn integral(code: u8) -> fn(f64) -> f64 {
 /// integer with only its top bit set.
 fn float_to_integer(inst: &Inst) -> Compute {
     let (read, d) = (float_source(inst), Dst::of(inst, Role::D));
-    let round = integral(inst.get(Field::RndInt));
-    let (convert, width): (fn(f64) -> u64, u32) = match inst.get(Field::DstInt) {
-        ifmt::U8 => (|v| u64::from(v as u8), 8),
-        ifmt::S8 => (|v| v as i8 as u64, 8),
-        ifmt::U16 => (|v| u64::from(v as u16), 16),
-        ifmt::S16 => (|v| v as i16 as u64, 16),
-        ifmt::U32 => (|v| u64::from(v as u32), 32),
-        ifmt::U64 => (|v| v as u64, 64),
-        ifmt::S64 => (|v| v as i64 as u64, 64),
+    let round = integral(inst.get(Field::RND_INT));
+    let (convert, width): (fn(f64) -> u64, u32) = match inst.get(Field::DST_INT) {
+        Ifmt::U8 => (|v| u64::from(v as u8), 8),
+        Ifmt::S8 => (|v| v as i8 as u64, 8),
+        Ifmt::U16 => (|v| u64::from(v as u16), 16),
+        Ifmt::S16 => (|v| v as i16 as u64, 16),
+        Ifmt::U32 => (|v| u64::from(v as u32), 32),
+        Ifmt::U64 => (|v| v as u64, 64),
+        Ifmt::S64 => (|v| v as i64 as u64, 64),
         _ => (|v| v as i32 as u64, 32),
     };
-    let nan = if flag(inst, Field::Ntz) { 0 } else { 1u64 << (width - 1) };
+    let nan = if inst.get(Field::NTZ) { 0 } else { 1u64 << (width - 1) };
     host::compute(move |state: &mut State| {
         let value = read(state).map(|value| if value.is_nan() { nan } else { convert(round(value)) });
         match width {
@@ -136,22 +136,22 @@ fn float_to_integer(inst: &Inst) -> Compute {
 /// The integer source of a conversion.
 fn integer_source(inst: &Inst) -> Read<i128> {
     let (b, wide) = (Src::of(inst, Role::B), Src::of(inst, Role::B).with_high_immediate());
-    let at = match inst.get(Field::PartB) {
-        part_b::B1 => 8,
-        part_b::B2 => 16,
-        part_b::B3 => 24,
-        part_b::H1 => 16,
+    let at = match inst.get(Field::PART_B) {
+        PartB::B1 => 8,
+        PartB::B2 => 16,
+        PartB::B3 => 24,
+        PartB::H1 => 16,
         _ => 0,
     };
     let narrow = |f: fn(u32) -> i128| -> Read<i128> { Box::new(move |state| b.int(state).map(|v| f(v >> at))) };
-    match inst.get(Field::SrcInt) {
-        ifmt::U8 => narrow(|v| i128::from(v as u8)),
-        ifmt::S8 => narrow(|v| i128::from(v as i8)),
-        ifmt::U16 => narrow(|v| i128::from(v as u16)),
-        ifmt::S16 => narrow(|v| i128::from(v as i16)),
-        ifmt::U32 => narrow(i128::from),
-        ifmt::U64 => Box::new(move |state| wide.wide_bits(state).map(i128::from)),
-        ifmt::S64 => Box::new(move |state| wide.wide_bits(state).map(|v| i128::from(v as i64))),
+    match inst.get(Field::SRC_INT) {
+        Ifmt::U8 => narrow(|v| i128::from(v as u8)),
+        Ifmt::S8 => narrow(|v| i128::from(v as i8)),
+        Ifmt::U16 => narrow(|v| i128::from(v as u16)),
+        Ifmt::S16 => narrow(|v| i128::from(v as i16)),
+        Ifmt::U32 => narrow(i128::from),
+        Ifmt::U64 => Box::new(move |state| wide.wide_bits(state).map(i128::from)),
+        Ifmt::S64 => Box::new(move |state| wide.wide_bits(state).map(|v| i128::from(v as i64))),
         _ => narrow(|v| i128::from(v as i32)),
     }
 }
@@ -182,8 +182,8 @@ fn integer_to_float(inst: &Inst) -> Compute {
 /// Writes integers in the float format of the result.
 fn float_destination(inst: &Inst, rounding: Rounding) -> Write<i128> {
     let d = Dst::of(inst, Role::D);
-    match inst.get(Field::DstFmt) {
-        ffmt::F64 => Box::new(move |state, value| {
+    match inst.get(Field::DST_FMT) {
+        Ffmt::F64 => Box::new(move |state, value| {
             d.set_wide(state, &value.map(|v| integer_to_double(v, rounding).to_bits()));
         }),
         code => {
@@ -196,9 +196,9 @@ fn float_destination(inst: &Inst, rounding: Rounding) -> Write<i128> {
 /// `FRND`.
 fn round_to_integer(inst: &Inst) -> Compute {
     let (read, d) = (float_source(inst), Dst::of(inst, Role::D));
-    let round = integral(inst.get(Field::RndInt));
-    match inst.get(Field::SrcFmt) {
-        ffmt::F64 => host::compute(move |state: &mut State| {
+    let round = integral(inst.get(Field::RND_INT));
+    match inst.get(Field::SRC_FMT) {
+        Ffmt::F64 => host::compute(move |state: &mut State| {
             let value = read(state).map(|value| super::double::quiet(&[value.to_bits()], round(value)));
             d.set_wide(state, &value);
         }),
@@ -215,10 +215,10 @@ fn round_to_integer(inst: &Inst) -> Compute {
 /// `I2I`: a signed word clamped to the range of a narrower type.
 fn clamp_integer(inst: &Inst) -> Compute {
     let (d, _, b, _) = sources(inst);
-    let (least, greatest) = match inst.get(Field::DstInt) {
-        ifmt::U8 => (0, 0xff),
-        ifmt::S8 => (-0x80, 0x7f),
-        ifmt::U16 => (0, 0xffff),
+    let (least, greatest) = match inst.get(Field::DST_INT) {
+        Ifmt::U8 => (0, 0xff),
+        Ifmt::S8 => (-0x80, 0x7f),
+        Ifmt::U16 => (0, 0xffff),
         _ => (-0x8000, 0x7fff),
     };
     host::compute(move |state: &mut State| {

@@ -8,7 +8,7 @@ use super::lanewise::{Verdict, compare_wide, double2, double3, relates, sources}
 use super::rounding::Rounding;
 use crate::effect::{Compute, Unsupported};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, dcmp};
+use oriole_isa::{Dcmp, Field, Inst, Opcode};
 use rustc_apfloat::ieee::Double;
 use rustc_apfloat::{Float, Round};
 
@@ -82,9 +82,9 @@ pub(super) fn soft_fma(rounding: Rounding) -> impl Fn(u64, u64, u64) -> u64 {
 fn dsetp(inst: &Inst) -> Compute {
     let (_, a, b, _) = sources(inst);
     let verdict = Verdict::of(inst);
-    let code = inst.get(Field::Dcmp);
-    if code == dcmp::MIN || code == dcmp::MAX {
-        let least = code == dcmp::MIN;
+    let code = inst.get(Field::DCMP);
+    if code == Dcmp::MIN || code == Dcmp::MAX {
+        let least = code == Dcmp::MIN;
         return host::compute(move |state: &mut State| {
             let (a, b) = (a.f64_bits(state), b.f64_bits(state));
             let nan = |bits: u64| f64::from_bits(bits).is_nan();
@@ -95,7 +95,7 @@ fn dsetp(inst: &Inst) -> Compute {
     }
     host::compute(move |state: &mut State| {
         let (a, b) = (a.f64_bits(state), b.f64_bits(state));
-        let result = compare_wide(&a, &b, |a, b| relates(code, f64::from_bits(a), f64::from_bits(b)));
+        let result = compare_wide(&a, &b, |a, b| relates(code.code(), f64::from_bits(a), f64::from_bits(b)));
         verdict.write(state, result);
     })
 }

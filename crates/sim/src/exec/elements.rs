@@ -2,18 +2,18 @@
 
 use super::host;
 use super::integer::no_predicate;
-use super::lanewise::{flag, int2, sources};
+use super::lanewise::{int2, sources};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{by_lane, mask_where};
 use crate::operand::{Dst, PredSrc};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, sign, vadd_type, vtype};
+use oriole_isa::{Field, Inst, Opcode, Role, Sign, VaddType, Vtype};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
     Ok(Some(match opcode {
         Opcode::IMNMX => {
-            let signed = inst.get(Field::Sign) == sign::S32;
+            let signed = inst.get(Field::SIGN) == Sign::S32;
             minmax(inst, Elements { bits: 32, signed })?
         }
         Opcode::VIMNMX if no_predicate(inst).is_err() => minmax_telling_which(inst, Elements::of_vtype(inst))?,
@@ -35,12 +35,12 @@ struct Elements {
 impl Elements {
     /// Those that the field `vtype` names.
     fn of_vtype(inst: &Inst) -> Self {
-        let (bits, signed) = match inst.get(Field::Vtype) {
-            vtype::U32 => (32, false),
-            vtype::U16X2 => (16, false),
-            vtype::S16X2 => (16, true),
-            vtype::U8X4 => (8, false),
-            vtype::S8X4 => (8, true),
+        let (bits, signed) = match inst.get(Field::VTYPE) {
+            Vtype::U32 => (32, false),
+            Vtype::U16X2 => (16, false),
+            Vtype::S16X2 => (16, true),
+            Vtype::U8X4 => (8, false),
+            Vtype::S8X4 => (8, true),
             _ => (32, true),
         };
         Elements { bits, signed }
@@ -48,12 +48,12 @@ impl Elements {
 
     /// Those that the field `vadd_type` names.
     fn of_vadd_type(inst: &Inst) -> Self {
-        let (bits, signed) = match inst.get(Field::VaddType) {
-            vadd_type::X16X2 => (16, false),
-            vadd_type::S16X2 => (16, true),
-            vadd_type::U8X4 => (8, false),
-            vadd_type::S8X4 => (8, true),
-            vadd_type::SIGNED32 => (32, true),
+        let (bits, signed) = match inst.get(Field::VADD_TYPE) {
+            VaddType::X16X2 => (16, false),
+            VaddType::S16X2 => (16, true),
+            VaddType::U8X4 => (8, false),
+            VaddType::S8X4 => (8, true),
+            VaddType::SIGNED32 => (32, true),
             _ => (32, false),
         };
         Elements { bits, signed }
@@ -100,7 +100,7 @@ impl Elements {
 /// PD2 is for one element of 32 bits, and what `.RELU` does to them, no compiler's code tells.
 fn minmax_telling_which(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
     let (pd, pd2) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
-    if flag(inst, Field::Relu) || elements.bits != 16 {
+    if inst.get(Field::RELU) || elements.bits != 16 {
         no_predicate(inst)?;
     }
     let (d, a, b, _) = sources(inst);
@@ -119,7 +119,7 @@ fn minmax_telling_which(inst: &Inst, elements: Elements) -> Result<Compute, Unsu
 fn minmax(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
     no_predicate(inst)?;
     let (d, a, b, _) = sources(inst);
-    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    let (pa, relu) = (PredSrc::of(inst, Role::PA), inst.get(Field::RELU));
     Ok(host::compute(move |state: &mut State| {
         let (a, b, least) = (a.int(state), b.int(state), pa.mask(state));
         let pick = |i: usize| {
@@ -134,7 +134,7 @@ fn minmax(inst: &Inst, elements: Elements) -> Result<Compute, Unsupported> {
 fn minmax3(inst: &Inst) -> Compute {
     let elements = Elements::of_vtype(inst);
     let (d, a, b, c) = sources(inst);
-    let (pa, relu) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    let (pa, relu) = (PredSrc::of(inst, Role::PA), inst.get(Field::RELU));
     host::compute(move |state: &mut State| {
         let (a, b, c, least) = (a.int(state), b.int(state), c.int(state), pa.mask(state));
         let pick = |i: usize| {
@@ -149,7 +149,7 @@ fn minmax3(inst: &Inst) -> Compute {
 /// `VIADD`; with `.ISAT` the sum is clamped to the range of its type, else it wraps.
 fn add(inst: &Inst) -> Compute {
     let elements = Elements::of_vadd_type(inst);
-    let saturates = flag(inst, Field::Isat);
+    let saturates = inst.get(Field::ISAT);
     if elements.bits == 32 && !saturates {
         return int2(inst, u32::wrapping_add);
     }
@@ -171,7 +171,7 @@ fn add(inst: &Inst) -> Compute {
 fn add_minmax(inst: &Inst) -> Compute {
     let elements = Elements::of_vtype(inst);
     let (d, a, b, c) = sources(inst);
-    let (negate, pa, relu) = (b.negated(), PredSrc::of(inst, Role::PA), flag(inst, Field::Relu));
+    let (negate, pa, relu) = (b.negated(), PredSrc::of(inst, Role::PA), inst.get(Field::RELU));
     let sum = move |a: u32, b: u32| if negate { a.wrapping_sub(b) } else { a.wrapping_add(b) };
     host::compute(move |state: &mut State| {
         let (a, b, c, least) = (a.bits(state), b.bits(state), c.bits(state), pa.mask(state));

@@ -1,7 +1,7 @@
 //! Single-precision arithmetic and comparison.
 
 use super::host;
-use super::lanewise::{Verdict, compare, compare_singles, flag, relates, single2, single2_if, single3, sources};
+use super::lanewise::{Verdict, compare, compare_singles, relates, single2, single2_if, single3, sources};
 use super::rounding::{NAN32, Rounding, SINGLE, narrow, sum_to_odd};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{by_lane, map, map2};
@@ -11,7 +11,7 @@ use oriole_isa::{Field, Inst, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
-    refuse(inst, &[Field::IsA])?;
+    refuse(inst, &[Field::IS_A])?;
     Ok(Some(match opcode {
         Opcode::FADD => fadd(inst),
         Opcode::FMUL => fmul(inst),
@@ -28,9 +28,9 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
 }
 
 /// Modifiers that no compiler writes and that are not simulated.
-pub(super) fn refuse(inst: &Inst, fields: &[Field]) -> Result<(), Unsupported> {
-    match fields.iter().find(|field| flag(inst, **field)) {
-        Some(field) => Err(Unsupported(format!("{field:?} of {}", inst.opcode.name()))),
+pub(super) fn refuse(inst: &Inst, fields: &[Field<bool>]) -> Result<(), Unsupported> {
+    match fields.iter().find(|field| inst.get(**field)) {
+        Some(field) => Err(Unsupported(format!("{:?} of {}", field.id(), inst.opcode.name()))),
         None => Ok(()),
     }
 }
@@ -56,7 +56,7 @@ pub(super) fn output<const FTZ: bool, const SAT: bool>(value: f32) -> u32 {
 /// Calls a function with the `.FTZ` and `.SAT` of the instruction as constant parameters.
 macro_rules! with_modes {
     ($inst:expr, $function:ident $(, $argument:expr)*) => {
-        match (flag($inst, Field::Ftz), flag($inst, Field::Sat)) {
+        match ($inst.get(Field::FTZ), $inst.get(Field::SAT)) {
             (false, false) => $function::<false, false>($inst $(, $argument)*),
             (false, true) => $function::<false, true>($inst $(, $argument)*),
             (true, false) => $function::<true, false>($inst $(, $argument)*),
@@ -90,7 +90,7 @@ fn fmul(inst: &Inst) -> Compute {
 fn fmul_in<const FTZ: bool, const SAT: bool>(inst: &Inst) -> Compute {
     let rounding = Rounding::of(inst);
     // The codes are the exponents of the factor, from 1 for 1/8 to 7 for 8.
-    let factor = 2f64.powi(i32::from(inst.get(Field::FmulScale)) - 4);
+    let factor = 2f64.powi(i32::from(inst.get(Field::FMUL_SCALE).code()) - 4);
     if factor == 1.0 && rounding == Rounding::Nearest {
         return single2(inst, |a, b| output::<FTZ, SAT>(input::<FTZ>(a) * input::<FTZ>(b)));
     }
@@ -118,8 +118,8 @@ fn ffma_in<const FTZ: bool, const SAT: bool>(inst: &Inst) -> Compute {
 }
 
 fn fsetp(inst: &Inst) -> Compute {
-    let code = inst.get(Field::Fcmp);
-    match flag(inst, Field::Ftz) {
+    let code = inst.get(Field::FCMP).code();
+    match inst.get(Field::FTZ) {
         true => compare_singles(inst, move |a, b| relates(code, input::<true>(a), input::<true>(b))),
         false => compare_singles(inst, move |a, b| relates(code, input::<false>(a), input::<false>(b))),
     }
@@ -129,7 +129,7 @@ fn fsetp(inst: &Inst) -> Compute {
 fn fset(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let verdict = Verdict::of(inst);
-    let (code, ftz) = (inst.get(Field::Fcmp), flag(inst, Field::Ftz));
+    let (code, ftz) = (inst.get(Field::FCMP).code(), inst.get(Field::FTZ));
     host::compute(move |state: &mut State| {
         let flush = |bits| f32::from_bits(if ftz { SINGLE.flush(bits) } else { bits });
         let result = compare(&a.f32_bits(state), &b.f32_bits(state), |a, b| relates(code, flush(a), flush(b)));
@@ -139,7 +139,7 @@ fn fset(inst: &Inst) -> Compute {
 }
 
 fn fsel(inst: &Inst) -> Compute {
-    match flag(inst, Field::Ftz) {
+    match inst.get(Field::FTZ) {
         true => single2_if(inst, |a, b, first| SINGLE.flush(if first { a } else { b })),
         false => single2_if(inst, |a, b, first| if first { a } else { b }),
     }
@@ -168,7 +168,7 @@ pub(super) fn extreme(a: u32, b: u32, least: bool, nan_wins: bool) -> u32 {
 fn minmax3(inst: &Inst) -> Compute {
     let (d, a, b, c) = sources(inst);
     let pa = PredSrc::of(inst, Role::PA);
-    let (ftz, nan_wins) = (flag(inst, Field::Ftz), flag(inst, Field::Nan));
+    let (ftz, nan_wins) = (inst.get(Field::FTZ), inst.get(Field::NAN));
     host::compute(move |state: &mut State| {
         let flush = |bits| if ftz { SINGLE.flush(bits) } else { bits };
         let [a, b, c] = [a, b, c].map(|source| map(&source.f32_bits(state), flush));
@@ -185,12 +185,12 @@ fn minmax3(inst: &Inst) -> Compute {
 fn minmax(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
     let pa = PredSrc::of(inst, Role::PA);
-    let (ftz, nan_wins) = (flag(inst, Field::Ftz), flag(inst, Field::Nan));
+    let (ftz, nan_wins) = (inst.get(Field::FTZ), inst.get(Field::NAN));
     let pick = move |a: u32, b: u32, least: bool| {
         let (a, b) = if ftz { (SINGLE.flush(a), SINGLE.flush(b)) } else { (a, b) };
         extreme(a, b, least, nan_wins)
     };
-    if !flag(inst, Field::Xorsign) {
+    if !inst.get(Field::XORSIGN) {
         return single2_if(inst, pick);
     }
     let negations = if a.negated() != b.negated() { 1 << 31 } else { 0 };
@@ -231,7 +231,7 @@ fn needs_care(a: u32, b: u32) -> bool {
 /// highest: `A + B`, `A - B`, `B - A`, `B`.
 fn swizzled_add(inst: &Inst) -> Compute {
     let (d, a, b, _) = sources(inst);
-    let (swizzle, ftz, rounding) = (Src::of(inst, Role::Swizzle), flag(inst, Field::Ftz), Rounding::of(inst));
+    let (swizzle, ftz, rounding) = (Src::of(inst, Role::Swizzle), inst.get(Field::FTZ), Rounding::of(inst));
     host::compute(move |state: &mut State| {
         let swizzle = swizzle.scalar(state);
         let (a, b) = (a.f32_bits(state), b.f32_bits(state));

@@ -6,8 +6,8 @@ use crate::flow::{Condition, Count, Flow, MaskSrc};
 use crate::instruction::Action;
 use crate::operand::{Dst, PredSrc, Src, operand};
 use oriole_isa::{
-    Field, Inst, Opcode, RegFile, Role, Value, b2r_mode, bar_op, bar_red, bra_mode, call_mode, r2ur_mode, trap,
-    warpsync_mode,
+    B2rMode, BarOp, BarRed, BraMode, CallMode, Depth, Field, Inst, Opcode, R2urMode, RegFile, Role, Trap, Value,
+    WarpsyncMode,
 };
 
 /// The action of `inst` if it is of the flow families; `base` is the address of its section.
@@ -58,13 +58,13 @@ fn refuse_rare_forms(inst: &Inst) -> Result<(), Unsupported> {
     let mut operands = inst.opcode.signature().iter().zip(&inst.operands);
     let strange = match inst.opcode {
         Opcode::WARPSYNC => operands.any(|(spec, operand)| spec.role == Role::PA && spec.neutral != Some(*operand)),
-        Opcode::BRA | Opcode::BRX | Opcode::CALL | Opcode::RET => inst.get(Field::Depth) != 0,
-        Opcode::BRXU => inst.get(Field::Depth) != 0 || inst.get(Field::BraMode) != bra_mode::NORMAL,
-        Opcode::BPT => inst.get(Field::Trap) != trap::TRAP,
-        Opcode::BAR => inst.get(Field::BarOp) == bar_op::SCAN,
-        Opcode::B2R => inst.get(Field::B2rMode) != b2r_mode::RESULT,
+        Opcode::BRA | Opcode::BRX | Opcode::CALL | Opcode::RET => inst.get(Field::DEPTH) != Depth::KEEP,
+        Opcode::BRXU => inst.get(Field::DEPTH) != Depth::KEEP || inst.get(Field::BRA_MODE) != BraMode::NORMAL,
+        Opcode::BPT => inst.get(Field::TRAP) != Trap::TRAP,
+        Opcode::BAR => inst.get(Field::BAR_OP) == BarOp::SCAN,
+        Opcode::B2R => inst.get(Field::B2R_MODE) != B2rMode::RESULT,
         Opcode::ELECT => matches!(operand(inst, Role::PA).value, Value::Reg(RegFile::UR, _)),
-        Opcode::R2UR => inst.get(Field::R2urMode) == r2ur_mode::FILL,
+        Opcode::R2UR => inst.get(Field::R2UR_MODE) == R2urMode::FILL,
         _ => false,
     };
     if strange { Err(Unsupported(format!("this form of {}", inst.opcode.name()))) } else { Ok(()) }
@@ -72,11 +72,11 @@ fn refuse_rare_forms(inst: &Inst) -> Result<(), Unsupported> {
 
 fn branch(inst: &Inst, base: u64, lanes: PredSrc) -> Result<Flow, Unsupported> {
     let mask = Src::of(inst, Role::Mask);
-    let condition = match inst.get(Field::BraMode) {
-        bra_mode::DIV => Condition::Divergent(mask),
-        bra_mode::CONV => Condition::Convergent(mask),
-        _ if inst.get(Field::BraAny) != 0 => Condition::Any,
-        _ if inst.get(Field::BraUniform) != 0 => Condition::All(lanes),
+    let condition = match inst.get(Field::BRA_MODE) {
+        BraMode::DIV => Condition::Divergent(mask),
+        BraMode::CONV => Condition::Convergent(mask),
+        _ if inst.get(Field::BRA_ANY) => Condition::Any,
+        _ if inst.get(Field::BRA_UNIFORM) => Condition::All(lanes),
         _ => Condition::Lanes(lanes),
     };
     Ok(Flow::Branch { target: label(inst, base)?, condition })
@@ -87,21 +87,21 @@ fn warp_sync(inst: &Inst) -> Flow {
         Value::None => MaskSrc::All,
         _ => MaskSrc::Operand(Src::of(inst, Role::A)),
     };
-    Flow::WarpSync { mask, exclusive: inst.get(Field::WarpsyncMode) == warpsync_mode::EXCLUSIVE }
+    Flow::WarpSync { mask, exclusive: inst.get(Field::WARPSYNC_MODE) == WarpsyncMode::EXCLUSIVE }
 }
 
 fn block_barrier(inst: &Inst) -> Flow {
-    let reduction = match inst.get(Field::BarRed) {
-        bar_red::POPC => Reduction::Count,
-        bar_red::AND => Reduction::And,
+    let reduction = match inst.get(Field::BAR_RED) {
+        BarRed::POPC => Reduction::Count,
+        BarRed::AND => Reduction::And,
         _ => Reduction::Or,
     };
-    let op = inst.get(Field::BarOp);
+    let op = inst.get(Field::BAR_OP);
     Flow::Barrier {
         id: Src::of(inst, Role::A),
-        count: if inst.get(Field::BarBoth) != 0 { Count::WithId } else { Count::Operand(Src::of(inst, Role::B)) },
-        wait: op != bar_op::ARV,
-        reduction: (op == bar_op::RED).then(|| (reduction, PredSrc::of(inst, Role::PA))),
+        count: if inst.get(Field::BAR_BOTH) { Count::WithId } else { Count::Operand(Src::of(inst, Role::B)) },
+        wait: op != BarOp::ARV,
+        reduction: (op == BarOp::RED).then(|| (reduction, PredSrc::of(inst, Role::PA))),
     }
 }
 
@@ -116,7 +116,7 @@ fn label(inst: &Inst, base: u64) -> Result<u64, Unsupported> {
 
 fn call(inst: &Inst, base: u64, condition: PredSrc) -> Result<Flow, Unsupported> {
     let has_base = operand(inst, Role::Base).value != Value::None;
-    let absolute = inst.get(Field::CallMode) == call_mode::ABS;
+    let absolute = inst.get(Field::CALL_MODE) == CallMode::ABS;
     let target = match operand(inst, Role::Target).value {
         // An absolute call's field is the address itself.
         Value::Label(offset) if absolute => offset as u64,
@@ -138,18 +138,16 @@ fn barrier_move(inst: &Inst) -> Result<Flow, Unsupported> {
     match (operand(inst, Role::D).value, operand(inst, Role::A).value) {
         (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::B, ACTIVE)) => Ok(Flow::SaveActive(to as u8)),
         // What is moved back is what was saved: the threads that execute this together.
-        (Value::Reg(RegFile::B, ACTIVE), Value::Reg(RegFile::B, 0..16)) => match inst.get(Field::Pquad) {
-            0 => Ok(Flow::OwnThreads),
-            _ => Ok(Flow::WholeQuads),
+        (Value::Reg(RegFile::B, ACTIVE), Value::Reg(RegFile::B, 0..16)) => match inst.get(Field::PQUAD) {
+            false => Ok(Flow::OwnThreads),
+            true => Ok(Flow::WholeQuads),
         },
         (Value::Reg(RegFile::B, to @ 0..16), Value::Reg(RegFile::R, _)) => {
             Ok(Flow::WriteConvergence(to as u8, Src::of(inst, Role::A)))
         }
-        (Value::Reg(RegFile::R, _), Value::Reg(RegFile::B, from @ 0..16)) => Ok(Flow::ReadConvergence {
-            to: Dst::of(inst, Role::D),
-            barrier: from as u8,
-            clear: inst.get(Field::Clear) != 0,
-        }),
+        (Value::Reg(RegFile::R, _), Value::Reg(RegFile::B, from @ 0..16)) => {
+            Ok(Flow::ReadConvergence { to: Dst::of(inst, Role::D), barrier: from as u8, clear: inst.get(Field::CLEAR) })
+        }
         _ => Err(Unsupported("a move of the warp's state".into())),
     }
 }

@@ -4,27 +4,24 @@
 
 use super::float::refuse;
 use super::host;
-use super::lanewise::{Verdict, flag, mask_of, relates};
+use super::lanewise::{Verdict, mask_of, relates};
 use super::rounding::{self, BFLOAT, Format, HALF, Rounding, SINGLE, sum_to_odd};
 use super::sixteen::{Bf16, F16, Sixteen, narrow};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Lanes, Mask, WARP, by_lane, map2};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, half_fmt, swizzle, swz_b};
+use oriole_isa::{Field, HalfFmt, Inst, Opcode, Role, Swizzle, SwzB};
 use smallvec::SmallVec;
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
-    refuse(inst, &[Field::Fmz, Field::IsA])?;
+    refuse(inst, &[Field::FMZ, Field::IS_A])?;
     Ok(Some(match opcode {
-        Opcode::HADD2 => arithmetic(inst, &[(Role::A, Field::SwzA), (Role::B, Field::SwzB)], |[a, b]| {
-            sum_to_odd(a, b, Rounding::Nearest)
-        })?,
-        Opcode::HMUL2 => arithmetic(inst, &[(Role::A, Field::SwzA), (Role::B, Field::SwzB)], |[a, b]| a * b)?,
+        Opcode::HADD2 => arithmetic(inst, &[Role::A, Role::B], |[a, b]| sum_to_odd(a, b, Rounding::Nearest))?,
+        Opcode::HMUL2 => arithmetic(inst, &[Role::A, Role::B], |[a, b]| a * b)?,
         Opcode::HFMA2 => {
-            let roles = [(Role::A, Field::SwzA), (Role::B, Field::SwzB), (Role::C, Field::SwzC)];
-            arithmetic(inst, &roles, |[a, b, c]| sum_to_odd(a * b, c, Rounding::Nearest))?
+            arithmetic(inst, &[Role::A, Role::B, Role::C], |[a, b, c]| sum_to_odd(a * b, c, Rounding::Nearest))?
         }
         Opcode::HSETP2 => set_predicates(inst)?,
         Opcode::HSET2 => set(inst)?,
@@ -35,7 +32,17 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
 
 /// The format of the elements.
 fn format(inst: &Inst) -> Format {
-    if inst.get(Field::HalfFmt) == half_fmt::BF16_V2 { BFLOAT } else { HALF }
+    if inst.get(Field::HALF_FMT) == HalfFmt::BF16_V2 { BFLOAT } else { HALF }
+}
+
+/// Which halves a source takes. The fields of A and C lack one value of B's and number the others alike.
+fn halves(inst: &Inst, role: Role) -> SwzB {
+    let as_of_b = |halves: Swizzle| SwzB::from_code(halves.code());
+    match role {
+        Role::A => as_of_b(inst.get(Field::SWZ_A)),
+        Role::C => as_of_b(inst.get(Field::SWZ_C)),
+        _ => inst.get(Field::SWZ_B),
+    }
 }
 
 /// A source of two elements.
@@ -52,17 +59,17 @@ struct Pair {
 }
 
 impl Pair {
-    fn of(inst: &Inst, role: Role, halves: Field) -> Result<Self, Unsupported> {
+    fn of(inst: &Inst, role: Role) -> Result<Self, Unsupported> {
         let source = Src::of(inst, role);
         // Immediates hold both elements; a form has no place for their halves.
-        let code = inst.get(halves);
-        let crossed = halves == Field::SwzB && code == swz_b::H0_NH1;
-        let (low, high) = match code {
+        let halves = halves(inst, role);
+        let crossed = halves == SwzB::H0_NH1;
+        let (low, high) = match halves {
             _ if source.is_immediate() => (0, 16),
-            swizzle::H0_H0 => (0, 0),
-            swizzle::H1_H1 => (16, 16),
+            SwzB::H0_H0 => (0, 0),
+            SwzB::H1_H1 => (16, 16),
             // A single is read by `singles`.
-            swizzle::F32 => (0, 0),
+            SwzB::F32 => (0, 0),
             _ if crossed => (16, 0),
             _ => (0, 16),
         };
@@ -70,7 +77,7 @@ impl Pair {
         let negated = source.negated();
         let crossed = crossed && !source.is_immediate();
         let flip = [negated != crossed, negated].map(|negate| if negate { 0x8000 } else { 0 });
-        let flush = flag(inst, Field::Ftz).then(|| format(inst));
+        let flush = inst.get(Field::FTZ).then(|| format(inst));
         Ok(Pair { source, low, high, keep, flip, flush })
     }
 
@@ -106,7 +113,7 @@ struct Finish {
 
 impl Finish {
     fn of(inst: &Inst) -> Self {
-        Finish { sat: flag(inst, Field::Sat), relu: flag(inst, Field::Relu) }
+        Finish { sat: inst.get(Field::SAT), relu: inst.get(Field::RELU) }
     }
 
     /// `value` clamped; `relu` tells whether the lane takes part in that clamp.
@@ -123,13 +130,13 @@ impl Finish {
 /// `HADD2`, `HMUL2`, `HFMA2`: `f` gives the result exactly or rounded to odd.
 fn arithmetic<const N: usize>(
     inst: &Inst,
-    operands: &[(Role, Field); N],
+    operands: &[Role; N],
     f: impl Fn([f64; N]) -> f64 + Send + Sync + 'static,
 ) -> Result<Compute, Unsupported> {
-    let has_single = operands.iter().any(|&(role, halves)| is_single(inst, role, halves));
-    match inst.get(Field::HalfFmt) {
-        _ if has_single || flag(inst, Field::Oob) => arithmetic_one_by_one(inst, operands, f),
-        half_fmt::BF16_V2 => arithmetic_in::<Bf16, N>(inst, operands, f),
+    let has_single = operands.iter().any(|&role| is_single(inst, role));
+    match inst.get(Field::HALF_FMT) {
+        _ if has_single || inst.get(Field::OOB) => arithmetic_one_by_one(inst, operands, f),
+        HalfFmt::BF16_V2 => arithmetic_in::<Bf16, N>(inst, operands, f),
         _ => arithmetic_in::<F16, N>(inst, operands, f),
     }
 }
@@ -137,15 +144,15 @@ fn arithmetic<const N: usize>(
 /// [`arithmetic`] in one format.
 fn arithmetic_in<T: Sixteen, const N: usize>(
     inst: &Inst,
-    operands: &[(Role, Field); N],
+    operands: &[Role; N],
     f: impl Fn([f64; N]) -> f64 + Send + Sync + 'static,
 ) -> Result<Compute, Unsupported> {
     let mut pairs = Vec::with_capacity(N);
-    for &(role, halves) in operands {
-        pairs.push(Pair::of(inst, role, halves)?);
+    for &role in operands {
+        pairs.push(Pair::of(inst, role)?);
     }
     let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
-    let (single, ftz) = (flag(inst, Field::HalfF32), flag(inst, Field::Ftz));
+    let (single, ftz) = (inst.get(Field::HALF_F32), inst.get(Field::FTZ));
     Ok(host::compute(move |state: &mut State| {
         let relu = relu.mask(state);
         let mut sources = [[[0; WARP]; 2]; N];
@@ -171,8 +178,8 @@ fn arithmetic_in<T: Sixteen, const N: usize>(
 }
 
 /// The operand is a single among halves.
-fn is_single(inst: &Inst, role: Role, halves: Field) -> bool {
-    inst.get(halves) == swizzle::F32 && !Src::of(inst, role).is_immediate()
+fn is_single(inst: &Inst, role: Role) -> bool {
+    halves(inst, role) == SwzB::F32 && !Src::of(inst, role).is_immediate()
 }
 
 /// The element that stands for one outside of a tensor, of either sign. NVIDIA does not publish its bits;
@@ -183,16 +190,16 @@ const OUT_OF_BOUNDS: u32 = 0x7ff7;
 /// [`OUT_OF_BOUNDS`] becomes zero.
 fn arithmetic_one_by_one<const N: usize>(
     inst: &Inst,
-    operands: &[(Role, Field); N],
+    operands: &[Role; N],
     f: impl Fn([f64; N]) -> f64 + Send + Sync + 'static,
 ) -> Result<Compute, Unsupported> {
-    if flag(inst, Field::HalfF32) {
+    if inst.get(Field::HALF_F32) {
         return Err(Unsupported(format!("{} from a single to a single", inst.opcode.name())));
     }
-    let (format, oob, ftz) = (format(inst), flag(inst, Field::Oob), flag(inst, Field::Ftz));
+    let (format, oob, ftz) = (format(inst), inst.get(Field::OOB), inst.get(Field::FTZ));
     let mut pairs = Vec::with_capacity(N);
-    for &(role, halves) in operands {
-        pairs.push((Pair::of(inst, role, halves)?, is_single(inst, role, halves)));
+    for &role in operands {
+        pairs.push((Pair::of(inst, role)?, is_single(inst, role)));
     }
     let (d, finish, relu) = (Dst::of(inst, Role::D), Finish::of(inst), PredSrc::of(inst, Role::PA));
     // For `cvt.rz.f16.f32` of sm_75 ptxas adds zero to a single here, for `cvt.rn` it does not.
@@ -231,8 +238,8 @@ fn flushed(bits: u32, format: Format, ftz: bool) -> u32 {
 
 /// The lanes where each element's comparison holds.
 fn comparison(inst: &Inst) -> Result<impl Fn(&State) -> [Mask; 2] + use<>, Unsupported> {
-    let (a, b) = (Pair::of(inst, Role::A, Field::SwzA)?, Pair::of(inst, Role::B, Field::SwzB)?);
-    let (format, code) = (format(inst), inst.get(Field::Fcmp));
+    let (a, b) = (Pair::of(inst, Role::A)?, Pair::of(inst, Role::B)?);
+    let (format, code) = (format(inst), inst.get(Field::FCMP).code());
     Ok(move |state: &State| {
         let (a, b) = (a.bits(state), b.bits(state));
         [0, 1].map(|half| mask_of(&map2(&a[half], &b[half], |a, b| relates(code, format.widen(a), format.widen(b)))))
@@ -241,7 +248,7 @@ fn comparison(inst: &Inst) -> Result<impl Fn(&State) -> [Mask; 2] + use<>, Unsup
 
 /// `HSETP2`: one predicate per element, or with `.H_AND` one for both and its contrary.
 fn set_predicates(inst: &Inst) -> Result<Compute, Unsupported> {
-    let (compare, verdict, both) = (comparison(inst)?, Verdict::of(inst), flag(inst, Field::HAnd));
+    let (compare, verdict, both) = (comparison(inst)?, Verdict::of(inst), inst.get(Field::H_AND));
     Ok(host::compute(move |state: &mut State| {
         let [low, high] = compare(state);
         match both {
@@ -254,7 +261,7 @@ fn set_predicates(inst: &Inst) -> Result<Compute, Unsupported> {
 /// `HSET2`: all ones, or 1.0 with `.BF`, in each element whose comparison holds.
 fn set(inst: &Inst) -> Result<Compute, Unsupported> {
     let (compare, verdict, d) = (comparison(inst)?, Verdict::of(inst), Dst::of(inst, Role::D));
-    let truth = if flag(inst, Field::Bf) { format(inst).one() } else { 0xffff };
+    let truth = if inst.get(Field::BF) { format(inst).one() } else { 0xffff };
     Ok(host::compute(move |state: &mut State| {
         let [low, high] = compare(state).map(|result| verdict.combine(state, result));
         let element = |mask: Mask, lane: usize| if mask >> lane & 1 != 0 { truth } else { 0 };
@@ -264,12 +271,12 @@ fn set(inst: &Inst) -> Result<Compute, Unsupported> {
 
 /// `HMNMX2`, `VHMNMX`: of two or three; a NaN gives way to a number, unless `.NAN` lets it win; -0 is below +0.
 fn minmax(inst: &Inst) -> Result<Compute, Unsupported> {
-    let places = [(Role::A, Field::SwzA), (Role::B, Field::SwzB), (Role::C, Field::SwzC)];
+    let places = [Role::A, Role::B, Role::C];
     let count = if inst.opcode == Opcode::VHMNMX { 3 } else { 2 };
     let sources: SmallVec<[Pair; 3]> =
-        places[..count].iter().map(|&(role, halves)| Pair::of(inst, role, halves)).collect::<Result<_, _>>()?;
+        places[..count].iter().map(|&role| Pair::of(inst, role)).collect::<Result<_, _>>()?;
     let (d, pa, format) = (Dst::of(inst, Role::D), PredSrc::of(inst, Role::PA), format(inst));
-    let (nan_wins, xor_sign) = (flag(inst, Field::Nan), flag(inst, Field::Xorsign));
+    let (nan_wins, xor_sign) = (inst.get(Field::NAN), inst.get(Field::XORSIGN));
     let nan = rounding::NAN16;
     let ordinal = |bits: u32| if bits & 0x8000 != 0 { !bits & 0x7fff } else { bits | 0x8000 };
     let pick = move |least: bool, a: u32, b: u32| match (format.is_nan(a), format.is_nan(b)) {

@@ -1,12 +1,12 @@
 //! Integer addition, multiplication, comparison, minimum and maximum.
 
 use super::host;
-use super::lanewise::{Verdict, compare, compare_integers, flag, int1, int2, int3, relates, sources};
+use super::lanewise::{Verdict, compare, compare_integers, int1, int2, int3, relates, sources};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Lanes, Mask, WideLanes, by_lane, map, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::{PT, State};
-use oriole_isa::{Field, Inst, Opcode, Role, dot_a, dot_b, dot_n, mul, sign};
+use oriole_isa::{Cmp, DotA, DotB, DotN, Field, Inst, Mul, Opcode, Role, Sign};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -52,7 +52,7 @@ struct CarryIn(Option<PredSrc>);
 
 impl CarryIn {
     fn of(inst: &Inst, role: Role) -> Self {
-        CarryIn(flag(inst, Field::X).then(|| PredSrc::of(inst, role)))
+        CarryIn(inst.get(Field::X).then(|| PredSrc::of(inst, role)))
     }
 
     #[inline]
@@ -67,7 +67,7 @@ fn iadd3(inst: &Inst) -> Compute {
     let (a, b, c) = (Addend::of(inst, Role::A), Addend::of(inst, Role::B), Addend::of(inst, Role::C));
     let (d, pd, pd2) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
     let ones = a.one + b.one + c.one;
-    if !flag(inst, Field::X) && !is_written(pd) && !is_written(pd2) {
+    if !inst.get(Field::X) && !is_written(pd) && !is_written(pd2) {
         return int3(inst, |a, b, c| a.wrapping_add(b).wrapping_add(c));
     }
     let (pa, pb) = (CarryIn::of(inst, Role::PA), CarryIn::of(inst, Role::PB));
@@ -87,13 +87,13 @@ fn imad(inst: &Inst) -> Compute {
     let (d, a, b, c) = sources(inst);
     let pd = Dst::of(inst, Role::PD);
     let carry_in = CarryIn::of(inst, Role::PA);
-    let signed = inst.get(Field::Sign) == sign::S32;
-    let part = inst.get(Field::Mul);
-    if part == mul::LO && !flag(inst, Field::X) && !is_written(pd) {
+    let signed = inst.get(Field::SIGN) == Sign::S32;
+    let part = inst.get(Field::MUL);
+    if part == Mul::LO && !inst.get(Field::X) && !is_written(pd) {
         return int3(inst, |a, b, c| a.wrapping_mul(b).wrapping_add(c));
     }
     let addend = Addend::of(inst, Role::C);
-    if part == mul::LO {
+    if part == Mul::LO {
         return host::compute(move |state: &mut State| {
             let (a, b, c, carry) = (a.bits(state), b.bits(state), addend.bits(state), carry_in.mask(state));
             let sum: WideLanes = by_lane(|i| {
@@ -109,7 +109,7 @@ fn imad(inst: &Inst) -> Compute {
     };
     let flip = if addend.flip == 0 { 0 } else { u64::MAX };
     let sign_extend = signed && c.is_immediate();
-    if !flag(inst, Field::X) && !is_written(pd) {
+    if !inst.get(Field::X) && !is_written(pd) {
         // Without a carry out the bits above 64 do not matter.
         return host::compute(move |state: &mut State| {
             let (a, b, c) = (a.bits(state), b.bits(state), c.wide_bits(state));
@@ -118,7 +118,7 @@ fn imad(inst: &Inst) -> Compute {
                 product(a[i], b[i]).wrapping_add(c ^ flip).wrapping_add(addend.one)
             });
             match part {
-                mul::WIDE => d.set_wide(state, &sum),
+                Mul::WIDE => d.set_wide(state, &sum),
                 _ => d.set(state, &map(&sum, |v| (v >> 32) as u32)),
             }
         });
@@ -131,7 +131,7 @@ fn imad(inst: &Inst) -> Compute {
             u128::from(product(a[i], b[i])) + u128::from(c) + u128::from(addend.one) + u128::from(carry >> i & 1)
         });
         match part {
-            mul::WIDE => d.set_wide(state, &map(&sum, |v| v as u64)),
+            Mul::WIDE => d.set_wide(state, &map(&sum, |v| v as u64)),
             _ => d.set(state, &map(&sum, |v| (v >> 32) as u32)),
         }
         pd.set_mask(state, mask_where(|i| sum[i] >> 64 != 0));
@@ -144,9 +144,9 @@ fn lea(inst: &Inst) -> Compute {
     let (b, pd) = (Addend::of(inst, Role::B), Dst::of(inst, Role::PD));
     let carry_in = CarryIn::of(inst, Role::PA);
     let shift = Src::of(inst, Role::Shift);
-    let (high, sign_extended) = (flag(inst, Field::Hi), flag(inst, Field::Sx32));
+    let (high, sign_extended) = (inst.get(Field::HI), inst.get(Field::SX32));
     let negate = a.negated();
-    let is_plain = !flag(inst, Field::X) && !is_written(pd) && !sign_extended;
+    let is_plain = !inst.get(Field::X) && !is_written(pd) && !sign_extended;
     if let Some(shift) = shift.immediate().filter(|_| is_plain) {
         let shift = shift as u32 & 31;
         if !high {
@@ -178,16 +178,17 @@ fn lea(inst: &Inst) -> Compute {
 fn isetp(inst: &Inst) -> Compute {
     let (_, a, b, _) = sources(inst);
     let verdict = Verdict::of(inst);
-    let code = inst.get(Field::Cmp);
+    let comparison = inst.get(Field::CMP);
+    let code = comparison.code();
     // Signed order is unsigned order with the sign bits flipped.
-    let bias = if inst.get(Field::Sign) == sign::S32 { 1 << 31 } else { 0 };
-    if !flag(inst, Field::Ex) {
+    let bias = if inst.get(Field::SIGN) == Sign::S32 { 1 << 31 } else { 0 };
+    if !inst.get(Field::EX) {
         return compare_integers(inst, move |a, b| relates(code, a ^ bias, b ^ bias));
     }
     let low = PredSrc::of(inst, Role::PB);
     // `LT` and `LE` are true of lesser high words, `GT` and `GE` of greater, `NE` of both.
     let strict = code & 5;
-    let constant = matches!(code, oriole_isa::cmp::F | oriole_isa::cmp::T).then_some(code != 0);
+    let constant = matches!(comparison, Cmp::F | Cmp::T).then_some(comparison == Cmp::T);
     host::compute(move |state: &mut State| {
         let (a, b, low) = (a.int(state), b.int(state), low.mask(state));
         let decided = compare(&a, &b, |a, b| relates(strict, a ^ bias, b ^ bias));
@@ -210,11 +211,11 @@ fn dot_product(inst: &Inst) -> Compute {
         true => (value >> (16 * at)) as i16 as u32,
         false => value >> (16 * at) & 0xffff,
     };
-    let a_signed = matches!(inst.get(Field::DotA), dot_a::S8 | dot_a::S16);
-    let b_signed = inst.get(Field::DotB) == dot_b::S8;
-    let first = match inst.get(Field::DotN) {
-        dot_n::X2A_LO => 0,
-        dot_n::X2A_HI => 2,
+    let a_signed = matches!(inst.get(Field::DOT_A), DotA::S8 | DotA::S16);
+    let b_signed = inst.get(Field::DOT_B) == DotB::S8;
+    let first = match inst.get(Field::DOT_N) {
+        DotN::X2A_LO => 0,
+        DotN::X2A_HI => 2,
         _ => {
             return int3(inst, move |a, b, c| {
                 let term = |i| byte(a, i, a_signed).wrapping_mul(byte(b, i, b_signed));
@@ -231,8 +232,8 @@ fn dot_product(inst: &Inst) -> Compute {
 /// `VABSDIFF`.
 fn absolute_difference(inst: &Inst) -> Result<Compute, Unsupported> {
     no_predicate(inst)?;
-    Ok(match inst.get(Field::Sign) {
-        sign::S32 => int3(inst, |a, b, c| (a as i32).abs_diff(b as i32).wrapping_add(c)),
+    Ok(match inst.get(Field::SIGN) {
+        Sign::S32 => int3(inst, |a, b, c| (a as i32).abs_diff(b as i32).wrapping_add(c)),
         _ => int3(inst, |a, b, c| a.abs_diff(b).wrapping_add(c)),
     })
 }
@@ -240,12 +241,12 @@ fn absolute_difference(inst: &Inst) -> Result<Compute, Unsupported> {
 /// `VABSDIFF4`: the differences of the bytes as bytes, or with `.ACC` their sum plus `C`.
 fn absolute_difference4(inst: &Inst) -> Result<Compute, Unsupported> {
     no_predicate(inst)?;
-    let bias = if inst.get(Field::Absdiff) == oriole_isa::absdiff::S8 { 0x80 } else { 0 };
+    let bias = if inst.get(Field::ABSDIFF) == oriole_isa::Absdiff::S8 { 0x80 } else { 0 };
     let difference = move |a: u32, b: u32, i: u32| {
         let byte = |value: u32| value >> (8 * i) & 0xff ^ bias;
         byte(a).abs_diff(byte(b))
     };
-    Ok(match flag(inst, Field::Acc) {
+    Ok(match inst.get(Field::ACC) {
         true => int3(inst, move |a, b, c| (0..4).fold(c, |sum, i| sum.wrapping_add(difference(a, b, i)))),
         false => int3(inst, move |a, b, _| (0..4).fold(0, |bytes, i| bytes | difference(a, b, i) << (8 * i))),
     })

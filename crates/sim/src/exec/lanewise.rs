@@ -9,12 +9,7 @@ use crate::effect::Compute;
 use crate::lanes::{Lanes, Mask, WARP, WideLanes, by_lane, map2, map3, mask_where};
 use crate::operand::{Buffer, Dst, PredSrc, Src};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Role, bop};
-
-/// A flag of the instruction.
-pub(super) fn flag(inst: &Inst, field: Field) -> bool {
-    inst.get(field) != 0
-}
+use oriole_isa::{Bop, Field, Inst, Role};
 
 /// The sources `A`, `B`, `C` and the destination `D`.
 pub(super) fn sources(inst: &Inst) -> (Dst, Src, Src, Src) {
@@ -269,14 +264,14 @@ pub(super) struct Verdict {
     pd: Dst,
     pd2: Dst,
     pa: PredSrc,
-    bop: u8,
+    bop: Bop,
 }
 
 impl Verdict {
     /// The predicate operands of `inst`.
     pub(super) fn of(inst: &Inst) -> Self {
         let (pd, pd2) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
-        Verdict { pd, pd2, pa: PredSrc::of(inst, Role::PA), bop: inst.get(Field::Bop) }
+        Verdict { pd, pd2, pa: PredSrc::of(inst, Role::PA), bop: inst.get(Field::BOP) }
     }
 
     /// Writes the predicates for a comparison that holds in the lanes `result`.
@@ -298,8 +293,8 @@ impl Verdict {
     pub(super) fn combine(&self, state: &State, result: Mask) -> Mask {
         let pa = self.pa.mask(state);
         match self.bop {
-            bop::OR => result | pa,
-            bop::XOR => result ^ pa,
+            Bop::OR => result | pa,
+            Bop::XOR => result ^ pa,
             _ => result & pa,
         }
     }

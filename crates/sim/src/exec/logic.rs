@@ -3,12 +3,12 @@
 use super::float::refuse;
 use super::host;
 use super::integer::is_written;
-use super::lanewise::{flag, int1, int2, int2_if, int3, mask_of, sources};
+use super::lanewise::{int1, int2, int2_if, int3, mask_of, sources};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Mask, map3};
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, Value, prmt, shift_dir, shift_type, sign};
+use oriole_isa::{Field, Inst, Opcode, Prmt, Role, ShiftDir, ShiftType, Sign, Value};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -17,7 +17,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::SEL => select(inst),
         Opcode::LOP3 => lop3(inst)?,
         Opcode::SHF => {
-            refuse(inst, &[Field::ShiftXor])?;
+            refuse(inst, &[Field::SHIFT_XOR])?;
             shift(inst)
         }
         Opcode::PRMT => permute(inst),
@@ -26,7 +26,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         Opcode::FLO => find_leading_one(inst)?,
         Opcode::SGXT => extend(inst),
         Opcode::BMSK => {
-            let clamp = !flag(inst, Field::Wrap);
+            let clamp = !inst.get(Field::WRAP);
             int2(inst, move |from, count| bit_mask(from, count, clamp))
         }
         _ => return Ok(None),
@@ -92,7 +92,7 @@ fn lop3(inst: &Inst) -> Result<Compute, Unsupported> {
         return Ok(int3(inst, move |a, b, c| truth.apply(a, b, c)));
     }
     let (d, a, b, c) = sources(inst);
-    let (pa, and) = (PredSrc::of(inst, Role::PA), flag(inst, Field::Pand));
+    let (pa, and) = (PredSrc::of(inst, Role::PA), inst.get(Field::PAND));
     Ok(host::compute(move |state: &mut State| {
         let value = map3(&a.int(state), &b.int(state), &c.int(state), |a, b, c| truth.apply(a, b, c));
         let any = mask_of(&value.map(|v| v != 0));
@@ -105,21 +105,21 @@ fn lop3(inst: &Inst) -> Result<Compute, Unsupported> {
 /// `SHF`: the pair `C:A` is shifted, and one of its words is the result. A shift of 32-bit type counts to
 /// 32, one of 64-bit type to 64; more counts as that, or as the rest with `.W`.
 fn shift(inst: &Inst) -> Compute {
-    let (wide, signed) = match inst.get(Field::ShiftType) {
-        shift_type::S64 => (true, true),
-        shift_type::U64 => (true, false),
-        shift_type::S32 => (false, true),
+    let (wide, signed) = match inst.get(Field::SHIFT_TYPE) {
+        ShiftType::S64 => (true, true),
+        ShiftType::U64 => (true, false),
+        ShiftType::S32 => (false, true),
         _ => (false, false),
     };
     let width = if wide { 64 } else { 32 };
-    let wrap = flag(inst, Field::Wrap);
+    let wrap = inst.get(Field::WRAP);
     let amount = move |b: u32| if wrap { b & (width - 1) } else { b.min(width) };
-    let word = if flag(inst, Field::Hi) { 32 } else { 0 };
+    let word = if inst.get(Field::HI) { 32 } else { 0 };
     if let Some(by) = Src::of(inst, Role::B).immediate().map(|by| amount(by as u32)).filter(|&by| by <= 32) {
         return shift_by(inst, by, signed);
     }
     let pair = |a: u32, c: u32| u64::from(c) << 32 | u64::from(a);
-    match (inst.get(Field::ShiftDir) == shift_dir::R, signed) {
+    match (inst.get(Field::SHIFT_DIR) == ShiftDir::R, signed) {
         (false, _) => int3(inst, move |a, b, c| (pair(a, c).unbounded_shl(amount(b)) >> word) as u32),
         (true, false) => int3(inst, move |a, b, c| (pair(a, c).unbounded_shr(amount(b)) >> word) as u32),
         (true, true) => int3(inst, move |a, b, c| ((pair(a, c) as i64).unbounded_shr(amount(b)) >> word) as u32),
@@ -129,7 +129,7 @@ fn shift(inst: &Inst) -> Compute {
 /// `SHF` by a number up to 32 that is known, on words: rotations and shifts are mostly that.
 fn shift_by(inst: &Inst, by: u32, signed: bool) -> Compute {
     let rest = 32 - by;
-    match (inst.get(Field::ShiftDir) == shift_dir::R, flag(inst, Field::Hi)) {
+    match (inst.get(Field::SHIFT_DIR) == ShiftDir::R, inst.get(Field::HI)) {
         (true, false) => int3(inst, move |a, _, c| a.unbounded_shr(by) | c.unbounded_shl(rest)),
         (true, true) if signed => int3(inst, move |_, _, c| (c as i32).unbounded_shr(by) as u32),
         (true, true) => int3(inst, move |_, _, c| c.unbounded_shr(by)),
@@ -140,13 +140,13 @@ fn shift_by(inst: &Inst, by: u32, signed: bool) -> Compute {
 
 /// `PRMT`: the selector is `B`, the bytes are those of `C:A`.
 fn permute(inst: &Inst) -> Compute {
-    let mode = inst.get(Field::Prmt);
+    let mode = inst.get(Field::PRMT);
     let bytes = |a: u32, c: u32| u64::from(c) << 32 | u64::from(a);
-    if let Some(selector) = Src::of(inst, Role::B).immediate().filter(|_| mode == prmt::IDX) {
+    if let Some(selector) = Src::of(inst, Role::B).immediate().filter(|_| mode == Prmt::IDX) {
         let bytes = Bytes::of(selector as u32);
         return int3(inst, move |a, _, c| bytes.select(a, c));
     }
-    if mode == prmt::IDX {
+    if mode == Prmt::IDX {
         return int3(inst, move |a, selector, c| select_bytes(bytes(a, c), selector));
     }
     int3(inst, move |a, b, c| select_bytes(bytes(a, c), special_selector(mode, b & 3)))
@@ -189,13 +189,13 @@ fn select_bytes(bytes: u64, selector: u32) -> u32 {
 }
 
 /// The selector that a special mode of `prmt` stands for, as the table of the PTX manual gives it.
-fn special_selector(mode: u8, by: u32) -> u32 {
+fn special_selector(mode: Prmt, by: u32) -> u32 {
     let index = |i: u32| match mode {
-        prmt::F4E => by + i,
-        prmt::B4E => by.wrapping_sub(i) & 7,
-        prmt::RC8 => by,
-        prmt::ECL => by.max(i),
-        prmt::ECR => by.min(i),
+        Prmt::F4E => by + i,
+        Prmt::B4E => by.wrapping_sub(i) & 7,
+        Prmt::RC8 => by,
+        Prmt::ECL => by.max(i),
+        Prmt::ECR => by.min(i),
         _ => (by & 1) * 2 + (i & 1),
     };
     (0..4).fold(0, |selector, i| selector | index(i) << (4 * i))
@@ -206,7 +206,7 @@ fn find_leading_one(inst: &Inst) -> Result<Compute, Unsupported> {
     if is_written(Dst::of(inst, Role::PD)) {
         return Err(Unsupported("FLO with a predicate result".into()));
     }
-    let (signed, as_shift) = (inst.get(Field::Sign) == sign::S32, flag(inst, Field::Sh));
+    let (signed, as_shift) = (inst.get(Field::SIGN) == Sign::S32, inst.get(Field::SH));
     Ok(int1(inst, move |b| {
         let b = if signed && (b as i32) < 0 { !b } else { b };
         match b.leading_zeros() {
@@ -219,8 +219,8 @@ fn find_leading_one(inst: &Inst) -> Result<Compute, Unsupported> {
 
 /// `SGXT`: the low `B` bits of `A`.
 fn extend(inst: &Inst) -> Compute {
-    let wrap = flag(inst, Field::Wrap);
-    let signed = inst.get(Field::Sign) == sign::S32;
+    let wrap = inst.get(Field::WRAP);
+    let signed = inst.get(Field::SIGN) == Sign::S32;
     int2(inst, move |a, b| {
         let unused = 32 - if wrap { b & 31 } else { b.min(32) };
         let top = a.unbounded_shl(unused);

@@ -8,7 +8,7 @@ use crate::operand::{Dst, Src};
 use crate::space::{LOCAL_WINDOW, Named, Place, SHARED_WINDOW, Words};
 use crate::state::{RZ, State};
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Opcode, Role, mem, mem_size, qspc_space};
+use oriole_isa::{Field, Inst, Mem, MemSize, Opcode, QspcSpace, Role};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -35,22 +35,22 @@ pub(super) fn width_of(space: Named) -> AddressWidth {
     }
 }
 
-/// Bytes of a `mem_size`, and whether the value is sign-extended.
+/// Bytes of a [`MemSize`], and whether the value is sign-extended.
 pub(super) fn size_of(inst: &Inst) -> (u32, bool) {
-    match inst.get(Field::MemSize) {
-        mem_size::U8 => (1, false),
-        mem_size::S8 => (1, true),
-        mem_size::U16 => (2, false),
-        mem_size::S16 => (2, true),
-        mem_size::B64 => (8, false),
-        mem_size::B128 => (16, false),
+    match inst.get(Field::MEM_SIZE) {
+        MemSize::U8 => (1, false),
+        MemSize::S8 => (1, true),
+        MemSize::U16 => (2, false),
+        MemSize::S16 => (2, true),
+        MemSize::B64 => (8, false),
+        MemSize::B128 => (16, false),
         _ => (4, false),
     }
 }
 
 /// Whether blocks may talk to each other through this access, so that their order matters.
 fn is_ordered(inst: &Inst) -> bool {
-    matches!(inst.get(Field::Mem), mem::STRONG_GPU | mem::MMIO_GPU | mem::STRONG_SYS | mem::MMIO_SYS)
+    matches!(inst.get(Field::MEM), Mem::STRONG_GPU | Mem::MMIO_GPU | Mem::STRONG_SYS | Mem::MMIO_SYS)
 }
 
 /// Asks for the turn if any lane's access is to global memory.
@@ -233,7 +233,7 @@ fn store(inst: &Inst, space: Named) -> Result<Effect, Unsupported> {
 /// `QSPC`: is a generic address in a window, and the address in it.
 fn query_space(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Wide)?;
-    let space = inst.get(Field::QspcSpace);
+    let space = inst.get(Field::QSPC_SPACE);
     let (truth, to) = (Dst::of(inst, Role::PD), Dst::of(inst, Role::D));
     Ok(Box::new(move |state: &mut State, _: &mut Env<'_>| {
         let addresses = address.lanes(state);
@@ -241,14 +241,14 @@ fn query_space(inst: &Inst) -> Result<Effect, Unsupported> {
         let mut offsets = [0; WARP];
         for lane in 0..WARP {
             let (inside, offset) = match Named::Generic.place(addresses[lane]) {
-                Place::Global(address) => (space == qspc_space::G, address),
-                Place::Shared(_) => (space == qspc_space::S || space == qspc_space::D, addresses[lane] - SHARED_WINDOW),
+                Place::Global(address) => (space == QspcSpace::G, address),
+                Place::Shared(_) => (space == QspcSpace::S || space == QspcSpace::D, addresses[lane] - SHARED_WINDOW),
                 Place::Cluster { rank, .. } => {
                     let own = rank == state.identity.cluster_rank as usize;
-                    let inside = own && space == qspc_space::S || space == qspc_space::D;
+                    let inside = own && space == QspcSpace::S || space == QspcSpace::D;
                     (inside, addresses[lane] - SHARED_WINDOW)
                 }
-                Place::Local(_) => (space == qspc_space::L, addresses[lane] - LOCAL_WINDOW),
+                Place::Local(_) => (space == QspcSpace::L, addresses[lane] - LOCAL_WINDOW),
                 Place::Constant { .. } => (false, 0),
             };
             mask |= Mask::from(inside) << lane;

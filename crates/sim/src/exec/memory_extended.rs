@@ -10,7 +10,7 @@ use crate::operand::{Dst, Src, operand};
 use crate::space::{Named, Place};
 use crate::state::{RZ, State};
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Opcode, Role, Value, ured_type};
+use oriole_isa::{Field, Inst, Opcode, Role, UredType, Value};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -111,7 +111,7 @@ fn uniform_store(inst: &Inst) -> Effect {
 /// `UREDGR`: one addition for the warp.
 fn uniform_reduction(inst: &Inst) -> Effect {
     let (address, data) = (uniform_address(inst), Src::of(inst, Role::Data));
-    let wide = inst.get(Field::UredType) == ured_type::X64;
+    let wide = inst.get(Field::URED_TYPE) == UredType::X64;
     Box::new(move |state: &mut State, env: &mut Env<'_>| {
         env.require_turn()?;
         let (lane, value) = (state.first_active(), data.wide_scalar(state));

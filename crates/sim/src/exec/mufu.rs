@@ -10,7 +10,7 @@ use super::host;
 use super::lanewise::single1;
 use super::rounding::{BFLOAT, Format, HALF, NAN32, Rounding, SINGLE, narrow};
 use crate::effect::{Compute, Unsupported};
-use oriole_isa::{Field, Inst, Opcode, half_b, mufu, mufu_fmt};
+use oriole_isa::{Field, HalfB, Inst, Mufu, MufuFmt, Opcode};
 use std::f64::consts::TAU;
 
 /// The compiled form of `inst` if it is of this family.
@@ -18,15 +18,15 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
     if opcode != Opcode::MUFU {
         return Ok(None);
     }
-    let function = inst.get(Field::Mufu);
-    let compute = match (inst.get(Field::MufuFmt), function) {
-        (mufu_fmt::F32, mufu::RCP64H) => single1(inst, |high| high_word(high, |x| 1.0 / x)),
-        (mufu_fmt::F32, mufu::RSQ64H) => single1(inst, |high| high_word(high, |x| 1.0 / x.sqrt())),
-        (mufu_fmt::F32, mufu::TANH) => single1(inst, |bits| result(f64::from(f32::from_bits(bits)).tanh())),
-        (mufu_fmt::F32, mufu::RCP) => flushed(inst, |x| 1.0 / x),
-        (mufu_fmt::F32, mufu::SQRT) => flushed(inst, f64::sqrt),
-        (mufu_fmt::F32, mufu::RSQ) => flushed(inst, |x| 1.0 / x.sqrt()),
-        (mufu_fmt::F32, function) => {
+    let function = inst.get(Field::MUFU);
+    let compute = match (inst.get(Field::MUFU_FMT), function) {
+        (MufuFmt::F32, Mufu::RCP64H) => single1(inst, |high| high_word(high, |x| 1.0 / x)),
+        (MufuFmt::F32, Mufu::RSQ64H) => single1(inst, |high| high_word(high, |x| 1.0 / x.sqrt())),
+        (MufuFmt::F32, Mufu::TANH) => single1(inst, |bits| result(f64::from(f32::from_bits(bits)).tanh())),
+        (MufuFmt::F32, Mufu::RCP) => flushed(inst, |x| 1.0 / x),
+        (MufuFmt::F32, Mufu::SQRT) => flushed(inst, f64::sqrt),
+        (MufuFmt::F32, Mufu::RSQ) => flushed(inst, |x| 1.0 / x.sqrt()),
+        (MufuFmt::F32, function) => {
             let f = real_function(function)?;
             flushed(inst, f)
         }
@@ -36,16 +36,16 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
 }
 
 /// The function that a code names, on real numbers.
-fn real_function(function: u8) -> Result<fn(f64) -> f64, Unsupported> {
+fn real_function(function: Mufu) -> Result<fn(f64) -> f64, Unsupported> {
     Ok(match function {
-        mufu::COS => |x| (TAU * turn(x)).cos(),
-        mufu::SIN => |x| if x == 0.0 { x } else { (TAU * turn(x)).sin() },
-        mufu::EX2 => f64::exp2,
-        mufu::LG2 => f64::log2,
-        mufu::RCP => |x| 1.0 / x,
-        mufu::RSQ => |x| 1.0 / x.sqrt(),
-        mufu::SQRT => f64::sqrt,
-        mufu::TANH => f64::tanh,
+        Mufu::COS => |x| (TAU * turn(x)).cos(),
+        Mufu::SIN => |x| if x == 0.0 { x } else { (TAU * turn(x)).sin() },
+        Mufu::EX2 => f64::exp2,
+        Mufu::LG2 => f64::log2,
+        Mufu::RCP => |x| 1.0 / x,
+        Mufu::RSQ => |x| 1.0 / x.sqrt(),
+        Mufu::SQRT => f64::sqrt,
+        Mufu::TANH => f64::tanh,
         other => return Err(Unsupported(format!("function {other} of MUFU in this format"))),
     })
 }
@@ -82,14 +82,14 @@ fn high_word(high: u32, f: impl Fn(f64) -> f64) -> u32 {
 }
 
 /// A function of a half; the result is in the low half.
-fn half_function(inst: &Inst, format: u8, function: u8) -> Result<Compute, Unsupported> {
-    let format: Format = if format == mufu_fmt::F16 { HALF } else { BFLOAT };
+fn half_function(inst: &Inst, format: MufuFmt, function: Mufu) -> Result<Compute, Unsupported> {
+    let format: Format = if format == MufuFmt::F16 { HALF } else { BFLOAT };
     let f = real_function(function)?;
-    let at = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
+    let at = if inst.get(Field::HALF_B) == HalfB::H1 { 16 } else { 0 };
     let source = super::half::HalfOperand::of(inst, at);
     let d = crate::operand::Dst::of(inst, oriole_isa::Role::D);
     // PTX has the power of two of bfloats with `.ftz` only, and ptxas writes nothing else for that.
-    let flushes = function == mufu::EX2 && inst.get(Field::MufuFmt) != mufu_fmt::F16;
+    let flushes = function == Mufu::EX2 && inst.get(Field::MUFU_FMT) != MufuFmt::F16;
     Ok(host::compute(move |state: &mut crate::state::State| {
         let value = source.bits(state).map(|bits| {
             let value = narrow(f(format.widen(bits)), format, Rounding::Nearest);

@@ -1,9 +1,9 @@
 //! Conversions whose results share a register.
 
-use super::lanewise::{flag, int3};
+use super::lanewise::int3;
 use super::rounding::{BFLOAT, E2M1, E2M3, E3M2, E4M3, E5M2, Format, HALF, Rounding, SINGLE, TENSOR, narrow};
 use crate::effect::{Compute, Unsupported};
-use oriole_isa::{Field, Inst, Opcode, clamp, half_b, half_c, ifmt, nfmt, pack, pack_dst, pack_src, part_c, rnd_int};
+use oriole_isa::{Clamp, Field, HalfB, HalfC, Ifmt, Inst, Nfmt, Opcode, Pack, PackDst, PackSrc, PartC, RndInt};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -67,31 +67,31 @@ struct Conversion {
 
 impl Conversion {
     fn of(inst: &Inst) -> Result<Self, Unsupported> {
-        let from = match inst.get(Field::PackSrc) {
-            pack_src::F16 => Number::Float(HALF),
-            pack_src::BF16 => Number::Float(BFLOAT),
-            pack_src::E4M3 => Number::Float(E4M3),
-            pack_src::E5M2 => Number::Float(E5M2),
-            pack_src::E2M1 => Number::Float(E2M1),
-            pack_src::E2M3 => Number::Float(E2M3),
-            pack_src::E3M2 => Number::Float(E3M2),
-            pack_src::E8 => Number::Power,
+        let from = match inst.get(Field::PACK_SRC) {
+            PackSrc::F16 => Number::Float(HALF),
+            PackSrc::BF16 => Number::Float(BFLOAT),
+            PackSrc::E4M3 => Number::Float(E4M3),
+            PackSrc::E5M2 => Number::Float(E5M2),
+            PackSrc::E2M1 => Number::Float(E2M1),
+            PackSrc::E2M3 => Number::Float(E2M3),
+            PackSrc::E3M2 => Number::Float(E3M2),
+            PackSrc::E8 => Number::Power,
             _ => Number::Float(SINGLE),
         };
-        let (to, random) = match inst.get(Field::PackDst) {
-            pack_dst::BF16 => (Number::Float(BFLOAT), Random::HALVES),
-            pack_dst::TF32 => (Number::Float(TENSOR), Random::HALVES),
-            pack_dst::E4M3 => (Number::Float(E4M3), Random::HIGH),
-            pack_dst::E5M2 => (Number::Float(E5M2), Random::HIGH),
-            pack_dst::E2M1 => (Number::Float(E2M1), Random::BYTES),
-            pack_dst::E2M3 => (Number::Float(E2M3), Random::HIGH),
-            pack_dst::E3M2 => (Number::Float(E3M2), Random::HIGH),
-            pack_dst::E8 => (Number::Power, Random::HIGH),
-            pack_dst::S2_6 => return Err(Unsupported("F2FP to .S2_6".into())),
+        let (to, random) = match inst.get(Field::PACK_DST) {
+            PackDst::BF16 => (Number::Float(BFLOAT), Random::HALVES),
+            PackDst::TF32 => (Number::Float(TENSOR), Random::HALVES),
+            PackDst::E4M3 => (Number::Float(E4M3), Random::HIGH),
+            PackDst::E5M2 => (Number::Float(E5M2), Random::HIGH),
+            PackDst::E2M1 => (Number::Float(E2M1), Random::BYTES),
+            PackDst::E2M3 => (Number::Float(E2M3), Random::HIGH),
+            PackDst::E3M2 => (Number::Float(E3M2), Random::HIGH),
+            PackDst::E8 => (Number::Power, Random::HIGH),
+            PackDst::S2_6 => return Err(Unsupported("F2FP to .S2_6".into())),
             _ => (Number::Float(HALF), Random::THIRTEEN),
         };
-        let [relu, satfinite] = [Field::Relu, Field::Satfinite].map(|field| flag(inst, field));
-        let random = flag(inst, Field::Rs).then_some(random);
+        let [relu, satfinite] = [Field::RELU, Field::SATFINITE].map(|field| inst.get(field));
+        let random = inst.get(Field::RS).then_some(random);
         Ok(Conversion { from, to, rounding: Rounding::of(inst), random, relu, satfinite })
     }
 
@@ -160,27 +160,27 @@ fn power(value: f64, up: bool, satfinite: bool) -> u32 {
 /// `F2FP`.
 fn floats(inst: &Inst) -> Result<Compute, Unsupported> {
     let each = Conversion::of(inst)?;
-    let half = if inst.get(Field::HalfB) == half_b::H1 { 16 } else { 0 };
+    let half = if inst.get(Field::HALF_B) == HalfB::H1 { 16 } else { 0 };
     let width = |number: Number| if matches!(number, Number::Float(E2M1)) { 4 } else { 8 };
     let (packed, unpacked) = (width(each.to), width(each.from));
-    let part = if unpacked == 4 { 8 * inst.get(Field::PartB) as u32 } else { half };
-    Ok(match inst.get(Field::Pack) {
-        pack::PACK_AB => single_sources(inst, move |a, b, c| {
+    let part = if unpacked == 4 { 8 * u32::from(inst.get(Field::PART_B).code()) } else { half };
+    Ok(match inst.get(Field::PACK) {
+        Pack::PACK_AB => single_sources(inst, move |a, b, c| {
             let [a, b] = each.apply_two(a, b, c);
             a << 16 | b
         }),
         // The 19 bits of a tf32 are the high ones of a single.
-        pack::PACK_B => single_sources(inst, move |_, b, _| each.apply(b) << 13),
-        pack::MERGE_C if each.random.is_none() => single_sources(inst, move |_, b, c| c << 16 | each.apply(b)),
-        pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| {
+        Pack::PACK_B => single_sources(inst, move |_, b, _| each.apply(b) << 13),
+        Pack::MERGE_C if each.random.is_none() => single_sources(inst, move |_, b, c| c << 16 | each.apply(b)),
+        Pack::PACK_AB_MERGE_C => single_sources(inst, move |a, b, c| {
             let [a, b] = each.apply_two(a, b, c);
             c << (2 * packed) | a << packed | b
         }),
-        pack::UNPACK_B => int3(inst, move |_, b, _| {
+        Pack::UNPACK_B => int3(inst, move |_, b, _| {
             let [high, low] = [b >> part >> unpacked, b >> part].map(|bits| bits & ((1 << unpacked) - 1));
             each.apply(high) << 16 | each.apply(low)
         }),
-        pack::UNPACK_B_MERGE_C => {
+        Pack::UNPACK_B_MERGE_C => {
             int3(inst, move |_, b, c| c << (2 * packed) | each.apply(b >> 16) << packed | each.apply(b & 0xffff))
         }
         other => return Err(Unsupported(format!("packing {other} of F2FP"))),
@@ -194,17 +194,17 @@ fn single_sources(inst: &Inst, f: impl Fn(u32, u32, u32) -> u32 + Send + Sync + 
 
 /// `F2IP`: bytes from `A` and `B` below a half of `C`.
 fn floats_to_bytes(inst: &Inst) -> Result<Compute, Unsupported> {
-    let round: fn(f32) -> f32 = match inst.get(Field::RndInt) {
-        rnd_int::FLOOR => f32::floor,
-        rnd_int::CEIL => f32::ceil,
-        rnd_int::TRUNC => f32::trunc,
+    let round: fn(f32) -> f32 = match inst.get(Field::RND_INT) {
+        RndInt::FLOOR => f32::floor,
+        RndInt::CEIL => f32::ceil,
+        RndInt::TRUNC => f32::trunc,
         _ => f32::round_ties_even,
     };
-    let (signed, relu) = (inst.get(Field::DstInt) == ifmt::S8, flag(inst, Field::Relu));
-    if !flag(inst, Field::Ntz) {
+    let (signed, relu) = (inst.get(Field::DST_INT) == Ifmt::S8, inst.get(Field::RELU));
+    if !inst.get(Field::NTZ) {
         return Err(Unsupported("F2IP without .NTZ".into()));
     }
-    let at = if inst.get(Field::HalfC) == half_c::H1 { 16 } else { 0 };
+    let at = if inst.get(Field::HALF_C) == HalfC::H1 { 16 } else { 0 };
     let byte = move |bits: u32| {
         let value = round(f32::from_bits(bits));
         let value = if relu && value < 0.0 { 0.0 } else { value };
@@ -216,25 +216,25 @@ fn floats_to_bytes(inst: &Inst) -> Result<Compute, Unsupported> {
 
 /// `I2IP`: narrow integers from `A` and `B` below the low bits of `C`.
 fn integers(inst: &Inst) -> Compute {
-    let (width, signed) = match inst.get(Field::DstNarrow) {
-        nfmt::U8 => (8, false),
-        nfmt::S8 => (8, true),
-        nfmt::U16 => (16, false),
-        nfmt::S16 => (16, true),
-        nfmt::U2 => (2, false),
-        nfmt::S2 => (2, true),
-        nfmt::U4 => (4, false),
+    let (width, signed) = match inst.get(Field::DST_NARROW) {
+        Nfmt::U8 => (8, false),
+        Nfmt::S8 => (8, true),
+        Nfmt::U16 => (16, false),
+        Nfmt::S16 => (16, true),
+        Nfmt::U2 => (2, false),
+        Nfmt::S2 => (2, true),
+        Nfmt::U4 => (4, false),
         _ => (4, true),
     };
-    let (saturate, positive) = match inst.get(Field::Clamp) {
-        clamp::SAT => (true, false),
-        clamp::SATRELU => (true, true),
+    let (saturate, positive) = match inst.get(Field::CLAMP) {
+        Clamp::SAT => (true, false),
+        Clamp::SATRELU => (true, true),
         _ => (false, false),
     };
     let greatest = if signed { (1i32 << (width - 1)) - 1 } else { (1i32 << width) - 1 };
     let least = if signed && !positive { -greatest - 1 } else { 0 };
     let field = (1u32 << width) - 1;
     let element = move |v: u32| if saturate { (v as i32).clamp(least, greatest) as u32 & field } else { v & field };
-    let at = if inst.get(Field::PartC) == part_c::H1 { 16 } else { 0 };
+    let at = if inst.get(Field::PART_C) == PartC::H1 { 16 } else { 0 };
     int3(inst, move |a, b, c| (c >> at).unbounded_shl(2 * width) | element(a) << width | element(b))
 }

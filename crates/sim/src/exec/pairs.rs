@@ -3,17 +3,16 @@
 
 use super::float::output;
 use super::host;
-use super::lanewise::flag;
 use super::rounding::{BFLOAT, Format, HALF, Rounding, SINGLE, narrow, sum_to_odd};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Lanes, by_lane, map};
 use crate::operand::{Dst, Src};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, fh_fmt, fmul_scale, half_b, lanes2};
+use oriole_isa::{FhFmt, Field, FmulScale, HalfB, Inst, Lanes2, Opcode, Role};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
-    let ways = [(Role::A, Field::LanesA), (Role::B, Field::LanesB), (Role::C, Field::LanesC)];
+    let ways = [(Role::A, Field::LANES_A), (Role::B, Field::LANES_B), (Role::C, Field::LANES_C)];
     Ok(Some(match opcode {
         Opcode::FADD2 => {
             let one = Element::Constant(1f32.to_bits());
@@ -31,21 +30,21 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
         }
         Opcode::FHADD => {
             let one = Element::Constant(1f32.to_bits());
-            let a = Element::half(inst, Role::A, Field::HalfA);
+            let a = Element::half(inst, Role::A, Field::HALF_A);
             single(inst, [a, one, Element::single(inst, Role::B)])
         }
         Opcode::FHFMA => {
-            let (a, b) = (Element::half(inst, Role::A, Field::HalfA), Element::half(inst, Role::B, Field::HalfB));
+            let (a, b) = (Element::half(inst, Role::A, Field::HALF_A), Element::half(inst, Role::B, Field::HALF_B));
             single(inst, [a, b, Element::single(inst, Role::C)])
         }
-        Opcode::FMUL if flag(inst, Field::Fmz) => {
-            if inst.get(Field::FmulScale) != fmul_scale::X1 {
+        Opcode::FMUL if inst.get(Field::FMZ) => {
+            if inst.get(Field::FMUL_SCALE) != FmulScale::X1 {
                 return Err(Unsupported("FMUL.FMZ with a factor".into()));
             }
             let [a, b] = [Role::A, Role::B].map(|role| Element::single(inst, role));
             single(inst, [a, b, Element::Nothing])
         }
-        Opcode::FFMA if flag(inst, Field::Fmz) => {
+        Opcode::FFMA if inst.get(Field::FMZ) => {
             single(inst, [Role::A, Role::B, Role::C].map(|role| Element::single(inst, role)))
         }
         _ => return Ok(None),
@@ -67,14 +66,14 @@ enum Element {
 
 impl Element {
     /// The low and the high element of a source of two.
-    fn pair(inst: &Inst, (role, lanes): (Role, Field)) -> Result<[Element; 2], Unsupported> {
+    fn pair(inst: &Inst, (role, lanes): (Role, Field<Lanes2>)) -> Result<[Element; 2], Unsupported> {
         let source = Src::of(inst, role);
         let single = |high| Element::Single { source, high };
         match inst.get(lanes) {
             // An immediate is both elements.
-            lanes2::F32 => Ok([single(false), single(false)]),
-            lanes2::HI_LO => Ok([single(false), single(true)]),
-            lanes2::LO_HI => Ok([single(true), single(false)]),
+            Lanes2::F32 => Ok([single(false), single(false)]),
+            Lanes2::HI_LO => Ok([single(false), single(true)]),
+            Lanes2::LO_HI => Ok([single(true), single(false)]),
             _ => Err(Unsupported(format!("{} with .NP", inst.opcode.name()))),
         }
     }
@@ -83,9 +82,9 @@ impl Element {
         Element::Single { source: Src::of(inst, role), high: false }
     }
 
-    fn half(inst: &Inst, role: Role, which: Field) -> Element {
-        let format = if inst.get(Field::FhFmt) == fh_fmt::BF16 { BFLOAT } else { HALF };
-        let at = if inst.get(which) == half_b::H1 { 16 } else { 0 };
+    fn half(inst: &Inst, role: Role, which: Field<HalfB>) -> Element {
+        let format = if inst.get(Field::FH_FMT) == FhFmt::BF16 { BFLOAT } else { HALF };
+        let at = if inst.get(which) == HalfB::H1 { 16 } else { 0 };
         Element::Half { source: Src::of(inst, role), at, format }
     }
 
@@ -119,8 +118,8 @@ struct Fused {
 
 impl Fused {
     fn of(inst: &Inst) -> Self {
-        let zero_wins = flag(inst, Field::Fmz);
-        let (ftz, sat) = (flag(inst, Field::Ftz) || zero_wins, flag(inst, Field::Sat));
+        let zero_wins = inst.get(Field::FMZ);
+        let (ftz, sat) = (inst.get(Field::FTZ) || zero_wins, inst.get(Field::SAT));
         Fused { rounding: Rounding::of(inst), ftz, sat, zero_wins }
     }
 

@@ -6,7 +6,7 @@ use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Mask, by_lane};
 use crate::operand::{Dst, PredSrc, Src, operand};
 use crate::state::{PT, State};
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, rpc_half, rpc_size};
+use oriole_isa::{Field, Inst, Opcode, RegFile, Role, RpcHalf, RpcSize, Value};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
@@ -22,8 +22,8 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
 /// `RPCMOV`: a word of the return address, or all of it, to or from a register.
 fn move_return_address(inst: &Inst) -> Compute {
     let (d, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
-    let wide = inst.get(Field::RpcSize) == rpc_size::X64;
-    let shift = if inst.get(Field::RpcHalf) == rpc_half::HI { 32 } else { 0 };
+    let wide = inst.get(Field::RPC_SIZE) == RpcSize::X64;
+    let shift = if inst.get(Field::RPC_HALF) == RpcHalf::HI { 32 } else { 0 };
     if operand(inst, Role::A).value == Value::None {
         return host::compute(move |state: &mut State| match wide {
             true => d.set_wide(state, &{ state.return_address }),
@@ -81,7 +81,7 @@ fn plop3(inst: &Inst) -> Result<Compute, Unsupported> {
 /// `P2R`: the bits of `A` that the mask names, counted from the given byte, become predicates.
 fn to_register(inst: &Inst) -> Compute {
     let (d, a, b) = (Dst::of(inst, Role::D), Src::of(inst, Role::A), Src::of(inst, Role::B));
-    let at = 8 * u32::from(inst.get(Field::P2rByte));
+    let at = 8 * u32::from(inst.get(Field::P2R_BYTE).code());
     host::compute(move |state: &mut State| {
         let (a, names) = (a.bits(state), b.bits(state));
         let predicates: [Mask; PT] = std::array::from_fn(|n| state.p(n));
@@ -97,7 +97,7 @@ fn to_register(inst: &Inst) -> Compute {
 /// `R2P`: the named predicates become bits of one byte of `A`.
 fn from_register(inst: &Inst) -> Compute {
     let (a, b) = (Src::of(inst, Role::A), Src::of(inst, Role::B));
-    let at = 8 * u32::from(inst.get(Field::P2rByte));
+    let at = 8 * u32::from(inst.get(Field::P2R_BYTE).code());
     host::compute(move |state: &mut State| {
         let (a, names) = (a.bits(state), b.bits(state));
         for n in 0..PT {

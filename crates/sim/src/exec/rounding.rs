@@ -5,7 +5,7 @@
 //! format of at most 51 bits, in any mode, as the exact value does, so one function, [`narrow`],
 //! serves all formats and modes.
 
-use oriole_isa::{Field, Inst, rnd};
+use oriole_isa::{Field, Inst, Rnd};
 
 /// A rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,10 @@ pub(super) enum Rounding {
 impl Rounding {
     /// The mode that the field `rnd` names.
     pub(super) fn of(inst: &Inst) -> Self {
-        match inst.get(Field::Rnd) {
-            rnd::RM => Rounding::Down,
-            rnd::RP => Rounding::Up,
-            rnd::RZ => Rounding::Zero,
+        match inst.get(Field::RND) {
+            Rnd::RM => Rounding::Down,
+            Rnd::RP => Rounding::Up,
+            Rnd::RZ => Rounding::Zero,
             _ => Rounding::Nearest,
         }
     }

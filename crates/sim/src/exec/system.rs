@@ -8,13 +8,13 @@ use crate::special;
 use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::FaultKind;
-use oriole_isa::{Field, Inst, Opcode, Role, Value, cs2r_size, maxreg_op};
+use oriole_isa::{Cs2rSize, Field, Inst, MaxregOp, Opcode, Role, Value};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
         Opcode::S2R => read(inst, false, false)?,
-        Opcode::CS2R | Opcode::CS2UR => read(inst, true, inst.get(Field::Cs2rSize) == cs2r_size::X64)?,
+        Opcode::CS2R | Opcode::CS2UR => read(inst, true, inst.get(Field::CS2R_SIZE) == Cs2rSize::X64)?,
         Opcode::S2UR => read(inst, false, false)?,
         Opcode::B2R => barrier_result(inst),
         Opcode::USETMAXREG => set_max_registers(inst),
@@ -39,7 +39,7 @@ const MAX_REGISTERS: std::ops::RangeInclusive<u32> = 24..=256;
 /// does so for itself.
 fn set_max_registers(inst: &Inst) -> Effect {
     let (count, got) = (Src::of(inst, Role::A), Dst::of(inst, Role::PD));
-    let takes = inst.get(Field::MaxregOp) == maxreg_op::TRY_ALLOC;
+    let takes = inst.get(Field::MAXREG_OP) == MaxregOp::TRY_ALLOC;
     Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let (old, new) = (state.identity.registers, count.scalar(state));
         let is_right_way = if takes { new >= old } else { new <= old };

@@ -3,22 +3,22 @@
 
 use super::host;
 use super::integer::is_written;
-use super::lanewise::{Verdict, compare_wide, flag};
+use super::lanewise::{Verdict, compare_wide};
 use crate::effect::{Compute, Unsupported};
 use crate::lanes::{Mask, WideLanes, by_lane, map, map2, mask_where};
 use crate::operand::{Dst, PredSrc, Src};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, cmp, sign, sign64, uimnmx_type};
+use oriole_isa::{Cmp, Field, Inst, Opcode, Role, Sign, Sign64, UimnmxType};
 
 /// The compiled form of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Unsupported> {
-    let long = flag(inst, Field::Long);
+    let long = inst.get(Field::LONG);
     Ok(Some(match opcode {
         Opcode::IADD => add(inst, if long { 64 } else { 32 }),
-        Opcode::IADD3 if flag(inst, Field::Wide64) => add(inst, 64),
-        Opcode::ISETP if long => compare(inst, inst.get(Field::Sign) == sign::S32),
-        Opcode::UISETP_64 => compare(inst, inst.get(Field::Sign64) == sign64::S64),
-        Opcode::IMNMX_120 => minmax(inst, inst.get(Field::Sign) == sign::S32, long)?,
+        Opcode::IADD3 if inst.get(Field::WIDE64) => add(inst, 64),
+        Opcode::ISETP if long => compare(inst, inst.get(Field::SIGN) == Sign::S32),
+        Opcode::UISETP_64 => compare(inst, inst.get(Field::SIGN64) == Sign64::S64),
+        Opcode::IMNMX_120 => minmax(inst, inst.get(Field::SIGN) == Sign::S32, long)?,
         Opcode::IMNMX if inst.opcode == Opcode::UIMNMX => uniform_minmax(inst)?,
         Opcode::SEL_64 => select(inst),
         Opcode::MOV_64 => {
@@ -47,7 +47,7 @@ fn add(inst: &Inst, width: u32) -> Compute {
     let flips = flags.map(|source| if source.negated() || source.inverted() { u64::MAX } else { 0 });
     let ones: u128 = flags.iter().map(|source| u128::from(source.negated())).sum();
     let sources = roles.map(|role| source(inst, role));
-    let carries = flag(inst, Field::X).then(|| [Role::PA, Role::PB].map(|role| carry(inst, role)));
+    let carries = inst.get(Field::X).then(|| [Role::PA, Role::PB].map(|role| carry(inst, role)));
     let (d, pd, pd2) = (Dst::of(inst, Role::D), Dst::of(inst, Role::PD), Dst::of(inst, Role::PD2));
     let keep = u64::MAX >> (64 - width);
     host::compute(move |state: &mut State| {
@@ -73,8 +73,8 @@ fn carry(inst: &Inst, role: Role) -> Option<PredSrc> {
 /// `ISETP.64`. With `.EX` the operands are the high parts, and equal high parts leave it to `PB`.
 fn compare(inst: &Inst, signed: bool) -> Compute {
     let (a, b, verdict) = (source(inst, Role::A), source(inst, Role::B), Verdict::of(inst));
-    let (code, low) = (inst.get(Field::Cmp), PredSrc::of(inst, Role::PB));
-    let extended = flag(inst, Field::Ex);
+    let (comparison, low) = (inst.get(Field::CMP), PredSrc::of(inst, Role::PB));
+    let (code, extended) = (comparison.code(), inst.get(Field::EX));
     let bias = if signed { 1 << 63 } else { 0 };
     host::compute(move |state: &mut State| {
         let (a, b) = (map(&a(state), |v| v ^ bias), map(&b(state), |v| v ^ bias));
@@ -86,9 +86,9 @@ fn compare(inst: &Inst, signed: bool) -> Compute {
             (false, false) => 0,
         };
         let takes = |bit: u8, lanes: Mask| if code & bit != 0 { lanes } else { 0 };
-        let result = match code {
-            cmp::F => 0,
-            cmp::T => Mask::MAX,
+        let result = match comparison {
+            Cmp::F => 0,
+            Cmp::T => Mask::MAX,
             _ => takes(1, less) | takes(4, !(less | equal)) | equal & if_equal,
         };
         verdict.write(state, result);
@@ -122,10 +122,10 @@ fn minmax(inst: &Inst, signed: bool, long: bool) -> Result<Compute, Unsupported>
 
 /// `UIMNMX`, whose types are of both widths.
 fn uniform_minmax(inst: &Inst) -> Result<Compute, Unsupported> {
-    let (signed, long) = match inst.get(Field::UimnmxType) {
-        uimnmx_type::U32 => (false, false),
-        uimnmx_type::U64 => (false, true),
-        uimnmx_type::S64 => (true, true),
+    let (signed, long) = match inst.get(Field::UIMNMX_TYPE) {
+        UimnmxType::U32 => (false, false),
+        UimnmxType::U64 => (false, true),
+        UimnmxType::S64 => (true, true),
         _ => (true, false),
     };
     minmax(inst, signed, long)

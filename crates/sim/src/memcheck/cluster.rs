@@ -17,7 +17,7 @@ use crate::observer::Moment;
 use crate::operand::{Src, operand};
 use crate::space::STACK_TOP;
 use oriole_device::{Access as AccessKind, Launch, Space};
-use oriole_isa::{Field, Inst, Opcode, Role, Value, atom_op};
+use oriole_isa::{AtomOp, Field, Inst, Opcode, Role, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -324,8 +324,8 @@ impl ClusterShadow {
                 [Role::Base, Role::Offset].iter().all(|&role| operand(inst, role).value == operand(load, role).value)
             };
             let is_swap = |inst: &Inst| {
-                let op = inst.get(Field::AtomOp);
-                inst.opcode == Opcode::ATOMS && matches!(op, atom_op::CAS | atom_op::CAST | atom_op::CAST_TRY)
+                let op = inst.get(Field::ATOM_OP);
+                inst.opcode == Opcode::ATOMS && matches!(op, AtomOp::CAS | AtomOp::CAST | AtomOp::CAST_TRY)
             };
             let following = (1..=CAS_LOOP).filter_map(|n| subject.program.inst(pc + n * INSTRUCTION));
             following.into_iter().any(|inst| is_swap(inst) && same_address(inst))

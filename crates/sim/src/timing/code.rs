@@ -5,7 +5,7 @@ use crate::program::Program;
 use crate::timing::trace::{BlockTrace, has_request};
 use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{
-    Arch, Control, Field, Inst, Opcode, OperandFlags, Pipe, RegFile, Role, Value, gsb, latency, mem, warpgroup,
+    Arch, Control, Field, Gsb, Inst, Mem, Opcode, OperandFlags, Pipe, RegFile, Role, Value, Warpgroup, latency,
 };
 
 /// What an instruction does to time beyond occupying its unit.
@@ -171,9 +171,9 @@ impl Effect {
         let immediate = |role| inst.opcode.position(role).and_then(|at| inst.operands.get(at)).map(|o| o.value);
         match inst.opcode {
             Opcode::HGMMA | Opcode::QGMMA | Opcode::IGMMA | Opcode::BGMMA => {
-                Effect::Product { commits: inst.get(Field::Gsb) == gsb::GSB0 }
+                Effect::Product { commits: inst.get(Field::GSB) == Gsb::GSB0 }
             }
-            Opcode::WARPGROUP if inst.get(Field::Warpgroup) == warpgroup::DEPBAR => match immediate(Role::Count) {
+            Opcode::WARPGROUP if inst.get(Field::WARPGROUP) == Warpgroup::DEPBAR => match immediate(Role::Count) {
                 Some(Value::Imm(left)) => Effect::WaitProducts(left as u8),
                 _ => Effect::WaitProducts(0),
             },
@@ -209,7 +209,7 @@ fn has_result(inst: &Inst) -> bool {
 /// Loads that are strong at device scope or beyond see the second-level cache, as copies in bulk do.
 fn bypasses_l1(inst: &Inst) -> bool {
     let is_bulk = matches!(inst.opcode, Opcode::UBLKCP | Opcode::UTMALDG);
-    is_bulk || matches!(inst.get(Field::Mem), mem::STRONG_GPU | mem::MMIO_GPU | mem::STRONG_SYS | mem::MMIO_SYS)
+    is_bulk || matches!(inst.get(Field::MEM), Mem::STRONG_GPU | Mem::MMIO_GPU | Mem::STRONG_SYS | Mem::MMIO_SYS)
 }
 
 /// Cycles until the sources of a variable-latency instruction have been read.

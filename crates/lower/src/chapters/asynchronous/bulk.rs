@@ -6,26 +6,26 @@ use crate::chapters::asynchronous::{
 use crate::chapters::memory::fences;
 use crate::error::Lowered;
 use crate::function::uniform::{one_by_one, uniform};
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Desc, Dst, Size, Src, UBase};
-use oriole_isa::{Field, Opcode as Sass, bulk_type, copy_dst, copy_src, shift_dir, shift_type};
+use oriole_isa::{BulkType, CopyDst, CopySrc, Field, Opcode as Sass, ShiftDir, ShiftType};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
 
 /// Element types of a bulk reduction.
-const TYPES: [(ScalarType, u8); 11] = [
-    (ScalarType::B32, bulk_type::U32),
-    (ScalarType::U32, bulk_type::U32),
-    (ScalarType::S32, bulk_type::S32),
-    (ScalarType::B64, bulk_type::U64),
-    (ScalarType::U64, bulk_type::U64),
-    (ScalarType::S64, bulk_type::S64),
-    (ScalarType::F16, bulk_type::F16),
-    (ScalarType::Bf16, bulk_type::BF16),
-    (ScalarType::F32, bulk_type::F32),
-    (ScalarType::F64, bulk_type::F64),
-    (ScalarType::B16, bulk_type::F16),
+const TYPES: [(ScalarType, BulkType); 11] = [
+    (ScalarType::B32, BulkType::U32),
+    (ScalarType::U32, BulkType::U32),
+    (ScalarType::S32, BulkType::S32),
+    (ScalarType::B64, BulkType::U64),
+    (ScalarType::U64, BulkType::U64),
+    (ScalarType::S64, BulkType::S64),
+    (ScalarType::F16, BulkType::F16),
+    (ScalarType::Bf16, BulkType::BF16),
+    (ScalarType::F32, BulkType::F32),
+    (ScalarType::F64, BulkType::F64),
+    (ScalarType::B16, BulkType::F16),
 ];
 
 /// The copy engine counts in units of this many bytes (a shift).
@@ -93,7 +93,7 @@ impl<'i> Rest<'i> {
         instruction: &Instruction,
     ) -> Lowered<Option<Operand>> {
         let mask = self.next_if(cx, instruction, instruction.has(Word::MulticastCluster))?;
-        mask.map(|mask| cx.src(mask)).transpose()
+        mask.map(|mask| sources::src(cx, mask)).transpose()
     }
 
     /// The policy of the L2 cache, as two words, if there is one.
@@ -104,7 +104,7 @@ impl<'i> Rest<'i> {
     ) -> Lowered<Option<[Operand; 2]>> {
         let policy = self.next_if(cx, instruction, instruction.has(Word::L2CacheHint))?;
         let Some(policy) = policy else { return Ok(None) };
-        let policy = cx.src64(policy)?;
+        let policy = sources::src64(cx, policy)?;
         Ok(Some([policy.lo, policy.hi]))
     }
 }
@@ -116,7 +116,7 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (to_space, from_space) = (spaces.next(), spaces.next());
     let to = crate::chapters::asynchronous::address_of(cx, instruction, 0)?;
     let from = crate::chapters::asynchronous::address_of(cx, instruction, 1)?;
-    let bytes = cx.src(cx.operand(instruction, 2)?)?;
+    let bytes = sources::src(cx, operands::operand(instruction, 2)?)?;
     let mut rest = Rest::from(instruction, 3);
     let (to_global, from_global) = (to_space == Some(Space::Global), from_space == Some(Space::Global));
     let to = if to_global {
@@ -132,10 +132,10 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let size = size_word(cx, bytes, mask)?;
     let policy = rest.policy(cx, instruction)?;
     let mut inst = engine_inst(cx, instruction)?;
-    inst.mods.set(Field::CopyDst, if to_global { copy_dst::G } else { copy_dst::S });
+    inst.mods.set(Field::COPY_DST, if to_global { CopyDst::G } else { CopyDst::S });
     if inst.opcode == Sass::UBLKCP {
-        inst.mods.set(Field::CopySrc, if from_global { copy_src::G } else { copy_src::S });
-        inst.mods.set(Field::Multicast, u8::from(mask.is_some()));
+        inst.mods.set(Field::COPY_SRC, if from_global { CopySrc::G } else { CopySrc::S });
+        inst.mods.set(Field::MULTICAST, mask.is_some());
     }
     one_by_one(cx, |cx| {
         inst.set_role(Dst, uniform(cx, &to)?);
@@ -153,14 +153,14 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Inst>
     let op = crate::chapters::atomics::operation::operation(instruction);
     let ty = TYPES.iter().find(|(ty, _)| Some(*ty) == instruction.last_type());
     let ((_, op), (_, ty)) = op.zip(ty).ok_or_else(|| unknown(cx, instruction))?;
-    Ok(Inst::neutral(Sass::UBLKRED, [(Field::AtomOp, op), (Field::BulkType, *ty)].into_iter().collect()))
+    Ok(Inst::neutral(Sass::UBLKRED, [Field::ATOM_OP.is(op), Field::BULK_TYPE.is(*ty)].into_iter().collect()))
 }
 
 /// `cp.async.bulk.prefetch.L2.global [src], size{, policy};`
 fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let from = wide_words(cx, Some(Space::Global), crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
-    let bytes = cx.src(cx.operand(instruction, 1)?)?;
+    let bytes = sources::src(cx, operands::operand(instruction, 1)?)?;
     let size = size_word(cx, bytes, None)?;
     let policy = Rest::from(instruction, 2).policy(cx, instruction)?;
     let mut inst = Inst::neutral(Sass::UBLKPF, Default::default());
@@ -180,11 +180,11 @@ pub(crate) fn clear(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     }
     cx.guard_by_branch()?;
     let at = shared_word(cx, instruction.space(), crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
-    let bytes = cx.src64(cx.operand(instruction, 1)?)?.lo;
+    let bytes = sources::src64(cx, operands::operand(instruction, 1)?)?.lo;
     let units = match crate::function::uniform::constant(bytes) {
         Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
         None => {
-            let (bytes, units) = (cx.in_reg(bytes)?, cx.temp()?);
+            let (bytes, units) = (ops::in_reg(cx, bytes)?, cx.temp()?);
             word_ops::shift_right(cx, false, units, bytes, Operand::imm(UNIT_SHIFT))?;
             units
         }
@@ -211,7 +211,7 @@ fn size_word(cx: &mut FnLower<'_, '_>, bytes: Operand, mask: Option<Operand>) ->
         Some(bytes) => Operand::imm(bytes >> UNIT_SHIFT),
         None => {
             let to = cx.temp()?;
-            let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::U32), (Field::Hi, 1)];
+            let mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(true)];
             let operands = [(D, to), (A, Operand::rz()), (B, Operand::imm(UNIT_SHIFT)), (C, bytes)];
             cx.emit(Sass::SHF, &mods, &operands)?;
             to

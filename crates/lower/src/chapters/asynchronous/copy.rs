@@ -4,18 +4,18 @@ use crate::chapters::asynchronous::{address_of, groups_left, shared_word, wait_f
 use crate::chapters::memory::address::Addr;
 use crate::chapters::memory::{address, manner};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::descriptor::descriptor;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::params::descriptor;
+use crate::function::{FnLower, bindings, operands, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{Base, Desc, Offset, PA, SBase, SOffset};
-use oriole_isa::{Field, Opcode as Sass, mem_size};
+use oriole_isa::{Field, MemSize, Opcode as Sass};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Space, Word};
 
 /// Sizes in bytes and what SASS calls them.
-const SIZES: [(u64, u8); 3] = [(4, mem_size::B32), (8, mem_size::B64), (16, mem_size::B128)];
+const SIZES: [(u64, MemSize); 3] = [(4, MemSize::B32), (8, MemSize::B64), (16, MemSize::B128)];
 
 /// Reach of the offset from the global address: twelve bits, signed.
 const NEAR: std::ops::Range<i32> = -(1 << 11)..1 << 11;
@@ -48,7 +48,7 @@ fn end_group(cx: &mut FnLower<'_, '_>) -> Lowered {
 ///
 /// The policy is a hint that is not passed on.
 fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let bytes = cx.operand(instruction, 2)?.imm().and_then(|imm| imm.int_bits());
+    let bytes = operands::operand(instruction, 2)?.imm().and_then(|imm| imm.int_bits());
     let size = SIZES.iter().find(|(size, _)| Some(*size) == bytes).ok_or_else(|| unknown(cx, instruction))?;
     let hints = usize::from(instruction.has(Word::L2CacheHint));
     let rest = instruction.operands.get(3..instruction.operands.len() - hints).unwrap_or_default();
@@ -56,15 +56,15 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mut to = address::resolve_shared(cx, instruction.space(), target)?;
     if !SHARED_NEAR.contains(&to.offset) {
         let base = shared_word(cx, instruction.space(), target)?;
-        to = Addr { base: cx.in_reg(base)?, offset: 0, ..to };
+        to = Addr { base: ops::in_reg(cx, base)?, offset: 0, ..to };
     }
     let from = address::resolve(cx, Some(Space::Global), address_of(cx, instruction, 1)?)?;
     let source = source(cx, from, size.0, rest.first())?;
     let mut inst = Inst::neutral(Sass::LDGSTS, Default::default());
-    inst.mods.set(Field::MemSize, size.1);
-    inst.mods.set(Field::Bypass, u8::from(instruction.has(Word::Cg)));
-    inst.mods.set(Field::Ltc, manner::prefetch_size(instruction));
-    inst.mods.set(Field::Zfill, u8::from(source.fills));
+    inst.mods.set(Field::MEM_SIZE, size.1);
+    inst.mods.set(Field::BYPASS, instruction.has(Word::Cg));
+    inst.mods.set(Field::LTC, manner::prefetch_size(instruction));
+    inst.mods.set(Field::ZFILL, source.fills);
     inst.set_role(SBase, to.base);
     inst.set_role(SOffset, Operand::imm_signed(to.offset));
     inst.set_role(Base, source.base);
@@ -91,8 +91,8 @@ struct Source {
 fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Operand>) -> Lowered<Source> {
     let whole = near(cx, from)?;
     let Some(part) = part else { return Ok(whole) };
-    if cx.declared_type(part)? == Some(ScalarType::Pred) || matches!(part, ast::Operand::Not(..)) {
-        let ignored = cx.pred(part)?;
+    if bindings::declared_type(cx, part)? == Some(ScalarType::Pred) || matches!(part, ast::Operand::Not(..)) {
+        let ignored = sources::pred(cx, part)?;
         return Ok(Source { is_read: ignored.not(), ..whole });
     }
     match part.imm().and_then(|imm| imm.int_bits()) {
@@ -103,17 +103,17 @@ fn source(cx: &mut FnLower<'_, '_>, from: Addr, size: u64, part: Option<&ast::Op
             Ok(Source { fills: true, ..near(cx, Addr { offset, ..from })? })
         }
         None => {
-            let read = cx.src(part)?;
-            let read = cx.in_reg(read)?;
+            let read = sources::src(cx, part)?;
+            let read = ops::in_reg(cx, read)?;
             let is_read = cx.temp_pred()?;
-            cx.is_nonzero(is_read, read)?;
+            ops::is_nonzero(cx, is_read, read)?;
             let zeros = cx.temp()?;
-            cx.add(zeros, read.neg(), Operand::imm(size as u32))?;
+            ops::add(cx, zeros, read.neg(), Operand::imm(size as u32))?;
             let low = cx.temp()?;
-            cx.lop3(low, zeros, Operand::imm(size as u32 - 1), Operand::rz(), lut::AND)?;
+            ops::lop3(cx, low, zeros, Operand::imm(size as u32 - 1), Operand::rz(), lut::AND)?;
             let moved = cx.temp64()?;
             let base = whole.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-            cx.add64(moved, base, Wide::of_halves(low, Operand::rz()))?;
+            ops::add64(cx, moved, base, Wide::of_halves(low, Operand::rz()))?;
             Ok(Source { base: Operand::reg(moved), offset: whole.offset, fills: true, is_read })
         }
     }

@@ -4,10 +4,10 @@ use crate::chapters::asynchronous::{address_of, shared_word};
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{one_by_one, uniform};
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, destinations, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::UBase;
-use oriole_isa::{Field, Opcode as Sass, cmp, work_cast};
+use oriole_isa::{Cmp, Field, Opcode as Sass, WorkCast};
 use oriole_ori::{Operand, VReg};
 use oriole_ptx::ast::{self, Instruction, Space, Word};
 
@@ -30,33 +30,33 @@ fn cancel(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let answer = shared_word(cx, Some(Space::Shared), address_of(cx, instruction, 0)?)?;
     let mbarrier = shared_word(cx, Some(Space::Shared), address_of(cx, instruction, 1)?)?;
     let to_all = instruction.has(Word::MulticastClusterAll);
-    let cast = if to_all { work_cast::BROADCAST } else { work_cast::SELFCAST };
+    let cast = if to_all { WorkCast::BROADCAST } else { WorkCast::SELFCAST };
     one_by_one(cx, |cx| {
         let base = uniform(cx, &[answer, mbarrier])?;
-        cx.emit(Sass::UGETNEXTWORKID, &[(Field::WorkCast, cast)], &[(UBase, base)])?;
+        cx.emit(Sass::UGETNEXTWORKID, &[Field::WORK_CAST.is(cast)], &[(UBase, base)])?;
         Ok(())
     })
 }
 
 /// The register of the answer, which is the last operand.
 fn answer(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<VReg> {
-    cx.quad_register(cx.operand(instruction, 1)?)
+    sources::quad_register(cx, operands::operand(instruction, 1)?)
 }
 
 /// `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer;`
 fn is_canceled(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let answer = answer(cx, instruction)?;
     let bit = cx.temp()?;
-    cx.lop3(bit, Operand::comp(answer, CANCELED), Operand::imm(1), Operand::rz(), lut::AND)?;
-    let to = cx.dst_pred(cx.operand(instruction, 0)?)?;
-    cx.isetp(to, cmp::NE, false, bit, Operand::rz())
+    ops::lop3(cx, bit, Operand::comp(answer, CANCELED), Operand::imm(1), Operand::rz(), lut::AND)?;
+    let to = destinations::dst_pred(cx, operands::operand(instruction, 0)?)?;
+    ops::isetp(cx, to, Cmp::NE, false, bit, Operand::rz())
 }
 
 /// `clusterlaunchcontrol.query_cancel.get_first_ctaid{::x|::y|::z}.b32.b128 d, answer;`, `….v4.b32.b128 {x, y, z, _}, …`.
 /// The answer has 32 bits for x, 16 each for y and z.
 fn first_block(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let answer = answer(cx, instruction)?;
-    let result = cx.operand(instruction, 0)?;
+    let result = operands::operand(instruction, 0)?;
     let single = [Word::GetFirstCtaidX, Word::GetFirstCtaidY, Word::GetFirstCtaidZ];
     if let Some(dimension) = single.iter().position(|word| instruction.has(*word)) {
         return coordinate(cx, answer, dimension, result);
@@ -70,11 +70,11 @@ fn coordinate(cx: &mut FnLower<'_, '_>, answer: VReg, dimension: usize, result: 
     if matches!(result, ast::Operand::Sink(_)) {
         return Ok(());
     }
-    let to = cx.dst(result)?;
+    let to = destinations::dst(cx, result)?;
     let [x, yz] = [0, 1].map(|word| Operand::comp(answer, word));
     match dimension {
-        0 => cx.mov(to, x),
-        1 => cx.lop3(to, yz, Operand::imm(0xffff), Operand::rz(), lut::AND),
+        0 => ops::mov(cx, to, x),
+        1 => ops::lop3(cx, to, yz, Operand::imm(0xffff), Operand::rz(), lut::AND),
         _ => word_ops::shift_right(cx, false, to, yz, Operand::imm(16)),
     }
 }

@@ -24,7 +24,7 @@ use crate::chapters::memory::address::Addr;
 use crate::error::Lowered;
 use crate::function::operands::Wide;
 use crate::function::uniform::constant;
-use crate::function::{FnLower, shared};
+use crate::function::{FnLower, operands, ops, shared};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{A, B};
@@ -66,7 +66,7 @@ fn wait_for_groups(cx: &mut FnLower<'_, '_>, left: u64) -> Lowered {
 
 /// The constant operand of `wait_group n`.
 fn groups_left(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<u64> {
-    let left = cx.operand(instruction, 0)?.imm().and_then(|imm| imm.int_bits());
+    let left = operands::operand(instruction, 0)?.imm().and_then(|imm| imm.int_bits());
     left.ok_or_else(|| unknown(cx, instruction))
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn shared_word(cx: &mut FnLower<'_, '_>, space: Option<Space>, addres
         return Ok(base);
     }
     let sum = cx.temp()?;
-    cx.add(sum, base, Operand::imm(offset as u32))?;
+    ops::add(cx, sum, base, Operand::imm(offset as u32))?;
     Ok(sum)
 }
 
@@ -113,8 +113,8 @@ fn in_halves(cx: &mut FnLower<'_, '_>, low: Operand, high: Operand) -> Lowered<O
     if let (Some(low), Some(high)) = (constant(low), constant(high)) {
         return Ok(Operand::imm(low & 0xffff | high << 16));
     }
-    let (low, high) = (cx.in_reg(low)?, cx.in_reg(high)?);
+    let (low, high) = (ops::in_reg(cx, low)?, ops::in_reg(cx, high)?);
     let both = cx.temp()?;
-    cx.prmt(both, low, 0x5410, high)?;
+    ops::prmt(cx, both, low, 0x5410, high)?;
     Ok(both)
 }

@@ -6,7 +6,7 @@ use crate::chapters::atomics::operation;
 use crate::chapters::memory::access;
 use crate::chapters::memory::access::Shape;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, operands, ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{Base, Data};
 use oriole_isa::{Field, Opcode as Sass};
@@ -20,8 +20,8 @@ fn target(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operan
     let address = shared_word(cx, space, address_of(cx, instruction, 0)?)?;
     let mbarrier = shared_word(cx, space, address_of(cx, instruction, 2)?)?;
     let pair = cx.temp64()?;
-    cx.mov(Operand::lo(pair), address)?;
-    cx.mov(Operand::hi(pair), mbarrier)?;
+    ops::mov(cx, Operand::lo(pair), address)?;
+    ops::mov(cx, Operand::hi(pair), mbarrier)?;
     Ok(Operand::reg(pair))
 }
 
@@ -30,9 +30,9 @@ pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     needs_clusters(cx, instruction)?;
     let shape = Shape::of(instruction).ok_or_else(|| unknown(cx, instruction))?;
     let base = target(cx, instruction)?;
-    let data = access::gather(cx, &shape, cx.operand(instruction, 1)?)?;
+    let data = access::gather(cx, &shape, operands::operand(instruction, 1)?)?;
     let mut inst = Inst::neutral(Sass::STAS, Default::default());
-    inst.mods.set(Field::MemSize, shape.mem_size());
+    inst.mods.set(Field::MEM_SIZE, shape.mem_size());
     inst.set_role(Base, base);
     inst.set_role(Data, data);
     cx.emit_inst(inst)?;
@@ -46,8 +46,8 @@ pub(crate) fn reduce(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
     let codes = operation::operation(instruction).and_then(|(word, op)| Some((op, operation::type_code(word, ty)?)));
     let (op, code) = codes.ok_or_else(|| unknown(cx, instruction))?;
     let base = target(cx, instruction)?;
-    let data = operation::value_of(cx, ty, cx.operand(instruction, 1)?)?;
-    let mods = [(Field::AtomOp, op), (Field::AtomType, code)];
+    let data = operation::value_of(cx, ty, operands::operand(instruction, 1)?)?;
+    let mods = [Field::ATOM_OP.is(op), Field::ATOM_TYPE.is(code)];
     let mut inst = Inst::neutral(Sass::REDAS, mods.into_iter().collect());
     inst.set_role(Base, base);
     inst.set_role(Data, data);

@@ -8,10 +8,10 @@ use crate::chapters::memory::address::Addr;
 use crate::chapters::memory::{address, transfer};
 use crate::error::{Lowered, invalid};
 use crate::function::operands::Wide;
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
-use oriole_isa::{Field, Opcode as Sass, shift_dir, shift_type};
+use oriole_isa::{Field, Opcode as Sass, ShiftDir, ShiftType};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Address, Instruction, Word};
 
@@ -65,13 +65,13 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     }
     match () {
         () if instruction.has(Word::GlobalAddress) => {
-            let value = cx.src64(cx.operand(instruction, 1)?)?;
-            let value = cx.in_pair(value)?;
+            let value = sources::src64(cx, operands::operand(instruction, 1)?)?;
+            let value = ops::in_pair(cx, value)?;
             let at = map.at(cx, 0)?;
             transfer::store_bytes(cx, instruction, 8, &at, value)
         }
         () if instruction.has(Word::Rank) => {
-            let value = cx.src(cx.operand(instruction, 1)?)?;
+            let value = sources::src(cx, operands::operand(instruction, 1)?)?;
             map.insert(cx, RANK, value)
         }
         () if instruction.has(Word::GlobalStride) => stride(cx, &map),
@@ -95,7 +95,7 @@ impl Map<'_> {
     /// Replaces one word.
     fn store(&self, cx: &mut FnLower<'_, '_>, byte: u8, value: Operand) -> Lowered {
         let at = self.at(cx, byte)?;
-        let value = cx.in_reg(value)?;
+        let value = ops::in_reg(cx, value)?;
         transfer::store_bytes(cx, self.instruction, 4, &at, value)
     }
 
@@ -110,8 +110,8 @@ impl Map<'_> {
     }
 
     /// The constant dimension.
-    fn dimension(&self, cx: &FnLower<'_, '_>) -> Lowered<u8> {
-        let operand = cx.operand(self.instruction, 1)?;
+    fn dimension(&self) -> Lowered<u8> {
+        let operand = operands::operand(self.instruction, 1)?;
         let number = operand.imm().and_then(|imm| imm.int_bits()).filter(|number| *number < DIMENSIONS);
         number.map(|n| n as u8).ok_or_else(|| invalid(operand.span(), "the dimension is a constant between 0 and 4"))
     }
@@ -122,7 +122,7 @@ fn shifted(cx: &mut FnLower<'_, '_>, value: Operand, shift: u8) -> Lowered<Opera
     if let Some(bits) = crate::function::uniform::constant(value) {
         return Ok(Operand::imm(bits << shift));
     }
-    let value = cx.in_reg(value)?;
+    let value = ops::in_reg(cx, value)?;
     if shift == 0 {
         return Ok(value);
     }
@@ -136,12 +136,12 @@ fn insert(cx: &mut FnLower<'_, '_>, to: Operand, old: Operand, moved: Operand, p
     /// `A & !B | C & B`
     const INSERT: u8 = 0xf0 & !0xcc | 0xaa & 0xcc;
     let mask = ((1u32 << place.width) - 1) << place.shift;
-    cx.lop3(to, old, Operand::imm(mask), moved, INSERT)
+    ops::lop3(cx, to, old, Operand::imm(mask), moved, INSERT)
 }
 
 /// A field whose value is a constant.
 fn constant(cx: &mut FnLower<'_, '_>, map: &Map<'_>, field: Word, place: Bits) -> Lowered {
-    let operand = cx.operand(map.instruction, 1)?;
+    let operand = operands::operand(map.instruction, 1)?;
     let number = operand.imm().and_then(|imm| imm.int_bits()).and_then(|bits| u32::try_from(bits).ok());
     let number = number.ok_or_else(|| unknown(cx, map.instruction))?;
     let (number, other) = match (field, number) {
@@ -160,7 +160,7 @@ fn constant(cx: &mut FnLower<'_, '_>, map: &Map<'_>, field: Word, place: Bits) -
     transfer::load_bytes(cx, map.instruction, 4, &at, word)?;
     for (part, value) in [Some((place, number)), other].into_iter().flatten() {
         let next = cx.temp()?;
-        let moved = cx.in_reg(Operand::imm(value << part.shift))?;
+        let moved = ops::in_reg(cx, Operand::imm(value << part.shift))?;
         insert(cx, next, word, moved, part)?;
         word = next;
     }
@@ -169,11 +169,11 @@ fn constant(cx: &mut FnLower<'_, '_>, map: &Map<'_>, field: Word, place: Bits) -
 
 /// A size or an element stride: the value less one.
 fn size(cx: &mut FnLower<'_, '_>, map: &Map<'_>) -> Lowered {
-    let dimension = map.dimension(cx)?;
-    let value = cx.src(cx.operand(map.instruction, 2)?)?;
-    let value = cx.in_reg(value)?;
+    let dimension = map.dimension()?;
+    let value = sources::src(cx, operands::operand(map.instruction, 2)?)?;
+    let value = ops::in_reg(cx, value)?;
     let less = cx.temp()?;
-    cx.add(less, value, Operand::imm(u32::MAX))?;
+    ops::add(cx, less, value, Operand::imm(u32::MAX))?;
     match () {
         () if map.instruction.has(Word::BoxDim) => map.insert(cx, box_size(dimension), less),
         () if map.instruction.has(Word::GlobalDim) => map.store(cx, SIZES + 4 * dimension, less),
@@ -184,11 +184,11 @@ fn size(cx: &mut FnLower<'_, '_>, map: &Map<'_>) -> Lowered {
 
 /// A stride of a dimension after the first: its low word, then the four bits above.
 fn stride(cx: &mut FnLower<'_, '_>, map: &Map<'_>) -> Lowered {
-    let dimension = map.dimension(cx)?;
-    let Wide { lo, hi, .. } = cx.src64(cx.operand(map.instruction, 2)?)?;
-    let (lo, hi) = (cx.in_reg(lo)?, cx.in_reg(hi)?);
+    let dimension = map.dimension()?;
+    let Wide { lo, hi, .. } = sources::src64(cx, operands::operand(map.instruction, 2)?)?;
+    let (lo, hi) = (ops::in_reg(cx, lo)?, ops::in_reg(cx, hi)?);
     let (low, high) = (cx.temp()?, cx.temp()?);
-    let mods = [(Field::ShiftDir, shift_dir::R), (Field::ShiftType, shift_type::U64)];
+    let mods = [Field::SHIFT_DIR.is(ShiftDir::R), Field::SHIFT_TYPE.is(ShiftType::U64)];
     cx.emit(Sass::SHF, &mods, &[(D, low), (A, lo), (B, Operand::imm(4)), (C, hi)])?;
     word_ops::shift_right(cx, false, high, hi, Operand::imm(4))?;
     map.store(cx, STRIDES + 4 * dimension, low)?;

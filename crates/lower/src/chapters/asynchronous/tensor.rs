@@ -3,31 +3,31 @@
 use crate::chapters::asynchronous::bulk::{Rest, finish};
 use crate::chapters::asynchronous::{in_halves, needs_clusters, shared_word, wide_words};
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, Dst, Src};
-use oriole_isa::{Field, Opcode as Sass, im2col, tensor_dim};
+use oriole_isa::{Field, Im2col, Opcode as Sass, TensorDim};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Address, Instruction, Space, Word};
 
 /// Dimensions: the word, what SASS calls it, how many.
-const DIMENSIONS: [(Word, u8, usize); 5] = [
-    (Word::D1d, tensor_dim::D1, 1),
-    (Word::D2d, tensor_dim::D2, 2),
-    (Word::D3d, tensor_dim::D3, 3),
-    (Word::D4d, tensor_dim::D4, 4),
-    (Word::D5d, tensor_dim::D5, 5),
+const DIMENSIONS: [(Word, TensorDim, usize); 5] = [
+    (Word::D1d, TensorDim::D1, 1),
+    (Word::D2d, TensorDim::D2, 2),
+    (Word::D3d, TensorDim::D3, 3),
+    (Word::D4d, TensorDim::D4, 4),
+    (Word::D5d, TensorDim::D5, 5),
 ];
 
 /// How the box is found, where it is not as it lies: the word, what SASS calls it.
-const MODES: [(Word, u8); 6] = [
-    (Word::Im2col, im2col::ON),
-    (Word::Im2colNoOffs, im2col::ON),
-    (Word::Im2colW, im2col::W),
-    (Word::Im2colW128, im2col::W128),
-    (Word::TileGather4, im2col::GATHER4),
-    (Word::TileScatter4, im2col::SCATTER4),
+const MODES: [(Word, Im2col); 6] = [
+    (Word::Im2col, Im2col::ON),
+    (Word::Im2colNoOffs, Im2col::ON),
+    (Word::Im2colW, Im2col::W),
+    (Word::Im2colW128, Im2col::W128),
+    (Word::TileGather4, Im2col::GATHER4),
+    (Word::TileScatter4, Im2col::SCATTER4),
 ];
 
 /// Bits of each im2col offset in their word, by how many there are.
@@ -86,9 +86,9 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let policy = rest.policy(cx, instruction)?;
     let map = wide_words(cx, None, tensor)?;
     if way == Way::Load {
-        inst.mods.set(Field::Multicast, u8::from(mask.is_some()));
+        inst.mods.set(Field::MULTICAST, mask.is_some());
         if instruction.has(Word::CtaGroup2) {
-            inst.mods.set(Field::CtaPair, 1);
+            inst.mods.set(Field::CTA_PAIR, true);
         }
     }
     one_by_one(cx, |cx| {
@@ -111,25 +111,25 @@ fn engine_inst(cx: &FnLower<'_, '_>, instruction: &Instruction, way: Way) -> Low
         Way::Store => Sass::UTMASTG,
     };
     let mode = mode(instruction);
-    if !cx.has_with(opcode, Field::Im2col, mode) {
+    if !cx.has_with(opcode, Field::IM2COL.is(mode)) {
         return Err(unknown(cx, instruction));
     }
-    let mut inst = Inst::neutral(opcode, [(Field::TensorDim, dimensions)].into_iter().collect());
-    inst.mods.set(Field::Im2col, mode);
+    let mut inst = Inst::neutral(opcode, [Field::TENSOR_DIM.is(dimensions)].into_iter().collect());
+    inst.mods.set(Field::IM2COL, mode);
     if opcode == Sass::UTMAREDG {
         let (_, op) =
             crate::chapters::atomics::operation::operation(instruction).ok_or_else(|| unknown(cx, instruction))?;
-        inst.mods.set(Field::AtomOp, op);
+        inst.mods.set(Field::ATOM_OP, op);
     }
     Ok(inst)
 }
 
-/// [`Field::Im2col`]
-fn mode(instruction: &Instruction) -> u8 {
-    MODES.iter().find(|(word, _)| instruction.has(*word)).map_or(im2col::OFF, |(_, mode)| *mode)
+/// [`Field::IM2COL`]
+fn mode(instruction: &Instruction) -> Im2col {
+    MODES.iter().find(|(word, _)| instruction.has(*word)).map_or(Im2col::OFF, |(_, mode)| *mode)
 }
 
-fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word, u8, usize)> {
+fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word, TensorDim, usize)> {
     let found = DIMENSIONS.iter().find(|(word, ..)| instruction.has(*word));
     found.copied().ok_or_else(|| unknown(cx, instruction))
 }
@@ -137,31 +137,31 @@ fn dimensions(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Lowered<(Word,
 /// The coordinates in the tensor's brackets.
 fn coordinates(cx: &mut FnLower<'_, '_>, instruction: &Instruction, tensor: &Address) -> Lowered<Vec<Operand>> {
     let (.., count) = dimensions(cx, instruction)?;
-    let by_rows = matches!(mode(instruction), im2col::GATHER4 | im2col::SCATTER4);
+    let by_rows = matches!(mode(instruction), Im2col::GATHER4 | Im2col::SCATTER4);
     let count = if by_rows { ROWS } else { count };
     let elements: Vec<&ast::Operand> = tensor.rest.iter().flat_map(ast::Operand::elements).collect();
     if elements.len() != count {
         return Err(unknown(cx, instruction));
     }
-    elements.into_iter().map(|element| cx.src(element)).collect()
+    elements.into_iter().map(|element| sources::src(cx, element)).collect()
 }
 
 /// The im2col offsets in the low half of one word.
 fn offset_word(cx: &mut FnLower<'_, '_>, instruction: &Instruction, offsets: &ast::Operand) -> Lowered<Operand> {
     let elements = offsets.elements();
     let bits = match mode(instruction) {
-        im2col::W | im2col::W128 => Some(&OFFSET_BITS_W),
+        Im2col::W | Im2col::W128 => Some(&OFFSET_BITS_W),
         _ => OFFSET_BITS.get(elements.len()),
     };
     let bits = *bits.ok_or_else(|| unknown(cx, instruction))?;
     let mut word = Operand::rz();
     // The last one is the highest.
     for element in elements.iter().rev() {
-        let offset = cx.src(element)?;
-        let offset = cx.in_reg(offset)?;
+        let offset = sources::src(cx, element)?;
+        let offset = ops::in_reg(cx, offset)?;
         let scale = Operand::imm(1 << bits);
         let next = cx.temp()?;
-        cx.multiply_add(next, word, scale, offset)?;
+        ops::multiply_add(cx, next, word, scale, offset)?;
         word = next;
     }
     Ok(word)

@@ -6,12 +6,12 @@ use crate::chapters::memory::address::Target;
 use crate::chapters::memory::{address, fences, manner};
 use crate::chapters::warp;
 use crate::error::Lowered;
+use crate::function::descriptor::descriptor;
 use crate::function::operands::Wide;
-use crate::function::params::descriptor;
 use crate::function::uniform::{one_by_one, uniform};
-use crate::function::{FnLower, generic, special};
+use crate::function::{FnLower, bindings, generic, ops, sources, special};
 use oriole_isa::Role::{Base, D, Data, Desc, Mask, Offset, Src};
-use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size, membar_sem, tma_cctl};
+use oriole_isa::{AtomOp, AtomType, Field, MemSize, MembarSem, Opcode as Sass, TmaCctl};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Address, AddressBase, Instruction, Scope, Semantics, Space, Word};
 
@@ -33,7 +33,7 @@ pub(crate) fn prefetch(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> L
     cx.guard_by_branch()?;
     let address = crate::chapters::asynchronous::address_of(cx, instruction, 0)?;
     let words = generic_words(cx, instruction.space(), address)?;
-    cache_control(cx, tma_cctl::PF, words)
+    cache_control(cx, TmaCctl::PF, words)
 }
 
 /// The generic address of an address in `space`.
@@ -42,9 +42,9 @@ fn generic_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Addre
         return wide_words(cx, None, address);
     };
     let operand = ast::Operand::Name(name);
-    let start = match cx.declared_type(&operand)? {
+    let start = match bindings::declared_type(cx, &operand)? {
         Some(_) => {
-            let inside = cx.src64(&operand)?;
+            let inside = sources::src64(cx, &operand)?;
             generic::to_generic(cx, space, inside)?
         }
         None => generic::generic_address(cx, name)?,
@@ -53,15 +53,15 @@ fn generic_words(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &Addre
         return Ok([start.lo, start.hi]);
     }
     let sum = cx.temp64()?;
-    cx.add64(sum, start, Wide::of_bits(address.offset as u64))?;
+    ops::add64(cx, sum, start, Wide::of_bits(address.offset as u64))?;
     Ok([Operand::lo(sum), Operand::hi(sum)])
 }
 
 /// One UTMACCTL for every thread.
-fn cache_control(cx: &mut FnLower<'_, '_>, op: u8, words: [Operand; 2]) -> Lowered {
+fn cache_control(cx: &mut FnLower<'_, '_>, op: TmaCctl, words: [Operand; 2]) -> Lowered {
     one_by_one(cx, |cx| {
         let source = uniform(cx, &words)?;
-        cx.emit(Sass::UTMACCTL, &[(Field::TmaCctl, op)], &[(Src, source)])?;
+        cx.emit(Sass::UTMACCTL, &[Field::TMA_CCTL.is(op)], &[(Src, source)])?;
         Ok(())
     })
 }
@@ -72,12 +72,12 @@ pub(crate) fn fence(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     if instruction.semantics() == Some(Semantics::Release) {
         // The copy engine reads through the L2 cache.
-        return fences::fence(cx, membar_sem::ALL, if scope == Scope::Sys { scope } else { Scope::Gpu });
+        return fences::fence(cx, MembarSem::ALL, if scope == Scope::Sys { scope } else { Scope::Gpu });
     }
     cx.guard_by_branch()?;
     let words = wide_words(cx, None, crate::chapters::asynchronous::address_of(cx, instruction, 0)?)?;
     cx.emit(Sass::DEPBAR, &[], &[(Mask, Operand::imm(ALL_SCOREBOARDS))])?;
-    cache_control(cx, tma_cctl::IV, words)
+    cache_control(cx, TmaCctl::IV, words)
 }
 
 /// `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src], 128;`:
@@ -93,21 +93,21 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     )?;
     let lane = special::hardware_register(cx, "SR_LANEID")?;
     let distance = cx.temp()?;
-    cx.multiply_add(distance, lane, Operand::imm(4), Operand::rz())?;
+    ops::multiply_add(cx, distance, lane, Operand::imm(4), Operand::rz())?;
     let place = cx.temp()?;
-    cx.add(place, from.base, distance)?;
+    ops::add(cx, place, from.base, distance)?;
     let word = cx.temp()?;
     let operands = [(D, word), (Base, place), (Offset, Operand::imm_signed(from.offset))];
-    cx.emit(Sass::LDS, &[(Field::MemSize, mem_size::B32)], &operands)?;
+    cx.emit(Sass::LDS, &[Field::MEM_SIZE.is(MemSize::B32)], &operands)?;
     let target = cx.temp64()?;
     let start = to.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-    cx.add64(target, start, Wide::of_halves(distance, Operand::rz()))?;
+    ops::add64(cx, target, start, Wide::of_halves(distance, Operand::rz()))?;
     debug_assert_eq!(to.target, Target::Global);
-    let mods = [(Field::AtomOp, atom_op::EXCH), (Field::AtomType, atom_type::U32)];
+    let mods = [Field::ATOM_OP.is(AtomOp::EXCH), Field::ATOM_TYPE.is(AtomType::U32)];
     let mut exchange = Inst::neutral(Sass::ATOMG, mods.into_iter().collect());
     let scope = instruction.scope().unwrap_or(Scope::Sys);
     let visible = if scope == Scope::Sys { scope } else { Scope::Gpu };
-    exchange.mods.set(Field::Mem, manner::strength(cx, visible));
+    exchange.mods.set(Field::MEM, manner::strength(cx, visible));
     exchange.set_role(D, Operand::rz());
     exchange.set_role(Base, Operand::reg(target));
     exchange.set_role(Offset, Operand::imm_signed(to.offset));

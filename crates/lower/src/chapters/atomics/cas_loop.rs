@@ -5,13 +5,13 @@ use crate::chapters::atomics::operation::{Atomic, atomic_inst, codes, is_native,
 use crate::chapters::memory::address::Target;
 use crate::chapters::memory::{address, manner};
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::operands::Wide;
+use crate::function::operands::word;
 use crate::function::ops::lut;
-use crate::function::place::word;
+use crate::function::{FnLower, descriptor, ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{Base, D, Data, Data2, Offset, PD};
-use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, cmp, mem_size};
+use oriole_isa::{AtomOp, AtomType, Cmp, Field, MemSize, Opcode as Sass};
 use oriole_ori::{Block, Inst, Operand, RegType, VReg};
 use oriole_ptx::ast::{Instruction, Word};
 
@@ -42,17 +42,17 @@ fn full(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>
     swap(cx, atomic, seen, old, new, wide)?;
     let lost = cx.temp_pred()?;
     if wide {
-        cx.isetp64(lost, cmp::NE, false, Wide::of_pair(seen), Wide::of_pair(old))?;
-        cx.mov64(old, Wide::of_pair(seen))?;
+        ops::isetp64(cx, lost, Cmp::NE, false, Wide::of_pair(seen), Wide::of_pair(old))?;
+        ops::mov64(cx, old, Wide::of_pair(seen))?;
     } else {
-        cx.isetp(lost, cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
-        cx.mov(Operand::reg(old), Operand::reg(seen))?;
+        ops::isetp(cx, lost, Cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
+        ops::mov(cx, Operand::reg(old), Operand::reg(seen))?;
     }
     cx.branch(lost, again, done)?;
     cx.switch_to(done);
     let Some(result) = atomic.result else { return Ok(()) };
     let to = result_register(cx, atomic.ty, result)?;
-    if wide { cx.mov64(to, Wide::of_pair(seen)) } else { cx.mov(Operand::reg(to), Operand::reg(seen)) }
+    if wide { ops::mov64(cx, to, Wide::of_pair(seen)) } else { ops::mov(cx, Operand::reg(to), Operand::reg(seen)) }
 }
 
 /// A generic address is global memory most times: one instruction does it there, says so, and control
@@ -114,29 +114,29 @@ fn narrow(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'
     let seen = cx.temp_of(RegType::R)?;
     swap(cx, &atomic, seen, old, whole, false)?;
     let lost = cx.temp_pred()?;
-    cx.isetp(lost, cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
-    cx.mov(Operand::reg(old), Operand::reg(seen))?;
+    ops::isetp(cx, lost, Cmp::NE, false, Operand::reg(seen), Operand::reg(old))?;
+    ops::mov(cx, Operand::reg(old), Operand::reg(seen))?;
     cx.branch(lost, again, done)?;
     cx.switch_to(done);
     let Some(result) = atomic.result else { return Ok(()) };
     let to = result_register(cx, atomic.ty, result)?;
-    cx.mov(Operand::reg(to), half)
+    ops::mov(cx, Operand::reg(to), half)
 }
 
 /// One of two constants.
 fn chosen(cx: &mut FnLower<'_, '_>, pred: Operand, yes: u32, no: u32) -> Lowered<Operand> {
-    let first = cx.in_reg(Operand::imm(yes))?;
+    let first = ops::in_reg(cx, Operand::imm(yes))?;
     let to = cx.temp()?;
-    cx.sel(to, pred, first, Operand::imm(no))?;
+    ops::sel(cx, to, pred, first, Operand::imm(no))?;
     Ok(to)
 }
 
 /// The 16 low bits of two registers differ.
 fn differs(cx: &mut FnLower<'_, '_>, half: Operand, compare: Operand) -> Lowered<Operand> {
     let narrow = cx.temp()?;
-    cx.prmt(narrow, compare, 0x4410, Operand::rz())?;
+    ops::prmt(cx, narrow, compare, 0x4410, Operand::rz())?;
     let pred = cx.temp_pred()?;
-    cx.isetp(pred, cmp::NE, false, half, narrow)?;
+    ops::isetp(cx, pred, Cmp::NE, false, half, narrow)?;
     Ok(pred)
 }
 
@@ -159,20 +159,20 @@ fn word_around<'i>(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'i>) -> Lowered<(At
             Some(reg) => Wide::of_pair(reg),
             None => Wide::of_halves(Operand::rz(), Operand::rz()),
         };
-        cx.add64(pair, source, Wide::of_bits(i64::from(addr.offset) as u64))?;
-        cx.mov(low, Operand::lo(pair))?;
-        cx.lop3(Operand::lo(pair), low, Operand::imm(!3), Operand::rz(), lut::AND)?;
+        ops::add64(cx, pair, source, Wide::of_bits(i64::from(addr.offset) as u64))?;
+        ops::mov(cx, low, Operand::lo(pair))?;
+        ops::lop3(cx, Operand::lo(pair), low, Operand::imm(!3), Operand::rz(), lut::AND)?;
         Operand::reg(pair)
     } else {
-        cx.add(low, addr.base, if addr.offset == 0 { Operand::rz() } else { offset })?;
+        ops::add(cx, low, addr.base, if addr.offset == 0 { Operand::rz() } else { offset })?;
         let aligned = cx.temp()?;
-        cx.lop3(aligned, low, Operand::imm(!3), Operand::rz(), lut::AND)?;
+        ops::lop3(cx, aligned, low, Operand::imm(!3), Operand::rz(), lut::AND)?;
         aligned
     };
     let bit = cx.temp()?;
-    cx.lop3(bit, low, word(2), Operand::rz(), lut::AND)?;
+    ops::lop3(cx, bit, low, word(2), Operand::rz(), lut::AND)?;
     let upper = cx.temp_pred()?;
-    cx.is_nonzero(upper, bit)?;
+    ops::is_nonzero(cx, upper, bit)?;
     let addr = address::Addr { base, offset: 0, ..addr };
     Ok((Atomic { addr, ..*atomic }, upper))
 }
@@ -184,14 +184,14 @@ fn load(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, to: VReg, wide: bool) -> 
         Target::Global => Sass::LDG,
         _ => Sass::LD,
     };
-    let size = if wide { mem_size::B64 } else { mem_size::B32 };
-    let mut inst = Inst::neutral(opcode, [(Field::MemSize, size)].into_iter().collect());
+    let size = if wide { MemSize::B64 } else { MemSize::B32 };
+    let mut inst = Inst::neutral(opcode, [Field::MEM_SIZE.is(size)].into_iter().collect());
     inst.set_role(D, Operand::reg(to));
     inst.set_role(Base, atomic.addr.base);
     inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
-        cx.describe(&mut inst);
-        inst.mods.set(Field::Mem, manner::strength(cx, atomic.scope));
+        descriptor::describe(cx, &mut inst);
+        inst.mods.set(Field::MEM, manner::strength(cx, atomic.scope));
     }
     cx.emit_inst(inst)?;
     Ok(())
@@ -204,8 +204,8 @@ fn swap(cx: &mut FnLower<'_, '_>, atomic: &Atomic<'_>, seen: VReg, old: VReg, ne
         Target::Global => Sass::ATOMG,
         _ => Sass::ATOM,
     };
-    let ty = if wide { atom_type::U64 } else { atom_type::U32 };
-    let mut inst = atomic_inst(cx, atomic, opcode, atom_op::CAS, ty);
+    let ty = if wide { AtomType::U64 } else { AtomType::U32 };
+    let mut inst = atomic_inst(cx, atomic, opcode, AtomOp::CAS, ty);
     inst.set_role(D, Operand::reg(seen));
     inst.set_role(Data, Operand::reg(old));
     inst.set_role(Data2, new);

@@ -1,12 +1,12 @@
 //! The new value of an atomic operation that the program computes itself.
 
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
+use crate::function::{FnLower, ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
-use oriole_isa::{Field, Opcode as Sass, cmp, half_fmt};
+use oriole_isa::{Cmp, Field, HalfFmt, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
@@ -44,14 +44,14 @@ fn arithmetic(cx: &mut FnLower<'_, '_>, opcode: Sass, old: Operand, value: Opera
 
 /// `old + value` in bf16: on targets without the addition `old * 1 + value`.
 fn bf16_add(cx: &mut FnLower<'_, '_>, old: Operand, value: Operand) -> Lowered<Operand> {
-    let mods = [(Field::HalfFmt, half_fmt::BF16_V2)];
-    if cx.has_with(Sass::HADD2, Field::HalfFmt, half_fmt::BF16_V2) {
+    let mods = [Field::HALF_FMT.is(HalfFmt::BF16_V2)];
+    if cx.has_with(Sass::HADD2, Field::HALF_FMT.is(HalfFmt::BF16_V2)) {
         let sum = cx.temp()?;
         cx.emit(Sass::HADD2, &mods, &[(D, sum), (A, old), (B, value)])?;
         return Ok(sum);
     }
     const ONES: u32 = 0x3f80_3f80;
-    let ones = cx.in_reg(Operand::imm(ONES))?;
+    let ones = ops::in_reg(cx, Operand::imm(ONES))?;
     let sum = cx.temp()?;
     cx.emit(Sass::HFMA2, &mods, &[(D, sum), (A, old), (B, ones), (C, value)])?;
     Ok(sum)
@@ -68,19 +68,19 @@ fn wide_integer(
     let new = cx.temp64()?;
     let (a, b) = (halves(old), halves(value));
     match op {
-        Word::Add => cx.add64(new, a, b)?,
+        Word::Add => ops::add64(cx, new, a, b)?,
         Word::And | Word::Or | Word::Xor => {
             let table = [(Word::And, lut::AND), (Word::Or, lut::OR), (Word::Xor, lut::XOR)];
             let table = table.iter().find(|(word, _)| *word == op).map_or(lut::AND, |(_, table)| *table);
-            cx.lop3(Operand::lo(new), a.lo, b.lo, Operand::rz(), table)?;
-            cx.lop3(Operand::hi(new), a.hi, b.hi, Operand::rz(), table)?;
+            ops::lop3(cx, Operand::lo(new), a.lo, b.lo, Operand::rz(), table)?;
+            ops::lop3(cx, Operand::hi(new), a.hi, b.hi, Operand::rz(), table)?;
         }
         Word::Min | Word::Max => {
             let keep = cx.temp_pred()?;
-            let comparison = if op == Word::Min { cmp::LT } else { cmp::GT };
-            cx.isetp64(keep, comparison, ty.is_signed(), a, b)?;
-            cx.sel(Operand::lo(new), keep, a.lo, b.lo)?;
-            cx.sel(Operand::hi(new), keep, a.hi, b.hi)?;
+            let comparison = if op == Word::Min { Cmp::LT } else { Cmp::GT };
+            ops::isetp64(cx, keep, comparison, ty.is_signed(), a, b)?;
+            ops::sel(cx, Operand::lo(new), keep, a.lo, b.lo)?;
+            ops::sel(cx, Operand::hi(new), keep, a.hi, b.hi)?;
         }
         _ => return Err(unknown(cx, instruction)),
     }

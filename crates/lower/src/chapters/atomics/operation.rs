@@ -2,10 +2,10 @@
 
 use crate::chapters::memory::address::{Addr, Target};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, descriptor, destinations, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{Base, Offset};
-use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type};
+use oriole_isa::{AtomOp, AtomType, Field, Mem, Opcode as Sass};
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Scope, Word};
 
@@ -15,8 +15,8 @@ pub(crate) struct Atomic<'i> {
     pub(crate) ty: ScalarType,
     pub(crate) addr: Addr,
     pub(crate) scope: Scope,
-    /// [`Field::Mem`]: ordering and scope.
-    pub(crate) mem: u8,
+    /// [`Field::MEM`]: ordering and scope.
+    pub(crate) mem: Mem,
     /// Where the old value goes; `None` for `red`.
     pub(crate) result: Option<&'i ast::Operand>,
     /// The second operand, and the third of `cas`.
@@ -24,21 +24,21 @@ pub(crate) struct Atomic<'i> {
 }
 
 /// The operations and what SASS calls them.
-pub(crate) const OPERATIONS: [(Word, u8); 10] = [
-    (Word::Add, atom_op::ADD),
-    (Word::Min, atom_op::MIN),
-    (Word::Max, atom_op::MAX),
-    (Word::Inc, atom_op::INC),
-    (Word::Dec, atom_op::DEC),
-    (Word::And, atom_op::AND),
-    (Word::Or, atom_op::OR),
-    (Word::Xor, atom_op::XOR),
-    (Word::Exch, atom_op::EXCH),
-    (Word::Cas, atom_op::CAS),
+pub(crate) const OPERATIONS: [(Word, AtomOp); 10] = [
+    (Word::Add, AtomOp::ADD),
+    (Word::Min, AtomOp::MIN),
+    (Word::Max, AtomOp::MAX),
+    (Word::Inc, AtomOp::INC),
+    (Word::Dec, AtomOp::DEC),
+    (Word::And, AtomOp::AND),
+    (Word::Or, AtomOp::OR),
+    (Word::Xor, AtomOp::XOR),
+    (Word::Exch, AtomOp::EXCH),
+    (Word::Cas, AtomOp::CAS),
 ];
 
 /// The operation that an instruction names, and what SASS calls it.
-pub(crate) fn operation(instruction: &Instruction) -> Option<(Word, u8)> {
+pub(crate) fn operation(instruction: &Instruction) -> Option<(Word, AtomOp)> {
     OPERATIONS.iter().copied().find(|(word, _)| instruction.has(*word))
 }
 
@@ -52,45 +52,51 @@ pub(crate) fn is_native(cx: &FnLower<'_, '_>, op: Word, ty: ScalarType, target: 
         (Target::Shared, _) => swap,
         (Target::Generic, 32) => !ty.is_float(),
         (Target::Generic, _) => op == Word::Cas,
-        _ if ty == ScalarType::Bf16x2 => op == Word::Add && cx.has_with(Sass::REDG, Field::AtomType, atom_type::BF16X2),
+        _ if ty == ScalarType::Bf16x2 => {
+            op == Word::Add && cx.has_with(Sass::REDG, Field::ATOM_TYPE.is(AtomType::BF16X2))
+        }
         _ if ty.is_float() => op == Word::Add,
         _ => true,
     }
 }
 
 /// The type as SASS has it.
-pub(crate) fn type_code(op: Word, ty: ScalarType) -> Option<u8> {
+pub(crate) fn type_code(op: Word, ty: ScalarType) -> Option<AtomType> {
     let ordered = matches!(op, Word::Min | Word::Max);
     Some(match (ty, ty.bits()) {
-        (ScalarType::F32, _) => atom_type::F32,
-        (ScalarType::F64, _) => atom_type::F64,
-        (ScalarType::F16x2, _) => atom_type::F16X2,
-        (ScalarType::Bf16x2, _) => atom_type::BF16X2,
-        (ScalarType::S32, _) if ordered => atom_type::S32,
-        (ScalarType::S64, _) if ordered => atom_type::S64,
-        (_, 32) => atom_type::U32,
-        (_, 64) => atom_type::U64,
-        (_, 128) => atom_type::B128,
+        (ScalarType::F32, _) => AtomType::F32,
+        (ScalarType::F64, _) => AtomType::F64,
+        (ScalarType::F16x2, _) => AtomType::F16X2,
+        (ScalarType::Bf16x2, _) => AtomType::BF16X2,
+        (ScalarType::S32, _) if ordered => AtomType::S32,
+        (ScalarType::S64, _) if ordered => AtomType::S64,
+        (_, 32) => AtomType::U32,
+        (_, 64) => AtomType::U64,
+        (_, 128) => AtomType::B128,
         _ => return None,
     })
 }
 
 /// Operation and type as SASS has them.
-pub(crate) fn codes(cx: &FnLower<'_, '_>, instruction: &Instruction, atomic: &Atomic<'_>) -> Lowered<(u8, u8)> {
+pub(crate) fn codes(
+    cx: &FnLower<'_, '_>,
+    instruction: &Instruction,
+    atomic: &Atomic<'_>,
+) -> Lowered<(AtomOp, AtomType)> {
     let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
     op.zip(type_code(atomic.op, atomic.ty)).ok_or_else(|| unknown(cx, instruction))
 }
 
 /// An atomic instruction on the address, without result and values.
-pub(crate) fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sass, op: u8, ty: u8) -> Inst {
-    let mut inst = Inst::neutral(opcode, [(Field::AtomOp, op), (Field::AtomType, ty)].into_iter().collect());
+pub(crate) fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sass, op: AtomOp, ty: AtomType) -> Inst {
+    let mut inst = Inst::neutral(opcode, [Field::ATOM_OP.is(op), Field::ATOM_TYPE.is(ty)].into_iter().collect());
     inst.set_role(Base, atomic.addr.base);
     inst.set_role(Offset, Operand::imm_signed(atomic.addr.offset));
     if atomic.addr.target != Target::Shared {
-        inst.mods.set(Field::Mem, atomic.mem);
+        inst.mods.set(Field::MEM, atomic.mem);
         // The compare-and-swap forms have no place for the descriptor.
-        if op != atom_op::CAS {
-            cx.describe(&mut inst);
+        if op != AtomOp::CAS {
+            descriptor::describe(cx, &mut inst);
         }
     }
     inst
@@ -100,13 +106,13 @@ pub(crate) fn atomic_inst(cx: &FnLower<'_, '_>, atomic: &Atomic<'_>, opcode: Sas
 pub(crate) fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Operand> {
     match ty.bits() {
         64 => {
-            let wide = if ty == ScalarType::F64 { cx.src_f64(value)? } else { cx.src64(value)? };
-            cx.in_pair(wide)
+            let wide = if ty == ScalarType::F64 { sources::src_f64(cx, value)? } else { sources::src64(cx, value)? };
+            ops::in_pair(cx, wide)
         }
-        128 => Ok(Operand::reg(cx.quad_register(value)?)),
+        128 => Ok(Operand::reg(sources::quad_register(cx, value)?)),
         _ => {
-            let narrow = if ty == ScalarType::F32 { cx.src_f32(value)? } else { cx.src(value)? };
-            cx.in_reg(narrow)
+            let narrow = if ty == ScalarType::F32 { sources::src_f32(cx, value)? } else { sources::src(cx, value)? };
+            ops::in_reg(cx, narrow)
         }
     }
 }
@@ -118,9 +124,9 @@ pub(crate) fn result_register(
     result: &ast::Operand,
 ) -> Lowered<oriole_ori::VReg> {
     match ty.bits() {
-        64 => Ok(cx.dst64_direct(result)?.pair),
-        128 => cx.dst128(result),
-        _ => match cx.dst(result)?.as_reg() {
+        64 => Ok(destinations::dst64_direct(cx, result)?.pair),
+        128 => destinations::dst128(cx, result),
+        _ => match destinations::dst(cx, result)?.as_reg() {
             Some(reg) => Ok(reg),
             None => cx.temp_of(RegType::R),
         },

@@ -7,20 +7,20 @@ use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::unknown;
 use oriole_isa::Role::{D, Data};
-use oriole_isa::{Field, Opcode as Sass, atom_type};
+use oriole_isa::{AtomType, Field, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType};
 
 /// Element kind, bytes in all, the type as SASS has it.
-const TYPES: [(ScalarType, u32, u8); 8] = [
-    (ScalarType::F32, 8, atom_type::F32X2),
-    (ScalarType::F32, 16, atom_type::F32X4),
-    (ScalarType::F16, 4, atom_type::F16X2),
-    (ScalarType::F16, 8, atom_type::F16X4),
-    (ScalarType::F16, 16, atom_type::F16X8),
-    (ScalarType::Bf16, 4, atom_type::BF16X2),
-    (ScalarType::Bf16, 8, atom_type::BF16X4),
-    (ScalarType::Bf16, 16, atom_type::BF16X8),
+const TYPES: [(ScalarType, u32, AtomType); 8] = [
+    (ScalarType::F32, 8, AtomType::F32X2),
+    (ScalarType::F32, 16, AtomType::F32X4),
+    (ScalarType::F16, 4, AtomType::F16X2),
+    (ScalarType::F16, 8, AtomType::F16X4),
+    (ScalarType::F16, 16, AtomType::F16X8),
+    (ScalarType::Bf16, 4, AtomType::BF16X2),
+    (ScalarType::Bf16, 8, AtomType::BF16X4),
+    (ScalarType::Bf16, 16, AtomType::BF16X8),
 ];
 
 /// `atom.global.add.v2.f32 {d, e}, [a], {b, c};` and its like.
@@ -33,7 +33,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction, atomic:
     };
     let ty = TYPES.iter().find(|(ty, bytes, _)| *ty == element && *bytes == shape.bytes()).map(|(.., code)| *code);
     let op = OPERATIONS.iter().find(|(word, _)| *word == atomic.op).map(|(_, code)| *code);
-    let (Some(ty), Some(op), true) = (ty, op, cx.has_with(Sass::REDG, Field::AtomType, atom_type::F32X2)) else {
+    let (Some(ty), Some(op), true) = (ty, op, cx.has_with(Sass::REDG, Field::ATOM_TYPE.is(AtomType::F32X2))) else {
         return Err(unknown(cx, instruction));
     };
     let opcode = match (atomic.addr.target, atomic.result) {

@@ -1,8 +1,8 @@
 //! The shape of an access: element type and count, and how elements go to and from registers.
 
 use crate::error::{Lowered, invalid, unsupported};
-use crate::function::FnLower;
-use oriole_isa::mem_size;
+use crate::function::{FnLower, bindings, ops, param_words};
+use oriole_isa::MemSize;
 use oriole_ori::{Operand, RegType, VReg};
 use oriole_ptx::ast::{self, Instruction, ScalarType};
 use smallvec::SmallVec;
@@ -29,17 +29,17 @@ impl Shape {
         self.ty.bytes() * self.count
     }
 
-    /// [`Field::MemSize`]: narrow integers extend as their type says.
-    pub(crate) fn mem_size(&self) -> u8 {
+    /// [`Field::MEM_SIZE`]: narrow integers extend as their type says.
+    pub(crate) fn mem_size(&self) -> MemSize {
         let signed = self.ty.is_signed() && self.count == 1;
         match (self.bytes(), signed) {
-            (1, false) => mem_size::U8,
-            (1, true) => mem_size::S8,
-            (2, false) => mem_size::U16,
-            (2, true) => mem_size::S16,
-            (4, _) => mem_size::B32,
-            (8, _) => mem_size::B64,
-            _ => mem_size::B128,
+            (1, false) => MemSize::U8,
+            (1, true) => MemSize::S8,
+            (2, false) => MemSize::U16,
+            (2, true) => MemSize::S16,
+            (4, _) => MemSize::B32,
+            (8, _) => MemSize::B64,
+            _ => MemSize::B128,
         }
     }
 
@@ -80,8 +80,8 @@ pub(crate) fn landing(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Op
             let register = Operand::reg(cx.temp_of(shape.container())?);
             return Ok(Landing { register, results: SmallVec::new() });
         }
-        let (reg, _) = cx.register(single)?;
-        if cx.func.vregs[reg].reg_type == shape.container() {
+        let (reg, _) = bindings::register(cx, single)?;
+        if cx.func[reg].reg_type == shape.container() {
             return Ok(Landing { register: Operand::reg(reg), results: SmallVec::new() });
         }
     }
@@ -108,21 +108,21 @@ impl Landing {
 
 /// Component `k` of a register of any width.
 fn component(cx: &FnLower<'_, '_>, reg: VReg, k: u8) -> Operand {
-    if cx.func.vregs[reg].components == 1 { Operand::reg(reg) } else { Operand::comp(reg, k) }
+    if cx.func[reg].components == 1 { Operand::reg(reg) } else { Operand::comp(reg, k) }
 }
 
 /// Writes element `index` of the loaded data to its destination.
 fn take_element(cx: &mut FnLower<'_, '_>, shape: &Shape, from: VReg, index: u32, result: &ast::Operand) -> Lowered {
-    let (to, _) = cx.register(result)?;
+    let (to, _) = bindings::register(cx, result)?;
     let bytes = shape.ty.bytes();
     let at = index * bytes;
     let first = component(cx, from, (at / 4) as u8);
-    match (bytes, cx.func.vregs[to].reg_type) {
-        (16, RegType::Quad) => (0..4).try_for_each(|k| cx.mov(Operand::comp(to, k), component(cx, from, k))),
+    match (bytes, cx.func[to].reg_type) {
+        (16, RegType::Quad) => (0..4).try_for_each(|k| ops::mov(cx, Operand::comp(to, k), component(cx, from, k))),
         (8, RegType::Pair) => {
-            cx.mov(Operand::lo(to), first)?;
+            ops::mov(cx, Operand::lo(to), first)?;
             let second = component(cx, from, (at / 4 + 1) as u8);
-            cx.mov(Operand::hi(to), second)
+            ops::mov(cx, Operand::hi(to), second)
         }
         (1 | 2 | 4, RegType::R) => extract(cx, Operand::reg(to), first, at % 4, shape),
         (1 | 2 | 4, RegType::Pair) => {
@@ -136,9 +136,9 @@ fn take_element(cx: &mut FnLower<'_, '_>, shape: &Shape, from: VReg, index: u32,
 /// `to` = the element at byte `at` of `word`, extended to 32 bits as its type says.
 fn extract(cx: &mut FnLower<'_, '_>, to: Operand, word: Operand, at: u32, shape: &Shape) -> Lowered {
     if shape.count == 1 || shape.ty.bytes() == 4 {
-        return cx.mov(to, word);
+        return ops::mov(cx, to, word);
     }
-    cx.prmt(to, word, byte_selector(shape.ty, at), Operand::rz())
+    ops::prmt(cx, to, word, byte_selector(shape.ty, at), Operand::rz())
 }
 
 /// PRMT selector of the value of type `ty` at byte `at`, extended to 32 bits; the other source is RZ.
@@ -154,7 +154,7 @@ pub(crate) fn byte_selector(ty: ScalarType, at: u32) -> u32 {
 
 /// Fills the upper half of a pair from its lower half.
 pub(crate) fn extend(cx: &mut FnLower<'_, '_>, pair: VReg, signed: bool) -> Lowered {
-    if signed { cx.extend_sign(pair) } else { cx.mov(Operand::hi(pair), Operand::rz()) }
+    if signed { ops::extend_sign(cx, pair) } else { ops::mov(cx, Operand::hi(pair), Operand::rz()) }
 }
 
 // ---- stores ----
@@ -174,18 +174,18 @@ pub(crate) fn gather(cx: &mut FnLower<'_, '_>, shape: &Shape, operand: &ast::Ope
     let container = cx.temp_of(shape.container())?;
     for (k, word) in words.into_iter().enumerate() {
         let to = component(cx, container, k as u8);
-        cx.mov(to, word)?;
+        ops::mov(cx, to, word)?;
     }
     Ok(Operand::reg(container))
 }
 
 /// A single value that is in a register of the right width already.
 fn whole(cx: &mut FnLower<'_, '_>, shape: &Shape, value: &ast::Operand) -> Lowered<Option<Operand>> {
-    if cx.declared_type(value)?.is_none() {
+    if bindings::declared_type(cx, value)?.is_none() {
         return Ok(None);
     }
-    let (reg, ty) = cx.register(value)?;
-    Ok(match (cx.func.vregs[reg].reg_type, shape.container()) {
+    let (reg, ty) = bindings::register(cx, value)?;
+    Ok(match (cx.func[reg].reg_type, shape.container()) {
         (found, wanted) if found == wanted => Some(Operand::reg(reg)),
         (RegType::Pair, RegType::R) => Some(Operand::lo(reg)),
         (RegType::Quad, RegType::R) => Some(Operand::comp(reg, 0)),
@@ -213,17 +213,17 @@ pub(crate) fn value_words(
 
 /// The words of one value: one for narrow types, two or four for wide ones.
 fn value_of(cx: &mut FnLower<'_, '_>, ty: ScalarType, value: &ast::Operand) -> Lowered<Vec<Operand>> {
-    if let Some(ScalarType::Pred) = cx.declared_type(value)? {
+    if let Some(ScalarType::Pred) = bindings::declared_type(cx, value)? {
         return Err(invalid(value.span(), "a predicate cannot be stored"));
     }
     if ty.bits() <= 32
-        && cx.declared_type(value)?.is_some()
-        && let (reg, _) = cx.register(value)?
-        && cx.func.vregs[reg].reg_type == RegType::Pair
+        && bindings::declared_type(cx, value)?.is_some()
+        && let (reg, _) = bindings::register(cx, value)?
+        && cx.func[reg].reg_type == RegType::Pair
     {
         return Ok(vec![Operand::lo(reg)]);
     }
-    cx.operand_words(value, ty)
+    param_words::operand_words(cx, value, ty)
 }
 
 /// Narrow values side by side in one word.
@@ -231,12 +231,12 @@ fn pack(cx: &mut FnLower<'_, '_>, ty: ScalarType, values: &[ast::Operand]) -> Lo
     let mut word: Option<Operand> = None;
     for (index, value) in values.iter().enumerate() {
         let part = value_of(cx, ty, value)?.first().copied().unwrap_or(Operand::rz());
-        let part = cx.in_reg(part)?;
+        let part = ops::in_reg(cx, part)?;
         word = Some(match word {
             None => part,
             Some(sofar) => {
                 let joined = cx.temp()?;
-                cx.prmt(joined, sofar, insert_selector(ty, index as u32 * ty.bytes()), part)?;
+                ops::prmt(cx, joined, sofar, insert_selector(ty, index as u32 * ty.bytes()), part)?;
                 joined
             }
         });

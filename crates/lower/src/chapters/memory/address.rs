@@ -5,7 +5,7 @@ use crate::error::{Lowered, invalid, unsupported};
 use crate::function::operands::Wide;
 use crate::function::place::{Place, is_parameter};
 use crate::function::scope::Binding;
-use crate::function::{FnLower, generic, shared, special, word_ops};
+use crate::function::{FnLower, bindings, frame, generic, ops, place, shared, sources, special, word_ops};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Name, Space};
 
@@ -55,7 +55,7 @@ impl Addr {
             return Ok(base);
         }
         let sum = cx.temp64()?;
-        cx.add64(sum, base, Wide::of_bits(i64::from(self.offset) as u64))?;
+        ops::add64(cx, sum, base, Wide::of_bits(i64::from(self.offset) as u64))?;
         Ok(Wide::of_pair(sum))
     }
 
@@ -65,7 +65,7 @@ impl Addr {
             return Ok(self);
         }
         let whole = self.whole(cx)?;
-        Ok(Addr { base: cx.in_pair(whole)?, offset: 0, ..self })
+        Ok(Addr { base: ops::in_pair(cx, whole)?, offset: 0, ..self })
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn resolve(cx: &mut FnLower<'_, '_>, space: Option<Space>, address: &
             through_register(cx, target, &register, address.offset)
         }
         AddressBase::Item(array, index) => item(cx, target, (array, index), address.offset),
-        AddressBase::Name(name) => match cx.binding(name)? {
+        AddressBase::Name(name) => match bindings::binding(cx, name)? {
             Some(Binding::Reg(_)) => through_register(cx, target, &ast::Operand::Name(name), address.offset),
             _ => through_name(cx, target, name, address.offset),
         },
@@ -124,9 +124,9 @@ pub(crate) fn target_of(cx: &FnLower<'_, '_>, space: Option<Space>, address: &Ad
 fn in_cluster(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Addr> {
     let shared = resolve(cx, Some(Space::Shared), address)?;
     let pair = cx.temp64()?;
-    cx.mov(Operand::lo(pair), shared.base)?;
+    ops::mov(cx, Operand::lo(pair), shared.base)?;
     let window = special::hardware_register(cx, "SR_SWINHI")?;
-    cx.mov(Operand::hi(pair), window)?;
+    ops::mov(cx, Operand::hi(pair), window)?;
     Ok(Addr { target: Target::Generic, base: Operand::reg(pair), offset: shared.offset })
 }
 
@@ -134,7 +134,7 @@ fn absolute(cx: &mut FnLower<'_, '_>, target: Target, offset: i64) -> Lowered<Ad
     match target {
         Target::Global | Target::Generic => {
             let pair = cx.temp64()?;
-            cx.mov64(pair, Wide::of_bits(offset as u64))?;
+            ops::mov64(cx, pair, Wide::of_bits(offset as u64))?;
             Ok(Addr { target, base: Operand::reg(pair), offset: 0 })
         }
         _ => place32(cx, target, Operand::rz(), offset),
@@ -142,8 +142,8 @@ fn absolute(cx: &mut FnLower<'_, '_>, target: Target, offset: i64) -> Lowered<Ad
 }
 
 fn through_register(cx: &mut FnLower<'_, '_>, target: Target, register: &ast::Operand, offset: i64) -> Lowered<Addr> {
-    let (reg, ty) = cx.register(register)?;
-    let kind = cx.func.vregs[reg].reg_type;
+    let (reg, ty) = bindings::register(cx, register)?;
+    let kind = cx.func[reg].reg_type;
     match (target, kind) {
         (Target::Global | Target::Generic, RegType::Pair) => wide(cx, target, Wide::of_pair(reg), offset),
         (Target::Global | Target::Generic, RegType::R) => {
@@ -160,10 +160,10 @@ fn through_register(cx: &mut FnLower<'_, '_>, target: Target, register: &ast::Op
 }
 
 fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i64) -> Lowered<Addr> {
-    let place = cx.place(name)?;
+    let place = place::of(cx, name)?;
     match (target, place) {
         (Target::Global | Target::Generic, Place::Symbol(symbol)) => {
-            let address = cx.symbol_address(symbol, 0)?;
+            let address = place::symbol_address(cx, symbol, 0)?;
             wide(cx, target, address, offset)
         }
         (Target::Generic, _) => {
@@ -175,19 +175,19 @@ fn through_name(cx: &mut FnLower<'_, '_>, target: Target, name: Name, offset: i6
             place32(cx, target, window, offset.wrapping_add(i64::from(at)))
         }
         (Target::Shared, Place::LinkedShared(symbol)) => {
-            let base = cx.linked_shared(symbol)?;
+            let base = place::linked_shared(cx, symbol)?;
             place32(cx, target, base, offset.wrapping_add(i64::from(cx.arch().sm().shared_base)))
         }
         (Target::Constant(CONST_BANK), Place::LinkedConst(symbol)) => {
-            let base = cx.linked_offset(symbol)?;
+            let base = place::linked_offset(cx, symbol)?;
             place32(cx, target, base, offset)
         }
         (Target::Local, Place::Frame(at)) => {
-            let stack = cx.frame_base();
+            let stack = frame::base(cx);
             place32(cx, target, stack, offset.wrapping_add(i64::from(at)))
         }
         (Target::Local, Place::Incoming(at)) => {
-            let stack = cx.incoming_stack()?;
+            let stack = frame::incoming_stack(cx)?;
             place32(cx, target, stack, offset.wrapping_add(i64::from(at)))
         }
         (Target::Constant(PARAMETER_BANK), Place::KernelParam(at))
@@ -205,25 +205,26 @@ fn item(
     (array, index): (Name, Option<Name>),
     elements: i64,
 ) -> Lowered<Addr> {
-    let bytes = cx.element_bytes(array)?;
+    let bytes = bindings::element_bytes(cx, array)?;
     let Some(index) = index else {
         return through_name(cx, target, array, elements.wrapping_mul(i64::from(bytes)));
     };
     let addr = through_name(cx, target, array, 0)?;
     let sum = ast::Operand::Offset { name: index, offset: elements, element: false };
-    let (register, _) = cx.register(&ast::Operand::Name(index))?;
-    let whole = cx.func.vregs[register].reg_type == RegType::Pair;
+    let (register, _) = bindings::register(cx, &ast::Operand::Name(index))?;
+    let whole = cx.func[register].reg_type == RegType::Pair;
     let base = match target {
         Target::Global | Target::Generic => {
-            let index = if whole { cx.src64(&sum)? } else { Wide::of_halves(cx.src(&sum)?, Operand::rz()) };
+            let index =
+                if whole { sources::src64(cx, &sum)? } else { Wide::of_halves(sources::src(cx, &sum)?, Operand::rz()) };
             let base = addr.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
             let (place, to) = wide::temp_wide(cx)?;
             wide::wide_mad_lo(cx, to, index, Wide::of_bits(u64::from(bytes)), Some(base))?;
-            cx.in_pair(place)?
+            ops::in_pair(cx, place)?
         }
         _ => {
-            let (index, place) = (cx.src(&sum)?, cx.temp()?);
-            cx.multiply_add(place, index, Operand::imm(bytes), addr.base)?;
+            let (index, place) = (sources::src(cx, &sum)?, cx.temp()?);
+            ops::multiply_add(cx, place, index, Operand::imm(bytes), addr.base)?;
             place
         }
     };
@@ -233,10 +234,10 @@ fn item(
 /// A 64-bit address; the offset is folded in where it fits.
 fn wide(cx: &mut FnLower<'_, '_>, target: Target, base: Wide, offset: i64) -> Lowered<Addr> {
     if let Some(offset) = fitting(offset) {
-        return Ok(Addr { target, base: cx.in_pair(base)?, offset });
+        return Ok(Addr { target, base: ops::in_pair(cx, base)?, offset });
     }
     let sum = cx.temp64()?;
-    cx.add64(sum, base, Wide::of_bits(offset as u64))?;
+    ops::add64(cx, sum, base, Wide::of_bits(offset as u64))?;
     Ok(Addr { target, base: Operand::reg(sum), offset: 0 })
 }
 
@@ -250,7 +251,7 @@ fn place32(cx: &mut FnLower<'_, '_>, target: Target, base: Operand, offset: i64)
         return Ok(Addr { target, base, offset });
     }
     let sum = cx.temp()?;
-    cx.add(sum, base, Operand::imm(offset as u32))?;
+    ops::add(cx, sum, base, Operand::imm(offset as u32))?;
     Ok(Addr { target, base: sum, offset: 0 })
 }
 

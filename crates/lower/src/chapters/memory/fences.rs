@@ -2,13 +2,13 @@
 
 use crate::error::Lowered;
 use crate::function::FnLower;
-use oriole_isa::{Field, Opcode as Sass, membar_scope, membar_sem};
+use oriole_isa::{Field, MembarScope, MembarSem, Opcode as Sass};
 use oriole_ori::Inst;
 use oriole_ptx::ast::Scope;
 
 /// What precedes a releasing access: everything before it is visible in the scope.
 pub(crate) fn release_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
-    fence(cx, membar_sem::ALL, scope)
+    fence(cx, MembarSem::ALL, scope)
 }
 
 /// What follows an acquiring access: stale lines of the first-level cache go.
@@ -17,13 +17,13 @@ pub(crate) fn acquire_fence(cx: &mut FnLower<'_, '_>, scope: Scope) -> Lowered {
 }
 
 /// `MEMBAR`, and `ERRBAR` where the scope is wider than the block.
-pub(crate) fn fence(cx: &mut FnLower<'_, '_>, sem: u8, scope: Scope) -> Lowered {
+pub(crate) fn fence(cx: &mut FnLower<'_, '_>, sem: MembarSem, scope: Scope) -> Lowered {
     let scope_code = match scope {
-        Scope::Cta => membar_scope::CTA,
-        Scope::Cluster | Scope::Gpu => membar_scope::GPU,
-        Scope::Sys => membar_scope::SYS,
+        Scope::Cta => MembarScope::CTA,
+        Scope::Cluster | Scope::Gpu => MembarScope::GPU,
+        Scope::Sys => MembarScope::SYS,
     };
-    cx.emit(Sass::MEMBAR, &[(Field::MembarSem, sem), (Field::MembarScope, scope_code)], &[])?;
+    cx.emit(Sass::MEMBAR, &[Field::MEMBAR_SEM.is(sem), Field::MEMBAR_SCOPE.is(scope_code)], &[])?;
     if scope != Scope::Cta {
         cx.emit(Sass::ERRBAR, &[], &[])?;
         if cx.has(Sass::CGAERRBAR) {
@@ -41,5 +41,5 @@ pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>) -> Lowered {
 
 /// The instruction of [`invalidate`].
 pub(crate) fn invalidation() -> Inst {
-    Inst::neutral(Sass::CCTL, [(Field::CctlOp, oriole_isa::cctl_op::IVALL)].into_iter().collect())
+    Inst::neutral(Sass::CCTL, [Field::CCTL_OP.is(oriole_isa::CctlOp::IVALL)].into_iter().collect())
 }

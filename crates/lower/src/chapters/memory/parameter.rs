@@ -3,9 +3,9 @@
 
 use crate::chapters::memory::access::{Shape, byte_selector, extend, insert_selector, value_words};
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
 use crate::function::place::is_parameter;
 use crate::function::scope::{Binding, ParamVar};
+use crate::function::{FnLower, bindings, ops};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Address, AddressBase, Instruction};
 
@@ -37,7 +37,7 @@ pub(crate) fn words_at(
     address: &Address,
 ) -> Lowered<Option<Words>> {
     let (true, AddressBase::Name(name)) = (is_parameter(instruction.space()), address.base) else { return Ok(None) };
-    Ok(match cx.binding(name)? {
+    Ok(match bindings::binding(cx, name)? {
         Some(Binding::Param(param)) => Some(Words::Registers(param.clone())),
         Some(Binding::KernelParam(offset)) => Some(Words::Bank(*offset)),
         _ => None,
@@ -69,26 +69,26 @@ pub(crate) fn load(
 
 /// One element, at byte `at` of the words.
 fn load_element(cx: &mut FnLower<'_, '_>, shape: &Shape, result: &ast::Operand, words: &Words, at: u32) -> Lowered {
-    let (to, _) = cx.register(result)?;
-    let components = cx.func.vregs[to].components;
+    let (to, _) = bindings::register(cx, result)?;
+    let components = cx.func[to].components;
     let part = |k: u8| if components == 1 { Operand::reg(to) } else { Operand::comp(to, k) };
     let bytes = shape.ty.bytes();
-    if let (Words::Bank(base), 8, RegType::Pair) = (words, bytes, cx.func.vregs[to].reg_type)
+    if let (Words::Bank(base), 8, RegType::Pair) = (words, bytes, cx.func[to].reg_type)
         && in_bank(*base, at).is_multiple_of(8)
     {
-        return cx.read_constant64(to, 0, in_bank(*base, at));
+        return ops::read_constant64(cx, to, 0, in_bank(*base, at));
     }
     if bytes >= 4 {
         for k in 0..(bytes / 4).min(u32::from(components)) {
             let (word, _) = word_at(cx, words, at.wrapping_add(4 * k))?;
-            cx.mov(part(k as u8), word)?;
+            ops::mov(cx, part(k as u8), word)?;
         }
     } else {
         let (word, byte) = word_at(cx, words, at)?;
-        let word = cx.in_reg(word)?;
-        cx.prmt(part(0), word, byte_selector(shape.ty, byte), Operand::rz())?;
+        let word = ops::in_reg(cx, word)?;
+        ops::prmt(cx, part(0), word, byte_selector(shape.ty, byte), Operand::rz())?;
     }
-    if bytes <= 4 && cx.func.vregs[to].reg_type == RegType::Pair {
+    if bytes <= 4 && cx.func[to].reg_type == RegType::Pair {
         extend(cx, to, shape.ty.is_signed())?;
     }
     Ok(())
@@ -110,13 +110,13 @@ pub(crate) fn store(
     let data = value_words(cx, shape, &values)?;
     if at % 4 != 0 || (shape.bytes() < 4 && at.saturating_add(shape.bytes()) < param.size) {
         let ((to, byte), from) = (word_at(cx, words, at)?, data.first().copied().unwrap_or(Operand::rz()));
-        let from = cx.in_reg(from)?;
+        let from = ops::in_reg(cx, from)?;
         let narrow = Shape { ty: narrow_type(shape.bytes()), count: 1 };
-        return cx.prmt(to, to, insert_selector(narrow.ty, byte), from);
+        return ops::prmt(cx, to, to, insert_selector(narrow.ty, byte), from);
     }
     for (k, value) in data.into_iter().enumerate() {
         let (to, _) = word_at(cx, words, at.saturating_add(4 * k as u32))?;
-        cx.mov(to, value)?;
+        ops::mov(cx, to, value)?;
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn narrow_type(bytes: u32) -> ast::ScalarType {
 }
 
 fn word_at(cx: &FnLower<'_, '_>, words: &Words, at: u32) -> Lowered<(Operand, u32)> {
-    words.at(at).ok_or_else(|| invalid(cx.span(), "the access lies outside of the parameter"))
+    words.at(at).ok_or_else(|| invalid(cx.span, "the access lies outside of the parameter"))
 }
 
 /// Byte offset of an access, `add` bytes into it.

@@ -5,7 +5,7 @@ use crate::chapters::memory::address::Target;
 use crate::chapters::memory::manner::Manner;
 use crate::chapters::memory::{access, address};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, descriptor, operands};
 use crate::handler::unknown;
 use oriole_isa::Opcode as Sass;
 use oriole_isa::Role::{Base, D, D2, Data, Data2, Offset};
@@ -24,8 +24,8 @@ pub(crate) fn half_of(cx: &FnLower<'_, '_>, instruction: &Instruction) -> Option
 
 /// `ld.v8.b32 {…}, [a];`
 pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Shape) -> Lowered {
-    let [low, high] = halves(cx, instruction, cx.operand(instruction, 0)?, half)?;
-    let mut inst = access(cx, instruction, Sass::LDG_256, cx.operand(instruction, 1)?)?;
+    let [low, high] = halves(cx, instruction, operands::operand(instruction, 0)?, half)?;
+    let mut inst = access(cx, instruction, Sass::LDG_256, operands::operand(instruction, 1)?)?;
     let (mut first, mut second) = (access::landing(cx, &half, &low)?, access::landing(cx, &half, &high)?);
     // The quad that is named first takes the upper half.
     inst.set_role(D, second.register());
@@ -37,8 +37,8 @@ pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Sh
 
 /// `st.v8.b32 [a], {…};`
 pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction, half: Shape) -> Lowered {
-    let [low, high] = halves(cx, instruction, cx.operand(instruction, 1)?, half)?;
-    let mut inst = access(cx, instruction, Sass::STG_256, cx.operand(instruction, 0)?)?;
+    let [low, high] = halves(cx, instruction, operands::operand(instruction, 1)?, half)?;
+    let mut inst = access(cx, instruction, Sass::STG_256, operands::operand(instruction, 0)?)?;
     let (first, second) = (access::gather(cx, &half, &low)?, access::gather(cx, &half, &high)?);
     inst.set_role(Data, first);
     inst.set_role(Data2, second);
@@ -73,7 +73,7 @@ fn access(cx: &mut FnLower<'_, '_>, instruction: &Instruction, opcode: Sass, at:
     let mut inst = Inst::neutral(opcode, Default::default());
     inst.set_role(Base, addr.base);
     inst.set_role(Offset, Operand::imm_signed(addr.offset));
-    cx.describe(&mut inst);
+    descriptor::describe(cx, &mut inst);
     manner.apply(&mut inst);
     Ok(inst)
 }

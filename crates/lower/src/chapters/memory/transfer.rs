@@ -4,7 +4,7 @@ use crate::chapters::memory::access::Shape;
 use crate::chapters::memory::address::{Addr, Target};
 use crate::chapters::memory::manner::Manner;
 use crate::error::{Lowered, unsupported};
-use crate::function::FnLower;
+use crate::function::{FnLower, descriptor};
 use oriole_isa::Role::{Bank, Base, D, Data, Offset};
 use oriole_isa::{Field, Opcode as Sass};
 use oriole_ori::{Inst, Operand};
@@ -20,7 +20,7 @@ pub(crate) fn load_inst(cx: &FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Op
         Target::Constant(_) => Sass::LDC,
     };
     let mut inst = Inst::neutral(opcode, Default::default());
-    inst.mods.set(Field::MemSize, shape.mem_size());
+    inst.mods.set(Field::MEM_SIZE, shape.mem_size());
     inst.set_role(D, to);
     inst.set_role(Base, addr.base);
     match addr.target {
@@ -28,7 +28,7 @@ pub(crate) fn load_inst(cx: &FnLower<'_, '_>, shape: &Shape, addr: &Addr, to: Op
         _ => inst.set_role(Offset, Operand::imm_signed(addr.offset)),
     }
     if addr.target.is_coherent() {
-        cx.describe(&mut inst);
+        descriptor::describe(cx, &mut inst);
     }
     manner.apply(&mut inst);
     inst
@@ -47,15 +47,15 @@ pub(crate) fn store_inst(
         Target::Generic => Sass::ST,
         Target::Shared => Sass::STS,
         Target::Local => Sass::STL,
-        Target::Constant(_) => return Err(unsupported(cx.span(), "a store to constant memory")),
+        Target::Constant(_) => return Err(unsupported(cx.span, "a store to constant memory")),
     };
     let mut inst = Inst::neutral(opcode, Default::default());
-    inst.mods.set(Field::MemSize, shape.mem_size());
+    inst.mods.set(Field::MEM_SIZE, shape.mem_size());
     inst.set_role(Base, addr.base);
     inst.set_role(Offset, Operand::imm_signed(addr.offset));
     inst.set_role(Data, data);
     if addr.target.is_coherent() {
-        cx.describe(&mut inst);
+        descriptor::describe(cx, &mut inst);
     }
     manner.apply(&mut inst);
     Ok(inst)

@@ -2,27 +2,27 @@
 
 use crate::chapters::tensor::fragment::fresh;
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
 use crate::function::handle::{ENTRY_BYTES, Handle, with_uniform};
+use crate::function::{FnLower, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, Bank, Slot, UHandle};
-use oriole_isa::{Field, Mods, Opcode as Sass, Role, evict, surf_clamp, surf_dim, surf_mem, surf_size};
+use oriole_isa::{Evict, Field, Mods, Opcode as Sass, Role, SurfClamp, SurfDim, SurfMem, SurfSize};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Address, Instruction, Word};
 
 /// The shapes of surfaces: SASS's number, coordinates with the layer of an array, whether that is the first of them.
 /// PTX gives three coordinates as four, of which the last is not used.
-const GEOMETRIES: [(Word, u8, usize, bool); 5] = [
-    (Word::D1d, surf_dim::D1, 1, false),
-    (Word::D2d, surf_dim::D2, 2, false),
-    (Word::D3d, surf_dim::D3, 3, false),
-    (Word::A1d, surf_dim::D1_ARRAY, 2, true),
-    (Word::A2d, surf_dim::D2_ARRAY, 3, true),
+const GEOMETRIES: [(Word, SurfDim, usize, bool); 5] = [
+    (Word::D1d, SurfDim::D1, 1, false),
+    (Word::D2d, SurfDim::D2, 2, false),
+    (Word::D3d, SurfDim::D3, 3, false),
+    (Word::A1d, SurfDim::D1_ARRAY, 2, true),
+    (Word::A2d, SurfDim::D2_ARRAY, 3, true),
 ];
 
 /// What an access outside of the surface does.
-const BOUNDARIES: [(Word, u8); 3] =
-    [(Word::Trap, surf_clamp::TRAP), (Word::Clamp, surf_clamp::NEAR), (Word::Zero, surf_clamp::IGN)];
+const BOUNDARIES: [(Word, SurfClamp); 3] =
+    [(Word::Trap, SurfClamp::TRAP), (Word::Clamp, SurfClamp::NEAR), (Word::Zero, SurfClamp::IGN)];
 
 /// Cache operators that go past the multiprocessor's cache. The others do not change the order of accesses.
 const UNCACHED: [Word; 3] = [Word::Cg, Word::Cv, Word::Wt];
@@ -39,25 +39,25 @@ pub(crate) fn inst(
     let (Some(&(_, dim, count, layered)), Some(&(_, clamp))) = (geometry, boundary) else {
         return Err(unknown(cx, instruction));
     };
-    let mut mods: Mods = [(Field::SurfDim, dim), (Field::SurfClamp, clamp)].into_iter().collect();
-    mods.set(Field::SurfMem, strength(cx, instruction, opcode));
+    let mut mods: Mods = [Field::SURF_DIM.is(dim), Field::SURF_CLAMP.is(clamp)].into_iter().collect();
+    mods.set(Field::SURF_MEM, strength(cx, instruction, opcode));
     if instruction.has(Word::Cs) {
-        mods.set(Field::Evict, evict::EF);
+        mods.set(Field::EVICT, Evict::EF);
     }
     // The first coordinate counts bytes, or texels.
-    mods.set(Field::SurfBa, u8::from(instruction.has(Word::B)));
+    mods.set(Field::SURF_BA, instruction.has(Word::B));
     let mut inst = Inst::neutral(opcode, mods);
     inst.set_role(A, coordinates(cx, surface, count, layered)?);
     Ok(inst)
 }
 
 /// Ordering and scope of an access: that of the multiprocessor's cache, or of all that sees the memory.
-fn strength(cx: &FnLower<'_, '_>, instruction: &Instruction, opcode: Sass) -> u8 {
+fn strength(cx: &FnLower<'_, '_>, instruction: &Instruction, opcode: Sass) -> SurfMem {
     let uncached = opcode == Sass::SURED || UNCACHED.iter().any(|word| instruction.has(*word));
     match () {
-        () if uncached => surf_mem::STRONG_SYS,
-        () if cx.has_with(opcode, Field::SurfMem, surf_mem::STRONG_CTA) => surf_mem::STRONG_CTA,
-        () => surf_mem::STRONG_SM,
+        () if uncached => SurfMem::STRONG_SYS,
+        () if cx.has_with(opcode, Field::SURF_MEM.is(SurfMem::STRONG_CTA)) => SurfMem::STRONG_CTA,
+        () => SurfMem::STRONG_SM,
     }
 }
 
@@ -70,35 +70,35 @@ fn coordinates(cx: &mut FnLower<'_, '_>, surface: &Address, count: usize, layere
             format!("the surface needs {count} coordinates, {} are given", elements.len()),
         ));
     }
-    let mut words = elements.into_iter().map(|element| cx.src(element)).collect::<Lowered<Vec<Operand>>>()?;
+    let mut words = elements.into_iter().map(|element| sources::src(cx, element)).collect::<Lowered<Vec<Operand>>>()?;
     if layered {
         words.rotate_left(1);
     }
     if let [single] = words.as_slice() {
-        return cx.in_reg(*single);
+        return ops::in_reg(cx, *single);
     }
     // Not RZ for all of them: ptxas takes registers of zeros.
     let (group, places) = fresh(cx, count)?;
     for (place, word) in places.into_iter().zip(words) {
-        cx.mov(place, word)?;
+        ops::mov(cx, place, word)?;
     }
     Ok(group)
 }
 
-/// [`Field::SurfSize`] of an access to so many bytes.
-pub(crate) fn size(bytes: u32) -> u8 {
+/// [`Field::SURF_SIZE`] of an access to so many bytes.
+pub(crate) fn size(bytes: u32) -> SurfSize {
     match bytes {
-        1 => surf_size::U8,
-        2 => surf_size::U16,
-        8 => surf_size::B64,
-        16 => surf_size::B128,
-        _ => surf_size::B32,
+        1 => SurfSize::U8,
+        2 => SurfSize::U16,
+        8 => SurfSize::B64,
+        16 => SurfSize::B128,
+        _ => SurfSize::B32,
     }
 }
 
 /// Emits the access to the surface in brackets.
 pub(crate) fn emit(cx: &mut FnLower<'_, '_>, mut inst: Inst, surface: &Address) -> Lowered {
-    let handle = Handle::of_base(cx, surface)?;
+    let handle = sources::handle_of_base(cx, surface)?;
     match handle {
         _ if cx.sm().bank0.samplers_apart => {
             return with_uniform(cx, &[Some(handle)], |cx, number, guard| {

@@ -8,9 +8,9 @@ use crate::chapters::tensor::product::{Factors, Kind, Product, Sparsity};
 use crate::chapters::tensor::{expand, fragment, sparse};
 use crate::error::Lowered;
 use crate::function::ops::lut;
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, ops, word_ops};
 use oriole_isa::Role::{A, B, C, D, Meta, MetaId};
-use oriole_isa::{Field, Opcode as Sass, bmma_op, cmp, half_b, imma_shape, pack, pack_dst, pack_src};
+use oriole_isa::{BmmaOp, Cmp, Field, HalfB, ImmaShape, Opcode as Sass, Pack, PackDst, PackSrc};
 use oriole_ori::Operand;
 use oriole_ptx::ast::ScalarType;
 
@@ -27,12 +27,12 @@ pub(crate) fn multiply_in_parts(
     let shape = (product.m, product.k);
     match product.kind {
         Kind::Nibble => nibbles(cx, product, factors),
-        Kind::Bit if product.bits == bmma_op::XOR => differing_bits(cx, product, factors),
+        Kind::Bit if product.bits == BmmaOp::XOR => differing_bits(cx, product, factors),
         Kind::Bit => set_bits(cx, product, factors),
         Kind::Float8 => narrow_floats(cx, product, factors),
         Kind::Half if shape == (16, 16) && product.sparsity.is_none() => halves_of_k(cx, product, factors),
         Kind::Byte if shape == (16, 16) => halves_of_rows(cx, product, factors),
-        Kind::Byte if shape == (8, 16) && cx.has_with(Sass::IMMA, Field::ImmaShape, imma_shape::M16N8K16) => {
+        Kind::Byte if shape == (8, 16) && cx.has_with(Sass::IMMA, Field::IMMA_SHAPE.is(ImmaShape::M16N8K16)) => {
             upper_rows(cx, product, factors)
         }
         Kind::Double if shape != (8, 4) => doubles(cx, product, factors),
@@ -95,10 +95,10 @@ fn nibbles(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) ->
 
 /// The lower or upper half of each byte, extended to a byte.
 fn nibbles_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, signed: bool) -> Lowered<Operand> {
-    let word = cx.in_reg(word)?;
+    let word = ops::in_reg(cx, word)?;
     let (bytes, low_half) = (cx.temp()?, Operand::imm(0x0f0f_0f0f));
     let shifted = if upper { shifted_right(cx, word, 4)? } else { word };
-    cx.lop3(bytes, shifted, low_half, Operand::rz(), lut::AND)?;
+    ops::lop3(cx, bytes, shifted, low_half, Operand::rz(), lut::AND)?;
     if !signed {
         return Ok(bytes);
     }
@@ -110,9 +110,9 @@ fn nibbles_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, signed: bool
         word_ops::shift_left(cx, up, word, Operand::imm(4))?;
         up
     };
-    cx.prmt(signs, tops, 0xba98, Operand::rz())?;
+    ops::prmt(cx, signs, tops, 0xba98, Operand::rz())?;
     let extended = cx.temp()?;
-    cx.lop3(extended, bytes, signs, low_half, CHOOSE)?;
+    ops::lop3(cx, extended, bytes, signs, low_half, CHOOSE)?;
     Ok(extended)
 }
 
@@ -125,16 +125,16 @@ fn shifted_right(cx: &mut FnLower<'_, '_>, word: Operand, bits: u32) -> Lowered<
 /// `c + d`, kept in the range of s32.
 fn saturated_sum(cx: &mut FnLower<'_, '_>, c: Operand, d: Operand) -> Lowered<Operand> {
     let (sum, overflow, limit, result) = (cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?);
-    let c = cx.in_reg(c)?;
-    cx.add(sum, c, d)?;
-    cx.lop3(overflow, sum, c, d, OVERFLOW)?;
+    let c = ops::in_reg(cx, c)?;
+    ops::add(cx, sum, c, d)?;
+    ops::lop3(cx, overflow, sum, c, d, OVERFLOW)?;
     // Of two positive numbers the sum came out negative: the limit is the largest number.
     let sign = cx.temp()?;
     word_ops::shift_right(cx, true, sign, sum, Operand::imm(31))?;
-    cx.lop3(limit, sign, Operand::imm(0x8000_0000), Operand::rz(), lut::XOR)?;
+    ops::lop3(cx, limit, sign, Operand::imm(0x8000_0000), Operand::rz(), lut::XOR)?;
     let over = cx.temp_pred()?;
-    cx.isetp(over, cmp::LT, true, overflow, Operand::rz())?;
-    cx.sel(result, over, limit, sum)?;
+    ops::isetp(cx, over, Cmp::LT, true, overflow, Operand::rz())?;
+    ops::sel(cx, result, over, limit, sum)?;
     Ok(result)
 }
 
@@ -142,7 +142,7 @@ fn saturated_sum(cx: &mut FnLower<'_, '_>, c: Operand, d: Operand) -> Lowered<Op
 
 /// Bits that differ are set in one factor and clear in the other.
 fn differing_bits(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) -> Lowered<Option<Vec<Operand>>> {
-    let both = Product { bits: bmma_op::AND, ..*product };
+    let both = Product { bits: BmmaOp::AND, ..*product };
     let a = each(cx, factors.a, inverted)?;
     let b = each(cx, factors.b, inverted)?;
     let Some(first) = multiply(cx, &both, Factors { b: &b, ..factors })? else { return Ok(None) };
@@ -151,8 +151,8 @@ fn differing_bits(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<
 
 fn inverted(cx: &mut FnLower<'_, '_>, word: Operand) -> Lowered<Operand> {
     let to = cx.temp()?;
-    let word = cx.in_reg(word)?;
-    cx.lop3(to, word, Operand::imm(u32::MAX), Operand::rz(), lut::XOR)?;
+    let word = ops::in_reg(cx, word)?;
+    ops::lop3(cx, to, word, Operand::imm(u32::MAX), Operand::rz(), lut::XOR)?;
     Ok(to)
 }
 
@@ -170,10 +170,10 @@ fn set_bits(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'_>) -
 }
 
 fn bit_of_bytes(cx: &mut FnLower<'_, '_>, word: Operand, bit: u32) -> Lowered<Operand> {
-    let word = cx.in_reg(word)?;
+    let word = ops::in_reg(cx, word)?;
     let shifted = if bit == 0 { word } else { shifted_right(cx, word, bit)? };
     let to = cx.temp()?;
-    cx.lop3(to, shifted, Operand::imm(0x0101_0101), Operand::rz(), lut::AND)?;
+    ops::lop3(cx, to, shifted, Operand::imm(0x0101_0101), Operand::rz(), lut::AND)?;
     Ok(to)
 }
 
@@ -216,7 +216,7 @@ fn narrow_floats(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'
     let mut result = Vec::new();
     for (d, c) in sum.iter().zip(factors.c) {
         let to = cx.temp()?;
-        let c = cx.in_reg(*c)?;
+        let c = ops::in_reg(cx, *c)?;
         cx.emit(add, &[], &[(D, to), (A, *d), (B, c)])?;
         result.push(to);
     }
@@ -224,25 +224,25 @@ fn narrow_floats(cx: &mut FnLower<'_, '_>, product: &Product, factors: Factors<'
 }
 
 /// The format of a narrow float as F2FP names it.
-fn unpacked(ty: ScalarType) -> Option<u8> {
+fn unpacked(ty: ScalarType) -> Option<PackSrc> {
     Some(match ty {
-        ScalarType::E4m3 => pack_src::E4M3,
-        ScalarType::E5m2 => pack_src::E5M2,
-        ScalarType::E3m2 => pack_src::E3M2,
-        ScalarType::E2m3 => pack_src::E2M3,
+        ScalarType::E4m3 => PackSrc::E4M3,
+        ScalarType::E5m2 => PackSrc::E5M2,
+        ScalarType::E3m2 => PackSrc::E3M2,
+        ScalarType::E2m3 => PackSrc::E2M3,
         _ => return None,
     })
 }
 
 /// Two of the four floats of a word as halves.
-fn halves_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, format: u8) -> Lowered<Operand> {
+fn halves_of(cx: &mut FnLower<'_, '_>, word: Operand, upper: bool, format: PackSrc) -> Lowered<Operand> {
     let to = cx.temp()?;
-    let word = cx.in_reg(word)?;
+    let word = ops::in_reg(cx, word)?;
     let mods = [
-        (Field::Pack, pack::UNPACK_B),
-        (Field::PackDst, pack_dst::F16),
-        (Field::PackSrc, format),
-        (Field::HalfB, if upper { half_b::H1 } else { half_b::H0 }),
+        Field::PACK.is(Pack::UNPACK_B),
+        Field::PACK_DST.is(PackDst::F16),
+        Field::PACK_SRC.is(format),
+        Field::HALF_B.is(if upper { HalfB::H1 } else { HalfB::H0 }),
     ];
     cx.emit(Sass::F2FP, &mods, &[(D, to), (B, word)])?;
     Ok(to)

@@ -1,7 +1,7 @@
 //! Fragments: a thread's part of a matrix, in consecutive registers.
 
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::{FnLower, destinations, ops, param_words};
 use oriole_isa::{Mods, Opcode as Sass, RegFile, Role};
 use oriole_ori::{Inst, Operand, OperandKind, RegType, VReg};
 use oriole_ptx::ast::{self, ScalarType};
@@ -19,7 +19,7 @@ pub(crate) fn words(
     let register = register_type(ty);
     let mut words = Vec::with_capacity(count);
     for element in operand.elements() {
-        words.extend(cx.operand_words(element, register)?);
+        words.extend(param_words::operand_words(cx, element, register)?);
     }
     check_count(operand, words.len(), count)?;
     Ok(words)
@@ -46,14 +46,14 @@ pub(crate) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<O
         return Ok(Operand::rz());
     }
     if let [single] = words {
-        return cx.in_reg(*single);
+        return ops::in_reg(cx, *single);
     }
     if let Some(whole) = whole_register(cx, words) {
         return Ok(Operand::reg(whole));
     }
     let (fragment, places) = fresh(cx, words.len())?;
     for (place, word) in places.into_iter().zip(words) {
-        cx.mov(place, *word)?;
+        ops::mov(cx, place, *word)?;
     }
     Ok(fragment)
 }
@@ -61,7 +61,7 @@ pub(crate) fn together(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<O
 /// The register whose components the words are, in order and all of them.
 fn whole_register(cx: &FnLower<'_, '_>, words: &[Operand]) -> Option<VReg> {
     let first = words.first()?.as_reg()?;
-    let data = &cx.func.vregs[first];
+    let data = &cx.func[first];
     let in_place = words.iter().enumerate().all(|(k, word)| match word.kind() {
         OperandKind::Reg(reg, piece) => {
             reg == first && !word.has_flags() && piece.range(data.components) == (k as u8..k as u8 + 1)
@@ -95,7 +95,7 @@ pub(crate) fn form_with(
 
 /// `count` fresh consecutive registers, as one operand and word by word.
 pub(crate) fn fresh(cx: &mut FnLower<'_, '_>, count: usize) -> Lowered<(Operand, Vec<Operand>)> {
-    let components = u8::try_from(count).map_err(|_| invalid(cx.span(), "the fragment takes too many registers"))?;
+    let components = u8::try_from(count).map_err(|_| invalid(cx.span, "the fragment takes too many registers"))?;
     let reg = match RegType::of_width(RegFile::R, components) {
         Some(RegType::Group) | None => {
             let made = cx.func.new_group(components, align_of(components));
@@ -120,16 +120,16 @@ pub(crate) fn deliver(cx: &mut FnLower<'_, '_>, operand: &ast::Operand, ty: Scal
     check_count(operand, results.len() * if wide { 2 } else { 1 }, words.len())?;
     if wide {
         for (result, halves) in results.iter().zip(words.chunks_exact(2)) {
-            let to = cx.dst64_direct(result)?;
-            cx.mov(to.lo, halves[0])?;
-            cx.mov(to.hi, halves[1])?;
+            let to = destinations::dst64_direct(cx, result)?;
+            ops::mov(cx, to.lo, halves[0])?;
+            ops::mov(cx, to.hi, halves[1])?;
         }
         return Ok(());
     }
     for (result, word) in results.iter().zip(words) {
         if !matches!(result, ast::Operand::Sink(_)) {
-            let to = cx.dst(result)?;
-            cx.mov(to, *word)?;
+            let to = destinations::dst(cx, result)?;
+            ops::mov(cx, to, *word)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::chapters::warp;
 use crate::error::Lowered;
 use crate::function::FnLower;
 use crate::handler::unknown;
-use oriole_isa::{bmma_op, rnd};
+use oriole_isa::{BmmaOp, Rnd};
 use oriole_ptx::ast::{Instruction, Rounding, ScalarType, Word};
 
 /// `mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype d, a, b, c;`, sparse:
@@ -35,7 +35,7 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
         b: *b_type,
         d: *d_type,
         saturate: instruction.has(Word::Satfinite),
-        bits: if instruction.has(Word::Xor) { bmma_op::XOR } else { bmma_op::AND },
+        bits: if instruction.has(Word::Xor) { BmmaOp::XOR } else { BmmaOp::AND },
         rounding: rounding_of(instruction),
         sparsity: sparsity_of(cx, instruction, extra)?,
     };
@@ -56,11 +56,11 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 }
 
 /// The code of a rounding of doubles.
-pub(crate) fn rounding_of(instruction: &Instruction) -> u8 {
+pub(crate) fn rounding_of(instruction: &Instruction) -> Rnd {
     match instruction.rounding() {
-        Some(Rounding::Rz) => rnd::RZ,
-        Some(Rounding::Rm) => rnd::RM,
-        Some(Rounding::Rp) => rnd::RP,
-        _ => rnd::RN,
+        Some(Rounding::Rz) => Rnd::RZ,
+        Some(Rounding::Rm) => Rnd::RM,
+        Some(Rounding::Rp) => Rnd::RP,
+        _ => Rnd::RN,
     }
 }

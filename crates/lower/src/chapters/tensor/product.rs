@@ -2,12 +2,12 @@
 
 use crate::chapters::tensor::fragment;
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::{FnLower, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
 use oriole_isa::{
-    Field, Mods, Opcode as Sass, bmma_shape, dmma_shape, hmma_shape, hmma_type, imma_shape, mma_acc, mma_float,
-    mma_int, mma_sp, qmma_shape,
+    BmmaOp, BmmaShape, DmmaShape, Field, HmmaShape, HmmaType, ImmaShape, MmaAcc, MmaFloat, MmaInt, Mods,
+    Opcode as Sass, QmmaShape, Rnd, Setting,
 };
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
@@ -94,10 +94,10 @@ pub(crate) struct Product {
     pub(super) d: ScalarType,
     /// Integer results keep to their range.
     pub(super) saturate: bool,
-    /// [`Field::BmmaOp`]: how bits are combined.
-    pub(super) bits: u8,
-    /// [`Field::Rnd`]: how doubles are rounded.
-    pub(super) rounding: u8,
+    /// [`Field::BMMA_OP`]: how bits are combined.
+    pub(super) bits: BmmaOp,
+    /// [`Field::RND`]: how doubles are rounded.
+    pub(super) rounding: Rnd,
     /// Of sparse products.
     pub(super) sparsity: Option<Sparsity>,
 }
@@ -135,105 +135,113 @@ impl Product {
 }
 
 /// A product that is one instruction on some target: kind of the elements, M, N and K, sparse; the
-/// instruction, its shape field and code.
-type Native = (Kind, [u16; 3], bool, Sass, Field, u8);
+/// instruction and its shape.
+type Native = (Kind, [u16; 3], bool, Sass, Setting);
 
 const NATIVE: [Native; 29] = {
     use Kind::{Bit, Byte, Double, Float8, Half, Nibble, Tf32};
-    const fn half(kind: Kind, k: u16, sparse: bool, code: u8) -> Native {
-        (kind, [16, 8, k], sparse, Sass::HMMA, Field::HmmaShape, code)
+    const fn half(kind: Kind, k: u16, sparse: bool, shape: HmmaShape) -> Native {
+        (kind, [16, 8, k], sparse, Sass::HMMA, Field::HMMA_SHAPE.is(shape))
     }
-    const fn int(kind: Kind, m: u16, k: u16, sparse: bool, code: u8) -> Native {
-        (kind, [m, 8, k], sparse, Sass::IMMA, Field::ImmaShape, code)
+    const fn int(kind: Kind, m: u16, k: u16, sparse: bool, shape: ImmaShape) -> Native {
+        (kind, [m, 8, k], sparse, Sass::IMMA, Field::IMMA_SHAPE.is(shape))
     }
-    const fn bit(m: u16, k: u16, code: u8) -> Native {
-        (Bit, [m, 8, k], false, Sass::BMMA, Field::BmmaShape, code)
+    const fn bit(m: u16, k: u16, shape: BmmaShape) -> Native {
+        (Bit, [m, 8, k], false, Sass::BMMA, Field::BMMA_SHAPE.is(shape))
     }
-    const fn double(m: u16, k: u16, code: u8) -> Native {
-        (Double, [m, 8, k], false, Sass::DMMA, Field::DmmaShape, code)
+    const fn double(m: u16, k: u16, shape: DmmaShape) -> Native {
+        (Double, [m, 8, k], false, Sass::DMMA, Field::DMMA_SHAPE.is(shape))
     }
-    const fn narrow(k: u16, sparse: bool, code: u8) -> Native {
-        (Float8, [16, 8, k], sparse, Sass::QMMA, Field::QmmaShape, code)
+    const fn narrow(k: u16, sparse: bool, shape: QmmaShape) -> Native {
+        (Float8, [16, 8, k], sparse, Sass::QMMA, Field::QMMA_SHAPE.is(shape))
     }
     [
-        half(Half, 8, false, hmma_shape::M16N8K8),
-        half(Half, 16, false, hmma_shape::M16N8K16),
-        half(Half, 16, true, hmma_shape::M16N8K16),
-        half(Half, 32, true, hmma_shape::M16N8K32),
-        half(Tf32, 4, false, hmma_shape::M16N8K4),
-        half(Tf32, 8, false, hmma_shape::M16N8K8),
-        half(Tf32, 8, true, hmma_shape::M16N8K8),
-        half(Tf32, 16, true, hmma_shape::M16N8K16),
-        int(Byte, 8, 16, false, imma_shape::M8N8K16),
-        int(Byte, 16, 16, false, imma_shape::M16N8K16),
-        int(Byte, 16, 32, false, imma_shape::M16N8K32),
-        int(Byte, 16, 32, true, imma_shape::M16N8K32),
-        int(Byte, 16, 64, true, imma_shape::M16N8K64),
-        int(Nibble, 8, 32, false, imma_shape::M8N8K32),
-        int(Nibble, 16, 32, false, imma_shape::M16N8K32),
-        int(Nibble, 16, 64, false, imma_shape::M16N8K64),
-        int(Nibble, 16, 64, true, imma_shape::M16N8K64),
-        int(Nibble, 16, 128, true, imma_shape::M16N8K128),
-        bit(8, 128, bmma_shape::M8N8K128),
-        bit(16, 128, bmma_shape::M16N8K128),
-        bit(16, 256, bmma_shape::M16N8K256),
-        double(8, 4, dmma_shape::M8N8K4),
-        double(16, 4, dmma_shape::M16N8K4),
-        double(16, 8, dmma_shape::M16N8K8),
-        double(16, 16, dmma_shape::M16N8K16),
-        narrow(16, false, qmma_shape::M16N8K16),
-        narrow(32, false, qmma_shape::M16N8K32),
-        narrow(64, true, qmma_shape::M16N8K64),
-        narrow(32, true, qmma_shape::M16N8K32),
+        half(Half, 8, false, HmmaShape::M16N8K8),
+        half(Half, 16, false, HmmaShape::M16N8K16),
+        half(Half, 16, true, HmmaShape::M16N8K16),
+        half(Half, 32, true, HmmaShape::M16N8K32),
+        half(Tf32, 4, false, HmmaShape::M16N8K4),
+        half(Tf32, 8, false, HmmaShape::M16N8K8),
+        half(Tf32, 8, true, HmmaShape::M16N8K8),
+        half(Tf32, 16, true, HmmaShape::M16N8K16),
+        int(Byte, 8, 16, false, ImmaShape::M8N8K16),
+        int(Byte, 16, 16, false, ImmaShape::M16N8K16),
+        int(Byte, 16, 32, false, ImmaShape::M16N8K32),
+        int(Byte, 16, 32, true, ImmaShape::M16N8K32),
+        int(Byte, 16, 64, true, ImmaShape::M16N8K64),
+        int(Nibble, 8, 32, false, ImmaShape::M8N8K32),
+        int(Nibble, 16, 32, false, ImmaShape::M16N8K32),
+        int(Nibble, 16, 64, false, ImmaShape::M16N8K64),
+        int(Nibble, 16, 64, true, ImmaShape::M16N8K64),
+        int(Nibble, 16, 128, true, ImmaShape::M16N8K128),
+        bit(8, 128, BmmaShape::M8N8K128),
+        bit(16, 128, BmmaShape::M16N8K128),
+        bit(16, 256, BmmaShape::M16N8K256),
+        double(8, 4, DmmaShape::M8N8K4),
+        double(16, 4, DmmaShape::M16N8K4),
+        double(16, 8, DmmaShape::M16N8K8),
+        double(16, 16, DmmaShape::M16N8K16),
+        narrow(16, false, QmmaShape::M16N8K16),
+        narrow(32, false, QmmaShape::M16N8K32),
+        narrow(64, true, QmmaShape::M16N8K64),
+        narrow(32, true, QmmaShape::M16N8K32),
     ]
 };
 
-/// Codes of element types in [`Field::HmmaType`], [`Field::IntA`], [`Field::FloatA`].
-const TYPES: [(ScalarType, u8); 12] = [
-    (ScalarType::F16, hmma_type::F16),
-    (ScalarType::Bf16, hmma_type::BF16),
-    (ScalarType::Tf32, hmma_type::TF32),
-    (ScalarType::U8, mma_int::U8),
-    (ScalarType::S8, mma_int::S8),
-    (ScalarType::U4, mma_int::U4),
-    (ScalarType::S4, mma_int::S4),
-    (ScalarType::E4m3, mma_float::E4M3),
-    (ScalarType::E5m2, mma_float::E5M2),
-    (ScalarType::E3m2, mma_float::E3M2),
-    (ScalarType::E2m3, mma_float::E2M3),
-    (ScalarType::E2m1, mma_float::E2M1),
-];
+/// The element type in [`Field::HMMA_TYPE`]; the first one for types of instructions that lack the field.
+pub(crate) fn half_type(ty: ScalarType) -> HmmaType {
+    match ty {
+        ScalarType::Bf16 => HmmaType::BF16,
+        ScalarType::Tf32 => HmmaType::TF32,
+        _ => HmmaType::F16,
+    }
+}
 
-/// The code of an element type.
-pub(crate) fn code_of(ty: ScalarType) -> u8 {
-    TYPES.iter().find(|(known, _)| *known == ty).map_or(0, |(_, code)| *code)
+/// The element type in [`Field::INT_A`], [`Field::INT_B`]; the first one for types of instructions that lack them.
+pub(crate) fn int_type(ty: ScalarType) -> MmaInt {
+    match ty {
+        ScalarType::S8 => MmaInt::S8,
+        ScalarType::U4 => MmaInt::U4,
+        ScalarType::S4 => MmaInt::S4,
+        _ => MmaInt::U8,
+    }
+}
+
+/// The element type in [`Field::FLOAT_A`], [`Field::FLOAT_B`]; the first one for types of instructions that lack them.
+pub(crate) fn float_type(ty: ScalarType) -> MmaFloat {
+    match ty {
+        ScalarType::E5m2 => MmaFloat::E5M2,
+        ScalarType::E3m2 => MmaFloat::E3M2,
+        ScalarType::E2m3 => MmaFloat::E2M3,
+        ScalarType::E2m1 => MmaFloat::E2M1,
+        _ => MmaFloat::E4M3,
+    }
 }
 
 /// The instruction of a product, without operands, where the target has one.
 pub(crate) fn native(cx: &FnLower<'_, '_>, product: &Product) -> Option<Inst> {
     let sparse = product.sparsity.is_some();
     let wanted = (product.kind, [product.m, product.n, product.k], sparse);
-    let (_, _, _, opcode, shape, code) =
+    let (_, _, _, opcode, shape) =
         NATIVE.iter().find(|(kind, shape, sparse, ..)| (*kind, *shape, *sparse) == wanted)?;
     let mut mods = Mods::new();
-    let single = if product.d == ScalarType::F16 { mma_acc::F16 } else { mma_acc::F32 };
+    let single = if product.d == ScalarType::F16 { MmaAcc::F16 } else { MmaAcc::F32 };
     let fields = [
-        (*shape, *code),
-        (Field::MmaSp, if sparse { mma_sp::ON } else { mma_sp::OFF }),
-        (Field::MmaAcc, single),
-        (Field::HmmaType, code_of(product.a)),
-        (Field::IntA, code_of(product.a)),
-        (Field::IntB, code_of(product.b)),
-        (Field::FloatA, code_of(product.a)),
-        (Field::FloatB, code_of(product.b)),
-        (Field::Sat, u8::from(product.saturate)),
-        (Field::BmmaOp, product.bits),
-        (Field::Rnd, product.rounding),
+        *shape,
+        Field::MMA_SP.is(sparse),
+        Field::MMA_ACC.is(single),
+        Field::HMMA_TYPE.is(half_type(product.a)),
+        Field::INT_A.is(int_type(product.a)),
+        Field::INT_B.is(int_type(product.b)),
+        Field::FLOAT_A.is(float_type(product.a)),
+        Field::FLOAT_B.is(float_type(product.b)),
+        Field::SAT.is(product.saturate),
+        Field::BMMA_OP.is(product.bits),
+        Field::RND.is(product.rounding),
     ];
-    for (field, value) in fields {
-        let known = opcode.fields().iter().any(|(of_opcode, _)| *of_opcode == field);
-        if known && value != opcode.default_of(field) {
-            mods.set(field, value);
+    for setting in fields {
+        if opcode.has_field(setting.field()) && setting.code() != opcode.default_code(setting.field()) {
+            mods.apply(setting);
         }
     }
     fragment::form(cx, *opcode, mods, &[A, B, C, D])
@@ -253,7 +261,7 @@ pub(crate) fn sparsity_of(
     let selector = number
         .filter(|number| *number < 4)
         .ok_or_else(|| invalid(selector.span(), "the sparsity selector is a constant between 0 and 3"))?;
-    let metadata = cx.src(metadata)?;
-    let metadata = cx.in_reg(metadata)?;
+    let metadata = sources::src(cx, metadata)?;
+    let metadata = ops::in_reg(cx, metadata)?;
     Ok(Some(Sparsity { metadata, selector }))
 }

@@ -9,7 +9,7 @@ use crate::chapters::tensor::product::{Factors, Product};
 use crate::error::Lowered;
 use crate::function::FnLower;
 use oriole_isa::Role::{A, B, C, D};
-use oriole_isa::{Field, Opcode as Sass, hmma_c, mma_acc, mma_order};
+use oriole_isa::{Field, HmmaC, MmaAcc, MmaOrder, MmaStep, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, Modifier, ScalarType, Word};
 
@@ -77,7 +77,7 @@ fn in_steps(
     factors: Factors<'_>,
 ) -> Lowered<Vec<Operand>> {
     let (a, b) = (fragment::together(cx, factors.a)?, fragment::together(cx, factors.b)?);
-    let order = |by_columns| if by_columns { mma_order::COL } else { mma_order::ROW };
+    let order = |by_columns| if by_columns { MmaOrder::COL } else { MmaOrder::ROW };
     let steps = accumulator_words(product.d) / 2;
     let mut result = Vec::new();
     for step in 0..steps {
@@ -86,11 +86,11 @@ fn in_steps(
         let c = fragment::together(cx, &factors.c[first..first + 2])?;
         let (d, words) = fragment::fresh(cx, 2)?;
         let mods = [
-            (Field::MmaAcc, if product.d == ScalarType::F16 { mma_acc::F16 } else { mma_acc::F32 }),
-            (Field::HmmaC, if c_type == ScalarType::F16 { hmma_c::F16 } else { hmma_c::F32 }),
-            (Field::MmaStep, step as u8),
-            (Field::OrderA, order(orders.a_by_columns)),
-            (Field::OrderB, order(orders.b_by_columns)),
+            Field::MMA_ACC.is(if product.d == ScalarType::F16 { MmaAcc::F16 } else { MmaAcc::F32 }),
+            Field::HMMA_C.is(if c_type == ScalarType::F16 { HmmaC::F16 } else { HmmaC::F32 }),
+            Field::MMA_STEP.is(MmaStep::from_code(step as u8)),
+            Field::ORDER_A.is(order(orders.a_by_columns)),
+            Field::ORDER_B.is(order(orders.b_by_columns)),
         ];
         cx.emit(Sass::HMMA_884, &mods, &[(D, d), (A, a), (B, b), (C, c)])?;
         result.extend(words);

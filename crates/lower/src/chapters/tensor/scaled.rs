@@ -1,14 +1,14 @@
 //! Block-scaled products of sm_120: `mma` and `mma.sp` with `.block_scale`.
 
 use crate::chapters::tensor::fragment;
-use crate::chapters::tensor::product::{Kind, code_of, kind_in, sparsity_of};
+use crate::chapters::tensor::product::{Kind, float_type, kind_in, sparsity_of};
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{by_value, constant};
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, MetaId, PA, ScaleA, ScaleB, ScaleIds};
-use oriole_isa::{Field, Opcode as Sass, mma_sp, qmma_shape, scale_size, scale_type};
+use oriole_isa::{Field, Opcode as Sass, QmmaShape, ScaleSize, ScaleType};
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
@@ -41,14 +41,14 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let kind = kind_in(instruction, *a_type).ok_or_else(|| unknown(cx, instruction))?;
     let opcode = if kind == Kind::Float4 { Sass::OMMA } else { Sass::QMMA_SF };
     let mut fields = vec![
-        (Field::MmaSp, if sparse { mma_sp::ON } else { mma_sp::OFF }),
-        (Field::QmmaShape, if sparse { qmma_shape::M16N8K64 } else { qmma_shape::M16N8K32 }),
-        (Field::FloatA, code_of(*a_type)),
-        (Field::FloatB, code_of(*b_type)),
-        (Field::ScaleType, if *scale == ScalarType::Ue4m3 { scale_type::UE4M3 } else { scale_type::E8 }),
-        (Field::ScaleSize, if instruction.has(Word::ScaleVec4X) { scale_size::X4 } else { scale_size::X2 }),
+        Field::MMA_SP.is(sparse),
+        Field::QMMA_SHAPE.is(if sparse { QmmaShape::M16N8K64 } else { QmmaShape::M16N8K32 }),
+        Field::FLOAT_A.is(float_type(*a_type)),
+        Field::FLOAT_B.is(float_type(*b_type)),
+        Field::SCALE_TYPE.is(if *scale == ScalarType::Ue4m3 { ScaleType::UE4M3 } else { ScaleType::E8 }),
+        Field::SCALE_SIZE.is(if instruction.has(Word::ScaleVec4X) { ScaleSize::X4 } else { ScaleSize::X2 }),
     ];
-    fields.retain(|(field, _)| opcode.fields().iter().any(|(known, _)| known == field));
+    fields.retain(|setting| opcode.has_field(setting.field()));
     let roles = [A, B, C, D, ScaleA, ScaleB];
     let mods = fields.into_iter().collect();
     let urz = (ScaleIds, Operand::urz());
@@ -58,13 +58,13 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let a = fragment::words(cx, a, *a_type, a_words)?;
     let b = fragment::words(cx, b, *b_type, if sparse { 2 * b_words } else { b_words })?;
     let c = fragment::words(cx, c, *c_type, c_words)?;
-    let (scale_a, scale_b) = (cx.src(scale_a)?, cx.src(scale_b)?);
+    let (scale_a, scale_b) = (sources::src(cx, scale_a)?, sources::src(cx, scale_b)?);
     let mut first_scales = vec![scale_a];
     if let Some(sparsity) = sparsity_of(cx, instruction, metadata)? {
         first_scales.insert(0, sparsity.metadata);
         inst.set_role(MetaId, Operand::imm(sparsity.selector));
     }
-    let scale_b = cx.in_reg(scale_b)?;
+    let scale_b = ops::in_reg(cx, scale_b)?;
     let (sum, words) = fragment::fresh(cx, c_words)?;
     let operands = [
         (A, fragment::together(cx, &a)?),
@@ -117,7 +117,7 @@ fn selectors(
             constant |= (value as u32 & mask) << at;
             continue;
         }
-        let value = cx.src(operand)?;
+        let value = sources::src(cx, operand)?;
         let value = word_ops::logic(cx, lut::AND, value, Operand::imm(mask))?;
         let placed = cx.temp()?;
         word_ops::imad(cx, placed, value, Operand::imm(1 << at), variable)?;

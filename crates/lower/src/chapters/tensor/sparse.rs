@@ -9,9 +9,9 @@
 use crate::chapters::tensor::product::Sparsity;
 use crate::error::Lowered;
 use crate::function::ops::lut;
-use crate::function::{FnLower, special, word_ops};
+use crate::function::{FnLower, ops, special, word_ops};
 use oriole_isa::Role::{A, B, C, D, PD};
-use oriole_isa::{Field, Opcode as Sass, cmp, shfl};
+use oriole_isa::{Cmp, Field, Opcode as Sass, Shfl};
 use oriole_ori::Operand;
 
 /// SHFL: four lanes are a segment; all lanes are one.
@@ -39,24 +39,24 @@ pub(crate) fn place(cx: &mut FnLower<'_, '_>) -> Lowered<Place> {
 /// True where the lane's number has that bit.
 fn bit_of(cx: &mut FnLower<'_, '_>, lane: Operand, bit: u32) -> Lowered<Operand> {
     let (masked, set) = (cx.temp()?, cx.temp_pred()?);
-    cx.lop3(masked, lane, Operand::imm(bit), Operand::rz(), lut::AND)?;
-    cx.isetp(set, cmp::NE, false, masked, Operand::rz())?;
+    ops::lop3(cx, masked, lane, Operand::imm(bit), Operand::rz(), lut::AND)?;
+    ops::isetp(cx, set, Cmp::NE, false, masked, Operand::rz())?;
     Ok(set)
 }
 
 /// `value` of another lane.
-fn shuffle(cx: &mut FnLower<'_, '_>, mode: u8, value: Operand, lane: Operand, clamp: u32) -> Lowered<Operand> {
+fn shuffle(cx: &mut FnLower<'_, '_>, mode: Shfl, value: Operand, lane: Operand, clamp: u32) -> Lowered<Operand> {
     let to = cx.temp()?;
     let operands = [(D, to), (PD, Operand::pt()), (A, value), (B, lane), (C, Operand::imm(clamp))];
-    cx.emit(Sass::SHFL, &[(Field::Shfl, mode)], &operands)?;
+    cx.emit(Sass::SHFL, &[Field::SHFL.is(mode)], &operands)?;
     Ok(to)
 }
 
 /// `to` = bytes of `b:a`, chosen by one constant where `pred` is true, by another where it is not.
 fn permute(cx: &mut FnLower<'_, '_>, pred: Operand, selectors: [u32; 2], a: Operand, b: Operand) -> Lowered<Operand> {
     let (selector, to) = (cx.temp()?, cx.temp()?);
-    let first = cx.in_reg(Operand::imm(selectors[0]))?;
-    cx.sel(selector, pred, first, Operand::imm(selectors[1]))?;
+    let first = ops::in_reg(cx, Operand::imm(selectors[0]))?;
+    ops::sel(cx, selector, pred, first, Operand::imm(selectors[1]))?;
     cx.emit(Sass::PRMT, &[], &[(D, to), (A, a), (B, selector), (C, b)])?;
     Ok(to)
 }
@@ -65,11 +65,11 @@ fn permute(cx: &mut FnLower<'_, '_>, pred: Operand, selectors: [u32; 2], a: Oper
 pub(crate) fn spread(cx: &mut FnLower<'_, '_>, place: &Place, words: &[Operand]) -> Lowered<Vec<Operand>> {
     let mut result = Vec::new();
     for pair in words.chunks(2) {
-        let first = cx.in_reg(pair[0])?;
-        let second = cx.in_reg(pair.get(1).copied().unwrap_or(Operand::rz()))?;
+        let first = ops::in_reg(cx, pair[0])?;
+        let second = ops::in_reg(cx, pair.get(1).copied().unwrap_or(Operand::rz()))?;
         // Even threads give rows 2 and 3 of their group, odd ones rows 0 and 1.
         let given = permute(cx, place.odd, [LOWER_HALVES, UPPER_HALVES], first, second)?;
-        let got = shuffle(cx, shfl::BFLY, given, Operand::imm(1), IN_WARP)?;
+        let got = shuffle(cx, Shfl::BFLY, given, Operand::imm(1), IN_WARP)?;
         result.push(permute(cx, place.odd, [0x3254, 0x5410], first, got)?);
         result.push(permute(cx, place.odd, [0x3276, 0x7610], second, got)?);
     }
@@ -82,9 +82,9 @@ pub(crate) fn metadata(cx: &mut FnLower<'_, '_>, place: &Place, sparsity: Sparsi
     let groups = even_then_odd(cx, sparsity.metadata)?;
     let (source, next) = (cx.temp()?, cx.temp()?);
     word_ops::shift_left(cx, source, place.lane, Operand::imm(1))?;
-    cx.add(next, source, Operand::imm(1))?;
-    let first = shuffle(cx, shfl::IDX, groups, source, IN_QUADS)?;
-    let second = shuffle(cx, shfl::IDX, groups, next, IN_QUADS)?;
+    ops::add(cx, next, source, Operand::imm(1))?;
+    let first = shuffle(cx, Shfl::IDX, groups, source, IN_QUADS)?;
+    let second = shuffle(cx, Shfl::IDX, groups, next, IN_QUADS)?;
     let for_odd = bit_of(cx, place.lane, 2)?;
     permute(cx, for_odd, [UPPER_HALVES, LOWER_HALVES], first, second)
 }
@@ -99,10 +99,10 @@ fn even_then_odd(cx: &mut FnLower<'_, '_>, metadata: Operand) -> Lowered<Operand
     const XOR3: u8 = 0xf0 ^ 0xcc ^ 0xaa;
     let (above, change, back, mixed, to) = (cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?, cx.temp()?);
     word_ops::shift_right(cx, false, above, metadata, Operand::imm(4))?;
-    let second = cx.in_reg(Operand::imm(SECOND))?;
-    cx.lop3(change, above, metadata, second, DIFFERENCE)?;
+    let second = ops::in_reg(cx, Operand::imm(SECOND))?;
+    ops::lop3(cx, change, above, metadata, second, DIFFERENCE)?;
     word_ops::shift_left(cx, back, change, Operand::imm(4))?;
-    cx.lop3(mixed, metadata, change, back, XOR3)?;
-    cx.prmt(to, mixed, 0x3120, Operand::rz())?;
+    ops::lop3(cx, mixed, metadata, change, back, XOR3)?;
+    ops::prmt(cx, to, mixed, 0x3120, Operand::rz())?;
     Ok(to)
 }

@@ -11,9 +11,9 @@ use crate::chapters::tensor::fragment;
 use crate::error::{Lowered, unsupported};
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::{FnLower, special, word_ops};
+use crate::function::{FnLower, ops, sources, special, word_ops};
 use oriole_isa::Role::{A, D};
-use oriole_isa::{Field, Opcode as Sass, imma_shape};
+use oriole_isa::{Field, ImmaShape, Opcode as Sass};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
@@ -46,7 +46,7 @@ impl Matrix {
 /// as many. `ty` is the type of any of its matrices.
 pub(crate) fn is_transposed(cx: &FnLower<'_, '_>, shape: Shape, ty: ScalarType) -> bool {
     let integers = matches!(ty, ScalarType::S8 | ScalarType::U8 | ScalarType::S32);
-    let of_eight_rows = integers && !cx.has_with(Sass::IMMA, Field::ImmaShape, imma_shape::M16N8K16);
+    let of_eight_rows = integers && !cx.has_with(Sass::IMMA, Field::IMMA_SHAPE.is(ImmaShape::M16N8K16));
     (shape.m, shape.n) == (8, 32) && !of_eight_rows
 }
 
@@ -169,7 +169,7 @@ struct Places<'t> {
 impl<'t> Places<'t> {
     fn new(cx: &mut FnLower<'_, '_>, tile: &'t Tile, addr: Addr, stride: Option<&ast::Operand>) -> Lowered<Places<'t>> {
         if !matches!(addr.target, Target::Global | Target::Generic | Target::Shared) {
-            return Err(unsupported(cx.span(), "a matrix in this state space"));
+            return Err(unsupported(cx.span, "a matrix in this state space"));
         }
         let stride = tile_stride(cx, tile, stride)?;
         let (far, near) = tile.first(cx)?;
@@ -215,7 +215,7 @@ impl<'t> Places<'t> {
 fn tile_stride(cx: &mut FnLower<'_, '_>, tile: &Tile, stride: Option<&ast::Operand>) -> Lowered<Operand> {
     let elements = match stride {
         None => Operand::imm(if tile.along { tile.length } else { tile.lines }),
-        Some(stride) => cx.src(stride)?,
+        Some(stride) => sources::src(cx, stride)?,
     };
     if let Some(elements) = elements.as_imm() {
         return Ok(Operand::imm(tile.bytes(elements)));
@@ -234,7 +234,7 @@ fn tile_stride(cx: &mut FnLower<'_, '_>, tile: &Tile, stride: Option<&ast::Opera
 
 /// The address that is `count * bytes` further on; its offset stays small.
 fn plus(cx: &mut FnLower<'_, '_>, addr: Addr, count: Operand, bytes: Operand) -> Lowered<Addr> {
-    let count = cx.in_reg(count)?;
+    let count = ops::in_reg(cx, count)?;
     if addr.target == Target::Shared {
         let base = cx.temp()?;
         word_ops::imad(cx, base, count, bytes, addr.base)?;
@@ -250,7 +250,7 @@ fn plus(cx: &mut FnLower<'_, '_>, addr: Addr, count: Operand, bytes: Operand) ->
 fn with_offset(cx: &mut FnLower<'_, '_>, addr: Addr) -> Lowered<Operand> {
     let sum = cx.temp64()?;
     let base = addr.base.as_reg().map_or(Wide::of_bits(0), Wide::of_pair);
-    cx.add64(sum, base, Wide::of_bits(i64::from(addr.offset) as u64))?;
+    ops::add64(cx, sum, base, Wide::of_bits(i64::from(addr.offset) as u64))?;
     Ok(Operand::reg(sum))
 }
 
@@ -282,9 +282,9 @@ pub(crate) fn load(
     for (word, parts) in words.iter_mut().zip(bytes) {
         if let [a, b, c, d] = parts[..] {
             let (low, high, all) = (cx.temp()?, cx.temp()?, cx.temp()?);
-            cx.prmt(low, a, 0x0040, b)?;
-            cx.prmt(high, c, 0x0040, d)?;
-            cx.prmt(all, low, 0x5410, high)?;
+            ops::prmt(cx, low, a, 0x0040, b)?;
+            ops::prmt(cx, high, c, 0x0040, d)?;
+            ops::prmt(cx, all, low, 0x5410, high)?;
             *word = all;
         }
     }
@@ -316,7 +316,7 @@ pub(crate) fn store(
 
 /// The block of 16-bit elements that the warp holds in a register, transposed.
 fn transposed(cx: &mut FnLower<'_, '_>, word: Operand) -> Lowered<Operand> {
-    let (to, word) = (cx.temp()?, cx.in_reg(word)?);
+    let (to, word) = (cx.temp()?, ops::in_reg(cx, word)?);
     cx.emit(Sass::MOVM, &[], &[(D, to), (A, word)])?;
     Ok(to)
 }

@@ -5,27 +5,27 @@
 //! it, and no register is in the hands of an unfinished product anywhere else.
 
 use crate::chapters::tensor::fragment;
-use crate::chapters::tensor::product::{Kind, code_of, kind_of};
+use crate::chapters::tensor::product::{Kind, float_type, half_type, int_type, kind_of};
 use crate::chapters::warp;
 use crate::error::{Lowered, invalid};
-use crate::function::FnLower;
+use crate::function::{FnLower, operands, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, C, Count, D, Desc, Meta, MetaId, PA, PD};
-use oriole_isa::{Field, Opcode as Sass, gmma_k, gsb, mma_acc, mma_sp, vote, warpgroup};
+use oriole_isa::{Field, GmmaK, GmmaN, Gsb, MmaAcc, Opcode as Sass, Setting, Vote, Warpgroup};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
 /// `wgmma`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     match () {
-        () if instruction.has(Word::Fence) => synchronise(cx, warpgroup::ARRIVE, 0),
+        () if instruction.has(Word::Fence) => synchronise(cx, Warpgroup::ARRIVE, 0),
         // What is not waited for is not there.
         () if instruction.has(Word::CommitGroup) => Ok(()),
         () if instruction.has(Word::WaitGroup) => {
-            let pending = cx.operand(instruction, 0)?;
+            let pending = operands::operand(instruction, 0)?;
             let count = pending.imm().and_then(|imm| imm.int_bits()).filter(|count| *count < 8);
             let count = count.ok_or_else(|| invalid(pending.span(), "the count is a constant between 0 and 7"))?;
-            synchronise(cx, warpgroup::DEPBAR, count as u32)
+            synchronise(cx, Warpgroup::DEPBAR, count as u32)
         }
         () => product(cx, instruction),
     }
@@ -33,8 +33,8 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 
 /// `setmaxnreg.inc.sync.aligned.u32 n;`, `.dec`: nothing. The registers that the kernel is launched with
 /// suffice for all of its code, so none are taken and none may be given back.
-pub(crate) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let count = cx.operand(instruction, 0)?;
+pub(crate) fn change_registers(_: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+    let count = operands::operand(instruction, 0)?;
     let number = count.imm().and_then(|imm| imm.int_bits());
     match number.filter(|number| (24..=256).contains(number) && number.is_multiple_of(8)) {
         Some(_) => Ok(()),
@@ -42,22 +42,22 @@ pub(crate) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instructi
     }
 }
 
-fn synchronise(cx: &mut FnLower<'_, '_>, what: u8, count: u32) -> Lowered {
-    cx.emit(Sass::WARPGROUP, &[(Field::Warpgroup, what)], &[(Count, Operand::imm(count))])?;
+fn synchronise(cx: &mut FnLower<'_, '_>, what: Warpgroup, count: u32) -> Lowered {
+    cx.emit(Sass::WARPGROUP, &[Field::WARPGROUP.is(what)], &[(Count, Operand::imm(count))])?;
     Ok(())
 }
 
 /// A product of a warpgroup: kind of the elements, the instruction, columns of A in it and their code.
-const PRODUCTS: [(Kind, Sass, u16, u8); 5] = [
-    (Kind::Half, Sass::HGMMA, 16, gmma_k::K16),
-    (Kind::Tf32, Sass::HGMMA, 8, gmma_k::K8),
-    (Kind::Float8, Sass::QGMMA, 32, gmma_k::K32),
-    (Kind::Byte, Sass::IGMMA, 32, gmma_k::K32),
-    (Kind::Bit, Sass::BGMMA, 256, gmma_k::K256),
+const PRODUCTS: [(Kind, Sass, u16, GmmaK); 5] = [
+    (Kind::Half, Sass::HGMMA, 16, GmmaK::K16),
+    (Kind::Tf32, Sass::HGMMA, 8, GmmaK::K8),
+    (Kind::Float8, Sass::QGMMA, 32, GmmaK::K32),
+    (Kind::Byte, Sass::IGMMA, 32, GmmaK::K32),
+    (Kind::Bit, Sass::BGMMA, 256, GmmaK::K256),
 ];
 
 /// Codes of twice as many columns, for a sparse A.
-const SPARSE_K: [(u16, u8); 3] = [(16, gmma_k::K16), (32, gmma_k::K32), (64, gmma_k::K64)];
+const SPARSE_K: [(u16, GmmaK); 3] = [(16, GmmaK::K16), (32, GmmaK::K32), (64, GmmaK::K64)];
 
 /// The operands after D, A and B.
 struct Rest<'i> {
@@ -85,15 +85,12 @@ impl<'i> Rest<'i> {
     }
 
     /// The fields that the switches set; A in registers is not transposed.
-    fn fields(&self, in_registers: bool) -> Vec<(Field, u8)> {
-        let signs = self.switches.iter().take(2).zip([Field::GmmaNegA, Field::GmmaNegB]);
-        let transposed: &[Field] =
-            if in_registers { &[Field::GmmaTnspB] } else { &[Field::GmmaTnspA, Field::GmmaTnspB] };
+    fn fields(&self, in_registers: bool) -> Vec<Setting> {
+        let signs = self.switches.iter().take(2).zip([Field::GMMA_NEG_A, Field::GMMA_NEG_B]);
+        let transposed: &[Field<bool>] =
+            if in_registers { &[Field::GMMA_TNSP_B] } else { &[Field::GMMA_TNSP_A, Field::GMMA_TNSP_B] };
         let orders = self.switches.iter().skip(2).zip(transposed.iter().copied());
-        signs
-            .map(|(value, field)| (field, u8::from(*value < 0)))
-            .chain(orders.map(|(v, f)| (f, u8::from(*v != 0))))
-            .collect()
+        signs.map(|(value, field)| field.is(*value < 0)).chain(orders.map(|(v, f)| f.is(*v != 0))).collect()
     }
 }
 
@@ -111,24 +108,24 @@ fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let (opcode, k) = instruction_of(kind, shape, sparse).ok_or_else(|| unknown(cx, instruction))?;
     let in_registers = matches!(a, ast::Operand::Vector(..));
     let mut fields = vec![
-        (Field::GmmaN, (shape.n / 8).saturating_sub(1) as u8),
-        (Field::GmmaK, k),
-        (Field::MmaSp, if sparse { mma_sp::ON } else { mma_sp::OFF }),
-        (Field::MmaAcc, if *d_type == ScalarType::F16 { mma_acc::F16 } else { mma_acc::F32 }),
-        (Field::HmmaType, code_of(*a_type)),
-        (Field::IntA, code_of(*a_type)),
-        (Field::IntB, code_of(*b_type)),
-        (Field::FloatA, code_of(*a_type)),
-        (Field::FloatB, code_of(*b_type)),
-        (Field::Sat, u8::from(instruction.has(Word::Satfinite))),
-        (Field::Gsb, gsb::GSB0),
+        Field::GMMA_N.is(GmmaN::from_code((shape.n / 8).saturating_sub(1) as u8)),
+        Field::GMMA_K.is(k),
+        Field::MMA_SP.is(sparse),
+        Field::MMA_ACC.is(if *d_type == ScalarType::F16 { MmaAcc::F16 } else { MmaAcc::F32 }),
+        Field::HMMA_TYPE.is(half_type(*a_type)),
+        Field::INT_A.is(int_type(*a_type)),
+        Field::INT_B.is(int_type(*b_type)),
+        Field::FLOAT_A.is(float_type(*a_type)),
+        Field::FLOAT_B.is(float_type(*b_type)),
+        Field::SAT.is(instruction.has(Word::Satfinite)),
+        Field::GSB.is(Gsb::GSB0),
     ];
     fields.extend(rest.fields(in_registers));
-    fields.retain(|(field, _)| opcode.fields().iter().any(|(known, _)| known == field));
+    fields.retain(|setting| opcode.has_field(setting.field()));
     let roles: &[_] = if in_registers { &[A, C, D] } else { &[C, D] };
     // A's sign is its register's where it is in registers.
-    let negative_a = in_registers && fields.contains(&(Field::GmmaNegA, 1));
-    fields.retain(|(field, _)| !(in_registers && *field == Field::GmmaNegA));
+    let negative_a = in_registers && fields.contains(&Field::GMMA_NEG_A.is(true));
+    fields.retain(|setting| !(in_registers && setting.field() == Field::GMMA_NEG_A.id()));
     let no_descriptors = [(Desc, Operand::urz())];
     let inst = fragment::form_with(cx, opcode, fields.into_iter().collect(), roles, &no_descriptors);
     let mut inst = inst.ok_or_else(|| unknown(cx, instruction))?;
@@ -140,26 +137,26 @@ fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     inst.set_role(Desc, descriptors(cx, (!in_registers).then_some(a), b)?);
     inst.set_role(PA, kept(cx, rest.keep)?);
     if let Some((metadata, selector)) = rest.sparsity {
-        let metadata = cx.src(metadata)?;
-        inst.set_role(Meta, cx.in_reg(metadata)?);
+        let metadata = sources::src(cx, metadata)?;
+        inst.set_role(Meta, ops::in_reg(cx, metadata)?);
         inst.set_role(MetaId, Operand::imm(selector));
     }
     let count = usize::from(shape.n) * if *d_type == ScalarType::F16 { 1 } else { 2 } / 4;
     let words = fragment::words(cx, d, *d_type, count)?;
     let (sum, places) = fragment::fresh(cx, count)?;
     for (place, word) in places.iter().zip(words) {
-        cx.mov(*place, word)?;
+        ops::mov(cx, *place, word)?;
     }
     inst.set_role(C, sum);
     inst.set_role(D, sum);
-    synchronise(cx, warpgroup::ARRIVE, 0)?;
+    synchronise(cx, Warpgroup::ARRIVE, 0)?;
     cx.emit_inst(inst)?;
-    synchronise(cx, warpgroup::DEPBAR, 0)?;
+    synchronise(cx, Warpgroup::DEPBAR, 0)?;
     fragment::deliver(cx, d, *d_type, &places)
 }
 
 /// The instruction of a product of this shape, and the code of its K.
-fn instruction_of(kind: Kind, shape: Shape, sparse: bool) -> Option<(Sass, u8)> {
+fn instruction_of(kind: Kind, shape: Shape, sparse: bool) -> Option<(Sass, GmmaK)> {
     let (_, opcode, k, code) = PRODUCTS.iter().find(|(known, ..)| *known == kind)?;
     let code = if sparse { SPARSE_K.iter().find(|(known, _)| *known == 2 * k)?.1 } else { *code };
     let columns = if sparse { 2 * k } else { *k };
@@ -173,8 +170,8 @@ fn descriptors(cx: &mut FnLower<'_, '_>, a: Option<&ast::Operand>, b: &ast::Oper
     for (first, descriptor) in [(0, a), (2, Some(b))] {
         let halves = match descriptor {
             Some(descriptor) => {
-                let wide = cx.src64(descriptor)?;
-                [cx.in_reg(wide.lo)?, cx.in_reg(wide.hi)?]
+                let wide = sources::src64(cx, descriptor)?;
+                [ops::in_reg(cx, wide.lo)?, ops::in_reg(cx, wide.hi)?]
             }
             None => [Operand::rz(); 2],
         };
@@ -191,8 +188,8 @@ pub(crate) fn kept(cx: &mut FnLower<'_, '_>, keep: Option<&ast::Operand>) -> Low
     if let Some(bits) = keep.imm().and_then(|imm| imm.int_bits()) {
         return Ok(Operand::upt().with_not(bits == 0));
     }
-    let pred = cx.pred(keep)?;
+    let pred = sources::pred(cx, keep)?;
     let uniform = Operand::reg(cx.temp_of(RegType::Up)?);
-    cx.emit(Sass::VOTEU, &[(Field::Vote, vote::ANY)], &[(PD, uniform), (oriole_isa::Role::PA, pred)])?;
+    cx.emit(Sass::VOTEU, &[Field::VOTE.is(Vote::ANY)], &[(PD, uniform), (oriole_isa::Role::PA, pred)])?;
     Ok(uniform)
 }

@@ -8,10 +8,10 @@ use crate::chapters::tensor::tile::{Matrix, Tile};
 use crate::chapters::tensor::{fragment, tile};
 use crate::chapters::warp;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, D};
-use oriole_isa::{Field, Opcode as Sass, bmma_op, ffmt, pack, pack_dst, pack_src, swizzle};
+use oriole_isa::{BmmaOp, Ffmt, Field, Opcode as Sass, Pack, PackDst, PackSrc, SwzB};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType, Shape, Word};
 
@@ -88,7 +88,7 @@ fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction, shape: Shape) ->
         b: b_type,
         d: sum_type,
         saturate: instruction.has(Word::Satfinite),
-        bits: if instruction.has(Word::Xor) { bmma_op::XOR } else { bmma_op::AND },
+        bits: if instruction.has(Word::Xor) { BmmaOp::XOR } else { BmmaOp::AND },
         rounding: rounding_of(instruction),
         sparsity: None,
     };
@@ -154,10 +154,10 @@ fn along_k(cx: &mut FnLower<'_, '_>, tile: &Product, factors: Factors<'_>) -> Lo
 fn widened(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<Vec<Operand>> {
     let mut singles = Vec::new();
     for word in words {
-        let word = cx.in_reg(*word)?;
-        for half in [swizzle::H0_H0, swizzle::H1_H1] {
+        let word = ops::in_reg(cx, *word)?;
+        for half in [SwzB::H0_H0, SwzB::H1_H1] {
             let to = cx.temp()?;
-            let mods = [(Field::HalfF32, 1), (Field::SwzB, half)];
+            let mods = [Field::HALF_F32.is(true), Field::SWZ_B.is(half)];
             cx.emit(Sass::HADD2, &mods, &[(D, to), (A, Operand::rz().neg()), (B, word)])?;
             singles.push(to);
         }
@@ -174,12 +174,12 @@ pub(crate) fn narrowed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<V
             let to = cx.temp()?;
             if packs {
                 let mods =
-                    [(Field::Pack, pack::PACK_AB), (Field::PackDst, pack_dst::F16), (Field::PackSrc, pack_src::F32)];
+                    [Field::PACK.is(Pack::PACK_AB), Field::PACK_DST.is(PackDst::F16), Field::PACK_SRC.is(PackSrc::F32)];
                 cx.emit(Sass::F2FP, &mods, &[(D, to), (A, pair[1]), (B, pair[0])])?;
                 return Ok(to);
             }
             let (low, high) = (half_of(cx, pair[0])?, half_of(cx, pair[1])?);
-            cx.prmt(to, low, 0x5410, high)?;
+            ops::prmt(cx, to, low, 0x5410, high)?;
             Ok(to)
         })
         .collect()
@@ -187,7 +187,7 @@ pub(crate) fn narrowed(cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered<V
 
 fn half_of(cx: &mut FnLower<'_, '_>, single: Operand) -> Lowered<Operand> {
     let to = cx.temp()?;
-    let mods = [(Field::DstFmt, ffmt::F16), (Field::SrcFmt, ffmt::F32)];
+    let mods = [Field::DST_FMT.is(Ffmt::F16), Field::SRC_FMT.is(Ffmt::F32)];
     cx.emit(Sass::F2F, &mods, &[(D, to), (B, single)])?;
     Ok(to)
 }

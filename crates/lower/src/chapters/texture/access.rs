@@ -6,10 +6,10 @@ use crate::chapters::tensor::fragment::{fresh, together};
 use crate::chapters::tensor::wmma::narrowed;
 use crate::chapters::texture::coordinates::Place;
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::handle::{ENTRY_BYTES, Handle, joined, with_uniform};
+use crate::function::{FnLower, destinations, ops};
 use oriole_isa::Role::{A, B, Bank, D, D2, PD, Slot, UHandle};
-use oriole_isa::{Field, Opcode as Sass, tex_lod, tex_offset, tex_sample};
+use oriole_isa::{Field, Opcode as Sass, Setting, TexLod, TexMask, TexOffset, TexSample};
 use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast;
 use std::iter::once;
@@ -71,8 +71,8 @@ impl<'i> Results<'i> {
     fn deliver(&self, cx: &mut FnLower<'_, '_>, words: &[Operand]) -> Lowered {
         for (result, word) in self.components.elements().iter().zip(words) {
             if !matches!(result, ast::Operand::Sink(_)) {
-                let to = cx.dst(result)?;
-                cx.mov(to, *word)?;
+                let to = destinations::dst(cx, result)?;
+                ops::mov(cx, to, *word)?;
             }
         }
         Ok(())
@@ -84,7 +84,7 @@ pub(crate) struct Access {
     /// Which of them.
     pub(super) opcode: Sass,
     /// Modifiers besides those that the fields below bring.
-    pub(super) modifiers: Vec<(Field, u8)>,
+    pub(super) modifiers: Vec<Setting>,
     /// What is read.
     pub(super) source: Source,
     /// Where.
@@ -116,18 +116,18 @@ impl Access {
     /// The instruction with its modifiers.
     fn instruction(&self) -> Inst {
         let mut inst = Inst::neutral(self.opcode, self.modifiers.iter().copied().collect());
-        inst.mods.set(Field::TexDim, self.place.dim);
+        inst.mods.set(Field::TEX_DIM, self.place.dim);
         if self.opcode != Sass::TLD4 {
-            inst.mods.set(Field::TexLod, if self.level.is_some() { tex_lod::LL } else { tex_lod::LZ });
+            inst.mods.set(Field::TEX_LOD, if self.level.is_some() { TexLod::LL } else { TexLod::LZ });
         }
         if self.offset.is_some() {
-            inst.mods.set(Field::TexOffset, tex_offset::AOFFI);
+            inst.mods.set(Field::TEX_OFFSET, TexOffset::AOFFI);
         }
         if self.depth.is_some() {
-            inst.mods.set(Field::TexDc, 1);
+            inst.mods.set(Field::TEX_DC, true);
         }
         if self.place.sample.is_some() {
-            inst.mods.set(Field::TexSample, tex_sample::MS);
+            inst.mods.set(Field::TEX_SAMPLE, TexSample::MS);
         }
         inst
     }
@@ -149,15 +149,15 @@ impl WithDerivatives {
     /// Emits it.
     pub(super) fn emit(self, cx: &mut FnLower<'_, '_>, results: &Results<'_>) -> Lowered {
         let selected = self.source.select(cx)?;
-        let mut inst = Inst::neutral(Sass::TXD, once((Field::TexDim, self.place.dim)).collect());
+        let mut inst = Inst::neutral(Sass::TXD, once(Field::TEX_DIM.is(self.place.dim)).collect());
         let last = match (self.place.layer, self.offset) {
             (layer, None) => layer,
             (layer, Some(offset)) => {
-                inst.mods.set(Field::TexOffset, tex_offset::AOFFI);
+                inst.mods.set(Field::TEX_OFFSET, TexOffset::AOFFI);
                 // PRMT selector: the low half of the layer, and above it that of the offset.
                 const HALVES: u32 = 0x5410;
-                let (word, offset) = (cx.temp()?, cx.in_reg(offset)?);
-                cx.prmt(word, layer.unwrap_or(Operand::rz()), HALVES, offset)?;
+                let (word, offset) = (cx.temp()?, ops::in_reg(cx, offset)?);
+                ops::prmt(cx, word, layer.unwrap_or(Operand::rz()), HALVES, offset)?;
                 Some(word)
             }
         };
@@ -190,8 +190,8 @@ fn finish(
     }
     send(cx, inst, source, selected)?;
     if let Some(resident) = results.resident {
-        let to = cx.dst_pred(resident)?;
-        cx.mov_pred(to, missing.not())?;
+        let to = destinations::dst_pred(cx, resident)?;
+        ops::mov_pred(cx, to, missing.not())?;
     }
     let mut words: Vec<Operand> = low_words.into_iter().chain(high_words).collect();
     if results.halves {
@@ -207,7 +207,7 @@ fn send(cx: &mut FnLower<'_, '_>, mut inst: Inst, source: Source, selected: Sele
             inst.set_role(Bank, Operand::imm(0));
             inst.set_role(Slot, Operand::imm(slot));
         }
-        Selected::Register(_) => inst.mods.set(Field::TexB, 1),
+        Selected::Register(_) => inst.mods.set(Field::TEX_B, true),
         Selected::Uniform => {
             return with_uniform(cx, &[Some(source.texture), source.sampler], |cx, pair, guard| {
                 inst.set_role(UHandle, pair);
@@ -227,12 +227,17 @@ fn send(cx: &mut FnLower<'_, '_>, mut inst: Inst, source: Source, selected: Sele
     Ok(())
 }
 
-/// The size of a level of a texture: `component` 0 is the width, 1 the height, 2 the depth or layers.
-pub(crate) fn dimension(cx: &mut FnLower<'_, '_>, texture: Handle, level: Operand, component: u8) -> Lowered<Operand> {
+/// The size of a level of a texture: `R` is the width, `G` the height, `B` the depth or layers.
+pub(crate) fn dimension(
+    cx: &mut FnLower<'_, '_>,
+    texture: Handle,
+    level: Operand,
+    component: TexMask,
+) -> Lowered<Operand> {
     let source = Source { texture, sampler: None };
     let selected = source.select(cx)?;
     let to = cx.temp()?;
-    let mut inst = Inst::neutral(Sass::TXQ, once((Field::TexMask, oriole_isa::tex_mask::R << component)).collect());
+    let mut inst = Inst::neutral(Sass::TXQ, once(Field::TEX_MASK.is(component)).collect());
     inst.set_role(D, to);
     inst.set_role(D2, Operand::rz());
     let words = match selected {

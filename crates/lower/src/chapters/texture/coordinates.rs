@@ -2,10 +2,10 @@
 
 use crate::chapters::float32;
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, D, PA};
-use oriole_isa::{Field, Opcode as Sass, cmp, ifmt, mufu, tex_dim};
+use oriole_isa::{Cmp, Field, Ifmt, Mufu, Opcode as Sass, TexDim};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, Word};
 
@@ -16,8 +16,8 @@ const LAST_LAYER: u32 = 0xffff;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
     word: Word,
-    /// What SASS calls it (`tex_dim`).
-    pub(super) dim: u8,
+    /// What SASS calls it.
+    pub(super) dim: TexDim,
     /// Coordinates, without layer and sample.
     pub(super) axes: usize,
     /// A layer comes first.
@@ -28,20 +28,20 @@ pub(crate) struct Geometry {
     pub(super) cube: bool,
 }
 
-const fn plain(word: Word, dim: u8, axes: usize) -> Geometry {
+const fn plain(word: Word, dim: TexDim, axes: usize) -> Geometry {
     Geometry { word, dim, axes, layered: false, sampled: false, cube: false }
 }
 
 const GEOMETRIES: [Geometry; 9] = [
-    plain(Word::D1d, tex_dim::D1, 1),
-    plain(Word::D2d, tex_dim::D2, 2),
-    plain(Word::D3d, tex_dim::D3, 3),
-    Geometry { layered: true, ..plain(Word::A1d, tex_dim::ARRAY_1D, 1) },
-    Geometry { layered: true, ..plain(Word::A2d, tex_dim::ARRAY_2D, 2) },
-    Geometry { cube: true, ..plain(Word::Cube, tex_dim::CUBE, 3) },
-    Geometry { cube: true, layered: true, ..plain(Word::Acube, tex_dim::ARRAY_CUBE, 3) },
-    Geometry { sampled: true, ..plain(Word::D2dms, tex_dim::D2, 2) },
-    Geometry { sampled: true, layered: true, ..plain(Word::A2dms, tex_dim::ARRAY_2D, 2) },
+    plain(Word::D1d, TexDim::D1, 1),
+    plain(Word::D2d, TexDim::D2, 2),
+    plain(Word::D3d, TexDim::D3, 3),
+    Geometry { layered: true, ..plain(Word::A1d, TexDim::ARRAY_1D, 1) },
+    Geometry { layered: true, ..plain(Word::A2d, TexDim::ARRAY_2D, 2) },
+    Geometry { cube: true, ..plain(Word::Cube, TexDim::CUBE, 3) },
+    Geometry { cube: true, layered: true, ..plain(Word::Acube, TexDim::ARRAY_CUBE, 3) },
+    Geometry { sampled: true, ..plain(Word::D2dms, TexDim::D2, 2) },
+    Geometry { sampled: true, layered: true, ..plain(Word::A2dms, TexDim::ARRAY_2D, 2) },
 ];
 
 impl Geometry {
@@ -53,7 +53,7 @@ impl Geometry {
 
     /// One row of texels, which drivers make as a texture with two axes unless it is read texel by texel.
     pub(super) fn is_row(&self) -> bool {
-        self.dim == tex_dim::D1
+        self.dim == TexDim::D1
     }
 
     /// It has samples.
@@ -65,8 +65,8 @@ impl Geometry {
 /// A place in a texture.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// What it is a place of (`tex_dim`).
-    pub(super) dim: u8,
+    /// What it is a place of.
+    pub(super) dim: TexDim,
     /// Layer, clamped.
     pub(super) layer: Option<Operand>,
     /// Coordinates: as the instruction takes them, a direction scaled to the surface of the cube.
@@ -93,12 +93,12 @@ impl Place {
         }
         let (first, rest) = elements.split_at(before);
         let mut first = first.iter();
-        let sample = if geometry.sampled { first.next().map(|e| cx.src(e)).transpose()? } else { None };
+        let sample = if geometry.sampled { first.next().map(|e| sources::src(cx, e)).transpose()? } else { None };
         let layer = match first.next() {
             Some(layer) => Some(clamped_layer(cx, layer)?),
             None => None,
         };
-        let axis = |e: &ast::Operand| if singles { cx.src_f32(e) } else { cx.src(e) };
+        let axis = |e: &ast::Operand| if singles { sources::src_f32(cx, e) } else { sources::src(cx, e) };
         let mut axes = rest[..geometry.axes].iter().map(axis).collect::<Lowered<Vec<_>>>()?;
         let mut direction = Vec::new();
         if geometry.cube {
@@ -115,24 +115,24 @@ impl Place {
 }
 
 fn clamped_layer(cx: &mut FnLower<'_, '_>, layer: &ast::Operand) -> Lowered<Operand> {
-    let layer = cx.src(layer)?;
-    let layer = cx.in_reg(layer)?;
+    let layer = sources::src(cx, layer)?;
+    let layer = ops::in_reg(cx, layer)?;
     let (beyond, clamped) = (cx.temp_pred()?, cx.temp()?);
-    cx.isetp(beyond, cmp::GT, false, layer, Operand::imm(LAST_LAYER))?;
-    cx.sel(clamped, beyond.not(), layer, Operand::imm(LAST_LAYER))?;
+    ops::isetp(cx, beyond, Cmp::GT, false, layer, Operand::imm(LAST_LAYER))?;
+    ops::sel(cx, clamped, beyond.not(), layer, Operand::imm(LAST_LAYER))?;
     Ok(clamped)
 }
 
 /// A direction, scaled so that its largest component is 1.
 pub(crate) fn on_cube(cx: &mut FnLower<'_, '_>, direction: &[Operand]) -> Lowered<Vec<Operand>> {
-    let sizes = direction.iter().map(|component| Ok(cx.in_reg(*component)?.abs()));
+    let sizes = direction.iter().map(|component| Ok(ops::in_reg(cx, *component)?.abs()));
     let mut sizes = sizes.collect::<Lowered<Vec<_>>>()?.into_iter();
     let mut largest = sizes.next().unwrap_or(Operand::rz());
     for size in sizes {
         largest = maximum(cx, size, largest)?;
     }
     let scale = cx.temp()?;
-    float32::mufu(cx, mufu::RCP, scale, largest)?;
+    float32::mufu(cx, Mufu::RCP, scale, largest)?;
     direction.iter().map(|component| product(cx, *component, scale)).collect()
 }
 
@@ -152,8 +152,8 @@ pub(crate) fn product(cx: &mut FnLower<'_, '_>, a: Operand, b: Operand) -> Lower
 
 /// An integer as a single.
 pub(crate) fn to_single(cx: &mut FnLower<'_, '_>, integer: Operand, signed: bool) -> Lowered<Operand> {
-    let (from, to) = (cx.in_reg(integer)?, cx.temp()?);
-    let format = if signed { ifmt::S32 } else { ifmt::U32 };
-    cx.emit(Sass::I2F, &[(Field::SrcInt, format)], &[(D, to), (B, from)])?;
+    let (from, to) = (ops::in_reg(cx, integer)?, cx.temp()?);
+    let format = if signed { Ifmt::S32 } else { Ifmt::U32 };
+    cx.emit(Sass::I2F, &[Field::SRC_INT.is(format)], &[(D, to), (B, from)])?;
     Ok(to)
 }

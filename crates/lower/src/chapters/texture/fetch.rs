@@ -4,11 +4,10 @@ use crate::chapters::texture::access::{Access, Results, Source, WithDerivatives}
 use crate::chapters::texture::coordinates::{Geometry, Place, to_single};
 use crate::chapters::texture::gradient;
 use crate::error::Lowered;
-use crate::function::handle::Handle;
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Lut};
-use oriole_isa::{Field, Opcode as Sass, tex_comp, tex_dim};
+use oriole_isa::{Field, Opcode as Sass, TexComp, TexDim};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, Instruction, ScalarType, Word};
 
@@ -19,8 +18,8 @@ const FIRST_LEVEL: u32 = 0xc200_0000;
 const OFFSET_FIELDS: [(u32, u32); 2] = [(4, 4), (6, 8)];
 
 /// Components that `tld4` gathers.
-const COMPONENTS: [(Word, u8); 4] =
-    [(Word::R, tex_comp::R), (Word::G, tex_comp::G), (Word::B, tex_comp::B), (Word::A, tex_comp::A)];
+const COMPONENTS: [(Word, TexComp); 4] =
+    [(Word::R, TexComp::R), (Word::G, TexComp::G), (Word::B, TexComp::B), (Word::A, TexComp::A)];
 
 /// The operands of a read, in order.
 struct Request<'i> {
@@ -35,10 +34,10 @@ struct Request<'i> {
 impl<'i> Request<'i> {
     fn of(cx: &mut FnLower<'_, '_>, instruction: &'i Instruction) -> Lowered<Self> {
         let missing = |cx: &FnLower<'_, '_>| unknown(cx, instruction);
-        let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(missing(cx)) };
+        let Some(address) = operands::operand(instruction, 1)?.address() else { return Err(missing(cx)) };
         let Some((coordinates, sampler)) = address.rest.split_last() else { return Err(missing(cx)) };
-        let texture = Handle::of_base(cx, address)?;
-        let sampler = sampler.first().map(|sampler| Handle::of(cx, sampler)).transpose()?;
+        let texture = sources::handle_of_base(cx, address)?;
+        let sampler = sampler.first().map(|sampler| sources::handle_of(cx, sampler)).transpose()?;
         let halves = instruction.types().any(|ty| ty == ScalarType::F16x2);
         Ok(Request {
             instruction,
@@ -67,7 +66,7 @@ impl<'i> Request<'i> {
             [offset, depth, ..] => (Some(offset), Some(depth)),
         };
         let offset = offset.map(|offset| packed(cx, offset, fields)).transpose()?;
-        let depth = depth.map(|depth| cx.src_f32(depth)).transpose()?;
+        let depth = depth.map(|depth| sources::src_f32(cx, depth)).transpose()?;
         Ok((offset, depth))
     }
 }
@@ -78,8 +77,8 @@ fn packed(cx: &mut FnLower<'_, '_>, offset: &ast::Operand, (bits, stride): (u32,
     const MERGE: u32 = 0xe2;
     let mut word: Option<Operand> = None;
     for (axis, element) in (0u32..).zip(offset.elements().iter().take(3)) {
-        let number = cx.src(element)?;
-        let number = cx.in_reg(number)?;
+        let number = sources::src(cx, element)?;
+        let number = ops::in_reg(cx, number)?;
         let Some(before) = word else {
             word = Some(number);
             continue;
@@ -105,13 +104,14 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let mut place = Place::of(cx, instruction, geometry, request.coordinates, singles)?;
     let given = instruction.has(Word::Level);
     let level = if given { Some(request.next(cx)?) } else { None };
-    let level = level.map(|level| if singles { cx.src_f32(level) } else { cx.src(level) }).transpose()?;
+    let level =
+        level.map(|level| if singles { sources::src_f32(cx, level) } else { sources::src(cx, level) }).transpose()?;
     let (offset, depth) = request.offset_and_depth(cx, OFFSET_FIELDS[0])?;
     // A sampler filters also at integers; but rows, and levels by number, are read texel by texel.
     let sampled = request.source.sampler.is_some() && !given && !geometry.is_row() && !geometry.is_sampled();
     let (source, results) = (request.source, request.results);
     if !singles && !sampled {
-        let clamped = (Field::TexCl, u8::from(given));
+        let clamped = Field::TEX_CL.is(given);
         // Rows have no offset here, and single texels are not compared.
         let offset = offset.filter(|_| !geometry.is_row());
         let access = Access { opcode: Sass::TLD, modifiers: vec![clamped], source, place, level, offset, depth: None };
@@ -130,8 +130,8 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
 
 /// A row without a sampler of its own is read as one of two axes.
 fn widen_row(place: &mut Place) {
-    if place.dim == tex_dim::D1 {
-        place.dim = tex_dim::D2;
+    if place.dim == TexDim::D1 {
+        place.dim = TexDim::D2;
         place.axes.push(Operand::rz());
     }
 }
@@ -144,7 +144,7 @@ fn with_gradient(cx: &mut FnLower<'_, '_>, mut request: Request<'_>, geometry: G
     for _ in 0..2 {
         let vector = request.next(cx)?;
         let elements = vector.elements().iter().take(geometry.axes);
-        steps.push(elements.map(|e| cx.src_f32(e)).collect::<Lowered<Vec<_>>>()?);
+        steps.push(elements.map(|e| sources::src_f32(cx, e)).collect::<Lowered<Vec<_>>>()?);
     }
     let (offset, depth) = request.offset_and_depth(cx, OFFSET_FIELDS[0])?;
     let (source, results) = (request.source, request.results);
@@ -154,7 +154,7 @@ fn with_gradient(cx: &mut FnLower<'_, '_>, mut request: Request<'_>, geometry: G
             Access { opcode: Sass::TEX, modifiers: Vec::new(), source, place, level: Some(level), offset, depth };
         return access.emit(cx, &results);
     }
-    if singles && source.sampler.is_none() && place.dim == tex_dim::D1 {
+    if singles && source.sampler.is_none() && place.dim == TexDim::D1 {
         widen_row(&mut place);
         steps.iter_mut().for_each(|step| step.push(Operand::rz()));
     }
@@ -169,7 +169,7 @@ pub(crate) fn gather(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
     let place = Place::of(cx, instruction, geometry, request.coordinates, true)?;
     let (offset, depth) = request.offset_and_depth(cx, OFFSET_FIELDS[1])?;
     let component = COMPONENTS.iter().find(|(word, _)| instruction.has(*word)).map(|(_, component)| *component);
-    let component = (Field::TexComp, component.ok_or_else(|| unknown(cx, instruction))?);
+    let component = Field::TEX_COMP.is(component.ok_or_else(|| unknown(cx, instruction))?);
     let (source, results) = (request.source, request.results);
     Access { opcode: Sass::TLD4, modifiers: vec![component], source, place, level: None, offset, depth }
         .emit(cx, &results)

@@ -4,11 +4,11 @@ use crate::chapters::float32;
 use crate::chapters::texture::access::dimension;
 use crate::chapters::texture::coordinates::{Geometry, Place, maximum, on_cube, product, to_single};
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::handle::Handle;
+use crate::function::{FnLower, ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D};
-use oriole_isa::{Opcode as Sass, mufu};
+use oriole_isa::{Mufu, Opcode as Sass, TexMask};
 use oriole_ori::Operand;
 use oriole_ptx::ast::Instruction;
 
@@ -27,9 +27,9 @@ pub(crate) fn level(
     steps: &[Vec<Operand>],
 ) -> Lowered<Operand> {
     let mut scales = Vec::new();
-    for axis in 0..geometry.axes {
+    for axis in [TexMask::R, TexMask::G, TexMask::B].into_iter().take(geometry.axes) {
         // Faces are squares.
-        let component = if geometry.cube { 0 } else { axis as u8 };
+        let component = if geometry.cube { TexMask::R } else { axis };
         let size = dimension(cx, texture, Operand::rz(), component)?;
         let size = to_single(cx, size, false)?;
         scales.push(if geometry.cube { product(cx, size, Operand::imm(HALF))? } else { size });
@@ -47,7 +47,7 @@ pub(crate) fn level(
         });
     }
     let logarithm = cx.temp()?;
-    float32::mufu(cx, mufu::LG2, logarithm, longest.unwrap_or(Operand::rz()))?;
+    float32::mufu(cx, Mufu::LG2, logarithm, longest.unwrap_or(Operand::rz()))?;
     product(cx, logarithm, Operand::imm(HALF))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn level(
 fn step_on_cube(cx: &mut FnLower<'_, '_>, place: &Place, step: &[Operand]) -> Lowered<Vec<Operand>> {
     let mut moved = Vec::new();
     for (from, by) in place.direction.iter().zip(step) {
-        let (from, to) = (cx.in_reg(*from)?, cx.temp()?);
+        let (from, to) = (ops::in_reg(cx, *from)?, cx.temp()?);
         cx.emit(Sass::FADD, &[], &[(D, to), (A, from), (B, *by)])?;
         moved.push(to);
     }

@@ -9,15 +9,15 @@ use crate::error::Lowered;
 use crate::function::handle::{Handle, TEXTURE_MASK, TYPE_BITS};
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
-use crate::function::{FnLower, word_ops};
+use crate::function::{FnLower, descriptor, destinations, operands, ops, sources, word_ops};
 use crate::handler::unknown;
 use oriole_isa::Role::{Base, D, Offset};
-use oriole_isa::{Opcode as Sass, cmp};
+use oriole_isa::{Cmp, Opcode as Sass, TexMask};
 use oriole_ori::{Inst, Object, ObjectKind, Operand, SymbolKind, SymbolPart};
 use oriole_ptx::ast::{Instruction, Word};
 
 /// Sizes, by component of the header's dimensions.
-const SIZES: [(Word, u8); 3] = [(Word::Width, 0), (Word::Height, 1), (Word::Depth, 2)];
+const SIZES: [(Word, TexMask); 3] = [(Word::Width, TexMask::R), (Word::Height, TexMask::G), (Word::Depth, TexMask::B)];
 
 /// A table of properties.
 pub(crate) struct Table {
@@ -81,17 +81,17 @@ fn query(
     instruction: &Instruction,
     property: impl FnOnce(&mut FnLower<'_, '_>, &Instruction, Handle) -> Lowered<Operand>,
 ) -> Lowered {
-    let Some(address) = cx.operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
-    let handle = Handle::of_base(cx, address)?;
+    let Some(address) = operands::operand(instruction, 1)?.address() else { return Err(unknown(cx, instruction)) };
+    let handle = sources::handle_of_base(cx, address)?;
     let result = match SIZES.iter().find(|(word, _)| instruction.has(*word)) {
         Some((_, component)) => {
-            let level = instruction.operands.get(2).map(|level| cx.src(level)).transpose()?;
+            let level = instruction.operands.get(2).map(|level| sources::src(cx, level)).transpose()?;
             dimension(cx, handle, level.unwrap_or(Operand::rz()), *component)?
         }
         None => property(cx, instruction, handle)?,
     };
-    let to = cx.dst(cx.operand(instruction, 0)?)?;
-    cx.mov(to, result)
+    let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
+    ops::mov(cx, to, result)
 }
 
 /// A word of the entry of a texture or sampler.
@@ -125,17 +125,17 @@ impl Table {
         let made = cx.func.symbol_operand(start, 0, SymbolPart::Whole);
         let bytes = cx.built(made)?;
         let (size, place) = (cx.temp()?, cx.temp()?);
-        cx.mov(size, bytes)?;
-        cx.multiply_add(place, number, size, Operand::imm(offset))?;
+        ops::mov(cx, size, bytes)?;
+        ops::multiply_add(cx, place, number, size, Operand::imm(offset))?;
         let (base, address) = (cx.temp64()?, cx.temp64()?);
-        cx.read_constant64(base, 0, u32::from(cx.sm().bank0.property_tables[self.number]))?;
-        cx.add64(address, Wide::of_pair(base), Wide::of_halves(place, Operand::rz()))?;
+        ops::read_constant64(cx, base, 0, u32::from(cx.sm().bank0.property_tables[self.number]))?;
+        ops::add64(cx, address, Wide::of_pair(base), Wide::of_halves(place, Operand::rz()))?;
         let word = cx.temp()?;
         let mut load = Inst::neutral(Sass::LDG, Default::default());
         for (role, operand) in [(D, word), (Base, Operand::reg(address)), (Offset, Operand::imm(0))] {
             load.set_role(role, operand);
         }
-        cx.describe(&mut load);
+        descriptor::describe(cx, &mut load);
         cx.emit_inst(load)?;
         Ok(word)
     }
@@ -167,9 +167,9 @@ pub(crate) fn is_type(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lo
     let kind = instruction.types().find_map(object_kind);
     let bits = TYPE_BITS.iter().find(|(of, _)| Some(*of) == kind).map(|(_, bits)| *bits);
     let bits = Operand::imm(bits.ok_or_else(|| unknown(cx, instruction))?);
-    let handle = cx.src64(cx.operand(instruction, 1)?)?;
-    let (high, found) = (cx.in_reg(handle.hi)?, cx.temp()?);
+    let handle = sources::src64(cx, operands::operand(instruction, 1)?)?;
+    let (high, found) = (ops::in_reg(cx, handle.hi)?, cx.temp()?);
     word_ops::lop2(cx, found, lut::AND, high, bits)?;
-    let to = cx.dst_pred(cx.operand(instruction, 0)?)?;
-    cx.isetp(to, cmp::EQ, false, found, bits)
+    let to = destinations::dst_pred(cx, operands::operand(instruction, 0)?)?;
+    ops::isetp(cx, to, Cmp::EQ, false, found, bits)
 }

@@ -5,7 +5,7 @@
 
 use super::wide::WideSum;
 use super::{Cx, Rewrite, constant, source};
-use oriole_isa::{Field, Opcode, Role, base_scale, base_size};
+use oriole_isa::{BaseScale, BaseSize, Field, Opcode, Role};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::smallvec;
 
@@ -19,10 +19,10 @@ pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, B
 
 fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
     let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
-    let scaled = inst.get(Field::BaseScale) != base_scale::X1;
-    let narrow_base = inst.get(Field::BaseSize) != base_size::X64;
-    let has = |field| inst.opcode.fields().iter().any(|(f, _)| *f == field);
-    if (has(Field::BaseScale) && scaled) || (has(Field::BaseSize) && narrow_base) {
+    let scaled = inst.get(Field::BASE_SCALE) != BaseScale::X1;
+    let narrow_base = inst.get(Field::BASE_SIZE) != BaseSize::X64;
+    if (inst.opcode.has_field(Field::BASE_SCALE) && scaled) || (inst.opcode.has_field(Field::BASE_SIZE) && narrow_base)
+    {
         return None;
     }
     let OperandKind::Imm(old, _) = inst.operands[offset_at].kind() else { return None };
@@ -67,7 +67,7 @@ fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
         return Some((Operand::rz(), i64::from(bits as i32)));
     }
     let sum = cx.def_of(base)?;
-    if sum.opcode != Opcode::IADD3 || sum.get(Field::X) != 0 || source(sum, Role::C)? != Operand::rz() {
+    if sum.opcode != Opcode::IADD3 || sum.get(Field::X) || source(sum, Role::C)? != Operand::rz() {
         return None;
     }
     if source(sum, Role::D)? != base {

@@ -1,7 +1,7 @@
 //! Permutations of bytes: two PRMTs in one.
 
 use super::{Cx, Rewrite, source};
-use oriole_isa::{Field, Opcode, Role, prmt};
+use oriole_isa::{Field, Opcode, Prmt, Role};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
@@ -15,7 +15,7 @@ struct Byte {
 
 /// The bytes that a PRMT with a constant selector gives, the lowest first.
 fn bytes_of(inst: &Inst) -> Option<[Byte; 4]> {
-    if inst.opcode != Opcode::PRMT || inst.get(Field::Prmt) != prmt::IDX {
+    if inst.opcode != Opcode::PRMT || inst.get(Field::PRMT) != Prmt::IDX {
         return None;
     }
     let (a, c) = (source(inst, Role::A)?, source(inst, Role::C)?);

@@ -46,7 +46,7 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
         return Ok(None);
     }
     let key = key(cx.func, inst);
-    let first = cx.common.get(&key).filter(|first| equal(cx.func, &cx.func.insts[**first], inst));
+    let first = cx.common.get(&key).filter(|first| equal(cx.func, &cx.func[**first], inst));
     let rewrite = first.and_then(|first| copies(cx, *first, inst));
     if rewrite.is_none() && inst.guard().is_none() {
         cx.common.insert(key, cx.current);
@@ -77,9 +77,9 @@ fn reads_constant_register(cx: &Cx<'_>, inst: &Inst) -> bool {
 
 /// `inst`'s results as copies of those of the equal instruction `first`, if all of them still hold.
 fn copies(cx: &Cx<'_>, first: InstId, inst: &Inst) -> Option<Rewrite> {
-    let earlier = &cx.func.insts[first];
+    let earlier = &cx.func[first];
     let stable = earlier.uses().all(|(_, operand)| cx.is_stable(operand));
-    if !stable || earlier.call.is_some() || !cx.defs.reaches(first) {
+    if !stable || earlier.call.is_some() || !cx.defs.reaches(cx.func, first) {
         return None;
     }
     let mut rewrite = Rewrite::new();
@@ -92,7 +92,7 @@ fn copies(cx: &Cx<'_>, first: InstId, inst: &Inst) -> Option<Rewrite> {
         if to.len() != from.len() || to.iter().chain(&from).any(|reg| !cx.func.is_value(*reg)) {
             return None;
         }
-        let file = |reg: VReg| cx.func.vregs[reg].file();
+        let file = |reg: VReg| cx.func[reg].file();
         rewrite.extend(to.into_iter().zip(from).map(|(to, from)| Inst::copy(file(to), to.into(), from.into())));
     }
     (!rewrite.is_empty()).then_some(rewrite)

@@ -1,7 +1,7 @@
 //! Equal forms of an instruction with its sources in another order.
 
 use super::table;
-use oriole_isa::{Field, Opcode, Role, Swap};
+use oriole_isa::{Field, Opcode, Role, Setting, Swap};
 use oriole_ori::{Inst, Operand, OperandKind};
 
 /// The forms that differ from `inst` by one exchange of sources.
@@ -47,8 +47,8 @@ fn exchange(inst: &Inst, a: usize, b: usize) -> Option<Inst> {
             new.operands[choice] = new.operands[choice].not();
         }
         // The extended comparison reads the low words' result, which is for this order.
-        Swap::Compare(_) if inst.get(Field::Ex) != 0 || inst.get(Field::X) != 0 => return None,
-        Swap::Compare(field) => new.mods.set(field, field.turned(inst.get(field))?),
+        Swap::Compare(_) if inst.get(Field::EX) || inst.get(Field::X) => return None,
+        Swap::Compare(field) => new.mods.apply(Setting::raw(field, field.turned(inst.raw(field))?)),
         Swap::Table => {
             let (first, _) = inst.opcode.commuting().next()?;
             for lut in [Role::Lut, Role::Lut2].into_iter().filter_map(|role| inst.opcode.position(role)) {

@@ -2,7 +2,7 @@
 
 use super::source;
 use super::{Cx, Rewrite, constant};
-use oriole_isa::{Field, Opcode, Role};
+use oriole_isa::{Field, FieldId, Opcode, Role, Swizzle};
 use oriole_ori::{BuildError, Inst, InstFlags, Operand};
 use smallvec::smallvec;
 
@@ -16,7 +16,7 @@ const KINDS: [Kind; 3] = [
 ];
 
 /// Modifiers that sum and product must share.
-const SHARED: [Field; 3] = [Field::Rnd, Field::Ftz, Field::HalfFmt];
+const SHARED: [FieldId; 3] = [FieldId::Rnd, FieldId::Ftz, FieldId::HalfFmt];
 
 /// `a * b + c`, rounded once, if only this sum reads the product. Where both summands are products, the first is
 /// taken, as ptxas does.
@@ -43,18 +43,19 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 fn fused(cx: &Cx<'_>, inst: &Inst, (_, product, both): Kind, (factor, other): (Role, Role)) -> Option<Inst> {
     let (summand, rest) = (source(inst, factor)?, source(inst, other)?);
     let data = cx.product(summand, product)?;
-    let shared = SHARED.iter().all(|field| data.get(*field) == inst.get(*field));
+    let shared = SHARED.iter().all(|field| data.raw(*field) == inst.raw(*field));
     let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
-    let usable = shared && data.get(Field::Sat) == 0 && cx.is_stable(a) && cx.is_stable(b);
+    let usable = shared && !data.get(Field::SAT) && cx.is_stable(a) && cx.is_stable(b);
     if !usable || cx.func.named(rest) == cx.func.named(summand) {
         return None;
     }
     let mut new = Inst::neutral(both, inst.mods.clone());
     if both == Opcode::HFMA2 {
-        let rest = if other == Role::A { Field::SwzA } else { Field::SwzB };
-        let swizzles = [data.get(Field::SwzA), data.get(Field::SwzB), inst.get(rest)];
-        let fields = [Field::SwzA, Field::SwzB, Field::SwzC];
-        fields.into_iter().zip(swizzles).for_each(|(field, value)| new.mods.set(field, value));
+        new.mods.set(Field::SWZ_A, data.get(Field::SWZ_A));
+        new.mods.set(Field::SWZ_B, data.get(Field::SWZ_B));
+        // What B may be besides has a code that C's field refuses.
+        let of_b = |inst: &Inst| Swizzle::from_code(inst.get(Field::SWZ_B).code());
+        new.mods.set(Field::SWZ_C, if other == Role::A { inst.get(Field::SWZ_A) } else { of_b(inst) });
     }
     let a = if summand.is_neg() { a.neg() } else { a };
     let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, rest)];
@@ -66,12 +67,12 @@ impl Cx<'_> {
     /// The product of this block that an operand of any width stands for, perhaps negated, if nobody else reads it.
     fn product(&self, operand: Operand, opcode: Opcode) -> Option<&Inst> {
         let values = self.func.named(operand);
-        let alone = values.iter().all(|value| self.defs.reads(*value) == 0);
-        let first = self.defs.def(self.func, *values.first()?)?;
-        let data = &self.func.insts[first];
+        let alone = values.iter().all(|value| self.reads(*value) == 0);
+        let first = self.full_definition(*values.first()?)?;
+        let data = &self.func[first];
         let open = data.opcode == opcode && data.flags.contains(InstFlags::CONTRACTS);
         let written = self.func.named(source(data, Role::D)?) == values;
-        let near = self.defs.in_block(first);
+        let near = self.defs.in_block(self.func, first);
         (alone && open && written && near && !operand.is_abs()).then_some(data)
     }
 }

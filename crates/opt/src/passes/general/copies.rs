@@ -180,7 +180,7 @@ pub(super) fn copy_source(func: &Function, inst: &Inst, to: Operand) -> Option<O
 /// Whether the register may live as long as the copy in `to` does. A general register's copy of a uniform one stays: it
 /// may live across calls, where no uniform register is kept.
 fn outlives(func: &Function, reg: VReg, to: Operand) -> bool {
-    let uniform = |reg: VReg| func.vregs[reg].reg_type.is_uniform();
+    let uniform = |reg: VReg| func[reg].reg_type.is_uniform();
     !uniform(reg) || to.as_reg().is_some_and(uniform)
 }
 
@@ -219,14 +219,14 @@ fn with_flags(inst: &Inst, bits: u32, flags: Operand) -> Option<u32> {
     }
     match inst.opcode.info().family {
         // The sign that .XORSIGN takes is that of the source before its absolute value.
-        Family::Float if inst.get(Field::Xorsign) != 0 => None,
+        Family::Float if inst.get(Field::XORSIGN) => None,
         Family::Float => {
             let bits = if flags.is_abs() { bits & !SIGN } else { bits };
             (!flags.is_not()).then_some(if flags.is_neg() { bits ^ SIGN } else { bits })
         }
         Family::Integer if flags.is_not() => Some(!bits),
         // The carry of a - b and that of a + (-b) differ only for b = 0.
-        Family::Integer if inst.opcode == Opcode::IADD3 && inst.get(Field::X) == 0 => Some(bits.wrapping_neg()),
+        Family::Integer if inst.opcode == Opcode::IADD3 && !inst.get(Field::X) => Some(bits.wrapping_neg()),
         _ => None,
     }
 }

@@ -1,21 +1,17 @@
-//! What a walk over the blocks in reverse post-order knows of values: their definitions, and how often they are read.
+//! What a walk over the blocks in reverse post-order knows of values: copies, constants, and what is near to a change.
 
 use super::copies::copy_source;
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
-use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, SecondaryMap, VReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// Definitions and reads of values, and where the walk is.
+/// What the walk knows, and where it is.
 pub(super) struct Defs {
     dominators: Rc<DomTree>,
     loops: Rc<LoopForest>,
-    def: SecondaryMap<VReg, PackedOption<InstId>>,
-    reads: SecondaryMap<VReg, u32>,
-    /// The block of each instruction.
-    home: SecondaryMap<InstId, PackedOption<Block>>,
     /// The block at hand.
     block: Option<Block>,
     /// Constants that the walk has put into registers, and where.
@@ -34,25 +30,22 @@ pub(super) struct Defs {
 const FARTHEST: u8 = 4;
 
 impl Defs {
-    /// Definitions and reads of the whole function.
-    pub(super) fn new(func: &Function, analyses: &mut Analyses) -> Defs {
+    /// The copies of the whole function, whose definitions and uses are kept from here on.
+    pub(super) fn new(func: &mut Function, analyses: &mut Analyses) -> Defs {
+        func.edit().keep_def_use();
         let (dominators, loops) = (analyses.dominators(func), analyses.loops(func));
         let mut defs = Defs {
             dominators,
             loops,
-            def: SecondaryMap::with_capacity(func.vregs.len()),
-            reads: SecondaryMap::with_capacity(func.vregs.len()),
-            home: SecondaryMap::with_capacity(func.insts.len()),
             block: None,
             constants: FxHashMap::default(),
-            copies: SecondaryMap::with_capacity(func.vregs.len()),
+            copies: SecondaryMap::with_capacity(func.regs().len()),
             distance: SecondaryMap::with_default(u8::MAX),
             touched: Vec::new(),
             first_walk: true,
         };
-        for (block, inst) in func.iter_insts() {
-            defs.pass_in(func, inst, block);
-            defs.count(func, inst);
+        for (_, inst) in func.iter_insts() {
+            defs.pass(func, inst);
         }
         defs
     }
@@ -100,31 +93,9 @@ impl Defs {
         distance <= FARTHEST
     }
 
-    /// The instruction is taken out of the function.
-    pub(super) fn take_out(&mut self, func: &Function, inst: InstId) {
-        let reads = self.take_out_reads(func, inst);
-        self.touch(&reads);
-    }
-
-    /// No longer count the reads of an instruction; what it read.
-    pub(super) fn take_out_reads(&mut self, func: &Function, inst: InstId) -> SmallVec<[VReg; 8]> {
-        let mut values = SmallVec::new();
-        func.for_each_use(inst, |mention| {
-            values.push(mention.reg);
-            let reads = &mut self.reads[mention.reg];
-            *reads = reads.saturating_sub(1);
-        });
-        values
-    }
-
-    /// Count the reads of an instruction that is put into the function.
-    pub(super) fn count(&mut self, func: &Function, inst: InstId) {
-        func.for_each_use(inst, |mention| self.reads[mention.reg] += 1);
-    }
-
-    /// How often the register is read in the function.
-    pub(super) fn reads(&self, reg: VReg) -> u32 {
-        self.reads[reg]
+    /// What an instruction reads has changed, or goes.
+    pub(super) fn touch_sources(&mut self, func: &Function, inst: InstId) {
+        self.touch(&reads_of(func, inst));
     }
 
     /// The walk comes to a block.
@@ -139,25 +110,11 @@ impl Defs {
 
     /// The walk goes past an instruction.
     pub(super) fn pass(&mut self, func: &Function, inst: InstId) {
-        if let Some(block) = self.block {
-            self.pass_in(func, inst, block);
-        }
-    }
-
-    /// An instruction stands in a block.
-    pub(super) fn pass_in(&mut self, func: &Function, inst: InstId, block: Block) {
-        self.home[inst] = block.into();
         func.for_each_def(inst, |mention| {
             if func.is_value(mention.reg) {
-                self.def[mention.reg] = inst.into();
                 self.copies[mention.reg] = copied_by(func, inst, mention.reg).unwrap_or(Operand::NONE);
             }
         });
-    }
-
-    /// The machine instruction that gives a value in full.
-    pub(super) fn def(&self, func: &Function, reg: VReg) -> Option<InstId> {
-        self.def[reg].expand().filter(|inst| is_full_definition(&func.insts[*inst]))
     }
 
     /// What a value is a copy of: a constant, a register, RZ, PT.
@@ -165,25 +122,20 @@ impl Defs {
         Some(self.copies[value]).filter(|copied| !copied.is_none())
     }
 
-    /// The same for an operand that is one value.
-    pub(super) fn def_of(&self, func: &Function, operand: Operand) -> Option<InstId> {
-        self.def(func, operand.as_reg()?)
-    }
-
     /// Whether the instruction stands in the block at hand.
-    pub(super) fn in_block(&self, inst: InstId) -> bool {
-        self.block.is_some() && self.home[inst].expand() == self.block
+    pub(super) fn in_block(&self, func: &Function, inst: InstId) -> bool {
+        self.block.is_some() && home(func, inst) == self.block
     }
 
     /// Whether a value's definition stands in a block that strictly dominates `block`.
-    pub(super) fn is_defined_before(&self, value: VReg, block: Block) -> bool {
-        let home = self.def[value].expand().and_then(|inst| self.home[inst].expand());
+    pub(super) fn is_defined_before(&self, func: &Function, value: VReg, block: Block) -> bool {
+        let home = func.definition(value).and_then(|inst| home(func, inst));
         home.is_some_and(|home| home != block && self.dominators.dominates(home, block))
     }
 
     /// Whether an instruction's block dominates the one at hand, or is it.
-    pub(super) fn reaches(&self, inst: InstId) -> bool {
-        match (self.home[inst].expand(), self.block) {
+    pub(super) fn reaches(&self, func: &Function, inst: InstId) -> bool {
+        match (home(func, inst), self.block) {
             (Some(home), Some(here)) => self.dominators.dominates(home, here),
             _ => false,
         }
@@ -210,13 +162,26 @@ impl Defs {
     }
 }
 
-fn is_full_definition(inst: &Inst) -> bool {
+/// The block that an instruction stands in.
+fn home(func: &Function, inst: InstId) -> Option<Block> {
+    func.def_use()?.home(inst)
+}
+
+/// The registers that an instruction reads, one for each mention.
+pub(super) fn reads_of(func: &Function, inst: InstId) -> SmallVec<[VReg; 8]> {
+    let mut values = SmallVec::new();
+    func.for_each_use(inst, |mention| values.push(mention.reg));
+    values
+}
+
+/// Whether the instruction is the machine's and gives what it writes in full.
+pub(super) fn is_full_definition(inst: &Inst) -> bool {
     inst.is_machine() && !inst.writes_partly() && inst.call.is_none()
 }
 
 /// What `value` is a copy of that the instruction writes.
 fn copied_by(func: &Function, inst: InstId, value: VReg) -> Option<Operand> {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     let source = is_full_definition(data).then(|| copy_source(func, data, Operand::reg(value))).flatten();
     source.filter(|source| is_stable(func, *source))
 }
@@ -227,7 +192,7 @@ pub(super) fn is_stable(func: &Function, operand: Operand) -> bool {
         OperandKind::Reg(reg, _) => func.is_value(reg),
         OperandKind::ConstBindless { .. } | OperandKind::Symbol(_) | OperandKind::Block(_) => false,
         // The frame's base is the only physical register whose value is the same throughout a function.
-        OperandKind::Phys { file: RegFile::R, number, .. } => number == func.frame.base(),
+        OperandKind::Phys { file: RegFile::R, number, .. } => number == func.frame().base(),
         OperandKind::Phys { .. } => false,
         _ => true,
     }

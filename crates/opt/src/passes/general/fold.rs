@@ -1,7 +1,7 @@
 //! Constant folding: instructions whose sources are all known.
 
 use super::{Cx, Rewrite, constant, mov, source, table, word};
-use oriole_isa::{Field, Fold, Role, cmp, mul, prmt, shift_dir, shift_type, sign};
+use oriole_isa::{Cmp, Field, Fold, Mul, Prmt, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
 
@@ -23,7 +23,7 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
 fn folded(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     match inst.opcode.fold() {
         Fold::Compare => compare(inst),
-        Fold::MultiplyAdd if inst.get(Field::Mul) == mul::WIDE => wide_product(cx, inst),
+        Fold::MultiplyAdd if inst.get(Field::MUL) == Mul::WIDE => wide_product(cx, inst),
         _ => {
             let value = value(inst)?;
             Some(smallvec![mov(destination(inst)?, word(value))])
@@ -47,37 +47,37 @@ fn value(inst: &Inst) -> Option<u32> {
     let b = || known(inst, Role::B);
     let c = || known(inst, Role::C);
     match inst.opcode.fold() {
-        Fold::MultiplyAdd if inst.get(Field::Mul) == mul::LO && inst.get(Field::X) == 0 => {
+        Fold::MultiplyAdd if inst.get(Field::MUL) == Mul::LO && !inst.get(Field::X) => {
             Some(a()?.wrapping_mul(b()?).wrapping_add(c()?))
         }
         Fold::Logic => Some(table::apply(known(inst, Role::Lut)? as u8, [a()?, b()?, c()?])),
         Fold::Shift => shift(inst, a()?, b()?, c()?),
-        Fold::ShiftAdd if inst.get(Field::Hi) == 0 && inst.get(Field::X) == 0 => {
+        Fold::ShiftAdd if !inst.get(Field::HI) && !inst.get(Field::X) => {
             Some((a()? << (known(inst, Role::Shift)? & 31)).wrapping_add(b()?))
         }
         Fold::Absolute => Some((b()? as i32).unsigned_abs()),
         Fold::Count => Some(b()?.count_ones()),
         Fold::Reverse => Some(b()?.reverse_bits()),
-        Fold::Extend if inst.get(Field::Wrap) == 0 => Some(extend(a()?, b()?, inst.get(Field::Sign) == sign::S32)),
-        Fold::Permute if inst.get(Field::Prmt) == prmt::IDX => Some(permute(a()?, b()?, c()?)),
+        Fold::Extend if !inst.get(Field::WRAP) => Some(extend(a()?, b()?, inst.get(Field::SIGN) == Sign::S32)),
+        Fold::Permute if inst.get(Field::PRMT) == Prmt::IDX => Some(permute(a()?, b()?, c()?)),
         _ => None,
     }
 }
 
 /// A word of the pair `c:a` shifted by `b`, where the count does not clamp or wrap.
 fn shift(inst: &Inst, a: u32, b: u32, c: u32) -> Option<u32> {
-    let wide = matches!(inst.get(Field::ShiftType), shift_type::U64 | shift_type::S64);
-    let signed = matches!(inst.get(Field::ShiftType), shift_type::S32 | shift_type::S64);
+    let wide = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::U64 | ShiftType::S64);
+    let signed = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::S32 | ShiftType::S64);
     if b >= if wide { 64 } else { 32 } {
         return None;
     }
     let pair = u64::from(a) | u64::from(c) << 32;
-    let shifted = match inst.get(Field::ShiftDir) {
-        shift_dir::L => pair << b,
+    let shifted = match inst.get(Field::SHIFT_DIR) {
+        ShiftDir::L => pair << b,
         _ if signed => ((pair as i64) >> b) as u64,
         _ => pair >> b,
     };
-    Some(if inst.get(Field::Hi) == 1 { (shifted >> 32) as u32 } else { shifted as u32 })
+    Some(if inst.get(Field::HI) { (shifted >> 32) as u32 } else { shifted as u32 })
 }
 
 fn extend(value: u32, bits: u32, signed: bool) -> u32 {
@@ -105,8 +105,8 @@ pub(super) fn permute(a: u32, selector: u32, c: u32) -> u32 {
 fn wide_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let d = cx.pair(destination(inst)?)?;
     let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
-    let plain = known(inst, Role::C)? == 0 && inst.get(Field::X) == 0;
-    let product = match inst.get(Field::Sign) == sign::S32 {
+    let plain = known(inst, Role::C)? == 0 && !inst.get(Field::X);
+    let product = match inst.get(Field::SIGN) == Sign::S32 {
         true => (i64::from(a as i32) * i64::from(b as i32)) as u64,
         false => u64::from(a) * u64::from(b),
     };
@@ -115,23 +115,23 @@ fn wide_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
 }
 
 fn compare(inst: &Inst) -> Option<Rewrite> {
-    if inst.get(Field::Ex) != 0 || source(inst, Role::PD2)? != Operand::pt() {
+    if inst.get(Field::EX) || source(inst, Role::PD2)? != Operand::pt() {
         return None;
     }
     let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
-    let order = if inst.get(Field::Sign) == sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
-    let holds = match inst.get(Field::Cmp) {
-        cmp::F => false,
-        cmp::T => true,
-        cmp::LT => order.is_lt(),
-        cmp::LE => order.is_le(),
-        cmp::EQ => order.is_eq(),
-        cmp::NE => order.is_ne(),
-        cmp::GE => order.is_ge(),
-        cmp::GT => order.is_gt(),
+    let order = if inst.get(Field::SIGN) == Sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
+    let holds = match inst.get(Field::CMP) {
+        Cmp::F => false,
+        Cmp::T => true,
+        Cmp::LT => order.is_lt(),
+        Cmp::LE => order.is_le(),
+        Cmp::EQ => order.is_eq(),
+        Cmp::NE => order.is_ne(),
+        Cmp::GE => order.is_ge(),
+        Cmp::GT => order.is_gt(),
         _ => return None,
     };
-    let combined = super::identities::combine(inst.get(Field::Bop), holds, source(inst, Role::PA)?)?;
+    let combined = super::identities::combine(inst.get(Field::BOP), holds, source(inst, Role::PA)?)?;
     Some(smallvec![super::mov_pred(source(inst, Role::PD)?, combined)])
 }
 

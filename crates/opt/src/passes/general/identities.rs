@@ -2,7 +2,7 @@
 
 use super::table::known_bit;
 use super::{Cx, Rewrite, commute, constant, mov, mov_pred, source, word};
-use oriole_isa::{Field, Opcode, Role, bop, mul, shift_dir, shift_type};
+use oriole_isa::{Bop, Field, Mul, Opcode, Prmt, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::{SmallVec, smallvec};
 
@@ -25,12 +25,12 @@ pub(super) fn simplify(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, 
 }
 
 /// A value that is either `holds` or undetermined, combined with a predicate as comparisons do it.
-pub(super) fn combine(how: u8, holds: bool, with: Operand) -> Option<Operand> {
+pub(super) fn combine(how: Bop, holds: bool, with: Operand) -> Option<Operand> {
     Some(match (how, holds) {
-        (bop::AND, false) => Operand::pt().not(),
-        (bop::OR, true) => Operand::pt(),
-        (bop::AND, true) | (bop::OR | bop::XOR, false) => with,
-        (bop::XOR, true) => with.not(),
+        (Bop::AND, false) => Operand::pt().not(),
+        (Bop::OR, true) => Operand::pt(),
+        (Bop::AND, true) | (Bop::OR | Bop::XOR, false) => with,
+        (Bop::XOR, true) => with.not(),
         _ => return None,
     })
 }
@@ -48,7 +48,7 @@ fn unused_result(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         let reg = inst.operands[at].as_reg().filter(|reg| cx.func.is_value(*reg));
         // A comparison keeps its first result: without any it is dead anyway.
         let needed = role == Role::PD && inst.opcode == Opcode::ISETP;
-        if !needed && reg.is_some_and(|reg| cx.defs.reads(reg) == 0) {
+        if !needed && reg.is_some_and(|reg| cx.reads(reg) == 0) {
             new.operands[at] = Operand::pt();
         }
     }
@@ -80,7 +80,7 @@ fn sum(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     }
     let (pd, pd2, d) = (source(inst, Role::PD)?, source(inst, Role::PD2)?, source(inst, Role::D)?);
     let carries = [source(inst, Role::PA)?, source(inst, Role::PB)?];
-    if inst.get(Field::X) != 0 {
+    if inst.get(Field::X) {
         return without_carry(inst, carries);
     }
     let Summands { rest, constant } = summands(inst)?;
@@ -110,7 +110,7 @@ fn without_carry(inst: &Inst, carries: [Operand; 2]) -> Option<Rewrite> {
             _ => {}
         }
     }
-    new.mods.set(Field::X, 0);
+    new.mods.set(Field::X, false);
     for role in [Role::PA, Role::PB] {
         new.operands[inst.opcode.position(role)?] = Operand::pt().not();
     }
@@ -118,19 +118,19 @@ fn without_carry(inst: &Inst, carries: [Operand; 2]) -> Option<Rewrite> {
 }
 
 fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
-    if inst.get(Field::X) != 0 || source(inst, Role::PD)? != Operand::pt() {
+    if inst.get(Field::X) || source(inst, Role::PD)? != Operand::pt() {
         return None;
     }
     let (a, b, c, d) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?, source(inst, Role::D)?);
     let zero = constant(a) == Some(0) || constant(b) == Some(0);
-    match inst.get(Field::Mul) {
-        mul::LO if zero => Some(smallvec![sum_of(d, [c, Operand::rz()])]),
-        mul::LO if constant(b) == Some(1) => Some(smallvec![sum_of(d, [a, c])]),
-        mul::WIDE if zero && c == Operand::rz() => {
+    match inst.get(Field::MUL) {
+        Mul::LO if zero => Some(smallvec![sum_of(d, [c, Operand::rz()])]),
+        Mul::LO if constant(b) == Some(1) => Some(smallvec![sum_of(d, [a, c])]),
+        Mul::WIDE if zero && c == Operand::rz() => {
             let [lo, hi] = cx.pair(d)?;
             Some(smallvec![mov(lo.into(), c), mov(hi.into(), c)])
         }
-        mul::WIDE if zero => {
+        Mul::WIDE if zero => {
             let ([lo, hi], [low, high]) = (cx.pair(d)?, cx.pair(c).filter(|_| !c.has_flags())?);
             Some(smallvec![mov(lo.into(), low.into()), mov(hi.into(), high.into())])
         }
@@ -154,15 +154,15 @@ fn shift(inst: &Inst) -> Option<Rewrite> {
     if constant(a) == Some(0) && constant(c) == Some(0) {
         return Some(smallvec![mov(d, Operand::rz())]);
     }
-    let high = inst.get(Field::Hi) == 1;
+    let high = inst.get(Field::HI);
     if constant(b) == Some(0) {
         return Some(smallvec![mov(d, if high { c } else { a })]);
     }
     // A left shift by a whole word or more, or a right shift of the high word alone.
     let count = constant(b)?;
-    let wide = matches!(inst.get(Field::ShiftType), shift_type::U64 | shift_type::S64);
-    let whole = wide && count == 32 && inst.get(Field::Wrap) == 0;
-    match (whole, inst.get(Field::ShiftDir) == shift_dir::L) {
+    let wide = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::U64 | ShiftType::S64);
+    let whole = wide && count == 32 && !inst.get(Field::WRAP);
+    match (whole, inst.get(Field::SHIFT_DIR) == ShiftDir::L) {
         (true, true) if high => Some(smallvec![mov(d, a)]),
         (true, false) if !high => Some(smallvec![mov(d, c)]),
         _ => None,
@@ -179,7 +179,7 @@ fn choice(inst: &Inst) -> Option<Rewrite> {
         None if a == b => a,
         None => return None,
     };
-    let plain = !value.has_flags() && inst.get(Field::Ftz) == 0;
+    let plain = !value.has_flags() && !inst.get(Field::FTZ);
     plain.then(|| smallvec![mov(d, value)])
 }
 
@@ -187,7 +187,7 @@ fn choice(inst: &Inst) -> Option<Rewrite> {
 fn permutation(inst: &Inst) -> Option<Rewrite> {
     let (a, b, c, d) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?, source(inst, Role::D)?);
     let value = match b.kind() {
-        _ if inst.get(Field::Prmt) != 0 => return None,
+        _ if inst.get(Field::PRMT) != Prmt::IDX => return None,
         OperandKind::Imm(0x3210, _) => a,
         OperandKind::Imm(0x7654, _) => c,
         _ => return None,

@@ -4,7 +4,7 @@ use super::source;
 use super::table::{self, compose};
 use super::wide::is_shift;
 use super::{Cx, Rewrite, constant, mov_pred, word};
-use oriole_isa::{Field, Opcode, Role, bop, cmp, fcmp, shift_dir, shift_type};
+use oriole_isa::{Bop, Cmp, Field, Opcode, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind, RegType};
 use smallvec::{SmallVec, smallvec};
 
@@ -61,26 +61,26 @@ fn merged(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
 }
 
 /// Integer comparisons and their opposites.
-const OPPOSITES: [(u8, u8); 8] = [
-    (cmp::F, cmp::T),
-    (cmp::LT, cmp::GE),
-    (cmp::EQ, cmp::NE),
-    (cmp::LE, cmp::GT),
-    (cmp::GT, cmp::LE),
-    (cmp::NE, cmp::EQ),
-    (cmp::GE, cmp::LT),
-    (cmp::T, cmp::F),
+const OPPOSITES: [(Cmp, Cmp); 8] = [
+    (Cmp::F, Cmp::T),
+    (Cmp::LT, Cmp::GE),
+    (Cmp::EQ, Cmp::NE),
+    (Cmp::LE, Cmp::GT),
+    (Cmp::GT, Cmp::LE),
+    (Cmp::NE, Cmp::EQ),
+    (Cmp::GE, Cmp::LT),
+    (Cmp::T, Cmp::F),
 ];
 
 /// The comparison that is true where this one is false.
 fn opposite(inst: &Inst) -> Option<Inst> {
     let mut new = inst.clone();
     match inst.opcode {
-        Opcode::ISETP if inst.get(Field::Ex) == 0 => {
-            let (_, other) = OPPOSITES.into_iter().find(|(this, _)| *this == inst.get(Field::Cmp))?;
-            new.mods.set(Field::Cmp, other);
+        Opcode::ISETP if !inst.get(Field::EX) => {
+            let (_, other) = OPPOSITES.into_iter().find(|(this, _)| *this == inst.get(Field::CMP))?;
+            new.mods.set(Field::CMP, other);
         }
-        Opcode::FSETP => new.mods.set(Field::Fcmp, fcmp::T - inst.get(Field::Fcmp)),
+        Opcode::FSETP => new.mods.set(Field::FCMP, inst.get(Field::FCMP).opposite()),
         _ => return None,
     }
     Some(new)
@@ -106,7 +106,7 @@ fn combined(cx: &Cx<'_>, inst: &Inst, k: usize) -> Option<Rewrite> {
     let with = inputs[other];
     let (how, inverse, with) = matching(lut, k, other, with)?;
     let mut new = if inverse { opposite(compare)? } else { compare.clone() };
-    new.mods.set(Field::Bop, how);
+    new.mods.set(Field::BOP, how);
     new.operands[compare.opcode.position(Role::PD)?] = source(inst, Role::PD)?;
     new.operands[compare.opcode.position(Role::PA)?] = with;
     let holds = compare.uses().all(|(_, operand)| cx.is_stable(operand));
@@ -120,19 +120,19 @@ fn comparison_of<'c>(cx: &'c Cx<'_>, pred: Operand) -> Option<&'c Inst> {
     let compare = opcodes.into_iter().find_map(|opcode| cx.only_use(pred, opcode))?;
     let plain = source(compare, Role::PA)? == Operand::pt()
         && source(compare, Role::PD2)? == Operand::pt()
-        && compare.get(Field::Bop) == bop::AND;
+        && compare.get(Field::BOP) == Bop::AND;
     plain.then_some(compare)
 }
 
 /// How a table of two inputs combines a comparison with a predicate: the operation, whether the comparison
 /// is turned into its opposite, and the predicate with its sense.
-fn matching(lut: u8, k: usize, other: usize, with: Operand) -> Option<(u8, bool, Operand)> {
+fn matching(lut: u8, k: usize, other: usize, with: Operand) -> Option<(Bop, bool, Operand)> {
     let (p, q) = (table::INPUTS[k], table::INPUTS[other]);
     for inverse in [false, true] {
         for negated in [false, true] {
             let (p, q) = (if inverse { !p } else { p }, if negated { !q } else { q });
             let with = with.with_not(with.is_not() ^ negated);
-            let choices = [(bop::AND, p & q), (bop::OR, p | q), (bop::XOR, p ^ q)];
+            let choices = [(Bop::AND, p & q), (Bop::OR, p | q), (Bop::XOR, p ^ q)];
             if let Some((how, _)) = choices.into_iter().find(|(_, table)| *table == lut) {
                 return Some((how, inverse, with));
             }
@@ -168,13 +168,13 @@ struct Test {
 
 fn tested_logic(cx: &Cx<'_>, inst: &Inst) -> Option<Test> {
     let plain = inst.opcode == Opcode::ISETP
-        && inst.get(Field::Ex) == 0
-        && inst.get(Field::Bop) == bop::AND
+        && !inst.get(Field::EX)
+        && inst.get(Field::BOP) == Bop::AND
         && source(inst, Role::PA)? == Operand::pt()
         && source(inst, Role::PD2)? == Operand::pt();
-    let equal = match inst.get(Field::Cmp) {
-        cmp::EQ => true,
-        cmp::NE => false,
+    let equal = match inst.get(Field::CMP) {
+        Cmp::EQ => true,
+        Cmp::NE => false,
         _ => return None,
     };
     let bound = constant(source(inst, Role::B)?)?;
@@ -209,7 +209,7 @@ fn mask_before_shift(cx: &Cx<'_>, logic: &Inst) -> Option<Inst> {
     let shift = cx.def_of(source(logic, Role::A)?)?;
     let count = constant(source(shift, Role::B)?).filter(|count| *count < 32)?;
     let x = source(shift, Role::C)?;
-    let right = is_shift(shift, shift_dir::R, &[shift_type::U32, shift_type::S32], true);
+    let right = is_shift(shift, ShiftDir::R, &[ShiftType::U32, ShiftType::S32], true);
     let fits = bits.leading_zeros() >= count && bits << count >> count == bits;
     if !right || !fits || !cx.is_stable(x) {
         return None;

@@ -22,10 +22,10 @@ mod sums;
 mod table;
 mod wide;
 
-use super::dead_code;
+use super::dead_code::{self, SWEPT};
 use crate::{Changed, Context, PhaseError};
-use defs::{Defs, is_stable};
-use oriole_isa::{Arch, Field, Mods, Opcode, RegFile, Role};
+use defs::{Defs, is_full_definition, is_stable, reads_of};
+use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, BuildError, EntitySet, Function, Inst, InstId, Operand, RegType, VReg};
@@ -41,12 +41,12 @@ const MOST_REWRITES: usize = 8;
 
 /// Walk until nothing changes, at most as often as the knob says.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    repeat(func, context, analyses, &rules::GENERAL)
+    repeat(func, context, analyses, ("the general rules are done", &rules::GENERAL))
 }
 
 /// Slot 49: equal expressions once.
 pub(crate) fn common(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    repeat(func, context, analyses, &rules::COMMON)
+    repeat(func, context, analyses, ("equal expressions are one", &rules::COMMON))
 }
 
 /// The first walk looks at every instruction; the following at those near to what the one before has changed.
@@ -54,8 +54,12 @@ fn repeat(
     func: &mut Function,
     context: &Context,
     analyses: &mut Analyses,
-    rules: &'static Rules,
+    (work, rules): (&'static str, &'static Rules),
 ) -> Result<Changed, PhaseError> {
+    if analyses.is_settled(work, func) {
+        return Ok(Changed::No);
+    }
+    let mut swept = analyses.is_settled(SWEPT, func);
     let cfg = analyses.cfg(func);
     let defs = Defs::new(func, analyses);
     let mut cx = Cx {
@@ -66,21 +70,30 @@ fn repeat(
         arch: context.arch,
         offset_limit: context.knobs.get("fold-offset-limit"),
         contracts: context.knobs.get("contract") != 0,
-        out: Vec::new(),
         current: InstId::from_u32(0),
+        own_reads: SmallVec::new(),
         common: FxHashMap::default(),
         replaced: EntitySet::new(),
     };
     let mut changed = Changed::No;
     for _ in 0..context.knobs.get("general-rounds") {
         let walked = cx.walk(cfg.rpo())?;
-        let swept = cx.sweep();
-        changed = changed.or(walked).or(swept);
+        if walked == Changed::Yes || !swept {
+            changed = changed.or(walked).or(cx.sweep());
+            swept = true;
+        }
         if walked == Changed::No {
             break;
         }
         cx.defs.start_again();
         cx.common.clear();
+    }
+    // Where rewrites are forbidden from some number on, nothing is done.
+    if context.tally.is_open() && swept {
+        analyses.settle(SWEPT, func);
+        if changed == Changed::No {
+            analyses.settle(work, func);
+        }
     }
     Ok(changed)
 }
@@ -96,10 +109,10 @@ struct Cx<'f> {
     offset_limit: i64,
     /// Products and sums that PTX leaves open become one instruction.
     contracts: bool,
-    /// The block's new instructions.
-    out: Vec<InstId>,
     /// The instruction at hand.
     current: InstId,
+    /// What it read when the walk came to it.
+    own_reads: SmallVec<[VReg; 8]>,
     /// Instructions that computed something, by what identifies it, for slot 49.
     common: FxHashMap<u64, InstId>,
     /// Instructions whose work an instruction further down has taken over.
@@ -115,15 +128,16 @@ impl Cx<'_> {
                 self.tally.count(PHIS);
                 changed = true;
             }
-            for id in std::mem::take(&mut self.func.blocks[block].insts) {
+            let insts = self.func.edit().take_insts(block);
+            self.func.edit().set_insts(block, Vec::with_capacity(insts.len()));
+            for id in insts {
                 changed |= self.visit(id)?;
             }
             let replaced = std::mem::take(&mut self.replaced);
             if !replaced.is_empty() {
-                self.out.retain(|id| !replaced.contains(*id));
-                replaced.iter().for_each(|id| self.defs.take_out(self.func, id));
+                replaced.iter().for_each(|id| self.defs.touch_sources(self.func, id));
+                self.func.edit().retain_insts(block, |_, id| !replaced.contains(id));
             }
-            self.func.blocks[block].insts = std::mem::take(&mut self.out);
         }
         Ok(Changed::when(changed))
     }
@@ -134,7 +148,7 @@ impl Cx<'_> {
             return Changed::No;
         }
         let dead = dead_code::sweep(self.func);
-        dead.iter().for_each(|id| self.defs.take_out(self.func, *id));
+        dead.iter().for_each(|id| self.defs.touch_sources(self.func, *id));
         self.tally.add(UNUSED, dead.len() as u32);
         Changed::when(!dead.is_empty())
     }
@@ -142,15 +156,15 @@ impl Cx<'_> {
     /// Simplify one instruction and append what it becomes.
     fn visit(&mut self, id: InstId) -> Result<bool, BuildError> {
         self.current = id;
-        let data = &self.func.insts[id];
+        let data = &self.func[id];
         let rules = self.rules.of(data);
         if !data.is_machine() || !self.defs.is_due(self.func, id, rules != 0) {
             self.append(id);
             return Ok(false);
         }
-        let reads = self.defs.take_out_reads(self.func, id);
-        // Rules see the function while they hold the instruction.
-        let mut inst = std::mem::replace(&mut self.func.insts[id], Inst::new(Opcode::NOP, Mods::new(), &[]));
+        let reads = reads_of(self.func, id);
+        self.own_reads.clone_from(&reads);
+        let mut inst = self.func[id].clone();
         let mut changed = self.take_copies(&mut inst);
         let mut propagated = None;
         for _ in 0..MOST_REWRITES {
@@ -166,6 +180,7 @@ impl Cx<'_> {
             changed = true;
             if rewrite.len() != 1 {
                 self.defs.touch(&reads);
+                self.func.edit().remove(id);
                 return Ok(self.replace(rewrite));
             }
             let mut new = rewrite.remove(0);
@@ -177,9 +192,8 @@ impl Cx<'_> {
         if let Some(propagated) = propagated {
             inst = self.legal_form(inst).unwrap_or(propagated);
         }
-        self.func.insts[id] = inst;
-        self.defs.count(self.func, id);
         if changed {
+            self.func.edit().replace(id, inst);
             self.defs.touch(&reads);
             self.defs.touch_results(self.func, id);
         }
@@ -243,8 +257,7 @@ impl Cx<'_> {
 
     fn replace(&mut self, rewrite: Rewrite) -> bool {
         for inst in rewrite {
-            let id = self.func.add_inst(inst);
-            self.defs.count(self.func, id);
+            let id = self.func.edit().add(inst);
             self.defs.touch_results(self.func, id);
             self.append(id);
         }
@@ -253,18 +266,36 @@ impl Cx<'_> {
 
     fn append(&mut self, id: InstId) {
         self.defs.pass(self.func, id);
-        self.out.push(id);
+        if let Some(block) = self.defs.block() {
+            self.func.edit().place_last(block, id);
+        }
     }
 
     /// The instruction that gives a source of one value.
     fn def_of(&self, operand: Operand) -> Option<&Inst> {
-        self.defs.def_of(self.func, operand).map(|id| &self.func.insts[id])
+        self.full_definition(operand.as_reg()?).map(|id| &self.func[id])
+    }
+
+    /// The machine instruction that gives a value in full.
+    fn full_definition(&self, value: VReg) -> Option<InstId> {
+        self.func.definition(value).filter(|inst| is_full_definition(&self.func[*inst]))
+    }
+
+    /// How often a register is read. (The instruction at hand is not counted.)
+    fn reads(&self, reg: VReg) -> u32 {
+        let own = self.own_reads.iter().filter(|read| **read == reg).count() as u32;
+        self.func.def_use().map_or(u32::MAX, |lists| lists.count(reg) - own)
+    }
+
+    /// What stands in the block at hand before the instruction at hand.
+    fn passed(&self) -> &[InstId] {
+        self.defs.block().map_or(&[], |block| self.func.block_insts(block))
     }
 
     /// The same for an instruction of a kind, if nobody else reads its result and no flags are on it. (The
     /// instruction at hand is not counted.)
     fn only_use(&self, operand: Operand, opcode: Opcode) -> Option<&Inst> {
-        let single = self.defs.reads(operand.as_reg()?) == 0 && !operand.has_flags();
+        let single = self.reads(operand.as_reg()?) == 0 && !operand.has_flags();
         self.def_of(operand).filter(|inst| single && inst.opcode == opcode)
     }
 
@@ -284,14 +315,14 @@ impl Cx<'_> {
             return Ok(Operand::reg(reg));
         }
         let reg = self.func.new_vreg(RegType::R)?;
-        let id = self.func.add_inst(mov(Operand::reg(reg), Operand::imm(bits)));
+        let id = self.func.edit().add(mov(Operand::reg(reg), Operand::imm(bits)));
         let here = self.defs.block();
         match self.defs.outside_of_loops() {
             Some(block) if Some(block) != here => {
-                self.defs.pass_in(self.func, id, block);
-                let place = self.func.blocks[block].insts.iter().position(|&at| is_terminator(&self.func.insts[at]));
-                let insts = &mut self.func.blocks[block].insts;
-                insts.insert(place.unwrap_or(insts.len()), id);
+                self.defs.pass(self.func, id);
+                let place = self.func.block_insts(block).iter().position(|&at| is_terminator(&self.func[at]));
+                let place = place.unwrap_or(self.func.block_insts(block).len());
+                self.func.edit().place(block, place, &[id]);
                 self.defs.set_constant(bits, reg, block);
             }
             home => {
@@ -324,8 +355,8 @@ fn source(inst: &Inst, role: Role) -> Option<Operand> {
 }
 
 /// Which part of the product an IMAD takes.
-fn mul_field(inst: &Inst) -> u8 {
-    inst.get(Field::Mul)
+fn mul_field(inst: &Inst) -> Mul {
+    inst.get(Field::MUL)
 }
 
 /// A constant as an operand: zero is the zero register.

@@ -2,7 +2,7 @@
 
 use super::source;
 use super::{Cx, Rewrite, mul_field};
-use oriole_isa::{Field, Opcode, Role, mem_size, mul};
+use oriole_isa::{Field, MemSize, Mul, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, VReg};
 use smallvec::smallvec;
 
@@ -12,18 +12,18 @@ pub(super) fn products(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, 
 }
 
 fn narrow_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
-    let wide = inst.opcode == Opcode::IMAD && mul_field(inst) == mul::WIDE && inst.get(Field::X) == 0;
+    let wide = inst.opcode == Opcode::IMAD && mul_field(inst) == Mul::WIDE && !inst.get(Field::X);
     if !wide || source(inst, Role::PD)? != Operand::pt() {
         return None;
     }
     let [lo, hi] = cx.pair(source(inst, Role::D)?)?;
     let c = source(inst, Role::C)?;
-    if cx.defs.reads(hi) > 0 {
+    if cx.reads(hi) > 0 {
         return None;
     }
     let mut new = inst.clone();
-    new.mods.remove(Field::Mul);
-    new.mods.remove(Field::Sign);
+    new.mods.remove(Field::MUL);
+    new.mods.remove(Field::SIGN);
     new.operands[inst.opcode.position(Role::D)?] = Operand::reg(lo);
     if c.as_tuple().is_some() {
         let addend = cx.pair(c).filter(|_| !c.has_flags())?[0];
@@ -44,7 +44,7 @@ pub(super) fn constant_pair(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewri
 fn both_words(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     let (bank, offset) = constant_word(inst)?;
     let value = source(inst, Role::D)?.as_reg().filter(|value| cx.func.is_value(*value) && inst.guard().is_none())?;
-    let home = |value: VReg| cx.func.vregs[value].home;
+    let home = |value: VReg| cx.func[value].home;
     let low = offset & !7;
     let neighbour = |other: &Inst| {
         let other_value = source(other, Role::D).and_then(Operand::as_reg).filter(|_| other.guard().is_none());
@@ -58,7 +58,7 @@ fn both_words(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     let (first, other) = cx.recent(neighbour)?;
     let partner = source(other, Role::D)?.as_reg()?;
     let mut new = inst.clone();
-    new.mods.set(Field::MemSize, mem_size::B64);
+    new.mods.set(Field::MEM_SIZE, MemSize::B64);
     new.operands[inst.opcode.position(Role::Bank)?] = Operand::cbank(bank, low);
     let values = if offset == low { [value, partner] } else { [partner, value] };
     new.operands[inst.opcode.position(Role::D)?] = cx.func.tuple(&values);
@@ -67,7 +67,7 @@ fn both_words(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
 
 /// Bank and offset of the word that an LDC without address register reads.
 fn constant_word(inst: &Inst) -> Option<(u8, u32)> {
-    let plain = inst.opcode == Opcode::LDC && inst.get(Field::MemSize) == mem_size::B32;
+    let plain = inst.opcode == Opcode::LDC && inst.get(Field::MEM_SIZE) == MemSize::B32;
     match source(inst, Role::Bank)?.kind() {
         OperandKind::Const { bank, offset } if plain && source(inst, Role::Base)? == Operand::rz() => {
             Some((bank, offset))

@@ -4,7 +4,7 @@ use super::source;
 use super::table::known_bit;
 use super::wide::{is_shift, plain_summands};
 use super::{Cx, Rewrite, constant, mul_field, word};
-use oriole_isa::{Field, Mods, Opcode, Role, mul, shift_dir, shift_type};
+use oriole_isa::{Field, Mods, Mul, Opcode, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
@@ -32,8 +32,7 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
         let c2 = constant(c2)?;
         let first = cx.def_of(sum).filter(|_| !sum.has_flags())?;
         let writes_it = source(first, Role::D)? == sum;
-        let is_sum =
-            first.opcode == Opcode::IADD3 && first.get(Field::X) == 0 && source(first, Role::C)? == Operand::rz();
+        let is_sum = first.opcode == Opcode::IADD3 && !first.get(Field::X) && source(first, Role::C)? == Operand::rz();
         let (x, c1) = (source(first, Role::A)?, constant(source(first, Role::B)?)?);
         (writes_it && is_sum && cx.is_stable(x)).then(|| (x, c1.wrapping_add(c2)))
     });
@@ -52,8 +51,7 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
     Ok(plain_summands(inst).and_then(|summands| {
         orders(&summands).find_map(|(product, c)| {
             let data = cx.only_use(product, Opcode::IMAD)?;
-            let plain =
-                mul_field(data) == mul::LO && data.get(Field::X) == 0 && source(data, Role::C)? == Operand::rz();
+            let plain = mul_field(data) == Mul::LO && !data.get(Field::X) && source(data, Role::C)? == Operand::rz();
             let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
             if !plain || !cx.is_stable(a) || !cx.is_stable(b) {
                 return None;
@@ -67,10 +65,10 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 /// A left shift by a constant that only this sum reads.
 fn shifted(cx: &Cx<'_>, operand: Operand, high: bool) -> Option<(Inst, u32)> {
     let shift = cx.only_use(operand, Opcode::SHF)?;
-    let types: &[u8] = if high { &[shift_type::U64, shift_type::S64] } else { &[shift_type::U32, shift_type::S32] };
+    let types: &[ShiftType] = if high { &[ShiftType::U64, ShiftType::S64] } else { &[ShiftType::U32, ShiftType::S32] };
     let count = constant(source(shift, Role::B)?).filter(|count| (1..=31).contains(count))?;
     let (a, c) = (source(shift, Role::A)?, source(shift, Role::C)?);
-    let usable = is_shift(shift, shift_dir::L, types, high) && cx.is_stable(a) && (!high || cx.is_stable(c));
+    let usable = is_shift(shift, ShiftDir::L, types, high) && cx.is_stable(a) && (!high || cx.is_stable(c));
     usable.then(|| (shift.clone(), count))
 }
 
@@ -90,7 +88,7 @@ fn shifted_of(cx: &Cx<'_>, operand: Operand, extended: bool) -> Option<Shifted> 
     // The sign of x is the high word of x * 2.
     let shift = cx.only_use(operand, Opcode::SHF)?;
     let low = source(shift, Role::C)?;
-    let sign = is_shift(shift, shift_dir::R, &[shift_type::S32], true) && constant(source(shift, Role::B)?)? == 31;
+    let sign = is_shift(shift, ShiftDir::R, &[ShiftType::S32], true) && constant(source(shift, Role::B)?)? == 31;
     (extended && sign && cx.is_stable(low)).then_some(Shifted { low, high: None, count: 1 })
 }
 
@@ -104,7 +102,7 @@ fn lea(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         return None;
     }
     let (a, b, c) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?);
-    let extended = inst.get(Field::X) != 0;
+    let extended = inst.get(Field::X);
     let carry = source(inst, Role::PA)?;
     let one_carry = known_bit(source(inst, Role::PB)?) == Some(false);
     if c != Operand::rz() || !one_carry || (extended && carry.as_reg().is_none()) {
@@ -126,7 +124,7 @@ fn lea(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         let mut mods = Mods::new();
         if extended {
             roles.extend([(Role::C, high.unwrap_or(Operand::rz())), (Role::PA, carry)]);
-            mods = [(Field::X, 1), (Field::Hi, 1), (Field::Sx32, u8::from(high.is_none()))].into_iter().collect();
+            mods = [Field::X.is(true), Field::HI.is(true), Field::SX32.is(high.is_none())].into_iter().collect();
         }
         let new = build(Opcode::LEA, mods, &roles);
         cx.is_legal(&new).then(|| smallvec![new])

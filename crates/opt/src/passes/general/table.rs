@@ -169,7 +169,7 @@ pub(super) fn predicate_value(func: &Function, inst: &Inst, role: Role) -> Optio
 fn is_predicate(func: &Function, operand: Operand) -> bool {
     match operand.kind() {
         OperandKind::Pt => true,
-        OperandKind::Reg(reg, _) => func.vregs[reg].file() == oriole_isa::RegFile::P,
+        OperandKind::Reg(reg, _) => func[reg].file() == oriole_isa::RegFile::P,
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use super::copies::follows;
 use super::source;
 use super::table::known_bit;
 use super::{Cx, Rewrite, constant, mul_field};
-use oriole_isa::{Field, Mods, Opcode, Role, mul, shift_dir, shift_type, sign};
+use oriole_isa::{Field, Mods, Mul, Opcode, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, VReg};
 use smallvec::{SmallVec, smallvec};
 
@@ -24,14 +24,14 @@ pub(super) struct WideSum {
 impl WideSum {
     /// The sum whose high word the instruction computes, if `lo` is its low word (any, if `None`).
     pub(super) fn ending(cx: &Cx<'_>, high: &Inst, lo: Option<Operand>) -> Option<WideSum> {
-        if high.opcode != Opcode::IADD3 || high.get(Field::X) == 0 || high.guard().is_some() {
+        if high.opcode != Opcode::IADD3 || !high.get(Field::X) || high.guard().is_some() {
             return None;
         }
         let carry = source(high, Role::PA)?;
         let one_carry = known_bit(source(high, Role::PB)?) == Some(false) && !carry.is_not();
-        let low = cx.defs.def_of(cx.func, carry)?;
-        let first = &cx.func.insts[low];
-        let plain = first.opcode == Opcode::IADD3 && first.get(Field::X) == 0;
+        let low = cx.full_definition(carry.as_reg()?)?;
+        let first = &cx.func[low];
+        let plain = first.opcode == Opcode::IADD3 && !first.get(Field::X);
         let writes = lo.is_none_or(|lo| source(first, Role::D) == Some(lo)) && source(first, Role::PD)? == carry;
         let lone_carry = source(first, Role::PD2)? == Operand::pt();
         if !(one_carry && plain && writes && lone_carry && no_carry_out(high)?) {
@@ -67,7 +67,7 @@ impl Cx<'_> {
             return true;
         }
         let (Some(low), Some(high)) = (lo.as_reg(), hi.as_reg()) else { return follows(lo, hi, 1) };
-        let home = |reg: VReg| self.func.vregs[reg].home;
+        let home = |reg: VReg| self.func[reg].home;
         let of_one_variable = home(low) != 0 && home(high) == home(low) + 1;
         let results = self.def_of(lo).and_then(|inst| self.pair(source(inst, Role::D)?));
         of_one_variable || results == Some([low, high])
@@ -88,16 +88,16 @@ impl Cx<'_> {
 
     /// The instruction of a kind among the last few, if nothing since reads what it writes.
     pub(super) fn recent(&self, suits: impl Fn(&Inst) -> bool) -> Option<(InstId, &Inst)> {
-        let recent = self.out.iter().rev().take(NEAR).filter(|id| !self.replaced.contains(**id));
-        let found = *recent.into_iter().find(|id| suits(&self.func.insts[**id]))?;
-        self.may_sink(found).then(|| (found, &self.func.insts[found]))
+        let recent = self.passed().iter().rev().take(NEAR).filter(|id| !self.replaced.contains(**id));
+        let found = *recent.into_iter().find(|id| suits(&self.func[**id]))?;
+        self.may_sink(found).then(|| (found, &self.func[found]))
     }
 
     /// Whether instruction `first` stands close before this place, with nothing in between that reads what it writes.
     fn may_sink(&self, first: InstId) -> bool {
         let mut written: SmallVec<[VReg; 4]> = SmallVec::new();
         self.func.for_each_def(first, |mention| written.push(mention.reg));
-        for id in self.out.iter().rev().take(NEAR) {
+        for id in self.passed().iter().rev().take(NEAR) {
             if *id == first {
                 return true;
             }
@@ -124,7 +124,7 @@ pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rew
 /// `IMAD.WIDE` whose addend is a copy of two neighbouring constants adds these themselves: the factor takes one
 /// register, and the same for all addresses of a kind, where addends take two each.
 pub(super) fn constant_addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    if inst.opcode != Opcode::IMAD || mul_field(inst) != mul::WIDE || inst.get(Field::X) != 0 {
+    if inst.opcode != Opcode::IMAD || mul_field(inst) != Mul::WIDE || inst.get(Field::X) {
         return Ok(None);
     }
     let at = inst.opcode.position(Role::C);
@@ -150,10 +150,10 @@ fn factor_in_register(cx: &mut Cx<'_>, inst: &mut Inst) -> Result<bool, BuildErr
 
 fn wide_product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     let sum = WideSum::ending(cx, inst, None)?;
-    let lo = source(&cx.func.insts[sum.low], Role::D)?.as_reg()?;
+    let lo = source(&cx.func[sum.low], Role::D)?.as_reg()?;
     let hi = source(inst, Role::D)?.as_reg()?;
     let values = cx.func.is_value(lo) && cx.func.is_value(hi);
-    if !values || cx.defs.reads(sum.carry) > 0 || !cx.may_sink(sum.low) {
+    if !values || cx.reads(sum.carry) > 0 || !cx.may_sink(sum.low) {
         return None;
     }
     let [first, second] = sum.summands(cx)?;
@@ -175,7 +175,7 @@ fn wide_product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> 
 
 /// `IMAD.WIDE` without addend and carries.
 fn is_plain_product(inst: &Inst) -> bool {
-    let wide = inst.opcode == Opcode::IMAD && mul_field(inst) == mul::WIDE && inst.get(Field::X) == 0;
+    let wide = inst.opcode == Opcode::IMAD && mul_field(inst) == Mul::WIDE && !inst.get(Field::X);
     wide && source(inst, Role::C) == Some(Operand::rz()) && source(inst, Role::PD) == Some(Operand::pt())
 }
 
@@ -192,8 +192,8 @@ fn extended_shift(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     if inst.opcode != Opcode::SHF || inst.guard().is_some() {
         return None;
     }
-    let is_upper = |inst: &Inst| is_shift(inst, shift_dir::L, &[shift_type::U64, shift_type::S64], true);
-    let is_lower = |inst: &Inst| is_shift(inst, shift_dir::L, &[shift_type::U32, shift_type::S32], false);
+    let is_upper = |inst: &Inst| is_shift(inst, ShiftDir::L, &[ShiftType::U64, ShiftType::S64], true);
+    let is_lower = |inst: &Inst| is_shift(inst, ShiftDir::L, &[ShiftType::U32, ShiftType::S32], false);
     let (a, count) = (source(inst, Role::A)?, constant(source(inst, Role::B)?)?);
     let same =
         |other: &Inst| source(other, Role::A) == Some(a) && source(other, Role::B).and_then(constant) == Some(count);
@@ -213,8 +213,8 @@ fn extended_shift(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     if !plain || !stable || !(1..=30).contains(&count) {
         return None;
     }
-    let extension = if constant(high) == Some(0) { sign::U32 } else { sign_of(cx, a, high)? };
-    let mods: Mods = [(Field::Mul, mul::WIDE), (Field::Sign, extension)].into_iter().collect();
+    let extension = if constant(high) == Some(0) { Sign::U32 } else { sign_of(cx, a, high)? };
+    let mods: Mods = [Field::MUL.is(Mul::WIDE), Field::SIGN.is(extension)].into_iter().collect();
     let mut new = Inst::neutral(Opcode::IMAD, mods);
     let pair = cx.func.tuple(&[lo, hi]);
     let roles = [(Role::D, pair), (Role::A, a), (Role::B, Operand::imm(1 << count)), (Role::C, Operand::rz())];
@@ -223,26 +223,26 @@ fn extended_shift(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
 }
 
 /// Whether `high` is the sign of `a`, as `SHF.R.S32.HI` makes it.
-fn sign_of(cx: &Cx<'_>, a: Operand, high: Operand) -> Option<u8> {
+fn sign_of(cx: &Cx<'_>, a: Operand, high: Operand) -> Option<Sign> {
     let shift = cx.def_of(high)?;
-    let signs = is_shift(shift, shift_dir::R, &[shift_type::S32], true)
+    let signs = is_shift(shift, ShiftDir::R, &[ShiftType::S32], true)
         && source(shift, Role::C)? == a
         && constant(source(shift, Role::B)?)? == 31;
-    (signs && cx.is_stable(a)).then_some(sign::S32)
+    (signs && cx.is_stable(a)).then_some(Sign::S32)
 }
 
 /// Whether it is a shift in this direction, of one of these types, that gives the low or the high word.
-pub(super) fn is_shift(inst: &Inst, dir: u8, types: &[u8], high: bool) -> bool {
+pub(super) fn is_shift(inst: &Inst, dir: ShiftDir, types: &[ShiftType], high: bool) -> bool {
     inst.opcode == Opcode::SHF
-        && inst.get(Field::ShiftDir) == dir
-        && types.contains(&inst.get(Field::ShiftType))
-        && (inst.get(Field::Hi) == 1) == high
-        && inst.get(Field::Wrap) == 0
+        && inst.get(Field::SHIFT_DIR) == dir
+        && types.contains(&inst.get(Field::SHIFT_TYPE))
+        && inst.get(Field::HI) == high
+        && !inst.get(Field::WRAP)
 }
 
 /// The summands of an addition without carries, zeros left out.
 pub(super) fn plain_summands(inst: &Inst) -> Option<SmallVec<[Operand; 3]>> {
-    if inst.opcode != Opcode::IADD3 || inst.get(Field::X) != 0 || !no_carry_out(inst)? {
+    if inst.opcode != Opcode::IADD3 || inst.get(Field::X) || !no_carry_out(inst)? {
         return None;
     }
     let roles = [source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?];

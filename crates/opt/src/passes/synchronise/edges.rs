@@ -30,7 +30,7 @@ pub(super) fn crossings(
     ends: impl Fn(Block) -> bool,
 ) -> Vec<Crossing> {
     let mut found = Vec::new();
-    for &from in func.layout.iter().filter(|block| cfg.is_reachable(**block)) {
+    for &from in func.layout().iter().filter(|block| cfg.is_reachable(**block)) {
         let succs = func.succs(from);
         for (_, &to) in succs.iter().enumerate().filter(|(at, to)| !succs[..*at].contains(*to)) {
             let Some(home) = scopes.home(from) else { continue };

@@ -5,7 +5,7 @@ use super::number::Kept;
 use super::regions::{RegionId, Regions};
 use super::scopes::{Node, Scopes};
 use crate::PhaseError;
-use oriole_isa::{Field, Mods, Opcode, RegFile, Role, clear};
+use oriole_isa::{Field, Mods, Opcode, RegFile, Role};
 use oriole_ori::{Block, EntitySet, Function, Inst, Operand, RegType, SecondaryMap, VReg};
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ impl Writer<'_, '_> {
             chain.push(next);
         }
         if next != crossing.to {
-            self.func.redirect(crossing.from, crossing.to, next);
+            self.func.edit().redirect(crossing.from, crossing.to, next);
         }
         chain.reverse();
         Ok(chain)
@@ -133,8 +133,8 @@ impl Writer<'_, '_> {
 
     /// A fresh block before `next`, on edges that led to `to`.
     fn block(&mut self, next: Block, to: Block) -> Result<Block, PhaseError> {
-        let block = self.func.new_detached_block()?;
-        self.func.blocks[block].succs.push(next);
+        let block = self.func.edit().new_detached_block()?;
+        self.func.edit().set_succs(block, &[next]);
         self.made.order.push((block, to));
         Ok(block)
     }
@@ -163,15 +163,15 @@ impl Writer<'_, '_> {
             let Some(block) = self.plan.fork(region).filter(|_| self.plan.is_kept(region)) else { continue };
             let code = self.begin(region)?;
             let at = first_terminator(self.func, block);
-            let code: Vec<_> = code.into_iter().map(|inst| self.func.add_inst(inst)).collect();
-            self.func.blocks[block].insts.splice(at..at, code);
+            let code: Vec<_> = code.into_iter().map(|inst| self.func.edit().add(inst)).collect();
+            self.func.edit().place(block, at, &code);
         }
         Ok(())
     }
 
     fn append(&mut self, block: Block, code: Vec<Inst>) {
         for inst in code {
-            self.func.append(block, inst);
+            self.func.edit().append(block, inst);
         }
     }
 
@@ -225,7 +225,7 @@ fn bar(opcode: Opcode, barrier: u8) -> Inst {
 /// `BMOV.32.CLEAR R, B`.
 fn take(to: VReg, barrier: u8) -> Inst {
     let mut inst = Inst::neutral(Opcode::BMOV, Mods::new());
-    inst.mods.set(Field::Clear, clear::ON);
+    inst.mods.set(Field::CLEAR, true);
     inst.set_role(Role::D, Operand::reg(to));
     inst.set_role(Role::A, barrier_operand(barrier));
     inst
@@ -245,7 +245,7 @@ fn barrier_operand(number: u8) -> Operand {
 
 fn first_terminator(func: &Function, block: Block) -> usize {
     let insts = func.block_insts(block);
-    insts.iter().position(|i| oriole_ori::terminator::is_terminator(&func.insts[*i])).unwrap_or(insts.len())
+    insts.iter().position(|i| oriole_ori::terminator::is_terminator(&func[*i])).unwrap_or(insts.len())
 }
 
 /// Which blocks end with a jump to, or fall through to, which: a block put behind one of them takes the place of that jump.
@@ -258,10 +258,10 @@ struct Hosts {
 impl Hosts {
     fn new(func: &Function) -> Self {
         let mut hosts = Hosts { last: SecondaryMap::new(), falls: EntitySet::new() };
-        for (at, &block) in func.layout.iter().enumerate() {
+        for (at, &block) in func.layout().iter().enumerate() {
             let last = func.succs(block).last().copied();
             hosts.last[block] = last;
-            if let Some(next) = func.layout.get(at + 1).filter(|next| last == Some(**next)) {
+            if let Some(next) = func.layout().get(at + 1).filter(|next| last == Some(**next)) {
                 hosts.falls.insert(*next);
             }
         }
@@ -288,13 +288,14 @@ fn place(func: &mut Function, hosts: &Hosts, crossings: &[Crossing], chains: &[V
     for (block, to) in made.iter().rev().filter(|(block, _)| !placed.contains(*block)) {
         if hosts.falls.contains(*to) { end.push(*block) } else { before[*to].push(*block) }
     }
-    let old = std::mem::take(&mut func.layout);
-    for block in old {
-        func.layout.append(&mut before[block]);
-        func.layout.push(block);
-        func.layout.append(&mut after[block]);
+    let mut layout = Vec::with_capacity(func.layout().len());
+    for &block in func.layout() {
+        layout.append(&mut before[block]);
+        layout.push(block);
+        layout.append(&mut after[block]);
     }
-    func.layout.append(&mut end);
+    layout.append(&mut end);
+    func.edit().set_layout(layout);
 }
 
 /// Save the barriers of the mask at the function's entry and restore them before each RET.
@@ -303,19 +304,19 @@ pub(super) fn save_barriers(func: &mut Function, barriers: u16) -> Result<(), Ph
     let mut saved = Vec::new();
     for (at, barrier) in (0..16).filter(|barrier| barriers >> barrier & 1 != 0).enumerate() {
         let reg = func.new_vreg(RegType::R)?;
-        let save = func.add_inst(take(reg, barrier));
-        func.blocks[entry].insts.insert(at, save);
+        let save = func.edit().add(take(reg, barrier));
+        func.edit().place(entry, at, &[save]);
         saved.push((barrier, reg));
     }
-    for block in func.layout.clone() {
-        let returns = func.block_insts(block).last().is_some_and(|inst| func.insts[*inst].opcode == Opcode::RET);
+    for block in func.layout().to_vec() {
+        let returns = func.block_insts(block).last().is_some_and(|inst| func[*inst].opcode == Opcode::RET);
         if !returns {
             continue;
         }
-        func.rewrite_block(block, |func, inst, new| {
-            if func.insts[inst].opcode == Opcode::RET {
+        func.edit().rewrite_block(block, |func, inst, new| {
+            if func[inst].opcode == Opcode::RET {
                 let restores = saved.iter().map(|(barrier, reg)| put(*barrier, *reg));
-                new.extend(restores.map(|inst| func.add_inst(inst)).collect::<Vec<_>>());
+                new.extend(restores.map(|inst| func.edit().add(inst)).collect::<Vec<_>>());
             }
             new.push(inst);
         });

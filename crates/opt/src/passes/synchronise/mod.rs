@@ -28,7 +28,7 @@ mod tree;
 use crate::{CallBarriers, Changed, PhaseError};
 pub(crate) use module::run_all;
 use oriole_isa::Arch;
-use oriole_ori::analysis::{Cfg, DomTree, Liveness, Uniformity, post_dominators};
+use oriole_ori::analysis::{Analyses, DomTree};
 use oriole_ori::{Block, Function, FunctionKind};
 use regions::Regions;
 use scopes::Scopes;
@@ -39,16 +39,17 @@ use scopes::Scopes;
 /// A limit of the IR.
 pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Changed, PhaseError> {
     let changed = shape::free_entry(func)?.or(shape::free_return_points(func)?);
-    let cfg = Cfg::new(func);
+    let mut analyses = Analyses::default();
+    let cfg = analyses.cfg(func);
     if cfg.rpo().iter().all(|block| func.succs(*block).len() < 2) {
         return Ok(changed);
     }
-    let uniformity = uniformity(func, arch, &cfg);
+    let uniformity = analyses.uniformity(func, arch);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
         return Ok(changed);
     }
     let returns = shape::join_returns(func)?;
-    let cfg = Cfg::new(func);
+    let cfg = analyses.cfg(func);
     let outside = shape::outside(func, returns);
     let scopes = Scopes::new(func, &cfg, &outside);
     let mut regions = Regions::new(&scopes, &uniformity);
@@ -62,24 +63,17 @@ pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Chang
         regions.all[*region as usize].leaves = true;
     }
     let kept = number::number(&regions, calls);
-    let start = regions.whole.and(returns).and_then(|join| whole_fork(&cfg, &scopes, join));
+    let start = regions.whole.and(returns).and_then(|join| whole_fork(&analyses.dominators(func), &scopes, join));
     let used =
         insert::insert(func, &insert::Plan { scopes: &scopes, regions: &regions, kept: &kept, start }, &crossings)?;
-    if func.kind != FunctionKind::Entry {
+    if func.kind() != FunctionKind::Entry {
         insert::save_barriers(func, used & CallBarriers::KEPT)?;
     }
     Ok(changed.or(Changed::when(used != 0)))
 }
 
-fn uniformity(func: &Function, arch: Arch, cfg: &Cfg) -> Uniformity {
-    let postdom = post_dominators(func, cfg);
-    let liveness = Liveness::new(func, cfg);
-    Uniformity::new(func, arch, cfg, &postdom, &liveness)
-}
-
 /// The lowest block in no loop that all ways to the return pass.
-fn whole_fork(cfg: &Cfg, scopes: &Scopes, join: Block) -> Option<Block> {
-    let dominators = DomTree::dominators(cfg);
+fn whole_fork(dominators: &DomTree, scopes: &Scopes, join: Block) -> Option<Block> {
     let mut fork = dominators.idom(join)?;
     while scopes.home(fork).is_none_or(|place| scopes.scope(place.scope).parent.is_some()) {
         fork = dominators.idom(fork)?;

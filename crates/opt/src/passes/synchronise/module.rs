@@ -21,7 +21,7 @@ pub(crate) fn run_all(module: &mut Module, context: &ModuleContext<'_>) -> Resul
         }
         let functions = functions.into_iter().map(|(number, id, calls)| {
             // Its place is held until the group is done.
-            let held = Function::new(&module.functions[id].name, module.functions[id].kind);
+            let held = Function::new(module.functions[id].name(), module.functions[id].kind());
             (number, id, calls, std::mem::replace(&mut module.functions[id], held))
         });
         let work = |(number, id, calls, mut func)| (number, id, calls, run(&mut func, arch, calls), func);
@@ -62,10 +62,10 @@ fn call_barriers(
     relocatable: bool,
 ) -> CallBarriers {
     let func = &module.functions[function];
-    let sites = func.iter_insts().filter_map(|(_, inst)| func.insts[inst].call.expand());
+    let sites = func.iter_insts().filter_map(|(_, inst)| func[inst].call.expand());
     let of = |callee: Option<FuncId>| callee.and_then(|id| known.get(&id)).copied().unwrap_or(CallBarriers::STANDARD);
     let mut by_address = false;
-    let direct = sites.fold(CallBarriers::NONE, |all, site| match func.calls[site].callee {
+    let direct = sites.fold(CallBarriers::NONE, |all, site| match func[site].callee {
         Callee::Return => all,
         Callee::Indirect => {
             by_address = true;
@@ -82,7 +82,7 @@ fn call_barriers(
 
 /// The convergence barriers that the code names, a bit each.
 fn barriers_of(func: &Function) -> u16 {
-    let operands = func.iter_insts().flat_map(|(_, inst)| func.insts[inst].operands.iter().copied());
+    let operands = func.iter_insts().flat_map(|(_, inst)| func[inst].operands.iter().copied());
     let numbers = operands.filter_map(|operand| func.physical(operand)).filter(|(file, ..)| *file == RegFile::B);
     numbers.fold(0, |all, (_, number, _)| all | 1u16.checked_shl(number.into()).unwrap_or(0))
 }

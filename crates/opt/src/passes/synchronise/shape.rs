@@ -12,9 +12,9 @@ pub(super) fn free_entry(func: &mut Function) -> Result<Changed, PhaseError> {
     if Cfg::new(func).preds(entry).is_empty() {
         return Ok(Changed::No);
     }
-    let first = func.new_detached_block()?;
-    func.blocks[first].succs.push(entry);
-    func.layout.insert(0, first);
+    let first = func.edit().new_detached_block()?;
+    func.edit().set_succs(first, &[entry]);
+    func.edit().place_block_first(first);
     Ok(Changed::Yes)
 }
 
@@ -27,16 +27,16 @@ pub(super) fn free_return_points(func: &mut Function) -> Result<Changed, PhaseEr
     }
     let cfg = Cfg::new(func);
     let mut changed = Changed::No;
-    for point in func.layout.clone() {
+    for point in func.layout().to_vec() {
         if !points.contains(point) || cfg.preds(point).len() < 2 {
             continue;
         }
-        let rest = func.split_block(point, 0)?;
+        let rest = func.edit().split_block(point, 0)?;
         for &pred in cfg.preds(point) {
             // The point itself has no branch any more.
             let pred = if pred == point { rest } else { pred };
             if !calls(func, pred) {
-                func.redirect(pred, point, rest);
+                func.edit().redirect(pred, point, rest);
             }
         }
         changed = Changed::Yes;
@@ -55,13 +55,13 @@ pub(super) fn calls(func: &Function, block: Block) -> bool {
 }
 
 fn is_call(func: &Function, inst: InstId) -> bool {
-    func.insts[inst].call.expand().is_some_and(|call| func.calls[call].callee != Callee::Return)
+    func[inst].call.expand().is_some_and(|call| func[call].callee != Callee::Return)
 }
 
 /// Threads that get to the block end in it, without a word to the others of their warp.
 pub(super) fn ends_at_once(func: &Function, block: Block) -> bool {
     let is_silent = |inst: &InstId| {
-        let data = &func.insts[*inst];
+        let data = &func[*inst];
         !data.opcode.info().effects.contains(Effects::CONVERGENT) && data.call.is_none()
     };
     func.succs(block).is_empty() && func.block_insts(block).iter().all(is_silent)
@@ -70,9 +70,9 @@ pub(super) fn ends_at_once(func: &Function, block: Block) -> bool {
 /// The block where the function returns, and no thread does anything else; `None` where all threads that return come
 /// through one block that does more, or none returns. Where there are several RETs they become one.
 pub(super) fn join_returns(func: &mut Function) -> Result<Option<Block>, PhaseError> {
-    let last = |block: &Block| func.block_insts(*block).last().copied().filter(|inst| is_return(&func.insts[*inst]));
+    let last = |block: &Block| func.block_insts(*block).last().copied().filter(|inst| is_return(&func[*inst]));
     let returns: Vec<(Block, InstId)> =
-        func.layout.iter().filter_map(|block| last(block).map(|inst| (*block, inst))).collect();
+        func.layout().iter().filter_map(|block| last(block).map(|inst| (*block, inst))).collect();
     let Some(&(first, model)) = returns.first() else { return Ok(None) };
     if returns.len() == 1 {
         let is_plain = func.block_insts(first).len() == 1 && func.entry() != Some(first);
@@ -81,12 +81,12 @@ pub(super) fn join_returns(func: &mut Function) -> Result<Option<Block>, PhaseEr
     if !returns.iter().all(|(_, inst)| is_same_return(func, model, *inst)) {
         return Ok(None);
     }
-    let join = func.new_block()?;
+    let join = func.edit().new_block()?;
     for (block, _) in returns {
-        func.blocks[block].insts.pop();
-        func.blocks[block].succs.push(join);
+        func.edit().pop(block);
+        func.edit().set_succs(block, &[join]);
     }
-    func.blocks[join].insts.push(model);
+    func.edit().place_last(join, model);
     Ok(Some(join))
 }
 
@@ -95,16 +95,16 @@ fn is_return(inst: &Inst) -> bool {
 }
 
 fn is_same_return(func: &Function, a: InstId, b: InstId) -> bool {
-    let args = |inst: InstId| func.insts[inst].call.expand().map(|call| &func.calls[call].args);
-    func.insts[a].operands == func.insts[b].operands && args(a) == args(b)
+    let args = |inst: InstId| func[inst].call.expand().map(|call| &func[call].args);
+    func[a].operands == func[b].operands && args(a) == args(b)
 }
 
 /// Blocks that stand outside of all regions: that which returns, and those that only end the thread.
 pub(super) fn outside(func: &Function, returns: Option<Block>) -> EntitySet<Block> {
     let mut outside = EntitySet::new();
-    for &block in func.layout.iter().skip(1) {
+    for &block in func.layout().iter().skip(1) {
         let only_ends = match func.block_insts(block) {
-            [inst] => func.insts[*inst].opcode == Opcode::EXIT && func.insts[*inst].guard().is_none(),
+            [inst] => func[*inst].opcode == Opcode::EXIT && func[*inst].guard().is_none(),
             _ => false,
         };
         if only_ends && func.succs(block).is_empty() || Some(block) == returns {

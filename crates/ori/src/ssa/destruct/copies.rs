@@ -23,7 +23,7 @@ pub(super) struct Copy {
 pub(super) fn in_order(func: &mut Function, copies: &[Copy], out: &mut Vec<InstId>) -> Result<(), BuildError> {
     let mut copies: Vec<Copy> = copies.iter().copied().filter(|copy| copy.to != copy.from).collect();
     if let [only] = copies[..] {
-        out.push(func.add_inst(Inst::copy(only.file, only.to, only.from)));
+        out.push(func.edit().add(Inst::copy(only.file, only.to, only.from)));
         return Ok(());
     }
     let writer: FxHashMap<Operand, usize> = copies.iter().enumerate().map(|(n, copy)| (copy.to, n)).collect();
@@ -41,7 +41,7 @@ pub(super) fn in_order(func: &mut Function, copies: &[Copy], out: &mut Vec<InstI
         while let Some(n) = ready.pop() {
             let Copy { file, to, from } = copies[n];
             done[n] = true;
-            out.push(func.add_inst(Inst::copy(file, to, from)));
+            out.push(func.edit().add(Inst::copy(file, to, from)));
             if let Some(freed) = writer.get(&from).copied().filter(|freed| !done[*freed]) {
                 readers[freed] -= 1;
                 if readers[freed] == 0 {
@@ -53,7 +53,7 @@ pub(super) fn in_order(func: &mut Function, copies: &[Copy], out: &mut Vec<InstI
         next += done[next..].iter().take_while(|done| **done).count();
         let Some(copy) = copies.get(next).copied() else { return Ok(()) };
         let aside = Operand::reg(func.new_vreg(RegType::of_width(copy.file, 1).unwrap_or(RegType::R))?);
-        out.push(func.add_inst(Inst::copy(copy.file, aside, copy.to)));
+        out.push(func.edit().add(Inst::copy(copy.file, aside, copy.to)));
         copies.iter_mut().filter(|other| other.from == copy.to).for_each(|reader| reader.from = aside);
         readers[next] = 0;
         ready.push(next);
@@ -85,7 +85,7 @@ mod tests {
                 let mut values: BTreeMap<Operand, usize> =
                     regs.iter().enumerate().map(|(n, reg)| ((*reg).into(), n)).collect();
                 for inst in out {
-                    let (to, from) = (func.insts[inst].operands[0], func.insts[inst].operands[1]);
+                    let (to, from) = (func[inst].operands[0], func[inst].operands[1]);
                     let value = values[&from];
                     values.insert(to, value);
                 }

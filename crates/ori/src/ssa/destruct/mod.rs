@@ -35,8 +35,8 @@ pub fn destruct(
 ) -> Result<(), BuildError> {
     let positions = Positions::new(func);
     let ranges = live_ranges(func, cfg, live, &positions);
-    let first = func.vregs.len() - ranges.len();
-    let files = (first..func.vregs.len()).map(|reg| func.vregs[VReg::from_u32(reg as u32)].file()).collect();
+    let first = func.regs().len() - ranges.len();
+    let files = (first..func.regs().len()).map(|reg| func[VReg::from_u32(reg as u32)].file()).collect();
     let mut classes = Classes::new(ranges, files);
     let numbers = Numbers { first };
     let passing = passings(func, cfg, &positions, &numbers, &mut classes);
@@ -61,6 +61,11 @@ struct Numbers {
 impl Numbers {
     fn node(&self, func: &Function, reg: VReg) -> Option<Node> {
         func.is_value(reg).then(|| (reg.as_u32() as usize - self.first) as Node)
+    }
+
+    /// The value of a node; a register that does not exist for a node that is none.
+    fn value(&self, node: Node) -> VReg {
+        VReg::from_u32(self.first as u32 + node)
     }
 
     /// The nodes of an operand; none where it names something that is no value.
@@ -91,8 +96,8 @@ fn passings(
 ) -> Vec<Passing> {
     let mut all = Vec::new();
     for &block in cfg.rpo() {
-        for &phi in func.block_insts(block).iter().take_while(|inst| func.insts[**inst].is_phi()) {
-            let Some(result) = func.insts[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else {
+        for &phi in func.phis(block).iter() {
+            let Some(result) = func[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else {
                 continue;
             };
             let file = classes.file(result);
@@ -148,10 +153,10 @@ impl Wishes<'_> {
 /// at last that versions of one variable share its register.
 fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Passing], classes: &mut Classes) {
     let mut wishes = Wishes { func, numbers, all: Vec::new() };
-    for &block in &func.layout {
+    for &block in func.layout() {
         let depth = loops.depth(block);
         for &inst in func.block_insts(block) {
-            let data = &func.insts[inst];
+            let data = &func[inst];
             if !data.is_machine() {
                 continue;
             }
@@ -204,7 +209,7 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
 /// Versions of one variable share its register where they can.
 fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
     let mut last: SecondaryMap<VReg, Option<Node>> = SecondaryMap::new();
-    for (reg, data) in func.vregs.iter().skip(numbers.first).filter(|(_, data)| data.home != 0) {
+    for (reg, data) in func.regs().iter().skip(numbers.first).filter(|(_, data)| data.home != 0) {
         let Some(node) = numbers.node(func, reg) else { continue };
         let home = &mut last[VReg::from_u32(data.home)];
         if !home.is_some_and(|other| classes.join(other, node, 0, 1)) {

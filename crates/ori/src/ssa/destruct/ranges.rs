@@ -37,18 +37,18 @@ const OWN: u32 = 2;
 impl Positions {
     pub(super) fn new(func: &Function) -> Self {
         let mut positions = Positions {
-            start: SecondaryMap::with_capacity(func.blocks.len()),
-            end: SecondaryMap::with_capacity(func.blocks.len()),
-            exit: SecondaryMap::with_capacity(func.blocks.len()),
-            base: SecondaryMap::with_capacity(func.insts.len()),
+            start: SecondaryMap::with_capacity(func.blocks().len()),
+            end: SecondaryMap::with_capacity(func.blocks().len()),
+            exit: SecondaryMap::with_capacity(func.blocks().len()),
+            base: SecondaryMap::with_capacity(func.insts().len()),
         };
         let mut now = 0;
-        for &block in &func.layout {
+        for &block in func.layout() {
             positions.start[block] = now;
             now += STEP;
             let mut exit = None;
             for &inst in func.block_insts(block) {
-                if is_terminator(&func.insts[inst]) && exit.is_none() {
+                if is_terminator(&func[inst]) && exit.is_none() {
                     exit = Some(now);
                     now += STEP;
                 }
@@ -75,11 +75,11 @@ impl Positions {
 
 /// The live ranges of all values, by number from [`Function::first_value`] on; each list in order of position.
 pub(super) fn live_ranges(func: &Function, cfg: &Cfg, live: &Liveness, positions: &Positions) -> Vec<Ranges> {
-    let first = func.first_value.map_or(func.vregs.len(), |value| value.as_u32() as usize);
-    let count = func.vregs.len() - first;
+    let first = func.first_value().map_or(func.regs().len(), |value| value.as_u32() as usize);
+    let count = func.regs().len() - first;
     let mut scan =
         Scan { func, positions, first, ranges: vec![Ranges::new(); count], open: vec![0; count], touched: Vec::new() };
-    for &block in func.layout.iter().rev() {
+    for &block in func.layout().iter().rev() {
         scan.block(cfg, live, block);
     }
     scan.ranges.iter_mut().for_each(|ranges| ranges.reverse());
@@ -123,7 +123,7 @@ impl Scan<'_> {
     }
 
     fn inst(&mut self, block: Block, inst: InstId) {
-        let data = &self.func.insts[inst];
+        let data = &self.func[inst];
         if data.is_phi() {
             if let Some(value) = data.operands[0].as_reg() {
                 self.write(value, self.positions.start[block] + ENTRY + 1);
@@ -148,10 +148,10 @@ impl Scan<'_> {
             }
         }
         if let Some(call) = data.call.expand() {
-            for operand in &self.func.calls[call].args {
+            for operand in &self.func[call].args {
                 self.func.named(*operand).into_iter().for_each(|value| self.read(value, base + OWN + 1));
             }
-            for operand in &self.func.calls[call].results {
+            for operand in &self.func[call].results {
                 self.func.named(*operand).into_iter().for_each(|value| self.write(value, base + OWN + 1));
             }
         }

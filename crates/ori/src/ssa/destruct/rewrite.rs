@@ -6,7 +6,7 @@ use super::{Numbers, Passing, tuple_align};
 use crate::analysis::{DomTree, LoopForest};
 use crate::entity::{Block, InstId, VReg};
 use crate::error::BuildError;
-use crate::function::Function;
+use crate::function::{DefUse, Function};
 use crate::inst::{Guard, Inst};
 use crate::operand::{Operand, OperandKind};
 use crate::reg::{RegType, VRegData};
@@ -29,7 +29,10 @@ pub(super) struct Plan<'p> {
 
 /// Name registers instead of values.
 pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) -> Result<(), BuildError> {
-    let definitions = definitions(func, plan);
+    let mut edit = func.edit();
+    edit.keep_def_use();
+    // The values go one by one from here on.
+    let definitions = edit.take_def_use().unwrap_or_default();
     let mut rewriter = Rewriter {
         plan,
         classes,
@@ -44,34 +47,22 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
     rewriter.keep_registers(func);
     rewriter.hoist_gathers(func)?;
     let (arrivals, departures) = by_block(func, plan.passing);
-    for block in func.layout.clone() {
+    for block in func.layout().to_vec() {
         rewriter.block(func, block, &arrivals[block], &departures[block])?;
     }
-    func.vregs = rewriter.vregs;
-    func.first_value = None;
-    func.tuples.clear();
+    let mut edit = func.edit();
+    edit.swap_regs(&mut rewriter.vregs);
+    edit.set_first_value(None);
+    edit.forget_tuples();
     Ok(())
-}
-
-/// By value's number: the instruction that defines it, and its block.
-fn definitions(func: &Function, plan: &Plan<'_>) -> Vec<Option<(InstId, Block)>> {
-    let mut all = vec![None; func.vregs.len() - plan.numbers.first];
-    for (block, inst) in func.iter_insts() {
-        func.for_each_def(inst, |mention| {
-            if let Some(node) = plan.numbers.node(func, mention.reg) {
-                all[node as usize] = Some((inst, block));
-            }
-        });
-    }
-    all
 }
 
 /// Copies at the start and at the end of each block: from node, to node.
 type Moves = SecondaryMap<Block, Vec<(Node, Node)>>;
 
 fn by_block(func: &Function, passing: &[Passing]) -> (Moves, Moves) {
-    let mut arrivals: Moves = SecondaryMap::with_capacity(func.blocks.len());
-    let mut departures: Moves = SecondaryMap::with_capacity(func.blocks.len());
+    let mut arrivals: Moves = SecondaryMap::with_capacity(func.blocks().len());
+    let mut departures: Moves = SecondaryMap::with_capacity(func.blocks().len());
     for pass in passing {
         arrivals[pass.block].push((pass.arrival, pass.result));
         for (value, place, pred) in &pass.inputs {
@@ -88,7 +79,7 @@ struct Rewriter<'p> {
     registers: FxHashMap<u32, VReg>,
     /// New numbers of registers that are no values.
     kept: SecondaryMap<VReg, PackedOption<VReg>>,
-    definitions: Vec<Option<(InstId, Block)>>,
+    definitions: Box<DefUse>,
     /// Tuples whose values do not stand side by side, with the register that holds copies of them everywhere.
     gathered: FxHashMap<Values, VReg>,
     /// The same, in the block at hand only.
@@ -101,14 +92,12 @@ struct Rewriter<'p> {
 
 impl Rewriter<'_> {
     fn keep_registers(&mut self, func: &mut Function) {
-        for (reg, data) in func.vregs.iter() {
+        for (reg, data) in func.regs().iter() {
             if !func.is_value(reg) {
                 self.kept[reg] = Some(self.vregs.push(data.clone())).into();
             }
         }
-        let new = |reg: VReg| self.kept[reg].expand().unwrap_or(reg);
-        func.live_in.iter_mut().for_each(|reg| *reg = new(*reg));
-        func.fixed.values_mut().for_each(|reg| *reg = new(*reg));
+        func.edit().renumber_roots(|reg| self.kept[reg].expand().unwrap_or(reg));
     }
 
     fn new_register(&mut self, file: RegFile, components: u8, align: u8) -> VReg {
@@ -116,6 +105,12 @@ impl Rewriter<'_> {
         let data =
             if reg_type.is_group() { VRegData::group_of(reg_type, components, align) } else { VRegData::new(reg_type) };
         self.vregs.push(data)
+    }
+
+    /// The instruction that defined a node's value, and its block; `None` for nodes that are no values.
+    fn definition(&self, node: Node) -> Option<(InstId, Block)> {
+        let inst = self.definitions.definition(self.plan.numbers.value(node))?;
+        Some((inst, self.definitions.home(inst)?))
     }
 
     /// Where a node lives.
@@ -135,15 +130,14 @@ impl Rewriter<'_> {
 
     /// The value of a node as the source of a copy: a constant where it is defined by one.
     fn source_of(&mut self, func: &Function, node: Node) -> Operand {
-        let definition = self.definitions.get(node as usize).copied().flatten();
-        let constant = definition.and_then(|(inst, _)| constant_move(func, inst, self.classes.file(node)));
+        let constant = self.definition(node).and_then(|(inst, _)| constant_move(func, inst, self.classes.file(node)));
         constant.unwrap_or_else(|| self.operand_of(node))
     }
 
     /// Plan the copies of tuples that are made outside of the loops in which they are read.
     fn hoist_gathers(&mut self, func: &mut Function) -> Result<(), BuildError> {
         for (block, inst) in func.iter_insts().collect::<Vec<_>>() {
-            let data = &func.insts[inst];
+            let data = &func[inst];
             let tuples: SmallVec<[Operand; 2]> =
                 data.uses().map(|(_, o)| o).filter(|o| o.as_tuple().is_some()).collect();
             for operand in tuples {
@@ -167,7 +161,7 @@ impl Rewriter<'_> {
     fn last_definition(&self, func: &Function, nodes: &[Node]) -> Option<(InstId, Block)> {
         let mut last: Option<(InstId, Block)> = None;
         for node in nodes {
-            let (inst, block) = self.definitions.get(*node as usize).copied().flatten()?;
+            let (inst, block) = self.definition(*node)?;
             let later = match last {
                 None => true,
                 Some((other, home)) if home == block => {
@@ -190,16 +184,16 @@ impl Rewriter<'_> {
         arrivals: &[(Node, Node)],
         departures: &[(Node, Node)],
     ) -> Result<(), BuildError> {
-        let old = std::mem::take(&mut func.blocks[block].insts);
+        let old = func.edit().take_insts(block);
         let mut out = Vec::with_capacity(old.len());
         self.nearby.clear();
-        let phis = old.iter().take_while(|inst| func.insts[**inst].is_phi()).count();
+        let phis = old.iter().take_while(|inst| func[**inst].is_phi()).count();
         let moves: Vec<Copy> = arrivals.iter().map(|&(from, to)| self.copy(from, to)).collect();
         self.place(func, &moves, &mut out)?;
         for &phi in &old[..phis] {
             self.gather_after(func, phi, &mut out);
         }
-        let exit = old.iter().position(|inst| is_terminator(&func.insts[*inst])).unwrap_or(old.len()).max(phis);
+        let exit = old.iter().position(|inst| is_terminator(&func[*inst])).unwrap_or(old.len()).max(phis);
         for &inst in &old[phis..exit] {
             self.inst(func, inst, &mut out)?;
         }
@@ -213,7 +207,7 @@ impl Rewriter<'_> {
         for &inst in &old[exit..] {
             self.inst(func, inst, &mut out)?;
         }
-        func.blocks[block].insts = out;
+        func.edit().set_insts(block, out);
         Ok(())
     }
 
@@ -226,9 +220,9 @@ impl Rewriter<'_> {
         if copies.iter().all(|copy| copy.to == copy.from) {
             return Ok(());
         }
-        std::mem::swap(&mut func.vregs, &mut self.vregs);
+        func.edit().swap_regs(&mut self.vregs);
         let placed = in_order(func, copies, out);
-        std::mem::swap(&mut func.vregs, &mut self.vregs);
+        func.edit().swap_regs(&mut self.vregs);
         placed
     }
 
@@ -241,12 +235,12 @@ impl Rewriter<'_> {
     fn gather(&mut self, func: &mut Function, nodes: &[Node], reg: VReg, out: &mut Vec<InstId>) {
         for (node, k) in nodes.iter().zip(0..) {
             let from = self.source_of(func, *node);
-            out.push(func.add_inst(Inst::copy(self.classes.file(*node), Operand::comp(reg, k), from)));
+            out.push(func.edit().add(Inst::copy(self.classes.file(*node), Operand::comp(reg, k), from)));
         }
     }
 
     fn inst(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) -> Result<(), BuildError> {
-        let data = func.insts[inst].clone();
+        let data = func[inst].clone();
         let kept = self.keep_olds(func, &data);
         let mut new = data.clone();
         new.drop_olds();
@@ -261,17 +255,17 @@ impl Rewriter<'_> {
             new.operands[at] = self.register(func, operand, out);
         }
         if let Some(call) = data.call.expand() {
-            let site = func.calls[call].clone();
+            let site = func[call].clone();
             let args = site.args.iter().map(|arg| self.register(func, *arg, out)).collect();
             let results = site.results.iter().map(|result| self.register(func, *result, out)).collect();
-            (func.calls[call].args, func.calls[call].results) = (args, results);
+            func.edit().update_call(inst, |site| (site.args, site.results) = (args, results));
         }
         self.place(func, &kept.moves, out)?;
         for operand in kept.marks {
-            out.push(func.add_inst(Inst::undef(operand)));
+            out.push(func.edit().add(Inst::undef(operand)));
         }
         let copies_itself = new.is_machine() && new.opcode == Opcode::MOV && new.operands[0] == new.operands[1];
-        func.insts[inst] = new;
+        func.edit().replace(inst, new);
         if !copies_itself {
             out.push(inst);
         }
@@ -372,7 +366,7 @@ fn same_values(func: &Function, a: Operand, b: Operand) -> bool {
 
 /// The constant that a definition moves to a register.
 fn constant_move(func: &Function, inst: InstId, file: RegFile) -> Option<Operand> {
-    let data = &func.insts[inst];
+    let data = &func[inst];
     let opcode = if file == RegFile::R { Opcode::MOV } else { Opcode::UMOV };
     let plain = data.is_machine() && data.opcode == opcode && data.guard().is_none();
     let from = *data.operands.get(1)?;

@@ -14,7 +14,7 @@ use crate::operand::Src;
 use crate::space::{Place, Words};
 use crate::state::State;
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Opcode, Role, atom_op, atom_type, bulk_type, copy_dst, copy_src};
+use oriole_isa::{AtomOp, AtomType, BulkType, CopyDst, CopySrc, Field, Inst, Opcode, Role};
 
 /// Bytes of a unit.
 const UNIT: u32 = 16;
@@ -53,9 +53,9 @@ impl Operands {
     fn of(inst: &Inst) -> Result<Operands, Unsupported> {
         Ok(Operands {
             to: uniform_register(inst, Role::Dst)?,
-            to_shared: inst.get(Field::CopyDst) == copy_dst::S,
+            to_shared: inst.get(Field::COPY_DST) == CopyDst::S,
             from: uniform_register(inst, Role::Src)?,
-            from_shared: inst.opcode == Opcode::UBLKRED || inst.get(Field::CopySrc) == copy_src::S,
+            from_shared: inst.opcode == Opcode::UBLKRED || inst.get(Field::COPY_SRC) == CopySrc::S,
             size: Src::of(inst, Role::Size),
         })
     }
@@ -124,9 +124,9 @@ fn clear(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `UBLKCP`.
 fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
-    let multicast = inst.get(Field::Multicast) != 0;
-    let by_bytes = inst.get(Field::ByteMask) != 0;
-    if inst.get(Field::Counted) != 0 {
+    let multicast = inst.get(Field::MULTICAST);
+    let by_bytes = inst.get(Field::BYTE_MASK);
+    if inst.get(Field::COUNTED) {
         return Err(Unsupported("a copy that is counted".into()));
     }
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
@@ -179,22 +179,22 @@ fn write(env: &mut Env<'_>, lane: usize, to: Place, data: &[Words], mask: u32) -
 /// `UBLKRED`.
 fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
-    let (format, element) = match inst.get(Field::BulkType) {
-        bulk_type::U32 => (atom_type::U32, 4),
-        bulk_type::S32 => (atom_type::S32, 4),
-        bulk_type::U64 => (atom_type::U64, 8),
-        bulk_type::S64 => (atom_type::S64, 8),
-        bulk_type::F16 => (atom_type::F16X2, 4),
-        bulk_type::BF16 => (atom_type::BF16X2, 4),
-        bulk_type::F32 => (atom_type::F32_IEEE, 4),
-        bulk_type::F32_FTZ => (atom_type::F32, 4),
-        bulk_type::F64 => (atom_type::F64, 8),
+    let (format, element) = match inst.get(Field::BULK_TYPE) {
+        BulkType::U32 => (AtomType::U32, 4),
+        BulkType::S32 => (AtomType::S32, 4),
+        BulkType::U64 => (AtomType::U64, 8),
+        BulkType::S64 => (AtomType::S64, 8),
+        BulkType::F16 => (AtomType::F16X2, 4),
+        BulkType::BF16 => (AtomType::BF16X2, 4),
+        BulkType::F32 => (AtomType::F32_IEEE, 4),
+        BulkType::F32_FTZ => (AtomType::F32, 4),
+        BulkType::F64 => (AtomType::F64, 8),
         other => return Err(Unsupported(format!("type {other} of a reduction in bulk"))),
     };
-    let op = inst.get(Field::AtomOp);
+    let op = inst.get(Field::ATOM_OP);
     let atomic = Atomic::of(format, op)?;
     // The order of other blocks cannot be seen in these, as in REDG.
-    let commutes = matches!(format, atom_type::U32 | atom_type::S32) && !matches!(op, atom_op::INC | atom_op::DEC);
+    let commutes = matches!(format, AtomType::U32 | AtomType::S32) && !matches!(op, AtomOp::INC | AtomOp::DEC);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let transfer = operands.transfer(state);

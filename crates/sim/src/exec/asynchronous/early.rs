@@ -12,14 +12,14 @@ use crate::operand::Dst;
 use crate::space::Named;
 use crate::state::State;
 use oriole_device::{Access, FaultKind};
-use oriole_isa::{Field, Inst, Opcode, Role, arrives_count, atom_op};
+use oriole_isa::{ArrivesCount, AtomOp, Field, Inst, Opcode, Role};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     let (space, width) = match inst.opcode {
-        Opcode::ATOM if inst.get(Field::AtomOp) == atom_op::ARRIVE => (Named::Generic, AddressWidth::Wide),
-        Opcode::ATOMS if inst.get(Field::AtomOp) == atom_op::ARRIVE => (Named::Shared, AddressWidth::Narrow),
-        Opcode::ARRIVES if inst.get(Field::ArrivesCount) == arrives_count::BOTH => {
+        Opcode::ATOM if inst.get(Field::ATOM_OP) == AtomOp::ARRIVE => (Named::Generic, AddressWidth::Wide),
+        Opcode::ATOMS if inst.get(Field::ATOM_OP) == AtomOp::ARRIVE => (Named::Shared, AddressWidth::Narrow),
+        Opcode::ARRIVES if inst.get(Field::ARRIVES_COUNT) == ArrivesCount::BOTH => {
             (Named::Shared, AddressWidth::Narrow)
         }
         _ => return Ok(None),

@@ -14,7 +14,7 @@ use crate::operand::PredSrc;
 use crate::space::{Named, Place, Words};
 use crate::state::State;
 use oriole_device::{Access, FaultKind, Space};
-use oriole_isa::{Field, Inst, Opcode, Role, mem_size};
+use oriole_isa::{Field, Inst, MemSize, Opcode, Role};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -28,13 +28,13 @@ pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
 fn copy(inst: &Inst) -> Result<Effect, Unsupported> {
     let from = Address::of(inst, AddressWidth::Wide)?;
     let to = Address::of_roles(inst, AddressWidth::Narrow, [Role::SBase, Role::SUBase, Role::SOffset])?;
-    let size: u32 = match inst.get(Field::MemSize) {
-        mem_size::B64 => 8,
-        mem_size::B128 => 16,
+    let size: u32 = match inst.get(Field::MEM_SIZE) {
+        MemSize::B64 => 8,
+        MemSize::B128 => 16,
         _ => 4,
     };
     let reads = PredSrc::of(inst, Role::PA);
-    let fills = inst.get(Field::Zfill) != 0;
+    let fills = inst.get(Field::ZFILL);
     let skip = if fills { u64::from(size) - 1 } else { 0 };
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let (from, to) = (from.lanes(state), to.lanes(state));

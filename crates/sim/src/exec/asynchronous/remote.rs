@@ -9,22 +9,22 @@ use crate::operand::{Src, operand};
 use crate::space::Place;
 use crate::state::State;
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Opcode, RegFile, Role, Value, atom_type, mem_size};
+use oriole_isa::{AtomType, Field, Inst, MemSize, Opcode, RegFile, Role, Value};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
         Opcode::STAS => {
-            let size = match inst.get(Field::MemSize) {
-                mem_size::B64 => 8,
-                mem_size::B128 => 16,
+            let size = match inst.get(Field::MEM_SIZE) {
+                MemSize::B64 => 8,
+                MemSize::B128 => 16,
                 _ => 4,
             };
             counted(inst, size, None)?
         }
         Opcode::REDAS => {
-            let size = if inst.get(Field::AtomType) == atom_type::U64 { 8 } else { 4 };
-            counted(inst, size, Some(Atomic::of(inst.get(Field::AtomType), inst.get(Field::AtomOp))?))?
+            let size = if inst.get(Field::ATOM_TYPE) == AtomType::U64 { 8 } else { 4 };
+            counted(inst, size, Some(Atomic::of(inst.get(Field::ATOM_TYPE), inst.get(Field::ATOM_OP))?))?
         }
         _ => return Ok(None),
     }))

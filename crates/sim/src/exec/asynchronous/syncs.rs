@@ -11,21 +11,21 @@ use crate::space::Place;
 use crate::state::State;
 use crate::threads::Wait;
 use oriole_device::{Access, FaultKind};
-use oriole_isa::{Field, Inst, Opcode, Role, arrives_count, syncs_count, syncs_op, syncs_result};
+use oriole_isa::{ArrivesCount, Field, Inst, Opcode, Role, SyncsCount, SyncsOp, SyncsResult};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     Ok(Some(match inst.opcode {
-        Opcode::SYNCS => match inst.get(Field::SyncsOp) {
-            syncs_op::ARRIVE => arrive(inst)?,
-            syncs_op::PHASECHK => check_phase(inst)?,
-            syncs_op::CCTL => invalidate(inst)?,
-            syncs_op::LD => read(inst)?,
+        Opcode::SYNCS => match inst.get(Field::SYNCS_OP) {
+            SyncsOp::ARRIVE => arrive(inst)?,
+            SyncsOp::PHASECHK => check_phase(inst)?,
+            SyncsOp::CCTL => invalidate(inst)?,
+            SyncsOp::LD => read(inst)?,
             _ => Box::new(|_: &mut State, _: &mut Env<'_>| Ok(())),
         },
         Opcode::SYNCSU => exchange(inst)?,
         Opcode::SYNCSU_LD => read(inst)?,
-        Opcode::ARRIVES if inst.get(Field::ArrivesCount) != arrives_count::BOTH => arrive_for_copies(inst)?,
+        Opcode::ARRIVES if inst.get(Field::ARRIVES_COUNT) != ArrivesCount::BOTH => arrive_for_copies(inst)?,
         _ => return Ok(None),
     }))
 }
@@ -77,16 +77,16 @@ fn addresses(address: &Address, state: &State, env: &mut Env<'_>, kind: Access) 
 fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Narrow)?;
     let (to, operand) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
-    let leave = inst.get(Field::Optout) != 0;
-    let result = inst.get(Field::SyncsResult);
+    let leave = inst.get(Field::OPTOUT);
+    let result = inst.get(Field::SYNCS_RESULT);
     // Bytes to expect and arrivals, from the operand.
-    let counts: fn(u32) -> (i64, u32) = match inst.get(Field::SyncsCount) {
-        syncs_count::A0T0 => |bytes| (i64::from(bytes), 1),
-        syncs_count::A1T0 => |_| (0, 1),
-        syncs_count::ART0 => |count| (0, count),
-        syncs_count::A0T1 => |_| (1, 0),
-        syncs_count::A0TR => |bytes| (i64::from(bytes), 0),
-        syncs_count::A0TX => |bytes| (-i64::from(bytes), 0),
+    let counts: fn(u32) -> (i64, u32) = match inst.get(Field::SYNCS_COUNT) {
+        SyncsCount::A0T0 => |bytes| (i64::from(bytes), 1),
+        SyncsCount::A1T0 => |_| (0, 1),
+        SyncsCount::ART0 => |count| (0, count),
+        SyncsCount::A0T1 => |_| (1, 0),
+        SyncsCount::A0TR => |bytes| (i64::from(bytes), 0),
+        SyncsCount::A0TX => |bytes| (-i64::from(bytes), 0),
         other => return Err(Unsupported(format!("way {other} of counting arrivals"))),
     };
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
@@ -97,7 +97,7 @@ fn arrive(inst: &Inst) -> Result<Effect, Unsupported> {
             let (bytes, count) = counts(operands[lane]);
             before[lane] = change(env, lane, addresses[lane], (bytes, count, leave), PhaseKind::Arrive)?.0;
         }
-        if result == syncs_result::TMASK {
+        if result == SyncsResult::TMASK {
             let own = before;
             for lane in state.active_lanes() {
                 before[lane] = transaction(state.active, &addresses, &own, lane);
@@ -147,7 +147,7 @@ fn check_phase(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `SYNCS.CCTL`: an mbarrier that is invalidated is none afterwards; the rest is cache control.
 fn invalidate(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Narrow)?;
-    let is_one = inst.get(Field::SyncsCctl) == oriole_isa::syncs_cctl::IV;
+    let is_one = inst.get(Field::SYNCS_CCTL) == oriole_isa::SyncsCctl::IV;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         if is_one {
             let addresses = addresses(&address, state, env, Access::Write);
@@ -194,8 +194,8 @@ fn exchange(inst: &Inst) -> Result<Effect, Unsupported> {
 /// transaction of one byte that stands for them.
 fn arrive_for_copies(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Narrow)?;
-    let counts = match inst.get(Field::ArrivesCount) {
-        arrives_count::ARVCNT => (0, 1, false),
+    let counts = match inst.get(Field::ARRIVES_COUNT) {
+        ArrivesCount::ARVCNT => (0, 1, false),
         _ => (-1, 0, false),
     };
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {

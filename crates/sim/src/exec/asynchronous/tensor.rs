@@ -14,7 +14,7 @@ use crate::space::{Named, Place, Words};
 use crate::state::State;
 use oriole_device::tensor_map::{BYTES, Element, Fill, MAX_RANK, Shape, TensorMap};
 use oriole_device::{Access, FaultKind};
-use oriole_isa::{Field, Inst, Opcode, Role, atom_type, im2col, tensor_dim};
+use oriole_isa::{AtomType, Field, Im2col, Inst, Opcode, Role, TensorDim};
 
 /// Bytes of shared memory that stay together when it is swizzled.
 const UNIT: u32 = 16;
@@ -72,20 +72,20 @@ struct Transfer {
 
 impl Operands {
     fn of(inst: &Inst) -> Result<Operands, Unsupported> {
-        let mode = match inst.get(Field::Im2col) {
-            im2col::OFF => Mode::Tile,
-            im2col::ON => Mode::Im2col,
-            im2col::GATHER4 | im2col::SCATTER4 => Mode::Rows,
+        let mode = match inst.get(Field::IM2COL) {
+            Im2col::OFF => Mode::Tile,
+            Im2col::ON => Mode::Im2col,
+            Im2col::GATHER4 | Im2col::SCATTER4 => Mode::Rows,
             _ => return Err(Unsupported("im2col over rows of pixels (.im2col::w)".into())),
         };
-        if inst.opcode == Opcode::UTMALDG && inst.get(Field::CtaPair) != 0 {
+        if inst.opcode == Opcode::UTMALDG && inst.get(Field::CTA_PAIR) {
             return Err(Unsupported("a tensor copy to a pair of blocks".into()));
         }
-        let rank = match inst.get(Field::TensorDim) {
-            tensor_dim::D1 => 1,
-            tensor_dim::D2 => 2,
-            tensor_dim::D3 => 3,
-            tensor_dim::D4 => 4,
+        let rank = match inst.get(Field::TENSOR_DIM) {
+            TensorDim::D1 => 1,
+            TensorDim::D2 => 2,
+            TensorDim::D3 => 3,
+            TensorDim::D4 => 4,
             _ => 5,
         };
         let before = if inst.opcode == Opcode::UTMALDG { 2 } else { 1 };
@@ -274,7 +274,7 @@ impl Transfer {
 /// `UTMALDG`.
 fn load(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
-    let multicast = inst.get(Field::Multicast) != 0;
+    let multicast = inst.get(Field::MULTICAST);
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {
         let lane = state.first_active();
         let transfer = operands.transfer(state, env, lane)?;
@@ -386,18 +386,18 @@ fn store(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `UTMAREDG`.
 fn reduce(inst: &Inst) -> Result<Effect, Unsupported> {
     let operands = Operands::of(inst)?;
-    let op = inst.get(Field::AtomOp);
+    let op = inst.get(Field::ATOM_OP);
     Ok(scatter(operands, Access::Atomic, move |element| {
         let kind = match element {
-            Element::U32 => atom_type::U32,
-            Element::S32 => atom_type::S32,
-            Element::U64 => atom_type::U64,
-            Element::S64 => atom_type::S64,
-            Element::F16 => atom_type::F16X2,
-            Element::Bf16 => atom_type::BF16X2,
-            Element::F32 => atom_type::F32_IEEE,
-            Element::F32Ftz => atom_type::F32,
-            Element::F64 => atom_type::F64,
+            Element::U32 => AtomType::U32,
+            Element::S32 => AtomType::S32,
+            Element::U64 => AtomType::U64,
+            Element::S64 => AtomType::S64,
+            Element::F16 => AtomType::F16X2,
+            Element::Bf16 => AtomType::BF16X2,
+            Element::F32 => AtomType::F32_IEEE,
+            Element::F32Ftz => AtomType::F32,
+            Element::F64 => AtomType::F64,
             other => return Err(Unsupported(format!("a reduction on a tensor of {other:?}"))),
         };
         let atomic = Atomic::of(kind, op)?;

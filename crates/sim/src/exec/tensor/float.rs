@@ -9,7 +9,7 @@ use crate::exec::host;
 use crate::exec::rounding::{HALF, SINGLE};
 use crate::operand::{PredSrc, Src, operand};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, Value, hmma_type, mma_acc, mma_float, mma_sp};
+use oriole_isa::{Field, HmmaType, Inst, MmaAcc, MmaFloat, Opcode, Role, Value};
 
 /// The compiled form of `inst`.
 pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
@@ -37,27 +37,27 @@ pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
 /// The formats of A and B.
 pub(super) fn formats(inst: &Inst) -> Result<(Number, Number), Unsupported> {
     if matches!(inst.opcode, Opcode::HMMA | Opcode::HGMMA) {
-        let format = match inst.get(Field::HmmaType) {
-            hmma_type::BF16 => BF16,
-            hmma_type::TF32 => TF32,
+        let format = match inst.get(Field::HMMA_TYPE) {
+            HmmaType::BF16 => BF16,
+            HmmaType::TF32 => TF32,
             _ => F16,
         };
         return Ok((format, format));
     }
     let format = |field| match inst.get(field) {
-        mma_float::E4M3 => Ok(E4M3),
-        mma_float::E5M2 => Ok(E5M2),
-        mma_float::E3M2 => Ok(E3M2),
-        mma_float::E2M3 => Ok(E2M3),
-        mma_float::E2M1 => Ok(E2M1_BYTE),
+        MmaFloat::E4M3 => Ok(E4M3),
+        MmaFloat::E5M2 => Ok(E5M2),
+        MmaFloat::E3M2 => Ok(E3M2),
+        MmaFloat::E2M3 => Ok(E2M3),
+        MmaFloat::E2M1 => Ok(E2M1_BYTE),
         other => Err(Unsupported(format!("matrix elements of float type {other}"))),
     };
-    Ok((format(Field::FloatA)?, format(Field::FloatB)?))
+    Ok((format(Field::FLOAT_A)?, format(Field::FLOAT_B)?))
 }
 
 /// Where the metadata are, if A, with elements of `bits` bits, is sparse.
 pub(super) fn metadata(inst: &Inst, bits: usize) -> Result<Option<Metadata>, Unsupported> {
-    if inst.get(Field::MmaSp) != mma_sp::ON {
+    if !inst.get(Field::MMA_SP) {
         return Ok(None);
     }
     // With scales, the metadata are in the register before them.
@@ -90,15 +90,15 @@ pub(super) struct FloatAccumulators {
 impl FloatAccumulators {
     /// The operands `D`, `C` and `PA` of `inst`.
     pub(super) fn of(inst: &Inst) -> Result<Self, Unsupported> {
-        let has_type = inst.opcode.fields().iter().any(|(field, _)| *field == Field::MmaAcc);
-        let halves = has_type && inst.get(Field::MmaAcc) == mma_acc::F16;
+        let has_type = inst.opcode.has_field(Field::MMA_ACC);
+        let halves = has_type && inst.get(Field::MMA_ACC) == MmaAcc::F16;
         Ok(FloatAccumulators {
             to: Accumulators::new(registers(inst, Role::D)?, halves),
             from: Accumulators::new(registers(inst, Role::C)?, halves),
             negated: Src::of(inst, Role::C).negated(),
             counts: PredSrc::of(inst, Role::PA),
             halves,
-            finite: inst.get(Field::Satfinite) != 0,
+            finite: inst.get(Field::SATFINITE),
         })
     }
 

@@ -6,15 +6,15 @@ use crate::effect::{Compute, Unsupported};
 use crate::exec::host;
 use crate::operand::PredSrc;
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, bmma_op, mma_int};
+use oriole_isa::{BmmaOp, Field, Inst, MmaInt, Opcode, Role};
 
 /// The compiled form of an `IMMA`.
 pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
-    let [a_type, b_type] = [Integer::of(inst, Field::IntA)?, Integer::of(inst, Field::IntB)?];
+    let [a_type, b_type] = [Integer::of(inst, Field::INT_A)?, Integer::of(inst, Field::INT_B)?];
     let [a, b] = [registers(inst, Role::A)?, registers(inst, Role::B)?];
     let accumulators = WordAccumulators::of(inst)?;
     let metadata = metadata(inst, a_type.bits)?;
-    let saturates = inst.get(Field::Sat) != 0;
+    let saturates = inst.get(Field::SAT);
     let rows = accumulators.rows();
     check_depth(a.length(rows, a_type.bits), b.length(COLUMNS, b_type.bits), metadata.is_some())?;
     Ok(host::compute(move |state: &mut State| {
@@ -45,7 +45,7 @@ pub(super) fn compile_bits(inst: &Inst) -> Result<Compute, Unsupported> {
 
 /// How the words of A and B are combined before their ones are counted.
 pub(super) fn combination(inst: &Inst) -> fn(u32, u32) -> u32 {
-    match inst.opcode == Opcode::BMMA && inst.get(Field::BmmaOp) == bmma_op::XOR {
+    match inst.opcode == Opcode::BMMA && inst.get(Field::BMMA_OP) == BmmaOp::XOR {
         true => |a, b| a ^ b,
         false => |a, b| a & b,
     }
@@ -76,12 +76,12 @@ pub(super) struct Integer {
 
 impl Integer {
     /// The type that `field` names.
-    pub(super) fn of(inst: &Inst, field: Field) -> Result<Self, Unsupported> {
+    pub(super) fn of(inst: &Inst, field: Field<MmaInt>) -> Result<Self, Unsupported> {
         let (bits, signed) = match inst.get(field) {
-            mma_int::U8 => (8, false),
-            mma_int::S8 => (8, true),
-            mma_int::U4 => (4, false),
-            mma_int::S4 => (4, true),
+            MmaInt::U8 => (8, false),
+            MmaInt::S8 => (8, true),
+            MmaInt::U4 => (4, false),
+            MmaInt::S4 => (4, true),
             other => return Err(Unsupported(format!("matrix elements of integer type {other}"))),
         };
         Ok(Integer { bits, signed })

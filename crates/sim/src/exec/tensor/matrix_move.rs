@@ -14,7 +14,7 @@ use crate::operand::{Dst, Src};
 use crate::space::{Named, Words};
 use crate::state::State;
 use oriole_device::Access;
-use oriole_isa::{Field, Inst, Role, matrix_count, matrix_format, matrix_shape, movm, movm_type};
+use oriole_isa::{Field, Inst, MatrixCount, MatrixFormat, MatrixShape, Movm, MovmType, Role};
 
 /// A row of a matrix, its elements spread to bytes or halves.
 type Row = [u8; 16];
@@ -52,31 +52,31 @@ impl Spread {
 
 /// How many matrices the instruction moves.
 fn count(inst: &Inst) -> usize {
-    match inst.get(Field::MatrixCount) {
-        matrix_count::TWO => 2,
-        matrix_count::FOUR => 4,
+    match inst.get(Field::MATRIX_COUNT) {
+        MatrixCount::TWO => 2,
+        MatrixCount::FOUR => 4,
         _ => 1,
     }
 }
 
 /// The spread of the matrices of `inst`.
 fn spread(inst: &Inst) -> Result<Spread, Unsupported> {
-    let bytes = inst.get(Field::MatrixFormat) != matrix_format::E16;
-    match (inst.get(Field::MatrixShape), bytes) {
-        (matrix_shape::M88, false) | (matrix_shape::M816, true) => Ok(Spread::Rows),
-        (matrix_shape::MT88, false) => Ok(Spread::Columns),
-        (matrix_shape::MT168, true) => Ok(Spread::ByteColumns),
-        (matrix_shape::MT1616, true) if count(inst) < 4 => Ok(Spread::TallByteColumns),
+    let bytes = inst.get(Field::MATRIX_FORMAT) != MatrixFormat::E16;
+    match (inst.get(Field::MATRIX_SHAPE), bytes) {
+        (MatrixShape::M88, false) | (MatrixShape::M816, true) => Ok(Spread::Rows),
+        (MatrixShape::MT88, false) => Ok(Spread::Columns),
+        (MatrixShape::MT168, true) => Ok(Spread::ByteColumns),
+        (MatrixShape::MT1616, true) if count(inst) < 4 => Ok(Spread::TallByteColumns),
         _ => Err(Unsupported("matrices of this shape and element type".into())),
     }
 }
 
 /// The row that a lane's sixteen bytes hold.
-fn unpack(words: Words, format: u8) -> Row {
+fn unpack(words: Words, format: MatrixFormat) -> Row {
     let bits = words.iter().rev().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
     let each = match format {
-        matrix_format::U4 => 4,
-        matrix_format::U6 => 6,
+        MatrixFormat::U4 => 4,
+        MatrixFormat::U6 => 6,
         _ => 8,
     };
     std::array::from_fn(|n| (bits >> (each * n) & ((1 << each) - 1)) as u8)
@@ -91,7 +91,7 @@ fn report(env: &mut Env<'_>, kind: Access, rows: usize, addresses: &WideLanes) {
 /// `LDSM`.
 pub(super) fn compile_load(inst: &Inst) -> Result<Effect, Unsupported> {
     let address = Address::of(inst, AddressWidth::Narrow)?;
-    let (spread, format) = (spread(inst)?, inst.get(Field::MatrixFormat));
+    let (spread, format) = (spread(inst)?, inst.get(Field::MATRIX_FORMAT));
     let to = registers(inst, Role::D)?.first;
     let results = count(inst) * spread.registers();
     let rows = 8 * results;
@@ -148,12 +148,12 @@ pub(super) fn compile_store(inst: &Inst) -> Result<Effect, Unsupported> {
 /// `MOVM`.
 pub(super) fn compile_move(inst: &Inst) -> Result<Compute, Unsupported> {
     let (to, a) = (Dst::of(inst, Role::D), Src::of(inst, Role::A));
-    match (inst.get(Field::Movm), inst.get(Field::MovmType)) {
-        (movm::MT88, movm_type::B16) => Ok(host::compute(move |state: &mut State| {
+    match (inst.get(Field::MOVM), inst.get(Field::MOVM_TYPE)) {
+        (Movm::MT88, MovmType::B16) => Ok(host::compute(move |state: &mut State| {
             let values = a.bits(state);
             to.set(state, &transposed(&values));
         })),
-        (movm::M832, movm_type::U4TO8) => Ok(host::compute(move |state: &mut State| {
+        (Movm::M832, MovmType::U4TO8) => Ok(host::compute(move |state: &mut State| {
             let values = a.bits(state);
             let [low, high] = [0, 16].map(|from| spread_nibbles(&values, from));
             to.set_wide(state, &std::array::from_fn(|lane| u64::from(low[lane]) | u64::from(high[lane]) << 32));

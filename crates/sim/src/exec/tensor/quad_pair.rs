@@ -14,7 +14,7 @@ use crate::exec::host;
 use crate::lanes::WARP;
 use crate::operand::Src;
 use crate::state::State;
-use oriole_isa::{Field, Inst, Role, hmma_c, mma_acc, mma_order};
+use oriole_isa::{Field, HmmaC, Inst, MmaAcc, MmaOrder, Role};
 
 /// Rows of A, columns of B.
 const LINES: usize = 8;
@@ -26,17 +26,17 @@ type Side = [[Term; DEPTH]; LINES];
 
 /// The compiled form of `inst`.
 pub(super) fn compile(inst: &Inst) -> Result<Compute, Unsupported> {
-    let single = inst.get(Field::MmaAcc) == mma_acc::F32;
-    let c_single = single && inst.get(Field::HmmaC) == hmma_c::F32;
-    let step = usize::from(inst.get(Field::MmaStep));
-    let finite_only = inst.get(Field::Satfinite) != 0;
+    let single = inst.get(Field::MMA_ACC) == MmaAcc::F32;
+    let c_single = single && inst.get(Field::HMMA_C) == HmmaC::F32;
+    let step = usize::from(inst.get(Field::MMA_STEP).code());
+    let finite_only = inst.get(Field::SATFINITE);
     let [d, a, b, c] = [Role::D, Role::A, Role::B, Role::C].map(|role| registers(inst, role));
     let (d, a, b, c) = (d?.first, a?.first, b?.first, c?.first);
     let negated = [Role::A, Role::B, Role::C].map(|role| Src::of(inst, role).negated());
     // An element of A lies in the thread of its row if A is in rows; one of B in that of its column if B is
     // in columns.
-    let a_by_line = inst.get(Field::OrderA) == mma_order::ROW;
-    let b_by_line = inst.get(Field::OrderB) == mma_order::COL;
+    let a_by_line = inst.get(Field::ORDER_A) == MmaOrder::ROW;
+    let b_by_line = inst.get(Field::ORDER_B) == MmaOrder::COL;
     Ok(host::compute(move |state: &mut State| {
         let adder = Adder::of(state.identity.arch, Path::Warp, F16, !single);
         let sides: [(Side, Side); 4] = std::array::from_fn(|pair| {

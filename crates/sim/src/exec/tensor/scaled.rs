@@ -10,7 +10,7 @@ use crate::effect::{Compute, Unsupported};
 use crate::exec::host;
 use crate::operand::Src;
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, Role, scale_size, scale_type};
+use oriole_isa::{Field, Inst, Opcode, Role, ScaleSize, ScaleType};
 
 /// Products whose sum `OMMA` scales.
 const GROUP: usize = 16;
@@ -122,12 +122,12 @@ impl Scales {
             a: a.first + a.count.saturating_sub(1),
             b: registers(inst, Role::ScaleB)?.first,
             ids: Src::of(inst, Role::ScaleIds),
-            blocks: match (packed, inst.get(Field::ScaleSize)) {
+            blocks: match (packed, inst.get(Field::SCALE_SIZE)) {
                 (false, _) => 1,
-                (true, scale_size::X2) => 2,
+                (true, ScaleSize::X2) => 2,
                 (true, _) => 4,
             },
-            fractional: packed && inst.get(Field::ScaleType) == scale_type::UE4M3,
+            fractional: packed && inst.get(Field::SCALE_TYPE) == ScaleType::UE4M3,
         })
     }
 

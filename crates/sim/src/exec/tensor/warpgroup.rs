@@ -55,8 +55,7 @@ impl Operands {
             Value::None => None,
             _ => Some(registers(inst, Role::A)?),
         };
-        let has = |field| inst.get(field) != 0;
-        let transposed = [has(Field::GmmaTnspA), has(Field::GmmaTnspB)];
+        let transposed = [inst.get(Field::GMMA_TNSP_A), inst.get(Field::GMMA_TNSP_B)];
         if transposed != [false; 2] && a_bits != 16 {
             return Err(Unsupported("transposed matrices of elements that have not 16 bits".into()));
         }
@@ -64,9 +63,9 @@ impl Operands {
             a,
             descriptors: usize::from(descriptors),
             transposed,
-            negated: [has(Field::GmmaNegA) != Src::of(inst, Role::A).negated(), has(Field::GmmaNegB)],
+            negated: [inst.get(Field::GMMA_NEG_A) != Src::of(inst, Role::A).negated(), inst.get(Field::GMMA_NEG_B)],
             metadata: metadata(inst, a_bits)?,
-            tiles: usize::from(inst.get(Field::GmmaN)) + 1,
+            tiles: usize::from(inst.get(Field::GMMA_N).code()) + 1,
         })
     }
 
@@ -145,8 +144,8 @@ fn floats(inst: &Inst) -> Result<Effect, Unsupported> {
 }
 
 fn integers(inst: &Inst) -> Result<Effect, Unsupported> {
-    let [a_type, b_type] = [Integer::of(inst, Field::IntA)?, Integer::of(inst, Field::IntB)?];
-    let saturates = inst.get(Field::Sat) != 0;
+    let [a_type, b_type] = [Integer::of(inst, Field::INT_A)?, Integer::of(inst, Field::INT_B)?];
+    let saturates = inst.get(Field::SAT);
     let operands = Operands::of(inst, a_type.bits)?;
     let accumulators = WordAccumulators::of(inst)?;
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {

@@ -5,7 +5,7 @@ use crate::flow::Flow;
 use crate::hostile_tests::Random;
 use crate::instruction::Action;
 use crate::state::State;
-use oriole_isa::{Arch, Exit, Field, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Role, Swap, Value};
+use oriole_isa::{Arch, Exit, Field, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Role, Setting, Swap, Value};
 use std::collections::BTreeSet;
 
 /// Random forms of each opcode.
@@ -80,8 +80,8 @@ fn exchange(inst: &Inst, a: usize, b: usize, swap: Swap) -> Option<Inst> {
             let choice = &mut new.operands[at(Role::PA)?];
             choice.flags = OperandFlags::from_bits(choice.flags.bits() ^ OperandFlags::NOT.bits());
         }
-        Swap::Compare(_) if inst.get(Field::Ex) != 0 || inst.get(Field::X) != 0 => return None,
-        Swap::Compare(field) => new.mods.set(field, field.turned(inst.get(field))?),
+        Swap::Compare(_) if inst.get(Field::EX) || inst.get(Field::X) => return None,
+        Swap::Compare(field) => new.mods.apply(Setting::raw(field, field.turned(inst.raw(field))?)),
         Swap::Table => {
             let (first, _) = inst.opcode.commuting().next()?;
             // Bit 4a + 2b + c of a table is the result for the input bits a, b, c.

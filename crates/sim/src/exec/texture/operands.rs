@@ -8,7 +8,7 @@ use crate::operand::{Dst, Src, operand};
 use crate::state::{RZ, State};
 use oriole_device::FaultKind;
 use oriole_device::texture::{Image, Sampler};
-use oriole_isa::{Field, Inst, OperandFlags, Role, Value, tex_dim, tex_mask};
+use oriole_isa::{Field, Inst, OperandFlags, Role, TexDim, TexMask, Value};
 
 /// The registers that hold the words of an instruction, in order.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Words {
     /// `first` words from `A` on, then `second` from `B` on; with `.SCR` both groups share them, half each.
     pub(super) fn of(inst: &Inst, first: usize, second: usize) -> Self {
         let total = first + second;
-        let first = if inst.get(Field::TexScr) != 0 { total.div_ceil(2) } else { first };
+        let first = if inst.get(Field::TEX_SCR) { total.div_ceil(2) } else { first };
         let from = |role: Role, count: usize| {
             let base = Src::of(inst, role).register().unwrap_or(RZ);
             (0..count).map(move |n| if base == RZ { RZ } else { base + n })
@@ -42,7 +42,7 @@ impl Words {
     }
 }
 
-/// The axes of a `tex_dim`: coordinates, whether there is a layer before them, whether they are a direction.
+/// The axes of a [`TexDim`]: coordinates, whether there is a layer before them, whether they are a direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axes {
     /// Coordinates.
@@ -56,14 +56,14 @@ pub(super) struct Axes {
 impl Axes {
     /// Those of `inst`.
     pub(super) fn of(inst: &Inst) -> Self {
-        let dim = inst.get(Field::TexDim);
+        let dim = inst.get(Field::TEX_DIM);
         let count = match dim {
-            tex_dim::D1 | tex_dim::ARRAY_1D => 1,
-            tex_dim::D2 | tex_dim::ARRAY_2D => 2,
+            TexDim::D1 | TexDim::ARRAY_1D => 1,
+            TexDim::D2 | TexDim::ARRAY_2D => 2,
             _ => 3,
         };
-        let layered = matches!(dim, tex_dim::ARRAY_1D | tex_dim::ARRAY_2D | tex_dim::ARRAY_CUBE);
-        Axes { count, layered, cube: matches!(dim, tex_dim::CUBE | tex_dim::ARRAY_CUBE) }
+        let layered = matches!(dim, TexDim::ARRAY_1D | TexDim::ARRAY_2D | TexDim::ARRAY_CUBE);
+        Axes { count, layered, cube: matches!(dim, TexDim::CUBE | TexDim::ARRAY_CUBE) }
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) enum Handle {
 impl Handle {
     /// The handle of a bindless instruction in the next word, or else where the other operands say.
     pub(super) fn of_texture(inst: &Inst, words: &mut Words) -> Result<Self, Unsupported> {
-        let bindless = inst.get(Field::TexB) != 0;
+        let bindless = inst.get(Field::TEX_B);
         match Handle::elsewhere(inst)? {
             None if bindless => Ok(Handle::Register(words.take())),
             Some(handle) if !bindless => Ok(handle),
@@ -145,19 +145,24 @@ impl Handle {
 pub(super) struct Results {
     first: Dst,
     second: Dst,
-    mask: u8,
+    mask: TexMask,
 }
 
 impl Results {
     /// The destinations of `inst`, and the components that it asks for.
     pub(super) fn of(inst: &Inst) -> Self {
-        let mask = inst.get(Field::TexMask);
+        let mask = inst.get(Field::TEX_MASK);
         Results { first: Dst::of(inst, Role::D), second: Dst::of(inst, Role::D2), mask }
+    }
+
+    /// Component `n` is asked for.
+    fn takes(&self, n: usize) -> bool {
+        self.mask.code() & (TexMask::R.code() << n) != 0
     }
 
     /// Writes the components that are asked for, each in a register.
     pub(super) fn write(&self, state: &mut State, components: &[Lanes; 4]) {
-        let wanted = (0..4).filter(|n| self.mask & (tex_mask::R << n) != 0);
+        let wanted = (0..4).filter(|n| self.takes(*n));
         for (place, n) in wanted.enumerate() {
             let to = if place < 2 { self.first } else { self.second };
             to.following(place % 2).set(state, &components[n]);
@@ -167,7 +172,7 @@ impl Results {
     /// Writes the components that are asked for, two in a register.
     pub(super) fn write_halves(&self, state: &mut State, components: &[Lanes; 4]) {
         let mut words: [Option<Lanes>; 2] = [None; 2];
-        for (place, n) in (0..4).filter(|n| self.mask & (tex_mask::R << n) != 0).enumerate() {
+        for (place, n) in (0..4).filter(|n| self.takes(*n)).enumerate() {
             let word = words[place / 2].get_or_insert([0; 32]);
             for (word, half) in word.iter_mut().zip(components[n]) {
                 *word |= half << (16 * (place % 2));

@@ -4,17 +4,17 @@ use super::operands::{Handle, Results, Words};
 use crate::effect::{Effect, Env, Unsupported};
 use crate::lanes::{Lanes, WARP};
 use crate::state::State;
-use oriole_isa::{Field, Inst, Opcode, tex_query};
+use oriole_isa::{Field, Inst, Opcode, TexQuery};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
     if inst.opcode != Opcode::TXQ {
         return Ok(None);
     }
-    if inst.get(Field::TexQuery) != tex_query::DIMENSION {
+    if inst.get(Field::TEX_QUERY) != TexQuery::DIMENSION {
         return Err(Unsupported("TXQ of anything but dimensions".into()));
     }
-    let bindless = usize::from(inst.get(Field::TexB) != 0);
+    let bindless = usize::from(inst.get(Field::TEX_B));
     let mut words = Words::of(inst, bindless + 1, 0);
     let handle = Handle::of_texture(inst, &mut words)?;
     let (level, results) = (words.take(), Results::of(inst));

@@ -11,7 +11,7 @@ use crate::lanes::{Lanes, WARP};
 use crate::operand::Dst;
 use crate::state::{RZ, State};
 use oriole_device::texture::{Image, Sampler, Shape};
-use oriole_isa::{Field, Inst, Opcode, Role, tex_deriv, tex_fmt, tex_lod, tex_offset, tex_sample};
+use oriole_isa::{Field, Inst, Opcode, Role, TexDeriv, TexFmt, TexLod, TexOffset, TexSample};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
@@ -67,18 +67,18 @@ struct Access {
     places: Places,
     results: Results,
     missing: Dst,
-    format: u8,
+    format: TexFmt,
 }
 
 impl Access {
     fn of(inst: &Inst) -> Result<Self, Unsupported> {
-        if inst.get(Field::TexUai) != 0 {
+        if inst.get(Field::TEX_UAI) {
             return Err(Unsupported(format!("{} with a uniform layer", inst.opcode.name())));
         }
         let places = if inst.opcode == Opcode::TXD { Places::of_txd(inst)? } else { Places::of_others(inst)? };
         let read = match inst.opcode {
-            Opcode::TLD => Read::Texel { clamped: inst.get(Field::TexCl) != 0 },
-            Opcode::TLD4 => Read::Gathered { component: usize::from(inst.get(Field::TexComp)) & 3 },
+            Opcode::TLD => Read::Texel { clamped: inst.get(Field::TEX_CL) },
+            Opcode::TLD4 => Read::Gathered { component: usize::from(inst.get(Field::TEX_COMP).code()) & 3 },
             _ => Read::Filtered,
         };
         Ok(Access {
@@ -87,7 +87,7 @@ impl Access {
             places,
             results: Results::of(inst),
             missing: Dst::of(inst, Role::PD),
-            format: inst.get(Field::TexFmt),
+            format: inst.get(Field::TEX_FMT),
         })
     }
 
@@ -101,7 +101,7 @@ impl Access {
                 }
             }
             match self.format {
-                tex_fmt::WORDS => self.results.write(state, &components),
+                TexFmt::WORDS => self.results.write(state, &components),
                 _ => self.results.write_halves(state, &components),
             }
             self.missing.set_mask(state, MISSING);
@@ -125,8 +125,8 @@ impl Access {
             }
         };
         let rounding = match self.format {
-            tex_fmt::WORDS => return Ok(value),
-            tex_fmt::F16_RZ => Rounding::Zero,
+            TexFmt::WORDS => return Ok(value),
+            TexFmt::F16_RZ => Rounding::Zero,
             _ => Rounding::Nearest,
         };
         let half = |bits: u32| narrow(f64::from(f32::from_bits(bits)), HALF, rounding);
@@ -261,26 +261,26 @@ impl Places {
     /// `TEX`, `TLD`, `TLD4`: layer and coordinates, then what the modifiers ask for, in this order.
     fn of_others(inst: &Inst) -> Result<Self, Unsupported> {
         let axes = Axes::of(inst);
-        let bindless = usize::from(inst.get(Field::TexB) != 0);
-        let lod = inst.get(Field::TexLod);
+        let bindless = usize::from(inst.get(Field::TEX_B));
+        let lod = inst.get(Field::TEX_LOD);
         let levels = match lod {
-            tex_lod::NONE | tex_lod::LZ => 0,
-            tex_lod::LB | tex_lod::LL | tex_lod::LC => 1,
-            tex_lod::LB_LC => 2,
+            TexLod::NONE | TexLod::LZ => 0,
+            TexLod::LB | TexLod::LL | TexLod::LC => 1,
+            TexLod::LB_LC => 2,
             _ => return Err(Unsupported(format!("a level of {} from elsewhere", inst.opcode.name()))),
         };
-        let offsets = match inst.get(Field::TexOffset) {
-            tex_offset::NONE => 0,
-            tex_offset::AOFFI => 1,
-            tex_offset::PTP => 2,
+        let offsets = match inst.get(Field::TEX_OFFSET) {
+            TexOffset::NONE => 0,
+            TexOffset::AOFFI => 1,
+            TexOffset::PTP => 2,
             _ => return Err(Unsupported(format!("a uniform offset of {}", inst.opcode.name()))),
         };
-        let samples = match inst.get(Field::TexSample) {
-            tex_sample::NONE => 0,
-            tex_sample::MS => 1,
+        let samples = match inst.get(Field::TEX_SAMPLE) {
+            TexSample::NONE => 0,
+            TexSample::MS => 1,
             _ => return Err(Unsupported(format!("a uniform sample of {}", inst.opcode.name()))),
         };
-        let depths = usize::from(inst.get(Field::TexDc) != 0);
+        let depths = usize::from(inst.get(Field::TEX_DC));
         let first = usize::from(axes.layered) + axes.count;
         let mut words = Words::of(inst, first, bindless + levels + offsets + depths + samples);
         let [layer] = words.take_some(usize::from(axes.layered));
@@ -301,13 +301,13 @@ impl Places {
 
     /// `TXD`: the handle, coordinates, the layer with the offset above it; then derivatives.
     fn of_txd(inst: &Inst) -> Result<Self, Unsupported> {
-        if inst.get(Field::TexLod) != tex_lod::NONE {
+        if inst.get(Field::TEX_LOD) != TexLod::NONE {
             return Err(Unsupported("a clamped level of TXD".into()));
         }
-        let (axes, bindless) = (Axes::of(inst), usize::from(inst.get(Field::TexB) != 0));
-        let has_offset = match inst.get(Field::TexOffset) {
-            tex_offset::NONE => false,
-            tex_offset::AOFFI => true,
+        let (axes, bindless) = (Axes::of(inst), usize::from(inst.get(Field::TEX_B)));
+        let has_offset = match inst.get(Field::TEX_OFFSET) {
+            TexOffset::NONE => false,
+            TexOffset::AOFFI => true,
             _ => return Err(Unsupported("a uniform offset of TXD".into())),
         };
         let last = usize::from(axes.layered || has_offset);
@@ -328,17 +328,17 @@ impl Places {
 
 /// The level that up to two words give, and the register with the least level.
 fn level(inst: &Inst, one: usize, two: usize) -> Result<(Level, usize), Unsupported> {
-    let computed = |bias| match inst.get(Field::TexDeriv) {
-        tex_deriv::QUAD => Ok(Level::First { bias }),
-        tex_deriv::NDV => Ok(Level::Quad { bias }),
+    let computed = |bias| match inst.get(Field::TEX_DERIV) {
+        TexDeriv::QUAD => Ok(Level::First { bias }),
+        TexDeriv::NDV => Ok(Level::Quad { bias }),
         _ => Err(Unsupported(format!("derivatives of {} from elsewhere", inst.opcode.name()))),
     };
-    Ok(match inst.get(Field::TexLod) {
-        tex_lod::LL => (Level::Given(one), RZ),
-        tex_lod::LB => (computed(Some(one))?, RZ),
-        tex_lod::LC => (computed(None)?, one),
-        tex_lod::LB_LC => (computed(Some(one))?, two),
-        tex_lod::LZ => (Level::First { bias: None }, RZ),
+    Ok(match inst.get(Field::TEX_LOD) {
+        TexLod::LL => (Level::Given(one), RZ),
+        TexLod::LB => (computed(Some(one))?, RZ),
+        TexLod::LC => (computed(None)?, one),
+        TexLod::LB_LC => (computed(Some(one))?, two),
+        TexLod::LZ => (Level::First { bias: None }, RZ),
         _ => (computed(None)?, RZ),
     })
 }

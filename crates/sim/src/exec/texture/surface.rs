@@ -12,13 +12,11 @@ use crate::space::Place;
 use crate::state::{RZ, State};
 use oriole_device::texture::{Image, Kind};
 use oriole_device::{Access, FaultKind};
-use oriole_isa::{
-    Field, Inst, Opcode, Role, surf_access, surf_clamp, surf_dim, surf_mask, surf_op, surf_size, surf_type,
-};
+use oriole_isa::{Field, Inst, Opcode, Role, SurfAccess, SurfClamp, SurfDim, SurfMask, SurfOp, SurfSize, SurfType};
 
 /// The effect of `inst` if it is of this family.
 pub(super) fn compile(inst: &Inst) -> Result<Option<Effect>, Unsupported> {
-    let raw = inst.get(Field::SurfAccess) == surf_access::D;
+    let raw = inst.get(Field::SURF_ACCESS) == SurfAccess::D;
     Ok(Some(match inst.opcode {
         Opcode::SULD if raw => load(inst)?,
         Opcode::SULD => load_pixel(inst)?,
@@ -54,23 +52,23 @@ struct Target {
 
 impl Target {
     fn of(inst: &Inst) -> Result<Self, Unsupported> {
-        if inst.get(Field::SurfUai) != 0 {
+        if inst.get(Field::SURF_UAI) {
             return Err(Unsupported(format!("{} with a uniform layer", inst.opcode.name())));
         }
-        let (axes, layered) = match inst.get(Field::SurfDim) {
-            surf_dim::D1 | surf_dim::D1_BUFFER => (1, false),
-            surf_dim::D1_ARRAY => (1, true),
-            surf_dim::D2 => (2, false),
-            surf_dim::D2_ARRAY => (2, true),
+        let (axes, layered) = match inst.get(Field::SURF_DIM) {
+            SurfDim::D1 | SurfDim::D1_BUFFER => (1, false),
+            SurfDim::D1_ARRAY => (1, true),
+            SurfDim::D2 => (2, false),
+            SurfDim::D2_ARRAY => (2, true),
             _ => (3, false),
         };
-        let outside = match inst.get(Field::SurfClamp) {
-            surf_clamp::IGN => Outside::Ignored,
-            surf_clamp::TRAP => Outside::Fault,
+        let outside = match inst.get(Field::SURF_CLAMP) {
+            SurfClamp::IGN => Outside::Ignored,
+            SurfClamp::TRAP => Outside::Fault,
             _ => Outside::Nearest,
         };
         let first = Src::of(inst, Role::A).register().unwrap_or(RZ);
-        let bytes = inst.get(Field::SurfBa) != 0;
+        let bytes = inst.get(Field::SURF_BA);
         Ok(Target { handle: Handle::of_surface(inst)?, first, axes, layered, bytes, outside })
     }
 
@@ -117,13 +115,13 @@ impl Target {
 
 /// Bytes of a raw access, and whether the value is sign-extended.
 fn raw_size(inst: &Inst) -> (u32, bool) {
-    match inst.get(Field::SurfSize) {
-        surf_size::U8 => (1, false),
-        surf_size::S8 => (1, true),
-        surf_size::U16 => (2, false),
-        surf_size::S16 => (2, true),
-        surf_size::B64 => (8, false),
-        surf_size::B128 => (16, false),
+    match inst.get(Field::SURF_SIZE) {
+        SurfSize::U8 => (1, false),
+        SurfSize::S8 => (1, true),
+        SurfSize::U16 => (2, false),
+        SurfSize::S16 => (2, true),
+        SurfSize::B64 => (8, false),
+        SurfSize::B128 => (16, false),
         _ => (4, false),
     }
 }
@@ -166,9 +164,9 @@ fn load(inst: &Inst) -> Result<Effect, Unsupported> {
 
 /// Components of a pixel.
 fn components(inst: &Inst) -> usize {
-    match inst.get(Field::SurfMask) {
-        surf_mask::R => 1,
-        surf_mask::RG => 2,
+    match inst.get(Field::SURF_MASK) {
+        SurfMask::R => 1,
+        SurfMask::RG => 2,
         _ => 4,
     }
 }
@@ -231,15 +229,15 @@ fn store_pixel(inst: &Inst) -> Result<Effect, Unsupported> {
 /// The type of an element that an atomic operation is done on.
 #[derive(Clone, Copy, Debug)]
 struct Element {
-    code: u8,
-    op: u8,
+    code: SurfType,
+    op: SurfOp,
 }
 
 impl Element {
     /// Bytes.
     fn size(self) -> u32 {
         match self.code {
-            surf_type::U64 | surf_type::S64 | surf_type::SD64 | surf_type::B64 | surf_type::B64_AS_U64 => 8,
+            SurfType::U64 | SurfType::S64 | SurfType::SD64 | SurfType::B64 | SurfType::B64_AS_U64 => 8,
             _ => 4,
         }
     }
@@ -248,48 +246,48 @@ impl Element {
     fn apply(self, kind: Kind, old: u64, data: u64, other: u64) -> u64 {
         let shift = 64 - 8 * self.size();
         let signed = match self.code {
-            surf_type::S32 | surf_type::S64 => true,
-            surf_type::SD32 | surf_type::SD64 => kind == Kind::Signed,
+            SurfType::S32 | SurfType::S64 => true,
+            SurfType::SD32 | SurfType::SD64 => kind == Kind::Signed,
             _ => false,
         };
         // Numbers at the top of a word have the order of shorter ones.
         let order = |value: u64| (value << shift) ^ if signed { 1 << 63 } else { 0 };
         match (self.op, self.code) {
-            (surf_op::ADD, surf_type::F32) => u64::from(add_single(old as u32, data as u32, true)),
-            (surf_op::ADD, surf_type::F16X2) => u64::from(add_half_pairs(old as u32, data as u32)),
-            (surf_op::ADD, _) => old.wrapping_add(data),
-            (surf_op::MIN, _) => {
+            (SurfOp::ADD, SurfType::F32) => u64::from(add_single(old as u32, data as u32, true)),
+            (SurfOp::ADD, SurfType::F16X2) => u64::from(add_half_pairs(old as u32, data as u32)),
+            (SurfOp::ADD, _) => old.wrapping_add(data),
+            (SurfOp::MIN, _) => {
                 if order(data) < order(old) {
                     data
                 } else {
                     old
                 }
             }
-            (surf_op::MAX, _) => {
+            (SurfOp::MAX, _) => {
                 if order(data) > order(old) {
                     data
                 } else {
                     old
                 }
             }
-            (surf_op::INC, _) => {
+            (SurfOp::INC, _) => {
                 if order(old) >= order(data) {
                     0
                 } else {
                     old + 1
                 }
             }
-            (surf_op::DEC, _) => {
+            (SurfOp::DEC, _) => {
                 if old == 0 || order(old) > order(data) {
                     data
                 } else {
                     old - 1
                 }
             }
-            (surf_op::AND, _) => old & data,
-            (surf_op::OR, _) => old | data,
-            (surf_op::XOR, _) => old ^ data,
-            (surf_op::CAS, _) => {
+            (SurfOp::AND, _) => old & data,
+            (SurfOp::OR, _) => old | data,
+            (SurfOp::XOR, _) => old ^ data,
+            (SurfOp::CAS, _) => {
                 if old == data {
                     other
                 } else {
@@ -304,7 +302,7 @@ impl Element {
 /// `SURED`, `SUATOM`.
 fn atomic(inst: &Inst) -> Result<Effect, Unsupported> {
     let (target, data) = (Target::of(inst)?, Src::of(inst, Role::Data));
-    let element = Element { code: inst.get(Field::SurfType), op: inst.get(Field::SurfOp) };
+    let element = Element { code: inst.get(Field::SURF_TYPE), op: inst.get(Field::SURF_OP) };
     let (to, missing) = (destination(inst), Dst::of(inst, Role::PD));
     let size = element.size();
     Ok(Box::new(move |state: &mut State, env: &mut Env<'_>| {

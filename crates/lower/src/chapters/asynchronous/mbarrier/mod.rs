@@ -9,10 +9,10 @@ use crate::chapters::asynchronous::needs_clusters;
 use crate::chapters::memory::address::Addr;
 use crate::chapters::memory::{address, fences};
 use crate::error::Lowered;
-use crate::function::FnLower;
+use crate::function::{FnLower, destinations, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Offset, UBase};
-use oriole_isa::{Field, Opcode as Sass, arrives_count, shift_dir, shift_type};
+use oriole_isa::{ArrivesCount, Field, Opcode as Sass, ShiftDir, ShiftType};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Word};
 
@@ -69,7 +69,7 @@ fn release(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
 fn state_register(cx: &mut FnLower<'_, '_>, result: &ast::Operand) -> Lowered<Operand> {
     match result {
         ast::Operand::Sink(_) => Ok(Operand::rz()),
-        _ => Ok(cx.dst64_direct(result)?.whole()),
+        _ => Ok(destinations::dst64_direct(cx, result)?.whole()),
     }
 }
 
@@ -80,12 +80,12 @@ fn constant(instruction: &Instruction, n: usize) -> Option<u64> {
 
 /// A phase's parity where the state has it: in bit 31.
 fn parity(cx: &mut FnLower<'_, '_>, operand: &ast::Operand) -> Lowered<Operand> {
-    let parity = cx.src(operand)?;
+    let parity = sources::src(cx, operand)?;
     if let Some(bits) = crate::function::uniform::constant(parity) {
         return Ok(Operand::imm(bits << 31));
     }
     let shifted = cx.temp()?;
-    let mods = [(Field::ShiftDir, shift_dir::L), (Field::ShiftType, shift_type::U32)];
+    let mods = [Field::SHIFT_DIR.is(ShiftDir::L), Field::SHIFT_TYPE.is(ShiftType::U32)];
     cx.emit(Sass::SHF, &mods, &[(D, shifted), (A, parity), (B, Operand::imm(31)), (C, Operand::rz())])?;
     Ok(shifted)
 }
@@ -102,12 +102,12 @@ pub(crate) fn arrive_after_copies(cx: &mut FnLower<'_, '_>, instruction: &Instru
         words::expect_one(cx, place)?;
     }
     let count = match (since_sm90, more) {
-        (false, _) => arrives_count::BOTH,
-        (true, false) => arrives_count::ARVCNT,
-        (true, true) => arrives_count::TRANSCNT,
+        (false, _) => ArrivesCount::BOTH,
+        (true, false) => ArrivesCount::ARVCNT,
+        (true, true) => ArrivesCount::TRANSCNT,
     };
     let mut inst = Inst::neutral(Sass::ARRIVES, Default::default());
-    inst.mods.set(Field::ArrivesCount, count);
+    inst.mods.set(Field::ARRIVES_COUNT, count);
     set_place(&mut inst, place);
     cx.emit_inst(inst)?;
     Ok(())

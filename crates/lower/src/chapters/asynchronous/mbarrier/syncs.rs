@@ -10,10 +10,10 @@ use crate::chapters::memory::fences;
 use crate::error::Lowered;
 use crate::function::ops::lut;
 use crate::function::uniform::{one_by_one, uniform};
-use crate::function::{FnLower, special};
+use crate::function::{FnLower, destinations, operands, ops, sources, special};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, C, D, Offset, PD, UBase};
-use oriole_isa::{Field, Opcode as Sass, shift_dir, shift_type, syncs_cctl, syncs_count, syncs_op, syncs_result};
+use oriole_isa::{Field, Opcode as Sass, ShiftDir, ShiftType, SyncsCctl, SyncsCount, SyncsOp, SyncsResult};
 use oriole_ori::{Guard, Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Scope, Semantics, Space, Word};
 
@@ -25,17 +25,17 @@ const EXPECTED_AT: u32 = 1;
 const PENDING_AT: u32 = 11;
 
 /// SYNCS of one kind on the mbarrier at a place, without further operands.
-fn syncs(op: u8, place: Addr) -> Inst {
-    let mut inst = Inst::neutral(Sass::SYNCS, [(Field::SyncsOp, op)].into_iter().collect());
+fn syncs(op: SyncsOp, place: Addr) -> Inst {
+    let mut inst = Inst::neutral(Sass::SYNCS, [Field::SYNCS_OP.is(op)].into_iter().collect());
     set_place(&mut inst, place);
     inst
 }
 
 /// An arrival without a result that counts as `count` says.
-fn arrival(place: Addr, count: u8) -> Inst {
-    let mut inst = syncs(syncs_op::ARRIVE, place);
-    inst.mods.set(Field::SyncsResult, syncs_result::RED);
-    inst.mods.set(Field::SyncsCount, count);
+fn arrival(place: Addr, count: SyncsCount) -> Inst {
+    let mut inst = syncs(SyncsOp::ARRIVE, place);
+    inst.mods.set(Field::SYNCS_RESULT, SyncsResult::RED);
+    inst.mods.set(Field::SYNCS_COUNT, count);
     inst
 }
 
@@ -43,7 +43,7 @@ fn arrival(place: Addr, count: u8) -> Inst {
 pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let place = place(cx, instruction, 0)?;
-    let count = cx.src(cx.operand(instruction, 1)?)?;
+    let count = sources::src(cx, operands::operand(instruction, 1)?)?;
     let words = match crate::function::uniform::constant(count) {
         Some(bits) => {
             let pending = COUNT.wrapping_sub(bits);
@@ -51,11 +51,11 @@ pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
         }
         None => {
             let pending = cx.temp()?;
-            cx.add(pending, count.neg(), Operand::imm(COUNT))?;
-            [shift(cx, shift_dir::L, pending, EXPECTED_AT)?, shift(cx, shift_dir::L, pending, PENDING_AT)?]
+            ops::add(cx, pending, count.neg(), Operand::imm(COUNT))?;
+            [shift(cx, ShiftDir::L, pending, EXPECTED_AT)?, shift(cx, ShiftDir::L, pending, PENDING_AT)?]
         }
     };
-    let base = cx.in_reg(place.base)?;
+    let base = ops::in_reg(cx, place.base)?;
     one_by_one(cx, |cx| {
         let base = uniform(cx, &[base])?;
         let state = uniform(cx, &words)?;
@@ -67,8 +67,8 @@ pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 /// `mbarrier.inval [m];`
 pub(crate) fn invalidate(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 0)?;
-    let mut inst = syncs(syncs_op::CCTL, place);
-    inst.mods.set(Field::SyncsCctl, syncs_cctl::IV);
+    let mut inst = syncs(SyncsOp::CCTL, place);
+    inst.mods.set(Field::SYNCS_CCTL, SyncsCctl::IV);
     cx.emit_inst(inst)?;
     Ok(())
 }
@@ -81,25 +81,27 @@ pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
     }
     let place = place(cx, instruction, 1)?;
     let (how, count) = match constant(instruction, 2) {
-        _ if expects => (syncs_count::A0T0, cx.src(cx.operand(instruction, 2)?)?),
-        None if instruction.operands.len() > 2 => (syncs_count::ART0, cx.src(cx.operand(instruction, 2)?)?),
-        None | Some(1) if !instruction.has(Word::NoComplete) => (syncs_count::A1T0, Operand::rz()),
-        Some(count) => (syncs_count::ART0, Operand::imm(count as u32)),
+        _ if expects => (SyncsCount::A0T0, sources::src(cx, operands::operand(instruction, 2)?)?),
+        None if instruction.operands.len() > 2 => {
+            (SyncsCount::ART0, sources::src(cx, operands::operand(instruction, 2)?)?)
+        }
+        None | Some(1) if !instruction.has(Word::NoComplete) => (SyncsCount::A1T0, Operand::rz()),
+        Some(count) => (SyncsCount::ART0, Operand::imm(count as u32)),
         None => return Err(unknown(cx, instruction)),
     };
-    let count = cx.in_reg(count)?;
+    let count = ops::in_reg(cx, count)?;
     release(cx, instruction)?;
-    let mut inst = syncs(syncs_op::ARRIVE, place);
-    inst.mods.set(Field::SyncsCount, how);
-    inst.mods.set(Field::Optout, u8::from(instruction.has(Word::ArriveDrop)));
+    let mut inst = syncs(SyncsOp::ARRIVE, place);
+    inst.mods.set(Field::SYNCS_COUNT, how);
+    inst.mods.set(Field::OPTOUT, instruction.has(Word::ArriveDrop));
     inst.set_role(A, count);
-    let result = cx.operand(instruction, 0)?;
+    let result = operands::operand(instruction, 0)?;
     if instruction.has(Word::NoComplete) {
         return arrive_as_transaction(cx, inst, count, result);
     }
     // An mbarrier of another block of the cluster gives no state.
     if instruction.space() == Some(Space::SharedCluster) {
-        inst.mods.set(Field::SyncsResult, syncs_result::RED);
+        inst.mods.set(Field::SYNCS_RESULT, SyncsResult::RED);
     }
     inst.set_role(D, state_register(cx, result)?);
     cx.emit_inst(inst)?;
@@ -120,27 +122,27 @@ fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operan
     let (latch, after) = (cx.new_block()?, cx.new_block()?);
     let same = cx.variable(RegType::P)?;
     let answer = cx.temp64()?;
-    let state = cx.dst64_direct(result)?;
+    let state = destinations::dst64_direct(cx, result)?;
     cx.jump(header);
     cx.switch_to(header);
     let first = Operand::reg(cx.temp_of(RegType::Ur)?);
     cx.emit(Sass::R2UR, &[], &[(D, first), (A, count)])?;
     let first_count = cx.temp()?;
-    cx.mov(first_count, first)?;
-    cx.isetp(same, oriole_isa::cmp::EQ, false, count, first_count)?;
+    ops::mov(cx, first_count, first)?;
+    ops::isetp(cx, same, oriole_isa::Cmp::EQ, false, count, first_count)?;
     cx.branch(same.not(), latch, body)?;
     cx.switch_to(body);
-    inst.mods.set(Field::SyncsResult, syncs_result::TMASK);
+    inst.mods.set(Field::SYNCS_RESULT, SyncsResult::TMASK);
     inst.set_role(D, Operand::reg(answer));
     cx.emit_inst(inst)?;
     let below = special::hardware_register(cx, "SR_LTMASK")?;
     let earlier = cx.temp()?;
-    cx.lop3(earlier, Operand::lo(answer), below, Operand::rz(), lut::AND)?;
+    ops::lop3(cx, earlier, Operand::lo(answer), below, Operand::rz(), lut::AND)?;
     let number = cx.temp()?;
     cx.emit(Sass::POPC, &[], &[(D, number), (B, earlier)])?;
-    let counted = shift(cx, shift_dir::L, number, PENDING_AT)?;
-    cx.multiply_add(state.hi, counted, count, Operand::hi(answer))?;
-    cx.mov(state.lo, Operand::lo(answer))?;
+    let counted = shift(cx, ShiftDir::L, number, PENDING_AT)?;
+    ops::multiply_add(cx, state.hi, counted, count, Operand::hi(answer))?;
+    ops::mov(cx, state.lo, Operand::lo(answer))?;
     cx.jump(latch);
     cx.switch_to(latch);
     cx.branch(same.not(), header, after)?;
@@ -150,7 +152,7 @@ fn arrive_as_transaction(cx: &mut FnLower<'_, '_>, mut inst: Inst, count: Operan
 
 /// The phase expects one arrival more, which comes as a transaction.
 pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
-    cx.emit_inst(arrival(place, syncs_count::A0T1))?;
+    cx.emit_inst(arrival(place, SyncsCount::A0T1))?;
     Ok(())
 }
 
@@ -158,9 +160,9 @@ pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
 pub(crate) fn transaction(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     needs_clusters(cx, instruction)?;
     let place = place(cx, instruction, 0)?;
-    let bytes = cx.src(cx.operand(instruction, 1)?)?;
-    let bytes = cx.in_reg(bytes)?;
-    let count = if instruction.has(Word::ExpectTx) { syncs_count::A0TR } else { syncs_count::A0TX };
+    let bytes = sources::src(cx, operands::operand(instruction, 1)?)?;
+    let bytes = ops::in_reg(cx, bytes)?;
+    let count = if instruction.has(Word::ExpectTx) { SyncsCount::A0TR } else { SyncsCount::A0TX };
     let mut inst = arrival(place, count);
     inst.set_role(A, bytes);
     cx.emit_inst(inst)?;
@@ -178,21 +180,21 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
         cx.guard_by_branch()?;
     }
     let place = place(cx, instruction, 1)?;
-    let phase = cx.operand(instruction, 2)?;
-    let phase = if instruction.has(Word::Parity) { parity(cx, phase)? } else { cx.src64(phase)?.hi };
-    let phase = cx.in_reg(phase)?;
-    let hint = hint.map(|hint| cx.src(hint)).transpose()?;
-    let result = cx.dst_pred(cx.operand(instruction, 0)?)?;
+    let phase = operands::operand(instruction, 2)?;
+    let phase = if instruction.has(Word::Parity) { parity(cx, phase)? } else { sources::src64(cx, phase)?.hi };
+    let phase = ops::in_reg(cx, phase)?;
+    let hint = hint.map(|hint| sources::src(cx, hint)).transpose()?;
+    let result = destinations::dst_pred(cx, operands::operand(instruction, 0)?)?;
     let over = if result.as_reg().is_some() { result } else { cx.temp_pred()? };
-    let mut check = syncs(syncs_op::PHASECHK, place);
+    let mut check = syncs(SyncsOp::PHASECHK, place);
     check.set_role(A, phase);
     check.set_role(PD, over);
     let mut first = check.clone();
-    first.mods.set(Field::Trywait, u8::from(tries));
+    first.mods.set(Field::TRYWAIT, tries);
     cx.emit_inst(first)?;
     let when = |negated| over.as_reg().map(|pred| Guard { pred, negated });
     if let Some(hint) = hint {
-        let mut sleep = Inst::neutral(Sass::NANOSLEEP, [(Field::SleepSyncs, 1)].into_iter().collect());
+        let mut sleep = Inst::neutral(Sass::NANOSLEEP, [Field::SLEEP_SYNCS.is(true)].into_iter().collect());
         sleep.set_role(A, hint);
         for inst in [&mut sleep, &mut check] {
             inst.set_guard(when(true));
@@ -208,21 +210,21 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 
 /// `mbarrier.pending_count n, state;`
 pub(crate) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let state = cx.src64(cx.operand(instruction, 1)?)?;
-    let arrived = shift(cx, shift_dir::R, state.hi, PENDING_AT)?;
+    let state = sources::src64(cx, operands::operand(instruction, 1)?)?;
+    let arrived = shift(cx, ShiftDir::R, state.hi, PENDING_AT)?;
     let counted = cx.temp()?;
-    cx.lop3(counted, arrived, Operand::imm(COUNT - 1), Operand::rz(), lut::AND)?;
-    let to = cx.dst(cx.operand(instruction, 0)?)?;
-    cx.add(to, counted.neg(), Operand::imm(COUNT))
+    ops::lop3(cx, counted, arrived, Operand::imm(COUNT - 1), Operand::rz(), lut::AND)?;
+    let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
+    ops::add(cx, to, counted.neg(), Operand::imm(COUNT))
 }
 
 /// The word shifted by a constant.
-fn shift(cx: &mut FnLower<'_, '_>, direction: u8, value: Operand, by: u32) -> Lowered<Operand> {
+fn shift(cx: &mut FnLower<'_, '_>, direction: ShiftDir, value: Operand, by: u32) -> Lowered<Operand> {
     let to = cx.temp()?;
     // To the right the value is the upper word of the funnel.
     let (low, high, takes_high) =
-        if direction == shift_dir::L { (value, Operand::rz(), 0) } else { (Operand::rz(), value, 1) };
-    let mods = [(Field::ShiftDir, direction), (Field::ShiftType, shift_type::U32), (Field::Hi, takes_high)];
+        if direction == ShiftDir::L { (value, Operand::rz(), false) } else { (Operand::rz(), value, true) };
+    let mods = [Field::SHIFT_DIR.is(direction), Field::SHIFT_TYPE.is(ShiftType::U32), Field::HI.is(takes_high)];
     cx.emit(Sass::SHF, &mods, &[(D, to), (A, low), (B, Operand::imm(by)), (C, high)])?;
     Ok(to)
 }

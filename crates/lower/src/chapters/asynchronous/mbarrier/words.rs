@@ -10,12 +10,12 @@
 
 use crate::chapters::asynchronous::mbarrier::{Addr, constant, parity, place, release, set_place, state_register};
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::operands::Wide;
 use crate::function::ops::lut;
+use crate::function::{FnLower, destinations, operands, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Base, C, D, Data, Lut, Offset, PD};
-use oriole_isa::{Field, Opcode as Sass, atom_op, atom_type, mem_size};
+use oriole_isa::{AtomOp, AtomType, Field, MemSize, Opcode as Sass};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{Instruction, Word};
 
@@ -29,20 +29,20 @@ const DIFFERS: u8 = 0x48;
 /// `mbarrier.init [m], count;`
 pub(crate) fn init(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = place(cx, instruction, 0)?;
-    let count = cx.src(cx.operand(instruction, 1)?)?;
+    let count = sources::src(cx, operands::operand(instruction, 1)?)?;
     let value = match crate::function::uniform::constant(count) {
         Some(bits) => {
             Wide::of_halves(Operand::imm(EXPECTED.wrapping_sub(bits)), Operand::imm(PENDING.wrapping_sub(bits)))
         }
         None => {
             let pair = Wide::of_pair(cx.temp64()?);
-            cx.add(pair.lo, count.neg(), Operand::imm(EXPECTED))?;
-            cx.add(pair.hi, count.neg(), Operand::imm(PENDING))?;
+            ops::add(cx, pair.lo, count.neg(), Operand::imm(EXPECTED))?;
+            ops::add(cx, pair.hi, count.neg(), Operand::imm(PENDING))?;
             pair
         }
     };
-    let data = cx.in_pair(value)?;
-    let mods = [(Field::MemSize, mem_size::B64)];
+    let data = ops::in_pair(cx, value)?;
+    let mods = [Field::MEM_SIZE.is(MemSize::B64)];
     let operands = [(Base, place.base), (Offset, Operand::imm_signed(place.offset)), (Data, data)];
     cx.emit(Sass::STS, &mods, &operands)?;
     Ok(())
@@ -68,8 +68,8 @@ pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
     if drops {
         add(cx, place, Operand::rz(), Operand::imm(1))?;
     }
-    let state = state_register(cx, cx.operand(instruction, 0)?)?;
-    let mods = [(Field::AtomOp, atom_op::ARRIVE), (Field::AtomType, atom_type::U64)];
+    let state = state_register(cx, operands::operand(instruction, 0)?)?;
+    let mods = [Field::ATOM_OP.is(AtomOp::ARRIVE), Field::ATOM_TYPE.is(AtomType::U64)];
     let mut inst = Inst::neutral(Sass::ATOMS, mods.into_iter().collect());
     inst.set_role(D, state);
     set_place(&mut inst, place);
@@ -80,16 +80,16 @@ pub(crate) fn arrive(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Low
 /// Arrivals that do not end the phase: plain additions. Both words of the state are the old word 1, as in
 /// ptxas's code.
 fn arrive_early(cx: &mut FnLower<'_, '_>, instruction: &Instruction, place: Addr, drops: bool) -> Lowered {
-    let count = cx.src(cx.operand(instruction, 2)?)?;
+    let count = sources::src(cx, operands::operand(instruction, 2)?)?;
     release(cx, instruction)?;
     if drops {
         add(cx, place, Operand::rz(), count)?;
     }
     let old = cx.temp()?;
     add(cx, second(place), old, count)?;
-    let state = cx.dst64_direct(cx.operand(instruction, 0)?)?;
-    cx.mov(state.lo, old)?;
-    cx.mov(state.hi, old)
+    let state = destinations::dst64_direct(cx, operands::operand(instruction, 0)?)?;
+    ops::mov(cx, state.lo, old)?;
+    ops::mov(cx, state.hi, old)
 }
 
 /// The phase expects one arrival more.
@@ -100,18 +100,18 @@ pub(crate) fn expect_one(cx: &mut FnLower<'_, '_>, place: Addr) -> Lowered {
 /// `mbarrier.test_wait{.parity} p, [m], state;`: whether the phase bit has changed.
 pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let place = second(place(cx, instruction, 1)?);
-    let before = cx.operand(instruction, 2)?;
-    let before = if instruction.has(Word::Parity) { parity(cx, before)? } else { cx.src64(before)?.hi };
-    let before = cx.in_reg(before)?;
+    let before = operands::operand(instruction, 2)?;
+    let before = if instruction.has(Word::Parity) { parity(cx, before)? } else { sources::src64(cx, before)?.hi };
+    let before = ops::in_reg(cx, before)?;
     let now = cx.temp()?;
     let mut load = Inst::neutral(Sass::LDS, Default::default());
     load.flags |= oriole_ori::InstFlags::VOLATILE;
-    load.mods.set(Field::MemSize, mem_size::B32);
+    load.mods.set(Field::MEM_SIZE, MemSize::B32);
     load.set_role(D, now);
     load.set_role(Base, place.base);
     load.set_role(Offset, Operand::imm_signed(place.offset));
     cx.emit_inst(load)?;
-    let over = cx.dst_pred(cx.operand(instruction, 0)?)?;
+    let over = destinations::dst_pred(cx, operands::operand(instruction, 0)?)?;
     let table = Operand::imm(u32::from(DIFFERS));
     let operands = [(PD, over), (D, Operand::rz()), (A, now), (B, Operand::imm(PENDING)), (C, before), (Lut, table)];
     cx.emit(Sass::LOP3, &[], &operands)?;
@@ -120,11 +120,11 @@ pub(crate) fn wait(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
 
 /// `mbarrier.pending_count n, state;`
 pub(crate) fn pending_count(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
-    let state = cx.src64(cx.operand(instruction, 1)?)?;
+    let state = sources::src64(cx, operands::operand(instruction, 1)?)?;
     let arrived = cx.temp()?;
-    cx.lop3(arrived, state.hi, Operand::imm(PENDING - 1), Operand::rz(), lut::AND)?;
-    let to = cx.dst(cx.operand(instruction, 0)?)?;
-    cx.add(to, arrived.neg(), Operand::imm(PENDING))
+    ops::lop3(cx, arrived, state.hi, Operand::imm(PENDING - 1), Operand::rz(), lut::AND)?;
+    let to = destinations::dst(cx, operands::operand(instruction, 0)?)?;
+    ops::add(cx, to, arrived.neg(), Operand::imm(PENDING))
 }
 
 /// The place of word 1.
@@ -134,8 +134,8 @@ fn second(place: Addr) -> Addr {
 
 /// `old` = the word at `place`, which becomes the sum.
 fn add(cx: &mut FnLower<'_, '_>, place: Addr, old: Operand, value: Operand) -> Lowered {
-    let value = cx.in_reg(value)?;
-    let mods = [(Field::AtomOp, atom_op::ADD), (Field::AtomType, atom_type::U32)];
+    let value = ops::in_reg(cx, value)?;
+    let mods = [Field::ATOM_OP.is(AtomOp::ADD), Field::ATOM_TYPE.is(AtomType::U32)];
     let operands = [(D, old), (Base, place.base), (Offset, Operand::imm_signed(place.offset)), (Data, value)];
     cx.emit(Sass::ATOMS, &mods, &operands)?;
     Ok(())

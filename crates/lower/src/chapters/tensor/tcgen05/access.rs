@@ -5,44 +5,44 @@ use crate::chapters::tensor::fragment;
 use crate::chapters::tensor::tcgen05::tensor_address;
 use crate::chapters::warp;
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::uniform::uniform;
+use crate::function::{FnLower, operands};
 use crate::handler::unknown;
 use oriole_isa::Role::{D, Data, Mask, Offset, UBase};
-use oriole_isa::{Field, Opcode as Sass, fence_space, tm_num, tm_shape};
+use oriole_isa::{FenceSpace, Field, Opcode as Sass, TmNum, TmShape};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Instruction, ScalarType, Word};
 
 /// Shapes: what SASS calls them, registers of one repetition.
-const SHAPES: [(Word, u8, usize); 4] = [
-    (Word::D16x64b, tm_shape::DP16B64, 1),
-    (Word::D16x128b, tm_shape::DP16B128, 2),
-    (Word::D16x256b, tm_shape::DP16B256, 4),
-    (Word::D32x32b, tm_shape::DP32B32, 1),
+const SHAPES: [(Word, TmShape, usize); 4] = [
+    (Word::D16x64b, TmShape::DP16B64, 1),
+    (Word::D16x128b, TmShape::DP16B128, 2),
+    (Word::D16x256b, TmShape::DP16B256, 4),
+    (Word::D32x32b, TmShape::DP32B32, 1),
 ];
 
 /// Numbers of repetitions.
-const REPETITIONS: [(Word, u8, usize); 8] = [
-    (Word::X1, tm_num::X1, 1),
-    (Word::X2, tm_num::X2, 2),
-    (Word::X4, tm_num::X4, 4),
-    (Word::X8, tm_num::X8, 8),
-    (Word::X16, tm_num::X16, 16),
-    (Word::X32, tm_num::X32, 32),
-    (Word::X64, tm_num::X64, 64),
-    (Word::X128, tm_num::X128, 128),
+const REPETITIONS: [(Word, TmNum, usize); 8] = [
+    (Word::X1, TmNum::X1, 1),
+    (Word::X2, TmNum::X2, 2),
+    (Word::X4, TmNum::X4, 4),
+    (Word::X8, TmNum::X8, 8),
+    (Word::X16, TmNum::X16, 16),
+    (Word::X32, TmNum::X32, 32),
+    (Word::X64, TmNum::X64, 64),
+    (Word::X128, TmNum::X128, 128),
 ];
 
 /// Every scoreboard of a warp.
 const ALL_SCOREBOARDS: u32 = 0x3f;
 
 /// One instruction's part of an access: its shape, the columns between its address and the operand's.
-type Part = (u8, Operand);
+type Part = (TmShape, Operand);
 
 /// What an access moves.
 struct Shape {
     parts: Vec<Part>,
-    repetitions: u8,
+    repetitions: TmNum,
     registers: usize,
 }
 
@@ -54,11 +54,11 @@ fn shape_of(cx: &FnLower<'_, '_>, instruction: &Instruction, apart: usize) -> Lo
     if let Some(&(_, shape, each)) = SHAPES.iter().find(|(word, ..)| instruction.has(*word)) {
         return Ok(Shape { parts: vec![(shape, Operand::imm(0))], repetitions, registers: each * times });
     }
-    let columns = cx.operand(instruction, apart)?.imm().and_then(|imm| imm.int_bits());
+    let columns = operands::operand(instruction, apart)?.imm().and_then(|imm| imm.int_bits());
     match columns {
         Some(columns) if instruction.has(Word::D16x32bx2) => {
             let second = Operand::imm(columns as u32);
-            let parts = vec![(tm_shape::DP16B32_LOW, Operand::imm(0)), (tm_shape::DP16B32_HIGH, second)];
+            let parts = vec![(TmShape::DP16B32_LOW, Operand::imm(0)), (TmShape::DP16B32_HIGH, second)];
             Ok(Shape { parts, repetitions, registers: times })
         }
         _ => Err(unknown(cx, instruction)),
@@ -72,13 +72,13 @@ pub(crate) fn load(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lower
     let shape = shape_of(cx, instruction, 2)?;
     let at = tensor_address(cx, address_of(cx, instruction, 1)?)?;
     let at = uniform(cx, &[at])?;
-    let packed = u8::from(instruction.has(Word::Pack16b));
+    let packed = instruction.has(Word::Pack16b);
     let (to, words) = fragment::fresh(cx, shape.registers)?;
     for (code, offset) in &shape.parts {
-        let mods = [(Field::TmShape, *code), (Field::TmNum, shape.repetitions), (Field::TmPack, packed)];
+        let mods = [Field::TM_SHAPE.is(*code), Field::TM_NUM.is(shape.repetitions), Field::TM_PACK.is(packed)];
         cx.emit(Sass::LDTM, &mods, &[(D, to), (UBase, at), (Offset, *offset)])?;
     }
-    fragment::deliver(cx, cx.operand(instruction, 0)?, ScalarType::B32, &words)
+    fragment::deliver(cx, operands::operand(instruction, 0)?, ScalarType::B32, &words)
 }
 
 /// `tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr], {…}{, apart};`
@@ -90,12 +90,12 @@ pub(crate) fn store(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     let shape = shape_of(cx, instruction, 1)?;
     let at = tensor_address(cx, address_of(cx, instruction, 0)?)?;
     let at = uniform(cx, &[at])?;
-    let values = cx.operand(instruction, if split { 2 } else { 1 })?;
+    let values = operands::operand(instruction, if split { 2 } else { 1 })?;
     let words = fragment::words(cx, values, ScalarType::B32, shape.registers)?;
     let data = fragment::together(cx, &words)?;
-    let expanded = u8::from(instruction.has(Word::Unpack16b));
+    let expanded = instruction.has(Word::Unpack16b);
     for (code, offset) in &shape.parts {
-        let mods = [(Field::TmShape, *code), (Field::TmNum, shape.repetitions), (Field::TmExpand, expanded)];
+        let mods = [Field::TM_SHAPE.is(*code), Field::TM_NUM.is(shape.repetitions), Field::TM_EXPAND.is(expanded)];
         cx.emit(Sass::STTM, &mods, &[(UBase, at), (Offset, *offset), (Data, data)])?;
     }
     Ok(())
@@ -109,6 +109,6 @@ pub(crate) fn wait_for_loads(cx: &mut FnLower<'_, '_>) -> Lowered {
 
 /// `tcgen05.wait::st.sync.aligned;`
 pub(crate) fn wait_for_stores(cx: &mut FnLower<'_, '_>) -> Lowered {
-    cx.emit(Sass::FENCE, &[(Field::FenceSpace, fence_space::T)], &[])?;
+    cx.emit(Sass::FENCE, &[Field::FENCE_SPACE.is(FenceSpace::T)], &[])?;
     Ok(())
 }

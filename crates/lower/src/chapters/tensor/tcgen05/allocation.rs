@@ -10,9 +10,9 @@ use crate::chapters::warp::converge_all;
 use crate::error::{Lowered, unsupported};
 use crate::function::ops::lut;
 use crate::function::uniform::{constant, uniform};
-use crate::function::{FnLower, shared, special, word_ops};
+use crate::function::{FnLower, operands, ops, shared, sources, special, word_ops};
 use oriole_isa::Role::{A, Base, D, Data, Lut, Offset, PA, PB, PC, PD};
-use oriole_isa::{Field, Opcode as Sass, cmp, mem_size, sws_op};
+use oriole_isa::{Cmp, Field, MemSize, Opcode as Sass, SwsOp};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{Instruction, Word};
 
@@ -49,9 +49,9 @@ fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, 
     let (even, odd, after) = (cx.new_block()?, cx.new_block()?, cx.new_block()?);
     let rank = special::hardware_register(cx, "SR_CgaCtaId")?;
     let (bit, other, is_odd) = (cx.temp()?, cx.temp()?, cx.temp_pred()?);
-    cx.lop3(bit, rank, Operand::imm(1), Operand::rz(), lut::AND)?;
-    cx.lop3(other, rank, Operand::imm(1), Operand::rz(), lut::XOR)?;
-    cx.isetp(is_odd, cmp::NE, false, bit, Operand::rz())?;
+    ops::lop3(cx, bit, rank, Operand::imm(1), Operand::rz(), lut::AND)?;
+    ops::lop3(cx, other, rank, Operand::imm(1), Operand::rz(), lut::XOR)?;
+    ops::isetp(cx, is_odd, Cmp::NE, false, bit, Operand::rz())?;
     calls::call_library(cx, "__oriole_tensor_meet", &[book])?;
     cx.branch(is_odd, odd, even)?;
     cx.switch_to(even);
@@ -61,7 +61,7 @@ fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, 
     cx.jump(after);
     cx.switch_to(odd);
     let told = cx.temp()?;
-    cx.emit(Sass::LDS, &[(Field::MemSize, mem_size::B32)], &[(D, told), (Base, to)])?;
+    cx.emit(Sass::LDS, &[Field::MEM_SIZE.is(MemSize::B32)], &[(D, told), (Base, to)])?;
     calls::call_library(cx, "__oriole_tensor_enter", &[book, to, told, units])?;
     calls::call_library(cx, "__oriole_tensor_answer", &[book, other])?;
     cx.jump(after);
@@ -74,12 +74,12 @@ fn allocate_in_pair(cx: &mut FnLower<'_, '_>, instruction: &Instruction, [book, 
 /// The columns leave the book before others can get them. ptxas does it the other way round.
 pub(crate) fn give_back(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let book = open_book(cx, instruction)?;
-    let address = cx.src(cx.operand(instruction, 0)?)?;
+    let address = sources::src(cx, operands::operand(instruction, 0)?)?;
     let units = units(cx, instruction)?;
     by_one(cx, |cx| {
         let kept = calls::call_library(cx, "__oriole_tensor_take_out", &[book, address, units])?;
         let kept = uniform(cx, &kept)?;
-        cx.emit(Sass::UTCATOMSWS, &[(Field::SwsOp, sws_op::AND)], &[(D, Operand::urz()), (A, kept)])?;
+        cx.emit(Sass::UTCATOMSWS, &[Field::SWS_OP.is(SwsOp::AND)], &[(D, Operand::urz()), (A, kept)])?;
         Ok(())
     })
 }
@@ -89,9 +89,9 @@ pub(crate) fn relinquish(cx: &mut FnLower<'_, '_>, instruction: &Instruction) ->
     let book = open_book(cx, instruction)?;
     by_one(cx, |cx| {
         cx.emit(Sass::UVIRTCOUNT, &[], &[(A, Operand::imm(POOL_UNITS))])?;
-        let closed = cx.in_reg(Operand::imm(1))?;
+        let closed = ops::in_reg(cx, Operand::imm(1))?;
         let place = [(Base, book), (Offset, Operand::imm_signed(CLOSED)), (Data, closed)];
-        cx.emit(Sass::STS, &[(Field::MemSize, mem_size::U8)], &place)?;
+        cx.emit(Sass::STS, &[Field::MEM_SIZE.is(MemSize::U8)], &place)?;
         Ok(())
     })
 }
@@ -102,7 +102,7 @@ fn open_book(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Ope
         let name = "the allocation of tensor memory in an object file (-c)";
         return Err(unsupported(instruction.opcode_span, name.to_owned()));
     }
-    cx.func.attributes.tensor_book = true;
+    cx.func.attributes_mut().tensor_book = true;
     cx.guard_by_branch()?;
     converge_all(cx)?;
     let place = cx.sm().reserved_shared_begin;
@@ -111,7 +111,7 @@ fn open_book(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Ope
 
 /// The second operand, a number of columns, in units.
 fn units(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered<Operand> {
-    let columns = cx.src(cx.operand(instruction, 1)?)?;
+    let columns = sources::src(cx, operands::operand(instruction, 1)?)?;
     if let Some(columns) = constant(columns) {
         return Ok(Operand::imm(columns >> UNIT_SHIFT));
     }
@@ -142,9 +142,9 @@ fn find(cx: &mut FnLower<'_, '_>, instruction: &Instruction, units: Operand) -> 
     let units = uniform(cx, &[units])?;
     let found = Operand::reg(cx.temp_of(RegType::Up)?);
     let place = Operand::reg(cx.temp_of(RegType::Ur)?);
-    let mods = [(Field::SwsOp, sws_op::FIND_AND_SET), (Field::SwsAlign, 1), pair_of(instruction)];
+    let mods = [Field::SWS_OP.is(SwsOp::FIND_AND_SET), Field::SWS_ALIGN.is(true), pair_of(instruction)];
     cx.emit(Sass::UTCATOMSWS, &mods, &[(PD, found), (D, place), (A, units)])?;
-    cx.mov(first, place)?;
+    ops::mov(cx, first, place)?;
     let success = cx.temp_pred()?;
     let all = [(PD, success), (PA, Operand::pt()), (PB, Operand::pt()), (PC, found), (Lut, Operand::imm(AND_OF_THREE))];
     cx.emit(Sass::PLOP3, &[], &all)?;

@@ -3,11 +3,11 @@
 use crate::chapters::tensor::tcgen05::{pair_of, tensor_address};
 use crate::chapters::tensor::warpgroup;
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, B, Dst, Mask, Meta, PA, Scale, Shift};
-use oriole_isa::{Field, Opcode as Sass, a_space, b_buffer, scale_vec};
+use oriole_isa::{ASpace, BBuffer, Field, Opcode as Sass, ScaleVec};
 use oriole_ori::{Inst, Operand};
 use oriole_ptx::ast::{self, Instruction, Word};
 
@@ -29,23 +29,23 @@ const OF_A: [Kept; 3] =
     [(Word::CollectorAFill, false, true), (Word::CollectorAUse, true, true), (Word::CollectorALastuse, true, false)];
 
 /// The same for each buffer of B.
-const OF_B: [(u8, [Kept; 3]); 4] = {
+const OF_B: [(BBuffer, [Kept; 3]); 4] = {
     use Word::*;
     [
         (
-            b_buffer::BUFFER0,
+            BBuffer::BUFFER0,
             [(CollectorB0Fill, false, true), (CollectorB0Use, true, true), (CollectorB0Lastuse, true, false)],
         ),
         (
-            b_buffer::BUFFER1,
+            BBuffer::BUFFER1,
             [(CollectorB1Fill, false, true), (CollectorB1Use, true, true), (CollectorB1Lastuse, true, false)],
         ),
         (
-            b_buffer::BUFFER2,
+            BBuffer::BUFFER2,
             [(CollectorB2Fill, false, true), (CollectorB2Use, true, true), (CollectorB2Lastuse, true, false)],
         ),
         (
-            b_buffer::BUFFER3,
+            BBuffer::BUFFER3,
             [(CollectorB3Fill, false, true), (CollectorB3Use, true, true), (CollectorB3Lastuse, true, false)],
         ),
     ]
@@ -106,14 +106,14 @@ fn operands<'i>(cx: &mut FnLower<'_, '_>, instruction: &'i Instruction) -> Lower
     let a = match a.address() {
         Some(_) => vec![address(cx, instruction, Some(a))?],
         None => {
-            let a = cx.src64(a)?;
+            let a = sources::src64(cx, a)?;
             vec![a.lo, a.hi]
         }
     };
-    let b = cx.src64(b)?;
+    let b = sources::src64(cx, b)?;
     let sparse = instruction.has(Word::Sp);
     let meta = if sparse { address(cx, instruction, rest.next())? } else { Operand::rz() };
-    let description = cx.src(rest.next().ok_or_else(|| unknown(cx, instruction))?)?;
+    let description = sources::src(cx, rest.next().ok_or_else(|| unknown(cx, instruction))?)?;
     let scales = match instruction.has(Word::BlockScale) {
         true => Some([address(cx, instruction, rest.next())?, address(cx, instruction, rest.next())?]),
         false => None,
@@ -122,14 +122,14 @@ fn operands<'i>(cx: &mut FnLower<'_, '_>, instruction: &'i Instruction) -> Lower
     let mut mask = Vec::new();
     if let ast::Operand::Vector(words, _) = next {
         for word in words {
-            mask.push(cx.src(word)?);
+            mask.push(sources::src(cx, word)?);
         }
         next = rest.next().ok_or_else(|| unknown(cx, instruction))?;
     }
     let mut shift = None;
     match rest.next() {
         Some(columns) if instruction.has(Word::Ws) => {
-            let columns = cx.src64(columns)?;
+            let columns = sources::src64(cx, columns)?;
             mask = vec![columns.lo, columns.hi];
         }
         Some(amount) => {
@@ -152,17 +152,16 @@ fn instruction_of(cx: &FnLower<'_, '_>, instruction: &Instruction, operands: &Op
     let four = instruction.has(Word::ScaleVec4X) || instruction.has(Word::Block16);
     let fields = [
         pair_of(instruction),
-        (Field::Ws, u8::from(instruction.has(Word::Ws))),
-        (Field::Ashift, u8::from(instruction.has(Word::Ashift))),
-        (Field::ASpace, if in_tensor_memory { a_space::TMEM } else { a_space::DESC }),
-        (Field::AReuse, u8::from(of_a.is_some_and(|(_, reused, _)| reused))),
-        (Field::AKeep, u8::from(of_a.is_some_and(|(.., kept)| kept))),
-        (Field::BReuse, u8::from(of_b.is_some_and(|(_, (_, reused, _))| reused))),
-        (Field::BKeep, u8::from(of_b.is_some_and(|(_, (.., kept))| kept))),
-        (Field::BBuffer, of_b.map_or(b_buffer::BUFFER0, |(buffer, _)| buffer)),
-        (Field::ScaleVec, if four { scale_vec::X4 } else { scale_vec::X2 }),
+        Field::WS.is(instruction.has(Word::Ws)),
+        Field::ASHIFT.is(instruction.has(Word::Ashift)),
+        Field::A_SPACE.is(if in_tensor_memory { ASpace::TMEM } else { ASpace::DESC }),
+        Field::A_REUSE.is(of_a.is_some_and(|(_, reused, _)| reused)),
+        Field::A_KEEP.is(of_a.is_some_and(|(.., kept)| kept)),
+        Field::B_REUSE.is(of_b.is_some_and(|(_, (_, reused, _))| reused)),
+        Field::B_KEEP.is(of_b.is_some_and(|(_, (.., kept))| kept)),
+        Field::B_BUFFER.is(of_b.map_or(BBuffer::BUFFER0, |(buffer, _)| buffer)),
+        Field::SCALE_VEC.is(if four { ScaleVec::X4 } else { ScaleVec::X2 }),
     ];
-    let known = |field: Field| opcode.fields().iter().any(|(of_opcode, _)| *of_opcode == field);
-    let mods = fields.into_iter().filter(|(field, _)| known(*field)).collect();
+    let mods = fields.into_iter().filter(|setting| opcode.has_field(setting.field())).collect();
     Ok(Inst::neutral(opcode, mods))
 }

@@ -14,11 +14,11 @@ pub(crate) mod mma;
 
 use crate::chapters::asynchronous::{address_of, shared_word};
 use crate::error::Lowered;
-use crate::function::FnLower;
 use crate::function::uniform::{one_by_one, uniform};
+use crate::function::{FnLower, operands, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, Mask, Src, UBase};
-use oriole_isa::{Field, Opcode as Sass, cp_shape, cp_unpack};
+use oriole_isa::{CpShape, CpUnpack, Field, Opcode as Sass, Setting};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{Address, Instruction, ScalarType, Space, Word};
 
@@ -52,7 +52,7 @@ fn note_use(cx: &mut FnLower<'_, '_>, instruction: &Instruction) {
     const ORDERING: [Word; 4] = [Word::WaitLd, Word::WaitSt, Word::FenceBeforeThreadSync, Word::FenceAfterThreadSync];
     let groups = [(Word::CtaGroup1, 1), (Word::CtaGroup2, 2)];
     let blocks = groups.iter().find(|(word, _)| instruction.has(*word)).map(|(_, blocks)| *blocks);
-    let attributes = &mut cx.func.attributes;
+    let attributes = cx.func.attributes_mut();
     attributes.tensor_memory |=
         !ORDERING.iter().chain(&[Word::RelinquishAllocPermit]).any(|word| instruction.has(*word));
     attributes.tensor_blocks = attributes.tensor_blocks.max(blocks);
@@ -63,19 +63,19 @@ fn tensor_address(cx: &mut FnLower<'_, '_>, address: &Address) -> Lowered<Operan
     shared_word(cx, Some(Space::Shared), address)
 }
 
-/// [`Field::CtaPair`]
-fn pair_of(instruction: &Instruction) -> (Field, u8) {
-    (Field::CtaPair, u8::from(instruction.has(Word::CtaGroup2)))
+/// [`Field::CTA_PAIR`]
+fn pair_of(instruction: &Instruction) -> Setting {
+    Field::CTA_PAIR.is(instruction.has(Word::CtaGroup2))
 }
 
 /// Shapes of copies.
-const SHAPES: [(Word, u8); 6] = [
-    (Word::D128x256b, cp_shape::DP128B256),
-    (Word::D4x256b, cp_shape::DP4B256),
-    (Word::D128x128b, cp_shape::DP128B128),
-    (Word::Warpx202_13, cp_shape::DP64_02_13),
-    (Word::Warpx201_23, cp_shape::DP64_01_23),
-    (Word::Warpx4, cp_shape::DP32),
+const SHAPES: [(Word, CpShape); 6] = [
+    (Word::D128x256b, CpShape::DP128B256),
+    (Word::D4x256b, CpShape::DP4B256),
+    (Word::D128x128b, CpShape::DP128B128),
+    (Word::Warpx202_13, CpShape::DP64_02_13),
+    (Word::Warpx201_23, CpShape::DP64_01_23),
+    (Word::Warpx4, CpShape::DP32),
 ];
 
 /// `tcgen05.cp.cta_group.shape{.multicast}{.b8x16.packed} [taddr], descriptor;`
@@ -83,14 +83,14 @@ fn copy(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let shape = SHAPES.iter().find(|(word, _)| instruction.has(*word)).ok_or_else(|| unknown(cx, instruction))?.1;
     let packed = match instruction.last_type() {
-        None => cp_unpack::NONE,
-        Some(ScalarType::B4x16P64) => cp_unpack::U4X16P64,
-        Some(ScalarType::B6x16P32) => cp_unpack::U6X16P32,
+        None => CpUnpack::NONE,
+        Some(ScalarType::B4x16P64) => CpUnpack::U4X16P64,
+        Some(ScalarType::B6x16P32) => CpUnpack::U6X16P32,
         Some(_) => return Err(unknown(cx, instruction)),
     };
     let to = tensor_address(cx, address_of(cx, instruction, 0)?)?;
-    let from = cx.src64(cx.operand(instruction, 1)?)?;
-    let mods = [pair_of(instruction), (Field::CpShape, shape), (Field::CpUnpack, packed)];
+    let from = sources::src64(cx, operands::operand(instruction, 1)?)?;
+    let mods = [pair_of(instruction), Field::CP_SHAPE.is(shape), Field::CP_UNPACK.is(packed)];
     one_by_one(cx, |cx| {
         let (to, from) = (uniform(cx, &[to])?, uniform(cx, &[from.lo, from.hi])?);
         cx.emit(Sass::UTCCP, &mods, &[(UBase, to), (Src, from)])?;
@@ -115,10 +115,10 @@ fn commit(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let mbarrier = shared_word(cx, instruction.space(), address_of(cx, instruction, 0)?)?;
     let multicast = instruction.has(Word::MulticastCluster);
     let blocks = match multicast {
-        true => Some(cx.src(cx.operand(instruction, 1)?)?),
+        true => Some(sources::src(cx, operands::operand(instruction, 1)?)?),
         false => None,
     };
-    let mods = [pair_of(instruction), (Field::Multicast, u8::from(multicast))];
+    let mods = [pair_of(instruction), Field::MULTICAST.is(multicast)];
     one_by_one(cx, |cx| {
         let at = uniform(cx, &[mbarrier])?;
         let blocks = blocks.map(|blocks| uniform(cx, &[blocks])).transpose()?.unwrap_or(Operand::urz());

@@ -1,0 +1,53 @@
+//! `test pass NAME`: a function before and after one pass of the pipeline.
+
+use crate::ori::verified;
+use oriole_isa::Arch;
+use oriole_opt::pipeline::{Code, PIPELINE};
+use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
+use oriole_ori::Function;
+use oriole_ori::analysis::Analyses;
+use oriole_passes::{Pass, Tally};
+use std::ops::Range;
+
+/// The pass that brings functions into SSA form.
+const ENTRY: &str = "GenerateMovPhi";
+/// Slots between which functions are in SSA form: input that is not is brought into it before.
+const WINDOW: Range<u16> = 24..74;
+
+/// What came of a pass.
+pub(crate) struct Outcome {
+    /// The function.
+    pub(crate) text: String,
+    /// Names of the pass's rules that have rewritten something.
+    pub(crate) rules: Vec<&'static str>,
+}
+
+/// What the pass makes of the function. The verifier must have nothing against it before and after, or only after the
+/// pass that gives registers without a value one.
+pub(crate) fn run(pass: &Pass<Code>, arch: Arch, input: &str) -> Result<Outcome, String> {
+    let mut func: Function = input.parse().map_err(|error| format!("{error}"))?;
+    if pass.name != PIPELINE[0].name {
+        verified(&func, arch)?;
+    }
+    if func.first_value().is_none() && WINDOW.contains(&pass.number()) {
+        let entry = PIPELINE.iter().find(|pass| pass.name == ENTRY).ok_or("nothing makes SSA form")?;
+        apply(&mut func, entry, arch)?;
+        verified(&func, arch)?;
+    }
+    let tally = apply(&mut func, pass, arch)?;
+    verified(&func, arch)?;
+    let counts = pass.rules.iter().zip(tally.counts());
+    let rules = counts.filter(|(_, count)| *count > 0).map(|(rule, _)| *rule).collect();
+    Ok(Outcome { text: func.to_string(), rules })
+}
+
+/// Runs one pass. Gives what its rules did.
+pub(crate) fn apply(func: &mut Function, pass: &Pass<Code>, arch: Arch) -> Result<Tally, String> {
+    let context = Context { arch, knobs: Knobs::default(), tally: Tally::default() };
+    let done = match pass.run {
+        Code::Function { run, .. } => run(func, &context, &mut Analyses::default()),
+        // The only pass on modules; what the callees do is not known here.
+        Code::Module(_) => synchronise(func, arch, CallBarriers::STANDARD),
+    };
+    done.map(|_| context.tally).map_err(|error| error.to_string())
+}

@@ -1,0 +1,154 @@
+//! Words of instructions whose scheduling bits are not known yet.
+
+use super::control_word::{Keeps, fault_of};
+use super::fit::{Illegal, actual, distance, find_form};
+use super::table::{Form, Halves, Place, Slot, halves, inverted};
+use crate::{Arch, Carries, Control, ControlFault, Field, Inst, Opcode, Operand, OperandFlags, TexKeep, Value};
+
+/// The instruction cannot be encoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// It has no form on the target.
+    #[error("{mnemonic}: {reason}")]
+    Illegal {
+        /// The mnemonic.
+        mnemonic: &'static str,
+        /// What no form takes.
+        reason: Illegal,
+    },
+    /// It must not carry what its control word has.
+    #[error("{mnemonic}: {fault}")]
+    Control {
+        /// The mnemonic.
+        mnemonic: &'static str,
+        /// What it has.
+        fault: ControlFault,
+    },
+}
+
+/// The word of an instruction without its scheduling bits. A scheduler makes it when it reads the instruction, and
+/// [`Unscheduled::finish`]es it when all has its place: the form is looked for once.
+#[derive(Clone, Copy, Debug)]
+pub struct Unscheduled {
+    word: [u64; 2],
+    form: &'static Form,
+    opcode: Opcode,
+    keeps: Keeps,
+}
+
+impl Unscheduled {
+    /// The word of an instruction whose control word does not count. Branch distances are not judged: labels are what
+    /// [`crate::encode`] has at address 0.
+    ///
+    /// # Errors
+    /// It has no form on the target.
+    pub fn new(inst: &Inst, arch: Arch) -> Result<Self, Illegal> {
+        Unscheduled::of_form(inst, arch, find_form(inst, arch, None)?, 0)
+    }
+
+    /// The word at byte address `pc`.
+    pub(super) fn at(inst: &Inst, arch: Arch, pc: u64) -> Result<Self, Illegal> {
+        Unscheduled::of_form(inst, arch, find_form(inst, arch, Some(pc))?, pc)
+    }
+
+    fn of_form(inst: &Inst, arch: Arch, form: &'static Form, pc: u64) -> Result<Self, Illegal> {
+        let keeps = Keeps {
+            operands: inst.operands.iter().any(|operand| operand.flags.contains(OperandFlags::REUSE)),
+            field: inst.get(Field::TEX_KEEP) != TexKeep::NONE,
+        };
+        Ok(Unscheduled { word: put_all(form, inst, arch, pc), form, opcode: inst.opcode, keeps })
+    }
+
+    /// What the control word may carry.
+    #[inline]
+    pub fn carries(&self) -> Carries {
+        self.form.control
+    }
+
+    /// Keep operand `at` in the operand cache (`.reuse`), if the form can: whether it does.
+    pub fn keep(&mut self, at: usize) -> bool {
+        match self.form.slots.get(at) {
+            Some(slot) if slot.flags.contains(OperandFlags::REUSE) => {
+                self.word[usize::from(slot.reuse >> 6)] |= 1 << (slot.reuse & 63);
+                self.keeps.operands = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The first thing in a control word that the instruction must not carry.
+    pub(super) fn fault(&self, control: Control, arch: Arch) -> Option<ControlFault> {
+        fault_of(self.form.control, control, self.keeps, arch)
+    }
+
+    /// The word with its scheduling bits.
+    ///
+    /// # Errors
+    /// The instruction must not carry what the control word has.
+    pub fn finish(&self, control: Control, arch: Arch) -> Result<u128, EncodeError> {
+        if let Some(fault) = self.fault(control, arch) {
+            return Err(EncodeError::Control { mnemonic: self.opcode.name(), fault });
+        }
+        let format = arch.word_format();
+        let bits = u128::from(control.to_bits()) << format.control;
+        let spare = if format.is_bundled() { u128::from(control.spare & 15) << format.reuse() } else { 0 };
+        Ok(u128::from(self.word[1]) << 64 | u128::from(self.word[0]) | bits | spare)
+    }
+}
+
+/// The word of an instruction that the form takes, without its scheduling bits.
+fn put_all(form: &Form, inst: &Inst, arch: Arch, pc: u64) -> Halves {
+    let format = arch.word_format();
+    let guard = match inst.guard {
+        _ if inst.opcode.info().unguarded => 0,
+        guard => u128::from(guard.predicate & 7) | u128::from(guard.negated) << 3,
+    };
+    let mut word = halves(form.value | guard << format.guard);
+    for slot in form.fields {
+        let value = inst.mods.raw(slot.field).unwrap_or(slot.default);
+        slot.ranges.put(&mut word, slot.raw(value).into());
+    }
+    let signature = inst.opcode.signature();
+    for ((slot, spec), operand) in form.slots.iter().zip(signature).zip(&inst.operands) {
+        put(&mut word, slot, actual(operand, spec), pc.wrapping_add(format.bytes));
+    }
+    word
+}
+
+fn put(word: &mut Halves, slot: &Slot, operand: Operand, next: u64) {
+    match (slot.place, operand.value) {
+        (Place::Reg(_, ranges) | Place::Uniform(ranges), Value::Reg(_, number)) => ranges.put(word, number.into()),
+        (Place::Inverted(_, ranges), Value::Reg(_, number)) => ranges.put(word, inverted(number.into(), &ranges)),
+        (Place::Imm { ranges, shift, .. }, Value::Imm(value)) => ranges.put(word, value >> shift),
+        (Place::HalfTops(ranges), Value::Imm(value)) => ranges.put(word, value >> 6 & 0x3ff | value >> 22 << 10),
+        (Place::HighWord(ranges, bits), Value::Imm(value)) => ranges.put(word, value >> (64 - bits)),
+        (Place::Const { ranges, shift }, Value::Const { bank, offset }) => {
+            ranges.part(0).put(word, bank.into());
+            ranges.part(1).put(word, u64::from(offset) >> shift);
+        }
+        (Place::Bindless { ranges, shift }, Value::ConstBindless { ureg, offset }) => {
+            ranges.part(0).put(word, ureg.into());
+            ranges.part(1).put(word, u64::from(offset) >> shift);
+        }
+        (Place::Special(ranges), Value::Special(number)) => ranges.put(word, number.into()),
+        (Place::Label { ranges, shift }, Value::Label(target)) => ranges.put(word, distance(target, next) >> shift),
+        (Place::Same(_), _) => {}
+        _ => return,
+    }
+    let flags = operand.flags;
+    if flags == OperandFlags::empty() {
+        return;
+    }
+    let marks = [
+        (slot.neg, OperandFlags::NEG),
+        (slot.abs, OperandFlags::ABS),
+        (slot.not, OperandFlags::NOT),
+        (slot.reuse, OperandFlags::REUSE),
+    ];
+    for (at, flag) in marks {
+        if at != 255 && flags.contains(flag) {
+            word[usize::from(at >> 6)] |= 1 << (at & 63);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a function is to the outside, and what it is told by directives.
+
+/// What a function is to the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FunctionKind {
+    /// A kernel (`.entry`).
+    Entry,
+    /// A device function (`.func`), called with the standard interface.
+    Device,
+    /// A routine that the compiler itself brings (division, square root).
+    Internal,
+}
+
+/// A kernel parameter in constant bank 0, or a device function's in the ABI.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// Byte offset from the start of the parameters.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+}
+
+/// Launch and resource directives of a function; `None` and zero: not given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// `.maxntid`: most threads in x, y, z.
+    pub maxntid: Option<[u32; 3]>,
+    /// `.reqntid`: exact threads in x, y, z.
+    pub reqntid: Option<[u32; 3]>,
+    /// `.minnctapersm`: blocks that must fit on an SM.
+    pub minnctapersm: Option<u32>,
+    /// `.maxnreg`: most registers per thread.
+    pub maxnreg: Option<u32>,
+    /// `.reqnctapercluster`: blocks of a cluster in x, y, z.
+    pub cluster: Option<[u32; 3]>,
+    /// `.maxclusterrank`.
+    pub max_cluster_rank: Option<u32>,
+    /// `.explicitcluster`.
+    pub explicit_cluster: bool,
+    /// `.noreturn`.
+    pub noreturn: bool,
+    /// Named barriers used: the highest number plus one.
+    pub barriers: u32,
+    /// Of a kernel: bytes of static shared memory that it and its callees use; dynamic shared memory follows.
+    pub shared_bytes: u32,
+    /// Tensor memory is accessed or allocated.
+    pub tensor_memory: bool,
+    /// Blocks that work on tensor memory together (`.cta_group`): 1 or 2.
+    pub tensor_blocks: Option<u32>,
+    /// Tensor memory is allocated, given back, or the right to allocate is: the driver opens the book of it, in the
+    /// shared memory that the system keeps, before the first instruction.
+    pub tensor_book: bool,
+}
+
+/// The function's part of local memory, below the stack pointer R1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes of local arrays (the depot), from the stack pointer up.
+    pub local_bytes: u32,
+    /// Bytes of spill slots, after the local arrays.
+    pub spill_bytes: u32,
+    /// Alignment of the frame in bytes.
+    pub align: u32,
+    /// The code moves R1 (`alloca`), so a copy of its first value addresses the frame.
+    pub dynamic: bool,
+}
+
+impl Frame {
+    /// Number of the general register that addresses the frame: R1, or R2 in a dynamic frame. It has one value
+    /// from the prologue on.
+    pub fn base(&self) -> u16 {
+        if self.dynamic { 2 } else { 1 }
+    }
+
+    /// All bytes, rounded up to the alignment.
+    pub fn size(&self) -> u32 {
+        (self.local_bytes + self.spill_bytes).next_multiple_of(self.align.max(1))
+    }
+}

@@ -1,0 +1,263 @@
+//! A whole function as hardware instructions.
+
+use super::MachineInst;
+use crate::entity::{Block, CallId, InstId, LocId};
+use crate::function::Function;
+use crate::inst::InstFlags;
+use crate::machine::MachineError;
+use cranelift_entity::{
+    EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption, packed_option::ReservedValue,
+};
+use oriole_isa::{Arch, Carries, Control, EncodeError, Inst, Opcode, OperandFlags, RegFile, Unscheduled, Value};
+use smallvec::SmallVec;
+
+/// An instruction of a [`MachineFunction`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MachineId(u32);
+entity_impl!(MachineId, "machine");
+
+/// An instruction that names addresses, which are known when the function is placed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Open(u32);
+entity_impl!(Open, "open");
+
+/// What is known of an instruction's word.
+#[derive(Clone, Copy, Debug)]
+enum Code {
+    /// All but the scheduling bits.
+    Word(Unscheduled),
+    /// It names addresses; the word without them, if it has a form without them.
+    Open(Open, Option<Unscheduled>),
+}
+
+/// An instruction: its word but for the scheduling bits, and where it comes from.
+#[derive(Clone, Debug)]
+pub struct MachineData {
+    code: Code,
+    /// The mnemonic.
+    pub opcode: Opcode,
+    /// Its scheduling bits.
+    pub control: Control,
+    /// Bit `i`: operand `i` stays in the operand cache.
+    kept: u16,
+    /// The instruction of Ori; none for one that scheduling has put in.
+    pub origin: PackedOption<InstId>,
+    /// Its facts.
+    pub flags: InstFlags,
+    /// Its place in the source.
+    pub loc: PackedOption<LocId>,
+    /// Its call site.
+    pub call: PackedOption<CallId>,
+}
+
+impl MachineData {
+    fn new(code: Code, opcode: Opcode, control: Control) -> Self {
+        MachineData {
+            code,
+            opcode,
+            control,
+            kept: 0,
+            origin: None.into(),
+            flags: InstFlags::empty(),
+            loc: None.into(),
+            call: None.into(),
+        }
+    }
+
+    /// What its control word may carry.
+    pub fn carries(&self) -> Carries {
+        match self.code {
+            Code::Word(word) | Code::Open(_, Some(word)) => word.carries(),
+            Code::Open(_, None) => Carries::NOTHING,
+        }
+    }
+}
+
+/// A block: what stands in it, and where it goes on.
+#[derive(Clone, Debug)]
+pub struct MachineBlock {
+    /// The block of Ori.
+    pub block: Block,
+    /// Its instructions in order.
+    pub insts: Vec<MachineId>,
+    /// Positions of its successors.
+    pub succs: SmallVec<[u32; 2]>,
+}
+
+/// An allocated function as hardware instructions: made once, put in order by scheduling, and written out.
+#[derive(Clone, Debug)]
+pub struct MachineFunction {
+    arch: Arch,
+    nop: Unscheduled,
+    /// Blocks in the order of the layout.
+    pub blocks: Vec<MachineBlock>,
+    /// Instructions; the blocks say in which order.
+    pub insts: PrimaryMap<MachineId, MachineData>,
+    /// What is encoded when addresses are known. Operands that name a block hold its number as their label.
+    open: PrimaryMap<Open, MachineInst>,
+    /// One more than the highest R register that an instruction names.
+    pub registers: u32,
+}
+
+/// What an instruction becomes when the function is placed.
+pub enum Placed {
+    /// Its word.
+    Word(u128),
+    /// The instruction with the addresses of blocks, still without those of symbols.
+    Open(Box<MachineInst>),
+}
+
+impl MachineFunction {
+    /// The hardware instructions of a function whose registers have their physical numbers. `see` is shown each of them.
+    ///
+    /// # Errors
+    /// An instruction has no hardware form.
+    pub fn new(
+        func: &Function,
+        arch: Arch,
+        mut see: impl FnMut(MachineId, &MachineData, &Inst),
+    ) -> Result<Self, MachineError> {
+        let mut position: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks().len());
+        func.layout().iter().zip(0..).for_each(|(block, at)| position[*block] = at);
+        let nop = Unscheduled::new(&Inst::new(Opcode::NOP), arch).map_err(|reason| MachineError {
+            function: func.name().to_owned(),
+            inst: InstId::reserved_value(),
+            text: Opcode::NOP.name().to_owned(),
+            message: reason.to_string(),
+        })?;
+        let mut machine = MachineFunction {
+            arch,
+            nop,
+            blocks: Vec::with_capacity(func.layout().len()),
+            insts: PrimaryMap::with_capacity(func.inst_count()),
+            open: PrimaryMap::new(),
+            registers: 0,
+        };
+        for &block in func.layout() {
+            let mut insts = Vec::with_capacity(func.block_insts(block).len());
+            for &id in func.block_insts(block).iter().filter(|id| func.emits_code(**id)) {
+                let inst = func.machine_inst(id, |block| i64::from(block.as_u32()))?;
+                insts.push(machine.read(func, id, inst, &mut see)?);
+            }
+            let succs = func.succs(block).iter().map(|succ| position[*succ]).collect();
+            machine.blocks.push(MachineBlock { block, insts, succs });
+        }
+        Ok(machine)
+    }
+
+    fn read(
+        &mut self,
+        func: &Function,
+        id: InstId,
+        machine: MachineInst,
+        see: &mut impl FnMut(MachineId, &MachineData, &Inst),
+    ) -> Result<MachineId, MachineError> {
+        let (data, inst) = (&func[id], &machine.inst);
+        self.registers = self.registers.max(registers_of(inst));
+        let is_open = names_address(&machine) || data.call.is_some();
+        let code = match Unscheduled::new(inst, self.arch) {
+            Ok(word) if !is_open => Code::Word(word),
+            Err(reason) if !is_open => return Err(super::fault(func, id, format!("it has no encoding: {reason}"))),
+            word => Code::Open(self.open.next_key(), word.ok()),
+        };
+        let (origin, flags, loc, call) = (id.into(), data.flags, data.loc, data.call);
+        let data = MachineData { origin, flags, loc, call, ..MachineData::new(code, inst.opcode, inst.control) };
+        see(self.insts.next_key(), &data, inst);
+        if is_open {
+            self.open.push(machine);
+        }
+        Ok(self.insts.push(data))
+    }
+
+    /// A NOP that does nothing but have this control word, in no block yet.
+    pub fn add_nop(&mut self, control: Control) -> MachineId {
+        let nop = MachineData::new(Code::Word(self.nop), Opcode::NOP, control);
+        self.insts.push(MachineData { flags: InstFlags::VOLATILE, ..nop })
+    }
+
+    /// Keep an operand in the operand cache (`.reuse`), if the instruction can.
+    pub fn keep(&mut self, inst: MachineId, at: usize) {
+        let data = &mut self.insts[inst];
+        let (Code::Word(word) | Code::Open(_, Some(word))) = &mut data.code else { return };
+        if at >= 16 || !word.keep(at) {
+            return;
+        }
+        data.kept |= 1 << at;
+        if let Code::Open(open, _) = data.code {
+            let operand = &mut self.open[open].inst.operands[at];
+            operand.flags = operand.flags.with(OperandFlags::REUSE);
+        }
+    }
+
+    /// Number of instructions.
+    pub fn inst_count(&self) -> usize {
+        self.blocks.iter().map(|block| block.insts.len()).sum()
+    }
+
+    /// Every instruction, in order.
+    pub fn iter_insts(&self) -> impl Iterator<Item = &MachineData> {
+        self.blocks.iter().flat_map(|block| block.insts.iter().map(|id| &self.insts[*id]))
+    }
+
+    /// What becomes of an instruction when the blocks have these addresses.
+    ///
+    /// # Errors
+    /// It must not carry what its control word has.
+    pub fn placed(&self, data: &MachineData, address: &SecondaryMap<Block, i64>) -> Result<Placed, EncodeError> {
+        let mut placed = Box::new(match data.code {
+            Code::Word(word) => return word.finish(data.control, self.arch).map(Placed::Word),
+            Code::Open(open, _) => self.open[open].clone(),
+        });
+        placed.inst.control = data.control;
+        for (at, operand) in placed.inst.operands.iter_mut().enumerate() {
+            // The label of a symbol is not a block's.
+            if let Value::Label(block) = operand.value
+                && placed.relocs.iter().all(|(other, _)| *other != at)
+            {
+                operand.value = Value::Label(address[Block::new(block as usize)]);
+            }
+        }
+        Ok(Placed::Open(placed))
+    }
+
+    /// Say in the function what scheduling has decided: order, control words, hints.
+    pub fn write_back(&self, func: &mut Function) {
+        let mut edit = func.edit();
+        for block in &self.blocks {
+            let mut insts = edit.take_insts(block.block);
+            insts.clear();
+            for id in &block.insts {
+                let data = &self.insts[*id];
+                let origin = data.origin.expand().unwrap_or_else(|| {
+                    let mut nop = crate::Inst::neutral(data.opcode, Default::default());
+                    nop.flags = data.flags;
+                    edit.add(nop)
+                });
+                edit.set_control(origin, data.control);
+                for at in (0..16).filter(|at| data.kept >> at & 1 != 0) {
+                    let operand = edit[origin].operands[at].with_reuse(true);
+                    edit.set_operand(origin, at, operand);
+                }
+                insts.push(origin);
+            }
+            edit.set_insts(block.block, insts);
+        }
+    }
+}
+
+/// Whether the instruction names a block or a symbol.
+fn names_address(machine: &MachineInst) -> bool {
+    let is_label = |operand: &oriole_isa::Operand| matches!(operand.value, Value::Label(_));
+    !machine.relocs.is_empty() || machine.inst.operands.iter().any(is_label)
+}
+
+/// One more than the highest R register that the instruction names, 0 if it names none.
+fn registers_of(inst: &Inst) -> u32 {
+    let count = |(at, operand): (usize, &oriole_isa::Operand)| match operand.value {
+        Value::Reg(RegFile::R, number) if RegFile::R.zero() != Some(number) => {
+            u32::from(number) + u32::from(inst.width(at))
+        }
+        _ => 0,
+    };
+    inst.operands.iter().enumerate().map(count).max().unwrap_or(0)
+}
