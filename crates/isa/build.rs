@@ -18,6 +18,8 @@ mod matrix;
 mod model;
 #[path = "build/parse.rs"]
 mod parse;
+#[path = "build/pool.rs"]
+mod pool;
 #[path = "build/special.rs"]
 mod special;
 #[path = "build/stalls.rs"]

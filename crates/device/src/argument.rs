@@ -165,10 +165,9 @@ impl Bound {
     /// The output files and what belongs into them now, in the order of the arguments.
     pub fn outputs(&self, memory: &Memory) -> Result<Vec<(PathBuf, Vec<u8>)>, ArgumentError> {
         let file = |(path, address, array): &(PathBuf, u64, ArrayType)| {
-            let contents = array.size().and_then(|size| memory.read(*address, size)).unwrap_or_default();
-            let file = array.file(path, contents);
-            let wrong = |error: std::io::Error| ArgumentError::Array { path: path.clone(), reason: error.to_string() };
-            Ok((path.clone(), file.map_err(wrong)?))
+            let contents = array.size().and_then(|size| memory.read(*address, size));
+            let lost = || ArgumentError::Array { path: path.clone(), reason: "its memory cannot be read".to_owned() };
+            Ok((path.clone(), array.file(path, contents.ok_or_else(lost)?)))
         };
         self.outputs.iter().map(file).collect()
     }

@@ -1,15 +1,9 @@
 //! Buffers as arrays: element types and shapes as the command line names them, and NumPy's `.npy` files.
 
-use half::f16;
-use npyz::{AutoSerialize, DType, Endianness, NpyHeader, Order, WriteOptions, WriterBuilder};
+use crate::npy::Header;
 use std::fmt;
-use std::io::Error;
 use std::path::Path;
 
-/// Bytes of the longest header that is read; NumPy's own are 128 for plain arrays.
-const LONGEST_HEADER: usize = 1 << 12;
-/// Brackets in a header; the parser goes one call deeper for each.
-const MOST_BRACKETS: usize = 64;
 /// No array has more elements: the limit of buffers in bytes.
 const MOST_ELEMENTS: u64 = 4 << 30;
 
@@ -21,46 +15,21 @@ struct Element {
     numpy: &'static str,
     /// Bytes.
     size: u64,
-    /// The file of an array of them, from little-endian bytes.
-    write: Writer,
-}
-
-/// Makes a file of an array's bytes and shape.
-type Writer = fn(&[u8], &[u64]) -> Result<Vec<u8>, Error>;
-
-/// The row of a Rust type, which NumPy calls `$numpy`.
-macro_rules! element {
-    ($name:literal, $numpy:literal, $type:ty) => {
-        Element {
-            name: $name,
-            numpy: $numpy,
-            size: size_of::<$type>() as u64,
-            write: |bytes, shape| write(bytes.as_chunks().0.iter().map(|chunk| <$type>::from_le_bytes(*chunk)), shape),
-        }
-    };
 }
 
 const ELEMENTS: [Element; 11] = [
-    element!("u8", "u1", u8),
-    element!("s8", "i1", i8),
-    element!("u16", "u2", u16),
-    element!("s16", "i2", i16),
-    element!("f16", "f2", f16),
-    element!("u32", "u4", u32),
-    element!("s32", "i4", i32),
-    element!("f32", "f4", f32),
-    element!("u64", "u8", u64),
-    element!("s64", "i8", i64),
-    element!("f64", "f8", f64),
+    Element { name: "u8", numpy: "u1", size: 1 },
+    Element { name: "s8", numpy: "i1", size: 1 },
+    Element { name: "u16", numpy: "u2", size: 2 },
+    Element { name: "s16", numpy: "i2", size: 2 },
+    Element { name: "f16", numpy: "f2", size: 2 },
+    Element { name: "u32", numpy: "u4", size: 4 },
+    Element { name: "s32", numpy: "i4", size: 4 },
+    Element { name: "f32", numpy: "f4", size: 4 },
+    Element { name: "u64", numpy: "u8", size: 8 },
+    Element { name: "s64", numpy: "i8", size: 8 },
+    Element { name: "f64", numpy: "f8", size: 8 },
 ];
-
-fn write<T: AutoSerialize>(values: impl Iterator<Item = T>, shape: &[u64]) -> Result<Vec<u8>, Error> {
-    let mut file = Vec::new();
-    let mut writer = WriteOptions::new().default_dtype().shape(shape).writer(&mut file).begin_nd()?;
-    writer.extend(values)?;
-    writer.finish()?;
-    Ok(file)
-}
 
 /// Element type and shape of an array, such as `f32[64,32]`, in which the last index runs fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +53,17 @@ impl ArrayType {
     }
 
     /// Contents of the file at `path` that is to hold the array: as they are, or with a header where it is a `.npy` file.
-    pub fn file(&self, path: &Path, contents: Vec<u8>) -> Result<Vec<u8>, Error> {
-        if is_npy(path) { (ELEMENTS[self.element].write)(&contents, &self.shape) } else { Ok(contents) }
+    pub fn file(&self, path: &Path, contents: Vec<u8>) -> Vec<u8> {
+        if !is_npy(path) {
+            return contents;
+        }
+        let Element { numpy, size, .. } = ELEMENTS[self.element];
+        // One byte has no order.
+        let order = if size == 1 { '|' } else { '<' };
+        let mut file =
+            Header { descr: format!("{order}{numpy}"), fortran_order: false, shape: self.shape.clone() }.write();
+        file.extend(contents);
+        file
     }
 }
 
@@ -146,11 +124,9 @@ pub fn is_npy(path: &Path) -> bool {
 
 /// The array of a `.npy` file: little-endian, the last index fastest, whatever the file's orders are.
 pub fn read(file: &[u8], demand: Option<&Demand>) -> Result<(ArrayType, Vec<u8>), String> {
-    let mut rest = file;
-    check_header(file)?;
-    let header = NpyHeader::from_reader(&mut rest).map_err(|error| format!("no .npy file: {error}"))?;
-    let (element, endianness) = element_of(&header.dtype())?;
-    let array = ArrayType { element, shape: header.shape().to_vec() };
+    let (header, rest) = Header::read(file).map_err(|error| format!("no .npy file: {error}"))?;
+    let (element, big_endian) = element_of(&header.descr)?;
+    let array = ArrayType { element, shape: header.shape };
     if let Some(demand) = demand.filter(|demand| !demand.admits(&array)) {
         return Err(format!("the file is {array}, not {demand}"));
     }
@@ -158,51 +134,21 @@ pub fn read(file: &[u8], demand: Option<&Demand>) -> Result<(ArrayType, Vec<u8>)
         return Err(format!("the file is {array} and has {} bytes of elements", rest.len()));
     }
     let size = ELEMENTS[element].size as usize;
-    let mut bytes = match header.order() {
-        Order::C => rest.to_vec(),
-        Order::Fortran => last_index_fastest(rest, size, &array.shape),
-    };
-    if endianness == Endianness::Big {
+    let mut bytes = if header.fortran_order { last_index_fastest(rest, size, &array.shape) } else { rest.to_vec() };
+    if big_endian {
         bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
     Ok((array, bytes))
 }
 
-/// Refuse headers that the parser of `npyz` cannot be given: it multiplies the dimensions without a check and calls itself
-/// for each bracket.
-fn check_header(file: &[u8]) -> Result<(), String> {
-    let wrong = |what: &str| Err(format!("no .npy file: {what}"));
-    // Six bytes of magic, two of the version, then the header's length in two or four.
-    let length = match file.get(6..).and_then(|rest| rest.first_chunk()) {
-        Some([1, _, low, high, _, _]) => usize::from(u16::from_le_bytes([*low, *high])),
-        Some([_, _, a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
-        None => return wrong("it is too short"),
-    };
-    if length > LONGEST_HEADER {
-        return wrong("its header is too long");
-    }
-    let header = &file[8..file.len().min(12 + length)];
-    if header.iter().filter(|byte| b"([{".contains(byte)).count() > MOST_BRACKETS {
-        return wrong("its header has too many brackets");
-    }
-    let shape = header.windows(5).position(|window| window == b"shape").map_or(&[][..], |at| &header[at..]);
-    let shape = shape.split(|byte| *byte == b')').next().unwrap_or_default();
-    let numbers = shape.split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty());
-    // What is too long for a number is more than enough.
-    let number = |digits: &[u8]| str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
-    let product = numbers.map(|digits| number(digits).max(1)).fold(1u64, u64::saturating_mul);
-    if product > MOST_ELEMENTS { wrong("its shape is too large") } else { Ok(()) }
-}
-
-/// The row of [`ELEMENTS`] and the byte order.
-fn element_of(dtype: &DType) -> Result<(usize, Endianness), String> {
-    let unknown = || format!("elements of type {} are not taken", dtype.descr());
-    let DType::Plain(plain) = dtype else { return Err(unknown()) };
-    let name = format!("{}{}", plain.type_char().to_str(), plain.size_field());
+/// The row of [`ELEMENTS`], and whether the highest byte comes first.
+fn element_of(descr: &str) -> Result<(usize, bool), String> {
+    let unknown = || format!("elements of type {descr} are not taken");
+    let name = descr.strip_prefix(['<', '>', '|', '=']).ok_or_else(unknown)?;
     // A truth value is a byte.
-    let name = if name == "b1" { "u1" } else { &name };
+    let name = if name == "b1" { "u1" } else { name };
     let element = ELEMENTS.iter().position(|element| element.numpy == name).ok_or_else(unknown)?;
-    Ok((element, plain.endianness()))
+    Ok((element, descr.starts_with('>')))
 }
 
 /// Elements of `size` bytes of which the first index runs fastest, put so that the last one does.
@@ -271,9 +217,9 @@ mod tests {
         for (element, row) in ELEMENTS.iter().enumerate() {
             let array = ArrayType { element, shape: vec![3, 2] };
             let contents: Vec<u8> = (0..6 * row.size as u8).collect();
-            let written = array.file(Path::new("a.npy"), contents.clone()).expect("it can be written");
+            let written = array.file(Path::new("a.npy"), contents.clone());
             assert_eq!(read(&written, None), Ok((array.clone(), contents.clone())));
-            assert_eq!(array.file(Path::new("a.bin"), contents.clone()).expect("as it is"), contents);
+            assert_eq!(array.file(Path::new("a.bin"), contents.clone()), contents);
         }
     }
 

@@ -18,6 +18,7 @@ mod fault;
 mod heap;
 mod launch;
 mod memory;
+mod npy;
 pub mod printf;
 mod tensor_argument;
 pub mod tensor_map;

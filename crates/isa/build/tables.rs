@@ -3,21 +3,22 @@
 use crate::emit::{camel, kind_name, neutral};
 use crate::forms::{FieldSlot, Form, Place, Ranges, Slot};
 use crate::model::{Kind, OperandDef, Spec};
+use crate::pool::Pool;
 use crate::targets::{FORMATS, NAMES};
 use crate::template;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// `tables.rs`.
 pub(crate) fn tables(spec: &Spec, forms: &[Form]) -> Result<String, String> {
     let mut out = String::new();
-    let mut arrays = Arrays::default();
+    let mut shared = Shared::default();
     let _ = writeln!(out, "pub(crate) static FORMS: [Form; {}] = [", forms.len());
     for form in forms {
-        form_row(&mut out, spec, form, &mut arrays)?;
+        form_row(&mut out, spec, form, &mut shared)?;
     }
     let _ = writeln!(out, "];\n");
-    arrays.write(&mut out);
+    shared.write(&mut out);
     by_opcode(&mut out, spec, forms);
     dispatch(&mut out, forms);
     syntax(&mut out, spec)?;
@@ -46,16 +47,46 @@ impl Arrays {
     }
 }
 
-fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> Result<(), String> {
-    let slots: Vec<String> = form.slots.iter().map(slot).collect();
-    let unplaced: Vec<String> = form.slots.iter().zip(&spec.instrs[&form.opcode].operands).map(unplaced).collect();
+/// What forms have in common.
+struct Shared {
+    arrays: Arrays,
+    slots: Pool,
+    unplaced: Pool,
+    placed: Pool,
+    fields: Pool,
+    fixed: Pool,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared {
+            arrays: Arrays::default(),
+            slots: Pool::new("SLOT", "Slot"),
+            unplaced: Pool::new("UNPLACED", "Operand"),
+            placed: Pool::new("PLACED", "u8"),
+            fields: Pool::new("FIELD", "FieldSlot"),
+            fixed: Pool::new("FIXED", "(FieldId, u8, u8)"),
+        }
+    }
+}
+
+impl Shared {
+    fn write(&self, out: &mut String) {
+        self.arrays.write(out);
+        for pool in [&self.slots, &self.unplaced, &self.placed, &self.fields, &self.fixed] {
+            pool.write(out);
+        }
+    }
+}
+
+fn form_row(out: &mut String, spec: &Spec, form: &Form, shared: &mut Shared) -> Result<(), String> {
+    let operands = &spec.instrs[&form.opcode].operands;
     let placed = form.slots.iter().enumerate().filter(|(_, slot)| is_placed(slot)).map(|(index, _)| index.to_string());
-    let placed: Vec<String> = placed.collect();
     let mut fields = Vec::new();
     let mut by_name: Vec<&FieldSlot> = form.fields.iter().collect();
     by_name.sort_by(|a, b| a.field.cmp(&b.field));
     for field in by_name {
-        fields.push(field_slot(spec, &form.opcode, field, arrays)?);
+        fields.push(field_slot(spec, &form.opcode, field, &mut shared.arrays)?);
     }
     let (kinds, kinds_mask) = packed_kinds(form);
     let mut fixed = Vec::new();
@@ -64,16 +95,16 @@ fn form_row(out: &mut String, spec: &Spec, form: &Form, arrays: &mut Arrays) -> 
     }
     let _ = writeln!(
         out,
-        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: &[{}], unplaced: &[{}], placed: &[{}], fields: &[{}], fixed: &[{}], control: Carries::from_bits({}) }},",
+        "    Form {{ opcode: Opcode::{}, targets: {}, mask: {:#x}, value: {:#x}, kinds: {kinds:#x}, kinds_mask: {kinds_mask:#x}, slots: {}, unplaced: {}, placed: {}, fields: {}, fixed: {}, control: Carries::from_bits({}) }},",
         form.opcode,
         form.targets,
         form.mask,
         form.value,
-        slots.join(", "),
-        unplaced.join(", "),
-        placed.join(", "),
-        fields.join(", "),
-        fixed.join(", "),
+        shared.slots.list(form.slots.iter().map(slot)),
+        shared.unplaced.list(form.slots.iter().zip(operands).map(unplaced)),
+        shared.placed.list(placed),
+        shared.fields.list(fields),
+        shared.fixed.list(fixed),
         form.control
     );
     Ok(())
@@ -220,10 +251,11 @@ fn by_opcode(out: &mut String, spec: &Spec, forms: &[Form]) {
     let _ = writeln!(out, "];\n");
 }
 
-/// Per target and 12 opcode bits, the forms to try: (first, count) in `CANDIDATES`.
+/// Per target and 12 opcode bits, the forms to try: a number in `CANDIDATES`, which holds each list once.
 fn dispatch(out: &mut String, forms: &[Form]) {
-    let mut candidates: Vec<usize> = Vec::new();
-    let _ = writeln!(out, "pub(crate) static DISPATCH: [[(u32, u16); 4096]; {}] = [", NAMES.len());
+    let mut lists: Vec<Vec<usize>> = Vec::new();
+    let mut numbers: HashMap<Vec<usize>, usize> = HashMap::new();
+    let _ = writeln!(out, "pub(crate) static DISPATCH: [[u16; 4096]; {}] = [", NAMES.len());
     for target in 0..NAMES.len() {
         let on_top = FORMATS.iter().any(|f| f.opcode_on_top && f.targets >> target & 1 == 1);
         let shift = if on_top { 52 } else { 0 };
@@ -232,14 +264,19 @@ fn dispatch(out: &mut String, forms: &[Form]) {
             let (mask, value) = ((form.mask >> shift & 0xfff) as usize, (form.value >> shift & 0xfff) as usize);
             rows.iter_mut().enumerate().filter(|(bits, _)| bits & mask == value).for_each(|(_, row)| row.push(index));
         }
-        let _ = write!(out, "[");
-        for row in rows {
-            let _ = write!(out, "({}, {}), ", if row.is_empty() { 0 } else { candidates.len() }, row.len());
-            candidates.extend(row);
-        }
-        let _ = writeln!(out, "],");
+        let mut number = |row: Vec<usize>| {
+            *numbers.entry(row).or_insert_with_key(|row| {
+                lists.push(row.clone());
+                lists.len() - 1
+            })
+        };
+        let _ = writeln!(out, "{:?},", rows.into_iter().map(&mut number).collect::<Vec<_>>());
     }
-    let _ = writeln!(out, "];\npub(crate) static CANDIDATES: [u16; {}] = {candidates:?};\n", candidates.len());
+    let _ = writeln!(out, "];\npub(crate) static CANDIDATES: [&[u16]; {}] = [", lists.len());
+    for list in lists {
+        let _ = writeln!(out, "&{list:?},");
+    }
+    let _ = writeln!(out, "];\n");
 }
 
 fn syntax(out: &mut String, spec: &Spec) -> Result<(), String> {

@@ -23,8 +23,7 @@ pub enum DecodeError {
 pub fn decode(word: u128, arch: Arch, pc: u64) -> Result<Inst, DecodeError> {
     let format = arch.word_format();
     let bits = (word >> format.opcode) as u16 & 0xfff;
-    let (first, count) = DISPATCH[arch as usize][usize::from(bits)];
-    let candidates = &CANDIDATES[first as usize..][..usize::from(count)];
+    let candidates = CANDIDATES[usize::from(DISPATCH[arch as usize][usize::from(bits)])];
     // The instruction is made where it is returned: to move it right after its parts were stored would
     // wait for the stores, which costs as much as all the rest.
     let mut result = Ok(Inst {

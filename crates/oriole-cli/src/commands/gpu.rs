@@ -50,7 +50,7 @@ pub(crate) fn run(args: &RunArgs, cubin: &[u8], parsed: &Cubin, arguments: &[Arg
     for (path, address, array) in outputs {
         let mut bytes = vec![0; array.size().and_then(|size| usize::try_from(size).ok()).unwrap_or(0)];
         driver.download(address, &mut bytes).map_err(rejected)?;
-        files::write(&path, &array.file(&path, bytes).map_err(|error| Failure::file(&path, error))?)?;
+        files::write(&path, &array.file(&path, bytes))?;
     }
     Ok(())
 }
