@@ -50,20 +50,31 @@ impl Word {
         (self.magnitude, self.keep, self.flip, self.plus) == (0, u32::MAX, 0, 0)
     }
 
-    /// A value with the changes, unless it is known that there are none.
-    #[inline(always)]
-    fn changed<const PLAIN: bool>(&self, bits: u32) -> u32 {
-        if PLAIN {
-            return bits;
-        }
+    /// A value with the changes.
+    #[inline]
+    fn changed(&self, bits: u32) -> u32 {
         let sign = (bits as i32 >> 31) as u32 & self.magnitude;
         let bits = (bits ^ sign).wrapping_sub(sign);
         ((bits & self.keep) ^ self.flip).wrapping_add(self.plus)
     }
 
+    /// The value of each lane; `buffer` is where they are put if no register holds them as they are.
+    #[inline(always)]
+    fn lanes<'s>(&self, state: &'s State, buffer: &'s mut Buffer) -> &'s Lanes {
+        if self.is_plain() { self.source.lanes(state, buffer) } else { self.changed_lanes(state, buffer) }
+    }
+
+    /// A loop of its own: as part of those of the operations it would be compiled for each of them.
+    #[inline(never)]
+    fn changed_lanes<'s>(&self, state: &State, buffer: &'s mut Buffer) -> &'s Lanes {
+        let mut raw = Buffer::uninit();
+        let raw = self.source.lanes(state, &mut raw);
+        buffer.write(by_lane(|lane| self.changed(raw[lane])))
+    }
+
     /// The value that is the same in all lanes.
     fn scalar(&self, state: &State) -> u32 {
-        self.changed::<false>(self.source.scalar(state))
+        self.changed(self.source.scalar(state))
     }
 }
 
@@ -72,26 +83,21 @@ trait Operation: Fn(u32, u32, u32, bool) -> u32 + Send + Sync + 'static {}
 impl<F: Fn(u32, u32, u32, bool) -> u32 + Send + Sync + 'static> Operation for F {}
 
 /// `D = f(A, B, C, PA)` in each lane of a vector register. What `f` ignores is not fetched.
-struct Lanewise<const PLAIN: bool, F> {
+struct Lanewise<F> {
     to: usize,
     sources: [Word; 3],
     pa: PredSrc,
     f: F,
 }
 
-impl<const PLAIN: bool, F: Operation> Kernel for Lanewise<PLAIN, F> {
+impl<F: Operation> Kernel for Lanewise<F> {
     #[inline(always)]
     fn run(&self, state: &mut State) {
         let [a, b, c] = &self.sources;
         let (mut in_a, mut in_b, mut in_c) = (Buffer::uninit(), Buffer::uninit(), Buffer::uninit());
-        let xs = a.source.lanes(state, &mut in_a);
-        let ys = b.source.lanes(state, &mut in_b);
-        let zs = c.source.lanes(state, &mut in_c);
+        let (xs, ys, zs) = (a.lanes(state, &mut in_a), b.lanes(state, &mut in_b), c.lanes(state, &mut in_c));
         let pa = self.pa.mask(state);
-        let value = by_lane(|lane| {
-            let (x, y) = (a.changed::<PLAIN>(xs[lane]), b.changed::<PLAIN>(ys[lane]));
-            (self.f)(x, y, c.changed::<PLAIN>(zs[lane]), pa >> lane & 1 != 0)
-        });
+        let value = by_lane(|lane| (self.f)(xs[lane], ys[lane], zs[lane], pa >> lane & 1 != 0));
         state.set_r(self.to, &value);
     }
 }
@@ -100,10 +106,7 @@ impl<const PLAIN: bool, F: Operation> Kernel for Lanewise<PLAIN, F> {
 fn words(inst: &Inst, sources: [Word; 3], f: impl Operation) -> Compute {
     let pa = PredSrc::of(inst, Role::PA);
     match Dst::of(inst, Role::D) {
-        Dst::Register(to) if sources.iter().all(Word::is_plain) => {
-            host::compute(Lanewise::<true, _> { to, sources, pa, f })
-        }
-        Dst::Register(to) => host::compute(Lanewise::<false, _> { to, sources, pa, f }),
+        Dst::Register(to) => host::compute(Lanewise { to, sources, pa, f }),
         to => Box::new(move |state: &mut State| {
             let [a, b, c] = sources.map(|source| source.scalar(state));
             let first = pa.mask(state) >> state.first_active() & 1 != 0;
@@ -211,10 +214,8 @@ impl<F: Fn(u32, u32) -> bool + Send + Sync + 'static> Kernel for Comparison<F> {
     #[inline(always)]
     fn run(&self, state: &mut State) {
         let (mut in_a, mut in_b) = (Buffer::uninit(), Buffer::uninit());
-        let xs = self.a.source.lanes(state, &mut in_a);
-        let ys = self.b.source.lanes(state, &mut in_b);
-        let holds = |lane| (self.f)(self.a.changed::<false>(xs[lane]), self.b.changed::<false>(ys[lane]));
-        let result = mask_where(holds);
+        let (xs, ys) = (self.a.lanes(state, &mut in_a), self.b.lanes(state, &mut in_b));
+        let result = mask_where(|lane| (self.f)(xs[lane], ys[lane]));
         self.verdict.write(state, result);
     }
 }
