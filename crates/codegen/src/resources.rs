@@ -42,7 +42,7 @@ pub struct Resources {
 pub fn resources(compiled: &Compiled, kernel: FuncId) -> Option<Resources> {
     let func = compiled.module.functions.get(kernel)?;
     let spec = compiled.spec.functions.iter().find(|spec| spec.name == func.name())?;
-    let members = members(&compiled.module, &compiled.allocation, kernel);
+    let members = members(&compiled.allocation, kernel);
     let most = |file: RegFile| {
         let used = members.iter().map(|id| &compiled.allocation.functions[*id].own.used);
         used.map(|used| highest_register(used, file)).max().unwrap_or(0)

@@ -22,6 +22,7 @@ use oriole_ori::{
     Variable,
 };
 use oriole_regalloc::ModuleAllocation;
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// Bytes of an instruction.
@@ -48,14 +49,18 @@ pub(crate) fn emit(
     spec.kind = kind;
     let is_object = kind == FileKind::Relocatable;
     let mut lines = BTreeMap::new();
+    let shared = Surroundings::new(module);
+    let mut stack = StackNeeds::new(module, allocation);
+    spec.externs = shared.externs.clone();
     for (id, func) in module.functions.iter().filter(|(_, f)| is_object || f.kind() == FunctionKind::Entry) {
         let mut table = LineTable::new();
-        let members = if is_object { vec![id] } else { members(module, allocation, id) };
-        let section = Section::new(module, code, members, is_object);
-        spec.functions.push(function_section(&section, allocation, id, &mut table)?);
+        let members = if is_object { vec![id] } else { members(allocation, id) };
+        let section = Section::new(module, &shared, code, members, is_object);
+        let mut function = function_section(&section, allocation, id, &mut table)?;
+        function.min_stack_size = stack.of(id);
+        spec.functions.push(function);
         lines.insert(func.name().to_owned(), table);
     }
-    spec.externs = external_functions(module).map(|data| data.name.clone()).collect();
     for data in module.symbols.values().filter(|data| data.linkage != Linkage::External) {
         let SymbolKind::Variable(variable) = &data.kind else { continue };
         let list = match variable.space {
@@ -75,6 +80,31 @@ pub(crate) fn emit(
     Ok((spec, lines))
 }
 
+/// What each section asks of the module as a whole.
+struct Surroundings {
+    linkage: SecondaryMap<FuncId, Option<Linkage>>,
+    /// Names of [`external_functions`].
+    externs: Vec<String>,
+    /// There is shared memory whose size a launch gives.
+    dynamic_shared: bool,
+}
+
+impl Surroundings {
+    fn new(module: &Module) -> Self {
+        let mut linkage = SecondaryMap::new();
+        for data in module.symbols.values() {
+            if let SymbolKind::Function(id) = data.kind {
+                linkage[id] = Some(data.linkage);
+            }
+        }
+        Surroundings {
+            linkage,
+            externs: external_functions(module).map(|data| data.name.clone()).collect(),
+            dynamic_shared: module.symbols.values().any(|data| is_dynamic_shared(&data.kind)),
+        }
+    }
+}
+
 /// Functions that the run-time system or another module defines. A function whose number nothing but
 /// data names has no code here and needs none.
 fn external_functions(module: &Module) -> impl Iterator<Item = &SymbolData> {
@@ -87,6 +117,7 @@ fn external_functions(module: &Module) -> impl Iterator<Item = &SymbolData> {
 /// The functions of a section: a kernel and those behind it, or any one of an object file.
 struct Section<'m> {
     module: &'m Module,
+    shared: &'m Surroundings,
     code: &'m PrimaryMap<FuncId, MachineFunction>,
     arch: Arch,
     is_object: bool,
@@ -97,6 +128,7 @@ struct Section<'m> {
 impl<'m> Section<'m> {
     fn new(
         module: &'m Module,
+        shared: &'m Surroundings,
         code: &'m PrimaryMap<FuncId, MachineFunction>,
         members: Vec<FuncId>,
         is_object: bool,
@@ -110,7 +142,7 @@ impl<'m> Section<'m> {
                 (id, start)
             })
             .collect();
-        Section { module, code, arch: module.arch, is_object, functions }
+        Section { module, shared, code, arch: module.arch, is_object, functions }
     }
 
     fn address_of(&self, symbol: Symbol) -> Option<i64> {
@@ -132,14 +164,14 @@ impl<'m> Section<'m> {
 
 /// The kernel and all that it calls, each once. A call through an address may go to every function whose
 /// address the module takes.
-pub(crate) fn members(module: &Module, allocation: &ModuleAllocation, kernel: FuncId) -> Vec<FuncId> {
-    let mut order: Vec<FuncId> = Vec::with_capacity(module.functions.len());
-    let mut pending = std::collections::VecDeque::from([kernel]);
-    while let Some(id) = pending.pop_front() {
-        if !order.contains(&id) {
-            order.push(id);
-            pending.extend(&allocation.functions[id].callees);
-        }
+pub(crate) fn members(allocation: &ModuleAllocation, kernel: FuncId) -> Vec<FuncId> {
+    let mut order = vec![kernel];
+    let mut known = FxHashSet::from_iter([kernel]);
+    let mut next = 0;
+    while let Some(id) = order.get(next).copied() {
+        let callees = allocation.functions[id].callees.iter().copied();
+        order.extend(callees.filter(|callee| known.insert(*callee)));
+        next += 1;
     }
     order
 }
@@ -158,8 +190,7 @@ fn function_section(
     let (module, func) = (section.module, &section.module.functions[id]);
     let mut spec = FunctionSpec::kernel(func.name().to_owned(), Vec::new(), 0);
     spec.is_kernel = func.kind() == FunctionKind::Entry;
-    let linkage = module.symbols.values().find(|data| data.kind == SymbolKind::Function(id)).map(|data| data.linkage);
-    spec.binding = match linkage {
+    spec.binding = match section.shared.linkage[id] {
         Some(Linkage::Weak) => Binding::Weak,
         Some(linkage) if !spec.is_kernel => binding_of(linkage),
         _ => Binding::Global,
@@ -185,11 +216,10 @@ fn function_section(
     spec.registers = allocated.map(|used| highest_register(used, RegFile::R)).max().unwrap_or(0).max(spec.registers);
     spec.barriers = bodies().map(|f| f.attributes().barriers).max().unwrap_or(0);
     spec.frame_size = func.frame().size();
-    spec.min_stack_size = stack_need(module, allocation, id, &mut Vec::new());
     spec.params = func.params().iter().map(objects::parameter).collect();
     spec.object_slots = objects::slots(module, bodies);
     spec.shared_size = func.attributes().shared_bytes;
-    spec.uses_dynamic_shared = !section.is_object && module.symbols.values().any(|data| is_dynamic_shared(&data.kind));
+    spec.uses_dynamic_shared = !section.is_object && section.shared.dynamic_shared;
     spec.uses_ctaid_z = bodies().any(reads_ctaid_z);
     spec.tensor_memory = bodies().filter_map(tensor_memory).reduce(|a, b| TensorMemory {
         accessed: a.accessed || b.accessed,
@@ -197,7 +227,7 @@ fn function_section(
         allocated: a.allocated || b.allocated,
     });
     if !section.is_object {
-        spec.callees = external_functions(module).map(|data| data.name.clone()).collect();
+        spec.callees = section.shared.externs.clone();
     }
     let attributes = func.attributes();
     spec.limits = Limits {
@@ -230,17 +260,44 @@ pub(crate) fn highest_register(used: &oriole_ori::RegMask, file: RegFile) -> u32
     (0..255u16).rev().find(|n| used.contains(file, *n)).map_or(0, |n| u32::from(n) + 1)
 }
 
-/// Bytes of stack that a function and its deepest chain of callees take. A cycle of calls counts once:
-/// how deep it goes is not known.
-fn stack_need(module: &Module, allocation: &ModuleAllocation, id: FuncId, path: &mut Vec<FuncId>) -> u32 {
-    if path.contains(&id) {
-        return 0;
+/// Bytes of stack that functions and their deepest chains of callees take.
+struct StackNeeds<'m> {
+    module: &'m Module,
+    allocation: &'m ModuleAllocation,
+    known: SecondaryMap<FuncId, Option<u32>>,
+    /// From the function that was asked for to the one that is looked at.
+    path: Vec<FuncId>,
+}
+
+impl<'m> StackNeeds<'m> {
+    fn new(module: &'m Module, allocation: &'m ModuleAllocation) -> Self {
+        StackNeeds { module, allocation, known: SecondaryMap::new(), path: Vec::new() }
     }
-    path.push(id);
-    let callees = &allocation.functions[id].callees;
-    let deepest = callees.iter().map(|c| stack_need(module, allocation, *c, path)).max().unwrap_or(0);
-    path.pop();
-    module.functions[id].frame().size() + deepest
+
+    /// The need of a function. A cycle of calls counts once: how deep it goes is not known.
+    fn of(&mut self, id: FuncId) -> u32 {
+        self.with_cycles(id).0
+    }
+
+    /// The need, and whether some cycle through the path was cut below: then it is that of this path alone.
+    fn with_cycles(&mut self, id: FuncId) -> (u32, bool) {
+        if let Some(need) = self.known[id] {
+            return (need, false);
+        }
+        if self.path.contains(&id) {
+            return (0, true);
+        }
+        self.path.push(id);
+        let allocation = self.allocation;
+        let callees = allocation.functions[id].callees.iter().map(|callee| self.with_cycles(*callee));
+        let (deepest, cut) = callees.fold((0, false), |(most, any), (need, cut)| (most.max(need), any | cut));
+        self.path.pop();
+        let need = self.module.functions[id].frame().size() + deepest;
+        if !cut {
+            self.known[id] = Some(need);
+        }
+        (need, cut)
+    }
 }
 
 fn reads_ctaid_z(func: &Function) -> bool {

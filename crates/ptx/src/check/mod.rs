@@ -80,6 +80,7 @@ fn run(module: &Module) -> (Vec<Diagnostic>, (u32, u32)) {
         target: module.target.first().and_then(|name| Target::from_name(name)),
         selections: FxHashMap::default(),
         first_places: first_places(module),
+        first_functions: FxHashMap::default(),
         current: None,
         shared: 0,
         least_version: (0, 0),
@@ -125,6 +126,8 @@ struct Checker<'m> {
     selections: FxHashMap<(Opcode, SmallVec<[Modifier; 5]>), Rc<Selection>>,
     /// Where each file-level name is declared first.
     first_places: FxHashMap<Sym, u32>,
+    /// Of each name the first function that has been checked.
+    first_functions: FxHashMap<Sym, &'m Function>,
     /// The function whose body is checked.
     current: Option<&'m Function>,
     /// Bytes of its `.shared` variables so far.

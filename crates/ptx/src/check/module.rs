@@ -153,8 +153,10 @@ impl<'m> Checker<'m> {
     }
 
     fn redeclaration(&mut self, function: &'m Function) {
-        let first = self.module.functions().find(|other| other.name.sym == function.name.sym);
-        let Some(first) = first.filter(|first| !std::ptr::eq(*first, function)) else { return };
+        let first = *self.first_functions.entry(function.name.sym).or_insert(function);
+        if std::ptr::eq(first, function) {
+            return;
+        }
         let same = first.params.len() == function.params.len()
             && first.rets.len() == function.rets.len()
             && first.is_entry == function.is_entry;
