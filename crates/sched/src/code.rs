@@ -271,31 +271,48 @@ fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
     regs.fold(0, |mask, reg| mask | 1 << (reg % 64))
 }
 
-/// Something for each register; what one block has put there is forgotten after it, so that many small blocks cost no
-/// more than one large one.
+/// Effects that are awaited as if they were registers, and numbered behind them.
+pub(crate) const AWAITED: usize = 2;
+
+/// Something for each register, made where it is first touched: small functions touch few. What one block has put
+/// there is forgotten after it, so that many small blocks cost no more than one large one.
 pub(crate) struct ByRegister<T> {
+    /// By register its place among the values, 0 for those that have not been touched.
+    places: [u16; REGISTERS + AWAITED],
     values: Vec<T>,
     touched: Vec<Reg>,
 }
 
-impl<T: Default + Clone> ByRegister<T> {
+impl<T: Default> ByRegister<T> {
     pub(crate) fn new() -> Self {
-        ByRegister { values: vec![T::default(); REGISTERS], touched: Vec::new() }
+        ByRegister { places: [0; REGISTERS + AWAITED], values: vec![T::default()], touched: Vec::new() }
     }
 
     pub(crate) fn get(&self, reg: Reg) -> &T {
-        &self.values[usize::from(reg)]
+        &self.values[usize::from(self.places[usize::from(reg)])]
     }
 
-    /// To be changed.
+    /// To be changed by one who clears it himself.
+    pub(crate) fn get_mut(&mut self, reg: Reg) -> &mut T {
+        let place = &mut self.places[usize::from(reg)];
+        if *place == 0 {
+            *place = self.values.len() as u16;
+            self.values.push(T::default());
+        }
+        &mut self.values[usize::from(*place)]
+    }
+
+    /// To be changed until all is forgotten.
     pub(crate) fn touch(&mut self, reg: Reg) -> &mut T {
         self.touched.push(reg);
-        &mut self.values[usize::from(reg)]
+        self.get_mut(reg)
     }
 
     /// Let `clear` empty what was touched.
     pub(crate) fn forget(&mut self, mut clear: impl FnMut(&mut T)) {
-        self.touched.drain(..).for_each(|reg| clear(&mut self.values[usize::from(reg)]));
+        while let Some(reg) = self.touched.pop() {
+            clear(self.get_mut(reg));
+        }
     }
 }
 

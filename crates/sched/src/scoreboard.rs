@@ -13,7 +13,7 @@
 //! `WARPGROUP.DEPBAR`, across which nothing moves, says that they are done. Where an instruction must not wait, a
 //! NOP before it does.
 
-use crate::code::{Accesses, Code, Op, REGISTERS, Reg, succs};
+use crate::code::{AWAITED, Accesses, ByRegister, Code, Op, REGISTERS, Reg, succs};
 use oriole_isa::{Carries, Control, Effects, Opcode};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
@@ -48,7 +48,7 @@ const COMPLETIONS: [(Opcode, Completion, bool); 3] = [
 ];
 
 impl Completion {
-    const ALL: [Completion; 2] = [Completion::MemoryBarrier, Completion::Proxy];
+    const ALL: [Completion; AWAITED] = [Completion::MemoryBarrier, Completion::Proxy];
 
     /// The number that stands for it among the registers.
     fn reg(self) -> Reg {
@@ -180,7 +180,7 @@ impl Busy {
 
 /// The releases that may be outstanding at a point, by register and scoreboard.
 struct Pending {
-    by_reg: Vec<Busy>,
+    by_reg: ByRegister<Busy>,
     by_scoreboard: [Vec<u32>; SCOREBOARDS],
     /// By release: whether it is one of them.
     is_pending: Vec<bool>,
@@ -189,11 +189,7 @@ struct Pending {
 impl Pending {
     /// None of so many releases.
     fn new(releases: usize) -> Self {
-        Pending {
-            by_reg: vec![Busy::default(); REGISTERS + Completion::ALL.len()],
-            by_scoreboard: Default::default(),
-            is_pending: vec![false; releases],
-        }
+        Pending { by_reg: ByRegister::new(), by_scoreboard: Default::default(), is_pending: vec![false; releases] }
     }
 
     /// These and no others.
@@ -209,7 +205,7 @@ impl Pending {
         let release = &releases[number as usize];
         self.by_scoreboard[usize::from(release.scoreboard)].push(number);
         for reg in &release.regs {
-            let busy = &mut self.by_reg[usize::from(*reg)];
+            let busy = self.by_reg.get_mut(*reg);
             if release.is_result { &mut busy.results } else { &mut busy.sources }.push(number);
         }
     }
@@ -224,14 +220,14 @@ impl Pending {
         needed: &mut Vec<u32>,
     ) -> u8 {
         for access in accesses.uses(op) {
-            needed.extend(&self.by_reg[usize::from(access.reg)].results);
+            needed.extend(&self.by_reg.get(access.reg).results);
         }
         for access in accesses.defs(op) {
-            needed.extend(self.by_reg[usize::from(access.reg)].all());
+            needed.extend(self.by_reg.get(access.reg).all());
         }
         for completion in Completion::ALL {
             if completion.is_awaited_by(op) {
-                needed.extend(self.by_reg[usize::from(completion.reg())].all());
+                needed.extend(self.by_reg.get(completion.reg()).all());
             }
         }
         if op.leaves {
@@ -257,7 +253,7 @@ impl Pending {
             self.is_pending[number as usize] = false;
             // The first release of a register takes out the others of this scoreboard with it.
             for reg in &releases[number as usize].regs {
-                let busy = &mut self.by_reg[usize::from(*reg)];
+                let busy = self.by_reg.get_mut(*reg);
                 busy.results.retain(others);
                 busy.sources.retain(others);
             }
