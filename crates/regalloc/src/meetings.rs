@@ -4,6 +4,7 @@
 //! function with a thousand values alive at once each meets nearly every other.
 
 use crate::node::{Component, Node};
+use std::ops::Range;
 
 /// Bytes that a pair takes in all until the lists are made of it: once as found, once for either side.
 const BYTES_PER_PAIR: usize = 12;
@@ -65,42 +66,98 @@ impl Meetings {
     }
 
     /// The pairs as sorted lists, each pair once on either side.
-    fn lists(&self, owner: &[Node]) -> Lists {
-        let differ = |a: Component, b: Component| owner[a as usize] != owner[b as usize];
-        let mut degrees = vec![0; owner.len()];
-        self.for_each(|a, b| {
-            let step = u32::from(differ(a, b));
-            degrees[a as usize] += step;
-            degrees[b as usize] += step;
-        });
-        let mut unsorted = Lists::with_room(&degrees);
-        self.for_each(|a, b| {
-            if differ(a, b) {
-                unsorted.push(a, b);
-                unsorted.push(b, a);
-            }
-        });
-        // Who has `a` for a neighbour hears of it when it is the turn of `a`: what it hears comes in order.
-        let mut sorted = Lists::with_room(&degrees);
-        for a in 0..owner.len() as Component {
-            for &b in unsorted.of(a) {
-                sorted.push_once(b, a);
+    fn lists(self, owner: &[Node]) -> Pairs {
+        let stretches = self.stretches(owner);
+        let members = self.members;
+        let (mut met, mut meeting) = (vec![0; owner.len()], vec![0; owner.len()]);
+        for stretch in &stretches {
+            let count = &mut meeting[stretch.component as usize];
+            stretch.for_each(&members, |member| {
+                met[member as usize] += 1;
+                *count += 1;
+            });
+        }
+        let mut met_by = Lists::with_room(&met);
+        for stretch in &stretches {
+            stretch.for_each(&members, |member| met_by.push_once(member, stretch.component));
+        }
+        drop(members);
+        let meets = met_by.reversed(&meeting);
+        Pairs { met_by, meets }
+    }
+
+    /// The meetings by who meets: those who are met hear of it in order.
+    fn stretches(&self, owner: &[Node]) -> Vec<Stretch> {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(.., end)| *end));
+        let stretch = |(start, (component, source, end)): (u32, &(Component, Option<Component>, u32))| {
+            let node = |at: &Component| owner[*at as usize] == owner[*component as usize];
+            let first = (0..*component).rev().take_while(node).last().unwrap_or(*component);
+            let width = (first..owner.len() as Component).take_while(node).count() as Component;
+            Stretch { component: *component, source: *source, own: (first, width), members: start..*end }
+        };
+        let mut stretches: Vec<Stretch> = starts.zip(&self.ends).map(stretch).collect();
+        stretches.sort_by_key(|stretch| stretch.component);
+        stretches
+    }
+}
+
+/// A meeting.
+struct Stretch {
+    component: Component,
+    /// What it is a copy of, which it does not meet.
+    source: Option<Component>,
+    /// The first component of its node, and how many the node has.
+    own: (Component, Component),
+    /// Where those stand whom it meets.
+    members: Range<u32>,
+}
+
+impl Stretch {
+    fn for_each(&self, members: &[Component], mut visit: impl FnMut(Component)) {
+        let (first, width) = self.own;
+        // A node's own components: it does not meet them.
+        let source = self.source.unwrap_or(self.component);
+        for &member in &members[self.members.start as usize..self.members.end as usize] {
+            if member.wrapping_sub(first) >= width && member != source {
+                visit(member);
             }
         }
-        sorted
+    }
+}
+
+/// Each pair once: in the list of one of the two that says whom it meets, and of the other that says by whom it is met.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    met_by: Lists,
+    meets: Lists,
+}
+
+impl Pairs {
+    fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
+        let (mut left, mut right) = (self.met_by.of(component), self.meets.of(component));
+        while let ([a, others @ ..], [b, rest @ ..]) = (left, right) {
+            visit(*a.min(b));
+            if a <= b {
+                left = others;
+            }
+            if b <= a {
+                right = rest;
+            }
+        }
+        left.iter().chain(right).for_each(|neighbour| visit(*neighbour));
     }
 }
 
 /// The neighbours of each component.
 #[derive(Debug)]
 pub(crate) enum Neighbours {
-    Lists(Lists),
+    Lists(Pairs),
     Matrix(Matrix),
 }
 
 impl Default for Neighbours {
     fn default() -> Self {
-        Neighbours::Lists(Lists::default())
+        Neighbours::Lists(Pairs::default())
     }
 }
 
@@ -108,7 +165,7 @@ impl Neighbours {
     /// Call `visit` for each neighbour of `component`, in order.
     pub(crate) fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
         match self {
-            Neighbours::Lists(lists) => lists.of(component).iter().for_each(|neighbour| visit(*neighbour)),
+            Neighbours::Lists(lists) => lists.for_each(component, visit),
             Neighbours::Matrix(matrix) => {
                 for (at, word) in (0..).zip(matrix.row(component)) {
                     let mut bits = *word;
@@ -122,7 +179,7 @@ impl Neighbours {
     }
 }
 
-/// The neighbours of each component, in one array with a stretch for each.
+/// Components that belong to each component, in one array with a stretch for each.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     /// By component: where its stretch begins and where the last neighbour put there ends.
@@ -146,6 +203,15 @@ impl Lists {
     fn of(&self, component: Component) -> &[Component] {
         let at = component as usize;
         &self.all[self.starts[at] as usize..self.ends[at] as usize]
+    }
+
+    /// For each component those whose lists it stands in, in order: at most `degrees`.
+    fn reversed(&self, degrees: &[u32]) -> Self {
+        let mut reversed = Lists::with_room(degrees);
+        for component in 0..self.starts.len() as Component {
+            self.of(component).iter().for_each(|other| reversed.push(*other, component));
+        }
+        reversed
     }
 
     fn push(&mut self, component: Component, neighbour: Component) {

@@ -85,7 +85,9 @@ impl<'a> Peel<'a> {
             for component in graph.components(node) {
                 graph.for_each_neighbour(component, |neighbour| {
                     let other = &mut self.states[graph.owner[neighbour as usize] as usize];
-                    if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
+                    // Two nodes of a component each meet once.
+                    let once = width == 1 && other.width == 1;
+                    if once || std::mem::replace(&mut other.met, self.sweep) != self.sweep {
                         sum += other.blocks(width);
                     }
                 });
