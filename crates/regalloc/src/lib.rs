@@ -13,6 +13,7 @@ mod crowd;
 mod fatpoint;
 mod function;
 mod graph;
+mod heavy;
 mod interference;
 mod limits;
 mod live_set;

@@ -3,11 +3,15 @@
 //! Few pairs among many components stand in lists, many pairs among few in a matrix of bits, whichever is smaller: of a
 //! function with a thousand values alive at once each meets nearly every other.
 
+use crate::heavy::{Heavy, ones};
 use crate::node::{Component, Node};
 use std::ops::Range;
 
 /// Bytes that a pair takes in all until the lists are made of it: once as found, once for either side.
 const BYTES_PER_PAIR: usize = 12;
+
+/// Components from which on some may be heavy: below, a matrix is as small.
+const CROWDED: usize = 1 << 11;
 
 /// Pairs as a walk over the code finds them; some are repeated.
 #[derive(Debug)]
@@ -17,6 +21,8 @@ pub(crate) struct Meetings {
     /// The component that meets, the source that it is a copy of, and where its stretch of `members` ends.
     ends: Vec<(Component, Option<Component>, u32)>,
     components: usize,
+    /// The pairs with those that very many meet, in a function of more than [`CROWDED`] components.
+    heavy: Option<Heavy>,
     /// In place of all of that, from when it is smaller.
     matrix: Option<Matrix>,
 }
@@ -24,16 +30,26 @@ pub(crate) struct Meetings {
 impl Meetings {
     /// No pairs yet of so many components.
     pub(crate) fn new(components: usize) -> Self {
-        Meetings { members: Vec::new(), ends: Vec::new(), components, matrix: None }
+        let heavy = (components > CROWDED).then(|| Heavy::new(components));
+        Meetings { members: Vec::new(), ends: Vec::new(), components, heavy, matrix: None }
     }
 
     /// `component` meets what was put into `members` since the last call, but not itself and not `source`.
     pub(crate) fn end(&mut self, component: Component, source: Option<Component>) {
+        if let Some(heavy) = &mut self.heavy {
+            let start = self.ends.last().map_or(0, |(.., end)| *end as usize);
+            let stays =
+                |member: Component| member != component && Some(member) != source && !heavy.takes(component, member);
+            retain_from(&mut self.members, start, stays);
+        }
         self.ends.push((component, source, self.members.len() as u32));
         let smaller = || BYTES_PER_PAIR * self.members.len() >= Matrix::bytes(self.components);
         if self.matrix.is_some() || smaller() {
             let mut matrix = self.matrix.take().unwrap_or_else(|| Matrix::new(self.components));
             self.for_each(|a, b| matrix.note(a, b));
+            if let Some(heavy) = self.heavy.take() {
+                (0..self.components as Component).for_each(|a| heavy.of(a, |b| matrix.note(a, b)));
+            }
             self.matrix = Some(matrix);
             self.members.clear();
             self.ends.clear();
@@ -61,7 +77,7 @@ impl Meetings {
                 matrix.part_owners(owner);
                 Neighbours::Matrix(matrix)
             }
-            None => Neighbours::Lists(self.lists(owner)),
+            None => Neighbours::Lists(Box::new(self.lists(owner))),
         }
     }
 
@@ -83,7 +99,9 @@ impl Meetings {
         }
         drop(members);
         let meets = met_by.reversed(&meeting);
-        Pairs { met_by, meets }
+        let mut heavy = self.heavy.unwrap_or_default();
+        heavy.finish(owner);
+        Pairs { met_by, meets, heavy }
     }
 
     /// The meetings by who meets: those who are met hear of it in order.
@@ -125,56 +143,52 @@ impl Stretch {
     }
 }
 
-/// Each pair once: in the list of one of the two that says whom it meets, and of the other that says by whom it is met.
+/// Each pair once: in the list of one of the two that says whom it meets, and of the other that says by whom it is met;
+/// or as one of the heavy.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     met_by: Lists,
     meets: Lists,
+    heavy: Heavy,
 }
 
 impl Pairs {
     fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
         let (mut left, mut right) = (self.met_by.of(component), self.meets.of(component));
-        while let ([a, others @ ..], [b, rest @ ..]) = (left, right) {
-            visit(*a.min(b));
-            if a <= b {
-                left = others;
+        let light = std::iter::from_fn(move || {
+            let (a, b) = (left.first(), right.first());
+            let least = a.into_iter().chain(b).min().copied()?;
+            if a == Some(&least) {
+                left = &left[1..];
             }
-            if b <= a {
-                right = rest;
+            if b == Some(&least) {
+                right = &right[1..];
             }
-        }
-        left.iter().chain(right).for_each(|neighbour| visit(*neighbour));
+            Some(least)
+        });
+        self.heavy.visit_with(component, light, &mut visit);
     }
 }
 
 /// The neighbours of each component.
 #[derive(Debug)]
 pub(crate) enum Neighbours {
-    Lists(Pairs),
+    Lists(Box<Pairs>),
     Matrix(Matrix),
 }
 
 impl Default for Neighbours {
     fn default() -> Self {
-        Neighbours::Lists(Pairs::default())
+        Neighbours::Lists(Box::default())
     }
 }
 
 impl Neighbours {
     /// Call `visit` for each neighbour of `component`, in order.
-    pub(crate) fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
+    pub(crate) fn for_each(&self, component: Component, visit: impl FnMut(Component)) {
         match self {
             Neighbours::Lists(lists) => lists.for_each(component, visit),
-            Neighbours::Matrix(matrix) => {
-                for (at, word) in (0..).zip(matrix.row(component)) {
-                    let mut bits = *word;
-                    while bits != 0 {
-                        visit(64 * at + bits.trailing_zeros());
-                        bits &= bits - 1;
-                    }
-                }
-            }
+            Neighbours::Matrix(matrix) => ones(matrix.row(component).iter().copied(), visit),
         }
     }
 }
@@ -295,9 +309,20 @@ impl Matrix {
     }
 }
 
+/// Keep of what stands from `start` on that for which `stays` holds.
+fn retain_from(list: &mut Vec<Component>, start: usize, mut stays: impl FnMut(Component) -> bool) {
+    let mut kept = start;
+    for at in start..list.len() {
+        let member = list[at];
+        list[kept] = member;
+        kept += usize::from(stays(member));
+    }
+    list.truncate(kept);
+}
+
 /// Bit `i` of word `j` becomes bit `j` of word `i`: the two halves off the diagonal change places, then those of each
 /// quarter, and so on.
-fn transposed(mut square: [u64; 64]) -> [u64; 64] {
+pub(crate) fn transposed(mut square: [u64; 64]) -> [u64; 64] {
     let mut half = 32;
     let mut mask = u64::MAX >> 32;
     while half != 0 {
@@ -315,20 +340,32 @@ fn transposed(mut square: [u64; 64]) -> [u64; 64] {
 #[cfg(test)]
 mod tests {
     use super::{Component, Meetings, Neighbours};
-    use std::collections::BTreeSet;
 
     /// Pairs of `count` components, two to a node; each meets about one in so many, as often as there are rounds.
     fn check(count: Component, one_in: Component, rounds: Component, matrix: bool) {
+        let met = |a: Component, round: Component| {
+            (0..count).filter(|b| (a * 31 + b * 17 + round).is_multiple_of(one_in)).collect()
+        };
+        check_with(count, rounds, matrix, met);
+    }
+
+    /// The same where `met` says whom a component meets in a round.
+    fn check_with(
+        count: Component,
+        rounds: Component,
+        matrix: bool,
+        met: impl Fn(Component, Component) -> Vec<Component>,
+    ) {
         let owner: Vec<u32> = (0..count).map(|component| component / 2).collect();
         let mut meetings = Meetings::new(count as usize);
-        let mut expected = vec![BTreeSet::new(); count as usize];
+        let mut expected = vec![Vec::new(); count as usize];
         for round in 0..rounds {
             for a in 0..count {
                 let source = Some((a + 7) % count).filter(|_| round == 1);
-                let met = (0..count).filter(|b| (a * 31 + b * 17 + round) % one_in == 0);
-                for b in met.clone().filter(|b| a / 2 != b / 2 && Some(*b) != source) {
-                    expected[a as usize].insert(b);
-                    expected[b as usize].insert(a);
+                let met = met(a, round);
+                for b in met.iter().copied().filter(|b| a / 2 != b / 2 && Some(*b) != source) {
+                    expected[a as usize].push(b);
+                    expected[b as usize].push(a);
                 }
                 meetings.members.extend(met);
                 meetings.end(a, source);
@@ -339,7 +376,10 @@ mod tests {
         for component in 0..count {
             let mut found = Vec::new();
             neighbours.for_each(component, |neighbour| found.push(neighbour));
-            assert!(found.iter().eq(&expected[component as usize]), "{component} of {count}");
+            let expected = &mut expected[component as usize];
+            expected.sort_unstable();
+            expected.dedup();
+            assert_eq!(found, *expected, "{component} of {count}");
         }
     }
 
@@ -349,5 +389,18 @@ mod tests {
         check(64, 3, 1, true);
         check(500, 497, 3, false);
         check(0, 1, 0, false);
+    }
+
+    /// Some are met by nearly all, in no order and more of them than get a bit, others by few; the heavy meet each other.
+    #[test]
+    fn some_are_met_by_nearly_all() {
+        let (count, heavy) = (9000, 1200);
+        let met = |a: Component, round: Component, few: Component| -> Vec<Component> {
+            let by_all = (0..70).map(|at| (at * 5 + a % 3 + round) * 7919 % heavy * 7);
+            by_all.chain((0..few).map(|at| (a * 17 + round + 23 * at) % count)).chain([count - 1 - a / 5]).collect()
+        };
+        check_with(count, 3, false, |a, round| met(a, round, 2));
+        // So many pairs that a matrix is smaller after all.
+        check_with(count, 1, true, |a, round| met(a, round, 300));
     }
 }
