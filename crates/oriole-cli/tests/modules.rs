@@ -350,3 +350,51 @@ fn dwarf_of_the_ptx_is_in_the_cubin() {
     let code = cubin.functions.iter().find(|function| function.name == "k").expect("the kernel").size;
     assert_eq!((addends[1], addends[2]), (store, code as i64));
 }
+
+/// Two kernels enter a cycle of two functions at either end, and one enters a chain behind it: each needs the frames of
+/// all functions on its deepest way, those of the cycle once.
+#[test]
+fn stack_needs_count_each_function_of_a_cycle_once() {
+    // The functions keep a value across their call in an array of their own, at a place that is not known.
+    let function = |name: &str, next: &str, words: u32| {
+        format!(
+            ".func (.reg .b32 o) {name}(.reg .b32 n) {{ .reg .pred %p; .reg .b32 %a, %b; .local .b32 keep[{words}]; \
+             .reg .b64 %d, %e; and.b32 %b, n, 3; mov.u64 %d, keep; mul.wide.u32 %e, %b, 4; add.u64 %d, %d, %e; \
+             st.local.u32 [%d], n; setp.lt.u32 %p, n, 2; mov.u32 o, 1; @%p bra S; sub.u32 %a, n, 1; \
+             call (%b), {next}, (%a); ld.local.u32 %a, [%d]; add.u32 o, %a, %b; S: ret; }}\n"
+        )
+    };
+    let kernel = |name: &str, callee: &str| {
+        format!(
+            ".visible .entry {name}(.param .u64 p0, .param .u64 p1) {{ .reg .b32 %a; .reg .b64 %d; \
+             ld.param.u64 %d, [p0]; ld.global.u32 %a, [%d]; call (%a), {callee}, (%a); ld.param.u64 %d, [p1]; \
+             st.global.u32 [%d], %a; ret; }}\n"
+        )
+    };
+    let ptx = [
+        HEAD.to_owned(),
+        ".func (.reg .b32 o) b(.reg .b32 n);\n".to_owned(),
+        ".func (.reg .b32 o) c(.reg .b32 n) { mov.u32 o, n; ret; }\n".to_owned(),
+        function("a", "b", 8),
+        function("b", "a", 24),
+        function("d", "c", 40),
+        kernel("from_a", "a"),
+        kernel("from_b", "b"),
+        kernel("from_d", "d"),
+    ];
+    let scratch = Scratch::new(&ptx.concat());
+    let cubin = scratch.compile(&[]);
+    let parsed = Cubin::parse(&std::fs::read(&cubin).expect("it was written")).expect("a cubin");
+    let need = |name: &str| {
+        let kernel = parsed.kernels().find(|kernel| kernel.name == name).expect("the kernel");
+        kernel.min_stack_size
+    };
+    // Arrays of 8, 24 and 40 words at least, and a return address that each keeps.
+    assert_eq!(need("from_a"), need("from_b"));
+    assert!(need("from_a") >= 4 * (8 + 24), "{}", need("from_a"));
+    assert!(need("from_d") >= 4 * 40 && need("from_d") < need("from_a") + 4 * 24, "{}", need("from_d"));
+    // 5 + 4 + 3 + 2 + 1, and 7 + 7 - 1.
+    assert_eq!(scratch.run(&cubin, "from_a", &[5], 1), [15]);
+    assert_eq!(scratch.run(&cubin, "from_b", &[5], 1), [15]);
+    assert_eq!(scratch.run(&cubin, "from_d", &[7], 1), [13]);
+}
