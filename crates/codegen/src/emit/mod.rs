@@ -22,7 +22,7 @@ use oriole_ori::{
     Variable,
 };
 use oriole_regalloc::ModuleAllocation;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Bytes of an instruction.
@@ -123,6 +123,7 @@ struct Section<'m> {
     is_object: bool,
     /// The functions with the byte address of their first instruction.
     functions: Vec<(FuncId, i64)>,
+    addresses: FxHashMap<FuncId, i64>,
 }
 
 impl<'m> Section<'m> {
@@ -134,7 +135,7 @@ impl<'m> Section<'m> {
         is_object: bool,
     ) -> Self {
         let mut address = 0;
-        let functions = members
+        let functions: Vec<_> = members
             .into_iter()
             .map(|id| {
                 let start = address;
@@ -142,12 +143,13 @@ impl<'m> Section<'m> {
                 (id, start)
             })
             .collect();
-        Section { module, shared, code, arch: module.arch, is_object, functions }
+        let addresses = functions.iter().copied().collect();
+        Section { module, shared, code, arch: module.arch, is_object, functions, addresses }
     }
 
     fn address_of(&self, symbol: Symbol) -> Option<i64> {
         let id = self.module.function_of(symbol)?;
-        self.functions.iter().find(|(f, _)| *f == id).map(|(_, address)| *address)
+        self.addresses.get(&id).copied()
     }
 
     /// Bank 2: for each number of a function the offset of its copy in this section, none for 0 and for
@@ -265,13 +267,13 @@ struct StackNeeds<'m> {
     module: &'m Module,
     allocation: &'m ModuleAllocation,
     known: SecondaryMap<FuncId, Option<u32>>,
-    /// From the function that was asked for to the one that is looked at.
-    path: Vec<FuncId>,
+    /// On the path from the function that was asked for to the one that is looked at.
+    on_path: SecondaryMap<FuncId, bool>,
 }
 
 impl<'m> StackNeeds<'m> {
     fn new(module: &'m Module, allocation: &'m ModuleAllocation) -> Self {
-        StackNeeds { module, allocation, known: SecondaryMap::new(), path: Vec::new() }
+        StackNeeds { module, allocation, known: SecondaryMap::new(), on_path: SecondaryMap::new() }
     }
 
     /// The need of a function. A cycle of calls counts once: how deep it goes is not known.
@@ -284,14 +286,13 @@ impl<'m> StackNeeds<'m> {
         if let Some(need) = self.known[id] {
             return (need, false);
         }
-        if self.path.contains(&id) {
+        if std::mem::replace(&mut self.on_path[id], true) {
             return (0, true);
         }
-        self.path.push(id);
         let allocation = self.allocation;
         let callees = allocation.functions[id].callees.iter().map(|callee| self.with_cycles(*callee));
         let (deepest, cut) = callees.fold((0, false), |(most, any), (need, cut)| (most.max(need), any | cut));
-        self.path.pop();
+        self.on_path[id] = false;
         let need = self.module.functions[id].frame().size() + deepest;
         if !cut {
             self.known[id] = Some(need);
