@@ -135,20 +135,20 @@ pub(crate) fn ones(words: impl Iterator<Item = u64>, mut visit: impl FnMut(u32))
 }
 
 /// Two sequences in order as one, of which one is long; what stands in both is visited once.
-struct Merge<I, F> {
+pub(crate) struct Merge<I, F> {
     short: I,
     next: Option<Component>,
     visit: F,
 }
 
 impl<I: Iterator<Item = Component>, F: FnMut(Component)> Merge<I, F> {
-    fn new(mut short: I, visit: F) -> Self {
+    pub(crate) fn new(mut short: I, visit: F) -> Self {
         Merge { next: short.next(), short, visit }
     }
 
     /// What comes next in the long one.
     #[inline]
-    fn add(&mut self, component: Component) {
+    pub(crate) fn add(&mut self, component: Component) {
         while let Some(next) = self.next.filter(|next| *next <= component) {
             self.next = self.short.next();
             if next < component {
@@ -159,7 +159,7 @@ impl<I: Iterator<Item = Component>, F: FnMut(Component)> Merge<I, F> {
     }
 
     /// The long one has ended.
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         self.next.into_iter().for_each(&mut self.visit);
         self.short.for_each(self.visit);
     }

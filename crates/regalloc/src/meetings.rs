@@ -3,7 +3,7 @@
 //! Few pairs among many components stand in lists, many pairs among few in a matrix of bits, whichever is smaller: of a
 //! function with a thousand values alive at once each meets nearly every other.
 
-use crate::heavy::{Heavy, ones};
+use crate::heavy::{Heavy, Merge, ones};
 use crate::node::{Component, Node};
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ const CROWDED: usize = 1 << 11;
 pub(crate) struct Meetings {
     /// What the component of the current meeting meets is put at the end.
     pub(crate) members: Vec<Component>,
-    /// The component that meets, the source that it is a copy of, and where its stretch of `members` ends.
-    ends: Vec<(Component, Option<Component>, u32)>,
+    /// The component that meets, and where its stretch of `members` ends.
+    ends: Vec<(Component, u32)>,
     components: usize,
     /// The pairs with those that very many meet, in a function of more than [`CROWDED`] components.
     heavy: Option<Heavy>,
@@ -36,13 +36,13 @@ impl Meetings {
 
     /// `component` meets what was put into `members` since the last call, but not itself and not `source`.
     pub(crate) fn end(&mut self, component: Component, source: Option<Component>) {
-        if let Some(heavy) = &mut self.heavy {
-            let start = self.ends.last().map_or(0, |(.., end)| *end as usize);
-            let stays =
-                |member: Component| member != component && Some(member) != source && !heavy.takes(component, member);
-            retain_from(&mut self.members, start, stays);
-        }
-        self.ends.push((component, source, self.members.len() as u32));
+        let start = self.ends.last().map_or(0, |(_, end)| *end as usize);
+        let heavy = &mut self.heavy;
+        retain_from(&mut self.members, start, |member| {
+            let meets = member != component && Some(member) != source;
+            meets && !heavy.as_mut().is_some_and(|heavy| heavy.takes(component, member))
+        });
+        self.ends.push((component, self.members.len() as u32));
         let smaller = || BYTES_PER_PAIR * self.members.len() >= Matrix::bytes(self.components);
         if self.matrix.is_some() || smaller() {
             let mut matrix = self.matrix.take().unwrap_or_else(|| Matrix::new(self.components));
@@ -59,12 +59,8 @@ impl Meetings {
     /// Calls `visit` for every pair that is not in the matrix.
     fn for_each(&self, mut visit: impl FnMut(Component, Component)) {
         let mut start = 0;
-        for &(component, source, end) in &self.ends {
-            for &member in &self.members[start..end as usize] {
-                if member != component && Some(member) != source {
-                    visit(component, member);
-                }
-            }
+        for &(component, end) in &self.ends {
+            self.members[start..end as usize].iter().for_each(|member| visit(component, *member));
             start = end as usize;
         }
     }
@@ -101,17 +97,17 @@ impl Meetings {
         let meets = met_by.reversed(&meeting);
         let mut heavy = self.heavy.unwrap_or_default();
         heavy.finish(owner);
-        Pairs { met_by, meets, heavy }
+        Pairs { light: Lists::merged(&met_by, &meets), heavy }
     }
 
     /// The meetings by who meets: those who are met hear of it in order.
     fn stretches(&self, owner: &[Node]) -> Vec<Stretch> {
-        let starts = std::iter::once(0).chain(self.ends.iter().map(|(.., end)| *end));
-        let stretch = |(start, (component, source, end)): (u32, &(Component, Option<Component>, u32))| {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, end)| *end));
+        let stretch = |(start, (component, end)): (u32, &(Component, u32))| {
             let node = |at: &Component| owner[*at as usize] == owner[*component as usize];
             let first = (0..*component).rev().take_while(node).last().unwrap_or(*component);
             let width = (first..owner.len() as Component).take_while(node).count() as Component;
-            Stretch { component: *component, source: *source, own: (first, width), members: start..*end }
+            Stretch { component: *component, own: (first, width), members: start..*end }
         };
         let mut stretches: Vec<Stretch> = starts.zip(&self.ends).map(stretch).collect();
         stretches.sort_by_key(|stretch| stretch.component);
@@ -122,51 +118,30 @@ impl Meetings {
 /// A meeting.
 struct Stretch {
     component: Component,
-    /// What it is a copy of, which it does not meet.
-    source: Option<Component>,
-    /// The first component of its node, and how many the node has.
+    /// The first component of its node, and how many the node has: they do not meet.
     own: (Component, Component),
-    /// Where those stand whom it meets.
+    /// Where those stand whom it meets, and perhaps some of its own node.
     members: Range<u32>,
 }
 
 impl Stretch {
     fn for_each(&self, members: &[Component], mut visit: impl FnMut(Component)) {
         let (first, width) = self.own;
-        // A node's own components: it does not meet them.
-        let source = self.source.unwrap_or(self.component);
-        for &member in &members[self.members.start as usize..self.members.end as usize] {
-            if member.wrapping_sub(first) >= width && member != source {
-                visit(member);
-            }
-        }
+        let met = &members[self.members.start as usize..self.members.end as usize];
+        met.iter().filter(|member| member.wrapping_sub(first) >= width).for_each(|member| visit(*member));
     }
 }
 
-/// Each pair once: in the list of one of the two that says whom it meets, and of the other that says by whom it is met;
-/// or as one of the heavy.
+/// Pairs of which neither is heavy in the lists of both, and those with the heavy.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
-    met_by: Lists,
-    meets: Lists,
+    light: Lists,
     heavy: Heavy,
 }
 
 impl Pairs {
     fn for_each(&self, component: Component, mut visit: impl FnMut(Component)) {
-        let (mut left, mut right) = (self.met_by.of(component), self.meets.of(component));
-        let light = std::iter::from_fn(move || {
-            let (a, b) = (left.first(), right.first());
-            let least = a.into_iter().chain(b).min().copied()?;
-            if a == Some(&least) {
-                left = &left[1..];
-            }
-            if b == Some(&least) {
-                right = &right[1..];
-            }
-            Some(least)
-        });
-        self.heavy.visit_with(component, light, &mut visit);
+        self.heavy.visit_with(component, self.light.of(component).iter().copied(), &mut visit);
     }
 }
 
@@ -226,6 +201,19 @@ impl Lists {
             self.of(component).iter().for_each(|other| reversed.push(*other, component));
         }
         reversed
+    }
+
+    /// What stands in either of two sorted lists of each component.
+    fn merged(left: &Lists, right: &Lists) -> Self {
+        let mut merged = Lists { all: Vec::with_capacity(left.all.len() + right.all.len()), ..Lists::default() };
+        for component in 0..left.starts.len() as Component {
+            merged.starts.push(merged.all.len() as u32);
+            let mut merge = Merge::new(right.of(component).iter().copied(), |one| merged.all.push(one));
+            left.of(component).iter().for_each(|one| merge.add(*one));
+            merge.finish();
+            merged.ends.push(merged.all.len() as u32);
+        }
+        merged
     }
 
     fn push(&mut self, component: Component, neighbour: Component) {
