@@ -3,19 +3,20 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::hash::Hash;
 
 /// The parts of one type.
 pub(crate) struct Pool {
     /// What their constants' names begin with.
     name: &'static str,
     of: &'static str,
-    parts: Named,
-    lists: Named,
+    parts: Numbered<String>,
+    lists: Numbered<String>,
 }
 
 impl Pool {
     pub(crate) fn new(name: &'static str, of: &'static str) -> Self {
-        Pool { name, of, parts: Named::default(), lists: Named::default() }
+        Pool { name, of, parts: Numbered::default(), lists: Numbered::default() }
     }
 
     /// The expression that borrows a list of these parts.
@@ -31,27 +32,33 @@ impl Pool {
 
     /// The items that the expressions name.
     pub(crate) fn write(&self, out: &mut String) {
-        for (number, part) in self.parts.texts.iter().enumerate() {
+        for (number, part) in self.parts.all.iter().enumerate() {
             let _ = writeln!(out, "const {}_{number}: {} = {part};", self.name, self.of);
         }
-        for (number, list) in self.lists.texts.iter().enumerate() {
+        for (number, list) in self.lists.all.iter().enumerate() {
             let _ = writeln!(out, "static {}_LIST_{number}: {list};", self.name);
         }
     }
 }
 
-/// Texts with numbers, in the order in which they came.
-#[derive(Default)]
-struct Named {
-    texts: Vec<String>,
-    numbers: HashMap<String, usize>,
+/// Things of which each has a number, in the order in which they came.
+pub(crate) struct Numbered<T> {
+    pub(crate) all: Vec<T>,
+    numbers: HashMap<T, usize>,
 }
 
-impl Named {
-    fn number(&mut self, text: String) -> usize {
-        let next = self.texts.len();
-        *self.numbers.entry(text).or_insert_with_key(|text| {
-            self.texts.push(text.clone());
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered { all: Vec::new(), numbers: HashMap::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Numbered<T> {
+    /// The number of what is equal to this.
+    pub(crate) fn number(&mut self, one: T) -> usize {
+        let next = self.all.len();
+        *self.numbers.entry(one).or_insert_with_key(|one| {
+            self.all.push(one.clone());
             next
         })
     }

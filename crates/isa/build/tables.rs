@@ -3,10 +3,10 @@
 use crate::emit::{camel, kind_name, neutral};
 use crate::forms::{FieldSlot, Form, Place, Ranges, Slot};
 use crate::model::{Kind, OperandDef, Spec};
-use crate::pool::Pool;
+use crate::pool::{Numbered, Pool};
 use crate::targets::{FORMATS, NAMES};
 use crate::template;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// `tables.rs`.
@@ -253,8 +253,7 @@ fn by_opcode(out: &mut String, spec: &Spec, forms: &[Form]) {
 
 /// Per target and 12 opcode bits, the forms to try: a number in `CANDIDATES`, which holds each list once.
 fn dispatch(out: &mut String, forms: &[Form]) {
-    let mut lists: Vec<Vec<usize>> = Vec::new();
-    let mut numbers: HashMap<Vec<usize>, usize> = HashMap::new();
+    let mut lists = Numbered::default();
     let _ = writeln!(out, "pub(crate) static DISPATCH: [[u16; 4096]; {}] = [", NAMES.len());
     for target in 0..NAMES.len() {
         let on_top = FORMATS.iter().any(|f| f.opcode_on_top && f.targets >> target & 1 == 1);
@@ -264,16 +263,11 @@ fn dispatch(out: &mut String, forms: &[Form]) {
             let (mask, value) = ((form.mask >> shift & 0xfff) as usize, (form.value >> shift & 0xfff) as usize);
             rows.iter_mut().enumerate().filter(|(bits, _)| bits & mask == value).for_each(|(_, row)| row.push(index));
         }
-        let mut number = |row: Vec<usize>| {
-            *numbers.entry(row).or_insert_with_key(|row| {
-                lists.push(row.clone());
-                lists.len() - 1
-            })
-        };
-        let _ = writeln!(out, "{:?},", rows.into_iter().map(&mut number).collect::<Vec<_>>());
+        let numbers: Vec<usize> = rows.into_iter().map(|row| lists.number(row)).collect();
+        let _ = writeln!(out, "{numbers:?},");
     }
-    let _ = writeln!(out, "];\npub(crate) static CANDIDATES: [&[u16]; {}] = [", lists.len());
-    for list in lists {
+    let _ = writeln!(out, "];\npub(crate) static CANDIDATES: [&[u16]; {}] = [", lists.all.len());
+    for list in lists.all {
         let _ = writeln!(out, "&{list:?},");
     }
     let _ = writeln!(out, "];\n");

@@ -6,10 +6,10 @@ use oriole_isa::{
     Arch, Control, Guard, Illegal, ImmFormat, Inst, Kinds, Opcode, Operand, OperandFlags, RegFile, Value,
     control_fault, decode, encode, legal,
 };
+use oriole_prerequisites::nvdisasm::listing;
 use oriole_prerequisites::{OLD_TOOLS, TOOLS, tool_of};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
 
 /// Instructions per opcode and target.
@@ -68,27 +68,25 @@ fn binary_name(arch: Arch) -> String {
 /// The text of each word; nothing for those that nvdisasm rejects. A `NOP` takes their place in further runs.
 fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
     let nop = if arch.word_format().is_bundled() { NOP_BUNDLED.into() } else { NOP };
-    let file = tempfile::NamedTempFile::new().expect("a writable temporary folder");
     let mut texts = vec![None; words.len()];
     let mut groups = vec![(0..words.len()).collect::<BTreeSet<usize>>()];
     while let Some(mut group) = groups.pop() {
         let chosen: Vec<u128> =
             words.iter().enumerate().map(|(i, word)| if group.contains(&i) { *word } else { nop }).collect();
         let (bytes, addresses) = image(arch, &chosen);
-        fs::write(file.path(), bytes).expect("a writable temporary folder");
-        let output = Command::new(tool).arg("-b").arg(binary_name(arch)).arg(file.path()).output();
-        let output = output.expect("nvdisasm runs");
         let at = |address: u64| addresses.binary_search(&address).ok();
-        if output.status.success() {
-            let listing = String::from_utf8_lossy(&output.stdout);
-            for (address, text) in listing.lines().filter_map(instruction) {
-                if let Some(index) = at(address).filter(|index| group.contains(index)) {
-                    texts[index] = Some(text);
+        let read = listing(tool, &binary_name(arch), &bytes).expect("a temporary file, and nvdisasm runs");
+        let errors = match read {
+            Ok(listing) => {
+                for (address, text) in listing {
+                    if let Some(index) = at(address).filter(|index| group.contains(index)) {
+                        texts[index] = Some(text);
+                    }
                 }
+                continue;
             }
-            continue;
-        }
-        let errors = String::from_utf8_lossy(&output.stderr);
+            Err(errors) => errors,
+        };
         let before = group.len();
         errors.lines().filter_map(rejected).filter_map(at).for_each(|index| {
             group.remove(&index);
@@ -108,15 +106,6 @@ fn disassemble(tool: &Path, arch: Arch, words: &[u128]) -> Vec<Option<String>> {
 fn rejected(line: &str) -> Option<u64> {
     let (_, address) = line.split_once("address 0x")?;
     u64::from_str_radix(address.trim(), 16).ok()
-}
-
-/// Address and instruction of a listing line `/*0010*/  TEXT ;`.
-fn instruction(line: &str) -> Option<(u64, String)> {
-    let (address, text) = line.trim_start().strip_prefix("/*")?.split_once("*/")?;
-    let address = u64::from_str_radix(address, 16).ok()?;
-    let text = text.split_once(';').map_or(text, |(text, _)| text);
-    let text = text.split_once(" (*").map_or(text, |(text, _)| text);
-    Some((address, text.trim().to_owned()))
 }
 
 fn register(random: &mut Random, file: RegFile) -> Value {

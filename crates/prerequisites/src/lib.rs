@@ -4,6 +4,8 @@
 //! missing and which tests it was missed by stands on standard error when the test binary ends. With `ORIOLE_REQUIRE=1`
 //! such a test fails.
 
+pub mod nvdisasm;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ use crate::chapters::integer::{int_type, operands};
 use crate::chapters::wide;
 use crate::chapters::wide::{Carry, Halves};
 use crate::error::Lowered;
+use crate::function::operands::Wide;
 use crate::function::{FnLower, destinations, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
 use oriole_ori::{Operand, RegType, VReg};
@@ -18,32 +19,35 @@ pub(crate) const CHAPTER: Chapter = &[(Ptx::Addc, add), (Ptx::Subc, sub), (Ptx::
 
 /// `add.cc`, `addc`, `addc.cc`
 pub(crate) fn add(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
-    let [d, a, b] = operands(inst)?;
-    let reads = inst.opcode == Ptx::Addc;
-    let carry = carries(cx, inst, reads)?;
-    if int_type(inst)?.bits == 64 {
-        let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
-        let d: Halves = destinations::dst64_direct(cx, d)?.into();
-        return wide::wide_add(cx, d, a, b, carry);
-    }
-    let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
-    let d = destinations::dst(cx, d)?;
-    wide::add_carry(cx, d, a, b, carry)
+    sum(cx, inst, Ptx::Addc, wide::wide_add, wide::add_carry)
 }
 
 /// `sub.cc`, `subc`, `subc.cc`
 pub(crate) fn sub(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
+    sum(cx, inst, Ptx::Subc, wide::wide_sub, wide::sub_carry)
+}
+
+/// What makes a sum or a difference of this width, with its carries.
+type Sum<C, D, S> = fn(&mut C, D, S, S, Carry) -> Lowered;
+
+/// A sum or a difference, which `reading` is the opcode of where it reads the carry, by the way for its width.
+fn sum<'m, 'f>(
+    cx: &mut FnLower<'m, 'f>,
+    inst: &Instruction,
+    reading: Ptx,
+    of_64: Sum<FnLower<'m, 'f>, Halves, Wide>,
+    of_32: Sum<FnLower<'m, 'f>, Operand, Operand>,
+) -> Lowered {
     let [d, a, b] = operands(inst)?;
-    let reads = inst.opcode == Ptx::Subc;
-    let carry = carries(cx, inst, reads)?;
+    let carry = carries(cx, inst, inst.opcode == reading)?;
     if int_type(inst)?.bits == 64 {
         let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
         let d: Halves = destinations::dst64_direct(cx, d)?.into();
-        return wide::wide_sub(cx, d, a, b, carry);
+        return of_64(cx, d, a, b, carry);
     }
     let (a, b) = (sources::src(cx, a)?, sources::src(cx, b)?);
     let d = destinations::dst(cx, d)?;
-    wide::sub_carry(cx, d, a, b, carry)
+    of_32(cx, d, a, b, carry)
 }
 
 /// `mad.lo.cc`, `madc.hi`, …
