@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Break the compiler in small ways, one at a time, and see whether the tests notice.
 
-    tools/mutate_compiler.py [--only TEXT]... [--bare] [--own] [--target DIR] [--report FILE]
+    tools/mutate_compiler.py [--only TEXT]... [--bare] [--own | --builds] [--target DIR] [--report FILE]
 
 Each entry of tools/mutations/*.toml names a file, a text that occurs in it once and what to put in its place. For
-each, the tests of its crate run first, then the others, until one fails. What nobody notices is a survivor: exit
-status 1. The work happens in a worktree of HEAD of its own; --bare puts it where no ../shared is, as in a clone
+each, the tests of its crate run first, then the others, until one fails. What nobody notices is a survivor, what the
+Rust compiler refuses says nothing: exit status 1. The work happens in a worktree of HEAD of its own; --bare puts it where no ../shared is, as in a clone
 that somebody else makes.
 """
 import argparse
@@ -43,12 +43,21 @@ def apply(tree, entry):
     return old
 
 
-def cargo_test(tree, target, what, limit):
-    """True where the tests pass. A build that fails is a mistake of the entry."""
+class DoesNotBuild(Exception):
+    """A mistake of the entry."""
+
+
+def cargo(tree, target, *command):
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    build = subprocess.run(["cargo", "test", "-q", "--no-run", *what], cwd=tree, env=environment, capture_output=True, text=True)
-    if build.returncode != 0:
-        sys.exit(f"does not build:\n{build.stderr[-3000:]}")
+    done = subprocess.run(["cargo", *command], cwd=tree, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise DoesNotBuild(next((line for line in done.stderr.splitlines() if line.startswith("error")), "no reason given"))
+    return environment
+
+
+def cargo_test(tree, target, what, limit):
+    """True where the tests pass."""
+    environment = cargo(tree, target, "test", "-q", "--no-run", *what)
     try:
         run = subprocess.run(["cargo", "test", "-q", *what], cwd=tree, env=environment, capture_output=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -56,12 +65,28 @@ def cargo_test(tree, target, what, limit):
     return run.returncode == 0
 
 
+def crate_of(entry):
+    folder = entry["file"].split("/")[1]
+    return folder if folder == "oriole" else f"oriole-{folder}"
+
+
 def caught_by(tree, target, entry, limit, later):
-    crate = "oriole-" + entry["file"].split("/")[1] if entry["file"].split("/")[1] != "oriole" else "oriole"
-    for what in [["-p", crate], *later]:
+    for what in [["-p", crate_of(entry)], *later]:
         if not cargo_test(tree, target, what, limit):
             return " ".join(what)
     return None
+
+
+def verdict(tree, target, entry, options):
+    """Whether all is well with the entry, and what there is to say."""
+    try:
+        if options.builds:
+            cargo(tree, target, "check", "-q", "-p", crate_of(entry))
+            return True, "builds"
+        by = caught_by(tree, target, entry, options.limit, [] if options.own else LATER)
+        return by is not None, f"caught by {by}" if by else "SURVIVES"
+    except DoesNotBuild as reason:
+        return False, f"DOES NOT BUILD ({reason})"
 
 
 def main():
@@ -69,6 +94,7 @@ def main():
     parser.add_argument("--only", action="append", help="entries whose text or file holds this; may be given again")
     parser.add_argument("--bare", action="store_true", help="without ../shared")
     parser.add_argument("--own", action="store_true", help="only the tests of the crate that is broken")
+    parser.add_argument("--builds", action="store_true", help="only see whether the compiler still builds")
     parser.add_argument("--target", type=pathlib.Path, help="cargo's target folder, to be kept between runs")
     parser.add_argument("--report", type=pathlib.Path, help="append a line for each entry")
     parser.add_argument("--limit", type=int, default=900, help="seconds before a test run counts as failed")
@@ -78,23 +104,23 @@ def main():
         tree = (pathlib.Path(folder) / "oriole") if options.bare else ROOT.parent / f"mutants-{os.getpid()}"
         subprocess.run(["git", "worktree", "add", "-q", "--detach", str(tree), "HEAD"], cwd=ROOT, check=True)
         target = options.target or pathlib.Path(folder) / "target"
-        survivors = 0
+        good = 0
         try:
             for number, entry in enumerate(chosen, 1):
                 start = time.monotonic()
                 path, old = tree / entry["file"], apply(tree, entry)
-                by = caught_by(tree, target, entry, options.limit, [] if options.own else LATER)
+                well, found = verdict(tree, target, entry, options)
                 path.write_text(old)
-                survivors += by is None
-                line = f"{number}/{len(chosen)} {'caught by ' + by if by else 'SURVIVES'}: {entry['what']} ({time.monotonic() - start:.0f} s)"
+                good += well
+                line = f"{number}/{len(chosen)} {found}: {entry['what']} ({time.monotonic() - start:.0f} s)"
                 print(line, flush=True)
                 if options.report:
                     with options.report.open("a") as out:
                         out.write(line + "\n")
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=False)
-    print(f"{len(chosen) - survivors} of {len(chosen)} caught")
-    sys.exit(survivors > 0)
+    print(f"{good} of {len(chosen)} {'build' if options.builds else 'caught'}")
+    sys.exit(good < len(chosen))
 
 
 if __name__ == "__main__":
