@@ -4,7 +4,7 @@ use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
 use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
-use crate::selection::{ALLOCATION, SCHEDULING};
+use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::Arch;
@@ -13,7 +13,7 @@ use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, MachineFunction, Module, PrimaryMap, layout};
 use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
-use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module};
+use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module, register_budget};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -138,6 +138,9 @@ fn compile_tree(
     session.check_instructions(&module)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
+    watch.time("order", || order(&mut module, &alloc, &settings, &mut numbering, &workers));
+    keep(&mut record.dumps, &passes, session, &module, &ORDER);
+    session.poll()?;
     let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
     keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
     session.poll()?;
@@ -216,6 +219,47 @@ fn keep(
     }
 }
 
+/// Runs of an optional stage, one for each function.
+struct Runs {
+    first: u64,
+    limit: u64,
+    enabled: bool,
+}
+
+impl Runs {
+    fn open(stage: &PassInfo, module: &Module, settings: &Settings, numbering: &mut Numbering) -> Self {
+        let names: &[&'static str] = if settings.level < stage.level { &[] } else { &[stage.name] };
+        let units: Vec<&str> = module.functions.values().map(|func| func.name()).collect();
+        let first = numbering.open(names, &units);
+        let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
+        Runs { first, limit, enabled: !names.is_empty() && settings.enables(stage.name) }
+    }
+
+    /// The functions, and whether the stage is to work on them.
+    fn functions<'m>(&self, module: &'m mut Module) -> Vec<(bool, &'m mut Function)> {
+        let functions = (self.first..).zip(module.functions.values_mut());
+        functions.map(|(run, func)| (self.enabled && run < self.limit, func)).collect()
+    }
+}
+
+/// Every function in an order that gives results time to come.
+fn order(
+    module: &mut Module,
+    options: &AllocOptions,
+    settings: &Settings,
+    numbering: &mut Numbering,
+    workers: &Workers,
+) {
+    let arch = module.arch;
+    let runs = Runs::open(&ORDER, module, settings, numbering);
+    workers.each(runs.functions(module), |(enabled, func): (bool, &mut Function)| {
+        if enabled {
+            let budget = register_budget(func, arch, options);
+            oriole_sched::order_values(func, arch, budget);
+        }
+    });
+}
+
 /// The hardware instructions of every function, in order and with their control words.
 fn schedule(
     module: &mut Module,
@@ -224,13 +268,8 @@ fn schedule(
     workers: &Workers,
 ) -> Result<PrimaryMap<FuncId, MachineFunction>, CompileError> {
     let arch = module.arch;
-    let names: &[&'static str] = if settings.level < SCHEDULING.level { &[] } else { &[SCHEDULING.name] };
-    let units: Vec<&str> = module.functions.values().map(|func| func.name()).collect();
-    let first = numbering.open(names, &units);
-    let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
-    let functions = (first..).zip(module.functions.values_mut()).collect();
-    let results = workers.each(functions, |(run, func): (u64, &mut Function)| {
-        let reorder = !names.is_empty() && settings.enables(SCHEDULING.name) && run < limit;
+    let runs = Runs::open(&SCHEDULING, module, settings, numbering);
+    let results = workers.each(runs.functions(module), |(reorder, func): (bool, &mut Function)| {
         let scheduling = oriole_sched::Options { reorder };
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);

@@ -1,5 +1,6 @@
 //! The passes between lowering and encoding, by name, for `--disable-pass`, `--pass-limit`, `--dump-after`. Runs are numbered with the functions in the order of their calls, callees first, each with its passes in
-//! the order of the pipeline; then the reordering of each function's instructions.
+//! the order of the pipeline; then the
+//! orders of each function's instructions, before allocation and behind it.
 
 use oriole_opt::pipeline::PIPELINE;
 use oriole_passes::{Pass, PassInfo, Repetition};
@@ -8,6 +9,8 @@ const fn stage(name: &'static str, slots: &'static [u16], level: u8, needed: boo
     Pass { name, slots, level, needed, repetition: Repetition::Once, rules: &[], run: () }
 }
 
+/// The order of instructions before allocation.
+pub(crate) const ORDER: PassInfo = stage("AdvancedPhasePreSched", &[97], 1, false);
 /// The allocator.
 pub(crate) const ALLOCATION: PassInfo = stage("AdvancedPhaseAllocReg", &[101], 0, true);
 /// The reordering of instructions. Without it they keep their places and only get control words.
@@ -15,7 +18,7 @@ pub(crate) const SCHEDULING: PassInfo = stage("AdvancedPhasePostSched", &[106], 
 
 /// All passes between lowering and encoding, in the order in which they run.
 pub fn passes() -> impl Iterator<Item = PassInfo> {
-    PIPELINE.iter().map(Pass::info).chain([ALLOCATION, SCHEDULING])
+    PIPELINE.iter().map(Pass::info).chain([ORDER, ALLOCATION, SCHEDULING])
 }
 
 /// Names of what [`CompileOptions::disabled_passes`](crate::CompileOptions::disabled_passes) can name where the level is at least 1.

@@ -24,6 +24,11 @@ pub fn is_variable(inst: &Inst, arch: Arch) -> bool {
     class::is_variable(inst.opcode, arch)
 }
 
+/// [`is_variable`] by the opcode, which decides it.
+pub fn is_variable_opcode(opcode: Opcode, arch: Arch) -> bool {
+    class::is_variable(opcode, arch)
+}
+
 /// The register that `inst` reads at `place` is read some time after issue: overwriting it needs a scoreboard
 /// wait (or a later instruction of the same queue). General registers of instructions of variable latency are;
 /// uniform registers only where [`holds_uniform`] says so; predicates never.

@@ -180,7 +180,7 @@ pub const SLOTS: &[Slot] = &[
     stage(94, "FinalInspectionPass", VERIFIED),
     none(95, "SetAfterLegalization", HOOK),
     stage(96, "ReportBeforeScheduling", REPORT),
-    none(97, "AdvancedPhasePreSched", "one scheduling pass, behind allocation: docs/sched.md"),
+    pass(97, "AdvancedPhasePreSched", "instructions change places, behind slot 99: docs/sched.md"),
     none(98, "BackPropagateVEC2D", "slot 83 computes in the registers of vectors already"),
     pass(99, "OriDoSyncronization", "BSSY, BSYNC, BREAK: docs/convergence.md"),
     none(100, "ApplyPostSyncronizationWars", WARS),

@@ -2,21 +2,51 @@
 
 use crate::fatpoint::FatPoint;
 use crate::graph::{Graph, PhysicalSet};
-use crate::node::Node;
+use crate::node::{Node, NodeData};
 use crate::order::colouring_order;
 
-/// Colour the graph with registers below `limit` that are not `reserved`; the nodes that found none.
-pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet) -> Vec<Node> {
+/// Colour the graph with registers below `limit` that are not `reserved`; the nodes that found none. Where all found one
+/// and `room` gives more registers than were needed, they are given out anew, in turn.
+pub(crate) fn assign(
+    graph: &mut Graph,
+    limit: u16,
+    reserved: PhysicalSet,
+    room: impl FnOnce(u16) -> Option<u16>,
+) -> Vec<Node> {
     let usable = (0..limit).filter(|r| reserved[usize::from(r / 64)] >> (r % 64) & 1 == 0).count();
-    let mut fat_point = FatPoint::new(limit, reserved);
+    let order = colouring_order(graph, usable);
+    let failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| 0);
+    if failed.is_empty()
+        && let Some(room) = room(graph.registers())
+    {
+        spread(graph, &order, FatPoint::new(room, reserved), room);
+    }
+    failed
+}
+
+/// Give each node the best register from where `from` says on; those that found none.
+fn place_all(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint, from: impl Fn(&NodeData) -> u16) -> Vec<Node> {
     let mut failed = Vec::new();
-    for node in colouring_order(graph, usable) {
-        match fat_point.choose(graph, node) {
-            Some(first) => graph.place(node, first),
-            None => failed.push(node),
+    for node in order {
+        match fat_point.choose(graph, *node, from(&graph.nodes[*node as usize])) {
+            Some(first) => graph.place(*node, first),
+            None => failed.push(*node),
         }
     }
     failed
+}
+
+/// Give out the registers below `room` in turn, in the order in which the code first names the nodes: who writes a
+/// register then seldom has to wait for one that still reads it. Where that leaves a node without a register, all stays.
+fn spread(graph: &mut Graph, order: &[Node], fat_point: FatPoint, room: u16) {
+    let before: Vec<Option<u16>> = order.iter().map(|node| graph.nodes[*node as usize].physical).collect();
+    order.iter().for_each(|node| graph.unplace(*node));
+    let failed = place_all(graph, order, fat_point, |node| (node.base % u32::from(room)) as u16);
+    if !failed.is_empty() {
+        order.iter().zip(before).filter_map(|(node, first)| Some((node, first?))).for_each(|(node, first)| {
+            graph.place(*node, first);
+        });
+    }
 }
 
 /// What to spill so that `failed` can be coloured: each failed node, or the cheapest of its

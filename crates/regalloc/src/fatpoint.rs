@@ -26,8 +26,9 @@ impl FatPoint {
         FatPoint { limit: limit.min(256), reserved, aligned: (1, [u64::MAX; 4]) }
     }
 
-    /// The best first register for `node`, or `None` where every one collides: the lowest of those that cost least.
-    pub(crate) fn choose(&mut self, graph: &Graph, node: Node) -> Option<u16> {
+    /// The best first register for `node`, or `None` where every one collides: of those that cost least the first from
+    /// `from` on, round the file.
+    pub(crate) fn choose(&mut self, graph: &Graph, node: Node, from: u16) -> Option<u16> {
         let data = &graph.nodes[node as usize];
         let places = (self.limit + 1).checked_sub(u16::from(data.width))?;
         let collisions = self.collisions(graph, node);
@@ -37,7 +38,7 @@ impl FatPoint {
         let is_free = |first: u16| free.get(usize::from(first / 64)).is_some_and(|word| word >> (first % 64) & 1 == 1);
         let preferred = costs(graph, node).into_iter().filter(|(first, _)| is_free(*first));
         let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
-        cheapest.map(|(first, _)| first).or_else(|| lowest(&free))
+        cheapest.map(|(first, _)| first).or_else(|| first_from(&free, from))
     }
 
     /// The first registers with which some component of `node` would be in a register that it must not have.
@@ -103,6 +104,12 @@ fn shifted_down(set: &PhysicalSet, by: usize) -> PhysicalSet {
         // A shift in two steps: none by all 64 bits.
         word(at + words) >> bits | word(at + words + 1) << (63 - bits) << 1
     })
+}
+
+/// The lowest number from `from` on, or else the lowest.
+fn first_from(set: &PhysicalSet, from: u16) -> Option<u16> {
+    let before = below(from);
+    lowest(&std::array::from_fn(|word| set[word] & !before[word])).or_else(|| lowest(set))
 }
 
 fn lowest(set: &PhysicalSet) -> Option<u16> {

@@ -5,13 +5,13 @@ use crate::code::{Code, move_operands};
 use crate::crowd::crowd;
 use crate::graph::PhysicalSet;
 use crate::interference::build;
-use crate::limits::register_limit;
+use crate::limits::{register_budget, register_limit};
 use crate::spill::{SpillBytes, spill};
 use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
-    Function, OperandKind, RegMask, VReg,
+    Function, FunctionKind, OperandKind, RegMask, VReg,
     analysis::{Cfg, DomTree, Liveness, LoopForest},
 };
 
@@ -43,8 +43,16 @@ pub fn allocate_function(func: &mut Function, arch: Arch, options: &AllocOptions
     let cfg = Cfg::new(func);
     let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
     let mut facts = Facts { live: Liveness::new(func, &cfg), code: Code::new(func, &weights, &FILES), cfg, weights };
+    let budget = register_budget(func, arch, options);
+    let is_kernel = func.kind() == FunctionKind::Entry;
+    let free = |file: RegFile, needed: u16| match file {
+        RegFile::R => budget(needed.into()) as u16,
+        _ if is_kernel => file_limit(file, limit, arch),
+        _ => needed,
+    };
     for file in FILES {
-        allocate_file(func, file, file_limit(file, limit, arch), &mut facts, &mut allocation)?;
+        let limits = Limits { most: file_limit(file, limit, arch), free: &|needed| free(file, needed) };
+        allocate_file(func, file, limits, &mut facts, &mut allocation)?;
     }
     if options.verify {
         check(func)?;
@@ -93,10 +101,18 @@ impl Facts {
     }
 }
 
+/// How many registers of a file may be used.
+#[derive(Clone, Copy)]
+struct Limits<'a> {
+    most: u16,
+    /// How many may be used at no cost if so many are needed.
+    free: &'a dyn Fn(u16) -> u16,
+}
+
 fn allocate_file(
     func: &mut Function,
     file: RegFile,
-    limit: u16,
+    limits: Limits<'_>,
     facts: &mut Facts,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
@@ -104,7 +120,7 @@ fn allocate_file(
         allocation.rounds += 1;
         let lines = facts.code.take(file);
         if round == 0 && file == RegFile::R {
-            let crowd = crowd(func, &facts.code, &lines, &facts.live, limit);
+            let crowd = crowd(func, &facts.code, &lines, &facts.live, limits.most);
             if !crowd.is_empty() {
                 spill(func, &crowd, &mut allocation.spills)?;
                 facts.renew(func, file);
@@ -112,7 +128,8 @@ fn allocate_file(
             }
         }
         let mut graph = build(func, &facts.code, lines, &facts.live, &facts.weights);
-        let failed = assign(&mut graph, limit, reserved(func, file));
+        let room = |needed: u16| Some((limits.free)(needed)).filter(|room| *room > needed);
+        let failed = assign(&mut graph, limits.most, reserved(func, file), room);
         if failed.is_empty() {
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);

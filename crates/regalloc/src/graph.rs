@@ -107,6 +107,18 @@ impl Graph {
         places.iter_mut().zip(first..).for_each(|(place, number)| *place = number);
     }
 
+    /// Take a node's registers away.
+    pub(crate) fn unplace(&mut self, node: Node) {
+        let range = self.components(node);
+        self.nodes[node as usize].physical = None;
+        self.physical[range.start as usize..range.end as usize].fill(UNPLACED);
+    }
+
+    /// One more than the highest register that a node has.
+    pub(crate) fn registers(&self) -> u16 {
+        self.physical.iter().filter(|number| **number != UNPLACED).max().map_or(0, |highest| highest + 1)
+    }
+
     /// The physical register of a component whose node has one.
     pub(crate) fn physical(&self, component: Component) -> Option<u16> {
         Some(self.physical[component as usize]).filter(|number| *number != UNPLACED)

@@ -27,6 +27,7 @@ mod weights;
 
 pub use checker::{CheckError, check};
 pub use function::{Allocation, allocate_function};
+pub use limits::register_budget;
 pub use module::{ModuleAllocation, allocate_module};
 pub use spill::SpillBytes;
 

@@ -44,3 +44,24 @@ fn registers_for_occupancy(arch: Arch, threads: u32, blocks: u32) -> u32 {
     let per_warp = sm.registers / warps / sm.register_allocation_unit * sm.register_allocation_unit;
     (per_warp / sm.warp_size).min(sm.max_registers_per_thread)
 }
+
+/// By how many R registers `func` needs: how many it can use without fewer warps running at a time, and within its limit.
+/// A function that others call should not use more than it needs: what it changes its callers lose.
+pub fn register_budget(func: &Function, arch: Arch, options: &AllocOptions) -> impl Fn(u32) -> u32 + use<> {
+    let (limit, _) = register_limit(func, arch, options);
+    let is_kernel = func.kind() == FunctionKind::Entry;
+    move |needed| if is_kernel { at_same_occupancy(arch, needed) } else { needed }.min(limit.into())
+}
+
+/// Most registers per thread with which as many warps run at a time as with `needed`.
+fn at_same_occupancy(arch: Arch, needed: u32) -> u32 {
+    let sm = arch.sm();
+    // Each scheduler has its own share of the registers, so that warps come in groups of as many.
+    let warps = |registers: u32| {
+        let per_warp = (registers * sm.warp_size).next_multiple_of(sm.register_allocation_unit).max(1);
+        (sm.registers / per_warp / sm.schedulers * sm.schedulers).min(sm.max_warps)
+    };
+    let steps = (1..).map(|step| needed.next_multiple_of(sm.register_granularity) + step * sm.register_granularity);
+    let wider = steps.take_while(|registers| *registers <= 256 && warps(*registers) == warps(needed)).last();
+    wider.unwrap_or(needed.next_multiple_of(sm.register_granularity)).min(sm.max_registers_per_thread)
+}

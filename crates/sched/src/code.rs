@@ -7,9 +7,9 @@ use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineF
 use std::num::NonZeroU32;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
-pub(crate) type Reg = u16;
+pub(crate) type Reg = u32;
 /// First number of each file, and how many registers it has on the targets that have most.
-const BASES: [(RegFile, Reg, Reg); 4] =
+const BASES: [(RegFile, Reg, u16); 4] =
     [(RegFile::R, 0, 255), (RegFile::UR, 255, 80), (RegFile::P, 335, 7), (RegFile::UP, 342, 7)];
 /// Registers in all.
 pub(crate) const REGISTERS: usize = 349;
@@ -17,7 +17,12 @@ pub(crate) const REGISTERS: usize = 349;
 /// The number of a register; `None` for zero and true registers and for other files.
 pub(crate) fn reg_number(file: RegFile, number: u16) -> Option<Reg> {
     let (_, base, count) = BASES.iter().find(|(f, ..)| *f == file)?;
-    (number < *count).then(|| base + number)
+    (number < *count).then(|| base + Reg::from(number))
+}
+
+/// Whether a physical register is one of R.
+pub(crate) fn is_general(reg: Reg) -> bool {
+    reg < Reg::from(BASES[0].2)
 }
 
 /// One register that an instruction reads.
@@ -44,7 +49,7 @@ pub(crate) struct Def {
 
 /// Neighbouring entries of a list that all instructions of a function share.
 #[derive(Clone, Copy, Debug, Default)]
-struct Span {
+pub(crate) struct Span {
     start: u32,
     len: u16,
 }
@@ -52,26 +57,26 @@ struct Span {
 impl Span {
     /// What was added to a list since it had `start` entries. An instruction has few operands, and a call no more
     /// arguments than there are registers.
-    fn since<T>(list: &[T], start: usize) -> Span {
+    pub(crate) fn since<T>(list: &[T], start: usize) -> Span {
         Span { start: start as u32, len: (list.len() - start) as u16 }
     }
 
-    fn of<T>(self, list: &[T]) -> &[T] {
+    pub(crate) fn of<T>(self, list: &[T]) -> &[T] {
         &list[self.start as usize..][..usize::from(self.len)]
     }
 }
 
-/// One instruction: what all steps ask for often. The rest is in the machine function.
+/// One instruction: what all steps ask for often. The rest is in the function, under its name there.
 #[derive(Clone, Debug)]
-pub(crate) struct Op {
-    pub(crate) id: MachineId,
+pub(crate) struct Op<I = MachineId> {
+    pub(crate) id: I,
     pub(crate) opcode: Opcode,
     pub(crate) control: Control,
     /// What its control word may carry.
     pub(crate) carries: Carries,
-    uses: Span,
-    defs: Span,
-    memory: Option<NonZeroU32>,
+    pub(crate) uses: Span,
+    pub(crate) defs: Span,
+    pub(crate) memory: Option<NonZeroU32>,
     /// A superset of the registers read, register `r` at bit `r % 64`: tells most pairs apart at once.
     pub(crate) use_mask: u64,
     /// The same for the registers written.
@@ -87,11 +92,13 @@ pub(crate) struct Op {
     pub(crate) plain_arithmetic: bool,
 }
 
-impl Op {
+impl<I> Op<I> {
     pub(crate) fn has(&self, effect: Effects) -> bool {
         self.opcode.info().effects.contains(effect)
     }
+}
 
+impl Op {
     /// A new NOP that does nothing but have this control word.
     pub(crate) fn nop(machine: &mut MachineFunction, control: Control) -> Op {
         Op {
@@ -116,25 +123,38 @@ impl Op {
 /// What the instructions touch, in lists for the whole function.
 #[derive(Default)]
 pub(crate) struct Accesses {
-    uses: Vec<Use>,
-    defs: Vec<Def>,
+    pub(crate) uses: Vec<Use>,
+    pub(crate) defs: Vec<Def>,
     memory: Vec<MemoryAccess>,
 }
 
 impl Accesses {
     /// The registers that an instruction reads.
-    pub(crate) fn uses(&self, op: &Op) -> &[Use] {
+    pub(crate) fn uses<I>(&self, op: &Op<I>) -> &[Use] {
         op.uses.of(&self.uses)
     }
 
     /// The registers that it writes.
-    pub(crate) fn defs(&self, op: &Op) -> &[Def] {
+    pub(crate) fn defs<I>(&self, op: &Op<I>) -> &[Def] {
         op.defs.of(&self.defs)
     }
 
     /// What it does to memory; `None` where that needs no order.
-    pub(crate) fn memory(&self, op: &Op) -> Option<&MemoryAccess> {
+    pub(crate) fn memory<I>(&self, op: &Op<I>) -> Option<&MemoryAccess> {
         op.memory.map(|number| &self.memory[number.get() as usize - 1])
+    }
+
+    /// Keep an access to memory; its number.
+    pub(crate) fn add_memory(&mut self, access: MemoryAccess) -> Option<NonZeroU32> {
+        self.memory.push(access);
+        NonZeroU32::new(self.memory.len() as u32)
+    }
+
+    /// Forget everything: what was named by numbers has no meaning any more.
+    pub(crate) fn clear(&mut self) {
+        self.uses.clear();
+        self.defs.clear();
+        self.memory.clear();
     }
 }
 
@@ -188,10 +208,11 @@ impl Reader<'_> {
             self.note_call(site);
         }
         let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));
-        let memory = MemoryAccess::of(inst, data.flags).and_then(|access| {
-            self.accesses.memory.push(access);
-            NonZeroU32::new(self.accesses.memory.len() as u32)
-        });
+        let base = |at: usize| match inst.operands[at].value {
+            Value::Reg(file, number) => reg_number(file, number),
+            _ => None,
+        };
+        let memory = MemoryAccess::of(inst, data.flags, base).and_then(|access| self.accesses.add_memory(access));
         Op {
             id,
             opcode: inst.opcode,
@@ -267,7 +288,7 @@ impl Reader<'_> {
     }
 }
 
-fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
+pub(crate) fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
     regs.fold(0, |mask, reg| mask | 1 << (reg % 64))
 }
 
@@ -278,28 +299,34 @@ pub(crate) const AWAITED: usize = 2;
 /// there is forgotten after it, so that many small blocks cost no more than one large one.
 pub(crate) struct ByRegister<T> {
     /// By register its place among the values, 0 for those that have not been touched.
-    places: [u16; REGISTERS + AWAITED],
+    places: Vec<u32>,
     values: Vec<T>,
     touched: Vec<Reg>,
 }
 
 impl<T: Default> ByRegister<T> {
+    /// For the physical registers and what is awaited like them.
     pub(crate) fn new() -> Self {
-        ByRegister { places: [0; REGISTERS + AWAITED], values: vec![T::default()], touched: Vec::new() }
+        ByRegister::of(REGISTERS + AWAITED)
+    }
+
+    /// For that many registers.
+    pub(crate) fn of(registers: usize) -> Self {
+        ByRegister { places: vec![0; registers], values: vec![T::default()], touched: Vec::new() }
     }
 
     pub(crate) fn get(&self, reg: Reg) -> &T {
-        &self.values[usize::from(self.places[usize::from(reg)])]
+        &self.values[self.places[reg as usize] as usize]
     }
 
     /// To be changed by one who clears it himself.
     pub(crate) fn get_mut(&mut self, reg: Reg) -> &mut T {
-        let place = &mut self.places[usize::from(reg)];
+        let place = &mut self.places[reg as usize];
         if *place == 0 {
-            *place = self.values.len() as u16;
+            *place = self.values.len() as u32;
             self.values.push(T::default());
         }
-        &mut self.values[usize::from(*place)]
+        &mut self.values[*place as usize]
     }
 
     /// To be changed until all is forgotten.

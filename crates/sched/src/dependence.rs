@@ -39,8 +39,8 @@ pub(crate) struct RegState {
     uses: SmallVec<[(u32, Option<Read>); 4]>,
 }
 
-struct Builder<'a> {
-    ops: &'a [Op],
+struct Builder<'a, I> {
+    ops: &'a [Op<I>],
     accesses: &'a Accesses,
     graph: Edges,
     regs: &'a mut ByRegister<RegState>,
@@ -54,7 +54,7 @@ struct Builder<'a> {
 }
 
 /// Build the graph of a block.
-pub(crate) fn build(ops: &[Op], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
+pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
     let graph = Edges { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
     let (memory, since_fence) = (Vec::new(), Vec::new());
     let mut builder = Builder { ops, accesses, graph, regs, memory, fence: None, since_fence, effect: None };
@@ -71,12 +71,12 @@ pub(crate) fn build(ops: &[Op], accesses: &Accesses, regs: &mut ByRegister<RegSt
 }
 
 /// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.
-fn is_fence(op: &Op) -> bool {
+fn is_fence<I>(op: &Op<I>) -> bool {
     op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
 /// It must keep its place among others of its kind, and memory accesses stay on their side.
-fn has_order(op: &Op) -> bool {
+fn has_order<I>(op: &Op<I>) -> bool {
     op.opcode.order() == CodeOrder::Effect
 }
 
@@ -89,7 +89,7 @@ impl Edges {
     }
 }
 
-impl Builder<'_> {
+impl<I> Builder<'_, I> {
     fn edge(&mut self, from: u32, to: u32, latency: u32) {
         self.graph.edge(from, to, latency);
     }

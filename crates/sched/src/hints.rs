@@ -1,7 +1,6 @@
 //! Hints: the operand cache (`.reuse`) and the stay bit. They change speed, never results.
 
-use crate::code::{Accesses, Code, Op, Use, reg_number};
-use oriole_isa::RegFile;
+use crate::code::{Accesses, Code, Op, Reg, is_general};
 use oriole_ori::MachineFunction;
 
 /// From this stall count on the warp always gives way (digest, "Facts about the control bits").
@@ -29,20 +28,15 @@ fn reuse(machine: &mut MachineFunction, accesses: &Accesses, op: &Op, next: &Op)
         return;
     }
     for read in accesses.uses(op) {
-        if let Some(at) = read.operand.filter(|_| is_general(read) && read.scalar)
+        if let Some(at) = read.operand.filter(|_| is_general(read.reg) && read.scalar)
             && is_read_again(accesses, op, next, read.reg, at)
         {
             machine.keep(op.id, usize::from(at));
         }
     }
 }
-
-fn is_general(read: &Use) -> bool {
-    reg_number(RegFile::R, read.reg) == Some(read.reg)
-}
-
 /// Whether the next instruction reads a register at the same place, and this one does not write it.
-fn is_read_again(accesses: &Accesses, op: &Op, next: &Op, reg: u16, at: u8) -> bool {
+fn is_read_again(accesses: &Accesses, op: &Op, next: &Op, reg: Reg, at: u8) -> bool {
     let role = |op: &Op| op.opcode.signature().get(usize::from(at)).map(|spec| spec.role);
     let again = accesses.uses(next).iter().any(|read| read.reg == reg && read.operand == Some(at));
     again && role(op) == role(next) && accesses.defs(op).iter().all(|write| write.reg != reg)

@@ -1,17 +1,24 @@
 //! Instruction scheduling and control words.
 //!
-//! Works on the hardware instructions of allocated functions, in four steps: the order of each block by list scheduling
+//! Before allocation the blocks of a function are put in order on virtual registers (`before`). Behind it
+//! the hardware instructions are worked on in four steps: the order of each block by list scheduling
 //! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
 //! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
 
+mod before;
 mod code;
 mod dependence;
 mod hints;
+mod list;
+mod lives;
 mod memory;
 mod order;
 mod scoreboard;
 mod stall;
 mod timing;
+mod values;
+
+pub use before::order_values;
 
 use code::Code;
 use oriole_isa::Arch;

@@ -1,6 +1,7 @@
 //! Which memory accesses must keep their order.
 
-use oriole_isa::{Effects, Field, Inst, MemSize, Opcode, RegFile, Role, Space, Value};
+use crate::code::Reg;
+use oriole_isa::{Effects, Field, Inst, MemSize, Opcode, Role, Space, Value};
 use oriole_ori::InstFlags;
 use smallvec::SmallVec;
 
@@ -16,14 +17,15 @@ pub(crate) struct MemoryAccess {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    base: SmallVec<[(RegFile, u16); 2]>,
+    base: SmallVec<[Reg; 2]>,
     from: i64,
     to: i64,
 }
 
 impl MemoryAccess {
-    /// What an instruction does to memory; `None` where it does nothing that needs an order.
-    pub(crate) fn of(inst: &Inst, flags: InstFlags) -> Option<MemoryAccess> {
+    /// What an instruction does to memory; `None` where it does nothing that needs an order. `register` gives the first
+    /// register of the operand at a position, none for the zero register.
+    pub(crate) fn of(inst: &Inst, flags: InstFlags, register: impl Fn(usize) -> Option<Reg>) -> Option<MemoryAccess> {
         let effects = inst.opcode.info().effects;
         let (reads, writes) = (effects.contains(Effects::READS_MEMORY), effects.contains(Effects::WRITES_MEMORY));
         if !reads && !writes || flags.contains(InstFlags::INVARIANT) {
@@ -31,7 +33,7 @@ impl MemoryAccess {
         }
         let space = inst.opcode.space();
         let ordered = flags.contains(InstFlags::VOLATILE);
-        let place = if reads && writes { None } else { place(inst) };
+        let place = if reads && writes { None } else { place(inst, register) };
         Some(MemoryAccess { space, writes, ordered, place })
     }
 
@@ -53,15 +55,10 @@ impl MemoryAccess {
     }
 }
 
-fn place(inst: &Inst) -> Option<Place> {
-    let operand = |role: Role| inst.opcode.position(role).map(|at| inst.operands[at].value);
-    let mut base = SmallVec::new();
-    for role in [Role::Base, Role::UBase] {
-        if let Some(Value::Reg(file, number)) = operand(role) {
-            base.push((file, number));
-        }
-    }
-    let Some(Value::Imm(offset)) = operand(Role::Offset) else { return None };
+fn place(inst: &Inst, register: impl Fn(usize) -> Option<Reg>) -> Option<Place> {
+    let position = |role: Role| inst.opcode.position(role);
+    let base = [Role::Base, Role::UBase].into_iter().filter_map(|role| register(position(role)?)).collect();
+    let Some(Value::Imm(offset)) = position(Role::Offset).map(|at| inst.operands[at].value) else { return None };
     let from = offset as i64;
     Some(Place { base, from, to: from + access_bytes(inst) })
 }
@@ -83,11 +80,12 @@ fn access_bytes(inst: &Inst) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::{MemoryAccess, Place};
-    use oriole_isa::{RegFile, Space};
+    use crate::code::Reg;
+    use oriole_isa::Space;
     use smallvec::smallvec;
 
-    fn access(space: Space, writes: bool, register: u16, from: i64, bytes: i64) -> MemoryAccess {
-        let place = Place { base: smallvec![(RegFile::R, register)], from, to: from + bytes };
+    fn access(space: Space, writes: bool, register: Reg, from: i64, bytes: i64) -> MemoryAccess {
+        let place = Place { base: smallvec![register], from, to: from + bytes };
         MemoryAccess { space, writes, ordered: false, place: Some(place) }
     }
 

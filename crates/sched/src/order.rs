@@ -19,7 +19,7 @@ pub(crate) fn reorder(code: &mut Code) {
 }
 
 /// Cycles from each instruction's issue to the end of the block.
-fn heights(graph: &Graph) -> Vec<u32> {
+pub(crate) fn heights(graph: &Graph) -> Vec<u32> {
     let mut heights = vec![1u32; graph.incoming.len()];
     for at in (0..heights.len()).rev() {
         // Edges go forward, so the targets are done.

@@ -67,16 +67,20 @@ impl Function {
 
     /// Whether the target has a form for an instruction of this function, whatever registers it gets.
     pub fn is_legal(&self, inst: &Inst, arch: Arch) -> bool {
+        self.with_stand_ins(inst).is_some_and(|inst| oriole_isa::legal(&inst, arch).is_ok())
+    }
+
+    /// The hardware instruction with registers that stand for those which allocation will choose, of the same files; without
+    /// its guard, and with 0 for addresses. `None` for what is no hardware instruction.
+    pub fn with_stand_ins(&self, inst: &Inst) -> Option<oriole_isa::Inst> {
         let stand_in = |operand| self.stand_in(operand);
         let mut operands = SmallVec::new();
         for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
-            let Ok(value) = self.machine_value(*operand, spec, &|_| 0, &stand_in) else { return false };
+            let value = self.machine_value(*operand, spec, &|_| 0, &stand_in).ok()?;
             operands.push(oriole_isa::Operand { value, flags: flags_of(*operand) });
         }
-        let mods = inst.mods.clone();
-        let guard = oriole_isa::Guard::ALWAYS;
-        let inst = oriole_isa::Inst { opcode: inst.opcode, guard, mods, operands, control: inst.control };
-        oriole_isa::legal(&inst, arch).is_ok()
+        let (guard, mods) = (oriole_isa::Guard::ALWAYS, inst.mods.clone());
+        Some(oriole_isa::Inst { opcode: inst.opcode, guard, mods, operands, control: inst.control })
     }
 
     /// A physical register of the operand's file that suits every width: number 0, or its piece's place from there.

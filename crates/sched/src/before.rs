@@ -1,0 +1,92 @@
+//! The order before allocation: loads ahead of their uses, as far as there are registers.
+//!
+//! Each block is put in order on virtual registers ([`crate::list`]) with the dependence graph of the order behind
+//! allocation. What it may use is what the caller says that costs no warps. An order that is not shorter than that of
+//! the source, or takes more registers than both it and the limit, is not taken.
+
+use crate::code::{ByRegister, Op};
+use crate::dependence::{RegState, build};
+use crate::list::{Order, list_order, source_order};
+use crate::lives::{Counts, Lives, peak};
+use crate::values::Values;
+use oriole_isa::{Arch, latency};
+use oriole_ori::analysis::{Cfg, Liveness};
+use oriole_ori::{Block, Function, InstId};
+
+/// Registers that an allocation needs beyond those in use at a time: the stack pointer, and gaps before wide values.
+const ALLOWANCE: u32 = 3;
+/// Predicates of either kind that are in use at a time: one of seven is left for what allocation has to do.
+const PREDICATES: i32 = 6;
+/// Orders that are tried with fewer and fewer registers.
+const ATTEMPTS: u32 = 3;
+
+/// Put the instructions of each block in an order in which results have come when they are needed. `budget` says how many
+/// R registers a function may use that needs so many.
+pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32) {
+    let blocks: Vec<Block> = func.layout().iter().copied().filter(|block| gains(func, *block, arch)).collect();
+    if blocks.is_empty() {
+        return;
+    }
+    let live = Liveness::new(func, &Cfg::new(func));
+    let orders: Vec<(Block, Vec<InstId>)> = {
+        let mut values = Values::new(func, arch);
+        let limit = limits(peak(&values, func, &live), arch, budget);
+        let mut tables = Tables::new(values.registers());
+        blocks.into_iter().filter_map(|block| Some((block, tables.order(&mut values, block, &live, limit)?))).collect()
+    };
+    for (block, order) in orders {
+        func.edit().reorder(block, &order);
+    }
+}
+
+/// Something in the block makes others wait that may have work to do meanwhile.
+fn gains(func: &Function, block: Block, arch: Arch) -> bool {
+    let insts = func.block_insts(block);
+    insts.len() > 3 && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
+}
+
+fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
+    let general = budget(peak.0[0].max(0) as u32 + ALLOWANCE).saturating_sub(ALLOWANCE) as i32;
+    let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
+    Counts([general, PREDICATES, uniform, PREDICATES, i32::MAX])
+}
+
+/// Tables by register, for one block after the other.
+struct Tables {
+    states: ByRegister<RegState>,
+    current: ByRegister<Option<u32>>,
+}
+
+impl Tables {
+    fn new(registers: usize) -> Self {
+        Tables { states: ByRegister::of(registers), current: ByRegister::of(registers) }
+    }
+
+    /// The block in a better order; `None` where that of the source is as good.
+    fn order(&mut self, values: &mut Values<'_>, block: Block, live: &Liveness, limit: Counts) -> Option<Vec<InstId>> {
+        let ops: Vec<Op<InstId>> = values.block(block);
+        let graph = build(&ops, &values.accesses, &mut self.states);
+        let mut lives = || Lives::new(values, block, &ops, live, &mut self.current);
+        let source = source_order(&graph, lives());
+        let bound = limit.max(source.peak);
+        let mut aim = limit;
+        for _ in 0..ATTEMPTS {
+            let order = list_order(&graph, lives(), aim);
+            if order.peak.is_within(bound) {
+                return is_better(&order, &source, limit)
+                    .then(|| order.insts.iter().map(|at| ops[*at as usize].id).collect());
+            }
+            aim = aim.less(order.peak, bound);
+        }
+        None
+    }
+}
+
+/// Shorter, or in bounds where that of the source is not.
+fn is_better(order: &Order, source: &Order, limit: Counts) -> bool {
+    match (order.peak.is_within(limit), source.peak.is_within(limit)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => order.cycles < source.cycles,
+    }
+}

@@ -1,0 +1,198 @@
+//! List scheduling before allocation: by critical path as long as there are registers, else by what frees some.
+//!
+//! After Goodman and Hsu, "Code scheduling and register allocation in large basic blocks" (1988): of the instructions
+//! whose operands are there, the one with the longest way to the block's end issues next if its results find room. Where
+//! nothing fits, what takes no more registers than it frees issues as soon as it can, and where there is no such
+//! instruction the first in the order of the source, which is known to come to an end.
+
+use crate::dependence::Graph;
+use crate::lives::{Counts, Lives};
+use crate::order::heights;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Candidates that are looked at for one that fits.
+const TRIES: usize = 16;
+
+/// An order of a block's instructions, and what it costs.
+pub(crate) struct Order {
+    pub(crate) insts: Vec<u32>,
+    /// Cycles until the last one issues.
+    pub(crate) cycles: u32,
+    /// Most registers in use.
+    pub(crate) peak: Counts,
+}
+
+/// The order of the source.
+pub(crate) fn source_order(graph: &Graph, lives: Lives) -> Order {
+    let mut clock = Clock::new(graph, lives);
+    (0..graph.incoming.len() as u32).for_each(|at| clock.issue(at));
+    clock.order
+}
+
+/// The order that is short and keeps within `limit` where it can.
+pub(crate) fn list_order(graph: &Graph, lives: Lives, limit: Counts) -> Order {
+    let mut list = List {
+        heights: heights(graph),
+        incoming: graph.incoming.clone(),
+        clock: Clock::new(graph, lives),
+        limit,
+        waiting: BinaryHeap::new(),
+        ready: BinaryHeap::new(),
+        in_source: BinaryHeap::new(),
+        issued: vec![false; graph.incoming.len()],
+    };
+    (0..graph.incoming.len() as u32).filter(|at| graph.incoming[*at as usize] == 0).for_each(|at| list.open(at));
+    while let Some(at) = list.choose() {
+        list.issue(at);
+    }
+    list.clock.order
+}
+
+/// Issues instructions: when, and with how many registers in use.
+struct Clock<'g> {
+    graph: &'g Graph,
+    /// By instruction: when its operands are there.
+    earliest: Vec<u32>,
+    now: u32,
+    lives: Lives,
+    order: Order,
+}
+
+impl<'g> Clock<'g> {
+    fn new(graph: &'g Graph, lives: Lives) -> Self {
+        let order = Order { insts: Vec::with_capacity(graph.incoming.len()), cycles: 0, peak: lives.live };
+        Clock { graph, earliest: vec![0; graph.incoming.len()], now: 0, lives, order }
+    }
+
+    /// The instruction issues as soon as its operands are there.
+    fn issue(&mut self, at: u32) {
+        self.now = self.now.max(self.earliest[at as usize]);
+        self.order.insts.push(at);
+        self.order.cycles = self.now;
+        for edge in self.graph.edges.row(at as usize) {
+            let earliest = &mut self.earliest[edge.to as usize];
+            *earliest = (*earliest).max(self.now + edge.latency);
+        }
+        self.lives.issue(at);
+        self.order.peak = self.order.peak.max(self.lives.live);
+        self.now += 1;
+    }
+}
+
+struct List<'g> {
+    heights: Vec<u32>,
+    incoming: Vec<u32>,
+    clock: Clock<'g>,
+    limit: Counts,
+    /// What has no predecessors left: by the time when its operands are there, or by height if they are, and all of it
+    /// in the order of the source. What has issued may still stand there.
+    waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    ready: BinaryHeap<(u32, Reverse<u32>)>,
+    in_source: BinaryHeap<Reverse<u32>>,
+    issued: Vec<bool>,
+}
+
+impl List<'_> {
+    /// All predecessors of the instruction have issued.
+    fn open(&mut self, at: u32) {
+        self.waiting.push(Reverse((self.clock.earliest[at as usize], at)));
+        self.in_source.push(Reverse(at));
+    }
+
+    fn issue(&mut self, at: u32) {
+        self.issued[at as usize] = true;
+        self.clock.issue(at);
+        let graph = self.clock.graph;
+        for edge in graph.edges.row(at as usize) {
+            let incoming = &mut self.incoming[edge.to as usize];
+            *incoming -= 1;
+            if *incoming == 0 {
+                self.open(edge.to);
+            }
+        }
+    }
+
+    fn choose(&mut self) -> Option<u32> {
+        loop {
+            self.wake();
+            if let Some(at) = self.ready_that_fits() {
+                return Some(at);
+            }
+            if self.ready.is_empty() {
+                match self.waiting.peek() {
+                    Some(Reverse((time, _))) => self.clock.now = *time,
+                    None => return None,
+                }
+                continue;
+            }
+            return self.waiting_that_frees().or_else(|| self.first_in_source());
+        }
+    }
+
+    /// What has its operands by now is ready.
+    fn wake(&mut self) {
+        while let Some(Reverse((time, at))) = self.waiting.peek().copied() {
+            if time > self.clock.now {
+                break;
+            }
+            self.waiting.pop();
+            if !self.issued[at as usize] {
+                self.ready.push((self.heights[at as usize], Reverse(at)));
+            }
+        }
+    }
+
+    fn fits(&self, at: u32) -> bool {
+        self.clock.lives.change(at).fits(self.clock.lives.live, self.limit)
+    }
+
+    fn ready_that_fits(&mut self) -> Option<u32> {
+        let mut aside = Vec::new();
+        let mut found = None;
+        while let Some((height, Reverse(at))) = self.ready.pop() {
+            if self.issued[at as usize] {
+                continue;
+            }
+            if self.fits(at) {
+                found = Some(at);
+                break;
+            }
+            aside.push((height, Reverse(at)));
+            if aside.len() == TRIES {
+                break;
+            }
+        }
+        self.ready.extend(aside);
+        found
+    }
+
+    fn waiting_that_frees(&mut self) -> Option<u32> {
+        let mut aside = Vec::new();
+        let mut found = None;
+        while let Some(Reverse((time, at))) = self.waiting.pop() {
+            if self.issued[at as usize] {
+                continue;
+            }
+            if self.fits(at) {
+                found = Some(at);
+                break;
+            }
+            aside.push(Reverse((time, at)));
+            if aside.len() == TRIES {
+                break;
+            }
+        }
+        self.waiting.extend(aside);
+        found
+    }
+
+    fn first_in_source(&mut self) -> Option<u32> {
+        while let Some(Reverse(at)) = self.in_source.pop() {
+            if !self.issued[at as usize] {
+                return Some(at);
+            }
+        }
+        None
+    }
+}

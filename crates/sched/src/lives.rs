@@ -1,0 +1,217 @@
+//! How long the values of a block live, and how many registers of each file that takes.
+
+use crate::code::{ByRegister, Op};
+use crate::values::Values;
+use oriole_isa::RegFile;
+use oriole_ori::analysis::Liveness;
+use oriole_ori::{Block, Function, InstId};
+
+/// The file that a value takes room in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    General,
+    Predicate,
+    Uniform,
+    UniformPredicate,
+    /// None that is counted.
+    None,
+}
+
+impl Class {
+    pub(crate) fn of(file: RegFile) -> Class {
+        match file {
+            RegFile::R => Class::General,
+            RegFile::P => Class::Predicate,
+            RegFile::UR => Class::Uniform,
+            RegFile::UP => Class::UniformPredicate,
+            RegFile::B | RegFile::SB => Class::None,
+        }
+    }
+}
+
+/// Registers by [`Class`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts(pub(crate) [i32; 5]);
+
+impl Counts {
+    pub(crate) fn add(&mut self, class: Class, count: i32) {
+        self.0[class as usize] += count;
+    }
+
+    pub(crate) fn plus(mut self, other: Counts) -> Counts {
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
+        self
+    }
+
+    pub(crate) fn max(mut self, other: Counts) -> Counts {
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count = more.max(*count));
+        self
+    }
+
+    /// In no file more than `limit`.
+    pub(crate) fn is_within(self, limit: Counts) -> bool {
+        let counted = ..Class::None as usize;
+        self.0[counted].iter().zip(limit.0).all(|(count, limit)| *count <= limit)
+    }
+
+    /// Less by as much as `peak` is above `bound`.
+    pub(crate) fn less(mut self, peak: Counts, bound: Counts) -> Counts {
+        for ((count, peak), bound) in self.0.iter_mut().zip(peak.0).zip(bound.0) {
+            *count = (*count).saturating_sub(peak.saturating_sub(bound).max(0));
+        }
+        self
+    }
+
+    /// Where it grows, what there is with it is within `limit`.
+    pub(crate) fn fits(self, there: Counts, limit: Counts) -> bool {
+        let counted = 0..Class::None as usize;
+        counted.into_iter().all(|class| self.0[class] <= 0 || self.0[class] + there.0[class] <= limit.0[class])
+    }
+}
+
+/// A value: what a component holds from one write to the next.
+#[derive(Clone, Copy)]
+struct Value {
+    class: Class,
+    /// Instructions that read it and have not issued yet.
+    readers: u32,
+    /// It is needed after the block.
+    lives_on: bool,
+}
+
+/// The values of a block, while its instructions issue one after the other.
+pub(crate) struct Lives {
+    values: Vec<Value>,
+    /// What the instructions read, and what they write, one behind the other.
+    reads: Vec<u32>,
+    writes: Vec<u32>,
+    /// By instruction: where its entries end.
+    ends: Vec<(u32, u32)>,
+    /// Registers in use.
+    pub(crate) live: Counts,
+}
+
+impl Lives {
+    /// The values of a block before its first instruction. `current` is for its use alone.
+    pub(crate) fn new(
+        values: &Values<'_>,
+        block: Block,
+        ops: &[Op<InstId>],
+        live: &Liveness,
+        current: &mut ByRegister<Option<u32>>,
+    ) -> Self {
+        let mut lives = Lives {
+            values: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            ends: Vec::with_capacity(ops.len()),
+            live: Counts::default(),
+        };
+        for op in ops {
+            lives.read(values, op, current);
+        }
+        for (reg, k) in live.live_out(block) {
+            if let Some(value) = *current.get(values.component(reg, k)) {
+                lives.values[value as usize].lives_on = true;
+            }
+        }
+        for (reg, k) in live.live_in(block) {
+            lives.live.add(values.class(values.component(reg, k)), 1);
+        }
+        current.forget(|value| *value = None);
+        lives
+    }
+
+    fn read(&mut self, values: &Values<'_>, op: &Op<InstId>, current: &mut ByRegister<Option<u32>>) {
+        let start = self.reads.len();
+        // What may keep its old value reads it.
+        let kept = values.accesses.defs(op).iter().filter(|_| op.guarded).map(|def| def.reg);
+        for reg in values.accesses.uses(op).iter().map(|read| read.reg).chain(kept) {
+            let all = &mut self.values;
+            let value = *current.touch(reg).get_or_insert_with(|| add(all, values.class(reg)));
+            if !self.reads[start..].contains(&value) {
+                self.reads.push(value);
+                self.values[value as usize].readers += 1;
+            }
+        }
+        for def in values.accesses.defs(op).iter().filter(|_| !op.guarded) {
+            let value = add(&mut self.values, values.class(def.reg));
+            *current.touch(def.reg) = Some(value);
+            self.writes.push(value);
+        }
+        self.ends.push((self.reads.len() as u32, self.writes.len() as u32));
+    }
+
+    fn entries(&self, at: u32) -> (&[u32], &[u32]) {
+        let start = at.checked_sub(1).map_or((0, 0), |before| self.ends[before as usize]);
+        let end = self.ends[at as usize];
+        (&self.reads[start.0 as usize..end.0 as usize], &self.writes[start.1 as usize..end.1 as usize])
+    }
+
+    /// By how much the registers in use grow if instruction `at` issues now.
+    pub(crate) fn change(&self, at: u32) -> Counts {
+        let mut change = Counts::default();
+        let (reads, writes) = self.entries(at);
+        for value in reads.iter().map(|value| self.values[*value as usize]) {
+            if value.readers == 1 && !value.lives_on {
+                change.add(value.class, -1);
+            }
+        }
+        for value in writes.iter().map(|value| self.values[*value as usize]) {
+            if value.readers > 0 || value.lives_on {
+                change.add(value.class, 1);
+            }
+        }
+        change
+    }
+
+    /// Instruction `at` issues.
+    pub(crate) fn issue(&mut self, at: u32) {
+        self.live = self.live.plus(self.change(at));
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before as usize].0);
+        for value in &self.reads[start as usize..self.ends[at as usize].0 as usize] {
+            self.values[*value as usize].readers -= 1;
+        }
+    }
+}
+
+/// Most registers that a function's values take in the order in which it stands.
+pub(crate) fn peak(values: &Values<'_>, func: &Function, live: &Liveness) -> Counts {
+    let mut is_live = vec![false; values.registers()];
+    let mut peak = Counts::default();
+    for &block in func.layout() {
+        let mut now = Counts::default();
+        for (reg, k) in live.live_out(block) {
+            let reg = values.component(reg, k);
+            is_live[reg as usize] = true;
+            now.add(values.class(reg), 1);
+        }
+        peak = peak.max(now);
+        for &inst in func.block_insts(block).iter().rev() {
+            func.for_each_def(inst, |write| {
+                for reg in write.range.clone().filter(|_| !write.conditional).map(|k| values.component(write.reg, k)) {
+                    if std::mem::replace(&mut is_live[reg as usize], false) {
+                        now.add(values.class(reg), -1);
+                    }
+                }
+            });
+            func.for_each_use(inst, |read| {
+                for reg in read.range.clone().map(|k| values.component(read.reg, k)) {
+                    if !std::mem::replace(&mut is_live[reg as usize], true) {
+                        now.add(values.class(reg), 1);
+                    }
+                }
+            });
+            peak = peak.max(now);
+        }
+        for (reg, k) in live.live_in(block) {
+            is_live[values.component(reg, k) as usize] = false;
+        }
+    }
+    peak
+}
+
+fn add(values: &mut Vec<Value>, class: Class) -> u32 {
+    values.push(Value { class, readers: 0, lives_on: false });
+    values.len() as u32 - 1
+}

@@ -1,0 +1,145 @@
+//! The code before allocation as the scheduler sees it: instructions of Ori with the components that they touch.
+//!
+//! Physical registers keep their numbers; the components of virtual ones are numbered behind them.
+
+use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, mask_of, reg_number};
+use crate::lives::Class;
+use crate::memory::MemoryAccess;
+use oriole_isa::latency::{self, Slot};
+use oriole_isa::{Arch, Carries, Control, Exit, Inst, RegFile};
+use oriole_ori::{Block, Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg};
+
+/// The registers of a function, and what the instructions of one block touch.
+pub(crate) struct Values<'f> {
+    func: &'f Function,
+    arch: Arch,
+    /// By virtual register: its first component.
+    first: SecondaryMap<VReg, Reg>,
+    /// By register: the file that it takes room in.
+    classes: Vec<Class>,
+    pub(crate) accesses: Accesses,
+}
+
+impl<'f> Values<'f> {
+    pub(crate) fn new(func: &'f Function, arch: Arch) -> Self {
+        let mut first = SecondaryMap::with_capacity(func.regs().len());
+        // What has its register from the start is not counted: it is there anyway.
+        let mut classes = vec![Class::None; REGISTERS + AWAITED];
+        for (reg, data) in func.regs().iter() {
+            first[reg] = classes.len() as Reg;
+            classes.resize(classes.len() + usize::from(data.components), Class::of(data.file()));
+        }
+        Values { func, arch, first, classes, accesses: Accesses::default() }
+    }
+
+    /// How many registers have numbers.
+    pub(crate) fn registers(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The file that a register takes room in.
+    pub(crate) fn class(&self, reg: Reg) -> Class {
+        self.classes[reg as usize]
+    }
+
+    /// The instructions of a block. What those of another touch is forgotten.
+    pub(crate) fn block(&mut self, block: Block) -> Vec<Op<InstId>> {
+        self.accesses.clear();
+        self.func.block_insts(block).iter().map(|inst| self.op(*inst)).collect()
+    }
+
+    /// Component `k` of a virtual register.
+    pub(crate) fn component(&self, reg: VReg, k: u8) -> Reg {
+        let data = &self.func[reg];
+        let fixed = data.physical.filter(|_| data.is_fixed());
+        let number = fixed.and_then(|physical| reg_number(data.file(), physical + u16::from(k)));
+        number.unwrap_or(self.first[reg] + Reg::from(k))
+    }
+
+    fn op(&mut self, id: InstId) -> Op<InstId> {
+        let data = &self.func[id];
+        let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
+        let leaves = data.call.is_some();
+        let inst = self.func.with_stand_ins(data).filter(|_| self.func.emits_code(id));
+        self.note_accesses(id, inst.as_ref().filter(|_| !leaves));
+        let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));
+        let memory = inst.as_ref().and_then(|inst| {
+            let access = MemoryAccess::of(inst, data.flags, |at| self.base(id, at))?;
+            self.accesses.add_memory(access)
+        });
+        Op {
+            id,
+            opcode: data.opcode,
+            control: Control::NONE,
+            carries: Carries::NOTHING,
+            uses,
+            defs,
+            memory,
+            use_mask: mask_of(uses.of(&self.accesses.uses).iter().map(|access| access.reg)),
+            def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
+            variable: inst.as_ref().is_some_and(|inst| latency::is_variable(inst, self.arch)),
+            leaves,
+            terminator: data.opcode.exit() != Exit::No,
+            guarded: data.writes_partly(),
+            plain_arithmetic: inst.as_ref().is_some_and(latency::is_plain_arithmetic),
+        }
+    }
+
+    /// The first register of an operand.
+    fn base(&self, inst: InstId, at: usize) -> Option<Reg> {
+        match self.func[inst].operands.get(at)?.kind() {
+            OperandKind::Reg(reg, piece) => Some(self.component(reg, piece.range(self.func[reg].components).start)),
+            OperandKind::Phys { file, number, .. } => reg_number(file, number),
+            _ => None,
+        }
+    }
+
+    /// Note what an instruction reads and writes. Without a hardware instruction, or for one that leaves the function,
+    /// nothing is known of distances.
+    fn note_accesses(&mut self, id: InstId, inst: Option<&Inst>) {
+        let func = self.func;
+        func.for_each_use(id, |mention| self.note_mention(&mention, inst));
+        func.for_each_def(id, |mention| self.note_mention(&mention, inst));
+        func.for_each_phys(id, |mention| self.note_physical(&mention, inst));
+    }
+
+    fn note_mention(&mut self, mention: &RegRef, inst: Option<&Inst>) {
+        let data = &self.func[mention.reg];
+        if data.is_fixed() {
+            // A physical register, which is noted as one.
+            return;
+        }
+        let first = self.first[mention.reg];
+        for (register, k) in mention.range.clone().enumerate() {
+            let slot = slot(mention.slot, register as u8);
+            self.note(first + Reg::from(k), data.file(), mention.is_def, slot, inst);
+        }
+    }
+
+    fn note_physical(&mut self, mention: &PhysRef, inst: Option<&Inst>) {
+        for register in 0..mention.count {
+            let Some(reg) = reg_number(mention.file, mention.number + u16::from(register)) else { break };
+            self.note(reg, mention.file, mention.is_def, slot(mention.slot, register), inst);
+        }
+    }
+
+    fn note(&mut self, reg: Reg, file: RegFile, is_def: bool, slot: Option<Slot>, inst: Option<&Inst>) {
+        let known = inst.zip(slot);
+        if is_def {
+            let write = known.map(|(inst, slot)| latency::Write::of(inst, slot, self.arch));
+            self.accesses.defs.push(Def { reg, write });
+        } else {
+            let read = known.map(|(inst, slot)| latency::Read::of(inst, slot, file, self.arch));
+            self.accesses.uses.push(Use { reg, operand: None, scalar: false, read, late: false });
+        }
+    }
+}
+
+/// Where the instruction names a register; none for what its call site names.
+fn slot(slot: oriole_ori::Slot, register: u8) -> Option<Slot> {
+    match slot {
+        oriole_ori::Slot::Guard => Some(Slot::Guard),
+        oriole_ori::Slot::Operand(index) => Some(Slot::Operand { index: index as u8, register }),
+        oriole_ori::Slot::CallArg(_) | oriole_ori::Slot::CallResult(_) => None,
+    }
+}
