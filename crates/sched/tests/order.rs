@@ -1,11 +1,11 @@
-//! A new order keeps what a function computes: random functions on physical registers, with accesses of all spaces
-//! and widths to few addresses, before and after scheduling.
+//! A new order keeps what a function computes: random functions on virtual and on physical registers, with accesses of
+//! all spaces and widths to few addresses, before and after scheduling.
 
 use fastrand::Rng;
 use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, Role};
 use oriole_ori::*;
 use oriole_orieval::{SHARED_WINDOW, bank, from_environment, random_function, run};
-use oriole_sched::{Options, schedule};
+use oriole_sched::{Options, order_values, schedule};
 
 /// Loads and stores with 32-bit and 64-bit addresses.
 const ACCESSES: [(Opcode, bool); 8] = [
@@ -97,14 +97,26 @@ fn access(func: &mut Function, block: Block, rng: &mut Rng) {
 }
 
 fn same_after_scheduling(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) {
+    let mut ordered = func.clone();
+    schedule(&mut ordered, arch, &Options { reorder: true })
+        .unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{func}"));
+    assert_same(func, &ordered, inputs, seed);
+}
+
+/// Whether the order before allocation changes the function, with some registers to spare. It computes the same.
+fn changes_before_allocation(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) -> bool {
+    let mut ordered = func.clone();
+    order_values(&mut ordered, arch, |needed| needed + seed as u32 % 8);
+    assert_same(func, &ordered, inputs, seed);
+    func.iter_insts().ne(ordered.iter_insts())
+}
+
+fn assert_same(func: &Function, ordered: &Function, inputs: &[[u32; 4]], seed: u64) {
     let evaluate =
         |func: &Function| -> Vec<_> { inputs.iter().map(|words| run(func, words[0] & 31, &bank(words))).collect() };
     let want = evaluate(func);
     assert!(want.iter().all(Result::is_ok), "seed {seed}: {want:?}\n{func}");
-    let mut ordered = func.clone();
-    schedule(&mut ordered, arch, &Options { reorder: true })
-        .unwrap_or_else(|fault| panic!("seed {seed}: {fault}\n{func}"));
-    let found = evaluate(&ordered);
+    let found = evaluate(ordered);
     assert!(found == want, "seed {seed}: {found:?} for {want:?}\n{func}\nbecomes\n{ordered}");
 }
 
@@ -113,11 +125,14 @@ fn memory_accesses_that_meet_keep_their_order() {
     let seed = from_environment("ORIOLE_SEED", 1);
     let count = from_environment("ORIOLE_COUNT", 4_000);
     println!("seed {seed}, {count} blocks");
+    let mut changed = 0;
     for number in 0..count {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let func = memory_block(&mut Rng::with_seed(seed)).expect("a small block");
         same_after_scheduling(&func, Arch::Sm80, &[[0; 4]], seed);
+        changed += u64::from(changes_before_allocation(&func, Arch::Sm80, &[[0; 4]], seed));
     }
+    assert!(2 * changed > count, "{changed} of {count} blocks got another order before allocation");
 }
 
 #[test]
@@ -126,12 +141,15 @@ fn registers_keep_their_values() {
     let count = from_environment("ORIOLE_COUNT", 500);
     println!("seed {seed}, {count} functions");
     let inputs = [[3, 5, 7, 9], [u32::MAX, 1, 0x8000_0000, 0]];
+    let mut changed = 0;
     for number in 0..count {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let mut func = random_function(seed).expect("it has few registers");
+        changed += u64::from(changes_before_allocation(&func, Arch::Sm80, &inputs, seed));
         let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), verify: true };
         oriole_regalloc::allocate_function(&mut func, Arch::Sm80, &options).expect("it is allocated");
         layout::make_fallthroughs_explicit(&mut func);
         same_after_scheduling(&func, Arch::Sm80, &inputs, seed);
     }
+    assert!(4 * changed > count, "{changed} of {count} functions got another order before allocation");
 }

@@ -1,0 +1,54 @@
+//! The order before allocation: how far loads move ahead of their uses, by the registers that there are.
+
+use oriole_isa::{Arch, Opcode};
+use oriole_ori::Function;
+use oriole_sched::order_values;
+
+const LOADS: usize = 12;
+
+/// Loads of neighbouring words, each added to a sum at once: two values are in use at a time, and the address.
+fn sum() -> Function {
+    let mut text = ".function entry f\n  .frame local=0 spill=0 align=0\n  .reg %R0\n  .reg %R1\n".to_owned();
+    (0..LOADS).for_each(|at| text += &format!("  .reg %R{}\n", 2 + at));
+    text += "bix0:\n    S2R %R0, SR_TID.X\n    MOV %R1, RZ, 0xf\n";
+    for at in 0..LOADS {
+        text += &format!("    LDS %R{}, %R0, URZ, {:#x}\n", 2 + at, 4 * at);
+        text += &format!("    IADD3 %R1, PT, PT, %R1, %R{}, RZ, !PT, !PT\n", 2 + at);
+    }
+    text += "    STS %R0, URZ, 0x0, %R1\n    EXIT PT\n.end\n";
+    text.parse().expect("it is well formed")
+}
+
+/// Most loads whose value has not been read yet, along the order.
+fn most_in_flight(func: &Function) -> usize {
+    let mut in_flight = 0usize;
+    let steps = func.iter_insts().map(|(_, inst)| {
+        match func[inst].opcode {
+            Opcode::LDS => in_flight += 1,
+            Opcode::IADD3 => in_flight -= 1,
+            _ => {}
+        }
+        in_flight
+    });
+    steps.max().unwrap_or(0)
+}
+
+fn in_flight_with(spare: u32) -> usize {
+    let mut func = sum();
+    order_values(&mut func, Arch::Sm80, |needed| needed + spare);
+    most_in_flight(&func)
+}
+
+#[test]
+fn loads_stand_ahead_of_their_uses() {
+    assert_eq!(most_in_flight(&sum()), 1);
+    assert_eq!(in_flight_with(100), LOADS);
+}
+
+/// The address, the sum and one value are the source's three; each register to spare takes one more load.
+#[test]
+fn no_more_loads_are_in_flight_than_there_are_registers() {
+    for spare in 0..LOADS as u32 - 1 {
+        assert_eq!(in_flight_with(spare), 1 + spare as usize, "{spare} to spare");
+    }
+}
