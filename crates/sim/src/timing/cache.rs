@@ -83,6 +83,15 @@ impl Cache {
         Some(line)
     }
 
+    /// Takes in a line with these sectors if that needs no other to go.
+    pub(crate) fn add(&mut self, number: u64, valid: u8) {
+        let free = self.set(number).find(|&at| self.tags[at] == 0);
+        if let Some(at) = free.filter(|_| !self.holds(number)) {
+            self.tags[at] = number + 1;
+            self.lines[at] = Line { valid, ..Line::default() };
+        }
+    }
+
     /// The line of that number, an empty one if it was not there, and what it took the place of.
     pub(crate) fn find_or_allocate(&mut self, number: u64) -> (&mut Line, Option<Evicted>) {
         let set = self.set(number);

@@ -86,7 +86,7 @@ impl MemorySystem {
     pub(crate) fn new(chip: &Chip, held: &Held) -> Self {
         let mut cache = Cache::new((chip.l2.bytes / LINE) as usize, L2_WAYS);
         for line in held.lines().take(cache.capacity()) {
-            cache.find_or_allocate(line).0.valid = WHOLE;
+            cache.add(line, WHOLE);
         }
         let per_sector = |bytes_per_cycle: f64| ((SECTOR * PARTS) as f64 / bytes_per_cycle).round().max(1.0) as u64;
         MemorySystem {
