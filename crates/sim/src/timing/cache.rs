@@ -59,7 +59,8 @@ impl Cache {
 
     fn set(&self, number: u64) -> std::ops::Range<usize> {
         let number = if self.is_hashed { hash(number) } else { number };
-        let first = (number % self.sets) as usize * self.ways;
+        let set = if self.sets.is_power_of_two() { number & (self.sets - 1) } else { number % self.sets };
+        let first = set as usize * self.ways;
         first..first + self.ways
     }
 

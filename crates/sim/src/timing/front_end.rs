@@ -46,29 +46,47 @@ impl Shared {
 }
 
 /// A first level.
-struct First(Cache);
+struct First {
+    cache: Cache,
+    /// The line used last, if it is there, and since when: most uses are of the same as the one before.
+    recent: Option<(u64, u64)>,
+    /// Lines on their way; one that had to go before it came counts on.
+    coming: u32,
+}
 
 impl First {
     fn new(bytes: u32, line: u64, ways: usize) -> Self {
-        First(Cache::of_neighbours((u64::from(bytes) / line) as usize, ways))
+        First { cache: Cache::of_neighbours((u64::from(bytes) / line) as usize, ways), recent: None, coming: 0 }
     }
 
     /// When the line of that number, which is there or on its way, can be used; `Some(None)`: not known yet.
     fn find(&mut self, number: u64) -> Option<Option<u64>> {
-        let state = self.0.find(number)?;
-        Some((state.marked == 0).then_some(state.ready))
+        if let Some((_, ready)) = self.recent.filter(|(recent, _)| *recent == number) {
+            return Some(Some(ready));
+        }
+        let state = self.cache.find(number)?;
+        let ready = (state.marked == 0).then_some(state.ready);
+        self.recent = ready.map(|ready| (number, ready));
+        Some(ready)
     }
 
     /// Takes in a line that comes at `arrival`.
     fn insert(&mut self, number: u64, arrival: Option<u64>) {
-        let (state, _) = self.0.find_or_allocate(number);
+        let (state, _) = self.cache.find_or_allocate(number);
         state.marked = if arrival.is_some() { 0 } else { WHOLE };
         state.ready = arrival.unwrap_or(0);
+        self.coming += u32::from(arrival.is_none());
+        self.recent = arrival.map(|arrival| (number, arrival));
     }
 
     fn filled(&mut self, number: u64, time: u64) {
-        if let Some(state) = self.0.find(number).filter(|state| state.marked != 0) {
+        if self.coming == 0 {
+            return;
+        }
+        if let Some(state) = self.cache.find(number).filter(|state| state.marked != 0) {
             (state.marked, state.ready) = (0, time);
+            self.coming -= 1;
+            self.recent = Some((number, time));
         }
     }
 
@@ -145,7 +163,7 @@ impl FrontEnd {
         instructions.insert(line, arrival);
         let first = stream.back().map_or(line, |(known, _)| *known) + 1;
         let last = self.last.min(line + u64::from(self.description.stream_lines));
-        for ahead in (first..=last).filter(|&ahead| !instructions.0.holds(ahead)) {
+        for ahead in (first..=last).filter(|&ahead| !instructions.cache.holds(ahead)) {
             stream.push_back((ahead, self.shared.ask(ahead, time)));
         }
         arrival.map(|arrival| arrival.max(time))
