@@ -197,7 +197,7 @@ pub const CONSTANT_LINE: u64 = 64;
 /// Ways of a set of the L0 instruction cache, and of the level behind it: as in the configurations of Huerta et al.'s
 /// simulator.
 pub const INSTRUCTION_WAYS: (usize, usize) = (32, 16);
-/// Ways of a set of the first level for constants: as in Jia et al.'s table for V100 (?).
+/// Ways of a set of the first level for constants: a guess.
 pub const CONSTANT_WAYS: usize = 4;
 
 /// Second-level cache.
