@@ -104,6 +104,11 @@ impl Memory {
         true
     }
 
+    /// All allocations, in the order of their addresses.
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
     /// The next address that [`Memory::allocate`] would return.
     pub fn next_address(&self) -> u64 {
         self.next

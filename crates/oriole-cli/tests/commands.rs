@@ -336,6 +336,11 @@ fn timing_can_be_of_a_part_of_the_chip() {
     assert_eq!(part["sms"], 2);
     assert_eq!(part["active_sms"], 2);
     assert!(part["cycles"].as_u64() > whole["cycles"].as_u64().map(|cycles| 4 * cycles), "{part} {whole}");
+    // Three buffers of 256 KiB take half of 4/108 of 40 MiB; what is there need not be read.
+    let (cold, warm) = (json(&["--timing-sms", "4"]), json(&["--timing-sms", "4", "--timing-warm"]));
+    let read = |report: &serde_json::Value| report["memory"]["dram_read_bytes"].as_u64().expect("a number");
+    assert!(read(&cold) >= 2 * 256 * 1024 && 20 * read(&warm) < read(&cold), "{warm} {cold}");
+    assert!(warm["cycles"].as_u64() < cold["cycles"].as_u64(), "{warm} {cold}");
 }
 
 /// Whatever the number of threads: the same cubin and the same dumps, of modules with many functions.

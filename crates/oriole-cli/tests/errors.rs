@@ -226,6 +226,7 @@ fn options_that_cannot_act() {
         ("--engine gpu --max-instructions 9", "--max-instructions"),
         ("--engine gpu --cluster 2", "--cluster"),
         ("--timing-sms 4", "--timing-sms"),
+        ("--timing-warm", "--timing-warm"),
     ] {
         case.run(&options.split_whitespace().collect::<Vec<_>>(), &["zero:16"], 2, &[word]);
     }

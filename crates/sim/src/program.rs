@@ -70,6 +70,11 @@ impl Program {
         self.sections.first().map_or(0, |section| section.base)
     }
 
+    /// Address behind the last section; 0 if there is none.
+    pub(crate) fn end(&self) -> u64 {
+        self.sections.last().map_or(0, Section::end)
+    }
+
     /// The section that holds code address `pc`.
     pub(crate) fn section(&self, pc: u64) -> Option<&Section> {
         let after = self.sections.partition_point(|section| section.base <= pc);

@@ -9,6 +9,7 @@ use crate::program::{BankSizes, Program};
 use crate::resources::{Resources, VARIABLES};
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use crate::stats::Statistics;
+use crate::timing::lines::Held;
 use crate::timing::occupancy::Needs;
 use crate::timing::{self, TimingReport};
 use crate::{grid, properties, syscall, tensor_memory};
@@ -50,6 +51,8 @@ pub struct Options {
     pub timing: bool,
     /// Cut the device to this many multiprocessors, with caches and bandwidth in proportion.
     pub timing_sms: Option<u32>,
+    /// Time a launch whose code, constants and buffers the second-level cache already holds, as far as they fit.
+    pub timing_warm: bool,
 }
 
 impl Default for Options {
@@ -62,6 +65,7 @@ impl Default for Options {
             threads: 0,
             timing: false,
             timing_sms: None,
+            timing_warm: false,
         }
     }
 }
@@ -280,6 +284,10 @@ impl Simulator {
         self.place_variables(memory);
         let mut constants = self.constants(function, &entry);
         self.bind_objects(function, &mut constants, memory)?;
+        let held = match self.options.timing_warm {
+            true => Held::warm(&self.program, &constants, memory),
+            false => Held::cold(&constants),
+        };
         let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
         let heap_base = memory.next_address();
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
@@ -334,7 +342,8 @@ impl Simulator {
                 shared: (entry.shared_size as u32).saturating_sub(reserved),
                 cluster: launch.cluster.iter().product(),
             };
-            timing::launch::replay(&self.program, chip, &needs, outcome.traces, workers, deadline.as_ref())
+            let traces = outcome.traces;
+            timing::launch::replay(&self.program, chip, &needs, traces, &held, workers, deadline.as_ref())
         });
         let timing = timing.transpose().map_err(|kind| {
             let fault = BlockFault { block: 0, pc: None, thread: 0, kind };

@@ -55,6 +55,8 @@ pub struct Chip {
     pub rates: Rates,
     /// Latencies of instructions whose latency is not fixed.
     pub latencies: Latencies,
+    /// Instruction and constant caches.
+    pub front_end: FrontEnd,
     /// From an instruction to its operands to the shared part of the memory pipeline.
     pub memory_pipe: MemoryPipe,
     /// First-level cache and shared memory.
@@ -136,6 +138,23 @@ pub struct Latencies {
     pub branch: u16,
 }
 
+/// Instruction and constant caches of a multiprocessor. Each quarter has a first level for instructions (L0) and one
+/// for the constants that are operands; behind them is one level for both (the L1 instruction cache, which is the L1.5
+/// constant cache), and behind that the second-level cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrontEnd {
+    /// Bytes of a quarter's L0; 0: instructions are always at hand.
+    pub instruction_bytes: u32,
+    /// Lines that the prefetcher of a quarter's L0, a stream buffer, keeps ahead of the line that missed.
+    pub stream_lines: u16,
+    /// Bytes of a quarter's first level for constants, and of that for `LDC` and `LDCU`; 0: constants are always at hand.
+    pub constant_bytes: u32,
+    /// Bytes of the level behind them.
+    pub shared_bytes: u32,
+    /// Cycles from a request of a first level until it has what the level behind it holds.
+    pub shared_latency: u16,
+}
+
 /// The part of the memory pipeline before the caches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryPipe {
@@ -171,6 +190,15 @@ pub const LINE: u64 = 128;
 pub const SECTOR: u64 = 32;
 /// Ways of a set of the second-level cache: no number is public; 16 as in Accel-Sim's configurations.
 pub const L2_WAYS: usize = 16;
+
+/// Bytes of a line of the first level for constants (Jia et al., "Dissecting the NVidia Turing T4 GPU via
+/// Microbenchmarking", 2019).
+pub const CONSTANT_LINE: u64 = 64;
+/// Ways of a set of the L0 instruction cache, and of the level behind it: as in the configurations of Huerta et al.'s
+/// simulator.
+pub const INSTRUCTION_WAYS: (usize, usize) = (32, 16);
+/// Ways of a set of the first level for constants: a guess.
+pub const CONSTANT_WAYS: usize = 4;
 
 /// Second-level cache.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,10 @@ mod description;
 mod table;
 mod work;
 
-pub use description::{Chip, Dram, L1, L2, L2_WAYS, LINE, Latencies, MemoryPipe, Rates, SECTOR, Unit};
+pub use description::{
+    CONSTANT_LINE, CONSTANT_WAYS, Chip, Dram, FrontEnd, INSTRUCTION_WAYS, L1, L2, L2_WAYS, LINE, Latencies, MemoryPipe,
+    Rates, SECTOR, Unit,
+};
 pub use work::Demand;
 
 use crate::Arch;

@@ -7,19 +7,35 @@
 //!   arXiv 2402.13499: A100, RTX 4090, H800.
 //! * **H** Huerta et al., "Dissecting and Modeling the Architecture of Modern GPU Cores", MICRO 2025 (arXiv
 //!   2503.20481): RTX A6000, tables 1 and 2.
+//! * **C** the configuration of Huerta et al.'s simulator for a Blackwell chip (RTX 5070 Ti), as
+//!   github.com/WHUDYF/modern-gpu-simulator-micro-2025 has it.
+//! * **J** Jia et al., "Dissecting the NVidia Turing T4 GPU via Microbenchmarking", arXiv 1903.07486, and "Dissecting
+//!   the Ampere GPU Architecture through Microbenchmarking", GTC 2021 (A100, as cited by others).
 //! * **A** Accel-Sim's tested configuration `SM86_RTX3070`.
 //! * **S** github.com/sjfeng1999/gpu-arch-microbenchmark: RTX 2070.
 //! * **D** github.com/markdewing/AI_kernels, `latency/README.md`: B200, RTX 5090.
 //! * **N** measured on GA102 by others, as reported in public notes.
 //! * **?** no public number known: a guess, or the number of the nearest chip.
 
-use super::description::{Chip, Dram, L1, L2, Latencies, MemoryPipe, Rates, Unit};
+use super::description::{Chip, Dram, FrontEnd, L1, L2, Latencies, MemoryPipe, Rates, Unit};
 use crate::Arch;
 
 /// H: five instructions, one address in four cycles, 11/14/9 cycles, 512 bits a cycle. Measured on GA102, taken for
 /// all (?).
 const MEMORY_PIPE: MemoryPipe =
     MemoryPipe { queue: 5, address_interval: 4, read_address: 11, read_data: 14, read_shared: 9, writeback: 64 };
+
+/// J: 32 KiB and 128 KiB on A100, 2 KiB for constants. C: the same sizes for instructions; H: 8 lines fit best, 79 cycles
+/// where a constant misses the first level; of an instruction that misses, the same (C: one path for both). Taken for
+/// all chips from A100 on (?); that the first levels for constants are 2 KiB in each quarter is read from J, who
+/// measured one warp, and H, who found them in the quarters.
+const FRONT_END: FrontEnd = FrontEnd {
+    instruction_bytes: 32 * 1024,
+    stream_lines: 8,
+    constant_bytes: 2 * 1024,
+    shared_bytes: 128 * 1024,
+    shared_latency: 79,
+};
 
 /// L: l1, shared. H: constant (29), copy_to_shared (39). A: xu (21). N: shuffle (26). The others: ?; double
 /// precision is that of V100 in Accel-Sim's configurations; `barrier` 22 is what Zhang et al. ("A Study of Single
@@ -67,6 +83,7 @@ const A100: Chip = Chip {
     clock_mhz: 1410, // W
     rates: A100_RATES,
     latencies: A100_LATENCIES,
+    front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     // W; G; the fill rate of 64 bytes is W's.
     l1: L1 { bytes: 192 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164], fill_bytes: 64 },
@@ -83,6 +100,8 @@ const T4: Chip = Chip {
     clock_mhz: 1590, // W
     rates: Rates { half: 64, half_unit: Unit::FmaHeavy, fp64: 2, lsu: 16, matrix: 512, matrix_fp64: 0, ..A100_RATES },
     latencies: Latencies { l1: 32, shared: 23, fp64: 64, ..A100_LATENCIES },
+    // J: 16 KiB, 2 KiB, about 46 KiB for instructions and constants; S: 62 cycles.
+    front_end: FrontEnd { instruction_bytes: 16 * 1024, shared_bytes: 46 * 1024, shared_latency: 62, ..FRONT_END },
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 96 * 1024, carve_outs: &[32, 64], fill_bytes: 64 },
     // W: 4 MB. Slices and their width: ?, as 64 bytes each.
@@ -108,6 +127,7 @@ const A6000: Chip = Chip {
         ..A100_RATES
     },
     latencies: Latencies { l1: 32, shared: 24, fp64: 64, copy_to_shared: 39, ..A100_LATENCIES },
+    front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     // W: 6 MB. Slices: 2 for each of 24 channels of 16 bits, 32 bytes each (?).
@@ -123,6 +143,7 @@ const RTX4090: Chip = Chip {
     clock_mhz: 2520, // W
     rates: Rates { matrix_f32_halved: true, ..A6000.rates },
     latencies: Latencies { l1: 43, shared: 30, fp64: 64, ..A100_LATENCIES },
+    front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     l2: L2 { bytes: 72 << 20, slices: 48, bytes_per_cycle: 1516, latency: 273 },
@@ -145,6 +166,7 @@ const H100: Chip = Chip {
         ..A100_RATES
     },
     latencies: Latencies { l1: 41, shared: 29, cluster: 180, ..A100_LATENCIES },
+    front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
     l2: L2 { bytes: 50 << 20, slices: 96, bytes_per_cycle: 3942, latency: 263 },
@@ -158,6 +180,7 @@ const B200: Chip = Chip {
     clock_mhz: 1965,
     rates: Rates { half: 64, half_unit: Unit::FmaHeavy, matrix: 2048, matrix_async: 0, matrix_fp64: 64, ..H100.rates },
     latencies: Latencies { l1: 40, shared: 29, cluster: 180, ..A100_LATENCIES },
+    front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 256 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100, 132, 164, 196, 228], fill_bytes: 64 },
     l2: L2 { bytes: 126 << 20, slices: 160, bytes_per_cycle: 5120, latency: 295 },
@@ -171,6 +194,7 @@ const RTX5090: Chip = Chip {
     clock_mhz: 2407,
     rates: Rates { int_add: 128, ..RTX4090.rates },
     latencies: Latencies { l1: 44, shared: 30, fp64: 64, cluster: 180, ..A100_LATENCIES },
+    front_end: FRONT_END,
     memory_pipe: MEMORY_PIPE,
     l1: L1 { bytes: 128 * 1024, carve_outs: &[0, 8, 16, 32, 64, 100], fill_bytes: 64 },
     l2: L2 { bytes: 96 << 20, slices: 64, bytes_per_cycle: 2048, latency: 360 },

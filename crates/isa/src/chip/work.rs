@@ -221,4 +221,16 @@ mod tests {
         near(peak(Arch::Sm90, wgmma, 2.0 * 16.0 * 256.0 * 16.0), 989.0);
         assert_eq!(demand(Arch::Sm90, wgmma).cycles, 128, "as Luo et al. measured");
     }
+
+    /// Half of the multiprocessors have half of the second-level cache and of the bandwidths; what each has stays.
+    #[test]
+    fn a_cut_chip_has_its_share() {
+        let whole = Arch::Sm80.chip().expect("described");
+        let half = whole.with_sms(54);
+        assert_eq!((half.l2.bytes, half.l2.slices, half.l2.bytes_per_cycle), (20 << 20, 40, 1004));
+        assert_eq!((half.dram.megabytes_per_second, half.dram.channels), (777_500, 20));
+        assert_eq!((&half.l1, &half.front_end, half.l2.latency), (&whole.l1, &whole.front_end, whole.l2.latency));
+        let one = whole.with_sms(1);
+        assert_eq!((one.l2.slices, one.dram.channels, one.dram.megabytes_per_second), (1, 1, 14_398));
+    }
 }

@@ -357,6 +357,9 @@ pub(crate) struct RunArgs {
     /// Time a chip of so many multiprocessors, with caches and bandwidth in proportion.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timing_sms: Option<u32>,
+    /// Time a launch whose code, constants and buffers the second-level cache already holds, as far as they fit.
+    #[arg(long)]
+    pub(crate) timing_warm: bool,
     /// Check memory: race, init, bounds, or all; separated by commas. Exit status 3 if anything is found.
     #[arg(long, value_name = "KINDS")]
     pub(crate) check: Option<String>,

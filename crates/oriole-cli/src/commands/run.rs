@@ -46,6 +46,7 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
         ("--timing-detail", args.timing_detail, machine_code),
         ("--timing-file", args.timing_file.is_some(), machine_code),
         ("--timing-sms", args.timing_sms.is_some(), machine_code),
+        ("--timing-warm", args.timing_warm, machine_code),
         ("--check", args.check.is_some(), machine_code),
         ("--threads", args.threads.is_some(), machine_code),
         ("--bind", !args.bind.is_empty(), machine_code),
@@ -56,8 +57,9 @@ pub(crate) fn refuse_what_cannot_act(args: &RunArgs) -> Result<(), Failure> {
     if let Some((name, ..)) = options.iter().find(|(_, given, engines)| *given && !engines.contains(&args.engine)) {
         return Err(usage(format!("{name} does nothing with --engine {}", args.engine.name())));
     }
-    if args.timing_sms.is_some() && !wants_timing(args) {
-        return Err(usage("--timing-sms needs --timing, --timing-detail or --timing-file"));
+    let of_the_model = [("--timing-sms", args.timing_sms.is_some()), ("--timing-warm", args.timing_warm)];
+    if let Some((name, _)) = of_the_model.iter().find(|(_, given)| *given && !wants_timing(args)) {
+        return Err(usage(format!("{name} needs --timing, --timing-detail or --timing-file")));
     }
     Ok(())
 }
@@ -107,6 +109,7 @@ pub(crate) fn launch(args: &RunArgs, cubin: &Cubin, arguments: &[Argument]) -> R
         threads: args.threads.unwrap_or(0),
         timing: wants_timing(args),
         timing_sms: args.timing_sms,
+        timing_warm: args.timing_warm,
         ..Options::default()
     };
     let mut simulator = Simulator::new(cubin, options).map_err(|e| Failure::file(&args.input, e))?;

@@ -48,6 +48,8 @@ fn summary(out: &mut String, report: &TimingReport) -> std::fmt::Result {
         "  L2                  {l2:.1}% of {} load sectors hit, {} written, {} atomic",
         memory.l2_sectors, memory.l2_written, memory.l2_atomics
     )?;
+    let fetched = percent(memory.l2_fetched_hits, memory.l2_fetched);
+    writeln!(out, "  code and constants  {} sectors from L2, {fetched:.1}% of them there", memory.l2_fetched)?;
     let bandwidth = report.dram_gigabytes_per_second();
     writeln!(
         out,
@@ -153,6 +155,8 @@ pub(crate) fn json(report: &TimingReport) -> serde_json::Value {
             "l1_load_hits": memory.l1_hits,
             "l2_load_sectors": memory.l2_sectors,
             "l2_load_hits": memory.l2_hits,
+            "l2_fetched_sectors": memory.l2_fetched,
+            "l2_fetched_hits": memory.l2_fetched_hits,
             "l2_written_sectors": memory.l2_written,
             "l2_atomic_sectors": memory.l2_atomics,
             "dram_read_bytes": memory.dram_read,

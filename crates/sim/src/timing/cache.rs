@@ -23,6 +23,8 @@ pub(crate) struct Evicted {
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     ways: usize,
+    /// Sets are found by the mixed number of a line.
+    is_hashed: bool,
     sets: u64,
     /// Line numbers plus one; 0: nothing.
     tags: Vec<u64>,
@@ -37,11 +39,17 @@ pub(crate) fn hash(line: u64) -> u64 {
 }
 
 impl Cache {
-    /// An empty cache of `lines` lines in sets of `ways`.
+    /// An empty cache of `lines` lines in sets of `ways`, over which lines are spread at random.
     pub(crate) fn new(lines: usize, ways: usize) -> Self {
+        Cache { is_hashed: true, ..Cache::of_neighbours(lines, ways) }
+    }
+
+    /// One in which neighbours are in different sets, as is usual where lines are asked for one after the other.
+    pub(crate) fn of_neighbours(lines: usize, ways: usize) -> Self {
         let sets = (lines / ways).max(1);
         Cache {
             ways,
+            is_hashed: false,
             sets: sets as u64,
             tags: vec![0; sets * ways],
             lines: vec![Line::default(); sets * ways],
@@ -50,8 +58,20 @@ impl Cache {
     }
 
     fn set(&self, number: u64) -> std::ops::Range<usize> {
-        let first = (hash(number) % self.sets) as usize * self.ways;
+        let number = if self.is_hashed { hash(number) } else { number };
+        let set = if self.sets.is_power_of_two() { number & (self.sets - 1) } else { number % self.sets };
+        let first = set as usize * self.ways;
         first..first + self.ways
+    }
+
+    /// Lines that it has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.tags.len()
+    }
+
+    /// Whether the line of that number is there; does not count as a use.
+    pub(crate) fn holds(&self, number: u64) -> bool {
+        self.tags[self.set(number)].contains(&(number + 1))
     }
 
     /// The line of that number if it is there; counts as a use.
@@ -62,6 +82,15 @@ impl Cache {
         let line = &mut self.lines[set.start + way];
         line.used = self.uses;
         Some(line)
+    }
+
+    /// Takes in a line with these sectors if that needs no other to go.
+    pub(crate) fn add(&mut self, number: u64, valid: u8) {
+        let free = self.set(number).find(|&at| self.tags[at] == 0);
+        if let Some(at) = free.filter(|_| !self.holds(number)) {
+            self.tags[at] = number + 1;
+            self.lines[at] = Line { valid, ..Line::default() };
+        }
     }
 
     /// The line of that number, an empty one if it was not there, and what it took the place of.

@@ -2,6 +2,7 @@
 
 use crate::instruction::INSTRUCTION;
 use crate::program::Program;
+use crate::timing::lines::{code_line, constant_address, constant_part};
 use crate::timing::trace::{BlockTrace, has_request};
 use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{
@@ -46,6 +47,21 @@ pub(crate) struct RegisterRead {
     pub(crate) reuse: bool,
 }
 
+/// How an instruction reads a constant whose place it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConstantUse {
+    /// As an operand, which has to be there when it issues.
+    Operand {
+        /// The part of the bank.
+        part: u64,
+    },
+    /// As the value that it loads.
+    Load {
+        /// The part of the bank.
+        part: u64,
+    },
+}
+
 /// The time that an instruction takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Cost {
@@ -77,6 +93,8 @@ pub(crate) struct Cost {
     pub(crate) has_result: bool,
     /// Sources for the register banks: operands A, B, C.
     pub(crate) reads: [Option<RegisterRead>; 3],
+    /// The constant that it reads; of `LDC` the trace knows.
+    pub(crate) constant: Option<ConstantUse>,
 }
 
 /// The costs of all instructions that a launch has executed.
@@ -116,6 +134,11 @@ impl Code {
     /// Number of places, executed or not.
     pub(crate) fn len(&self) -> usize {
         self.costs.len()
+    }
+
+    /// The last line with something executed.
+    pub(crate) fn last_line(&self) -> u64 {
+        code_line(self.first + (self.costs.len() as u32).saturating_sub(1))
     }
 
     /// The code address of the instruction with that index.
@@ -162,6 +185,7 @@ impl Cost {
             bypasses_l1: bypasses_l1(inst),
             has_result: has_result(inst),
             reads: if latency::is_variable(inst, arch) { [None; 3] } else { register_reads(inst) },
+            constant: constant_use(inst),
         }
     }
 }
@@ -219,6 +243,22 @@ fn read_latency(inst: &Inst, chip: &Chip) -> u16 {
         Opcode::STG | Opcode::ST | Opcode::STL | Opcode::REDG | Opcode::ATOMG | Opcode::ATOM => pipe.read_data,
         Opcode::LDG | Opcode::LD | Opcode::LDL | Opcode::LDGSTS => pipe.read_address,
         _ => pipe.read_shared,
+    }
+}
+
+/// The constant that `inst` reads at a place that no register moves.
+fn constant_use(inst: &Inst) -> Option<ConstantUse> {
+    let place = inst.operands.iter().find_map(|operand| match operand.value {
+        Value::Const { bank, offset } => Some(constant_address(bank, offset)),
+        _ => None,
+    });
+    let base = inst.opcode.position(Role::Base).and_then(|at| inst.operands.get(at)).map(|operand| operand.value);
+    let is_moved = matches!(base, Some(Value::Reg(file, number)) if file.zero() != Some(number));
+    let part = constant_part(place.filter(|_| !is_moved)?);
+    match inst.opcode {
+        Opcode::LDC => None,
+        Opcode::LDCU => Some(ConstantUse::Load { part }),
+        _ => Some(ConstantUse::Operand { part }),
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::program::Program;
 use crate::timing::barrier::ClusterBarrier;
 use crate::timing::code::Code;
+use crate::timing::lines::Held;
 use crate::timing::memory::{Ask, MemorySystem, Message};
 use crate::timing::occupancy::{Needs, Occupancy};
 use crate::timing::report::{Outcome, TimingReport};
@@ -37,13 +38,14 @@ struct Replayed<'c> {
     barrier_latency: u64,
 }
 
-/// Estimates how long a launch of these blocks takes on `chip`, on `workers` host threads. The fault where that itself
-/// takes longer than the launch was given.
+/// Estimates how long a launch of these blocks takes on `chip`, whose second level holds what is `held`, on `workers`
+/// host threads. The fault where that itself takes longer than the launch was given.
 pub(crate) fn replay(
     program: &Program,
     chip: &Chip,
     needs: &Needs,
     traces: Vec<BlockTrace>,
+    held: &Held,
     workers: usize,
     deadline: Option<&Deadline>,
 ) -> Result<TimingReport, FaultKind> {
@@ -62,7 +64,7 @@ pub(crate) fn replay(
     };
     let mut launch = Replayed {
         sms: (0..count).map(|_| Sm::new(chip, &code, l1_bytes)).collect(),
-        memory: MemorySystem::new(chip),
+        memory: MemorySystem::new(chip, held),
         pending: Vec::new(),
         blocks: traces.into(),
         started: 0,
@@ -133,7 +135,8 @@ impl Replayed<'_> {
     /// Lets memory answer what was asked before `end`.
     fn answer(&mut self, end: u64) {
         for (at, sm) in self.sms.iter_mut().enumerate() {
-            self.pending.extend(sm.lsu.outbox.drain(..).map(|message| (at, message)));
+            let asked = sm.lsu.outbox.drain(..).chain(sm.front_end.requests());
+            self.pending.extend(asked.map(|message| (at, message)));
         }
         // Stable: those of one cycle stay in the order of the multiprocessors.
         self.pending.sort_by_key(|(at, message)| (message.time, *at));
@@ -143,6 +146,7 @@ impl Replayed<'_> {
             let sm = &mut self.sms[at];
             match message.ask {
                 Ask::Read(fill) | Ask::Atomic { fill: Some(fill), .. } => sm.filled(fill, done),
+                Ask::Fetch => sm.fetched(message.line, done),
                 Ask::Write | Ask::Atomic { fill: None, .. } => sm.lsu.stored(done),
             }
         }

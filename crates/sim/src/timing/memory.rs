@@ -1,6 +1,7 @@
 //! Second-level cache and device memory: one queue for each slice and channel.
 
 use crate::timing::cache::{Cache, hash};
+use crate::timing::lines::Held;
 use oriole_isa::chip::{Chip, L2_WAYS, LINE, SECTOR};
 
 /// What is asked of the second level.
@@ -8,6 +9,8 @@ use oriole_isa::chip::{Chip, L2_WAYS, LINE, SECTOR};
 pub(crate) enum Ask {
     /// Sectors are read; the answer goes to the fill of that number.
     Read(u32),
+    /// A line of code or constants is read; the answer goes to the caches of these.
+    Fetch,
     /// Sectors are written.
     Write,
     /// An atomic operation that repeats so often on one address; the answer goes to the fill of that number, if
@@ -40,6 +43,10 @@ pub(crate) struct Traffic {
     pub(crate) read_sectors: u64,
     /// Of those, sectors that it had.
     pub(crate) read_hits: u64,
+    /// Sectors of code and constants asked of it.
+    pub(crate) fetched_sectors: u64,
+    /// Of those, sectors that it had.
+    pub(crate) fetched_hits: u64,
     /// Sectors written to it.
     pub(crate) written_sectors: u64,
     /// Sectors of atomic operations.
@@ -50,6 +57,8 @@ pub(crate) struct Traffic {
     pub(crate) dram_written: u64,
 }
 
+/// All sectors of a line.
+const WHOLE: u8 = 15;
 /// Parts of a cycle in which queues count.
 const PARTS: u64 = 256;
 
@@ -73,11 +82,15 @@ pub(crate) struct MemorySystem {
 }
 
 impl MemorySystem {
-    /// Empty caches and idle memory.
-    pub(crate) fn new(chip: &Chip) -> Self {
+    /// Idle memory, and a cache with what is `held`, as far as it fits.
+    pub(crate) fn new(chip: &Chip, held: &Held) -> Self {
+        let mut cache = Cache::new((chip.l2.bytes / LINE) as usize, L2_WAYS);
+        for line in held.lines().take(cache.capacity()) {
+            cache.add(line, WHOLE);
+        }
         let per_sector = |bytes_per_cycle: f64| ((SECTOR * PARTS) as f64 / bytes_per_cycle).round().max(1.0) as u64;
         MemorySystem {
-            cache: Cache::new((chip.l2.bytes / LINE) as usize, L2_WAYS),
+            cache,
             slices: vec![0; chip.l2.slices as usize],
             channels: vec![0; chip.dram.channels as usize],
             ports: vec![0; chip.sms as usize],
@@ -103,14 +116,14 @@ impl MemorySystem {
         let slice = spread(message.line, self.slices.len());
         let start = occupy(&mut self.slices[slice], port, count * repeats * self.slice_parts);
         let done = match message.ask {
-            Ask::Read(_) => self.read(message, start / PARTS),
+            Ask::Read(_) | Ask::Fetch => self.read(message, start / PARTS),
             Ask::Write => self.write(message, start / PARTS),
             Ask::Atomic { .. } => {
                 self.traffic.atomic_sectors += count;
                 self.fetch(message, start / PARTS, true) + repeats - 1
             }
         };
-        if !matches!(message.ask, Ask::Read(_)) {
+        if !matches!(message.ask, Ask::Read(_) | Ask::Fetch) {
             self.last = self.last.max(done);
         }
         done
@@ -120,8 +133,14 @@ impl MemorySystem {
         let count = u64::from(message.sectors.count_ones());
         let before = self.traffic.dram_read;
         let done = self.fetch(message, start, false);
-        self.traffic.read_sectors += count;
-        self.traffic.read_hits += count - (self.traffic.dram_read - before) / SECTOR;
+        let traffic = &mut self.traffic;
+        let hits = count - (traffic.dram_read - before) / SECTOR;
+        let (asked, found) = match message.ask {
+            Ask::Fetch => (&mut traffic.fetched_sectors, &mut traffic.fetched_hits),
+            _ => (&mut traffic.read_sectors, &mut traffic.read_hits),
+        };
+        *asked += count;
+        *found += hits;
         done
     }
 

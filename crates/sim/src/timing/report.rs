@@ -85,6 +85,10 @@ pub struct MemoryFigures {
     pub l2_sectors: u64,
     /// Of those, sectors that were there.
     pub l2_hits: u64,
+    /// Sectors of code and constants asked of the second level.
+    pub l2_fetched: u64,
+    /// Of those, sectors that were there.
+    pub l2_fetched_hits: u64,
     /// Sectors written to the second level.
     pub l2_written: u64,
     /// Sectors of atomic operations there.
@@ -134,6 +138,8 @@ impl TimingReport {
                 l1_hits: sum(|sm| sm.l1_hits),
                 l2_sectors: traffic.read_sectors,
                 l2_hits: traffic.read_hits,
+                l2_fetched: traffic.fetched_sectors,
+                l2_fetched_hits: traffic.fetched_hits,
                 l2_written: traffic.written_sectors,
                 l2_atomics: traffic.atomic_sectors,
                 dram_read: traffic.dram_read,

@@ -3,6 +3,7 @@
 
 use crate::access::{Access, AccessLog, in_cluster};
 use crate::lanes::{WARP, lanes_of};
+use crate::timing::lines::{LOCAL_LINES, constant_part};
 use oriole_device::{Access as AccessKind, Space};
 use oriole_isa::chip::{LINE, SECTOR};
 
@@ -13,8 +14,6 @@ const BANK_BYTES: u64 = 4;
 /// Bytes that shared memory moves for a part of a warp: of wide accesses each part, a half or a quarter of the
 /// warp, goes by itself.
 const WAVEFRONT_BYTES: u32 = 128;
-/// Where the lines of local memory stand: above all device addresses.
-const LOCAL_LINES: u64 = 1 << 52;
 /// Words of local memory that a thread may have, as a power of two.
 const LOCAL_WORDS: u32 = 22;
 
@@ -45,7 +44,7 @@ pub(crate) struct Request {
     pub(crate) wavefronts: u16,
     /// Of those, the ones that bank conflicts add.
     pub(crate) conflicts: u16,
-    /// Lines of global and local memory.
+    /// Lines of global and local memory, or parts of constant banks ([`constant_part`]).
     pub(crate) lines: u32,
     /// It goes to shared memory of another block of the cluster.
     pub(crate) is_remote: bool,
@@ -97,7 +96,10 @@ pub(crate) fn of(log: &AccessLog, by: Owner, lines: &mut Vec<u64>) -> Request {
                 request.wavefronts = request.wavefronts.saturating_add(wavefronts);
                 request.conflicts = request.conflicts.saturating_add(wavefronts - least);
             }
-            Space::Constant => request.constants = request.constants.max(distinct(access)),
+            Space::Constant => {
+                request.constants = request.constants.max(distinct(access));
+                lanes_of(access.lanes).for_each(|lane| add(lines, from, constant_part(access.addresses[lane]), 0));
+            }
         }
     }
     request.lines = (lines.len() - from) as u32;

@@ -2,19 +2,25 @@
 
 use crate::access::PhaseKind;
 use crate::timing::barrier::BlockBarriers;
-use crate::timing::code::{Code, Cost, Effect};
+use crate::timing::code::{Code, ConstantUse, Cost, Effect};
+use crate::timing::front_end::FrontEnd;
+use crate::timing::lines::{code_line, constant_line};
 use crate::timing::lsu::{Lsu, Waiter};
 use crate::timing::phase::Phases;
-use crate::timing::request::{Transfer, sectors};
+use crate::timing::request::{Transfer, line_number, sectors};
 use crate::timing::stats::{SmCounts, StallReason};
 use crate::timing::trace::{BlockTrace, CLUSTER};
-use crate::timing::warp::Replay;
+use crate::timing::warp::{ConstantOperand, Replay};
 use oriole_isa::chip::{Chip, Unit};
+use smallvec::SmallVec;
 
 /// Quarters of a multiprocessor, each with a scheduler.
 const QUARTERS: usize = 4;
 /// Cycles in which a fixed-latency instruction reads its registers (Huerta et al.).
 const READ_WINDOW: u64 = 3;
+/// Cycles in which a quarter issues nothing because a constant operand is missing, before it turns to other warps
+/// (Huerta et al.).
+const CONSTANT_PATIENCE: u64 = 4;
 
 /// A quarter: a scheduler, its warps, its units, its register banks.
 struct Quarter {
@@ -104,6 +110,15 @@ struct Resident {
     left: u32,
 }
 
+/// A load of constants that waits for a line.
+#[derive(Clone, Copy)]
+struct ConstantLoad {
+    line: u64,
+    slot: u32,
+    epoch: u32,
+    scoreboard: u8,
+}
+
 /// The multiprocessor.
 pub(crate) struct Sm<'c> {
     chip: &'c Chip,
@@ -115,6 +130,9 @@ pub(crate) struct Sm<'c> {
     now: u64,
     since: u64,
     resident: u64,
+    /// Instruction and constant caches.
+    pub(crate) front_end: FrontEnd,
+    constant_loads: Vec<ConstantLoad>,
     /// The memory pipeline.
     pub(crate) lsu: Lsu,
     /// Arrivals at barriers of clusters in this step: number of the cluster and cycle.
@@ -137,6 +155,8 @@ impl<'c> Sm<'c> {
             now: 0,
             since: 0,
             resident: 0,
+            front_end: FrontEnd::new(chip, code.last_line()),
+            constant_loads: Vec::new(),
             lsu: Lsu::new(chip, cache_bytes),
             arrivals: Vec::new(),
             counts,
@@ -177,6 +197,7 @@ impl<'c> Sm<'c> {
             None => self.blocks.push(resident),
         }
         for slot in slots {
+            self.fetch(slot);
             self.prepare(slot);
         }
     }
@@ -204,8 +225,8 @@ impl<'c> Sm<'c> {
 
     /// Sectors have come.
     pub(crate) fn filled(&mut self, fill: u32, time: u64) {
-        let (warps, mut woken) = (&mut self.warps, smallvec::SmallVec::<[u32; 4]>::new());
-        let mut copied = smallvec::SmallVec::<[((u32, u32), u64); 2]>::new();
+        let (warps, mut woken) = (&mut self.warps, SmallVec::<[u32; 4]>::new());
+        let mut copied = SmallVec::<[((u32, u32), u64); 2]>::new();
         self.lsu.filled(fill, time, |waiter, done| {
             copied.extend(waiter.phase.map(|phase| (phase, done)));
             let warp = warps.get_mut(waiter.slot as usize).and_then(Option::as_mut);
@@ -228,6 +249,40 @@ impl<'c> Sm<'c> {
         }
     }
 
+    /// A line of code or constants has come from the second level.
+    pub(crate) fn fetched(&mut self, line: u64, time: u64) {
+        self.front_end.filled(line, time);
+        self.load_constants(line, time);
+        for slot in 0..self.warps.len() as u32 {
+            let Some(warp) = &mut self.warps[slot as usize] else { continue };
+            if warp.fetched.is_none() && warp.code_line == line {
+                warp.fetched = Some(time);
+                self.prepare(slot);
+            } else if let ConstantOperand::Comes { line: wanted, since } = warp.operand
+                && wanted == line
+            {
+                warp.operand = ConstantOperand::There;
+                warp.hold(since, time, StallReason::ImcMiss);
+                self.quarters[warp.quarter].set_ready(slot, time);
+            }
+        }
+    }
+
+    /// Completes the loads of constants that wait for a line.
+    fn load_constants(&mut self, line: u64, time: u64) {
+        let (come, rest) = self.constant_loads.iter().partition(|load| load.line == line);
+        self.constant_loads = rest;
+        let come: Vec<ConstantLoad> = come;
+        for load in come {
+            let warp = self.warps.get_mut(load.slot as usize).and_then(Option::as_mut);
+            let Some(warp) = warp.filter(|warp| warp.epoch == load.epoch) else { continue };
+            warp.scoreboards[usize::from(load.scoreboard)].complete(time);
+            if warp.is_blocked {
+                self.prepare(load.slot);
+            }
+        }
+    }
+
     /// Bytes have come that the phase of an mbarrier, of the block with that number, counts.
     fn copied(&mut self, (number, phase): (u32, u32), time: u64) {
         let is_it = |resident: &Option<Resident>| resident.as_ref().is_some_and(|block| block.number == number);
@@ -235,6 +290,14 @@ impl<'c> Sm<'c> {
         if self.blocks[block].as_mut().is_some_and(|block| block.phases.come(phase, time)) {
             self.release(block);
         }
+    }
+
+    /// Gets the line of a warp's next instruction, where that is another than the one before.
+    fn fetch(&mut self, slot: u32) {
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        let Some(line) = warp.place().map(code_line).filter(|line| *line != warp.code_line) else { return };
+        warp.code_line = line;
+        warp.fetched = self.front_end.fetch(warp.quarter, line, warp.fetch_time());
     }
 
     /// Finds out when a warp may issue its next instruction.
@@ -297,6 +360,14 @@ impl<'c> Sm<'c> {
             quarter.ready[at] = free;
             return false;
         }
+        if let Some(ConstantUse::Operand { part }) = cost.constant
+            && warp.operand == ConstantOperand::Unknown
+            && !self.has_operand(q, at, part)
+        {
+            // The slot is gone.
+            return true;
+        }
+        let quarter = &mut self.quarters[q];
         let start = quarter.units[unit as usize].max(now);
         quarter.units[unit as usize] = start + u64::from(cost.cycles);
         let bubble = quarter.read_registers(slot, now, cost);
@@ -308,6 +379,27 @@ impl<'c> Sm<'c> {
         self.counts.bank_bubbles += bubble;
         self.issue(q, at, slot, index, start);
         true
+    }
+
+    /// Whether the constant operand of an instruction is in the first level; where not, the warp waits for it, and the
+    /// quarter a little.
+    fn has_operand(&mut self, q: usize, at: usize, part: u64) -> bool {
+        let (now, quarter) = (self.now, &mut self.quarters[q]);
+        let Some(warp) = &mut self.warps[quarter.slots[at] as usize] else { return true };
+        let there = self.front_end.operand(q, part, now);
+        if there == Some(now) {
+            return true;
+        }
+        warp.operand = match there {
+            Some(time) => {
+                warp.hold(now, time, StallReason::ImcMiss);
+                ConstantOperand::There
+            }
+            None => ConstantOperand::Comes { line: constant_line(part), since: now },
+        };
+        quarter.ready[at] = there.unwrap_or(u64::MAX);
+        quarter.bubble = quarter.ready[at].min(now + CONSTANT_PATIENCE);
+        false
     }
 
     /// The issue of an instruction whose unit starts with it at `start`.
@@ -342,6 +434,7 @@ impl<'c> Sm<'c> {
         if self.warps[slot as usize].as_ref().is_some_and(|warp| warp.place().is_none()) {
             self.finish(q, at, slot, block);
         } else {
+            self.fetch(slot);
             self.prepare(slot);
         }
         if released {
@@ -357,12 +450,14 @@ impl<'c> Sm<'c> {
         let is_copy = request.transfer == Transfer::Load && request.wavefronts > 0 && copied.is_none();
         let copy = is_copy.then(|| warp.copies.current());
         let waiter = Waiter { slot, epoch: warp.epoch, scoreboard: cost.write_scoreboard, copy, phase: copied };
-        let lines = warp.lines(lines);
+        let all = warp.lines(lines);
+        let (lines, constants) = if request.constants > 0 { (&[][..], all) } else { (all, &[][..]) };
         let counts = &mut self.counts.instructions[index];
         counts.requests += u64::from(!lines.is_empty());
         counts.sectors += lines.iter().map(|&line| u64::from(sectors(line).count_ones())).sum::<u64>();
         counts.wavefronts += u64::from(request.wavefronts);
         counts.conflicts += u64::from(request.conflicts);
+        let constants: SmallVec<[u64; 2]> = constants.iter().map(|&part| line_number(part)).collect();
         let passed = self.lsu.pass(q, self.now, cost, request, lines, waiter);
         if is_copy {
             warp.copies.add(passed.done);
@@ -371,6 +466,21 @@ impl<'c> Sm<'c> {
         warp.set_scoreboards(cost, passed.done, passed.read, is_long);
         if let (Some(phase), Some(done)) = (copied, passed.done) {
             self.copied(phase, done);
+        }
+        self.read_constants(slot, cost.write_scoreboard, &constants);
+    }
+
+    /// An instruction loads these parts of constant banks: its scoreboard waits for those that are not at hand.
+    fn read_constants(&mut self, slot: u32, scoreboard: Option<u8>, parts: &[u64]) {
+        let Some(warp) = &mut self.warps[slot as usize] else { return };
+        for &part in parts {
+            let there = self.front_end.load(part, self.now);
+            let Some(scoreboard) = scoreboard else { continue };
+            warp.scoreboards[usize::from(scoreboard)].set(there, false);
+            if there.is_none() {
+                let line = constant_line(part);
+                self.constant_loads.push(ConstantLoad { line, slot, epoch: warp.epoch, scoreboard });
+            }
         }
     }
 
@@ -391,6 +501,9 @@ impl<'c> Sm<'c> {
         }
         let (done, read) = (start + u64::from(cost.latency), now + u64::from(cost.read_latency));
         warp.set_scoreboards(cost, Some(done), read, false);
+        if let Some(ConstantUse::Load { part }) = cost.constant {
+            self.read_constants(slot, cost.write_scoreboard, &[part]);
+        }
     }
 
     /// The barrier of a cluster is complete; the warps of its blocks may go on at `release`.

@@ -26,6 +26,10 @@ macro_rules! stall_reasons {
 }
 
 stall_reasons! {
+    /// The instruction is not in the caches of the quarter.
+    NoInstruction = "no_instruction",
+    /// A constant operand is not in the first level for constants.
+    ImcMiss = "imc_miss",
     /// The stall count of the instruction before.
     Wait = "wait",
     /// A scoreboard of global or local memory, or textures.

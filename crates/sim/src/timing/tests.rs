@@ -1,8 +1,12 @@
 //! Microbenchmarks whose cycles follow from the chip's published numbers by hand arithmetic.
 //!
-//! Most compare two lengths of one code, so that what is around it falls away.
+//! Most compare two lengths of one code, so that what is around it falls away. Instructions and constants are at hand
+//! in all but those of [`front_end`].
+
+mod front_end;
 
 use super::launch::replay;
+use super::lines::Held;
 use super::occupancy::Needs;
 use super::{StallReason, TimingReport};
 use crate::block::{Entry, fill_bank0};
@@ -61,13 +65,22 @@ struct Bench {
     shared: u32,
     cluster: u32,
     workers: usize,
+    /// The second level holds all of the launch before it begins.
+    is_warm: bool,
     chip: Chip,
+}
+
+/// The chip of a target, with all instructions and constants at hand.
+fn chip_of(arch: Arch) -> Chip {
+    let mut chip = arch.chip().expect("a chip with data").clone();
+    (chip.front_end.instruction_bytes, chip.front_end.constant_bytes) = (0, 0);
+    chip
 }
 
 impl Bench {
     fn on(arch: Arch) -> Bench {
-        let chip = arch.chip().expect("a chip with data").clone();
-        Bench { arch, grid: 1, block: 32, registers: 32, shared: 0, cluster: 1, workers: 1, chip }
+        let chip = chip_of(arch);
+        Bench { arch, grid: 1, block: 32, registers: 32, shared: 0, cluster: 1, workers: 1, is_warm: false, chip }
     }
 
     fn time(&self, text: &str) -> TimingReport {
@@ -92,6 +105,10 @@ impl Bench {
         };
         let mut banks = ConstantBanks::new();
         fill_bank0(&mut banks, &entry, self.arch);
+        let held = match self.is_warm {
+            true => Held::warm(&program, &banks, &memory),
+            false => Held::cold(&banks),
+        };
         let machine = Machine {
             resources: Resources {
                 memory: &memory,
@@ -111,7 +128,8 @@ impl Bench {
         let executed = outcome.counts.statistics(1).warp_instructions;
         let needs =
             Needs { threads: self.block, registers: self.registers, shared: self.shared, cluster: self.cluster };
-        let report = replay(&program, &self.chip, &needs, outcome.traces, self.workers, None).expect("it has no limit");
+        let report = replay(&program, &self.chip, &needs, outcome.traces, &held, self.workers, None);
+        let report = report.expect("it has no limit");
         assert_eq!(report.instructions, executed, "each instruction is issued once");
         report
     }
@@ -209,7 +227,7 @@ fn strided_loads_are_counted_in_sectors() {
 /// but the start.
 #[test]
 fn adding_vectors_is_bound_by_memory() {
-    let mut chip = Arch::Sm80.chip().expect("described").clone();
+    let mut chip = chip_of(Arch::Sm80);
     chip.sms = 4;
     chip.dram.efficiency = 100;
     chip.dram.megabytes_per_second = 64 * chip.clock_mhz;
@@ -289,7 +307,7 @@ fn the_blocks_of_a_cluster_wait_at_its_barrier() {
 /// A block fits on each of three multiprocessors: six blocks take two rounds, three clusters of two take three.
 #[test]
 fn the_blocks_of_a_cluster_start_together() {
-    let mut chip = Arch::Sm90.chip().expect("described").clone();
+    let mut chip = chip_of(Arch::Sm90);
     chip.sms = 3;
     let text = format!("{}EXIT & S5", "FFMA R0, R1, R2, R0 & S4\n".repeat(2000));
     let cycles = |cluster| {
@@ -323,7 +341,7 @@ fn shared_memory_of_other_blocks_is_further_away() {
 /// Three blocks fit: six take twice as long as three, seven three times.
 #[test]
 fn blocks_run_in_waves() {
-    let mut chip = Arch::Sm80.chip().expect("described").clone();
+    let mut chip = chip_of(Arch::Sm80);
     chip.sms = 1;
     let chain = "FFMA R0, R1, R2, R0 & S4\n".repeat(2000);
     let cycles = |grid| {
@@ -443,8 +461,12 @@ fn the_estimate_is_the_same_on_any_number_of_host_threads() {
         STG.E [R6.64], R4 & R2
         EXIT & S5"
     );
-    let time = |workers| Bench { grid: 40, block: 64, workers, ..Bench::on(Arch::Sm80) }.time(&text);
-    let one = time(1);
-    assert_eq!(one, time(3));
-    assert_eq!(one, time(8));
+    for chip in [chip_of(Arch::Sm80), Arch::Sm80.chip().expect("a chip with data").clone()] {
+        let time =
+            |workers| Bench { grid: 40, block: 64, workers, chip: chip.clone(), ..Bench::on(Arch::Sm80) }.time(&text);
+        let one = time(1);
+        assert_eq!(one, time(3));
+        assert_eq!(one, time(4));
+        assert_eq!(one, time(8));
+    }
 }

@@ -52,6 +52,22 @@ impl Readiness {
     }
 }
 
+/// What is known of the constant operand of a warp's next instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConstantOperand {
+    /// The first level has not been asked.
+    Unknown,
+    /// It is there, or will be when the warp can issue.
+    There,
+    /// The line comes from the second level; the warp waits since that cycle.
+    Comes {
+        /// The line.
+        line: u64,
+        /// The cycle.
+        since: u64,
+    },
+}
+
 /// One warp.
 pub(crate) struct Replay {
     trace: WarpTrace,
@@ -79,6 +95,12 @@ pub(crate) struct Replay {
     products: Vec<u64>,
     /// When the last product is.
     open_product: u64,
+    /// The line of code that the next instruction is in.
+    pub(crate) code_line: u64,
+    /// When that line is in the caches of the quarter; `None`: it comes from the second level.
+    pub(crate) fetched: Option<u64>,
+    /// How the constant operand of the next instruction comes.
+    pub(crate) operand: ConstantOperand,
     issued_at: u64,
     stall: u64,
     jumped: u64,
@@ -107,6 +129,9 @@ impl Replay {
             copies: Copies::default(),
             products: Vec::new(),
             open_product: 0,
+            code_line: 0,
+            fetched: Some(start),
+            operand: ConstantOperand::Unknown,
             issued_at: start,
             stall: 0,
             jumped: 0,
@@ -128,13 +153,20 @@ impl Replay {
         found.until(self.issued_at + self.stall, StallReason::Wait);
         found.until(found.ready + self.jumped, StallReason::Branch);
         found.until(self.sleeps_until, StallReason::Sleeping);
-        let is_clear = self.await_barriers(&mut found, barriers)
+        let is_clear = self.await_fetch(&mut found)
+            && self.await_barriers(&mut found, barriers)
             && self.await_phases(&mut found, phases)
             && self.await_scoreboards(&mut found, cost.waits)
             && self.await_effect(&mut found, cost.effect);
         self.is_blocked = !is_clear;
         self.stalls = found.stalls;
         is_clear.then_some(found.ready)
+    }
+
+    fn await_fetch(&self, found: &mut Readiness) -> bool {
+        let Some(time) = self.fetched else { return false };
+        found.until(time, StallReason::NoInstruction);
+        true
     }
 
     fn await_barriers(&self, found: &mut Readiness, barriers: &BlockBarriers) -> bool {
@@ -191,6 +223,12 @@ impl Replay {
         }
     }
 
+    /// When the warp asks for the line of its next instruction if that is another than the one before: after a jump when
+    /// the target could issue, and else while the instruction before issues, as its buffer runs ahead.
+    pub(crate) fn fetch_time(&self) -> u64 {
+        if self.jumped > 0 { self.issued_at + self.stall + self.jumped } else { self.issued_at }
+    }
+
     /// The instruction could not issue at `now` for a reason that ends at `until`.
     pub(crate) fn hold(&mut self, now: u64, until: u64, reason: StallReason) {
         self.stalls[reason as usize] += until - now;
@@ -238,6 +276,7 @@ impl Replay {
             self.event += 1;
         }
         self.phase += self.phase_steps().len();
+        self.operand = ConstantOperand::Unknown;
         self.issued_at = now;
         self.stall = u64::from(cost.stall);
         self.jumped = 0;
