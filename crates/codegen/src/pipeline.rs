@@ -9,9 +9,9 @@ use crate::session::Session;
 use oriole_cubin::{FileKind, Target};
 use oriole_isa::Arch;
 use oriole_opt::pipeline::PIPELINE;
-use oriole_ori::analysis::Cfg;
+use oriole_ori::analysis::{Cfg, Flow};
 use oriole_ori::dump::{dot, rpo_and_backedges};
-use oriole_ori::{FuncId, Function, FunctionKind, MachineFunction, Module, PrimaryMap, layout};
+use oriole_ori::{FuncId, Function, FunctionKind, MachineFunction, Module, PrimaryMap, SecondaryMap, layout};
 use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
 use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module, register_budget};
 use std::borrow::Cow;
@@ -138,10 +138,10 @@ fn compile_tree(
     session.check_instructions(&module)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
-    watch.time("order", || order(&mut module, &alloc, &settings, &mut numbering, &workers));
+    let flows = watch.time("order", || order(&mut module, &alloc, &settings, &mut numbering, &workers));
     keep(&mut record.dumps, &passes, session, &module, &ORDER);
     session.poll()?;
-    let allocation = watch.time("allocate", || allocate_module(&mut module, &alloc))?;
+    let allocation = watch.time("allocate", || allocate_module(&mut module, flows, &alloc))?;
     keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
     session.poll()?;
     let code = watch.time("schedule", || schedule(&mut module, &settings, &mut numbering, &workers))?;
@@ -242,22 +242,24 @@ impl Runs {
     }
 }
 
-/// Every function in an order that gives results time to come.
+/// Every function in an order that gives results time to come; and what is known of their flow then.
 fn order(
     module: &mut Module,
     options: &AllocOptions,
     settings: &Settings,
     numbering: &mut Numbering,
     workers: &Workers,
-) {
+) -> SecondaryMap<FuncId, Option<Flow>> {
     let arch = module.arch;
     let runs = Runs::open(&ORDER, module, settings, numbering);
-    workers.each(runs.functions(module), |(enabled, func): (bool, &mut Function)| {
-        if enabled {
-            let budget = register_budget(func, arch, options);
-            oriole_sched::order_values(func, arch, budget);
-        }
+    let flows = workers.each(runs.functions(module), |(enabled, func): (bool, &mut Function)| {
+        let budget = register_budget(func, arch, options);
+        if enabled { oriole_sched::order_values(func, arch, budget) } else { None }
     });
+    module.functions.keys().zip(flows).fold(SecondaryMap::new(), |mut all, (id, flow)| {
+        all[id] = flow;
+        all
+    })
 }
 
 /// The hardware instructions of every function, in order and with their control words.

@@ -12,7 +12,7 @@ use crate::{AllocError, AllocOptions, check};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
     Function, FunctionKind, OperandKind, RegMask, VReg,
-    analysis::{Cfg, DomTree, Liveness, LoopForest},
+    analysis::{DomTree, Flow, Liveness, LoopForest},
 };
 
 /// What allocation did to one function.
@@ -35,14 +35,18 @@ const MAX_ROUNDS: u32 = 64;
 const FILES: [RegFile; 4] = [RegFile::UP, RegFile::P, RegFile::UR, RegFile::R];
 
 /// Give every virtual register of `func` a physical one, spilling where the limit forces it. Call
-/// sites must have their clobbers resolved. The code keeps its virtual names; the descriptors say where they are.
-pub fn allocate_function(func: &mut Function, arch: Arch, options: &AllocOptions) -> Result<Allocation, AllocError> {
+/// sites must have their clobbers resolved, `flow` must be the function's. The code keeps its virtual names; the
+/// descriptors say where they are.
+pub fn allocate_function(
+    func: &mut Function,
+    arch: Arch,
+    flow: Flow,
+    options: &AllocOptions,
+) -> Result<Allocation, AllocError> {
     let (limit, warning) = register_limit(func, arch, options);
     let mut allocation = Allocation { warning, ..Allocation::default() };
-    // Spill code adds no blocks: these are true until the end.
-    let cfg = Cfg::new(func);
-    let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
-    let mut facts = Facts { live: Liveness::new(func, &cfg), code: Code::new(func, &weights, &FILES), cfg, weights };
+    let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg)));
+    let mut facts = Facts { code: Code::new(func, &weights, &FILES), flow, weights };
     let budget = register_budget(func, arch, options);
     let is_kernel = func.kind() == FunctionKind::Entry;
     let free = |file: RegFile, needed: u16| match file {
@@ -82,9 +86,9 @@ fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
 
 /// What all files and all rounds go by.
 struct Facts {
-    cfg: Cfg,
+    /// Spill code adds no blocks: the graph is true until the end.
+    flow: Flow,
     weights: BlockWeights,
-    live: Liveness,
     /// The registers of the files that are not allocated yet.
     code: Code,
 }
@@ -96,7 +100,7 @@ impl Facts {
         self.code = Code::new(func, &self.weights, rest);
         // What a spilled predicate becomes lives where the predicate did. Temporaries live nowhere else.
         if file != RegFile::R {
-            self.live = Liveness::new(func, &self.cfg);
+            self.flow.live = Liveness::new(func, &self.flow.cfg);
         }
     }
 }
@@ -120,14 +124,14 @@ fn allocate_file(
         allocation.rounds += 1;
         let lines = facts.code.take(file);
         if round == 0 && file == RegFile::R {
-            let crowd = crowd(func, &facts.code, &lines, &facts.live, limits.most);
+            let crowd = crowd(func, &facts.code, &lines, &facts.flow.live, limits.most);
             if !crowd.is_empty() {
                 spill(func, &crowd, &mut allocation.spills)?;
                 facts.renew(func, file);
                 continue;
             }
         }
-        let mut graph = build(func, &facts.code, lines, &facts.live, &facts.weights);
+        let mut graph = build(func, &facts.code, lines, &facts.flow.live, &facts.weights);
         let room = |needed: u16| Some((limits.free)(needed)).filter(|room| *room > needed);
         let failed = assign(&mut graph, limits.most, reserved(func, file), room);
         if failed.is_empty() {

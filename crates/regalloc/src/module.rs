@@ -4,7 +4,7 @@ use crate::function::{Allocation, allocate_function};
 use crate::stack::finish_frame;
 use crate::{AllocError, AllocOptions};
 use oriole_isa::RegFile;
-use oriole_ori::analysis::{CallNode, call_order};
+use oriole_ori::analysis::{CallNode, Flow, call_order};
 use oriole_ori::{Callee, Clobbers, FuncId, Module, RegMask, SecondaryMap};
 
 /// What allocation did to each function.
@@ -27,14 +27,23 @@ pub struct FunctionAllocation {
     pub open: bool,
 }
 
-/// Allocate every function of `module`, finish the stack frames, and resolve what calls clobber.
-pub fn allocate_module(module: &mut Module, options: &AllocOptions) -> Result<ModuleAllocation, AllocError> {
+/// Allocate every function of `module`, finish the stack frames, and resolve what calls clobber. `flows` may hold what is
+/// known already of the functions' flow; it is used up.
+///
+/// # Errors
+/// See [`AllocError`].
+pub fn allocate_module(
+    module: &mut Module,
+    mut flows: SecondaryMap<FuncId, Option<Flow>>,
+    options: &AllocOptions,
+) -> Result<ModuleAllocation, AllocError> {
     let arch = module.arch;
     let mut functions: SecondaryMap<FuncId, FunctionAllocation> = SecondaryMap::new();
     for CallNode { function: id, callees, open } in call_order(module) {
         resolve_clobbers(module, id, &functions);
         let func = &mut module.functions[id];
-        let own = allocate_function(func, arch, options)?;
+        let flow = flows[id].take().unwrap_or_else(|| Flow::new(func));
+        let own = allocate_function(func, arch, flow, options)?;
         finish_frame(func, arch);
         let mut clobbers = crate::function::used_registers(func);
         if open {

@@ -90,7 +90,8 @@ fn store(b: &mut FunctionBuilder<'_>, data: Operand, offset: i32) {
 
 fn allocate(func: &mut Function, limit: u32) -> oriole_regalloc::Allocation {
     let options = AllocOptions { maxrregcount: Some(limit), verify: true };
-    allocate_function(func, Arch::Sm80, &options).expect("allocation succeeds")
+    let flow = analysis::Flow::new(func);
+    allocate_function(func, Arch::Sm80, flow, &options).expect("allocation succeeds")
 }
 
 #[test]

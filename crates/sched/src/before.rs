@@ -7,11 +7,12 @@
 use crate::code::{ByRegister, Op};
 use crate::dependence::{RegState, build};
 use crate::list::{Order, list_order, source_order};
-use crate::lives::{Counts, Lives, peak};
+use crate::lives::{Counts, Lives};
+use crate::survey::{Stretch, Survey, may_gain};
 use crate::values::Values;
-use oriole_isa::{Arch, latency};
-use oriole_ori::analysis::{Cfg, Liveness};
-use oriole_ori::{Block, Function, InstId};
+use oriole_isa::Arch;
+use oriole_ori::analysis::Flow;
+use oriole_ori::{Function, InstId};
 
 /// Registers that an allocation needs beyond those in use at a time: the stack pointer, and gaps before wide values.
 const ALLOWANCE: u32 = 3;
@@ -21,28 +22,24 @@ const PREDICATES: i32 = 6;
 const ATTEMPTS: u32 = 3;
 
 /// Put the instructions of each block in an order in which results have come when they are needed. `budget` says how many
-/// R registers a function may use that needs so many.
-pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32) {
-    let blocks: Vec<Block> = func.layout().iter().copied().filter(|block| gains(func, *block, arch)).collect();
-    if blocks.is_empty() {
-        return;
+/// R registers a function may use that needs so many. Gives what it knows of the function's flow, if it had to look.
+pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32) -> Option<Flow> {
+    if !may_gain(func, arch) {
+        return None;
     }
-    let live = Liveness::new(func, &Cfg::new(func));
-    let orders: Vec<(Block, Vec<InstId>)> = {
+    let flow = Flow::new(func);
+    let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
-        let limit = limits(peak(&values, func, &live), arch, budget);
+        let survey = Survey::new(&values, func, &flow.live, arch);
+        let limit = limits(survey.peak, arch, budget);
         let mut tables = Tables::new(values.registers());
-        blocks.into_iter().filter_map(|block| Some((block, tables.order(&mut values, block, &live, limit)?))).collect()
+        let ordered = |stretch| tables.order(&mut values, &stretch, limit).map(|order| (stretch, order));
+        survey.stretches.into_iter().filter_map(ordered).collect()
     };
-    for (block, order) in orders {
-        func.edit().reorder(block, &order);
+    for (stretch, order) in orders {
+        func.edit().reorder(stretch.block, stretch.places.start, &order);
     }
-}
-
-/// Something in the block makes others wait that may have work to do meanwhile.
-fn gains(func: &Function, block: Block, arch: Arch) -> bool {
-    let insts = func.block_insts(block);
-    insts.len() > 3 && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
+    Some(flow)
 }
 
 fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
@@ -51,7 +48,7 @@ fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
     Counts([general, PREDICATES, uniform, PREDICATES, i32::MAX])
 }
 
-/// Tables by register, for one block after the other.
+/// Tables by register, for one stretch after the other.
 struct Tables {
     states: ByRegister<RegState>,
     current: ByRegister<Option<u32>>,
@@ -62,11 +59,11 @@ impl Tables {
         Tables { states: ByRegister::of(registers), current: ByRegister::of(registers) }
     }
 
-    /// The block in a better order; `None` where that of the source is as good.
-    fn order(&mut self, values: &mut Values<'_>, block: Block, live: &Liveness, limit: Counts) -> Option<Vec<InstId>> {
-        let ops: Vec<Op<InstId>> = values.block(block);
+    /// The stretch in a better order; `None` where that of the source is as good.
+    fn order(&mut self, values: &mut Values<'_>, stretch: &Stretch, limit: Counts) -> Option<Vec<InstId>> {
+        let ops: Vec<Op<InstId>> = values.stretch(stretch);
         let graph = build(&ops, &values.accesses, &mut self.states);
-        let mut lives = || Lives::new(values, block, &ops, live, &mut self.current);
+        let mut lives = || Lives::new(values, stretch, &ops, &mut self.current);
         let source = source_order(&graph, lives());
         let bound = limit.max(source.peak);
         let mut aim = limit;

@@ -15,6 +15,7 @@ mod memory;
 mod order;
 mod scoreboard;
 mod stall;
+mod survey;
 mod timing;
 mod values;
 

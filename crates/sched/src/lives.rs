@@ -1,10 +1,10 @@
-//! How long the values of a block live, and how many registers of each file that takes.
+//! How long the values of a stretch of code live, and how many registers of each file that takes.
 
 use crate::code::{ByRegister, Op};
+use crate::survey::Stretch;
 use crate::values::Values;
 use oriole_isa::RegFile;
-use oriole_ori::analysis::Liveness;
-use oriole_ori::{Block, Function, InstId};
+use oriole_ori::InstId;
 
 /// The file that a value takes room in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +75,11 @@ struct Value {
     class: Class,
     /// Instructions that read it and have not issued yet.
     readers: u32,
-    /// It is needed after the block.
+    /// It is needed after the stretch.
     lives_on: bool,
 }
 
-/// The values of a block, while its instructions issue one after the other.
+/// The values of a stretch, while its instructions issue one after the other.
 pub(crate) struct Lives {
     values: Vec<Value>,
     /// What the instructions read, and what they write, one behind the other.
@@ -92,12 +92,11 @@ pub(crate) struct Lives {
 }
 
 impl Lives {
-    /// The values of a block before its first instruction. `current` is for its use alone.
+    /// The values of a stretch before its first instruction. `current` is for its use alone.
     pub(crate) fn new(
         values: &Values<'_>,
-        block: Block,
+        stretch: &Stretch,
         ops: &[Op<InstId>],
-        live: &Liveness,
         current: &mut ByRegister<Option<u32>>,
     ) -> Self {
         let mut lives = Lives {
@@ -105,18 +104,15 @@ impl Lives {
             reads: Vec::new(),
             writes: Vec::new(),
             ends: Vec::with_capacity(ops.len()),
-            live: Counts::default(),
+            live: stretch.live,
         };
         for op in ops {
             lives.read(values, op, current);
         }
-        for (reg, k) in live.live_out(block) {
-            if let Some(value) = *current.get(values.component(reg, k)) {
+        for reg in &stretch.live_out {
+            if let Some(value) = *current.get(*reg) {
                 lives.values[value as usize].lives_on = true;
             }
-        }
-        for (reg, k) in live.live_in(block) {
-            lives.live.add(values.class(values.component(reg, k)), 1);
         }
         current.forget(|value| *value = None);
         lives
@@ -173,42 +169,6 @@ impl Lives {
             self.values[*value as usize].readers -= 1;
         }
     }
-}
-
-/// Most registers that a function's values take in the order in which it stands.
-pub(crate) fn peak(values: &Values<'_>, func: &Function, live: &Liveness) -> Counts {
-    let mut is_live = vec![false; values.registers()];
-    let mut peak = Counts::default();
-    for &block in func.layout() {
-        let mut now = Counts::default();
-        for (reg, k) in live.live_out(block) {
-            let reg = values.component(reg, k);
-            is_live[reg as usize] = true;
-            now.add(values.class(reg), 1);
-        }
-        peak = peak.max(now);
-        for &inst in func.block_insts(block).iter().rev() {
-            func.for_each_def(inst, |write| {
-                for reg in write.range.clone().filter(|_| !write.conditional).map(|k| values.component(write.reg, k)) {
-                    if std::mem::replace(&mut is_live[reg as usize], false) {
-                        now.add(values.class(reg), -1);
-                    }
-                }
-            });
-            func.for_each_use(inst, |read| {
-                for reg in read.range.clone().map(|k| values.component(read.reg, k)) {
-                    if !std::mem::replace(&mut is_live[reg as usize], true) {
-                        now.add(values.class(reg), 1);
-                    }
-                }
-            });
-            peak = peak.max(now);
-        }
-        for (reg, k) in live.live_in(block) {
-            is_live[values.component(reg, k) as usize] = false;
-        }
-    }
-    peak
 }
 
 fn add(values: &mut Vec<Value>, class: Class) -> u32 {

@@ -5,9 +5,10 @@
 use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, mask_of, reg_number};
 use crate::lives::Class;
 use crate::memory::MemoryAccess;
+use crate::survey::Stretch;
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Carries, Control, Exit, Inst, RegFile};
-use oriole_ori::{Block, Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg};
+use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg};
 
 /// The registers of a function, and what the instructions of one block touch.
 pub(crate) struct Values<'f> {
@@ -42,10 +43,11 @@ impl<'f> Values<'f> {
         self.classes[reg as usize]
     }
 
-    /// The instructions of a block. What those of another touch is forgotten.
-    pub(crate) fn block(&mut self, block: Block) -> Vec<Op<InstId>> {
+    /// The instructions of a stretch. What those of another touch is forgotten.
+    pub(crate) fn stretch(&mut self, stretch: &Stretch) -> Vec<Op<InstId>> {
         self.accesses.clear();
-        self.func.block_insts(block).iter().map(|inst| self.op(*inst)).collect()
+        let insts = &self.func.block_insts(stretch.block)[stretch.places.clone()];
+        insts.iter().map(|inst| self.op(*inst)).collect()
     }
 
     /// Component `k` of a virtual register.

@@ -147,7 +147,8 @@ fn registers_keep_their_values() {
         let mut func = random_function(seed).expect("it has few registers");
         changed += u64::from(changes_before_allocation(&func, Arch::Sm80, &inputs, seed));
         let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), verify: true };
-        oriole_regalloc::allocate_function(&mut func, Arch::Sm80, &options).expect("it is allocated");
+        let flow = analysis::Flow::new(&func);
+        oriole_regalloc::allocate_function(&mut func, Arch::Sm80, flow, &options).expect("it is allocated");
         layout::make_fallthroughs_explicit(&mut func);
         same_after_scheduling(&func, Arch::Sm80, &inputs, seed);
     }

@@ -3,12 +3,14 @@
 mod cache;
 mod call_graph;
 mod cfg;
+mod flow;
 mod liveness;
 mod uniformity;
 
 pub use cache::{Analyses, Kept};
 pub use call_graph::{CallNode, address_taken, call_order};
 pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
+pub use flow::Flow;
 pub use liveness::{Component, LiveSet, Liveness};
 pub use oriole_graph::{Loop, LoopData};
 pub use uniformity::Uniformity;

@@ -204,10 +204,10 @@ impl Editor<'_> {
         self.0.blocks[block].insts = insts;
     }
 
-    /// Put the first instructions of a block in another order: `first` names them all.
-    pub fn reorder(&mut self, block: Block, first: &[InstId]) {
+    /// Put some instructions of a block, from number `at` on, in another order: `insts` names them all.
+    pub fn reorder(&mut self, block: Block, at: usize, insts: &[InstId]) {
         self.0.epochs.insts += 1;
-        self.0.blocks[block].insts[..first.len()].copy_from_slice(first);
+        self.0.blocks[block].insts[at..at + insts.len()].copy_from_slice(insts);
     }
 
     /// Rebuild a block's instruction list in one pass: `rewrite` gets the function, the instruction

@@ -25,7 +25,7 @@ impl Cx<'_> {
         if !copies.is_empty() {
             changed = true;
             phis.extend(copies);
-            self.func.edit().reorder(block, &phis);
+            self.func.edit().reorder(block, 0, &phis);
         }
         changed
     }

@@ -1,0 +1,131 @@
+//! What is live where, before the code is put in order: the most registers that are needed at a time, and the stretches
+//! of code that another order may help.
+
+use crate::code::Reg;
+use crate::lives::Counts;
+use crate::values::Values;
+use oriole_isa::{Arch, latency};
+use oriole_ori::analysis::Liveness;
+use oriole_ori::{Block, Function, InstId};
+use std::ops::Range;
+
+/// Instructions of a stretch: more is not gained by looking farther, and the tables stay in the processor's cache.
+const LENGTH: usize = 2048;
+/// Fewer instructions have no order to choose from.
+const SHORTEST: usize = 4;
+
+/// A piece of a block, to be put in order.
+pub(crate) struct Stretch {
+    pub(crate) block: Block,
+    /// Places of its instructions in the block.
+    pub(crate) places: Range<usize>,
+    /// Registers in use before it.
+    pub(crate) live: Counts,
+    /// What is in use behind it.
+    pub(crate) live_out: Vec<Reg>,
+}
+
+/// A function as it stands.
+pub(crate) struct Survey {
+    /// Most registers in use at a time.
+    pub(crate) peak: Counts,
+    pub(crate) stretches: Vec<Stretch>,
+}
+
+/// Whether some block may gain by another order.
+pub(crate) fn may_gain(func: &Function, arch: Arch) -> bool {
+    func.layout().iter().any(|block| gains(func, func.block_insts(*block), arch))
+}
+
+/// Something makes others wait that may have work to do meanwhile.
+fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
+    insts.len() >= SHORTEST && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
+}
+
+impl Survey {
+    pub(crate) fn new(values: &Values<'_>, func: &Function, live: &Liveness, arch: Arch) -> Self {
+        let mut walk = Walk { values, func, now: Live::new(values.registers()), peak: Counts::default() };
+        let mut stretches = Vec::new();
+        for &block in func.layout() {
+            walk.now.clear();
+            live.live_out(block).for_each(|(reg, k)| walk.insert(values.component(reg, k)));
+            walk.peak = walk.peak.max(walk.now.counts);
+            let insts = func.block_insts(block);
+            for from in (0..insts.len()).step_by(LENGTH).rev() {
+                let places = from..insts.len().min(from + LENGTH);
+                let gains = gains(func, &insts[places.clone()], arch);
+                let live_out = if gains { walk.now.members.clone() } else { Vec::new() };
+                insts[places.clone()].iter().rev().for_each(|inst| walk.step_back(*inst));
+                if gains {
+                    stretches.push(Stretch { block, places, live: walk.now.counts, live_out });
+                }
+            }
+        }
+        Survey { peak: walk.peak, stretches }
+    }
+}
+
+/// The live registers: a set that can be gone through.
+struct Live {
+    members: Vec<Reg>,
+    /// By register: its place among the members, if the member there is it.
+    places: Vec<u32>,
+    counts: Counts,
+}
+
+impl Live {
+    fn new(registers: usize) -> Self {
+        Live { members: Vec::new(), places: vec![0; registers], counts: Counts::default() }
+    }
+
+    fn clear(&mut self) {
+        self.members.clear();
+        self.counts = Counts::default();
+    }
+
+    fn place(&self, reg: Reg) -> Option<usize> {
+        let place = self.places[reg as usize] as usize;
+        (self.members.get(place) == Some(&reg)).then_some(place)
+    }
+}
+
+/// A walk from the ends of blocks to their starts.
+struct Walk<'w, 'f> {
+    values: &'w Values<'f>,
+    func: &'f Function,
+    now: Live,
+    peak: Counts,
+}
+
+impl Walk<'_, '_> {
+    fn insert(&mut self, reg: Reg) {
+        if self.now.place(reg).is_none() {
+            self.now.places[reg as usize] = self.now.members.len() as u32;
+            self.now.members.push(reg);
+            self.now.counts.add(self.values.class(reg), 1);
+        }
+    }
+
+    fn remove(&mut self, reg: Reg) {
+        if let Some(place) = self.now.place(reg) {
+            self.now.members.swap_remove(place);
+            if let Some(moved) = self.now.members.get(place) {
+                self.now.places[*moved as usize] = place as u32;
+            }
+            self.now.counts.add(self.values.class(reg), -1);
+        }
+    }
+
+    fn step_back(&mut self, inst: InstId) {
+        let (func, values) = (self.func, self.values);
+        func.for_each_def(inst, |write| {
+            if !write.conditional {
+                write.range.clone().for_each(|k| self.remove(values.component(write.reg, k)));
+            }
+        });
+        func.for_each_use(inst, |read| {
+            read.range.clone().for_each(|k| self.insert(values.component(read.reg, k)));
+        });
+        self.peak = self.peak.max(self.now.counts);
+    }
+}
