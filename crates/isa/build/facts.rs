@@ -54,6 +54,7 @@ const ORDER: Choice = Choice {
     doc: "What may move across an instruction, registers apart.",
     values: &[
         ("free", "Free", "Everything that its operands and its memory allow."),
+        ("warp", "Warp", "The same, as long as the same threads of the warp are there: all but a fence."),
         ("effect", "Effect", "It keeps its place among others of its kind, and accesses to memory stay on their side."),
         ("fence", "Fence", "Nothing: what follows is out of the block's sight, or depends on it by no register."),
     ],
@@ -181,7 +182,8 @@ impl Facts {
         if self.exit != "No" && !(has(&["BRANCH"]) && self.order == "Fence") {
             return Err("it leaves its block, but has not the effect 'branch' and the order 'fence'".to_owned());
         }
-        if (self.order == "Free") == has(&ORDERED) {
+        let of_warp = has(&["CONVERGENT"]) && !has(&["SIDE_EFFECT", "VOLATILE", "BRANCH"]);
+        if (self.order == "Free") == has(&ORDERED) || self.order == "Warp" && !of_warp {
             return Err(format!("order '{}' does not go with its effects", self.order));
         }
         if has(&["READS_MEMORY", "WRITES_MEMORY"]) == matches!(self.space, "None" | "Constant") {

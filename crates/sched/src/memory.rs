@@ -33,7 +33,9 @@ impl MemoryAccess {
         }
         let space = inst.opcode.space();
         let ordered = flags.contains(InstFlags::VOLATILE);
-        let place = if reads && writes { None } else { place(inst, register) };
+        // The lanes of an exchange name each other's places.
+        let shared = reads && writes || effects.contains(Effects::CONVERGENT);
+        let place = if shared { None } else { place(inst, register) };
         Some(MemoryAccess { space, writes, ordered, place })
     }
 

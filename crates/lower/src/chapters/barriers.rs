@@ -20,7 +20,7 @@ fn bar(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     }
     if instruction.has(Word::Warp) {
         let mask = operands::operand(instruction, 0)?;
-        return crate::chapters::warp::converge(cx, mask);
+        return crate::chapters::warp::meet(cx, mask);
     }
     // `bar` implies `.aligned`; `barrier` without it may be reached by parts of a warp.
     let aligned = instruction.opcode == Opcode::Bar || instruction.has(Word::Aligned);

@@ -4,8 +4,8 @@ use crate::error::{Lowered, unsupported};
 use crate::function::{FnLower, destinations, operands, ops, sources};
 use crate::handler::{Chapter, unknown};
 use oriole_isa::Role::{A, B, C, D, PA, PD};
-use oriole_isa::{Credux, CreduxType, Field, MatchMode, MatchSize, Opcode as Sass, Redux, Shfl, Vote};
-use oriole_ori::{Operand, RegType};
+use oriole_isa::{Credux, CreduxType, Field, MatchMode, MatchSize, Mods, Opcode as Sass, Redux, Shfl, Vote};
+use oriole_ori::{Inst, InstFlags, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, Opcode, ScalarType, Word};
 
 /// The opcodes of this chapter.
@@ -18,28 +18,48 @@ pub(crate) const CHAPTER: Chapter = &[
     (Opcode::Elect, elect),
 ];
 
+/// `bar.warp.sync mask`: the threads meet, and see what the others have written. It stays where they are together anyway.
+pub(crate) fn meet(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
+    let mut inst = wait_for(cx, mask)?;
+    inst.flags |= InstFlags::VOLATILE;
+    cx.emit_inst(inst)?;
+    Ok(())
+}
+
 /// What the last operand of a `.sync` instruction says: these threads meet here.
 ///
-/// Where the threads are together anyway the optimiser takes the WARPSYNC out.
+/// Where the threads are together anyway slot 99 takes the WARPSYNC out.
 pub(crate) fn converge(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered {
-    let full = mask.imm().and_then(|imm| imm.int_bits()).is_some_and(|bits| bits as u32 == u32::MAX);
-    if full {
-        return converge_all(cx);
-    }
-    let mask = sources::src(cx, mask)?;
-    let mask = ops::in_reg(cx, mask)?;
-    cx.emit(Sass::WARPSYNC, &[], &[(A, mask)])?;
+    let inst = wait_for(cx, mask)?;
+    cx.emit_inst(inst)?;
     Ok(())
 }
 
 /// All threads of the warp meet here: what `.sync.aligned` says.
 pub(crate) fn converge_all(cx: &mut FnLower<'_, '_>) -> Lowered {
-    if cx.has_with(Sass::WARPSYNC, Field::WARPSYNC_ALL.is(true)) {
-        cx.emit(Sass::WARPSYNC, &[Field::WARPSYNC_ALL.is(true)], &[])?;
-    } else {
-        cx.emit(Sass::WARPSYNC, &[], &[(A, Operand::imm(u32::MAX))])?;
-    }
+    let inst = wait_for_all(cx);
+    cx.emit_inst(inst)?;
     Ok(())
+}
+
+fn wait_for(cx: &mut FnLower<'_, '_>, mask: &ast::Operand) -> Lowered<Inst> {
+    if mask.imm().and_then(|imm| imm.int_bits()).is_some_and(|bits| bits as u32 == u32::MAX) {
+        return Ok(wait_for_all(cx));
+    }
+    let mask = sources::src(cx, mask)?;
+    let mut inst = Inst::neutral(Sass::WARPSYNC, Mods::new());
+    inst.set_role(A, ops::in_reg(cx, mask)?);
+    Ok(inst)
+}
+
+fn wait_for_all(cx: &FnLower<'_, '_>) -> Inst {
+    let mut inst = Inst::neutral(Sass::WARPSYNC, Mods::new());
+    if cx.has_with(Sass::WARPSYNC, Field::WARPSYNC_ALL.is(true)) {
+        inst.mods.set(Field::WARPSYNC_ALL, true);
+    } else {
+        inst.set_role(A, Operand::imm(u32::MAX));
+    }
+    inst
 }
 
 /// Result and optional predicate of `d|p`.

@@ -14,6 +14,7 @@
 //! | `edges.rs` | what happens on each edge |
 //! | `number.rs` | which register holds a region's threads |
 //! | `insert.rs` | the code |
+//! | `together.rs` | takes out what waits for threads that are there |
 //! | `module.rs` | the functions of a module, callees first |
 
 mod edges;
@@ -23,6 +24,7 @@ mod number;
 mod regions;
 mod scopes;
 mod shape;
+mod together;
 mod tree;
 
 use crate::{CallBarriers, Changed, PhaseError};
@@ -33,7 +35,8 @@ use oriole_ori::{Block, Function, FunctionKind};
 use regions::Regions;
 use scopes::Scopes;
 
-/// Insert BSSY, BSYNC and BREAK into a function whose calls do that to barriers.
+/// Insert BSSY, BSYNC and BREAK into a function whose calls do that to barriers, and take out the WARPSYNCs that wait for
+/// nobody.
 ///
 /// # Errors
 /// A limit of the IR.
@@ -42,11 +45,11 @@ pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Chang
     let mut analyses = Analyses::default();
     let cfg = analyses.cfg(func);
     if cfg.rpo().iter().all(|block| func.succs(*block).len() < 2) {
-        return Ok(changed);
+        return Ok(changed.or(together::remove_waits(func, |_| false)));
     }
     let uniformity = analyses.uniformity(func, arch);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
-        return Ok(changed);
+        return Ok(changed.or(together::remove_waits(func, |_| false)));
     }
     let returns = shape::join_returns(func)?;
     let cfg = analyses.cfg(func);
@@ -69,7 +72,8 @@ pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Chang
     if func.kind() != FunctionKind::Entry {
         insert::save_barriers(func, used & CallBarriers::KEPT)?;
     }
-    Ok(changed.or(Changed::when(used != 0)))
+    let waits = together::remove_waits(func, |block| uniformity.is_divergent(block));
+    Ok(changed.or(waits).or(Changed::when(used != 0)))
 }
 
 /// The lowest block in no loop that all ways to the return pass.

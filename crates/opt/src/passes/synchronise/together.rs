@@ -1,0 +1,131 @@
+//! Where all threads of a warp that have not ended are at one place, nobody has to be waited for.
+//!
+//! A kernel begins so. A branch that may go different ways ends it, but where its other way ends the threads that take it
+//! at once; a call does. It comes back with a `BSYNC` of a barrier that was set while all were together, if nobody takes himself out of
+//! it, and with a `WARPSYNC` of the whole warp. What holds on all ways to a place holds there.
+
+use super::shape::ends_at_once;
+use crate::Changed;
+use oriole_isa::{Field, Opcode, RegFile, Role};
+use oriole_ori::analysis::Cfg;
+use oriole_ori::{Block, Function, FunctionKind, Inst, InstFlags, OperandKind, SecondaryMap};
+
+/// Take out every `WARPSYNC` that finds the threads together; `parts` says of which blocks' ends they may go different ways.
+/// One that also makes writes to memory visible (`bar.warp.sync`, [`InstFlags::VOLATILE`]) stays.
+pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -> Changed {
+    let is_wait = |inst: &Inst| inst.opcode == Opcode::WARPSYNC;
+    if !func.iter_insts().any(|(_, inst)| is_wait(&func[inst])) {
+        return Changed::No;
+    }
+    let starts = Solver::new(func, parts).solve();
+    let broken = broken(func);
+    let mut changed = Changed::No;
+    for block in func.layout().to_vec() {
+        let Some(mut state) = starts[block] else { continue };
+        func.edit().retain_insts(block, |func, id| {
+            let inst = &func[id];
+            let idle = is_wait(inst) && state.together && !inst.flags.contains(InstFlags::VOLATILE);
+            state.step(func, inst, broken);
+            changed = changed.or(Changed::when(idle));
+            !idle
+        });
+    }
+    changed
+}
+
+/// What is known at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    together: bool,
+    /// The barriers that were set while the threads were together, a bit each.
+    whole: u16,
+}
+
+impl State {
+    fn step(&mut self, func: &Function, inst: &Inst, broken: u16) {
+        let named = barriers(func, inst);
+        match inst.opcode {
+            Opcode::BSSY if self.together => self.whole |= named,
+            Opcode::BSYNC => {
+                self.together |= named & self.whole & !broken != 0;
+                self.whole &= !named;
+            }
+            Opcode::WARPSYNC => self.together |= is_for_all(inst),
+            _ => self.whole &= !named,
+        }
+        if inst.call.is_some() {
+            self.together = false;
+        }
+    }
+
+    fn meet(self, other: State) -> State {
+        State { together: self.together && other.together, whole: self.whole & other.whole }
+    }
+}
+
+/// The barriers that an instruction names.
+fn barriers(func: &Function, inst: &Inst) -> u16 {
+    let registers = inst.operands.iter().filter_map(|operand| func.physical(*operand));
+    let numbers = registers.filter(|(file, ..)| *file == RegFile::B).map(|(_, number, _)| number);
+    numbers.fold(0, |all, number| all | 1u16.checked_shl(number.into()).unwrap_or(0))
+}
+
+/// The barriers that threads take themselves out of.
+fn broken(func: &Function) -> u16 {
+    let breaks = func.iter_insts().map(|(_, inst)| &func[inst]).filter(|inst| inst.opcode == Opcode::BREAK);
+    breaks.fold(0, |all, inst| all | barriers(func, inst))
+}
+
+fn is_for_all(inst: &Inst) -> bool {
+    let mask = inst.opcode.position(Role::A).map(|at| inst.operands[at].kind());
+    inst.guard().is_none()
+        && (inst.mods.get(Field::WARPSYNC_ALL) == Some(true) || matches!(mask, Some(OperandKind::Imm(u32::MAX, _))))
+}
+
+/// What is known where each block begins; nothing of blocks that nobody gets to.
+type Starts = SecondaryMap<Block, Option<State>>;
+
+struct Solver<'f, P> {
+    func: &'f Function,
+    parts: P,
+    cfg: Cfg,
+    broken: u16,
+    starts: Starts,
+}
+
+impl<'f, P: Fn(Block) -> bool> Solver<'f, P> {
+    fn new(func: &'f Function, parts: P) -> Self {
+        Solver { func, parts, cfg: Cfg::new(func), broken: broken(func), starts: SecondaryMap::new() }
+    }
+
+    /// From the entry along the edges until nothing is lost any more: a block's knowledge shrinks at most 17 times.
+    fn solve(mut self) -> Starts {
+        let Some(entry) = self.func.entry() else { return self.starts };
+        let together = self.func.kind() == FunctionKind::Entry;
+        self.starts[entry] = Some(State { together, whole: 0 });
+        let order = self.cfg.rpo().to_vec();
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for block in &order {
+                again |= self.leave(*block);
+            }
+        }
+        self.starts
+    }
+
+    /// Tell the successors of a block; whether one of them learns something.
+    fn leave(&mut self, block: Block) -> bool {
+        let Some(mut state) = self.starts[block] else { return false };
+        let func = self.func;
+        func.block_insts(block).iter().for_each(|inst| state.step(func, &func[*inst], self.broken));
+        let going_on = func.succs(block).iter().filter(|succ| !ends_at_once(func, **succ)).count();
+        state.together &= !(self.parts)(block) || going_on < 2;
+        let mut learnt = false;
+        for succ in func.succs(block) {
+            let start = &mut self.starts[*succ];
+            let new = start.map_or(state, |known| known.meet(state));
+            learnt |= start.replace(new) != Some(new);
+        }
+        learnt
+    }
+}
