@@ -35,6 +35,7 @@ fn reuse(machine: &mut MachineFunction, accesses: &Accesses, op: &Op, next: &Op)
         }
     }
 }
+
 /// Whether the next instruction reads a register at the same place, and this one does not write it.
 fn is_read_again(accesses: &Accesses, op: &Op, next: &Op, reg: Reg, at: u8) -> bool {
     let role = |op: &Op| op.opcode.signature().get(usize::from(at)).map(|spec| spec.role);
