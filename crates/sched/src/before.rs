@@ -43,7 +43,8 @@ pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32
 }
 
 fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
-    let general = budget(peak.0[0].max(0) as u32 + ALLOWANCE).saturating_sub(ALLOWANCE) as i32;
+    // The stack pointer is there in any case.
+    let general = budget(peak.0[0].max(0) as u32 + 1).saturating_sub(ALLOWANCE) as i32;
     let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
     Counts([general, PREDICATES, uniform, PREDICATES, i32::MAX])
 }
