@@ -256,10 +256,7 @@ fn order(
         let budget = register_budget(func, arch, options);
         if enabled { oriole_sched::order_values(func, arch, budget) } else { None }
     });
-    module.functions.keys().zip(flows).fold(SecondaryMap::new(), |mut all, (id, flow)| {
-        all[id] = flow;
-        all
-    })
+    module.functions.keys().zip(flows).collect()
 }
 
 /// The hardware instructions of every function, in order and with their control words.

@@ -1,6 +1,5 @@
 //! The passes between lowering and encoding, by name, for `--disable-pass`, `--pass-limit`, `--dump-after`. Runs are numbered with the functions in the order of their calls, callees first, each with its passes in
-//! the order of the pipeline; then the
-//! orders of each function's instructions, before allocation and behind it.
+//! the order of the pipeline; then the orders of each function's instructions, before allocation and behind it.
 
 use oriole_opt::pipeline::PIPELINE;
 use oriole_passes::{Pass, PassInfo, Repetition};

@@ -6,20 +6,15 @@ use crate::node::{Node, NodeData};
 use crate::order::colouring_order;
 
 /// Colour the graph with registers below `limit` that are not `reserved`; the nodes that found none. Where all found one
-/// and `room` gives more registers than were needed, they are given out anew, in turn.
-pub(crate) fn assign(
-    graph: &mut Graph,
-    limit: u16,
-    reserved: PhysicalSet,
-    room: impl FnOnce(u16) -> Option<u16>,
-) -> Vec<Node> {
+/// and more than were needed are `free` to be used, they are given out anew, in turn.
+pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet, free: impl FnOnce(u16) -> u16) -> Vec<Node> {
     let usable = (0..limit).filter(|r| reserved[usize::from(r / 64)] >> (r % 64) & 1 == 0).count();
     let order = colouring_order(graph, usable);
     let failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| 0);
-    if failed.is_empty()
-        && let Some(room) = room(graph.registers())
-    {
-        spread(graph, &order, FatPoint::new(room, reserved), room);
+    let needed = graph.registers();
+    let free = free(needed);
+    if failed.is_empty() && free > needed {
+        spread(graph, &order, FatPoint::new(free, reserved), free);
     }
     failed
 }

@@ -132,8 +132,7 @@ fn allocate_file(
             }
         }
         let mut graph = build(func, &facts.code, lines, &facts.flow.live, &facts.weights);
-        let room = |needed: u16| Some((limits.free)(needed)).filter(|room| *room > needed);
-        let failed = assign(&mut graph, limits.most, reserved(func, file), room);
+        let failed = assign(&mut graph, limits.most, reserved(func, file), limits.free);
         if failed.is_empty() {
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);

@@ -56,12 +56,5 @@ pub fn register_budget(func: &Function, arch: Arch, options: &AllocOptions) -> i
 /// Most registers per thread with which as many warps run at a time as with `needed`.
 fn at_same_occupancy(arch: Arch, needed: u32) -> u32 {
     let sm = arch.sm();
-    // Each scheduler has its own share of the registers, so that warps come in groups of as many.
-    let warps = |registers: u32| {
-        let per_warp = (registers * sm.warp_size).next_multiple_of(sm.register_allocation_unit).max(1);
-        (sm.registers / per_warp / sm.schedulers * sm.schedulers).min(sm.max_warps)
-    };
-    let steps = (1..).map(|step| needed.next_multiple_of(sm.register_granularity) + step * sm.register_granularity);
-    let wider = steps.take_while(|registers| *registers <= 256 && warps(*registers) == warps(needed)).last();
-    wider.unwrap_or(needed.next_multiple_of(sm.register_granularity)).min(sm.max_registers_per_thread)
+    registers_for_occupancy(arch, sm.warps_by_registers(needed) * sm.warp_size, 1)
 }

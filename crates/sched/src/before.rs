@@ -8,6 +8,7 @@ use crate::code::{ByRegister, Op};
 use crate::dependence::{RegState, build};
 use crate::list::{Order, list_order, source_order};
 use crate::lives::{Counts, Lives};
+use crate::order::heights;
 use crate::survey::{Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
@@ -64,12 +65,13 @@ impl Tables {
     fn order(&mut self, values: &mut Values<'_>, stretch: &Stretch, limit: Counts) -> Option<Vec<InstId>> {
         let ops: Vec<Op<InstId>> = values.stretch(stretch);
         let graph = build(&ops, &values.accesses, &mut self.states);
-        let mut lives = || Lives::new(values, stretch, &ops, &mut self.current);
-        let source = source_order(&graph, lives());
+        let lives = Lives::new(values, stretch, &ops, &mut self.current);
+        let source = source_order(&graph, lives.clone());
+        let heights = heights(&graph);
         let bound = limit.max(source.peak);
         let mut aim = limit;
         for _ in 0..ATTEMPTS {
-            let order = list_order(&graph, lives(), aim);
+            let order = list_order(&graph, &heights, lives.clone(), aim);
             if order.peak.is_within(bound) {
                 return is_better(&order, &source, limit)
                     .then(|| order.insts.iter().map(|at| ops[*at as usize].id).collect());

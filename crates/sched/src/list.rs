@@ -7,7 +7,6 @@
 
 use crate::dependence::Graph;
 use crate::lives::{Counts, Lives};
-use crate::order::heights;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -31,9 +30,9 @@ pub(crate) fn source_order(graph: &Graph, lives: Lives) -> Order {
 }
 
 /// The order that is short and keeps within `limit` where it can.
-pub(crate) fn list_order(graph: &Graph, lives: Lives, limit: Counts) -> Order {
+pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, limit: Counts) -> Order {
     let mut list = List {
-        heights: heights(graph),
+        heights,
         incoming: graph.incoming.clone(),
         clock: Clock::new(graph, lives),
         limit,
@@ -81,7 +80,8 @@ impl<'g> Clock<'g> {
 }
 
 struct List<'g> {
-    heights: Vec<u32>,
+    /// By instruction: cycles from its issue to the end.
+    heights: &'g [u32],
     incoming: Vec<u32>,
     clock: Clock<'g>,
     limit: Counts,
@@ -116,8 +116,11 @@ impl List<'_> {
     fn choose(&mut self) -> Option<u32> {
         loop {
             self.wake();
-            if let Some(at) = self.ready_that_fits() {
-                return Some(at);
+            let (issued, clock, limit) = (&self.issued, &self.clock, self.limit);
+            let fits = |at: u32| clock.lives.change(at).fits(clock.lives.live, limit);
+            let ready = take_fitting(&mut self.ready, |(_, Reverse(at))| *at, issued, fits);
+            if ready.is_some() {
+                return ready;
             }
             if self.ready.is_empty() {
                 match self.waiting.peek() {
@@ -126,7 +129,8 @@ impl List<'_> {
                 }
                 continue;
             }
-            return self.waiting_that_frees().or_else(|| self.first_in_source());
+            let waiting = take_fitting(&mut self.waiting, |Reverse((_, at))| *at, issued, fits);
+            return waiting.or_else(|| self.first_in_source());
         }
     }
 
@@ -143,50 +147,6 @@ impl List<'_> {
         }
     }
 
-    fn fits(&self, at: u32) -> bool {
-        self.clock.lives.change(at).fits(self.clock.lives.live, self.limit)
-    }
-
-    fn ready_that_fits(&mut self) -> Option<u32> {
-        let mut aside = Vec::new();
-        let mut found = None;
-        while let Some((height, Reverse(at))) = self.ready.pop() {
-            if self.issued[at as usize] {
-                continue;
-            }
-            if self.fits(at) {
-                found = Some(at);
-                break;
-            }
-            aside.push((height, Reverse(at)));
-            if aside.len() == TRIES {
-                break;
-            }
-        }
-        self.ready.extend(aside);
-        found
-    }
-
-    fn waiting_that_frees(&mut self) -> Option<u32> {
-        let mut aside = Vec::new();
-        let mut found = None;
-        while let Some(Reverse((time, at))) = self.waiting.pop() {
-            if self.issued[at as usize] {
-                continue;
-            }
-            if self.fits(at) {
-                found = Some(at);
-                break;
-            }
-            aside.push(Reverse((time, at)));
-            if aside.len() == TRIES {
-                break;
-            }
-        }
-        self.waiting.extend(aside);
-        found
-    }
-
     fn first_in_source(&mut self) -> Option<u32> {
         while let Some(Reverse(at)) = self.in_source.pop() {
             if !self.issued[at as usize] {
@@ -195,4 +155,30 @@ impl List<'_> {
         }
         None
     }
+}
+
+/// Takes the first instruction out that fits, of the first few. What has issued is dropped on the way.
+fn take_fitting<E: Ord>(
+    heap: &mut BinaryHeap<E>,
+    inst: impl Fn(&E) -> u32,
+    issued: &[bool],
+    fits: impl Fn(u32) -> bool,
+) -> Option<u32> {
+    let mut aside = Vec::new();
+    let mut found = None;
+    while aside.len() < TRIES
+        && let Some(entry) = heap.pop()
+    {
+        let at = inst(&entry);
+        if issued[at as usize] {
+            continue;
+        }
+        if fits(at) {
+            found = Some(at);
+            break;
+        }
+        aside.push(entry);
+    }
+    heap.extend(aside);
+    found
 }

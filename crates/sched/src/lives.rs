@@ -80,6 +80,7 @@ struct Value {
 }
 
 /// The values of a stretch, while its instructions issue one after the other.
+#[derive(Clone)]
 pub(crate) struct Lives {
     values: Vec<Value>,
     /// What the instructions read, and what they write, one behind the other.

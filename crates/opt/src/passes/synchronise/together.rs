@@ -17,8 +17,8 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
     if !func.iter_insts().any(|(_, inst)| is_wait(&func[inst])) {
         return Changed::No;
     }
-    let starts = Solver::new(func, parts).solve();
     let broken = broken(func);
+    let starts = Solver { func, parts, cfg: Cfg::new(func), broken, starts: Starts::new() }.solve();
     let mut changed = Changed::No;
     for block in func.layout().to_vec() {
         let Some(mut state) = starts[block] else { continue };
@@ -93,11 +93,7 @@ struct Solver<'f, P> {
     starts: Starts,
 }
 
-impl<'f, P: Fn(Block) -> bool> Solver<'f, P> {
-    fn new(func: &'f Function, parts: P) -> Self {
-        Solver { func, parts, cfg: Cfg::new(func), broken: broken(func), starts: SecondaryMap::new() }
-    }
-
+impl<P: Fn(Block) -> bool> Solver<'_, P> {
     /// From the entry along the edges until nothing is lost any more: a block's knowledge shrinks at most 17 times.
     fn solve(mut self) -> Starts {
         let Some(entry) = self.func.entry() else { return self.starts };
