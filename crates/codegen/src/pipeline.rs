@@ -137,7 +137,11 @@ fn compile_tree(
     watch.parts("optimise", record.timings(PIPELINE));
     session.check_instructions(&module)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
-    let alloc = AllocOptions { maxrregcount: options.maxrregcount, verify: options.verify };
+    let alloc = AllocOptions {
+        maxrregcount: options.maxrregcount,
+        published_minimum: passes.knobs.get("published-minimum") != 0,
+        verify: options.verify,
+    };
     let flows = watch.time("order", || order(&mut module, &alloc, &settings, &mut numbering, &workers));
     keep(&mut record.dumps, &passes, session, &module, &ORDER);
     session.poll()?;

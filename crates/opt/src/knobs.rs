@@ -34,6 +34,11 @@ pub const KNOBS: &[Knob] = &[
         default: 8,
         meaning: "instructions: longest code under a branch that is guarded instead",
     },
+    Knob {
+        name: "published-minimum",
+        default: 0,
+        meaning: "0 or 1: --maxrregcount and .maxnreg go down to 16 registers before sm_90, with warning 7016, not to 24 as with ptxas",
+    },
 ];
 
 /// The values of all knobs.

@@ -11,6 +11,9 @@ pub(crate) fn verbose(compiled: &Compiled, time: Duration) -> String {
     let global = variable_bytes(compiled, MemSpace::Global);
     let constant = variable_bytes(compiled, MemSpace::Const);
     let constant = if constant > 0 { format!(", {constant} bytes cmem[3]") } else { String::new() };
+    for note in compiled.allocation.functions.values().flat_map(|function| &function.own.notes) {
+        let _ = writeln!(out, "ptxas info    : {note}");
+    }
     let _ = writeln!(out, "ptxas info    : {global} bytes gmem{constant}");
     let milliseconds = time.as_secs_f64() * 1e3 / kernels(&compiled.module).count().max(1) as f64;
     let mut listed: Vec<_> = kernels(&compiled.module).collect();

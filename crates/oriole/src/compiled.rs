@@ -164,8 +164,7 @@ pub(crate) fn describe(
         let resources = resources(compiled, id)?;
         Some(Kernel::new(func.name().to_owned(), &resources))
     });
-    let allocated = compiled.allocation.functions.values();
-    let warnings = allocated.filter_map(|function| function.own.warning.as_ref());
+    let warnings = compiled.allocation.warnings();
     Ok(Compiled {
         kernels: kernels.collect(),
         global_bytes: variable_bytes(compiled, MemSpace::Global),

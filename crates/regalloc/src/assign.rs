@@ -4,13 +4,28 @@ use crate::fatpoint::FatPoint;
 use crate::graph::{Graph, PhysicalSet};
 use crate::node::{Node, NodeData};
 use crate::order::colouring_order;
+use crate::repair::repair;
 
 /// Colour the graph with registers below `limit` that are not `reserved`; the nodes that found none. Where all found one
 /// and more than were needed are `free` to be used, they are given out anew, in turn.
 pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet, free: impl FnOnce(u16) -> u16) -> Vec<Node> {
     let usable = (0..limit).filter(|r| reserved[usize::from(r / 64)] >> (r % 64) & 1 == 0).count();
-    let order = colouring_order(graph, usable);
-    let failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| 0);
+    let mut order = colouring_order(graph, usable);
+    let mut failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| None);
+    if !failed.is_empty() {
+        // What is wide suffers most from what stands in between.
+        let mut other = order.clone();
+        other.sort_by_key(|node| std::cmp::Reverse(graph.nodes[*node as usize].width));
+        let before = placed(graph, &order);
+        order.iter().for_each(|node| graph.unplace(*node));
+        let failed_too = place_all(graph, &other, FatPoint::new(limit, reserved), |_| None);
+        if failed_too.len() < failed.len() {
+            (order, failed) = (other, failed_too);
+        } else {
+            restore(graph, &order, before);
+        }
+    }
+    let failed = if failed.is_empty() { failed } else { repair(graph, failed, &mut FatPoint::new(limit, reserved)) };
     let needed = graph.registers();
     let free = free(needed);
     if failed.is_empty() && free > needed {
@@ -20,7 +35,12 @@ pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet, free:
 }
 
 /// Give each node the best register from where `from` says on; those that found none.
-fn place_all(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint, from: impl Fn(&NodeData) -> u16) -> Vec<Node> {
+fn place_all(
+    graph: &mut Graph,
+    order: &[Node],
+    mut fat_point: FatPoint,
+    from: impl Fn(&NodeData) -> Option<u16>,
+) -> Vec<Node> {
     let mut failed = Vec::new();
     for node in order {
         match fat_point.choose(graph, *node, from(&graph.nodes[*node as usize])) {
@@ -34,14 +54,24 @@ fn place_all(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint, from: i
 /// Give out the registers below `room` in turn, in the order in which the code first names the nodes: who writes a
 /// register then seldom has to wait for one that still reads it. Where that leaves a node without a register, all stays.
 fn spread(graph: &mut Graph, order: &[Node], fat_point: FatPoint, room: u16) {
-    let before: Vec<Option<u16>> = order.iter().map(|node| graph.nodes[*node as usize].physical).collect();
+    let before = placed(graph, order);
     order.iter().for_each(|node| graph.unplace(*node));
-    let failed = place_all(graph, order, fat_point, |node| (node.base % u32::from(room)) as u16);
+    let failed = place_all(graph, order, fat_point, |node| Some((node.base % u32::from(room)) as u16));
     if !failed.is_empty() {
-        order.iter().zip(before).filter_map(|(node, first)| Some((node, first?))).for_each(|(node, first)| {
-            graph.place(*node, first);
-        });
+        restore(graph, order, before);
     }
+}
+
+fn placed(graph: &Graph, order: &[Node]) -> Vec<Option<u16>> {
+    order.iter().map(|node| graph.nodes[*node as usize].physical).collect()
+}
+
+/// Put the nodes back to where they were.
+fn restore(graph: &mut Graph, order: &[Node], before: Vec<Option<u16>>) {
+    order.iter().for_each(|node| graph.unplace(*node));
+    order.iter().zip(before).filter_map(|(node, first)| Some((node, first?))).for_each(|(node, first)| {
+        graph.place(*node, first);
+    });
 }
 
 /// What to spill so that `failed` can be coloured: each failed node, or the cheapest of its

@@ -27,6 +27,7 @@ impl Mention {
 /// An instruction that names registers of the file, or calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
+    pub(crate) inst: InstId,
     /// Where its reads end and its writes begin in the file's mentions.
     reads_end: u32,
     end: u32,
@@ -75,13 +76,23 @@ impl FileCode {
 
     /// The lines of the block at place `at` of the layout, last one first.
     pub(crate) fn lines_backwards(&self, at: usize) -> impl Iterator<Item = Access<'_>> {
+        self.lines(at).rev()
+    }
+
+    /// The lines of the block at place `at` of the layout.
+    pub(crate) fn lines(&self, at: usize) -> impl DoubleEndedIterator<Item = Access<'_>> + ExactSizeIterator {
         let start = at.checked_sub(1).map_or(0, |before| self.block_ends[before]) as usize;
-        (start..self.block_ends[at] as usize).rev().map(|number| {
+        (start..self.block_ends[at] as usize).map(|number| {
             let line = &self.lines[number];
             let begin = number.checked_sub(1).map_or(0, |before| self.lines[before].end) as usize;
             let (middle, end) = (line.reads_end as usize, line.end as usize);
             Access { line, reads: &self.mentions[begin..middle], writes: &self.mentions[middle..end] }
         })
+    }
+
+    /// Some call.
+    pub(crate) fn call(&self) -> Option<CallId> {
+        self.lines.iter().find_map(|line| line.call)
     }
 
     /// The registers of the file that a call site changes.
@@ -174,7 +185,8 @@ impl Code {
         for file in &mut self.files {
             let (start, end) = (file.lines.last().map_or(0, |line| line.end), file.mentions.len() as u32);
             if start != end || call.is_some() {
-                let line = Line { reads_end: file.reads_end, end, copied: None, call, partly: data.writes_partly() };
+                let line =
+                    Line { inst, reads_end: file.reads_end, end, copied: None, call, partly: data.writes_partly() };
                 file.lines.push(line);
             }
         }

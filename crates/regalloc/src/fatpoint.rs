@@ -27,8 +27,8 @@ impl FatPoint {
     }
 
     /// The best first register for `node`, or `None` where every one collides: of those that cost least the first from
-    /// `from` on, round the file.
-    pub(crate) fn choose(&mut self, graph: &Graph, node: Node, from: u16) -> Option<u16> {
+    /// `from` on, round the file; if no matter from where, one that leaves the others free for wide nodes.
+    pub(crate) fn choose(&mut self, graph: &Graph, node: Node, from: Option<u16>) -> Option<u16> {
         let data = &graph.nodes[node as usize];
         let places = (self.limit + 1).checked_sub(u16::from(data.width))?;
         let collisions = self.collisions(graph, node);
@@ -38,7 +38,30 @@ impl FatPoint {
         let is_free = |first: u16| free.get(usize::from(first / 64)).is_some_and(|word| word >> (first % 64) & 1 == 1);
         let preferred = costs(graph, node).into_iter().filter(|(first, _)| is_free(*first));
         let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
-        cheapest.map(|(first, _)| first).or_else(|| first_from(&free, from))
+        cheapest.map(|(first, _)| first).or_else(|| match from {
+            // A register that is free alone leaves the pairs to those that need two.
+            None => {
+                let avoided = avoided(graph, node);
+                let good: PhysicalSet = std::array::from_fn(|word| free[word] & !avoided[word]);
+                let alone = |free: &PhysicalSet| lowest(&with_taken_neighbour(free, &collisions, data.width));
+                alone(&good).or_else(|| lowest(&good)).or_else(|| alone(&free)).or_else(|| lowest(&free))
+            }
+            Some(from) => first_from(&free, from),
+        })
+    }
+
+    /// The first registers that `node` may have if nobody else is there, in order.
+    pub(crate) fn allowed(&mut self, graph: &Graph, node: Node) -> impl Iterator<Item = u16> + use<> {
+        let data = &graph.nodes[node as usize];
+        let places = (self.limit + 1).saturating_sub(u16::from(data.width));
+        let aligned = self.multiples_of(data.align.max(1));
+        let mut set: PhysicalSet = std::array::from_fn(|word| aligned[word] & below(places)[word]);
+        for (k, component) in graph.components(node).enumerate() {
+            let forbidden = graph.forbidden(component);
+            let taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
+            set.iter_mut().zip(shifted_down(&taken, k)).for_each(|(word, bits)| *word &= !bits);
+        }
+        (0..256).filter(move |number| set[usize::from(number / 64)] >> (number % 64) & 1 == 1)
     }
 
     /// The first registers with which some component of `node` would be in a register that it must not have.
@@ -87,8 +110,20 @@ fn costs(graph: &Graph, node: Node) -> Costs {
     costs
 }
 
+/// First registers that some copy of the node cannot have.
+fn avoided(graph: &Graph, node: Node) -> PhysicalSet {
+    let mut avoided = [0; 4];
+    for (k, component) in graph.components(node).enumerate() {
+        for affinity in graph.affinities(component) {
+            let set = shifted_down(graph.forbidden(affinity.component), k);
+            avoided.iter_mut().zip(set).for_each(|(word, bits)| *word |= bits);
+        }
+    }
+    avoided
+}
+
 /// The registers whose number is smaller.
-fn below(number: u16) -> PhysicalSet {
+pub(crate) fn below(number: u16) -> PhysicalSet {
     std::array::from_fn(|word| match usize::from(number).saturating_sub(64 * word) {
         0 => 0,
         bits @ 1..64 => (1 << bits) - 1,
@@ -103,6 +138,15 @@ fn shifted_down(set: &PhysicalSet, by: usize) -> PhysicalSet {
     std::array::from_fn(|at| {
         // A shift in two steps: none by all 64 bits.
         word(at + words) >> bits | word(at + words + 1) << (63 - bits) << 1
+    })
+}
+
+/// The members of `free` whose other half of a pair collides.
+fn with_taken_neighbour(free: &PhysicalSet, collisions: &PhysicalSet, width: u8) -> PhysicalSet {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    std::array::from_fn(|word| {
+        let taken = collisions[word];
+        if width == 1 { free[word] & ((taken & EVEN) << 1 | taken >> 1 & EVEN) } else { 0 }
     })
 }
 

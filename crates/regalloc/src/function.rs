@@ -1,11 +1,12 @@
 //! Allocating one function.
 
 use crate::assign::{assign, spill_choice};
-use crate::code::{Code, move_operands};
-use crate::crowd::crowd;
+use crate::belady::Scene;
+use crate::code::{Code, FileCode, move_operands};
 use crate::graph::PhysicalSet;
 use crate::interference::build;
-use crate::limits::{register_budget, register_limit};
+use crate::limits::{RegisterLimit, register_budget};
+use crate::relief::Relief;
 use crate::spill::{SpillBytes, spill};
 use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check};
@@ -24,8 +25,10 @@ pub struct Allocation {
     pub spills: SpillBytes,
     /// Rounds of colouring that were needed, all files together.
     pub rounds: u32,
-    /// Something that the user should know, in the register model's words.
-    pub warning: Option<String>,
+    /// What the user should know of the limit, in the words of ptxas or of the register model.
+    pub warnings: Vec<String>,
+    /// How the limit came about, in ptxas's words.
+    pub notes: Vec<String>,
 }
 
 /// Rounds after which allocation gives up: each spills at least one more register.
@@ -43,10 +46,11 @@ pub fn allocate_function(
     flow: Flow,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    let (limit, warning) = register_limit(func, arch, options);
-    let mut allocation = Allocation { warning, ..Allocation::default() };
-    let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg)));
-    let mut facts = Facts { code: Code::new(func, &weights, &FILES), flow, weights };
+    let RegisterLimit { most: limit, warnings, notes } = RegisterLimit::new(func, arch, options);
+    let mut allocation = Allocation { warnings, notes, ..Allocation::default() };
+    let loops = LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg));
+    let weights = BlockWeights::new(func, &loops);
+    let mut facts = Facts { code: Code::new(func, &weights, &FILES), arch, flow, loops, weights };
     let budget = register_budget(func, arch, options);
     let is_kernel = func.kind() == FunctionKind::Entry;
     let free = |file: RegFile, needed: u16| match file {
@@ -85,23 +89,32 @@ fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
 }
 
 /// What all files and all rounds go by.
-struct Facts {
-    /// Spill code adds no blocks: the graph is true until the end.
-    flow: Flow,
-    weights: BlockWeights,
+pub(crate) struct Facts {
+    arch: Arch,
+    pub(crate) flow: Flow,
+    pub(crate) loops: LoopForest,
+    pub(crate) weights: BlockWeights,
     /// The registers of the files that are not allocated yet.
-    code: Code,
+    pub(crate) code: Code,
 }
 
 impl Facts {
+    pub(crate) fn scene<'a>(&'a self, func: &'a Function, lines: &'a FileCode) -> Scene<'a> {
+        Scene { func, arch: self.arch, code: &self.code, lines, flow: &self.flow, loops: &self.loops }
+    }
+
+    /// After blocks were added.
+    pub(crate) fn see_anew(&mut self, func: &Function) {
+        self.flow = Flow::new(func);
+        self.loops = LoopForest::new(&self.flow.cfg, &DomTree::dominators(&self.flow.cfg));
+        self.weights = BlockWeights::new(func, &self.loops);
+    }
+
     /// After registers of `file` were spilled.
-    fn renew(&mut self, func: &Function, file: RegFile) {
+    pub(crate) fn renew(&mut self, func: &Function, file: RegFile) {
         let rest = FILES.iter().position(|other| *other == file).map_or(&FILES[..], |at| &FILES[at..]);
         self.code = Code::new(func, &self.weights, rest);
-        // What a spilled predicate becomes lives where the predicate did. Temporaries live nowhere else.
-        if file != RegFile::R {
-            self.flow.live = Liveness::new(func, &self.flow.cfg);
-        }
+        self.flow.live = Liveness::new(func, &self.flow.cfg);
     }
 }
 
@@ -120,29 +133,41 @@ fn allocate_file(
     facts: &mut Facts,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
+    let reserved = reserved(func, file);
+    let mut relief = (file == RegFile::R).then(|| Relief::new(limits.most, reserved));
     for round in 0..MAX_ROUNDS {
         allocation.rounds += 1;
-        let lines = facts.code.take(file);
-        if round == 0 && file == RegFile::R {
-            let crowd = crowd(func, &facts.code, &lines, &facts.flow.live, limits.most);
-            if !crowd.is_empty() {
-                spill(func, &crowd, &mut allocation.spills)?;
-                facts.renew(func, file);
-                continue;
-            }
+        let mut lines = facts.code.take(file);
+        if let Some(relief) = relief.as_mut().filter(|_| round == 0)
+            && relief.begin(func, &lines, facts, allocation)?
+        {
+            lines = facts.code.take(file);
         }
         let mut graph = build(func, &facts.code, lines, &facts.flow.live, &facts.weights);
-        let failed = assign(&mut graph, limits.most, reserved(func, file), limits.free);
+        let failed = assign(&mut graph, limits.most, reserved, limits.free);
         if failed.is_empty() {
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }
             return Ok(());
         }
-        let chosen: Vec<VReg> = spill_choice(&graph, &failed).iter().map(|n| graph.nodes[*n as usize].vreg).collect();
+        let chosen = spill_choice(&graph, &failed);
+        let price = chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost).sum();
+        if let Some(relief) = &mut relief
+            && relief.go_on(
+                func,
+                failed.len(),
+                if chosen.is_empty() { f32::INFINITY } else { price },
+                facts,
+                allocation,
+            )?
+        {
+            continue;
+        }
         if chosen.is_empty() {
             return Err(out_of_registers(func, file, failed.len()));
         }
+        let chosen: Vec<VReg> = chosen.iter().map(|node| graph.nodes[*node as usize].vreg).collect();
         spill(func, &chosen, &mut allocation.spills)?;
         facts.renew(func, file);
     }

@@ -7,9 +7,11 @@
 //! Convergence barriers (`B`) are numbered by the phase that makes them, not here.
 
 mod assign;
+mod belady;
+mod calls;
 mod checker;
 mod code;
-mod crowd;
+mod constants;
 mod fatpoint;
 mod function;
 mod graph;
@@ -21,8 +23,11 @@ mod meetings;
 mod module;
 mod node;
 mod order;
+mod relief;
+mod repair;
 mod spill;
 mod stack;
+mod webs;
 mod weights;
 
 pub use checker::{CheckError, check};
@@ -38,6 +43,8 @@ use oriole_isa::RegFile;
 pub struct AllocOptions {
     /// `--maxrregcount`: upper bound of R registers per thread.
     pub maxrregcount: Option<u32>,
+    /// Limits go down to the register model's minimum (16 before sm_90), not to ptxas's 24.
+    pub published_minimum: bool,
     /// Check each allocation ([`check`]).
     pub verify: bool,
 }

@@ -6,12 +6,22 @@ use crate::{AllocError, AllocOptions};
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{CallNode, Flow, call_order};
 use oriole_ori::{Callee, Clobbers, FuncId, Module, RegMask, SecondaryMap};
+use rustc_hash::FxHashSet;
 
 /// What allocation did to each function.
 #[derive(Clone, Debug)]
 pub struct ModuleAllocation {
     /// By function.
     pub functions: SecondaryMap<FuncId, FunctionAllocation>,
+}
+
+impl ModuleAllocation {
+    /// What the user should know of the functions' limits, each thing once.
+    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+        let mut seen = FxHashSet::default();
+        let all = self.functions.values().flat_map(|function| &function.own.warnings).map(String::as_str);
+        all.filter(move |warning| seen.insert(*warning))
+    }
 }
 
 /// One function's allocation with what its callees add.

@@ -33,6 +33,12 @@ struct Peel<'a> {
     sweep: u32,
 }
 
+/// How many first registers of a node calls take away.
+fn forbidden(graph: &Graph, node: Node) -> u32 {
+    let sets = graph.components(node).map(|component| graph.forbidden(component));
+    sets.map(|set| set.iter().map(|word| word.count_ones()).sum()).max().unwrap_or(0)
+}
+
 /// Of one node.
 #[derive(Clone, Copy)]
 struct State {
@@ -45,7 +51,8 @@ struct State {
 }
 
 impl State {
-    /// Registers that it can take from a node of a width: an aligned group loses whole slots of its width.
+    /// Registers that it can take from a node of a width above one: an aligned group loses whole slots of its width. A
+    /// single register is taken by each component that meets it, and by no other.
     fn blocks(&self, width: u8) -> u32 {
         u32::from(self.width.max(width))
     }
@@ -85,14 +92,14 @@ impl<'a> Peel<'a> {
             for component in graph.components(node) {
                 graph.for_each_neighbour(component, |neighbour| {
                     let other = &mut self.states[graph.owner[neighbour as usize] as usize];
-                    // Two nodes of a component each meet once.
-                    let once = width == 1 && other.width == 1;
-                    if once || std::mem::replace(&mut other.met, self.sweep) != self.sweep {
+                    if width == 1 {
+                        sum += 1;
+                    } else if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
                         sum += other.blocks(width);
                     }
                 });
             }
-            self.states[node as usize].blocked = sum;
+            self.states[node as usize].blocked = sum + forbidden(graph, node);
         }
     }
 
@@ -160,10 +167,17 @@ impl<'a> Peel<'a> {
             graph.for_each_neighbour(component, |neighbour| {
                 let other = graph.owner[neighbour as usize];
                 let state = &mut self.states[other as usize];
-                if !state.gone && std::mem::replace(&mut state.met, self.sweep) != self.sweep {
-                    state.blocked = state.blocked.saturating_sub(state.blocks(width));
-                    self.queue(other);
+                if state.gone {
+                    return;
                 }
+                if state.width == 1 {
+                    state.blocked = state.blocked.saturating_sub(1);
+                } else if std::mem::replace(&mut state.met, self.sweep) != self.sweep {
+                    state.blocked = state.blocked.saturating_sub(state.blocks(width));
+                } else {
+                    return;
+                }
+                self.queue(other);
             });
         }
     }

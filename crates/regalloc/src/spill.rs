@@ -56,7 +56,8 @@ fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Resul
     }
 }
 
-fn new_slot(func: &mut Function, reg: VReg) -> u32 {
+/// A place for the register in the spill area: its byte offset there.
+pub(crate) fn new_slot(func: &mut Function, reg: VReg) -> u32 {
     let bytes = 4 * u32::from(func[reg].components);
     let align = bytes.next_power_of_two().min(16);
     let frame = func.frame_mut();
@@ -199,10 +200,10 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
                 offset: func.frame().local_bytes + offset,
                 components: func[access.temporary].components,
             };
-            for inst in load_slot(access.temporary, slot) {
+            for (inst, loaded) in load_slot(access.temporary, slot, u128::MAX) {
                 new.push(func.edit().add(inst));
+                bytes.loads += 4 * u32::from(loaded);
             }
-            bytes.loads += 4 * u32::from(slot.components);
         }
         Some(Home::Recompute(inst)) => {
             let mut again = inst.clone();

@@ -22,14 +22,14 @@ pub(crate) struct SlotAccess {
 /// Access sizes in components, widest first, and their modifier value.
 const SIZES: [(u8, MemSize); 3] = [(4, MemSize::B128), (2, MemSize::B64), (1, MemSize::B32)];
 
-/// Loads of a whole slot into `to`.
-pub(crate) fn load_slot(to: VReg, slot: SlotAccess) -> Vec<Inst> {
+/// Loads of the components in `mask` of a slot into `to`, each with the components it loads.
+pub(crate) fn load_slot(to: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst, u8)> {
     let mut insts = Vec::new();
-    for (first, count, modifier) in pieces(slot.components, u128::MAX) {
+    for (first, count, modifier) in pieces(slot.components, mask) {
         let mut load = access(Opcode::LDL, slot, first, modifier);
         load.set_role(Role::D, piece(to, first, count, slot.components));
         load.flags |= InstFlags::REFILL;
-        insts.push(load);
+        insts.push((load, count));
     }
     insts
 }

@@ -146,7 +146,7 @@ fn registers_keep_their_values() {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let mut func = random_function(seed).expect("it has few registers");
         changed += u64::from(changes_before_allocation(&func, Arch::Sm80, &inputs, seed));
-        let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), verify: true };
+        let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), published_minimum: false, verify: true };
         let flow = analysis::Flow::new(&func);
         oriole_regalloc::allocate_function(&mut func, Arch::Sm80, flow, &options).expect("it is allocated");
         layout::make_fallthroughs_explicit(&mut func);

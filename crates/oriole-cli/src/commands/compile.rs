@@ -27,10 +27,8 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let options = options_of(args, input)?;
     refuse_what_cannot_act(args, output, nvptx::is_llvm(input, &bytes))?;
     let compiled = compile_with(input, &bytes, &args.code, &options)?;
-    for function in compiled.allocation.functions.values() {
-        if let Some(warning) = &function.own.warning {
-            eprintln!("warning: {warning}");
-        }
+    for warning in compiled.allocation.warnings() {
+        eprintln!("warning: {warning}");
     }
     show(args, &compiled)?;
     if args.verbose {

@@ -129,6 +129,7 @@ fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, 
                 target: Some(target),
                 opt_level,
                 maxrregcount,
+                knobs: vec!["published-minimum=1".to_owned()],
                 disabled_passes: without.into_iter().map(str::to_owned).collect(),
                 ..CompileOptions::default()
             };

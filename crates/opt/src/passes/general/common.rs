@@ -2,7 +2,7 @@
 
 use super::{Cx, Rewrite};
 use oriole_isa::{Effects, Opcode, special_registers};
-use oriole_ori::{BuildError, Function, Inst, InstFlags, InstId, Operand, VReg};
+use oriole_ori::{BuildError, Function, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -36,10 +36,6 @@ fn equal(func: &Function, a: &Inst, b: &Inst) -> bool {
     a.opcode == b.opcode && a.mods == b.mods && own_uses(a).zip(own_uses(b)).all(same)
 }
 
-/// Special registers that do not change while a thread runs.
-const CONSTANT_REGISTERS: [&str; 7] =
-    ["SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID"];
-
 /// Copies of an earlier instruction's results in place of an equal instruction.
 pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     if !is_shared(cx, inst) {
@@ -70,9 +66,10 @@ fn is_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
 }
 
 fn reads_constant_register(cx: &Cx<'_>, inst: &Inst) -> bool {
-    let registers = CONSTANT_REGISTERS.iter().filter(|_| inst.opcode == Opcode::S2R);
-    let mut registers = registers.filter_map(|name| special_registers::by_name(name, cx.arch));
-    registers.any(|register| inst.operands.get(1) == Some(&Operand::special(register.number)))
+    let register = inst.operands.get(1).map(|operand| operand.kind());
+    let constant =
+        |kind| matches!(kind, OperandKind::Special(number) if special_registers::is_constant(number, cx.arch));
+    inst.opcode == Opcode::S2R && register.is_some_and(constant)
 }
 
 /// `inst`'s results as copies of those of the equal instruction `first`, if all of them still hold.

@@ -1,0 +1,112 @@
+//! Which limit of registers wins, and what is said of it: the lines of ptxas 13.0.88, and those of the ptxas that is found.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Directives of the kernel, `--maxrregcount`, the lines that ptxas has about it (measured on 13.0.88), and the most
+/// registers that a kernel that could use more may take.
+const CASES: &[(&str, &str, &[&str], u32)] = &[
+    ("", "32", &["info : Overriding maximum register limit 256 for 'k' with 32 of maxrregcount option"], 32),
+    (
+        "",
+        "8",
+        &[
+            "warning : For profile sm_80 adjusting per thread register count of 8 to lower bound of 24",
+            "info : Overriding maximum register limit 256 for 'k' with 24 of maxrregcount option",
+        ],
+        24,
+    ),
+    (
+        "",
+        "300",
+        &[
+            "warning : Too big maxrregcount value specified 300, will be ignored",
+            "info : Overriding maximum register limit 256 for 'k' with 255 of maxrregcount option",
+        ],
+        255,
+    ),
+    (".maxntid 256,1,1", "32", &[], 255),
+    (".reqntid 128,1,1", "32", &[], 255),
+    (".maxntid 1024,1,1", "32", &[], 64),
+    (".maxnreg 40", "32", &["info : Overriding global maxrregcount 32 with entry-specific value 40 of .maxnreg"], 40),
+    (
+        ".maxnreg 8",
+        "32",
+        &[
+            "warning : For entry k adjusting per thread register count of 8 to lower bound of 24",
+            "info : Overriding global maxrregcount 32 with entry-specific value 24 of .maxnreg",
+        ],
+        24,
+    ),
+    (
+        ".maxntid 256,1,1 .minnctapersm 4",
+        "32",
+        &["info : Overriding global maxrregcount 32 with entry-specific value 64 computed using thread count"],
+        64,
+    ),
+    (".maxntid 256,1,1 .minnctapersm 4", "64", &[], 64),
+    (
+        ".maxntid 1024,1,1 .minnctapersm 4",
+        "32",
+        &["warning : Value of threads per SM for entry k is out of range. .minnctapersm will be ignored"],
+        64,
+    ),
+];
+
+/// A kernel that adds up 80 values which it has loaded before.
+fn kernel(directives: &str) -> String {
+    let loads: String = (0..80).map(|i| format!("ld.volatile.global.u32 %v{i}, [%rd2+{}];\n", 4 * i)).collect();
+    let sums: String = (1..80).map(|i| format!("mad.lo.u32 %v0, %v0, %v0, %v{i};\n")).collect();
+    format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{directives}\n{{\n\
+         .reg .b64 %rd<4>; .reg .b32 %v<80>;\nld.param.u64 %rd1, [p]; cvta.to.global.u64 %rd2, %rd1;\n\
+         {loads}{sums}st.global.u32 [%rd2], %v0; ret;\n}}\n"
+    )
+}
+
+/// Lines about limits, with single blanks and without the name of who says them; and the registers used.
+fn said(command: &mut Command) -> (Vec<String>, u32) {
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let line = |line: &str| {
+        let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        words.strip_prefix("ptxas ").map_or_else(|| words.replacen("warning:", "warning :", 1), str::to_owned)
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    let used = lines.iter().find_map(|line| line.strip_prefix("info : Used ")?.split(' ').next()?.parse().ok());
+    let about = ["Overriding", "adjusting", "Too big", "out of range"];
+    let mut limits: Vec<String> =
+        lines.into_iter().filter(|line| about.iter().any(|word| line.contains(word))).collect();
+    limits.sort();
+    (limits, used.unwrap_or_else(|| panic!("no register count in: {text}")))
+}
+
+fn commands(input: &Path, output: &Path, count: &str) -> Vec<Command> {
+    let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
+    oriole.arg("compile").arg(input).args(["-v", "--maxrregcount", count, "-o"]).arg(output);
+    let ptxas = oriole_prerequisites::tool("ptxas").map(|tool| {
+        let mut ptxas = Command::new(tool);
+        ptxas.arg(input).args(["-v", "-arch=sm_80", "--maxrregcount", count, "-o"]).arg(output);
+        ptxas
+    });
+    std::iter::once(oriole).chain(ptxas).collect()
+}
+
+#[test]
+fn the_limit_of_the_kernel_goes_before_that_of_the_command_line() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    for (directives, count, expected, most) in CASES {
+        std::fs::write(&input, kernel(directives)).expect("the folder is ours");
+        let mut expected: Vec<&str> = expected.to_vec();
+        expected.sort();
+        for mut command in commands(&input, &output, count) {
+            let (lines, used) = said(&mut command);
+            assert_eq!(lines, expected, "{directives} {count}: {command:?}");
+            assert!(used <= *most, "{directives} {count}: {used} registers, {command:?}");
+            // 80 values do not fit into 64; where there is no limit below, they are not spilled.
+            assert!(used > 24 || *most == 24, "{directives} {count}: {used} registers, {command:?}");
+        }
+    }
+}

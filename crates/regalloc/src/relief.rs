@@ -1,0 +1,128 @@
+//! What is done where the R registers do not suffice, from the cheapest on.
+//!
+//! Ahead of colouring, values leave by their next use ([`crate::belady`]) until as many are live as there are registers.
+//! Where colouring fails all the same (wide values find no neighbours, or values that live across calls nothing but what
+//! the callees leave), copies go around calls, and then the plan is made again with registers to spare, or what found none is
+//! spilled whole, whichever executes less.
+
+use crate::belady::{self, Plan, Room, Slots, most_live, split_latches};
+use crate::calls::copy_around;
+use crate::code::{Code, FileCode};
+use crate::fatpoint::below;
+use crate::function::{Allocation, Facts};
+use crate::graph::PhysicalSet;
+use crate::{AllocError, webs};
+use oriole_isa::RegFile;
+use oriole_ori::Function;
+
+/// Registers that are left over at most.
+const MOST_SPARE: u32 = 12;
+/// By how many more at most each time: one for so many values without a register.
+const SPARE_STEP: u32 = 4;
+const FAILURES_FOR_ONE: usize = 4;
+
+/// The means that are left, for one function.
+pub(crate) struct Relief {
+    room: Room,
+    slots: Slots,
+    /// No block goes back to two loops any more.
+    split: bool,
+    /// There are copies around calls.
+    copied: bool,
+}
+
+impl Relief {
+    /// For a function that may use the registers below `limit` but the `reserved`.
+    pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
+        let below = below(limit);
+        let usable = std::array::from_fn(|word| below[word] & !reserved[word]);
+        Relief { room: Room { usable, spare: 0, memory: true }, slots: Slots::new(), split: false, copied: false }
+    }
+
+    /// Before the first colouring. Whether the code has changed.
+    pub(crate) fn begin(
+        &mut self,
+        func: &mut Function,
+        lines: &FileCode,
+        facts: &mut Facts,
+        allocation: &mut Allocation,
+    ) -> Result<bool, AllocError> {
+        let size = self.room.size();
+        let crowded = lines.components as usize > size
+            && most_live(&facts.scene(func, lines)).into_iter().any(|most| most as usize > size);
+        if !crowded && lines.call().is_none() {
+            return Ok(false);
+        }
+        if crowded && lines.nodes.iter().any(|node| node.width > 1) {
+            // Wide values would find no neighbours.
+            self.room.spare = 1;
+        }
+        if !std::mem::replace(&mut self.split, true) && split_latches(func, &facts.flow.cfg, &facts.loops)? {
+            facts.see_anew(func);
+            let lines = facts.read(func);
+            let plan = belady::plan(&facts.scene(func, &lines), self.room);
+            self.carry_out(func, &lines, &plan, facts, allocation)?;
+            return Ok(true);
+        }
+        let plan = belady::plan(&facts.scene(func, lines), self.room);
+        if plan.is_empty() {
+            return Ok(false);
+        }
+        self.carry_out(func, lines, &plan, facts, allocation)?;
+        Ok(true)
+    }
+
+    /// After `failed` values have found no register, which it would cost `price` to spill whole. Whether the code has changed;
+    /// if not, that is the cheapest.
+    pub(crate) fn go_on(
+        &mut self,
+        func: &mut Function,
+        failed: usize,
+        price: f32,
+        facts: &mut Facts,
+        allocation: &mut Allocation,
+    ) -> Result<bool, AllocError> {
+        let lines = facts.read(func);
+        if !std::mem::replace(&mut self.copied, true) && copy_around(func, &facts.code, &lines, &facts.flow)? {
+            facts.renew(func, RegFile::R);
+            return Ok(true);
+        }
+        while self.room.spare < MOST_SPARE {
+            self.room.spare += ((failed / FAILURES_FOR_ONE) as u32).clamp(1, SPARE_STEP);
+            let plan = belady::plan(&facts.scene(func, &lines), self.room);
+            if plan.is_empty() {
+                continue;
+            }
+            if plan.price(&facts.weights) > price {
+                return Ok(false);
+            }
+            self.carry_out(func, &lines, &plan, facts, allocation)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn carry_out(
+        &mut self,
+        func: &mut Function,
+        lines: &FileCode,
+        plan: &Plan,
+        facts: &mut Facts,
+        allocation: &mut Allocation,
+    ) -> Result<(), AllocError> {
+        belady::apply(func, lines, plan, &mut self.slots, &mut allocation.spills);
+        facts.renew(func, RegFile::R);
+        let constants = plan.constants.iter().flatten().copied().collect();
+        webs::split(func, &facts.flow.live, &plan.moved(lines), &constants)?;
+        facts.renew(func, RegFile::R);
+        Ok(())
+    }
+}
+
+impl Facts {
+    /// The R registers of the function as it is now.
+    fn read(&mut self, func: &Function) -> FileCode {
+        self.code = Code::new(func, &self.weights, &[RegFile::R]);
+        self.code.take(RegFile::R)
+    }
+}
