@@ -1,6 +1,8 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
-use crate::passes::{back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, synchronise};
+use crate::passes::{
+    back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, sink, synchronise,
+};
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept};
 use oriole_ori::{FuncId, Function, Module};
@@ -78,7 +80,8 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
     entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),
     entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
-    entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      &[], same_flow(form::leave)),
+    entry("OriDoRemat",               &[69],  1,    false, Once,      sink::RULES, same_flow(sink::run)),
+    entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      &[], new_flow(form::leave)),
     entry("OriBackCopyPropagate",     &[83],  1,    false, Once,      back_copy::RULES, same_flow(back_copy::run)),
     entry("OriPerformLiveDeadFourth", &[84],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
     entry("OriDoSyncronization",      &[99],  0,    true,  Once,      &[], Code::Module(synchronise::run_all)),

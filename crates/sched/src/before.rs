@@ -1,12 +1,14 @@
 //! The order before allocation: loads ahead of their uses, as far as there are registers.
 //!
 //! Each block is put in order on virtual registers ([`crate::list`]) with the dependence graph of the order behind
-//! allocation. What it may use is what the caller says that costs no warps. An order that is not shorter than that of
-//! the source, or takes more registers than both it and the limit, is not taken.
+//! allocation. What it may use is what the caller says that costs no warps. Where the source needs more than that, an order
+//! that needs few registers is made first ([`crate::backward`]). An order that is not shorter than that of the source, or
+//! not nearer to the limit, is not taken.
 
+use crate::backward::backward_order;
 use crate::code::{ByRegister, Op};
-use crate::dependence::{RegState, build};
-use crate::list::{Order, list_order, source_order};
+use crate::dependence::{Graph, RegState, build};
+use crate::list::{Order, in_order, list_order};
 use crate::lives::{Counts, Lives};
 use crate::order::heights;
 use crate::survey::{Stretch, Survey, may_gain};
@@ -66,27 +68,49 @@ impl Tables {
         let ops: Vec<Op<InstId>> = values.stretch(stretch);
         let graph = build(&ops, &values.accesses, &mut self.states);
         let lives = Lives::new(values, stretch, &ops, &mut self.current);
-        let source = source_order(&graph, lives.clone());
         let heights = heights(&graph);
-        let bound = limit.max(source.peak);
-        let mut aim = limit;
-        for _ in 0..ATTEMPTS {
-            let order = list_order(&graph, &heights, lives.clone(), aim);
-            if order.peak.is_within(bound) {
-                return is_better(&order, &source, limit)
-                    .then(|| order.insts.iter().map(|at| ops[*at as usize].id).collect());
-            }
-            aim = aim.less(order.peak, bound);
-        }
-        None
+        let every = 0..ops.len() as u32;
+        let source = in_order(&graph, lives.clone(), every.clone());
+        let order = if source.peak.is_within(limit) {
+            let ranks: Vec<u32> = every.collect();
+            shortest(&graph, &heights, &lives, limit, &ranks).filter(|order| order.cycles < source.cycles)
+        } else {
+            lowest(&graph, &heights, &lives, limit).filter(|order| is_better(order, &source, limit))
+        };
+        Some(order?.insts.iter().map(|at| ops[*at as usize].id).collect())
     }
 }
 
-/// Shorter, or in bounds where that of the source is not.
-fn is_better(order: &Order, source: &Order, limit: Counts) -> bool {
-    match (order.peak.is_within(limit), source.peak.is_within(limit)) {
-        (true, false) => true,
-        (false, true) => false,
-        _ => order.cycles < source.cycles,
+/// A short order within `limit`, by `ranks` where nothing fits.
+fn shortest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts, ranks: &[u32]) -> Option<Order> {
+    let mut aim = limit;
+    for _ in 0..ATTEMPTS {
+        let order = list_order(graph, heights, lives.clone(), aim, ranks);
+        if order.peak.is_within(limit) {
+            return Some(order);
+        }
+        aim = aim.less(order.peak, limit);
     }
+    None
+}
+
+/// An order for a stretch that needs more than `limit` as it stands in the source: a short one within it if there is one, or
+/// else one that needs little.
+fn lowest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts) -> Option<Order> {
+    let insts = backward_order(graph, lives);
+    let mut ranks = vec![0; insts.len()];
+    (0..).zip(&insts).for_each(|(rank, at)| ranks[*at as usize] = rank);
+    let low = in_order(graph, lives.clone(), insts.into_iter());
+    if let Some(order) = shortest(graph, heights, lives, limit, &ranks) {
+        return Some(order);
+    }
+    let mid = list_order(graph, heights, lives.clone(), limit.max(low.peak), &ranks);
+    let cost = |order: &Order| (order.peak.excess(limit), order.cycles);
+    [low, mid].into_iter().min_by_key(cost)
+}
+
+/// Nearer to the limit, or as near and shorter.
+fn is_better(order: &Order, source: &Order, limit: Counts) -> bool {
+    let cost = |order: &Order| (order.peak.excess(limit), order.cycles);
+    cost(order) < cost(source)
 }

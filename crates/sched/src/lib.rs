@@ -5,6 +5,7 @@
 //! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
 //! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
 
+mod backward;
 mod before;
 mod code;
 mod dependence;

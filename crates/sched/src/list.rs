@@ -3,7 +3,8 @@
 //! After Goodman and Hsu, "Code scheduling and register allocation in large basic blocks" (1988): of the instructions
 //! whose operands are there, the one with the longest way to the block's end issues next if its results find room. Where
 //! nothing fits, what takes no more registers than it frees issues as soon as it can, and where there is no such
-//! instruction the first in the order of the source, which is known to come to an end.
+//! instruction the first of an order that is known to come to an end with few: that of the source, or one made for that
+//! ([`crate::backward`]).
 
 use crate::dependence::Graph;
 use crate::lives::{Counts, Lives};
@@ -22,23 +23,25 @@ pub(crate) struct Order {
     pub(crate) peak: Counts,
 }
 
-/// The order of the source.
-pub(crate) fn source_order(graph: &Graph, lives: Lives) -> Order {
+/// What an order of the instructions costs.
+pub(crate) fn in_order(graph: &Graph, lives: Lives, insts: impl Iterator<Item = u32>) -> Order {
     let mut clock = Clock::new(graph, lives);
-    (0..graph.incoming.len() as u32).for_each(|at| clock.issue(at));
+    insts.for_each(|at| clock.issue(at));
     clock.order
 }
 
-/// The order that is short and keeps within `limit` where it can.
-pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, limit: Counts) -> Order {
+/// The order that is short and keeps within `limit` where it can. `ranks` are the places of the instructions in an order
+/// that is followed where nothing fits.
+pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, limit: Counts, ranks: &[u32]) -> Order {
     let mut list = List {
         heights,
+        ranks,
         incoming: graph.incoming.clone(),
         clock: Clock::new(graph, lives),
         limit,
         waiting: BinaryHeap::new(),
         ready: BinaryHeap::new(),
-        in_source: BinaryHeap::new(),
+        by_rank: BinaryHeap::new(),
         issued: vec![false; graph.incoming.len()],
     };
     (0..graph.incoming.len() as u32).filter(|at| graph.incoming[*at as usize] == 0).for_each(|at| list.open(at));
@@ -82,14 +85,16 @@ impl<'g> Clock<'g> {
 struct List<'g> {
     /// By instruction: cycles from its issue to the end.
     heights: &'g [u32],
+    /// By instruction: its place in the order to be followed.
+    ranks: &'g [u32],
     incoming: Vec<u32>,
     clock: Clock<'g>,
     limit: Counts,
     /// What has no predecessors left: by the time when its operands are there, or by height if they are, and all of it
-    /// in the order of the source. What has issued may still stand there.
+    /// by rank. What has issued may still stand there.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
     ready: BinaryHeap<(u32, Reverse<u32>)>,
-    in_source: BinaryHeap<Reverse<u32>>,
+    by_rank: BinaryHeap<Reverse<(u32, u32)>>,
     issued: Vec<bool>,
 }
 
@@ -97,7 +102,7 @@ impl List<'_> {
     /// All predecessors of the instruction have issued.
     fn open(&mut self, at: u32) {
         self.waiting.push(Reverse((self.clock.earliest[at as usize], at)));
-        self.in_source.push(Reverse(at));
+        self.by_rank.push(Reverse((self.ranks[at as usize], at)));
     }
 
     fn issue(&mut self, at: u32) {
@@ -130,7 +135,7 @@ impl List<'_> {
                 continue;
             }
             let waiting = take_fitting(&mut self.waiting, |Reverse((_, at))| *at, issued, fits);
-            return waiting.or_else(|| self.first_in_source());
+            return waiting.or_else(|| self.first_by_rank());
         }
     }
 
@@ -147,8 +152,8 @@ impl List<'_> {
         }
     }
 
-    fn first_in_source(&mut self) -> Option<u32> {
-        while let Some(Reverse(at)) = self.in_source.pop() {
+    fn first_by_rank(&mut self) -> Option<u32> {
+        while let Some(Reverse((_, at))) = self.by_rank.pop() {
             if !self.issued[at as usize] {
                 return Some(at);
             }

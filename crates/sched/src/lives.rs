@@ -54,6 +54,12 @@ impl Counts {
         self.0[counted].iter().zip(limit.0).all(|(count, limit)| *count <= limit)
     }
 
+    /// By how many it is above `limit`, all files together.
+    pub(crate) fn excess(self, limit: Counts) -> i32 {
+        let counted = ..Class::None as usize;
+        self.0[counted].iter().zip(limit.0).map(|(count, limit)| count.saturating_sub(limit).max(0)).sum()
+    }
+
     /// Less by as much as `peak` is above `bound`.
     pub(crate) fn less(mut self, peak: Counts, bound: Counts) -> Counts {
         for ((count, peak), bound) in self.0.iter_mut().zip(peak.0).zip(bound.0) {
@@ -139,7 +145,22 @@ impl Lives {
         self.ends.push((self.reads.len() as u32, self.writes.len() as u32));
     }
 
-    fn entries(&self, at: u32) -> (&[u32], &[u32]) {
+    /// How many values there are.
+    pub(crate) fn values(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether the value is needed after the stretch.
+    pub(crate) fn lives_on(&self, value: u32) -> bool {
+        self.values[value as usize].lives_on
+    }
+
+    pub(crate) fn class(&self, value: u32) -> Class {
+        self.values[value as usize].class
+    }
+
+    /// The values that an instruction reads, and those that it writes.
+    pub(crate) fn entries(&self, at: u32) -> (&[u32], &[u32]) {
         let start = at.checked_sub(1).map_or((0, 0), |before| self.ends[before as usize]);
         let end = self.ends[at as usize];
         (&self.reads[start.0 as usize..end.0 as usize], &self.writes[start.1 as usize..end.1 as usize])

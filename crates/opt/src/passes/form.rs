@@ -1,5 +1,6 @@
 //! Slots 23 and 73: into SSA form and out of it.
 
+use super::exits;
 use crate::{Changed, Context, PhaseError};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, ssa};
@@ -14,6 +15,8 @@ pub(crate) fn enter(func: &mut Function, _: &Context, analyses: &mut Analyses) -
 /// Slot 73: values share registers, MovPhis become copies.
 pub(crate) fn leave(func: &mut Function, _: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let (cfg, dominators, live) = (analyses.cfg(func), analyses.dominators(func), analyses.live(func));
-    ssa::destruct(func, &cfg, &dominators, &analyses.loops(func), &live)?;
+    let loops = analyses.loops(func);
+    ssa::destruct(func, &cfg, &dominators, &loops, &live)?;
+    exits::clear(func, &cfg, &loops)?;
     Ok(Changed::Yes)
 }

@@ -1,0 +1,98 @@
+//! Part of slot 73: copies that only the code behind a loop needs leave the loop.
+//!
+//! The copies for a MovPhi stand at the ends of its predecessors. Where one of these is in a loop that the MovPhi is
+//! not in, they would be made each time round, and copy and original would both live at the loop's end. They go to the edge
+//! that leaves the loop, which gets a block for them if there are other ways from and to its ends.
+
+use oriole_isa::Opcode;
+use oriole_ori::analysis::{Cfg, Liveness, LoopForest};
+use oriole_ori::terminator::is_terminator;
+use oriole_ori::{Block, BuildError, EntitySet, Function, InstId, VReg};
+use rustc_hash::FxHashSet;
+
+/// Move the copies. `cfg` and `loops` must be the function's.
+pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Result<(), BuildError> {
+    let leaves = |from: Block, to: Block| loops.innermost(from).is_some_and(|inner| !loops.contains(inner, to));
+    let layout = func.layout().to_vec();
+    let edges = layout.iter().filter(|from| func.succs(**from).len() == 2);
+    let edges = edges.flat_map(|from| func.succs(*from).iter().map(|to| (*from, *to)));
+    let edges: Vec<(Block, Block)> =
+        edges.filter(|(from, to)| leaves(*from, *to) && copies(func, *from).next().is_some()).collect();
+    if edges.is_empty() {
+        return Ok(());
+    }
+    let live = Liveness::new(func, cfg);
+    let mut aside = Vec::new();
+    for (from, to) in edges {
+        let moved = movable(func, &live, from, to);
+        if moved.is_empty() {
+            continue;
+        }
+        let gone: FxHashSet<InstId> = moved.iter().copied().collect();
+        let mut rest = func.edit().take_insts(from);
+        rest.retain(|inst| !gone.contains(inst));
+        func.edit().set_insts(from, rest);
+        let place = if cfg.single_pred(to) == Some(from) { to } else { func.edit().split_edge(from, to)? };
+        func.edit().place(place, 0, &moved);
+        // What is branched to stands apart, so that the code of the loop goes on where it did.
+        if place != to && func.succs(from).last() != Some(&place) {
+            aside.push(place);
+        }
+    }
+    set_aside(func, &aside);
+    Ok(())
+}
+
+fn set_aside(func: &mut Function, aside: &[Block]) {
+    if aside.is_empty() {
+        return;
+    }
+    let mut apart: EntitySet<Block> = EntitySet::new();
+    for block in aside {
+        apart.insert(*block);
+    }
+    let layout =
+        func.layout().iter().copied().filter(|block| !apart.contains(*block)).chain(aside.iter().copied()).collect();
+    func.edit().set_layout(layout);
+}
+
+/// The plain copies at the end of a block, the last one first.
+fn copies(func: &Function, block: Block) -> impl Iterator<Item = InstId> + '_ {
+    let insts = func.block_insts(block).iter().rev().copied().skip_while(|inst| is_terminator(&func[*inst]));
+    insts.take_while(|inst| func[*inst].opcode == Opcode::MOV && func[*inst].guard().is_none())
+}
+
+/// Those that nothing but the code from `to` on needs, in order.
+fn movable(func: &Function, live: &Liveness, from: Block, to: Block) -> Vec<InstId> {
+    // What the instructions behind the one looked at read and write that stay.
+    let (mut read, mut written): (FxHashSet<(VReg, u8)>, FxHashSet<(VReg, u8)>) = Default::default();
+    let parts = |inst: InstId, defs: bool| {
+        let mut parts = Vec::new();
+        let mut add = |mention: oriole_ori::RegRef| parts.extend(mention.range.clone().map(|k| (mention.reg, k)));
+        if defs {
+            func.for_each_def(inst, &mut add);
+        } else {
+            func.for_each_use(inst, &mut add);
+        }
+        parts
+    };
+    let ends = func.block_insts(from).iter().rev().take_while(|inst| is_terminator(&func[**inst]));
+    ends.for_each(|inst| read.extend(parts(*inst, false)));
+    let elsewhere =
+        |part: &(VReg, u8)| func.succs(from).iter().any(|succ| *succ != to && live.is_live_in(*succ, part.0, part.1));
+    let mut moved = Vec::new();
+    for inst in copies(func, from) {
+        let (uses, defs) = (parts(inst, false), parts(inst, true));
+        let stays = defs.iter().any(|part| elsewhere(part) || read.contains(part) || written.contains(part))
+            || uses.iter().any(|part| written.contains(part))
+            || defs.is_empty();
+        if stays {
+            read.extend(uses);
+            written.extend(defs);
+        } else {
+            moved.push(inst);
+        }
+    }
+    moved.reverse();
+    moved
+}

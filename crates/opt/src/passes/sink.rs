@@ -1,0 +1,222 @@
+//! Slots 28 and 69, on SSA form: what is computed ahead of a loop for the code behind it is computed there.
+//!
+//! An instruction goes down the dominator tree to where all that read it are, but into no other loop, if a loop lies
+//! between and no more registers are needed all through it than before: values that the instruction reads would have
+//! to live as long, unless they do so anyway, are as easily moved themselves, or are constants.
+
+use crate::{Changed, Context, PhaseError};
+use oriole_isa::{Effects, Opcode, RegFile, special_registers};
+use oriole_ori::analysis::{Analyses, DomTree, Liveness, LoopForest};
+use oriole_ori::terminator::is_terminator;
+use oriole_ori::{Block, Function, InstFlags, InstId, OperandKind, SecondaryMap, VReg};
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+/// What is counted.
+pub(crate) const RULES: &[&str] = &["instructions sunk"];
+
+/// Steps up the dominator tree for one instruction; farther away nothing goes.
+const FARTHEST: usize = 256;
+/// How deep values that move along are looked for.
+const DEPTH: u32 = 4;
+
+/// Sink what can be.
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let loops = analyses.loops(func);
+    if loops.is_empty() {
+        return Ok(Changed::No);
+    }
+    func.edit().keep_def_use();
+    let (cfg, dominators, live) = (analyses.cfg(func), analyses.dominators(func), analyses.live(func));
+    let mut sink =
+        Sink { func, context, loops, dominators, live, homes: SecondaryMap::new(), extended: FxHashSet::default() };
+    for (block, inst) in func.iter_insts() {
+        sink.homes[inst] = Some(block);
+    }
+    let mut moves: Vec<(InstId, Block, Block)> = Vec::new();
+    for block in cfg.rpo().iter().rev() {
+        for inst in func.block_insts(*block).iter().rev() {
+            if !context.tally.is_open() {
+                break;
+            }
+            if let Some(to) = sink.destination(*inst, *block) {
+                context.tally.count(0);
+                sink.homes[*inst] = Some(to);
+                func.for_each_use(*inst, |read| {
+                    sink.extended.insert((read.reg, to));
+                });
+                moves.push((*inst, *block, to));
+            }
+        }
+    }
+    carry_out(func, &moves);
+    Ok(Changed::when(!moves.is_empty()))
+}
+
+/// The last one that was decided on comes first in its new block: the others may read it.
+fn carry_out(func: &mut Function, moves: &[(InstId, Block, Block)]) {
+    let gone: FxHashSet<InstId> = moves.iter().map(|(inst, ..)| *inst).collect();
+    let mut sources: Vec<Block> = moves.iter().map(|(_, from, _)| *from).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    for block in sources {
+        let mut insts = func.edit().take_insts(block);
+        insts.retain(|inst| !gone.contains(inst));
+        func.edit().set_insts(block, insts);
+    }
+    let mut targets: Vec<(Block, InstId)> = moves.iter().rev().map(|(inst, _, to)| (*to, *inst)).collect();
+    targets.sort_by_key(|(to, _)| *to);
+    for group in targets.chunk_by(|a, b| a.0 == b.0) {
+        let block = group[0].0;
+        let insts: Vec<InstId> = group.iter().map(|(_, inst)| *inst).collect();
+        let behind_phis = func.phis(block).len();
+        func.edit().place(block, behind_phis, &insts);
+    }
+}
+
+struct Sink<'a> {
+    func: &'a Function,
+    context: &'a Context,
+    loops: Rc<LoopForest>,
+    dominators: Rc<DomTree>,
+    live: Rc<Liveness>,
+    /// Where each instruction is by now.
+    homes: SecondaryMap<InstId, Option<Block>>,
+    /// Values that have come to live up to these blocks.
+    extended: FxHashSet<(VReg, Block)>,
+}
+
+impl Sink<'_> {
+    /// Where the instruction of `block` should go.
+    fn destination(&self, inst: InstId, block: Block) -> Option<Block> {
+        if !self.is_movable(inst) {
+            return None;
+        }
+        let target = self.below(self.readers(inst, block)?, block)?;
+        let mut gained = 0;
+        self.func.for_each_def(inst, |write| gained += write.range.len() as u32);
+        (self.cost(inst, target, DEPTH) < gained.max(1) + u32::from(self.is_free(inst))).then_some(target)
+    }
+
+    /// Nothing that lives is read.
+    fn is_free(&self, inst: InstId) -> bool {
+        let mut free = true;
+        self.func.for_each_use(inst, |_| free = false);
+        free
+    }
+
+    /// The nearest block that dominates all that read the results; none if one of them is in `block` itself.
+    fn readers(&self, inst: InstId, block: Block) -> Option<Block> {
+        let mut common: Option<Block> = None;
+        let mut steps = 0;
+        let mut found = true;
+        self.func.for_each_def(inst, |write| {
+            for reader in self.blocks_that_read(write.reg) {
+                match (reader, common) {
+                    (Some(reader), _) if reader == block => found = false,
+                    (Some(reader), None) => common = Some(reader),
+                    (Some(reader), Some(other)) if found => {
+                        let meet = self.meet(reader, other, &mut steps);
+                        found &= meet.is_some_and(|meet| meet != block);
+                        common = meet;
+                    }
+                    _ => found = false,
+                }
+            }
+        });
+        common.filter(|_| found)
+    }
+
+    fn blocks_that_read(&self, value: VReg) -> Vec<Option<Block>> {
+        let Some(lists) = self.func.def_use() else { return vec![None] };
+        let mut blocks = Vec::new();
+        for user in lists.users(value) {
+            if self.func[user].is_phi() {
+                let inputs = self.func.phi_inputs(user).filter(|(source, _)| source.as_reg() == Some(value));
+                blocks.extend(inputs.map(|(_, pred)| Some(pred)));
+            } else {
+                blocks.push(self.homes[user]);
+            }
+        }
+        blocks
+    }
+
+    fn meet(&self, a: Block, b: Block, steps: &mut usize) -> Option<Block> {
+        let mut at = a;
+        while !self.dominators.dominates(at, b) {
+            *steps += 1;
+            at = self.dominators.idom(at).filter(|_| *steps < FARTHEST)?;
+        }
+        Some(at)
+    }
+
+    /// The lowest block from `target` up to below `block` that is in no loop around which `block` is not, if some loop lies
+    /// between.
+    fn below(&self, target: Block, block: Block) -> Option<Block> {
+        let around = |at: Block| self.loops.innermost(at).is_none_or(|inner| self.loops.contains(inner, block));
+        let (mut at, mut found, mut loops) = (target, None, false);
+        for _ in 0..FARTHEST {
+            if at == block {
+                return found.filter(|_| loops);
+            }
+            match around(at) {
+                true if found.is_none() => found = Some(at),
+                true => {}
+                // A loop on the way down to what has been found.
+                false => loops |= found.is_some(),
+            }
+            at = self.dominators.idom(at)?;
+        }
+        None
+    }
+
+    /// How many values more live through the code up to `target` if the instruction stands there.
+    fn cost(&self, inst: InstId, target: Block, depth: u32) -> u32 {
+        let mut read: Vec<VReg> = Vec::new();
+        self.func.for_each_use(inst, |mention| {
+            if !read.contains(&mention.reg) {
+                read.push(mention.reg);
+            }
+        });
+        read.into_iter().map(|value| self.cost_of(value, inst, target, depth)).sum()
+    }
+
+    fn cost_of(&self, value: VReg, reader: InstId, target: Block, depth: u32) -> u32 {
+        let lives = (0..self.func[value].components).any(|k| self.live.is_live_in(target, value, k));
+        if lives || self.extended.contains(&(value, target)) {
+            return 0;
+        }
+        let width = u32::from(self.func[value].components);
+        let alone = self.func.def_use().is_some_and(|lists| lists.users(value).all(|user| user == reader));
+        match self.func.definition(value).filter(|inst| self.is_movable(*inst)) {
+            Some(inst) if self.is_free(inst) || alone && depth > 0 => {
+                width.min(self.cost(inst, target, depth.saturating_sub(1)))
+            }
+            _ => width,
+        }
+    }
+
+    /// Whether the instruction does nothing but compute from values that never change.
+    fn is_movable(&self, inst: InstId) -> bool {
+        let (func, data) = (self.func, &self.func[inst]);
+        let computes = data.opcode.info().effects == Effects::NONE && data.opcode != Opcode::LEPC;
+        let special = |kind| matches!(kind, OperandKind::Special(number) if special_registers::is_constant(number, self.context.arch));
+        let constant = data.opcode == Opcode::S2R && data.operands.iter().any(|operand| special(operand.kind()));
+        let plain = !data.is_phi() && !is_terminator(data) && data.guard().is_none() && !data.writes_partly();
+        if !plain || !(computes || constant || data.opcode == Opcode::LDC) {
+            return false;
+        }
+        if data.call.is_some() || data.flags.contains(InstFlags::VOLATILE) {
+            return false;
+        }
+        let own = |kind| !matches!(kind, OperandKind::Phys { .. } | OperandKind::Undef | OperandKind::Block(_));
+        let mut values = data.operands.iter().all(|operand| own(operand.kind()));
+        let mut written = false;
+        func.for_each_use(inst, |read| values &= func.is_value(read.reg));
+        func.for_each_def(inst, |write| {
+            written = true;
+            values &= func.is_value(write.reg) && matches!(func[write.reg].file(), RegFile::R | RegFile::P);
+        });
+        values && written
+    }
+}
