@@ -36,7 +36,8 @@ fn reuse(machine: &mut MachineFunction, accesses: &Accesses, op: &Op, next: &Op)
     }
 }
 
-/// Whether the next instruction reads a register at the same place, and this one does not write it.
+/// Whether the next instruction reads a register at the same place, and this one does not write it: one that is waited for
+/// does not stay as it is, but a stale operand would be a wrong result.
 fn is_read_again(accesses: &Accesses, op: &Op, next: &Op, reg: Reg, at: u8) -> bool {
     let role = |op: &Op| op.opcode.signature().get(usize::from(at)).map(|spec| spec.role);
     let again = accesses.uses(next).iter().any(|read| read.reg == reg && read.operand == Some(at));

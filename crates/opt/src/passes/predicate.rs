@@ -182,7 +182,7 @@ impl Pass {
             (Some(join), Some(other)) if join == other => (SmallVec::from_slice(&[(taken, guard), (next, not)]), join),
             _ => return None,
         };
-        let possible = bodies.iter().all(|(body, guard)| self.may_guard(func, *body, guard.pred));
+        let possible = bodies.iter().all(|(body, _)| self.may_guard(func, *body));
         let room = func.block_insts(block).len() <= self.block_limit;
         if !possible || !room {
             return None;
@@ -243,9 +243,9 @@ impl Pass {
         bodies.len() == 2 && definition.is_some_and(|inst| func.block_insts(body).contains(&inst))
     }
 
-    fn may_guard(&self, func: &Function, body: Block, pred: VReg) -> bool {
+    fn may_guard(&self, func: &Function, body: Block) -> bool {
         let alone = self.preds[body.as_u32() as usize] == 1 && !self.taken.contains(body) && func.entry() != Some(body);
-        alone && func.block_insts(body).iter().all(|inst| can_be_guarded(func, *inst, pred))
+        alone && func.block_insts(body).iter().all(|inst| can_be_guarded(func, *inst))
     }
 
     /// Put the bodies, guarded, into the block, and the join too if nobody else goes there.
@@ -485,16 +485,14 @@ fn only_exits(func: &Function, block: Block) -> bool {
     }
 }
 
-/// Whether the instruction may run under a guard that it does not change itself.
-fn can_be_guarded(func: &Function, inst: InstId, pred: VReg) -> bool {
+/// Whether the instruction may run under a guard. None changes it: in SSA form it has been written before.
+fn can_be_guarded(func: &Function, inst: InstId) -> bool {
     let data = &func[inst];
     if exit_of(data) == Exit::Branch {
         return data.guard().is_none();
     }
     let effects = data.opcode.info().effects;
     let unsuitable = [Effects::CONVERGENT, Effects::BRANCH, Effects::SIDE_EFFECT];
-    let mut changes_guard = false;
-    func.for_each_def(inst, |m| changes_guard |= m.reg == pred);
     let plain = data.guard().is_none() && data.call.is_none() && !data.is_phi() && !data.opcode.info().guard_uniform;
-    plain && !changes_guard && !unsuitable.iter().any(|effect| effects.contains(*effect))
+    plain && !unsuitable.iter().any(|effect| effects.contains(*effect))
 }
