@@ -2,7 +2,7 @@
 //! each of the others would cost.
 
 use crate::graph::{Graph, PhysicalSet};
-use crate::node::Node;
+use crate::node::{Node, NodeData};
 use smallvec::SmallVec;
 
 /// The registers of a file that may be chosen, and the two arrays of one choice. Both are sparse: of the collisions it
@@ -30,11 +30,9 @@ impl FatPoint {
     /// `from` on, round the file; if no matter from where, one that leaves the others free for wide nodes.
     pub(crate) fn choose(&mut self, graph: &Graph, node: Node, from: Option<u16>) -> Option<u16> {
         let data = &graph.nodes[node as usize];
-        let places = (self.limit + 1).checked_sub(u16::from(data.width))?;
         let collisions = self.collisions(graph, node);
-        let aligned = self.multiples_of(data.align.max(1));
-        let below = below(places);
-        let free: PhysicalSet = std::array::from_fn(|word| aligned[word] & below[word] & !collisions[word]);
+        let starts = self.starts(data);
+        let free: PhysicalSet = std::array::from_fn(|word| starts[word] & !collisions[word]);
         let is_free = |first: u16| free.get(usize::from(first / 64)).is_some_and(|word| word >> (first % 64) & 1 == 1);
         let preferred = costs(graph, node).into_iter().filter(|(first, _)| is_free(*first));
         let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
@@ -52,10 +50,7 @@ impl FatPoint {
 
     /// The first registers that `node` may have if nobody else is there, in order.
     pub(crate) fn allowed(&mut self, graph: &Graph, node: Node) -> impl Iterator<Item = u16> + use<> {
-        let data = &graph.nodes[node as usize];
-        let places = (self.limit + 1).saturating_sub(u16::from(data.width));
-        let aligned = self.multiples_of(data.align.max(1));
-        let mut set: PhysicalSet = std::array::from_fn(|word| aligned[word] & below(places)[word]);
+        let mut set = self.starts(&graph.nodes[node as usize]);
         for (k, component) in graph.components(node).enumerate() {
             let forbidden = graph.forbidden(component);
             let taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
@@ -81,6 +76,13 @@ impl FatPoint {
             first_registers.iter_mut().zip(shifted).for_each(|(word, bits)| *word |= bits);
         }
         first_registers
+    }
+
+    /// Where a node may begin by its width and alignment.
+    fn starts(&mut self, data: &NodeData) -> PhysicalSet {
+        let aligned = self.multiples_of(data.align.max(1));
+        let below = below((self.limit + 1).saturating_sub(u16::from(data.width)));
+        std::array::from_fn(|word| aligned[word] & below[word])
     }
 
     fn multiples_of(&mut self, align: u8) -> PhysicalSet {
