@@ -6,9 +6,52 @@ use crate::node::{Node, NodeData};
 use crate::order::colouring_order;
 use crate::repair::repair;
 
-/// Colour the graph with registers below `limit` that are not `reserved`; the nodes that found none. Where all found one
-/// and more than were needed are `free` to be used, they are given out anew, in turn.
-pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet, free: impl FnOnce(u16) -> u16) -> Vec<Node> {
+/// A file's registers, as one function may use them.
+pub(crate) struct Registers<'a> {
+    /// Those below may be used.
+    pub(crate) most: u16,
+    /// Those that nothing is given.
+    pub(crate) reserved: PhysicalSet,
+    /// How many may be used at no cost if so many are needed.
+    pub(crate) free: &'a dyn Fn(u16) -> u16,
+    /// With how many, fewer than are needed, more warps run at a time.
+    pub(crate) fewer: &'a dyn Fn(u16) -> Option<u16>,
+}
+
+/// So many registers fewer than were needed are tried for the sake of more warps.
+const NEAR: u16 = 8;
+/// Neighbours that are looked at to repair a colouring, and one that need not succeed.
+const PATIENCE: u32 = 40_000;
+const LESS_PATIENCE: u32 = 8_000;
+
+/// Colour the graph; the nodes that found no register. Where all found one, but with a few fewer more warps would run,
+/// that is tried; and where more than were needed are free to be used, they are given out anew, in turn.
+pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> {
+    let (mut order, failed) = colour(graph, registers.most, registers.reserved, PATIENCE);
+    if !failed.is_empty() {
+        return failed;
+    }
+    let needed = graph.registers();
+    if let Some(fewer) = (registers.fewer)(needed).filter(|fewer| needed - fewer <= NEAR) {
+        let before = placed(graph, &order);
+        order.iter().for_each(|node| graph.unplace(*node));
+        let (other, failed) = colour(graph, fewer, registers.reserved, LESS_PATIENCE);
+        if failed.is_empty() {
+            order = other;
+        } else {
+            restore(graph, &order, before);
+        }
+    }
+    let needed = graph.registers();
+    let free = (registers.free)(needed);
+    if free > needed {
+        spread(graph, &order, FatPoint::new(free, registers.reserved), free);
+    }
+    failed
+}
+
+/// Colour the graph with registers below `limit` that are not `reserved`: in which order, and which nodes found none.
+fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -> (Vec<Node>, Vec<Node>) {
     let usable = (0..limit).filter(|r| reserved[usize::from(r / 64)] >> (r % 64) & 1 == 0).count();
     let mut order = colouring_order(graph, usable);
     let mut failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| None);
@@ -25,13 +68,10 @@ pub(crate) fn assign(graph: &mut Graph, limit: u16, reserved: PhysicalSet, free:
             restore(graph, &order, before);
         }
     }
-    let failed = if failed.is_empty() { failed } else { repair(graph, failed, &mut FatPoint::new(limit, reserved)) };
-    let needed = graph.registers();
-    let free = free(needed);
-    if failed.is_empty() && free > needed {
-        spread(graph, &order, FatPoint::new(free, reserved), free);
+    if !failed.is_empty() {
+        failed = repair(graph, failed, &mut FatPoint::new(limit, reserved), patience);
     }
-    failed
+    (order, failed)
 }
 
 /// Give each node the best register from where `from` says on; those that found none.

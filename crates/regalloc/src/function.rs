@@ -1,11 +1,11 @@
 //! Allocating one function.
 
-use crate::assign::{assign, spill_choice};
+use crate::assign::{Registers, assign, spill_choice};
 use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
 use crate::graph::PhysicalSet;
 use crate::interference::build;
-use crate::limits::{RegisterLimit, register_budget};
+use crate::limits::{RegisterLimit, fewer_for_more_warps, register_budget};
 use crate::relief::Relief;
 use crate::spill::{SpillBytes, spill};
 use crate::weights::BlockWeights;
@@ -59,8 +59,15 @@ pub fn allocate_function(
         _ => needed,
     };
     for file in FILES {
-        let limits = Limits { most: file_limit(file, limit, arch), free: &|needed| free(file, needed) };
-        allocate_file(func, file, limits, &mut facts, &mut allocation)?;
+        let fewer =
+            |needed: u16| (file == RegFile::R && is_kernel).then(|| fewer_for_more_warps(arch, needed)).flatten();
+        let registers = Registers {
+            most: file_limit(file, limit, arch),
+            reserved: reserved(func, file),
+            free: &|needed| free(file, needed),
+            fewer: &fewer,
+        };
+        allocate_file(func, file, &registers, &mut facts, &mut allocation)?;
     }
     if options.verify {
         check(func)?;
@@ -118,23 +125,14 @@ impl Facts {
     }
 }
 
-/// How many registers of a file may be used.
-#[derive(Clone, Copy)]
-struct Limits<'a> {
-    most: u16,
-    /// How many may be used at no cost if so many are needed.
-    free: &'a dyn Fn(u16) -> u16,
-}
-
 fn allocate_file(
     func: &mut Function,
     file: RegFile,
-    limits: Limits<'_>,
+    registers: &Registers<'_>,
     facts: &mut Facts,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
-    let reserved = reserved(func, file);
-    let mut relief = (file == RegFile::R).then(|| Relief::new(limits.most, reserved));
+    let mut relief = (file == RegFile::R).then(|| Relief::new(registers.most, registers.reserved));
     for round in 0..MAX_ROUNDS {
         allocation.rounds += 1;
         let mut lines = facts.code.take(file);
@@ -144,7 +142,7 @@ fn allocate_file(
             lines = facts.code.take(file);
         }
         let mut graph = build(func, &facts.code, lines, &facts.flow.live, &facts.weights);
-        let failed = assign(&mut graph, limits.most, reserved, limits.free);
+        let failed = assign(&mut graph, registers);
         if failed.is_empty() {
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);

@@ -145,3 +145,10 @@ fn at_same_occupancy(arch: Arch, needed: u32) -> u32 {
     let sm = arch.sm();
     registers_for_occupancy(arch, sm.warps_by_registers(needed) * sm.warp_size, 1)
 }
+
+/// Most registers per thread with which more warps run at a time than with `needed`; `None` where all run.
+pub(crate) fn fewer_for_more_warps(arch: Arch, needed: u16) -> Option<u16> {
+    let sm = arch.sm();
+    let warps = sm.warps_by_registers(needed.into());
+    (1..needed).rev().find(|fewer| sm.warps_by_registers((*fewer).into()) > warps)
+}

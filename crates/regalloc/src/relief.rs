@@ -20,6 +20,8 @@ const MOST_SPARE: u32 = 12;
 /// By how many more at most each time: one for so many values without a register.
 const SPARE_STEP: u32 = 4;
 const FAILURES_FOR_ONE: usize = 4;
+/// Both are meant for so many registers.
+const REGISTERS_FOR_ONE: u32 = 64;
 
 /// The means that are left, for one function.
 pub(crate) struct Relief {
@@ -87,8 +89,10 @@ impl Relief {
             facts.renew(func, RegFile::R);
             return Ok(true);
         }
-        while self.room.spare < MOST_SPARE {
-            self.room.spare += ((failed / FAILURES_FOR_ONE) as u32).clamp(1, SPARE_STEP);
+        // Of many registers more go at a time: each try is another colouring.
+        let scale = (self.room.all() / REGISTERS_FOR_ONE).max(1);
+        while self.room.spare < MOST_SPARE * scale {
+            self.room.spare += ((failed / FAILURES_FOR_ONE) as u32).clamp(1, SPARE_STEP) * scale;
             let plan = belady::plan(&facts.scene(func, &lines), self.room);
             if plan.is_empty() {
                 continue;

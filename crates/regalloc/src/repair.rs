@@ -5,6 +5,8 @@ use crate::graph::Graph;
 use crate::node::Node;
 use smallvec::SmallVec;
 
+/// Where more nodes found no register, there are not enough: moving others does not help.
+const MOST_FAILED: usize = 16;
 /// Nodes that are moved for one at most.
 const MOST_MOVED: usize = 6;
 /// Places that are tried.
@@ -18,17 +20,18 @@ const DEPTH: u32 = 3;
 type InTheWay = SmallVec<[Node; MOST_MOVED]>;
 
 /// Try to find room for the `failed` nodes; those that still have none.
-pub(crate) fn repair(graph: &mut Graph, mut failed: Vec<Node>, fat_point: &mut FatPoint) -> Vec<Node> {
-    let mut repair = Repair { graph, fat_point, moved: Vec::new(), patience: PATIENCE };
+/// `patience` is how many neighbours are looked at for all of them together.
+pub(crate) fn repair(graph: &mut Graph, mut failed: Vec<Node>, fat_point: &mut FatPoint, patience: u32) -> Vec<Node> {
+    if failed.len() > MOST_FAILED {
+        return failed;
+    }
+    let mut repair = Repair { graph, fat_point, moved: Vec::new(), patience };
     failed.retain(|node| {
         repair.moved.clear();
         !repair.make_way(*node, DEPTH)
     });
     failed
 }
-
-/// Places that are tried for all nodes of a function together.
-const PATIENCE: u32 = 4096;
 
 struct Repair<'a> {
     graph: &'a mut Graph,
@@ -48,7 +51,6 @@ impl Repair<'_> {
             return false;
         }
         for (first, in_the_way) in self.places(node) {
-            self.patience = self.patience.saturating_sub(1);
             let mark = self.moved.len();
             for other in &in_the_way {
                 self.leave(*other);
@@ -95,8 +97,10 @@ impl Repair<'_> {
         let mut places: Vec<(u16, InTheWay)> =
             self.fat_point.allowed(self.graph, node).map(|first| (first, InTheWay::new())).collect();
         let graph = &*self.graph;
+        let mut looked_at = 0;
         for (k, component) in graph.components(node).enumerate() {
             graph.for_each_neighbour(component, |neighbour| {
+                looked_at += 1;
                 let Some(first) = graph.physical(neighbour).and_then(|number| number.checked_sub(k as u16)) else {
                     return;
                 };
@@ -108,6 +112,7 @@ impl Repair<'_> {
                 }
             });
         }
+        self.patience = self.patience.saturating_sub(looked_at);
         let stays =
             |other: &Node| graph.nodes[*other as usize].fixed || self.moved.iter().any(|(node, _)| node == other);
         places.retain(|(_, others)| others.len() <= MOST_MOVED && !others.iter().any(stays));

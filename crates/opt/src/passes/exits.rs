@@ -5,9 +5,9 @@
 //! that leaves the loop, which gets a block for them if there are other ways from and to its ends.
 
 use oriole_isa::Opcode;
-use oriole_ori::analysis::{Cfg, Liveness, LoopForest};
+use oriole_ori::analysis::{Cfg, Component, Liveness, LoopForest};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, BuildError, EntitySet, Function, InstId, VReg};
+use oriole_ori::{Block, BuildError, EntitySet, Function, InstId};
 use rustc_hash::FxHashSet;
 
 /// Move the copies. `cfg` and `loops` must be the function's.
@@ -65,7 +65,7 @@ fn copies(func: &Function, block: Block) -> impl Iterator<Item = InstId> + '_ {
 /// Those that nothing but the code from `to` on needs, in order.
 fn movable(func: &Function, live: &Liveness, from: Block, to: Block) -> Vec<InstId> {
     // What the instructions behind the one looked at read and write that stay.
-    let (mut read, mut written): (FxHashSet<(VReg, u8)>, FxHashSet<(VReg, u8)>) = Default::default();
+    let (mut read, mut written) = (FxHashSet::<Component>::default(), FxHashSet::<Component>::default());
     let parts = |inst: InstId, defs: bool| {
         let mut parts = Vec::new();
         let mut add = |mention: oriole_ori::RegRef| parts.extend(mention.range.clone().map(|k| (mention.reg, k)));

@@ -33,8 +33,9 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     for (block, inst) in func.iter_insts() {
         sink.homes[inst] = Some(block);
     }
+    let ahead = ahead_of_loops(&sink.loops, &sink.dominators);
     let mut moves: Vec<(InstId, Block, Block)> = Vec::new();
-    for block in cfg.rpo().iter().rev() {
+    for block in cfg.rpo().iter().rev().filter(|block| ahead[**block]) {
         for inst in func.block_insts(*block).iter().rev() {
             if !context.tally.is_open() {
                 break;
@@ -51,6 +52,19 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     carry_out(func, &moves);
     Ok(Changed::when(!moves.is_empty()))
+}
+
+/// The blocks that dominate a loop in which they are not.
+fn ahead_of_loops(loops: &LoopForest, dominators: &DomTree) -> SecondaryMap<Block, bool> {
+    let mut ahead = SecondaryMap::new();
+    for (this, data) in loops.iter() {
+        let mut at = dominators.idom(data.header);
+        while let Some(block) = at.filter(|block| !std::mem::replace(&mut ahead[*block], true)) {
+            debug_assert!(!loops.contains(this, block), "the header dominates its loop");
+            at = dominators.idom(block);
+        }
+    }
+    ahead
 }
 
 /// The last one that was decided on comes first in its new block: the others may read it.

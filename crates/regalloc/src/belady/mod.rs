@@ -51,9 +51,14 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// How many registers there are.
+    pub(crate) fn all(&self) -> u32 {
+        count(&self.usable)
+    }
+
     /// How many components may be live at a time.
     pub(crate) fn size(&self) -> usize {
-        count(&self.usable).saturating_sub(self.spare) as usize
+        self.all().saturating_sub(self.spare) as usize
     }
 
     /// How many may be live across a call that changes the registers `clobbers`.
