@@ -79,7 +79,7 @@ fn movable(func: &Function, live: &Liveness, from: Block, to: Block) -> Vec<Inst
     let ends = func.block_insts(from).iter().rev().take_while(|inst| is_terminator(&func[**inst]));
     ends.for_each(|inst| read.extend(parts(*inst, false)));
     let elsewhere =
-        |part: &(VReg, u8)| func.succs(from).iter().any(|succ| *succ != to && live.is_live_in(*succ, part.0, part.1));
+        |part: &Component| func.succs(from).iter().any(|succ| *succ != to && live.is_live_in(*succ, part.0, part.1));
     let mut moved = Vec::new();
     for inst in copies(func, from) {
         let (uses, defs) = (parts(inst, false), parts(inst, true));
