@@ -20,8 +20,10 @@ pub(crate) struct Registers<'a> {
 
 /// So many registers fewer than were needed are tried for the sake of more warps.
 const NEAR: u16 = 8;
+/// Where more nodes found no register, there are not enough: other orders do not help.
+const MOST_FAILED: usize = 16;
 /// Neighbours that are looked at to repair a colouring, and one that need not succeed.
-const PATIENCE: u32 = 40_000;
+const PATIENCE: u32 = 20_000;
 const LESS_PATIENCE: u32 = 8_000;
 
 /// Colour the graph; the nodes that found no register. Where all found one, but with a few fewer more warps would run,
@@ -55,7 +57,7 @@ fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -
     let usable = (0..limit).filter(|r| reserved[usize::from(r / 64)] >> (r % 64) & 1 == 0).count();
     let mut order = colouring_order(graph, usable);
     let mut failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| None);
-    if !failed.is_empty() {
+    if (1..=MOST_FAILED).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
         let mut other = order.clone();
         other.sort_by_key(|node| std::cmp::Reverse(graph.nodes[*node as usize].width));
@@ -68,7 +70,7 @@ fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -
             restore(graph, &order, before);
         }
     }
-    if !failed.is_empty() {
+    if (1..=MOST_FAILED).contains(&failed.len()) {
         failed = repair(graph, failed, &mut FatPoint::new(limit, reserved), patience);
     }
     (order, failed)

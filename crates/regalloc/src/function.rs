@@ -125,6 +125,10 @@ impl Facts {
     }
 }
 
+/// Components from which on a function is looked at before its interference graph is built: if very many of them are live
+/// at once, each meets each.
+const CROWD: u32 = 1024;
+
 fn allocate_file(
     func: &mut Function,
     file: RegFile,
@@ -136,7 +140,7 @@ fn allocate_file(
     for round in 0..MAX_ROUNDS {
         allocation.rounds += 1;
         let mut lines = facts.code.take(file);
-        if let Some(relief) = relief.as_mut().filter(|_| round == 0)
+        if let Some(relief) = relief.as_mut().filter(|_| round == 0 && lines.components > CROWD)
             && relief.begin(func, &lines, facts, allocation)?
         {
             lines = facts.code.take(file);

@@ -1,9 +1,9 @@
 //! What is done where the R registers do not suffice, from the cheapest on.
 //!
-//! Ahead of colouring, values leave by their next use ([`crate::belady`]) until as many are live as there are registers.
-//! Where colouring fails all the same (wide values find no neighbours, or values that live across calls nothing but what
-//! the callees leave), copies go around calls, and then the plan is made again with registers to spare, or what found none is
-//! spilled whole, whichever executes less.
+//! Values leave by their next use first ([`crate::belady`]), until as many are live as there are registers: ahead of
+//! colouring in functions of many values, else when it fails. Where it fails all the same (wide values find no
+//! neighbours, or values that live across calls nothing but what the callees leave), copies go around calls, and then the
+//! plan is made again with registers to spare, or what found none is spilled whole, whichever executes less.
 
 use crate::belady::{self, Plan, Room, Slots, most_live, split_latches};
 use crate::calls::copy_around;
@@ -27,6 +27,8 @@ const REGISTERS_FOR_ONE: u32 = 64;
 pub(crate) struct Relief {
     room: Room,
     slots: Slots,
+    /// A plan has been made.
+    begun: bool,
     /// No block goes back to two loops any more.
     split: bool,
     /// There are copies around calls.
@@ -38,10 +40,16 @@ impl Relief {
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
         let below = below(limit);
         let usable = std::array::from_fn(|word| below[word] & !reserved[word]);
-        Relief { room: Room { usable, spare: 0, memory: true }, slots: Slots::new(), split: false, copied: false }
+        Relief {
+            room: Room { usable, spare: 0, memory: true },
+            slots: Slots::new(),
+            begun: false,
+            split: false,
+            copied: false,
+        }
     }
 
-    /// Before the first colouring. Whether the code has changed.
+    /// Values leave by their next use: ahead of colouring, or when that has failed. Whether the code has changed.
     pub(crate) fn begin(
         &mut self,
         func: &mut Function,
@@ -49,6 +57,7 @@ impl Relief {
         facts: &mut Facts,
         allocation: &mut Allocation,
     ) -> Result<bool, AllocError> {
+        self.begun = true;
         let size = self.room.size();
         let crowded = lines.components as usize > size
             && most_live(&facts.scene(func, lines)).into_iter().any(|most| most as usize > size);
@@ -85,6 +94,9 @@ impl Relief {
         allocation: &mut Allocation,
     ) -> Result<bool, AllocError> {
         let lines = facts.read(func);
+        if !self.begun && self.begin(func, &lines, facts, allocation)? {
+            return Ok(true);
+        }
         if !std::mem::replace(&mut self.copied, true) && copy_around(func, &facts.code, &lines, &facts.flow)? {
             facts.renew(func, RegFile::R);
             return Ok(true);

@@ -5,8 +5,6 @@ use crate::graph::Graph;
 use crate::node::Node;
 use smallvec::SmallVec;
 
-/// Where more nodes found no register, there are not enough: moving others does not help.
-const MOST_FAILED: usize = 16;
 /// Nodes that are moved for one at most.
 const MOST_MOVED: usize = 6;
 /// Places that are tried.
@@ -22,9 +20,6 @@ type InTheWay = SmallVec<[Node; MOST_MOVED]>;
 /// Try to find room for the `failed` nodes; those that still have none.
 /// `patience` is how many neighbours are looked at for all of them together.
 pub(crate) fn repair(graph: &mut Graph, mut failed: Vec<Node>, fat_point: &mut FatPoint, patience: u32) -> Vec<Node> {
-    if failed.len() > MOST_FAILED {
-        return failed;
-    }
     let mut repair = Repair { graph, fat_point, moved: Vec::new(), patience };
     failed.retain(|node| {
         repair.moved.clear();
