@@ -375,13 +375,26 @@ impl Generator<'_> {
     }
 }
 
+/// Words, and as many pairs and predicates, that the whole function goes on writing.
+const FEW: u32 = 3;
+const MANY: u32 = 8;
+
 /// Function number `seed`: some hundred instructions with branches and loops.
 ///
 /// # Errors
 ///
 /// A limit of the IR.
 pub fn random_function(seed: u64) -> Result<Function, BuildError> {
-    function(seed, 2, |generator| generator.region(3))
+    function(seed, FEW, 2, |generator| generator.region(3))
+}
+
+/// Function number `seed`: the same with so many variables that a thread of the fewest registers cannot hold them.
+///
+/// # Errors
+///
+/// A limit of the IR.
+pub fn crowded_function(seed: u64) -> Result<Function, BuildError> {
+    function(seed, MANY, 2, |generator| generator.region(3))
 }
 
 /// Function number `seed` of a few instructions, most of which read what one before them gave.
@@ -390,7 +403,7 @@ pub fn random_function(seed: u64) -> Result<Function, BuildError> {
 ///
 /// A limit of the IR.
 pub fn short_function(seed: u64) -> Result<Function, BuildError> {
-    function(seed, 5, |generator| {
+    function(seed, FEW, 5, |generator| {
         for _ in 0..generator.rng.usize(2..5) {
             generator.statement()?;
         }
@@ -400,13 +413,14 @@ pub fn short_function(seed: u64) -> Result<Function, BuildError> {
 
 fn function(
     seed: u64,
+    variables: u32,
     fresh_of_six: u8,
     body: impl FnOnce(&mut Generator<'_>) -> Result<(), BuildError>,
 ) -> Result<Function, BuildError> {
     let mut func = Function::new("random", FunctionKind::Entry);
     let mut at = head(&mut func)?;
     let (mut words, mut pairs, mut preds) = (at.inputs.to_vec(), Vec::new(), vec![at.pred]);
-    for k in 0..3 {
+    for k in 0..variables {
         let (word, pair, pred) = first_values(&mut at, k)?;
         words.push(word);
         pairs.push(pair);
@@ -441,12 +455,12 @@ fn function(
 fn first_values(at: &mut Head<'_>, k: u32) -> Result<(VReg, VReg, VReg), BuildError> {
     let (word, pair, pred) = (at.b.vreg(RegType::R)?, at.b.vreg(RegType::Pair)?, at.b.vreg(RegType::P)?);
     let [x, y] = at.inputs;
-    let lut = Operand::imm(0x96 + 17 * k);
+    let lut = Operand::imm((0x96 + 17 * k) & 0xff);
     let operands = [(Role::D, word.into()), (Role::A, x.into()), (Role::B, y.into()), (Role::Lut, lut)];
     at.b.emit_roles(Opcode::LOP3, Mods::new(), &operands)?;
     let operands = [(Role::D, pair.into()), (Role::A, x.into()), (Role::B, word.into()), (Role::C, Operand::rz())];
     at.b.emit_roles(Opcode::IMAD, [Field::MUL.is(Mul::WIDE)].into_iter().collect(), &operands)?;
-    let mods: Mods = [Field::CMP.is(Cmp::VALUES[1 + k as usize])].into_iter().collect();
+    let mods: Mods = [Field::CMP.is(Cmp::VALUES[1 + k as usize % 6])].into_iter().collect();
     at.b.emit_roles(Opcode::ISETP, mods, &[(Role::PD, pred.into()), (Role::A, word.into()), (Role::B, y.into())])?;
     Ok((word, pair, pred))
 }
