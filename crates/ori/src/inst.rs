@@ -4,7 +4,7 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Control, Field, FieldId, FieldType, Mods, Opcode, Role, TmShape};
+use oriole_isa::{Arch, Control, Effects, Field, FieldId, FieldType, Mods, Opcode, Role, TmShape, special_registers};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -169,6 +169,23 @@ impl Inst {
         if let Some(at) = self.opcode.position(role) {
             self.operands[at] = operand;
         }
+    }
+
+    /// Whether it reads a special register that does not change while a thread runs.
+    pub fn reads_constant_register(&self, arch: Arch) -> bool {
+        let constant =
+            |kind| matches!(kind, OperandKind::Special(number) if special_registers::is_constant(number, arch));
+        self.opcode == Opcode::S2R && self.operands.get(1).is_some_and(|operand| constant(operand.kind()))
+    }
+
+    /// Whether it always happens, and gives the same for the same operands wherever it stands: it only computes, or reads a
+    /// constant bank or a special register that does not change.
+    pub fn depends_on_operands_alone(&self, arch: Arch) -> bool {
+        let computes = self.opcode.info().effects == Effects::NONE && self.opcode != Opcode::LEPC;
+        (computes || self.opcode == Opcode::LDC || self.reads_constant_register(arch))
+            && self.guard().is_none()
+            && self.call.is_none()
+            && !self.flags.contains(InstFlags::VOLATILE)
     }
 
     /// Whether it is a MovPhi.

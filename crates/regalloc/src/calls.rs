@@ -4,18 +4,21 @@
 //! copies before and behind the call only the copy is bound so; where value and copy get one register, both copies go.
 
 use crate::AllocError;
-use crate::code::{Code, FileCode};
+use crate::belady::Scene;
+use crate::code::FileCode;
+use crate::function::Facts;
 use crate::graph::PhysicalSet;
 use crate::live_set::LiveSet;
 use crate::node::{Component, owners};
-use oriole_ori::analysis::{Cfg, Flow, Liveness};
+use oriole_ori::analysis::Cfg;
 use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
 use rustc_hash::FxHashMap;
 
 /// Put copies around all calls that change registers; whether there are any.
-pub(crate) fn copy_around(func: &mut Function, code: &Code, lines: &FileCode, flow: &Flow) -> Result<bool, AllocError> {
-    let mut crossing = crossing(func, code, lines, &flow.live);
-    crossing.retain(|(block, inst, _)| place_behind(func, &flow.cfg, *block, *inst).is_some());
+pub(crate) fn copy_around(func: &mut Function, facts: &Facts, lines: &FileCode) -> Result<bool, AllocError> {
+    let cfg = &facts.flow.cfg;
+    let mut crossing = crossing(&facts.scene(func, lines));
+    crossing.retain(|(block, inst, _)| place_behind(func, cfg, *block, *inst).is_some());
     let owner = owners(&lines.nodes);
     let mut around: FxHashMap<InstId, Vec<(Operand, Operand)>> = FxHashMap::default();
     for (_, inst, parts) in &crossing {
@@ -31,7 +34,7 @@ pub(crate) fn copy_around(func: &mut Function, code: &Code, lines: &FileCode, fl
         return Ok(false);
     }
     for (block, inst, _) in crossing {
-        let (Some(pairs), Some((next, at))) = (around.get(&inst), place_behind(func, &flow.cfg, block, inst)) else {
+        let (Some(pairs), Some((next, at))) = (around.get(&inst), place_behind(func, cfg, block, inst)) else {
             continue;
         };
         let behind = copies(func, lines, pairs.iter().copied());
@@ -65,17 +68,14 @@ fn place_behind(func: &Function, cfg: &Cfg, block: Block, inst: InstId) -> Optio
 type Crossing = (Block, InstId, Vec<Component>);
 
 /// By call.
-fn crossing(func: &Function, code: &Code, lines: &FileCode, live: &Liveness) -> Vec<Crossing> {
+fn crossing(scene: &Scene<'_>) -> Vec<Crossing> {
+    let (func, lines) = (scene.func, scene.lines);
     let owner = owners(&lines.nodes);
     let mut set = LiveSet::new(lines.components as usize);
     let mut found = Vec::new();
     for (place, block) in func.layout().iter().enumerate() {
         set.clear();
-        for part in live.live_out(*block) {
-            if let Some(component) = code.component(func, lines.file, &lines.nodes, part) {
-                set.insert(component, 0);
-            }
-        }
+        scene.live_out(*block).for_each(|component| set.insert(component, 0));
         for access in lines.lines_backwards(place) {
             if !access.line.partly {
                 access.writes.iter().flat_map(|write| write.components()).for_each(|part| set.remove(part, 0));

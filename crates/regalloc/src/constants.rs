@@ -1,7 +1,7 @@
 //! Values that can be computed again wherever they are needed: of what never changes.
 
 use crate::code::{Code, FileCode};
-use oriole_isa::{Arch, Effects, Field, MemSize, Opcode, Role, special_registers};
+use oriole_isa::{Arch, Field, MemSize, Opcode, Role};
 use oriole_ori::{Function, Inst, InstFlags, InstId, Operand, OperandKind};
 
 /// By component of the file: its only definition, if that gives the same wherever it stands.
@@ -52,18 +52,8 @@ impl Written {
 /// Whether the instruction does nothing but compute the same value wherever it stands.
 fn is_constant(func: &Function, inst: InstId, arch: Arch) -> bool {
     let data = &func[inst];
-    if data.guard().is_some() || data.call.is_some() || data.flags.contains(InstFlags::VOLATILE) {
-        return false;
-    }
-    let still = |operand: Operand| match operand.kind() {
-        OperandKind::Special(number) => special_registers::is_constant(number, arch),
-        kind => is_still(kind),
-    };
-    let computes = data.opcode.info().effects == Effects::NONE && data.opcode != Opcode::LEPC;
-    let loads = data.opcode == Opcode::LDC;
-    let reads = data.opcode == Opcode::S2R;
-    (computes || loads || reads)
-        && data.uses().all(|(_, operand)| still(operand))
+    data.depends_on_operands_alone(arch)
+        && data.uses().all(|(_, operand)| is_still(operand.kind()))
         && data.defs().filter(|(_, to)| to.as_reg().is_some()).count() == 1
 }
 
@@ -74,6 +64,7 @@ fn is_still(kind: OperandKind) -> bool {
             | OperandKind::Imm(..)
             | OperandKind::Const { .. }
             | OperandKind::Symbol(_)
+            | OperandKind::Special(_)
             | OperandKind::Rz
             | OperandKind::Urz
             | OperandKind::Pt

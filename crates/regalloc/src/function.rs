@@ -5,7 +5,7 @@ use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
 use crate::graph::PhysicalSet;
 use crate::interference::build;
-use crate::limits::{RegisterLimit, fewer_for_more_warps, register_budget};
+use crate::limits::{RegisterLimit, budget_within, fewer_for_more_warps};
 use crate::relief::Relief;
 use crate::spill::{SpillBytes, spill};
 use crate::weights::BlockWeights;
@@ -51,7 +51,7 @@ pub fn allocate_function(
     let loops = LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg));
     let weights = BlockWeights::new(func, &loops);
     let mut facts = Facts { code: Code::new(func, &weights, &FILES), arch, flow, loops, weights };
-    let budget = register_budget(func, arch, options);
+    let budget = budget_within(func, arch, limit);
     let is_kernel = func.kind() == FunctionKind::Entry;
     let free = |file: RegFile, needed: u16| match file {
         RegFile::R => budget(needed.into()) as u16,
@@ -154,15 +154,14 @@ fn allocate_file(
             return Ok(());
         }
         let chosen = spill_choice(&graph, &failed);
-        let price = chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost).sum();
+        let price =
+            match chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost).reduce(|sum, cost| sum + cost) {
+                Some(price) => price,
+                // There is no other way.
+                None => f32::INFINITY,
+            };
         if let Some(relief) = &mut relief
-            && relief.go_on(
-                func,
-                failed.len(),
-                if chosen.is_empty() { f32::INFINITY } else { price },
-                facts,
-                allocation,
-            )?
+            && relief.go_on(func, failed.len(), price, facts, allocation)?
         {
             continue;
         }

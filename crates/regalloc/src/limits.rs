@@ -135,7 +135,11 @@ fn registers_for_occupancy(arch: Arch, threads: u32, blocks: u32) -> u32 {
 /// By how many R registers `func` needs: how many it can use without fewer warps running at a time, and within its limit.
 /// A function that others call should not use more than it needs: what it changes its callers lose.
 pub fn register_budget(func: &Function, arch: Arch, options: &AllocOptions) -> impl Fn(u32) -> u32 + use<> {
-    let limit = RegisterLimit::new(func, arch, options).most;
+    budget_within(func, arch, RegisterLimit::new(func, arch, options).most)
+}
+
+/// The same where the limit is known.
+pub(crate) fn budget_within(func: &Function, arch: Arch, limit: u16) -> impl Fn(u32) -> u32 + use<> {
     let is_kernel = func.kind() == FunctionKind::Entry;
     move |needed| if is_kernel { at_same_occupancy(arch, needed) } else { needed }.min(limit.into())
 }

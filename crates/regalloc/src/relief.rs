@@ -29,8 +29,6 @@ pub(crate) struct Relief {
     slots: Slots,
     /// A plan has been made.
     begun: bool,
-    /// No block goes back to two loops any more.
-    split: bool,
     /// There are copies around calls.
     copied: bool,
 }
@@ -40,13 +38,7 @@ impl Relief {
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
         let below = below(limit);
         let usable = std::array::from_fn(|word| below[word] & !reserved[word]);
-        Relief {
-            room: Room { usable, spare: 0, memory: true },
-            slots: Slots::new(),
-            begun: false,
-            split: false,
-            copied: false,
-        }
+        Relief { room: Room { usable, spare: 0 }, slots: Slots::new(), begun: false, copied: false }
     }
 
     /// Values leave by their next use: ahead of colouring, or when that has failed. Whether the code has changed.
@@ -68,15 +60,17 @@ impl Relief {
             // Wide values would find no neighbours.
             self.room.spare = 1;
         }
-        if !std::mem::replace(&mut self.split, true) && split_latches(func, &facts.flow.cfg, &facts.loops)? {
+        let split = split_latches(func, &facts.flow.cfg, &facts.loops)?;
+        let again;
+        let lines = if split {
             facts.see_anew(func);
-            let lines = facts.read(func);
-            let plan = belady::plan(&facts.scene(func, &lines), self.room);
-            self.carry_out(func, &lines, &plan, facts, allocation)?;
-            return Ok(true);
-        }
+            again = facts.read(func);
+            &again
+        } else {
+            lines
+        };
         let plan = belady::plan(&facts.scene(func, lines), self.room);
-        if plan.is_empty() {
+        if plan.is_empty() && !split {
             return Ok(false);
         }
         self.carry_out(func, lines, &plan, facts, allocation)?;
@@ -97,7 +91,7 @@ impl Relief {
         if !self.begun && self.begin(func, &lines, facts, allocation)? {
             return Ok(true);
         }
-        if !std::mem::replace(&mut self.copied, true) && copy_around(func, &facts.code, &lines, &facts.flow)? {
+        if !std::mem::replace(&mut self.copied, true) && copy_around(func, facts, &lines)? {
             facts.renew(func, RegFile::R);
             return Ok(true);
         }

@@ -75,7 +75,7 @@ impl Tables {
             let ranks: Vec<u32> = every.collect();
             shortest(&graph, &heights, &lives, limit, &ranks).filter(|order| order.cycles < source.cycles)
         } else {
-            lowest(&graph, &heights, &lives, limit).filter(|order| is_better(order, &source, limit))
+            lowest(&graph, &heights, &lives, limit).filter(|order| order.cost(limit) < source.cost(limit))
         };
         Some(order?.insts.iter().map(|at| ops[*at as usize].id).collect())
     }
@@ -105,12 +105,5 @@ fn lowest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts) -> Optio
         return Some(order);
     }
     let mid = list_order(graph, heights, lives.clone(), limit.max(low.peak), &ranks);
-    let cost = |order: &Order| (order.peak.excess(limit), order.cycles);
-    [low, mid].into_iter().min_by_key(cost)
-}
-
-/// Nearer to the limit, or as near and shorter.
-fn is_better(order: &Order, source: &Order, limit: Counts) -> bool {
-    let cost = |order: &Order| (order.peak.excess(limit), order.cycles);
-    cost(order) < cost(source)
+    [low, mid].into_iter().min_by_key(|order| order.cost(limit))
 }

@@ -23,6 +23,13 @@ pub(crate) struct Order {
     pub(crate) peak: Counts,
 }
 
+impl Order {
+    /// The smaller the better: how far it is above the limit, then how long it takes.
+    pub(crate) fn cost(&self, limit: Counts) -> (i32, u32) {
+        (self.peak.excess(limit), self.cycles)
+    }
+}
+
 /// What an order of the instructions costs.
 pub(crate) fn in_order(graph: &Graph, lives: Lives, insts: impl Iterator<Item = u32>) -> Order {
     let mut clock = Clock::new(graph, lives);

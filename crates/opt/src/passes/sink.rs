@@ -5,11 +5,11 @@
 //! to live as long, unless they do so anyway, are as easily moved themselves, or are constants.
 
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Effects, Opcode, RegFile, special_registers};
+use oriole_isa::RegFile;
 use oriole_ori::analysis::{Analyses, DomTree, Liveness, LoopForest};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, Function, InstFlags, InstId, OperandKind, SecondaryMap, VReg};
-use rustc_hash::FxHashSet;
+use oriole_ori::{Block, Function, InstId, OperandKind, SecondaryMap, VReg};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// What is counted.
@@ -29,10 +29,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     func.edit().keep_def_use();
     let (cfg, dominators, live) = (analyses.cfg(func), analyses.dominators(func), analyses.live(func));
     let mut sink =
-        Sink { func, context, loops, dominators, live, homes: SecondaryMap::new(), extended: FxHashSet::default() };
-    for (block, inst) in func.iter_insts() {
-        sink.homes[inst] = Some(block);
-    }
+        Sink { func, context, loops, dominators, live, moved: FxHashMap::default(), extended: FxHashSet::default() };
     let ahead = ahead_of_loops(&sink.loops, &sink.dominators);
     let mut moves: Vec<(InstId, Block, Block)> = Vec::new();
     for block in cfg.rpo().iter().rev().filter(|block| ahead[**block]) {
@@ -42,7 +39,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             }
             if let Some(to) = sink.destination(*inst, *block) {
                 context.tally.count(0);
-                sink.homes[*inst] = Some(to);
+                sink.moved.insert(*inst, to);
                 func.for_each_use(*inst, |read| {
                     sink.extended.insert((read.reg, to));
                 });
@@ -94,8 +91,8 @@ struct Sink<'a> {
     loops: Rc<LoopForest>,
     dominators: Rc<DomTree>,
     live: Rc<Liveness>,
-    /// Where each instruction is by now.
-    homes: SecondaryMap<InstId, Option<Block>>,
+    /// Where the instructions go that have left their blocks.
+    moved: FxHashMap<InstId, Block>,
     /// Values that have come to live up to these blocks.
     extended: FxHashSet<(VReg, Block)>,
 }
@@ -109,7 +106,7 @@ impl Sink<'_> {
         let target = self.below(self.readers(inst, block)?, block)?;
         let mut gained = 0;
         self.func.for_each_def(inst, |write| gained += write.range.len() as u32);
-        (self.cost(inst, target, DEPTH) < gained.max(1) + u32::from(self.is_free(inst))).then_some(target)
+        (self.cost(inst, target, DEPTH) < gained).then_some(target)
     }
 
     /// Nothing that lives is read.
@@ -149,7 +146,7 @@ impl Sink<'_> {
                 let inputs = self.func.phi_inputs(user).filter(|(source, _)| source.as_reg() == Some(value));
                 blocks.extend(inputs.map(|(_, pred)| Some(pred)));
             } else {
-                blocks.push(self.homes[user]);
+                blocks.push(self.moved.get(&user).copied().or_else(|| lists.home(user)));
             }
         }
         blocks
@@ -213,14 +210,8 @@ impl Sink<'_> {
     /// Whether the instruction does nothing but compute from values that never change.
     fn is_movable(&self, inst: InstId) -> bool {
         let (func, data) = (self.func, &self.func[inst]);
-        let computes = data.opcode.info().effects == Effects::NONE && data.opcode != Opcode::LEPC;
-        let special = |kind| matches!(kind, OperandKind::Special(number) if special_registers::is_constant(number, self.context.arch));
-        let constant = data.opcode == Opcode::S2R && data.operands.iter().any(|operand| special(operand.kind()));
-        let plain = !data.is_phi() && !is_terminator(data) && data.guard().is_none() && !data.writes_partly();
-        if !plain || !(computes || constant || data.opcode == Opcode::LDC) {
-            return false;
-        }
-        if data.call.is_some() || data.flags.contains(InstFlags::VOLATILE) {
+        let plain = !data.is_phi() && !is_terminator(data) && !data.writes_partly();
+        if !plain || !data.depends_on_operands_alone(self.context.arch) {
             return false;
         }
         let own = |kind| !matches!(kind, OperandKind::Phys { .. } | OperandKind::Undef | OperandKind::Block(_));

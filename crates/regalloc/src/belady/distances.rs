@@ -49,9 +49,8 @@ impl Distances {
     }
 
     fn own(&self, scene: &Scene<'_>, place: usize, block: Block, scratch: &mut [u32]) -> Own {
-        let mut length = 0;
+        let length = scene.lines.lines(place).len() as u32;
         for (line, access) in (0..).zip(scene.lines.lines(place)) {
-            length = line + 1;
             for component in access.reads.iter().flat_map(|read| read.components()) {
                 let first = &mut scratch[component as usize];
                 *first = (*first).min(line);

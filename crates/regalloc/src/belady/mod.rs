@@ -26,8 +26,8 @@ use crate::code::{Code, FileCode};
 use crate::graph::PhysicalSet;
 use crate::node::Component;
 use oriole_isa::Arch;
-use oriole_ori::Function;
 use oriole_ori::analysis::{Flow, LoopForest};
+use oriole_ori::{Block, Function};
 
 /// What a plan goes by.
 pub(crate) struct Scene<'a> {
@@ -46,8 +46,6 @@ pub(crate) struct Room {
     pub(crate) usable: PhysicalSet,
     /// How many of them stay free, since wide values need neighbours.
     pub(crate) spare: u32,
-    /// Whether values may go to memory; constants need not.
-    pub(crate) memory: bool,
 }
 
 impl Room {
@@ -87,5 +85,10 @@ impl Scene<'_> {
     /// The component of the file, if the code names its register.
     fn component(&self, part: oriole_ori::analysis::Component) -> Option<Component> {
         self.code.component(self.func, self.lines.file, &self.lines.nodes, part)
+    }
+
+    /// What is live at the end of a block.
+    pub(crate) fn live_out(&self, block: Block) -> impl Iterator<Item = Component> + '_ {
+        self.flow.live.live_out(block).filter_map(|part| self.component(part))
     }
 }

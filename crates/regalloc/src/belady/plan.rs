@@ -30,8 +30,6 @@ pub(crate) struct Plan {
     pub(crate) blocks: SecondaryMap<Block, Steps>,
     /// Components that come back by being computed again: their only definition.
     pub(crate) constants: Vec<Option<InstId>>,
-    /// The room was not enough somewhere: what is left over has to be dealt with otherwise.
-    pub(crate) overfull: bool,
 }
 
 impl Plan {

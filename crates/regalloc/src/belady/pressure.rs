@@ -11,11 +11,7 @@ pub(crate) fn most_live(scene: &Scene<'_>) -> Vec<u32> {
     blocks
         .map(|(place, block)| {
             set.clear();
-            for part in scene.flow.live.live_out(*block) {
-                if let Some(component) = scene.component(part) {
-                    set.insert(component, 0);
-                }
-            }
+            scene.live_out(*block).for_each(|component| set.insert(component, 0));
             scene
                 .lines
                 .lines_backwards(place)

@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
             writes: writes(scene),
             entries: SecondaryMap::with_default(None),
             exits: SecondaryMap::with_default(None),
-            plan: Plan { blocks: SecondaryMap::new(), constants, overfull: false },
+            plan: Plan { blocks: SecondaryMap::new(), constants },
             here: Here {
                 block,
                 anchor: None,
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
 
     /// Whether the component may leave its register.
     pub(super) fn may_leave(&self, component: Component) -> bool {
-        !self.pinned[component as usize] && (self.room.memory || self.is_constant(component))
+        !self.pinned[component as usize]
     }
 
     pub(super) fn size(&self) -> usize {
@@ -222,8 +222,8 @@ impl<'a> Walk<'a> {
             let all = self.here.regs.members.iter().copied();
             let victims =
                 all.filter(|component| self.may_leave(*component) && self.here.next[*component as usize] != line);
+            // Where all are read here, colouring finds out what does not fit.
             let Some(victim) = victims.max_by_key(|component| (self.gain(*component, line), *component)) else {
-                self.plan.overfull = true;
                 return;
             };
             if !self.is_constant(victim) && !self.here.memory[victim as usize] {
@@ -259,7 +259,7 @@ impl<'a> Walk<'a> {
     /// Keep what is known at the end of the block.
     fn leave(&mut self) {
         let mut state = State { regs: self.here.regs.members.clone(), memory: Vec::new() };
-        let live = self.scene.flow.live.live_out(self.here.block).filter_map(|part| self.scene.component(part));
+        let live = self.scene.live_out(self.here.block);
         state.memory.extend(live.filter(|component| self.here.memory[*component as usize]));
         state.regs.sort_unstable();
         state.memory.sort_unstable();

@@ -1,8 +1,8 @@
 //! Slot 49: what was computed before, and still holds, is not computed again.
 
 use super::{Cx, Rewrite};
-use oriole_isa::{Effects, Opcode, special_registers};
-use oriole_ori::{BuildError, Function, Inst, InstFlags, InstId, Operand, OperandKind, VReg};
+use oriole_isa::{Effects, Opcode};
+use oriole_ori::{BuildError, Function, Inst, InstFlags, InstId, Operand, VReg};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -62,14 +62,7 @@ pub(super) fn may_be_shared(opcode: Opcode) -> bool {
 fn is_shared(cx: &Cx<'_>, inst: &Inst) -> bool {
     let effects = inst.opcode.info().effects;
     let invariant = inst.flags.contains(InstFlags::INVARIANT) && effects == Effects::READS_MEMORY;
-    effects == Effects::NONE || invariant || reads_constant_register(cx, inst)
-}
-
-fn reads_constant_register(cx: &Cx<'_>, inst: &Inst) -> bool {
-    let register = inst.operands.get(1).map(|operand| operand.kind());
-    let constant =
-        |kind| matches!(kind, OperandKind::Special(number) if special_registers::is_constant(number, cx.arch));
-    inst.opcode == Opcode::S2R && register.is_some_and(constant)
+    effects == Effects::NONE || invariant || inst.reads_constant_register(cx.arch)
 }
 
 /// `inst`'s results as copies of those of the equal instruction `first`, if all of them still hold.
