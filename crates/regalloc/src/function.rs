@@ -154,12 +154,9 @@ fn allocate_file(
             return Ok(());
         }
         let chosen = spill_choice(&graph, &failed);
-        let price =
-            match chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost).reduce(|sum, cost| sum + cost) {
-                Some(price) => price,
-                // There is no other way.
-                None => f32::INFINITY,
-            };
+        // Where nothing can go to memory, there is no other way.
+        let costs = chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost);
+        let price = costs.reduce(|sum, cost| sum + cost).unwrap_or(f32::INFINITY);
         if let Some(relief) = &mut relief
             && relief.go_on(func, failed.len(), price, facts, allocation)?
         {
