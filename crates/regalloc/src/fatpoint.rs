@@ -65,8 +65,7 @@ impl FatPoint {
         for (k, component) in graph.components(node).enumerate() {
             let forbidden = graph.forbidden(component);
             let mut taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
-            graph.for_each_neighbour(component, |neighbour| {
-                let Some(number) = graph.physical(neighbour) else { return };
+            graph.for_each_placed_neighbour(component, |_, number| {
                 // Numbers above are beyond every limit.
                 if let Some(word) = taken.get_mut(usize::from(number / 64)) {
                     *word |= 1 << (number % 64);

@@ -4,6 +4,7 @@
 //! when one is written while the other is live (and the write is not a copy of it). Working by
 //! component lets half of a pair share a register with a value that only the other half meets.
 
+use crate::component_set::ComponentSet;
 use crate::meetings::{Meetings, Neighbours};
 use crate::node::{Component, Node, NodeData, owners};
 use oriole_graph::Rows;
@@ -32,6 +33,8 @@ pub(crate) struct Graph {
     forbidden: Vec<PhysicalSet>,
     /// By component: its physical register, or `UNPLACED`.
     physical: Vec<u16>,
+    /// The components that have one.
+    placed: ComponentSet,
 }
 
 const UNPLACED: u16 = u16::MAX;
@@ -40,9 +43,11 @@ impl Graph {
     /// Nodes without edges; they have `components` components.
     pub(crate) fn new(nodes: Vec<NodeData>, components: usize) -> Self {
         let mut physical = vec![UNPLACED; components];
+        let mut placed = ComponentSet::new(components);
         for node in &nodes {
             let range = node.base as usize..node.base as usize + usize::from(node.width);
             if let Some(first) = node.physical {
+                range.clone().for_each(|component| placed.insert(component as Component));
                 physical[range].iter_mut().zip(first..).for_each(|(place, number)| *place = number);
             }
         }
@@ -54,6 +59,7 @@ impl Graph {
             affinities: Rows::default(),
             forbidden: vec![[0; 4]; components],
             physical,
+            placed,
         }
     }
 
@@ -89,6 +95,22 @@ impl Graph {
         self.neighbours.for_each(component, visit);
     }
 
+    /// The same for those within a set.
+    pub(crate) fn for_each_neighbour_within(
+        &self,
+        component: Component,
+        set: &ComponentSet,
+        visit: impl FnMut(Component),
+    ) {
+        self.neighbours.for_each_within(component, set, visit);
+    }
+
+    /// Call `visit` for each component that interferes with `component` and has a register, in order, with its number.
+    pub(crate) fn for_each_placed_neighbour(&self, component: Component, mut visit: impl FnMut(Component, u16)) {
+        let visit = |neighbour: Component| visit(neighbour, self.physical[neighbour as usize]);
+        self.neighbours.for_each_within(component, &self.placed, visit);
+    }
+
     /// The copies that `component` takes part in.
     pub(crate) fn affinities(&self, component: Component) -> &[Affinity] {
         self.affinities.row(component as usize)
@@ -103,6 +125,7 @@ impl Graph {
     pub(crate) fn place(&mut self, node: Node, first: u16) {
         let range = self.components(node);
         self.nodes[node as usize].physical = Some(first);
+        range.clone().for_each(|component| self.placed.insert(component));
         let places = &mut self.physical[range.start as usize..range.end as usize];
         places.iter_mut().zip(first..).for_each(|(place, number)| *place = number);
     }
@@ -111,6 +134,7 @@ impl Graph {
     pub(crate) fn unplace(&mut self, node: Node) {
         let range = self.components(node);
         self.nodes[node as usize].physical = None;
+        range.clone().for_each(|component| self.placed.remove(component));
         self.physical[range.start as usize..range.end as usize].fill(UNPLACED);
     }
 

@@ -11,6 +11,7 @@ mod belady;
 mod calls;
 mod checker;
 mod code;
+mod component_set;
 mod constants;
 mod fatpoint;
 mod function;

@@ -3,6 +3,7 @@
 //! Few pairs among many components stand in lists, many pairs among few in a matrix of bits, whichever is smaller: of a
 //! function with a thousand values alive at once each meets nearly every other.
 
+use crate::component_set::ComponentSet;
 use crate::heavy::{Heavy, Merge, ones};
 use crate::node::{Component, Node};
 use std::ops::Range;
@@ -166,6 +167,21 @@ impl Neighbours {
             Neighbours::Matrix(matrix) => ones(matrix.row(component).iter().copied(), visit),
         }
     }
+
+    /// The same for those within a set.
+    pub(crate) fn for_each_within(&self, component: Component, set: &ComponentSet, mut visit: impl FnMut(Component)) {
+        match self {
+            Neighbours::Lists(lists) => lists.for_each(component, |other| {
+                if set.contains(other) {
+                    visit(other);
+                }
+            }),
+            Neighbours::Matrix(matrix) => {
+                let words = matrix.row(component).iter().zip(set.words());
+                ones(words.map(|(met, within)| met & within), visit);
+            }
+        }
+    }
 }
 
 /// Components that belong to each component, in one array with a stretch for each.
@@ -327,7 +343,7 @@ pub(crate) fn transposed(mut square: [u64; 64]) -> [u64; 64] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Component, Meetings, Neighbours};
+    use super::{Component, ComponentSet, Meetings, Neighbours};
 
     /// Pairs of `count` components, two to a node; each meets about one in so many, as often as there are rounds.
     fn check(count: Component, one_in: Component, rounds: Component, matrix: bool) {
@@ -360,14 +376,21 @@ mod tests {
             }
         }
         let neighbours = meetings.neighbours(&owner);
+        let mut thirds = ComponentSet::new(count as usize);
+        (0..count).for_each(|component| thirds.insert(component));
+        (0..count).filter(|component| component % 3 != 0).for_each(|component| thirds.remove(component));
         assert_eq!(matches!(neighbours, Neighbours::Matrix(_)), matrix, "{count} components, {rounds} rounds");
         for component in 0..count {
             let mut found = Vec::new();
             neighbours.for_each(component, |neighbour| found.push(neighbour));
+            let mut within = Vec::new();
+            neighbours.for_each_within(component, &thirds, |neighbour| within.push(neighbour));
             let expected = &mut expected[component as usize];
             expected.sort_unstable();
             expected.dedup();
             assert_eq!(found, *expected, "{component} of {count}");
+            expected.retain(|neighbour| neighbour % 3 == 0);
+            assert_eq!(within, *expected, "thirds of {component} of {count}");
         }
     }
 

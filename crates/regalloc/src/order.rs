@@ -6,6 +6,7 @@
 //! neighbours than there are registers, the one that is cheapest to spill per neighbour is peeled:
 //! it is coloured last and so is the one that may fail.
 
+use crate::component_set::ComponentSet;
 use crate::graph::Graph;
 use crate::node::{Node, NodeData};
 
@@ -23,9 +24,9 @@ pub(crate) fn colouring_order(graph: &Graph, registers: usize) -> Vec<Node> {
 struct Peel<'a> {
     graph: &'a Graph,
     states: Vec<State>,
-    /// Nodes that are certain to find a register, by blocked registers; entries may be stale (count changed or node gone).
-    buckets: Vec<Vec<Node>>,
-    lowest: usize,
+    /// The components of the nodes that are not peeled off yet.
+    left: ComponentSet,
+    buckets: Buckets,
     /// Spill candidates, cheapest last.
     candidates: Vec<Node>,
     remaining: usize,
@@ -64,8 +65,8 @@ impl<'a> Peel<'a> {
         let mut peel = Peel {
             graph,
             states: graph.nodes.iter().map(state).collect(),
-            buckets: vec![Vec::new(); registers],
-            lowest: 0,
+            left: ComponentSet::new(graph.owner.len()),
+            buckets: Buckets { nodes: vec![Vec::new(); registers], lowest: 0 },
             candidates: Vec::new(),
             remaining: 0,
             sweep: 0,
@@ -74,7 +75,8 @@ impl<'a> Peel<'a> {
         let left: Vec<Node> = (0..graph.nodes.len() as Node).filter(|node| !peel.states[*node as usize].gone).collect();
         peel.remaining = left.len();
         for node in left.iter().rev() {
-            peel.queue(*node);
+            graph.components(*node).for_each(|component| peel.left.insert(component));
+            peel.buckets.put(*node, peel.states[*node as usize].blocked);
         }
         if left.iter().any(|node| peel.states[*node as usize].blocked as usize >= registers) {
             peel.candidates = peel.by_price(left);
@@ -114,15 +116,6 @@ impl<'a> Peel<'a> {
         prices.into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Put a node where it is found if it is certain to find a register.
-    fn queue(&mut self, node: Node) {
-        let blocked = self.states[node as usize].blocked as usize;
-        if let Some(bucket) = self.buckets.get_mut(blocked) {
-            bucket.push(node);
-            self.lowest = self.lowest.min(blocked);
-        }
-    }
-
     fn next(&mut self) -> Option<Node> {
         if self.remaining == 0 {
             return None;
@@ -134,15 +127,10 @@ impl<'a> Peel<'a> {
 
     /// The node with the fewest blocked registers, if it is certain to find one.
     fn certain(&mut self) -> Option<Node> {
-        while let Some(bucket) = self.buckets.get_mut(self.lowest) {
-            match bucket.pop() {
-                Some(node) => {
-                    let state = &self.states[node as usize];
-                    if !state.gone && state.blocked as usize == self.lowest {
-                        return Some(node);
-                    }
-                }
-                None => self.lowest += 1,
+        while let Some((node, blocked)) = self.buckets.take() {
+            let state = &self.states[node as usize];
+            if !state.gone && state.blocked == blocked {
+                return Some(node);
             }
         }
         None
@@ -163,13 +151,11 @@ impl<'a> Peel<'a> {
         let graph = self.graph;
         let width = graph.nodes[node as usize].width;
         self.sweep += 1;
+        graph.components(node).for_each(|component| self.left.remove(component));
         for component in graph.components(node) {
-            graph.for_each_neighbour(component, |neighbour| {
+            graph.for_each_neighbour_within(component, &self.left, |neighbour| {
                 let other = graph.owner[neighbour as usize];
                 let state = &mut self.states[other as usize];
-                if state.gone {
-                    return;
-                }
                 if state.width == 1 {
                     state.blocked = state.blocked.saturating_sub(1);
                 } else if std::mem::replace(&mut state.met, self.sweep) != self.sweep {
@@ -177,8 +163,36 @@ impl<'a> Peel<'a> {
                 } else {
                     return;
                 }
-                self.queue(other);
+                self.buckets.put(other, state.blocked);
             });
         }
+    }
+}
+
+/// Nodes that are certain to find a register, by blocked registers; entries may be stale (count changed or node gone).
+struct Buckets {
+    nodes: Vec<Vec<Node>>,
+    /// None has fewer.
+    lowest: usize,
+}
+
+impl Buckets {
+    /// Put a node where it is found if it is certain to find a register.
+    fn put(&mut self, node: Node, blocked: u32) {
+        if let Some(bucket) = self.nodes.get_mut(blocked as usize) {
+            bucket.push(node);
+            self.lowest = self.lowest.min(blocked as usize);
+        }
+    }
+
+    /// A node with the fewest blocked registers, and how many these were when it was put there.
+    fn take(&mut self) -> Option<(Node, u32)> {
+        while let Some(bucket) = self.nodes.get_mut(self.lowest) {
+            match bucket.pop() {
+                Some(node) => return Some((node, self.lowest as u32)),
+                None => self.lowest += 1,
+            }
+        }
+        None
     }
 }

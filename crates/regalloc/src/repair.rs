@@ -94,11 +94,9 @@ impl Repair<'_> {
         let graph = &*self.graph;
         let mut looked_at = 0;
         for (k, component) in graph.components(node).enumerate() {
-            graph.for_each_neighbour(component, |neighbour| {
+            graph.for_each_placed_neighbour(component, |neighbour, number| {
                 looked_at += 1;
-                let Some(first) = graph.physical(neighbour).and_then(|number| number.checked_sub(k as u16)) else {
-                    return;
-                };
+                let Some(first) = number.checked_sub(k as u16) else { return };
                 let owner = graph.owner[neighbour as usize];
                 if let Ok(at) = places.binary_search_by_key(&first, |(first, _)| *first)
                     && !places[at].1.contains(&owner)
