@@ -15,7 +15,9 @@ use crate::survey::{Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
-use oriole_ori::{Function, InstId};
+use oriole_ori::{Function, InstId, VReg};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Registers that an allocation needs beyond those in use at a time: the stack pointer, and gaps before wide values.
 const ALLOWANCE: u32 = 3;
@@ -36,13 +38,45 @@ pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32
         let survey = Survey::new(&values, func, &flow.live, arch);
         let limit = limits(survey.peak, arch, budget);
         let mut tables = Tables::new(values.registers());
-        let ordered = |stretch| tables.order(&mut values, &stretch, limit).map(|order| (stretch, order));
+        let ordered = |stretch| {
+            let order = tables.order(&mut values, &stretch, limit)?;
+            Some((stretch, undefined_late(func, order)))
+        };
         survey.stretches.into_iter().filter_map(ordered).collect()
     };
     for (stretch, order) in orders {
         func.edit().reorder(stretch.block, stretch.places.start, &order);
     }
     Some(flow)
+}
+
+/// The order with each undefined value made where it is needed: it costs nothing, but from there on it is live.
+fn undefined_late(func: &Function, order: Vec<InstId>) -> Vec<InstId> {
+    if !order.iter().any(|inst| func[*inst].is_undef()) {
+        return order;
+    }
+    let mut late = Vec::with_capacity(order.len());
+    let mut held: FxHashMap<VReg, SmallVec<[InstId; 2]>> = FxHashMap::default();
+    let mut last: Vec<VReg> = Vec::new();
+    for inst in order {
+        let mut marked = None;
+        func.for_each_reg(inst, |access| {
+            if func[inst].is_undef() {
+                marked = Some(access.reg);
+            } else if let Some(markers) = held.remove(&access.reg) {
+                late.extend(markers);
+            }
+        });
+        match marked {
+            Some(reg) => {
+                held.entry(reg).or_default().push(inst);
+                last.push(reg);
+            }
+            None => late.push(inst),
+        }
+    }
+    late.extend(last.into_iter().filter_map(|reg| held.remove(&reg)).flatten());
+    late
 }
 
 fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {

@@ -54,3 +54,30 @@ fn no_more_loads_are_in_flight_than_there_are_registers() {
         assert_eq!(in_flight_with(spare), 1 + spare as usize, "{spare} to spare");
     }
 }
+
+/// The same with loads that happen only where a predicate holds: without one the values are undefined.
+fn guarded_sum() -> Function {
+    let guard = 2 + LOADS;
+    let mut text = sum().to_string();
+    text = text.replace("bix0:\n", &format!("  .reg %P{guard}\nbix0:\n"));
+    let test = format!("    ISETP{{bop=AND,cmp=LT,sign=S32}} %P{guard}, PT, %R0, 0x10, PT, PT\n");
+    for at in 2..2 + LOADS {
+        text = text.replace(&format!("    LDS %R{at},"), &format!("    MOV %R{at} ;undef\n    @%P{guard} LDS %R{at},"));
+    }
+    let start = text.find("    MOV %R1, RZ").expect("the sum begins");
+    text.insert_str(start, &test);
+    text.parse().expect("it is well formed")
+}
+
+#[test]
+fn undefined_values_are_made_where_they_are_needed() {
+    let mut func = guarded_sum();
+    order_values(&mut func, Arch::Sm80, |needed| needed + 100);
+    assert_eq!(most_in_flight(&func), LOADS, "the loads stand ahead of their uses");
+    let insts: Vec<_> = func.iter_insts().map(|(_, inst)| inst).collect();
+    let marks: Vec<_> = insts.windows(2).filter(|pair| func[pair[0]].is_undef()).collect();
+    assert_eq!(marks.len(), LOADS);
+    for pair in marks {
+        assert_eq!(func[pair[0]].operands[0], func[pair[1]].operands[0], "{func}");
+    }
+}
