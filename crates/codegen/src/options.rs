@@ -32,6 +32,8 @@ pub struct CompileOptions {
     pub dump_all: bool,
     /// Keep the control-flow graph of each function.
     pub graphs: bool,
+    /// Keep the module as allocation leaves it, for [`crate::pressure`].
+    pub pressure: bool,
     /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
     pub rot13: bool,
     /// Names of optional phases that do not run.
@@ -60,6 +62,7 @@ impl Default for CompileOptions {
             dump_after: Vec::new(),
             dump_all: false,
             graphs: false,
+            pressure: false,
             rot13: false,
             disabled_passes: Vec::new(),
             pass_limit: None,

@@ -38,6 +38,8 @@ pub struct Compiled {
     pub target: Target,
     /// The module after scheduling.
     pub module: Module,
+    /// The module as allocation leaves it, if asked for.
+    pub allocated: Option<Module>,
     /// What allocation did.
     pub allocation: ModuleAllocation,
     /// What the writer was told.
@@ -147,6 +149,7 @@ fn compile_tree(
     session.poll()?;
     let allocation = watch.time("allocate", || allocate_module(&mut module, flows, &alloc))?;
     keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
+    let allocated = options.pressure.then(|| module.clone());
     session.poll()?;
     let code = watch.time("schedule", || schedule(&mut module, &settings, &mut numbering, &workers))?;
     keep(&mut record.dumps, &passes, session, &module, &SCHEDULING);
@@ -164,7 +167,7 @@ fn compile_tree(
     }
     let (times, dumps, passes) = (watch.times, record.dumps, numbering.count());
     let parameters = parameter_types(ast);
-    Ok(Compiled { cubin, target, module, allocation, spec, lines, dumps, times, graphs, parameters, passes })
+    Ok(Compiled { cubin, target, module, allocated, allocation, spec, lines, dumps, times, graphs, parameters, passes })
 }
 
 /// Prove that the convergence barriers of the final code fit each other.

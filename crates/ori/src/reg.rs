@@ -230,13 +230,7 @@ impl RegMask {
     pub fn remove(&mut self, file: RegFile, number: u16) {
         let mut one = RegMask::EMPTY;
         one.insert(file, number);
-        for (word, bit) in self.r.iter_mut().zip(one.r) {
-            *word &= !bit;
-        }
-        self.ur &= !one.ur;
-        self.p &= !one.p;
-        self.up &= !one.up;
-        self.b &= !one.b;
+        self.subtract(&one);
     }
 
     /// Whether register `number` of `file` is in the set.
@@ -249,6 +243,29 @@ impl RegMask {
             RegFile::B if number < 16 => self.b >> number & 1 != 0,
             _ => false,
         }
+    }
+
+    /// How many registers of `file` are in the set; of files without a mask none.
+    pub fn count(&self, file: RegFile) -> u32 {
+        match file {
+            RegFile::R => self.r.iter().map(|word| word.count_ones()).sum(),
+            RegFile::UR => self.ur.count_ones(),
+            RegFile::P => self.p.count_ones(),
+            RegFile::UP => self.up.count_ones(),
+            RegFile::B => self.b.count_ones(),
+            RegFile::SB => 0,
+        }
+    }
+
+    /// Take every register of `other` out.
+    pub fn subtract(&mut self, other: &RegMask) {
+        for (word, bits) in self.r.iter_mut().zip(other.r) {
+            *word &= !bits;
+        }
+        self.ur &= !other.ur;
+        self.p &= !other.p;
+        self.up &= !other.up;
+        self.b &= !other.b;
     }
 
     /// Union.

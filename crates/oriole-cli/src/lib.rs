@@ -4,6 +4,7 @@ pub mod commands;
 mod cuda;
 pub mod fuzz;
 pub mod nvdisasm;
+mod pressure;
 mod report;
 mod statistics;
 mod timings;

@@ -107,6 +107,9 @@ pub(crate) struct CompileArgs {
     /// Print the statistics block of each function.
     #[arg(long)]
     pub(crate) stats: bool,
+    /// Write how many registers are live at each instruction, and which values make the most of it: as JSON, or as SVG.
+    #[arg(long, value_name = "FILE.json|.svg")]
+    pub(crate) pressure: Option<PathBuf>,
     /// Print the time of stages and phases with what their rules did, as a table or as JSON.
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub(crate) time_phases: Option<TimesForm>,

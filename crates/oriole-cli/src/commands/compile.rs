@@ -3,7 +3,7 @@
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
 use super::{files, nvptx};
-use crate::{report, timings};
+use crate::{pressure, report, timings};
 use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
 use oriole_opt::knobs::KNOBS;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,9 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     let (Some(input), Some(output)) = (&args.input, &args.output) else {
         return Err(usage("compile needs an input and -o OUTPUT"));
     };
-    let outputs = [Some(output), args.dump_cfg.as_ref()].into_iter().flatten();
+    let outputs = [Some(output), args.dump_cfg.as_ref(), args.pressure.as_ref()].into_iter().flatten();
     files::keep_apart(nvptx::inputs(input, &args.code.ir), outputs.map(PathBuf::as_path))?;
+    let form = args.pressure.as_deref().map(pressure_form).transpose()?;
     let bytes = files::read(input)?;
     let options = options_of(args, input)?;
     refuse_what_cannot_act(args, output, nvptx::is_llvm(input, &bytes))?;
@@ -31,6 +32,9 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
         eprintln!("warning: {warning}");
     }
     show(args, &compiled)?;
+    if let (Some(path), Some(form)) = (&args.pressure, form) {
+        files::write(path, pressure::report(&compiled, form).as_bytes())?;
+    }
     if args.verbose {
         eprint!("{}", report::verbose(&compiled, start.elapsed()));
     }
@@ -45,6 +49,15 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
 
 fn usage(error: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("error: {error}"))
+}
+
+/// What `--pressure` is to write, by the file's name.
+fn pressure_form(path: &Path) -> Result<pressure::Form, Failure> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("json") => Ok(pressure::Form::Json),
+        Some("svg") => Ok(pressure::Form::Svg),
+        _ => Err(usage(format!("--pressure {}: the name must end in .json or .svg", path.display()))),
+    }
 }
 
 /// The table of `--knob list=1`.
@@ -111,6 +124,7 @@ fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failur
         dump_after: args.dump_after.clone(),
         dump_all: args.dump_all.is_some(),
         graphs: args.dump_cfg.is_some() || args.dump_rpo,
+        pressure: args.pressure.is_some(),
         rot13: args.rot13,
         relocatable: args.relocatable,
         debug: match (args.debug, args.lineinfo) {
