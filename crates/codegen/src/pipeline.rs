@@ -58,6 +58,13 @@ pub struct Compiled {
     pub passes: PassCount,
 }
 
+impl Compiled {
+    /// What the writer was told of a function; `None` where it has no section of its own.
+    pub fn function_spec(&self, func: &Function) -> Option<&oriole_cubin::FunctionSpec> {
+        self.spec.functions.iter().find(|spec| spec.name == func.name())
+    }
+}
+
 /// Compile PTX text.
 pub fn compile(ptx: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {
     compile_in(ptx, options, &Session::default())

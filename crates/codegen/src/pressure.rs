@@ -7,7 +7,7 @@
 use crate::pipeline::Compiled;
 use oriole_isa::{Arch, RegFile, SmDescription};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::text::inst_text;
+use oriole_ori::text::{inst_text, reg_name};
 use oriole_ori::{Block, FuncId, Function, FunctionKind, InstId, PhysRef, RegMask, SecondaryMap};
 
 /// The files that are counted, in the order of all counts.
@@ -86,8 +86,7 @@ pub struct OccupancyStep {
 /// What the function uses; `None` where there is none of that number, or [`crate::CompileOptions::pressure`] was not asked for.
 pub fn pressure(compiled: &Compiled, id: FuncId) -> Option<Pressure> {
     let func = compiled.allocated.as_ref()?.functions.get(id)?;
-    let spec = compiled.spec.functions.iter().find(|spec| spec.name == func.name());
-    let registers = spec.map_or(0, |spec| spec.registers);
+    let registers = compiled.function_spec(func).map_or(0, |spec| spec.registers);
     let mut walk = Walk::new(func);
     let live_out = live_out(func);
     for &block in func.layout() {
@@ -106,9 +105,8 @@ pub fn pressure(compiled: &Compiled, id: FuncId) -> Option<Pressure> {
 /// A step for each number of warps, up to as many as run with one step more than `registers`.
 fn steps(func: &Function, arch: Arch, registers: u32) -> Vec<OccupancyStep> {
     let sm = arch.sm();
-    let attributes = func.attributes();
-    let size = attributes.reqntid.or(attributes.maxntid).filter(|_| func.kind() == FunctionKind::Entry);
-    let threads = size.map(|size| size.iter().fold(1u32, |product, side| product.saturating_mul(*side)).max(1));
+    let size = func.attributes().block_threads().filter(|_| func.kind() == FunctionKind::Entry);
+    let threads = size.map(|threads| threads.max(1));
     let step = |registers: u32| {
         let warps = sm.warps_by_registers(registers);
         OccupancyStep { registers, warps, blocks: threads.map(|threads| blocks(threads, warps, sm)) }
@@ -143,13 +141,16 @@ fn accesses(func: &Function, inst: InstId) -> (RegMask, RegMask, bool) {
     (reads, writes, func[inst].guard().is_none())
 }
 
-/// From the point behind an instruction to the point before it.
-fn step_back(live: &mut RegMask, func: &Function, inst: InstId) {
+/// From the point behind an instruction to the point before it. Gives what is in use behind it with its results, read or not.
+fn step_back(live: &mut RegMask, func: &Function, inst: InstId) -> RegMask {
     let (reads, writes, certain) = accesses(func, inst);
+    let mut behind = *live;
+    behind.union(&writes);
     if certain {
         live.subtract(&writes);
     }
     live.union(&reads);
+    behind
 }
 
 /// What is live at the end of each block.
@@ -162,7 +163,9 @@ fn live_out(func: &Function) -> SecondaryMap<Block, RegMask> {
             let mut live = RegMask::EMPTY;
             func.succs(block).iter().for_each(|succ| live.union(&ins[*succ]));
             outs[block] = live;
-            func.block_insts(block).iter().rev().for_each(|inst| step_back(&mut live, func, *inst));
+            for inst in func.block_insts(block).iter().rev() {
+                step_back(&mut live, func, *inst);
+            }
             changed |= std::mem::replace(&mut ins[block], live) != live;
         }
     }
@@ -199,9 +202,7 @@ impl<'a> Walk<'a> {
         }
         let mut at = self.ids.len();
         for &inst in func.block_insts(block).iter().rev() {
-            let mut behind = live;
-            behind.union(&accesses(func, inst).1);
-            step_back(&mut live, func, inst);
+            let behind = step_back(&mut live, func, inst);
             // What marks an undefined value ends a live range all the same.
             if func.emits_code(inst) {
                 at -= 1;
@@ -246,7 +247,7 @@ impl<'a> Walk<'a> {
                 let first = data.physical.filter(|_| data.file() == file);
                 let parts = first.map(|first| first..first + u16::from(data.components));
                 if parts.is_some_and(|parts| parts.contains(&register)) {
-                    name = Some(format!("%{}{}", data.reg_type.prefix(), write.reg.as_u32()));
+                    name = Some(reg_name(func, write.reg));
                 }
             });
             name

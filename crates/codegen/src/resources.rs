@@ -41,7 +41,7 @@ pub struct Resources {
 /// What the kernel needs; `None` where the function is none.
 pub fn resources(compiled: &Compiled, kernel: FuncId) -> Option<Resources> {
     let func = compiled.module.functions.get(kernel)?;
-    let spec = compiled.spec.functions.iter().find(|spec| spec.name == func.name())?;
+    let spec = compiled.function_spec(func)?;
     let members = members(&compiled.allocation, kernel);
     let most = |file: RegFile| {
         let used = members.iter().map(|id| &compiled.allocation.functions[*id].own.used);

@@ -28,7 +28,7 @@ fn of_function(compiled: &Compiled, func: &Function) -> Statistics {
     let Some(chip) = arch.chip() else { return stats };
     let code = Code::new(func, arch, chip);
     stats.tepid = code.steps().filter(|step| step.is_tepid).count();
-    let registers = compiled.spec.functions.iter().find(|spec| spec.name == func.name()).map(|spec| spec.registers);
+    let registers = compiled.function_spec(func).map(|spec| spec.registers);
     let registers = registers.unwrap_or(stats.r_registers);
     stats.occupancy = occupancy(func, registers, arch.sm());
     stats.worst_case_latency = code.worst();
@@ -44,11 +44,10 @@ fn of_function(compiled: &Compiled, func: &Function) -> Statistics {
 /// Resident warps over the most that the multiprocessor holds. Without a block size in the kernel only its registers are
 /// known to limit it.
 fn occupancy(func: &Function, registers: u32, sm: &SmDescription) -> f64 {
-    let block = func.attributes().reqntid.or(func.attributes().maxntid).filter(|_| func.kind() == FunctionKind::Entry);
-    let Some(block) = block else {
+    let threads = func.attributes().block_threads().filter(|_| func.kind() == FunctionKind::Entry);
+    let Some(threads) = threads else {
         return f64::from(sm.warps_by_registers(registers)) / f64::from(sm.max_warps);
     };
-    let threads = block.iter().fold(1u32, |product, size| product.saturating_mul(*size));
     let shared = func.attributes().shared_bytes.saturating_sub(sm.shared_base);
     Occupancy::of(&Needs { threads, registers, shared, cluster: 1 }, sm).theoretical()
 }

@@ -101,8 +101,7 @@ impl RegisterLimit {
     /// What the block size leaves each thread, with so many blocks on a multiprocessor as are asked for.
     fn by_threads(&mut self, func: &Function, arch: Arch) -> Option<ByThreads> {
         let attributes = func.attributes();
-        let size = attributes.reqntid.or(attributes.maxntid);
-        let threads = size.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)).filter(|threads| *threads > 0)?;
+        let threads = attributes.block_threads().filter(|threads| *threads > 0)?;
         let mut blocks = attributes.minnctapersm;
         let sm = arch.sm();
         if threads.div_ceil(sm.warp_size).saturating_mul(blocks.unwrap_or(1)) > sm.max_warps {

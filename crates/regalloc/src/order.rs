@@ -48,7 +48,6 @@ struct State {
     /// The last sweep that has met it: a neighbourhood by components may name a node several times.
     met: u32,
     width: u8,
-    gone: bool,
 }
 
 impl State {
@@ -61,7 +60,7 @@ impl State {
 
 impl<'a> Peel<'a> {
     fn new(graph: &'a Graph, registers: usize) -> Self {
-        let state = |node: &NodeData| State { blocked: 0, met: 0, width: node.width, gone: node.fixed };
+        let state = |node: &NodeData| State { blocked: 0, met: 0, width: node.width };
         let mut peel = Peel {
             graph,
             states: graph.nodes.iter().map(state).collect(),
@@ -72,7 +71,8 @@ impl<'a> Peel<'a> {
             sweep: 0,
         };
         peel.count_blocked();
-        let left: Vec<Node> = (0..graph.nodes.len() as Node).filter(|node| !peel.states[*node as usize].gone).collect();
+        let left: Vec<Node> =
+            (0..graph.nodes.len() as Node).filter(|node| !graph.nodes[*node as usize].fixed).collect();
         peel.remaining = left.len();
         for node in left.iter().rev() {
             graph.components(*node).for_each(|component| peel.left.insert(component));
@@ -116,6 +116,10 @@ impl<'a> Peel<'a> {
         prices.into_iter().map(|(_, node)| node).collect()
     }
 
+    fn is_left(&self, node: Node) -> bool {
+        self.left.contains(self.graph.nodes[node as usize].base)
+    }
+
     fn next(&mut self) -> Option<Node> {
         if self.remaining == 0 {
             return None;
@@ -128,8 +132,7 @@ impl<'a> Peel<'a> {
     /// The node with the fewest blocked registers, if it is certain to find one.
     fn certain(&mut self) -> Option<Node> {
         while let Some((node, blocked)) = self.buckets.take() {
-            let state = &self.states[node as usize];
-            if !state.gone && state.blocked == blocked {
+            if self.is_left(node) && self.states[node as usize].blocked == blocked {
                 return Some(node);
             }
         }
@@ -138,7 +141,7 @@ impl<'a> Peel<'a> {
 
     fn cheapest(&mut self) -> Option<Node> {
         while let Some(node) = self.candidates.pop() {
-            if !self.states[node as usize].gone {
+            if self.is_left(node) {
                 return Some(node);
             }
         }
@@ -146,7 +149,6 @@ impl<'a> Peel<'a> {
     }
 
     fn remove(&mut self, node: Node) {
-        self.states[node as usize].gone = true;
         self.remaining -= 1;
         let graph = self.graph;
         let width = graph.nodes[node as usize].width;

@@ -56,6 +56,14 @@ pub struct Attributes {
     pub tensor_book: bool,
 }
 
+impl Attributes {
+    /// Threads of a block, exactly or at most, where the kernel says so.
+    pub fn block_threads(&self) -> Option<u32> {
+        let [x, y, z] = self.reqntid.or(self.maxntid)?;
+        Some(x.saturating_mul(y).saturating_mul(z))
+    }
+}
+
 /// The function's part of local memory, below the stack pointer R1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {

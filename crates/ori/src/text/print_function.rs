@@ -114,7 +114,8 @@ fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Res
     Ok(())
 }
 
-fn reg_name(func: &Function, reg: VReg) -> String {
+/// A register as the text form has it, such as `%R17` or `%D5`.
+pub fn reg_name(func: &Function, reg: VReg) -> String {
     // Operands may name registers that the verifier has yet to refuse.
     let prefix = func.regs().get(reg).map_or("?", |data| data.reg_type.prefix());
     format!("%{prefix}{}", reg.as_u32())
