@@ -12,13 +12,9 @@ EMPTY = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 
 def cpu_seconds(command):
-    """Of one run; None where it fails."""
-    pid = os.fork()
-    if pid == 0:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        os.execvp(command[0], command)
+    """Of one run; None where it fails. Not by `fork`: to copy this process's page tables is counted to the child, 0.7 ms."""
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=quiet)
     _, status, usage = os.wait4(pid, 0)
     return usage.ru_utime + usage.ru_stime if status == 0 else None
 
