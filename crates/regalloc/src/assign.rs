@@ -1,6 +1,6 @@
 //! Giving physical registers to the nodes of one graph.
 
-use crate::fatpoint::FatPoint;
+use crate::fatpoint::{FatPoint, below};
 use crate::graph::{Graph, PhysicalSet};
 use crate::node::{Node, NodeData};
 use crate::order::colouring_order;
@@ -34,7 +34,8 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
         return failed;
     }
     let needed = graph.registers();
-    if let Some(fewer) = (registers.fewer)(needed).filter(|fewer| needed - fewer <= NEAR) {
+    let near = |fewer: &u16| needed - fewer <= NEAR && graph.peak <= usable(*fewer, registers.reserved);
+    if let Some(fewer) = (registers.fewer)(needed).filter(near) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
         let (other, failed) = colour(graph, fewer, registers.reserved, LESS_PATIENCE);
@@ -54,8 +55,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
 
 /// Colour the graph with registers below `limit` that are not `reserved`: in which order, and which nodes found none.
 fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -> (Vec<Node>, Vec<Node>) {
-    let usable = (0..limit).filter(|r| reserved[usize::from(r / 64)] >> (r % 64) & 1 == 0).count();
-    let mut order = colouring_order(graph, usable);
+    let mut order = colouring_order(graph, usable(limit, reserved));
     let mut failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| None);
     if (1..=MOST_FAILED).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
@@ -74,6 +74,11 @@ fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -
         failed = repair(graph, failed, &mut FatPoint::new(limit, reserved), patience);
     }
     (order, failed)
+}
+
+/// How many registers below `limit` are not `reserved`.
+fn usable(limit: u16, reserved: PhysicalSet) -> usize {
+    below(limit).iter().zip(reserved).map(|(word, reserved)| (word & !reserved).count_ones() as usize).sum()
 }
 
 /// Give each node the best register from where `from` says on; those that found none.

@@ -35,6 +35,8 @@ pub(crate) struct Graph {
     physical: Vec<u16>,
     /// The components that have one.
     placed: ComponentSet,
+    /// Most components that are live at a time; those that hold the same value may share a register.
+    pub(crate) peak: usize,
 }
 
 const UNPLACED: u16 = u16::MAX;
@@ -60,6 +62,7 @@ impl Graph {
             forbidden: vec![[0; 4]; components],
             physical,
             placed,
+            peak: 0,
         }
     }
 

@@ -78,6 +78,7 @@ impl Scan<'_> {
         for component in access.writes.iter().flat_map(|write| write.components()) {
             self.live.insert(component, self.now);
         }
+        self.graph.peak = self.graph.peak.max(self.live.members.len());
         for write in access.writes {
             for (k, component) in write.components().enumerate() {
                 let source = access.line.copied.map(|first| first + k as Component);
