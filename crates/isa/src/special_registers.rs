@@ -183,6 +183,19 @@ mod tests {
         assert_eq!(read(3, Arch::Sm61, false, u32::MAX), 0x7fff_7f1f);
     }
 
+    /// The PTX manual (special registers): a thread keeps its place in the block and the grid; its warp's slot and
+    /// multiprocessor may change, clocks and counters do.
+    #[test]
+    fn only_a_threads_place_is_constant() {
+        let constant = |name| by_name(name, Arch::Sm80).map(|register| is_constant(register.number, Arch::Sm80));
+        for name in ["SR_TID.X", "SR_TID.Z", "SR_CTAID.Y", "SR_LANEID"] {
+            assert_eq!(constant(name), Some(true), "{name}");
+        }
+        for name in ["SR_CLOCKLO", "SR_CLOCKHI", "SR_GLOBALTIMERLO", "SR_VIRTID", "SR_PM3"] {
+            assert_eq!(constant(name), Some(false), "{name}");
+        }
+    }
+
     #[test]
     fn counters_have_other_numbers_before_volta() {
         assert_eq!(by_name("SR_PM3", Arch::Sm61).map(|r| r.number), Some(7));

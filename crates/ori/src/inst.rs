@@ -272,3 +272,17 @@ impl Inst {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the guard is false the old value stays: what is read then is not what the operands give.
+    #[test]
+    fn a_guarded_instruction_does_not_depend_on_operands_alone() {
+        let unguarded = Inst::neutral(Opcode::MOV, Mods::default());
+        let guarded = unguarded.clone().guarded(Some(Guard { pred: VReg::from_u32(0), negated: false }));
+        assert!(unguarded.depends_on_operands_alone(Arch::Sm80));
+        assert!(!guarded.depends_on_operands_alone(Arch::Sm80));
+    }
+}
