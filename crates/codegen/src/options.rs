@@ -18,6 +18,10 @@ pub struct CompileOptions {
     pub opt_level: u8,
     /// Upper bound of R registers per thread.
     pub maxrregcount: Option<u32>,
+    /// The same for the functions of an object file that are no kernels.
+    pub device_maxrregcount: Option<u32>,
+    /// How readily registers are spent where they cost warps, 0 to 10; 5 where it is not given.
+    pub register_usage_level: Option<u8>,
     /// Kernels to compile; all where empty.
     pub entries: Vec<String>,
     /// `NAME=VALUE` settings of knobs.
@@ -55,6 +59,8 @@ impl Default for CompileOptions {
             target: None,
             opt_level: 3,
             maxrregcount: None,
+            device_maxrregcount: None,
+            register_usage_level: None,
             entries: Vec::new(),
             knobs: Vec::new(),
             jobs: 1,

@@ -13,7 +13,7 @@ use oriole_ori::analysis::{Cfg, Flow};
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, MachineFunction, Module, PrimaryMap, SecondaryMap, layout};
 use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
-use oriole_regalloc::{AllocOptions, ModuleAllocation, allocate_module, register_budget};
+use oriole_regalloc::{AllocOptions, ModuleAllocation, RegisterBudget, RegisterCounts, allocate_module};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -42,6 +42,8 @@ pub struct Compiled {
     pub allocated: Option<Module>,
     /// What allocation did.
     pub allocation: ModuleAllocation,
+    /// What has become of `setmaxnreg`.
+    pub counts: RegisterCounts,
     /// What the writer was told.
     pub spec: oriole_cubin::ModuleSpec,
     /// By kernel: the source line of each instruction of its section.
@@ -148,13 +150,18 @@ fn compile_tree(
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
     let alloc = AllocOptions {
         maxrregcount: options.maxrregcount,
+        device_maxrregcount: options.device_maxrregcount,
+        usage_level: options.register_usage_level,
         published_minimum: passes.knobs.get("published-minimum") != 0,
+        object: options.relocatable,
+        debug: options.debug == DebugInfo::Full,
         verify: options.verify,
     };
-    let flows = watch.time("order", || order(&mut module, &alloc, &settings, &mut numbering, &workers));
+    let counts = RegisterCounts::settle(&mut module, &alloc)?;
+    let flows = watch.time("order", || order(&mut module, &counts, &alloc, &settings, &mut numbering, &workers));
     keep(&mut record.dumps, &passes, session, &module, &ORDER);
     session.poll()?;
-    let allocation = watch.time("allocate", || allocate_module(&mut module, flows, &alloc))?;
+    let allocation = watch.time("allocate", || allocate_module(&mut module, flows, &counts, &alloc))?;
     keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
     let allocated = options.pressure.then(|| module.clone());
     session.poll()?;
@@ -174,7 +181,21 @@ fn compile_tree(
     }
     let (times, dumps, passes) = (watch.times, record.dumps, numbering.count());
     let parameters = parameter_types(ast);
-    Ok(Compiled { cubin, target, module, allocated, allocation, spec, lines, dumps, times, graphs, parameters, passes })
+    Ok(Compiled {
+        cubin,
+        target,
+        module,
+        allocated,
+        allocation,
+        counts,
+        spec,
+        lines,
+        dumps,
+        times,
+        graphs,
+        parameters,
+        passes,
+    })
 }
 
 /// Prove that the convergence barriers of the final code fit each other.
@@ -259,6 +280,7 @@ impl Runs {
 /// Every function in an order that gives results time to come; and what is known of their flow then.
 fn order(
     module: &mut Module,
+    counts: &RegisterCounts,
     options: &AllocOptions,
     settings: &Settings,
     numbering: &mut Numbering,
@@ -266,9 +288,12 @@ fn order(
 ) -> SecondaryMap<FuncId, Option<Flow>> {
     let arch = module.arch;
     let runs = Runs::open(&ORDER, module, settings, numbering);
-    let flows = workers.each(runs.functions(module), |(enabled, func): (bool, &mut Function)| {
-        let budget = register_budget(func, arch, options);
-        if enabled { oriole_sched::order_values(func, arch, budget) } else { None }
+    let ids: Vec<FuncId> = module.functions.keys().collect();
+    let functions = ids.into_iter().zip(runs.functions(module)).collect();
+    let flows = workers.each(functions, |(id, (enabled, func)): (FuncId, (bool, &mut Function))| {
+        let budget = RegisterBudget::new(id, func, arch, counts, options);
+        let in_block = |block| budget.in_block(block);
+        if enabled { oriole_sched::order_values(func, arch, |needed| budget.of(needed), in_block) } else { None }
     });
     module.functions.keys().zip(flows).collect()
 }

@@ -35,6 +35,24 @@ pub(crate) fn verbose(compiled: &Compiled, time: Duration) -> String {
     out
 }
 
+/// What `--warn-on-local-memory-usage` and `--warn-on-spills` have to say, in ptxas's words.
+pub(crate) fn memory_warnings(compiled: &Compiled, of_spills: bool, of_local: bool) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (id, func) in compiled.module.functions.iter().filter(|_| of_spills || of_local) {
+        let (name, bytes, spills) = (func.name(), func.frame().size(), compiled.allocation.functions[id].own.spills);
+        if of_local && bytes > 0 {
+            warnings.push(format!("Local memory used for function '{name}', size of stack frame: {bytes} bytes"));
+        }
+        if of_spills && (spills.stores > 0 || spills.loads > 0) {
+            warnings.push(format!(
+                "Registers are spilled to local memory in function '{name}', {} bytes spill stores, {} bytes spill loads",
+                spills.stores, spills.loads
+            ));
+        }
+    }
+    warnings
+}
+
 fn used(resources: &Resources) -> String {
     let mut text = format!("Used {} registers, used {} barriers", resources.registers, resources.barriers);
     let rest = [

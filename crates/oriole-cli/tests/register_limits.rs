@@ -110,3 +110,119 @@ fn the_limit_of_the_kernel_goes_before_that_of_the_command_line() {
         }
     }
 }
+
+/// A module with a kernel and a function that others may call, each of which adds up 80 values.
+fn with_function() -> String {
+    let module = kernel("");
+    let (head, body) = module.split_once(".visible .entry k(.param .u64 p)\n\n").expect("the kernel has no directives");
+    format!("{head}.visible .func f(.param .u64 p)\n{body}.visible .entry k(.param .u64 p)\n{body}")
+}
+
+/// What the compilers that there are say of `text` with these options, on lines with any of `about`; and whether it is an
+/// object of ours.
+fn lines_about(text: &str, options: &[&str], about: &[&str]) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&input, text).expect("the folder is ours");
+    let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
+    oriole.arg("compile").arg(&input).args(options).arg("-o").arg(&output);
+    let ptxas = oriole_prerequisites::tool("ptxas").map(|tool| {
+        let mut ptxas = Command::new(tool);
+        ptxas.arg(&input).arg("-arch=sm_80").args(options).arg("-o").arg(&output);
+        ptxas
+    });
+    let lines = |mut command: Command| {
+        let output = command.output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{command:?}: {text}");
+        let line = |line: &str| line.trim_start_matches("ptxas ").replacen("warning :", "warning:", 1);
+        let lines = text.lines().map(line);
+        lines.filter(|line| about.iter().any(|word| line.contains(word))).collect::<Vec<String>>()
+    };
+    std::iter::once(oriole).chain(ptxas).map(lines).collect()
+}
+
+/// Registers of `f` in an object of ours: the highest that its code names, plus one.
+fn registers_of_function(options: &[&str]) -> u32 {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&input, with_function()).expect("the folder is ours");
+    let oriole = || Command::new(env!("CARGO_BIN_EXE_oriole"));
+    let done = oriole().arg("compile").arg(&input).arg("-c").args(options).arg("-o").arg(&output).status();
+    assert!(done.expect("it starts").success(), "{options:?}");
+    let listing = oriole().args(["disasm", "--entry", "f"]).arg(&output).output().expect("it starts").stdout;
+    let text = String::from_utf8(listing).expect("text");
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.filter_map(|word| word.strip_prefix('R')?.parse::<u32>().ok()).max().expect("it names registers") + 1
+}
+
+#[test]
+fn functions_of_an_object_have_a_limit_of_their_own() {
+    // Without a limit the values are in registers.
+    assert!(registers_of_function(&[]) > 64);
+    for (options, most) in [
+        (&["--device-function-maxrregcount", "32"][..], 32),
+        (&["--device-function-maxrregcount", "32", "--maxrregcount", "64"], 32),
+        (&["--device-function-maxrregcount", "64", "--maxrregcount", "32"], 64),
+        (&["--maxrregcount", "40"], 40),
+        (&["--device-function-maxrregcount", "8"], 24),
+    ] {
+        let used = registers_of_function(options);
+        assert!((most - 4..=most).contains(&used), "{options:?}: {used}");
+    }
+    let about = ["adjusting", "Too big"];
+    for (count, expected) in [
+        ("8", "warning: For profile sm_80 adjusting per thread register count of 8 to lower bound of 24"),
+        ("300", "warning: Too big maxrregcount value specified 300, will be ignored"),
+    ] {
+        for lines in lines_about(&with_function(), &["-c", "--device-function-maxrregcount", count], &about) {
+            assert_eq!(lines, [expected]);
+        }
+    }
+}
+
+/// A kernel that adds up what it has loaded, the last value first: 80 are there at a time.
+fn last_first() -> String {
+    let text = kernel("");
+    let (mut sums, mut lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("mad"));
+    sums.reverse();
+    let at = lines.iter().position(|line| line.starts_with("st.")).expect("the sum is stored");
+    lines.splice(at..at, sums);
+    lines.join("\n")
+}
+
+#[test]
+fn spills_and_local_memory_are_warned_of() {
+    // ptxas and Oriole differ in how many bytes, not in the words; neither says anything where there is nothing.
+    let shape = |line: &String| line.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    let about = ["ocal memory"];
+    let both = ["--warn-on-spills", "--warn-on-local-memory-usage"];
+    let used = "warning: Local memory used for function 'k', size of stack frame:  bytes";
+    let spilled =
+        "warning: Registers are spilled to local memory in function 'k',  bytes spill stores,  bytes spill loads";
+    let few = ["--maxrregcount", "32"];
+    for (options, expected) in [
+        ([&both[..], &few].concat(), vec![used, spilled]),
+        ([&both[..1], &few].concat(), vec![spilled]),
+        ([&both[1..], &few].concat(), vec![used]),
+        (few.to_vec(), vec![]),
+        (both.to_vec(), vec![]),
+    ] {
+        for lines in lines_about(&last_first(), &options, &about) {
+            assert_eq!(lines.iter().map(shape).collect::<Vec<_>>(), expected, "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn higher_levels_of_usage_use_more_registers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&input, kernel("")).expect("the folder is ours");
+    let used = |level: &str| {
+        let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
+        said(oriole.arg("compile").arg(&input).args(["-v", "--register-usage-level", level, "-o"]).arg(&output)).1
+    };
+    let all = ["0", "2", "5", "8", "10"].map(used);
+    assert!(all.is_sorted() && all[0] < all[4], "{all:?}");
+}

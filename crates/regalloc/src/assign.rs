@@ -14,12 +14,10 @@ pub(crate) struct Registers<'a> {
     pub(crate) reserved: PhysicalSet,
     /// How many may be used at no cost if so many are needed.
     pub(crate) free: &'a dyn Fn(u16) -> u16,
-    /// With how many, fewer than are needed, more warps run at a time.
+    /// With how many, not many fewer than are needed, more warps run at a time.
     pub(crate) fewer: &'a dyn Fn(u16) -> Option<u16>,
 }
 
-/// So many registers fewer than were needed are tried for the sake of more warps.
-const NEAR: u16 = 8;
 /// Where more nodes found no register, there are not enough: other orders do not help.
 const MOST_FAILED: usize = 16;
 /// Neighbours that are looked at to repair a colouring, and one that need not succeed.
@@ -34,8 +32,8 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
         return failed;
     }
     let needed = graph.registers();
-    let near = |fewer: &u16| needed - fewer <= NEAR && graph.peak <= usable(*fewer, registers.reserved);
-    if let Some(fewer) = (registers.fewer)(needed).filter(near) {
+    let may_fit = |fewer: &u16| graph.peak <= usable(*fewer, registers.reserved);
+    if let Some(fewer) = (registers.fewer)(needed).filter(may_fit) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
         let (other, failed) = colour(graph, fewer, registers.reserved, LESS_PATIENCE);

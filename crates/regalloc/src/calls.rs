@@ -15,7 +15,7 @@ use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
 use rustc_hash::FxHashMap;
 
 /// Put copies around all calls that change registers; whether there are any.
-pub(crate) fn copy_around(func: &mut Function, facts: &Facts, lines: &FileCode) -> Result<bool, AllocError> {
+pub(crate) fn copy_around(func: &mut Function, facts: &Facts<'_>, lines: &FileCode) -> Result<bool, AllocError> {
     let cfg = &facts.flow.cfg;
     let mut crossing = crossing(&facts.scene(func, lines));
     crossing.retain(|(block, inst, _)| place_behind(func, cfg, *block, *inst).is_some());

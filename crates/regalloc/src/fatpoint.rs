@@ -132,6 +132,11 @@ pub(crate) fn below(number: u16) -> PhysicalSet {
     })
 }
 
+/// The registers whose number is not smaller.
+pub(crate) fn from(number: u16) -> PhysicalSet {
+    below(number).map(|word| !word)
+}
+
 /// The set with `by` taken from each number; what would be below zero is lost.
 fn shifted_down(set: &PhysicalSet, by: usize) -> PhysicalSet {
     let (words, bits) = (by / 64, by % 64);

@@ -3,16 +3,18 @@
 use crate::assign::{Registers, assign, spill_choice};
 use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
+use crate::counts::FunctionCounts;
+use crate::fatpoint::from;
 use crate::graph::PhysicalSet;
-use crate::interference::build;
-use crate::limits::{RegisterLimit, budget_within, fewer_for_more_warps};
+use crate::interference::{build, keep_below};
+use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::relief::Relief;
 use crate::spill::{SpillBytes, spill};
 use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
-    Function, FunctionKind, OperandKind, RegMask, VReg,
+    Block, Function, FunctionKind, OperandKind, RegMask, SecondaryMap, VReg,
     analysis::{DomTree, Flow, Liveness, LoopForest},
 };
 
@@ -23,6 +25,8 @@ pub struct Allocation {
     pub used: RegMask,
     /// Traffic of the spill code.
     pub spills: SpillBytes,
+    /// Of a kernel that changes the number of its registers: how many it begins with.
+    pub at_entry: Option<u32>,
     /// Rounds of colouring that were needed, all files together.
     pub rounds: u32,
     /// What the user should know of the limit, in the words of ptxas or of the register model.
@@ -46,21 +50,35 @@ pub fn allocate_function(
     flow: Flow,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    let RegisterLimit { most: limit, warnings, notes } = RegisterLimit::new(func, arch, options);
-    let mut allocation = Allocation { warnings, notes, ..Allocation::default() };
+    allocate_within(func, arch, flow, None, options)
+}
+
+/// The same where `counts` says how many registers there are in which block.
+pub(crate) fn allocate_within(
+    func: &mut Function,
+    arch: Arch,
+    flow: Flow,
+    counts: Option<&FunctionCounts>,
+    options: &AllocOptions,
+) -> Result<Allocation, AllocError> {
+    let RegisterLimit { most, warnings, notes, .. } = RegisterLimit::new(func, arch, options);
+    let is_kernel = func.kind() == FunctionKind::Entry;
+    let at_entry = counts.filter(|_| is_kernel).map(|counts| counts.entry.into());
+    let mut allocation = Allocation { warnings, notes, at_entry, ..Allocation::default() };
+    let by_block = counts.map(|counts| counts.limits(func, &flow.cfg));
+    let budget = RegisterBudget::within(func, arch, most, by_block, options);
+    let limit = budget.limit();
     let loops = LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg));
     let weights = BlockWeights::new(func, &loops);
-    let mut facts = Facts { code: Code::new(func, &weights, &FILES), arch, flow, loops, weights };
-    let budget = budget_within(func, arch, limit);
-    let is_kernel = func.kind() == FunctionKind::Entry;
+    let limits = budget.by_block().cloned();
+    let mut facts = Facts { code: Code::new(func, &weights, &FILES), arch, flow, loops, weights, counts, limits };
     let free = |file: RegFile, needed: u16| match file {
-        RegFile::R => budget(needed.into()) as u16,
+        RegFile::R => budget.of(needed.into()) as u16,
         _ if is_kernel => file_limit(file, limit, arch),
         _ => needed,
     };
     for file in FILES {
-        let fewer =
-            |needed: u16| (file == RegFile::R && is_kernel).then(|| fewer_for_more_warps(arch, needed)).flatten();
+        let fewer = |needed: u16| (file == RegFile::R).then(|| budget.fewer(needed)).flatten();
         let registers = Registers {
             most: file_limit(file, limit, arch),
             reserved: reserved(func, file),
@@ -96,18 +114,23 @@ fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
 }
 
 /// What all files and all rounds go by.
-pub(crate) struct Facts {
+pub(crate) struct Facts<'a> {
     arch: Arch,
     pub(crate) flow: Flow,
     pub(crate) loops: LoopForest,
     pub(crate) weights: BlockWeights,
     /// The registers of the files that are not allocated yet.
     pub(crate) code: Code,
+    /// How many registers there are at the start, and what changes that.
+    counts: Option<&'a FunctionCounts>,
+    /// By block, what that leaves.
+    pub(crate) limits: Option<SecondaryMap<Block, u16>>,
 }
 
-impl Facts {
+impl Facts<'_> {
     pub(crate) fn scene<'a>(&'a self, func: &'a Function, lines: &'a FileCode) -> Scene<'a> {
-        Scene { func, arch: self.arch, code: &self.code, lines, flow: &self.flow, loops: &self.loops }
+        let limits = self.limits.as_ref();
+        Scene { func, arch: self.arch, code: &self.code, lines, flow: &self.flow, loops: &self.loops, limits }
     }
 
     /// After blocks were added.
@@ -115,6 +138,7 @@ impl Facts {
         self.flow = Flow::new(func);
         self.loops = LoopForest::new(&self.flow.cfg, &DomTree::dominators(&self.flow.cfg));
         self.weights = BlockWeights::new(func, &self.loops);
+        self.limits = self.counts.map(|counts| counts.limits(func, &self.flow.cfg));
     }
 
     /// After registers of `file` were spilled.
@@ -133,7 +157,7 @@ fn allocate_file(
     func: &mut Function,
     file: RegFile,
     registers: &Registers<'_>,
-    facts: &mut Facts,
+    facts: &mut Facts<'_>,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
     let mut relief = (file == RegFile::R).then(|| Relief::new(registers.most, registers.reserved));
@@ -145,7 +169,12 @@ fn allocate_file(
         {
             lines = facts.code.take(file);
         }
+        let lowered = facts.limits.as_ref().filter(|_| file == RegFile::R);
+        let bounds = lowered.map(|limits| keep_below(func, &facts.code, &lines, &facts.flow.live, limits));
         let mut graph = build(func, &facts.code, lines, &facts.flow.live, &facts.weights);
+        for (component, limit) in (0..).zip(bounds.into_iter().flatten()).filter(|(_, limit)| *limit < registers.most) {
+            graph.forbid(component, &from(limit));
+        }
         let failed = assign(&mut graph, registers);
         if failed.is_empty() {
             for node in &graph.nodes {

@@ -9,7 +9,7 @@ use crate::live_set::LiveSet;
 use crate::meetings::Meetings;
 use crate::node::Component;
 use crate::weights::BlockWeights;
-use oriole_ori::{Block, CallId, Function, VReg, analysis::Liveness};
+use oriole_ori::{Block, CallId, Function, SecondaryMap, VReg, analysis::Liveness};
 
 /// Build the graph of the file of `lines`, whose registers `code` knows. `live` may be older than spill code: its
 /// temporaries live within one instruction's code, and what was spilled has no node any more.
@@ -37,6 +37,30 @@ pub(crate) fn build(
     let Scan { mut graph, meetings, .. } = scan;
     graph.connect(meetings);
     graph
+}
+
+/// By component: it has to be in a register below this number, as it lives in a block that has no more.
+pub(crate) fn keep_below(
+    func: &Function,
+    code: &Code,
+    lines: &FileCode,
+    live: &Liveness,
+    limits: &SecondaryMap<Block, u16>,
+) -> Vec<u16> {
+    let mut bounds = vec![u16::MAX; lines.components as usize];
+    for (at, block) in func.layout().iter().enumerate() {
+        let mut bound = |component: Component| {
+            let bound = &mut bounds[component as usize];
+            *bound = (*bound).min(limits[*block]);
+        };
+        // What is live at the end is so at the start, or is written.
+        let at_start = live.live_in(*block).filter_map(|part| code.component(func, lines.file, &lines.nodes, part));
+        at_start.for_each(&mut bound);
+        for access in lines.lines_backwards(at) {
+            access.reads.iter().chain(access.writes).flat_map(|mention| mention.components()).for_each(&mut bound);
+        }
+    }
+    bounds
 }
 
 struct Scan<'f> {

@@ -13,6 +13,7 @@ mod checker;
 mod code;
 mod component_set;
 mod constants;
+mod counts;
 mod fatpoint;
 mod function;
 mod graph;
@@ -32,8 +33,9 @@ mod webs;
 mod weights;
 
 pub use checker::{CheckError, check};
+pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
-pub use limits::register_budget;
+pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{ModuleAllocation, allocate_module};
 pub use spill::SpillBytes;
 
@@ -44,8 +46,17 @@ use oriole_isa::RegFile;
 pub struct AllocOptions {
     /// `--maxrregcount`: upper bound of R registers per thread.
     pub maxrregcount: Option<u32>,
+    /// `--device-function-maxrregcount`: the same for the functions of an object that are no kernels.
+    pub device_maxrregcount: Option<u32>,
+    /// `--register-usage-level`: 0 to 10, how readily registers are spent where they cost warps; [`USUAL_LEVEL`] if it
+    /// is not given.
+    pub usage_level: Option<u8>,
     /// Limits go down to the register model's minimum (16 before sm_90), not to ptxas's 24.
     pub published_minimum: bool,
+    /// An object file is made: the code of others may be linked to it.
+    pub object: bool,
+    /// The code is to be debugged.
+    pub debug: bool,
     /// Check each allocation ([`check`]).
     pub verify: bool,
 }
@@ -62,6 +73,19 @@ pub enum AllocError {
         file: RegFile,
         /// Virtual registers without a place.
         needed: usize,
+    },
+    /// A kernel gives registers back that it cannot have.
+    #[error(
+        "line {line}: (C7406) setmaxnreg.dec has register count ({count}) which is larger than the largest temporal \
+         register count in the program ({largest})"
+    )]
+    Decrease {
+        /// Line of the source.
+        line: u32,
+        /// How many it shall have then.
+        count: u16,
+        /// How many it has at most.
+        largest: u16,
     },
     /// The checker found a wrong value: an internal fault.
     #[error(transparent)]

@@ -1,9 +1,11 @@
 //! How many registers a function may use, as ptxas 13.0.88 decides it (measured; docs/regalloc.md, Budget).
 
 use crate::AllocOptions;
+use crate::counts::RegisterCounts;
 use crate::stack::makes_calls;
 use oriole_isa::Arch;
-use oriole_ori::{Function, FunctionKind};
+use oriole_ori::analysis::Cfg;
+use oriole_ori::{Block, FuncId, Function, FunctionKind, SecondaryMap};
 
 /// Registers that `.maxnreg` and `--maxrregcount` leave a thread at least, on all targets.
 const MINIMUM: u32 = 24;
@@ -16,6 +18,9 @@ const MAXIMUM: u32 = 255;
 pub(crate) struct RegisterLimit {
     /// R registers.
     pub(crate) most: u16,
+    /// The same where the kernel or the command line says how many each thread begins with: `.maxnreg`, `.minnctapersm`
+    /// with threads, or `--maxrregcount` where there is nothing else.
+    pub(crate) asked: Option<u16>,
     /// What the user should know.
     pub(crate) warnings: Vec<String>,
     /// How the limit came about.
@@ -23,6 +28,7 @@ pub(crate) struct RegisterLimit {
 }
 
 /// What the launch bounds leave a thread.
+#[derive(Clone, Copy)]
 struct ByThreads {
     registers: u32,
     /// By how many blocks shall run on a multiprocessor, too.
@@ -42,7 +48,8 @@ impl RegisterLimit {
     pub(crate) fn new(func: &Function, arch: Arch, options: &AllocOptions) -> Self {
         let mut limit = RegisterLimit::default();
         let minimum = if options.published_minimum { published_minimum(func, arch) } else { MINIMUM };
-        let global = options.maxrregcount.map(|asked| limit.global(asked, minimum, arch, options));
+        let for_devices = options.device_maxrregcount.filter(|_| options.object && func.kind() != FunctionKind::Entry);
+        let global = for_devices.or(options.maxrregcount).map(|asked| limit.global(asked, minimum, arch, options));
         let own = limit.own(func, minimum, options);
         let threads = limit.by_threads(func, arch);
         let hardware = arch.sm().max_registers_per_thread;
@@ -69,6 +76,12 @@ impl RegisterLimit {
             (None, None, None) => hardware,
         };
         limit.most = most.min(hardware).min(MAXIMUM) as u16;
+        let is_asked = match (own, threads) {
+            (Some(_), _) => true,
+            (None, Some(threads)) => threads.with_blocks,
+            (None, None) => global.is_some(),
+        };
+        limit.asked = is_asked.then_some(limit.most);
         limit
     }
 
@@ -131,16 +144,109 @@ fn registers_for_occupancy(arch: Arch, threads: u32, blocks: u32) -> u32 {
     (per_warp / sm.warp_size).min(sm.max_registers_per_thread)
 }
 
-/// By how many R registers `func` needs: how many it can use without fewer warps running at a time, and within its limit.
-/// A function that others call should not use more than it needs: what it changes its callers lose.
-pub fn register_budget(func: &Function, arch: Arch, options: &AllocOptions) -> impl Fn(u32) -> u32 + use<> {
-    budget_within(func, arch, RegisterLimit::new(func, arch, options).most)
+/// What a level of register usage means for a kernel.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    /// So many registers fewer than were needed are tried for the sake of more warps.
+    near: u16,
+    /// So many steps of occupancy may be lost for an order in which results have time to come.
+    steps: u32,
+    /// No register is used but those that are needed.
+    spares: bool,
 }
 
-/// The same where the limit is known.
-pub(crate) fn budget_within(func: &Function, arch: Arch, limit: u16) -> impl Fn(u32) -> u32 + use<> {
-    let is_kernel = func.kind() == FunctionKind::Entry;
-    move |needed| if is_kernel { at_same_occupancy(arch, needed) } else { needed }.min(limit.into())
+/// The level where none is asked for.
+pub const USUAL_LEVEL: u8 = 5;
+
+/// By `--register-usage-level`. In ptxas lower levels keep optimisations back that cost registers; here it is how near
+/// the next step of occupancy has to be, and what the order before allocation may spend.
+const USAGE: [Usage; 11] = [
+    Usage { near: 48, steps: 0, spares: true },
+    Usage { near: 32, steps: 0, spares: true },
+    Usage { near: 24, steps: 0, spares: false },
+    Usage { near: 16, steps: 0, spares: false },
+    Usage { near: 12, steps: 0, spares: false },
+    Usage { near: 8, steps: 0, spares: false },
+    Usage { near: 4, steps: 0, spares: false },
+    Usage { near: 0, steps: 0, spares: false },
+    Usage { near: 0, steps: 1, spares: false },
+    Usage { near: 0, steps: 2, spares: false },
+    Usage { near: 0, steps: 3, spares: false },
+];
+
+/// How many R registers a function may use.
+#[derive(Clone, Debug)]
+pub struct RegisterBudget {
+    arch: Arch,
+    usage: Usage,
+    is_kernel: bool,
+    limit: u16,
+    /// By block, where the number changes on the way (`setmaxnreg`).
+    by_block: Option<SecondaryMap<Block, u16>>,
+}
+
+impl RegisterBudget {
+    /// Of `function`, whose body is `func`.
+    pub fn new(function: FuncId, func: &Function, arch: Arch, counts: &RegisterCounts, options: &AllocOptions) -> Self {
+        let by_block = counts.of(function).map(|counts| counts.limits(func, &Cfg::new(func)));
+        Self::within(func, arch, RegisterLimit::new(func, arch, options).most, by_block, options)
+    }
+
+    /// The same where the limits are known.
+    pub(crate) fn within(
+        func: &Function,
+        arch: Arch,
+        most: u16,
+        by_block: Option<SecondaryMap<Block, u16>>,
+        options: &AllocOptions,
+    ) -> RegisterBudget {
+        let limit = match &by_block {
+            Some(limits) => func.layout().iter().map(|block| limits[*block]).max().unwrap_or(most),
+            None => most,
+        };
+        let usage = USAGE[usize::from(options.usage_level.unwrap_or(USUAL_LEVEL)).min(USAGE.len() - 1)];
+        RegisterBudget { arch, usage, is_kernel: func.kind() == FunctionKind::Entry, limit, by_block }
+    }
+
+    /// The most that may be used anywhere.
+    pub(crate) fn limit(&self) -> u16 {
+        self.limit
+    }
+
+    /// By block, where there are such limits.
+    pub(crate) fn by_block(&self) -> Option<&SecondaryMap<Block, u16>> {
+        self.by_block.as_ref()
+    }
+
+    /// The most that may be used in `block`.
+    pub fn in_block(&self, block: Block) -> u32 {
+        self.by_block.as_ref().map_or(self.limit, |limits| limits[block]).into()
+    }
+
+    /// How many can be used if so many are needed without fewer warps running at a time, and within the limit. A function
+    /// that others call should not use more than it needs: what it changes its callers lose. Where the number changes on
+    /// the way, the warps have all of it.
+    pub fn of(&self, needed: u32) -> u32 {
+        let free = match (&self.by_block, self.is_kernel) {
+            (Some(_), true) => self.limit.into(),
+            (None, true) if self.usage.spares => needed,
+            (None, true) => self.with_fewer_warps(needed),
+            (_, false) => needed,
+        };
+        free.min(self.limit.into())
+    }
+
+    /// Most registers with which as many warps run as with `needed`, but for the steps that may be lost.
+    fn with_fewer_warps(&self, needed: u32) -> u32 {
+        let same = at_same_occupancy(self.arch, needed);
+        (0..self.usage.steps).fold(same, |most, _| at_same_occupancy(self.arch, most + 1))
+    }
+
+    /// With how many registers, not many fewer than are needed, more warps run at a time.
+    pub(crate) fn fewer(&self, needed: u16) -> Option<u16> {
+        let fewer = (self.is_kernel && self.by_block.is_none()).then(|| fewer_for_more_warps(self.arch, needed));
+        fewer.flatten().filter(|fewer| needed - fewer <= self.usage.near)
+    }
 }
 
 /// Most registers per thread with which as many warps run at a time as with `needed`.
@@ -150,7 +256,7 @@ fn at_same_occupancy(arch: Arch, needed: u32) -> u32 {
 }
 
 /// Most registers per thread with which more warps run at a time than with `needed`; `None` where all run.
-pub(crate) fn fewer_for_more_warps(arch: Arch, needed: u16) -> Option<u16> {
+fn fewer_for_more_warps(arch: Arch, needed: u16) -> Option<u16> {
     let sm = arch.sm();
     let warps = sm.warps_by_registers(needed.into());
     (1..needed).rev().find(|fewer| sm.warps_by_registers((*fewer).into()) > warps)

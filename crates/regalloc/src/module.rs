@@ -1,6 +1,7 @@
 //! Allocating all functions of a module, callees before callers.
 
-use crate::function::{Allocation, allocate_function};
+use crate::counts::RegisterCounts;
+use crate::function::{Allocation, allocate_within};
 use crate::stack::finish_frame;
 use crate::{AllocError, AllocOptions};
 use oriole_isa::RegFile;
@@ -38,13 +39,14 @@ pub struct FunctionAllocation {
 }
 
 /// Allocate every function of `module`, finish the stack frames, and resolve what calls clobber. `flows` may hold what is
-/// known already of the functions' flow; it is used up.
+/// known already of the functions' flow; it is used up. `counts` is what [`RegisterCounts::settle`] has found out.
 ///
 /// # Errors
 /// See [`AllocError`].
 pub fn allocate_module(
     module: &mut Module,
     mut flows: SecondaryMap<FuncId, Option<Flow>>,
+    counts: &RegisterCounts,
     options: &AllocOptions,
 ) -> Result<ModuleAllocation, AllocError> {
     let arch = module.arch;
@@ -53,7 +55,7 @@ pub fn allocate_module(
         resolve_clobbers(module, id, &functions);
         let func = &mut module.functions[id];
         let flow = flows[id].take().unwrap_or_else(|| Flow::new(func));
-        let own = allocate_function(func, arch, flow, options)?;
+        let own = allocate_within(func, arch, flow, counts.of(id), options)?;
         finish_frame(func, arch);
         let mut clobbers = crate::function::used_registers(func);
         if open {

@@ -5,7 +5,7 @@
 //! neighbours, or values that live across calls nothing but what the callees leave), copies go around calls, and then the
 //! plan is made again with registers to spare, or what found none is spilled whole, whichever executes less.
 
-use crate::belady::{self, Plan, Room, Slots, most_live, split_latches};
+use crate::belady::{self, Plan, Room, Scene, Slots, most_live, split_latches};
 use crate::calls::copy_around;
 use crate::code::{Code, FileCode};
 use crate::fatpoint::below;
@@ -46,13 +46,11 @@ impl Relief {
         &mut self,
         func: &mut Function,
         lines: &FileCode,
-        facts: &mut Facts,
+        facts: &mut Facts<'_>,
         allocation: &mut Allocation,
     ) -> Result<bool, AllocError> {
         self.begun = true;
-        let size = self.room.size();
-        let crowded = lines.components as usize > size
-            && most_live(&facts.scene(func, lines)).into_iter().any(|most| most as usize > size);
+        let crowded = self.is_crowded(&facts.scene(func, lines));
         if !crowded && lines.call().is_none() {
             return Ok(false);
         }
@@ -77,6 +75,14 @@ impl Relief {
         Ok(true)
     }
 
+    /// Whether somewhere more values are live than there are registers.
+    fn is_crowded(&self, scene: &Scene<'_>) -> bool {
+        let mut sizes = scene.func.layout().iter().map(|block| scene.room(self.room, *block).size());
+        let components = scene.lines.components as usize;
+        sizes.clone().any(|size| components > size)
+            && most_live(scene).into_iter().zip(&mut sizes).any(|(most, size)| most as usize > size)
+    }
+
     /// After `failed` values have found no register, which it would cost `price` to spill whole. Whether the code has changed;
     /// if not, that is the cheapest.
     pub(crate) fn go_on(
@@ -84,7 +90,7 @@ impl Relief {
         func: &mut Function,
         failed: usize,
         price: f32,
-        facts: &mut Facts,
+        facts: &mut Facts<'_>,
         allocation: &mut Allocation,
     ) -> Result<bool, AllocError> {
         let lines = facts.read(func);
@@ -117,7 +123,7 @@ impl Relief {
         func: &mut Function,
         lines: &FileCode,
         plan: &Plan,
-        facts: &mut Facts,
+        facts: &mut Facts<'_>,
         allocation: &mut Allocation,
     ) -> Result<(), AllocError> {
         belady::apply(func, lines, plan, &mut self.slots, &mut allocation.spills);
@@ -129,7 +135,7 @@ impl Relief {
     }
 }
 
-impl Facts {
+impl Facts<'_> {
     /// The R registers of the function as it is now.
     fn read(&mut self, func: &Function) -> FileCode {
         self.code = Code::new(func, &self.weights, &[RegFile::R]);

@@ -89,7 +89,8 @@ fn store(b: &mut FunctionBuilder<'_>, data: Operand, offset: i32) {
 }
 
 fn allocate(func: &mut Function, limit: u32) -> oriole_regalloc::Allocation {
-    let options = AllocOptions { maxrregcount: Some(limit), published_minimum: true, verify: true };
+    let options =
+        AllocOptions { maxrregcount: Some(limit), published_minimum: true, verify: true, ..Default::default() };
     let flow = analysis::Flow::new(func);
     allocate_function(func, Arch::Sm80, flow, &options).expect("allocation succeeds")
 }

@@ -15,7 +15,7 @@ use crate::survey::{Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
-use oriole_ori::{Function, InstId, VReg};
+use oriole_ori::{Block, Function, InstId, VReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -27,8 +27,13 @@ const PREDICATES: i32 = 6;
 const ATTEMPTS: u32 = 3;
 
 /// Put the instructions of each block in an order in which results have come when they are needed. `budget` says how many
-/// R registers a function may use that needs so many. Gives what it knows of the function's flow, if it had to look.
-pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32) -> Option<Flow> {
+/// R registers a function may use that needs so many, `in_block` how many at most in a block. Gives what it knows of the function's flow, if it had to look.
+pub fn order_values(
+    func: &mut Function,
+    arch: Arch,
+    budget: impl Fn(u32) -> u32,
+    in_block: impl Fn(Block) -> u32,
+) -> Option<Flow> {
     if !may_gain(func, arch) {
         return None;
     }
@@ -39,7 +44,7 @@ pub fn order_values(func: &mut Function, arch: Arch, budget: impl Fn(u32) -> u32
         let limit = limits(survey.peak, arch, budget);
         let mut tables = Tables::new(values.registers());
         let ordered = |stretch| {
-            let order = tables.order(&mut values, &stretch, limit)?;
+            let order = tables.order(&mut values, &stretch, limit.within(in_block(stretch.block)))?;
             Some((stretch, undefined_late(func, order)))
         };
         survey.stretches.into_iter().filter_map(ordered).collect()
@@ -79,9 +84,22 @@ fn undefined_late(func: &Function, order: Vec<InstId>) -> Vec<InstId> {
     late
 }
 
+/// How many values fit so many registers.
+fn room(registers: u32) -> i32 {
+    i32::try_from(registers.saturating_sub(ALLOWANCE)).unwrap_or(i32::MAX)
+}
+
+impl Counts {
+    /// The same with no more than `registers` R registers.
+    fn within(mut self, registers: u32) -> Counts {
+        self.0[0] = self.0[0].min(room(registers));
+        self
+    }
+}
+
 fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
     // The stack pointer is there in any case.
-    let general = budget(peak.0[0].max(0) as u32 + 1).saturating_sub(ALLOWANCE) as i32;
+    let general = room(budget(peak.0[0].max(0) as u32 + 1));
     let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
     Counts([general, PREDICATES, uniform, PREDICATES, i32::MAX])
 }

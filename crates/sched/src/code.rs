@@ -293,7 +293,7 @@ pub(crate) fn mask_of(regs: impl Iterator<Item = Reg>) -> u64 {
 }
 
 /// Effects that are awaited as if they were registers, and numbered behind them.
-pub(crate) const AWAITED: usize = 2;
+pub(crate) const AWAITED: usize = 3;
 
 /// Something for each register, made where it is first touched: small functions touch few. What one block has put
 /// there is forgotten after it, so that many small blocks cost no more than one large one.

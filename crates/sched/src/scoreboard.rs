@@ -37,18 +37,21 @@ enum Completion {
     MemoryBarrier,
     /// Fences of the asynchronous proxy and mbarrier initialisations; whatever has an effect waits.
     Proxy,
+    /// A change of how many registers the warp has; everything waits.
+    Registers,
 }
 
 /// Instructions whose completion others wait for; as a result, or as a source. Source: control words of
 /// ptxas 13.0.88.
-const COMPLETIONS: [(Opcode, Completion, bool); 3] = [
+const COMPLETIONS: [(Opcode, Completion, bool); 4] = [
     (Opcode::MEMBAR, Completion::MemoryBarrier, false),
     (Opcode::FENCE, Completion::Proxy, true),
     (Opcode::SYNCSU, Completion::Proxy, true),
+    (Opcode::USETMAXREG, Completion::Registers, true),
 ];
 
 impl Completion {
-    const ALL: [Completion; AWAITED] = [Completion::MemoryBarrier, Completion::Proxy];
+    const ALL: [Completion; AWAITED] = [Completion::MemoryBarrier, Completion::Proxy, Completion::Registers];
 
     /// The number that stands for it among the registers.
     fn reg(self) -> Reg {
@@ -63,6 +66,7 @@ impl Completion {
                 let effects = [Effects::READS_MEMORY, Effects::WRITES_MEMORY, Effects::SIDE_EFFECT];
                 effects.into_iter().any(|effect| op.has(effect))
             }
+            Completion::Registers => true,
         }
     }
 }
@@ -230,8 +234,9 @@ impl Pending {
                 needed.extend(self.by_reg.get(completion.reg()).all());
             }
         }
-        if op.leaves {
-            // The other function knows nothing of what is outstanding here.
+        if op.leaves || op.opcode == Opcode::USETMAXREG {
+            // The other function knows nothing of what is outstanding here; registers that are given back may be another
+            // warp's from now on.
             needed.extend(self.by_scoreboard.iter().flatten());
         }
         let mask = needed.iter().fold(0u8, |mask, r| mask | 1 << releases[*r as usize].scoreboard);

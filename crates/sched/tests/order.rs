@@ -106,7 +106,7 @@ fn same_after_scheduling(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed:
 /// Whether the order before allocation changes the function, with some registers to spare. It computes the same.
 fn changes_before_allocation(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) -> bool {
     let mut ordered = func.clone();
-    order_values(&mut ordered, arch, |needed| needed + seed as u32 % 8);
+    order_values(&mut ordered, arch, |needed| needed + seed as u32 % 8, |_| u32::MAX);
     assert_same(func, &ordered, inputs, seed);
     func.iter_insts().ne(ordered.iter_insts())
 }
@@ -146,7 +146,7 @@ fn registers_keep_their_values() {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let mut func = random_function(seed).expect("it has few registers");
         changed += u64::from(changes_before_allocation(&func, Arch::Sm80, &inputs, seed));
-        let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), published_minimum: false, verify: true };
+        let options = oriole_regalloc::AllocOptions { maxrregcount: Some(24), verify: true, ..Default::default() };
         let flow = analysis::Flow::new(&func);
         oriole_regalloc::allocate_function(&mut func, Arch::Sm80, flow, &options).expect("it is allocated");
         layout::make_fallthroughs_explicit(&mut func);

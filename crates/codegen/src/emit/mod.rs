@@ -216,6 +216,9 @@ fn function_section(
     let allocated = section.functions.iter().map(|(f, _)| &allocation.functions[*f].own.used);
     // What the code names stands there already; calls may need more.
     spec.registers = allocated.map(|used| highest_register(used, RegFile::R)).max().unwrap_or(0).max(spec.registers);
+    if let Some(at_entry) = allocation.functions[id].own.at_entry {
+        spec.registers = at_entry;
+    }
     spec.barriers = bodies().map(|f| f.attributes().barriers).max().unwrap_or(0);
     spec.frame_size = func.frame().size();
     spec.params = func.params().iter().map(objects::parameter).collect();

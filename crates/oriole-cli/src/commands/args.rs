@@ -116,6 +116,15 @@ pub(crate) struct CompileArgs {
     /// Make an object file for a linker: other functions and variables may be elsewhere.
     #[arg(short = 'c')]
     pub(crate) relocatable: bool,
+    /// With -c: upper bound of R registers of functions that are no kernels, instead of --maxrregcount.
+    #[arg(long, value_name = "N")]
+    pub(crate) device_function_maxrregcount: Option<u32>,
+    /// Warn where registers are spilled to local memory.
+    #[arg(long)]
+    pub(crate) warn_on_spills: bool,
+    /// Warn where local memory is used.
+    #[arg(long)]
+    pub(crate) warn_on_local_memory_usage: bool,
     /// Add source lines and functions for debuggers, and compile at -O0; no other level can be given.
     #[arg(short = 'g')]
     pub(crate) debug: bool,
@@ -136,6 +145,9 @@ pub(crate) struct CodeArgs {
     /// Upper bound of R registers per thread.
     #[arg(long, value_name = "N")]
     pub(crate) maxrregcount: Option<u32>,
+    /// How readily registers are spent where they cost warps, 0 to 10; 5 by default.
+    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub(crate) register_usage_level: Option<u8>,
     /// Compile only these kernels.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Vec<String>,

@@ -31,6 +31,12 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     for warning in compiled.allocation.warnings() {
         eprintln!("warning: {warning}");
     }
+    for warning in report::memory_warnings(&compiled, args.warn_on_spills, args.warn_on_local_memory_usage) {
+        eprintln!("warning: {warning}");
+    }
+    for remark in compiled.counts.remarks() {
+        eprintln!("info: {remark}");
+    }
     show(args, &compiled)?;
     if let (Some(path), Some(form)) = (&args.pressure, form) {
         files::write(path, pressure::report(&compiled, form).as_bytes())?;
@@ -83,6 +89,10 @@ fn refuse_what_cannot_act(args: &CompileArgs, output: &Path, is_llvm: bool) -> R
         (ir.no_fma && code.knob.iter().any(contracts), "--no-fma sets the knob 'contract': give one of the two"),
         (level == 0 && !code.knob.is_empty(), "--knob: no phase that goes by a knob runs at -O0"),
         (args.debug && code.opt_level.is_some_and(|level| level > 0), "-g compiles at -O0: give no other level"),
+        (
+            args.device_function_maxrregcount.is_some() && !args.relocatable,
+            "--device-function-maxrregcount: acts on object files (-c)",
+        ),
         (args.rot13 && !shows_code, "--rot13: needs --dump-after, --dump-all or --dump-cfg"),
         (prints && output == Path::new("-"), "-o -: standard output cannot take both the cubin and what is printed"),
     ];
@@ -127,6 +137,7 @@ fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failur
         pressure: args.pressure.is_some(),
         rot13: args.rot13,
         relocatable: args.relocatable,
+        device_maxrregcount: args.device_function_maxrregcount,
         debug: match (args.debug, args.lineinfo) {
             (true, _) => DebugInfo::Full,
             (false, true) => DebugInfo::Lines,
@@ -146,6 +157,7 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
         target: code.arch.as_deref().map(compile_target).transpose()?,
         opt_level: code.opt_level.unwrap_or(default.opt_level),
         maxrregcount: code.maxrregcount,
+        register_usage_level: code.register_usage_level,
         entries: code.entry.clone(),
         knobs,
         jobs: code.jobs.map_or(default.jobs, usize::from),

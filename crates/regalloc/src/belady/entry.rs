@@ -30,7 +30,7 @@ impl Walk<'_> {
         let is_header = known.len() < preds.len();
         let candidates: Vec<Candidate> =
             start.iter().map(|(component, distance)| self.candidate(*component, *distance, &known)).collect();
-        let mut regs = if is_header { self.of_loop(block, &candidates) } else { self.of_join(&candidates) };
+        let mut regs = if is_header { self.of_loop(block, &candidates) } else { self.of_join(block, &candidates) };
         regs.sort_unstable();
         let in_memory = |component: &Component| {
             let kept = |(_, state): &(Block, &State)| state.keeps(*component);
@@ -67,10 +67,12 @@ impl Walk<'_> {
     }
 
     /// What stays in its register in any case, and as many more as there is room for, the next to be read first.
-    fn of_join(&self, candidates: &[Candidate]) -> Vec<Component> {
+    fn of_join(&self, block: Block, candidates: &[Candidate]) -> Vec<Component> {
         let mut regs = self.staying(candidates);
-        self.take(&mut regs, candidates, self.size(), |candidate| candidate.everywhere && candidate.distance != NEVER);
-        self.take(&mut regs, candidates, self.size(), |candidate| {
+        self.take(&mut regs, candidates, self.size(block), |candidate| {
+            candidate.everywhere && candidate.distance != NEVER
+        });
+        self.take(&mut regs, candidates, self.size(block), |candidate| {
             !candidate.everywhere && candidate.obtainable && candidate.distance < LOOP_EXIT
         });
         regs
@@ -80,13 +82,15 @@ impl Walk<'_> {
     fn of_loop(&self, block: Block, candidates: &[Candidate]) -> Vec<Component> {
         let mut regs = self.staying(candidates);
         let read = |candidate: &Candidate| candidate.distance < LOOP_EXIT;
-        self.take(&mut regs, candidates, self.size(), |candidate| {
+        self.take(&mut regs, candidates, self.size(block), |candidate| {
             read(candidate) && (candidate.everywhere || candidate.obtainable)
         });
         let through = candidates.iter().filter(|candidate| !read(candidate)).count();
         let needed = (self.most[block] as usize).saturating_sub(through);
-        let room = regs.len() + self.size().saturating_sub(needed.max(regs.len()));
-        self.take(&mut regs, candidates, room.min(self.size()), |candidate| !read(candidate) && candidate.everywhere);
+        let room = regs.len() + self.size(block).saturating_sub(needed.max(regs.len()));
+        self.take(&mut regs, candidates, room.min(self.size(block)), |candidate| {
+            !read(candidate) && candidate.everywhere
+        });
         regs
     }
 

@@ -23,11 +23,12 @@ pub(crate) use plan::Plan;
 pub(crate) use pressure::most_live;
 
 use crate::code::{Code, FileCode};
+use crate::fatpoint::below;
 use crate::graph::PhysicalSet;
 use crate::node::Component;
 use oriole_isa::Arch;
 use oriole_ori::analysis::{Flow, LoopForest};
-use oriole_ori::{Block, Function};
+use oriole_ori::{Block, Function, SecondaryMap};
 
 /// What a plan goes by.
 pub(crate) struct Scene<'a> {
@@ -37,6 +38,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) lines: &'a FileCode,
     pub(crate) flow: &'a Flow,
     pub(crate) loops: &'a LoopForest,
+    /// By block, how many registers there are, where that changes on the way.
+    pub(crate) limits: Option<&'a SecondaryMap<Block, u16>>,
 }
 
 /// The registers that there are.
@@ -82,6 +85,13 @@ const NEVER: u32 = u32::MAX;
 const LOOP_EXIT: u32 = 1 << 20;
 
 impl Scene<'_> {
+    /// What there is of `room` in a block.
+    pub(crate) fn room(&self, room: Room, block: Block) -> Room {
+        let Some(limits) = self.limits else { return room };
+        let below = below(limits[block]);
+        Room { usable: std::array::from_fn(|word| room.usable[word] & below[word]), ..room }
+    }
+
     /// The component of the file, if the code names its register.
     fn component(&self, part: oriole_ori::analysis::Component) -> Option<Component> {
         self.code.component(self.func, self.lines.file, &self.lines.nodes, part)

@@ -110,8 +110,9 @@ impl<'a> Walk<'a> {
         !self.pinned[component as usize]
     }
 
-    pub(super) fn size(&self) -> usize {
-        self.room.size()
+    /// How many components may be in registers in a block.
+    pub(super) fn size(&self, block: Block) -> usize {
+        self.scene.room(self.room, block).size()
     }
 
     fn enter(&mut self, block: Block, entry: &State) {
@@ -175,17 +176,18 @@ impl<'a> Walk<'a> {
         let kept = writes().filter(|component| self.here.next[*component as usize] == line);
         let needed: Vec<Component> = reads().chain(kept).collect();
         needed.into_iter().for_each(|component| self.bring(component));
-        self.make_room(self.size(), line);
+        self.make_room(self.size(self.here.block), line);
         for component in reads().collect::<Vec<_>>().into_iter().rev() {
             self.here.next[component as usize] = later.pop().unwrap_or(NEVER);
         }
         reads().for_each(|component| self.drop_dead(component));
         if let Some(call) = access.line.call {
             let clobbers = self.scene.lines.clobbers(self.scene.func, call);
-            self.make_room(self.room.across(&clobbers), line);
+            let room = self.scene.room(self.room, self.here.block);
+            self.make_room(room.across(&clobbers), line);
         }
         let new = writes().filter(|component| !self.here.regs.contains(*component)).count();
-        self.make_room(self.size().saturating_sub(new), line);
+        self.make_room(self.size(self.here.block).saturating_sub(new), line);
         for component in writes().collect::<Vec<_>>().into_iter().rev() {
             self.here.next[component as usize] = later.pop().unwrap_or(NEVER);
             self.here.regs.insert(component, 0);
@@ -253,7 +255,7 @@ impl<'a> Walk<'a> {
                 self.here.next[component as usize] = end;
             }
         }
-        self.make_room(self.size(), end);
+        self.make_room(self.size(self.here.block), end);
     }
 
     /// Keep what is known at the end of the block.

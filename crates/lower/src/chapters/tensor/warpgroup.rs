@@ -11,7 +11,7 @@ use crate::error::{Lowered, invalid};
 use crate::function::{FnLower, operands, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, C, Count, D, Desc, Meta, MetaId, PA, PD};
-use oriole_isa::{Field, GmmaK, GmmaN, Gsb, MmaAcc, Opcode as Sass, Setting, Vote, Warpgroup};
+use oriole_isa::{Field, GmmaK, GmmaN, Gsb, MaxregOp, MmaAcc, Opcode as Sass, Setting, Vote, Warpgroup};
 use oriole_ori::{Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
@@ -31,15 +31,19 @@ pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowe
     }
 }
 
-/// `setmaxnreg.inc.sync.aligned.u32 n;`, `.dec`: nothing. The registers that the kernel is launched with
-/// suffice for all of its code, so none are taken and none may be given back.
-pub(crate) fn change_registers(_: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
+/// `setmaxnreg.inc.sync.aligned.u32 n;`, `.dec`. The loop in which a warp waits for registers is made, or all of this is
+/// taken out again, when it is known how many registers each kernel begins with (`oriole_regalloc::RegisterCounts`).
+pub(crate) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let count = operands::operand(instruction, 0)?;
     let number = count.imm().and_then(|imm| imm.int_bits());
-    match number.filter(|number| (24..=256).contains(number) && number.is_multiple_of(8)) {
-        Some(_) => Ok(()),
-        None => Err(invalid(count.span(), "the number of registers is a multiple of 8 between 24 and 256")),
-    }
+    let Some(number) = number.filter(|number| (24..=256).contains(number) && number.is_multiple_of(8)) else {
+        return Err(invalid(count.span(), "the number of registers is a multiple of 8 between 24 and 256"));
+    };
+    let change = if instruction.has(Word::Inc) { MaxregOp::TRY_ALLOC } else { MaxregOp::DEALLOC };
+    cx.guard_by_branch()?;
+    warp::converge_all(cx)?;
+    cx.emit(Sass::USETMAXREG, &[Field::MAXREG_OP.is(change)], &[(A, Operand::imm(number as u32))])?;
+    Ok(())
 }
 
 fn synchronise(cx: &mut FnLower<'_, '_>, what: Warpgroup, count: u32) -> Lowered {
