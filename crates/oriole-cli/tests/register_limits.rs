@@ -101,12 +101,13 @@ fn the_limit_of_the_kernel_goes_before_that_of_the_command_line() {
         std::fs::write(&input, kernel(directives)).expect("the folder is ours");
         let mut expected: Vec<&str> = expected.to_vec();
         expected.sort();
-        for mut command in commands(&input, &output, count) {
+        for (who, mut command) in commands(&input, &output, count).into_iter().enumerate() {
             let (lines, used) = said(&mut command);
             assert_eq!(lines, expected, "{directives} {count}: {command:?}");
             assert!(used <= *most, "{directives} {count}: {used} registers, {command:?}");
-            // 80 values do not fit into 64; where there is no limit below, they are not spilled.
             assert!(used > 24 || *most == 24, "{directives} {count}: {used} registers, {command:?}");
+            // 80 values do not fit into 64: ours are all loaded first, and take what there is. ptxas adds them up before.
+            assert!(who > 0 || used + 4 > (*most).min(80), "{directives} {count}: {used} registers, {command:?}");
         }
     }
 }
