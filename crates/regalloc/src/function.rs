@@ -61,6 +61,7 @@ pub(crate) fn allocate_within(
     counts: Option<&FunctionCounts>,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
+    let before = options.verify.then(|| func.clone());
     let RegisterLimit { most, warnings, notes, .. } = RegisterLimit::new(func, arch, options);
     let is_kernel = func.kind() == FunctionKind::Entry;
     let at_entry = counts.filter(|_| is_kernel).map(|counts| counts.entry.into());
@@ -87,10 +88,10 @@ pub(crate) fn allocate_within(
         };
         allocate_file(func, file, &registers, &mut facts, &mut allocation)?;
     }
-    if options.verify {
-        check(func)?;
-    }
     remove_identity_moves(func);
+    if let Some(before) = &before {
+        check(before, func, arch)?;
+    }
     allocation.used = used_registers(func);
     Ok(allocation)
 }

@@ -32,7 +32,7 @@ mod stack;
 mod webs;
 mod weights;
 
-pub use checker::{CheckError, check};
+pub use checker::{CheckError, Problem, check};
 pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
@@ -89,7 +89,7 @@ pub enum AllocError {
     },
     /// The checker found a wrong value: an internal fault.
     #[error(transparent)]
-    Check(#[from] CheckError),
+    Check(#[from] Box<CheckError>),
     /// A limit of the IR.
     #[error(transparent)]
     Limit(#[from] oriole_ori::BuildError),

@@ -130,7 +130,8 @@ fn recomputable(func: &Function, reg: VReg, definitions: &Definitions) -> Option
 struct Access {
     reg: VReg,
     temporary: VReg,
-    reads: bool,
+    /// Components whose old value is needed, as a bit mask: the others may never have been stored.
+    reads: u128,
     /// Components written, as a bit mask.
     writes: u128,
 }
@@ -148,11 +149,11 @@ fn rewrite(
         return Ok(());
     }
     let home = |reg: VReg| homes[reg].as_ref();
-    let dead_definition = |a: &Access| a.writes != 0 && !a.reads && matches!(home(a.reg), Some(Home::Recompute(_)));
+    let dead_definition = |a: &Access| a.writes != 0 && a.reads == 0 && matches!(home(a.reg), Some(Home::Recompute(_)));
     if accesses.iter().any(dead_definition) {
         return Ok(());
     }
-    for access in accesses.iter().filter(|a| a.reads) {
+    for access in accesses.iter().filter(|a| a.reads != 0) {
         refill(func, access, home(access.reg), new, bytes);
     }
     func.edit().rename_regs(inst, |reg, _| accesses.iter().find(|a| a.reg == reg).map_or(reg, |a| a.temporary));
@@ -169,7 +170,7 @@ fn accesses(
     homes: &SecondaryMap<VReg, Option<Home>>,
 ) -> Result<Vec<Access>, AllocError> {
     let mut found: Vec<Access> = Vec::new();
-    let placeholder = |reg: VReg| Access { reg, temporary: reg, reads: false, writes: 0 };
+    let placeholder = |reg: VReg| Access { reg, temporary: reg, reads: 0, writes: 0 };
     func.for_each_reg(inst, |mention| {
         if homes[mention.reg].is_none() {
             return;
@@ -178,11 +179,10 @@ fn accesses(
             found.push(placeholder(mention.reg));
         }
         if let Some(access) = found.iter_mut().find(|a| a.reg == mention.reg) {
+            let mask = mention.range.clone().fold(0, |mask, k| mask | 1 << k);
             // Where the write may not happen, the old value is stored again.
-            access.reads |= !mention.is_def || mention.conditional;
-            if mention.is_def {
-                access.writes |= mention.range.clone().fold(0, |mask, k| mask | 1 << k);
-            }
+            access.reads |= if !mention.is_def || mention.conditional { mask } else { 0 };
+            access.writes |= if mention.is_def { mask } else { 0 };
         }
     });
     for access in &mut found {
@@ -200,7 +200,7 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
                 offset: func.frame().local_bytes + offset,
                 components: func[access.temporary].components,
             };
-            for (inst, loaded) in load_slot(access.temporary, slot, u128::MAX) {
+            for (inst, loaded) in load_slot(access.temporary, slot, access.reads) {
                 new.push(func.edit().add(inst));
                 bytes.loads += 4 * u32::from(loaded);
             }
