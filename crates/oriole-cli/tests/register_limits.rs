@@ -1,6 +1,8 @@
 //! Which limit of registers wins, and what is said of it: the lines of ptxas 13.0.88, and those of the ptxas that is found.
 
-use std::path::Path;
+mod compilers;
+
+use compilers::{compilers, said};
 use std::process::Command;
 
 /// Directives of the kernel, `--maxrregcount`, the lines that ptxas has about it (measured on 13.0.88), and the most
@@ -65,10 +67,9 @@ fn kernel(directives: &str) -> String {
 }
 
 /// Lines about limits, with single blanks and without the name of who says them; and the registers used.
-fn said(command: &mut Command) -> (Vec<String>, u32) {
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
+fn limits(command: &mut Command) -> (Vec<String>, u32) {
+    let (success, text) = said(command);
+    assert!(success, "{text}");
     let line = |line: &str| {
         let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
         words.strip_prefix("ptxas ").map_or_else(|| words.replacen("warning:", "warning :", 1), str::to_owned)
@@ -76,21 +77,10 @@ fn said(command: &mut Command) -> (Vec<String>, u32) {
     let lines: Vec<String> = text.lines().map(line).collect();
     let used = lines.iter().find_map(|line| line.strip_prefix("info : Used ")?.split(' ').next()?.parse().ok());
     let about = ["Overriding", "adjusting", "Too big", "out of range"];
-    let mut limits: Vec<String> =
+    let mut found: Vec<String> =
         lines.into_iter().filter(|line| about.iter().any(|word| line.contains(word))).collect();
-    limits.sort();
-    (limits, used.unwrap_or_else(|| panic!("no register count in: {text}")))
-}
-
-fn commands(input: &Path, output: &Path, count: &str) -> Vec<Command> {
-    let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
-    oriole.arg("compile").arg(input).args(["-v", "--maxrregcount", count, "-o"]).arg(output);
-    let ptxas = oriole_prerequisites::tool("ptxas").map(|tool| {
-        let mut ptxas = Command::new(tool);
-        ptxas.arg(input).args(["-v", "-arch=sm_80", "--maxrregcount", count, "-o"]).arg(output);
-        ptxas
-    });
-    std::iter::once(oriole).chain(ptxas).collect()
+    found.sort();
+    (found, used.unwrap_or_else(|| panic!("no register count in: {text}")))
 }
 
 #[test]
@@ -101,8 +91,10 @@ fn the_limit_of_the_kernel_goes_before_that_of_the_command_line() {
         std::fs::write(&input, kernel(directives)).expect("the folder is ours");
         let mut expected: Vec<&str> = expected.to_vec();
         expected.sort();
-        for (who, mut command) in commands(&input, &output, count).into_iter().enumerate() {
-            let (lines, used) = said(&mut command);
+        for (who, mut command) in
+            compilers("sm_80", &input, &output, &["-v", "--maxrregcount", count]).into_iter().enumerate()
+        {
+            let (lines, used) = limits(&mut command);
             assert_eq!(lines, expected, "{directives} {count}: {command:?}");
             assert!(used <= *most, "{directives} {count}: {used} registers, {command:?}");
             assert!(used > 24 || *most == 24, "{directives} {count}: {used} registers, {command:?}");
@@ -119,28 +111,19 @@ fn with_function() -> String {
     format!("{head}.visible .func f(.param .u64 p)\n{body}.visible .entry k(.param .u64 p)\n{body}")
 }
 
-/// What the compilers that there are say of `text` with these options, on lines with any of `about`; and whether it is an
-/// object of ours.
+/// What the compilers that there are say of `text` with these options, on lines with any of `about`.
 fn lines_about(text: &str, options: &[&str], about: &[&str]) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     std::fs::write(&input, text).expect("the folder is ours");
-    let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
-    oriole.arg("compile").arg(&input).args(options).arg("-o").arg(&output);
-    let ptxas = oriole_prerequisites::tool("ptxas").map(|tool| {
-        let mut ptxas = Command::new(tool);
-        ptxas.arg(&input).arg("-arch=sm_80").args(options).arg("-o").arg(&output);
-        ptxas
-    });
     let lines = |mut command: Command| {
-        let output = command.output().expect("it starts");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{command:?}: {text}");
+        let (success, text) = said(&mut command);
+        assert!(success, "{command:?}: {text}");
         let line = |line: &str| line.trim_start_matches("ptxas ").replacen("warning :", "warning:", 1);
         let lines = text.lines().map(line);
         lines.filter(|line| about.iter().any(|word| line.contains(word))).collect::<Vec<String>>()
     };
-    std::iter::once(oriole).chain(ptxas).map(lines).collect()
+    compilers("sm_80", &input, &output, options).into_iter().map(lines).collect()
 }
 
 /// Registers of `f` in an object of ours: the highest that its code names, plus one.
@@ -222,7 +205,7 @@ fn higher_levels_of_usage_use_more_registers() {
     std::fs::write(&input, kernel("")).expect("the folder is ours");
     let used = |level: &str| {
         let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
-        said(oriole.arg("compile").arg(&input).args(["-v", "--register-usage-level", level, "-o"]).arg(&output)).1
+        limits(oriole.arg("compile").arg(&input).args(["-v", "--register-usage-level", level, "-o"]).arg(&output)).1
     };
     let all = ["0", "2", "5", "8", "10"].map(used);
     assert!(all.is_sorted() && all[0] < all[4], "{all:?}");

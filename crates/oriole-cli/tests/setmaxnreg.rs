@@ -2,8 +2,10 @@
 //! the ptxas that is found; results on the strict simulator, which holds a warp to the registers that it has, against the
 //! host's.
 
+mod compilers;
 mod read_back;
 
+use compilers::{compilers, said};
 use std::path::Path;
 use std::process::Command;
 
@@ -47,25 +49,6 @@ fn change(which: &str, count: u32) -> String {
 fn specialised(directives: &str, fewer: u32, more: u32, words: [usize; 2]) -> String {
     let first = change("dec", fewer) + &sum(words[0]);
     kernel(directives, &first, &(change("inc", more) + &sum(words[1])), "")
-}
-
-/// Compilers of `input`, with their names.
-fn compilers(input: &Path, output: &Path, options: &[&str]) -> Vec<Command> {
-    let mut oriole = Command::new(env!("CARGO_BIN_EXE_oriole"));
-    oriole.arg("compile").arg(input).args(["--verify", "-v"]).args(options).arg("-o").arg(output);
-    let ptxas = oriole_prerequisites::tool("ptxas").map(|tool| {
-        let mut ptxas = Command::new(tool);
-        ptxas.arg(input).args(["-v", "-arch=sm_90a"]).args(options).arg("-o").arg(output);
-        ptxas
-    });
-    std::iter::once(oriole).chain(ptxas).collect()
-}
-
-/// What a compiler says; whether it has succeeded.
-fn said(command: &mut Command) -> (bool, String) {
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    (output.status.success(), text)
 }
 
 fn number_before(text: &str, what: &str) -> u32 {
@@ -115,7 +98,7 @@ fn regions_use_the_registers_that_they_have() {
         std::fs::write(&input, specialised(directives, fewer, more, words)).expect("the folder is ours");
         let expected: Vec<u32> =
             (0..threads).map(|tid| sum_on_host(tid, words[usize::from(tid >= 128)] as u32)).collect();
-        for mut command in compilers(&input, &output, &[]) {
+        for mut command in compilers("sm_90a", &input, &output, &["-v"]) {
             let (success, text) = said(&mut command);
             assert!(success, "{command:?}: {text}");
             assert_eq!(number_before(&text, " bytes spill stores"), 0, "{command:?}");
@@ -216,7 +199,7 @@ fn what_is_ignored_is_said_as_ptxas_says_it() {
     let (input, output) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
     for (text, options, expected) in diagnosed() {
         std::fs::write(&input, &text).expect("the folder is ours");
-        for mut command in compilers(&input, &output, options) {
+        for mut command in compilers("sm_90a", &input, &output, &[&["-v"], options].concat()) {
             let (success, told) = said(&mut command);
             let about = told.lines().find_map(|line| Some(&line[line.find("(C")?..]));
             assert_eq!(about, expected, "{command:?}: {told}");
@@ -246,7 +229,7 @@ fn called_functions_fit_the_region_of_their_callers() {
     std::fs::write(&input, text).expect("the folder is ours");
     let expected: Vec<u32> = (0..256).map(|tid| sum_on_host(tid, 60)).collect();
     // ptxas 13.0.88 finds no registers for this (C7600).
-    for mut command in compilers(&input, &output, &[]).into_iter().take(1) {
+    for mut command in compilers("sm_90a", &input, &output, &["-v"]).into_iter().take(1) {
         let (success, told) = said(&mut command);
         assert!(success, "{command:?}: {told}");
         assert_eq!(run(folder.path(), &output, 256).as_ref(), Ok(&expected), "{command:?}");

@@ -1,6 +1,6 @@
 //! Giving physical registers to the nodes of one graph.
 
-use crate::fatpoint::{FatPoint, below};
+use crate::fatpoint::{FatPoint, count, usable};
 use crate::graph::{Graph, PhysicalSet};
 use crate::node::{Node, NodeData};
 use crate::order::colouring_order;
@@ -32,7 +32,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
         return failed;
     }
     let needed = graph.registers();
-    let may_fit = |fewer: &u16| graph.peak <= usable(*fewer, registers.reserved);
+    let may_fit = |fewer: &u16| graph.peak <= count(&usable(*fewer, &registers.reserved)) as usize;
     if let Some(fewer) = (registers.fewer)(needed).filter(may_fit) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
@@ -53,7 +53,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
 
 /// Colour the graph with registers below `limit` that are not `reserved`: in which order, and which nodes found none.
 fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -> (Vec<Node>, Vec<Node>) {
-    let mut order = colouring_order(graph, usable(limit, reserved));
+    let mut order = colouring_order(graph, count(&usable(limit, &reserved)) as usize);
     let mut failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| None);
     if (1..=MOST_FAILED).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
@@ -72,11 +72,6 @@ fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -
         failed = repair(graph, failed, &mut FatPoint::new(limit, reserved), patience);
     }
     (order, failed)
-}
-
-/// How many registers below `limit` are not `reserved`.
-fn usable(limit: u16, reserved: PhysicalSet) -> usize {
-    below(limit).iter().zip(reserved).map(|(word, reserved)| (word & !reserved).count_ones() as usize).sum()
 }
 
 /// Give each node the best register from where `from` says on; those that found none.

@@ -132,6 +132,17 @@ pub(crate) fn below(number: u16) -> PhysicalSet {
     })
 }
 
+/// The registers below `limit` that are not `reserved`.
+pub(crate) fn usable(limit: u16, reserved: &PhysicalSet) -> PhysicalSet {
+    let below = below(limit);
+    std::array::from_fn(|word| below[word] & !reserved[word])
+}
+
+/// How many there are.
+pub(crate) fn count(set: &PhysicalSet) -> u32 {
+    set.iter().map(|word| word.count_ones()).sum()
+}
+
 /// The registers whose number is not smaller.
 pub(crate) fn from(number: u16) -> PhysicalSet {
     below(number).map(|word| !word)

@@ -7,6 +7,7 @@
 //! it is coloured last and so is the one that may fail.
 
 use crate::component_set::ComponentSet;
+use crate::fatpoint::count;
 use crate::graph::Graph;
 use crate::node::{Node, NodeData};
 
@@ -37,7 +38,7 @@ struct Peel<'a> {
 /// How many first registers of a node calls take away.
 fn forbidden(graph: &Graph, node: Node) -> u32 {
     let sets = graph.components(node).map(|component| graph.forbidden(component));
-    sets.map(|set| set.iter().map(|word| word.count_ones()).sum()).max().unwrap_or(0)
+    sets.map(count).max().unwrap_or(0)
 }
 
 /// Of one node.

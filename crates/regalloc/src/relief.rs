@@ -8,7 +8,7 @@
 use crate::belady::{self, Plan, Room, Scene, Slots, most_live, split_latches};
 use crate::calls::copy_around;
 use crate::code::{Code, FileCode};
-use crate::fatpoint::below;
+use crate::fatpoint::usable;
 use crate::function::{Allocation, Facts};
 use crate::graph::PhysicalSet;
 use crate::{AllocError, webs};
@@ -36,9 +36,12 @@ pub(crate) struct Relief {
 impl Relief {
     /// For a function that may use the registers below `limit` but the `reserved`.
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
-        let below = below(limit);
-        let usable = std::array::from_fn(|word| below[word] & !reserved[word]);
-        Relief { room: Room { usable, spare: 0 }, slots: Slots::new(), begun: false, copied: false }
+        Relief {
+            room: Room { usable: usable(limit, &reserved), spare: 0 },
+            slots: Slots::new(),
+            begun: false,
+            copied: false,
+        }
     }
 
     /// Values leave by their next use: ahead of colouring, or when that has failed. Whether the code has changed.
@@ -77,10 +80,10 @@ impl Relief {
 
     /// Whether somewhere more values are live than there are registers.
     fn is_crowded(&self, scene: &Scene<'_>) -> bool {
-        let mut sizes = scene.func.layout().iter().map(|block| scene.room(self.room, *block).size());
+        let sizes = scene.func.layout().iter().map(|block| scene.room(self.room, *block).size());
         let components = scene.lines.components as usize;
         sizes.clone().any(|size| components > size)
-            && most_live(scene).into_iter().zip(&mut sizes).any(|(most, size)| most as usize > size)
+            && most_live(scene).into_iter().zip(sizes).any(|(most, size)| most as usize > size)
     }
 
     /// After `failed` values have found no register, which it would cost `price` to spill whole. Whether the code has changed;

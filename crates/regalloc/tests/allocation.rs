@@ -2,23 +2,13 @@
 //! before, and on physical registers and stack slots after. Also: limits and alignment. The allocation checker
 //! looks at all of them.
 
+mod random;
+
 use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::*;
 use oriole_orieval::{bank, from_environment, run};
 use oriole_regalloc::{AllocOptions, allocate_function};
-
-/// splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
+use random::Random;
 
 /// A straight-line function over `count` scalars, some pairs, copies of their halves and some predicates, some written twice; every value is used
 /// again at the end, so that all are live together.

@@ -1,10 +1,13 @@
 //! The allocation checker: each of the ten problems in an allocation that was broken by hand, and random allocations broken
 //! at random, of which the evaluator says whether they still mean the same.
 
+mod random;
+
 use oriole_isa::Arch;
 use oriole_ori::*;
 use oriole_orieval::{bank, crowded_function, from_environment, run};
 use oriole_regalloc::{AllocOptions, CheckError, Problem, allocate_function, check};
+use random::Random;
 
 /// A function before and after allocation from one text, line by line: ` ` stands in both, `-` only before, `+` only after,
 /// and `<` before becomes the `>` that follows. Directives and labels belong to both.
@@ -329,19 +332,6 @@ fn a_definition_that_is_gone() {
     caught(TWO_DEFINITIONS, "    MOV %R0", "-   MOV %R0", Problem::DefinitionsDisappeared);
     // Nor may what has an effect go.
     caught(TWO_DEFINITIONS, "    STS RZ", "-   STS RZ", Problem::DefinitionsDisappeared);
-}
-
-/// splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
 }
 
 /// One small change of an allocation.

@@ -27,7 +27,8 @@ const PREDICATES: i32 = 6;
 const ATTEMPTS: u32 = 3;
 
 /// Put the instructions of each block in an order in which results have come when they are needed. `budget` says how many
-/// R registers a function may use that needs so many, `in_block` how many at most in a block. Gives what it knows of the function's flow, if it had to look.
+/// R registers a function may use that needs so many, `in_block` how many at most in a block. Gives what it knows of the
+/// function's flow, if it had to look.
 pub fn order_values(
     func: &mut Function,
     arch: Arch,

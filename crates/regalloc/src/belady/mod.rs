@@ -23,7 +23,7 @@ pub(crate) use plan::Plan;
 pub(crate) use pressure::most_live;
 
 use crate::code::{Code, FileCode};
-use crate::fatpoint::below;
+use crate::fatpoint::{below, count};
 use crate::graph::PhysicalSet;
 use crate::node::Component;
 use oriole_isa::Arch;
@@ -67,10 +67,6 @@ impl Room {
         let kept: PhysicalSet = std::array::from_fn(|word| self.usable[word] & !clobbers[word]);
         count(&kept).saturating_sub(self.spare) as usize
     }
-}
-
-fn count(set: &PhysicalSet) -> u32 {
-    set.iter().map(|word| word.count_ones()).sum()
 }
 
 /// Plan where values leave and come back so that all fit the room.

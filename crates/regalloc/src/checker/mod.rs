@@ -6,7 +6,6 @@
 //! the function before, the value that it named must stand where the instruction looks for it now. What is wrong is
 //! followed back to definitions, spills and packed bits, and named by one of ten problems.
 
-mod bit_set;
 mod inserted;
 mod names;
 mod problem;
@@ -22,7 +21,7 @@ pub use problem::{CheckError, Problem};
 
 use names::{NOWHERE, Place, Value};
 use oriole_isa::Arch;
-use oriole_ori::{Block, EntityRef, Function, InstFlags, text::inst_text};
+use oriole_ori::{Block, Function, InstFlags};
 use script::Pair;
 use solve::Solution;
 use state::State;
@@ -48,7 +47,7 @@ struct Judge<'a> {
 impl Judge<'_> {
     fn all(&self) -> Result<(), Box<CheckError>> {
         let mut state = State::new(self.pair, &self.solution.exposed);
-        for block in &self.solution.order {
+        for block in self.pair.cfg.rpo() {
             let Some(facts) = &self.solution.entries[*block] else { continue };
             state.load(facts);
             for (at, step) in self.pair.script.steps(*block).iter().enumerate() {
@@ -72,7 +71,7 @@ impl Judge<'_> {
         let mut unstored = slots.filter(|load| !state.is_stored(load.from));
         match unstored.find(|load| !self.is_excused(block, at, load, state)) {
             Some(load) => {
-                let spilled = Trace::new(self.pair, &self.solution.reach).is_ever_stored(block, at, load.from);
+                let spilled = Trace::new(self.pair).is_ever_stored(block, at, load.from);
                 Err(Box::new(self.unstored(block, step, load, spilled)))
             }
             None => Ok(()),
@@ -118,13 +117,13 @@ impl Judge<'_> {
             }
         }
         let wanted = |succ: &Block| self.solution.reach.wanted(*succ).binary_search(&value).is_ok();
-        self.pair.after.succs(block).iter().any(wanted)
+        self.pair.cfg.succs(block).iter().any(wanted)
     }
 
     /// A value is not where it is read from.
     fn misread(&self, block: Block, at: usize, step: &Step, read: &Access, state: &State<'_>) -> CheckError {
         let pair = self.pair;
-        let verdict = Trace::new(pair, &self.solution.reach).judge(block, at, read);
+        let verdict = Trace::new(pair).judge(block, at, read);
         let held: Vec<String> =
             state.held(read.place).iter().map(|value| pair.values.name(pair.before, *value)).collect();
         let holds = match &held[..] {
@@ -132,12 +131,12 @@ impl Judge<'_> {
             [] => "nothing known stands there on all paths".to_owned(),
             held => format!("{} stands there", held.join(", ")),
         };
-        let culprit = verdict.culprit.map(|inst| format!("; see {inst} ({})", self.text(inst)));
+        let culprit = verdict.culprit.map(|inst| format!("; see {inst} ({})", pair.text(inst)));
         CheckError {
             value: Some(pair.values.name(pair.before, read.value)),
             register: Some(pair.places.name(read.place)),
             slot: verdict.slot.map(|slot| pair.places.name(slot)),
-            ..self.finding(verdict.problem, block, step, holds + &culprit.unwrap_or_default())
+            ..pair.finding(verdict.problem, block, step.inst, holds + &culprit.unwrap_or_default())
         }
     }
 
@@ -151,26 +150,7 @@ impl Judge<'_> {
         CheckError {
             register: Some(self.pair.places.name(load.place)),
             slot: Some(self.pair.places.name(slot)),
-            ..self.finding(problem, block, step, found.to_owned())
-        }
-    }
-
-    fn text(&self, inst: oriole_ori::InstId) -> String {
-        let own = inst.index() < self.pair.after.insts().len();
-        inst_text(if own { self.pair.after } else { self.pair.before }, inst)
-    }
-
-    fn finding(&self, problem: Problem, block: Block, step: &Step, found: String) -> CheckError {
-        CheckError {
-            problem,
-            function: self.pair.after.name().to_owned(),
-            block,
-            inst: step.inst,
-            text: self.text(step.inst),
-            value: None,
-            register: None,
-            slot: None,
-            found,
+            ..self.pair.finding(problem, block, step.inst, found.to_owned())
         }
     }
 }

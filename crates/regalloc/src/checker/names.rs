@@ -61,6 +61,13 @@ pub(super) struct SlotWord {
     pub(super) offset: i64,
 }
 
+impl SlotWord {
+    /// The place of the register that it is addressed from.
+    pub(super) fn base_place(&self) -> Option<Place> {
+        register(RegFile::R, self.base?)
+    }
+}
+
 /// The values of a function before allocation.
 pub(super) struct Values {
     /// By register: the number of its first component.

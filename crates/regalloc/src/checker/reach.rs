@@ -4,13 +4,11 @@
 use super::names::Value;
 use super::script::Pair;
 use super::step::Kind;
-use oriole_ori::{Block, EntityRef, SecondaryMap};
+use oriole_ori::{Block, EntityRef, SecondaryMap, analysis::Cfg};
 
 /// By block: the values that are read later, in order.
 pub(super) struct Reach {
     wanted: SecondaryMap<Block, Vec<Value>>,
-    /// Each block's predecessors, one entry an edge.
-    preds: SecondaryMap<Block, Vec<Block>>,
 }
 
 /// A value with a block, in order of the values.
@@ -18,11 +16,7 @@ type Mentions = Vec<(Value, Block)>;
 
 impl Reach {
     pub(super) fn new(pair: &Pair<'_>) -> Self {
-        let mut preds: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
-        for block in pair.after.layout() {
-            pair.after.succs(*block).iter().for_each(|succ| preds[*succ].push(*block));
-        }
-        let mut reach = Reach { wanted: SecondaryMap::new(), preds };
+        let mut reach = Reach { wanted: SecondaryMap::new() };
         let (reads, writes) = mentions(pair);
         let mut writes = writes.chunk_by(|a, b| a.0 == b.0).peekable();
         let mut written: Vec<Value> = vec![Value::MAX; pair.after.blocks().len()];
@@ -31,13 +25,13 @@ impl Reach {
             while let Some(own) = writes.next_if(|own| own[0].0 <= value) {
                 own.iter().filter(|(of, _)| *of == value).for_each(|(_, block)| written[block.index()] = value);
             }
-            reach.explore(value, group, &written);
+            reach.explore(&pair.cfg, value, group, &written);
         }
         reach
     }
 
     /// From each block that reads the value before it writes it, back to those that write it.
-    fn explore(&mut self, value: Value, reads: &[(Value, Block)], written: &[Value]) {
+    fn explore(&mut self, cfg: &Cfg, value: Value, reads: &[(Value, Block)], written: &[Value]) {
         let mut work: Vec<Block> = reads.iter().map(|(_, block)| *block).collect();
         while let Some(block) = work.pop() {
             let wanted = &mut self.wanted[block];
@@ -45,17 +39,13 @@ impl Reach {
                 continue;
             }
             wanted.push(value);
-            work.extend(self.preds[block].iter().filter(|pred| written[pred.index()] != value));
+            work.extend(cfg.preds(block).iter().filter(|pred| written[pred.index()] != value));
         }
     }
 
     /// What is read later, from the start of `block`.
     pub(super) fn wanted(&self, block: Block) -> &[Value] {
         &self.wanted[block]
-    }
-
-    pub(super) fn preds(&self, block: Block) -> &[Block] {
-        &self.preds[block]
     }
 }
 

@@ -8,8 +8,8 @@ use super::recipe::recipes;
 use super::step::{Access, Kind, Script};
 use oriole_isa::{Arch, Opcode};
 use oriole_ori::{
-    Block, EntityRef, Function, Inst, InstFlags, InstId, Operand, OperandKind, terminator::is_terminator,
-    text::inst_text,
+    Block, EntityRef, Function, Inst, InstFlags, InstId, Operand, OperandKind, analysis::Cfg,
+    terminator::is_terminator, text::inst_text,
 };
 use smallvec::SmallVec;
 
@@ -18,6 +18,8 @@ pub(super) struct Pair<'a> {
     pub(super) before: &'a Function,
     pub(super) after: &'a Function,
     pub(super) arch: Arch,
+    /// Of the function after.
+    pub(super) cfg: Cfg,
     pub(super) values: Values,
     pub(super) places: Places,
     pub(super) script: Script,
@@ -29,8 +31,8 @@ type Accesses = SmallVec<[Access; 8]>;
 impl<'a> Pair<'a> {
     /// Take both apart.
     pub(super) fn new(before: &'a Function, after: &'a Function, arch: Arch) -> Found<Self> {
-        let (values, script) = (Values::new(before), Script::default());
-        let mut pair = Pair { before, after, arch, values, places: Places::default(), script };
+        let (cfg, values) = (Cfg::new(after), Values::new(before));
+        let mut pair = Pair { before, after, arch, cfg, values, places: Places::default(), script: Script::default() };
         pair.learn_places();
         let home = homes(before);
         for block in after.layout() {
@@ -256,17 +258,27 @@ impl<'a> Pair<'a> {
     }
 
     fn fault<T>(&self, problem: Problem, block: Block, inst: InstId, found: &str) -> Found<T> {
-        Err(Box::new(CheckError {
+        Err(Box::new(self.finding(problem, block, inst, found.to_owned())))
+    }
+
+    /// What is wrong with an instruction, or found out by it; where nothing is said of a value.
+    pub(super) fn finding(&self, problem: Problem, block: Block, inst: InstId, found: String) -> CheckError {
+        CheckError {
             problem,
             function: self.after.name().to_owned(),
             block,
             inst,
-            text: inst_text(if self.after.insts().is_valid(inst) { self.after } else { self.before }, inst),
+            text: self.text(inst),
             value: None,
             register: None,
             slot: None,
-            found: found.to_owned(),
-        }))
+            found,
+        }
+    }
+
+    /// An instruction as it stands after allocation; what is gone as it stood before.
+    pub(super) fn text(&self, inst: InstId) -> String {
+        inst_text(if self.after.insts().is_valid(inst) { self.after } else { self.before }, inst)
     }
 }
 
@@ -285,7 +297,7 @@ fn homes(func: &Function) -> Vec<Option<(Block, u32)>> {
 pub(super) fn bases(places: &Places) -> Vec<Vec<u32>> {
     let mut bases = vec![Vec::new(); REGISTERS as usize];
     for (word, place) in places.slots() {
-        if let Some(base) = word.base.and_then(|base| register(oriole_isa::RegFile::R, base)) {
+        if let Some(base) = word.base_place() {
             bases[base as usize].push(place);
         }
     }

@@ -1,11 +1,11 @@
 //! What is known at the start of each block, on all paths: carried with the flow until nothing changes.
 
-use super::bit_set::BitSet;
 use super::names::Value;
 use super::reach::Reach;
 use super::script::Pair;
 use super::state::{Exposed, Facts, State};
 use super::step::Kind;
+use fixedbitset::FixedBitSet;
 use oriole_ori::{Block, EntityRef, SecondaryMap};
 
 /// What is known, and of which values.
@@ -14,8 +14,6 @@ pub(super) struct Solution {
     pub(super) reach: Reach,
     /// By block: what is known at its start; `None` where nothing leads.
     pub(super) entries: SecondaryMap<Block, Option<Facts>>,
-    /// Blocks that are reached, in reverse post-order.
-    pub(super) order: Vec<Block>,
     /// By word of a slot: a value that may be undefined went there.
     pub(super) excused: Vec<bool>,
 }
@@ -23,30 +21,29 @@ pub(super) struct Solution {
 impl Solution {
     pub(super) fn new(pair: &Pair<'_>) -> Self {
         let reach = Reach::new(pair);
-        let order = reverse_post_order(pair);
         let exposed = exposed(pair, &reach);
-        let mut solution =
-            Solution { exposed, reach, entries: SecondaryMap::with_default(None), order, excused: Vec::new() };
+        let entries = SecondaryMap::with_default(None);
+        let mut solution = Solution { exposed, reach, entries, excused: Vec::new() };
         solution.carry(pair);
         solution
     }
 
     fn carry(&mut self, pair: &Pair<'_>) {
-        let Solution { exposed, reach, entries, order, excused } = self;
-        let Some(first) = order.first() else { return };
+        let Solution { exposed, reach, entries, excused } = self;
+        let Some(first) = pair.cfg.rpo().first() else { return };
         let mut state = State::new(pair, exposed);
         entries[*first] = Some(at_entry(pair, exposed, reach.wanted(*first)));
         let mut waiting = vec![false; pair.after.blocks().len()];
         waiting[first.index()] = true;
         while waiting.contains(&true) {
-            for block in order.iter() {
+            for block in pair.cfg.rpo() {
                 if !std::mem::take(&mut waiting[block.index()]) {
                     continue;
                 }
                 let Some(facts) = &entries[*block] else { continue };
                 state.load(facts);
                 pair.script.steps(*block).iter().for_each(|step| state.step(step));
-                for succ in pair.after.succs(*block) {
+                for succ in pair.cfg.succs(*block) {
                     let wanted = reach.wanted(*succ);
                     let changed = match &mut entries[*succ] {
                         Some(facts) => state.meet(facts, wanted),
@@ -91,34 +88,9 @@ fn at_entry(pair: &Pair<'_>, exposed: &Exposed, wanted: &[Value]) -> Facts {
     stands.extend(wanted.iter().filter_map(|value| Some((*value, pair.values.fixed_place(*value)?))));
     stands.sort_unstable();
     stands.dedup();
-    let stored = BitSet::new(pair.places.words() as usize, false);
-    let mut undefined = BitSet::new(exposed.count(), true);
+    let stored = FixedBitSet::with_capacity(pair.places.words() as usize);
+    let mut undefined = FixedBitSet::with_capacity(exposed.count());
+    undefined.insert_range(..);
     stands.iter().filter_map(|(value, _)| exposed.number(*value)).for_each(|number| undefined.remove(number));
     Facts { stands, undefined, stored }
-}
-
-fn reverse_post_order(pair: &Pair<'_>) -> Vec<Block> {
-    let mut seen = vec![false; pair.after.blocks().len()];
-    let mut order = Vec::new();
-    let mut open: Vec<(Block, usize)> = Vec::new();
-    let mut enter = |block: Block, open: &mut Vec<(Block, usize)>| {
-        if !std::mem::replace(&mut seen[block.index()], true) {
-            open.push((block, 0));
-        }
-    };
-    pair.after.entry().into_iter().for_each(|first| enter(first, &mut open));
-    while let Some((block, next)) = open.last_mut() {
-        match pair.after.succs(*block).get(*next) {
-            Some(succ) => {
-                *next += 1;
-                enter(*succ, &mut open);
-            }
-            None => {
-                order.push(*block);
-                open.pop();
-            }
-        }
-    }
-    order.reverse();
-    order
 }

@@ -1,9 +1,9 @@
 //! What stands where at a point of the code: a relation between values and places, kept from both sides.
 
-use super::bit_set::BitSet;
 use super::names::{BITS, NOWHERE, Place, Places, REGISTERS, Value, lost};
 use super::script::{Pair, bases};
 use super::step::{Access, Kind, Step};
+use fixedbitset::FixedBitSet;
 use oriole_ori::Clobbers;
 use smallvec::SmallVec;
 
@@ -13,9 +13,9 @@ pub(super) struct Facts {
     /// Where the values stand that are read later, in order of the values and then of the places.
     pub(super) stands: Vec<(Value, Place)>,
     /// Of the values that may be read before they are written: those that no path here has written.
-    pub(super) undefined: BitSet,
+    pub(super) undefined: FixedBitSet,
     /// Words of slots that all paths here have written.
-    pub(super) stored: BitSet,
+    pub(super) stored: FixedBitSet,
 }
 
 /// Values that may be read before they are written: their numbers among themselves.
@@ -60,8 +60,8 @@ pub(super) struct State<'a> {
     held: Vec<SmallVec<[Value; 2]>>,
     /// By value: where it stands.
     at: Vec<SmallVec<[Place; 2]>>,
-    undefined: BitSet,
-    stored: BitSet,
+    undefined: FixedBitSet,
+    stored: FixedBitSet,
     /// By word: some of its bits may be known.
     packed: Vec<bool>,
     /// By register: the slots that are addressed from it.
@@ -81,8 +81,8 @@ impl<'a> State<'a> {
             exposed,
             held: vec![SmallVec::new(); places.count()],
             at: vec![SmallVec::new(); pair.values.count()],
-            undefined: BitSet::new(exposed.count(), false),
-            stored: BitSet::new(words, false),
+            undefined: FixedBitSet::with_capacity(exposed.count()),
+            stored: FixedBitSet::with_capacity(words),
             packed: vec![false; words],
             bases: bases(places),
             excused: vec![false; words],
@@ -127,7 +127,7 @@ impl<'a> State<'a> {
             let count = rest.iter().take_while(|(of, _)| of == value).count();
             let (theirs, behind) = rest.split_at(count);
             rest = behind;
-            let undefined = |set: &BitSet| self.exposed.number(*value).is_some_and(|number| set.contains(number));
+            let undefined = |set: &FixedBitSet| self.exposed.number(*value).is_some_and(|number| set.contains(number));
             if undefined(&self.undefined) {
                 facts.stands.extend_from_slice(theirs);
             } else if undefined(&facts.undefined) {
@@ -140,8 +140,10 @@ impl<'a> State<'a> {
                 changed |= facts.stands.len() - kept != count;
             }
         }
-        changed |= facts.undefined.intersect(&self.undefined);
-        changed |= facts.stored.intersect(&self.stored);
+        for (theirs, own) in [(&mut facts.undefined, &self.undefined), (&mut facts.stored, &self.stored)] {
+            changed |= !theirs.is_subset(own);
+            theirs.intersect_with(own);
+        }
         changed
     }
 

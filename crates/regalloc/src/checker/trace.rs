@@ -3,7 +3,6 @@
 
 use super::names::{NOWHERE, Place, REGISTERS, lost};
 use super::problem::Problem;
-use super::reach::Reach;
 use super::script::Pair;
 use super::step::{Access, Kind, Step};
 use oriole_isa::Opcode;
@@ -70,12 +69,11 @@ struct Definitions {
 
 pub(super) struct Trace<'a> {
     pair: &'a Pair<'a>,
-    reach: &'a Reach,
 }
 
 impl<'a> Trace<'a> {
-    pub(super) fn new(pair: &'a Pair<'a>, reach: &'a Reach) -> Self {
-        Trace { pair, reach }
+    pub(super) fn new(pair: &'a Pair<'a>) -> Self {
+        Trace { pair }
     }
 
     /// What is wrong with a read of step `at`.
@@ -154,7 +152,7 @@ impl<'a> Trace<'a> {
             }
             if open {
                 found.none |= self.pair.after.entry() == Some(block);
-                let preds = self.reach.preds(block).iter().filter(|pred| seen.insert((**pred, value)));
+                let preds = self.pair.cfg.preds(block).iter().filter(|pred| seen.insert((**pred, value)));
                 work.extend(preds.map(|pred| (*pred, self.pair.script.steps(*pred).len(), value)));
             }
         }
@@ -172,7 +170,7 @@ impl<'a> Trace<'a> {
             if self.pair.after.entry() == Some(search.block) {
                 found.push(outcome(End::Entry, &search));
             }
-            let preds = self.reach.preds(search.block).iter();
+            let preds = self.pair.cfg.preds(search.block).iter();
             let new = preds.filter(|pred| seen.insert((**pred, search.place, search.via)));
             work.extend(new.map(|pred| Search { block: *pred, end: self.pair.script.steps(*pred).len(), ..search }));
         }
@@ -270,8 +268,7 @@ impl<'a> Trace<'a> {
         let Some(number) = self.slot_of(place).and_then(|word| self.pair.places.slot_number(word)) else {
             return Effect::None;
         };
-        let base = self.pair.places.slots().nth(number).and_then(|(word, _)| word.base);
-        let base = base.and_then(|base| super::names::register(oriole_isa::RegFile::R, base));
+        let base = self.pair.places.slots().nth(number).and_then(|(word, _)| word.base_place());
         let written =
             |base| self.pair.script.writes(step).iter().any(|write| write.place == base) || self.clobbers(step, base);
         if base.is_some_and(written) { Effect::End(End::Lost(step.inst)) } else { Effect::None }
@@ -296,7 +293,7 @@ impl<'a> Trace<'a> {
             if moves.flat_map(|step| self.pair.script.writes(step)).any(&wanted) {
                 return true;
             }
-            let preds = self.reach.preds(block).iter().filter(|pred| seen.insert(**pred));
+            let preds = self.pair.cfg.preds(block).iter().filter(|pred| seen.insert(**pred));
             work.extend(preds.map(|pred| (*pred, self.pair.script.steps(*pred).len())));
         }
         false

@@ -45,16 +45,16 @@ impl RegisterCounts {
             entries.iter_mut().for_each(|(_, entry)| *entry = None);
         }
         let kept = reach.from(entries.iter().filter(|(_, entry)| entry.is_some()).map(|(kernel, _)| *kernel));
-        for (id, callees) in reach.calls {
-            let func = &mut module.functions[id];
-            if !kept[id] {
+        for (id, callees) in &reach.calls {
+            let func = &mut module.functions[*id];
+            if !kept[*id] {
                 rewrite::remove(func);
                 continue;
             }
-            let changing = callees.into_iter().filter(|(_, callee)| reach.leads_to_change[*callee]);
-            rewrite::expand(func, &changing.map(|(call, _)| call).collect())?;
+            let changing = callees.iter().filter(|(_, callee)| reach.leads_to_change[**callee]);
+            rewrite::expand(func, &changing.map(|(call, _)| *call).collect())?;
         }
-        counts.spread(module, &order, entries);
+        counts.spread(module, reach.calls, entries);
         Ok(counts)
     }
 
@@ -75,12 +75,11 @@ impl RegisterCounts {
         options: &AllocOptions,
     ) -> Result<Vec<(FuncId, Option<u16>)>, AllocError> {
         let mut entries = Vec::new();
-        for (kernel, func) in module.functions.iter().filter(|(_, func)| func.kind() == FunctionKind::Entry) {
+        let is_kernel = |id: FuncId| module.functions[id].kind() == FunctionKind::Entry;
+        for kernel in module.functions.keys().filter(|id| is_kernel(*id) && reach.leads_to_change[*id]) {
+            let func = &module.functions[kernel];
             let reached = reach.from([kernel]);
             let all: Vec<FuncId> = module.functions.keys().filter(|id| reached[*id]).collect();
-            if !all.iter().any(|id| reach.changing[*id]) {
-                continue;
-            }
             let bodies: Vec<&Function> = all.iter().map(|id| &module.functions[*id]).collect();
             let calls_unknown = bodies.iter().any(|func| calls_through_address(func));
             let is_cyclic = all.iter().any(|id| reach.changing[*id] && reach.in_cycle(*id));
@@ -103,21 +102,20 @@ impl RegisterCounts {
     }
 
     /// From the kernels on to whom they call, with the fewest registers that any call comes with.
-    fn spread(&mut self, module: &Module, order: &[CallNode], entries: Vec<(FuncId, Option<u16>)>) {
+    fn spread(&mut self, module: &Module, calls: Vec<FunctionCalls>, entries: Vec<(FuncId, Option<u16>)>) {
         let mut known: SecondaryMap<FuncId, Option<u16>> = SecondaryMap::new();
         entries.into_iter().for_each(|(kernel, entry)| known[kernel] = entry);
         let mut ends: SecondaryMap<FuncId, State> = SecondaryMap::with_default(State::UNCHANGED);
         let mut summaries: Vec<Summary> = Vec::new();
-        for node in order {
-            let func = &module.functions[node.function];
-            let callees = calls(module, func);
+        for (function, callees) in calls {
+            let func = &module.functions[function];
             let changed = callees.iter().filter(|(_, callee)| ends[**callee] != State::UNCHANGED);
             let effects: CallEffects = changed.map(|(call, callee)| (*call, ends[*callee])).collect();
             let states = States::new(func, &Cfg::new(func), &effects);
             if func.kind() != FunctionKind::Entry && (changes(func).next().is_some() || !effects.is_empty()) {
-                ends[node.function] = states.end;
+                ends[function] = states.end;
             }
-            summaries.push(Summary { function: node.function, callees, effects, calls: states.calls });
+            summaries.push(Summary { function, callees, effects, calls: states.calls });
         }
         let mut changed = true;
         while changed {
@@ -162,15 +160,17 @@ enum Ignored {
 impl Ignored {
     fn text(self) -> String {
         let (number, reason) = match self {
-            Ignored::Units => (7504, "to maintain compatibility across compilation units"),
-            Ignored::Debugging => (7505, "to allow debugging"),
-            Ignored::Extern => (7506, "to maintain compatibility into 'extern' call"),
+            Ignored::Units => (7504, " to maintain compatibility across compilation units"),
+            Ignored::Debugging => (7505, " to allow debugging"),
+            Ignored::Extern => (7506, " to maintain compatibility into 'extern' call"),
             Ignored::Unknown => (7508, "; unable to determine register count at entry"),
         };
-        let blank = if reason.starts_with(';') { "" } else { " " };
-        format!("(C{number}) Potential Performance Loss: 'setmaxnreg' ignored{blank}{reason}.")
+        format!("(C{number}) Potential Performance Loss: 'setmaxnreg' ignored{reason}.")
     }
 }
+
+/// A function with its calls of functions of the module.
+type FunctionCalls = (FuncId, FxHashMap<CallId, FuncId>);
 
 /// Who can come to whom.
 struct Reach {
@@ -179,8 +179,8 @@ struct Reach {
     changing: SecondaryMap<FuncId, bool>,
     /// Those, and their callers.
     leads_to_change: SecondaryMap<FuncId, bool>,
-    /// Of each function its calls of others.
-    calls: Vec<(FuncId, FxHashMap<CallId, FuncId>)>,
+    /// Callees before callers.
+    calls: Vec<FunctionCalls>,
 }
 
 impl Reach {
@@ -193,10 +193,14 @@ impl Reach {
             reach.changing[node.function] = changes(func).next().is_some();
             reach.calls.push((node.function, calls(module, func)));
         }
-        for node in order {
-            let reached = reach.from([node.function]);
-            let leads = order.iter().any(|node| reached[node.function] && reach.changing[node.function]);
-            reach.leads_to_change[node.function] = leads;
+        // Callees come first: only where calls go round is there more than one way.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for CallNode { function, callees, .. } in order {
+                let leads = reach.changing[*function] || callees.iter().any(|callee| reach.leads_to_change[*callee]);
+                changed |= std::mem::replace(&mut reach.leads_to_change[*function], leads) != leads;
+            }
         }
         reach
     }
