@@ -6,7 +6,7 @@ use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
-use oriole_cubin::{FileKind, Target};
+use oriole_cubin::{FileKind, Suffix, Target};
 use oriole_isa::Arch;
 use oriole_opt::pipeline::PIPELINE;
 use oriole_ori::analysis::{Cfg, Flow};
@@ -157,7 +157,11 @@ fn compile_tree(
         debug: options.debug == DebugInfo::Full,
         verify: options.verify,
     };
-    let counts = RegisterCounts::settle(&mut module, &alloc)?;
+    // Plain targets have no `setmaxnreg` (the checker refuses it), and nobody has to look for one.
+    let counts = match target.suffix {
+        Suffix::None => RegisterCounts::default(),
+        Suffix::Arch | Suffix::Family => RegisterCounts::settle(&mut module, &alloc)?,
+    };
     let flows = watch.time("order", || order(&mut module, &counts, &alloc, &settings, &mut numbering, &workers));
     keep(&mut record.dumps, &passes, session, &module, &ORDER);
     session.poll()?;
