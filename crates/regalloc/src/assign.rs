@@ -18,6 +18,8 @@ pub(crate) struct Registers<'a> {
     pub(crate) fewer: &'a dyn Fn(u16) -> Option<u16>,
 }
 
+/// Registers are given out anew where one for so many that are needed is to be had.
+const WORTH_SPREADING: u16 = 64;
 /// Where more nodes found no register, there are not enough: other orders do not help.
 const MOST_FAILED: usize = 16;
 /// Neighbours that are looked at to repair a colouring, and one that need not succeed.
@@ -45,7 +47,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
     }
     let needed = graph.registers();
     let free = (registers.free)(needed);
-    if free > needed {
+    if free > needed + needed / WORTH_SPREADING {
         spread(graph, &order, FatPoint::new(free, registers.reserved), free);
     }
     failed

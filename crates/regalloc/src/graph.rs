@@ -98,7 +98,12 @@ impl Graph {
         self.neighbours.for_each(component, visit);
     }
 
-    /// The same for those within a set.
+    /// How many components interfere with `component`.
+    pub(crate) fn neighbour_count(&self, component: Component) -> u32 {
+        self.neighbours.count(component)
+    }
+
+    /// Call `visit` for each component of a set that interferes with `component`, in order.
     pub(crate) fn for_each_neighbour_within(
         &self,
         component: Component,

@@ -1,10 +1,13 @@
 //! What is live while a block is walked from its end.
 
+use crate::component_set::ComponentSet;
 use crate::node::Component;
 
 /// A set of components with constant-time insertion and removal and iteration over the members.
 pub(crate) struct LiveSet {
     pub(crate) members: Vec<Component>,
+    /// The same members.
+    pub(crate) set: ComponentSet,
     /// By place in `members`: since when the component has been in the set.
     since: Vec<u32>,
     places: Vec<Place>,
@@ -25,13 +28,14 @@ const ABSENT: u32 = u32::MAX;
 impl LiveSet {
     pub(crate) fn new(components: usize) -> Self {
         let places = vec![Place { at: ABSENT, removed: 0, since: 0 }; components];
-        LiveSet { members: Vec::new(), since: Vec::new(), places }
+        LiveSet { members: Vec::new(), set: ComponentSet::new(components), since: Vec::new(), places }
     }
 
     pub(crate) fn clear(&mut self) {
         self.since.clear();
         for member in self.members.drain(..) {
             self.places[member as usize].at = ABSENT;
+            self.set.remove(member);
         }
     }
 
@@ -42,6 +46,7 @@ impl LiveSet {
             // What one line writes and reads has been there at every moment at which others met the set.
             self.since.push(if place.removed == now { place.since } else { now });
             self.members.push(component);
+            self.set.insert(component);
         }
     }
 
@@ -51,6 +56,7 @@ impl LiveSet {
         if at == ABSENT {
             return;
         }
+        self.set.remove(component);
         place.removed = now;
         place.since = self.since.swap_remove(at as usize);
         self.members.swap_remove(at as usize);

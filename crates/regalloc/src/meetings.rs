@@ -6,10 +6,15 @@
 use crate::component_set::ComponentSet;
 use crate::heavy::{Heavy, Merge, ones};
 use crate::node::{Component, Node};
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// Bytes that a pair takes in all until the lists are made of it: once as found, once for either side.
 const BYTES_PER_PAIR: usize = 12;
+
+/// Below this size a matrix is made as soon as it is likely to be smaller in the end, by what so many meetings say.
+const SMALL: usize = 1 << 23;
+const SAMPLE: usize = 64;
 
 /// Components from which on some may be heavy: below, a matrix is as small.
 const CROWDED: usize = 1 << 11;
@@ -44,7 +49,11 @@ impl Meetings {
             meets && !heavy.as_mut().is_some_and(|heavy| heavy.takes(component, member))
         });
         self.ends.push((component, self.members.len() as u32));
-        let smaller = || BYTES_PER_PAIR * self.members.len() >= Matrix::bytes(self.components);
+        let smaller = || {
+            let bytes = Matrix::bytes(self.components);
+            let likely = if bytes <= SMALL && self.ends.len() >= SAMPLE { self.components / self.ends.len() } else { 1 };
+            BYTES_PER_PAIR * self.members.len() * likely.max(1) >= bytes
+        };
         if self.matrix.is_some() || smaller() {
             let mut matrix = self.matrix.take().unwrap_or_else(|| Matrix::new(self.components));
             self.for_each(|a, b| matrix.note(a, b));
@@ -55,6 +64,20 @@ impl Meetings {
             self.members.clear();
             self.ends.clear();
         }
+    }
+
+    /// `component` meets all in `live`, but not itself and not `source`: at once, where there is a matrix already.
+    pub(crate) fn all_at_once(&mut self, component: Component, source: Option<Component>, live: &ComponentSet) -> bool {
+        let Some(matrix) = &mut self.matrix else { return false };
+        let left_out = source.into_iter().chain([component]);
+        // What of them it has met before stays.
+        let before = left_out.map(|other| (other, matrix.has(component, other)));
+        let before: SmallVec<[(Component, bool); 2]> = before.collect();
+        matrix.row_mut(component).iter_mut().zip(live.words()).for_each(|(row, live)| *row |= live);
+        for (other, _) in before.into_iter().filter(|(_, met)| !met) {
+            *matrix.word(component, other) &= !(1 << (other % 64));
+        }
+        true
     }
 
     /// Calls `visit` for every pair that is not in the matrix.
@@ -168,7 +191,19 @@ impl Neighbours {
         }
     }
 
-    /// The same for those within a set.
+    /// How many neighbours `component` has.
+    pub(crate) fn count(&self, component: Component) -> u32 {
+        match self {
+            Neighbours::Lists(lists) => {
+                let mut count = 0;
+                lists.for_each(component, |_| count += 1);
+                count
+            }
+            Neighbours::Matrix(matrix) => matrix.row(component).iter().map(|word| word.count_ones()).sum(),
+        }
+    }
+
+    /// Call `visit` for each neighbour of `component` within a set, in order.
     pub(crate) fn for_each_within(&self, component: Component, set: &ComponentSet, mut visit: impl FnMut(Component)) {
         match self {
             Neighbours::Lists(lists) => lists.for_each(component, |other| {
@@ -266,6 +301,15 @@ impl Matrix {
     fn row(&self, component: Component) -> &[u64] {
         let start = component as usize * self.words_per_row;
         &self.words[start..start + self.words_per_row]
+    }
+
+    fn row_mut(&mut self, component: Component) -> &mut [u64] {
+        let start = component as usize * self.words_per_row;
+        &mut self.words[start..start + self.words_per_row]
+    }
+
+    fn has(&self, a: Component, b: Component) -> bool {
+        self.row(a)[b as usize / 64] >> (b % 64) & 1 == 1
     }
 
     fn word(&mut self, a: Component, b: Component) -> &mut u64 {

@@ -93,11 +93,13 @@ impl<'a> Peel<'a> {
             let width = graph.nodes[node as usize].width;
             let mut sum = 0;
             for component in graph.components(node) {
+                if width == 1 {
+                    sum += graph.neighbour_count(component);
+                    continue;
+                }
                 graph.for_each_neighbour(component, |neighbour| {
                     let other = &mut self.states[graph.owner[neighbour as usize] as usize];
-                    if width == 1 {
-                        sum += 1;
-                    } else if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
+                    if std::mem::replace(&mut other.met, self.sweep) != self.sweep {
                         sum += other.blocks(width);
                     }
                 });

@@ -8,21 +8,31 @@
 use crate::dependence::Graph;
 use crate::lives::{Class, Counts, Lives};
 use oriole_graph::Rows;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The instructions in an order from first to last.
 pub(crate) fn backward_order(graph: &Graph, lives: &Lives) -> Vec<u32> {
     let count = graph.incoming.len();
     let edges =
         (0..count as u32).flat_map(|from| graph.edges.row(from as usize).iter().map(move |edge| (edge.to, from)));
+    let readers = (0..count as u32).flat_map(|at| lives.entries(at).0.iter().map(move |value| (*value, at)));
     let mut backward = Backward {
         lives,
         live: (0..lives.values() as u32).map(|value| lives.lives_on(value)).collect(),
+        readers: Rows::new(lives.values(), readers),
         before: Rows::new(count, edges),
         outgoing: (0..count).map(|at| graph.edges.row(at).len() as u32).collect(),
-        ready: Vec::new(),
+        opened: vec![None; count],
+        openings: 0,
+        ready: BinaryHeap::new(),
         order: Vec::with_capacity(count),
     };
-    backward.ready.extend((0..count as u32).filter(|at| backward.outgoing[*at as usize] == 0));
+    for at in 0..count {
+        if backward.outgoing[at] == 0 {
+            backward.open(at as u32);
+        }
+    }
     while let Some(at) = backward.choose() {
         backward.take(at);
     }
@@ -34,20 +44,43 @@ struct Backward<'a> {
     lives: &'a Lives,
     /// By value: it is needed behind the place that has been reached.
     live: Vec<bool>,
+    /// Who reads a value.
+    readers: Rows<u32>,
     /// What an instruction waits for.
     before: Rows<u32>,
     /// By instruction: how many that wait for it have no place yet.
     outgoing: Vec<u32>,
-    /// Those with none left, the last one last.
-    ready: Vec<u32>,
+    /// By instruction with none left and no place yet: the how manieth it was.
+    opened: Vec<Option<u32>>,
+    openings: u32,
+    /// Those by growth, of equal ones the one that was opened last first. Of an instruction whose growth has become less
+    /// there are several entries, the last of them true.
+    ready: BinaryHeap<(Reverse<i32>, u32, u32)>,
     /// From the end on.
     order: Vec<u32>,
 }
 
 impl Backward<'_> {
+    fn open(&mut self, at: u32) {
+        self.opened[at as usize] = Some(self.openings);
+        self.openings += 1;
+        self.offer(at);
+    }
+
+    /// Put what is open in its place among the ready.
+    fn offer(&mut self, at: u32) {
+        if let Some(opening) = self.opened[at as usize] {
+            self.ready.push((Reverse(self.growth(at)), opening, at));
+        }
+    }
+
     fn choose(&mut self) -> Option<u32> {
-        let best = (0..self.ready.len()).rev().min_by_key(|place| self.growth(self.ready[*place]))?;
-        Some(self.ready.remove(best))
+        while let Some((_, _, at)) = self.ready.pop() {
+            if self.opened[at as usize].take().is_some() {
+                return Some(at);
+            }
+        }
+        None
     }
 
     /// By how much the registers in use grow if the instruction comes next.
@@ -66,13 +99,18 @@ impl Backward<'_> {
     fn take(&mut self, at: u32) {
         let (reads, writes) = self.lives.entries(at);
         writes.iter().for_each(|value| self.live[*value as usize] = false);
-        reads.iter().for_each(|value| self.live[*value as usize] = true);
+        for value in reads {
+            if !std::mem::replace(&mut self.live[*value as usize], true) {
+                (0..self.readers.row(*value as usize).len()).for_each(|n| self.offer(self.readers.row(*value as usize)[n]));
+            }
+        }
         self.order.push(at);
-        for before in self.before.row(at as usize) {
-            let outgoing = &mut self.outgoing[*before as usize];
+        for n in 0..self.before.row(at as usize).len() {
+            let before = self.before.row(at as usize)[n];
+            let outgoing = &mut self.outgoing[before as usize];
             *outgoing -= 1;
             if *outgoing == 0 {
-                self.ready.push(*before);
+                self.open(before);
             }
         }
     }

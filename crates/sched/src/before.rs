@@ -9,9 +9,11 @@ use crate::backward::backward_order;
 use crate::code::{ByRegister, Op};
 use crate::dependence::{Graph, RegState, build};
 use crate::list::{Order, in_order, list_order};
-use crate::lives::{Counts, Lives};
+use crate::evictions::evictions;
+use crate::lives::{Class, Counts, Lives};
 use crate::order::heights;
-use crate::survey::{Stretch, Survey, may_gain};
+use crate::sink::sink_loads;
+use crate::survey::{LongBlock, Stretch, Survey, has_long_block, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
@@ -23,6 +25,8 @@ use smallvec::SmallVec;
 const ALLOWANCE: u32 = 3;
 /// Predicates of either kind that are in use at a time: one of seven is left for what allocation has to do.
 const PREDICATES: i32 = 6;
+/// What it costs that a value goes to memory, or comes back.
+const MOVE_CYCLES: u32 = 4;
 /// Orders that are tried with fewer and fewer registers.
 const ATTEMPTS: u32 = 3;
 
@@ -39,10 +43,13 @@ pub fn order_values(
         return None;
     }
     let flow = Flow::new(func);
+    if has_long_block(func) {
+        sink_in_long_blocks(func, arch, &flow, &budget, &in_block);
+    }
     let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
         let survey = Survey::new(&values, func, &flow.live, arch);
-        let limit = limits(survey.peak, arch, budget);
+        let limit = limits(survey.peak, arch, &budget);
         let mut tables = Tables::new(values.registers());
         let ordered = |stretch| {
             let order = tables.order(&mut values, &stretch, limit.within(in_block(stretch.block)))?;
@@ -54,6 +61,32 @@ pub fn order_values(
         func.edit().reorder(stretch.block, stretch.places.start, &order);
     }
     Some(flow)
+}
+
+/// Loads as late as may be in blocks of several stretches that need more registers than there are.
+fn sink_in_long_blocks(
+    func: &mut Function,
+    arch: Arch,
+    flow: &Flow,
+    budget: &impl Fn(u32) -> u32,
+    in_block: &impl Fn(Block) -> u32,
+) {
+    let orders: Vec<(Block, Vec<InstId>)> = {
+        let mut values = Values::new(func, arch);
+        let survey = Survey::new(&values, func, &flow.live, arch);
+        let limit = limits(survey.peak, arch, budget);
+        let sunk = |long: &LongBlock| {
+            let limit = limit.within(in_block(long.block));
+            let insts = func.block_insts(long.block);
+            let ops = (!long.peak.is_within(limit)).then(|| values.ops(insts))?;
+            let order = sink_loads(&values, &ops, &long.live_out, limit)?;
+            Some((long.block, order.into_iter().map(|at| ops[at as usize].id).collect()))
+        };
+        survey.long_blocks.iter().filter_map(sunk).collect()
+    };
+    for (block, order) in orders {
+        func.edit().reorder(block, 0, &order);
+    }
 }
 
 /// The order with each undefined value made where it is needed: it costs nothing, but from there on it is live.
@@ -126,37 +159,77 @@ impl Tables {
         let source = in_order(&graph, lives.clone(), every.clone());
         let order = if source.peak.is_within(limit) {
             let ranks: Vec<u32> = every.collect();
-            shortest(&graph, &heights, &lives, limit, &ranks).filter(|order| order.cycles < source.cycles)
+            shortest(&graph, &heights, &lives, limit, &ranks).ok().filter(|order| order.cycles < source.cycles)
         } else {
-            lowest(&graph, &heights, &lives, limit).filter(|order| order.cost(limit) < source.cost(limit))
+            let source = Priced::new(source, &lives, limit);
+            let lowest = lowest(&graph, &heights, &lives, limit);
+            (lowest.cycles < source.cycles).then_some(lowest.order)
         };
         Some(order?.insts.iter().map(|at| ops[*at as usize].id).collect())
     }
 }
 
-/// A short order within `limit`, by `ranks` where nothing fits.
-fn shortest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts, ranks: &[u32]) -> Option<Order> {
+/// A short order within `limit`, by `ranks` where nothing fits; the last that was tried where there is none.
+fn shortest(
+    graph: &Graph,
+    heights: &[u32],
+    lives: &Lives,
+    limit: Counts,
+    ranks: &[u32],
+) -> Result<Order, Order> {
     let mut aim = limit;
-    for _ in 0..ATTEMPTS {
-        let order = list_order(graph, heights, lives.clone(), aim, ranks);
+    let mut order = list_order(graph, heights, lives.clone(), (aim, aim), ranks);
+    for _ in 1..ATTEMPTS {
         if order.peak.is_within(limit) {
-            return Some(order);
+            break;
         }
         aim = aim.less(order.peak, limit);
+        order = list_order(graph, heights, lives.clone(), (aim, aim), ranks);
     }
-    None
+    if order.peak.is_within(limit) { Ok(order) } else { Err(order) }
 }
 
 /// An order for a stretch that needs more than `limit` as it stands in the source: a short one within it if there is one, or
-/// else one that needs little.
-fn lowest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts) -> Option<Order> {
+/// else the cheapest of one that needs little, one that needs as much but is shorter, and one that lets go what is not read
+/// again in the stretch.
+fn lowest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts) -> Priced {
     let insts = backward_order(graph, lives);
     let mut ranks = vec![0; insts.len()];
     (0..).zip(&insts).for_each(|(rank, at)| ranks[*at as usize] = rank);
     let low = in_order(graph, lives.clone(), insts.into_iter());
-    if let Some(order) = shortest(graph, heights, lives, limit, &ranks) {
-        return Some(order);
+    let low_peak = low.peak;
+    let mut best = Priced::new(low, lives, limit);
+    if !best.order.peak.is_far_above(limit) {
+        match shortest(graph, heights, lives, limit, &ranks) {
+            Ok(order) => return Priced::new(order, lives, limit),
+            Err(near) => best = best.or(Priced::new(near, lives, limit)),
+        }
+        let aim = limit.max(low_peak);
+        best = best.or(Priced::new(list_order(graph, heights, lives.clone(), (aim, aim), &ranks), lives, limit));
     }
-    let mid = list_order(graph, heights, lives.clone(), limit.max(low.peak), &ranks);
-    [low, mid].into_iter().min_by_key(|order| order.cost(limit))
+    let aims = (limit.less_for_ranks(), limit);
+    let spilling = list_order(graph, heights, lives.clone().until_last_read(), aims, &ranks);
+    best.or(Priced::new(spilling, lives, limit))
+}
+
+/// An order, and how long it takes with what has to leave the registers and come back.
+struct Priced {
+    order: Order,
+    cycles: u32,
+}
+
+impl Priced {
+    fn new(order: Order, lives: &Lives, limit: Counts) -> Self {
+        let moves: u32 = [Class::General, Class::Predicate]
+            .into_iter()
+            .filter(|class| order.peak.0[*class as usize] > limit.0[*class as usize])
+            .map(|class| evictions(lives, &order.insts, class, limit.0[class as usize]))
+            .sum();
+        let cycles = order.cycles.saturating_add(moves.saturating_mul(MOVE_CYCLES));
+        Priced { order, cycles }
+    }
+
+    fn or(self, other: Priced) -> Priced {
+        if other.cycles < self.cycles { other } else { self }
+    }
 }

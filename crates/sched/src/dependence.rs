@@ -1,7 +1,7 @@
 //! The dependence graph of one block.
 
 use crate::code::{Accesses, ByRegister, Op};
-use crate::memory::MemoryAccess;
+use crate::memory_order::MemoryOrder;
 use crate::timing;
 use oriole_graph::Rows;
 use oriole_isa::CodeOrder;
@@ -27,9 +27,6 @@ struct Edges {
     incoming: Vec<u32>,
 }
 
-/// Memory accesses that are compared with a new one; beyond that the oldest stand for all.
-const MEMORY_WINDOW: usize = 64;
-
 /// What has been seen of one register so far.
 #[derive(Clone, Default)]
 pub(crate) struct RegState {
@@ -44,8 +41,7 @@ struct Builder<'a, I> {
     accesses: &'a Accesses,
     graph: Edges,
     regs: &'a mut ByRegister<RegState>,
-    /// Accesses that keep an order, in the order of the block.
-    memory: Vec<(u32, &'a MemoryAccess)>,
+    memory: MemoryOrder<'a>,
     /// The last instruction that all later ones follow.
     fence: Option<u32>,
     since_fence: Vec<u32>,
@@ -56,7 +52,7 @@ struct Builder<'a, I> {
 /// Build the graph of a block.
 pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
     let graph = Edges { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
-    let (memory, since_fence) = (Vec::new(), Vec::new());
+    let (memory, since_fence) = (MemoryOrder::default(), Vec::new());
     let mut builder = Builder { ops, accesses, graph, regs, memory, fence: None, since_fence, effect: None };
     for at in 0..ops.len() as u32 {
         builder.order(at);
@@ -104,7 +100,7 @@ impl<I> Builder<'_, I> {
                 self.edge(before, at, 1);
             }
             self.fence = Some(at);
-            self.memory.clear();
+            self.memory = MemoryOrder::default();
             self.effect = None;
             return;
         }
@@ -113,7 +109,7 @@ impl<I> Builder<'_, I> {
             if let Some(before) = self.effect {
                 self.edge(before, at, 1);
             }
-            for (before, _) in std::mem::take(&mut self.memory) {
+            for before in self.memory.take() {
                 self.edge(before, at, 1);
             }
             self.effect = Some(at);
@@ -127,19 +123,8 @@ impl<I> Builder<'_, I> {
         if let Some(effect) = self.effect {
             self.edge(effect, at, 1);
         }
-        if self.memory.len() >= MEMORY_WINDOW {
-            for (before, _) in std::mem::take(&mut self.memory) {
-                self.edge(before, at, 1);
-            }
-            // From here on this access stands for those before it.
-            self.effect = Some(at);
-        }
-        let conflicts: Vec<u32> =
-            self.memory.iter().filter(|(_, other)| other.conflicts(access)).map(|(before, _)| *before).collect();
-        for before in conflicts {
-            self.edge(before, at, 1);
-        }
-        self.memory.push((at, access));
+        let graph = &mut self.graph;
+        self.memory.access(at, access, |before| graph.edge(before, at, 1));
     }
 
     fn registers(&mut self, at: u32) {

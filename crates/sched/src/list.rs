@@ -23,13 +23,6 @@ pub(crate) struct Order {
     pub(crate) peak: Counts,
 }
 
-impl Order {
-    /// The smaller the better: how far it is above the limit, then how long it takes.
-    pub(crate) fn cost(&self, limit: Counts) -> (i32, u32) {
-        (self.peak.excess(limit), self.cycles)
-    }
-}
-
 /// What an order of the instructions costs.
 pub(crate) fn in_order(graph: &Graph, lives: Lives, insts: impl Iterator<Item = u32>) -> Order {
     let mut clock = Clock::new(graph, lives);
@@ -37,17 +30,20 @@ pub(crate) fn in_order(graph: &Graph, lives: Lives, insts: impl Iterator<Item = 
     clock.order
 }
 
-/// The order that is short and keeps within `limit` where it can. `ranks` are the places of the instructions in an order
+/// The order that is short and keeps within `aim` where it can. Of the instructions that find room those with the longest
+/// way go first, from `ranks_from` registers on those of the lowest rank. `ranks` are the places of the instructions in an order
 /// that is followed where nothing fits.
-pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, limit: Counts, ranks: &[u32]) -> Order {
+pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, (ranks_from, aim): (Counts, Counts), ranks: &[u32]) -> Order {
     let mut list = List {
         heights,
         ranks,
         incoming: graph.incoming.clone(),
         clock: Clock::new(graph, lives),
-        limit,
+        aim,
+        ranks_from,
         waiting: BinaryHeap::new(),
         ready: BinaryHeap::new(),
+        ready_by_rank: BinaryHeap::new(),
         by_rank: BinaryHeap::new(),
         issued: vec![false; graph.incoming.len()],
     };
@@ -96,11 +92,15 @@ struct List<'g> {
     ranks: &'g [u32],
     incoming: Vec<u32>,
     clock: Clock<'g>,
-    limit: Counts,
+    /// Registers that are to be used at most.
+    aim: Counts,
+    /// With more in use the rank decides what is next, not the height.
+    ranks_from: Counts,
     /// What has no predecessors left: by the time when its operands are there, or by height if they are, and all of it
     /// by rank. What has issued may still stand there.
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
     ready: BinaryHeap<(u32, Reverse<u32>)>,
+    ready_by_rank: BinaryHeap<Reverse<(u32, u32)>>,
     by_rank: BinaryHeap<Reverse<(u32, u32)>>,
     issued: Vec<bool>,
 }
@@ -128,9 +128,11 @@ impl List<'_> {
     fn choose(&mut self) -> Option<u32> {
         loop {
             self.wake();
-            let (issued, clock, limit) = (&self.issued, &self.clock, self.limit);
-            let fits = |at: u32| clock.lives.change(at).fits(clock.lives.live, limit);
-            let ready = take_fitting(&mut self.ready, |(_, Reverse(at))| *at, issued, fits);
+            let (issued, clock, aim, ranks_from) = (&self.issued, &self.clock, self.aim, self.ranks_from);
+            let fits = |at: u32| clock.lives.change(at).fits(clock.lives.live, aim);
+            let fits_well = |at: u32| clock.lives.change(at).fits(clock.lives.live, ranks_from);
+            let ready = take_fitting(&mut self.ready, |(_, Reverse(at))| *at, issued, fits_well)
+                .or_else(|| take_fitting(&mut self.ready_by_rank, |Reverse((_, at))| *at, issued, fits));
             if ready.is_some() {
                 return ready;
             }
@@ -155,6 +157,7 @@ impl List<'_> {
             self.waiting.pop();
             if !self.issued[at as usize] {
                 self.ready.push((self.heights[at as usize], Reverse(at)));
+                self.ready_by_rank.push(Reverse((self.ranks[at as usize], at)));
             }
         }
     }

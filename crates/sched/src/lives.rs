@@ -29,6 +29,9 @@ impl Class {
     }
 }
 
+/// One of so many registers.
+const FOR_RANKS: i32 = 8;
+
 /// Registers by [`Class`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts(pub(crate) [i32; 5]);
@@ -41,6 +44,17 @@ impl Counts {
     pub(crate) fn plus(mut self, other: Counts) -> Counts {
         self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
         self
+    }
+
+    /// Some of the general registers less, which are left to what stands first in an order that needs few.
+    pub(crate) fn less_for_ranks(mut self) -> Counts {
+        self.0[Class::General as usize] -= self.0[Class::General as usize] / FOR_RANKS;
+        self
+    }
+
+    /// Of general registers there are more than twice as many.
+    pub(crate) fn is_far_above(self, limit: Counts) -> bool {
+        self.0[Class::General as usize] > limit.0[Class::General as usize].saturating_mul(2)
     }
 
     pub(crate) fn max(mut self, other: Counts) -> Counts {
@@ -143,6 +157,18 @@ impl Lives {
             self.writes.push(value);
         }
         self.ends.push((self.reads.len() as u32, self.writes.len() as u32));
+    }
+
+    /// The same without the general registers of what is not read again in the stretch: where there are not enough, that is
+    /// what leaves.
+    pub(crate) fn until_last_read(mut self) -> Self {
+        let general = |value: &&mut Value| value.class == Class::General;
+        self.values.iter_mut().filter(general).for_each(|value| value.lives_on = false);
+        let mut before = vec![true; self.values.len()];
+        self.writes.iter().for_each(|value| before[*value as usize] = false);
+        let read = before.into_iter().zip(&self.values).filter(|(before, value)| *before && value.class == Class::General);
+        self.live.0[Class::General as usize] = read.count() as i32;
+        self
     }
 
     /// How many values there are.

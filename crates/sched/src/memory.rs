@@ -39,6 +39,11 @@ impl MemoryAccess {
         Some(MemoryAccess { space, writes, ordered, place })
     }
 
+    /// It follows none but stores.
+    pub(crate) fn is_plain_load(&self) -> bool {
+        !self.writes && !self.ordered
+    }
+
     /// The two may not change places.
     pub(crate) fn conflicts(&self, other: &MemoryAccess) -> bool {
         if self.ordered && other.ordered {

@@ -25,11 +25,26 @@ pub(crate) struct Stretch {
     pub(crate) live_out: Vec<Reg>,
 }
 
+/// A block that is too long to be looked at as a whole.
+pub(crate) struct LongBlock {
+    pub(crate) block: Block,
+    /// Most registers in use at a time.
+    pub(crate) peak: Counts,
+    /// What is in use behind it.
+    pub(crate) live_out: Vec<Reg>,
+}
+
 /// A function as it stands.
 pub(crate) struct Survey {
     /// Most registers in use at a time.
     pub(crate) peak: Counts,
     pub(crate) stretches: Vec<Stretch>,
+    pub(crate) long_blocks: Vec<LongBlock>,
+}
+
+/// Whether some block has several stretches.
+pub(crate) fn has_long_block(func: &Function) -> bool {
+    func.layout().iter().any(|block| func.block_insts(*block).len() > LENGTH)
 }
 
 /// Whether some block may gain by another order.
@@ -45,11 +60,13 @@ fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
 impl Survey {
     pub(crate) fn new(values: &Values<'_>, func: &Function, live: &Liveness, arch: Arch) -> Self {
         let mut walk = Walk { values, func, now: Live::new(values.registers()), peak: Counts::default() };
-        let mut stretches = Vec::new();
+        let (mut stretches, mut long_blocks) = (Vec::new(), Vec::new());
+        let mut peak = Counts::default();
         for &block in func.layout() {
             walk.now.clear();
             live.live_out(block).for_each(|(reg, k)| walk.insert(values.component(reg, k)));
-            walk.peak = walk.peak.max(walk.now.counts);
+            walk.peak = walk.now.counts;
+            let at_end = (func.block_insts(block).len() > LENGTH).then(|| walk.now.members.clone());
             let insts = func.block_insts(block);
             for from in (0..insts.len()).step_by(LENGTH).rev() {
                 let places = from..insts.len().min(from + LENGTH);
@@ -60,8 +77,10 @@ impl Survey {
                     stretches.push(Stretch { block, places, live: walk.now.counts, live_out });
                 }
             }
+            peak = peak.max(walk.peak);
+            long_blocks.extend(at_end.map(|live_out| LongBlock { block, peak: walk.peak, live_out }));
         }
-        Survey { peak: walk.peak, stretches }
+        Survey { peak, stretches, long_blocks }
     }
 }
 
@@ -94,6 +113,7 @@ struct Walk<'w, 'f> {
     values: &'w Values<'f>,
     func: &'f Function,
     now: Live,
+    /// Most registers in use at a time in this block.
     peak: Counts,
 }
 

@@ -45,8 +45,12 @@ impl<'f> Values<'f> {
 
     /// The instructions of a stretch. What those of another touch is forgotten.
     pub(crate) fn stretch(&mut self, stretch: &Stretch) -> Vec<Op<InstId>> {
+        self.ops(&self.func.block_insts(stretch.block)[stretch.places.clone()])
+    }
+
+    /// The same for some instructions of a block that follow each other.
+    pub(crate) fn ops(&mut self, insts: &[InstId]) -> Vec<Op<InstId>> {
         self.accesses.clear();
-        let insts = &self.func.block_insts(stretch.block)[stretch.places.clone()];
         insts.iter().map(|inst| self.op(*inst)).collect()
     }
 

@@ -203,7 +203,7 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
             }
         }
     }
-    share_homes(func, numbers, classes);
+    if std::env::var_os("HOMES").is_some() { share_homes(func, numbers, classes); }
 }
 
 /// Versions of one variable share its register where they can.
