@@ -14,6 +14,7 @@ use crate::graph::PhysicalSet;
 use crate::{AllocError, webs};
 use oriole_isa::RegFile;
 use oriole_ori::Function;
+use oriole_ori::analysis::Liveness;
 
 /// Registers that are left over at most.
 const MOST_SPARE: u32 = 12;
@@ -130,7 +131,7 @@ impl Relief {
         allocation: &mut Allocation,
     ) -> Result<(), AllocError> {
         belady::apply(func, lines, plan, &mut self.slots, &mut allocation.spills);
-        facts.renew(func, RegFile::R);
+        facts.flow.live = Liveness::new(func, &facts.flow.cfg);
         let constants = plan.constants.iter().flatten().copied().collect();
         webs::split(func, &facts.flow.live, &plan.moved(lines), &constants)?;
         facts.renew(func, RegFile::R);

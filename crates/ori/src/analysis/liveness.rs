@@ -79,6 +79,9 @@ impl Liveness {
         let mut this =
             Liveness { numbering, global, globals: Vec::new(), live_in: Rows::default(), live_out: Rows::default() };
         let events = this.read(func);
+        if this.globals.is_empty() {
+            return this;
+        }
         let mut walk = Walk::new(cfg);
         walk.all(&events, &this.global, this.globals.len());
         let by_block = |pairs: &[(u32, Block)]| {
@@ -92,7 +95,7 @@ impl Liveness {
     /// Go through the function once: what its blocks do, and a number for every component that is read in a block
     /// before it is written there, or by a MovPhi.
     fn read(&mut self, func: &Function) -> Events {
-        let mut events = Events::default();
+        let mut events = Events { killed: Vec::with_capacity(self.numbering.total), ..Events::default() };
         let mut written_in = vec![LOCAL; self.numbering.total];
         let mut exposed_in = vec![LOCAL; self.numbering.total];
         for &block in func.layout() {
