@@ -150,7 +150,7 @@ impl Wishes<'_> {
 }
 
 /// Grant what can be granted: wide results first, which are always possible, wishes from the innermost loops outward, and
-/// at last that versions of one variable share its register.
+/// at last that some versions of one variable share its register.
 fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Passing], classes: &mut Classes) {
     let mut wishes = Wishes { func, numbers, all: Vec::new() };
     for &block in func.layout() {
@@ -203,17 +203,56 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
             }
         }
     }
-    if std::env::var_os("HOMES").is_some() { share_homes(func, numbers, classes); }
+    share_homes(func, numbers, classes);
 }
 
-/// Versions of one variable share its register where they can.
+/// Versions that a variable has at most if they are to be told apart.
+const MANY: u32 = 16;
+
+/// Versions of one variable share its register where that is no harm: where an instruction reads one and writes the next,
+/// and nobody else reads the first, they follow each other in any order. A variable of very many versions was a register to
+/// those who wrote the code; told apart, they would be as many nodes in a graph.
 fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
+    let values = || func.regs().iter().skip(numbers.first).filter(|(_, data)| data.home != 0);
+    let mut versions: SecondaryMap<VReg, u32> = SecondaryMap::new();
+    values().for_each(|(_, data)| versions[VReg::from_u32(data.home)] += 1);
+    if values().all(|(_, data)| versions[VReg::from_u32(data.home)] == 1) {
+        return;
+    }
+    for (old, new) in updates(func) {
+        if let (Some(old), Some(new)) = (numbers.node(func, old), numbers.node(func, new)) {
+            classes.join(old, new, 0, 1);
+        }
+    }
     let mut last: SecondaryMap<VReg, Option<Node>> = SecondaryMap::new();
-    for (reg, data) in func.regs().iter().skip(numbers.first).filter(|(_, data)| data.home != 0) {
+    for (reg, data) in values().filter(|(_, data)| versions[VReg::from_u32(data.home)] > MANY) {
         let Some(node) = numbers.node(func, reg) else { continue };
         let home = &mut last[VReg::from_u32(data.home)];
         if !home.is_some_and(|other| classes.join(other, node, 0, 1)) {
             *home = Some(node);
         }
     }
+}
+
+/// Versions of a variable that one instruction alone reads, with the next ones, which it writes.
+fn updates(func: &Function) -> Vec<(VReg, VReg)> {
+    let mut reads: SecondaryMap<VReg, u32> = SecondaryMap::with_capacity(func.regs().len());
+    let mut updates: Vec<(VReg, VReg)> = Vec::new();
+    for (_, inst) in func.iter_insts() {
+        let mut read: SmallVec<[VReg; 8]> = SmallVec::new();
+        func.for_each_use(inst, |access| {
+            reads[access.reg] += 1;
+            read.push(access.reg);
+        });
+        if func[inst].is_phi() {
+            continue;
+        }
+        func.for_each_def(inst, |write| {
+            let home = func[write.reg].home;
+            let old = read.iter().find(|reg| home != 0 && func[**reg].home == home);
+            updates.extend(old.map(|old| (*old, write.reg)));
+        });
+    }
+    updates.retain(|(old, _)| reads[*old] == 1);
+    updates
 }
