@@ -2,8 +2,9 @@
 //!
 //! Such a component has a bit in the masks of all the others, an eighth of a byte where a list takes four on either side.
 
-use crate::meetings::transposed;
-use crate::node::{Component, Node};
+use crate::band::transposed;
+use crate::node::Component;
+use smallvec::SmallVec;
 
 /// Met so often, a component gets a bit.
 const HEAVY: u32 = 512;
@@ -50,16 +51,9 @@ impl Heavy {
         true
     }
 
-    /// Order the heavy components, once all have met; components of one node, which follow each other, do not meet.
-    pub(crate) fn finish(&mut self, owner: &[Node]) {
+    /// Order the heavy components, once all have met.
+    pub(crate) fn finish(&mut self) {
         let count = self.met.len();
-        for (place, member) in self.members.iter().enumerate() {
-            let own = |at: &usize| owner[*at] == owner[*member as usize];
-            let at = *member as usize;
-            for part in (0..=at).rev().take_while(own).chain((at..count).take_while(own)) {
-                self.planes[place / 64][part] &= !(1 << (place % 64));
-            }
-        }
         let mut rows = vec![vec![0; count.div_ceil(64)]; 64 * self.planes.len()];
         for (plane, rows) in self.planes.iter().zip(rows.chunks_mut(64)) {
             for (band, words) in plane.chunks(64).enumerate() {
@@ -99,23 +93,30 @@ impl Heavy {
         met.checked_sub(HEAVY).map_or(&[][..], |place| &self.rows[place as usize])
     }
 
-    /// Call `visit` for all that `component` meets here and for `others`, which are in order too: each once, in order.
+    /// Whether `component` meets anybody here.
+    pub(crate) fn has(&self, component: Component) -> bool {
+        self.mask(component).any(|word| word != 0) || !self.row(component).is_empty()
+    }
+
+    /// Call `visit` for all that `component` meets here and for those that `others` gives in order: each once, in order.
     pub(crate) fn visit_with(
         &self,
         component: Component,
-        others: impl Iterator<Item = Component>,
+        others: impl FnOnce(&mut dyn FnMut(Component)),
         visit: &mut impl FnMut(Component),
     ) {
+        let mut heavy: SmallVec<[Component; 16]> = SmallVec::new();
+        self.of(component, |other| heavy.push(other));
         let row = self.row(component);
         if row.is_empty() {
-            let mut merge = Merge::new(others, visit);
-            self.of(component, |heavy| merge.add(heavy));
+            let mut merge = Merge::new(heavy.into_iter(), visit);
+            others(&mut |other| merge.add(other));
             return merge.finish();
         }
         // A heavy one meets few heavy ones, and few others that were written before it was known to be heavy.
         let mut short = Vec::new();
-        let mut merge = Merge::new(others, |component| short.push(component));
-        self.of(component, |heavy| merge.add(heavy));
+        let mut merge = Merge::new(heavy.into_iter(), |component| short.push(component));
+        others(&mut |other| merge.add(other));
         merge.finish();
         let mut merge = Merge::new(short.into_iter(), visit);
         ones(row.iter().copied(), |met| merge.add(met));
@@ -124,8 +125,13 @@ impl Heavy {
 }
 
 /// Call `visit` for the numbers of the bits that are set, in order.
-pub(crate) fn ones(words: impl Iterator<Item = u64>, mut visit: impl FnMut(u32)) {
-    for (at, word) in (0..).zip(words) {
+pub(crate) fn ones(words: impl Iterator<Item = u64>, visit: impl FnMut(u32)) {
+    ones_from(0, words, visit);
+}
+
+/// The same where the first word is the one of number `first`.
+pub(crate) fn ones_from(first: usize, words: impl Iterator<Item = u64>, mut visit: impl FnMut(u32)) {
+    for (at, word) in (first as u32..).zip(words) {
         let mut rest = word;
         while rest != 0 {
             visit(64 * at + rest.trailing_zeros());

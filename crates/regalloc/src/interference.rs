@@ -124,12 +124,8 @@ impl Scan<'_> {
 
     /// `component` is written where all of the live set lives on, but a copy does not meet its source.
     fn meet(&mut self, component: Component, source: Option<Component>) {
-        if self.meetings.all_at_once(component, source, &self.live.set) {
-            return;
-        }
         let met_at = &mut self.met_at[component as usize];
-        self.live.since(*met_at, &mut self.meetings.members);
-        self.meetings.end(component, source);
+        self.meetings.meet(component, source, &self.live, *met_at);
         // What a copy left out may have to be met later.
         if source.is_none() {
             *met_at = self.now;

@@ -69,13 +69,9 @@ impl LiveSet {
         self.places[component as usize].at != ABSENT
     }
 
-    /// Append the members that came at the time `start` or later to `found`.
-    pub(crate) fn since(&self, start: u32, found: &mut Vec<Component>) {
-        if start == 0 {
-            found.extend_from_slice(&self.members);
-        } else {
-            let late = self.members.iter().zip(&self.since).filter(|(_, since)| **since >= start);
-            found.extend(late.map(|(member, _)| *member));
-        }
+    /// The members that came at the time `start` or later.
+    pub(crate) fn since(&self, start: u32) -> impl Iterator<Item = Component> + '_ {
+        let late = self.members.iter().zip(&self.since).filter(move |(_, since)| **since >= start);
+        late.map(|(member, _)| *member)
     }
 }

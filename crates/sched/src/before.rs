@@ -8,8 +8,8 @@
 use crate::backward::backward_order;
 use crate::code::{ByRegister, Op};
 use crate::dependence::{Graph, RegState, build};
-use crate::list::{Order, in_order, list_order};
 use crate::evictions::evictions;
+use crate::list::{Order, in_order, list_order};
 use crate::lives::{Class, Counts, Lives};
 use crate::order::heights;
 use crate::sink::sink_loads;
@@ -170,13 +170,7 @@ impl Tables {
 }
 
 /// A short order within `limit`, by `ranks` where nothing fits; the last that was tried where there is none.
-fn shortest(
-    graph: &Graph,
-    heights: &[u32],
-    lives: &Lives,
-    limit: Counts,
-    ranks: &[u32],
-) -> Result<Order, Order> {
+fn shortest(graph: &Graph, heights: &[u32], lives: &Lives, limit: Counts, ranks: &[u32]) -> Result<Order, Order> {
     let mut aim = limit;
     let mut order = list_order(graph, heights, lives.clone(), (aim, aim), ranks);
     for _ in 1..ATTEMPTS {

@@ -33,7 +33,13 @@ pub(crate) fn in_order(graph: &Graph, lives: Lives, insts: impl Iterator<Item = 
 /// The order that is short and keeps within `aim` where it can. Of the instructions that find room those with the longest
 /// way go first, from `ranks_from` registers on those of the lowest rank. `ranks` are the places of the instructions in an order
 /// that is followed where nothing fits.
-pub(crate) fn list_order(graph: &Graph, heights: &[u32], lives: Lives, (ranks_from, aim): (Counts, Counts), ranks: &[u32]) -> Order {
+pub(crate) fn list_order(
+    graph: &Graph,
+    heights: &[u32],
+    lives: Lives,
+    (ranks_from, aim): (Counts, Counts),
+    ranks: &[u32],
+) -> Order {
     let mut list = List {
         heights,
         ranks,

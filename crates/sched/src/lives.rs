@@ -166,7 +166,8 @@ impl Lives {
         self.values.iter_mut().filter(general).for_each(|value| value.lives_on = false);
         let mut before = vec![true; self.values.len()];
         self.writes.iter().for_each(|value| before[*value as usize] = false);
-        let read = before.into_iter().zip(&self.values).filter(|(before, value)| *before && value.class == Class::General);
+        let read =
+            before.into_iter().zip(&self.values).filter(|(before, value)| *before && value.class == Class::General);
         self.live.0[Class::General as usize] = read.count() as i32;
         self
     }

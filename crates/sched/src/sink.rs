@@ -17,12 +17,7 @@ const WINDOW: usize = 64;
 const READ_AGAIN: u32 = 4;
 
 /// The instructions of a block with their loads as late as may be, where less has to leave the registers then: by place.
-pub(crate) fn sink_loads(
-    values: &Values<'_>,
-    ops: &[Op<InstId>],
-    live_out: &[Reg],
-    limit: Counts,
-) -> Option<Vec<u32>> {
+pub(crate) fn sink_loads(values: &Values<'_>, ops: &[Op<InstId>], live_out: &[Reg], limit: Counts) -> Option<Vec<u32>> {
     let again = read_again(values, ops, live_out);
     let mut sink = Sink {
         values,
