@@ -4,7 +4,7 @@ use crate::checked::Checked;
 use crate::finding::{Finding, Kind};
 use crate::program::{Line, LineId};
 use oriole_cubin::Cubin;
-use oriole_isa::{Opcode, RegFile, Role, Value};
+use oriole_isa::{KEPT_REGISTERS, Opcode, RegFile, Role, Value};
 use rustc_hash::FxHashMap;
 
 /// Instructions that name a register which their kernel does not have.
@@ -27,9 +27,15 @@ pub(crate) fn check(checked: &Checked<'_>, cubin: &Cubin) -> Vec<Finding> {
     let beyond = |at: LineId| {
         let line = &program.lines[at as usize];
         let limit = limits.get(&line.section).copied();
-        let general = line.touches.highest(RegFile::R).filter(|r| limit.is_some_and(|limit| u32::from(*r) >= limit));
+        let general = line
+            .touches
+            .highest(RegFile::R)
+            .filter(|r| limit.is_some_and(|limit| u32::from(*r) + KEPT_REGISTERS >= limit));
         if let (Some(register), Some(limit)) = (general, limit) {
-            return Some((format!("R{register}"), format!("the kernel has {limit} registers")));
+            return Some((
+                format!("R{register}"),
+                format!("the kernel has {limit} registers, of which {KEPT_REGISTERS} are the hardware's"),
+            ));
         }
         let register = line.touches.highest(RegFile::UR).filter(|register| u32::from(*register) >= uniform)?;
         Some((format!("UR{register}"), format!("there are {uniform} uniform registers")))

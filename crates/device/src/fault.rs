@@ -205,7 +205,10 @@ impl fmt::Display for FaultKind {
                 write!(f, "after {}: {}", hazard.earlier, hazard.remedy)
             }
             FaultKind::UndeclaredRegister { register, declared } => {
-                write!(f, "register {register} used, but the kernel declares {declared} registers")
+                write!(
+                    f,
+                    "register {register} used, but the kernel declares {declared} registers, and the last two are the hardware's"
+                )
             }
             FaultKind::BadJump(address) => write!(f, "jump to {address:#x}, where there is no code"),
             FaultKind::Unsupported(reason) => write!(f, "cannot execute: {reason}"),

@@ -40,4 +40,4 @@ pub use opcode::{
     Effects, Family, ImmFormat, Kinds, Opcode, OpcodeInfo, OperandSpec, Pipe, Role, Width, WidthRule, WidthStep,
 };
 pub use operand::{Operand, OperandFlags, RegFile, Value};
-pub use sm::{Bank0, ClusterBank0, SmDescription};
+pub use sm::{Bank0, ClusterBank0, KEPT_REGISTERS, SmDescription};

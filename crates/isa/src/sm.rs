@@ -4,12 +4,18 @@
 use crate::{Arch, Mem};
 use std::ops::Range;
 
+/// Of the registers that a kernel has, those with the highest numbers hold the program counters of a warp's threads, and no
+/// instruction may name them. Source: the Volta architecture white paper (table 2, footnote), for all targets since; every
+/// kernel of ptxas 13.0.88 declares two more than its highest register needs, and with `--maxrregcount 64` names R0 to R61.
+pub const KEPT_REGISTERS: u32 = 2;
+
 /// Sizes and limits of one target's multiprocessor.
 ///
 /// Source: the published compute-capability tables of the CUDA programming guide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmDescription {
-    /// Most general registers of one thread that a kernel may ask for.
+    /// Most general registers of one thread that a kernel may ask for, those among them that it must not name
+    /// ([`KEPT_REGISTERS`]).
     pub max_registers_per_thread: u32,
     /// 32-bit registers of the SM (of each CTA too).
     pub registers: u32,

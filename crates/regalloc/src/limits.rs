@@ -3,7 +3,7 @@
 use crate::AllocOptions;
 use crate::counts::RegisterCounts;
 use crate::stack::makes_calls;
-use oriole_isa::Arch;
+use oriole_isa::{Arch, KEPT_REGISTERS};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::{Block, FuncId, Function, FunctionKind, SecondaryMap};
 
@@ -174,7 +174,7 @@ const USAGE: [Usage; 11] = [
     Usage { near: 0, steps: 3, spares: false },
 ];
 
-/// How many R registers a function may use.
+/// How many R registers a function may name: [`KEPT_REGISTERS`] fewer than its warps have.
 #[derive(Clone, Debug)]
 pub struct RegisterBudget {
     arch: Arch,
@@ -202,13 +202,13 @@ impl RegisterBudget {
     ) -> RegisterBudget {
         let limit = match &by_block {
             Some(limits) => func.layout().iter().map(|block| limits[*block]).max().unwrap_or(most),
-            None => most,
+            None => most.saturating_sub(KEPT_REGISTERS as u16),
         };
         let usage = USAGE[usize::from(options.usage_level.unwrap_or(USUAL_LEVEL)).min(USAGE.len() - 1)];
         RegisterBudget { arch, usage, is_kernel: func.kind() == FunctionKind::Entry, limit, by_block }
     }
 
-    /// The most that may be used anywhere.
+    /// The most that may be named anywhere.
     pub(crate) fn limit(&self) -> u16 {
         self.limit
     }
@@ -218,7 +218,7 @@ impl RegisterBudget {
         self.by_block.as_ref()
     }
 
-    /// The most that may be used in `block`.
+    /// The most that may be named in `block`.
     pub fn in_block(&self, block: Block) -> u32 {
         self.by_block.as_ref().map_or(self.limit, |limits| limits[block]).into()
     }
@@ -238,18 +238,21 @@ impl RegisterBudget {
 
     /// Most registers with which as many warps run as with `needed`, but for the steps that may be lost.
     fn with_fewer_warps(&self, needed: u32) -> u32 {
-        let same = at_same_occupancy(self.arch, needed);
-        (0..self.usage.steps).fold(same, |most, _| at_same_occupancy(self.arch, most + 1))
+        let same = at_same_occupancy(self.arch, needed + KEPT_REGISTERS);
+        let most = (0..self.usage.steps).fold(same, |most, _| at_same_occupancy(self.arch, most + 1));
+        most.saturating_sub(KEPT_REGISTERS)
     }
 
     /// With how many registers, not many fewer than are needed, more warps run at a time.
     pub(crate) fn fewer(&self, needed: u16) -> Option<u16> {
-        let fewer = (self.is_kernel && self.by_block.is_none()).then(|| fewer_for_more_warps(self.arch, needed));
-        fewer.flatten().filter(|fewer| needed - fewer <= self.usage.near)
+        let kept = KEPT_REGISTERS as u16;
+        let fewer = (self.is_kernel && self.by_block.is_none()).then(|| fewer_for_more_warps(self.arch, needed + kept));
+        let fewer = fewer.flatten().and_then(|fewer| fewer.checked_sub(kept));
+        fewer.filter(|fewer| needed - fewer <= self.usage.near)
     }
 }
 
-/// Most registers per thread with which as many warps run at a time as with `needed`.
+/// Most registers per thread with which as many warps run at a time as with `needed`, all that a warp has.
 fn at_same_occupancy(arch: Arch, needed: u32) -> u32 {
     let sm = arch.sm();
     registers_for_occupancy(arch, sm.warps_by_registers(needed) * sm.warp_size, 1)

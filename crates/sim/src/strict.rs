@@ -14,7 +14,7 @@ use crate::lanes::Mask;
 use oriole_device::Hazard;
 use oriole_isa::access::{self, GSB, Order, Register, SCOREBOARDS, Touches};
 use oriole_isa::latency::{self, SET_TO_WAIT, Slot};
-use oriole_isa::{Arch, Inst, RegFile};
+use oriole_isa::{Arch, Inst, KEPT_REGISTERS, RegFile};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// No distance of the tables is longer than this many cycles.
@@ -63,9 +63,9 @@ impl Watch {
         Watch { highest: touches.highest(RegFile::R), touches, reads, writes }
     }
 
-    /// A register beyond those that a kernel with `declared` general registers has.
+    /// A register beyond those that the instructions of a kernel with `declared` general registers may name.
     pub(crate) fn undeclared(&self, declared: u32) -> Option<String> {
-        let highest = self.highest.filter(|highest| u32::from(*highest) >= declared)?;
+        let highest = self.highest.filter(|highest| u32::from(*highest) + KEPT_REGISTERS >= declared)?;
         Some(format!("R{highest}"))
     }
 }

@@ -15,7 +15,7 @@ use oriole_cubin::{
     AddressSlot, Binding, FileKind, FunctionSpec, InnerFunctionSpec, Limits, ModuleSpec, RelocSpec, Target,
     TensorMemory, VariableSpec,
 };
-use oriole_isa::{Arch, Control, Inst, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
+use oriole_isa::{Arch, Control, Inst, KEPT_REGISTERS, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
     Block, DataReloc, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MachineFunction, MachineInst, MemSpace,
     Module, Placed, PrimaryMap, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET,
@@ -218,6 +218,8 @@ fn function_section(
     spec.registers = allocated.map(|used| highest_register(used, RegFile::R)).max().unwrap_or(0).max(spec.registers);
     if let Some(at_entry) = allocation.functions[id].own.at_entry {
         spec.registers = at_entry;
+    } else {
+        spec.registers = (spec.registers + KEPT_REGISTERS).min(module.arch.sm().max_registers_per_thread);
     }
     spec.barriers = bodies().map(|f| f.attributes().barriers).max().unwrap_or(0);
     spec.frame_size = func.frame().size();

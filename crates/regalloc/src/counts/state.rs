@@ -1,6 +1,6 @@
 //! How many registers a warp has at each place of a function, as a function of how many it has at the start.
 
-use oriole_isa::{Field, MaxregOp, Opcode, Role};
+use oriole_isa::{Field, KEPT_REGISTERS, MaxregOp, Opcode, Role};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::{Block, CallId, Function, Inst, OperandKind, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -132,9 +132,6 @@ pub(crate) struct FunctionCounts {
     pub(crate) effects: CallEffects,
 }
 
-/// Registers that the hardware keeps for itself, of those that a warp has. ptxas 13.0.88 leaves the two highest alone.
-const KEPT: u16 = 2;
-
 impl FunctionCounts {
     /// By block of the function as it is: registers below this number may be used.
     pub(crate) fn limits(&self, func: &Function, cfg: &Cfg) -> SecondaryMap<Block, u16> {
@@ -142,7 +139,7 @@ impl FunctionCounts {
         let own = |block: Block| states.least[block].map_or(self.entry, |state| state.of(self.entry));
         let mut limits = SecondaryMap::new();
         for block in func.layout() {
-            limits[*block] = own(*block).saturating_sub(KEPT);
+            limits[*block] = own(*block).saturating_sub(KEPT_REGISTERS as u16);
         }
         limits
     }
