@@ -10,8 +10,8 @@ pub(crate) const FIRST_ARGUMENT: u16 = 4;
 pub(crate) const END_OF_ARGUMENTS: u16 = 16;
 /// Local address of the caller's argument area, given where something is passed on the stack.
 pub(crate) const STACK_POINTER_ARGUMENT: u16 = 16;
-/// The pair that holds the return address.
-pub(crate) const RETURN_ADDRESS: u16 = 20;
+/// The pair that holds the return address, where a call may come from code that this module does not see.
+const RETURN_ADDRESS: u16 = 20;
 
 /// Largest alignment of a parameter in bytes.
 const LARGEST_ALIGNMENT: u32 = 4096;
@@ -44,6 +44,14 @@ impl Passed {
     pub(crate) fn words(&self) -> u32 {
         self.size.div_ceil(4)
     }
+
+    /// The register behind it; `None` on the stack.
+    fn end(&self) -> Option<u16> {
+        match self.place {
+            Place::Registers(first) => Some(first + self.words() as u16),
+            Place::Stack(_) => None,
+        }
+    }
 }
 
 /// How the parameters and results of one function are handed over.
@@ -55,6 +63,8 @@ pub(crate) struct Convention {
     pub(crate) params: Vec<Passed>,
     /// Bytes of the argument area; 0 when all is in registers.
     pub(crate) stack_bytes: u32,
+    /// First register of the pair that holds the return address.
+    pub(crate) return_address: u16,
 }
 
 impl Convention {
@@ -63,7 +73,19 @@ impl Convention {
         let mut stack_bytes = 0;
         let params = place(params, &mut stack_bytes)?;
         let rets = place(rets, &mut stack_bytes)?;
-        Ok(Convention { rets, params, stack_bytes: stack_bytes.next_multiple_of(16) })
+        let stack_bytes = stack_bytes.next_multiple_of(16);
+        Ok(Convention { rets, params, stack_bytes, return_address: RETURN_ADDRESS })
+    }
+
+    /// The same, if all calls of the function are direct ones in this module's code: the return address has the next pair behind
+    /// arguments and results then, as what a callee changes its callers lose.
+    pub(crate) fn of_local(rets: &[Variable], params: &[Variable]) -> Lowered<Convention> {
+        let mut convention = Convention::of(rets, params)?;
+        if !convention.uses_stack() {
+            let ends = convention.params.iter().chain(&convention.rets).filter_map(Passed::end);
+            convention.return_address = ends.max().unwrap_or(FIRST_ARGUMENT).next_multiple_of(2);
+        }
+        Ok(convention)
     }
 
     /// Something is handed over in the caller's argument area.

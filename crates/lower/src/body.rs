@@ -56,7 +56,10 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
         descriptor::load(cx)?;
         params::bind_kernel_params(cx, function)
     } else {
-        let convention = Convention::of(&function.rets, &function.params)?;
+        let is_local =
+            cx.func.kind() == FunctionKind::Internal && !cx.module.relocatable || cx.module.plan.is_local(function);
+        let of = if is_local { Convention::of_local } else { Convention::of };
+        let convention = of(&function.rets, &function.params)?;
         params::bind_device_params(cx, function, &convention)
     }
 }

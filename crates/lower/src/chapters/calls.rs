@@ -7,7 +7,7 @@ use crate::function::operands::Wide;
 use crate::function::scope::Binding;
 use crate::function::{FnLower, bindings, finish, frame, ops, param_words, place, sources};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::Role::{Bank, Base, D, Offset, Target};
+use oriole_isa::Role::{self, Bank, Base, D, Offset};
 use oriole_isa::{CallMode, Field, MemSize, Mods, Opcode as Sass};
 use oriole_ori::{Block, CallSite, Callee, Clobbers, Inst, Linkage, Operand, RegType, Symbol, SymbolPart, VReg};
 use oriole_ptx::ast::{self, Instruction, Name, Opcode, Space, Span, Variable};
@@ -35,13 +35,13 @@ enum Way {
 fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     cx.guard_by_branch()?;
     let Some(parts) = instruction.call() else { return Err(unknown(cx, instruction)) };
-    let (way, rets, params, noreturn) = callee(cx, &parts)?;
+    let Target { way, rets, params, is_local, noreturn } = callee(cx, &parts)?;
     let (rets, params): (&[Variable], &[Variable]) = (&rets, &params);
     if parts.args.len() != params.len() || parts.rets.len() != rets.len() {
         let message = format!("the function takes {} arguments and gives {} results", params.len(), rets.len());
         return Err(invalid(instruction.span, message));
     }
-    let convention = Convention::of(rets, params)?;
+    let convention = if is_local { Convention::of_local(rets, params)? } else { Convention::of(rets, params)? };
     let mut site =
         CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
     for ((arg, param), passed) in parts.args.iter().zip(params).zip(&convention.params) {
@@ -54,7 +54,7 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         site.args.push(pointer);
     }
     result_registers(cx, &convention, &mut site.results)?;
-    transfer(cx, way, site)?;
+    transfer(cx, way, site, convention.return_address)?;
     if noreturn {
         return finish::emit_exit(cx);
     }
@@ -64,8 +64,18 @@ fn call(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     Ok(())
 }
 
-/// What is called, its results and parameters, and whether it never returns.
-fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<Variable>, Vec<Variable>, bool)> {
+/// What is called.
+struct Target {
+    way: Way,
+    rets: Vec<Variable>,
+    params: Vec<Variable>,
+    /// All its calls are direct ones.
+    is_local: bool,
+    /// It never returns.
+    noreturn: bool,
+}
+
+fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<Target> {
     if let Some(name) = parts.callee.name()
         && bindings::binding(cx, name)?.is_none()
         && let Some((index, function)) = cx.module.function(name.sym)
@@ -73,14 +83,15 @@ fn callee(cx: &mut FnLower<'_, '_>, parts: &ast::Call<'_>) -> Lowered<(Way, Vec<
         let symbol = cx.module.function_symbol(index);
         let noreturn = crate::module::plan::is_noreturn(function);
         let way = if function.body.is_some() { Way::Direct(symbol) } else { Way::Runtime(runtime(cx, name, symbol)?) };
-        return Ok((way, function.rets.clone(), function.params.clone(), noreturn));
+        let is_local = cx.module.plan.is_local(function);
+        return Ok(Target { way, rets: function.rets.clone(), params: function.params.clone(), is_local, noreturn });
     }
     let Some(label) = parts.prototype else {
         return Err(unsupported(parts.callee.span(), "a call through a register without a prototype"));
     };
     let address = sources::src64(cx, parts.callee)?;
     let (rets, params) = prototype(cx, label)?;
-    Ok((Way::Indirect(address), rets, params, false))
+    Ok(Target { way: Way::Indirect(address), rets, params, is_local: false, noreturn: false })
 }
 
 fn runtime(cx: &FnLower<'_, '_>, name: Name, symbol: Symbol) -> Lowered<Symbol> {
@@ -197,17 +208,18 @@ fn take(cx: &mut FnLower<'_, '_>, ret: &ast::Operand, variable: &Variable, passe
     param_words::words_to_operand(cx, &fresh, ret)
 }
 
-/// Sets the return address and jumps; code goes on in the block of the return point.
-fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
+/// Sets the return address, in the pair from the register `address` on, and jumps; code goes on in the block of the return
+/// point.
+fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite, address: u16) -> Lowered {
     let back = cx.new_block()?;
-    let address = cx.return_address()?;
+    let address = cx.fixed_pair(address)?;
     let mut inst = Inst::neutral(Sass::CALL, Mods::new());
     match (way, cx.module.relocatable) {
         (Way::Direct(symbol), false) => {
             section_relative(cx, Wide::of_pair(address), back)?;
             site.callee = Callee::Direct(symbol);
             let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Relative);
-            inst.set_role(Target, cx.built(made)?);
+            inst.set_role(Role::Target, cx.built(made)?);
         }
         (Way::Indirect(target), false) => {
             let offset = code_offset(cx, target)?;
@@ -229,7 +241,7 @@ fn transfer(cx: &mut FnLower<'_, '_>, way: Way, mut site: CallSite) -> Lowered {
             }
             inst.mods.set(Field::CALL_MODE, CallMode::ABS);
             let made = cx.func.symbol_operand(symbol, 0, SymbolPart::Whole);
-            inst.set_role(Target, cx.built(made)?);
+            inst.set_role(Role::Target, cx.built(made)?);
         }
         (Way::Indirect(target), true) => {
             absolute_return(cx, address, back)?;
@@ -271,7 +283,8 @@ fn section_relative(cx: &mut FnLower<'_, '_>, address: Wide, back: Block) -> Low
 pub(crate) fn call_library(cx: &mut FnLower<'_, '_>, name: &str, args: &[Operand]) -> Lowered<Vec<Operand>> {
     cx.guard_by_branch()?;
     let (routine, symbol) = cx.module.library_symbol(name, cx.span)?;
-    let convention = Convention::of(&routine.function.rets, &routine.function.params)?;
+    let of = if cx.module.relocatable { Convention::of } else { Convention::of_local };
+    let convention = of(&routine.function.rets, &routine.function.params)?;
     let mut site =
         CallSite { callee: Callee::Indirect, args: Vec::new(), results: Vec::new(), clobbers: Clobbers::ByCallee };
     let mut words = args.iter();
@@ -287,7 +300,7 @@ pub(crate) fn call_library(cx: &mut FnLower<'_, '_>, name: &str, args: &[Operand
     }
     result_registers(cx, &convention, &mut site.results)?;
     let fixed = site.results.clone();
-    transfer(cx, Way::Direct(symbol), site)?;
+    transfer(cx, Way::Direct(symbol), site, convention.return_address)?;
     let mut results = Vec::new();
     for from in fixed {
         let to = cx.temp()?;
@@ -302,8 +315,8 @@ pub(crate) fn call_library(cx: &mut FnLower<'_, '_>, name: &str, args: &[Operand
 /// Before sm_90 LEPC gives its own address only. It stands alone in a block, which both its own
 /// label and that of the next block keep apart, and the distance is added.
 fn absolute_return(cx: &mut FnLower<'_, '_>, address: VReg, back: Block) -> Lowered {
-    if Sass::LEPC.places(Target, cx.arch()) {
-        cx.emit(Sass::LEPC, &[], &[(D, Operand::reg(address)), (Target, Operand::block(back))])?;
+    if Sass::LEPC.places(Role::Target, cx.arch()) {
+        cx.emit(Sass::LEPC, &[], &[(D, Operand::reg(address)), (Role::Target, Operand::block(back))])?;
         return Ok(());
     }
     let (here, next) = (cx.new_block()?, cx.new_block()?);

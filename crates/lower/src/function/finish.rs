@@ -19,7 +19,7 @@ pub(crate) fn emit_return(cx: &mut FnLower<'_, '_>) -> Lowered {
         hand_over(cx, variable, passed.place, &mut args)?;
         cx.returning.results.push((variable, passed));
     }
-    let address = cx.return_address()?;
+    let address = cx.fixed_pair(cx.returning.register)?;
     if let Some(kept) = cx.returning.address {
         ops::mov64(cx, address, Wide::of_pair(kept))?;
     }

@@ -21,7 +21,6 @@ pub(crate) mod uniform;
 pub(crate) mod vectors;
 pub(crate) mod word_ops;
 
-use crate::abi::RETURN_ADDRESS;
 use crate::error::{Lowered, invalid};
 use crate::function::scope::Scopes;
 use crate::module::context::ModuleCx;
@@ -32,6 +31,8 @@ use oriole_ptx::ast::{self, Name, Span};
 /// What a device function does at `ret`.
 #[derive(Debug, Default)]
 pub(crate) struct Returning<'a> {
+    /// First register of the pair that holds the return address on entry and at RET.
+    register: u16,
     /// Copy of the return address, where calls overwrite the register.
     address: Option<VReg>,
     /// The results, by place.
@@ -164,9 +165,9 @@ impl<'m, 'a> FnLower<'m, 'a> {
         Ok(Operand::reg(self.temp_of(RegType::P)?))
     }
 
-    /// The pair that holds the return address on entry and at RET.
-    pub(crate) fn return_address(&mut self) -> Lowered<VReg> {
-        let made = self.func.fixed_vreg(RegType::Pair, RETURN_ADDRESS);
+    /// The pair from the fixed register `first` on.
+    pub(crate) fn fixed_pair(&mut self, first: u16) -> Lowered<VReg> {
+        let made = self.func.fixed_vreg(RegType::Pair, first);
         self.built(made)
     }
 

@@ -50,6 +50,7 @@ pub(crate) fn bind_device_params<'a>(
     function: &'a ast::Function,
     convention: &Convention,
 ) -> Lowered {
+    cx.returning.register = convention.return_address;
     keep_return_address(cx, function)?;
     if convention.uses_stack() {
         let pointer = incoming(cx, STACK_POINTER_ARGUMENT)?;
@@ -69,7 +70,7 @@ pub(crate) fn bind_device_params<'a>(
 
 /// Copies the return address on entry, where calls of the body overwrite its register.
 fn keep_return_address(cx: &mut FnLower<'_, '_>, function: &ast::Function) -> Lowered {
-    let address = cx.return_address()?;
+    let address = cx.fixed_pair(cx.returning.register)?;
     cx.func.edit().add_live_in(address);
     let mut calls = false;
     if let Some(body) = &function.body {

@@ -16,6 +16,25 @@ pub(crate) fn of_block(block: &Block, visit: &mut impl FnMut(Name)) {
     }
 }
 
+/// The same without the functions that are called by their names.
+pub(crate) fn other_than_callees(block: &Block, visit: &mut impl FnMut(Name)) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Instruction(instruction) => match instruction.call() {
+                Some(call) => {
+                    let operands = call.rets.iter().chain(call.args);
+                    operands.for_each(|operand| of_operand(operand, visit));
+                }
+                None => of_instruction(instruction, visit),
+            },
+            Statement::Block(inner) => other_than_callees(inner, visit),
+            Statement::CallTargets(list) => list.targets.iter().for_each(|name| visit(*name)),
+            Statement::Variable(variable) => of_variable(variable, visit),
+            _ => {}
+        }
+    }
+}
+
 /// The names in a variable's initial value.
 pub(crate) fn of_variable(variable: &Variable, visit: &mut impl FnMut(Name)) {
     if let Some(init) = &variable.init {

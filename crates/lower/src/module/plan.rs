@@ -40,6 +40,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) locals: FxHashMap<u32, VarKey>,
     /// Static shared bytes of each kernel (by function index), dynamic shared memory follows.
     pub(crate) shared_bytes: FxHashMap<usize, u32>,
+    /// Functions that are called directly and named nowhere else, in a file that needs no linker.
+    local: FxHashSet<Sym>,
 }
 
 /// Functions and variables that one function reaches.
@@ -61,6 +63,9 @@ impl<'a> Plan<'a> {
         let direct: Vec<Reach> = (0..plan.functions.len()).map(|f| plan.mentions(f)).collect();
         let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
         plan.wanted = roots;
+        if !options.relocatable {
+            plan.find_local();
+        }
         let mut called: Vec<usize> = reach.iter().flat_map(|(_, r)| r.functions.iter().copied()).collect();
         called.sort_unstable();
         called.dedup();
@@ -165,6 +170,23 @@ impl<'a> Plan<'a> {
             format!("kernels: {}", names.join(" "))
         };
         Box::new(invalid(Span::default(), format!("no kernel '{name}' in this module")).help(help))
+    }
+
+    /// Whether all calls of the function are direct ones in this module's code.
+    pub(crate) fn is_local(&self, function: &Function) -> bool {
+        self.local.contains(&function.name.sym)
+    }
+
+    fn find_local(&mut self) {
+        let mut named: FxHashSet<usize> = FxHashSet::default();
+        let mut add = |name: Name| named.extend(self.by_name.get(&name.sym));
+        for body in self.functions.iter().filter_map(|function| function.body.as_ref()) {
+            names::other_than_callees(body, &mut add);
+        }
+        self.variables.iter().for_each(|variable| names::of_variable(variable.ast, &mut add));
+        let local = (0..self.functions.len()).filter(|index| !named.contains(index));
+        let local = local.map(|index| self.functions[index]).filter(|f| !f.is_entry && f.body.is_some());
+        self.local = local.map(|function| function.name.sym).collect();
     }
 
     /// What the body of one function mentions, and the initial values of the variables that it mentions.
