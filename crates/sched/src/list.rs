@@ -203,3 +203,61 @@ fn take_fitting<E: Ord>(
     heap.extend(aside);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{in_order, list_order};
+    use crate::dependence::Graph;
+    use crate::lives::{Class, Counts, Lives};
+    use crate::order::heights;
+    use crate::sample::Sample;
+    use fastrand::Rng;
+    use oriole_graph::Rows;
+
+    fn registers(count: i32) -> Counts {
+        Counts([count; 5])
+    }
+
+    /// Instructions that wait for nothing and write a value each that lives on: by height up to `ranks_from`, by rank then.
+    #[test]
+    fn from_so_many_registers_on_the_rank_decides() {
+        for seed in 0..200 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.u32(1..40);
+            let graph = Graph { edges: Rows::default(), incoming: vec![0; count as usize] };
+            let insts: Vec<_> = (0..count).map(|value| (Vec::new(), vec![value])).collect();
+            let lives = Lives::of(&vec![(Class::General, true); count as usize], &insts);
+            let (mut by_height, mut by_rank): (Vec<u32>, Vec<u32>) = ((0..count).collect(), (0..count).collect());
+            rng.shuffle(&mut by_height);
+            rng.shuffle(&mut by_rank);
+            let place =
+                |order: &[u32], at: u32| order.iter().position(|other| *other == at).map_or(0, |place| place as u32);
+            let heights: Vec<u32> = (0..count).map(|at| count - place(&by_height, at)).collect();
+            let ranks: Vec<u32> = (0..count).map(|at| place(&by_rank, at)).collect();
+            let ranks_from = rng.u32(..=count);
+            let aim = rng.u32(ranks_from..=count);
+            let aims = (registers(ranks_from as i32), registers(aim as i32));
+            let order = list_order(&graph, &heights, lives, aims, &ranks);
+            let (first, behind) = by_height.split_at(ranks_from as usize);
+            let expected = first.iter().chain(by_rank.iter().filter(|at| behind.contains(at)));
+            assert!(order.insts.iter().eq(expected), "seed {seed}: {:?}", order.insts);
+        }
+    }
+
+    /// An order has each instruction behind what it waits for, and costs what it says.
+    #[test]
+    fn nothing_stands_before_what_it_waits_for() {
+        for seed in 0..1_000 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.u32(1..60);
+            let sample = Sample::new(&mut rng, count, 4);
+            let mut ranks = vec![0; count as usize];
+            (0..).zip(sample.any_order(&mut rng)).for_each(|(rank, at)| ranks[at as usize] = rank);
+            let aims = (registers(rng.i32(..12)), registers(rng.i32(..12)));
+            let order = list_order(&sample.graph, &heights(&sample.graph), sample.lives.clone(), aims, &ranks);
+            assert!(sample.allows(&order.insts), "seed {seed}: {:?}", order.insts);
+            let again = in_order(&sample.graph, sample.lives, order.insts.iter().copied());
+            assert_eq!((order.cycles, order.peak), (again.cycles, again.peak), "seed {seed}");
+        }
+    }
+}
