@@ -184,10 +184,11 @@ mod tests {
             self.steps.iter().map(|(_, _, needed)| *needed).chain([self.before]).map(u64::count_ones).max().unwrap_or(0)
         }
 
-        /// Fewest moves of all ways to go: at each step whatever may stay stays, and all that may leave is tried.
+        /// Fewest moves of all ways to go. At the start registers are full where there are values for them.
         fn fewest_moves(&self, registers: u32) -> u32 {
             let mut ways = Ways { registers, fewest: HashMap::new() };
-            let subsets = (0..=self.before).filter(|kept| kept & !self.before == 0 && kept.count_ones() <= registers);
+            let full = registers.min(self.before.count_ones());
+            let subsets = (0..=self.before).filter(|kept| kept & !self.before == 0 && kept.count_ones() == full);
             subsets.for_each(|there| ways.reach(there, self.before & !there, 0));
             for (reads, writes, needed) in &self.steps {
                 // What is read here is not needed behind it in any case, but must not leave before.

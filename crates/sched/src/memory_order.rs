@@ -187,8 +187,8 @@ mod tests {
         }
     }
 
-    /// Loads, stores, or one kind behind the other, all at one place or each at its own: with every pair compared there would
-    /// be a thousand for each.
+    /// Stores, loads behind stores or before them, and both in turn, all at one place or each at its own: with every pair
+    /// compared there would be a thousand for each, and behind a store a thousand would be kept.
     #[test]
     fn accesses_follow_few_others() {
         const COUNT: usize = 2_000;
@@ -196,8 +196,12 @@ mod tests {
             for writes in [|_| true, |at| at >= COUNT / 2, |at| at < COUNT / 2, |at| at % 2 == 0, |at| at % 8 == 0] {
                 let accesses: Vec<MemoryAccess> =
                     (0..COUNT).map(|at| MemoryAccess::at(Space::Global, writes(at), 0, apart * at as i64, 4)).collect();
-                let edges: usize = followed(&mut MemoryOrder::default(), &accesses).iter().map(Vec::len).sum();
+                let (mut order, store) = (MemoryOrder::default(), MemoryAccess::at(Space::Global, true, 0, -4, 4));
+                let edges: usize = followed(&mut order, &accesses).iter().map(Vec::len).sum();
                 assert!(edges <= COUNT * (2 * WINDOW + 3), "{edges} edges");
+                order.access(COUNT as u32, &store, |_| ());
+                let kept = order.take().count();
+                assert!(kept <= MOST_APART + WINDOW + 2, "{kept} are kept");
             }
         }
     }
