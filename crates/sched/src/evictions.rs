@@ -144,7 +144,7 @@ impl File<'_> {
 #[cfg(test)]
 mod tests {
     use super::evictions;
-    use crate::lives::Class;
+    use crate::lives::{Class, Lives};
     use crate::sample::Sample;
     use fastrand::Rng;
     use std::collections::HashMap;
@@ -256,5 +256,25 @@ mod tests {
             }
         }
         assert!(moved > 1_000 && fitted > 1_000, "{fitted} fit, {moved} do not");
+    }
+
+    /// Moves of values from before, by what each instruction reads.
+    fn moves(reads: &[&[u32]], registers: i32) -> u32 {
+        let insts: Vec<_> = reads.iter().map(|reads| (reads.to_vec(), Vec::new())).collect();
+        let values = reads.iter().copied().flatten().max().map_or(0, |last| *last as usize + 1);
+        let lives = Lives::of(&vec![(Class::General, false); values], &insts);
+        evictions(&lives, &(0..reads.len() as u32).collect::<Vec<u32>>(), Class::General, registers)
+    }
+
+    /// The other comes back four times; the first one goes to memory once.
+    #[test]
+    fn what_is_in_memory_leaves_for_nothing() {
+        assert_eq!(moves(&[&[0], &[1], &[0], &[1], &[0]], 1), 4 + 1);
+    }
+
+    /// The other comes, but the first one, which is read too, does not leave for it.
+    #[test]
+    fn what_an_instruction_reads_is_there_at_a_time() {
+        assert_eq!(moves(&[&[0, 1]], 1), 1);
     }
 }

@@ -135,7 +135,8 @@ fn loads_before_uses(rng: &mut Rng, group: usize, one_in: u32) -> Function {
             text += &if rng.u32(..one_in) == 0 { store(rng) } else { String::new() };
         }
     }
-    text += &(store(rng) + "    EXIT PT\n.end\n");
+    // The last is for nobody.
+    text += &(store(rng) + "    LDS %R3, %R0, URZ, 0x0\n    EXIT PT\n.end\n");
     text.parse().expect("it is well formed")
 }
 
@@ -254,4 +255,42 @@ fn long_blocks_of_very_many_loads_and_stores_compute_the_same() {
         let (group, stores_every) = (rng.usize(64..LONG), 1 << rng.u32(1..10));
         in_flight_after_ordering(&loads_before_uses(&mut rng, group, stores_every), BUDGET, seed);
     }
+}
+
+/// Places where an instruction of this kind stands, by the number of loads before it.
+fn loads_before(func: &Function, opcode: Opcode) -> Vec<usize> {
+    let opcodes: Vec<Opcode> = func.iter_insts().map(|(_, inst)| func[inst].opcode).collect();
+    let places = (0..opcodes.len()).filter(|place| opcodes[*place] == opcode);
+    places.map(|place| opcodes[..place].iter().filter(|opcode| **opcode == Opcode::LDS).count()).collect()
+}
+
+/// Registers of the volatile loads, from first to last.
+fn volatile_loads(func: &Function) -> Vec<Option<VReg>> {
+    let insts = func.iter_insts().map(|(_, inst)| &func[inst]);
+    insts.filter(|inst| inst.flags.contains(InstFlags::VOLATILE)).map(|inst| inst.operands[0].as_reg()).collect()
+}
+
+/// Loads come down to their uses, but behind no barrier, and volatile ones keep their order.
+#[test]
+fn some_loads_of_a_long_block_stay_where_they_are() {
+    let mut func = loads_before_uses(&mut Rng::with_seed(1), LONG, u32::MAX);
+    let text = func.to_string();
+    func = text
+        .lines()
+        .enumerate()
+        .map(|(number, line)| match number % 512 {
+            0 if line.contains("IADD3") => format!("    MEMBAR\n{line}\n"),
+            n if n % 64 == 0 && line.contains("LDS") => format!("{line} ;volatile\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect::<String>()
+        .parse()
+        .expect("it is well formed");
+    let (barriers, volatile) = (loads_before(&func, Opcode::MEMBAR), volatile_loads(&func));
+    assert!(barriers.len() > 1 && volatile.len() > 16, "{barriers:?} {volatile:?}");
+    let mut ordered = func.clone();
+    order_values(&mut ordered, Arch::Sm80, |_| BUDGET, |_| u32::MAX);
+    assert!(func.iter_insts().ne(ordered.iter_insts()));
+    assert_eq!(loads_before(&ordered, Opcode::MEMBAR), barriers);
+    assert_eq!(volatile_loads(&ordered), volatile);
 }
