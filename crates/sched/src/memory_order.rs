@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// What follows everything may follow only what is taken, and does not follow what was before another that did so.
+    /// An instruction that follows what is taken comes behind all accesses before it; nothing is left for the next.
     #[test]
     fn what_is_taken_stands_for_all() {
         for seed in 0..60 {
