@@ -16,6 +16,8 @@ mod lives;
 mod memory;
 mod memory_order;
 mod order;
+#[cfg(test)]
+mod sample;
 mod scoreboard;
 mod sink;
 mod stall;

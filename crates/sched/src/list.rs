@@ -203,3 +203,91 @@ fn take_fitting<E: Ord>(
     heap.extend(aside);
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{TRIES, in_order, list_order};
+    use crate::dependence::Graph;
+    use crate::lives::{Class, Counts, Lives};
+    use crate::order::heights;
+    use crate::sample::Sample;
+    use fastrand::Rng;
+    use oriole_graph::Rows;
+
+    fn registers(count: i32) -> Counts {
+        Counts([count; 5])
+    }
+
+    /// Where all values live on, and nothing waits for anything.
+    struct Choice<'a> {
+        by_height: &'a [u32],
+        by_rank: &'a [u32],
+        /// By instruction: how many values it writes.
+        writes: &'a [i32],
+    }
+
+    impl Choice<'_> {
+        /// The first by height that keeps within `ranks_from`, else the first by rank that keeps within `aim`, else the first.
+        fn expected(&self, ranks_from: i32, aim: i32) -> Vec<u32> {
+            let mut order: Vec<u32> = Vec::new();
+            for _ in self.writes {
+                let live: i32 = order.iter().map(|at| self.writes[*at as usize]).sum();
+                let first = |of: &[u32], limit: i32| {
+                    let fits = |at: u32| self.writes[at as usize] == 0 || live + self.writes[at as usize] <= limit;
+                    of.iter().copied().find(|at| !order.contains(at) && fits(*at))
+                };
+                let next = first(self.by_height, ranks_from).or_else(|| first(self.by_rank, aim));
+                order.extend(next.or_else(|| first(self.by_rank, i32::MAX)));
+            }
+            order
+        }
+    }
+
+    fn places(order: &[u32]) -> Vec<u32> {
+        let mut places = vec![0; order.len()];
+        (0..).zip(order).for_each(|(place, at)| places[*at as usize] = place);
+        places
+    }
+
+    #[test]
+    fn from_so_many_registers_on_the_rank_decides() {
+        for seed in 0..2_000 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.u32(1..TRIES as u32);
+            let writes: Vec<i32> = (0..count).map(|_| rng.i32(0..4)).collect();
+            let (mut by_height, mut by_rank): (Vec<u32>, Vec<u32>) = ((0..count).collect(), (0..count).collect());
+            rng.shuffle(&mut by_height);
+            rng.shuffle(&mut by_rank);
+            let heights: Vec<u32> = places(&by_height).into_iter().map(|place| count - place).collect();
+            let all = writes.iter().sum::<i32>();
+            let aim = rng.i32(0..=all);
+            let ranks_from = rng.i32(0..=aim);
+
+            let mut values = 0u32..;
+            let insts: Vec<_> =
+                writes.iter().map(|n| (Vec::new(), values.by_ref().take(*n as usize).collect())).collect();
+            let lives = Lives::of(&vec![(Class::General, true); all as usize], &insts);
+            let graph = Graph { edges: Rows::default(), incoming: vec![0; count as usize] };
+            let aims = (registers(ranks_from), registers(aim));
+            let order = list_order(&graph, &heights, lives, aims, &places(&by_rank));
+            let choice = Choice { by_height: &by_height, by_rank: &by_rank, writes: &writes };
+            assert_eq!(order.insts, choice.expected(ranks_from, aim), "seed {seed}");
+        }
+    }
+
+    /// An order has each instruction behind what it waits for, and costs what it says.
+    #[test]
+    fn nothing_stands_before_what_it_waits_for() {
+        for seed in 0..1_000 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.u32(1..60);
+            let sample = Sample::new(&mut rng, count, 4);
+            let ranks = places(&sample.any_order(&mut rng));
+            let aims = (registers(rng.i32(0..12)), registers(rng.i32(0..12)));
+            let order = list_order(&sample.graph, &heights(&sample.graph), sample.lives.clone(), aims, &ranks);
+            assert!(sample.allows(&order.insts), "seed {seed}: {:?}", order.insts);
+            let again = in_order(&sample.graph, sample.lives, order.insts.iter().copied());
+            assert_eq!((order.cycles, order.peak), (again.cycles, again.peak), "seed {seed}");
+        }
+    }
+}

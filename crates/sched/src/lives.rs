@@ -220,6 +220,32 @@ impl Lives {
     }
 }
 
+#[cfg(test)]
+impl Lives {
+    /// A stretch by what its instructions read and write. Of the values there is the class, and whether they live on.
+    pub(crate) fn of(values: &[(Class, bool)], insts: &[(Vec<u32>, Vec<u32>)]) -> Lives {
+        let mut lives = Lives {
+            values: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            ends: Vec::new(),
+            live: Counts::default(),
+        };
+        let values = values.iter().map(|&(class, lives_on)| Value { class, readers: 0, lives_on });
+        lives.values.extend(values);
+        for (reads, writes) in insts {
+            reads.iter().for_each(|value| lives.values[*value as usize].readers += 1);
+            lives.reads.extend(reads);
+            lives.writes.extend(writes);
+            lives.ends.push((lives.reads.len() as u32, lives.writes.len() as u32));
+        }
+        for value in (0..lives.values.len()).filter(|value| !lives.writes.contains(&(*value as u32))) {
+            lives.live.add(lives.values[value].class, 1);
+        }
+        lives
+    }
+}
+
 fn add(values: &mut Vec<Value>, class: Class) -> u32 {
     values.push(Value { class, readers: 0, lives_on: false });
     values.len() as u32 - 1

@@ -85,16 +85,28 @@ fn access_bytes(inst: &Inst) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{MemoryAccess, Place};
-    use crate::code::Reg;
-    use oriole_isa::Space;
-    use smallvec::smallvec;
-
-    fn access(space: Space, writes: bool, register: Reg, from: i64, bytes: i64) -> MemoryAccess {
-        let place = Place { base: smallvec![register], from, to: from + bytes };
+impl MemoryAccess {
+    /// An access to so many bytes behind what `base` holds.
+    pub(crate) fn at(space: Space, writes: bool, base: Reg, from: i64, bytes: i64) -> MemoryAccess {
+        let place = Place { base: smallvec::smallvec![base], from, to: from + bytes };
         MemoryAccess { space, writes, ordered: false, place: Some(place) }
     }
+
+    /// The same, ordered among its like.
+    pub(crate) fn in_order(self) -> MemoryAccess {
+        MemoryAccess { ordered: true, ..self }
+    }
+
+    /// The same at a place that nobody knows.
+    pub(crate) fn anywhere(self) -> MemoryAccess {
+        MemoryAccess { place: None, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryAccess;
+    use oriole_isa::Space;
 
     /// All pairs of small ranges against the sets of their bytes: from one base, two accesses of one space of which one
     /// writes keep their order if and only if they share a byte; from different bases always.
@@ -106,8 +118,8 @@ mod tests {
             for &(b, b_bytes) in &ranges {
                 let shared = (a..a + a_bytes).any(|byte| (b..b + b_bytes).contains(&byte));
                 for (first, second) in [(true, false), (false, true), (true, true), (false, false)] {
-                    let one = access(Space::Shared, first, 2, a, a_bytes);
-                    let other = |space, register| access(space, second, register, b, b_bytes);
+                    let one = MemoryAccess::at(Space::Shared, first, 2, a, a_bytes);
+                    let other = |space, register| MemoryAccess::at(space, second, register, b, b_bytes);
                     let writes = first || second;
                     assert_eq!(
                         one.conflicts(&other(Space::Shared, 2)),
