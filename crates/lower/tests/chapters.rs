@@ -175,11 +175,11 @@ fn shared_float_addition_is_a_loop() {
     assert!(loops, "the swap is tried again");
 }
 
-#[test]
-fn calls_follow_the_convention() {
+/// Registers of the arguments and the results of a call; `others` stands between the function and the kernel.
+fn call_registers(others: &str) -> [Vec<u16>; 2] {
     let text = format!(
         "{HEAD}.func (.param .b32 r) f(.param .b32 a, .param .b64 b) {{ .reg .b32 %a; .reg .b64 %b; \
-         ld.param.b32 %a, [a]; ld.param.b64 %b, [b]; st.global.b32 [%b], %a; st.param.b32 [r], %a; ret; }}\n\
+         ld.param.b32 %a, [a]; ld.param.b64 %b, [b]; st.global.b32 [%b], %a; st.param.b32 [r], %a; ret; }}\n{others}\
          .visible .entry k(.param .u64 out) {{ .reg .b32 %x; .reg .b64 %o; ld.param.u64 %o, [out]; mov.u32 %x, 5;\n\
          {{ .param .b32 a0; .param .b64 a1; .param .b32 r0; st.param.b32 [a0], %x; st.param.b64 [a1], %o;\n\
          call (r0), f, (a0, a1); ld.param.b32 %x, [r0]; }}\n st.global.u32 [%o], %x; ret; }}\n"
@@ -191,9 +191,16 @@ fn calls_follow_the_convention() {
     let numbers = |list: &[oriole_ori::Operand]| -> Vec<u16> {
         list.iter().filter_map(|o| function.physical(*o).map(|(_, number, _)| number)).collect()
     };
+    [numbers(&site.args), numbers(&site.results)]
+}
+
+#[test]
+fn calls_follow_the_convention() {
     // a in R4, b in the next even pair R6:R7, the return address in R20:R21, the result in R4.
-    assert_eq!(numbers(&site.args), [4, 6, 7, 20]);
-    assert_eq!(numbers(&site.results), [4]);
+    let named = ".global .u64 table[1] = { f };\n";
+    assert_eq!(call_registers(named), [vec![4, 6, 7, 20], vec![4]]);
+    // Where nobody but its callers names the function, the return address has the next pair.
+    assert_eq!(call_registers(""), [vec![4, 6, 7, 8], vec![4]]);
 }
 
 /// The messages of a module that does not lower.
