@@ -3,7 +3,7 @@
 //! The strict simulator and the static checker judge control words by these facts. Source: what ptxas's
 //! code relies on (`../shared/latency/digest.md`, "Facts about the control bits"; `docs/isa/latency.md`).
 
-use crate::latency::{self, LatencyClass, Queue, Slot};
+use crate::latency::{self, Queue, Slot};
 use crate::{Arch, Field, FieldId, Inst, Opcode, Pipe, RegFile, Role, Value, Warpgroup};
 use smallvec::SmallVec;
 use std::fmt;
@@ -283,7 +283,7 @@ fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
 
 /// A product of a warpgroup: its results are there when `WARPGROUP.DEPBAR` says so.
 fn is_product(inst: &Inst) -> bool {
-    inst.opcode.info().latency == LatencyClass::Gmma
+    inst.opcode.is_warpgroup_product()
 }
 
 /// The product ends a group that `WARPGROUP.DEPBAR` counts.

@@ -10,5 +10,6 @@ pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod nops;
 pub(crate) mod predicate;
+pub(crate) mod products;
 pub(crate) mod sink;
 pub(crate) mod synchronise;
