@@ -130,6 +130,8 @@ fn passings(
 enum Wish {
     /// One node in the place of another.
     Same(Node, Node),
+    /// The place of what a block passes on where the value is, which may live on.
+    Pass(Node, Node),
     /// Nodes side by side.
     Line(SmallVec<[Node; 4]>),
 }
@@ -199,7 +201,7 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
         let at = |block| std::cmp::Reverse(loops.depth(block));
         wishes.all.push((at(pass.block), Rank::Phi, Wish::Same(pass.arrival, pass.result)));
         let inputs = pass.inputs.iter();
-        wishes.all.extend(inputs.map(|(value, place, pred)| (at(*pred), Rank::Phi, Wish::Same(*place, *value))));
+        wishes.all.extend(inputs.map(|(value, place, pred)| (at(*pred), Rank::Phi, Wish::Pass(*place, *value))));
     }
     let mut all = wishes.all;
     all.sort_by_key(|(depth, rank, _)| (*depth, *rank));
@@ -207,6 +209,11 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
         match wish {
             Wish::Same(a, b) => {
                 classes.join(a, b, 0, 1);
+            }
+            Wish::Pass(place, value) => {
+                if !classes.join(place, value, 0, 1) {
+                    classes.join_copy(place, value);
+                }
             }
             Wish::Line(nodes) => {
                 let align = tuple_align(classes.file(nodes[0]), nodes.len());
