@@ -305,7 +305,8 @@ fn settle(module: &mut Module, allocation: &mut ModuleAllocation) {
     for (id, func) in module.functions.iter_mut() {
         oriole_opt::settle_products(func, arch);
         let own = &mut allocation.functions[id].own;
-        let (losses, notes) = func.notes().iter().cloned().partition::<Vec<_>, _>(|note| note.contains("Performance Loss"));
+        let (losses, notes) =
+            func.notes().iter().cloned().partition::<Vec<_>, _>(|note| note.contains("Performance Loss"));
         own.warnings.extend(losses);
         own.notes.extend(notes);
     }

@@ -162,7 +162,7 @@ pub const SLOTS: &[Slot] = &[
     none(79, "OriHoistInvariantsLate2", LOOPS),
     stage(137, "LateExpansionUnsupportedOpsMid", LOWERED),
     stage(80, "ExpandJmxComputation", LOWERED),
-    none(81, "LateArchOptimizeSecond", ARCH),
+    pass(81, "LateArchOptimizeSecond", "two registers of a matrix become zero at once"),
     none(82, "AdvancedPhaseBackPropVReg", HOOK),
     pass(83, "OriBackCopyPropagate", "what a copy would put elsewhere is computed there"),
     none(138, "OriSplitHighPressureLiveRanges", RANGES),

@@ -13,3 +13,4 @@ pub(crate) mod predicate;
 pub(crate) mod products;
 pub(crate) mod sink;
 pub(crate) mod synchronise;
+pub(crate) mod zeros;

@@ -52,14 +52,7 @@ pub(super) fn fix(
     changed
 }
 
-fn look(
-    func: &Function,
-    arch: Arch,
-    products: &Products,
-    cfg: &Cfg,
-    cause: Cause,
-    analyses: &mut Analyses,
-) -> Missing {
+fn look(func: &Function, arch: Arch, products: &Products, cfg: &Cfg, cause: Cause, analyses: &mut Analyses) -> Missing {
     let flow = Flow::new(func, products, cfg);
     let mut missing = Missing::default();
     let mut apart = None;

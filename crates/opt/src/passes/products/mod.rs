@@ -40,7 +40,11 @@ pub(crate) fn hold(func: &mut Function, _: &Context, analyses: &mut Analyses) ->
         for (at, &inst) in func.block_insts(block).iter().enumerate() {
             step(func, &products, inst, &mut state, &mut |_, finding| {
                 if let Finding::Done(done) = finding {
-                    holds.push((block, at + 1, registers(func, done.iter().map(|product| products.all[*product].inst))));
+                    holds.push((
+                        block,
+                        at + 1,
+                        registers(func, done.iter().map(|product| products.all[*product].inst)),
+                    ));
                 }
             });
         }
