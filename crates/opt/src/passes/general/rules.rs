@@ -118,6 +118,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), apply: merge::bit_test },
     Rule { name: "bytes: permutation", at: At::Opcodes(&[O::PRMT]), apply: bytes::permutation },
     Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), apply: warpgroup::addend },
+    Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), apply: warpgroup::vote },
     Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), apply: narrow::constant_pair },
 ];
 

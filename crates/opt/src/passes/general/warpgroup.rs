@@ -1,4 +1,4 @@
-//! Products of warpgroups: an addend that is zero takes no registers.
+//! Products of warpgroups: an addend that is zero takes no registers, and needs no vote on whether it counts.
 
 use super::{Cx, Rewrite, constant, source};
 use oriole_isa::{Opcode, Role};
@@ -23,6 +23,15 @@ pub(super) fn addend(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, Bu
         new.set_role(Role::PA, Operand::upt().with_not(true));
     }
     Ok((new != *inst).then(|| smallvec![new]))
+}
+
+/// A vote that nobody reads goes: it was on whether the addend counts.
+pub(super) fn vote(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    let unread = |operand: Operand| match operand.as_reg() {
+        Some(reg) => cx.func.is_value(reg) && cx.reads(reg) == 0,
+        None => matches!(operand.kind(), OperandKind::None | OperandKind::Urz | OperandKind::Upt),
+    };
+    Ok(inst.defs().all(|(_, operand)| unread(operand)).then(Rewrite::new))
 }
 
 /// The value of a uniform predicate that is a constant, or a vote on one.
