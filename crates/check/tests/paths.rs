@@ -3,7 +3,7 @@
 
 mod assembled;
 
-use assembled::{EXIT, Line, code, report};
+use assembled::{EXIT, Line, code, report, report_on};
 use oriole_check::{CheckError, Kind, check};
 use oriole_cubin::{Cubin, FunctionSpec, InnerFunctionSpec, ModuleSpec, Target, write};
 use oriole_isa::Arch;
@@ -254,4 +254,32 @@ fn a_kernel_that_declares_no_register_has_none() {
     assert_eq!(kinds(bytes.clone(), 0), [(Kind::Undeclared, 0)]);
     assert_eq!(kinds(bytes.clone(), 3), [(Kind::Undeclared, 0)]);
     assert_eq!(kinds(bytes, 4), []);
+}
+
+#[test]
+fn a_product_of_a_warpgroup_has_its_registers_until_the_wait() {
+    let target = Target::from_name("sm_90a").expect("a target");
+    let found = |touch| {
+        let lines = [
+            ("WARPGROUP.ARRIVE", "1"),
+            ("HGMMA.64x8x16.F32 R8, R4, gdesc[UR4], R8, gsb0", "1"),
+            ("NOP", "15"),
+            (touch, "15"),
+            ("WARPGROUP.DEPBAR.LE gsb0, 0x0", "1"),
+            ("IADD3 R8, R4, R8, RZ", "15"),
+            ("IADD3 R4, R4, 0x1, RZ", "15"),
+            EXIT,
+        ];
+        let all = report_on(target, Arch::Sm90, &lines, None).findings;
+        all.iter().map(|finding| (finding.kind, finding.later.address)).collect::<Vec<_>>()
+    };
+    assert_eq!(found("IADD3 R20, R12, 0x1, RZ"), []);
+    assert_eq!(found("IADD3 R20, R9, 0x1, RZ"), [(Kind::ReadAfterWrite, 0x30)]);
+    assert_eq!(found("IADD3 R11, R12, 0x1, RZ"), [(Kind::WriteAfterWrite, 0x30)]);
+    // It reads A as long, which others may read too, but not write.
+    assert_eq!(found("IADD3 R20, R7, 0x1, RZ"), []);
+    assert_eq!(found("IADD3 R7, R12, 0x1, RZ"), [(Kind::WriteAfterRead, 0x30)]);
+    // A sum goes from product to product; it is no A before it is done.
+    assert_eq!(found("HGMMA.64x8x16.F32 R8, R4, gdesc[UR4], R8, gsb0"), []);
+    assert_eq!(found("HGMMA.64x8x16.F32 R12, R8, gdesc[UR4], R12, gsb0"), [(Kind::ReadAfterWrite, 0x30)]);
 }

@@ -165,7 +165,8 @@ fn compile_tree(
     let flows = watch.time("order", || order(&mut module, &counts, &alloc, &settings, &mut numbering, &workers));
     keep(&mut record.dumps, &passes, session, &module, &ORDER);
     session.poll()?;
-    let allocation = watch.time("allocate", || allocate_module(&mut module, flows, &counts, &alloc))?;
+    let mut allocation = watch.time("allocate", || allocate_module(&mut module, flows, &counts, &alloc))?;
+    settle(&mut module, &mut allocation);
     keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
     let allocated = options.pressure.then(|| module.clone());
     session.poll()?;
@@ -300,6 +301,19 @@ fn order(
         if enabled { oriole_sched::order_values(func, arch, |needed| budget.of(needed), in_block) } else { None }
     });
     module.functions.keys().zip(flows).collect()
+}
+
+/// Look once more at products of warpgroups, and tell what the passes have to say.
+fn settle(module: &mut Module, allocation: &mut ModuleAllocation) {
+    let arch = module.arch;
+    for (id, func) in module.functions.iter_mut() {
+        oriole_opt::settle_products(func, arch);
+        let own = &mut allocation.functions[id].own;
+        let (losses, notes) =
+            func.notes().iter().cloned().partition::<Vec<_>, _>(|note| note.contains("Performance Loss"));
+        own.warnings.extend(losses);
+        own.notes.extend(notes);
+    }
 }
 
 /// The hardware instructions of every function, in order and with their control words.

@@ -3,7 +3,7 @@
 //! The strict simulator and the static checker judge control words by these facts. Source: what ptxas's
 //! code relies on (`../shared/latency/digest.md`, "Facts about the control bits"; `docs/isa/latency.md`).
 
-use crate::latency::{self, LatencyClass, Queue, Slot};
+use crate::latency::{self, Queue, Slot};
 use crate::{Arch, Field, FieldId, Inst, Opcode, Pipe, RegFile, Role, Value, Warpgroup};
 use smallvec::SmallVec;
 use std::fmt;
@@ -231,13 +231,14 @@ impl Touches {
             });
             Touch { register, slot, held, behind: bit(self.results) | bit(self.sources) }
         } else {
-            let held = latency::reads_late(inst, slot, arch).then(|| Held {
+            let is_late = latency::reads_late(inst, slot, arch) || is_product_operand(inst, slot, Role::A);
+            let held = is_late.then(|| Held {
                 scoreboards: mask(write) | mask(read),
                 counted: read.or(write),
                 order: self.sources,
             });
             // An accumulator is handed from product to product.
-            let behind = if is_accumulator(inst, slot) { bit(self.results) } else { 0 };
+            let behind = if is_product_operand(inst, slot, Role::C) { bit(self.results) } else { 0 };
             Touch { register, slot, held, behind }
         };
         if is_def { self.writes.push(touch) } else { self.reads.push(touch) }
@@ -283,7 +284,7 @@ fn source_order(inst: &Inst, arch: Arch) -> Option<Order> {
 
 /// A product of a warpgroup: its results are there when `WARPGROUP.DEPBAR` says so.
 fn is_product(inst: &Inst) -> bool {
-    inst.opcode.info().latency == LatencyClass::Gmma
+    inst.opcode.is_warpgroup_product()
 }
 
 /// The product ends a group that `WARPGROUP.DEPBAR` counts.
@@ -291,9 +292,10 @@ fn commits(inst: &Inst) -> bool {
     inst.get(Field::GSB) != Inst::new(inst.opcode).get(Field::GSB)
 }
 
-fn is_accumulator(inst: &Inst, slot: Slot) -> bool {
+/// The operand of a product with that role. `A` in registers is read until the product is done, as PTX has it.
+fn is_product_operand(inst: &Inst, slot: Slot, role: Role) -> bool {
     let Slot::Operand { index, .. } = slot else { return false };
-    is_product(inst) && inst.opcode.signature().get(usize::from(index)).is_some_and(|spec| spec.role == Role::C)
+    is_product(inst) && inst.opcode.signature().get(usize::from(index)).is_some_and(|spec| spec.role == role)
 }
 
 fn immediate(inst: &Inst, role: Role) -> Option<u64> {

@@ -268,6 +268,12 @@ impl Opcode {
         &INFO[self as usize]
     }
 
+    /// It is a product of a warpgroup: it goes on after its issue, until `WARPGROUP.DEPBAR` says that it is done.
+    #[inline]
+    pub fn is_warpgroup_product(self) -> bool {
+        self.info().latency == LatencyClass::Gmma
+    }
+
     /// Its operands, the same on every target.
     #[inline]
     pub fn signature(self) -> &'static [OperandSpec] {

@@ -3,7 +3,7 @@
 //! The expected instructions are what ptxas 13.0 makes of the same PTX (read with nvdisasm), the register
 //! counts those of the fragments in the PTX manual.
 
-use oriole_isa::{Arch, Field, Opcode, Role};
+use oriole_isa::{Arch, Field, Gsb, Opcode, Role};
 use oriole_ori::{Function, FunctionKind, Inst, Module, Operand};
 
 /// Lowers a kernel with this body.
@@ -182,7 +182,7 @@ fn wmma_moves_pairs_along_lines_and_transposes_across_them() {
 }
 
 #[test]
-fn a_warpgroup_product_works_in_one_run_of_registers_and_is_waited_for() {
+fn a_warpgroup_product_works_in_one_run_of_registers_and_ends_its_group() {
     // D of 64 x 256 singles: 128 registers of each thread.
     let body = format!(
         ".reg .f32 %g<128>; .reg .b64 %q; .reg .pred %x; setp.ne.u32 %x, %m, 0;\n\
@@ -200,7 +200,8 @@ fn a_warpgroup_product_works_in_one_run_of_registers_and_is_waited_for() {
     assert_eq!(width(function, found[0], Role::Desc), (4, 4));
     assert_eq!((found[0].get(Field::GMMA_NEG_B), found[0].get(Field::GMMA_TNSP_A)), (true, false));
     assert!(found[0].get(Field::GMMA_TNSP_B));
-    // Whether C counts comes from a predicate of the thread; the product is done before anything else.
+    assert_eq!(found[0].get(Field::GSB), Gsb::GSB0);
+    // Whether C counts comes from a predicate of the thread; fence and wait are where the program has them.
     assert_eq!(all(function, Opcode::VOTEU).len(), 1);
     let order: Vec<Opcode> = function
         .iter_insts()

@@ -11,6 +11,7 @@ pub mod pipeline;
 pub mod slots;
 
 pub use manager::{Options, Watcher, run};
+pub use passes::products::settle_products;
 pub use passes::synchronise::run as synchronise;
 
 use knobs::Knobs;

@@ -1,7 +1,8 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
 use crate::passes::{
-    back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, sink, synchronise,
+    back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, products, sink, synchronise,
+    zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept};
@@ -82,8 +83,11 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OriDoRemat",               &[69],  1,    false, Once,      sink::RULES, same_flow(sink::run)),
     entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      &[], new_flow(form::leave)),
+    entry("LateArchOptimizeSecond",   &[81],  1,    false, Once,      zeros::RULES, same_flow(zeros::run)),
     entry("OriBackCopyPropagate",     &[83],  1,    false, Once,      back_copy::RULES, same_flow(back_copy::run)),
     entry("OriPerformLiveDeadFourth", &[84],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("OriPropagateGmma",         &[85],  0,    true,  Once,      &[], same_flow(products::propagate)),
+    entry("FixupGmmaSequence",        &[87],  0,    true,  Once,      &[], same_flow(products::hold)),
     entry("OriDoSyncronization",      &[99],  0,    true,  Once,      &[], Code::Module(synchronise::run_all)),
     entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      &[], same_flow(nops::run)),
 ];

@@ -70,7 +70,6 @@ const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
 const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
 const UNIFORM: &str = "not done: docs/opt.md, Uniform registers";
 const ARCH: &str = "not done: docs/opt.md, Rules of one target";
-const GMMA: &str = "not done: docs/opt.md, Matrices of warpgroups";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
 /// target-specific ones; the published table names neither.
@@ -163,14 +162,14 @@ pub const SLOTS: &[Slot] = &[
     none(79, "OriHoistInvariantsLate2", LOOPS),
     stage(137, "LateExpansionUnsupportedOpsMid", LOWERED),
     stage(80, "ExpandJmxComputation", LOWERED),
-    none(81, "LateArchOptimizeSecond", ARCH),
+    pass(81, "LateArchOptimizeSecond", "two registers of a matrix become zero at once"),
     none(82, "AdvancedPhaseBackPropVReg", HOOK),
     pass(83, "OriBackCopyPropagate", "what a copy would put elsewhere is computed there"),
     none(138, "OriSplitHighPressureLiveRanges", RANGES),
     pass(84, "OriPerformLiveDeadFourth", "results that nobody reads go"),
-    none(85, "OriPropagateGmma", GMMA),
+    pass(85, "OriPropagateGmma", "products of warpgroups get the waits and fences that the program lacks"),
     none(86, "InsertPseudoUseDefForConvUR", "slot 74 converts nothing whose registers would have to be held"),
-    none(87, "FixupGmmaSequence", GMMA),
+    pass(87, "FixupGmmaSequence", "the registers of a product are held up to its wait"),
     none(88, "OriHoistInvariantsLate3", LOOPS),
     none(89, "AdvancedPhaseSetRegAttr", HOOK),
     none(90, "OriSetRegisterAttr", HOOK),
@@ -188,7 +187,7 @@ pub const SLOTS: &[Slot] = &[
     stage(102, "ReportAfterRegisterAllocation", REPORT),
     stage(103, "Get64bRegComponents", ALLOCATED),
     stage(104, "AdvancedPhasePostExpansion", ALLOCATED),
-    none(105, "ApplyPostRegAllocWars", WARS),
+    stage(105, "ApplyPostRegAllocWars", "allocation: waits where registers of unfinished products were moved (opt::settle_products)"),
     pass(106, "AdvancedPhasePostSched", "instructions change places, docs/sched.md; left out, they get control words alone"),
     pass(107, "OriRemoveNopCode", "NOPs go, before allocation already"),
     none(108, "OptimizeHotColdInLoop", BLOCKS),

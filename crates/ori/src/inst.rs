@@ -27,6 +27,8 @@ pub enum InstKind {
     Phi,
     /// One operand, a register of any type and width: from here on it has some value. Emits no code.
     Undef,
+    /// Registers of any type and width, which are read: up to here they are nobody else's. Emits no code.
+    Hold,
 }
 
 bitflags::bitflags! {
@@ -58,7 +60,7 @@ bitflags::bitflags! {
 /// One instruction: a SASS opcode on virtual registers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inst {
-    /// Machine instruction, MovPhi or mark of an undefined value.
+    /// Machine instruction, MovPhi or mark.
     pub kind: InstKind,
     /// The mnemonic; NOP for what is no machine instruction.
     pub opcode: Opcode,
@@ -104,6 +106,11 @@ impl Inst {
     /// A mark that `dst`, a register or piece of one, has some value from here on.
     pub fn undef(dst: Operand) -> Self {
         Inst { kind: InstKind::Undef, ..Inst::new(Opcode::NOP, Mods::new(), &[dst]) }
+    }
+
+    /// A mark up to which registers, or pieces of some, keep what is in them.
+    pub fn hold(held: &[Operand]) -> Self {
+        Inst { kind: InstKind::Hold, ..Inst::new(Opcode::NOP, Mods::new(), held) }
     }
 
     /// A MovPhi without inputs yet.
@@ -200,6 +207,12 @@ impl Inst {
         self.kind == InstKind::Undef
     }
 
+    /// Whether it holds registers.
+    #[inline]
+    pub fn is_hold(&self) -> bool {
+        self.kind == InstKind::Hold
+    }
+
     /// Whether it is an instruction of the machine.
     #[inline]
     pub fn is_machine(&self) -> bool {
@@ -212,6 +225,7 @@ impl Inst {
         match self.kind {
             InstKind::Machine => self.opcode.destinations(),
             InstKind::Phi | InstKind::Undef => 1,
+            InstKind::Hold => 0,
         }
     }
 
@@ -221,6 +235,7 @@ impl Inst {
         match self.kind {
             InstKind::Machine => !self.opcode.destinations() | self.opcode.sources(),
             InstKind::Phi | InstKind::Undef => !1,
+            InstKind::Hold => !0,
         }
     }
 
@@ -236,7 +251,7 @@ impl Inst {
     pub fn olds(&self) -> &[Operand] {
         match self.kind {
             InstKind::Machine => self.operands.get(self.opcode.operand_count()..).unwrap_or(&[]),
-            InstKind::Phi | InstKind::Undef => &[],
+            InstKind::Phi | InstKind::Undef | InstKind::Hold => &[],
         }
     }
 

@@ -81,7 +81,7 @@ impl Thread<'_> {
         if inst.is_machine() && inst.opcode == Opcode::NOP {
             return Ok(());
         }
-        if inst.is_phi() {
+        if inst.is_phi() || inst.is_hold() {
             return Ok(());
         }
         if inst.is_undef() {

@@ -192,7 +192,7 @@ fn allocate_file(
         {
             continue;
         }
-        if chosen.is_empty() {
+        if chosen.is_empty() && !release_holds(func) {
             return Err(out_of_registers(func, file, failed.len()));
         }
         let chosen: Vec<VReg> = chosen.iter().map(|node| graph.nodes[*node as usize].vreg).collect();
@@ -200,6 +200,15 @@ fn allocate_file(
         facts.renew(func, file);
     }
     Err(out_of_registers(func, file, 0))
+}
+
+/// Give up what marks hold. Whether there was any.
+fn release_holds(func: &mut Function) -> bool {
+    let before = func.inst_count();
+    for block in func.layout().to_vec() {
+        func.edit().retain_insts(block, |func, inst| !func[inst].is_hold());
+    }
+    func.inst_count() != before
 }
 
 fn out_of_registers(func: &Function, file: RegFile, needed: usize) -> AllocError {

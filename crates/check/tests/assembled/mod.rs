@@ -37,13 +37,18 @@ pub(crate) fn code(lines: &[Line], arch: Arch) -> Vec<u8> {
 
 /// A kernel of these lines; from line `inner` on they are a function that it calls.
 pub(crate) fn report(lines: &[Line], inner: Option<u32>) -> Report {
-    let code = code(lines, Arch::Sm80);
+    report_on(Target::new(80), Arch::Sm80, lines, inner)
+}
+
+/// The same for another target.
+pub(crate) fn report_on(target: Target, arch: Arch, lines: &[Line], inner: Option<u32>) -> Report {
+    let code = code(lines, arch);
     let mut kernel = FunctionSpec::kernel("k", code.clone(), 32);
     kernel.inner_functions.extend(inner.map(|line| {
         let (offset, size) = (16 * line, code.len() as u32 - 16 * line);
         InnerFunctionSpec { name: "$k$f".into(), offset, size, frame_size: 0 }
     }));
-    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
+    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(target) };
     let bytes = write(&module).expect("a module");
     check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target")
 }

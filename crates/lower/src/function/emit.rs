@@ -117,6 +117,11 @@ impl FnLower<'_, '_> {
         self.built(made)
     }
 
+    /// The instructions of the block at hand so far.
+    pub(crate) fn block_so_far(&self) -> &[InstId] {
+        self.block.map_or(&[], |block| self.func.block_insts(block))
+    }
+
     /// Goes on in `block`, which is laid out here.
     pub(crate) fn switch_to(&mut self, block: Block) {
         self.func.edit().place_block_last(block);

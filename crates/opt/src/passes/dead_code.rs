@@ -71,6 +71,7 @@ pub(crate) fn removable(func: &Function, inst: InstId) -> bool {
     let data = &func[inst];
     !data.opcode.info().effects.intersects(WANTED)
         && data.call.is_none()
+        && !data.is_hold()
         && !data.flags.contains(InstFlags::VOLATILE)
         && data.defs().all(|(_, operand)| !matches!(operand.kind(), OperandKind::Phys { .. }))
 }

@@ -10,5 +10,7 @@ pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod nops;
 pub(crate) mod predicate;
+pub(crate) mod products;
 pub(crate) mod sink;
 pub(crate) mod synchronise;
+pub(crate) mod zeros;

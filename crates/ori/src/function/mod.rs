@@ -106,6 +106,7 @@ pub struct Function {
     tuples: Tuples,
     fixed: FxHashMap<(RegType, u16), VReg>,
     symref_index: FxHashMap<SymbolRef, SymRef>,
+    notes: Vec<String>,
 }
 
 impl Function {
@@ -130,6 +131,7 @@ impl Function {
             def_use: None,
             tuples: Tuples::default(),
             fixed: FxHashMap::default(),
+            notes: Vec::new(),
             symref_index: FxHashMap::default(),
         }
     }
@@ -392,6 +394,16 @@ impl Function {
     /// Call sites, also of removed instructions.
     pub fn call_sites(&self) -> &PrimaryMap<CallId, CallSite> {
         &self.calls
+    }
+
+    /// What the user should know of what was made of it.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// One thing more that the user should know.
+    pub fn add_note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// Source locations.

@@ -40,7 +40,7 @@ fn fault(func: &Function, inst: InstId, message: String) -> MachineError {
 }
 
 impl Function {
-    /// Whether the instruction becomes a hardware instruction: MovPhis and undefined-value markers do not.
+    /// Whether the instruction becomes a hardware instruction: MovPhis and marks do not.
     pub fn emits_code(&self, inst: InstId) -> bool {
         self[inst].is_machine()
     }

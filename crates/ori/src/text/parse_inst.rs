@@ -85,6 +85,7 @@ fn note(c: &mut Cursor<'_>, func: &mut Function, inst: &mut Inst) -> Result<()> 
         let name = c.name()?;
         match (name, FLAGS.value(name)) {
             ("phi", _) => (inst.kind, inst.opcode) = (InstKind::Phi, Opcode::NOP),
+            ("hold", _) => (inst.kind, inst.opcode) = (InstKind::Hold, Opcode::NOP),
             ("undef", _) => (inst.kind, inst.opcode) = (InstKind::Undef, Opcode::NOP),
             (_, Some(flag)) => inst.flags |= flag,
             (_, None) => {

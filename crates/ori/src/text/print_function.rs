@@ -161,6 +161,7 @@ fn notes(func: &Function, inst: &Inst) -> String {
         InstKind::Machine => {}
         InstKind::Phi => text.push_str(" ;phi"),
         InstKind::Undef => text.push_str(" ;undef"),
+        InstKind::Hold => text.push_str(" ;hold"),
     }
     for flag in inst.flags.iter() {
         let _ = write!(text, " ;{}", FLAGS.of(InstFlags::from_bits_retain(flag.bits())));

@@ -1,8 +1,8 @@
 //! Products of a warpgroup: `wgmma.fence`, `.mma_async`, `.commit_group`, `.wait_group`.
 //!
 //! The product runs on after its issue, in registers that nothing may touch until `WARPGROUP.DEPBAR` says
-//! that it is done. Here it is waited for at once: the accumulators are gathered before, the sums copied after
-//! it, and no register is in the hands of an unfinished product anywhere else.
+//! that it is done. Fences and waits are the program's; where something touches these registers before,
+//! slots 85 and 105 of the optimiser add what is missing.
 
 use crate::chapters::tensor::fragment;
 use crate::chapters::tensor::product::{Kind, float_type, half_type, int_type, kind_of};
@@ -12,15 +12,14 @@ use crate::function::{FnLower, operands, ops, sources};
 use crate::handler::unknown;
 use oriole_isa::Role::{A, C, Count, D, Desc, Meta, MetaId, PA, PD};
 use oriole_isa::{Field, GmmaK, GmmaN, Gsb, MaxregOp, MmaAcc, Opcode as Sass, Setting, Vote, Warpgroup};
-use oriole_ori::{Operand, RegType};
+use oriole_ori::{Inst, Operand, RegType};
 use oriole_ptx::ast::{self, Instruction, ScalarType, Shape, Word};
 
 /// `wgmma`
 pub(crate) fn lower(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     match () {
         () if instruction.has(Word::Fence) => synchronise(cx, Warpgroup::ARRIVE, 0),
-        // What is not waited for is not there.
-        () if instruction.has(Word::CommitGroup) => Ok(()),
+        () if instruction.has(Word::CommitGroup) => commit(cx),
         () if instruction.has(Word::WaitGroup) => {
             let pending = operands::operand(instruction, 0)?;
             let count = pending.imm().and_then(|imm| imm.int_bits()).filter(|count| *count < 8);
@@ -48,6 +47,25 @@ pub(crate) fn change_registers(cx: &mut FnLower<'_, '_>, instruction: &Instructi
 
 fn synchronise(cx: &mut FnLower<'_, '_>, what: Warpgroup, count: u32) -> Lowered {
     cx.emit(Sass::WARPGROUP, &[Field::WARPGROUP.is(what)], &[(Count, Operand::imm(count))])?;
+    Ok(())
+}
+
+/// Ends a group: the last product of it says so. Where that is not in the block (or there is none), one is added that has
+/// no result, as ptxas does.
+fn commit(cx: &mut FnLower<'_, '_>) -> Lowered {
+    let last = cx.block_so_far().iter().rev().find(|inst| cx.func[**inst].opcode.is_warpgroup_product()).copied();
+    if let Some(product) = last.filter(|product| cx.func[*product].get(Field::GSB) != Gsb::GSB0) {
+        cx.func.edit().update(product, |inst| inst.mods.set(Field::GSB, Gsb::GSB0));
+        return Ok(());
+    }
+    let fields = [Field::MMA_ACC.is(MmaAcc::F16), Field::GSB.is(Gsb::GSB0)];
+    let mut nothing = Inst::neutral(Sass::HGMMA, fields.into_iter().collect());
+    nothing.set_role(D, Operand::rz());
+    nothing.set_role(C, Operand::rz());
+    nothing.set_role(Desc, Operand::urz());
+    nothing.set_role(PA, Operand::upt().with_not(true));
+    warp::converge_all(cx)?;
+    cx.emit_inst(nothing)?;
     Ok(())
 }
 
@@ -122,7 +140,6 @@ fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
         Field::FLOAT_A.is(float_type(*a_type)),
         Field::FLOAT_B.is(float_type(*b_type)),
         Field::SAT.is(instruction.has(Word::Satfinite)),
-        Field::GSB.is(Gsb::GSB0),
     ];
     fields.extend(rest.fields(in_registers));
     fields.retain(|setting| opcode.has_field(setting.field()));
@@ -153,9 +170,7 @@ fn product(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     }
     inst.set_role(C, sum);
     inst.set_role(D, sum);
-    synchronise(cx, Warpgroup::ARRIVE, 0)?;
     cx.emit_inst(inst)?;
-    synchronise(cx, Warpgroup::DEPBAR, 0)?;
     fragment::deliver(cx, d, *d_type, &places)
 }
 

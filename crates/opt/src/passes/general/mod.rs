@@ -20,6 +20,7 @@ mod phis;
 mod rules;
 mod sums;
 mod table;
+mod warpgroup;
 mod wide;
 
 use super::dead_code::{self, SWEPT};

@@ -1,6 +1,6 @@
 //! The rules of the bundles, and which of them look at which opcode.
 
-use super::{Cx, address, bytes, common, contract, fold, identities, merge, narrow, sums, table, wide};
+use super::{Cx, address, bytes, common, contract, fold, identities, merge, narrow, sums, table, warpgroup, wide};
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
 use smallvec::SmallVec;
@@ -117,6 +117,8 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), apply: merge::comparison },
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), apply: merge::bit_test },
     Rule { name: "bytes: permutation", at: At::Opcodes(&[O::PRMT]), apply: bytes::permutation },
+    Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), apply: warpgroup::addend },
+    Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), apply: warpgroup::vote },
     Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), apply: narrow::constant_pair },
 ];
 

@@ -131,6 +131,39 @@ impl Classes {
         !meet
     }
 
+    /// Put a place that holds nothing but a copy of a value that lives on where the value is: there they may meet.
+    pub(super) fn join_copy(&mut self, copy: Node, value: Node) -> bool {
+        let [(start, end)] = self.ranges[copy as usize][..] else { return false };
+        let of_value = &self.ranges[value as usize];
+        let at = of_value.partition_point(|range| range.0 <= start);
+        if at == 0 || of_value[at - 1].1 < end {
+            return false;
+        }
+        self.vacate(copy, (start, end));
+        let joined = self.join(copy, value, 0, 1);
+        if !joined {
+            self.ranges[copy as usize].push((start, end));
+            if let Some(Taken::Several(set)) = self.taken_mut(copy) {
+                insert(set, (start, end));
+            }
+        }
+        joined
+    }
+
+    /// Take the one stretch of a node out of its place.
+    fn vacate(&mut self, node: Node, (start, end): Range) {
+        self.ranges[node as usize].clear();
+        let Some(Taken::Several(set)) = self.taken_mut(node) else { return };
+        let Some((&first, &last)) = set.range(..=start).next_back() else { return };
+        set.remove(&first);
+        set.extend([(first, start), (end, last)].into_iter().filter(|(start, end)| start < end));
+    }
+
+    fn taken_mut(&mut self, node: Node) -> Option<&mut Taken> {
+        let Place { class, at } = self.place(node);
+        self.classes[class as usize].as_mut()?.places.get_mut(usize::from(at))
+    }
+
     fn both(&self, a: u32, b: u32) -> Option<[&Class; 2]> {
         Some([self.classes[a as usize].as_ref()?, self.classes[b as usize].as_ref()?])
     }

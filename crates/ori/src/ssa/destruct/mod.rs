@@ -20,6 +20,7 @@ use classes::{Classes, Node};
 use cranelift_entity::SecondaryMap;
 use oriole_isa::{Family, Opcode, RegFile, Role};
 use ranges::{Positions, live_ranges};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Take a function out of SSA form.
@@ -86,7 +87,8 @@ struct Passing {
     inputs: SmallVec<[(Node, Node, Block); 2]>,
 }
 
-/// The MovPhis of all reachable blocks, with places of their own.
+/// The MovPhis of all reachable blocks, with places of their own. What a block passes on to two MovPhis (around a loop and
+/// out of it) it leaves in one place for both, if their other inputs let them share one.
 fn passings(
     func: &Function,
     cfg: &Cfg,
@@ -95,6 +97,7 @@ fn passings(
     classes: &mut Classes,
 ) -> Vec<Passing> {
     let mut all = Vec::new();
+    let mut left: FxHashMap<(Block, Node), Node> = FxHashMap::default();
     for &block in cfg.rpo() {
         for &phi in func.phis(block).iter() {
             let Some(result) = func[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else {
@@ -105,8 +108,16 @@ fn passings(
             let mut inputs = SmallVec::new();
             for (source, pred) in func.phi_inputs(phi) {
                 let Some(value) = source.as_reg().and_then(|reg| numbers.node(func, reg)) else { continue };
-                let departure = classes.add(SmallVec::from_slice(&[positions.departure(pred)]), file);
-                classes.join(arrival, departure, 0, 1);
+                let shared = left.get(&(pred, value)).copied();
+                let departure = match shared.filter(|place| classes.join(arrival, *place, 0, 1)) {
+                    Some(place) => place,
+                    None => {
+                        let place = classes.add(SmallVec::from_slice(&[positions.departure(pred)]), file);
+                        classes.join(arrival, place, 0, 1);
+                        left.insert((pred, value), place);
+                        place
+                    }
+                };
                 inputs.push((value, departure, pred));
             }
             all.push(Passing { block, result, arrival, inputs });
@@ -119,6 +130,8 @@ fn passings(
 enum Wish {
     /// One node in the place of another.
     Same(Node, Node),
+    /// The place of what a block passes on where the value is, which may live on.
+    Pass(Node, Node),
     /// Nodes side by side.
     Line(SmallVec<[Node; 4]>),
 }
@@ -188,7 +201,7 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
         let at = |block| std::cmp::Reverse(loops.depth(block));
         wishes.all.push((at(pass.block), Rank::Phi, Wish::Same(pass.arrival, pass.result)));
         let inputs = pass.inputs.iter();
-        wishes.all.extend(inputs.map(|(value, place, pred)| (at(*pred), Rank::Phi, Wish::Same(*place, *value))));
+        wishes.all.extend(inputs.map(|(value, place, pred)| (at(*pred), Rank::Phi, Wish::Pass(*place, *value))));
     }
     let mut all = wishes.all;
     all.sort_by_key(|(depth, rank, _)| (*depth, *rank));
@@ -196,6 +209,11 @@ fn share(func: &Function, loops: &LoopForest, numbers: &Numbers, passing: &[Pass
         match wish {
             Wish::Same(a, b) => {
                 classes.join(a, b, 0, 1);
+            }
+            Wish::Pass(place, value) => {
+                if !classes.join(place, value, 0, 1) {
+                    classes.join_copy(place, value);
+                }
             }
             Wish::Line(nodes) => {
                 let align = tuple_align(classes.file(nodes[0]), nodes.len());

@@ -13,7 +13,7 @@ use crate::reg::{RegType, VRegData};
 use crate::terminator::is_terminator;
 use cranelift_entity::{PrimaryMap, SecondaryMap, packed_option::PackedOption};
 use oriole_isa::{Opcode, RegFile};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// The values of a tuple.
@@ -63,10 +63,14 @@ type Moves = SecondaryMap<Block, Vec<(Node, Node)>>;
 fn by_block(func: &Function, passing: &[Passing]) -> (Moves, Moves) {
     let mut arrivals: Moves = SecondaryMap::with_capacity(func.blocks().len());
     let mut departures: Moves = SecondaryMap::with_capacity(func.blocks().len());
+    // One place may be for two MovPhis.
+    let mut filled: FxHashSet<Node> = FxHashSet::default();
     for pass in passing {
         arrivals[pass.block].push((pass.arrival, pass.result));
         for (value, place, pred) in &pass.inputs {
-            departures[*pred].push((*value, *place));
+            if filled.insert(*place) {
+                departures[*pred].push((*value, *place));
+            }
         }
     }
     (arrivals, departures)
