@@ -18,4 +18,4 @@ pub use memory::{Memory, SHARED_WINDOW, Space};
 pub use random::{EDGES, crowded_function, random_function, short_function};
 pub use seed::from_environment;
 pub use shapes::{Shape, shapes};
-pub use thread::run;
+pub use thread::{run, run_from};

@@ -19,11 +19,13 @@ pub(crate) struct Registers<'f> {
     first: Vec<usize>,
     /// Words, and predicates as 0 and 1, by place.
     values: Vec<Option<u32>>,
+    /// What stands in a register without a value, if that is to be told apart.
+    before: Option<u32>,
 }
 
 impl<'f> Registers<'f> {
-    /// All without a value, but for the stack pointer.
-    pub(crate) fn new(func: &'f Function, constants: &'f [u32]) -> Self {
+    /// All without a value, but for the stack pointer, or with the bits `before` in place of a value.
+    pub(crate) fn new(func: &'f Function, constants: &'f [u32], before: Option<u32>) -> Self {
         let mut places = PHYSICAL;
         let first = func.regs().values().map(|reg| {
             let file = FILES.iter().find(|(file, _)| *file == reg.file());
@@ -38,7 +40,7 @@ impl<'f> Registers<'f> {
         let first: Vec<usize> = first.collect();
         let mut values = vec![None; places];
         values[1] = Some(STACK);
-        Registers { func, constants, first, values }
+        Registers { func, constants, first, values, before }
     }
 
     /// The value of a guard.
@@ -71,6 +73,10 @@ impl<'f> Registers<'f> {
         }
     }
 
+    fn value(&self, place: usize) -> Option<u32> {
+        self.values[place].or(self.before)
+    }
+
     /// A 32-bit source, without its flags.
     pub(crate) fn word(&self, inst: &Inst, role: Role) -> Option<u32> {
         self.component(inst, role, 0)
@@ -86,15 +92,15 @@ impl<'f> Registers<'f> {
         match operand.kind() {
             OperandKind::Tuple(tuple) => {
                 let reg = self.func.tuple_values(tuple).get(usize::from(k))?;
-                self.values[self.first[reg.as_u32() as usize]]
+                self.value(self.first[reg.as_u32() as usize])
             }
             OperandKind::Reg(reg, piece) => {
                 let at = piece.range(self.func[reg].components).start + k;
-                self.values[self.first[reg.as_u32() as usize] + usize::from(at)]
+                self.value(self.first[reg.as_u32() as usize] + usize::from(at))
             }
             OperandKind::Imm(bits, _) => Some(if k == 0 { bits } else { 0 }),
             OperandKind::Rz => Some(0),
-            OperandKind::Phys { file: RegFile::R, number, .. } => self.values[usize::from(number) + usize::from(k)],
+            OperandKind::Phys { file: RegFile::R, number, .. } => self.value(usize::from(number) + usize::from(k)),
             OperandKind::Const { offset, .. } => self.constants.get(offset as usize / 4 + usize::from(k)).copied(),
             _ => None,
         }
@@ -112,6 +118,6 @@ impl<'f> Registers<'f> {
     }
 
     fn predicate(&self, reg: VReg) -> Option<bool> {
-        self.values[self.first[reg.as_u32() as usize]].map(|bit| bit != 0)
+        self.value(self.first[reg.as_u32() as usize]).map(|bit| bit & 1 != 0)
     }
 }

@@ -27,7 +27,20 @@ struct Thread<'f> {
 /// An instruction that is not evaluated, an undefined value that decides something (a branch, an address, what is
 /// stored), or an endless loop.
 pub fn run(func: &Function, thread: u32, constants: &[u32]) -> Result<Memory, String> {
-    let registers = Registers::new(func, constants);
+    execute(func, thread, Registers::new(func, constants, None))
+}
+
+/// The same where the bits `before` stand in registers without a value: whether what is undefined matters shows in what comes of
+/// different ones.
+///
+/// # Errors
+///
+/// An instruction that is not evaluated, or an endless loop.
+pub fn run_from(func: &Function, thread: u32, constants: &[u32], before: u32) -> Result<Memory, String> {
+    execute(func, thread, Registers::new(func, constants, Some(before)))
+}
+
+fn execute(func: &Function, thread: u32, registers: Registers<'_>) -> Result<Memory, String> {
     let mut this = Thread { func, thread, registers, memory: Memory::default() };
     let mut at = func.entry();
     let mut from = None;

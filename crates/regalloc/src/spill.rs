@@ -15,7 +15,20 @@ enum Home {
     Recompute(Inst),
     /// From a general register (predicates): non-zero is true.
     General(VReg),
+    /// From a bit of a general register that several predicates share.
+    Bit(Bit),
 }
+
+/// A place in a register of predicates.
+#[derive(Clone, Copy, Debug)]
+struct Bit {
+    word: VReg,
+    /// The bit alone.
+    mask: u32,
+}
+
+/// So many predicates at least share registers: each costs an instruction more where it is written.
+const SHARING: usize = 3;
 
 /// Bytes stored and loaded by the spill code of one function, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +46,10 @@ pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) 
     for reg in regs {
         homes[*reg] = Some(find_home(func, *reg, &definitions)?);
     }
+    let predicates: Vec<VReg> = regs.iter().copied().filter(|reg| func[*reg].file() == RegFile::P).collect();
+    if predicates.len() >= SHARING {
+        share_words(func, &predicates, &mut homes)?;
+    }
     for block in func.layout().to_vec() {
         let old = func.edit().take_insts(block);
         let mut new = Vec::with_capacity(old.len());
@@ -40,6 +57,29 @@ pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) 
             rewrite(func, inst, &homes, &mut new, bytes)?;
         }
         func.edit().set_insts(block, new);
+    }
+    Ok(())
+}
+
+/// Give each predicate a bit, 32 to a general register; none of its bits is set at the start.
+fn share_words(
+    func: &mut Function,
+    predicates: &[VReg],
+    homes: &mut SecondaryMap<VReg, Option<Home>>,
+) -> Result<(), AllocError> {
+    for sharing in predicates.chunks(32) {
+        let word = func.new_vreg(RegType::R)?;
+        for (reg, at) in sharing.iter().zip(0..) {
+            homes[*reg] = Some(Home::Bit(Bit { word, mask: 1 << at }));
+        }
+        if let Some(entry) = func.entry() {
+            let mut clear = Inst::copy(RegFile::R, Operand::reg(word), Operand::rz());
+            clear.flags |= InstFlags::BIT_SPILL;
+            let clear = func.edit().add(clear);
+            let mut insts = func.edit().take_insts(entry);
+            insts.insert(0, clear);
+            func.edit().set_insts(entry, insts);
+        }
     }
     Ok(())
 }
@@ -159,7 +199,7 @@ fn rewrite(
     func.edit().rename_regs(inst, |reg, _| accesses.iter().find(|a| a.reg == reg).map_or(reg, |a| a.temporary));
     new.push(inst);
     for access in accesses.iter().filter(|a| a.writes != 0) {
-        save(func, access, home(access.reg), new, bytes);
+        save(func, access, home(access.reg), new, bytes)?;
     }
     Ok(())
 }
@@ -221,11 +261,50 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
             test.flags |= InstFlags::BIT_REFILL;
             new.push(func.edit().add(test));
         }
+        Some(Home::Bit(Bit { word, mask })) => {
+            let mut test = logic([Operand::rz(), Operand::reg(*word), Operand::imm(*mask), Operand::rz()], A & B);
+            test.set_role(Role::PD, Operand::reg(access.temporary));
+            test.flags |= InstFlags::BIT_REFILL;
+            new.push(func.edit().add(test));
+        }
         None => {}
     }
 }
 
-fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec<InstId>, bytes: &mut SpillBytes) {
+/// The truth tables of LOP3's operands.
+const A: u32 = 0xf0;
+const B: u32 = 0xcc;
+const C: u32 = 0xaa;
+
+/// `LOP3` with D, A, B and C, bit by bit by a truth table.
+fn logic([to, a, b, c]: [Operand; 4], table: u32) -> Inst {
+    let mut inst = Inst::neutral(Opcode::LOP3, Mods::new());
+    for (role, operand) in
+        [(Role::D, to), (Role::A, a), (Role::B, b), (Role::C, c), (Role::Lut, Operand::imm(table & 0xff))]
+    {
+        inst.set_role(role, operand);
+    }
+    inst
+}
+
+/// `SEL to, RZ, bits, !predicate`: the bits where it is true.
+fn select(to: VReg, bits: u32, predicate: VReg) -> Inst {
+    let mut select = Inst::neutral(Opcode::SEL, Mods::new());
+    select.set_role(Role::D, Operand::reg(to));
+    select.set_role(Role::A, Operand::rz());
+    select.set_role(Role::B, Operand::imm(bits));
+    select.set_role(Role::PA, Operand::reg(predicate).not());
+    select.flags |= InstFlags::BIT_SPILL;
+    select
+}
+
+fn save(
+    func: &mut Function,
+    access: &Access,
+    home: Option<&Home>,
+    new: &mut Vec<InstId>,
+    bytes: &mut SpillBytes,
+) -> Result<(), AllocError> {
     match home {
         Some(Home::Slot(offset)) => {
             let components = func[access.temporary].components;
@@ -236,14 +315,19 @@ fn save(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec
             }
         }
         Some(Home::General(general)) => {
-            let mut select = Inst::neutral(Opcode::SEL, Mods::new());
-            select.set_role(Role::D, Operand::reg(*general));
-            select.set_role(Role::A, Operand::rz());
-            select.set_role(Role::B, Operand::imm(1));
-            select.set_role(Role::PA, Operand::reg(access.temporary).not());
-            select.flags |= InstFlags::BIT_SPILL;
-            new.push(func.edit().add(select));
+            new.push(func.edit().add(select(*general, 1, access.temporary)));
+        }
+        Some(Home::Bit(Bit { word, mask })) => {
+            let own = func.new_vreg(RegType::R)?;
+            func.edit().update_reg(own, |data| data.flags |= VRegFlags::SPILLED);
+            new.push(func.edit().add(select(own, *mask, access.temporary)));
+            // The other bits stay.
+            let operands = [*word, *word, own].map(Operand::reg);
+            let mut put = logic([operands[0], operands[1], Operand::imm(!mask), operands[2]], A & B | !B & C);
+            put.flags |= InstFlags::BIT_SPILL;
+            new.push(func.edit().add(put));
         }
         Some(Home::Recompute(_)) | None => {}
     }
+    Ok(())
 }

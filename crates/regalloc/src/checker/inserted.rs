@@ -104,6 +104,8 @@ fn bits(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
         Opcode::P2R => pack(after, data, places),
         Opcode::R2P => unpack(after, data, places),
         Opcode::SEL if data.flags.contains(InstFlags::BIT_SPILL) => select(after, data, places),
+        Opcode::LOP3 if data.flags.contains(InstFlags::BIT_SPILL) => put_bits(after, data, places),
+        Opcode::LOP3 if data.flags.contains(InstFlags::BIT_REFILL) => test_bit(after, data, places),
         Opcode::ISETP if data.flags.contains(InstFlags::BIT_REFILL) => test(after, data, places),
         _ => None,
     }
@@ -150,6 +152,35 @@ fn select(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
     let holds = |bit: &Place| *bit == TRUTH || set >> bit & 1 == 1;
     found.extend((0..BITS).filter(holds).map(|bit| Access::transfer(places.bit(to, bit), predicate)));
     Some(found)
+}
+
+/// `LOP3 D, A, mask, C` that takes the bits of the mask from `A`, the others from `C`.
+fn put_bits(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
+    const SELECT: u32 = 0xf0 & 0xcc | 0xaa & !0xcc;
+    let (to, kept) = (word(after, data, Role::D)?, word(after, data, Role::A)?);
+    let (mask, put) = (operand(data, Role::B)?.as_imm()?, word(after, data, Role::C)?);
+    if table(data)? != SELECT & 0xff {
+        return None;
+    }
+    let from = |bit: Place| if mask >> bit & 1 == 1 { kept } else { put };
+    let mut found: Transfers = SmallVec::from_slice(&[Access::transfer(to, NOWHERE)]);
+    found.extend((0..TRUTH).map(|bit| Access::transfer(places.bit(to, bit), places.bit(from(bit), bit))));
+    Some(found)
+}
+
+/// `LOP3 p, RZ, A, bit, RZ`: whether the bit is set.
+fn test_bit(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
+    let bit = operand(data, Role::B)?.as_imm().filter(|bit| bit.is_power_of_two())?.trailing_zeros();
+    let (to, from) = (word(after, data, Role::PD)?, word(after, data, Role::A)?);
+    let nothing_else = operand(data, Role::D)?.is_zero()
+        && operand(data, Role::PA).is_some_and(|operand| operand.kind() == OperandKind::Pt && operand.is_not());
+    (nothing_else && table(data)? == 0xf0 & 0xcc)
+        .then(|| SmallVec::from_slice(&[Access::transfer(to, places.bit(from, bit))]))
+}
+
+/// The truth table of a `LOP3`.
+fn table(data: &Inst) -> Option<u32> {
+    operand(data, Role::Lut)?.as_imm()
 }
 
 /// `ISETP.NE p, A, RZ`.
