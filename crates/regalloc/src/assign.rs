@@ -26,21 +26,30 @@ const MOST_FAILED: usize = 16;
 const PATIENCE: u32 = 20_000;
 const LESS_PATIENCE: u32 = 8_000;
 
-/// Colour the graph; the nodes that found no register. Where all found one, but with a few fewer more warps would run,
-/// that is tried; and where more than were needed are free to be used, they are given out anew, in turn.
-pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> {
+/// What has become of a graph.
+pub(crate) struct Assigned {
+    /// The nodes that found no register.
+    pub(crate) failed: Vec<Node>,
+    /// With so many registers more warps would run, but they were too few.
+    pub(crate) missed: Option<u16>,
+}
+
+/// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and where more
+/// than were needed are free to be used, they are given out anew, in turn.
+pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
     let (mut order, failed) = colour(graph, registers.most, registers.reserved, PATIENCE);
     if !failed.is_empty() {
-        return failed;
+        return Assigned { failed, missed: None };
     }
     let needed = graph.registers();
     let may_fit = |fewer: &u16| graph.peak <= count(&usable(*fewer, &registers.reserved)) as usize;
-    if let Some(fewer) = (registers.fewer)(needed).filter(may_fit) {
+    let mut missed = (registers.fewer)(needed);
+    if let Some(fewer) = missed.filter(may_fit) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
         let (other, failed) = colour(graph, fewer, registers.reserved, LESS_PATIENCE);
         if failed.is_empty() {
-            order = other;
+            (order, missed) = (other, None);
         } else {
             restore(graph, &order, before);
         }
@@ -50,7 +59,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Vec<Node> 
     if free > needed + needed / WORTH_SPREADING {
         spread(graph, &order, FatPoint::new(free, registers.reserved), free);
     }
-    failed
+    Assigned { failed, missed }
 }
 
 /// Colour the graph with registers below `limit` that are not `reserved`: in which order, and which nodes found none.

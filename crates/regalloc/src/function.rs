@@ -1,6 +1,6 @@
 //! Allocating one function.
 
-use crate::assign::{Registers, assign, spill_choice};
+use crate::assign::{Assigned, Registers, assign, spill_choice};
 use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
 use crate::counts::FunctionCounts;
@@ -176,8 +176,13 @@ fn allocate_file(
         for (component, limit) in (0..).zip(bounds.into_iter().flatten()).filter(|(_, limit)| *limit < registers.most) {
             graph.forbid(component, &from(limit));
         }
-        let failed = assign(&mut graph, registers);
+        let Assigned { failed, missed } = assign(&mut graph, registers);
         if failed.is_empty() {
+            if let (Some(relief), Some(missed)) = (&mut relief, missed)
+                && relief.compute_again(func, missed, facts, allocation)?
+            {
+                continue;
+            }
             for node in &graph.nodes {
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }

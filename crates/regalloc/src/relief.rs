@@ -8,12 +8,12 @@
 use crate::belady::{self, Plan, Room, Scene, Slots, most_live, split_latches};
 use crate::calls::copy_around;
 use crate::code::{Code, FileCode};
-use crate::fatpoint::usable;
+use crate::fatpoint::{below, usable};
 use crate::function::{Allocation, Facts};
 use crate::graph::PhysicalSet;
 use crate::{AllocError, webs};
 use oriole_isa::RegFile;
-use oriole_ori::Function;
+use oriole_ori::{Block, Function};
 use oriole_ori::analysis::Liveness;
 
 /// Registers that are left over at most.
@@ -21,6 +21,10 @@ const MOST_SPARE: u32 = 12;
 /// By how many more at most each time: one for so many values without a register.
 const SPARE_STEP: u32 = 4;
 const FAILURES_FOR_ONE: usize = 4;
+/// Registers that are left over at most where it is for the sake of more warps.
+const MOST_SPARE_LOWER: u32 = 6;
+/// Of all that is executed, what may be computed again for it.
+const MOST_AGAIN: f32 = 0.02;
 /// Both are meant for so many registers.
 const REGISTERS_FOR_ONE: u32 = 64;
 
@@ -32,16 +36,19 @@ pub(crate) struct Relief {
     begun: bool,
     /// There are copies around calls.
     copied: bool,
+    /// For the sake of more warps: with so many registers it is tried, of which so many are to spare next.
+    lower: Option<(u16, u32)>,
 }
 
 impl Relief {
     /// For a function that may use the registers below `limit` but the `reserved`.
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
         Relief {
-            room: Room { usable: usable(limit, &reserved), spare: 0 },
+            room: Room { usable: usable(limit, &reserved), spare: 0, only_constants: false },
             slots: Slots::new(),
             begun: false,
             copied: false,
+            lower: None,
         }
     }
 
@@ -85,6 +92,38 @@ impl Relief {
         let components = scene.lines.components as usize;
         sizes.clone().any(|size| components > size)
             && most_live(scene).into_iter().zip(sizes).any(|(most, size)| most as usize > size)
+    }
+
+    /// So that `limit` registers suffice, with which more warps run: constants are not kept but computed again, where nothing else
+    /// has to be done and that costs little. Whether the code has changed.
+    pub(crate) fn compute_again(
+        &mut self,
+        func: &mut Function,
+        limit: u16,
+        facts: &mut Facts<'_>,
+        allocation: &mut Allocation,
+    ) -> Result<bool, AllocError> {
+        let lines = facts.read(func);
+        if self.lower.is_none_or(|(lower, _)| lower != limit) {
+            self.lower = Some((limit, lines.nodes.iter().any(|node| node.width > 1).into()));
+        }
+        let below = below(limit);
+        let usable = std::array::from_fn(|word| below[word] & self.room.usable[word]);
+        let executed = |block: &Block| facts.weights.of(*block) * func.block_insts(*block).len() as f32;
+        let most = MOST_AGAIN * func.layout().iter().map(executed).sum::<f32>();
+        while let Some((_, spare)) = self.lower.as_mut().filter(|(_, spare)| *spare <= MOST_SPARE_LOWER) {
+            let room = Room { usable, spare: *spare, only_constants: true };
+            *spare += 1;
+            let plan = belady::plan(&facts.scene(func, &lines), room);
+            if plan.short || plan.price(&facts.weights) > most {
+                return Ok(false);
+            }
+            if !plan.is_empty() {
+                self.carry_out(func, &lines, &plan, facts, allocation)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// After `failed` values have found no register, which it would cost `price` to spill whole. Whether the code has changed;

@@ -49,6 +49,8 @@ pub(crate) struct Room {
     pub(crate) usable: PhysicalSet,
     /// How many of them stay free, since wide values need neighbours.
     pub(crate) spare: u32,
+    /// Nothing goes to memory: what cannot be computed again stays.
+    pub(crate) only_constants: bool,
 }
 
 impl Room {

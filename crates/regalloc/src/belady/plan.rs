@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) blocks: SecondaryMap<Block, Steps>,
     /// Components that come back by being computed again: their only definition.
     pub(crate) constants: Vec<Option<InstId>>,
+    /// Somewhere more has to stay than there is room for.
+    pub(crate) short: bool,
 }
 
 impl Plan {

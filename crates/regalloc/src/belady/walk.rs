@@ -8,7 +8,7 @@ use crate::code::Access;
 use crate::constants::constants;
 use crate::live_set::LiveSet;
 use crate::node::{Component, owners};
-use oriole_ori::{Block, SecondaryMap};
+use oriole_ori::{Block, InstId, SecondaryMap};
 
 /// Where components are at a place in the code, in order.
 #[derive(Clone, Debug, Default)]
@@ -61,19 +61,22 @@ impl<'a> Walk<'a> {
     pub(super) fn new(scene: &'a Scene<'a>, room: Room) -> Self {
         let count = scene.lines.components as usize;
         let nodes = &scene.lines.nodes;
-        let stays = |node: u32| nodes[node as usize].fixed || nodes[node as usize].spill_cost.is_infinite();
         let constants = constants(scene.func, scene.code, scene.lines, scene.arch);
+        let stays = |(node, constant): (u32, &Option<InstId>)| {
+            let node = &nodes[node as usize];
+            node.fixed || node.spill_cost.is_infinite() || (room.only_constants && constant.is_none())
+        };
         let block = scene.func.entry().unwrap_or(Block::from_u32(0));
         Walk {
             scene,
             room,
             distances: Distances::new(scene),
             most: most_in_loops(scene),
-            pinned: owners(nodes).into_iter().map(stays).collect(),
+            pinned: owners(nodes).into_iter().zip(&constants).map(stays).collect(),
             writes: writes(scene),
             entries: SecondaryMap::with_default(None),
             exits: SecondaryMap::with_default(None),
-            plan: Plan { blocks: SecondaryMap::new(), constants },
+            plan: Plan { blocks: SecondaryMap::new(), constants, short: false },
             here: Here {
                 block,
                 anchor: None,
@@ -226,6 +229,7 @@ impl<'a> Walk<'a> {
                 all.filter(|component| self.may_leave(*component) && self.here.next[*component as usize] != line);
             // Where all are read here, colouring finds out what does not fit.
             let Some(victim) = victims.max_by_key(|component| (self.gain(*component, line), *component)) else {
+                self.plan.short = true;
                 return;
             };
             if !self.is_constant(victim) && !self.here.memory[victim as usize] {
