@@ -154,6 +154,10 @@ impl Facts<'_> {
 /// at once, each meets each.
 const CROWD: u32 = 1024;
 
+/// Components up to which more is tried for the sake of more warps than colouring: in longer functions that takes long, and
+/// seldom succeeds.
+const FEW: usize = 512;
+
 fn allocate_file(
     func: &mut Function,
     file: RegFile,
@@ -179,6 +183,7 @@ fn allocate_file(
         let Assigned { failed, missed } = assign(&mut graph, registers);
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
+                && graph.owner.len() <= FEW
                 && relief.compute_again(func, missed, facts, allocation)?
             {
                 continue;

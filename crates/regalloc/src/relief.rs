@@ -23,6 +23,8 @@ const SPARE_STEP: u32 = 4;
 const FAILURES_FOR_ONE: usize = 4;
 /// Registers that are left over at most where it is for the sake of more warps.
 const MOST_SPARE_LOWER: u32 = 6;
+/// Colourings that are spent on it.
+const MOST_LOWERED: u32 = 3;
 /// Of all that is executed, what may be computed again for it.
 const MOST_AGAIN: f32 = 0.02;
 /// Both are meant for so many registers.
@@ -38,6 +40,8 @@ pub(crate) struct Relief {
     copied: bool,
     /// For the sake of more warps: with so many registers it is tried, of which so many are to spare next.
     lower: Option<(u16, u32)>,
+    /// How often it has been.
+    lowered: u32,
 }
 
 impl Relief {
@@ -49,6 +53,7 @@ impl Relief {
             begun: false,
             copied: false,
             lower: None,
+            lowered: 0,
         }
     }
 
@@ -103,6 +108,10 @@ impl Relief {
         facts: &mut Facts<'_>,
         allocation: &mut Allocation,
     ) -> Result<bool, AllocError> {
+        if self.lowered == MOST_LOWERED {
+            return Ok(false);
+        }
+        self.lowered += 1;
         let lines = facts.read(func);
         if self.lower.is_none_or(|(lower, _)| lower != limit) {
             self.lower = Some((limit, lines.nodes.iter().any(|node| node.width > 1).into()));
