@@ -13,8 +13,8 @@ use crate::function::{Allocation, Facts};
 use crate::graph::PhysicalSet;
 use crate::{AllocError, webs};
 use oriole_isa::RegFile;
-use oriole_ori::{Block, Function};
 use oriole_ori::analysis::Liveness;
+use oriole_ori::{Block, Function};
 
 /// Registers that are left over at most.
 const MOST_SPARE: u32 = 12;
