@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Words of a row on either side of the component's own. Functions of so few components have a bit for every pair.
 const REACH: usize = 16;
 
-/// While meetings are found, a pair is in the row of one of the two; then [`Band::mirror`] puts it into both.
+/// While meetings are found, a pair is in the row of one of the two; then [`Band::finish`] puts it into both.
 #[derive(Debug)]
 pub(crate) struct Band {
     /// Words of a set of all components.

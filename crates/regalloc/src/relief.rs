@@ -21,14 +21,14 @@ const MOST_SPARE: u32 = 12;
 /// By how many more at most each time: one for so many values without a register.
 const SPARE_STEP: u32 = 4;
 const FAILURES_FOR_ONE: usize = 4;
+/// Both are meant for so many registers.
+const REGISTERS_FOR_ONE: u32 = 64;
 /// Registers that are left over at most where it is for the sake of more warps.
 const MOST_SPARE_LOWER: u32 = 6;
 /// Colourings that are spent on it.
 const MOST_LOWERED: u32 = 3;
 /// Of all that is executed, what may be computed again for it.
 const MOST_AGAIN: f32 = 0.02;
-/// Both are meant for so many registers.
-const REGISTERS_FOR_ONE: u32 = 64;
 
 /// The means that are left, for one function.
 pub(crate) struct Relief {

@@ -43,12 +43,15 @@ pub struct SpillBytes {
 pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) -> Result<(), AllocError> {
     let mut homes: SecondaryMap<VReg, Option<Home>> = SecondaryMap::with_default(None);
     let definitions = Definitions::new(func, regs);
-    for reg in regs {
-        homes[*reg] = Some(find_home(func, *reg, &definitions)?);
-    }
     let predicates: Vec<VReg> = regs.iter().copied().filter(|reg| func[*reg].file() == RegFile::P).collect();
     if predicates.len() >= SHARING {
         share_words(func, &predicates, &mut homes)?;
+    }
+    for reg in regs {
+        func.edit().update_reg(*reg, |data| data.flags |= VRegFlags::SPILLED);
+        if homes[*reg].is_none() {
+            homes[*reg] = Some(find_home(func, *reg, &definitions)?);
+        }
     }
     for block in func.layout().to_vec() {
         let old = func.edit().take_insts(block);
@@ -85,7 +88,6 @@ fn share_words(
 }
 
 fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Result<Home, AllocError> {
-    func.edit().update_reg(reg, |data| data.flags |= VRegFlags::SPILLED);
     match func[reg].file() {
         RegFile::P => Ok(Home::General(func.new_vreg(RegType::R)?)),
         RegFile::R => Ok(match recomputable(func, reg, definitions) {

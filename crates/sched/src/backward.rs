@@ -101,8 +101,9 @@ impl Backward<'_> {
         writes.iter().for_each(|value| self.live[*value as usize] = false);
         for value in reads {
             if !std::mem::replace(&mut self.live[*value as usize], true) {
-                (0..self.readers.row(*value as usize).len())
-                    .for_each(|n| self.offer(self.readers.row(*value as usize)[n]));
+                for n in 0..self.readers.row(*value as usize).len() {
+                    self.offer(self.readers.row(*value as usize)[n]);
+                }
             }
         }
         self.order.push(at);

@@ -2,8 +2,8 @@
 //!
 //! Each block is put in order on virtual registers ([`crate::list`]) with the dependence graph of the order behind
 //! allocation. What it may use is what the caller says that costs no warps. Where the source needs more than that, an order
-//! that needs few registers is made first ([`crate::backward`]). An order that is not shorter than that of the source, or
-//! not nearer to the limit, is not taken.
+//! that needs few registers is made first ([`crate::backward`]), and what does not fit is reckoned by what has to leave the
+//! registers ([`crate::evictions`]). An order that is not shorter than that of the source is not taken.
 
 use crate::backward::backward_order;
 use crate::code::{ByRegister, Op};

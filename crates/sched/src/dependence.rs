@@ -67,12 +67,12 @@ pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister
 }
 
 /// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.
-fn is_fence<I>(op: &Op<I>) -> bool {
+pub(crate) fn is_fence<I>(op: &Op<I>) -> bool {
     op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
 /// It must keep its place among others of its kind, and memory accesses stay on their side.
-fn has_order<I>(op: &Op<I>) -> bool {
+pub(crate) fn has_order<I>(op: &Op<I>) -> bool {
     op.opcode.order() == CodeOrder::Effect
 }
 

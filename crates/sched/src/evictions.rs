@@ -14,12 +14,7 @@ const NEVER: u32 = u32::MAX;
 /// How often values of a class leave and come back along an order of all instructions of a stretch where there are registers
 /// for so many.
 pub(crate) fn evictions(lives: &Lives, order: &[u32], class: Class, registers: i32) -> u32 {
-    let mut places = vec![0; order.len()];
-    (0..).zip(order).for_each(|(place, at)| places[*at as usize] = place);
-    let reads = order.iter().flat_map(|at| {
-        let place = places[*at as usize];
-        lives.entries(*at).0.iter().map(move |value| (*value, place))
-    });
+    let reads = (0..).zip(order).flat_map(|(place, at)| lives.entries(*at).0.iter().map(move |value| (*value, place)));
     let mut file = File {
         lives,
         class,
@@ -86,22 +81,22 @@ impl File<'_> {
     fn pass(&mut self, place: u32, at: u32) {
         let (lives, class) = (self.lives, self.class);
         let (reads, writes) = lives.entries(at);
-        let general = |value: &&u32| lives.class(**value) == class;
-        for &value in reads.iter().filter(general) {
+        let in_file = |value: &&u32| lives.class(**value) == class;
+        for &value in reads.iter().filter(in_file) {
             if !self.states[value as usize].there {
                 self.moves += 1;
                 self.make_room(place);
                 self.enter(value);
             }
         }
-        for &value in reads.iter().filter(general) {
+        for &value in reads.iter().filter(in_file) {
             self.states[value as usize].next_read += 1;
             match self.next(value) {
                 NEVER => self.leave(value),
                 next => self.by_next_read.push((next, value)),
             }
         }
-        for &value in writes.iter().filter(general) {
+        for &value in writes.iter().filter(in_file) {
             if self.next(value) != NEVER {
                 self.make_room(place);
                 self.enter(value);

@@ -26,9 +26,10 @@ pub(crate) struct MemoryOrder<'a> {
 impl<'a> MemoryOrder<'a> {
     /// All that later accesses may have to follow; nothing is left.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = u32> + use<> {
-        let MemoryOrder { loads, stores, all_follow, stores_follow } = std::mem::take(self);
+        // Those that stand for others are among the stores, or followed by one that is.
+        let MemoryOrder { loads, stores, .. } = std::mem::take(self);
         let accesses: Vec<u32> = loads.into_iter().chain(stores).map(|(at, _)| at).collect();
-        accesses.into_iter().chain(all_follow).chain(stores_follow)
+        accesses.into_iter()
     }
 
     /// Instruction `at` is the next access; `follow` is called for those that it has to follow.
