@@ -6,6 +6,7 @@
 //! assert_eq!(&compiled.cubin[..4], b"\x7fELF");
 //! ```
 
+mod back_end;
 mod emit;
 mod error;
 mod options;

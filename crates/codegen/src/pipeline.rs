@@ -1,19 +1,19 @@
 //! PTX to cubin: the stages in order, with what the caller wants to see on the way.
 
+use crate::back_end::{BackEnd, ENCODING, Emitted};
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
 use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
-use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use oriole_cubin::{FileKind, Suffix, Target};
 use oriole_isa::Arch;
 use oriole_opt::pipeline::PIPELINE;
-use oriole_ori::analysis::{Cfg, Flow};
+use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
-use oriole_ori::{FuncId, Function, FunctionKind, MachineFunction, Module, PrimaryMap, SecondaryMap, layout};
-use oriole_passes::{Changed, Dump, Numbering, PassCount, PassInfo, Record, Settings, Timing, Workers};
-use oriole_regalloc::{AllocOptions, ModuleAllocation, RegisterBudget, RegisterCounts, allocate_module};
+use oriole_ori::{FuncId, Function, FunctionKind, Module};
+use oriole_passes::{Dump, Numbering, PassCount, Record, Timing, Workers};
+use oriole_regalloc::{AllocOptions, ModuleAllocation, RegisterCounts};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -162,19 +162,21 @@ fn compile_tree(
         Suffix::None => RegisterCounts::default(),
         Suffix::Arch | Suffix::Family => RegisterCounts::settle(&mut module, &alloc)?,
     };
-    let flows = watch.time("order", || order(&mut module, &counts, &alloc, &settings, &mut numbering, &workers));
-    keep(&mut record.dumps, &passes, session, &module, &ORDER);
-    session.poll()?;
-    let mut allocation = watch.time("allocate", || allocate_module(&mut module, flows, &counts, &alloc))?;
-    settle(&mut module, &mut allocation);
-    keep(&mut record.dumps, &passes, session, &module, &ALLOCATION);
-    let allocated = options.pressure.then(|| module.clone());
-    session.poll()?;
-    let code = watch.time("schedule", || schedule(&mut module, &settings, &mut numbering, &workers))?;
-    keep(&mut record.dumps, &passes, session, &module, &SCHEDULING);
+    let back_end = BackEnd {
+        counts: &counts,
+        alloc: &alloc,
+        settings: &settings,
+        session,
+        workers: &workers,
+        rot13: options.rot13,
+        keeps_allocated: options.pressure,
+    };
+    let Emitted { code, allocation, allocated, dumps, times } = back_end.run(&mut module, &mut numbering)?;
+    record.dumps.extend(dumps);
+    watch.times.extend(times);
     session.poll()?;
     let kind = if options.relocatable { FileKind::Relocatable } else { FileKind::Executable };
-    let (mut spec, lines) = watch.time("encode", || emit(target, ast, &module, &code, &allocation, kind))?;
+    let (mut spec, lines) = watch.time(ENCODING, || emit(target, ast, &module, &code, &allocation, kind))?;
     drop(code);
     if let Some(ptx) = ptx.filter(|_| wants_lines) {
         let unit = (options.debug == DebugInfo::Full).then(|| options.file_name.clone());
@@ -241,100 +243,6 @@ fn graph(func: &Function, rot13: bool) -> FlowGraph {
     FlowGraph { function: func.name().to_owned(), dot: dot(func, &cfg, rot13), rpo: rpo_and_backedges(func, &cfg) }
 }
 
-/// The functions after a stage that works on the whole module.
-fn keep(
-    dumps: &mut Vec<Dump>,
-    passes: &oriole_opt::Options<'_>,
-    session: &Session<'_>,
-    module: &Module,
-    stage: &PassInfo,
-) {
-    let shown = passes.settings.shows(stage.name, Changed::Yes);
-    for func in module.functions.values() {
-        session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
-        if shown {
-            let text = if passes.rot13 { format!("{func:#}") } else { func.to_string() };
-            dumps.push(Dump { unit: func.name().to_owned(), number: stage.number(), pass: stage.name, text });
-        }
-    }
-}
-
-/// Runs of an optional stage, one for each function.
-struct Runs {
-    first: u64,
-    limit: u64,
-    enabled: bool,
-}
-
-impl Runs {
-    fn open(stage: &PassInfo, module: &Module, settings: &Settings, numbering: &mut Numbering) -> Self {
-        let names: &[&'static str] = if settings.level < stage.level { &[] } else { &[stage.name] };
-        let units: Vec<&str> = module.functions.values().map(|func| func.name()).collect();
-        let first = numbering.open(names, &units);
-        let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
-        Runs { first, limit, enabled: !names.is_empty() && settings.enables(stage.name) }
-    }
-
-    /// The functions, and whether the stage is to work on them.
-    fn functions<'m>(&self, module: &'m mut Module) -> Vec<(bool, &'m mut Function)> {
-        let functions = (self.first..).zip(module.functions.values_mut());
-        functions.map(|(run, func)| (self.enabled && run < self.limit, func)).collect()
-    }
-}
-
-/// Every function in an order that gives results time to come; and what is known of their flow then.
-fn order(
-    module: &mut Module,
-    counts: &RegisterCounts,
-    options: &AllocOptions,
-    settings: &Settings,
-    numbering: &mut Numbering,
-    workers: &Workers,
-) -> SecondaryMap<FuncId, Option<Flow>> {
-    let arch = module.arch;
-    let runs = Runs::open(&ORDER, module, settings, numbering);
-    let ids: Vec<FuncId> = module.functions.keys().collect();
-    let functions = ids.into_iter().zip(runs.functions(module)).collect();
-    let flows = workers.each(functions, |(id, (enabled, func)): (FuncId, (bool, &mut Function))| {
-        let budget = RegisterBudget::new(id, func, arch, counts, options);
-        let in_block = |block| budget.in_block(block);
-        if enabled { oriole_sched::order_values(func, arch, |needed| budget.of(needed), in_block) } else { None }
-    });
-    module.functions.keys().zip(flows).collect()
-}
-
-/// Look once more at products of warpgroups, and tell what the passes have to say.
-fn settle(module: &mut Module, allocation: &mut ModuleAllocation) {
-    let arch = module.arch;
-    for (id, func) in module.functions.iter_mut() {
-        oriole_opt::settle_products(func, arch);
-        let own = &mut allocation.functions[id].own;
-        let (losses, notes) =
-            func.notes().iter().cloned().partition::<Vec<_>, _>(|note| note.contains("Performance Loss"));
-        own.warnings.extend(losses);
-        own.notes.extend(notes);
-    }
-}
-
-/// The hardware instructions of every function, in order and with their control words.
-fn schedule(
-    module: &mut Module,
-    settings: &Settings,
-    numbering: &mut Numbering,
-    workers: &Workers,
-) -> Result<PrimaryMap<FuncId, MachineFunction>, CompileError> {
-    let arch = module.arch;
-    let runs = Runs::open(&SCHEDULING, module, settings, numbering);
-    let results = workers.each(runs.functions(module), |(reorder, func): (bool, &mut Function)| {
-        let scheduling = oriole_sched::Options { reorder };
-        layout::remove_redundant_branches(func);
-        layout::make_fallthroughs_explicit(func);
-        oriole_sched::schedule(func, arch, &scheduling)
-            .map_err(|e| CompileError::Internal { function: func.name().to_owned(), reason: e.to_string() })
-    });
-    results.into_iter().collect()
-}
-
 /// Time by stage.
 #[derive(Default)]
 struct Watch {
@@ -345,7 +253,11 @@ impl Watch {
     fn time<T>(&mut self, stage: &str, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.times.push(Timing::stage(stage, start.elapsed()));
+        let time = start.elapsed();
+        match self.times.last_mut().filter(|last| last.name == stage) {
+            Some(last) => last.time += time,
+            None => self.times.push(Timing::stage(stage, time)),
+        }
         result
     }
 

@@ -2,7 +2,6 @@
 
 use crate::ori::module;
 use oriole_isa::Arch;
-use oriole_ori::SecondaryMap;
 use oriole_regalloc::{AllocOptions, RegisterCounts, allocate_module};
 
 /// The functions with their registers' places, and what the spill code moves.
@@ -10,8 +9,7 @@ pub(crate) fn run(registers: Option<u32>, arch: Arch, input: &str) -> Result<Str
     let mut module = module(input, arch)?;
     let options = AllocOptions { maxrregcount: registers, published_minimum: true, verify: true, ..Default::default() };
     let counts = RegisterCounts::settle(&mut module, &options).map_err(|error| error.to_string())?;
-    let allocation =
-        allocate_module(&mut module, SecondaryMap::new(), &counts, &options).map_err(|error| error.to_string())?;
+    let allocation = allocate_module(&mut module, &counts, &options).map_err(|error| error.to_string())?;
     let mut text = String::new();
     for (id, func) in &module.functions {
         let own = &allocation.functions[id].own;

@@ -90,7 +90,7 @@ fn on_functions(
     let mut functions: Vec<(usize, &mut Function)> =
         module.functions.iter_mut().map(|(id, func)| (place.get(&id).copied().unwrap_or(0), func)).collect();
     functions.sort_by_key(|(at, _)| *at);
-    let records = options.workers.each(functions, |(at, func)| {
+    let work = |(at, func): (usize, &mut Function)| {
         let mut record = Record::default();
         if options.watcher.is_stopped() {
             return (record, Err(PhaseError::Stopped));
@@ -99,11 +99,11 @@ fn on_functions(
         let mut unit = OneFunction { func, context, analyses: Analyses::default(), options };
         let outcome = plan.run(first + (at * names.len()) as u64, &mut unit, &mut record);
         (record, outcome)
-    });
-    for (own, outcome) in records {
+    };
+    options.workers.each_into(functions, work, |(own, outcome)| {
         record.add(own);
-        outcome?;
-    }
+        outcome
+    })?;
     numbering.note(record.last.take());
     Ok(())
 }

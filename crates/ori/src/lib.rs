@@ -35,7 +35,9 @@ pub use function::{
     SymbolRef,
 };
 pub use inst::{Guard, Inst, InstFlags, InstKind};
-pub use machine::{MachineBlock, MachineData, MachineError, MachineFunction, MachineId, MachineInst, Placed};
+pub use machine::{
+    INST_BYTES, MachineBlock, MachineCode, MachineData, MachineError, MachineFunction, MachineId, MachineInst,
+};
 pub use module::{
     ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, OBJECT_PARAM, Object, ObjectKind, ObjectSlot, SymbolData,
     SymbolKind, UNIFIED_OFFSET, Variable,

@@ -27,8 +27,26 @@ impl Workers {
     /// What `work` makes of each item, in the order of the items.
     pub fn each<T: Send, R: Send>(&self, items: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
         match &self.0 {
-            Some(pool) => pool.install(|| items.into_par_iter().map(work).collect()),
-            None => items.into_iter().map(work).collect(),
+            // Waking a thread takes longer than most of what it could do.
+            Some(pool) if items.len() > 1 => pool.install(|| items.into_par_iter().map(work).collect()),
+            _ => items.into_iter().map(work).collect(),
+        }
+    }
+
+    /// Give `take` what `work` makes of each item, in the order of the items: at once where there is one thread, so that
+    /// little has to be kept.
+    ///
+    /// # Errors
+    /// The first of `take`, which is not called again then.
+    pub fn each_into<T: Send, R: Send, E>(
+        &self,
+        items: Vec<T>,
+        work: impl Fn(T) -> R + Sync + Send,
+        take: impl FnMut(R) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.0 {
+            Some(_) => self.each(items, work).into_iter().try_for_each(take),
+            None => items.into_iter().map(work).try_for_each(take),
         }
     }
 }

@@ -37,7 +37,7 @@ pub use checker::{CheckError, Problem, check};
 pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
-pub use module::{ModuleAllocation, allocate_module};
+pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use spill::SpillBytes;
 
 use oriole_isa::RegFile;

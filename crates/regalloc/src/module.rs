@@ -4,9 +4,11 @@ use crate::counts::RegisterCounts;
 use crate::function::{Allocation, allocate_within};
 use crate::stack::finish_frame;
 use crate::{AllocError, AllocOptions};
-use oriole_isa::RegFile;
+use oriole_isa::{Arch, RegFile};
 use oriole_ori::analysis::{CallNode, Flow, call_order};
-use oriole_ori::{Callee, Clobbers, FuncId, Module, RegMask, SecondaryMap};
+use oriole_ori::{
+    Callee, Clobbers, FuncId, Function, Module, PrimaryMap, RegMask, SecondaryMap, Symbol, SymbolData, SymbolKind,
+};
 use rustc_hash::FxHashSet;
 
 /// What allocation did to each function.
@@ -38,36 +40,105 @@ pub struct FunctionAllocation {
     pub open: bool,
 }
 
-/// Allocate every function of `module`, finish the stack frames, and resolve what calls clobber. `flows` may hold what is
-/// known already of the functions' flow; it is used up. `counts` is what [`RegisterCounts::settle`] has found out.
+/// Allocates the functions of a module one by one, callees before callers.
+pub struct ModuleAllocator<'m> {
+    arch: Arch,
+    symbols: &'m PrimaryMap<Symbol, SymbolData>,
+    counts: &'m RegisterCounts,
+    options: &'m AllocOptions,
+    done: ModuleAllocation,
+}
+
+impl<'m> ModuleAllocator<'m> {
+    /// For functions that name these symbols. `counts` is what [`RegisterCounts::settle`] has found out.
+    pub fn new(
+        arch: Arch,
+        symbols: &'m PrimaryMap<Symbol, SymbolData>,
+        counts: &'m RegisterCounts,
+        options: &'m AllocOptions,
+    ) -> Self {
+        let done = ModuleAllocation { functions: SecondaryMap::new() };
+        ModuleAllocator { arch, symbols, counts, options, done }
+    }
+
+    /// The target.
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// Allocate one function, finish its stack frame, and resolve what its calls clobber. `flow` may hold what is known
+    /// already of its flow.
+    ///
+    /// # Errors
+    /// See [`AllocError`].
+    pub fn allocate(
+        &self,
+        node: CallNode,
+        func: &mut Function,
+        flow: Option<Flow>,
+    ) -> Result<FunctionAllocation, AllocError> {
+        let CallNode { function: id, callees, open } = node;
+        self.resolve_clobbers(func);
+        let flow = flow.unwrap_or_else(|| Flow::new(func));
+        let own = allocate_within(func, self.arch, flow, self.counts.of(id), self.options)?;
+        finish_frame(func, self.arch);
+        let mut clobbers = if open { everything_allocatable() } else { crate::function::used_registers(func) };
+        for callee in &callees {
+            clobbers.union(&self.done.functions[*callee].clobbers);
+        }
+        Ok(FunctionAllocation { own, clobbers, callees, open })
+    }
+
+    /// Keep what was done to a function, for those that call it.
+    pub fn keep(&mut self, id: FuncId, allocation: FunctionAllocation) {
+        self.done.functions[id] = allocation;
+    }
+
+    /// What was done to all.
+    pub fn finish(self) -> ModuleAllocation {
+        self.done
+    }
+
+    fn clobbers(&self, callee: Callee) -> RegMask {
+        let known = match callee {
+            Callee::Direct(symbol) => match self.symbols[symbol].kind {
+                SymbolKind::Function(id) => {
+                    Some(self.done.functions[id].clobbers).filter(|mask| *mask != RegMask::EMPTY)
+                }
+                _ => None,
+            },
+            Callee::Indirect => None,
+            Callee::Return => Some(RegMask::EMPTY),
+        };
+        known.unwrap_or_else(everything_allocatable)
+    }
+
+    fn resolve_clobbers(&self, func: &mut Function) {
+        let open = func.call_sites().iter().filter(|(_, site)| site.clobbers == Clobbers::ByCallee);
+        let masks: Vec<_> = open.map(|(call, site)| (call, self.clobbers(site.callee))).collect();
+        for (call, mask) in masks {
+            func.edit().set_clobbers(call, Clobbers::Mask(mask));
+        }
+    }
+}
+
+/// Allocate every function of `module`. `counts` is what [`RegisterCounts::settle`] has found out.
 ///
 /// # Errors
 /// See [`AllocError`].
 pub fn allocate_module(
     module: &mut Module,
-    mut flows: SecondaryMap<FuncId, Option<Flow>>,
     counts: &RegisterCounts,
     options: &AllocOptions,
 ) -> Result<ModuleAllocation, AllocError> {
-    let arch = module.arch;
-    let mut functions: SecondaryMap<FuncId, FunctionAllocation> = SecondaryMap::new();
-    for CallNode { function: id, callees, open } in call_order(module) {
-        resolve_clobbers(module, id, &functions);
-        let func = &mut module.functions[id];
-        let flow = flows[id].take().unwrap_or_else(|| Flow::new(func));
-        let own = allocate_within(func, arch, flow, counts.of(id), options)?;
-        finish_frame(func, arch);
-        let mut clobbers = crate::function::used_registers(func);
-        if open {
-            clobbers = everything_allocatable();
-        }
-        for callee in &callees {
-            let of_callee = functions[*callee].clobbers;
-            clobbers.union(&of_callee);
-        }
-        functions[id] = FunctionAllocation { own, clobbers, callees, open };
+    let order = call_order(module);
+    let mut allocator = ModuleAllocator::new(module.arch, &module.symbols, counts, options);
+    for node in order {
+        let id = node.function;
+        let allocation = allocator.allocate(node, &mut module.functions[id], None)?;
+        allocator.keep(id, allocation);
     }
-    Ok(ModuleAllocation { functions })
+    Ok(allocator.finish())
 }
 
 /// All registers that a callee of unknown body may change. The stack pointer, and the descriptor
@@ -80,21 +151,4 @@ fn everything_allocatable() -> RegMask {
     // Convergence barriers are saved by the callee.
     mask.b = 0;
     mask
-}
-
-fn resolve_clobbers(module: &mut Module, id: FuncId, functions: &SecondaryMap<FuncId, FunctionAllocation>) {
-    let known = |callee: Callee, module: &Module| match callee {
-        Callee::Direct(symbol) => {
-            module.function_of(symbol).map(|f| functions[f].clobbers).filter(|mask| *mask != RegMask::EMPTY)
-        }
-        Callee::Indirect => None,
-        Callee::Return => Some(RegMask::EMPTY),
-    };
-    let sites = module.functions[id].call_sites().iter();
-    let open = sites.filter(|(_, site)| site.clobbers == Clobbers::ByCallee);
-    let masks: Vec<_> = open.map(|(call, site)| (call, known(site.callee, module))).collect();
-    for (call, mask) in masks {
-        let mask = mask.unwrap_or_else(everything_allocatable);
-        module.functions[id].edit().set_clobbers(call, Clobbers::Mask(mask));
-    }
 }

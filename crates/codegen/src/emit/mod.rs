@@ -17,16 +17,13 @@ use oriole_cubin::{
 };
 use oriole_isa::{Arch, Control, Inst, KEPT_REGISTERS, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
-    Block, DataReloc, DataRelocKind, FuncId, Function, FunctionKind, Linkage, MachineFunction, MachineInst, MemSpace,
-    Module, Placed, PrimaryMap, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET,
-    Variable,
+    DataReloc, DataRelocKind, FuncId, Function, FunctionKind, INST_BYTES, Linkage, MachineCode, MachineInst, MemSpace,
+    Module, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
 };
 use oriole_regalloc::ModuleAllocation;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Bytes of an instruction.
-const INST_BYTES: i64 = 16;
 /// Sections are filled with NOPs to a multiple of this many bytes.
 const SECTION_ALIGN: usize = 128;
 
@@ -41,7 +38,7 @@ pub(crate) fn emit(
     target: Target,
     ast: &oriole_ptx::ast::Module,
     module: &Module,
-    code: &PrimaryMap<FuncId, MachineFunction>,
+    code: &SecondaryMap<FuncId, MachineCode>,
     allocation: &ModuleAllocation,
     kind: FileKind,
 ) -> Result<(ModuleSpec, BTreeMap<String, LineTable>), CompileError> {
@@ -118,7 +115,7 @@ fn external_functions(module: &Module) -> impl Iterator<Item = &SymbolData> {
 struct Section<'m> {
     module: &'m Module,
     shared: &'m Surroundings,
-    code: &'m PrimaryMap<FuncId, MachineFunction>,
+    code: &'m SecondaryMap<FuncId, MachineCode>,
     arch: Arch,
     is_object: bool,
     /// The functions with the byte address of their first instruction.
@@ -130,7 +127,7 @@ impl<'m> Section<'m> {
     fn new(
         module: &'m Module,
         shared: &'m Surroundings,
-        code: &'m PrimaryMap<FuncId, MachineFunction>,
+        code: &'m SecondaryMap<FuncId, MachineCode>,
         members: Vec<FuncId>,
         is_object: bool,
     ) -> Self {
@@ -139,7 +136,7 @@ impl<'m> Section<'m> {
             .into_iter()
             .map(|id| {
                 let start = address;
-                address += code_bytes(&code[id]);
+                address += code[id].bytes();
                 (id, start)
             })
             .collect();
@@ -178,10 +175,6 @@ pub(crate) fn members(allocation: &ModuleAllocation, kernel: FuncId) -> Vec<Func
     order
 }
 
-fn code_bytes(code: &MachineFunction) -> i64 {
-    code.inst_count() as i64 * INST_BYTES
-}
-
 /// The section of the function `id`, its first one.
 fn function_section(
     section: &Section<'_>,
@@ -205,7 +198,7 @@ fn function_section(
             spec.inner_functions.push(InnerFunctionSpec {
                 name,
                 offset: *start as u32,
-                size: code_bytes(&section.code[*member]) as u32,
+                size: section.code[*member].bytes() as u32,
                 frame_size: body.frame().size(),
             });
         }
@@ -321,24 +314,19 @@ fn function_code(
 ) -> Result<(), CompileError> {
     let (func, code) = (&section.module.functions[id], &section.code[id]);
     let fault = |reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
-    let addresses = block_addresses(code, start);
     spec.registers = spec.registers.max(code.registers);
-    let mut pc = start;
-    for data in code.iter_insts() {
-        let word = match code.placed(data, &addresses) {
-            Ok(Placed::Word(word)) => word,
-            Ok(Placed::Open(machine)) => open_word(section, *machine, pc, spec).map_err(fault)?,
-            Err(error) => return Err(fault(format!("at {pc:#x}: {error}"))),
-        };
-        if data.opcode == Opcode::EXIT {
-            spec.exits.push(pc as u32);
-        }
-        // The library's own routines have no line in the user's source.
-        if let Some(loc) = data.loc.expand().filter(|_| func.kind() != FunctionKind::Internal) {
-            lines.push((pc as u64, func[loc]));
-        }
-        spec.code.extend_from_slice(&word.to_le_bytes());
-        pc += INST_BYTES;
+    let place = |at: u32| start + i64::from(at) * INST_BYTES;
+    let first = spec.code.len();
+    spec.code.extend(code.words.iter().flat_map(|word| word.to_le_bytes()));
+    for (at, machine) in &code.open {
+        let word = open_word(section, MachineCode::placed(machine, start), place(*at), spec).map_err(fault)?;
+        let offset = first + *at as usize * INST_BYTES as usize;
+        spec.code[offset..][..INST_BYTES as usize].copy_from_slice(&word.to_le_bytes());
+    }
+    spec.exits.extend(code.exits.iter().map(|at| place(*at) as u32));
+    // The library's own routines have no line in the user's source.
+    if func.kind() != FunctionKind::Internal {
+        lines.extend(code.locs.iter().map(|(at, loc)| (place(*at) as u64, func[*loc])));
     }
     Ok(())
 }
@@ -361,16 +349,6 @@ fn open_word(section: &Section<'_>, machine: MachineInst, pc: i64, spec: &mut Fu
     }
     encode(&inst, section.arch, pc as u64)
         .map_err(|e| format!("'{}' at {pc:#x} has no encoding: {e}", inst.display(section.arch)))
-}
-
-fn block_addresses(code: &MachineFunction, start: i64) -> SecondaryMap<Block, i64> {
-    let mut addresses = SecondaryMap::new();
-    let mut pc = start;
-    for block in &code.blocks {
-        addresses[block.block] = pc;
-        pc += block.insts.len() as i64 * INST_BYTES;
-    }
-    addresses
 }
 
 /// The address of a symbol is the linker's: note where it goes.

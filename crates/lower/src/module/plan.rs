@@ -60,7 +60,8 @@ impl<'a> Plan<'a> {
         if options.relocatable {
             roots.extend(plan.exported());
         }
-        let direct: Vec<Reach> = (0..plan.functions.len()).map(|f| plan.mentions(f)).collect();
+        let owned = plan.owned();
+        let direct: Vec<Reach> = owned.iter().enumerate().map(|(f, owned)| plan.mentions(f, owned)).collect();
         let reach: Vec<(usize, Reach)> = roots.iter().map(|&root| (root, closure(root, &direct))).collect();
         plan.wanted = roots;
         if !options.relocatable {
@@ -69,11 +70,9 @@ impl<'a> Plan<'a> {
         let mut called: Vec<usize> = reach.iter().flat_map(|(_, r)| r.functions.iter().copied()).collect();
         called.sort_unstable();
         called.dedup();
-        for function in called {
-            if !plan.wanted.contains(&function) && plan.functions[function].body.is_some() {
-                plan.wanted.push(function);
-            }
-        }
+        let known: FxHashSet<usize> = plan.wanted.iter().copied().collect();
+        called.retain(|function| !known.contains(function) && plan.functions[*function].body.is_some());
+        plan.wanted.extend(called);
         let errors = plan.lay_out_shared(module, &reach, options.arch.sm());
         if errors.is_empty() { Ok(plan) } else { Err(errors) }
     }
@@ -189,19 +188,29 @@ impl<'a> Plan<'a> {
         self.local = local.map(|function| function.name.sym).collect();
     }
 
-    /// What the body of one function mentions, and the initial values of the variables that it mentions.
-    fn mentions(&self, function: usize) -> Reach {
+    /// By function the variables that are declared in it.
+    fn owned(&self) -> Vec<Vec<usize>> {
+        let mut owned = vec![Vec::new(); self.functions.len()];
+        for (index, variable) in self.variables.iter().enumerate() {
+            if let Some(owner) = variable.owner {
+                owned[owner].push(index);
+            }
+        }
+        owned
+    }
+
+    /// What the body of one function mentions, and the initial values of the variables that it mentions; `owned` are
+    /// those that are declared in it.
+    fn mentions(&self, function: usize, owned: &[usize]) -> Reach {
         let mut reach = Reach::default();
         let Some(body) = &self.functions[function].body else { return reach };
         let mut pending: Vec<Name> = Vec::new();
         // Nearly all names in a body are registers.
         let of_module = |name: &Name| self.by_name.contains_key(&name.sym) || self.globals.contains_key(&name.sym);
         names::of_block(body, &mut |name| pending.extend(Some(name).filter(of_module)));
-        for (index, variable) in self.variables.iter().enumerate() {
-            if variable.owner == Some(function) {
-                reach.variables.insert(index);
-                names::of_variable(variable.ast, &mut |name| pending.push(name));
-            }
+        reach.variables.extend(owned);
+        for &index in owned {
+            names::of_variable(self.variables[index].ast, &mut |name| pending.push(name));
         }
         while let Some(name) = pending.pop() {
             if let Some(&callee) = self.by_name.get(&name.sym) {
@@ -221,13 +230,13 @@ impl<'a> Plan<'a> {
     fn lay_out_shared(&mut self, module: &Module, reach: &[(usize, Reach)], sm: &SmDescription) -> Vec<LowerError> {
         let base = u64::from(sm.shared_base);
         let mut ends: Vec<u64> = vec![base; reach.len()];
-        let users = |index: usize| -> Vec<usize> {
-            (0..reach.len()).filter(|&k| reach[k].1.variables.contains(&index)).collect()
-        };
+        let mut users_of: Vec<Vec<usize>> = vec![Vec::new(); self.variables.len()];
+        for (kernel, (_, reach)) in reach.iter().enumerate() {
+            reach.variables.iter().for_each(|index| users_of[*index].push(kernel));
+        }
         let is_shared = |v: &PlannedVar<'_>| matches!(v.ast.space, Space::Shared | Space::SharedCta);
         let mut dynamic = Vec::new();
-        for index in 0..self.variables.len() {
-            let users = users(index);
+        for (index, users) in users_of.into_iter().enumerate() {
             let variable = &mut self.variables[index];
             if !is_shared(variable) || users.is_empty() {
                 continue;

@@ -78,6 +78,22 @@ pub fn call_order(module: &Module) -> Vec<CallNode> {
     order
 }
 
+/// The functions of [`call_order`] in groups: who calls a function of this module stands in a later group than it,
+/// but for cycles, where only those wait that [`call_order`] lets wait.
+pub fn call_groups(module: &Module) -> Vec<Vec<CallNode>> {
+    let mut group_of: SecondaryMap<FuncId, Option<usize>> = SecondaryMap::new();
+    let mut groups: Vec<Vec<CallNode>> = Vec::new();
+    for node in call_order(module) {
+        let group = node.callees.iter().filter_map(|callee| group_of[*callee]).max().map_or(0, |last| last + 1);
+        group_of[node.function] = Some(group);
+        if groups.len() == group {
+            groups.push(Vec::new());
+        }
+        groups[group].push(node);
+    }
+    groups
+}
+
 /// The functions called in this module, each once, and whether there are calls through addresses.
 fn callees_of(module: &Module, func: &Function) -> (Vec<FuncId>, bool) {
     let mut callees: Vec<FuncId> = Vec::new();

@@ -8,7 +8,7 @@ mod liveness;
 mod uniformity;
 
 pub use cache::{Analyses, Kept};
-pub use call_graph::{CallNode, address_taken, call_order};
+pub use call_graph::{CallNode, address_taken, call_groups, call_order};
 pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
 pub use flow::Flow;
 pub use liveness::{Component, LiveSet, Liveness};

@@ -1,6 +1,6 @@
 //! A whole function as hardware instructions.
 
-use super::MachineInst;
+use super::{INST_BYTES, MachineCode, MachineInst};
 use crate::entity::{Block, CallId, InstId, LocId};
 use crate::function::Function;
 use crate::inst::InstFlags;
@@ -99,14 +99,6 @@ pub struct MachineFunction {
     pub registers: u32,
 }
 
-/// What an instruction becomes when the function is placed.
-pub enum Placed {
-    /// Its word.
-    Word(u128),
-    /// The instruction with the addresses of blocks, still without those of symbols.
-    Open(Box<MachineInst>),
-}
-
 impl MachineFunction {
     /// The hardware instructions of a function whose registers have their physical numbers. `see` is shown each of them.
     ///
@@ -199,25 +191,49 @@ impl MachineFunction {
         self.blocks.iter().flat_map(|block| block.insts.iter().map(|id| &self.insts[*id]))
     }
 
-    /// What becomes of an instruction when the blocks have these addresses.
+    /// The function written out, but for where it will stand.
     ///
     /// # Errors
-    /// It must not carry what its control word has.
-    pub fn placed(&self, data: &MachineData, address: &SecondaryMap<Block, i64>) -> Result<Placed, EncodeError> {
-        let mut placed = Box::new(match data.code {
-            Code::Word(word) => return word.finish(data.control, self.arch).map(Placed::Word),
-            Code::Open(open, _) => self.open[open].clone(),
-        });
-        placed.inst.control = data.control;
-        for (at, operand) in placed.inst.operands.iter_mut().enumerate() {
+    /// An instruction must not carry what its control word has.
+    pub fn finish(&self) -> Result<MachineCode, EncodeError> {
+        let mut starts: SecondaryMap<Block, i64> = SecondaryMap::new();
+        let mut offset = 0;
+        for block in &self.blocks {
+            starts[block.block] = offset;
+            offset += block.insts.len() as i64 * INST_BYTES;
+        }
+        let mut code = MachineCode { words: Vec::with_capacity(self.inst_count()), ..MachineCode::default() };
+        code.registers = self.registers;
+        for (at, data) in (0..).zip(self.iter_insts()) {
+            let word = match data.code {
+                Code::Word(word) => word.finish(data.control, self.arch)?,
+                Code::Open(open, _) => {
+                    code.open.push((at, self.with_offsets(open, data.control, &starts)));
+                    0
+                }
+            };
+            code.words.push(word);
+            if data.opcode == Opcode::EXIT {
+                code.exits.push(at);
+            }
+            code.locs.extend(data.loc.expand().map(|loc| (at, loc)));
+        }
+        Ok(code)
+    }
+
+    /// An open instruction with its control word, and offsets in the place of blocks.
+    fn with_offsets(&self, open: Open, control: Control, starts: &SecondaryMap<Block, i64>) -> MachineInst {
+        let mut machine = self.open[open].clone();
+        machine.inst.control = control;
+        for (at, operand) in machine.inst.operands.iter_mut().enumerate() {
             // The label of a symbol is not a block's.
             if let Value::Label(block) = operand.value
-                && placed.relocs.iter().all(|(other, _)| *other != at)
+                && machine.relocs.iter().all(|(other, _)| *other != at)
             {
-                operand.value = Value::Label(address[Block::new(block as usize)]);
+                operand.value = Value::Label(starts[Block::new(block as usize)]);
             }
         }
-        Ok(Placed::Open(placed))
+        machine
     }
 
     /// Say in the function what scheduling has decided: order, control words, hints.

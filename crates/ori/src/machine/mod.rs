@@ -8,9 +8,11 @@ use crate::text::inst_text;
 use oriole_isa::{Arch, Kinds, OperandFlags, OperandSpec, RegFile, Value};
 use smallvec::SmallVec;
 
+mod code;
 mod function;
 
-pub use function::{MachineBlock, MachineData, MachineFunction, MachineId, Placed};
+pub use code::{INST_BYTES, MachineCode};
+pub use function::{MachineBlock, MachineData, MachineFunction, MachineId};
 
 /// A hardware instruction and the symbols that its operands still wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -82,15 +82,14 @@ fn machine_functions_hold_words_and_what_waits_for_addresses() {
     assert_eq!((machine.inst_count(), machine.registers), (3, 22));
     let nop = machine.add_nop(oriole_isa::Control { stall: 3, ..oriole_isa::Control::NONE });
     machine.blocks[1].insts.insert(0, nop);
-    let mut addresses = SecondaryMap::new();
-    (addresses[Block::new(0)], addresses[Block::new(1)]) = (0x100, 0x120);
-    let placed: Vec<Placed> =
-        machine.iter_insts().map(|data| machine.placed(data, &addresses).expect("it may carry this")).collect();
-    let [Placed::Word(add), Placed::Open(mov), Placed::Word(wait), Placed::Open(branch)] = &placed[..] else {
+    let code = machine.finish().expect("all may carry what they do");
+    let ([add, _, wait, _], [(1, mov), (3, branch)]) = (&code.words[..], &code.open[..]) else {
         panic!("a symbol and a block are waited for, and nothing else");
     };
+    assert_eq!((code.bytes(), code.registers), (64, 22));
     assert_eq!(*add, oriole_isa::encode(&seen[0].1, arch, 0x100).expect("it has a form"));
     assert_eq!(oriole_isa::decode(*wait, arch, 0x120).expect("a word").control.stall, 3);
+    let (mov, branch) = (MachineCode::placed(mov, 0x100), MachineCode::placed(branch, 0x100));
     assert_eq!(mov.relocs.as_slice(), [(1, func[SymRef::new(0)])]);
     assert!(branch.inst.operands.iter().any(|operand| operand.value == Value::Label(0x120)));
 }

@@ -1,6 +1,7 @@
 //! Tests of the IR: operands, text form, analyses, dumps, verifier, hardware form.
 
 mod analyses;
+mod call_graph;
 mod common;
 mod def_use;
 mod dumps;

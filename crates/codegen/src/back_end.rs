@@ -1,0 +1,184 @@
+//! From optimised code to words. Order, registers, control words and encoding of a function follow each other at once:
+//! what is done with it is done while it is in the caches, and of its machine code only the words stay.
+
+use crate::error::CompileError;
+use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
+use crate::session::Session;
+use oriole_isa::Arch;
+use oriole_ori::analysis::{CallNode, call_groups};
+use oriole_ori::{FuncId, Function, MachineCode, Module, PrimaryMap, SecondaryMap, layout};
+use oriole_passes::{Changed, Dump, Numbering, PassInfo, Settings, Timing, Workers};
+use oriole_regalloc::{
+    AllocOptions, FunctionAllocation, ModuleAllocation, ModuleAllocator, RegisterBudget, RegisterCounts,
+};
+use std::time::{Duration, Instant};
+
+/// What the functions of a module are worked on by.
+pub(crate) struct BackEnd<'a> {
+    pub(crate) counts: &'a RegisterCounts,
+    pub(crate) alloc: &'a AllocOptions,
+    pub(crate) settings: &'a Settings,
+    pub(crate) session: &'a Session<'a>,
+    pub(crate) workers: &'a Workers,
+    /// Dumps spell mnemonics as the published opcode table does.
+    pub(crate) rot13: bool,
+    /// The functions as allocation leaves them are asked for.
+    pub(crate) keeps_allocated: bool,
+}
+
+/// What comes of it.
+pub(crate) struct Emitted {
+    /// By function.
+    pub(crate) code: SecondaryMap<FuncId, MachineCode>,
+    pub(crate) allocation: ModuleAllocation,
+    /// The module as allocation leaves it, if it was asked for.
+    pub(crate) allocated: Option<Module>,
+    pub(crate) dumps: Vec<Dump>,
+    pub(crate) times: Vec<Timing>,
+}
+
+/// The stages that a function goes through, and the last of all functions' together.
+const STAGES: [&str; 4] = ["order", "allocate", "schedule", ENCODING];
+/// Its name.
+pub(crate) const ENCODING: &str = "encode";
+
+/// One function, done.
+struct Done {
+    allocation: FunctionAllocation,
+    code: MachineCode,
+    allocated: Option<Function>,
+    /// Behind the first three stages.
+    dumps: [Option<Dump>; 3],
+    times: [Duration; STAGES.len()],
+}
+
+impl BackEnd<'_> {
+    /// Work on every function of the module, callees before callers.
+    ///
+    /// # Errors
+    /// The first in the order of [`call_groups`].
+    pub(crate) fn run(&self, module: &mut Module, numbering: &mut Numbering) -> Result<Emitted, CompileError> {
+        let groups = call_groups(module);
+        let order = Runs::open(&ORDER, module, self.settings, numbering);
+        let scheduling = Runs::open(&SCHEDULING, module, self.settings, numbering);
+        let mut allocator = ModuleAllocator::new(module.arch, &module.symbols, self.counts, self.alloc);
+        let mut done: PrimaryMap<FuncId, Option<Done>> = module.functions.keys().map(|_| None).collect();
+        let mut functions: PrimaryMap<FuncId, Option<&mut Function>> =
+            module.functions.values_mut().map(Some).collect();
+        let each = |allocator: &ModuleAllocator<'_>, (node, func): (CallNode, &mut Function)| {
+            let id = node.function;
+            self.function(allocator, node, func, order.includes(id), scheduling.includes(id)).map(|done| (id, done))
+        };
+        for group in groups {
+            let nodes = group.into_iter().filter_map(|node| functions[node.function].take().map(|func| (node, func)));
+            for result in self.workers.each(nodes.collect(), |item| each(&allocator, item)) {
+                let (id, mut function) = result?;
+                allocator.keep(id, std::mem::take(&mut function.allocation));
+                done[id] = Some(function);
+            }
+        }
+        let allocation = allocator.finish();
+        Ok(self.put_together(module, allocation, done))
+    }
+
+    /// In the order of the module, whatever that of the work was.
+    fn put_together(
+        &self,
+        module: &Module,
+        allocation: ModuleAllocation,
+        done: PrimaryMap<FuncId, Option<Done>>,
+    ) -> Emitted {
+        let mut allocated = self.keeps_allocated.then(|| module.clone());
+        let mut code = SecondaryMap::with_capacity(module.functions.len());
+        let mut dumps: [Vec<Dump>; 3] = Default::default();
+        let mut times = [Duration::ZERO; STAGES.len()];
+        for (id, function) in done {
+            let Some(function) = function else { continue };
+            code[id] = function.code;
+            dumps.iter_mut().zip(function.dumps).for_each(|(all, dump)| all.extend(dump));
+            times.iter_mut().zip(function.times).for_each(|(sum, time)| *sum += time);
+            if let (Some(allocated), Some(function)) = (&mut allocated, function.allocated) {
+                allocated.functions[id] = function;
+            }
+        }
+        let times = STAGES.iter().zip(times).map(|(stage, time)| Timing::stage(stage, time)).collect();
+        Emitted { code, allocation, allocated, dumps: dumps.into_iter().flatten().collect(), times }
+    }
+
+    fn function(
+        &self,
+        allocator: &ModuleAllocator<'_>,
+        node: CallNode,
+        func: &mut Function,
+        orders: bool,
+        reorders: bool,
+    ) -> Result<Done, CompileError> {
+        self.session.poll()?;
+        let (id, arch) = (node.function, allocator.arch());
+        let mut clock = Instant::now();
+        let mut lap = || {
+            let start = std::mem::replace(&mut clock, Instant::now());
+            clock - start
+        };
+        let flow = if orders {
+            let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
+            oriole_sched::order_values(func, arch, |needed| budget.of(needed), |block| budget.in_block(block))
+        } else {
+            None
+        };
+        let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
+        let mut allocation = allocator.allocate(node, func, flow)?;
+        settle(func, arch, &mut allocation);
+        let (allocating, placed) = (lap(), self.keep(func, &ALLOCATION));
+        let allocated = self.keeps_allocated.then(|| func.clone());
+        let fault =
+            |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
+        layout::remove_redundant_branches(func);
+        layout::make_fallthroughs_explicit(func);
+        let machine = oriole_sched::schedule(func, arch, &oriole_sched::Options { reorder: reorders })
+            .map_err(|error| fault(func, error.to_string()))?;
+        let (scheduling, scheduled) = (lap(), self.keep(func, &SCHEDULING));
+        let code = machine.finish().map_err(|error| fault(func, error.to_string()))?;
+        let times = [ordering, allocating, scheduling, lap()];
+        Ok(Done { allocation, code, allocated, dumps: [ordered, placed, scheduled], times })
+    }
+
+    /// Show the function behind a stage to who looks on.
+    fn keep(&self, func: &Function, stage: &PassInfo) -> Option<Dump> {
+        self.session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
+        self.settings.shows(stage.name, Changed::Yes).then(|| {
+            let text = if self.rot13 { format!("{func:#}") } else { func.to_string() };
+            Dump { unit: func.name().to_owned(), number: stage.number(), pass: stage.name, text }
+        })
+    }
+}
+
+/// Runs of an optional stage, one for each function.
+struct Runs {
+    first: u64,
+    limit: u64,
+    enabled: bool,
+}
+
+impl Runs {
+    fn open(stage: &PassInfo, module: &Module, settings: &Settings, numbering: &mut Numbering) -> Self {
+        let names: &[&'static str] = if settings.level < stage.level { &[] } else { &[stage.name] };
+        let units: Vec<&str> = module.functions.values().map(|func| func.name()).collect();
+        let first = numbering.open(names, &units);
+        let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
+        Runs { first, limit, enabled: !names.is_empty() && settings.enables(stage.name) }
+    }
+
+    /// Whether the stage is to work on the function.
+    fn includes(&self, id: FuncId) -> bool {
+        self.enabled && self.first + u64::from(id.as_u32()) < self.limit
+    }
+}
+
+/// Look once more at products of warpgroups, and tell what the passes have to say.
+fn settle(func: &mut Function, arch: Arch, allocation: &mut FunctionAllocation) {
+    oriole_opt::settle_products(func, arch);
+    let (losses, notes) = func.notes().iter().cloned().partition::<Vec<_>, _>(|note| note.contains("Performance Loss"));
+    allocation.own.warnings.extend(losses);
+    allocation.own.notes.extend(notes);
+}

@@ -1,0 +1,46 @@
+//! A whole function written out, but for where it stands.
+
+use super::MachineInst;
+use crate::entity::LocId;
+use oriole_isa::Value;
+
+/// Bytes of an instruction.
+pub const INST_BYTES: i64 = 16;
+
+/// The words of a scheduled function, and what waits for its place: all that is kept of it until its section is put
+/// together, by every section that holds a copy.
+#[derive(Clone, Debug, Default)]
+pub struct MachineCode {
+    /// By instruction; 0 for those that wait.
+    pub words: Vec<u128>,
+    /// The instructions that name addresses, with their positions. Labels that are not symbols' count from the
+    /// function's first byte.
+    pub open: Vec<(u32, MachineInst)>,
+    /// Positions of the instructions that end a thread.
+    pub exits: Vec<u32>,
+    /// Positions with a place in the source.
+    pub locs: Vec<(u32, LocId)>,
+    /// One more than the highest R register that an instruction names.
+    pub registers: u32,
+}
+
+impl MachineCode {
+    /// Bytes of the function.
+    pub fn bytes(&self) -> i64 {
+        self.words.len() as i64 * INST_BYTES
+    }
+
+    /// An instruction of [`MachineCode::open`] where the function's first byte has this address; the addresses of
+    /// symbols are still missing.
+    pub fn placed(machine: &MachineInst, start: i64) -> MachineInst {
+        let mut placed = machine.clone();
+        for (at, operand) in placed.inst.operands.iter_mut().enumerate() {
+            if let Value::Label(offset) = &mut operand.value
+                && placed.relocs.iter().all(|(other, _)| *other != at)
+            {
+                *offset += start;
+            }
+        }
+        placed
+    }
+}
