@@ -122,7 +122,8 @@ impl BackEnd<'_> {
         };
         let flow = if orders {
             let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
-            oriole_sched::order_values(func, arch, |needed| budget.of(needed), |block| budget.in_block(block))
+            let flow = oriole_regalloc::recompute(func, arch, &budget)?;
+            oriole_sched::order_values(func, arch, flow, |needed| budget.of(needed), |block| budget.in_block(block))
         } else {
             None
         };

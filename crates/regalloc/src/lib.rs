@@ -26,6 +26,7 @@ mod meetings;
 mod module;
 mod node;
 mod order;
+mod recompute;
 mod relief;
 mod repair;
 mod spill;
@@ -38,6 +39,7 @@ pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
+pub use recompute::recompute;
 pub use spill::SpillBytes;
 
 use oriole_isa::RegFile;

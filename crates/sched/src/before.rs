@@ -31,18 +31,19 @@ const MOVE_CYCLES: u32 = 4;
 const ATTEMPTS: u32 = 3;
 
 /// Put the instructions of each block in an order in which results have come when they are needed. `budget` says how many
-/// R registers a function may use that needs so many, `in_block` how many at most in a block. Gives what it knows of the
-/// function's flow, if it had to look.
+/// R registers a function may use that needs so many, `in_block` how many at most in a block. `flow` may hold what is known
+/// of the function's flow; what is known then, or was known before, is given back.
 pub fn order_values(
     func: &mut Function,
     arch: Arch,
+    flow: Option<Flow>,
     budget: impl Fn(u32) -> u32,
     in_block: impl Fn(Block) -> u32,
 ) -> Option<Flow> {
     if !may_gain(func, arch) {
-        return None;
+        return flow;
     }
-    let flow = Flow::new(func);
+    let flow = flow.unwrap_or_else(|| Flow::new(func));
     if has_long_block(func) {
         sink_in_long_blocks(func, arch, &flow, &budget, &in_block);
     }

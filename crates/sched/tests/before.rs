@@ -37,7 +37,7 @@ fn most_in_flight(func: &Function) -> usize {
 
 fn in_flight_with(spare: u32) -> usize {
     let mut func = sum();
-    order_values(&mut func, Arch::Sm80, |needed| needed + GAPS + spare, |_| u32::MAX);
+    order_values(&mut func, Arch::Sm80, None, |needed| needed + GAPS + spare, |_| u32::MAX);
     most_in_flight(&func)
 }
 
@@ -72,7 +72,7 @@ fn guarded_sum() -> Function {
 #[test]
 fn undefined_values_are_made_where_they_are_needed() {
     let mut func = guarded_sum();
-    order_values(&mut func, Arch::Sm80, |needed| needed + 100, |_| u32::MAX);
+    order_values(&mut func, Arch::Sm80, None, |needed| needed + 100, |_| u32::MAX);
     assert_eq!(most_in_flight(&func), LOADS, "the loads stand ahead of their uses");
     let insts: Vec<_> = func.iter_insts().map(|(_, inst)| inst).collect();
     let marks: Vec<_> = insts.windows(2).filter(|pair| func[pair[0]].is_undef()).collect();

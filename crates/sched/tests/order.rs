@@ -158,7 +158,7 @@ fn most_in_flight(func: &Function) -> usize {
 /// The block in its new order, which computes the same, and how many loads are in flight there.
 fn in_flight_after_ordering(func: &Function, registers: u32, seed: u64) -> usize {
     let mut ordered = func.clone();
-    order_values(&mut ordered, Arch::Sm80, |_| registers, |_| u32::MAX);
+    order_values(&mut ordered, Arch::Sm80, None, |_| registers, |_| u32::MAX);
     assert_same(func, &ordered, &[[0; 4]], seed);
     let last = ordered.iter_insts().last().map(|(_, inst)| ordered[inst].opcode);
     assert_eq!(last, Some(Opcode::EXIT), "seed {seed}");
@@ -175,7 +175,7 @@ fn same_after_scheduling(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed:
 /// Whether the order before allocation changes the function, with some registers to spare. It computes the same.
 fn changes_before_allocation(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) -> bool {
     let mut ordered = func.clone();
-    order_values(&mut ordered, arch, |needed| needed + seed as u32 % 8, |_| u32::MAX);
+    order_values(&mut ordered, arch, None, |needed| needed + seed as u32 % 8, |_| u32::MAX);
     assert_same(func, &ordered, inputs, seed);
     func.iter_insts().ne(ordered.iter_insts())
 }
@@ -292,7 +292,7 @@ fn some_loads_of_a_long_block_stay_where_they_are() {
     let (barriers, volatile) = (loads_before(&func, Opcode::MEMBAR), volatile_loads(&func));
     assert!(barriers.len() > 1 && volatile.len() > 16, "{barriers:?} {volatile:?}");
     let mut ordered = func.clone();
-    order_values(&mut ordered, Arch::Sm80, |_| BUDGET, |_| u32::MAX);
+    order_values(&mut ordered, Arch::Sm80, None, |_| BUDGET, |_| u32::MAX);
     assert!(func.iter_insts().ne(ordered.iter_insts()));
     assert_eq!(loads_before(&ordered, Opcode::MEMBAR), barriers);
     assert_eq!(volatile_loads(&ordered), volatile);

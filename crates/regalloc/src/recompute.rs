@@ -1,0 +1,319 @@
+//! Ahead of the order: values that live through blocks where more are live than there are registers, and that one cheap
+//! instruction computes from what lives there all the same, are computed again where they are read.
+//!
+//! The order of a block cannot help what lives through it, and the plan by next uses ([`crate::belady`]) computes nothing
+//! again but constants. Addresses and bounds at fixed distances from each other are the rest: `IADD3 R20, R19, -3` needs no
+//! register of its own where R19 has one.
+
+use crate::AllocError;
+use crate::limits::RegisterBudget;
+use crate::weights::BlockWeights;
+use oriole_isa::{Arch, RegFile, latency};
+use oriole_ori::analysis::{DomTree, Flow, LoopForest};
+use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
+use smallvec::SmallVec;
+
+/// Registers that allocation needs beyond those of values: the stack pointer, and gaps before wide values.
+const ALLOWANCE: u32 = 3;
+/// What the instructions of a block need beyond what lives through it.
+const OWN_NEED: u32 = 2;
+/// Of all that is executed, what may be computed again for the sake of more warps.
+const MOST_FOR_WARPS: f32 = 0.02;
+/// Widest value, in 32-bit components.
+const WIDEST: u8 = 2;
+
+/// Compute again what can be, where `func` needs more registers than `budget` gives. The function's flow, if it had to be
+/// looked at and has not changed.
+///
+/// # Errors
+/// There is no name left for a register.
+pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Result<Option<Flow>, AllocError> {
+    let general = |data: &oriole_ori::VRegData| if data.file() == RegFile::R { u32::from(data.components) } else { 0 };
+    let all: u32 = func.regs().values().map(general).sum();
+    if all + ALLOWANCE <= budget.of(all) && budget.fewer(all.min(255) as u16).is_none() {
+        return Ok(None);
+    }
+    let flow = Flow::new(func);
+    let through = Through::new(func, &flow);
+    let most = through.most();
+    let targets = [budget.fewer((most + ALLOWANCE).min(255) as u16).map(u32::from), Some(budget.of(most + ALLOWANCE))];
+    for (target, for_warps) in targets.into_iter().zip([true, false]) {
+        let Some(target) = target else { continue };
+        let room = |block| target.min(budget.in_block(block)).saturating_sub(ALLOWANCE);
+        if !func.layout().iter().any(|block| through.0[*block] > room(*block)) {
+            continue;
+        }
+        let chosen = Search::new(func, arch, &flow, &through).choose(room, for_warps);
+        if !chosen.is_empty() {
+            chosen.iter().try_for_each(|value| carry_out(func, value))?;
+            return Ok(None);
+        }
+    }
+    Ok(Some(flow))
+}
+
+/// By block: the R components that live at its start or its end, and what it needs itself.
+struct Through(SecondaryMap<Block, u32>);
+
+impl Through {
+    fn new(func: &Function, flow: &Flow) -> Self {
+        let mut counts = SecondaryMap::new();
+        let general = |(reg, _): &(VReg, u8)| func[*reg].file() == RegFile::R;
+        for block in func.layout() {
+            let at_start = flow.live.main_live_in(*block).filter(general).count();
+            let at_end = flow.live.main_live_out(*block).filter(general).count();
+            counts[*block] = at_start.max(at_end) as u32 + OWN_NEED;
+        }
+        Through(counts)
+    }
+
+    fn most(&self) -> u32 {
+        self.0.values().copied().max().unwrap_or(0)
+    }
+}
+
+/// A write of a register: which instruction, and its place.
+#[derive(Clone, Copy)]
+struct Write {
+    inst: InstId,
+    block: Block,
+    place: u32,
+    /// All components are written in any case.
+    whole: bool,
+}
+
+/// A value that can be computed again.
+struct Value {
+    reg: VReg,
+    inst: InstId,
+    /// Where that stands.
+    home: Block,
+    /// Registers that it is computed from.
+    sources: SmallVec<[VReg; 3]>,
+    /// Those of them that live longer for it.
+    extended: SmallVec<[VReg; 3]>,
+    /// By block other than `home` that reads it: its first read there.
+    reads: Vec<(Block, InstId)>,
+    /// Blocks through which it lives.
+    lives_through: Vec<Block>,
+}
+
+struct Search<'a> {
+    func: &'a Function,
+    arch: Arch,
+    flow: &'a Flow,
+    through: &'a Through,
+    weights: BlockWeights,
+    dominators: DomTree,
+    writes: SecondaryMap<VReg, SmallVec<[Write; 1]>>,
+    /// By register: the blocks that read it, with the first and the last place.
+    reads: SecondaryMap<VReg, Vec<Reads>>,
+}
+
+#[derive(Clone, Copy)]
+struct Reads {
+    block: Block,
+    first: (u32, InstId),
+    last: u32,
+}
+
+impl<'a> Search<'a> {
+    fn new(func: &'a Function, arch: Arch, flow: &'a Flow, through: &'a Through) -> Self {
+        let dominators = DomTree::dominators(&flow.cfg);
+        let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
+        let (writes, reads) = (SecondaryMap::new(), SecondaryMap::new());
+        let mut search = Search { func, arch, flow, through, weights, dominators, writes, reads };
+        for block in func.layout() {
+            for (place, inst) in (0..).zip(func.block_insts(*block)) {
+                search.mentions(*block, place, *inst);
+            }
+        }
+        search
+    }
+
+    fn mentions(&mut self, block: Block, place: u32, inst: InstId) {
+        let func = self.func;
+        func.for_each_use(inst, |read| {
+            let blocks = &mut self.reads[read.reg];
+            match blocks.last_mut().filter(|last| last.block == block) {
+                Some(last) => last.last = place,
+                None => blocks.push(Reads { block, first: (place, inst), last: place }),
+            }
+        });
+        func.for_each_def(inst, |write| {
+            let whole = !write.conditional && write.range.len() == usize::from(func[write.reg].components);
+            self.writes[write.reg].push(Write { inst, block, place, whole });
+        });
+    }
+
+    /// What is computed again so that everywhere as many registers are needed as there is `room` for: the cheapest first.
+    /// For the sake of more warps all or nothing, and only if it costs little.
+    fn choose(&self, room: impl Fn(Block) -> u32, for_warps: bool) -> Vec<Value> {
+        let mut excess: SecondaryMap<Block, u32> = SecondaryMap::new();
+        for block in self.func.layout() {
+            excess[*block] = self.through.0[*block].saturating_sub(room(*block));
+        }
+        let mut values: Vec<(f32, Value)> = self
+            .values(&excess)
+            .into_iter()
+            .map(|value| (self.price(&value) / self.relief(&value, &excess), value))
+            .collect();
+        values.sort_by(|(a, left), (b, right)| a.total_cmp(b).then(left.reg.cmp(&right.reg)));
+        let mut kept: SecondaryMap<VReg, bool> = SecondaryMap::new();
+        let mut gone: SecondaryMap<VReg, bool> = SecondaryMap::new();
+        let (mut chosen, mut price) = (Vec::new(), 0.0);
+        for (_, value) in values {
+            let helps = value.lives_through.iter().any(|block| excess[*block] > 0);
+            if !helps || kept[value.reg] || value.sources.iter().any(|source| gone[*source]) {
+                continue;
+            }
+            let width = self.width(&value, |source| kept[source]);
+            value.lives_through.iter().for_each(|block| excess[*block] = excess[*block].saturating_sub(width));
+            value.sources.iter().for_each(|source| kept[*source] = true);
+            gone[value.reg] = true;
+            price += self.price(&value);
+            chosen.push(value);
+        }
+        let executed = |block: &Block| self.weights.of(*block) * self.func.block_insts(*block).len() as f32;
+        let is_dear = || price > MOST_FOR_WARPS * self.func.layout().iter().map(executed).sum::<f32>();
+        if for_warps && (excess.values().any(|left| *left > 0) || is_dear()) {
+            return Vec::new();
+        }
+        chosen
+    }
+
+    /// Instructions that are executed more than before.
+    fn price(&self, value: &Value) -> f32 {
+        value.reads.iter().map(|(block, _)| self.weights.of(*block)).sum()
+    }
+
+    /// How often registers become free where there are not enough.
+    fn relief(&self, value: &Value, excess: &SecondaryMap<Block, u32>) -> f32 {
+        let freed = value.lives_through.iter().filter(|block| excess[**block] > 0).map(|block| self.weights.of(*block));
+        self.width(value, |_| false) as f32 * freed.sum::<f32>()
+    }
+
+    /// Values that live through blocks with too many, and that can be computed wherever they are read.
+    fn values(&self, excess: &SecondaryMap<Block, u32>) -> Vec<Value> {
+        let mut lives_through: SecondaryMap<VReg, Vec<Block>> = SecondaryMap::new();
+        for block in self.func.layout().iter().filter(|block| self.flow.cfg.is_reachable(**block)) {
+            for (reg, _) in self.flow.live.main_live_in(*block).filter(|(_, k)| *k == 0) {
+                lives_through[reg].push(*block);
+            }
+        }
+        let crowded = |blocks: &[Block]| blocks.iter().any(|block| excess[*block] > 0);
+        let regs = self.func.regs().keys().filter(|reg| crowded(&lives_through[*reg]));
+        regs.filter_map(|reg| self.value(reg, &lives_through[reg])).collect()
+    }
+
+    fn value(&self, reg: VReg, lives_through: &[Block]) -> Option<Value> {
+        let data = &self.func[reg];
+        let &[write] = self.writes[reg].as_slice() else { return None };
+        if data.file() != RegFile::R || data.is_fixed() || data.components > WIDEST {
+            return None;
+        }
+        if !write.whole || !self.is_cheap(write.inst) {
+            return None;
+        }
+        let mut sources: SmallVec<[VReg; 3]> = SmallVec::new();
+        self.func.for_each_use(write.inst, |read| sources.push(read.reg));
+        sources.sort_unstable();
+        sources.dedup();
+        if !sources.iter().all(|source| self.is_steady(*source, reg, write)) {
+            return None;
+        }
+        let mut reads = Vec::new();
+        let mut extended: SmallVec<[VReg; 3]> = SmallVec::new();
+        for read in &self.reads[reg] {
+            if read.block == write.block {
+                if read.first.0 <= write.place {
+                    return None;
+                }
+                continue;
+            }
+            if !self.dominators.dominates(write.block, read.block) {
+                return None;
+            }
+            extended.extend(sources.iter().filter(|source| !self.lives_at(**source, read)).copied());
+            reads.push((read.block, read.first.1));
+        }
+        extended.sort_unstable();
+        extended.dedup();
+        let value = Value {
+            reg,
+            inst: write.inst,
+            home: write.block,
+            sources,
+            extended,
+            reads,
+            lives_through: lives_through.to_vec(),
+        };
+        (self.width(&value, |_| false) > 0).then_some(value)
+    }
+
+    /// How many registers become free where the value lives through; sources that are `kept` already cost none.
+    fn width(&self, value: &Value, kept: impl Fn(VReg) -> bool) -> u32 {
+        let longer = value.extended.iter().filter(|source| !kept(**source));
+        let longer: u32 = longer.map(|source| u32::from(self.func[*source].components)).sum();
+        u32::from(self.func[value.reg].components).saturating_sub(longer)
+    }
+
+    /// Whether `source` holds all through the life of `reg` what it has where that is written: wherever `reg` lives nobody
+    /// writes it.
+    fn is_steady(&self, source: VReg, reg: VReg, write: Write) -> bool {
+        let data = &self.func[source];
+        let apart = |other: &Write| {
+            let in_life = (0..self.func[reg].components).any(|k| self.flow.live.is_live_in(other.block, reg, k));
+            !in_life && (other.block != write.block || other.place < write.place)
+        };
+        source != reg && data.file() == RegFile::R && !data.is_fixed() && self.writes[source].iter().all(apart)
+    }
+
+    /// One instruction with one result, of fixed latency.
+    fn is_cheap(&self, inst: InstId) -> bool {
+        let data = &self.func[inst];
+        data.depends_on_operands_alone(self.arch)
+            && !data.is_undef()
+            && data.defs().filter(|(_, to)| to.as_reg().is_some()).count() == 1
+            && self.func.with_stand_ins(data).is_some_and(|inst| !latency::is_variable(&inst, self.arch))
+    }
+
+    /// Whether a register is needed, at or behind the first read of another in a block.
+    fn lives_at(&self, source: VReg, read: &Reads) -> bool {
+        let components = 0..self.func[source].components;
+        let live = &self.flow.live;
+        let own = self.reads[source].iter().find(|own| own.block == read.block);
+        components.clone().all(|k| live.is_live_in(read.block, source, k))
+            && (components.clone().all(|k| live.is_live_out(read.block, source, k))
+                || own.is_some_and(|own| own.last >= read.first.0))
+    }
+}
+
+/// Compute the value again in each block that reads it, and no more where it was if nobody reads it there.
+fn carry_out(func: &mut Function, value: &Value) -> Result<(), AllocError> {
+    for (block, first) in &value.reads {
+        let name = func.new_vreg_like(value.reg)?;
+        let rename = |reg: VReg| if reg == value.reg { name } else { reg };
+        let insts = func.edit().take_insts(*block);
+        let mut edited = Vec::with_capacity(insts.len() + 1);
+        for inst in insts {
+            if inst == *first {
+                let again = func[value.inst].clone();
+                let again = func.edit().add(again);
+                func.edit().rename_regs(again, |reg, is_def| if is_def { rename(reg) } else { reg });
+                edited.push(again);
+            }
+            func.edit().rename_regs(inst, |reg, is_def| if is_def { reg } else { rename(reg) });
+            edited.push(inst);
+        }
+        func.edit().set_insts(*block, edited);
+    }
+    let mut read = false;
+    for inst in func.block_insts(value.home) {
+        func.for_each_use(*inst, |mention| read |= mention.reg == value.reg);
+    }
+    if !read {
+        func.edit().retain_insts(value.home, |_, inst| inst != value.inst);
+    }
+    Ok(())
+}

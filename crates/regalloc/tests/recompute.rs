@@ -1,0 +1,104 @@
+//! What is computed again ahead of the order: results stay, and where it can help nothing goes to memory.
+
+use oriole_isa::Arch;
+use oriole_ori::analysis::Flow;
+use oriole_ori::{EntityRef, FuncId, Function, Module};
+use oriole_orieval::{bank, crowded_function, from_environment, random_function, run};
+use oriole_regalloc::{AllocOptions, RegisterBudget, RegisterCounts, allocate_function, recompute};
+
+const COUNT: u32 = 24;
+const LIMIT: u32 = 16;
+
+fn options(limit: u32) -> AllocOptions {
+    AllocOptions { maxrregcount: Some(limit), published_minimum: true, verify: true, ..Default::default() }
+}
+
+/// Computed again for a kernel with so many registers.
+fn recomputed(func: &Function, limit: u32) -> Function {
+    let mut func = func.clone();
+    let counts =
+        RegisterCounts::settle(&mut Module::new(Arch::Sm80), &options(limit)).expect("there is nothing to settle");
+    let budget = RegisterBudget::new(FuncId::new(0), &func, Arch::Sm80, &counts, &options(limit));
+    recompute(&mut func, Arch::Sm80, &budget).expect("there are names");
+    func
+}
+
+/// Bytes that spill code stores.
+fn spilled(func: &Function, limit: u32) -> u32 {
+    let mut func = func.clone();
+    let flow = Flow::new(&func);
+    allocate_function(&mut func, Arch::Sm80, flow, &options(limit)).expect("allocation succeeds").spills.stores
+}
+
+/// Values at fixed distances from the thread's number are made ahead of a loop and stored behind it. `again`: the number is
+/// written once more in the loop.
+fn distances(again: bool) -> Function {
+    let mut text = ".function entry f\n  .frame local=0 spill=0 align=0\n".to_owned();
+    (0..COUNT + 3).for_each(|reg| text += &format!("  .reg %R{reg}\n"));
+    let (base, sum, pred) = (COUNT, COUNT + 1, COUNT + 3);
+    text += &format!("  .reg %P{pred}\nbix0: -> bix1\n    S2R %R{base}, SR_TID.X\n    MOV %R{sum}, RZ, 0xf\n");
+    for reg in 0..COUNT {
+        text += &format!("    IADD3 %R{reg}, PT, PT, %R{base}, {:#x}, RZ, !PT, !PT\n", 3 + 7 * reg);
+    }
+    text += &format!("bix1: -> bix1, bix2\n    IADD3 %R{sum}, PT, PT, %R{sum}, 0x5, RZ, !PT, !PT\n");
+    if again {
+        text += &format!("    IADD3 %R{base}, PT, PT, %R{base}, 0x1, RZ, !PT, !PT\n");
+    }
+    text += &format!(
+        "    ISETP{{cmp=LT,sign=S32}} %P{pred}, PT, %R{sum}, 0x30, PT, PT\n    @%P{pred} BRA PT, bix1, _\nbix2:\n"
+    );
+    for reg in 0..COUNT {
+        text += &format!("    STS RZ, URZ, {:#x}, %R{reg}\n", 4 * reg);
+    }
+    text += &format!("    STS RZ, URZ, 0x400, %R{base}\n    EXIT PT\n.end\n");
+    text.parse().expect("it is well formed")
+}
+
+#[test]
+fn what_lies_at_a_distance_needs_no_register_of_its_own() {
+    let func = distances(false);
+    let (want, again) = (run(&func, 5, &[]).expect("it is evaluated"), recomputed(&func, LIMIT));
+    assert_eq!(run(&again, 5, &[]), Ok(want));
+    assert!(spilled(&func, LIMIT) > 0);
+    assert_eq!(spilled(&again, LIMIT), 0);
+}
+
+/// The value would be another.
+#[test]
+fn what_is_computed_from_what_changes_stays() {
+    let func = distances(true);
+    assert_eq!(recomputed(&func, LIMIT).to_string(), func.to_string());
+}
+
+#[test]
+fn nothing_is_done_where_there_are_registers() {
+    let func = distances(false);
+    assert_eq!(recomputed(&func, 255).to_string(), func.to_string());
+}
+
+#[test]
+fn meaning_is_kept() {
+    let seed = from_environment("ORIOLE_SEED", 1);
+    let count = from_environment("ORIOLE_COUNT", 400);
+    println!("seed {seed}, {count} functions");
+    let mut changed = 0;
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        for make in [random_function, crowded_function] {
+            let func: Function = make(seed).expect("it has few registers");
+            for limit in [16, 19] {
+                let again = recomputed(&func, limit);
+                for words in [[3, 5, 7, 9], [u32::MAX, 1, 0x8000_0000, 0]] {
+                    let evaluate = |func: &Function| run(func, words[0] & 31, &bank(&words));
+                    assert_eq!(
+                        evaluate(&again),
+                        evaluate(&func),
+                        "seed {seed}, limit {limit}\n{func}\nbecomes\n{again}"
+                    );
+                }
+                changed += u64::from(again.inst_count() != func.inst_count() || again.to_string() != func.to_string());
+            }
+        }
+    }
+    assert!(changed > count / 10, "{changed} of {count} functions change");
+}
