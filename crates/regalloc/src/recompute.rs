@@ -15,10 +15,8 @@ use smallvec::SmallVec;
 
 /// Registers that allocation needs beyond those of values: the stack pointer, and gaps before wide values.
 const ALLOWANCE: u32 = 3;
-/// What the instructions of a block need beyond what lives through it.
-const OWN_NEED: u32 = 2;
-/// Of all that is executed, what may be computed again for the sake of more warps.
-const MOST_FOR_WARPS: f32 = 0.02;
+/// What the instructions of a block are given beyond what lives through it, so that an order finds room.
+const OWN_NEED: u32 = 8;
 /// Widest value, in 32-bit components.
 const WIDEST: u8 = 2;
 
@@ -30,46 +28,43 @@ const WIDEST: u8 = 2;
 pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Result<Option<Flow>, AllocError> {
     let general = |data: &oriole_ori::VRegData| if data.file() == RegFile::R { u32::from(data.components) } else { 0 };
     let all: u32 = func.regs().values().map(general).sum();
-    if all + ALLOWANCE <= budget.of(all) && budget.fewer(all.min(255) as u16).is_none() {
+    if all + OWN_NEED + ALLOWANCE <= budget.limit().into() && budget.by_block().is_none() {
         return Ok(None);
     }
     let flow = Flow::new(func);
-    let through = Through::new(func, &flow);
-    let most = through.most();
-    let targets = [budget.fewer((most + ALLOWANCE).min(255) as u16).map(u32::from), Some(budget.of(most + ALLOWANCE))];
-    for (target, for_warps) in targets.into_iter().zip([true, false]) {
-        let Some(target) = target else { continue };
-        let room = |block| target.min(budget.in_block(block)).saturating_sub(ALLOWANCE);
-        if !func.layout().iter().any(|block| through.0[*block] > room(*block)) {
-            continue;
-        }
-        let chosen = Search::new(func, arch, &flow, &through).choose(room, for_warps);
-        if !chosen.is_empty() {
-            chosen.iter().try_for_each(|value| carry_out(func, value))?;
-            return Ok(None);
-        }
+    let mut excess = through(func, &flow);
+    for block in func.layout() {
+        let room = budget.in_block(*block).saturating_sub(ALLOWANCE + OWN_NEED);
+        excess[*block] = excess[*block].saturating_sub(room);
     }
-    Ok(Some(flow))
+    if excess.values().all(|missing| *missing == 0) {
+        return Ok(Some(flow));
+    }
+    let chosen = Search::new(func, arch, &flow).choose(excess);
+    if chosen.is_empty() {
+        return Ok(Some(flow));
+    }
+    chosen.iter().try_for_each(|value| carry_out(func, value))?;
+    Ok(None)
 }
 
-/// By block: the R components that live at its start or its end, and what it needs itself.
-struct Through(SecondaryMap<Block, u32>);
+/// A number of R components.
+type ByBlock = SecondaryMap<Block, u32>;
 
-impl Through {
-    fn new(func: &Function, flow: &Flow) -> Self {
-        let mut counts = SecondaryMap::new();
-        let general = |(reg, _): &(VReg, u8)| func[*reg].file() == RegFile::R;
-        for block in func.layout() {
-            let at_start = flow.live.main_live_in(*block).filter(general).count();
-            let at_end = flow.live.main_live_out(*block).filter(general).count();
-            counts[*block] = at_start.max(at_end) as u32 + OWN_NEED;
-        }
-        Through(counts)
-    }
+fn is_general(func: &Function, reg: VReg) -> bool {
+    func[reg].file() == RegFile::R
+}
 
-    fn most(&self) -> u32 {
-        self.0.values().copied().max().unwrap_or(0)
+/// Those that live at the start of a block or at its end.
+fn through(func: &Function, flow: &Flow) -> ByBlock {
+    let mut counts = ByBlock::new();
+    let general = |(reg, _): &(VReg, u8)| is_general(func, *reg);
+    for block in func.layout() {
+        let at_start = flow.live.main_live_in(*block).filter(general).count();
+        let at_end = flow.live.main_live_out(*block).filter(general).count();
+        counts[*block] = at_start.max(at_end) as u32;
     }
+    counts
 }
 
 /// A write of a register: which instruction, and its place.
@@ -102,7 +97,6 @@ struct Search<'a> {
     func: &'a Function,
     arch: Arch,
     flow: &'a Flow,
-    through: &'a Through,
     weights: BlockWeights,
     dominators: DomTree,
     writes: SecondaryMap<VReg, SmallVec<[Write; 1]>>,
@@ -118,11 +112,11 @@ struct Reads {
 }
 
 impl<'a> Search<'a> {
-    fn new(func: &'a Function, arch: Arch, flow: &'a Flow, through: &'a Through) -> Self {
+    fn new(func: &'a Function, arch: Arch, flow: &'a Flow) -> Self {
         let dominators = DomTree::dominators(&flow.cfg);
         let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
         let (writes, reads) = (SecondaryMap::new(), SecondaryMap::new());
-        let mut search = Search { func, arch, flow, through, weights, dominators, writes, reads };
+        let mut search = Search { func, arch, flow, weights, dominators, writes, reads };
         for block in func.layout() {
             for (place, inst) in (0..).zip(func.block_insts(*block)) {
                 search.mentions(*block, place, *inst);
@@ -146,13 +140,8 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// What is computed again so that everywhere as many registers are needed as there is `room` for: the cheapest first.
-    /// For the sake of more warps all or nothing, and only if it costs little.
-    fn choose(&self, room: impl Fn(Block) -> u32, for_warps: bool) -> Vec<Value> {
-        let mut excess: SecondaryMap<Block, u32> = SecondaryMap::new();
-        for block in self.func.layout() {
-            excess[*block] = self.through.0[*block].saturating_sub(room(*block));
-        }
+    /// What is computed again so that nowhere registers are missing, which are by `excess` now: the cheapest first.
+    fn choose(&self, mut excess: ByBlock) -> Vec<Value> {
         let mut values: Vec<(f32, Value)> = self
             .values(&excess)
             .into_iter()
@@ -161,7 +150,7 @@ impl<'a> Search<'a> {
         values.sort_by(|(a, left), (b, right)| a.total_cmp(b).then(left.reg.cmp(&right.reg)));
         let mut kept: SecondaryMap<VReg, bool> = SecondaryMap::new();
         let mut gone: SecondaryMap<VReg, bool> = SecondaryMap::new();
-        let (mut chosen, mut price) = (Vec::new(), 0.0);
+        let mut chosen = Vec::new();
         for (_, value) in values {
             let helps = value.lives_through.iter().any(|block| excess[*block] > 0);
             if !helps || kept[value.reg] || value.sources.iter().any(|source| gone[*source]) {
@@ -171,13 +160,7 @@ impl<'a> Search<'a> {
             value.lives_through.iter().for_each(|block| excess[*block] = excess[*block].saturating_sub(width));
             value.sources.iter().for_each(|source| kept[*source] = true);
             gone[value.reg] = true;
-            price += self.price(&value);
             chosen.push(value);
-        }
-        let executed = |block: &Block| self.weights.of(*block) * self.func.block_insts(*block).len() as f32;
-        let is_dear = || price > MOST_FOR_WARPS * self.func.layout().iter().map(executed).sum::<f32>();
-        if for_warps && (excess.values().any(|left| *left > 0) || is_dear()) {
-            return Vec::new();
         }
         chosen
     }
@@ -188,13 +171,13 @@ impl<'a> Search<'a> {
     }
 
     /// How often registers become free where there are not enough.
-    fn relief(&self, value: &Value, excess: &SecondaryMap<Block, u32>) -> f32 {
+    fn relief(&self, value: &Value, excess: &ByBlock) -> f32 {
         let freed = value.lives_through.iter().filter(|block| excess[**block] > 0).map(|block| self.weights.of(*block));
         self.width(value, |_| false) as f32 * freed.sum::<f32>()
     }
 
     /// Values that live through blocks with too many, and that can be computed wherever they are read.
-    fn values(&self, excess: &SecondaryMap<Block, u32>) -> Vec<Value> {
+    fn values(&self, excess: &ByBlock) -> Vec<Value> {
         let mut lives_through: SecondaryMap<VReg, Vec<Block>> = SecondaryMap::new();
         for block in self.func.layout().iter().filter(|block| self.flow.cfg.is_reachable(**block)) {
             for (reg, _) in self.flow.live.main_live_in(*block).filter(|(_, k)| *k == 0) {
