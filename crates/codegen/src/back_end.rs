@@ -37,9 +37,9 @@ pub(crate) struct Emitted {
     pub(crate) times: Vec<Timing>,
 }
 
-/// The stages that a function goes through, and the last of all functions' together.
+/// The stages that a function goes through. Sections are put together in the last one, too.
 const STAGES: [&str; 4] = ["order", "allocate", "schedule", ENCODING];
-/// Its name.
+/// Words, and what is made of them.
 pub(crate) const ENCODING: &str = "encode";
 
 /// One function, done.
@@ -147,10 +147,7 @@ impl BackEnd<'_> {
     /// Show the function behind a stage to who looks on.
     fn keep(&self, func: &Function, stage: &PassInfo) -> Option<Dump> {
         self.session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
-        self.settings.shows(stage.name, Changed::Yes).then(|| {
-            let text = if self.rot13 { format!("{func:#}") } else { func.to_string() };
-            Dump { unit: func.name().to_owned(), number: stage.number(), pass: stage.name, text }
-        })
+        self.settings.shows(stage.name, Changed::Yes).then(|| oriole_opt::dump(func, stage, self.rot13))
     }
 }
 

@@ -10,7 +10,7 @@ mod passes;
 pub mod pipeline;
 pub mod slots;
 
-pub use manager::{Options, Watcher, run};
+pub use manager::{Options, Watcher, dump, run};
 pub use passes::products::settle_products;
 pub use passes::synchronise::run as synchronise;
 

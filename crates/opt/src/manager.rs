@@ -135,8 +135,7 @@ fn on_module(
             check::verify_after(func, arch, pass.name, &Analyses::default())?;
         }
         if settings.shows(pass.name, changed) {
-            let (unit, text) = text(func, options.rot13);
-            record.dumps.push(Dump { unit, number: pass.number(), pass: pass.name, text });
+            record.dumps.push(dump(func, pass, options.rot13));
         }
         options.watcher.after(pass, func, changed, None);
         options.watcher.rewrite(pass, arch, func)?;
@@ -191,6 +190,12 @@ impl Unit<Code> for OneFunction<'_> {
         }
         Ok(())
     }
+}
+
+/// A function behind a pass, its mnemonics as the published opcode table spells them with `rot13`.
+pub fn dump<R>(func: &Function, pass: &Pass<R>, rot13: bool) -> Dump {
+    let (unit, text) = text(func, rot13);
+    Dump { unit, number: pass.number(), pass: pass.name, text }
 }
 
 /// A function's name and text.

@@ -11,12 +11,12 @@ use crate::weights::BlockWeights;
 use oriole_isa::{Arch, RegFile, latency};
 use oriole_ori::analysis::{DomTree, Flow, LoopForest};
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// Registers that allocation needs beyond those of values: the stack pointer, and gaps before wide values.
-const ALLOWANCE: u32 = 3;
-/// What the instructions of a block are given beyond what lives through it, so that an order finds room.
-const OWN_NEED: u32 = 8;
+/// Registers that stay for what lives within a block, beyond what lives through it: for its instructions, so that an order
+/// finds room, for the stack pointer, and for gaps before wide values.
+const OWN_NEED: u32 = 11;
 /// Widest value, in 32-bit components.
 const WIDEST: u8 = 2;
 
@@ -28,13 +28,13 @@ const WIDEST: u8 = 2;
 pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Result<Option<Flow>, AllocError> {
     let general = |data: &oriole_ori::VRegData| if data.file() == RegFile::R { u32::from(data.components) } else { 0 };
     let all: u32 = func.regs().values().map(general).sum();
-    if all + OWN_NEED + ALLOWANCE <= budget.limit().into() && budget.by_block().is_none() {
+    if all + OWN_NEED <= budget.limit().into() && budget.by_block().is_none() {
         return Ok(None);
     }
     let flow = Flow::new(func);
     let mut excess = through(func, &flow);
     for block in func.layout() {
-        let room = budget.in_block(*block).saturating_sub(ALLOWANCE + OWN_NEED);
+        let room = budget.in_block(*block).saturating_sub(OWN_NEED);
         excess[*block] = excess[*block].saturating_sub(room);
     }
     if excess.values().all(|missing| *missing == 0) {
@@ -44,21 +44,17 @@ pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Re
     if chosen.is_empty() {
         return Ok(Some(flow));
     }
-    chosen.iter().try_for_each(|value| carry_out(func, value))?;
+    carry_out(func, &chosen)?;
     Ok(None)
 }
 
 /// A number of R components.
 type ByBlock = SecondaryMap<Block, u32>;
 
-fn is_general(func: &Function, reg: VReg) -> bool {
-    func[reg].file() == RegFile::R
-}
-
 /// Those that live at the start of a block or at its end.
 fn through(func: &Function, flow: &Flow) -> ByBlock {
     let mut counts = ByBlock::new();
-    let general = |(reg, _): &(VReg, u8)| is_general(func, *reg);
+    let general = |(reg, _): &(VReg, u8)| func[*reg].file() == RegFile::R;
     for block in func.layout() {
         let at_start = flow.live.main_live_in(*block).filter(general).count();
         let at_end = flow.live.main_live_out(*block).filter(general).count();
@@ -100,13 +96,16 @@ struct Search<'a> {
     weights: BlockWeights,
     dominators: DomTree,
     writes: SecondaryMap<VReg, SmallVec<[Write; 1]>>,
-    /// By register: the blocks that read it, with the first and the last place.
+    /// By register: the blocks that read it, in the order of the layout.
     reads: SecondaryMap<VReg, Vec<Reads>>,
 }
 
+/// The first and the last place in a block where a register is read.
 #[derive(Clone, Copy)]
 struct Reads {
     block: Block,
+    /// The block's place in the layout.
+    at: u32,
     first: (u32, InstId),
     last: u32,
 }
@@ -117,21 +116,21 @@ impl<'a> Search<'a> {
         let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
         let (writes, reads) = (SecondaryMap::new(), SecondaryMap::new());
         let mut search = Search { func, arch, flow, weights, dominators, writes, reads };
-        for block in func.layout() {
+        for (at, block) in (0..).zip(func.layout()) {
             for (place, inst) in (0..).zip(func.block_insts(*block)) {
-                search.mentions(*block, place, *inst);
+                search.mentions((at, *block), place, *inst);
             }
         }
         search
     }
 
-    fn mentions(&mut self, block: Block, place: u32, inst: InstId) {
+    fn mentions(&mut self, (at, block): (u32, Block), place: u32, inst: InstId) {
         let func = self.func;
         func.for_each_use(inst, |read| {
             let blocks = &mut self.reads[read.reg];
             match blocks.last_mut().filter(|last| last.block == block) {
                 Some(last) => last.last = place,
-                None => blocks.push(Reads { block, first: (place, inst), last: place }),
+                None => blocks.push(Reads { block, at, first: (place, inst), last: place }),
             }
         });
         func.for_each_def(inst, |write| {
@@ -265,38 +264,73 @@ impl<'a> Search<'a> {
     fn lives_at(&self, source: VReg, read: &Reads) -> bool {
         let components = 0..self.func[source].components;
         let live = &self.flow.live;
-        let own = self.reads[source].iter().find(|own| own.block == read.block);
+        let reads = &self.reads[source];
+        let own = reads.binary_search_by_key(&read.at, |own| own.at).ok().map(|found| reads[found]);
         components.clone().all(|k| live.is_live_in(read.block, source, k))
             && (components.clone().all(|k| live.is_live_out(read.block, source, k))
                 || own.is_some_and(|own| own.last >= read.first.0))
     }
 }
 
-/// Compute the value again in each block that reads it, and no more where it was if nobody reads it there.
-fn carry_out(func: &mut Function, value: &Value) -> Result<(), AllocError> {
-    for (block, first) in &value.reads {
-        let name = func.new_vreg_like(value.reg)?;
-        let rename = |reg: VReg| if reg == value.reg { name } else { reg };
-        let insts = func.edit().take_insts(*block);
-        let mut edited = Vec::with_capacity(insts.len() + 1);
-        for inst in insts {
-            if inst == *first {
-                let again = func[value.inst].clone();
-                let again = func.edit().add(again);
-                func.edit().rename_regs(again, |reg, is_def| if is_def { rename(reg) } else { reg });
-                edited.push(again);
-            }
-            func.edit().rename_regs(inst, |reg, is_def| if is_def { reg } else { rename(reg) });
-            edited.push(inst);
+/// Compute the values again in each block that reads them, and no more where they were if nobody reads them there. None is
+/// computed from another.
+fn carry_out(func: &mut Function, values: &[Value]) -> Result<(), AllocError> {
+    let mut by_block: SecondaryMap<Block, Vec<Again>> = SecondaryMap::new();
+    for value in values {
+        for (block, first) in &value.reads {
+            let name = func.new_vreg_like(value.reg)?;
+            by_block[*block].push(Again { first: *first, inst: value.inst, reg: value.reg, name });
         }
-        func.edit().set_insts(*block, edited);
     }
-    let mut read = false;
-    for inst in func.block_insts(value.home) {
-        func.for_each_use(*inst, |mention| read |= mention.reg == value.reg);
+    for block in func.layout().to_vec() {
+        if !by_block[block].is_empty() {
+            compute_in_block(func, block, &by_block[block]);
+        }
     }
-    if !read {
-        func.edit().retain_insts(value.home, |_, inst| inst != value.inst);
-    }
+    remove_unread(func, values);
     Ok(())
+}
+
+/// Ahead of instruction `first`, `inst` computes `reg` again, which is `name` from there on to the end of the block.
+#[derive(Clone, Copy)]
+struct Again {
+    first: InstId,
+    inst: InstId,
+    reg: VReg,
+    name: VReg,
+}
+
+fn compute_in_block(func: &mut Function, block: Block, values: &[Again]) {
+    let mut ahead: FxHashMap<InstId, SmallVec<[Again; 1]>> = FxHashMap::default();
+    values.iter().for_each(|value| ahead.entry(value.first).or_default().push(*value));
+    // What reads a value here stands behind its first read.
+    let names: FxHashMap<VReg, VReg> = values.iter().map(|value| (value.reg, value.name)).collect();
+    let insts = func.edit().take_insts(block);
+    let mut edited = Vec::with_capacity(insts.len() + values.len());
+    for inst in insts {
+        for value in ahead.remove(&inst).into_iter().flatten() {
+            let again = func[value.inst].clone();
+            let again = func.edit().add(again);
+            func.edit().rename_regs(again, |reg, is_def| if is_def && reg == value.reg { value.name } else { reg });
+            edited.push(again);
+        }
+        func.edit().rename_regs(inst, |reg, is_def| if is_def { reg } else { *names.get(&reg).unwrap_or(&reg) });
+        edited.push(inst);
+    }
+    func.edit().set_insts(block, edited);
+}
+
+/// Take out what computed the values, where nobody reads them any more.
+fn remove_unread(func: &mut Function, values: &[Value]) {
+    let mut unread: FxHashMap<VReg, InstId> = values.iter().map(|value| (value.reg, value.inst)).collect();
+    let homes: FxHashSet<Block> = values.iter().map(|value| value.home).collect();
+    for inst in homes.iter().flat_map(|home| func.block_insts(*home)) {
+        func.for_each_use(*inst, |read| {
+            unread.remove(&read.reg);
+        });
+    }
+    let gone: FxHashSet<InstId> = unread.into_values().collect();
+    for home in homes {
+        func.edit().retain_insts(home, |_, inst| !gone.contains(&inst));
+    }
 }

@@ -2,7 +2,6 @@
 
 use super::MachineInst;
 use crate::entity::LocId;
-use oriole_isa::Value;
 
 /// Bytes of an instruction.
 pub const INST_BYTES: i64 = 16;
@@ -34,13 +33,7 @@ impl MachineCode {
     /// symbols are still missing.
     pub fn placed(machine: &MachineInst, start: i64) -> MachineInst {
         let mut placed = machine.clone();
-        for (at, operand) in placed.inst.operands.iter_mut().enumerate() {
-            if let Value::Label(offset) = &mut operand.value
-                && placed.relocs.iter().all(|(other, _)| *other != at)
-            {
-                *offset += start;
-            }
-        }
+        placed.own_labels().for_each(|offset| *offset += start);
         placed
     }
 }

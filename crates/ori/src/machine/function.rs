@@ -225,14 +225,7 @@ impl MachineFunction {
     fn with_offsets(&self, open: Open, control: Control, starts: &SecondaryMap<Block, i64>) -> MachineInst {
         let mut machine = self.open[open].clone();
         machine.inst.control = control;
-        for (at, operand) in machine.inst.operands.iter_mut().enumerate() {
-            // The label of a symbol is not a block's.
-            if let Value::Label(block) = operand.value
-                && machine.relocs.iter().all(|(other, _)| *other != at)
-            {
-                operand.value = Value::Label(starts[Block::new(block as usize)]);
-            }
-        }
+        machine.own_labels().for_each(|label| *label = starts[Block::new(*label as usize)]);
         machine
     }
 

@@ -23,6 +23,18 @@ pub struct MachineInst {
     pub relocs: SmallVec<[(usize, SymbolRef); 1]>,
 }
 
+impl MachineInst {
+    /// The labels that name places in the function itself; those of symbols do not.
+    fn own_labels(&mut self) -> impl Iterator<Item = &mut i64> {
+        let relocs = &self.relocs;
+        let operands = self.inst.operands.iter_mut().enumerate();
+        operands.filter_map(|(at, operand)| match &mut operand.value {
+            Value::Label(label) if relocs.iter().all(|(other, _)| *other != at) => Some(label),
+            _ => None,
+        })
+    }
+}
+
 /// Why an instruction has no hardware form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("function '{function}', {inst} '{text}': {message}")]
