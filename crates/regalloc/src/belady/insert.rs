@@ -15,7 +15,8 @@ pub(crate) type Slots = SecondaryMap<VReg, Option<u32>>;
 pub(crate) fn apply(func: &mut Function, lines: &FileCode, plan: &Plan, slots: &mut Slots, bytes: &mut SpillBytes) {
     let mut writer = Writer { func, lines, plan, owner: owners(&lines.nodes), slots, bytes };
     for block in writer.func.layout().to_vec() {
-        if !plan.blocks[block].0.is_empty() {
+        let stores = |inst: &InstId| plan.at_definition.contains_key(inst);
+        if !plan.blocks[block].0.is_empty() || writer.func.block_insts(block).iter().any(stores) {
             writer.block(block, &plan.blocks[block]);
         }
     }
@@ -54,6 +55,9 @@ impl Writer<'_> {
             self.steps(&rest[..here], &mut new);
             rest = &rest[here..];
             new.push(*inst);
+            if let Some(parts) = self.plan.at_definition.get(inst) {
+                self.each_reg(parts.clone(), Action::Store, &mut new);
+            }
         }
         self.steps(rest, &mut new);
         self.func.edit().set_insts(block, new);
@@ -66,14 +70,19 @@ impl Writer<'_> {
                 steps.iter().filter(|(_, wanted, _)| *wanted == action).map(|(.., component)| *component).collect();
             parts.sort_unstable();
             parts.dedup();
-            while let Some(first) = parts.first() {
-                let reg = self.reg(*first);
-                let own = parts.iter().take_while(|part| self.reg(**part) == reg).count();
-                let group: Vec<Component> = parts.drain(..own).collect();
-                match action {
-                    Action::Store => self.store(&group, new),
-                    Action::Load => self.load(&group, new),
-                }
+            self.each_reg(parts, action, new);
+        }
+    }
+
+    /// The components, in order, those of a register together.
+    fn each_reg(&mut self, mut parts: Vec<Component>, action: Action, new: &mut Vec<InstId>) {
+        while let Some(first) = parts.first() {
+            let reg = self.reg(*first);
+            let own = parts.iter().take_while(|part| self.reg(**part) == reg).count();
+            let group: Vec<Component> = parts.drain(..own).collect();
+            match action {
+                Action::Store => self.store(&group, new),
+                Action::Load => self.load(&group, new),
             }
         }
     }

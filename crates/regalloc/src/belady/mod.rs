@@ -11,6 +11,7 @@
 mod distances;
 mod edges;
 mod entry;
+mod homes;
 mod insert;
 mod latches;
 mod plan;

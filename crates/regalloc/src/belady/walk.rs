@@ -9,6 +9,7 @@ use crate::constants::constants;
 use crate::live_set::LiveSet;
 use crate::node::{Component, owners};
 use oriole_ori::{Block, InstId, SecondaryMap};
+use rustc_hash::FxHashMap;
 
 /// Where components are at a place in the code, in order.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +77,13 @@ impl<'a> Walk<'a> {
             writes: writes(scene),
             entries: SecondaryMap::with_default(None),
             exits: SecondaryMap::with_default(None),
-            plan: Plan { blocks: SecondaryMap::new(), constants, short: false },
+            plan: Plan {
+                blocks: SecondaryMap::new(),
+                constants,
+                at_definition: FxHashMap::default(),
+                definitions: 0.0,
+                short: false,
+            },
             here: Here {
                 block,
                 anchor: None,
@@ -101,6 +108,7 @@ impl<'a> Walk<'a> {
             self.leave();
         }
         self.join_edges();
+        self.store_at_definitions();
         self.plan
     }
 
