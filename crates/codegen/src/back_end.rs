@@ -2,6 +2,7 @@
 //! what is done with it is done while it is in the caches, and of its machine code only the words stay.
 
 use crate::error::CompileError;
+use crate::placing::Placing;
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use oriole_isa::Arch;
@@ -120,15 +121,17 @@ impl BackEnd<'_> {
             let start = std::mem::replace(&mut clock, Instant::now());
             clock - start
         };
-        let flow = if orders {
-            let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
+        let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
+        let placing = Placing { allocator, budget: &budget };
+        let (flow, kept) = if orders {
             let flow = oriole_regalloc::recompute(func, arch, &budget)?;
-            oriole_sched::order_values(func, arch, flow, |needed| budget.of(needed), |block| budget.in_block(block))
+            let kept = placing.keep(func);
+            (placing.order(func, flow, 0), kept)
         } else {
-            None
+            (None, None)
         };
         let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
-        let mut allocation = allocator.allocate(node, func, flow)?;
+        let mut allocation = placing.allocate(node, func, flow, kept)?;
         settle(func, arch, &mut allocation);
         let (allocating, placed) = (lap(), self.keep(func, &ALLOCATION));
         let allocated = self.keeps_allocated.then(|| func.clone());

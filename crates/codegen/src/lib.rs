@@ -12,6 +12,7 @@ mod error;
 mod options;
 mod parameters;
 mod pipeline;
+mod placing;
 mod pressure;
 mod resources;
 mod selection;

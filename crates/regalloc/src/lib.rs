@@ -41,6 +41,7 @@ pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use recompute::recompute;
 pub use spill::SpillBytes;
+pub use weights::estimated_work;
 
 use oriole_isa::RegFile;
 

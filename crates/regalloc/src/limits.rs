@@ -3,12 +3,15 @@
 use crate::AllocOptions;
 use crate::counts::RegisterCounts;
 use crate::stack::makes_calls;
-use oriole_isa::{Arch, KEPT_REGISTERS};
+use oriole_isa::{Arch, KEPT_REGISTERS, RegFile};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{Block, FuncId, Function, FunctionKind, SecondaryMap};
+use oriole_ori::{Block, FuncId, Function, FunctionKind, SecondaryMap, VRegData};
 
 /// Registers that `.maxnreg` and `--maxrregcount` leave a thread at least, on all targets.
 const MINIMUM: u32 = 24;
+
+/// Registers that allocation needs beyond those of values: the stack pointer, and gaps before wide ones.
+const GAPS: u32 = 8;
 
 /// The most that `--maxrregcount` can ask for.
 const MAXIMUM: u32 = 255;
@@ -211,6 +214,13 @@ impl RegisterBudget {
     /// The most that may be named anywhere.
     pub(crate) fn limit(&self) -> u16 {
         self.limit
+    }
+
+    /// Whether `func` has as many general registers that they may not all find a place, even if all were live at a time.
+    pub fn may_be_short(&self, func: &Function) -> bool {
+        let general = |data: &VRegData| if data.file() == RegFile::R { u32::from(data.components) } else { 0 };
+        let all: u32 = func.regs().values().map(general).sum();
+        self.by_block.is_some() || all + GAPS > self.limit.into()
     }
 
     /// By block, where there are such limits.

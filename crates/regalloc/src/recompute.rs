@@ -26,9 +26,7 @@ const WIDEST: u8 = 2;
 /// # Errors
 /// There is no name left for a register.
 pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Result<Option<Flow>, AllocError> {
-    let general = |data: &oriole_ori::VRegData| if data.file() == RegFile::R { u32::from(data.components) } else { 0 };
-    let all: u32 = func.regs().values().map(general).sum();
-    if all + OWN_NEED <= budget.limit().into() && budget.by_block().is_none() {
+    if !budget.may_be_short(func) {
         return Ok(None);
     }
     let flow = Flow::new(func);

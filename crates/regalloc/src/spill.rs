@@ -39,6 +39,13 @@ pub struct SpillBytes {
     pub loads: u32,
 }
 
+impl SpillBytes {
+    /// Whether anything was spilled.
+    pub fn any(self) -> bool {
+        self.stores + self.loads > 0
+    }
+}
+
 /// Rewrite `func` so that none of `regs` appears any more.
 pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) -> Result<(), AllocError> {
     let mut homes: SecondaryMap<VReg, Option<Home>> = SecondaryMap::with_default(None);
