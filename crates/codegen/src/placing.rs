@@ -5,12 +5,16 @@ use crate::error::CompileError;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_regalloc::{FunctionAllocation, ModuleAllocator, RegisterBudget, estimated_work};
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
 
 /// Registers that the order leaves to allocation beyond what it needs, one try after the other: wide values need
 /// neighbours, and what lives across calls the registers that these leave alone.
-const TIGHTER: [u32; 4] = [2, 4, 8, 12];
-/// Instructions up to which another order is tried.
-const LONGEST: usize = 4096;
+const TIGHTER: [u32; 5] = [12, 4, 8, 2, 6];
+/// With so many that did not help one after the other it is enough.
+const VAIN: u32 = 2;
+/// Instructions that are put in order and allocated once more at most, all tries together.
+const AGAIN: usize = 2048;
 
 /// What to do with a function before it has registers.
 pub(crate) struct Placing<'a> {
@@ -21,7 +25,7 @@ pub(crate) struct Placing<'a> {
 impl Placing<'_> {
     /// The function as it has to be kept for other orders, if these may be needed.
     pub(crate) fn keep(&self, func: &Function) -> Option<Function> {
-        (self.budget.may_be_short(func) && func.inst_count() <= LONGEST).then(|| func.clone())
+        (self.budget.may_be_short(func) && func.inst_count() <= AGAIN).then(|| func.clone())
     }
 
     /// Put each block in order, leaving `less` registers of what there are.
@@ -41,17 +45,27 @@ impl Placing<'_> {
         flow: Option<Flow>,
         kept: Option<Function>,
     ) -> Result<FunctionAllocation, CompileError> {
+        let mut seen: FxHashSet<u64> = kept.iter().map(|_| fingerprint(func)).collect();
         let mut best = self.allocator.allocate(node.clone(), func, flow)?;
         let Some(kept) = kept.filter(|_| best.own.spills.any()) else { return Ok(best) };
         let mut work = estimated_work(func);
-        for less in TIGHTER {
+        let mut vain = 0;
+        let most = AGAIN / kept.inst_count().max(1);
+        for less in TIGHTER.into_iter().take(most) {
+            if vain == VAIN {
+                break;
+            }
             let mut other = kept.clone();
             let flow = self.order(&mut other, None, less);
+            if !seen.insert(fingerprint(&other)) {
+                continue;
+            }
             let allocation = self.allocator.allocate(node.clone(), &mut other, flow)?;
             let other_work = estimated_work(&other);
             let spills_no_more = !allocation.own.spills.any();
+            vain += 1;
             if spills_no_more || other_work < work {
-                (best, work) = (allocation, other_work);
+                (best, work, vain) = (allocation, other_work, 0);
                 *func = other;
             }
             if spills_no_more {
@@ -60,4 +74,11 @@ impl Placing<'_> {
         }
         Ok(best)
     }
+}
+
+/// Of the order of the instructions: orders of the same code that have the same one are taken to be the same.
+fn fingerprint(func: &Function) -> u64 {
+    let mut hasher = FxHasher::default();
+    func.layout().iter().for_each(|block| func.block_insts(*block).hash(&mut hasher));
+    hasher.finish()
 }

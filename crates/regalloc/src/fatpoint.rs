@@ -15,6 +15,8 @@ pub(crate) struct FatPoint {
     reserved: PhysicalSet,
     /// The alignment that was asked for last, and its multiples.
     aligned: (u8, PhysicalSet),
+    /// Neighbours that were looked at for all choices so far.
+    pub(crate) looked_at: u32,
 }
 
 /// First registers with their costs.
@@ -23,7 +25,7 @@ type Costs = SmallVec<[(u16, f32); 8]>;
 impl FatPoint {
     /// Choices among the registers below `limit` that are not `reserved`.
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
-        FatPoint { limit: limit.min(256), reserved, aligned: (1, [u64::MAX; 4]) }
+        FatPoint { limit: limit.min(256), reserved, aligned: (1, [u64::MAX; 4]), looked_at: 0 }
     }
 
     /// The best first register for `node`, or `None` where every one collides: of those that cost least the first from
@@ -60,12 +62,14 @@ impl FatPoint {
     }
 
     /// The first registers with which some component of `node` would be in a register that it must not have.
-    fn collisions(&self, graph: &Graph, node: Node) -> PhysicalSet {
+    fn collisions(&mut self, graph: &Graph, node: Node) -> PhysicalSet {
         let mut first_registers = [0; 4];
+        let mut looked_at = 0;
         for (k, component) in graph.components(node).enumerate() {
             let forbidden = graph.forbidden(component);
             let mut taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
             graph.for_each_placed_neighbour(component, |_, number| {
+                looked_at += 1;
                 // Numbers above are beyond every limit.
                 if let Some(word) = taken.get_mut(usize::from(number / 64)) {
                     *word |= 1 << (number % 64);
@@ -74,6 +78,7 @@ impl FatPoint {
             let shifted = shifted_down(&taken, k);
             first_registers.iter_mut().zip(shifted).for_each(|(word, bits)| *word |= bits);
         }
+        self.looked_at = self.looked_at.saturating_add(looked_at);
         first_registers
     }
 

@@ -33,6 +33,7 @@ struct Repair<'a> {
     fat_point: &'a mut FatPoint,
     /// Nodes with where they were, in the order in which they left; and those that stay where they are now.
     moved: Vec<(Node, Option<u16>)>,
+    /// Neighbours that are looked at for all of them together.
     patience: u32,
 }
 
@@ -42,10 +43,10 @@ impl Repair<'_> {
         if self.graph.nodes[node as usize].width > WIDEST {
             return false;
         }
-        if self.patience == 0 {
-            return false;
-        }
         for (first, in_the_way) in self.places(node) {
+            if self.fat_point.looked_at > self.patience {
+                return false;
+            }
             let mark = self.moved.len();
             for other in &in_the_way {
                 self.leave(*other);
@@ -105,7 +106,7 @@ impl Repair<'_> {
                 }
             });
         }
-        self.patience = self.patience.saturating_sub(looked_at);
+        self.fat_point.looked_at = self.fat_point.looked_at.saturating_add(looked_at);
         let stays =
             |other: &Node| graph.nodes[*other as usize].fixed || self.moved.iter().any(|(node, _)| node == other);
         places.retain(|(_, others)| others.len() <= MOST_MOVED && !others.iter().any(stays));

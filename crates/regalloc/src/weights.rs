@@ -26,7 +26,7 @@ impl BlockWeights {
 }
 
 /// What an access to a value in memory costs, in instructions.
-const ACCESS: f32 = 4.0;
+const ACCESS: f32 = 10.0;
 
 /// Estimated executions of all instructions of an allocated function, accesses to what was spilled counted by what they cost:
 /// which of two allocations of the same code is the better one.
