@@ -12,6 +12,8 @@ pub(crate) struct Registers<'a> {
     pub(crate) most: u16,
     /// Those that nothing is given.
     pub(crate) reserved: PhysicalSet,
+    /// Those that cost a store and a load each.
+    pub(crate) saved: PhysicalSet,
     /// How many may be used at no cost if so many are needed.
     pub(crate) free: &'a dyn Fn(u16) -> u16,
     /// With how many, not many fewer than are needed, more warps run at a time.
@@ -37,7 +39,7 @@ pub(crate) struct Assigned {
 /// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and where more
 /// than were needed are free to be used, they are given out anew, in turn.
 pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
-    let (mut order, failed) = colour(graph, registers.most, registers.reserved, PATIENCE);
+    let (mut order, failed) = colour(graph, registers, registers.most, PATIENCE);
     if !failed.is_empty() {
         return Assigned { failed, missed: None };
     }
@@ -47,7 +49,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
     if let Some(fewer) = missed.filter(may_fit) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
-        let (other, failed) = colour(graph, fewer, registers.reserved, LESS_PATIENCE);
+        let (other, failed) = colour(graph, registers, fewer, LESS_PATIENCE);
         if failed.is_empty() {
             (order, missed) = (other, None);
         } else {
@@ -56,23 +58,25 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
     }
     let needed = graph.registers();
     let free = (registers.free)(needed);
-    if free > needed + needed / WORTH_SPREADING {
+    if registers.saved != [0; 4] {
+        save_less(graph, &order, registers, free);
+    } else if free > needed + needed / WORTH_SPREADING {
         spread(graph, &order, FatPoint::new(free, registers.reserved), free);
     }
     Assigned { failed, missed }
 }
 
-/// Colour the graph with registers below `limit` that are not `reserved`: in which order, and which nodes found none.
-fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -> (Vec<Node>, Vec<Node>) {
-    let mut order = colouring_order(graph, count(&usable(limit, &reserved)) as usize);
-    let mut failed = place_all(graph, &order, FatPoint::new(limit, reserved), |_| None);
+/// Colour the graph with registers below `limit`: in which order, and which nodes found none.
+fn colour(graph: &mut Graph, registers: &Registers<'_>, limit: u16, patience: u32) -> (Vec<Node>, Vec<Node>) {
+    let mut order = colouring_order(graph, count(&usable(limit, &registers.reserved)) as usize);
+    let mut failed = place_all(graph, &order, FatPoint::new(limit, registers.reserved), |_| None);
     if (1..=MOST_FAILED).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
         let mut other = order.clone();
         other.sort_by_key(|node| std::cmp::Reverse(graph.nodes[*node as usize].width));
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
-        let failed_too = place_all(graph, &other, FatPoint::new(limit, reserved), |_| None);
+        let failed_too = place_all(graph, &other, FatPoint::new(limit, registers.reserved), |_| None);
         if failed_too.len() < failed.len() {
             (order, failed) = (other, failed_too);
         } else {
@@ -80,7 +84,7 @@ fn colour(graph: &mut Graph, limit: u16, reserved: PhysicalSet, patience: u32) -
         }
     }
     if (1..=MOST_FAILED).contains(&failed.len()) {
-        failed = repair(graph, failed, &mut FatPoint::new(limit, reserved), patience);
+        failed = repair(graph, failed, &mut FatPoint::new(limit, registers.reserved), patience);
     }
     (order, failed)
 }
@@ -109,6 +113,17 @@ fn spread(graph: &mut Graph, order: &[Node], fat_point: FatPoint, room: u16) {
     order.iter().for_each(|node| graph.unplace(*node));
     let failed = place_all(graph, order, fat_point, |node| Some((node.base % u32::from(room)) as u16));
     if !failed.is_empty() {
+        restore(graph, order, before);
+    }
+}
+
+/// Give out the registers below `room` anew, those that have to be saved where there is no other. Where that leaves a node
+/// without a register, all stays.
+fn save_less(graph: &mut Graph, order: &[Node], registers: &Registers<'_>, room: u16) {
+    let before = placed(graph, order);
+    order.iter().for_each(|node| graph.unplace(*node));
+    let fat_point = FatPoint::new(room, registers.reserved).with_last(registers.saved);
+    if !place_all(graph, order, fat_point, |_| None).is_empty() {
         restore(graph, order, before);
     }
 }

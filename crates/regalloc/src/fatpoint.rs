@@ -13,6 +13,8 @@ pub(crate) struct FatPoint {
     limit: u16,
     /// Registers that nothing is given.
     reserved: PhysicalSet,
+    /// Registers that are chosen where there is no other.
+    last: PhysicalSet,
     /// The alignment that was asked for last, and its multiples.
     aligned: (u8, PhysicalSet),
     /// Neighbours that were looked at for all choices so far.
@@ -25,7 +27,12 @@ type Costs = SmallVec<[(u16, f32); 8]>;
 impl FatPoint {
     /// Choices among the registers below `limit` that are not `reserved`.
     pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
-        FatPoint { limit: limit.min(256), reserved, aligned: (1, [u64::MAX; 4]), looked_at: 0 }
+        FatPoint { limit: limit.min(256), reserved, last: [0; 4], aligned: (1, [u64::MAX; 4]), looked_at: 0 }
+    }
+
+    /// The same with the registers in `last` behind all others.
+    pub(crate) fn with_last(self, last: PhysicalSet) -> Self {
+        FatPoint { last, ..self }
     }
 
     /// The best first register for `node`, or `None` where every one collides: of those that cost least the first from
@@ -35,6 +42,7 @@ impl FatPoint {
         let collisions = self.collisions(graph, node);
         let starts = self.starts(data);
         let free: PhysicalSet = std::array::from_fn(|word| starts[word] & !collisions[word]);
+        let free = self.without_last(free, data.width);
         let is_free = |first: u16| free.get(usize::from(first / 64)).is_some_and(|word| word >> (first % 64) & 1 == 1);
         let preferred = costs(graph, node).into_iter().filter(|(first, _)| is_free(*first));
         let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
@@ -48,6 +56,19 @@ impl FatPoint {
             }
             Some(from) => first_from(&free, from),
         })
+    }
+
+    /// What of `free` has no component in a register that is chosen last, if there is something.
+    fn without_last(&self, free: PhysicalSet, width: u8) -> PhysicalSet {
+        if self.last == [0; 4] {
+            return free;
+        }
+        let meets_last = (0..usize::from(width)).fold([0; 4], |met: PhysicalSet, k| {
+            let shifted = shifted_down(&self.last, k);
+            std::array::from_fn(|word| met[word] | shifted[word])
+        });
+        let rest: PhysicalSet = std::array::from_fn(|word| free[word] & !meets_last[word]);
+        if rest == [0; 4] { free } else { rest }
     }
 
     /// The first registers that `node` may have if nobody else is there, in order.

@@ -3,6 +3,7 @@
 use crate::assign::{Assigned, Registers, assign, spill_choice};
 use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
+use crate::convention::KEPT;
 use crate::counts::FunctionCounts;
 use crate::fatpoint::from;
 use crate::graph::PhysicalSet;
@@ -50,15 +51,17 @@ pub fn allocate_function(
     flow: Flow,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    allocate_within(func, arch, flow, None, options)
+    allocate_within(func, arch, flow, None, false, options)
 }
 
-/// The same where `counts` says how many registers there are in which block.
+/// The same where `counts` says how many registers there are in which block, and of a function `by_convention` callers know
+/// nothing but that: what it has to save it uses last.
 pub(crate) fn allocate_within(
     func: &mut Function,
     arch: Arch,
     flow: Flow,
     counts: Option<&FunctionCounts>,
+    by_convention: bool,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
     let before = options.verify.then(|| func.clone());
@@ -74,6 +77,7 @@ pub(crate) fn allocate_within(
     let limits = budget.by_block().cloned();
     let mut facts = Facts { code: Code::new(func, &weights, &FILES), arch, flow, loops, weights, counts, limits };
     let free = |file: RegFile, needed: u16| match file {
+        RegFile::R if by_convention && !is_kernel => budget.at_same_occupancy(needed.into()) as u16,
         RegFile::R => budget.of(needed.into()) as u16,
         _ if is_kernel => file_limit(file, limit, arch),
         _ => needed,
@@ -83,6 +87,7 @@ pub(crate) fn allocate_within(
         let registers = Registers {
             most: file_limit(file, limit, arch),
             reserved: reserved(func, file),
+            saved: if by_convention && !is_kernel && file == RegFile::R { KEPT } else { [0; 4] },
             free: &|needed| free(file, needed),
             fewer: &fewer,
         };

@@ -14,6 +14,7 @@ mod checker;
 mod code;
 mod component_set;
 mod constants;
+mod convention;
 mod counts;
 mod fatpoint;
 mod function;

@@ -246,6 +246,11 @@ impl RegisterBudget {
         free.min(self.limit.into())
     }
 
+    /// Most registers with which a kernel that calls the function has as many warps as with `needed`, within the limit.
+    pub(crate) fn at_same_occupancy(&self, needed: u32) -> u32 {
+        self.with_fewer_warps(needed).min(self.limit.into())
+    }
+
     /// Most registers with which as many warps run as with `needed`, but for the steps that may be lost.
     fn with_fewer_warps(&self, needed: u32) -> u32 {
         let same = at_same_occupancy(self.arch, needed + KEPT_REGISTERS);

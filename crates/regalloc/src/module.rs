@@ -1,13 +1,15 @@
 //! Allocating all functions of a module, callees before callers.
 
+use crate::convention::{self, Saved};
 use crate::counts::RegisterCounts;
-use crate::function::{Allocation, allocate_within};
+use crate::function::{Allocation, allocate_within, used_registers};
 use crate::stack::finish_frame;
 use crate::{AllocError, AllocOptions};
-use oriole_isa::{Arch, RegFile};
+use oriole_isa::Arch;
 use oriole_ori::analysis::{CallNode, Flow, call_order};
 use oriole_ori::{
-    Callee, Clobbers, FuncId, Function, Module, PrimaryMap, RegMask, SecondaryMap, Symbol, SymbolData, SymbolKind,
+    Callee, Clobbers, FuncId, Function, FunctionKind, Module, PrimaryMap, RegMask, SecondaryMap, Symbol, SymbolData,
+    SymbolKind,
 };
 use rustc_hash::FxHashSet;
 
@@ -36,8 +38,6 @@ pub struct FunctionAllocation {
     pub clobbers: RegMask,
     /// The functions it calls in this module, each once.
     pub callees: Vec<FuncId>,
-    /// It is part of a cycle of calls, or makes an indirect call: what it changes is not known.
-    pub open: bool,
 }
 
 /// Allocates the functions of a module one by one, callees before callers.
@@ -77,16 +77,35 @@ impl<'m> ModuleAllocator<'m> {
         func: &mut Function,
         flow: Option<Flow>,
     ) -> Result<FunctionAllocation, AllocError> {
-        let CallNode { function: id, callees, open } = node;
+        let CallNode { function: id, callees, indirect, by_convention } = node;
+        let by_convention = by_convention || self.options.object;
         self.resolve_clobbers(func);
         let flow = flow.unwrap_or_else(|| Flow::new(func));
-        let own = allocate_within(func, self.arch, flow, self.counts.of(id), self.options)?;
-        finish_frame(func, self.arch);
-        let mut clobbers = if open { everything_allocatable() } else { crate::function::used_registers(func) };
-        for callee in &callees {
-            clobbers.union(&self.done.functions[*callee].clobbers);
+        let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), by_convention, self.options)?;
+        let mut clobbers = used_registers(func);
+        let mut saved = Saved::default();
+        if by_convention && func.kind() != FunctionKind::Entry {
+            saved = Saved::new(func, &clobbers);
+            own.spills = own.spills.plus(saved.bytes());
         }
-        Ok(FunctionAllocation { own, clobbers, callees, open })
+        finish_frame(func, self.arch, &saved);
+        clobbers.union(&used_registers(func));
+        for callee in &callees {
+            clobbers.union(&self.after_call(*callee));
+        }
+        if indirect {
+            clobbers.union(&convention::changed());
+        }
+        if by_convention {
+            clobbers.subtract(&convention::kept());
+        }
+        Ok(FunctionAllocation { own, clobbers, callees })
+    }
+
+    /// What a call of a function of this module may change. In a cycle of calls it is not known yet.
+    fn after_call(&self, callee: FuncId) -> RegMask {
+        let known = self.done.functions[callee].clobbers;
+        if known == RegMask::EMPTY { convention::changed() } else { known }
     }
 
     /// Keep what was done to a function, for those that call it.
@@ -100,17 +119,14 @@ impl<'m> ModuleAllocator<'m> {
     }
 
     fn clobbers(&self, callee: Callee) -> RegMask {
-        let known = match callee {
+        match callee {
             Callee::Direct(symbol) => match self.symbols[symbol].kind {
-                SymbolKind::Function(id) => {
-                    Some(self.done.functions[id].clobbers).filter(|mask| *mask != RegMask::EMPTY)
-                }
-                _ => None,
+                SymbolKind::Function(id) => self.after_call(id),
+                _ => convention::changed(),
             },
-            Callee::Indirect => None,
-            Callee::Return => Some(RegMask::EMPTY),
-        };
-        known.unwrap_or_else(everything_allocatable)
+            Callee::Indirect => convention::changed(),
+            Callee::Return => RegMask::EMPTY,
+        }
     }
 
     fn resolve_clobbers(&self, func: &mut Function) {
@@ -139,16 +155,4 @@ pub fn allocate_module(
         allocator.keep(id, allocation);
     }
     Ok(allocator.finish())
-}
-
-/// All registers that a callee of unknown body may change. The stack pointer, and the descriptor
-/// pair, which every function leaves alone, are not among them.
-fn everything_allocatable() -> RegMask {
-    let mut mask = RegMask::ALL;
-    mask.remove(RegFile::R, 1);
-    mask.remove(RegFile::UR, 36);
-    mask.remove(RegFile::UR, 37);
-    // Convergence barriers are saved by the callee.
-    mask.b = 0;
-    mask
 }

@@ -40,6 +40,11 @@ pub struct SpillBytes {
 }
 
 impl SpillBytes {
+    /// Both together.
+    pub(crate) fn plus(self, other: SpillBytes) -> SpillBytes {
+        SpillBytes { stores: self.stores + other.stores, loads: self.loads + other.loads }
+    }
+
     /// Whether anything was spilled.
     pub fn any(self) -> bool {
         self.stores + self.loads > 0
@@ -108,15 +113,7 @@ fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Resul
 /// A place for the register in the spill area: its byte offset there.
 pub(crate) fn new_slot(func: &mut Function, reg: VReg) -> u32 {
     let bytes = 4 * u32::from(func[reg].components);
-    let align = bytes.next_power_of_two().min(16);
-    let frame = func.frame_mut();
-    if frame.spill_bytes == 0 {
-        // The spill area starts where the local arrays end, so that slots are aligned in it.
-        frame.local_bytes = frame.local_bytes.next_multiple_of(16);
-    }
-    let offset = frame.spill_bytes.next_multiple_of(align);
-    frame.spill_bytes = offset + bytes;
-    frame.align = frame.align.max(16);
+    let offset = func.frame_mut().add_slot(bytes);
     func.edit().update_reg(reg, |data| data.spill_slot = Some(offset));
     offset
 }

@@ -1,10 +1,11 @@
 //! The stack frame: access to spill slots, prologue and epilogue.
 
+use crate::convention::Saved;
 use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, RegFile, Role};
 use oriole_ori::{Callee, Function, FunctionKind, Inst, InstFlags, InstId, Operand, VReg};
 
 /// Number of the stack pointer.
-const STACK_POINTER: u16 = 1;
+pub(crate) const STACK_POINTER: u16 = 1;
 
 fn stack_pointer() -> Operand {
     Operand::phys(RegFile::R, STACK_POINTER)
@@ -20,13 +21,13 @@ pub(crate) struct SlotAccess {
 }
 
 /// Access sizes in components, widest first, and their modifier value.
-const SIZES: [(u8, MemSize); 3] = [(4, MemSize::B128), (2, MemSize::B64), (1, MemSize::B32)];
+pub(crate) const SIZES: [(u8, MemSize); 3] = [(4, MemSize::B128), (2, MemSize::B64), (1, MemSize::B32)];
 
 /// Loads of the components in `mask` of a slot into `to`, each with the components it loads.
 pub(crate) fn load_slot(to: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst, u8)> {
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, mask) {
-        let mut load = access(Opcode::LDL, slot, first, modifier);
+        let mut load = access(Opcode::LDL, slot.base, slot.offset + 4 * u32::from(first), modifier);
         load.set_role(Role::D, piece(to, first, count, slot.components));
         load.flags |= InstFlags::REFILL;
         insts.push((load, count));
@@ -38,7 +39,7 @@ pub(crate) fn load_slot(to: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst, u8
 pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst, u8)> {
     let mut insts = Vec::new();
     for (first, count, modifier) in pieces(slot.components, mask) {
-        let mut store = access(Opcode::STL, slot, first, modifier);
+        let mut store = access(Opcode::STL, slot.base, slot.offset + 4 * u32::from(first), modifier);
         store.set_role(Role::Data, piece(from, first, count, slot.components));
         store.flags |= InstFlags::SPILL;
         insts.push((store, count));
@@ -46,11 +47,10 @@ pub(crate) fn store_slot(from: VReg, slot: SlotAccess, mask: u128) -> Vec<(Inst,
     insts
 }
 
-/// An access to the components of a slot from `first` on.
-fn access(opcode: Opcode, slot: SlotAccess, first: u8, size: MemSize) -> Inst {
-    let offset = slot.offset + 4 * u32::from(first);
+/// An access to local memory, `offset` bytes from what the register of number `base` holds.
+pub(crate) fn access(opcode: Opcode, base: u16, offset: u32, size: MemSize) -> Inst {
     let mut inst = Inst::neutral(opcode, Mods::new().with(Field::MEM_SIZE, size));
-    inst.set_role(Role::Base, Operand::phys(RegFile::R, slot.base));
+    inst.set_role(Role::Base, Operand::phys(RegFile::R, base));
     inst.set_role(Role::Offset, Operand::imm_signed(offset as i32));
     inst
 }
@@ -78,8 +78,9 @@ fn pieces(components: u8, mask: u128) -> Vec<(u8, u8, MemSize)> {
     runs
 }
 
-/// Put the stack pointer's set-up and release around the code, once the frame's size is known.
-pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
+/// Put the stack pointer's set-up and release around the code, once the frame's size is known, with what a function saves
+/// for its callers.
+pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved) {
     let size = func.frame().size();
     let moving = func.frame().dynamic;
     if moving {
@@ -93,11 +94,13 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch) {
             enter_kernel(func, arch, size);
         }
     } else if size > 0 || moving {
+        let stores = saved.stores(func).into_iter().map(|inst| func.edit().add(inst)).collect();
+        prepend(func, stores);
         if size > 0 {
             let enter = vec![func.edit().add(adjust(-i64::from(size)))];
             prepend(func, enter);
         }
-        leave_function(func, size);
+        leave_function(func, size, saved);
     }
 }
 
@@ -121,15 +124,25 @@ fn enter_kernel(func: &mut Function, arch: Arch, size: u32) {
     prepend(func, enter);
 }
 
-fn leave_function(func: &mut Function, size: u32) {
+fn leave_function(func: &mut Function, size: u32, saved: &Saved) {
+    let mut leave = saved.loads(func);
+    let mut release = adjust(i64::from(size));
+    // From wherever the code has moved the stack pointer to.
+    let base = func.frame().base();
+    if saved.is_empty() {
+        release.set_role(Role::A, Operand::phys(RegFile::R, base));
+    } else if base != STACK_POINTER {
+        // The register of the base is one of those that are loaded.
+        leave.insert(0, copy(STACK_POINTER, base));
+    }
+    leave.push(release);
     for block in func.layout().to_vec() {
         func.edit().rewrite_block(block, |func, inst, new| {
             if func[inst].opcode == Opcode::RET {
-                let mut release = adjust(i64::from(size));
-                // From wherever the code has moved the stack pointer to.
-                release.set_role(Role::A, Operand::phys(RegFile::R, func.frame().base()));
-                release.set_guard(func[inst].guard());
-                new.push(func.edit().add(release));
+                for mut step in leave.iter().cloned() {
+                    step.set_guard(func[inst].guard());
+                    new.push(func.edit().add(step));
+                }
             }
             new.push(inst);
         });

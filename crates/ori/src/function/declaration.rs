@@ -84,6 +84,18 @@ impl Frame {
         if self.dynamic { 2 } else { 1 }
     }
 
+    /// Make room for a spill slot of so many bytes, aligned like a value of that size: its offset in the spill area.
+    pub fn add_slot(&mut self, bytes: u32) -> u32 {
+        if self.spill_bytes == 0 {
+            // The spill area starts where the local arrays end, so that slots are aligned in it.
+            self.local_bytes = self.local_bytes.next_multiple_of(16);
+        }
+        let offset = self.spill_bytes.next_multiple_of(bytes.next_power_of_two().min(16));
+        self.spill_bytes = offset + bytes;
+        self.align = self.align.max(16);
+        offset
+    }
+
     /// All bytes, rounded up to the alignment.
     pub fn size(&self) -> u32 {
         (self.local_bytes + self.spill_bytes).next_multiple_of(self.align.max(1))
