@@ -122,14 +122,17 @@ fn a_function_that_is_called_through_an_address_saves_what_ptxas_saves() {
     let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.o"));
     std::fs::write(&source, module("sm_80", 100)).expect("the folder is ours");
     let (input, output) = (source.display().to_string(), cubin.display().to_string());
-    let saved = || stored(&oriole(&["disasm", "--entry", "heavy", &output]));
+    let code = || oriole(&["disasm", "--entry", "heavy", &output]);
     oriole(&["compile", "-c", &input, "-o", &output]);
-    let ours = saved();
+    let ours = stored(&code());
     assert!(ours.len() > 20 && ours.iter().all(|number| survives(*number)), "{ours:?}");
     let Some(ptxas) = oriole_prerequisites::tool("ptxas") else { return };
-    let done = Command::new(ptxas).args(["-c", "-arch", "sm_80", &input, "-o", &output]).status();
+    let limit = ["-c", "-arch", "sm_80", "--maxrregcount", "64"];
+    let done = Command::new(ptxas).args(limit).args([&input, "-o", &output]).status();
     assert!(done.expect("ptxas starts").success());
-    let theirs = saved();
+    // What it spills for want of registers comes behind the first load.
+    let text = code();
+    let theirs = stored(text.split("LDG").next().unwrap_or_default());
     let most = *theirs.last().expect("it saves some");
     let expected: BTreeSet<u32> = (0..=most).filter(|number| survives(*number)).collect();
     assert_eq!(theirs, expected);

@@ -77,7 +77,7 @@ impl<'m> ModuleAllocator<'m> {
         func: &mut Function,
         flow: Option<Flow>,
     ) -> Result<FunctionAllocation, AllocError> {
-        let CallNode { function: id, callees, indirect, by_convention } = node;
+        let CallNode { function: id, callees, open, by_convention } = node;
         let by_convention = by_convention || self.options.object;
         self.resolve_clobbers(func);
         let flow = flow.unwrap_or_else(|| Flow::new(func));
@@ -93,8 +93,10 @@ impl<'m> ModuleAllocator<'m> {
         for callee in &callees {
             clobbers.union(&self.after_call(*callee));
         }
-        if indirect {
+        if open {
+            // Convergence barriers are saved by whom it calls, and by it.
             clobbers.union(&convention::changed());
+            clobbers.b = 0;
         }
         if by_convention {
             clobbers.subtract(&convention::kept());

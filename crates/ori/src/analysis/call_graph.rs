@@ -14,8 +14,9 @@ pub struct CallNode {
     /// The functions of this module that it calls, each once; a call through an address may go to
     /// every function whose address the module takes.
     pub callees: Vec<FuncId>,
-    /// It calls through an address.
-    pub indirect: bool,
+    /// It is in a cycle of calls, or calls through an address: what its calls change is not known
+    /// before it has been compiled itself.
+    pub open: bool,
     /// It is in a cycle of calls, or its address is taken: who calls it knows nothing of it but that it keeps to the
     /// convention.
     pub by_convention: bool,
@@ -47,8 +48,9 @@ impl Visit {
 /// chains of calls may be long.
 pub fn call_order(module: &Module) -> Vec<CallNode> {
     let mut marks = SecondaryMap::with_default(Mark::New);
-    let mut unknown = SecondaryMap::with_default(false);
-    address_taken(module).for_each(|function| unknown[function] = true);
+    let mut in_cycle = SecondaryMap::with_default(false);
+    let mut is_address_taken = SecondaryMap::with_default(false);
+    address_taken(module).for_each(|function| is_address_taken[function] = true);
     let mut order = Vec::new();
     for root in module.functions.keys() {
         if marks[root] != Mark::New {
@@ -60,8 +62,9 @@ pub fn call_order(module: &Module) -> Vec<CallNode> {
             let Some(callee) = top.callees.get(top.next).copied() else {
                 marks[top.function] = Mark::Done;
                 if let Some(Visit { function, callees, indirect, .. }) = stack.pop() {
-                    let by_convention = unknown[function];
-                    order.push(CallNode { function, callees, indirect, by_convention });
+                    let open = indirect || in_cycle[function];
+                    let by_convention = in_cycle[function] || is_address_taken[function];
+                    order.push(CallNode { function, callees, open, by_convention });
                 }
                 continue;
             };
@@ -73,7 +76,7 @@ pub fn call_order(module: &Module) -> Vec<CallNode> {
                 }
                 Mark::Open => {
                     let from = stack.iter().position(|visit| visit.function == callee).unwrap_or(0);
-                    stack[from..].iter().for_each(|visit| unknown[visit.function] = true);
+                    stack[from..].iter().for_each(|visit| in_cycle[visit.function] = true);
                 }
                 Mark::Done => {}
             }

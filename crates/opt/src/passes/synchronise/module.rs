@@ -43,11 +43,7 @@ fn groups(order: &[CallNode]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (number, node) in order.iter().enumerate() {
         let before = node.callees.iter().filter_map(|callee| group_of.get(callee));
-        let group = if node.indirect || node.by_convention {
-            groups.len()
-        } else {
-            before.map(|group| group + 1).max().unwrap_or(0)
-        };
+        let group = if node.open { groups.len() } else { before.map(|group| group + 1).max().unwrap_or(0) };
         group_of.insert(node.function, group);
         if groups.len() <= group {
             groups.resize_with(group + 1, Vec::new);
