@@ -1,0 +1,187 @@
+//! Ahead of the order: values that live through blocks where more are live than there are registers are computed again where
+//! they are read, from what lives there all the same and from what never changes, by a few cheap instructions.
+//!
+//! The order of a block cannot help what lives through it, and the plan by next uses ([`crate::belady`]) computes nothing
+//! again but constants. Addresses and bounds at fixed distances from each other are the rest, and whatever is made of the
+//! thread's number and the parameters: `IADD3 R20, R19, -3` needs no register of its own where R19 has one, and the index
+//! `IMAD R5, R3, R4, R2` of a thread none from its first use to the last, far behind.
+
+mod recipes;
+mod rewrite;
+
+use crate::AllocError;
+use crate::limits::RegisterBudget;
+use crate::weights::BlockWeights;
+use oriole_isa::{Arch, RegFile};
+use oriole_ori::analysis::{DomTree, Flow, LoopForest};
+use oriole_ori::{Block, Function, SecondaryMap, VReg};
+use recipes::{Needs, Recipes};
+use rustc_hash::FxHashSet;
+
+/// Registers that stay for what lives within a block, beyond what lives through it: for its instructions, so that an order
+/// finds room, for the stack pointer, and for gaps before wide values.
+const OWN_NEED: u32 = 11;
+
+/// Compute again what can be, where `func` needs more registers than `budget` gives. The function's flow, if it had to be
+/// looked at and has not changed.
+///
+/// # Errors
+/// There is no name left for a register.
+pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Result<Option<Flow>, AllocError> {
+    if !budget.may_be_short(func) {
+        return Ok(None);
+    }
+    let flow = Flow::new(func);
+    let mut excess = through(func, &flow);
+    for block in func.layout() {
+        let room = budget.in_block(*block).saturating_sub(OWN_NEED);
+        excess[*block] = excess[*block].saturating_sub(room);
+    }
+    if excess.values().all(|missing| *missing == 0) {
+        return Ok(Some(flow));
+    }
+    let dominators = DomTree::dominators(&flow.cfg);
+    let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
+    let recipes = Recipes::new(func, arch, &flow, dominators);
+    let chosen = Choice::new(func, &flow, weights, &recipes).run(excess);
+    if chosen.values.is_empty() {
+        return Ok(Some(flow));
+    }
+    let plan = rewrite::plan(func, &recipes, &chosen);
+    rewrite::carry_out(func, &plan, &chosen)?;
+    Ok(None)
+}
+
+/// A number of R components.
+type ByBlock = SecondaryMap<Block, u32>;
+
+/// Those that live at the start of a block or at its end.
+fn through(func: &Function, flow: &Flow) -> ByBlock {
+    let mut counts = ByBlock::new();
+    let general = |(reg, _): &(VReg, u8)| func[*reg].file() == RegFile::R;
+    for block in func.layout() {
+        let at_start = flow.live.main_live_in(*block).filter(general).count();
+        let at_end = flow.live.main_live_out(*block).filter(general).count();
+        counts[*block] = at_start.max(at_end) as u32;
+    }
+    counts
+}
+
+/// What is computed again.
+#[derive(Default)]
+pub(crate) struct Chosen {
+    /// The values, with the blocks that need them.
+    pub(crate) values: Vec<(VReg, Vec<Block>)>,
+    /// By register: it is one of them.
+    pub(crate) gone: SecondaryMap<VReg, bool>,
+    /// Those that live longer so that another, the first, can be computed from them.
+    pub(crate) longer: FxHashSet<(VReg, VReg)>,
+}
+
+/// A value that can be computed again.
+struct Value {
+    reg: VReg,
+    /// Blocks through which it lives.
+    lives_through: Vec<Block>,
+    /// What that takes.
+    needs: Needs,
+}
+
+struct Choice<'a> {
+    func: &'a Function,
+    flow: &'a Flow,
+    weights: BlockWeights,
+    recipes: &'a Recipes<'a>,
+    excess: ByBlock,
+    chosen: Chosen,
+    /// By register: blocks where something that was chosen is computed from it, other than those that read it.
+    needed: SecondaryMap<VReg, Vec<Block>>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(func: &'a Function, flow: &'a Flow, weights: BlockWeights, recipes: &'a Recipes<'a>) -> Self {
+        let (excess, chosen, needed) = (ByBlock::new(), Chosen::default(), SecondaryMap::new());
+        Choice { func, flow, weights, recipes, excess, chosen, needed }
+    }
+
+    /// So that nowhere registers are missing, which are by `excess` now: the cheapest first.
+    fn run(mut self, excess: ByBlock) -> Chosen {
+        self.excess = excess;
+        let mut values: Vec<(f32, Value)> =
+            self.values().into_iter().map(|value| (self.price(&value) / self.relief(&value), value)).collect();
+        values.sort_by(|(a, left), (b, right)| a.total_cmp(b).then(left.reg.cmp(&right.reg)));
+        for (_, value) in values {
+            if value.lives_through.iter().any(|block| self.excess[*block] > 0) {
+                self.choose(value.reg, value.lives_through);
+            }
+        }
+        self.chosen
+    }
+
+    /// Choose the value, if with what has been chosen before it still gives room.
+    fn choose(&mut self, reg: VReg, lives_through: Vec<Block>) {
+        // What others are computed from may go where it is computed from nothing that changes.
+        let is_needed = !self.needed[reg].is_empty();
+        let Some(needs) = self.needs(reg).filter(|needs| !is_needed || needs.is_closed()) else { return };
+        let width = self.width(reg, &needs);
+        if width == 0 {
+            return;
+        }
+        lives_through.iter().for_each(|block| self.excess[*block] = self.excess[*block].saturating_sub(width));
+        for (source, block) in needs.read {
+            self.needed[source].push(block);
+        }
+        self.chosen.longer.extend(needs.longer.into_iter().map(|source| (reg, source)));
+        self.chosen.gone[reg] = true;
+        self.chosen.values.push((reg, needs.blocks));
+    }
+
+    /// What it takes to compute the value again wherever it is read, or is needed for others.
+    fn needs(&self, reg: VReg) -> Option<Needs> {
+        self.recipes.needs(reg, &self.needed[reg], &self.chosen)
+    }
+
+    /// Instructions that are executed more than before.
+    fn price(&self, value: &Value) -> f32 {
+        value
+            .needs
+            .blocks
+            .iter()
+            .zip(&value.needs.costs)
+            .map(|(block, cost)| self.weights.of(*block) * *cost as f32)
+            .sum()
+    }
+
+    /// How often registers become free where there are not enough.
+    fn relief(&self, value: &Value) -> f32 {
+        let crowded = value.lives_through.iter().filter(|block| self.excess[**block] > 0);
+        self.width(value.reg, &value.needs) as f32 * crowded.map(|block| self.weights.of(*block)).sum::<f32>()
+    }
+
+    /// How many registers become free where the value lives through.
+    fn width(&self, reg: VReg, needs: &Needs) -> u32 {
+        let is_longer = |source: &&VReg| self.needed[**source].is_empty();
+        let longer: u32 = needs.longer.iter().filter(is_longer).map(|reg| u32::from(self.func[*reg].components)).sum();
+        u32::from(self.func[reg].components).saturating_sub(longer)
+    }
+
+    /// Values that live through blocks with too many, and that can be computed wherever they are read.
+    fn values(&self) -> Vec<Value> {
+        let mut lives_through: SecondaryMap<VReg, Vec<Block>> = SecondaryMap::new();
+        for block in self.func.layout().iter().filter(|block| self.flow.cfg.is_reachable(**block)) {
+            for (reg, _) in self.flow.live.main_live_in(*block) {
+                if lives_through[reg].last() != Some(block) {
+                    lives_through[reg].push(*block);
+                }
+            }
+        }
+        let crowded = |blocks: &[Block]| blocks.iter().any(|block| self.excess[*block] > 0);
+        let regs =
+            self.func.regs().keys().filter(|reg| self.func[*reg].file() == RegFile::R && crowded(&lives_through[*reg]));
+        let value = |reg: VReg| {
+            let value = Value { reg, lives_through: lives_through[reg].clone(), needs: self.needs(reg)? };
+            (self.width(reg, &value.needs) > 0).then_some(value)
+        };
+        regs.filter_map(value).collect()
+    }
+}
