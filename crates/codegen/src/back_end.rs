@@ -2,7 +2,7 @@
 //! what is done with it is done while it is in the caches, and of its machine code only the words stay.
 
 use crate::error::CompileError;
-use crate::placing::Placing;
+use crate::placing::{Placing, USUAL};
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use oriole_isa::Arch;
@@ -124,9 +124,8 @@ impl BackEnd<'_> {
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
         let placing = Placing { allocator, budget: &budget };
         let (flow, kept) = if orders {
-            let flow = oriole_regalloc::recompute(func, arch, &budget)?;
             let kept = placing.keep(func);
-            (placing.order(func, flow, 0), kept)
+            (placing.order(func, USUAL)?, kept)
         } else {
             (None, None)
         };

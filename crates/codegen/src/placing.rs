@@ -4,15 +4,33 @@
 use crate::error::CompileError;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
-use oriole_regalloc::{FunctionAllocation, ModuleAllocator, RegisterBudget, estimated_work};
+use oriole_regalloc::{FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Registers that the order leaves to allocation beyond what it needs, one try after the other: wide values need
-/// neighbours, and what lives across calls the registers that these leave alone.
-const TIGHTER: [u32; 5] = [12, 4, 8, 2, 6];
+/// What is kept free for other purposes while a function is got ready for allocation.
+#[derive(Clone, Copy)]
+pub(crate) struct Spare {
+    /// Registers that stay for what lives within a block ([`OWN_NEED`]).
+    own_need: u32,
+    /// Registers that the order leaves to allocation beyond what it needs: wide values need neighbours, and what lives across
+    /// calls the registers that these leave alone.
+    less: u32,
+}
+
+/// What is tried first.
+pub(crate) const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0 };
+/// And then, as long as something is spilled.
+const TRIES: [Spare; 6] = [
+    Spare { own_need: OWN_NEED, less: 12 },
+    Spare { own_need: OWN_NEED + 6, less: 4 },
+    Spare { own_need: OWN_NEED, less: 8 },
+    Spare { own_need: OWN_NEED + 3, less: 2 },
+    Spare { own_need: OWN_NEED + 9, less: 6 },
+    Spare { own_need: OWN_NEED - 4, less: 4 },
+];
 /// With so many that did not help one after the other it is enough.
-const VAIN: u32 = 2;
+const VAIN: u32 = 3;
 /// Instructions that are put in order and allocated once more at most, all tries together.
 const AGAIN: usize = 2048;
 
@@ -23,18 +41,23 @@ pub(crate) struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// The function as it has to be kept for other orders, if these may be needed.
+    /// The function as it has to be kept for other tries, if these may be needed.
     pub(crate) fn keep(&self, func: &Function) -> Option<Function> {
         (self.budget.may_be_short(func) && func.inst_count() <= AGAIN).then(|| func.clone())
     }
 
-    /// Put each block in order, leaving `less` registers of what there are.
-    pub(crate) fn order(&self, func: &mut Function, flow: Option<Flow>, less: u32) -> Option<Flow> {
-        let in_block = |block| self.budget.in_block(block).saturating_sub(less);
-        oriole_sched::order_values(func, self.allocator.arch(), flow, |needed| self.budget.of(needed), in_block)
+    /// Compute again what has no room, and put each block in order.
+    ///
+    /// # Errors
+    /// Those of allocation.
+    pub(crate) fn order(&self, func: &mut Function, spare: Spare) -> Result<Option<Flow>, CompileError> {
+        let arch = self.allocator.arch();
+        let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need)?;
+        let in_block = |block| self.budget.in_block(block).saturating_sub(spare.less);
+        Ok(oriole_sched::order_values(func, arch, flow, |needed| self.budget.of(needed), in_block))
     }
 
-    /// Give the function registers. `flow` may hold what is known of its flow, `kept` the function before it was put in order.
+    /// Give the function registers. `flow` may hold what is known of its flow, `kept` the function before [`Self::order`].
     ///
     /// # Errors
     /// Those of allocation.
@@ -51,12 +74,12 @@ impl Placing<'_> {
         let mut work = estimated_work(func);
         let mut vain = 0;
         let most = AGAIN / kept.inst_count().max(1);
-        for less in TIGHTER.into_iter().take(most) {
+        for spare in TRIES.into_iter().take(most) {
             if vain == VAIN {
                 break;
             }
             let mut other = kept.clone();
-            let flow = self.order(&mut other, None, less);
+            let flow = self.order(&mut other, spare)?;
             if !seen.insert(fingerprint(&other)) {
                 continue;
             }

@@ -40,7 +40,7 @@ pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
-pub use recompute::recompute;
+pub use recompute::{OWN_NEED, recompute};
 pub use spill::SpillBytes;
 pub use weights::estimated_work;
 

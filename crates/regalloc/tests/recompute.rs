@@ -4,7 +4,7 @@ use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
 use oriole_ori::{EntityRef, FuncId, Function, Module};
 use oriole_orieval::{bank, crowded_function, from_environment, random_function, run};
-use oriole_regalloc::{AllocOptions, RegisterBudget, RegisterCounts, allocate_function, recompute};
+use oriole_regalloc::{AllocOptions, OWN_NEED, RegisterBudget, RegisterCounts, allocate_function, recompute};
 
 const COUNT: u32 = 24;
 const LIMIT: u32 = 16;
@@ -19,7 +19,7 @@ fn recomputed(func: &Function, limit: u32) -> Function {
     let counts =
         RegisterCounts::settle(&mut Module::new(Arch::Sm80), &options(limit)).expect("there is nothing to settle");
     let budget = RegisterBudget::new(FuncId::new(0), &func, Arch::Sm80, &counts, &options(limit));
-    recompute(&mut func, Arch::Sm80, &budget).expect("there are names");
+    recompute(&mut func, Arch::Sm80, &budget, OWN_NEED).expect("there are names");
     func
 }
 

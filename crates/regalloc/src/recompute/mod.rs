@@ -18,23 +18,29 @@ use oriole_ori::{Block, Function, SecondaryMap, VReg};
 use recipes::{Needs, Recipes};
 use rustc_hash::FxHashSet;
 
-/// Registers that stay for what lives within a block, beyond what lives through it: for its instructions, so that an order
-/// finds room, for the stack pointer, and for gaps before wide values.
-const OWN_NEED: u32 = 11;
+/// Registers that usually stay for what lives within a block, beyond what lives through it: for its instructions, so that an
+/// order finds room, for the stack pointer, and for gaps before wide values.
+pub const OWN_NEED: u32 = 11;
 
-/// Compute again what can be, where `func` needs more registers than `budget` gives. The function's flow, if it had to be
+/// Compute again what can be, where `func` needs more registers than `budget` gives and `own_need` of them stay for what
+/// lives within a block ([`OWN_NEED`]). The function's flow, if it had to be
 /// looked at and has not changed.
 ///
 /// # Errors
 /// There is no name left for a register.
-pub fn recompute(func: &mut Function, arch: Arch, budget: &RegisterBudget) -> Result<Option<Flow>, AllocError> {
+pub fn recompute(
+    func: &mut Function,
+    arch: Arch,
+    budget: &RegisterBudget,
+    own_need: u32,
+) -> Result<Option<Flow>, AllocError> {
     if !budget.may_be_short(func) {
         return Ok(None);
     }
     let flow = Flow::new(func);
     let mut excess = through(func, &flow);
     for block in func.layout() {
-        let room = budget.in_block(*block).saturating_sub(OWN_NEED);
+        let room = budget.in_block(*block).saturating_sub(own_need);
         excess[*block] = excess[*block].saturating_sub(room);
     }
     if excess.values().all(|missing| *missing == 0) {
