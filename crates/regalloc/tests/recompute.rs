@@ -70,6 +70,19 @@ fn what_is_computed_from_what_changes_stays() {
     assert_eq!(recomputed(&func, LIMIT).to_string(), func.to_string());
 }
 
+/// What is in a register from the start is somebody else's behind a call.
+#[test]
+fn what_is_computed_from_arguments_stays() {
+    let text = distances(false).to_string();
+    // The thread's number comes as an argument, in R4.
+    let number = format!("%R{COUNT}");
+    let read = format!("    S2R {number}, SR_TID.X\n");
+    let argument = text.replace(&format!("  .reg {number}\n"), &format!("  .reg {number} physical=4 fixed\n"));
+    assert!(text.contains(&read) && argument != text, "{text}");
+    let func: Function = argument.replace(&read, "").parse().expect("it is well formed");
+    assert_eq!(recomputed(&func, LIMIT).to_string(), func.to_string());
+}
+
 #[test]
 fn nothing_is_done_where_there_are_registers() {
     let func = distances(false);

@@ -265,7 +265,8 @@ impl<'w, 'a> Walk<'w, 'a> {
 
     fn source(&mut self, source: VReg, path: &mut Vec<VReg>) -> Option<()> {
         // The other half, or the carry out of the lower one.
-        if self.recipes.writes[source].iter().all(|write| self.made.contains(&write.inst)) {
+        let writes = &self.recipes.writes[source];
+        if !writes.is_empty() && writes.iter().all(|write| self.made.contains(&write.inst)) {
             return Some(());
         }
         if path.contains(&source) {
