@@ -29,6 +29,8 @@ const TRIES: [Spare; 6] = [
     Spare { own_need: OWN_NEED + 9, less: 6 },
     Spare { own_need: OWN_NEED - 4, less: 4 },
 ];
+/// With so many registers all warps run on every target.
+const LEAST: u16 = 30;
 /// With so many that did not help one after the other it is enough.
 const VAIN: u32 = 3;
 /// Instructions that are put in order and allocated once more at most, all tries together.
@@ -40,10 +42,15 @@ pub(crate) struct Placing<'a> {
     pub(crate) budget: &'a RegisterBudget,
 }
 
+/// Steps of occupancy that are tried.
+const STEPS: u32 = 3;
+/// What may be executed for one, as a part of what was.
+const MORE_WORK: f32 = 1.04;
+
 impl Placing<'_> {
     /// The function as it has to be kept for other tries, if these may be needed.
     pub(crate) fn keep(&self, func: &Function) -> Option<Function> {
-        (self.budget.may_be_short(func) && func.inst_count() <= AGAIN).then(|| func.clone())
+        (self.budget.capped(LEAST).may_be_short(func) && func.inst_count() <= AGAIN).then(|| func.clone())
     }
 
     /// Compute again what has no room, and put each block in order.
@@ -69,8 +76,11 @@ impl Placing<'_> {
         kept: Option<Function>,
     ) -> Result<FunctionAllocation, CompileError> {
         let mut seen: FxHashSet<u64> = kept.iter().map(|_| fingerprint(func)).collect();
-        let mut best = self.allocator.allocate(node.clone(), func, flow)?;
-        let Some(kept) = kept.filter(|_| best.own.spills.any()) else { return Ok(best) };
+        let mut best = self.allocator.allocate(node.clone(), func, flow, None)?;
+        let Some(kept) = kept else { return Ok(best) };
+        if !best.own.spills.any() {
+            return self.for_more_warps(node, func, best, &kept);
+        }
         let mut work = estimated_work(func);
         let mut vain = 0;
         let most = AGAIN / kept.inst_count().max(1);
@@ -83,7 +93,7 @@ impl Placing<'_> {
             if !seen.insert(fingerprint(&other)) {
                 continue;
             }
-            let allocation = self.allocator.allocate(node.clone(), &mut other, flow)?;
+            let allocation = self.allocator.allocate(node.clone(), &mut other, flow, None)?;
             let other_work = estimated_work(&other);
             let spills_no_more = !allocation.own.spills.any();
             vain += 1;
@@ -94,6 +104,31 @@ impl Placing<'_> {
             if spills_no_more {
                 break;
             }
+        }
+        Ok(best)
+    }
+
+    /// Fewer registers where more warps run with them, nothing is spilled and little more is done.
+    fn for_more_warps(
+        &self,
+        node: CallNode,
+        func: &mut Function,
+        mut best: FunctionAllocation,
+        kept: &Function,
+    ) -> Result<FunctionAllocation, CompileError> {
+        let work = estimated_work(func);
+        for _ in 0..STEPS {
+            let Some(cap) = self.budget.step_below(&best.own.used) else { break };
+            let budget = self.budget.capped(cap);
+            let lower = Placing { budget: &budget, ..*self };
+            let mut other = kept.clone();
+            let flow = lower.order(&mut other, USUAL)?;
+            let allocation = self.allocator.allocate(node.clone(), &mut other, flow, Some(cap))?;
+            if allocation.own.spills.any() || estimated_work(&other) > work * MORE_WORK {
+                break;
+            }
+            best = allocation;
+            *func = other;
         }
         Ok(best)
     }

@@ -51,17 +51,17 @@ pub fn allocate_function(
     flow: Flow,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    allocate_within(func, arch, flow, None, false, options)
+    allocate_within(func, arch, flow, None, (false, None), options)
 }
 
 /// The same where `counts` says how many registers there are in which block, and of a function `by_convention` callers know
-/// nothing but that: what it has to save it uses last.
+/// nothing but that: what it has to save it uses last. With a `cap` it names no more registers than so many, whatever it may.
 pub(crate) fn allocate_within(
     func: &mut Function,
     arch: Arch,
     flow: Flow,
     counts: Option<&FunctionCounts>,
-    by_convention: bool,
+    (by_convention, cap): (bool, Option<u16>),
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
     let before = options.verify.then(|| func.clone());
@@ -71,6 +71,7 @@ pub(crate) fn allocate_within(
     let mut allocation = Allocation { warnings, notes, at_entry, ..Allocation::default() };
     let by_block = counts.map(|counts| counts.limits(func, &flow.cfg));
     let budget = RegisterBudget::within(func, arch, most, by_block, options);
+    let budget = cap.map_or_else(|| budget.clone(), |cap| budget.capped(cap));
     let limit = budget.limit();
     let loops = LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg));
     let weights = BlockWeights::new(func, &loops);

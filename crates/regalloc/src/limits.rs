@@ -5,7 +5,7 @@ use crate::counts::RegisterCounts;
 use crate::stack::makes_calls;
 use oriole_isa::{Arch, KEPT_REGISTERS, RegFile};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{Block, FuncId, Function, FunctionKind, SecondaryMap, VRegData};
+use oriole_ori::{Block, FuncId, Function, FunctionKind, RegMask, SecondaryMap, VRegData};
 
 /// Registers that `.maxnreg` and `--maxrregcount` leave a thread at least, on all targets.
 const MINIMUM: u32 = 24;
@@ -256,6 +256,20 @@ impl RegisterBudget {
         let same = at_same_occupancy(self.arch, needed + KEPT_REGISTERS);
         let most = (0..self.usage.steps).fold(same, |most, _| at_same_occupancy(self.arch, most + 1));
         most.saturating_sub(KEPT_REGISTERS)
+    }
+
+    /// The same with no more than `cap` registers.
+    pub fn capped(&self, cap: u16) -> RegisterBudget {
+        RegisterBudget { limit: self.limit.min(cap), ..self.clone() }
+    }
+
+    /// Most registers with which more warps run at a time than with those that `used` has, where more warps are wanted.
+    pub fn step_below(&self, used: &RegMask) -> Option<u16> {
+        let kept = KEPT_REGISTERS as u16;
+        let named = (0..256).rev().find(|number| used.contains(RegFile::R, *number)).map_or(0, |last| last + 1);
+        let wanted = self.is_kernel && self.by_block.is_none() && self.usage.near > 0;
+        let below = wanted.then(|| fewer_for_more_warps(self.arch, named + kept)).flatten()?;
+        below.checked_sub(kept)
     }
 
     /// With how many registers, not many fewer than are needed, more warps run at a time.

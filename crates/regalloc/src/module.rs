@@ -67,7 +67,7 @@ impl<'m> ModuleAllocator<'m> {
     }
 
     /// Allocate one function, finish its stack frame, and resolve what its calls clobber. `flow` may hold what is known
-    /// already of its flow.
+    /// already of its flow. With a `cap` it names no more registers than so many.
     ///
     /// # Errors
     /// See [`AllocError`].
@@ -76,12 +76,13 @@ impl<'m> ModuleAllocator<'m> {
         node: CallNode,
         func: &mut Function,
         flow: Option<Flow>,
+        cap: Option<u16>,
     ) -> Result<FunctionAllocation, AllocError> {
         let CallNode { function: id, callees, open, by_convention } = node;
         let by_convention = by_convention || self.options.object;
         self.resolve_clobbers(func);
         let flow = flow.unwrap_or_else(|| Flow::new(func));
-        let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), by_convention, self.options)?;
+        let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), (by_convention, cap), self.options)?;
         let mut clobbers = used_registers(func);
         let mut saved = Saved::default();
         if by_convention && func.kind() != FunctionKind::Entry {
@@ -153,7 +154,7 @@ pub fn allocate_module(
     let mut allocator = ModuleAllocator::new(module.arch, &module.symbols, counts, options);
     for node in order {
         let id = node.function;
-        let allocation = allocator.allocate(node, &mut module.functions[id], None)?;
+        let allocation = allocator.allocate(node, &mut module.functions[id], None, None)?;
         allocator.keep(id, allocation);
     }
     Ok(allocator.finish())
