@@ -4,7 +4,7 @@
 use crate::error::CompileError;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
-use oriole_regalloc::{FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
+use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -42,15 +42,22 @@ pub(crate) struct Placing<'a> {
     pub(crate) budget: &'a RegisterBudget,
 }
 
+/// What is tried for a step of occupancy.
+const LOWER: [Spare; 1] = [Spare { own_need: OWN_NEED + 3, less: 2 }];
+/// In functions of so many instructions at most.
+const SHORT: usize = 384;
 /// Steps of occupancy that are tried.
-const STEPS: u32 = 3;
+const STEPS: u32 = 2;
 /// What may be executed for one, as a part of what was.
-const MORE_WORK: f32 = 1.04;
+const MORE_WORK: f32 = 1.08;
 
 impl Placing<'_> {
     /// The function as it has to be kept for other tries, if these may be needed.
     pub(crate) fn keep(&self, func: &Function) -> Option<Function> {
-        (self.budget.capped(LEAST).may_be_short(func) && func.inst_count() <= AGAIN).then(|| func.clone())
+        let count = func.inst_count();
+        let may_spill = count <= AGAIN && self.budget.may_be_short(func);
+        let may_save_steps = count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
+        (may_spill || may_save_steps).then(|| func.clone())
     }
 
     /// Compute again what has no room, and put each block in order.
@@ -79,6 +86,9 @@ impl Placing<'_> {
         let mut best = self.allocator.allocate(node.clone(), func, flow, None)?;
         let Some(kept) = kept else { return Ok(best) };
         if !best.own.spills.any() {
+            if kept.inst_count() > SHORT {
+                return Ok(best);
+            }
             return self.for_more_warps(node, func, best, &kept);
         }
         let mut work = estimated_work(func);
@@ -121,12 +131,20 @@ impl Placing<'_> {
             let Some(cap) = self.budget.step_below(&best.own.used) else { break };
             let budget = self.budget.capped(cap);
             let lower = Placing { budget: &budget, ..*self };
-            let mut other = kept.clone();
-            let flow = lower.order(&mut other, USUAL)?;
-            let allocation = self.allocator.allocate(node.clone(), &mut other, flow, Some(cap))?;
-            if allocation.own.spills.any() || estimated_work(&other) > work * MORE_WORK {
-                break;
+            let mut found = None;
+            for spare in LOWER {
+                let mut other = kept.clone();
+                let flow = lower.order(&mut other, spare)?;
+                let allocation = match self.allocator.allocate(node.clone(), &mut other, flow, Some(cap)) {
+                    Err(AllocError::OutOfRegisters { .. }) => continue,
+                    done => done?,
+                };
+                if !allocation.own.spills.any() && estimated_work(&other) <= work * MORE_WORK {
+                    found = Some((allocation, other));
+                    break;
+                }
             }
+            let Some((allocation, other)) = found else { break };
             best = allocation;
             *func = other;
         }

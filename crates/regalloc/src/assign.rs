@@ -10,6 +10,8 @@ use crate::repair::repair;
 pub(crate) struct Registers<'a> {
     /// Those below may be used.
     pub(crate) most: u16,
+    /// There must not be more: what does not fit and cannot be computed again is an error.
+    pub(crate) is_firm: bool,
     /// Those that nothing is given.
     pub(crate) reserved: PhysicalSet,
     /// Those that cost a store and a load each.
@@ -39,7 +41,8 @@ pub(crate) struct Assigned {
 /// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and where more
 /// than were needed are free to be used, they are given out anew, in turn.
 pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
-    let (mut order, failed) = colour(graph, registers, registers.most, PATIENCE);
+    let patience = if registers.is_firm { LESS_PATIENCE } else { PATIENCE };
+    let (mut order, failed) = colour(graph, registers, registers.most, patience);
     if !failed.is_empty() {
         return Assigned { failed, missed: None };
     }

@@ -88,6 +88,7 @@ pub(crate) fn allocate_within(
         let registers = Registers {
             most: file_limit(file, limit, arch),
             reserved: reserved(func, file),
+            is_firm: file == RegFile::R && cap.is_some(),
             saved: if by_convention && !is_kernel && file == RegFile::R { KEPT } else { [0; 4] },
             free: &|needed| free(file, needed),
             fewer: &fewer,
@@ -171,11 +172,11 @@ fn allocate_file(
     facts: &mut Facts<'_>,
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
-    let mut relief = (file == RegFile::R).then(|| Relief::new(registers.most, registers.reserved));
+    let mut relief = (file == RegFile::R).then(|| Relief::new(registers));
     for round in 0..MAX_ROUNDS {
         allocation.rounds += 1;
         let mut lines = facts.code.take(file);
-        if let Some(relief) = relief.as_mut().filter(|_| round == 0 && lines.components > CROWD)
+        if let Some(relief) = relief.as_mut().filter(|_| round == 0 && lines.components > CROWD && !registers.is_firm)
             && relief.begin(func, &lines, facts, allocation)?
         {
             lines = facts.code.take(file);
@@ -198,6 +199,15 @@ fn allocate_file(
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }
             return Ok(());
+        }
+        if registers.is_firm {
+            let lines = facts.read(func);
+            if let Some(relief) = relief.as_mut().filter(|_| round == 0)
+                && relief.begin(func, &lines, facts, allocation)?
+            {
+                continue;
+            }
+            return Err(out_of_registers(func, file, failed.len()));
         }
         let chosen = spill_choice(&graph, &failed);
         // Where nothing can go to memory, there is no other way.

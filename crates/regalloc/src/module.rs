@@ -67,7 +67,8 @@ impl<'m> ModuleAllocator<'m> {
     }
 
     /// Allocate one function, finish its stack frame, and resolve what its calls clobber. `flow` may hold what is known
-    /// already of its flow. With a `cap` it names no more registers than so many.
+    /// already of its flow. With a `cap` it names no more general registers than so many, and none goes
+    /// to memory.
     ///
     /// # Errors
     /// See [`AllocError`].

@@ -5,12 +5,12 @@
 //! neighbours, or values that live across calls nothing but what the callees leave), copies go around calls, and then the
 //! plan is made again with registers to spare, or what found none is spilled whole, whichever executes less.
 
+use crate::assign::Registers;
 use crate::belady::{self, Plan, Room, Scene, Slots, most_live, split_latches};
 use crate::calls::copy_around;
 use crate::code::{Code, FileCode};
 use crate::fatpoint::{below, usable};
 use crate::function::{Allocation, Facts};
-use crate::graph::PhysicalSet;
 use crate::{AllocError, webs};
 use oriole_isa::RegFile;
 use oriole_ori::analysis::Liveness;
@@ -45,10 +45,11 @@ pub(crate) struct Relief {
 }
 
 impl Relief {
-    /// For a function that may use the registers below `limit` but the `reserved`.
-    pub(crate) fn new(limit: u16, reserved: PhysicalSet) -> Self {
+    /// For a function that may use these registers.
+    pub(crate) fn new(registers: &Registers<'_>) -> Self {
+        let usable = usable(registers.most, &registers.reserved);
         Relief {
-            room: Room { usable: usable(limit, &reserved), spare: 0, only_constants: false },
+            room: Room { usable, spare: 0, only_constants: registers.is_firm },
             slots: Slots::new(),
             begun: false,
             copied: false,
@@ -84,7 +85,7 @@ impl Relief {
             lines
         };
         let plan = belady::plan(&facts.scene(func, lines), self.room);
-        if plan.is_empty() && !split {
+        if plan.is_empty() && !split || plan.short && self.room.only_constants {
             return Ok(false);
         }
         self.carry_out(func, lines, &plan, facts, allocation)?;
@@ -189,7 +190,7 @@ impl Relief {
 
 impl Facts<'_> {
     /// The R registers of the function as it is now.
-    fn read(&mut self, func: &Function) -> FileCode {
+    pub(crate) fn read(&mut self, func: &Function) -> FileCode {
         self.code = Code::new(func, &self.weights, &[RegFile::R]);
         self.code.take(RegFile::R)
     }

@@ -5,6 +5,7 @@ use super::recipes::{Recipes, Walk};
 use crate::AllocError;
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// What is put into a block: ahead of which instruction, and what is repeated there.
 type Again = Vec<(InstId, Vec<InstId>)>;
@@ -81,8 +82,8 @@ fn repeat(func: &mut Function, inst: InstId, names: &mut FxHashMap<VReg, VReg>) 
     let mut written = Vec::new();
     func.for_each_def(inst, |write| written.push(write.reg));
     for reg in written {
-        if !names.contains_key(&reg) {
-            names.insert(reg, func.new_vreg_like(reg)?);
+        if let Entry::Vacant(name) = names.entry(reg) {
+            name.insert(func.new_vreg_like(reg)?);
         }
     }
     let copy = func[inst].clone();
