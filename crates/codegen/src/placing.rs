@@ -1,5 +1,6 @@
 //! Order and registers of one function. An order that leaves room where registers are few shows its worth in allocation
-//! alone: where values went to memory, others that need fewer registers are tried, and the cheapest stays.
+//! alone: where values went to memory, others that need fewer registers are tried, and the cheapest stays; where none did, fewer
+//! registers are tried with which more warps run.
 
 use crate::error::CompileError;
 use oriole_ori::Function;
@@ -36,20 +37,20 @@ const VAIN: u32 = 3;
 /// Instructions that are put in order and allocated once more at most, all tries together.
 const AGAIN: usize = 2048;
 
-/// What to do with a function before it has registers.
-pub(crate) struct Placing<'a> {
-    pub(crate) allocator: &'a ModuleAllocator<'a>,
-    pub(crate) budget: &'a RegisterBudget,
-}
-
 /// What is tried for a step of occupancy.
-const LOWER: [Spare; 1] = [Spare { own_need: OWN_NEED + 3, less: 2 }];
+const LOWER: Spare = Spare { own_need: OWN_NEED + 3, less: 2 };
 /// In functions of so many instructions at most.
 const SHORT: usize = 384;
 /// Steps of occupancy that are tried.
 const STEPS: u32 = 2;
 /// What may be executed for one, as a part of what was.
 const MORE_WORK: f32 = 1.08;
+
+/// What to do with a function before it has registers.
+pub(crate) struct Placing<'a> {
+    pub(crate) allocator: &'a ModuleAllocator<'a>,
+    pub(crate) budget: &'a RegisterBudget,
+}
 
 impl Placing<'_> {
     /// The function as it has to be kept for other tries, if these may be needed.
@@ -82,28 +83,19 @@ impl Placing<'_> {
         flow: Option<Flow>,
         kept: Option<Function>,
     ) -> Result<FunctionAllocation, CompileError> {
-        let mut seen: FxHashSet<u64> = kept.iter().map(|_| fingerprint(func)).collect();
+        let first = kept.as_ref().map(|_| fingerprint(func));
         let mut best = self.allocator.allocate(node.clone(), func, flow, None)?;
         let Some(kept) = kept else { return Ok(best) };
         if !best.own.spills.any() {
-            if kept.inst_count() > SHORT {
-                return Ok(best);
-            }
-            return self.for_more_warps(node, func, best, &kept);
+            let is_short = kept.inst_count() <= SHORT;
+            return if is_short { self.for_more_warps(&node, func, best, &kept) } else { Ok(best) };
         }
+        let mut seen = FxHashSet::from_iter(first);
         let mut work = estimated_work(func);
         let mut vain = 0;
         let most = AGAIN / kept.inst_count().max(1);
         for spare in TRIES.into_iter().take(most) {
-            if vain == VAIN {
-                break;
-            }
-            let mut other = kept.clone();
-            let flow = self.order(&mut other, spare)?;
-            if !seen.insert(fingerprint(&other)) {
-                continue;
-            }
-            let allocation = self.allocator.allocate(node.clone(), &mut other, flow, None)?;
+            let Some((allocation, other)) = self.attempt(&node, &kept, spare, None, &mut seen)? else { continue };
             let other_work = estimated_work(&other);
             let spills_no_more = !allocation.own.spills.any();
             vain += 1;
@@ -111,7 +103,7 @@ impl Placing<'_> {
                 (best, work, vain) = (allocation, other_work, 0);
                 *func = other;
             }
-            if spills_no_more {
+            if spills_no_more || vain == VAIN {
                 break;
             }
         }
@@ -121,7 +113,7 @@ impl Placing<'_> {
     /// Fewer registers where more warps run with them, nothing is spilled and little more is done.
     fn for_more_warps(
         &self,
-        node: CallNode,
+        node: &CallNode,
         func: &mut Function,
         mut best: FunctionAllocation,
         kept: &Function,
@@ -129,26 +121,36 @@ impl Placing<'_> {
         let work = estimated_work(func);
         for _ in 0..STEPS {
             let Some(cap) = self.budget.step_below(&best.own.used) else { break };
-            let budget = self.budget.capped(cap);
-            let lower = Placing { budget: &budget, ..*self };
-            let mut found = None;
-            for spare in LOWER {
-                let mut other = kept.clone();
-                let flow = lower.order(&mut other, spare)?;
-                let allocation = match self.allocator.allocate(node.clone(), &mut other, flow, Some(cap)) {
-                    Err(AllocError::OutOfRegisters { .. }) => continue,
-                    done => done?,
-                };
-                if !allocation.own.spills.any() && estimated_work(&other) <= work * MORE_WORK {
-                    found = Some((allocation, other));
-                    break;
-                }
-            }
-            let Some((allocation, other)) = found else { break };
+            let lower = Placing { budget: &self.budget.capped(cap), ..*self };
+            let found = lower.attempt(node, kept, LOWER, Some(cap), &mut FxHashSet::default())?;
+            let pays = |(allocation, other): &(FunctionAllocation, Function)| {
+                !allocation.own.spills.any() && estimated_work(other) <= work * MORE_WORK
+            };
+            let Some((allocation, other)) = found.filter(pays) else { break };
             best = allocation;
             *func = other;
         }
         Ok(best)
+    }
+
+    /// Another allocation of `kept`, unless its order is one that was `seen`, or it does not find room.
+    fn attempt(
+        &self,
+        node: &CallNode,
+        kept: &Function,
+        spare: Spare,
+        cap: Option<u16>,
+        seen: &mut FxHashSet<u64>,
+    ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
+        let mut other = kept.clone();
+        let flow = self.order(&mut other, spare)?;
+        if !seen.insert(fingerprint(&other)) {
+            return Ok(None);
+        }
+        match self.allocator.allocate(node.clone(), &mut other, flow, cap) {
+            Err(AllocError::OutOfRegisters { .. }) => Ok(None),
+            done => Ok(Some((done?, other))),
+        }
     }
 }
 
