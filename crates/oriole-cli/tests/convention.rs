@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// A function with many values that need registers, one with none, and a kernel that calls one of the two through a table
+/// A function with many values that need registers, one that leaves using them to a routine of the library, and a kernel that calls one of the two through a table
 /// while it keeps `values`; before that it calls a function that calls itself.
 fn module(arch: &str, values: usize) -> String {
     let each = |text: &dyn Fn(usize) -> String| (0..values).map(text).collect::<String>();
@@ -19,7 +19,8 @@ fn module(arch: &str, values: usize) -> String {
            .reg .b64 %p; .reg .b32 %s; .reg .b32 %v<{values}>;\n\
            ld.param.u64 %p, [p]; ld.param.u32 %s, [x];\n{}{squares}{mixes}  st.param.b32 [r], %s; ret;\n}}\n\
          .func (.param .b32 r) light(.param .b64 p, .param .b32 x) {{\n\
-           .reg .b32 %s; ld.param.u32 %s, [x]; add.u32 %s, %s, 1; st.param.b32 [r], %s; ret;\n}}\n\
+           .reg .b32 %s; .reg .b64 %q; ld.param.u32 %s, [x]; mov.b64 %q, {{%s, 0}}; rcp.rz.f64 %q, %q;\n\
+           mov.b64 {{_, %s}}, %q; st.param.b32 [r], %s; ret;\n}}\n\
          .func (.param .b32 r) again(.param .b64 p, .param .b32 x);\n\
          .func (.param .b32 r) again(.param .b64 p, .param .b32 x) {{\n\
            .reg .b64 %p; .reg .b32 %s; .reg .b32 %y; .reg .pred %q; .reg .b32 %v<4>;\n\

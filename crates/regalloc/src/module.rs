@@ -85,16 +85,17 @@ impl<'m> ModuleAllocator<'m> {
         let flow = flow.unwrap_or_else(|| Flow::new(func));
         let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), (by_convention, cap), self.options)?;
         let mut clobbers = used_registers(func);
+        for callee in &callees {
+            clobbers.union(&self.after_call(*callee));
+        }
         let mut saved = Saved::default();
         if by_convention && func.kind() != FunctionKind::Entry {
+            // Also what only those change that it calls.
             saved = Saved::new(func, &clobbers);
             own.spills = own.spills.plus(saved.bytes());
         }
         finish_frame(func, self.arch, &saved);
         clobbers.union(&used_registers(func));
-        for callee in &callees {
-            clobbers.union(&self.after_call(*callee));
-        }
         if open {
             // Convergence barriers are saved by whom it calls, and by it.
             clobbers.union(&convention::changed());
