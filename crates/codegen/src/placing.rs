@@ -30,13 +30,12 @@ const TRIES: [Spare; 6] = [
     Spare { own_need: OWN_NEED + 9, less: 6 },
     Spare { own_need: OWN_NEED - 4, less: 4 },
 ];
-/// With so many registers all warps run on every target.
-const LEAST: u16 = 30;
 /// With so many that did not help one after the other it is enough.
 const VAIN: u32 = 3;
 /// Instructions that are put in order and allocated once more at most, all tries together.
 const AGAIN: usize = 2048;
-
+/// With so many registers all warps run on every target.
+const LEAST: u16 = 30;
 /// What is tried for a step of occupancy.
 const LOWER: Spare = Spare { own_need: OWN_NEED + 3, less: 2 };
 /// In functions of so many instructions at most.

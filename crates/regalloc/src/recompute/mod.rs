@@ -23,8 +23,7 @@ use rustc_hash::FxHashSet;
 pub const OWN_NEED: u32 = 11;
 
 /// Compute again what can be, where `func` needs more registers than `budget` gives and `own_need` of them stay for what
-/// lives within a block ([`OWN_NEED`]). The function's flow, if it had to be
-/// looked at and has not changed.
+/// lives within a block ([`OWN_NEED`]). Gives the function's flow, if it had to be looked at and has not changed.
 ///
 /// # Errors
 /// There is no name left for a register.

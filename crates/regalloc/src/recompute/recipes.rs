@@ -28,7 +28,7 @@ pub(super) struct Write {
     sure: bool,
 }
 
-/// The first and the last place in a block where a register is read.
+/// The first place in a block where a register is read.
 #[derive(Clone, Copy)]
 struct Reads {
     block: Block,
@@ -38,8 +38,9 @@ struct Reads {
 /// What it takes to compute a value again.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    /// The blocks where that is to be done, and how many instructions each needs.
+    /// The blocks where that is to be done.
     pub(super) blocks: Vec<Block>,
+    /// How many instructions each of them needs.
     pub(super) costs: Vec<u32>,
     /// Registers that have to live longer for it.
     pub(super) longer: SmallVec<[VReg; 3]>,
