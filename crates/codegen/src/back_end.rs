@@ -12,6 +12,7 @@ use oriole_passes::{Changed, Dump, Numbering, PassInfo, Settings, Timing, Worker
 use oriole_regalloc::{
     AllocOptions, FunctionAllocation, ModuleAllocation, ModuleAllocator, RegisterBudget, RegisterCounts,
 };
+use oriole_sched::Ordered;
 use std::time::{Duration, Instant};
 
 /// What the functions of a module are worked on by.
@@ -123,14 +124,14 @@ impl BackEnd<'_> {
         };
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
         let placing = Placing { allocator, budget: &budget };
-        let (flow, kept) = if orders {
+        let (done, kept) = if orders {
             let kept = placing.keep(func);
             (placing.order(func, USUAL)?, kept)
         } else {
-            (None, None)
+            (Ordered { flow: None, cycles: 0 }, None)
         };
         let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
-        let mut allocation = placing.allocate(node, func, flow, kept)?;
+        let mut allocation = placing.allocate(node, func, done, kept)?;
         settle(func, arch, &mut allocation);
         let (allocating, placed) = (lap(), self.keep(func, &ALLOCATION));
         let allocated = self.keeps_allocated.then(|| func.clone());

@@ -4,8 +4,9 @@
 
 use crate::error::CompileError;
 use oriole_ori::Function;
-use oriole_ori::analysis::{CallNode, Flow};
+use oriole_ori::analysis::CallNode;
 use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
+use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -17,18 +18,23 @@ pub(crate) struct Spare {
     /// Registers that the order leaves to allocation beyond what it needs: wide values need neighbours, and what lives across
     /// calls the registers that these leave alone.
     less: u32,
+    /// What the order reckons for a value that goes to memory, or comes back, in cycles.
+    move_cycles: u32,
 }
 
+/// Where values must not go to memory if there is another way.
+const DEAR: u32 = 60;
+
 /// What is tried first.
-pub(crate) const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0 };
+pub(crate) const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0, move_cycles: MOVE_CYCLES };
 /// And then, as long as something is spilled.
 const TRIES: [Spare; 6] = [
-    Spare { own_need: OWN_NEED, less: 12 },
-    Spare { own_need: OWN_NEED + 6, less: 4 },
-    Spare { own_need: OWN_NEED, less: 8 },
-    Spare { own_need: OWN_NEED + 3, less: 2 },
-    Spare { own_need: OWN_NEED + 9, less: 6 },
-    Spare { own_need: OWN_NEED - 4, less: 4 },
+    Spare { own_need: OWN_NEED, less: 12, move_cycles: DEAR },
+    Spare { own_need: OWN_NEED + 6, less: 4, move_cycles: DEAR },
+    Spare { own_need: OWN_NEED, less: 8, move_cycles: DEAR },
+    Spare { own_need: OWN_NEED + 3, less: 2, move_cycles: DEAR },
+    Spare { own_need: OWN_NEED + 9, less: 6, move_cycles: DEAR },
+    Spare { own_need: OWN_NEED - 4, less: 4, move_cycles: DEAR },
 ];
 /// With so many that did not help one after the other it is enough.
 const VAIN: u32 = 3;
@@ -37,11 +43,17 @@ const AGAIN: usize = 2048;
 /// With so many registers all warps run on every target.
 const LEAST: u16 = 30;
 /// What is tried for a step of occupancy.
-const LOWER: Spare = Spare { own_need: OWN_NEED + 3, less: 2 };
+const LOWER: [Spare; 2] = [
+    Spare { own_need: OWN_NEED + 3, less: 6, move_cycles: DEAR },
+    Spare { own_need: OWN_NEED + 3, less: 2, move_cycles: DEAR },
+];
 /// In functions of so many instructions at most.
-const SHORT: usize = 384;
+const SHORT: usize = 4096;
 /// Steps of occupancy that are tried.
-const STEPS: u32 = 2;
+const STEPS: usize = 8;
+/// How much longer an order may take for a step, for each warp that runs more; and at most.
+const LONGER: f32 = 1.4;
+const LONGEST: f32 = 2.0;
 /// What may be executed for one, as a part of what was.
 const MORE_WORK: f32 = 1.08;
 
@@ -64,14 +76,15 @@ impl Placing<'_> {
     ///
     /// # Errors
     /// Those of allocation.
-    pub(crate) fn order(&self, func: &mut Function, spare: Spare) -> Result<Option<Flow>, CompileError> {
+    pub(crate) fn order(&self, func: &mut Function, spare: Spare) -> Result<Ordered, CompileError> {
         let arch = self.allocator.arch();
         let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need)?;
         let in_block = |block| self.budget.in_block(block).saturating_sub(spare.less);
-        Ok(oriole_sched::order_values(func, arch, flow, |needed| self.budget.of(needed), in_block))
+        let budget = |needed| self.budget.of(needed);
+        Ok(order_values(func, arch, flow, Usage { budget, in_block, move_cycles: spare.move_cycles }))
     }
 
-    /// Give the function registers. `flow` may hold what is known of its flow, `kept` the function before [`Self::order`].
+    /// Give the function registers. `ordered` is what [`Self::order`] said of it, `kept` the function before that.
     ///
     /// # Errors
     /// Those of allocation.
@@ -79,7 +92,7 @@ impl Placing<'_> {
         &self,
         node: CallNode,
         func: &mut Function,
-        flow: Option<Flow>,
+        Ordered { flow, cycles }: Ordered,
         kept: Option<Function>,
     ) -> Result<FunctionAllocation, CompileError> {
         let first = kept.as_ref().map(|_| fingerprint(func));
@@ -87,7 +100,7 @@ impl Placing<'_> {
         let Some(kept) = kept else { return Ok(best) };
         if !best.own.spills.any() {
             let is_short = kept.inst_count() <= SHORT;
-            return if is_short { self.for_more_warps(&node, func, best, &kept) } else { Ok(best) };
+            return if is_short { self.for_more_warps(&node, func, best, &kept, cycles) } else { Ok(best) };
         }
         let mut seen = FxHashSet::from_iter(first);
         let mut work = estimated_work(func);
@@ -109,23 +122,34 @@ impl Placing<'_> {
         Ok(best)
     }
 
-    /// Fewer registers where more warps run with them, nothing is spilled and little more is done.
+    /// Fewer registers where more warps run with them, nothing is spilled and little more is done. The order that the function
+    /// has takes so many `cycles`.
     fn for_more_warps(
         &self,
         node: &CallNode,
         func: &mut Function,
         mut best: FunctionAllocation,
         kept: &Function,
+        cycles: u32,
     ) -> Result<FunctionAllocation, CompileError> {
         let work = estimated_work(func);
-        for _ in 0..STEPS {
-            let Some(cap) = self.budget.step_below(&best.own.used) else { break };
+        let mut caps = std::iter::successors(self.budget.step_below(&best.own.used), |cap| self.budget.next_step(*cap));
+        let named = |cap: u16| f32::from(cap);
+        let Some(first) = caps.next() else { return Ok(best) };
+        for cap in std::iter::once(first).chain(caps).take(STEPS) {
             let lower = Placing { budget: &self.budget.capped(cap), ..*self };
-            let found = lower.attempt(node, kept, LOWER, Some(cap), &mut FxHashSet::default())?;
+            let longest = (cycles as f32 * (LONGER * named(first) / named(cap)).min(LONGEST)) as u32;
             let pays = |(allocation, other): &(FunctionAllocation, Function)| {
                 !allocation.own.spills.any() && estimated_work(other) <= work * MORE_WORK
             };
-            let Some((allocation, other)) = found.filter(pays) else { break };
+            let mut found = None;
+            for spare in LOWER {
+                found = lower.attempt(node, kept, spare, Some((cap, longest)), &mut FxHashSet::default())?.filter(pays);
+                if found.is_some() {
+                    break;
+                }
+            }
+            let Some((allocation, other)) = found else { break };
             best = allocation;
             *func = other;
         }
@@ -138,15 +162,15 @@ impl Placing<'_> {
         node: &CallNode,
         kept: &Function,
         spare: Spare,
-        cap: Option<u16>,
+        cap: Option<(u16, u32)>,
         seen: &mut FxHashSet<u64>,
     ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
         let mut other = kept.clone();
-        let flow = self.order(&mut other, spare)?;
-        if !seen.insert(fingerprint(&other)) {
+        let Ordered { flow, cycles } = self.order(&mut other, spare)?;
+        if cap.is_some_and(|(_, longest)| cycles > longest) || !seen.insert(fingerprint(&other)) {
             return Ok(None);
         }
-        match self.allocator.allocate(node.clone(), &mut other, flow, cap) {
+        match self.allocator.allocate(node.clone(), &mut other, flow, cap.map(|(cap, _)| cap)) {
             Err(AllocError::OutOfRegisters { .. }) => Ok(None),
             done => Ok(Some((done?, other))),
         }

@@ -7,6 +7,7 @@ use crate::order::colouring_order;
 use crate::repair::repair;
 
 /// A file's registers, as one function may use them.
+#[derive(Clone, Copy)]
 pub(crate) struct Registers<'a> {
     /// Those below may be used.
     pub(crate) most: u16,
@@ -14,6 +15,8 @@ pub(crate) struct Registers<'a> {
     pub(crate) is_firm: bool,
     /// Those that nothing is given.
     pub(crate) reserved: PhysicalSet,
+    /// The same as long as nothing goes to memory.
+    pub(crate) reserved_without_spills: PhysicalSet,
     /// Those that cost a store and a load each.
     pub(crate) saved: PhysicalSet,
     /// How many may be used at no cost if so many are needed.
@@ -42,17 +45,18 @@ pub(crate) struct Assigned {
 /// than were needed are free to be used, they are given out anew, in turn.
 pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
     let patience = if registers.is_firm { LESS_PATIENCE } else { PATIENCE };
-    let (mut order, failed) = colour(graph, registers, registers.most, patience);
+    let (mut order, failed) = colour(graph, &registers.reserved, registers.most, patience);
     if !failed.is_empty() {
         return Assigned { failed, missed: None };
     }
     let needed = graph.registers();
-    let may_fit = |fewer: &u16| graph.peak <= count(&usable(*fewer, &registers.reserved)) as usize;
+    let reserved = &registers.reserved_without_spills;
+    let may_fit = |fewer: &u16| graph.peak <= count(&usable(*fewer, reserved)) as usize;
     let mut missed = (registers.fewer)(needed);
     if let Some(fewer) = missed.filter(may_fit) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
-        let (other, failed) = colour(graph, registers, fewer, LESS_PATIENCE);
+        let (other, failed) = colour(graph, reserved, fewer, LESS_PATIENCE);
         if failed.is_empty() {
             (order, missed) = (other, None);
         } else {
@@ -70,16 +74,16 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
 }
 
 /// Colour the graph with registers below `limit`: in which order, and which nodes found none.
-fn colour(graph: &mut Graph, registers: &Registers<'_>, limit: u16, patience: u32) -> (Vec<Node>, Vec<Node>) {
-    let mut order = colouring_order(graph, count(&usable(limit, &registers.reserved)) as usize);
-    let mut failed = place_all(graph, &order, FatPoint::new(limit, registers.reserved), |_| None);
+fn colour(graph: &mut Graph, reserved: &PhysicalSet, limit: u16, patience: u32) -> (Vec<Node>, Vec<Node>) {
+    let mut order = colouring_order(graph, count(&usable(limit, reserved)) as usize);
+    let mut failed = place_all(graph, &order, FatPoint::new(limit, *reserved), |_| None);
     if (1..=MOST_FAILED).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
         let mut other = order.clone();
         other.sort_by_key(|node| std::cmp::Reverse(graph.nodes[*node as usize].width));
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
-        let failed_too = place_all(graph, &other, FatPoint::new(limit, registers.reserved), |_| None);
+        let failed_too = place_all(graph, &other, FatPoint::new(limit, *reserved), |_| None);
         if failed_too.len() < failed.len() {
             (order, failed) = (other, failed_too);
         } else {
@@ -87,7 +91,7 @@ fn colour(graph: &mut Graph, registers: &Registers<'_>, limit: u16, patience: u3
         }
     }
     if (1..=MOST_FAILED).contains(&failed.len()) {
-        failed = repair(graph, failed, &mut FatPoint::new(limit, registers.reserved), patience);
+        failed = repair(graph, failed, &mut FatPoint::new(limit, *reserved), patience);
     }
     (order, failed)
 }

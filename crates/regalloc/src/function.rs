@@ -5,14 +5,15 @@ use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
 use crate::convention::KEPT;
 use crate::counts::FunctionCounts;
-use crate::fatpoint::from;
+use crate::fatpoint::{count, from, usable};
 use crate::graph::PhysicalSet;
 use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::relief::Relief;
 use crate::spill::{SpillBytes, spill};
+use crate::stack::{STACK_POINTER, needs_stack};
 use crate::weights::BlockWeights;
-use crate::{AllocError, AllocOptions, check};
+use crate::{AllocError, AllocOptions, check, scan};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
     Block, Function, FunctionKind, OperandKind, RegMask, SecondaryMap, VReg,
@@ -85,9 +86,11 @@ pub(crate) fn allocate_within(
     };
     for file in FILES {
         let fewer = |needed: u16| (file == RegFile::R).then(|| budget.fewer(needed)).flatten();
+        let reserved_without_spills = reserved(func, file, needs_stack(func));
         let registers = Registers {
             most: file_limit(file, limit, arch),
-            reserved: reserved(func, file),
+            reserved: if cap.is_some() { reserved_without_spills } else { reserved(func, file, true) },
+            reserved_without_spills,
             is_firm: file == RegFile::R && cap.is_some(),
             saved: if by_convention && !is_kernel && file == RegFile::R { KEPT } else { [0; 4] },
             free: &|needed| free(file, needed),
@@ -111,11 +114,11 @@ fn file_limit(file: RegFile, r_limit: u16, arch: Arch) -> u16 {
     }
 }
 
-/// Registers that allocation leaves alone: the stack pointer R1, the base of the frame, and the pair UR36 that
-/// holds the global-memory descriptor.
-fn reserved(func: &Function, file: RegFile) -> PhysicalSet {
+/// Registers that allocation leaves alone: the stack pointer R1 and the base of the frame where there is a stack, and the pair
+/// UR36 that holds the global-memory descriptor.
+fn reserved(func: &Function, file: RegFile, has_stack: bool) -> PhysicalSet {
     match file {
-        RegFile::R => [1 << 1 | 1 << func.frame().base(), 0, 0, 0],
+        RegFile::R if has_stack => [1 << STACK_POINTER | 1 << func.frame().base(), 0, 0, 0],
         RegFile::UR => [3 << 36, 0, 0, 0],
         _ => [0; 4],
     }
@@ -173,6 +176,7 @@ fn allocate_file(
     allocation: &mut Allocation,
 ) -> Result<(), AllocError> {
     let mut relief = (file == RegFile::R).then(|| Relief::new(registers));
+    let mut registers = *registers;
     for round in 0..MAX_ROUNDS {
         allocation.rounds += 1;
         let mut lines = facts.code.take(file);
@@ -187,7 +191,10 @@ fn allocate_file(
         for (component, limit) in (0..).zip(bounds.into_iter().flatten()).filter(|(_, limit)| *limit < registers.most) {
             graph.forbid(component, &from(limit));
         }
-        let Assigned { failed, missed } = assign(&mut graph, registers);
+        if allocation.spills.any() {
+            registers.reserved_without_spills = registers.reserved;
+        }
+        let Assigned { failed, missed } = assign(&mut graph, &registers);
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
                 && graph.owner.len() <= FEW
@@ -199,6 +206,14 @@ fn allocate_file(
                 func.edit().update_reg(node.vreg, |data| data.physical = node.physical);
             }
             return Ok(());
+        }
+        let room = usable(registers.most, &registers.reserved_without_spills);
+        if file == RegFile::R && graph.peak <= count(&room) as usize {
+            let lines = facts.read(func);
+            let placed = scan::place(func, facts, &lines, &graph, room);
+            if let Some(placement) = placed {
+                return scan::carry_out(func, &lines, &placement);
+            }
         }
         if registers.is_firm {
             let lines = facts.read(func);

@@ -30,6 +30,7 @@ mod order;
 mod recompute;
 mod relief;
 mod repair;
+mod scan;
 mod spill;
 mod stack;
 mod webs;

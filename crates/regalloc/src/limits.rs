@@ -265,8 +265,13 @@ impl RegisterBudget {
 
     /// Most registers with which more warps run at a time than with those that `used` has, where more warps are wanted.
     pub fn step_below(&self, used: &RegMask) -> Option<u16> {
-        let kept = KEPT_REGISTERS as u16;
         let named = (0..256).rev().find(|number| used.contains(RegFile::R, *number)).map_or(0, |last| last + 1);
+        self.next_step(named)
+    }
+
+    /// The same for `named` registers.
+    pub fn next_step(&self, named: u16) -> Option<u16> {
+        let kept = KEPT_REGISTERS as u16;
         let wanted = self.is_kernel && self.by_block.is_none() && self.usage.near > 0;
         let below = wanted.then(|| fewer_for_more_warps(self.arch, named + kept)).flatten()?;
         below.checked_sub(kept)

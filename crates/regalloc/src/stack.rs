@@ -90,7 +90,7 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved) {
         prepend(func, keep);
     }
     if func.kind() == FunctionKind::Entry {
-        if size > 0 || moving || makes_calls(func) {
+        if needs_stack(func) {
             enter_kernel(func, arch, size);
         }
     } else if size > 0 || moving {
@@ -102,6 +102,13 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved) {
         }
         leave_function(func, size, saved);
     }
+}
+
+/// The stack pointer means something in the function: it has a frame, passes it on, or has it from its caller. In all others R1
+/// is a register like any other.
+pub(crate) fn needs_stack(func: &Function) -> bool {
+    let frame = func.frame();
+    func.kind() != FunctionKind::Entry || frame.size() > 0 || frame.dynamic || makes_calls(func)
 }
 
 /// The function calls others.

@@ -9,6 +9,7 @@ mod backward;
 mod before;
 mod code;
 mod dependence;
+mod depth_first;
 mod evictions;
 mod hints;
 mod list;
@@ -16,6 +17,7 @@ mod lives;
 mod memory;
 mod memory_order;
 mod order;
+mod runs;
 #[cfg(test)]
 mod sample;
 mod scoreboard;
@@ -25,7 +27,7 @@ mod survey;
 mod timing;
 mod values;
 
-pub use before::order_values;
+pub use before::{MOVE_CYCLES, Ordered, Usage, order_values};
 
 use code::Code;
 use oriole_isa::Arch;

@@ -1,6 +1,7 @@
 //! Random stretches for unit tests: not code, but what its instructions read and write, and what they wait for.
 
 use crate::dependence::{Edge, Graph};
+use crate::list::in_order;
 use crate::lives::{Class, Lives};
 use fastrand::Rng;
 use oriole_graph::Rows;
@@ -10,6 +11,9 @@ pub(crate) struct Sample {
     pub(crate) lives: Lives,
 }
 
+/// What an instruction reads, and what it writes.
+pub(crate) type Touched = (Vec<u32>, Vec<u32>);
+
 /// A stretch that grows.
 #[derive(Default)]
 struct Builder {
@@ -18,7 +22,7 @@ struct Builder {
     /// By value: who writes it; none for what is there before the stretch.
     writers: Vec<Option<u32>>,
     /// By instruction: what it reads, and what it writes.
-    insts: Vec<(Vec<u32>, Vec<u32>)>,
+    insts: Vec<Touched>,
     edges: Vec<(u32, Edge)>,
 }
 
@@ -31,6 +35,27 @@ impl Sample {
         builder.edges.iter().for_each(|(_, edge)| incoming[edge.to as usize] += 1);
         let edges = Rows::new(count as usize, builder.edges.iter().copied());
         Sample { graph: Graph { edges, incoming }, lives: Lives::of(&builder.values, &builder.insts) }
+    }
+
+    /// Instructions that wait for who writes what they read, and for others besides. All values are in general registers;
+    /// those in `lasting` are needed afterwards.
+    pub(crate) fn of(insts: &[Touched], besides: &[(u32, u32)], lasting: &[u32]) -> Sample {
+        let named = insts.iter().flat_map(|(reads, writes)| reads.iter().chain(writes));
+        let values = named.max().map_or(0, |last| last + 1);
+        let classes: Vec<(Class, bool)> = (0..values).map(|value| (Class::General, lasting.contains(&value))).collect();
+        let writer = |value: &u32| (0..).zip(insts).find(|(_, (_, writes))| writes.contains(value)).map(|(at, _)| at);
+        let reads = (0..).zip(insts).flat_map(|(at, (reads, _))| reads.iter().map(move |value| (value, at)));
+        let waits = reads.filter_map(|(value, at)| Some((writer(value)?, at))).chain(besides.iter().copied());
+        let edges: Vec<(u32, Edge)> = waits.map(|(from, to)| (from, Edge { to, latency: 1 })).collect();
+        let mut incoming = vec![0; insts.len()];
+        edges.iter().for_each(|(_, edge)| incoming[edge.to as usize] += 1);
+        let edges = Rows::new(insts.len(), edges.iter().copied());
+        Sample { graph: Graph { edges, incoming }, lives: Lives::of(&classes, insts) }
+    }
+
+    /// Most general registers in use at a time in an order.
+    pub(crate) fn peak(&self, order: Vec<u32>) -> i32 {
+        in_order(&self.graph, self.lives.clone(), order.into_iter()).peak.0[Class::General as usize]
     }
 
     /// Some order in which nothing stands before what it waits for.

@@ -2,7 +2,7 @@
 
 use oriole_isa::{Arch, Opcode};
 use oriole_ori::Function;
-use oriole_sched::order_values;
+use oriole_sched::{MOVE_CYCLES, Usage, order_values};
 
 const LOADS: usize = 12;
 /// Registers that the order leaves to allocation, the stack pointer apart.
@@ -37,7 +37,12 @@ fn most_in_flight(func: &Function) -> usize {
 
 fn in_flight_with(spare: u32) -> usize {
     let mut func = sum();
-    order_values(&mut func, Arch::Sm80, None, |needed| needed + GAPS + spare, |_| u32::MAX);
+    order_values(
+        &mut func,
+        Arch::Sm80,
+        None,
+        Usage { budget: |needed| needed + GAPS + spare, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+    );
     most_in_flight(&func)
 }
 
@@ -72,7 +77,12 @@ fn guarded_sum() -> Function {
 #[test]
 fn undefined_values_are_made_where_they_are_needed() {
     let mut func = guarded_sum();
-    order_values(&mut func, Arch::Sm80, None, |needed| needed + 100, |_| u32::MAX);
+    order_values(
+        &mut func,
+        Arch::Sm80,
+        None,
+        Usage { budget: |needed| needed + 100, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+    );
     assert_eq!(most_in_flight(&func), LOADS, "the loads stand ahead of their uses");
     let insts: Vec<_> = func.iter_insts().map(|(_, inst)| inst).collect();
     let marks: Vec<_> = insts.windows(2).filter(|pair| func[pair[0]].is_undef()).collect();

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, Role};
 use oriole_ori::*;
 use oriole_orieval::{SHARED_WINDOW, bank, from_environment, random_function, run};
-use oriole_sched::{Options, order_values, schedule};
+use oriole_sched::{MOVE_CYCLES, Options, Usage, order_values, schedule};
 use std::collections::HashSet;
 
 /// Loads and stores with 32-bit and 64-bit addresses.
@@ -158,7 +158,12 @@ fn most_in_flight(func: &Function) -> usize {
 /// The block in its new order, which computes the same, and how many loads are in flight there.
 fn in_flight_after_ordering(func: &Function, registers: u32, seed: u64) -> usize {
     let mut ordered = func.clone();
-    order_values(&mut ordered, Arch::Sm80, None, |_| registers, |_| u32::MAX);
+    order_values(
+        &mut ordered,
+        Arch::Sm80,
+        None,
+        Usage { budget: |_| registers, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+    );
     assert_same(func, &ordered, &[[0; 4]], seed);
     let last = ordered.iter_insts().last().map(|(_, inst)| ordered[inst].opcode);
     assert_eq!(last, Some(Opcode::EXIT), "seed {seed}");
@@ -175,7 +180,12 @@ fn same_after_scheduling(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed:
 /// Whether the order before allocation changes the function, with some registers to spare. It computes the same.
 fn changes_before_allocation(func: &Function, arch: Arch, inputs: &[[u32; 4]], seed: u64) -> bool {
     let mut ordered = func.clone();
-    order_values(&mut ordered, arch, None, |needed| needed + seed as u32 % 8, |_| u32::MAX);
+    order_values(
+        &mut ordered,
+        arch,
+        None,
+        Usage { budget: |needed| needed + seed as u32 % 8, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+    );
     assert_same(func, &ordered, inputs, seed);
     func.iter_insts().ne(ordered.iter_insts())
 }
@@ -292,7 +302,12 @@ fn some_loads_of_a_long_block_stay_where_they_are() {
     let (barriers, volatile) = (loads_before(&func, Opcode::MEMBAR), volatile_loads(&func));
     assert!(barriers.len() > 1 && volatile.len() > 16, "{barriers:?} {volatile:?}");
     let mut ordered = func.clone();
-    order_values(&mut ordered, Arch::Sm80, None, |_| BUDGET, |_| u32::MAX);
+    order_values(
+        &mut ordered,
+        Arch::Sm80,
+        None,
+        Usage { budget: |_| BUDGET, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
+    );
     assert!(func.iter_insts().ne(ordered.iter_insts()));
     assert_eq!(loads_before(&ordered, Opcode::MEMBAR), barriers);
     assert_eq!(volatile_loads(&ordered), volatile);

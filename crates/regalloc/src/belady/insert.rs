@@ -23,7 +23,7 @@ pub(crate) fn apply(func: &mut Function, lines: &FileCode, plan: &Plan, slots: &
 }
 
 /// A call goes on at the start of the next block.
-pub(super) fn ends_block(func: &Function, inst: InstId) -> bool {
+pub(crate) fn ends_block(func: &Function, inst: InstId) -> bool {
     is_terminator(&func[inst]) || func[inst].call.is_some()
 }
 

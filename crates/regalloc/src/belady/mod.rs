@@ -18,7 +18,7 @@ mod plan;
 mod pressure;
 mod walk;
 
-pub(crate) use insert::{Slots, apply};
+pub(crate) use insert::{Slots, apply, ends_block};
 pub(crate) use latches::split_latches;
 pub(crate) use plan::Plan;
 pub(crate) use pressure::most_live;

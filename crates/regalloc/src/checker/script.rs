@@ -219,6 +219,7 @@ impl<'a> Pair<'a> {
             OperandKind::Reg(reg, _)
             | OperandKind::ConstBindless { handle: reg, .. }
             | OperandKind::Guard { pred: reg, .. } => new.with_reg(reg) == old,
+            OperandKind::Block(target) => new.as_block().is_some_and(|new| self.behind(new) == target),
             _ => new == old,
         };
         let same = old.opcode == new.opcode
@@ -234,21 +235,26 @@ impl<'a> Pair<'a> {
         if same { Ok(()) } else { self.fault(Problem::ExtraDefinitions, block, inst, "it was another instruction") }
     }
 
+    /// Where a block that was put on an edge leads; any other stands for itself.
+    fn behind(&self, mut block: Block) -> Block {
+        let added = self.after.blocks().len() - self.before.blocks().len();
+        for _ in 0..added {
+            match self.after.succs(block) {
+                [next] if self.new_block(block) => block = *next,
+                _ => break,
+            }
+        }
+        block
+    }
+
     /// Blocks that were put on edges apart, the graph is as it was.
     fn compare_edges(&self) -> Found<()> {
-        let added = self.after.blocks().len() - self.before.blocks().len();
-        let behind = |mut block: Block| {
-            for _ in 0..added {
-                match self.after.succs(block) {
-                    [next] if self.new_block(block) => block = *next,
-                    _ => break,
-                }
-            }
-            block
-        };
         for block in self.before.layout() {
-            let same =
-                self.after.succs(*block).iter().map(|succ| behind(*succ)).eq(self.before.succs(*block).iter().copied());
+            let same = self.after.succs(*block).iter().map(|succ| self.behind(*succ)).eq(self
+                .before
+                .succs(*block)
+                .iter()
+                .copied());
             let last = self.before.block_insts(*block).last();
             if let Some(inst) = last.filter(|_| !same) {
                 return self.fault(Problem::DefinitionsDisappeared, *block, *inst, "the block goes elsewhere");

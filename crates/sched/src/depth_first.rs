@@ -1,0 +1,60 @@
+//! An order that needs few registers where the source's is good but for what it computes too early: what something waits for
+//! comes right before the first that waits for it.
+
+use crate::dependence::Graph;
+use oriole_graph::Rows;
+
+/// The instructions in an order from first to last: those that nothing waits for as in the source, each behind what it waits
+/// for and what that waits for.
+pub(crate) fn depth_first_order(graph: &Graph) -> Vec<u32> {
+    let count = graph.incoming.len();
+    let edges =
+        (0..count as u32).flat_map(|from| graph.edges.row(from as usize).iter().map(move |edge| (edge.to, from)));
+    let before = Rows::new(count, edges);
+    let mut order = Vec::with_capacity(count);
+    let mut reached = vec![false; count];
+    let mut way: Vec<(u32, usize)> = Vec::new();
+    for last in (0..count as u32).filter(|at| graph.edges.row(*at as usize).is_empty()) {
+        reached[last as usize] = true;
+        way.push((last, 0));
+        while let Some((at, next)) = way.pop() {
+            let Some(earlier) = before.row(at as usize).get(next) else {
+                order.push(at);
+                continue;
+            };
+            way.push((at, next + 1));
+            if !std::mem::replace(&mut reached[*earlier as usize], true) {
+                way.push((*earlier, 0));
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depth_first_order;
+    use crate::sample::Sample;
+    use fastrand::Rng;
+
+    #[test]
+    fn nothing_stands_before_what_it_waits_for() {
+        for seed in 0..1_000 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.u32(1..80);
+            let sample = Sample::new(&mut rng, count, 4);
+            assert!(sample.allows(&depth_first_order(&sample.graph)), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn what_one_waits_for_stands_right_before_it() {
+        // Twelve values are made, then each is read.
+        let made = (0..12).map(|value| (vec![], vec![value]));
+        let read = (0..12).map(|value| (vec![value], vec![]));
+        let sample = Sample::of(&made.chain(read).collect::<Vec<_>>(), &[], &[]);
+        let order = depth_first_order(&sample.graph);
+        assert_eq!(order, (0..12).flat_map(|value| [value, 12 + value]).collect::<Vec<u32>>());
+        assert_eq!(sample.peak(order), 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! An order that needs few registers, by looking some instructions ahead.
+//!
+//! From the end of a stretch on, like [`crate::backward`], but an instruction is judged by the run that it begins: itself, then
+//! what became ready by the run, always that which takes the fewest registers. What costs registers at first may end with
+//! fewer: an exponential needs two values in its middle and one at its start, and only who looks that far computes one
+//! exponential after the other.
+
+use crate::backward::FromEnd;
+use crate::dependence::Graph;
+use crate::lives::Lives;
+
+/// Instructions of a run at most: more than any function of the mathematical library has in a chain.
+const DEPTH: usize = 16;
+/// Runs that are compared at most, those that became possible last.
+const WIDTH: usize = 8;
+
+/// What speaks for a run, the smallest first: none that ends with fewer registers than it began with is left behind one that
+/// does not.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Worth {
+    /// The most registers on the way to the fewest, and by how many fewer there are then.
+    Frees { most: i32, growth: i32 },
+    /// The fewest after some instruction of it, the most until there, and how often values that are new with the first
+    /// instruction are read by others yet: they stay until then.
+    Takes { growth: i32, most: i32, readers: u32 },
+}
+
+/// The instructions in an order from first to last.
+pub(crate) fn order_by_runs(graph: &Graph, lives: &Lives) -> Vec<u32> {
+    let count = graph.incoming.len();
+    let mut readers = vec![0; lives.values()];
+    (0..count as u32).flat_map(|at| lives.entries(at).0).for_each(|value| readers[*value as usize] += 1);
+    let rest = FromEnd::new(graph, lives);
+    let ready = rest.last().collect();
+    let mut runs = Runs { rest, readers, ready, changed: Vec::new(), taken: Vec::new() };
+    let mut order = Vec::with_capacity(count);
+    while let Some(at) = runs.choose() {
+        runs.place(at);
+        order.push(at);
+    }
+    order.reverse();
+    order
+}
+
+struct Runs<'a> {
+    rest: FromEnd<'a>,
+    /// By value: how many instructions that read it have no place yet.
+    readers: Vec<u32>,
+    /// What nothing without a place waits for.
+    ready: Vec<u32>,
+    /// What the run at hand has changed: values, and instructions that it has taken.
+    changed: Vec<u32>,
+    taken: Vec<u32>,
+}
+
+impl Runs<'_> {
+    /// Take the instruction out with which the best run begins.
+    fn choose(&mut self) -> Option<u32> {
+        let mut best: Option<(Worth, usize)> = None;
+        for n in (self.ready.len().saturating_sub(WIDTH)..self.ready.len()).rev() {
+            if self.rest.growth(self.ready[n], &[]) < 0 {
+                return Some(self.ready.remove(n));
+            }
+            let worth = self.worth(self.ready[n]);
+            if best.is_none_or(|(least, _)| worth < least) {
+                best = Some((worth, n));
+            }
+        }
+        best.map(|(_, n)| self.ready.remove(n))
+    }
+
+    /// Try the run that begins with `first`, and take it back.
+    fn worth(&mut self, first: u32) -> Worth {
+        let lives = self.rest.lives;
+        let is_new = |value: &&u32| !self.rest.live[**value as usize];
+        let readers = lives.entries(first).0.iter().filter(is_new).map(|value| self.readers[*value as usize] - 1).sum();
+        let (mut now, mut most) = (0, 0);
+        let mut best: Option<(i32, i32)> = None;
+        let mut opened = vec![first];
+        while self.taken.len() < DEPTH
+            && let Some(k) = (0..opened.len()).rev().min_by_key(|k| self.rest.growth(opened[*k], &[]))
+        {
+            let at = opened.remove(k);
+            now += self.take(at, &mut opened);
+            most = most.max(now);
+            if best.is_none_or(|(growth, _)| now < growth) {
+                best = Some((now, most));
+            }
+        }
+        self.take_back();
+        let (growth, most) = best.unwrap_or_default();
+        if growth < 0 { Worth::Frees { most, growth } } else { Worth::Takes { growth, most, readers } }
+    }
+
+    /// The instruction comes next: by how much what is in use grows. What becomes ready is `opened`.
+    fn take(&mut self, at: u32, opened: &mut Vec<u32>) -> i32 {
+        let rest = &mut self.rest;
+        let growth = rest.growth(at, &[]);
+        let (reads, writes) = rest.lives.entries(at);
+        for (value, becomes) in writes.iter().map(|value| (value, false)).chain(reads.iter().map(|value| (value, true)))
+        {
+            if std::mem::replace(&mut rest.live[*value as usize], becomes) != becomes {
+                self.changed.push(*value);
+            }
+        }
+        for before in rest.before.row(at as usize) {
+            rest.outgoing[*before as usize] -= 1;
+            opened.extend((rest.outgoing[*before as usize] == 0).then_some(*before));
+        }
+        self.taken.push(at);
+        growth
+    }
+
+    fn take_back(&mut self) {
+        let rest = &mut self.rest;
+        for at in self.taken.drain(..) {
+            rest.before.row(at as usize).iter().for_each(|before| rest.outgoing[*before as usize] += 1);
+        }
+        // A value that changed twice is what it was.
+        self.changed.drain(..).for_each(|value| rest.live[value as usize] = !rest.live[value as usize]);
+    }
+
+    /// The instruction has its place.
+    fn place(&mut self, at: u32) {
+        let mut opened = Vec::new();
+        self.take(at, &mut opened);
+        self.taken.clear();
+        self.changed.clear();
+        self.ready.extend(opened);
+        self.rest.lives.entries(at).0.iter().for_each(|value| self.readers[*value as usize] -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order_by_runs;
+    use crate::backward::backward_order;
+    use crate::sample::{Sample, Touched};
+    use fastrand::Rng;
+
+    #[test]
+    fn nothing_stands_before_what_it_waits_for() {
+        for seed in 0..1_000 {
+            let mut rng = Rng::with_seed(seed);
+            let count = rng.u32(1..80);
+            let sample = Sample::new(&mut rng, count, 4);
+            assert!(sample.allows(&order_by_runs(&sample.graph, &sample.lives)), "seed {seed}");
+        }
+    }
+
+    /// Results that each need one value at their start, four then, and two before the last step; stage by stage.
+    fn stages(results: u32) -> Sample {
+        let value = |which: u32, n: u32| n * results + which;
+        let stage = |reads: std::ops::Range<u32>, writes: std::ops::Range<u32>| {
+            let inst = move |which| {
+                let named = |range: std::ops::Range<u32>| range.map(|n| value(which, n)).collect();
+                (named(reads.clone()), named(writes.clone()))
+            };
+            (0..results).map(inst).collect::<Vec<Touched>>()
+        };
+        let insts = [stage(0..1, 1..5), stage(1..5, 5..7), stage(5..7, 7..8)].concat();
+        let lasting: Vec<u32> = (0..results).map(|which| value(which, 7)).collect();
+        Sample::of(&insts, &[], &lasting)
+    }
+
+    #[test]
+    fn what_needs_more_in_its_middle_is_computed_one_by_one() {
+        let sample = stages(12);
+        let by_runs = sample.peak(order_by_runs(&sample.graph, &sample.lives));
+        assert_eq!(by_runs, 12 + 4 - 1);
+        assert!(sample.peak(backward_order(&sample.graph, &sample.lives, false)) > by_runs);
+    }
+}
