@@ -2,7 +2,7 @@
 //! what is done with it is done while it is in the caches, and of its machine code only the words stay.
 
 use crate::error::CompileError;
-use crate::placing::{Placing, USUAL};
+use crate::placing::Placing;
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use oriole_isa::Arch;
@@ -12,7 +12,6 @@ use oriole_passes::{Changed, Dump, Numbering, PassInfo, Settings, Timing, Worker
 use oriole_regalloc::{
     AllocOptions, FunctionAllocation, ModuleAllocation, ModuleAllocator, RegisterBudget, RegisterCounts,
 };
-use oriole_sched::Ordered;
 use std::time::{Duration, Instant};
 
 /// What the functions of a module are worked on by.
@@ -124,14 +123,9 @@ impl BackEnd<'_> {
         };
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
         let placing = Placing { allocator, budget: &budget };
-        let (done, kept) = if orders {
-            let kept = placing.keep(func);
-            (placing.order(func, USUAL)?, kept)
-        } else {
-            (Ordered { flow: None, cycles: 0 }, None)
-        };
+        let done = if orders { Some(placing.order(func)?) } else { None };
         let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
-        let mut allocation = placing.allocate(node, func, done, kept)?;
+        let mut allocation = placing.allocate(&node, func, done)?;
         settle(func, arch, &mut allocation);
         let (allocating, placed) = (lap(), self.keep(func, &ALLOCATION));
         let allocated = self.keeps_allocated.then(|| func.clone());

@@ -4,15 +4,15 @@
 
 use crate::error::CompileError;
 use oriole_ori::Function;
-use oriole_ori::analysis::CallNode;
+use oriole_ori::analysis::{CallNode, Flow};
 use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
-use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values};
+use oriole_sched::{Lower, MOVE_CYCLES, Ordered, Usage, order_lower, order_values};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
 /// What is kept free for other purposes while a function is got ready for allocation.
 #[derive(Clone, Copy)]
-pub(crate) struct Spare {
+struct Spare {
     /// Registers that stay for what lives within a block ([`OWN_NEED`]).
     own_need: u32,
     /// Registers that the order leaves to allocation beyond what it needs: wide values need neighbours, and what lives across
@@ -26,7 +26,7 @@ pub(crate) struct Spare {
 const DEAR: u32 = 60;
 
 /// What is tried first.
-pub(crate) const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0, move_cycles: MOVE_CYCLES };
+const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0, move_cycles: MOVE_CYCLES };
 /// And then, as long as something is spilled.
 const TRIES: [Spare; 6] = [
     Spare { own_need: OWN_NEED, less: 12, move_cycles: DEAR },
@@ -42,11 +42,10 @@ const VAIN: u32 = 3;
 const AGAIN: usize = 2048;
 /// With so many registers all warps run on every target.
 const LEAST: u16 = 30;
-/// What is tried for a step of occupancy.
-const LOWER: [Spare; 2] = [
-    Spare { own_need: OWN_NEED + 3, less: 6, move_cycles: DEAR },
-    Spare { own_need: OWN_NEED + 3, less: 2, move_cycles: DEAR },
-];
+/// Registers that stay for what lives within a block where there shall be fewer for the sake of more warps.
+const LOWER_NEED: u32 = OWN_NEED + 3;
+/// Registers that an order leaves free then.
+const LOWER_SPARE: u32 = 2;
 /// In functions of so many instructions at most.
 const SHORT: usize = 4096;
 /// Steps of occupancy that are tried.
@@ -64,19 +63,15 @@ pub(crate) struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// The function as it has to be kept for other tries, if these may be needed.
-    pub(crate) fn keep(&self, func: &Function) -> Option<Function> {
-        let count = func.inst_count();
-        let may_spill = count <= AGAIN && self.budget.may_be_short(func);
-        let may_save_steps = count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
-        (may_spill || may_save_steps).then(|| func.clone())
-    }
-
     /// Compute again what has no room, and put each block in order.
     ///
     /// # Errors
     /// Those of allocation.
-    pub(crate) fn order(&self, func: &mut Function, spare: Spare) -> Result<Ordered, CompileError> {
+    pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
+        Ok(self.order_with(func, USUAL)?)
+    }
+
+    fn order_with(&self, func: &mut Function, spare: Spare) -> Result<Ordered, AllocError> {
         let arch = self.allocator.arch();
         let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need)?;
         let in_block = |block| self.budget.in_block(block).saturating_sub(spare.less);
@@ -84,30 +79,51 @@ impl Placing<'_> {
         Ok(order_values(func, arch, flow, Usage { budget, in_block, move_cycles: spare.move_cycles }))
     }
 
-    /// Give the function registers. `ordered` is what [`Self::order`] said of it, `kept` the function before that.
+    /// Give the function registers. `ordered` is what [`Self::order`] said of it, if it is in order.
     ///
     /// # Errors
     /// Those of allocation.
     pub(crate) fn allocate(
         &self,
-        node: CallNode,
+        node: &CallNode,
         func: &mut Function,
-        Ordered { flow, cycles }: Ordered,
-        kept: Option<Function>,
+        ordered: Option<Ordered>,
     ) -> Result<FunctionAllocation, CompileError> {
-        let first = kept.as_ref().map(|_| fingerprint(func));
-        let mut best = self.allocator.allocate(node.clone(), func, flow, None)?;
-        let Some(kept) = kept else { return Ok(best) };
-        if !best.own.spills.any() {
-            let is_short = kept.inst_count() <= SHORT;
-            return if is_short { self.for_more_warps(&node, func, best, &kept, cycles) } else { Ok(best) };
+        let Some(Ordered { flow, cycles }) = ordered else {
+            return Ok(self.allocator.allocate(node.clone(), func, None, None)?);
+        };
+        let count = func.inst_count();
+        let may_spill = count <= AGAIN && self.budget.may_be_short(func);
+        let may_save_steps = count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
+        let kept = (may_spill || may_save_steps).then(|| func.clone());
+        let first = self.allocator.allocate(node.clone(), func, flow, None)?;
+        match kept {
+            Some(kept) if !first.own.spills.any() => self.for_more_warps(node, func, first, &kept, cycles),
+            Some(kept) if may_spill => self.for_fewer_spills(node, func, first, &kept),
+            _ => Ok(first),
         }
-        let mut seen = FxHashSet::from_iter(first);
+    }
+
+    /// The allocation of those that are tried with which least is done.
+    fn for_fewer_spills(
+        &self,
+        node: &CallNode,
+        func: &mut Function,
+        mut best: FunctionAllocation,
+        kept: &Function,
+    ) -> Result<FunctionAllocation, CompileError> {
+        // Orders of the same code that have the same one are taken to be the same.
+        let mut seen = FxHashSet::from_iter([fingerprint(kept)]);
         let mut work = estimated_work(func);
         let mut vain = 0;
         let most = AGAIN / kept.inst_count().max(1);
         for spare in TRIES.into_iter().take(most) {
-            let Some((allocation, other)) = self.attempt(&node, &kept, spare, None, &mut seen)? else { continue };
+            let mut other = kept.clone();
+            let Ordered { flow, .. } = self.order_with(&mut other, spare)?;
+            if !seen.insert(fingerprint(&other)) {
+                continue;
+            }
+            let Some(allocation) = self.attempt(node, &mut other, flow, None)? else { continue };
             let other_work = estimated_work(&other);
             let spills_no_more = !allocation.own.spills.any();
             vain += 1;
@@ -133,51 +149,48 @@ impl Placing<'_> {
         cycles: u32,
     ) -> Result<FunctionAllocation, CompileError> {
         let work = estimated_work(func);
-        let mut caps = std::iter::successors(self.budget.step_below(&best.own.used), |cap| self.budget.next_step(*cap));
-        let named = |cap: u16| f32::from(cap);
-        let Some(first) = caps.next() else { return Ok(best) };
-        for cap in std::iter::once(first).chain(caps).take(STEPS) {
+        let caps = std::iter::successors(self.budget.step_below(&best.own.used), |cap| self.budget.next_step(*cap));
+        let mut first = None;
+        for cap in caps.take(STEPS) {
+            let gain = f32::from(*first.get_or_insert(cap)) / f32::from(cap);
+            let longer = cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
+            let mut other = kept.clone();
             let lower = Placing { budget: &self.budget.capped(cap), ..*self };
-            let longest = (cycles as f32 * (LONGER * named(first) / named(cap)).min(LONGEST)) as u32;
-            let pays = |(allocation, other): &(FunctionAllocation, Function)| {
-                !allocation.own.spills.any() && estimated_work(other) <= work * MORE_WORK
-            };
-            let mut found = None;
-            for spare in LOWER {
-                found = lower.attempt(node, kept, spare, Some((cap, longest)), &mut FxHashSet::default())?.filter(pays);
-                if found.is_some() {
-                    break;
-                }
+            let Some(flow) = lower.order_lower(&mut other, cap, longer as i64)? else { break };
+            let Some(allocation) = self.attempt(node, &mut other, Some(flow), Some(cap))? else { break };
+            if allocation.own.spills.any() || estimated_work(&other) > work * MORE_WORK {
+                break;
             }
-            let Some((allocation, other)) = found else { break };
             best = allocation;
             *func = other;
         }
         Ok(best)
     }
 
-    /// Another allocation of `kept`, unless its order is one that was `seen`, or it does not find room.
+    /// Compute again what has no room, and put what needs more than `cap` registers in another order that may take so many
+    /// cycles longer.
+    fn order_lower(&self, func: &mut Function, cap: u16, cycles: i64) -> Result<Option<Flow>, AllocError> {
+        let arch = self.allocator.arch();
+        let flow = oriole_regalloc::recompute(func, arch, self.budget, LOWER_NEED)?;
+        Ok(order_lower(func, arch, flow, Lower { registers: cap.into(), spare: LOWER_SPARE, cycles }))
+    }
+
+    /// Another allocation, if there is room.
     fn attempt(
         &self,
         node: &CallNode,
-        kept: &Function,
-        spare: Spare,
-        cap: Option<(u16, u32)>,
-        seen: &mut FxHashSet<u64>,
-    ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
-        let mut other = kept.clone();
-        let Ordered { flow, cycles } = self.order(&mut other, spare)?;
-        if cap.is_some_and(|(_, longest)| cycles > longest) || !seen.insert(fingerprint(&other)) {
-            return Ok(None);
-        }
-        match self.allocator.allocate(node.clone(), &mut other, flow, cap.map(|(cap, _)| cap)) {
+        func: &mut Function,
+        flow: Option<Flow>,
+        cap: Option<u16>,
+    ) -> Result<Option<FunctionAllocation>, AllocError> {
+        match self.allocator.allocate(node.clone(), func, flow, cap) {
             Err(AllocError::OutOfRegisters { .. }) => Ok(None),
-            done => Ok(Some((done?, other))),
+            done => done.map(Some),
         }
     }
 }
 
-/// Of the order of the instructions: orders of the same code that have the same one are taken to be the same.
+/// Of the order of the instructions.
 fn fingerprint(func: &Function) -> u64 {
     let mut hasher = FxHasher::default();
     func.layout().iter().for_each(|block| func.block_insts(*block).hash(&mut hasher));

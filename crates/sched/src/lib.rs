@@ -7,6 +7,7 @@
 
 mod backward;
 mod before;
+mod choice;
 mod code;
 mod dependence;
 mod depth_first;
@@ -14,6 +15,7 @@ mod evictions;
 mod hints;
 mod list;
 mod lives;
+mod lower;
 mod memory;
 mod memory_order;
 mod order;
@@ -28,6 +30,7 @@ mod timing;
 mod values;
 
 pub use before::{MOVE_CYCLES, Ordered, Usage, order_values};
+pub use lower::{Lower, order_lower};
 
 use code::Code;
 use oriole_isa::Arch;

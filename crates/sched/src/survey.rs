@@ -21,6 +21,8 @@ pub(crate) struct Stretch {
     pub(crate) places: Range<usize>,
     /// Registers in use before it.
     pub(crate) live: Counts,
+    /// Most registers in use at a time.
+    pub(crate) peak: Counts,
     /// What is in use behind it.
     pub(crate) live_out: Vec<Reg>,
 }
@@ -38,6 +40,8 @@ pub(crate) struct LongBlock {
 pub(crate) struct Survey {
     /// Most registers in use at a time.
     pub(crate) peak: Counts,
+    /// The same outside of the stretches.
+    pub(crate) peak_elsewhere: Counts,
     pub(crate) stretches: Vec<Stretch>,
     pub(crate) long_blocks: Vec<LongBlock>,
 }
@@ -52,35 +56,50 @@ pub(crate) fn may_gain(func: &Function, arch: Arch) -> bool {
     func.layout().iter().any(|block| gains(func, func.block_insts(*block), arch))
 }
 
+/// There is another order.
+pub(crate) fn has_choice(insts: &[InstId]) -> bool {
+    insts.len() >= SHORTEST
+}
+
 /// Something makes others wait that may have work to do meanwhile.
-fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
-    insts.len() >= SHORTEST && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
+pub(crate) fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
+    has_choice(insts) && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
 }
 
 impl Survey {
-    pub(crate) fn new(values: &Values<'_>, func: &Function, live: &Liveness, arch: Arch) -> Self {
+    /// With the stretches that are `wanted`.
+    pub(crate) fn new(
+        values: &Values<'_>,
+        func: &Function,
+        live: &Liveness,
+        wanted: impl Fn(&[InstId]) -> bool,
+    ) -> Self {
         let mut walk = Walk { values, func, now: Live::new(values.registers()), peak: Counts::default() };
         let (mut stretches, mut long_blocks) = (Vec::new(), Vec::new());
-        let mut peak = Counts::default();
+        let (mut peak, mut peak_elsewhere) = (Counts::default(), Counts::default());
         for &block in func.layout() {
             walk.now.clear();
             live.live_out(block).for_each(|(reg, k)| walk.insert(values.component(reg, k)));
-            walk.peak = walk.now.counts;
+            let mut in_block = Counts::default();
             let at_end = (func.block_insts(block).len() > LENGTH).then(|| walk.now.members.clone());
             let insts = func.block_insts(block);
             for from in (0..insts.len()).step_by(LENGTH).rev() {
                 let places = from..insts.len().min(from + LENGTH);
-                let gains = gains(func, &insts[places.clone()], arch);
-                let live_out = if gains { walk.now.members.clone() } else { Vec::new() };
+                let wanted = wanted(&insts[places.clone()]);
+                let live_out = if wanted { walk.now.members.clone() } else { Vec::new() };
+                walk.peak = walk.now.counts;
                 insts[places.clone()].iter().rev().for_each(|inst| walk.step_back(*inst));
-                if gains {
-                    stretches.push(Stretch { block, places, live: walk.now.counts, live_out });
+                if wanted {
+                    stretches.push(Stretch { block, places, live: walk.now.counts, peak: walk.peak, live_out });
+                } else {
+                    peak_elsewhere = peak_elsewhere.max(walk.peak);
                 }
+                in_block = in_block.max(walk.peak);
             }
-            peak = peak.max(walk.peak);
-            long_blocks.extend(at_end.map(|live_out| LongBlock { block, peak: walk.peak, live_out }));
+            peak = peak.max(in_block);
+            long_blocks.extend(at_end.map(|live_out| LongBlock { block, peak: in_block, live_out }));
         }
-        Survey { peak, stretches, long_blocks }
+        Survey { peak, peak_elsewhere, stretches, long_blocks }
     }
 }
 
@@ -113,7 +132,7 @@ struct Walk<'w, 'f> {
     values: &'w Values<'f>,
     func: &'f Function,
     now: Live,
-    /// Most registers in use at a time in this block.
+    /// Most registers in use at a time in this stretch.
     peak: Counts,
 }
 

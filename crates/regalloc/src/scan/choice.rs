@@ -140,10 +140,8 @@ impl Scan<'_> {
         if self.is_pinned(owner) {
             return None;
         }
-        let reg = self.lines.nodes[owner as usize].vreg;
-        let index = self.file.index(part, owner);
         // What lives through the loop has to be back when that begins anew.
-        let returns = self.header.is_some_and(|header| self.facts.flow.live.is_live_in(header, reg, index));
+        let returns = self.header.is_some() && self.headers[part as usize].expand() == self.header;
         Some(if returns { 2.0 } else { 1.0 })
     }
 
@@ -161,6 +159,10 @@ impl Scan<'_> {
 
     /// A place for a node that has left its own, before the line.
     fn relocate(&mut self, node: Node, depth: u32) -> bool {
+        self.patience = self.patience.saturating_sub(1);
+        if self.patience == 0 {
+            return false;
+        }
         let parts: SmallVec<[Component; 4]> = self.file.live_parts(node).collect();
         let price = |register, part| self.price_of_place(register, self.dies(part));
         for base in self.windows(node, &parts, price) {
@@ -202,10 +204,14 @@ impl Scan<'_> {
             Some((prices.sum::<Option<f32>>()?, base))
         };
         let align = usize::from(self.lines.nodes[node as usize].align.max(1));
+        let mut best: SmallVec<[(f32, u16); TRIES + 1]> = SmallVec::new();
         let bases = (0..256).step_by(align).filter(|base| self.may_begin(node, *base));
-        let mut windows: Vec<(f32, u16)> = bases.filter_map(priced).collect();
-        windows.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        windows.into_iter().take(TRIES).map(|(_, base)| base).collect()
+        for (price, base) in bases.filter_map(priced) {
+            let place = best.partition_point(|(other, _)| *other <= price);
+            best.insert(place, (price, base));
+            best.truncate(TRIES);
+        }
+        best.into_iter().map(|(_, base)| base).collect()
     }
 
     /// What it costs that somebody moves to a register, who `dies` with this line or lives on; `None` if that cannot be.

@@ -21,7 +21,7 @@ use crate::node::{Component, Node};
 use copies::{Copy, Move, in_turn};
 use file::File;
 use last_reads::LastReads;
-use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, InstId, PackedOption, SecondaryMap, VReg};
 use smallvec::SmallVec;
 
 pub(crate) use rewrite::carry_out;
@@ -47,6 +47,9 @@ pub(crate) struct Placement {
     /// Estimated executions of the copies.
     pub(crate) price: f32,
 }
+
+/// How often somebody is moved for one line, tries that fail counted.
+const PATIENCE: u32 = 48;
 
 /// What is live where a block begins, and where it is.
 type Entry = Vec<(Component, u16)>;
@@ -80,6 +83,8 @@ pub(crate) fn place(
         results: SmallVec::new(),
         moved: Vec::new(),
         header: None,
+        headers: vec![PackedOption::default(); lines.components as usize],
+        patience: 0,
         placement: Placement::default(),
     };
     let mut last_reads = LastReads::new(lines.components as usize);
@@ -116,6 +121,10 @@ struct Scan<'a> {
     moved: Vec<(Node, u16)>,
     /// Where the innermost loop around the block begins.
     header: Option<Block>,
+    /// By component: the start of a loop that was looked at last of those where it is live.
+    headers: Vec<PackedOption<Block>>,
+    /// How often somebody may yet be moved for the line.
+    patience: u32,
     placement: Placement,
 }
 
@@ -130,7 +139,11 @@ struct Written {
 impl<'a> Scan<'a> {
     fn block(&mut self, block: Block, place: usize, last_reads: &mut LastReads) -> Option<()> {
         let facts = self.facts;
-        self.header = facts.loops.innermost(block).map(|inner| facts.loops[inner].header);
+        let header = facts.loops.innermost(block).map(|inner| facts.loops[inner].header);
+        if let Some(start) = header.filter(|_| header != self.header) {
+            self.live_in(start).into_iter().for_each(|part| self.headers[part as usize] = start.into());
+        }
+        self.header = header;
         match &self.entries[block] {
             Some(entry) => self.file.set(entry, &self.graph.owner),
             None => self.begin(block)?,
@@ -147,6 +160,7 @@ impl<'a> Scan<'a> {
     fn begin(&mut self, block: Block) -> Option<()> {
         self.file.set(&[], &self.graph.owner);
         self.now += 1;
+        self.patience = PATIENCE;
         let mut parts = self.live_in(block);
         parts.sort_unstable();
         let owner = &self.graph.owner;
@@ -172,6 +186,7 @@ impl<'a> Scan<'a> {
     /// One instruction: who has to move before it does, where what it reads is, and where its results go.
     fn line(&mut self, block: Block, access: &Access<'_>, (last, unread): (&[Component], &[Component])) -> Option<()> {
         self.now += 1;
+        self.patience = PATIENCE;
         last.iter().for_each(|part| self.dies_at[*part as usize] = self.now);
         let inst = access.line.inst;
         if let Some(call) = access.line.call {

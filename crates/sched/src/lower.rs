@@ -1,0 +1,51 @@
+//! Fewer registers for a function that is in order: what needs more than there shall be is put in order anew, and only that.
+
+use crate::before::{ALLOWANCE, PREDICATES, undefined_late};
+use crate::choice::Tables;
+use crate::lives::{Class, Counts};
+use crate::survey::{Stretch, Survey, has_choice};
+use crate::values::Values;
+use oriole_isa::Arch;
+use oriole_ori::analysis::Flow;
+use oriole_ori::{Function, InstId};
+
+/// What a lower order may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Lower {
+    /// R registers that are to be in use at most.
+    pub registers: u32,
+    /// So many of them are better left free: wide values need neighbours.
+    pub spare: u32,
+    /// Cycles by which the stretches, each once, may take longer.
+    pub cycles: i64,
+}
+
+/// Put what needs more registers in an order that needs fewer. The function's flow, which stays as it is; `None` if that
+/// cannot be, and then the function is as it was.
+pub fn order_lower(func: &mut Function, arch: Arch, flow: Option<Flow>, lower: Lower) -> Option<Flow> {
+    let flow = flow.unwrap_or_else(|| Flow::new(func));
+    let orders: Vec<(Stretch, Vec<InstId>)> = {
+        let mut values = Values::new(func, arch);
+        let survey = Survey::new(&values, func, &flow.live, has_choice);
+        let most = lower.registers as i32;
+        let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
+        let limit = Counts([most - lower.spare as i32, PREDICATES, uniform, PREDICATES, i32::MAX]);
+        let mut tables = Tables::new(values.registers(), 0);
+        let mut left = lower.cycles;
+        let general = Class::General as usize;
+        if survey.peak_elsewhere.0[general] > most {
+            return None;
+        }
+        let stretches = survey.stretches.into_iter().filter(|stretch| stretch.peak.0[general] > limit.0[general]);
+        let ordered = |stretch: Stretch| {
+            let (order, longer) = tables.lower(&mut values, &stretch, (limit, most))?;
+            left -= longer;
+            (left >= 0).then(|| (stretch, undefined_late(func, order)))
+        };
+        stretches.map(ordered).collect::<Option<_>>()?
+    };
+    for (stretch, order) in orders {
+        func.edit().reorder(stretch.block, stretch.places.start, &order);
+    }
+    Some(flow)
+}
