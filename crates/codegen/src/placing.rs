@@ -6,7 +6,7 @@ use crate::error::CompileError;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
-use oriole_sched::{Lower, MOVE_CYCLES, Ordered, Usage, order_lower, order_values};
+use oriole_sched::{Lower, MOVE_CYCLES, Ordered, SourceOrder, Usage, order_lower, order_values};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -44,17 +44,18 @@ const AGAIN: usize = 2048;
 const LEAST: u16 = 30;
 /// Registers that stay for what lives within a block where there shall be fewer for the sake of more warps.
 const LOWER_NEED: u32 = OWN_NEED + 3;
-/// Registers that an order leaves free then.
-const LOWER_SPARE: u32 = 2;
+/// Registers that an order leaves free then, and where allocation finds no room.
+const LOWER_SPARES: [u32; 2] = [2, 8];
 /// In functions of so many instructions at most.
 const SHORT: usize = 4096;
 /// Steps of occupancy that are tried.
 const STEPS: usize = 8;
 /// How much longer an order may take for a step, for each warp that runs more; and at most.
-const LONGER: f32 = 1.4;
-const LONGEST: f32 = 2.0;
-/// What may be executed for one, as a part of what was.
-const MORE_WORK: f32 = 1.08;
+const LONGER: f32 = 2.0;
+const LONGEST: f32 = 2.5;
+/// How much more may be executed for a step, as a part of the registers that it saves; and at most.
+const MORE_WORK: f32 = 1.0;
+const MOST_WORK: f32 = 1.3;
 
 /// What to do with a function before it has registers.
 pub(crate) struct Placing<'a> {
@@ -89,16 +90,16 @@ impl Placing<'_> {
         func: &mut Function,
         ordered: Option<Ordered>,
     ) -> Result<FunctionAllocation, CompileError> {
-        let Some(Ordered { flow, cycles }) = ordered else {
+        let Some(mut ordered) = ordered else {
             return Ok(self.allocator.allocate(node.clone(), func, None, None)?);
         };
         let count = func.inst_count();
         let may_spill = count <= AGAIN && self.budget.may_be_short(func);
         let may_save_steps = count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
         let kept = (may_spill || may_save_steps).then(|| func.clone());
-        let first = self.allocator.allocate(node.clone(), func, flow, None)?;
+        let first = self.allocator.allocate(node.clone(), func, ordered.flow.take(), None)?;
         match kept {
-            Some(kept) if !first.own.spills.any() => self.for_more_warps(node, func, first, &kept, cycles),
+            Some(kept) if !first.own.spills.any() => self.for_more_warps(node, func, first, &kept, &ordered),
             Some(kept) if may_spill => self.for_fewer_spills(node, func, first, &kept),
             _ => Ok(first),
         }
@@ -138,41 +139,55 @@ impl Placing<'_> {
         Ok(best)
     }
 
-    /// Fewer registers where more warps run with them, nothing is spilled and little more is done. The order that the function
-    /// has takes so many `cycles`.
+    /// Fewer registers where more warps run with them, nothing is spilled and little more is done. `kept` is the function
+    /// as it was put in order.
     fn for_more_warps(
         &self,
         node: &CallNode,
         func: &mut Function,
         mut best: FunctionAllocation,
         kept: &Function,
-        cycles: u32,
+        ordered: &Ordered,
     ) -> Result<FunctionAllocation, CompileError> {
         let work = estimated_work(func);
         let caps = std::iter::successors(self.budget.step_below(&best.own.used), |cap| self.budget.next_step(*cap));
+        let named = RegisterBudget::named(&best.own.used);
         let mut first = None;
         for cap in caps.take(STEPS) {
             let gain = f32::from(*first.get_or_insert(cap)) / f32::from(cap);
-            let longer = cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
-            let mut other = kept.clone();
-            let lower = Placing { budget: &self.budget.capped(cap), ..*self };
-            let Some(flow) = lower.order_lower(&mut other, cap, longer as i64)? else { break };
-            let Some(allocation) = self.attempt(node, &mut other, Some(flow), Some(cap))? else { break };
-            if allocation.own.spills.any() || estimated_work(&other) > work * MORE_WORK {
-                break;
-            }
+            let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
+            let longer = ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
+            let longest = (longer as i64, work * more_work);
+            let Some((allocation, other)) = self.lower(node, kept, &ordered.source, cap, longest)? else { break };
             best = allocation;
             *func = other;
         }
         Ok(best)
     }
 
-    /// Compute again what has no room, and put what needs more than `cap` registers in another order that may take so many
-    /// cycles longer.
-    fn order_lower(&self, func: &mut Function, cap: u16, cycles: i64) -> Result<Option<Flow>, AllocError> {
+    /// The function with no more than `cap` registers, if nothing is spilled then, it takes no more than so many cycles longer,
+    /// and no more is executed than `work`.
+    fn lower(
+        &self,
+        node: &CallNode,
+        kept: &Function,
+        source: &SourceOrder,
+        cap: u16,
+        (cycles, work): (i64, f32),
+    ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
         let arch = self.allocator.arch();
-        let flow = oriole_regalloc::recompute(func, arch, self.budget, LOWER_NEED)?;
-        Ok(order_lower(func, arch, flow, Lower { registers: cap.into(), spare: LOWER_SPARE, cycles }))
+        let budget = self.budget.capped(cap);
+        for spare in LOWER_SPARES {
+            let mut func = kept.clone();
+            let flow = oriole_regalloc::recompute(&mut func, arch, &budget, LOWER_NEED)?;
+            let lower = Lower { registers: cap.into(), spare, cycles };
+            let Some(flow) = order_lower(&mut func, arch, flow, source, lower) else { break };
+            if let Some(allocation) = self.attempt(node, &mut func, Some(flow), Some(cap))? {
+                let pays = !allocation.own.spills.any() && estimated_work(&func) <= work;
+                return Ok(pays.then_some((allocation, func)));
+            }
+        }
+        Ok(None)
     }
 
     /// Another allocation, if there is room.

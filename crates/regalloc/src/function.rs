@@ -11,7 +11,7 @@ use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::relief::Relief;
 use crate::spill::{SpillBytes, spill};
-use crate::stack::{STACK_POINTER, needs_stack};
+use crate::stack::{STACK_POINTER, makes_calls, needs_stack};
 use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check, scan};
 use oriole_isa::{Arch, RegFile};
@@ -52,19 +52,31 @@ pub fn allocate_function(
     flow: Flow,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
-    allocate_within(func, arch, flow, None, (false, None), options)
+    let role = Role { by_convention: false, passes_stack: makes_calls(func), cap: None };
+    allocate_within(func, arch, flow, None, role, options)
 }
 
-/// The same where `counts` says how many registers there are in which block, and of a function `by_convention` callers know
-/// nothing but that: what it has to save it uses last. With a `cap` it names no more registers than so many, whatever it may.
+/// What a function is among others.
+#[derive(Clone, Copy)]
+pub(crate) struct Role {
+    /// Callers know nothing of it but the convention: what it has to save it uses last.
+    pub(crate) by_convention: bool,
+    /// What it calls uses the stack, or may.
+    pub(crate) passes_stack: bool,
+    /// It names no more registers than so many, whatever it may.
+    pub(crate) cap: Option<u16>,
+}
+
+/// The same where `counts` says how many registers there are in which block.
 pub(crate) fn allocate_within(
     func: &mut Function,
     arch: Arch,
     flow: Flow,
     counts: Option<&FunctionCounts>,
-    (by_convention, cap): (bool, Option<u16>),
+    role: Role,
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
+    let Role { by_convention, passes_stack, cap } = role;
     let before = options.verify.then(|| func.clone());
     let RegisterLimit { most, warnings, notes, .. } = RegisterLimit::new(func, arch, options);
     let is_kernel = func.kind() == FunctionKind::Entry;
@@ -86,7 +98,7 @@ pub(crate) fn allocate_within(
     };
     for file in FILES {
         let fewer = |needed: u16| (file == RegFile::R).then(|| budget.fewer(needed)).flatten();
-        let reserved_without_spills = reserved(func, file, needs_stack(func));
+        let reserved_without_spills = reserved(func, file, needs_stack(func, passes_stack));
         let registers = Registers {
             most: file_limit(file, limit, arch),
             reserved: if cap.is_some() { reserved_without_spills } else { reserved(func, file, true) },

@@ -265,8 +265,12 @@ impl RegisterBudget {
 
     /// Most registers with which more warps run at a time than with those that `used` has, where more warps are wanted.
     pub fn step_below(&self, used: &RegMask) -> Option<u16> {
-        let named = (0..256).rev().find(|number| used.contains(RegFile::R, *number)).map_or(0, |last| last + 1);
-        self.next_step(named)
+        self.next_step(Self::named(used))
+    }
+
+    /// How many registers a function names that has those in `used`, with those that it leaves out in between.
+    pub fn named(used: &RegMask) -> u16 {
+        (0..256).rev().find(|number| used.contains(RegFile::R, *number)).map_or(0, |last| last + 1)
     }
 
     /// The same for `named` registers.

@@ -2,8 +2,8 @@
 
 use crate::convention::{self, Saved};
 use crate::counts::RegisterCounts;
-use crate::function::{Allocation, allocate_within, used_registers};
-use crate::stack::finish_frame;
+use crate::function::{Allocation, Role, allocate_within, used_registers};
+use crate::stack::{finish_frame, has_frame};
 use crate::{AllocError, AllocOptions};
 use oriole_isa::Arch;
 use oriole_ori::analysis::{CallNode, Flow, call_order};
@@ -38,6 +38,8 @@ pub struct FunctionAllocation {
     pub clobbers: RegMask,
     /// The functions it calls in this module, each once.
     pub callees: Vec<FuncId>,
+    /// It has a frame, or calls something that has one, or may.
+    pub uses_stack: bool,
 }
 
 /// Allocates the functions of a module one by one, callees before callers.
@@ -83,7 +85,9 @@ impl<'m> ModuleAllocator<'m> {
         let by_convention = by_convention || self.options.object;
         self.resolve_clobbers(func);
         let flow = flow.unwrap_or_else(|| Flow::new(func));
-        let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), (by_convention, cap), self.options)?;
+        let passes_stack = self.passes_stack(func, open);
+        let role = Role { by_convention, passes_stack, cap };
+        let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), role, self.options)?;
         let mut clobbers = used_registers(func);
         for callee in &callees {
             clobbers.union(&self.after_call(*callee));
@@ -94,7 +98,7 @@ impl<'m> ModuleAllocator<'m> {
             saved = Saved::new(func, &clobbers);
             own.spills = own.spills.plus(saved.bytes());
         }
-        finish_frame(func, self.arch, &saved);
+        finish_frame(func, self.arch, &saved, passes_stack);
         clobbers.union(&used_registers(func));
         if open {
             // Convergence barriers are saved by whom it calls, and by it.
@@ -104,7 +108,24 @@ impl<'m> ModuleAllocator<'m> {
         if by_convention {
             clobbers.subtract(&convention::kept());
         }
-        Ok(FunctionAllocation { own, clobbers, callees })
+        Ok(FunctionAllocation { own, clobbers, callees, uses_stack: passes_stack || has_frame(func) })
+    }
+
+    /// What the function calls uses the stack, or may: whatever is not known yet, or not in this module.
+    fn passes_stack(&self, func: &Function, open: bool) -> bool {
+        let stays_away = |callee| match callee {
+            Callee::Direct(symbol) => match self.symbols[symbol].kind {
+                SymbolKind::Function(id) => {
+                    let done = &self.done.functions[id];
+                    done.clobbers != RegMask::EMPTY && !done.uses_stack
+                }
+                _ => false,
+            },
+            Callee::Indirect => false,
+            Callee::Return => true,
+        };
+        let calls = func.iter_insts().filter_map(|(_, inst)| func[inst].call.expand());
+        open || !calls.map(|call| func[call].callee).all(stays_away)
     }
 
     /// What a call of a function of this module may change. In a cycle of calls it is not known yet.

@@ -79,8 +79,8 @@ fn pieces(components: u8, mask: u128) -> Vec<(u8, u8, MemSize)> {
 }
 
 /// Put the stack pointer's set-up and release around the code, once the frame's size is known, with what a function saves
-/// for its callers.
-pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved) {
+/// for its callers. `passes_stack`: what it calls uses the stack, or may.
+pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved, passes_stack: bool) {
     let size = func.frame().size();
     let moving = func.frame().dynamic;
     if moving {
@@ -90,7 +90,7 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved) {
         prepend(func, keep);
     }
     if func.kind() == FunctionKind::Entry {
-        if needs_stack(func) {
+        if needs_stack(func, passes_stack) {
             enter_kernel(func, arch, size);
         }
     } else if size > 0 || moving {
@@ -106,9 +106,13 @@ pub(crate) fn finish_frame(func: &mut Function, arch: Arch, saved: &Saved) {
 
 /// The stack pointer means something in the function: it has a frame, passes it on, or has it from its caller. In all others R1
 /// is a register like any other.
-pub(crate) fn needs_stack(func: &Function) -> bool {
-    let frame = func.frame();
-    func.kind() != FunctionKind::Entry || frame.size() > 0 || frame.dynamic || makes_calls(func)
+pub(crate) fn needs_stack(func: &Function, passes_stack: bool) -> bool {
+    func.kind() != FunctionKind::Entry || passes_stack || has_frame(func)
+}
+
+/// The function has a part of local memory.
+pub(crate) fn has_frame(func: &Function) -> bool {
+    func.frame().size() > 0 || func.frame().dynamic
 }
 
 /// The function calls others.

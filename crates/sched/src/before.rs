@@ -12,7 +12,7 @@ use crate::survey::{LongBlock, Stretch, Survey, gains, has_long_block, may_gain}
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
-use oriole_ori::{Block, Function, InstId, VReg};
+use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -40,6 +40,34 @@ pub struct Ordered {
     pub flow: Option<Flow>,
     /// Cycles that its stretches take by the tables, each once.
     pub cycles: u32,
+    /// The order in the source.
+    pub source: SourceOrder,
+}
+
+/// Where instructions stood that stand elsewhere now.
+#[derive(Default)]
+pub struct SourceOrder(SecondaryMap<InstId, Option<u32>>);
+
+impl SourceOrder {
+    fn keep(&mut self, insts: &[InstId]) {
+        (0..).zip(insts).for_each(|(place, inst)| self.0[*inst] = Some(place));
+    }
+
+    /// The places of some instructions that follow each other, in the order in which they stood; `None` if that is the order
+    /// in which they stand. What was not there before stands ahead of what follows it now.
+    pub(crate) fn of(&self, insts: impl DoubleEndedIterator<Item = InstId> + ExactSizeIterator) -> Option<Vec<u32>> {
+        let mut behind = u32::MAX;
+        let mut keyed: Vec<(u32, u32)> = Vec::with_capacity(insts.len());
+        for (place, inst) in (0..insts.len() as u32).rev().zip(insts.rev()) {
+            behind = self.0[inst].unwrap_or(behind);
+            keyed.push((behind, place));
+        }
+        keyed.reverse();
+        (!keyed.is_sorted()).then(|| {
+            keyed.sort_unstable();
+            keyed.into_iter().map(|(_, place)| place).collect()
+        })
+    }
 }
 
 /// Put the instructions of each block in an order in which results have come when they are needed. `flow` may hold what is
@@ -51,7 +79,7 @@ where
 {
     let Usage { budget, in_block, move_cycles } = usage;
     if !may_gain(func, arch) {
-        return Ordered { flow, cycles: 0 };
+        return Ordered { flow, cycles: 0, source: SourceOrder::default() };
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
     if has_long_block(func) {
@@ -70,10 +98,12 @@ where
         };
         survey.stretches.into_iter().filter_map(ordered).collect()
     };
+    let mut source = SourceOrder::default();
     for (stretch, order) in orders {
+        source.keep(&func.block_insts(stretch.block)[stretch.places.clone()]);
         func.edit().reorder(stretch.block, stretch.places.start, &order);
     }
-    Ordered { flow: Some(flow), cycles }
+    Ordered { flow: Some(flow), cycles, source }
 }
 
 /// Loads as late as may be in blocks of several stretches that need more registers than there are.

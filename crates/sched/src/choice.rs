@@ -1,6 +1,7 @@
 //! The order of one stretch: short where there is room, and one of few registers where there is little.
 
 use crate::backward::backward_order;
+use crate::before::SourceOrder;
 use crate::code::{ByRegister, Op};
 use crate::dependence::{Graph, RegState, build};
 use crate::depth_first::depth_first_order;
@@ -72,17 +73,21 @@ impl Tables {
         &mut self,
         values: &mut Values<'_>,
         stretch: &Stretch,
+        source: &SourceOrder,
         (limit, most): (Counts, i32),
     ) -> Option<(Vec<InstId>, i64)> {
         let Looked { ops, graph, lives, heights } = self.look(values, stretch);
-        let source = in_order(&graph, lives.clone(), 0..ops.len() as u32);
+        let as_it_is = in_order(&graph, lives.clone(), 0..ops.len() as u32);
         let choice = Choice { graph: &graph, heights: &heights, lives: &lives, limit, move_cycles: 0 };
-        let low = choice.low();
-        if low.peak.0[Class::General as usize] > most {
+        let first = source.of(ops.iter().map(|op| op.id)).filter(|order| allows(&graph, order));
+        let low = choice.low(first);
+        let is_possible = |order: &Order| order.peak.0[Class::General as usize] <= most;
+        if !is_possible(&low) {
             return None;
         }
-        let order = if low.peak.is_within(limit) { choice.shortest(&ranks(&low)).unwrap_or(low) } else { low };
-        Some((insts(&ops, &order), i64::from(order.cycles) - i64::from(source.cycles)))
+        let order = choice.shortest(&ranks(&low)).or_else(|near| if is_possible(&near) { Ok(near) } else { Err(()) });
+        let order = order.unwrap_or(low);
+        Some((insts(&ops, &order), i64::from(order.cycles) - i64::from(as_it_is.cycles)))
     }
 
     fn look(&mut self, values: &mut Values<'_>, stretch: &Stretch) -> Looked {
@@ -104,6 +109,14 @@ struct Looked {
 
 fn insts(ops: &[Op<InstId>], order: &Order) -> Vec<InstId> {
     order.insts.iter().map(|at| ops[*at as usize].id).collect()
+}
+
+/// Nothing stands before what it waits for.
+fn allows(graph: &Graph, order: &[u32]) -> bool {
+    let mut places = vec![0; order.len()];
+    (0..order.len() as u32).zip(order).for_each(|(place, at)| places[*at as usize] = place);
+    let ahead = |from: usize, to: u32| places[from] < places[to as usize];
+    (0..order.len()).all(|from| graph.edges.row(from).iter().all(|edge| ahead(from, edge.to)))
 }
 
 /// By instruction: its place in the order.
@@ -142,13 +155,14 @@ impl Choice<'_> {
         if order.peak.is_within(self.limit) { Ok(order) } else { Err(order) }
     }
 
-    /// Of the orders that need few registers the first that keeps within the limit, or that which is least above it.
-    fn low(&self) -> Order {
+    /// Of the `first` order and those that need few registers the first that keeps within the limit, or that which is least
+    /// above it.
+    fn low(&self, first: Option<Vec<u32>>) -> Order {
         let count = self.graph.incoming.len();
         let ways = if count <= MANY { &FEW[..] } else { &FEW[..1] };
         let mut best: Option<Order> = None;
-        for way in ways {
-            let order = in_order(self.graph, self.lives.clone(), way(self.graph, self.lives).into_iter());
+        for order in first.into_iter().chain(ways.iter().map(|way| way(self.graph, self.lives))) {
+            let order = in_order(self.graph, self.lives.clone(), order.into_iter());
             let excess = order.peak.excess(self.limit);
             if best.as_ref().is_none_or(|best| excess < best.peak.excess(self.limit)) {
                 best = Some(order);
@@ -165,7 +179,7 @@ impl Choice<'_> {
     /// is not read again in the stretch.
     fn lowest(&self) -> Priced {
         let (lives, limit) = (self.lives, self.limit);
-        let low = self.low();
+        let low = self.low(None);
         let ranks = ranks(&low);
         let low_peak = low.peak;
         let mut best = self.priced(low);

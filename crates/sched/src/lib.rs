@@ -29,7 +29,7 @@ mod survey;
 mod timing;
 mod values;
 
-pub use before::{MOVE_CYCLES, Ordered, Usage, order_values};
+pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
 pub use lower::{Lower, order_lower};
 
 use code::Code;

@@ -29,6 +29,8 @@ impl Class {
     }
 }
 
+/// What a general register counts that is missing, where one of another file counts one.
+const GENERAL_FOR_OTHERS: i32 = 8;
 /// One of so many registers.
 const FOR_RANKS: i32 = 8;
 
@@ -68,10 +70,12 @@ impl Counts {
         self.0[counted].iter().zip(limit.0).all(|(count, limit)| *count <= limit)
     }
 
-    /// By how many it is above `limit`, all files together.
+    /// By how many it is above `limit`, all files together; a general register, which leaves for memory, counts as several
+    /// others, for which there are these.
     pub(crate) fn excess(self, limit: Counts) -> i32 {
-        let counted = ..Class::None as usize;
-        self.0[counted].iter().zip(limit.0).map(|(count, limit)| count.saturating_sub(limit).max(0)).sum()
+        let above = |class: usize| self.0[class].saturating_sub(limit.0[class]).max(0);
+        let general = above(Class::General as usize).saturating_mul(GENERAL_FOR_OTHERS - 1);
+        (0..Class::None as usize).map(above).sum::<i32>().saturating_add(general)
     }
 
     /// Less by as much as `peak` is above `bound`.

@@ -1,6 +1,6 @@
 //! Fewer registers for a function that is in order: what needs more than there shall be is put in order anew, and only that.
 
-use crate::before::{ALLOWANCE, PREDICATES, undefined_late};
+use crate::before::{ALLOWANCE, PREDICATES, SourceOrder, undefined_late};
 use crate::choice::Tables;
 use crate::lives::{Class, Counts};
 use crate::survey::{Stretch, Survey, has_choice};
@@ -20,9 +20,15 @@ pub struct Lower {
     pub cycles: i64,
 }
 
-/// Put what needs more registers in an order that needs fewer. The function's flow, which stays as it is; `None` if that
+/// Put what needs more registers in an order that needs fewer: that of the `source` if it does. The function's flow, which stays as it is; `None` if that
 /// cannot be, and then the function is as it was.
-pub fn order_lower(func: &mut Function, arch: Arch, flow: Option<Flow>, lower: Lower) -> Option<Flow> {
+pub fn order_lower(
+    func: &mut Function,
+    arch: Arch,
+    flow: Option<Flow>,
+    source: &SourceOrder,
+    lower: Lower,
+) -> Option<Flow> {
     let flow = flow.unwrap_or_else(|| Flow::new(func));
     let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
@@ -38,7 +44,7 @@ pub fn order_lower(func: &mut Function, arch: Arch, flow: Option<Flow>, lower: L
         }
         let stretches = survey.stretches.into_iter().filter(|stretch| stretch.peak.0[general] > limit.0[general]);
         let ordered = |stretch: Stretch| {
-            let (order, longer) = tables.lower(&mut values, &stretch, (limit, most))?;
+            let (order, longer) = tables.lower(&mut values, &stretch, source, (limit, most))?;
             left -= longer;
             (left >= 0).then(|| (stretch, undefined_late(func, order)))
         };
