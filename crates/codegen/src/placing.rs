@@ -100,7 +100,7 @@ impl Placing<'_> {
         let first = self.allocator.allocate(node.clone(), func, ordered.flow.take(), None)?;
         match kept {
             Some(kept) if !first.own.spills.any() => self.for_more_warps(node, func, first, &kept, &ordered),
-            Some(kept) if may_spill => self.for_fewer_spills(node, func, first, &kept),
+            Some(kept) if may_spill => self.for_fewer_spills(node, func, first, &kept, &ordered),
             _ => Ok(first),
         }
     }
@@ -112,10 +112,17 @@ impl Placing<'_> {
         func: &mut Function,
         mut best: FunctionAllocation,
         kept: &Function,
+        ordered: &Ordered,
     ) -> Result<FunctionAllocation, CompileError> {
+        let mut work = estimated_work(func);
+        if let Some(limit) = self.budget.everywhere()
+            && let Some((allocation, other)) = self.lower(node, kept, &ordered.source, limit, (i64::MAX, work))?
+        {
+            *func = other;
+            return Ok(allocation);
+        }
         // Orders of the same code that have the same one are taken to be the same.
         let mut seen = FxHashSet::from_iter([fingerprint(kept)]);
-        let mut work = estimated_work(func);
         let mut vain = 0;
         let most = AGAIN / kept.inst_count().max(1);
         for spare in TRIES.into_iter().take(most) {

@@ -216,6 +216,11 @@ impl RegisterBudget {
         self.limit
     }
 
+    /// The same where it is so in every block.
+    pub fn everywhere(&self) -> Option<u16> {
+        self.by_block.is_none().then_some(self.limit)
+    }
+
     /// Whether `func` has as many general registers that they may not all find a place, even if all were live at a time.
     pub fn may_be_short(&self, func: &Function) -> bool {
         let general = |data: &VRegData| if data.file() == RegFile::R { u32::from(data.components) } else { 0 };

@@ -71,7 +71,7 @@ impl Relief {
         if !crowded && lines.call().is_none() {
             return Ok(false);
         }
-        if crowded && lines.nodes.iter().any(|node| node.width > 1) {
+        if false && crowded && lines.nodes.iter().any(|node| node.width > 1) {
             // Wide values would find no neighbours.
             self.room.spare = 1;
         }

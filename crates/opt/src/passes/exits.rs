@@ -1,14 +1,18 @@
-//! Part of slot 73: copies that only the code behind a loop needs leave the loop.
+//! Part of slot 73: copies that only the code behind a loop needs leave the loop, and many that only one way needs go there.
 //!
 //! The copies for a MovPhi stand at the ends of its predecessors. Where one of these is in a loop that the MovPhi is
 //! not in, they would be made each time round, and copy and original would both live at the loop's end. They go to the edge
-//! that leaves the loop, which gets a block for them if there are other ways from and to its ends.
+//! that leaves the loop, which gets a block for them if there are other ways from and to its ends. So do many copies for one
+//! of two ways: on the other they would be made for nothing, and take registers.
 
 use oriole_isa::Opcode;
 use oriole_ori::analysis::{Cfg, Component, Liveness, LoopForest};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, BuildError, EntitySet, Function, InstId};
 use rustc_hash::FxHashSet;
+
+/// So many copies are worth a branch.
+const MANY: usize = 6;
 
 /// Move the copies. `cfg` and `loops` must be the function's.
 pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Result<(), BuildError> {
@@ -17,7 +21,7 @@ pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Resul
     let edges = layout.iter().filter(|from| func.succs(**from).len() == 2);
     let edges = edges.flat_map(|from| func.succs(*from).iter().map(|to| (*from, *to)));
     let edges: Vec<(Block, Block)> =
-        edges.filter(|(from, to)| leaves(*from, *to) && copies(func, *from).next().is_some()).collect();
+        edges.filter(|(from, to)| copies(func, *from).count() >= if leaves(*from, *to) { 1 } else { MANY }).collect();
     if edges.is_empty() {
         return Ok(());
     }
@@ -25,7 +29,7 @@ pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Resul
     let mut aside = Vec::new();
     for (from, to) in edges {
         let moved = movable(func, &live, from, to);
-        if moved.is_empty() {
+        if moved.len() < if leaves(from, to) { 1 } else { MANY } {
             continue;
         }
         let gone: FxHashSet<InstId> = moved.iter().copied().collect();

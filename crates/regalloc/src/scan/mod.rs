@@ -49,7 +49,7 @@ pub(crate) struct Placement {
 }
 
 /// How often somebody is moved for one line, tries that fail counted.
-const PATIENCE: u32 = 48;
+const PATIENCE: u32 = 128;
 
 /// What is live where a block begins, and where it is.
 type Entry = Vec<(Component, u16)>;
