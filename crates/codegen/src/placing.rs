@@ -57,6 +57,17 @@ const LONGEST: f32 = 2.5;
 const MORE_WORK: f32 = 1.0;
 const MOST_WORK: f32 = 1.3;
 
+/// Fewer registers than a function has.
+#[derive(Clone, Copy)]
+struct Step {
+    /// So many may be named.
+    cap: u16,
+    /// Cycles that an order may take longer for it.
+    longer: i64,
+    /// What may be executed then ([`estimated_work`]).
+    work: f32,
+}
+
 /// What to do with a function before it has registers.
 pub(crate) struct Placing<'a> {
     pub(crate) allocator: &'a ModuleAllocator<'a>,
@@ -115,11 +126,14 @@ impl Placing<'_> {
         ordered: &Ordered,
     ) -> Result<FunctionAllocation, CompileError> {
         let mut work = estimated_work(func);
-        if let Some(limit) = self.budget.everywhere()
-            && let Some((allocation, other)) = self.lower(node, kept, &ordered.source, limit, (i64::MAX, work))?
-        {
-            *func = other;
-            return Ok(allocation);
+        if let Some(limit) = self.budget.everywhere() {
+            let step = Step { cap: limit, longer: i64::MAX, work };
+            if let Some(lower) = self.order_lower(kept, &ordered.source, step, LOWER_SPARES[0])?
+                && let Some((allocation, other)) = self.allocate_lower(node, (kept, ordered), step, lower)?
+            {
+                *func = other;
+                return Ok(allocation);
+            }
         }
         // Orders of the same code that have the same one are taken to be the same.
         let mut seen = FxHashSet::from_iter([fingerprint(kept)]);
@@ -156,42 +170,64 @@ impl Placing<'_> {
         kept: &Function,
         ordered: &Ordered,
     ) -> Result<FunctionAllocation, CompileError> {
+        let Some(first) = self.budget.step_below(&best.own.used) else { return Ok(best) };
         let work = estimated_work(func);
-        let caps = std::iter::successors(self.budget.step_below(&best.own.used), |cap| self.budget.next_step(*cap));
+        let caps = std::iter::successors(Some(first), |cap| self.budget.next_step(*cap));
         let named = RegisterBudget::named(&best.own.used);
-        let mut first = None;
-        for cap in caps.take(STEPS) {
-            let gain = f32::from(*first.get_or_insert(cap)) / f32::from(cap);
+        let step = |cap: u16| {
+            let gain = f32::from(first) / f32::from(cap);
             let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
             let longer = ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
-            let longest = (longer as i64, work * more_work);
-            let Some((allocation, other)) = self.lower(node, kept, &ordered.source, cap, longest)? else { break };
-            best = allocation;
-            *func = other;
+            Step { cap, longer: longer as i64, work: work * more_work }
+        };
+        // As far down as there are orders; then up again until one of them finds room.
+        let mut down = Vec::new();
+        for step in caps.take(STEPS).map(step) {
+            let Some(lower) = self.order_lower(kept, &ordered.source, step, LOWER_SPARES[0])? else { break };
+            down.push((step, lower));
+        }
+        for (step, lower) in down.into_iter().rev() {
+            if let Some((allocation, other)) = self.allocate_lower(node, (kept, ordered), step, lower)? {
+                *func = other;
+                best = allocation;
+                break;
+            }
         }
         Ok(best)
     }
 
-    /// The function with no more than `cap` registers, if nothing is spilled then, it takes no more than so many cycles longer,
-    /// and no more is executed than `work`.
-    fn lower(
+    /// The function in an order of no more than `cap` registers, if it does not take too long.
+    fn order_lower(
         &self,
-        node: &CallNode,
         kept: &Function,
         source: &SourceOrder,
-        cap: u16,
-        (cycles, work): (i64, f32),
+        step: Step,
+        spare: u32,
+    ) -> Result<Option<(Function, Flow)>, AllocError> {
+        let (arch, mut func) = (self.allocator.arch(), kept.clone());
+        let flow = oriole_regalloc::recompute(&mut func, arch, &self.budget.capped(step.cap), LOWER_NEED)?;
+        let lower = Lower { registers: step.cap.into(), spare, cycles: step.longer };
+        Ok(order_lower(&mut func, arch, flow, source, lower).map(|flow| (func, flow)))
+    }
+
+    /// Registers for the function in a lower order, or in one that is lower yet; nothing if something is spilled then, or too much
+    /// is executed.
+    fn allocate_lower(
+        &self,
+        node: &CallNode,
+        (kept, ordered): (&Function, &Ordered),
+        step: Step,
+        lower: (Function, Flow),
     ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
-        let arch = self.allocator.arch();
-        let budget = self.budget.capped(cap);
-        for spare in LOWER_SPARES {
-            let mut func = kept.clone();
-            let flow = oriole_regalloc::recompute(&mut func, arch, &budget, LOWER_NEED)?;
-            let lower = Lower { registers: cap.into(), spare, cycles };
-            let Some(flow) = order_lower(&mut func, arch, flow, source, lower) else { break };
-            if let Some(allocation) = self.attempt(node, &mut func, Some(flow), Some(cap))? {
-                let pays = !allocation.own.spills.any() && estimated_work(&func) <= work;
+        let mut next = Some(lower);
+        for spare in LOWER_SPARES[1..].iter().map(Some).chain([None]) {
+            let Some((mut func, flow)) = next.take() else { break };
+            if let Some(allocation) = self.attempt(node, &mut func, Some(flow), Some(step.cap))? {
+                let pays = !allocation.own.spills.any() && estimated_work(&func) <= step.work;
                 return Ok(pays.then_some((allocation, func)));
+            }
+            if let Some(spare) = spare {
+                next = self.order_lower(kept, &ordered.source, step, *spare)?;
             }
         }
         Ok(None)

@@ -31,7 +31,7 @@ const WORTH_SPREADING: u16 = 64;
 const MOST_FAILED: usize = 16;
 /// Neighbours that are looked at to repair a colouring, and one that need not succeed.
 const PATIENCE: u32 = 100_000;
-const LESS_PATIENCE: u32 = 40_000;
+const LESS_PATIENCE: u32 = 8_000;
 
 /// What has become of a graph.
 pub(crate) struct Assigned {

@@ -71,10 +71,6 @@ impl Relief {
         if !crowded && lines.call().is_none() {
             return Ok(false);
         }
-        if false && crowded && lines.nodes.iter().any(|node| node.width > 1) {
-            // Wide values would find no neighbours.
-            self.room.spare = 1;
-        }
         let split = split_latches(func, &facts.flow.cfg, &facts.loops)?;
         let again;
         let lines = if split {

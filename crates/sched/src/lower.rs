@@ -20,6 +20,9 @@ pub struct Lower {
     pub cycles: i64,
 }
 
+/// Values that allocation may find to be constants, which it computes again where they are read.
+const CONSTANTS: i32 = 2;
+
 /// Put what needs more registers in an order that needs fewer: that of the `source` if it does. The function's flow, which stays as it is; `None` if that
 /// cannot be, and then the function is as it was.
 pub fn order_lower(
@@ -39,12 +42,12 @@ pub fn order_lower(
         let mut tables = Tables::new(values.registers(), 0);
         let mut left = lower.cycles;
         let general = Class::General as usize;
-        if survey.peak_elsewhere.0[general] > most {
+        if survey.peak_elsewhere.0[general] > most + CONSTANTS {
             return None;
         }
         let stretches = survey.stretches.into_iter().filter(|stretch| stretch.peak.0[general] > limit.0[general]);
         let ordered = |stretch: Stretch| {
-            let (order, longer) = tables.lower(&mut values, &stretch, source, (limit, most))?;
+            let (order, longer) = tables.lower(&mut values, &stretch, source, (limit, most + CONSTANTS))?;
             left -= longer;
             (left >= 0).then(|| (stretch, undefined_late(func, order)))
         };
