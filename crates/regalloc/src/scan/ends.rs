@@ -89,7 +89,6 @@ impl Scan<'_> {
         moves.iter().for_each(|m| self.file.lift(m.node));
         moves.iter().for_each(|m| self.file.put(m.node, m.to));
         let copies = in_turn(moves, self.usable, |register| self.file.holder(register).is_none())?;
-        self.placement.price += self.facts.weights.of(block) * copies.len() as f32;
         self.placement.copies[block].extend(copies.into_iter().map(|copy| (None, copy)));
         Some(())
     }
@@ -101,8 +100,6 @@ impl Scan<'_> {
             return None;
         }
         let copies = in_turn(moves, self.usable, |register| self.file.holder(register).is_none())?;
-        let weight = self.facts.weights.of(block).min(self.facts.weights.of(succ));
-        self.placement.price += weight * (copies.len() + 1) as f32;
         self.placement.edges.push((block, succ, copies));
         Some(())
     }

@@ -43,9 +43,8 @@ struct Named {
 pub(crate) struct Placement {
     named: Vec<Named>,
     copies: SecondaryMap<Block, Vec<(Anchor, Copy)>>,
+    /// On the way from one block to another, which have other ways.
     edges: Vec<(Block, Block, Vec<Copy>)>,
-    /// Estimated executions of the copies.
-    pub(crate) price: f32,
 }
 
 /// How often somebody is moved for one line, tries that fail counted.
@@ -202,7 +201,6 @@ impl<'a> Scan<'a> {
             }
         }
         let copies = self.moves_of_line()?;
-        self.placement.price += self.facts.weights.of(block) * copies.len() as f32;
         self.placement.copies[block].extend(copies.into_iter().map(|copy| (Some(inst), copy)));
         let owner = &self.graph.owner;
         let read = |mention: &Mention| {
