@@ -62,8 +62,8 @@ const MOST_WORK: f32 = 1.3;
 struct Step {
     /// So many may be named.
     cap: u16,
-    /// Cycles that an order may take longer for it.
-    longer: i64,
+    /// Cycles that an order may take longer for it, if that matters.
+    longer: Option<u32>,
     /// What may be executed then ([`estimated_work`]).
     work: f32,
 }
@@ -127,7 +127,7 @@ impl Placing<'_> {
     ) -> Result<FunctionAllocation, CompileError> {
         let mut work = estimated_work(func);
         if let Some(limit) = self.budget.everywhere() {
-            let step = Step { cap: limit, longer: i64::MAX, work };
+            let step = Step { cap: limit, longer: None, work };
             if let Some(lower) = self.order_lower(kept, &ordered.source, step, LOWER_SPARES[0])?
                 && let Some((allocation, other)) = self.allocate_lower(node, (kept, ordered), step, lower)?
             {
@@ -178,7 +178,7 @@ impl Placing<'_> {
             let gain = f32::from(first) / f32::from(cap);
             let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
             let longer = ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
-            Step { cap, longer: longer as i64, work: work * more_work }
+            Step { cap, longer: Some(longer as u32), work: work * more_work }
         };
         // As far down as there are orders; then up again until one of them finds room.
         let mut down = Vec::new();

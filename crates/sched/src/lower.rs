@@ -16,8 +16,8 @@ pub struct Lower {
     pub registers: u32,
     /// So many of them are better left free: wide values need neighbours.
     pub spare: u32,
-    /// Cycles by which the stretches, each once, may take longer.
-    pub cycles: i64,
+    /// Cycles by which the stretches, each once, may take longer, if that matters.
+    pub cycles: Option<u32>,
 }
 
 /// Values that allocation may find to be constants, which it computes again where they are read.
@@ -40,16 +40,16 @@ pub fn order_lower(
         let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
         let limit = Counts([most - lower.spare as i32, PREDICATES, uniform, PREDICATES, i32::MAX]);
         let mut tables = Tables::new(values.registers(), 0);
-        let mut left = lower.cycles;
+        let mut longer = 0;
         let general = Class::General as usize;
         if survey.peak_elsewhere.0[general] > most + CONSTANTS {
             return None;
         }
         let stretches = survey.stretches.into_iter().filter(|stretch| stretch.peak.0[general] > limit.0[general]);
         let ordered = |stretch: Stretch| {
-            let (order, longer) = tables.lower(&mut values, &stretch, source, (limit, most + CONSTANTS))?;
-            left -= longer;
-            (left >= 0).then(|| (stretch, undefined_late(func, order)))
+            let (order, more) = tables.lower(&mut values, &stretch, source, (limit, most + CONSTANTS))?;
+            longer += more;
+            lower.cycles.is_none_or(|most| longer <= i64::from(most)).then(|| (stretch, undefined_late(func, order)))
         };
         stretches.map(ordered).collect::<Option<_>>()?
     };
