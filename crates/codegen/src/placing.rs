@@ -6,7 +6,7 @@ use crate::error::CompileError;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
-use oriole_sched::{Lower, MOVE_CYCLES, Ordered, SourceOrder, Usage, order_lower, order_values};
+use oriole_sched::{Lower, MOVE_CYCLES, Ordered, Usage, order_lower, order_values};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -44,8 +44,9 @@ const AGAIN: usize = 2048;
 const LEAST: u16 = 30;
 /// Registers that stay for what lives within a block where there shall be fewer for the sake of more warps.
 const LOWER_NEED: u32 = OWN_NEED + 3;
-/// Registers that an order leaves free then, and where allocation finds no room.
-const LOWER_SPARES: [u32; 2] = [2, 8];
+/// Registers that an order leaves free then, and where allocation finds no room so.
+const LOWER_SPARE: u32 = 2;
+const MORE_SPARE: u32 = 8;
 /// In functions of so many instructions at most.
 const SHORT: usize = 4096;
 /// Steps of occupancy that are tried.
@@ -109,128 +110,13 @@ impl Placing<'_> {
         let may_save_steps = count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
         let kept = (may_spill || may_save_steps).then(|| func.clone());
         let first = self.allocator.allocate(node.clone(), func, ordered.flow.take(), None)?;
-        match kept {
-            Some(kept) if !first.own.spills.any() => self.for_more_warps(node, func, first, &kept, &ordered),
-            Some(kept) if may_spill => self.for_fewer_spills(node, func, first, &kept, &ordered),
-            _ => Ok(first),
+        let Some(kept) = kept else { return Ok(first) };
+        let tries = Tries { placing: self, node, kept: &kept, ordered: &ordered };
+        match first.own.spills.any() {
+            false => tries.for_more_warps(func, first),
+            true if may_spill => tries.for_fewer_spills(func, first),
+            true => Ok(first),
         }
-    }
-
-    /// The allocation of those that are tried with which least is done.
-    fn for_fewer_spills(
-        &self,
-        node: &CallNode,
-        func: &mut Function,
-        mut best: FunctionAllocation,
-        kept: &Function,
-        ordered: &Ordered,
-    ) -> Result<FunctionAllocation, CompileError> {
-        let mut work = estimated_work(func);
-        if let Some(limit) = self.budget.everywhere() {
-            let step = Step { cap: limit, longer: None, work };
-            if let Some(lower) = self.order_lower(kept, &ordered.source, step, LOWER_SPARES[0])?
-                && let Some((allocation, other)) = self.allocate_lower(node, (kept, ordered), step, lower)?
-            {
-                *func = other;
-                return Ok(allocation);
-            }
-        }
-        // Orders of the same code that have the same one are taken to be the same.
-        let mut seen = FxHashSet::from_iter([fingerprint(kept)]);
-        let mut vain = 0;
-        let most = AGAIN / kept.inst_count().max(1);
-        for spare in TRIES.into_iter().take(most) {
-            let mut other = kept.clone();
-            let Ordered { flow, .. } = self.order_with(&mut other, spare)?;
-            if !seen.insert(fingerprint(&other)) {
-                continue;
-            }
-            let Some(allocation) = self.attempt(node, &mut other, flow, None)? else { continue };
-            let other_work = estimated_work(&other);
-            let spills_no_more = !allocation.own.spills.any();
-            vain += 1;
-            if spills_no_more || other_work < work {
-                (best, work, vain) = (allocation, other_work, 0);
-                *func = other;
-            }
-            if spills_no_more || vain == VAIN {
-                break;
-            }
-        }
-        Ok(best)
-    }
-
-    /// Fewer registers where more warps run with them, nothing is spilled and little more is done. `kept` is the function
-    /// as it was put in order.
-    fn for_more_warps(
-        &self,
-        node: &CallNode,
-        func: &mut Function,
-        mut best: FunctionAllocation,
-        kept: &Function,
-        ordered: &Ordered,
-    ) -> Result<FunctionAllocation, CompileError> {
-        let Some(first) = self.budget.step_below(&best.own.used) else { return Ok(best) };
-        let work = estimated_work(func);
-        let caps = std::iter::successors(Some(first), |cap| self.budget.next_step(*cap));
-        let named = RegisterBudget::named(&best.own.used);
-        let step = |cap: u16| {
-            let gain = f32::from(first) / f32::from(cap);
-            let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
-            let longer = ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
-            Step { cap, longer: Some(longer as u32), work: work * more_work }
-        };
-        // As far down as there are orders; then up again until one of them finds room.
-        let mut down = Vec::new();
-        for step in caps.take(STEPS).map(step) {
-            let Some(lower) = self.order_lower(kept, &ordered.source, step, LOWER_SPARES[0])? else { break };
-            down.push((step, lower));
-        }
-        for (step, lower) in down.into_iter().rev() {
-            if let Some((allocation, other)) = self.allocate_lower(node, (kept, ordered), step, lower)? {
-                *func = other;
-                best = allocation;
-                break;
-            }
-        }
-        Ok(best)
-    }
-
-    /// The function in an order of no more than `cap` registers, if it does not take too long.
-    fn order_lower(
-        &self,
-        kept: &Function,
-        source: &SourceOrder,
-        step: Step,
-        spare: u32,
-    ) -> Result<Option<(Function, Flow)>, AllocError> {
-        let (arch, mut func) = (self.allocator.arch(), kept.clone());
-        let flow = oriole_regalloc::recompute(&mut func, arch, &self.budget.capped(step.cap), LOWER_NEED)?;
-        let lower = Lower { registers: step.cap.into(), spare, cycles: step.longer };
-        Ok(order_lower(&mut func, arch, flow, source, lower).map(|flow| (func, flow)))
-    }
-
-    /// Registers for the function in a lower order, or in one that is lower yet; nothing if something is spilled then, or too much
-    /// is executed.
-    fn allocate_lower(
-        &self,
-        node: &CallNode,
-        (kept, ordered): (&Function, &Ordered),
-        step: Step,
-        lower: (Function, Flow),
-    ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
-        let mut next = Some(lower);
-        for spare in LOWER_SPARES[1..].iter().map(Some).chain([None]) {
-            let Some((mut func, flow)) = next.take() else { break };
-            if let Some(allocation) = self.attempt(node, &mut func, Some(flow), Some(step.cap))? {
-                let pays = !allocation.own.spills.any() && estimated_work(&func) <= step.work;
-                return Ok(pays.then_some((allocation, func)));
-            }
-            if let Some(spare) = spare {
-                next = self.order_lower(kept, &ordered.source, step, *spare)?;
-            }
-        }
-        Ok(None)
     }
 
     /// Another allocation, if there is room.
@@ -245,6 +131,117 @@ impl Placing<'_> {
             Err(AllocError::OutOfRegisters { .. }) => Ok(None),
             done => done.map(Some),
         }
+    }
+}
+
+/// Other tries with one function.
+struct Tries<'a> {
+    placing: &'a Placing<'a>,
+    node: &'a CallNode,
+    /// The function as it was put in order.
+    kept: &'a Function,
+    ordered: &'a Ordered,
+}
+
+impl Tries<'_> {
+    /// The allocation of those that are tried with which least is done.
+    fn for_fewer_spills(
+        &self,
+        func: &mut Function,
+        mut best: FunctionAllocation,
+    ) -> Result<FunctionAllocation, CompileError> {
+        let mut work = estimated_work(func);
+        if let Some(cap) = self.placing.budget.everywhere() {
+            let step = Step { cap, longer: None, work };
+            if let Some(lower) = self.order_lower(step, LOWER_SPARE)?
+                && let Some((allocation, other)) = self.allocate_lower(step, lower)?
+            {
+                *func = other;
+                return Ok(allocation);
+            }
+        }
+        // Orders of the same code that have the same one are taken to be the same.
+        let mut seen = FxHashSet::from_iter([fingerprint(self.kept)]);
+        let mut vain = 0;
+        let most = AGAIN / self.kept.inst_count().max(1);
+        for spare in TRIES.into_iter().take(most) {
+            let mut other = self.kept.clone();
+            let Ordered { flow, .. } = self.placing.order_with(&mut other, spare)?;
+            if !seen.insert(fingerprint(&other)) {
+                continue;
+            }
+            let Some(allocation) = self.placing.attempt(self.node, &mut other, flow, None)? else { continue };
+            let other_work = estimated_work(&other);
+            let spills_no_more = !allocation.own.spills.any();
+            vain += 1;
+            if spills_no_more || other_work < work {
+                (best, work, vain) = (allocation, other_work, 0);
+                *func = other;
+            }
+            if spills_no_more || vain == VAIN {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// Fewer registers where more warps run with them, nothing is spilled and little more is done.
+    fn for_more_warps(
+        &self,
+        func: &mut Function,
+        best: FunctionAllocation,
+    ) -> Result<FunctionAllocation, CompileError> {
+        let budget = self.placing.budget;
+        let named = RegisterBudget::named(&best.own.used);
+        let Some(first) = budget.next_step(named) else { return Ok(best) };
+        let work = estimated_work(func);
+        let caps = std::iter::successors(Some(first), |cap| budget.next_step(*cap));
+        let step = |cap: u16| {
+            let gain = f32::from(first) / f32::from(cap);
+            let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
+            let longer = self.ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
+            Step { cap, longer: Some(longer as u32), work: work * more_work }
+        };
+        // As far down as there are orders; then up again until one of them finds room.
+        let mut down = Vec::new();
+        for step in caps.take(STEPS).map(step) {
+            let Some(lower) = self.order_lower(step, LOWER_SPARE)? else { break };
+            down.push((step, lower));
+        }
+        for (step, lower) in down.into_iter().rev() {
+            if let Some((allocation, other)) = self.allocate_lower(step, lower)? {
+                *func = other;
+                return Ok(allocation);
+            }
+        }
+        Ok(best)
+    }
+
+    /// The function in an order of fewer registers, if it does not take too long.
+    fn order_lower(&self, step: Step, spare: u32) -> Result<Option<(Function, Flow)>, AllocError> {
+        let (arch, mut func) = (self.placing.allocator.arch(), self.kept.clone());
+        let flow = oriole_regalloc::recompute(&mut func, arch, &self.placing.budget.capped(step.cap), LOWER_NEED)?;
+        let lower = Lower { registers: step.cap.into(), spare, cycles: step.longer };
+        Ok(order_lower(&mut func, arch, flow, &self.ordered.source, lower).map(|flow| (func, flow)))
+    }
+
+    /// Registers for the function in a lower order, or in one that is lower yet; nothing if something is spilled then, or too much
+    /// is executed.
+    fn allocate_lower(
+        &self,
+        step: Step,
+        (mut func, flow): (Function, Flow),
+    ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
+        let attempt = |func: &mut Function, flow| self.placing.attempt(self.node, func, Some(flow), Some(step.cap));
+        let mut found = attempt(&mut func, flow)?;
+        if found.is_none()
+            && let Some((lower, flow)) = self.order_lower(step, MORE_SPARE)?
+        {
+            func = lower;
+            found = attempt(&mut func, flow)?;
+        }
+        let pays = |found: &FunctionAllocation| !found.own.spills.any() && estimated_work(&func) <= step.work;
+        Ok(found.filter(pays).map(|allocation| (allocation, func)))
     }
 }
 

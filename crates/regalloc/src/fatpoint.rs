@@ -43,8 +43,7 @@ impl FatPoint {
         let starts = self.starts(data);
         let free: PhysicalSet = std::array::from_fn(|word| starts[word] & !collisions[word]);
         let free = self.without_last(free, data.width);
-        let is_free = |first: u16| free.get(usize::from(first / 64)).is_some_and(|word| word >> (first % 64) & 1 == 1);
-        let preferred = costs(graph, node).into_iter().filter(|(first, _)| is_free(*first));
+        let preferred = costs(graph, node).into_iter().filter(|(first, _)| has(&free, *first));
         let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
         cheapest.map(|(first, _)| first).or_else(|| match from {
             // A register that is free alone leaves the pairs to those that need two.
@@ -79,7 +78,7 @@ impl FatPoint {
             let taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
             set.iter_mut().zip(shifted_down(&taken, k)).for_each(|(word, bits)| *word &= !bits);
         }
-        (0..256).filter(move |number| set[usize::from(number / 64)] >> (number % 64) & 1 == 1)
+        (0..256).filter(move |number| has(&set, *number))
     }
 
     /// The first registers with which some component of `node` would be in a register that it must not have.
@@ -162,6 +161,11 @@ pub(crate) fn below(number: u16) -> PhysicalSet {
 pub(crate) fn usable(limit: u16, reserved: &PhysicalSet) -> PhysicalSet {
     let below = below(limit);
     std::array::from_fn(|word| below[word] & !reserved[word])
+}
+
+/// Whether a register is in a set.
+pub(crate) fn has(set: &PhysicalSet, number: u16) -> bool {
+    set.get(usize::from(number / 64)).is_some_and(|word| word >> (number % 64) & 1 == 1)
 }
 
 /// How many there are.

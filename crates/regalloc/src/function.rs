@@ -219,29 +219,28 @@ fn allocate_file(
             }
             return Ok(());
         }
-        let room = usable(registers.most, &registers.reserved_without_spills);
-        if file == RegFile::R && graph.peak <= count(&room) as usize {
-            let lines = facts.read(func);
-            let placed = scan::place(func, facts, &lines, &graph, room);
-            if let Some(placement) = placed {
-                return scan::carry_out(func, &lines, &placement);
-            }
-        }
-        if registers.is_firm {
-            let lines = facts.read(func);
-            if let Some(relief) = relief.as_mut().filter(|_| round == 0)
-                && relief.begin(func, &lines, facts, allocation)?
+        // The graph has the tables; here they are once more.
+        let mut means = relief.as_mut().map(|relief| (relief, facts.read(func)));
+        if let Some((relief, lines)) = &mut means {
+            let room = usable(registers.most, &registers.reserved_without_spills);
+            if graph.peak <= count(&room) as usize
+                && let Some(placement) = scan::place(&facts.scene(func, lines), &facts.weights, &graph, room)
             {
-                continue;
+                return scan::carry_out(func, lines, &placement);
             }
-            return Err(out_of_registers(func, file, failed.len()));
+            if registers.is_firm {
+                if round == 0 && relief.begin(func, lines, facts, allocation)? {
+                    continue;
+                }
+                return Err(out_of_registers(func, file, failed.len()));
+            }
         }
         let chosen = spill_choice(&graph, &failed);
         // Where nothing can go to memory, there is no other way.
         let costs = chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost);
         let price = costs.reduce(|sum, cost| sum + cost).unwrap_or(f32::INFINITY);
-        if let Some(relief) = &mut relief
-            && relief.go_on(func, failed.len(), price, facts, allocation)?
+        if let Some((relief, lines)) = &mut means
+            && relief.go_on(func, lines, (failed.len(), price), facts, allocation)?
         {
             continue;
         }

@@ -268,17 +268,12 @@ impl RegisterBudget {
         RegisterBudget { limit: self.limit.min(cap), ..self.clone() }
     }
 
-    /// Most registers with which more warps run at a time than with those that `used` has, where more warps are wanted.
-    pub fn step_below(&self, used: &RegMask) -> Option<u16> {
-        self.next_step(Self::named(used))
-    }
-
     /// How many registers a function names that has those in `used`, with those that it leaves out in between.
     pub fn named(used: &RegMask) -> u16 {
         (0..256).rev().find(|number| used.contains(RegFile::R, *number)).map_or(0, |last| last + 1)
     }
 
-    /// The same for `named` registers.
+    /// Most registers with which more warps run at a time than with so many that are `named`, where more warps are wanted.
     pub fn next_step(&self, named: u16) -> Option<u16> {
         let kept = KEPT_REGISTERS as u16;
         let wanted = self.is_kernel && self.by_block.is_none() && self.usage.near > 0;

@@ -115,10 +115,7 @@ impl<'m> ModuleAllocator<'m> {
     fn passes_stack(&self, func: &Function, open: bool) -> bool {
         let stays_away = |callee| match callee {
             Callee::Direct(symbol) => match self.symbols[symbol].kind {
-                SymbolKind::Function(id) => {
-                    let done = &self.done.functions[id];
-                    done.clobbers != RegMask::EMPTY && !done.uses_stack
-                }
+                SymbolKind::Function(id) => self.known(id).is_some_and(|known| !known.uses_stack),
                 _ => false,
             },
             Callee::Indirect => false,
@@ -128,10 +125,14 @@ impl<'m> ModuleAllocator<'m> {
         open || !calls.map(|call| func[call].callee).all(stays_away)
     }
 
-    /// What a call of a function of this module may change. In a cycle of calls it is not known yet.
+    /// What is known of a function of this module: in a cycle of calls nothing yet.
+    fn known(&self, callee: FuncId) -> Option<&FunctionAllocation> {
+        Some(&self.done.functions[callee]).filter(|known| known.clobbers != RegMask::EMPTY)
+    }
+
+    /// What a call of a function of this module may change.
     fn after_call(&self, callee: FuncId) -> RegMask {
-        let known = self.done.functions[callee].clobbers;
-        if known == RegMask::EMPTY { convention::changed() } else { known }
+        self.known(callee).map_or_else(convention::changed, |known| known.clobbers)
     }
 
     /// Keep what was done to a function, for those that call it.

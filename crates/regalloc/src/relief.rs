@@ -137,16 +137,15 @@ impl Relief {
     pub(crate) fn go_on(
         &mut self,
         func: &mut Function,
-        failed: usize,
-        price: f32,
+        lines: &FileCode,
+        (failed, price): (usize, f32),
         facts: &mut Facts<'_>,
         allocation: &mut Allocation,
     ) -> Result<bool, AllocError> {
-        let lines = facts.read(func);
-        if !self.begun && self.begin(func, &lines, facts, allocation)? {
+        if !self.begun && self.begin(func, lines, facts, allocation)? {
             return Ok(true);
         }
-        if !std::mem::replace(&mut self.copied, true) && copy_around(func, facts, &lines)? {
+        if !std::mem::replace(&mut self.copied, true) && copy_around(func, facts, lines)? {
             facts.renew(func, RegFile::R);
             return Ok(true);
         }
@@ -154,14 +153,14 @@ impl Relief {
         let scale = (self.room.all() / REGISTERS_FOR_ONE).max(1);
         while self.room.spare < MOST_SPARE * scale {
             self.room.spare += ((failed / FAILURES_FOR_ONE) as u32).clamp(1, SPARE_STEP) * scale;
-            let plan = belady::plan(&facts.scene(func, &lines), self.room);
+            let plan = belady::plan(&facts.scene(func, lines), self.room);
             if plan.is_empty() {
                 continue;
             }
             if plan.price(&facts.weights) > price {
                 return Ok(false);
             }
-            self.carry_out(func, &lines, &plan, facts, allocation)?;
+            self.carry_out(func, lines, &plan, facts, allocation)?;
             return Ok(true);
         }
         Ok(false)

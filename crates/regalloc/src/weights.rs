@@ -17,22 +17,17 @@ impl BlockWeights {
     /// From the loop forest.
     pub(crate) fn new(func: &Function, loops: &LoopForest) -> Self {
         let mut weights = SecondaryMap::with_default(1.0);
-        let mut ways_in: SecondaryMap<Block, u32> = SecondaryMap::new();
-        let mut calling: Vec<Block> = Vec::new();
         for block in func.layout() {
             weights[*block] = 10f32.powi(loops.depth(*block).min(DEEPEST) as i32);
-            func.succs(*block).iter().for_each(|succ| ways_in[*succ] += 1);
-            if calls(func, *block) {
-                calling.push(*block);
-            }
         }
-        if calling.is_empty() {
+        if !func.layout().iter().any(|block| calls(func, *block)) {
             return BlockWeights(weights);
         }
+        let mut ways_in: SecondaryMap<Block, u32> = SecondaryMap::new();
+        func.layout().iter().flat_map(|block| func.succs(*block)).for_each(|succ| ways_in[*succ] += 1);
         let branches = func.layout().iter().filter(|block| func.succs(**block).len() > 1);
         let behind = branches.flat_map(|block| func.succs(*block)).filter(|succ| ways_in[**succ] == 1);
-        let seldom: Vec<Block> = behind.copied().filter(|block| calling.contains(block)).collect();
-        for mut block in seldom {
+        for mut block in behind.copied().filter(|block| calls(func, *block)) {
             weights[block] *= CALLS;
             // Behind the call the next block begins.
             while let [next] = func.succs(block)

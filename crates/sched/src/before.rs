@@ -2,7 +2,7 @@
 //!
 //! Each block is put in order on virtual registers ([`crate::list`]) with the dependence graph of the order behind
 //! allocation. What it may use is what the caller says that costs no warps. Where the source needs more than that, an order
-//! that needs few registers is made first ([`FEW`]), and what does not fit is reckoned by what has to leave the
+//! that needs few registers is made first ([`crate::choice`]), and what does not fit is reckoned by what has to leave the
 //! registers ([`crate::evictions`]). An order that is not shorter than that of the source is not taken.
 
 use crate::choice::Tables;
@@ -17,9 +17,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Registers that an allocation needs beyond those in use at a time: the stack pointer, and gaps before wide values.
-pub(crate) const ALLOWANCE: u32 = 3;
+const ALLOWANCE: u32 = 3;
 /// Predicates of either kind that are in use at a time: one of seven is left for what allocation has to do.
-pub(crate) const PREDICATES: i32 = 6;
+const PREDICATES: i32 = 6;
 /// What it costs that a value goes to memory, or comes back, where nothing else is said.
 pub const MOVE_CYCLES: u32 = 4;
 
@@ -176,7 +176,11 @@ impl Counts {
 
 fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
     // The stack pointer is there in any case.
-    let general = room(budget(peak.0[0].max(0) as u32 + 1));
+    limit(room(budget(peak.0[0].max(0) as u32 + 1)), arch)
+}
+
+/// So many general registers, and what there is of others.
+pub(crate) fn limit(general: i32, arch: Arch) -> Counts {
     let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
     Counts([general, PREDICATES, uniform, PREDICATES, i32::MAX])
 }

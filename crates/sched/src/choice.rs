@@ -79,14 +79,14 @@ impl Tables {
         let Looked { ops, graph, lives, heights } = self.look(values, stretch);
         let as_it_is = in_order(&graph, lives.clone(), 0..ops.len() as u32);
         let choice = Choice { graph: &graph, heights: &heights, lives: &lives, limit, move_cycles: 0 };
-        let first = source.of(ops.iter().map(|op| op.id)).filter(|order| allows(&graph, order));
+        let first = source.of(ops.iter().map(|op| op.id)).filter(|order| graph.allows(&ranks(order)));
         let low = choice.low(first);
         let is_possible = |order: &Order| order.peak.0[Class::General as usize] <= most;
         if !is_possible(&low) {
             return None;
         }
-        let order = choice.shortest(&ranks(&low)).or_else(|near| if is_possible(&near) { Ok(near) } else { Err(()) });
-        let order = order.unwrap_or(low);
+        let (Ok(short) | Err(short)) = choice.shortest(&ranks(&low.insts));
+        let order = if is_possible(&short) { short } else { low };
         Some((insts(&ops, &order), i64::from(order.cycles) - i64::from(as_it_is.cycles)))
     }
 
@@ -111,18 +111,10 @@ fn insts(ops: &[Op<InstId>], order: &Order) -> Vec<InstId> {
     order.insts.iter().map(|at| ops[*at as usize].id).collect()
 }
 
-/// Nothing stands before what it waits for.
-fn allows(graph: &Graph, order: &[u32]) -> bool {
-    let mut places = vec![0; order.len()];
-    (0..order.len() as u32).zip(order).for_each(|(place, at)| places[*at as usize] = place);
-    let ahead = |from: usize, to: u32| places[from] < places[to as usize];
-    (0..order.len()).all(|from| graph.edges.row(from).iter().all(|edge| ahead(from, edge.to)))
-}
-
 /// By instruction: its place in the order.
-fn ranks(order: &Order) -> Vec<u32> {
-    let mut ranks = vec![0; order.insts.len()];
-    (0..).zip(&order.insts).for_each(|(rank, at)| ranks[*at as usize] = rank);
+fn ranks(order: &[u32]) -> Vec<u32> {
+    let mut ranks = vec![0; order.len()];
+    (0..).zip(order).for_each(|(rank, at)| ranks[*at as usize] = rank);
     ranks
 }
 
@@ -180,7 +172,7 @@ impl Choice<'_> {
     fn lowest(&self) -> Priced {
         let (lives, limit) = (self.lives, self.limit);
         let low = self.low(None);
-        let ranks = ranks(&low);
+        let ranks = ranks(&low.insts);
         let low_peak = low.peak;
         let mut best = self.priced(low);
         if !best.order.peak.is_far_above(limit) {

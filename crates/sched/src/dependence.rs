@@ -21,6 +21,21 @@ pub(crate) struct Graph {
     pub(crate) incoming: Vec<u32>,
 }
 
+impl Graph {
+    /// By instruction: those that it waits for.
+    pub(crate) fn waits(&self) -> Rows<u32> {
+        let count = self.incoming.len();
+        let edges = (0..count as u32).flat_map(|from| self.edges.row(from as usize).iter().map(move |e| (e.to, from)));
+        Rows::new(count, edges)
+    }
+
+    /// Nothing in an order of all instructions, each by its place there, stands before what it waits for.
+    pub(crate) fn allows(&self, ranks: &[u32]) -> bool {
+        let ahead = |from: usize, to: u32| ranks[from] < ranks[to as usize];
+        (0..ranks.len()).all(|from| self.edges.row(from).iter().all(|edge| ahead(from, edge.to)))
+    }
+}
+
 /// Edges as they are found: where from, where to.
 struct Edges {
     found: Vec<(u32, Edge)>,

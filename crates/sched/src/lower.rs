@@ -1,8 +1,8 @@
 //! Fewer registers for a function that is in order: what needs more than there shall be is put in order anew, and only that.
 
-use crate::before::{ALLOWANCE, PREDICATES, SourceOrder, undefined_late};
+use crate::before::{SourceOrder, limit, undefined_late};
 use crate::choice::Tables;
-use crate::lives::{Class, Counts};
+use crate::lives::Class;
 use crate::survey::{Stretch, Survey, has_choice};
 use crate::values::Values;
 use oriole_isa::Arch;
@@ -23,8 +23,8 @@ pub struct Lower {
 /// Values that allocation may find to be constants, which it computes again where they are read.
 const CONSTANTS: i32 = 2;
 
-/// Put what needs more registers in an order that needs fewer: that of the `source` if it does. The function's flow, which stays as it is; `None` if that
-/// cannot be, and then the function is as it was.
+/// Put what needs more registers in an order that needs fewer: that of the `source` if it does. The function's flow, which
+/// stays as it is; `None` if that cannot be, and then the function is as it was.
 pub fn order_lower(
     func: &mut Function,
     arch: Arch,
@@ -37,8 +37,7 @@ pub fn order_lower(
         let mut values = Values::new(func, arch);
         let survey = Survey::new(&values, func, &flow.live, has_choice);
         let most = lower.registers as i32;
-        let uniform = arch.sm().uniform_registers as i32 - ALLOWANCE as i32;
-        let limit = Counts([most - lower.spare as i32, PREDICATES, uniform, PREDICATES, i32::MAX]);
+        let limit = limit(most - lower.spare as i32, arch);
         let mut tables = Tables::new(values.registers(), 0);
         let mut longer = 0;
         let general = Class::General as usize;

@@ -86,6 +86,16 @@ impl Sample {
     }
 }
 
+/// A way to an order breaks none of a thousand samples.
+pub(crate) fn each_allows(order: impl Fn(&Sample) -> Vec<u32>) {
+    for seed in 0..1_000 {
+        let mut rng = Rng::with_seed(seed);
+        let count = rng.u32(1..80);
+        let sample = Sample::new(&mut rng, count, 4);
+        assert!(sample.allows(&order(&sample)), "seed {seed}");
+    }
+}
+
 impl Builder {
     fn add_inst(&mut self, rng: &mut Rng, at: u32, most_reads: usize) {
         let mut reads = Vec::new();

@@ -17,11 +17,12 @@ const MANY: usize = 6;
 /// Move the copies. `cfg` and `loops` must be the function's.
 pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Result<(), BuildError> {
     let leaves = |from: Block, to: Block| loops.innermost(from).is_some_and(|inner| !loops.contains(inner, to));
+    let fewest = |from: Block, to: Block| if leaves(from, to) { 1 } else { MANY };
     let layout = func.layout().to_vec();
     let edges = layout.iter().filter(|from| func.succs(**from).len() == 2);
     let edges = edges.flat_map(|from| func.succs(*from).iter().map(|to| (*from, *to)));
     let edges: Vec<(Block, Block)> =
-        edges.filter(|(from, to)| copies(func, *from).count() >= if leaves(*from, *to) { 1 } else { MANY }).collect();
+        edges.filter(|(from, to)| copies(func, *from).count() >= fewest(*from, *to)).collect();
     if edges.is_empty() {
         return Ok(());
     }
@@ -29,7 +30,7 @@ pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Resul
     let mut aside = Vec::new();
     for (from, to) in edges {
         let moved = movable(func, &live, from, to);
-        if moved.len() < if leaves(from, to) { 1 } else { MANY } {
+        if moved.len() < fewest(from, to) {
             continue;
         }
         let gone: FxHashSet<InstId> = moved.iter().copied().collect();

@@ -25,7 +25,7 @@ impl Distances {
         let mut own: Vec<Option<Own>> = (0..bound).map(|_| None).collect();
         let mut scratch = vec![NEVER; scene.lines.components as usize];
         for (place, block) in scene.func.layout().iter().enumerate() {
-            let live = scene.flow.live.live_in(*block).filter_map(|part| scene.component(part));
+            let live = scene.live_in(*block);
             this.starts[block.as_u32() as usize] = live.map(|component| (component, NEVER)).collect();
             own[block.as_u32() as usize] = Some(this.own(scene, place, *block, &mut scratch));
         }

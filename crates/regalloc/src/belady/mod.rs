@@ -20,7 +20,7 @@ mod walk;
 
 pub(crate) use insert::{Slots, apply, ends_block};
 pub(crate) use latches::split_latches;
-pub(crate) use plan::Plan;
+pub(crate) use plan::{Anchor, Plan};
 pub(crate) use pressure::most_live;
 
 use crate::code::{Code, FileCode};
@@ -94,6 +94,11 @@ impl Scene<'_> {
     /// The component of the file, if the code names its register.
     fn component(&self, part: oriole_ori::analysis::Component) -> Option<Component> {
         self.code.component(self.func, self.lines.file, &self.lines.nodes, part)
+    }
+
+    /// What is live at the start of a block.
+    pub(crate) fn live_in(&self, block: Block) -> impl Iterator<Item = Component> + '_ {
+        self.flow.live.live_in(block).filter_map(|part| self.component(part))
     }
 
     /// What is live at the end of a block.

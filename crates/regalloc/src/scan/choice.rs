@@ -1,7 +1,7 @@
 //! Where a result goes, and where those that are in its way.
 
 use super::{Scan, Written};
-use crate::graph::PhysicalSet;
+use crate::fatpoint::has;
 use crate::node::{Component, Node};
 use oriole_ori::CallId;
 use smallvec::SmallVec;
@@ -22,9 +22,9 @@ type InTheWay = SmallVec<[Node; 4]>;
 impl Scan<'_> {
     /// Give a result a window, moving others if need be. `copied` is what it is a copy of.
     pub(super) fn settle(&mut self, mut written: Written, copied: Option<Component>) -> Option<()> {
-        let data = &self.lines.nodes[written.node as usize];
+        let data = &self.scene.lines.nodes[written.node as usize];
         if let Some(base) = data.physical.filter(|_| data.fixed) {
-            return self.claim_in_place(Written { base, ..written });
+            return self.claim_window(Written { base, ..written });
         }
         if let Some(base) = self.preferred(&written, copied) {
             written.base = base;
@@ -34,37 +34,32 @@ impl Scan<'_> {
         let price = |register, _| self.price_of_result(register);
         for base in self.windows(written.node, &written.parts, price) {
             let again = Written { node: written.node, parts: written.parts.clone(), base };
-            if self.claim_window(again) {
+            if self.claim_window(again).is_some() {
                 return Some(());
             }
         }
         None
     }
 
-    /// A result goes where its register is.
-    pub(super) fn claim_in_place(&mut self, written: Written) -> Option<()> {
-        self.claim_window(written).then_some(())
-    }
-
-    /// Whether those that are where the result goes have found room; if not, nothing has changed.
-    fn claim_window(&mut self, written: Written) -> bool {
+    /// Those that are where a result goes find room elsewhere; if not, nothing has changed.
+    pub(super) fn claim_window(&mut self, written: Written) -> Option<()> {
         let node = written.node;
         let registers: SmallVec<[u16; 4]> =
-            written.parts.iter().map(|part| written.base + u16::from(self.file.index(*part, node))).collect();
+            written.parts.iter().map(|part| self.file.register_from(written.base, *part, node)).collect();
         let before: SmallVec<[u32; 4]> =
             registers.iter().map(|register| self.claimed[usize::from(*register)]).collect();
         self.claim(written);
         if self.clear(&registers, Some(node)) {
-            return true;
+            return Some(());
         }
         self.results.pop();
         registers.iter().zip(before).for_each(|(register, before)| self.claimed[usize::from(*register)] = before);
-        false
+        None
     }
 
     /// What lives across a call leaves the registers that this changes.
     pub(super) fn clear_for_call(&mut self, call: CallId) -> Option<()> {
-        let changed = self.lines.clobbers(self.func, call);
+        let changed = self.scene.lines.clobbers(self.scene.func, call);
         let registers: Vec<u16> = (0..256).filter(|register| has(&changed, *register)).collect();
         registers.iter().for_each(|register| self.claimed[usize::from(*register)] = self.now);
         self.clear(&registers, None).then_some(())
@@ -95,7 +90,7 @@ impl Scan<'_> {
 
     fn claim(&mut self, written: Written) {
         for part in &written.parts {
-            let register = written.base + u16::from(self.file.index(*part, written.node));
+            let register = self.file.register_from(written.base, *part, written.node);
             self.claimed[usize::from(register)] = self.now;
         }
         self.results.push(written);
@@ -105,17 +100,16 @@ impl Scan<'_> {
     /// before.
     fn preferred(&self, written: &Written, copied: Option<Component>) -> Option<u16> {
         let node = written.node;
-        let index = |part: Component| u16::from(self.file.index(part, node));
         let from = copied.filter(|source| self.dies(*source)).and_then(|source| {
             let register = self.file.register(source, self.graph.owner[source as usize]);
-            register.checked_sub(index(written.parts[0]))
+            register.checked_sub(self.file.index(written.parts[0], node).into())
         });
         let coloured = self.graph.nodes[node as usize].physical;
         let wanted = [from, coloured, Some(self.file.base(node))];
         let is_open = |base: &u16| {
             self.may_begin(node, *base)
                 && written.parts.iter().all(|part| {
-                    let register = base + index(*part);
+                    let register = self.file.register_from(*base, *part, node);
                     let dies = |part| self.dies(part);
                     self.claimed[usize::from(register)] != self.now && self.file.holder(register).is_none_or(dies)
                 })
@@ -128,14 +122,21 @@ impl Scan<'_> {
         if self.claimed[usize::from(register)] == self.now {
             return None;
         }
-        match self.file.holder(register) {
-            Some(part) if !self.dies(part) => self.price_of_moving(part),
-            _ => Some(if self.file.is_covered(register) { COVERED } else { 0.0 }),
-        }
+        self.price_of_way(register, self.file.holder(register).filter(|part| !self.dies(*part)))
     }
 
-    /// What it costs that the node of a component moves, for each of its components; `None` if it stays.
-    fn price_of_moving(&self, part: Component) -> Option<f32> {
+    /// What it costs that somebody moves to a register, who `dies` with this line or lives on; `None` if that cannot be.
+    fn price_of_place(&self, register: u16, dies: bool) -> Option<f32> {
+        if self.claimed[usize::from(register)] == self.now && !dies {
+            return None;
+        }
+        self.price_of_way(register, self.file.holder(register))
+    }
+
+    /// What it costs that a register becomes free where one component is in the way, or none: the node of that moves, for each of
+    /// its components; `None` if it stays.
+    fn price_of_way(&self, register: u16, in_the_way: Option<Component>) -> Option<f32> {
+        let Some(part) = in_the_way else { return Some(if self.file.is_covered(register) { COVERED } else { 0.0 }) };
         let owner = self.graph.owner[part as usize];
         if self.is_pinned(owner) {
             return None;
@@ -147,7 +148,7 @@ impl Scan<'_> {
 
     /// It does not move, or has done so for this line, or is written by it.
     fn is_pinned(&self, node: Node) -> bool {
-        self.lines.nodes[node as usize].fixed
+        self.scene.lines.nodes[node as usize].fixed
             || self.moved.iter().any(|(other, _)| *other == node)
             || self.results.iter().any(|written| written.node == node)
     }
@@ -168,7 +169,7 @@ impl Scan<'_> {
         for base in self.windows(node, &parts, price) {
             let mut in_the_way = InTheWay::new();
             for part in &parts {
-                let holder = self.file.holder(base + u16::from(self.file.index(*part, node)));
+                let holder = self.file.holder(self.file.register_from(base, *part, node));
                 let owner = holder.map(|holder| self.graph.owner[holder as usize]);
                 in_the_way.extend(owner.filter(|owner| !in_the_way.contains(owner)));
             }
@@ -198,12 +199,12 @@ impl Scan<'_> {
         let conflicts = self.conflicts(node);
         let priced = |base: u16| {
             let prices = parts.iter().map(|part| {
-                let register = base + u16::from(self.file.index(*part, node));
+                let register = self.file.register_from(base, *part, node);
                 Some(price(register, *part)? + conflicts[usize::from(register)])
             });
             Some((prices.sum::<Option<f32>>()?, base))
         };
-        let align = usize::from(self.lines.nodes[node as usize].align.max(1));
+        let align = usize::from(self.scene.lines.nodes[node as usize].align.max(1));
         let mut best: SmallVec<[(f32, u16); TRIES + 1]> = SmallVec::new();
         let bases = (0..256).step_by(align).filter(|base| self.may_begin(node, *base));
         for (price, base) in bases.filter_map(priced) {
@@ -212,17 +213,6 @@ impl Scan<'_> {
             best.truncate(TRIES);
         }
         best.into_iter().map(|(_, base)| base).collect()
-    }
-
-    /// What it costs that somebody moves to a register, who `dies` with this line or lives on; `None` if that cannot be.
-    fn price_of_place(&self, register: u16, dies: bool) -> Option<f32> {
-        if self.claimed[usize::from(register)] == self.now && !dies {
-            return None;
-        }
-        match self.file.holder(register) {
-            Some(part) => self.price_of_moving(part),
-            None => Some(if self.file.is_covered(register) { COVERED } else { 0.0 }),
-        }
     }
 
     /// Everybody back to where they were when `mark` had moved.
@@ -234,7 +224,7 @@ impl Scan<'_> {
 
     /// Whether a node can be there, by its alignment and by what may be given out.
     fn may_begin(&self, node: Node, base: u16) -> bool {
-        let data = &self.lines.nodes[node as usize];
+        let data = &self.scene.lines.nodes[node as usize];
         let mut window = base..base + u16::from(data.width);
         base.is_multiple_of(data.align.max(1).into()) && window.all(|register| has(&self.usable, register))
     }
@@ -254,9 +244,4 @@ impl Scan<'_> {
         }
         conflicts
     }
-}
-
-/// Whether a register is in a set.
-fn has(set: &PhysicalSet, register: u16) -> bool {
-    set.get(usize::from(register / 64)).is_some_and(|word| word >> (register % 64) & 1 == 1)
 }

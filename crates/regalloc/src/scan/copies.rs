@@ -1,5 +1,6 @@
 //! Moves that happen at once, as copies one after the other.
 
+use crate::fatpoint::has;
 use crate::graph::PhysicalSet;
 use crate::node::Node;
 
@@ -57,8 +58,8 @@ pub(super) fn in_turn(moves: Vec<Move>, usable: PhysicalSet, is_free: impl Fn(u1
                     |copy: &Copy, register| matches!(copy.to, Spot::Part { .. }) && copy.to.register() == register;
                 let touched =
                     |register| reads(register) || pending.iter().chain(&done).any(|copy| is_target(copy, register));
-                let allowed = |register: &u16| usable[usize::from(register / 64)] >> (register % 64) & 1 == 1;
-                let free = (0..256).filter(allowed).find(|register| is_free(*register) && !touched(*register))?;
+                let may_wait = |register: &u16| has(&usable, *register) && is_free(*register) && !touched(*register);
+                let free = (0..256).find(may_wait)?;
                 let between = Spot::Between(free);
                 done.push(Copy { to: between, from: pending[0].from });
                 pending[0].from = between;
@@ -70,23 +71,17 @@ pub(super) fn in_turn(moves: Vec<Move>, usable: PhysicalSet, is_free: impl Fn(u1
 
 #[cfg(test)]
 mod tests {
-    use super::{Copy, Move, Spot, in_turn};
+    use super::{Copy, Move, in_turn};
     use fastrand::Rng;
     use std::collections::HashMap;
-
-    fn register(spot: Spot) -> u16 {
-        match spot {
-            Spot::Part { base, part, .. } => base + u16::from(part),
-            Spot::Between(register) => register,
-        }
-    }
 
     /// What is in each register afterwards, where each held its own number before.
     fn run(copies: &[Copy]) -> HashMap<u16, u16> {
         let mut held = HashMap::new();
         for copy in copies {
-            let value = *held.get(&register(copy.from)).unwrap_or(&register(copy.from));
-            held.insert(register(copy.to), value);
+            let from = copy.from.register();
+            let value = *held.get(&from).unwrap_or(&from);
+            held.insert(copy.to.register(), value);
         }
         held
     }

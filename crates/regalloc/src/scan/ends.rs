@@ -3,7 +3,7 @@
 use super::Scan;
 use super::copies::{Move, in_turn};
 use crate::belady::ends_block;
-use crate::node::Node;
+use crate::node::{Component, Node};
 use oriole_isa::RegFile;
 use oriole_ori::{Block, Function};
 use smallvec::SmallVec;
@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 impl Scan<'_> {
     /// What blocks behind this one have been promised comes to its place; those that nobody has come from yet begin as this ends.
     pub(super) fn end(&mut self, block: Block) -> Option<()> {
-        let mut succs: SmallVec<[Block; 2]> = self.func.succs(block).into();
+        let mut succs: SmallVec<[Block; 2]> = self.scene.func.succs(block).into();
         succs.sort_unstable();
         succs.dedup();
         // Back to the start of the loop before all others: there it is done most often.
-        succs.sort_by(|a, b| self.facts.weights.of(*b).total_cmp(&self.facts.weights.of(*a)));
-        let mut at_end = may_copy_at_end(self.func, block);
+        succs.sort_by(|a, b| self.weights.of(*b).total_cmp(&self.weights.of(*a)));
+        let mut at_end = may_copy_at_end(self.scene.func, block);
         for succ in &succs {
             let Some(moves) = self.moves_to(*succ)? else { continue };
             let whole = self.whole(&moves);
@@ -32,7 +32,7 @@ impl Scan<'_> {
         }
         for succ in succs {
             if self.entries[succ].is_none() {
-                let parts = self.live_in(succ);
+                let parts: Vec<Component> = self.scene.live_in(succ).collect();
                 if !parts.iter().all(|part| self.file.is_live(*part)) {
                     return None;
                 }
@@ -67,12 +67,7 @@ impl Scan<'_> {
         let mut nodes: Vec<(Node, u16)> = moves.iter().map(|m| (m.node, m.to)).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let file = &self.file;
-        let parts = |(node, to): (Node, u16)| {
-            let from = file.base(node);
-            file.live_parts(node).map(move |part| Move { node, part: file.index(part, node), from, to })
-        };
-        nodes.into_iter().flat_map(parts).collect()
+        nodes.into_iter().flat_map(|(node, to)| self.file.moves(node, self.file.base(node), to)).collect()
     }
 
     /// Where the moves lead is nothing that stays, and no two lead to the same.
@@ -96,7 +91,7 @@ impl Scan<'_> {
     /// On the way from one block to another, where both have other ways.
     fn copy_between(&mut self, block: Block, succ: Block, moves: Vec<Move>) -> Option<()> {
         // More than two ways out are those of a table.
-        if self.func.succs(block).len() > 2 {
+        if self.scene.func.succs(block).len() > 2 {
             return None;
         }
         let copies = in_turn(moves, self.usable, |register| self.file.holder(register).is_none())?;

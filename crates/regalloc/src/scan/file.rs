@@ -1,5 +1,6 @@
 //! Which register holds what, at the place that has been reached.
 
+use super::copies::Move;
 use crate::node::{Component, Node, NodeData};
 
 /// Nobody's component.
@@ -60,7 +61,12 @@ impl<'a> File<'a> {
 
     /// The register of a component of a live node.
     pub(super) fn register(&self, part: Component, node: Node) -> u16 {
-        self.base(node) + u16::from(self.index(part, node))
+        self.register_from(self.base(node), part, node)
+    }
+
+    /// The register that a component of a node has where that begins at `base`.
+    pub(super) fn register_from(&self, base: u16, part: Component, node: Node) -> u16 {
+        base + u16::from(self.index(part, node))
     }
 
     /// Whether a component is live.
@@ -79,10 +85,15 @@ impl<'a> File<'a> {
     }
 
     /// Of a node: those that are live.
-    pub(super) fn live_parts(&self, node: Node) -> impl Iterator<Item = Component> + use<'_> {
+    pub(super) fn live_parts(&self, node: Node) -> impl Iterator<Item = Component> + use<'_, 'a> {
         let data = &self.nodes[node as usize];
         let count = if self.counts[node as usize] == 0 { 0 } else { data.width };
         (data.base..data.base + Component::from(count)).filter(|part| self.live[*part as usize])
+    }
+
+    /// What is live of a node goes from where it began to where it begins.
+    pub(super) fn moves(&self, node: Node, from: u16, to: u16) -> impl Iterator<Item = Move> + use<'_, 'a> {
+        self.live_parts(node).map(move |part| Move { node, part: self.index(part, node), from, to })
     }
 
     /// A component gets a value.
@@ -146,10 +157,9 @@ impl<'a> File<'a> {
     }
 
     fn empty(&mut self, part: Component, node: Node) {
-        let holder = &mut self.holders
-            [usize::from(self.bases[node as usize]) + (part - self.nodes[node as usize].base) as usize];
-        if *holder == part {
-            *holder = NOBODY;
+        let register = self.register(part, node);
+        if self.holder(register) == Some(part) {
+            self.holders[usize::from(register)] = NOBODY;
         }
     }
 

@@ -21,12 +21,12 @@ impl LastReads {
     }
 
     /// The block at a place of the layout, at whose end `live_out` is live.
-    pub(super) fn read(&mut self, lines: &FileCode, place: usize, live_out: Vec<Component>) {
+    pub(super) fn read(&mut self, lines: &FileCode, place: usize, live_out: impl Iterator<Item = Component>) {
         self.live.clear();
         self.last.clear();
         self.unread.clear();
         self.ends.clear();
-        live_out.into_iter().for_each(|part| self.live.insert(part, 0));
+        live_out.for_each(|part| self.live.insert(part, 0));
         for access in lines.lines_backwards(place) {
             let written = || access.writes.iter().flat_map(|write| write.components());
             self.unread.extend(written().filter(|part| !self.live.set.contains(*part)));

@@ -14,20 +14,18 @@ mod file;
 mod last_reads;
 mod rewrite;
 
-use crate::code::{Access, FileCode, Mention};
-use crate::function::Facts;
+use crate::belady::{Anchor, Scene};
+use crate::code::{Access, Mention};
 use crate::graph::{Graph, PhysicalSet};
 use crate::node::{Component, Node};
+use crate::weights::BlockWeights;
 use copies::{Copy, Move, in_turn};
 use file::File;
 use last_reads::LastReads;
-use oriole_ori::{Block, Function, InstId, PackedOption, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, InstId, PackedOption, SecondaryMap};
 use smallvec::SmallVec;
 
 pub(crate) use rewrite::carry_out;
-
-/// Where copies of a block stand: before an instruction, or at the end, but before what leaves the block.
-type Anchor = Option<InstId>;
 
 /// A register that an instruction names, and where its value begins then.
 #[derive(Clone, Copy)]
@@ -56,22 +54,21 @@ type Entry = Vec<(Component, u16)>;
 /// Registers for a function, `None` where some value finds no place. `graph` has what colouring found; `usable` are the
 /// registers that may be given out.
 pub(crate) fn place(
-    func: &Function,
-    facts: &Facts<'_>,
-    lines: &FileCode,
+    scene: &Scene<'_>,
+    weights: &BlockWeights,
     graph: &Graph,
     usable: PhysicalSet,
 ) -> Option<Placement> {
-    let all_reached = func.layout().iter().all(|block| facts.flow.cfg.is_reachable(*block));
-    if !all_reached || !func.iter_insts().all(|(_, inst)| may_be_scanned(func, inst)) || facts.limits.is_some() {
+    let Scene { func, lines, flow, .. } = *scene;
+    let all_reached = func.layout().iter().all(|block| flow.cfg.is_reachable(*block));
+    if !all_reached || !func.iter_insts().all(|(_, inst)| may_be_scanned(func, inst)) || scene.limits.is_some() {
         return None;
     }
     let mut places = SecondaryMap::new();
     func.layout().iter().enumerate().for_each(|(place, block)| places[*block] = place);
     let mut scan = Scan {
-        func,
-        facts,
-        lines,
+        scene,
+        weights,
         graph,
         usable,
         file: File::new(&lines.nodes, lines.components as usize),
@@ -87,7 +84,7 @@ pub(crate) fn place(
         placement: Placement::default(),
     };
     let mut last_reads = LastReads::new(lines.components as usize);
-    for block in facts.flow.cfg.rpo() {
+    for block in flow.cfg.rpo() {
         scan.block(*block, places[*block], &mut last_reads)?;
     }
     Some(scan.placement)
@@ -101,9 +98,8 @@ fn may_be_scanned(func: &Function, inst: InstId) -> bool {
 }
 
 struct Scan<'a> {
-    func: &'a Function,
-    facts: &'a Facts<'a>,
-    lines: &'a FileCode,
+    scene: &'a Scene<'a>,
+    weights: &'a BlockWeights,
     graph: &'a Graph,
     usable: PhysicalSet,
     file: File<'a>,
@@ -137,18 +133,17 @@ struct Written {
 
 impl<'a> Scan<'a> {
     fn block(&mut self, block: Block, place: usize, last_reads: &mut LastReads) -> Option<()> {
-        let facts = self.facts;
-        let header = facts.loops.innermost(block).map(|inner| facts.loops[inner].header);
+        let Scene { lines, loops, .. } = *self.scene;
+        let header = loops.innermost(block).map(|inner| loops[inner].header);
         if let Some(start) = header.filter(|_| header != self.header) {
-            self.live_in(start).into_iter().for_each(|part| self.headers[part as usize] = start.into());
+            self.scene.live_in(start).for_each(|part| self.headers[part as usize] = start.into());
         }
         self.header = header;
         match &self.entries[block] {
             Some(entry) => self.file.set(entry, &self.graph.owner),
             None => self.begin(block)?,
         }
-        last_reads.read(self.lines, place, self.live_out(block));
-        let lines = self.lines;
+        last_reads.read(lines, place, self.scene.live_out(block));
         for (at, access) in lines.lines(place).enumerate() {
             self.line(block, &access, last_reads.of_line(at))?;
         }
@@ -160,7 +155,7 @@ impl<'a> Scan<'a> {
         self.file.set(&[], &self.graph.owner);
         self.now += 1;
         self.patience = PATIENCE;
-        let mut parts = self.live_in(block);
+        let mut parts: Vec<Component> = self.scene.live_in(block).collect();
         parts.sort_unstable();
         let owner = &self.graph.owner;
         for group in parts.chunk_by(|a, b| owner[*a as usize] == owner[*b as usize]) {
@@ -168,18 +163,6 @@ impl<'a> Scan<'a> {
         }
         self.write(&[]);
         Some(())
-    }
-
-    fn live_in(&self, block: Block) -> Vec<Component> {
-        self.facts.flow.live.main_live_in(block).filter_map(|part| self.component(part)).collect()
-    }
-
-    fn live_out(&self, block: Block) -> Vec<Component> {
-        self.facts.flow.live.main_live_out(block).filter_map(|part| self.component(part)).collect()
-    }
-
-    fn component(&self, part: (VReg, u8)) -> Option<Component> {
-        self.facts.code.component(self.func, self.lines.file, &self.lines.nodes, part)
     }
 
     /// One instruction: who has to move before it does, where what it reads is, and where its results go.
@@ -195,7 +178,7 @@ impl<'a> Scan<'a> {
             if self.stays(&written, inst) {
                 // It may have moved for another result.
                 let base = self.file.base(written.node);
-                self.claim_in_place(Written { base, ..written })?;
+                self.claim_window(Written { base, ..written })?;
             } else {
                 self.settle(written, access.line.copied)?;
             }
@@ -231,9 +214,9 @@ impl<'a> Scan<'a> {
     /// Whether a result has to be where its register is: other parts of that live on, or the instruction reads and writes the
     /// same operand.
     fn stays(&self, written: &Written, inst: InstId) -> bool {
-        let (node, data) = (written.node, &self.func[inst]);
+        let (node, data) = (written.node, &self.scene.func[inst]);
         let lives_on = self.file.live_parts(node).any(|part| !self.dies(part));
-        let reg = self.lines.nodes[node as usize].vreg;
+        let reg = self.scene.lines.nodes[node as usize].vreg;
         let in_one = |(at, operand): (usize, oriole_ori::Operand)| {
             data.is_use(at) && operand.as_piece().is_some_and(|(other, _)| other == reg)
         };
@@ -248,15 +231,8 @@ impl<'a> Scan<'a> {
     /// The copies before the line.
     fn moves_of_line(&mut self) -> Option<Vec<Copy>> {
         let file = &self.file;
-        let parts = |(node, from): (Node, u16)| {
-            file.live_parts(node).map(move |part| Move {
-                node,
-                part: file.index(part, node),
-                from,
-                to: file.base(node),
-            })
-        };
-        let moves: Vec<Move> = self.moved.drain(..).flat_map(parts).collect();
+        let moves: Vec<Move> =
+            self.moved.drain(..).flat_map(|(node, from)| file.moves(node, from, file.base(node))).collect();
         in_turn(moves, self.usable, |register| file.holder(register).is_none())
     }
 

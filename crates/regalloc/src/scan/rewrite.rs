@@ -1,9 +1,9 @@
 //! The code of a placement: names for a register at each of its places, and the copies between them.
 
 use super::copies::{Copy, Spot};
-use super::{Anchor, Placement};
+use super::{Named, Placement};
 use crate::AllocError;
-use crate::belady::ends_block;
+use crate::belady::{Anchor, ends_block};
 use crate::code::FileCode;
 use crate::node::Node;
 use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg, VRegData, layout};
@@ -26,7 +26,7 @@ pub(crate) fn carry_out(func: &mut Function, lines: &FileCode, placement: &Place
             named.and_then(|named| names.get(&(named.node, named.base))).copied().unwrap_or(reg)
         };
         let is_other =
-            |named: &super::Named| names.get(&(named.node, named.base)) != Some(&lines.nodes[named.node as usize].vreg);
+            |named: &Named| names.get(&(named.node, named.base)) != Some(&lines.nodes[named.node as usize].vreg);
         if group.iter().any(is_other) {
             writer.func.edit().rename_regs(group[0].inst, name);
         }
