@@ -47,9 +47,9 @@ pub(crate) fn list_order(
         clock: Clock::new(graph, lives),
         aim,
         ranks_from,
-        waiting: BinaryHeap::new(),
-        ready: BinaryHeap::new(),
-        ready_by_rank: BinaryHeap::new(),
+        waiting: Queue::new(),
+        ready: Queue::new(),
+        ready_by_rank: Queue::new(),
         by_rank: BinaryHeap::new(),
         issued: vec![false; graph.incoming.len()],
     };
@@ -104,9 +104,9 @@ struct List<'g> {
     ranks_from: Counts,
     /// What has no predecessors left: by the time when its operands are there, or by height if they are, and all of it
     /// by rank. What has issued may still stand there.
-    waiting: BinaryHeap<Reverse<(u32, u32)>>,
-    ready: BinaryHeap<(u32, Reverse<u32>)>,
-    ready_by_rank: BinaryHeap<Reverse<(u32, u32)>>,
+    waiting: Queue<Reverse<(u32, u32)>>,
+    ready: Queue<(u32, Reverse<u32>)>,
+    ready_by_rank: Queue<Reverse<(u32, u32)>>,
     by_rank: BinaryHeap<Reverse<(u32, u32)>>,
     issued: Vec<bool>,
 }
@@ -137,30 +137,26 @@ impl List<'_> {
             let (issued, clock, aim, ranks_from) = (&self.issued, &self.clock, self.aim, self.ranks_from);
             let fits = |at: u32| clock.lives.change(at).fits(clock.lives.live, aim);
             let fits_well = |at: u32| clock.lives.change(at).fits(clock.lives.live, ranks_from);
-            let ready = take_fitting(&mut self.ready, |(_, Reverse(at))| *at, issued, fits_well)
-                .or_else(|| take_fitting(&mut self.ready_by_rank, |Reverse((_, at))| *at, issued, fits));
+            let ready = (self.ready.take_fitting(|(_, Reverse(at))| *at, issued, fits_well))
+                .or_else(|| self.ready_by_rank.take_fitting(|Reverse((_, at))| *at, issued, fits));
             if ready.is_some() {
                 return ready;
             }
-            if self.ready.is_empty() {
-                match self.waiting.peek() {
+            if self.ready.0.is_empty() {
+                match self.waiting.0.last() {
                     Some(Reverse((time, _))) => self.clock.now = *time,
                     None => return None,
                 }
                 continue;
             }
-            let waiting = take_fitting(&mut self.waiting, |Reverse((_, at))| *at, issued, fits);
+            let waiting = self.waiting.take_fitting(|Reverse((_, at))| *at, issued, fits);
             return waiting.or_else(|| self.first_by_rank());
         }
     }
 
     /// What has its operands by now is ready.
     fn wake(&mut self) {
-        while let Some(Reverse((time, at))) = self.waiting.peek().copied() {
-            if time > self.clock.now {
-                break;
-            }
-            self.waiting.pop();
+        while let Some(Reverse((_, at))) = self.waiting.0.pop_if(|Reverse((time, _))| *time <= self.clock.now) {
             if !self.issued[at as usize] {
                 self.ready.push((self.heights[at as usize], Reverse(at)));
                 self.ready_by_rank.push(Reverse((self.ranks[at as usize], at)));
@@ -178,30 +174,39 @@ impl List<'_> {
     }
 }
 
-/// Takes the first instruction out that fits, of the first few. What has issued is dropped on the way.
-fn take_fitting<E: Ord>(
-    heap: &mut BinaryHeap<E>,
-    inst: impl Fn(&E) -> u32,
-    issued: &[bool],
-    fits: impl Fn(u32) -> bool,
-) -> Option<u32> {
-    let mut aside = Vec::new();
-    let mut found = None;
-    while aside.len() < TRIES
-        && let Some(entry) = heap.pop()
-    {
-        let at = inst(&entry);
-        if issued[at as usize] {
-            continue;
-        }
-        if fits(at) {
-            found = Some(at);
-            break;
-        }
-        aside.push(entry);
+/// Candidates, the best last. Several of the best are looked at each time and few are taken: a heap would have to take them all
+/// out and put them back.
+struct Queue<E>(Vec<E>);
+
+impl<E: Ord> Queue<E> {
+    fn new() -> Self {
+        Queue(Vec::new())
     }
-    heap.extend(aside);
-    found
+
+    fn push(&mut self, entry: E) {
+        let place = self.0.partition_point(|other| *other < entry);
+        self.0.insert(place, entry);
+    }
+
+    /// Takes the best instruction out that fits, of the first few. What has issued is dropped on the way.
+    fn take_fitting(&mut self, inst: impl Fn(&E) -> u32, issued: &[bool], fits: impl Fn(u32) -> bool) -> Option<u32> {
+        let mut passed = 0;
+        for place in (0..self.0.len()).rev() {
+            let at = inst(&self.0[place]);
+            if issued[at as usize] {
+                self.0.remove(place);
+            } else if fits(at) {
+                self.0.remove(place);
+                return Some(at);
+            } else {
+                passed += 1;
+                if passed == TRIES {
+                    break;
+                }
+            }
+        }
+        None
+    }
 }
 
 #[cfg(test)]
