@@ -17,6 +17,7 @@ mod pressure;
 mod resources;
 mod selection;
 mod session;
+mod tries;
 
 pub use emit::LineTable;
 pub use error::CompileError;

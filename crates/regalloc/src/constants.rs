@@ -50,7 +50,7 @@ impl Written {
 }
 
 /// Whether the instruction does nothing but compute the same value wherever it stands.
-fn is_constant(func: &Function, inst: InstId, arch: Arch) -> bool {
+pub(crate) fn is_constant(func: &Function, inst: InstId, arch: Arch) -> bool {
     let data = &func[inst];
     data.depends_on_operands_alone(arch)
         && data.uses().all(|(_, operand)| is_still(operand.kind()))

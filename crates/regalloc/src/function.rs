@@ -6,7 +6,7 @@ use crate::code::{Code, FileCode, move_operands};
 use crate::convention::KEPT;
 use crate::counts::FunctionCounts;
 use crate::fatpoint::{count, from, usable};
-use crate::graph::PhysicalSet;
+use crate::graph::{Graph, PhysicalSet};
 use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::relief::Relief;
@@ -206,6 +206,16 @@ fn allocate_file(
         if allocation.spills.any() {
             registers.reserved_without_spills = registers.reserved;
         }
+        if registers.is_firm && is_over(&graph, &registers) {
+            // No colouring, and no scan either, makes fewer of them.
+            let lines = facts.read(func);
+            if let Some(relief) = relief.as_mut().filter(|_| round == 0)
+                && relief.begin(func, &lines, facts, allocation)?
+            {
+                continue;
+            }
+            return Err(out_of_registers(func, file, graph.peak));
+        }
         let Assigned { failed, missed } = assign(&mut graph, &registers);
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
@@ -223,7 +233,7 @@ fn allocate_file(
         let mut means = relief.as_mut().map(|relief| (relief, facts.read(func)));
         if let Some((relief, lines)) = &mut means {
             let room = usable(registers.most, &registers.reserved_without_spills);
-            if graph.peak <= count(&room) as usize
+            if !is_over(&graph, &registers)
                 && let Some(placement) = scan::place(&facts.scene(func, lines), &facts.weights, &graph, room)
             {
                 return scan::carry_out(func, lines, &placement);
@@ -252,6 +262,11 @@ fn allocate_file(
         facts.renew(func, file);
     }
     Err(out_of_registers(func, file, 0))
+}
+
+/// More is live at a time than there are registers.
+fn is_over(graph: &Graph, registers: &Registers<'_>) -> bool {
+    graph.peak > count(&usable(registers.most, &registers.reserved_without_spills)) as usize
 }
 
 /// Give up what marks hold. Whether there was any.

@@ -6,6 +6,7 @@
 //! Functions are allocated callees first, so that a call clobbers exactly what its callee uses.
 //! Convergence barriers (`B`) are numbered by the phase that makes them, not here.
 
+mod across;
 mod assign;
 mod band;
 mod belady;
@@ -41,7 +42,7 @@ pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
-pub use recompute::{OWN_NEED, recompute};
+pub use recompute::{OWN_NEED, Recomputing, recompute};
 pub use spill::SpillBytes;
 pub use weights::estimated_work;
 

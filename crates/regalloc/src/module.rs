@@ -1,15 +1,17 @@
 //! Allocating all functions of a module, callees before callers.
 
+use crate::code::physical_set;
 use crate::convention::{self, Saved};
 use crate::counts::RegisterCounts;
 use crate::function::{Allocation, Role, allocate_within, used_registers};
+use crate::graph::PhysicalSet;
 use crate::stack::{finish_frame, has_frame};
 use crate::{AllocError, AllocOptions};
-use oriole_isa::Arch;
+use oriole_isa::{Arch, RegFile};
 use oriole_ori::analysis::{CallNode, Flow, call_order};
 use oriole_ori::{
-    Callee, Clobbers, FuncId, Function, FunctionKind, Module, PrimaryMap, RegMask, SecondaryMap, Symbol, SymbolData,
-    SymbolKind,
+    CallSite, Callee, Clobbers, FuncId, Function, FunctionKind, Module, PrimaryMap, RegMask, SecondaryMap, Symbol,
+    SymbolData, SymbolKind,
 };
 use rustc_hash::FxHashSet;
 
@@ -154,6 +156,15 @@ impl<'m> ModuleAllocator<'m> {
             Callee::Indirect => convention::changed(),
             Callee::Return => RegMask::EMPTY,
         }
+    }
+
+    /// The general registers that a call site changes.
+    pub(crate) fn changed_by(&self, site: &CallSite) -> PhysicalSet {
+        let mask = match site.clobbers {
+            Clobbers::Mask(mask) => mask,
+            Clobbers::ByCallee => self.clobbers(site.callee),
+        };
+        physical_set(&mask, RegFile::R)
     }
 
     fn resolve_clobbers(&self, func: &mut Function) {

@@ -1,7 +1,6 @@
 //! The order of one stretch: short where there is room, and one of few registers where there is little.
 
 use crate::backward::backward_order;
-use crate::before::SourceOrder;
 use crate::code::{ByRegister, Op};
 use crate::dependence::{Graph, RegState, build};
 use crate::depth_first::depth_first_order;
@@ -51,12 +50,13 @@ impl Tables {
         limit: Counts,
     ) -> (Option<Vec<InstId>>, u32) {
         let move_cycles = self.move_cycles;
-        let Looked { ops, graph, lives, heights } = self.look(values, stretch);
-        let source = in_order(&graph, lives.clone(), 0..ops.len() as u32);
+        let looked = self.look(values, stretch);
+        let count = looked.insts.len() as u32;
+        let source = in_order(&looked.graph, looked.lives.clone(), 0..count);
         let as_it_is = source.cycles;
-        let choice = Choice { graph: &graph, heights: &heights, lives: &lives, limit, move_cycles };
+        let choice = Choice { looked: &looked, limit, move_cycles };
         let order = if source.peak.is_within(limit) {
-            let ranks: Vec<u32> = (0..ops.len() as u32).collect();
+            let ranks: Vec<u32> = (0..count).collect();
             choice.shortest(&ranks).ok().filter(|order| order.cycles < source.cycles)
         } else {
             let source = choice.priced(source);
@@ -64,51 +64,83 @@ impl Tables {
             (lowest.cycles < source.cycles).then_some(lowest.order)
         };
         let cycles = order.as_ref().map_or(as_it_is, |order| order.cycles);
-        (order.map(|order| insts(&ops, &order)), cycles)
+        (order.map(|order| looked.in_order(&order)), cycles)
     }
 
-    /// The stretch in an order of fewer registers: within `limit`, or else with no more than `most` general ones; and the
-    /// cycles that it takes more than that of the source. `None` where there is none.
-    pub(crate) fn lower(
-        &mut self,
-        values: &mut Values<'_>,
-        stretch: &Stretch,
-        source: &SourceOrder,
-        (limit, most): (Counts, i32),
-    ) -> Option<(Vec<InstId>, i64)> {
-        let Looked { ops, graph, lives, heights } = self.look(values, stretch);
-        let as_it_is = in_order(&graph, lives.clone(), 0..ops.len() as u32);
-        let choice = Choice { graph: &graph, heights: &heights, lives: &lives, limit, move_cycles: 0 };
-        let first = source.of(ops.iter().map(|op| op.id)).filter(|order| graph.allows(&ranks(order)));
-        let low = choice.low(first);
-        let is_possible = |order: &Order| order.peak.0[Class::General as usize] <= most;
-        if !is_possible(&low) {
-            return None;
-        }
-        let (Ok(short) | Err(short)) = choice.shortest(&ranks(&low.insts));
-        let order = if is_possible(&short) { short } else { low };
-        Some((insts(&ops, &order), i64::from(order.cycles) - i64::from(as_it_is.cycles)))
-    }
-
-    fn look(&mut self, values: &mut Values<'_>, stretch: &Stretch) -> Looked {
+    pub(crate) fn look(&mut self, values: &mut Values<'_>, stretch: &Stretch) -> Looked {
         let ops: Vec<Op<InstId>> = values.stretch(stretch);
         let graph = build(&ops, &values.accesses, &mut self.states);
         let lives = Lives::new(values, stretch, &ops, &mut self.current);
         let heights = heights(&graph);
-        Looked { ops, graph, lives, heights }
+        Looked { insts: ops.iter().map(|op| op.id).collect(), graph, lives, heights }
     }
 }
 
 /// What is known of a stretch.
-struct Looked {
-    ops: Vec<Op<InstId>>,
+pub(crate) struct Looked {
+    pub(crate) insts: Vec<InstId>,
     graph: Graph,
     lives: Lives,
     heights: Vec<u32>,
 }
 
-fn insts(ops: &[Op<InstId>], order: &Order) -> Vec<InstId> {
-    order.insts.iter().map(|at| ops[*at as usize].id).collect()
+impl Looked {
+    /// The instructions in another order.
+    pub(crate) fn in_order(&self, order: &Order) -> Vec<InstId> {
+        order.insts.iter().map(|at| self.insts[*at as usize]).collect()
+    }
+
+    /// Cycles that it takes as it stands.
+    pub(crate) fn cycles(&self) -> u32 {
+        in_order(&self.graph, self.lives.clone(), 0..self.insts.len() as u32).cycles
+    }
+
+    /// Orders of few registers, with one ahead of the others if it may be.
+    pub(crate) fn few(&self, first: Option<Vec<u32>>) -> Few {
+        let first = first.filter(|order| self.graph.allows(&ranks(order)));
+        let made = first.map(|order| self.measured(order));
+        let ways = if self.insts.len() <= MANY { &FEW[..] } else { &FEW[..1] };
+        Few { made: made.into_iter().collect(), ways: ways.iter() }
+    }
+
+    /// A short order of no more than `limit` that follows the `low` one where nothing fits; the last that was tried where there
+    /// is none.
+    pub(crate) fn shortest(&self, low: &Order, limit: Counts) -> Order {
+        let (Ok(order) | Err(order)) = Choice { looked: self, limit, move_cycles: 0 }.shortest(&ranks(&low.insts));
+        order
+    }
+
+    fn measured(&self, order: Vec<u32>) -> Order {
+        in_order(&self.graph, self.lives.clone(), order.into_iter())
+    }
+}
+
+/// Orders of a stretch that need few registers, each made when it is asked for.
+pub(crate) struct Few {
+    made: Vec<Order>,
+    ways: std::slice::Iter<'static, Way>,
+}
+
+impl Few {
+    /// The first that keeps within the limit, or that which is least above it.
+    pub(crate) fn low(&mut self, looked: &Looked, limit: Counts) -> &Order {
+        let mut best: Option<(i32, usize)> = None;
+        for n in 0.. {
+            if n == self.made.len() {
+                let Some(way) = self.ways.next() else { break };
+                self.made.push(looked.measured(way(&looked.graph, &looked.lives)));
+            }
+            let excess = self.made[n].peak.excess(limit);
+            if best.is_none_or(|(least, _)| excess < least) {
+                best = Some((excess, n));
+            }
+            if excess == 0 {
+                break;
+            }
+        }
+        // There is one way at least.
+        &self.made[best.map_or(0, |(_, n)| n)]
+    }
 }
 
 /// By instruction: its place in the order.
@@ -120,9 +152,7 @@ fn ranks(order: &[u32]) -> Vec<u32> {
 
 /// A stretch for which an order is looked for that needs no more than `limit`.
 struct Choice<'a> {
-    graph: &'a Graph,
-    heights: &'a [u32],
-    lives: &'a Lives,
+    looked: &'a Looked,
     limit: Counts,
     move_cycles: u32,
 }
@@ -130,48 +160,30 @@ struct Choice<'a> {
 impl Choice<'_> {
     /// The order for which [`list_order`] decides.
     fn listed(&self, lives: &Lives, aims: (Counts, Counts), ranks: &[u32]) -> Order {
-        list_order(self.graph, self.heights, lives.clone(), aims, ranks)
+        list_order(&self.looked.graph, &self.looked.heights, lives.clone(), aims, ranks)
     }
 
     /// A short order within the limit, by `ranks` where nothing fits; the last that was tried where there is none.
     fn shortest(&self, ranks: &[u32]) -> Result<Order, Order> {
         let mut aim = self.limit;
-        let mut order = self.listed(self.lives, (aim, aim), ranks);
+        let lives = &self.looked.lives;
+        let mut order = self.listed(lives, (aim, aim), ranks);
         for _ in 1..ATTEMPTS {
             if order.peak.is_within(self.limit) {
                 break;
             }
             aim = aim.less(order.peak, self.limit);
-            order = self.listed(self.lives, (aim, aim), ranks);
+            order = self.listed(lives, (aim, aim), ranks);
         }
         if order.peak.is_within(self.limit) { Ok(order) } else { Err(order) }
-    }
-
-    /// Of the `first` order and those that need few registers the first that keeps within the limit, or that which is least
-    /// above it.
-    fn low(&self, first: Option<Vec<u32>>) -> Order {
-        let count = self.graph.incoming.len();
-        let ways = if count <= MANY { &FEW[..] } else { &FEW[..1] };
-        let mut best: Option<Order> = None;
-        for order in first.into_iter().chain(ways.iter().map(|way| way(self.graph, self.lives))) {
-            let order = in_order(self.graph, self.lives.clone(), order.into_iter());
-            let excess = order.peak.excess(self.limit);
-            if best.as_ref().is_none_or(|best| excess < best.peak.excess(self.limit)) {
-                best = Some(order);
-            }
-            if excess == 0 {
-                break;
-            }
-        }
-        best.unwrap_or_else(|| in_order(self.graph, self.lives.clone(), 0..count as u32))
     }
 
     /// An order for a stretch that needs more than the limit as it stands in the source: a short one within it if there is
     /// one, or else the cheapest of one that needs little, one that needs as much but is shorter, and one that lets go what
     /// is not read again in the stretch.
     fn lowest(&self) -> Priced {
-        let (lives, limit) = (self.lives, self.limit);
-        let low = self.low(None);
+        let (lives, limit) = (&self.looked.lives, self.limit);
+        let low = self.looked.few(None).low(self.looked, limit).clone();
         let ranks = ranks(&low.insts);
         let low_peak = low.peak;
         let mut best = self.priced(low);
@@ -192,7 +204,7 @@ impl Choice<'_> {
         let moves: u32 = [Class::General, Class::Predicate]
             .into_iter()
             .filter(|class| order.peak.0[*class as usize] > self.limit.0[*class as usize])
-            .map(|class| evictions(self.lives, &order.insts, class, self.limit.0[class as usize]))
+            .map(|class| evictions(&self.looked.lives, &order.insts, class, self.limit.0[class as usize]))
             .sum();
         let cycles = order.cycles.saturating_add(moves.saturating_mul(self.move_cycles));
         Priced { order, cycles }

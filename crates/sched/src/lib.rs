@@ -30,7 +30,7 @@ mod timing;
 mod values;
 
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
-pub use lower::{Lower, order_lower};
+pub use lower::{Lower, Lowering, Reordering};
 
 use code::Code;
 use oriole_isa::Arch;

@@ -15,6 +15,7 @@ use std::collections::BinaryHeap;
 const TRIES: usize = 16;
 
 /// An order of a block's instructions, and what it costs.
+#[derive(Clone)]
 pub(crate) struct Order {
     pub(crate) insts: Vec<u32>,
     /// Cycles until the last one issues.

@@ -1,13 +1,13 @@
 //! Fewer registers for a function that is in order: what needs more than there shall be is put in order anew, and only that.
 
 use crate::before::{SourceOrder, limit, undefined_late};
-use crate::choice::Tables;
-use crate::lives::Class;
+use crate::choice::{Few, Looked, Tables};
+use crate::lives::{Class, Counts};
 use crate::survey::{Stretch, Survey, has_choice};
 use crate::values::Values;
 use oriole_isa::Arch;
-use oriole_ori::analysis::Flow;
-use oriole_ori::{Function, InstId};
+use oriole_ori::analysis::Liveness;
+use oriole_ori::{Block, Function, InstId};
 
 /// What a lower order may cost.
 #[derive(Clone, Copy, Debug)]
@@ -22,38 +22,111 @@ pub struct Lower {
 
 /// Values that allocation may find to be constants, which it computes again where they are read.
 const CONSTANTS: i32 = 2;
+const GENERAL: usize = Class::General as usize;
 
-/// Put what needs more registers in an order that needs fewer: that of the `source` if it does. The function's flow, which
-/// stays as it is; `None` if that cannot be, and then the function is as it was.
-pub fn order_lower(
-    func: &mut Function,
+impl Lower {
+    /// General registers that are in use at most.
+    fn most(self) -> i32 {
+        self.registers as i32 + CONSTANTS
+    }
+
+    /// What shall be in use at most.
+    fn limit(self, arch: Arch) -> Counts {
+        limit(self.registers as i32 - self.spare as i32, arch)
+    }
+}
+
+/// Instructions in another order, stretch by stretch.
+#[derive(PartialEq, Eq)]
+pub struct Reordering(Vec<(Block, usize, Vec<InstId>)>);
+
+impl Reordering {
+    /// Put them in that order.
+    pub fn apply(&self, func: &mut Function) {
+        for (block, start, order) in &self.0 {
+            func.edit().reorder(*block, *start, order);
+        }
+    }
+}
+
+/// What is known of a function of which orders with fewer and fewer registers are asked: of one that does not change
+/// meanwhile, and whose instructions once stood in one order of the source.
+pub struct Lowering {
     arch: Arch,
-    flow: Option<Flow>,
-    source: &SourceOrder,
-    lower: Lower,
-) -> Option<Flow> {
-    let flow = flow.unwrap_or_else(|| Flow::new(func));
-    let orders: Vec<(Stretch, Vec<InstId>)> = {
-        let mut values = Values::new(func, arch);
-        let survey = Survey::new(&values, func, &flow.live, has_choice);
-        let most = lower.registers as i32;
-        let limit = limit(most - lower.spare as i32, arch);
-        let mut tables = Tables::new(values.registers(), 0);
-        let mut longer = 0;
-        let general = Class::General as usize;
-        if survey.peak_elsewhere.0[general] > most + CONSTANTS {
+    survey: Survey,
+    /// By stretch: orders of few registers, once they have been asked for.
+    low: Vec<Option<Low>>,
+}
+
+/// A stretch, and how low it can go.
+struct Low {
+    looked: Looked,
+    few: Few,
+    /// Cycles that it takes as it stands.
+    cycles: u32,
+}
+
+impl Lowering {
+    /// Of a function as it stands.
+    pub fn new(func: &Function, arch: Arch, live: &Liveness) -> Self {
+        let survey = Survey::new(&Values::new(func, arch), func, live, has_choice);
+        let low = survey.stretches.iter().map(|_| None).collect();
+        Lowering { arch, survey, low }
+    }
+
+    /// Whether there are orders with so few registers, however long they take.
+    pub fn is_possible(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> bool {
+        let (limit, most) = (lower.limit(self.arch), lower.most());
+        if self.survey.peak_elsewhere.0[GENERAL] > most {
+            return false;
+        }
+        self.look(func, source, limit);
+        self.above(limit).all(|(low, _)| low.few.low(&low.looked, limit).peak.0[GENERAL] <= most)
+    }
+
+    /// What needs more registers in an order that needs fewer: that of the source if it does. `None` if that cannot be.
+    pub fn order(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> Option<Reordering> {
+        if !self.is_possible(func, source, lower) {
             return None;
         }
-        let stretches = survey.stretches.into_iter().filter(|stretch| stretch.peak.0[general] > limit.0[general]);
-        let ordered = |stretch: Stretch| {
-            let (order, more) = tables.lower(&mut values, &stretch, source, (limit, most + CONSTANTS))?;
-            longer += more;
-            lower.cycles.is_none_or(|most| longer <= i64::from(most)).then(|| (stretch, undefined_late(func, order)))
+        let (limit, most) = (lower.limit(self.arch), lower.most());
+        let mut longer = 0;
+        let ordered = |(low, (block, start)): (&mut Low, (Block, usize))| {
+            let lowest = low.few.low(&low.looked, limit);
+            let short = low.looked.shortest(lowest, limit);
+            let order = if short.peak.0[GENERAL] <= most { &short } else { lowest };
+            longer += i64::from(order.cycles) - i64::from(low.cycles);
+            let in_time = lower.cycles.is_none_or(|most| longer <= i64::from(most));
+            in_time.then(|| (block, start, undefined_late(func, low.looked.in_order(order))))
         };
-        stretches.map(ordered).collect::<Option<_>>()?
-    };
-    for (stretch, order) in orders {
-        func.edit().reorder(stretch.block, stretch.places.start, &order);
+        self.above(limit).map(ordered).collect::<Option<_>>().map(Reordering)
     }
-    Some(flow)
+
+    /// Look at the stretches that need more than the limit, each once.
+    fn look(&mut self, func: &Function, source: &SourceOrder, limit: Counts) {
+        let is_new = |(stretch, low): (&Stretch, &Option<Low>)| needs_more(stretch, limit) && low.is_none();
+        if !self.survey.stretches.iter().zip(&self.low).any(is_new) {
+            return;
+        }
+        let mut values = Values::new(func, self.arch);
+        let mut tables = Tables::new(values.registers(), 0);
+        for (stretch, low) in self.survey.stretches.iter().zip(&mut self.low) {
+            if is_new((stretch, low)) {
+                let looked = tables.look(&mut values, stretch);
+                let few = looked.few(source.of(looked.insts.iter().copied()));
+                *low = Some(Low { few, cycles: looked.cycles(), looked });
+            }
+        }
+    }
+
+    /// The stretches that need more than the limit, and where they begin. All of them have been looked at.
+    fn above(&mut self, limit: Counts) -> impl Iterator<Item = (&mut Low, (Block, usize))> {
+        let stretches = self.survey.stretches.iter().zip(&mut self.low);
+        let above = stretches.filter(move |(stretch, _)| needs_more(stretch, limit));
+        above.filter_map(|(stretch, low)| Some((low.as_mut()?, (stretch.block, stretch.places.start))))
+    }
+}
+
+fn needs_more(stretch: &Stretch, limit: Counts) -> bool {
+    stretch.peak.0[GENERAL] > limit.0[GENERAL]
 }

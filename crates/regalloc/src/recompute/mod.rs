@@ -37,24 +37,49 @@ pub fn recompute(
         return Ok(None);
     }
     let flow = Flow::new(func);
-    let mut excess = through(func, &flow);
-    for block in func.layout() {
-        let room = budget.in_block(*block).saturating_sub(own_need);
-        excess[*block] = excess[*block].saturating_sub(room);
-    }
-    if excess.values().all(|missing| *missing == 0) {
-        return Ok(Some(flow));
-    }
-    let dominators = DomTree::dominators(&flow.cfg);
-    let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
-    let recipes = Recipes::new(func, arch, &flow, dominators);
-    let chosen = Choice::new(func, &flow, weights, &recipes).run(excess);
-    if chosen.values.is_empty() {
-        return Ok(Some(flow));
-    }
-    let plan = rewrite::plan(func, &recipes, &chosen);
-    rewrite::carry_out(func, &plan, &chosen)?;
+    let Some(recomputing) = Recomputing::plan(func, arch, &flow, budget, own_need) else { return Ok(Some(flow)) };
+    recomputing.carry_out(func)?;
     Ok(None)
+}
+
+/// What is to be computed again in a function, and where.
+pub struct Recomputing {
+    chosen: Chosen,
+    plan: Vec<(Block, rewrite::Again)>,
+}
+
+impl Recomputing {
+    /// The same as [`recompute`] does, for a function with this `flow`; `None` if nothing is to be done, or can be.
+    pub fn plan(func: &Function, arch: Arch, flow: &Flow, budget: &RegisterBudget, own_need: u32) -> Option<Self> {
+        if !budget.may_be_short(func) {
+            return None;
+        }
+        let mut excess = through(func, flow);
+        for block in func.layout() {
+            let room = budget.in_block(*block).saturating_sub(own_need);
+            excess[*block] = excess[*block].saturating_sub(room);
+        }
+        if excess.values().all(|missing| *missing == 0) {
+            return None;
+        }
+        let dominators = DomTree::dominators(&flow.cfg);
+        let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
+        let recipes = Recipes::new(func, arch, flow, dominators);
+        let chosen = Choice::new(func, flow, weights, &recipes).run(excess);
+        if chosen.values.is_empty() {
+            return None;
+        }
+        let plan = rewrite::plan(func, &recipes, &chosen);
+        Some(Recomputing { chosen, plan })
+    }
+
+    /// Do it in the function for which it was planned.
+    ///
+    /// # Errors
+    /// There is no name left for a register.
+    pub fn carry_out(&self, func: &mut Function) -> Result<(), AllocError> {
+        rewrite::carry_out(func, &self.plan, &self.chosen)
+    }
 }
 
 /// A number of R components.

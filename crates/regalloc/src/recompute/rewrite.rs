@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 
 /// What is put into a block: ahead of which instruction, and what is repeated there.
-type Again = Vec<(InstId, Vec<InstId>)>;
+pub(super) type Again = Vec<(InstId, Vec<InstId>)>;
 
 /// What is to be put into each of the blocks that need a value.
 pub(super) fn plan(func: &Function, recipes: &Recipes<'_>, chosen: &Chosen) -> Vec<(Block, Again)> {
