@@ -4,7 +4,7 @@ use crate::error::CompileError;
 use crate::tries::Tries;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
-use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget};
+use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
 use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values};
 
 /// What is kept free for other purposes while a function is got ready for allocation.
@@ -72,13 +72,23 @@ impl Placing<'_> {
         }
         let kept = func.clone();
         let flow = ordered.flow.take().unwrap_or_else(|| Flow::new(func));
-        let first = self.allocator.allocate(node.clone(), func, Some(flow.clone()), None)?;
-        let tries = Tries { placing: self, node, kept: &kept, ordered: &ordered };
-        match first.own.spills.any() {
-            false => tries.for_more_warps(flow, func, first),
-            true if may_spill => tries.for_fewer_spills(flow, func, first),
-            true => Ok(first),
+        let mut tries = Tries::new(self, node, &kept, &ordered, flow.clone());
+        // What the first allocation would name can be told from the order: a step below that needs no first allocation.
+        let named = ordered.peak.filter(|_| may_save_steps).map_or(0, |peak| self.budget.of(peak) as u16);
+        if let Some((allocation, lower)) = tries.for_more_warps(named, estimated_work(&kept))? {
+            *func = lower;
+            return Ok(allocation);
         }
+        let first = self.allocator.allocate(node.clone(), func, Some(flow), None)?;
+        if first.own.spills.any() {
+            return if may_spill { tries.for_fewer_spills(func, first) } else { Ok(first) };
+        }
+        let more = Some(RegisterBudget::named(&first.own.used)).filter(|more| may_save_steps && *more > named);
+        let found = more.map(|named| tries.for_more_warps(named, estimated_work(func))).transpose()?.flatten();
+        Ok(found.map_or(first, |(allocation, lower)| {
+            *func = lower;
+            allocation
+        }))
     }
 
     /// Another allocation, if there is room.

@@ -6,8 +6,8 @@ use crate::error::CompileError;
 use crate::placing::{AGAIN, Placing, Spare};
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
-use oriole_regalloc::{AllocError, FunctionAllocation, OWN_NEED, Recomputing, RegisterBudget, estimated_work};
-use oriole_sched::{Lower, Lowering, Ordered, SourceOrder};
+use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputing, estimated_work};
+use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -59,47 +59,70 @@ impl Step {
 
 /// Other tries with one function.
 pub(crate) struct Tries<'a> {
-    pub(crate) placing: &'a Placing<'a>,
-    pub(crate) node: &'a CallNode,
+    placing: &'a Placing<'a>,
+    node: &'a CallNode,
     /// The function as it was put in order.
-    pub(crate) kept: &'a Function,
-    pub(crate) ordered: &'a Ordered,
+    kept: &'a Function,
+    ordered: &'a Ordered,
+    /// The kept function is the first.
+    forms: Vec<Form<'a>>,
 }
 
 /// The function with what is computed again in it for a step, and its orders. It is the same for several steps.
 struct Form<'a> {
     func: Cow<'a, Function>,
     flow: Flow,
-    lowering: Lowering,
     source: &'a SourceOrder,
-    /// Registers that what lives across calls needs.
-    across_calls: u16,
+    /// Once it is asked for.
+    lowering: Option<Lowering>,
+    /// Registers that what lives across calls needs, once it is asked for.
+    across_calls: Option<u16>,
 }
 
-impl Form<'_> {
-    /// Whether it may be that so few registers suffice.
-    fn may_do(&mut self, step: Step) -> bool {
-        self.across_calls <= step.cap && self.lowering.is_possible(&self.func, self.source, step.lower(LOWER_SPARE))
+impl<'a> Form<'a> {
+    fn new(func: Cow<'a, Function>, flow: Flow, source: &'a SourceOrder) -> Self {
+        Form { func, flow, source, lowering: None, across_calls: None }
+    }
+
+    /// Whether it may be that the registers of a step suffice.
+    fn may_do(&mut self, step: Step, allocator: &ModuleAllocator<'_>) -> bool {
+        let (func, flow) = (&*self.func, &self.flow);
+        let across_calls = *self.across_calls.get_or_insert_with(|| allocator.least_across_calls(func, flow));
+        let lowering = self.lowering.get_or_insert_with(|| Lowering::new(func, allocator.arch(), &flow.live));
+        across_calls <= step.cap && lowering.is_possible(func, self.source, step.lower(LOWER_SPARE))
+    }
+
+    /// Its instructions in an order for a step that leaves so many registers free.
+    fn order(&mut self, step: Step, spare: u32) -> Option<Reordering> {
+        self.lowering.as_mut()?.order(&self.func, self.source, step.lower(spare))
     }
 }
 
 impl<'a> Tries<'a> {
-    /// The allocation of those that are tried with which least is done. `flow` is that of the kept function.
-    pub(crate) fn for_fewer_spills(
-        &self,
+    /// For a function that is in order, with its flow.
+    pub(crate) fn new(
+        placing: &'a Placing<'a>,
+        node: &'a CallNode,
+        kept: &'a Function,
+        ordered: &'a Ordered,
         flow: Flow,
+    ) -> Self {
+        let forms = vec![Form::new(Cow::Borrowed(kept), flow, &ordered.source)];
+        Tries { placing, node, kept, ordered, forms }
+    }
+
+    /// The allocation of those that are tried with which least is done.
+    pub(crate) fn for_fewer_spills(
+        &mut self,
         func: &mut Function,
         mut best: FunctionAllocation,
     ) -> Result<FunctionAllocation, CompileError> {
         let mut work = estimated_work(func);
         if let Some(cap) = self.placing.budget.everywhere() {
             let step = Step { cap, longer: None, work };
-            let mut form = match self.recomputed(cap, &flow)? {
-                Some(form) => form,
-                None => self.form(Cow::Borrowed(self.kept), flow),
-            };
-            if form.may_do(step)
-                && let Some((allocation, other)) = self.allocate_lower(step, &mut form)?
+            let at = self.form(cap)?;
+            if self.forms[at].may_do(step, self.placing.allocator)
+                && let Some((allocation, other)) = self.allocate_lower(step, at)?
             {
                 *func = other;
                 return Ok(allocation);
@@ -130,18 +153,15 @@ impl<'a> Tries<'a> {
         Ok(best)
     }
 
-    /// Fewer registers where more warps run with them, nothing is spilled and little more is done. `flow` is that of the kept
-    /// function.
+    /// Fewer registers than are `named` where more warps run with them, nothing is spilled and little more is done than the `work`
+    /// that there is.
     pub(crate) fn for_more_warps(
-        &self,
-        flow: Flow,
-        func: &mut Function,
-        best: FunctionAllocation,
-    ) -> Result<FunctionAllocation, CompileError> {
+        &mut self,
+        named: u16,
+        work: f32,
+    ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
         let budget = self.placing.budget;
-        let named = RegisterBudget::named(&best.own.used);
-        let Some(first) = budget.next_step(named) else { return Ok(best) };
-        let work = estimated_work(func);
+        let Some(first) = budget.next_step(named) else { return Ok(None) };
         let caps = std::iter::successors(Some(first), |cap| budget.next_step(*cap));
         let step = |cap: u16| {
             let gain = f32::from(first) / f32::from(cap);
@@ -150,57 +170,47 @@ impl<'a> Tries<'a> {
             Step { cap, longer: Some(longer as u32), work: work * more_work }
         };
         // As far down as there are orders; then up again until one of them is short enough and finds room.
-        let mut forms = vec![self.form(Cow::Borrowed(self.kept), flow)];
+        let steps: Vec<Step> = caps.take(STEPS).map(step).collect();
         let mut down = Vec::new();
-        for step in caps.take(STEPS).map(step) {
-            let mut at = 0;
-            if let Some(form) = self.recomputed(step.cap, &forms[0].flow)? {
-                at = forms.len();
-                forms.push(form);
-            }
-            if !forms[at].may_do(step) {
+        for step in steps {
+            let at = self.form(step.cap)?;
+            if !self.forms[at].may_do(step, self.placing.allocator) {
                 break;
             }
             down.push((step, at));
         }
         for (step, at) in down.into_iter().rev() {
-            if let Some((allocation, other)) = self.allocate_lower(step, &mut forms[at])? {
-                *func = other;
-                return Ok(allocation);
+            let found = self.allocate_lower(step, at)?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
-        Ok(best)
+        Ok(None)
     }
 
-    /// The kept function with what has to be computed again so that there are no more registers than `cap`, if there is
-    /// something.
-    fn recomputed(&self, cap: u16, flow: &Flow) -> Result<Option<Form<'a>>, AllocError> {
+    /// The kept function with what has to be computed again so that there are no more registers than `cap`.
+    fn form(&mut self, cap: u16) -> Result<usize, AllocError> {
         let (arch, budget) = (self.placing.allocator.arch(), self.placing.budget.capped(cap));
-        let Some(recomputing) = Recomputing::plan(self.kept, arch, flow, &budget, LOWER_NEED) else { return Ok(None) };
+        let flow = &self.forms[0].flow;
+        let Some(recomputing) = Recomputing::plan(self.kept, arch, flow, &budget, LOWER_NEED) else { return Ok(0) };
         let mut func = self.kept.clone();
         recomputing.carry_out(&mut func)?;
         let flow = Flow::new(&func);
-        Ok(Some(self.form(Cow::Owned(func), flow)))
-    }
-
-    fn form(&self, func: Cow<'a, Function>, flow: Flow) -> Form<'a> {
-        let allocator = self.placing.allocator;
-        let lowering = Lowering::new(&func, allocator.arch(), &flow.live);
-        let across_calls = allocator.least_across_calls(&func, &flow);
-        Form { func, flow, lowering, source: &self.ordered.source, across_calls }
+        self.forms.push(Form::new(Cow::Owned(func), flow, &self.ordered.source));
+        Ok(self.forms.len() - 1)
     }
 
     /// Registers for the function in a lower order, or in one that is lower yet; nothing if something is spilled then, or too much
     /// is executed.
     fn allocate_lower(
-        &self,
+        &mut self,
         step: Step,
-        form: &mut Form<'_>,
+        at: usize,
     ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
+        let form = &mut self.forms[at];
         let mut before = None;
         for spare in [LOWER_SPARE, MORE_SPARE] {
-            let order = form.lowering.order(&form.func, form.source, step.lower(spare));
-            let Some(order) = order.filter(|order| before.as_ref() != Some(order)) else { break };
+            let Some(order) = form.order(step, spare).filter(|order| before.as_ref() != Some(order)) else { break };
             let mut func = form.func.clone().into_owned();
             order.apply(&mut func);
             before = Some(order);

@@ -6,7 +6,7 @@
 //! registers ([`crate::evictions`]). An order that is not shorter than that of the source is not taken.
 
 use crate::choice::Tables;
-use crate::lives::Counts;
+use crate::lives::{Class, Counts};
 use crate::sink::sink_loads;
 use crate::survey::{LongBlock, Stretch, Survey, gains, has_long_block, may_gain};
 use crate::values::Values;
@@ -40,6 +40,8 @@ pub struct Ordered {
     pub flow: Option<Flow>,
     /// Cycles that its stretches take by the tables, each once.
     pub cycles: u32,
+    /// General registers in use at a time at most, if that was looked at.
+    pub peak: Option<u32>,
     /// The order in the source.
     pub source: SourceOrder,
 }
@@ -79,22 +81,25 @@ where
 {
     let Usage { budget, in_block, move_cycles } = usage;
     if !may_gain(func, arch) {
-        return Ordered { flow, cycles: 0, source: SourceOrder::default() };
+        return Ordered { flow, cycles: 0, peak: None, source: SourceOrder::default() };
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
     if has_long_block(func) {
         sink_in_long_blocks(func, arch, &flow, &budget, &in_block);
     }
     let mut cycles = 0;
+    let mut peak;
     let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
         let survey = Survey::new(&values, func, &flow.live, |insts| gains(func, insts, arch));
         let limit = limits(survey.peak, arch, &budget);
         let mut tables = Tables::new(values.registers(), move_cycles);
+        peak = survey.peak_elsewhere;
         let ordered = |stretch| {
-            let (order, takes) = tables.order(&mut values, &stretch, limit.within(in_block(stretch.block)));
-            cycles += takes;
-            Some((stretch, undefined_late(func, order?)))
+            let ordered = tables.order(&mut values, &stretch, limit.within(in_block(stretch.block)));
+            cycles += ordered.cycles;
+            peak = peak.max(ordered.peak);
+            Some((stretch, undefined_late(func, ordered.insts?)))
         };
         survey.stretches.into_iter().filter_map(ordered).collect()
     };
@@ -103,7 +108,7 @@ where
         source.keep(&func.block_insts(stretch.block)[stretch.places.clone()]);
         func.edit().reorder(stretch.block, stretch.places.start, &order);
     }
-    Ordered { flow: Some(flow), cycles, source }
+    Ordered { flow: Some(flow), cycles, peak: Some(peak.0[Class::General as usize].max(0) as u32), source }
 }
 
 /// Loads as late as may be in blocks of several stretches that need more registers than there are.

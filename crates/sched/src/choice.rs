@@ -42,18 +42,13 @@ impl Tables {
         Tables { states: ByRegister::of(registers), current: ByRegister::of(registers), move_cycles }
     }
 
-    /// The stretch in a better order, none where that of the source is as good, and how long it takes.
-    pub(crate) fn order(
-        &mut self,
-        values: &mut Values<'_>,
-        stretch: &Stretch,
-        limit: Counts,
-    ) -> (Option<Vec<InstId>>, u32) {
+    /// The stretch in a better order.
+    pub(crate) fn order(&mut self, values: &mut Values<'_>, stretch: &Stretch, limit: Counts) -> Better {
         let move_cycles = self.move_cycles;
         let looked = self.look(values, stretch);
         let count = looked.insts.len() as u32;
         let source = in_order(&looked.graph, looked.lives.clone(), 0..count);
-        let as_it_is = source.cycles;
+        let as_it_is = Better { insts: None, cycles: source.cycles, peak: source.peak };
         let choice = Choice { looked: &looked, limit, move_cycles };
         let order = if source.peak.is_within(limit) {
             let ranks: Vec<u32> = (0..count).collect();
@@ -63,8 +58,9 @@ impl Tables {
             let lowest = choice.lowest();
             (lowest.cycles < source.cycles).then_some(lowest.order)
         };
-        let cycles = order.as_ref().map_or(as_it_is, |order| order.cycles);
-        (order.map(|order| looked.in_order(&order)), cycles)
+        let better =
+            |order: Order| Better { insts: Some(looked.in_order(&order)), cycles: order.cycles, peak: order.peak };
+        order.map_or(as_it_is, better)
     }
 
     pub(crate) fn look(&mut self, values: &mut Values<'_>, stretch: &Stretch) -> Looked {
@@ -74,6 +70,16 @@ impl Tables {
         let heights = heights(&graph);
         Looked { insts: ops.iter().map(|op| op.id).collect(), graph, lives, heights }
     }
+}
+
+/// A stretch in an order that is as good as that of the source, or better.
+pub(crate) struct Better {
+    /// The instructions, where the order is another one.
+    pub(crate) insts: Option<Vec<InstId>>,
+    /// How long it takes.
+    pub(crate) cycles: u32,
+    /// Most registers in use.
+    pub(crate) peak: Counts,
 }
 
 /// What is known of a stretch.
