@@ -97,8 +97,9 @@ impl Counts {
 #[derive(Clone, Copy)]
 struct Value {
     class: Class,
-    /// Instructions that read it and have not issued yet.
+    /// How many instructions that read it have not issued yet, and the exclusive or of these: of a single one that is it.
     readers: u32,
+    rest: u32,
     /// It is needed after the stretch.
     lives_on: bool,
 }
@@ -112,6 +113,8 @@ pub(crate) struct Lives {
     writes: Vec<u32>,
     /// By instruction: where its entries end.
     ends: Vec<(u32, u32)>,
+    /// By instruction that has not issued: by how much the registers in use grow if it issues now.
+    changes: Vec<Counts>,
     /// Registers in use.
     pub(crate) live: Counts,
 }
@@ -129,6 +132,7 @@ impl Lives {
             reads: Vec::new(),
             writes: Vec::new(),
             ends: Vec::with_capacity(ops.len()),
+            changes: Vec::new(),
             live: stretch.live,
         };
         for op in ops {
@@ -140,11 +144,12 @@ impl Lives {
             }
         }
         current.forget(|value| *value = None);
+        lives.count_changes();
         lives
     }
 
     fn read(&mut self, values: &Values<'_>, op: &Op<InstId>, current: &mut ByRegister<Option<u32>>) {
-        let start = self.reads.len();
+        let (at, start) = (self.ends.len() as u32, self.reads.len());
         // What may keep its old value reads it.
         let kept = values.accesses.defs(op).iter().filter(|_| op.guarded).map(|def| def.reg);
         for reg in values.accesses.uses(op).iter().map(|read| read.reg).chain(kept) {
@@ -152,7 +157,7 @@ impl Lives {
             let value = *current.touch(reg).get_or_insert_with(|| add(all, values.class(reg)));
             if !self.reads[start..].contains(&value) {
                 self.reads.push(value);
-                self.values[value as usize].readers += 1;
+                self.values[value as usize].read_by(at);
             }
         }
         for def in values.accesses.defs(op).iter().filter(|_| !op.guarded) {
@@ -173,6 +178,7 @@ impl Lives {
         let read =
             before.into_iter().zip(&self.values).filter(|(before, value)| *before && value.class == Class::General);
         self.live.0[Class::General as usize] = read.count() as i32;
+        self.count_changes();
         self
     }
 
@@ -199,6 +205,15 @@ impl Lives {
 
     /// By how much the registers in use grow if instruction `at` issues now.
     pub(crate) fn change(&self, at: u32) -> Counts {
+        self.changes[at as usize]
+    }
+
+    /// Before the first instruction has issued.
+    fn count_changes(&mut self) {
+        self.changes = (0..self.ends.len() as u32).map(|at| self.counted(at)).collect();
+    }
+
+    fn counted(&self, at: u32) -> Counts {
         let mut change = Counts::default();
         let (reads, writes) = self.entries(at);
         for value in reads.iter().map(|value| self.values[*value as usize]) {
@@ -219,8 +234,25 @@ impl Lives {
         self.live = self.live.plus(self.change(at));
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before as usize].0);
         for value in &self.reads[start as usize..self.ends[at as usize].0 as usize] {
-            self.values[*value as usize].readers -= 1;
+            let value = &mut self.values[*value as usize];
+            value.readers -= 1;
+            value.rest ^= at;
+            if value.readers == 1 && !value.lives_on {
+                // The one that is left takes it out of use.
+                self.changes[value.rest as usize].add(value.class, -1);
+            }
         }
+    }
+}
+
+impl Value {
+    fn new(class: Class, lives_on: bool) -> Self {
+        Value { class, readers: 0, rest: 0, lives_on }
+    }
+
+    fn read_by(&mut self, at: u32) {
+        self.readers += 1;
+        self.rest ^= at;
     }
 }
 
@@ -233,12 +265,12 @@ impl Lives {
             reads: Vec::new(),
             writes: Vec::new(),
             ends: Vec::new(),
+            changes: Vec::new(),
             live: Counts::default(),
         };
-        let values = values.iter().map(|&(class, lives_on)| Value { class, readers: 0, lives_on });
-        lives.values.extend(values);
-        for (reads, writes) in insts {
-            reads.iter().for_each(|value| lives.values[*value as usize].readers += 1);
+        lives.values.extend(values.iter().map(|&(class, lives_on)| Value::new(class, lives_on)));
+        for (at, (reads, writes)) in (0..).zip(insts) {
+            reads.iter().for_each(|value| lives.values[*value as usize].read_by(at));
             lives.reads.extend(reads);
             lives.writes.extend(writes);
             lives.ends.push((lives.reads.len() as u32, lives.writes.len() as u32));
@@ -246,11 +278,12 @@ impl Lives {
         for value in (0..lives.values.len()).filter(|value| !lives.writes.contains(&(*value as u32))) {
             lives.live.add(lives.values[value].class, 1);
         }
+        lives.count_changes();
         lives
     }
 }
 
 fn add(values: &mut Vec<Value>, class: Class) -> u32 {
-    values.push(Value { class, readers: 0, lives_on: false });
+    values.push(Value::new(class, false));
     values.len() as u32 - 1
 }
