@@ -121,10 +121,7 @@ impl Inst {
     /// The guard, or `None` where the instruction always executes.
     #[inline]
     pub fn guard(&self) -> Option<Guard> {
-        match self.guard.kind() {
-            OperandKind::Guard { pred, negated } => Some(Guard { pred, negated }),
-            _ => None,
-        }
+        self.guard.as_guard().map(|(pred, negated)| Guard { pred, negated })
     }
 
     /// Whether some threads may keep the old values of what it writes: it has a guard, or it is a load of tensor

@@ -349,6 +349,11 @@ impl Operand {
     }
 
     #[inline]
+    fn is_special(self, tag: SpecialTag) -> bool {
+        self.is_tag(Tag::Special) && self.mods() & 15 == tag as u32
+    }
+
+    #[inline]
     fn tag(self) -> Tag {
         TAGS[(self.words[0] >> TYPE_SHIFT & 7) as usize]
     }
@@ -586,10 +591,14 @@ impl Operand {
     /// The 32 bits, if it is an immediate without flags.
     #[inline]
     pub fn as_imm(self) -> Option<u32> {
-        match self.kind() {
-            OperandKind::Imm(bits, _) if !self.has_flags() => Some(bits),
-            _ => None,
-        }
+        (self.is_tag(Tag::Imm) && !self.has_flags()).then_some(self.words[1])
+    }
+
+    /// The predicate and whether it is negated, if it is a guard.
+    #[inline]
+    pub fn as_guard(self) -> Option<(VReg, bool)> {
+        let negated = self.aux() & GUARD_NEGATED != 0;
+        self.is_special(SpecialTag::Guard).then(|| (VReg::new(self.index()), negated))
     }
 
     /// The block, if it is one.
@@ -601,7 +610,7 @@ impl Operand {
     /// Whether it is `RZ`, `URZ` or an immediate zero.
     #[inline]
     pub fn is_zero(self) -> bool {
-        matches!(self.kind(), OperandKind::Rz | OperandKind::Urz) || self.as_imm() == Some(0)
+        self.is_special(SpecialTag::Rz) || self.is_special(SpecialTag::Urz) || self.as_imm() == Some(0)
     }
 
     /// Whether it references a constant bank (the CB flag).

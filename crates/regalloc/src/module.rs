@@ -90,7 +90,7 @@ impl<'m> ModuleAllocator<'m> {
         let passes_stack = self.passes_stack(func, open);
         let role = Role { by_convention, passes_stack, cap };
         let mut own = allocate_within(func, self.arch, flow, self.counts.of(id), role, self.options)?;
-        let mut clobbers = used_registers(func);
+        let mut clobbers = own.used;
         for callee in &callees {
             clobbers.union(&self.after_call(*callee));
         }
@@ -100,8 +100,11 @@ impl<'m> ModuleAllocator<'m> {
             saved = Saved::new(func, &clobbers);
             own.spills = own.spills.plus(saved.bytes());
         }
+        let before = func.inst_count();
         finish_frame(func, self.arch, &saved, passes_stack);
-        clobbers.union(&used_registers(func));
+        if func.inst_count() != before {
+            clobbers.union(&used_registers(func));
+        }
         if open {
             // Convergence barriers are saved by whom it calls, and by it.
             clobbers.union(&convention::changed());

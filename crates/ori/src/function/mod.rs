@@ -347,13 +347,13 @@ impl Function {
     #[inline]
     pub fn physical(&self, operand: Operand) -> Option<(RegFile, u16, u8)> {
         use crate::operand::OperandKind;
+        if let Some((reg, piece)) = operand.as_piece() {
+            let data = &self.vregs[reg];
+            let range = piece.range(data.components);
+            return data.physical.map(|base| (data.file(), base + u16::from(range.start), range.len() as u8));
+        }
         match operand.kind() {
             OperandKind::Phys { file, number, count } => Some((file, number, count)),
-            OperandKind::Reg(reg, piece) => {
-                let data = &self.vregs[reg];
-                let range = piece.range(data.components);
-                data.physical.map(|base| (data.file(), base + u16::from(range.start), range.len() as u8))
-            }
             OperandKind::Guard { pred: reg, .. } | OperandKind::ConstBindless { handle: reg, .. } => {
                 let data = &self.vregs[reg];
                 data.physical.map(|base| (data.file(), base, data.components))
