@@ -428,6 +428,9 @@ pub(crate) struct FuzzArgs {
     /// Only this optimisation level of our code [default: 0, 3, and in turn 1, 2, few registers, one phase left out].
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub(crate) opt_level: Option<u8>,
+    /// Compile each program also with a random register budget of these.
+    #[arg(long, value_name = "LEAST-MOST", value_parser = parse_budgets)]
+    pub(crate) registers: Option<(u32, u32)>,
     /// Statements of the larger programs.
     #[arg(long, default_value_t = 40, value_name = "N")]
     pub(crate) statements: usize,
@@ -531,6 +534,12 @@ fn parse_seconds(text: &str) -> Result<std::time::Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number"))?;
     let duration = std::time::Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?;
     if duration.is_zero() { Err("a timeout must be above zero".to_owned()) } else { Ok(duration) }
+}
+
+/// Register budgets, the least and the most: `24-64`.
+fn parse_budgets(text: &str) -> Result<(u32, u32), String> {
+    let budgets = text.split_once('-').and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
+    budgets.filter(|(least, most)| least <= most).ok_or_else(|| format!("'{text}' is not LEAST-MOST, such as 24-64"))
 }
 
 /// `X[,Y[,Z]]`, each at least 1.

@@ -70,6 +70,7 @@ fn campaign(args: &FuzzArgs) -> Result<Campaign, Failure> {
         interpreter: !args.without.contains(&FuzzWithout::Interpreter),
         builds,
         turns,
+        budgets: args.registers.filter(|_| compiles),
         ptxas_levels: if args.ptxas.is_some() { args.ptxas_level.clone() } else { Vec::new() },
         tools: Tools { ptxas: args.ptxas.clone(), nvdisasm: args.nvdisasm.clone().map(Nvdisasm::at) },
         ..Campaign::new(args.seed, args.count, targets)

@@ -44,6 +44,8 @@ pub struct Campaign {
     pub builds: Vec<Build>,
     /// One of these in turn, besides.
     pub turns: Vec<Build>,
+    /// And with a random register budget of these, the least and the most.
+    pub budgets: Option<(u32, u32)>,
     /// `-O` levels of ptxas.
     pub ptxas_levels: Vec<u8>,
     /// Programs of others.
@@ -102,6 +104,7 @@ impl Campaign {
             interpreter: true,
             builds: every_time(),
             turns: in_turn(),
+            budgets: None,
             ptxas_levels: Vec::new(),
             tools: Tools::default(),
         }
@@ -131,9 +134,7 @@ impl Campaign {
     }
 
     fn program(&self, number: u64, name: &str) -> Program {
-        // Neighbouring numbers must not give neighbouring streams.
-        let mixed = (number ^ self.seed.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let seed = mixed ^ mixed >> 29;
+        let seed = self.stream(number);
         let target = self.target(number).sm;
         let is_whole = match self.kinds {
             Kinds::Kernels => false,
@@ -152,6 +153,12 @@ impl Campaign {
         Program::Kernel(generate::program(name, seed, Limits { target, statements: self.statements }))
     }
 
+    /// The seed of a program: neighbouring numbers must not give neighbouring streams.
+    fn stream(&self, number: u64) -> u64 {
+        let mixed = (number ^ self.seed.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ mixed >> 29
+    }
+
     /// The sides of program `number`, without ptxas.
     fn sides(&self, number: u64) -> Vec<Side> {
         let turn = (!self.turns.is_empty()).then(|| {
@@ -159,7 +166,12 @@ impl Campaign {
             let round = number / (2 * self.targets.len() as u64);
             self.turns[(round % self.turns.len() as u64) as usize]
         });
-        let builds = self.builds.iter().copied().chain(turn).map(Side::Oriole);
+        let tight = self.budgets.map(|(least, most)| Build {
+            opt_level: 3,
+            maxrregcount: Some(fastrand::Rng::with_seed(self.stream(number)).u32(least..=most)),
+            without: None,
+        });
+        let builds = self.builds.iter().copied().chain(turn).chain(tight).map(Side::Oriole);
         self.interpreter.then_some(Side::Interpreter).into_iter().chain(builds).collect()
     }
 

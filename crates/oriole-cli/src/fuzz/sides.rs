@@ -129,6 +129,8 @@ fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, 
                 target: Some(target),
                 opt_level,
                 maxrregcount,
+                // Where registers are few most is moved about.
+                verify: maxrregcount.is_some(),
                 knobs: vec!["published-minimum=1".to_owned()],
                 disabled_passes: without.into_iter().map(str::to_owned).collect(),
                 ..CompileOptions::default()
