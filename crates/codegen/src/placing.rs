@@ -4,7 +4,7 @@ use crate::error::CompileError;
 use crate::tries::Tries;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
-use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work};
+use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work, work_without_copies};
 use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values};
 
 /// What is kept free for other purposes while a function is got ready for allocation.
@@ -75,7 +75,7 @@ impl Placing<'_> {
         let mut tries = Tries::new(self, node, &kept, &ordered, flow.clone());
         // What the first allocation would name can be told from the order: a step below that needs no first allocation.
         let named = ordered.peak.filter(|_| may_save_steps).map_or(0, |peak| self.budget.of(peak) as u16);
-        if let Some((allocation, lower)) = tries.for_more_warps(named, estimated_work(&kept))? {
+        if let Some((allocation, lower)) = tries.for_more_warps(named, work_without_copies(&kept))? {
             *func = lower;
             return Ok(allocation);
         }

@@ -44,7 +44,7 @@ pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use recompute::{OWN_NEED, Recomputing, recompute};
 pub use spill::SpillBytes;
-pub use weights::estimated_work;
+pub use weights::{estimated_work, work_without_copies};
 
 use oriole_isa::RegFile;
 

@@ -1,5 +1,6 @@
 //! How often a block is likely to execute.
 
+use crate::code::move_operands;
 use oriole_ori::analysis::{Cfg, DomTree, LoopForest};
 use oriole_ori::{Block, Callee, Function, InstFlags, InstId, SecondaryMap};
 
@@ -53,11 +54,23 @@ const ACCESS: f32 = 10.0;
 /// Estimated executions of all instructions of an allocated function, accesses to what was spilled counted by what they cost:
 /// which of two allocations of the same code is the better one.
 pub fn estimated_work(func: &Function) -> f32 {
+    work_of(func, |_| true)
+}
+
+/// The same before allocation: copies are not counted, for most of which two values get one register.
+pub fn work_without_copies(func: &Function) -> f32 {
+    work_of(func, |inst| move_operands(func, inst).is_none())
+}
+
+fn work_of(func: &Function, counts: impl Fn(InstId) -> bool) -> f32 {
     let cfg = Cfg::new(func);
     let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
     let accesses = InstFlags::SPILL | InstFlags::REFILL;
     let of_inst = |inst: InstId| if func[inst].flags.intersects(accesses) { ACCESS } else { 1.0 };
-    let of_block = |block| func.block_insts(block).iter().map(|inst| of_inst(*inst)).sum::<f32>();
+    let of_block = |block| {
+        let insts = func.block_insts(block).iter().copied().filter(|inst| counts(*inst));
+        insts.map(&of_inst).sum::<f32>()
+    };
     func.layout().iter().map(|block| weights.of(*block) * of_block(*block)).sum()
 }
 

@@ -1,7 +1,7 @@
 //! Slots 28 and 69, on SSA form: what is computed ahead of a loop for the code behind it is computed there.
 //!
-//! An instruction goes down the dominator tree to where all that read it are, but into no other loop, if a loop lies
-//! between and no more registers are needed all through it than before: values that the instruction reads would have
+//! An instruction goes down the dominator tree to where all that read it are, but into no other loop, if its results live
+//! through a loop on the way and no more registers are needed all through it than before: values that the instruction reads would have
 //! to live as long, unless they do so anyway, are as easily moved themselves, or are constants.
 
 use crate::{Changed, Context, PhaseError};
@@ -10,6 +10,7 @@ use oriole_ori::analysis::{Analyses, DomTree, Liveness, LoopForest};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, Function, InstId, OperandKind, SecondaryMap, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// What is counted.
@@ -28,8 +29,9 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     func.edit().keep_def_use();
     let (cfg, dominators, live) = (analyses.cfg(func), analyses.dominators(func), analyses.live(func));
-    let mut sink =
-        Sink { func, context, loops, dominators, live, moved: FxHashMap::default(), extended: FxHashSet::default() };
+    let through = live_in_loops(&loops, &live);
+    let (moved, extended) = (FxHashMap::default(), FxHashSet::default());
+    let mut sink = Sink { func, context, loops, dominators, live, through, moved, extended };
     let ahead = ahead_of_loops(&sink.loops, &sink.dominators);
     let mut moves: Vec<(InstId, Block, Block)> = Vec::new();
     for block in cfg.rpo().iter().rev().filter(|block| ahead[**block]) {
@@ -64,6 +66,19 @@ fn ahead_of_loops(loops: &LoopForest, dominators: &DomTree) -> SecondaryMap<Bloc
     ahead
 }
 
+/// By value: the headers of the loops where it lives.
+fn live_in_loops(loops: &LoopForest, live: &Liveness) -> SecondaryMap<VReg, SmallVec<[Block; 2]>> {
+    let mut through: SecondaryMap<VReg, SmallVec<[Block; 2]>> = SecondaryMap::new();
+    for (_, data) in loops.iter() {
+        for (value, _) in live.live_in(data.header) {
+            if through[value].last() != Some(&data.header) {
+                through[value].push(data.header);
+            }
+        }
+    }
+    through
+}
+
 /// The last one that was decided on comes first in its new block: the others may read it.
 fn carry_out(func: &mut Function, moves: &[(InstId, Block, Block)]) {
     let gone: FxHashSet<InstId> = moves.iter().map(|(inst, ..)| *inst).collect();
@@ -91,6 +106,8 @@ struct Sink<'a> {
     loops: Rc<LoopForest>,
     dominators: Rc<DomTree>,
     live: Rc<Liveness>,
+    /// By value: the headers of the loops where it lives.
+    through: SecondaryMap<VReg, SmallVec<[Block; 2]>>,
     /// Where the instructions go that have left their blocks.
     moved: FxHashMap<InstId, Block>,
     /// Values that have come to live up to these blocks.
@@ -104,8 +121,14 @@ impl Sink<'_> {
             return None;
         }
         let target = self.below(self.readers(inst, block)?, block)?;
-        let mut gained = 0;
-        self.func.for_each_def(inst, |write| gained += write.range.len() as u32);
+        let (mut gained, mut through) = (0, false);
+        self.func.for_each_def(inst, |write| {
+            gained += write.range.len() as u32;
+            through |= self.leaves_a_loop(write.reg, block, target);
+        });
+        if !through {
+            return None;
+        }
         (self.cost(inst, target, DEPTH) < gained).then_some(target)
     }
 
@@ -161,20 +184,22 @@ impl Sink<'_> {
         Some(at)
     }
 
-    /// The lowest block from `target` up to below `block` that is in no loop around which `block` is not, if some loop lies
-    /// between.
+    /// Whether there is a loop in which the value of `block` does not live any more if it is computed in `target`.
+    fn leaves_a_loop(&self, value: VReg, block: Block, target: Block) -> bool {
+        let holds = |header: Block| self.loops.innermost(header).is_some_and(|inner| self.loops.contains(inner, block));
+        self.through[value].iter().any(|header| !holds(*header) && !self.dominators.dominates(target, *header))
+    }
+
+    /// The lowest block from `target` up to below `block` that is in no loop around which `block` is not.
     fn below(&self, target: Block, block: Block) -> Option<Block> {
         let around = |at: Block| self.loops.innermost(at).is_none_or(|inner| self.loops.contains(inner, block));
-        let (mut at, mut found, mut loops) = (target, None, false);
+        let mut at = target;
         for _ in 0..FARTHEST {
             if at == block {
-                return found.filter(|_| loops);
+                return None;
             }
-            match around(at) {
-                true if found.is_none() => found = Some(at),
-                true => {}
-                // A loop on the way down to what has been found.
-                false => loops |= found.is_some(),
+            if around(at) {
+                return Some(at);
             }
             at = self.dominators.idom(at)?;
         }
