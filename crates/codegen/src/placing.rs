@@ -4,8 +4,11 @@ use crate::error::CompileError;
 use crate::tries::Tries;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
-use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, RegisterBudget, estimated_work, work_without_copies};
-use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values};
+use oriole_regalloc::{
+    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputing, RegisterBudget, estimated_work,
+    work_without_copies,
+};
+use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values, peak};
 
 /// What is kept free for other purposes while a function is got ready for allocation.
 #[derive(Clone, Copy)]
@@ -21,6 +24,9 @@ pub(crate) struct Spare {
 
 /// What is tried first.
 const USUAL: Spare = Spare { own_need: OWN_NEED, less: 0, move_cycles: MOVE_CYCLES };
+/// Registers that stay for what lives within a block if no more than so much is executed for it, as a part of what is anyway.
+const ROOMY_NEED: u32 = OWN_NEED + 3;
+const ROOMY_WORK: f32 = 1.05;
 /// Instructions that are put in order and allocated once more at most for fewer spills, all tries together.
 pub(crate) const AGAIN: usize = 2048;
 /// With so many registers all warps run on every target.
@@ -40,7 +46,25 @@ impl Placing<'_> {
     /// # Errors
     /// Those of allocation.
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
+        self.make_room(func)?;
         Ok(self.order_with(func, USUAL)?)
+    }
+
+    /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
+    /// within them: an order needs some to choose from.
+    fn make_room(&self, func: &mut Function) -> Result<(), AllocError> {
+        if !self.budget.capped(LEAST).may_be_short(func) {
+            return Ok(());
+        }
+        let (arch, flow) = (self.allocator.arch(), Flow::new(func));
+        let free = self.budget.capped(self.budget.of(peak(func, arch, &flow.live)) as u16);
+        let Some(recomputing) = Recomputing::plan(func, arch, &flow, &free, ROOMY_NEED) else { return Ok(()) };
+        let mut roomy = func.clone();
+        recomputing.carry_out(&mut roomy)?;
+        if work_without_copies(&roomy) <= ROOMY_WORK * work_without_copies(func) {
+            *func = roomy;
+        }
+        Ok(())
     }
 
     pub(crate) fn order_with(&self, func: &mut Function, spare: Spare) -> Result<Ordered, AllocError> {

@@ -2,7 +2,7 @@
 //! of code that another order may help.
 
 use crate::code::Reg;
-use crate::lives::Counts;
+use crate::lives::{Class, Counts};
 use crate::values::Values;
 use oriole_isa::{Arch, latency};
 use oriole_ori::analysis::Liveness;
@@ -64,6 +64,12 @@ pub(crate) fn has_choice(insts: &[InstId]) -> bool {
 /// Something makes others wait that may have work to do meanwhile.
 pub(crate) fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
     has_choice(insts) && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
+}
+
+/// General registers that are in use at a time at most, as the code stands.
+pub fn peak(func: &Function, arch: Arch, live: &Liveness) -> u32 {
+    let survey = Survey::new(&Values::new(func, arch), func, live, |_| false);
+    survey.peak_elsewhere.0[Class::General as usize].max(0) as u32
 }
 
 impl Survey {
