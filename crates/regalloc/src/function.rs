@@ -1,5 +1,6 @@
 //! Allocating one function.
 
+use crate::arguments::late_arguments;
 use crate::assign::{Assigned, Registers, assign, spill_choice};
 use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
@@ -77,7 +78,6 @@ pub(crate) fn allocate_within(
     options: &AllocOptions,
 ) -> Result<Allocation, AllocError> {
     let Role { by_convention, passes_stack, cap } = role;
-    let before = options.verify.then(|| func.clone());
     let RegisterLimit { most, warnings, notes, .. } = RegisterLimit::new(func, arch, options);
     let is_kernel = func.kind() == FunctionKind::Entry;
     let at_entry = counts.filter(|_| is_kernel).map(|counts| counts.entry.into());
@@ -86,6 +86,10 @@ pub(crate) fn allocate_within(
     let budget = RegisterBudget::within(func, arch, most, by_block, options);
     let budget = cap.map_or_else(|| budget.clone(), |cap| budget.capped(cap));
     let limit = budget.limit();
+    if budget.may_be_short(func) {
+        late_arguments(func);
+    }
+    let before = options.verify.then(|| func.clone());
     let loops = LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg));
     let weights = BlockWeights::new(func, &loops);
     let limits = budget.by_block().cloned();

@@ -7,6 +7,7 @@
 //! Convergence barriers (`B`) are numbered by the phase that makes them, not here.
 
 mod across;
+mod arguments;
 mod assign;
 mod band;
 mod belady;

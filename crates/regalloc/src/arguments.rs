@@ -1,0 +1,75 @@
+//! Arguments of calls, late.
+//!
+//! An argument's register is taken from the copy to the call on. The order ahead of allocation may put copies far ahead of
+//! their calls; where registers are few, wide values then find no neighbours in between.
+
+use crate::code::move_operands;
+use oriole_ori::{Function, InstId, RegRef, VReg};
+use rustc_hash::FxHashSet;
+
+/// Put copies into fixed registers right before the calls at the ends of their blocks.
+pub(crate) fn late_arguments(func: &mut Function) {
+    for block in func.layout().to_vec() {
+        let insts = func.block_insts(block);
+        if insts.last().is_none_or(|last| func[*last].call.is_none()) {
+            continue;
+        }
+        let order = with_late_copies(func, insts);
+        if order != insts {
+            func.edit().reorder(block, 0, &order);
+        }
+    }
+}
+
+/// Instructions of which the last is a call.
+fn with_late_copies(func: &Function, insts: &[InstId]) -> Vec<InstId> {
+    let mut between = Touched::default();
+    let (mut kept, mut late) = (Vec::new(), Vec::new());
+    for (place, inst) in insts.iter().enumerate().rev() {
+        let may_wait = place + 1 < insts.len() && between.may_pass(func, *inst);
+        if may_wait {
+            late.push(*inst);
+        } else {
+            between.add(func, *inst);
+            kept.push(*inst);
+        }
+    }
+    kept.reverse();
+    late.reverse();
+    let call = kept.pop();
+    kept.into_iter().chain(late).chain(call).collect()
+}
+
+/// Components that are read or written between a copy and the call.
+#[derive(Default)]
+struct Touched {
+    read: FxHashSet<(VReg, u8)>,
+    written: FxHashSet<(VReg, u8)>,
+}
+
+impl Touched {
+    fn add(&mut self, func: &Function, inst: InstId) {
+        // What the call reads and writes it does behind the copies.
+        if func[inst].call.is_some() {
+            return;
+        }
+        let parts = |mention: &RegRef| mention.range.clone().map(|k| (mention.reg, k)).collect::<Vec<_>>();
+        func.for_each_use(inst, |read| self.read.extend(parts(&read)));
+        func.for_each_def(inst, |write| self.written.extend(parts(&write)));
+    }
+
+    /// The instruction copies into a fixed register, and nothing in between has to do with that, or changes what is copied.
+    fn may_pass(&self, func: &Function, inst: InstId) -> bool {
+        let copies = move_operands(func, inst).is_some_and(|(to, _)| to.as_reg().is_some_and(|to| func[to].is_fixed()));
+        let mut free = copies && func[inst].guard().is_none();
+        if free {
+            let touched = |part: &(VReg, u8)| self.written.contains(part);
+            func.for_each_use(inst, |read| free &= !read.range.clone().any(|k| touched(&(read.reg, k))));
+            func.for_each_def(inst, |write| {
+                let mut parts = write.range.clone().map(|k| (write.reg, k));
+                free &= !parts.any(|part| touched(&part) || self.read.contains(&part));
+            });
+        }
+        free
+    }
+}
