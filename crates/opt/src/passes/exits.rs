@@ -9,7 +9,7 @@ use oriole_isa::Opcode;
 use oriole_ori::analysis::{Cfg, Component, Liveness, LoopForest};
 use oriole_ori::terminator::is_terminator;
 use oriole_ori::{Block, BuildError, EntitySet, Function, InstId};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// So many copies are worth a branch.
 const MANY: usize = 6;
@@ -26,10 +26,10 @@ pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Resul
     if edges.is_empty() {
         return Ok(());
     }
-    let live = Liveness::new(func, cfg);
+    let mut needs = Needs { live: Liveness::new(func, cfg), ways: FxHashMap::default() };
     let mut aside = Vec::new();
     for (from, to) in edges {
-        let moved = movable(func, &live, from, to);
+        let moved = movable(func, &needs, from, to);
         if moved.len() < fewest(from, to) {
             continue;
         }
@@ -39,6 +39,8 @@ pub(super) fn clear(func: &mut Function, cfg: &Cfg, loops: &LoopForest) -> Resul
         func.edit().set_insts(from, rest);
         let place = if cfg.single_pred(to) == Some(from) { to } else { func.edit().split_edge(from, to)? };
         func.edit().place(place, 0, &moved);
+        let read = moved.iter().flat_map(|inst| parts(func, *inst, false)).collect();
+        needs.ways.insert(place, Way { to, read });
         // What is branched to stands apart, so that the code of the loop goes on where it did.
         if place != to && func.succs(from).last() != Some(&place) {
             aside.push(place);
@@ -67,27 +69,53 @@ fn copies(func: &Function, block: Block) -> impl Iterator<Item = InstId> + '_ {
     insts.take_while(|inst| func[*inst].opcode == Opcode::MOV && func[*inst].guard().is_none())
 }
 
+/// What is needed where, also while copies move.
+struct Needs {
+    /// Before any has moved.
+    live: Liveness,
+    /// Blocks that have got copies.
+    ways: FxHashMap<Block, Way>,
+}
+
+/// The way that copies have gone.
+struct Way {
+    /// Where it leads.
+    to: Block,
+    /// What the copies read.
+    read: FxHashSet<Component>,
+}
+
+impl Needs {
+    /// Whether the code from `block` on may need what stands in a component there.
+    fn at(&self, block: Block, part: Component) -> bool {
+        let way = self.ways.get(&block);
+        let to = way.map_or(block, |way| way.to);
+        self.live.is_live_in(to, part.0, part.1) || way.is_some_and(|way| way.read.contains(&part))
+    }
+}
+
+/// The components that an instruction reads, or those that it writes.
+fn parts(func: &Function, inst: InstId, defs: bool) -> Vec<Component> {
+    let mut parts = Vec::new();
+    let mut add = |mention: oriole_ori::RegRef| parts.extend(mention.range.clone().map(|k| (mention.reg, k)));
+    if defs {
+        func.for_each_def(inst, &mut add);
+    } else {
+        func.for_each_use(inst, &mut add);
+    }
+    parts
+}
+
 /// Those that nothing but the code from `to` on needs, in order.
-fn movable(func: &Function, live: &Liveness, from: Block, to: Block) -> Vec<InstId> {
+fn movable(func: &Function, needs: &Needs, from: Block, to: Block) -> Vec<InstId> {
     // What the instructions behind the one looked at read and write that stay.
     let (mut read, mut written) = (FxHashSet::<Component>::default(), FxHashSet::<Component>::default());
-    let parts = |inst: InstId, defs: bool| {
-        let mut parts = Vec::new();
-        let mut add = |mention: oriole_ori::RegRef| parts.extend(mention.range.clone().map(|k| (mention.reg, k)));
-        if defs {
-            func.for_each_def(inst, &mut add);
-        } else {
-            func.for_each_use(inst, &mut add);
-        }
-        parts
-    };
     let ends = func.block_insts(from).iter().rev().take_while(|inst| is_terminator(&func[**inst]));
-    ends.for_each(|inst| read.extend(parts(*inst, false)));
-    let elsewhere =
-        |part: &Component| func.succs(from).iter().any(|succ| *succ != to && live.is_live_in(*succ, part.0, part.1));
+    ends.for_each(|inst| read.extend(parts(func, *inst, false)));
+    let elsewhere = |part: &Component| func.succs(from).iter().any(|succ| *succ != to && needs.at(*succ, *part));
     let mut moved = Vec::new();
     for inst in copies(func, from) {
-        let (uses, defs) = (parts(inst, false), parts(inst, true));
+        let (uses, defs) = (parts(func, inst, false), parts(func, inst, true));
         let stays = defs.iter().any(|part| elsewhere(part) || read.contains(part) || written.contains(part))
             || uses.iter().any(|part| written.contains(part))
             || defs.is_empty();
