@@ -159,6 +159,13 @@ impl Classes {
         set.extend([(first, start), (end, last)].into_iter().filter(|(start, end)| start < end));
     }
 
+    /// Whether the place where a node stands is taken at some position of a stretch.
+    pub(super) fn is_taken(&self, node: Node, range: Range) -> bool {
+        let Place { class, at } = self.place(node);
+        let class = self.classes[class as usize].as_ref();
+        class.and_then(|class| class.places.get(usize::from(at))).is_some_and(|taken| self.overlaps(taken, range))
+    }
+
     fn taken_mut(&mut self, node: Node) -> Option<&mut Taken> {
         let Place { class, at } = self.place(node);
         self.classes[class as usize].as_mut()?.places.get_mut(usize::from(at))

@@ -105,15 +105,26 @@ fn passings(
             };
             let file = classes.file(result);
             let arrival = classes.add(SmallVec::from_slice(&[positions.arrival(block)]), file);
+            let sources: SmallVec<[(Node, Block); 2]> = func
+                .phi_inputs(phi)
+                .filter_map(|(source, pred)| Some((numbers.node(func, source.as_reg()?)?, pred)))
+                .collect();
             let mut inputs = SmallVec::new();
-            for (source, pred) in func.phi_inputs(phi) {
-                let Some(value) = source.as_reg().and_then(|reg| numbers.node(func, reg)) else { continue };
-                let shared = left.get(&(pred, value)).copied();
+            for &(value, pred) in &sources {
+                // The place may be where another predecessor has to leave something else.
+                let suits = |place: Node, classes: &Classes| {
+                    sources.iter().filter(|(_, other)| *other != pred).all(|&(value, other)| {
+                        let there = left.get(&(other, value)).map(|there| classes.place(*there));
+                        !classes.is_taken(place, positions.departure(other)) || there == Some(classes.place(place))
+                    })
+                };
+                let shared = left.get(&(pred, value)).copied().filter(|place| suits(*place, classes));
                 let departure = match shared.filter(|place| classes.join(arrival, *place, 0, 1)) {
                     Some(place) => place,
                     None => {
                         let place = classes.add(SmallVec::from_slice(&[positions.departure(pred)]), file);
-                        classes.join(arrival, place, 0, 1);
+                        let joined = classes.join(arrival, place, 0, 1);
+                        debug_assert!(joined, "nothing else stands there: no other place was shared");
                         left.insert((pred, value), place);
                         place
                     }
