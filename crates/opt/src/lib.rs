@@ -17,6 +17,7 @@ pub use passes::synchronise::run as synchronise;
 use knobs::Knobs;
 use oriole_isa::Arch;
 pub use oriole_passes::Changed;
+use oriole_ori::RegMask;
 use oriole_passes::Tally;
 
 /// What a pass may know besides the function.
@@ -40,8 +41,8 @@ pub struct CallBarriers {
 }
 
 impl CallBarriers {
-    /// The barriers that a function gives back as they were: B6 and up, as ptxas's code has it.
-    pub const KEPT: u16 = 0xffc0;
+    /// The barriers that a function gives back as they were.
+    pub const KEPT: u16 = RegMask::KEPT_BARRIERS;
     /// Of a function that calls nothing.
     pub const NONE: CallBarriers = CallBarriers { changed: 0, used: 0 };
     /// Of calls of any function with the standard interface.

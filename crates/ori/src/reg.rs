@@ -205,6 +205,8 @@ pub struct RegMask {
 impl RegMask {
     /// The empty set.
     pub const EMPTY: RegMask = RegMask { r: [0; 4], ur: 0, p: 0, up: 0, b: 0 };
+    /// The convergence barriers that a function gives back as they were, a bit for each: B6 and up, as ptxas's code has it.
+    pub const KEPT_BARRIERS: u16 = 0xffc0;
     /// Every register that exists.
     pub const ALL: RegMask = RegMask {
         r: [u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1],

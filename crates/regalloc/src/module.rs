@@ -105,6 +105,8 @@ impl<'m> ModuleAllocator<'m> {
         if func.inst_count() != before {
             clobbers.union(&used_registers(func));
         }
+        // Those that it uses it saves.
+        clobbers.b &= !RegMask::KEPT_BARRIERS;
         if open {
             // Convergence barriers are saved by whom it calls, and by it.
             clobbers.union(&convention::changed());
