@@ -3,11 +3,11 @@
 //! An argument's register is taken from the copy to the call on. The order ahead of allocation may put copies far ahead of
 //! their calls; where registers are few, wide values then find no neighbours in between.
 
-use crate::code::move_operands;
+use oriole_isa::Opcode;
 use oriole_ori::{Function, InstId, RegRef, VReg};
 use rustc_hash::FxHashSet;
 
-/// Put copies into fixed registers right before the calls at the ends of their blocks.
+/// Put moves into fixed registers right before the calls at the ends of their blocks.
 pub(crate) fn late_arguments(func: &mut Function) {
     for block in func.layout().to_vec() {
         let insts = func.block_insts(block);
@@ -58,10 +58,11 @@ impl Touched {
         func.for_each_def(inst, |write| self.written.extend(parts(&write)));
     }
 
-    /// The instruction copies into a fixed register, and nothing in between has to do with that, or changes what is copied.
+    /// The instruction moves something into a fixed register, and nothing in between has to do with that, or changes what is copied.
     fn may_pass(&self, func: &Function, inst: InstId) -> bool {
-        let copies = move_operands(func, inst).is_some_and(|(to, _)| to.as_reg().is_some_and(|to| func[to].is_fixed()));
-        let mut free = copies && func[inst].guard().is_none();
+        let data = &func[inst];
+        let moves = data.is_machine() && data.opcode == Opcode::MOV && data.guard().is_none();
+        let mut free = moves && data.operands[0].as_reg().is_some_and(|to| func[to].is_fixed());
         if free {
             let touched = |part: &(VReg, u8)| self.written.contains(part);
             func.for_each_use(inst, |read| free &= !read.range.clone().any(|k| touched(&(read.reg, k))));
