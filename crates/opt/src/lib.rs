@@ -16,8 +16,8 @@ pub use passes::synchronise::run as synchronise;
 
 use knobs::Knobs;
 use oriole_isa::Arch;
-pub use oriole_passes::Changed;
 use oriole_ori::RegMask;
+pub use oriole_passes::Changed;
 use oriole_passes::Tally;
 
 /// What a pass may know besides the function.
