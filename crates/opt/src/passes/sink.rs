@@ -42,8 +42,15 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             if let Some(to) = sink.destination(*inst, *block) {
                 context.tally.count(0);
                 sink.moved.insert(*inst, to);
+                // What it reads lives now where its results did.
+                let mut through: SmallVec<[Block; 2]> = SmallVec::new();
+                func.for_each_def(*inst, |write| through.extend(sink.through[write.reg].iter().copied()));
                 func.for_each_use(*inst, |read| {
                     sink.extended.insert((read.reg, to));
+                    let there = &mut sink.through[read.reg];
+                    let new = through.iter().filter(|header| !there.contains(header)).copied();
+                    let new: SmallVec<[Block; 2]> = new.collect();
+                    there.extend(new);
                 });
                 moves.push((*inst, *block, to));
             }
