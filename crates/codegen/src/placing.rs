@@ -46,30 +46,38 @@ impl Placing<'_> {
     /// # Errors
     /// Those of allocation.
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
-        self.make_room(func)?;
-        Ok(self.order_with(func, USUAL)?)
+        let flow = self.make_room(func)?;
+        Ok(self.order_with(func, USUAL, flow)?)
     }
 
     /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
-    /// within them: an order needs some to choose from.
-    fn make_room(&self, func: &mut Function) -> Result<(), AllocError> {
+    /// within them: an order needs some to choose from. Gives the function's flow, if it was looked at and has not changed.
+    fn make_room(&self, func: &mut Function) -> Result<Option<Flow>, AllocError> {
         if !self.budget.capped(LEAST).may_be_short(func) {
-            return Ok(());
+            return Ok(None);
         }
         let (arch, flow) = (self.allocator.arch(), Flow::new(func));
         let free = self.budget.capped(self.budget.of(peak(func, arch, &flow.live)) as u16);
-        let Some(recomputing) = Recomputing::plan(func, arch, &flow, &free, ROOMY_NEED) else { return Ok(()) };
+        let Some(recomputing) = Recomputing::plan(func, arch, &flow, &free, ROOMY_NEED) else {
+            return Ok(Some(flow));
+        };
         let mut roomy = func.clone();
         recomputing.carry_out(&mut roomy)?;
-        if work_without_copies(&roomy) <= ROOMY_WORK * work_without_copies(func) {
-            *func = roomy;
+        if work_without_copies(&roomy) > ROOMY_WORK * work_without_copies(func) {
+            return Ok(Some(flow));
         }
-        Ok(())
+        *func = roomy;
+        Ok(None)
     }
 
-    pub(crate) fn order_with(&self, func: &mut Function, spare: Spare) -> Result<Ordered, AllocError> {
+    pub(crate) fn order_with(
+        &self,
+        func: &mut Function,
+        spare: Spare,
+        flow: Option<Flow>,
+    ) -> Result<Ordered, AllocError> {
         let arch = self.allocator.arch();
-        let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need)?;
+        let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need, flow)?;
         let in_block = |block| self.budget.in_block(block).saturating_sub(spare.less);
         let budget = |needed| self.budget.of(needed);
         Ok(order_values(func, arch, flow, Usage { budget, in_block, move_cycles: spare.move_cycles }))
@@ -99,7 +107,7 @@ impl Placing<'_> {
         let mut tries = Tries::new(self, node, &kept, &ordered, flow.clone());
         // What the first allocation would name can be told from the order: a step below that needs no first allocation.
         let named = ordered.peak.filter(|_| may_save_steps).map_or(0, |peak| self.budget.of(peak) as u16);
-        if let Some((allocation, lower)) = tries.for_more_warps(named, work_without_copies(&kept))? {
+        if let Some((allocation, lower)) = tries.for_more_warps(named, || work_without_copies(&kept))? {
             *func = lower;
             return Ok(allocation);
         }
@@ -108,7 +116,7 @@ impl Placing<'_> {
             return if may_spill { tries.for_fewer_spills(func, first) } else { Ok(first) };
         }
         let more = Some(RegisterBudget::named(&first.own.used)).filter(|more| may_save_steps && *more > named);
-        let found = more.map(|named| tries.for_more_warps(named, estimated_work(func))).transpose()?.flatten();
+        let found = more.map(|named| tries.for_more_warps(named, || estimated_work(func))).transpose()?.flatten();
         Ok(found.map_or(first, |(allocation, lower)| {
             *func = lower;
             allocation

@@ -134,7 +134,7 @@ impl<'a> Tries<'a> {
         let most = AGAIN / self.kept.inst_count().max(1);
         for spare in TRIES.into_iter().take(most) {
             let mut other = self.kept.clone();
-            let Ordered { flow, .. } = self.placing.order_with(&mut other, spare)?;
+            let Ordered { flow, .. } = self.placing.order_with(&mut other, spare, None)?;
             if !seen.insert(fingerprint(&other)) {
                 continue;
             }
@@ -158,10 +158,11 @@ impl<'a> Tries<'a> {
     pub(crate) fn for_more_warps(
         &mut self,
         named: u16,
-        work: f32,
+        work: impl FnOnce() -> f32,
     ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
         let budget = self.placing.budget;
         let Some(first) = budget.next_step(named) else { return Ok(None) };
+        let work = work();
         let caps = std::iter::successors(Some(first), |cap| budget.next_step(*cap));
         let step = |cap: u16| {
             let gain = f32::from(first) / f32::from(cap);

@@ -1,5 +1,6 @@
 //! Visitors over the virtual registers that an instruction touches.
 
+use crate::analysis::Component;
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
 use crate::operand::{Operand, OperandKind};
@@ -32,6 +33,14 @@ pub struct RegRef {
     pub conditional: bool,
     /// Where the instruction names it.
     pub slot: Slot,
+}
+
+impl RegRef {
+    /// The components, each with its register.
+    pub fn components(&self) -> impl Iterator<Item = Component> + use<> {
+        let reg = self.reg;
+        self.range.clone().map(move |k| (reg, k))
+    }
 }
 
 /// One mention of physical registers, for code that has been allocated.

@@ -54,6 +54,6 @@ impl ModuleAllocator<'_> {
 /// Components that an instruction writes.
 fn written(func: &Function, inst: InstId) -> FxHashSet<(VReg, u8)> {
     let mut written = FxHashSet::default();
-    func.for_each_def(inst, |write| written.extend(write.range.clone().map(|k| (write.reg, k))));
+    func.for_each_def(inst, |write| written.extend(write.components()));
     written
 }

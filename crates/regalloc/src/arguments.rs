@@ -4,7 +4,8 @@
 //! their calls; where registers are few, wide values then find no neighbours in between.
 
 use oriole_isa::Opcode;
-use oriole_ori::{Function, InstId, RegRef, VReg};
+use oriole_ori::analysis::Component;
+use oriole_ori::{Function, InstId};
 use rustc_hash::FxHashSet;
 
 /// Put moves into fixed registers right before the calls at the ends of their blocks.
@@ -43,8 +44,8 @@ fn with_late_copies(func: &Function, insts: &[InstId]) -> Vec<InstId> {
 /// Components that are read or written between a copy and the call.
 #[derive(Default)]
 struct Touched {
-    read: FxHashSet<(VReg, u8)>,
-    written: FxHashSet<(VReg, u8)>,
+    read: FxHashSet<Component>,
+    written: FxHashSet<Component>,
 }
 
 impl Touched {
@@ -53,9 +54,8 @@ impl Touched {
         if func[inst].call.is_some() {
             return;
         }
-        let parts = |mention: &RegRef| mention.range.clone().map(|k| (mention.reg, k)).collect::<Vec<_>>();
-        func.for_each_use(inst, |read| self.read.extend(parts(&read)));
-        func.for_each_def(inst, |write| self.written.extend(parts(&write)));
+        func.for_each_use(inst, |read| self.read.extend(read.components()));
+        func.for_each_def(inst, |write| self.written.extend(write.components()));
     }
 
     /// The instruction moves something into a fixed register, and nothing in between has to do with that, or changes what is copied.
@@ -64,12 +64,9 @@ impl Touched {
         let moves = data.is_machine() && data.opcode == Opcode::MOV && data.guard().is_none();
         let mut free = moves && data.operands[0].as_reg().is_some_and(|to| func[to].is_fixed());
         if free {
-            let touched = |part: &(VReg, u8)| self.written.contains(part);
-            func.for_each_use(inst, |read| free &= !read.range.clone().any(|k| touched(&(read.reg, k))));
-            func.for_each_def(inst, |write| {
-                let mut parts = write.range.clone().map(|k| (write.reg, k));
-                free &= !parts.any(|part| touched(&part) || self.read.contains(&part));
-            });
+            func.for_each_use(inst, |read| free &= !read.components().any(|part| self.written.contains(&part)));
+            let touched = |part| self.written.contains(&part) || self.read.contains(&part);
+            func.for_each_def(inst, |write| free &= !write.components().any(touched));
         }
         free
     }

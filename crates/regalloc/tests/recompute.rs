@@ -19,7 +19,7 @@ fn recomputed(func: &Function, limit: u32) -> Function {
     let counts =
         RegisterCounts::settle(&mut Module::new(Arch::Sm80), &options(limit)).expect("there is nothing to settle");
     let budget = RegisterBudget::new(FuncId::new(0), &func, Arch::Sm80, &counts, &options(limit));
-    recompute(&mut func, Arch::Sm80, &budget, OWN_NEED).expect("there are names");
+    recompute(&mut func, Arch::Sm80, &budget, OWN_NEED, None).expect("there are names");
     func
 }
 

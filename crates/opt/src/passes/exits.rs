@@ -97,7 +97,7 @@ impl Needs {
 /// The components that an instruction reads, or those that it writes.
 fn parts(func: &Function, inst: InstId, defs: bool) -> Vec<Component> {
     let mut parts = Vec::new();
-    let mut add = |mention: oriole_ori::RegRef| parts.extend(mention.range.clone().map(|k| (mention.reg, k)));
+    let mut add = |mention: oriole_ori::RegRef| parts.extend(mention.components());
     if defs {
         func.for_each_def(inst, &mut add);
     } else {

@@ -48,8 +48,7 @@ fn undefined_reads(func: &Function, cfg: &Cfg) -> Vec<(Block, InstId, Component)
         for &inst in func.block_insts(block) {
             if !func[inst].is_phi() {
                 func.for_each_use(inst, |r| {
-                    let missing =
-                        r.range.clone().map(|k| (r.reg, k)).find(|c| index.get(c).is_some_and(|i| !now.contains(*i)));
+                    let missing = r.components().find(|c| index.get(c).is_some_and(|i| !now.contains(*i)));
                     found.extend(missing.map(|component| (block, inst, component)));
                 });
             }

@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 pub const OWN_NEED: u32 = 11;
 
 /// Compute again what can be, where `func` needs more registers than `budget` gives and `own_need` of them stay for what
-/// lives within a block ([`OWN_NEED`]). Gives the function's flow, if it had to be looked at and has not changed.
+/// lives within a block ([`OWN_NEED`]). `flow` may hold what is known of its flow; gives what is known then.
 ///
 /// # Errors
 /// There is no name left for a register.
@@ -32,11 +32,12 @@ pub fn recompute(
     arch: Arch,
     budget: &RegisterBudget,
     own_need: u32,
+    flow: Option<Flow>,
 ) -> Result<Option<Flow>, AllocError> {
     if !budget.may_be_short(func) {
-        return Ok(None);
+        return Ok(flow);
     }
-    let flow = Flow::new(func);
+    let flow = flow.unwrap_or_else(|| Flow::new(func));
     let Some(recomputing) = Recomputing::plan(func, arch, &flow, budget, own_need) else { return Ok(Some(flow)) };
     recomputing.carry_out(func)?;
     Ok(None)
