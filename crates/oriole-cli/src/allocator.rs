@@ -239,7 +239,7 @@ mod tests {
         let mut last = Class { number: 0, bytes: ALIGNMENT };
         for size in 0..=LARGEST {
             let class = class_of(size);
-            assert!(class.bytes >= size && class.bytes % ALIGNMENT == 0, "{size}");
+            assert!(class.bytes >= size && class.bytes.is_multiple_of(ALIGNMENT), "{size}");
             if class != last {
                 assert_eq!((class.number, last.bytes), (last.number + 1, size - 1), "{size}");
                 last = class;
