@@ -1,9 +1,7 @@
 //! The `oriole` command.
 
-mod allocator;
-
 #[global_allocator]
-static ALLOCATOR: allocator::SizeClasses = allocator::SizeClasses;
+static ALLOCATOR: oriole_allocator::SizeClasses = oriole_allocator::SizeClasses;
 
 /// A compiler is short-lived and frees most of what it takes: the C library's allocator is told to give nothing back
 /// to the system and to take large blocks where the small ones are. Without this each growth of a large vector is

@@ -9,6 +9,8 @@
 //! Each thread has lists of its own. What a thread frees goes to its list, whoever took it. Now and then it offers the
 //! list to all threads, so that one that takes and another that frees do not make memory grow. A chunk that was taken
 //! from the system is never given back.
+//!
+//! A crate of its own because it is built for speed and the command for size.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -181,14 +183,13 @@ impl Offered {
     }
 }
 
-/// The command's allocator.
-pub(crate) struct SizeClasses;
+/// The allocator, for `#[global_allocator]`.
+pub struct SizeClasses;
 
 // SAFETY: a block comes from the list or the chunk of its class, which the layout alone decides, so that it is as large and
 // as aligned as is asked for, and goes to the list of the same class; all else is the system's, by the same rule. A block
 // is on no list while it is somebody's. Nothing here panics or calls an allocator that is not the system's.
 unsafe impl GlobalAlloc for SizeClasses {
-    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_listed(layout) {
             return LOCAL.with(|local| local.take(class_of(layout.size())));
@@ -197,7 +198,6 @@ unsafe impl GlobalAlloc for SizeClasses {
         unsafe { System.alloc(layout) }
     }
 
-    #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if is_listed(layout) {
             // SAFETY: it was taken with this layout, so that it is of this class.
@@ -207,7 +207,6 @@ unsafe impl GlobalAlloc for SizeClasses {
         unsafe { System.dealloc(block, layout) }
     }
 
-    #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises that the size is one of a layout.
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
@@ -232,6 +231,9 @@ unsafe impl GlobalAlloc for SizeClasses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: SizeClasses = SizeClasses;
 
     /// Every size has a class that holds it, the smallest that does, and the classes are numbered without holes.
     #[test]
