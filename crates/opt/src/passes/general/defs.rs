@@ -18,16 +18,20 @@ pub(super) struct Defs {
     constants: FxHashMap<u32, (VReg, Block)>,
     /// What a value is a copy of; absent where it is none.
     copies: SecondaryMap<VReg, Operand>,
-    /// How many definitions lie between a value and a change since the walk before the last one began.
-    distance: SecondaryMap<VReg, u8>,
-    /// The changed values that the next walk starts from.
-    touched: Vec<VReg>,
+    /// When a value was changed last, or one from which so many definitions lead to it as the place in the array says.
+    /// Propagated from the second walk on.
+    changes: SecondaryMap<VReg, Changes>,
+    /// When an instruction was looked at last.
+    seen: SecondaryMap<InstId, u32>,
+    /// Counts instructions that were looked at.
+    clock: u32,
     /// Every instruction is due, near to a change or not.
     first_walk: bool,
 }
 
 /// From a definition, rules look at those of its sources, and so on, at most so many times.
-const FARTHEST: u8 = 4;
+const FARTHEST: usize = 4;
+type Changes = [u32; FARTHEST + 1];
 
 impl Defs {
     /// The copies of the whole function, whose definitions and uses are kept from here on.
@@ -40,8 +44,9 @@ impl Defs {
             block: None,
             constants: FxHashMap::default(),
             copies: SecondaryMap::with_capacity(func.regs().len()),
-            distance: SecondaryMap::with_default(u8::MAX),
-            touched: Vec::new(),
+            changes: SecondaryMap::with_capacity(func.regs().len()),
+            seen: SecondaryMap::with_capacity(func.insts().len()),
+            clock: 1,
             first_walk: true,
         };
         for (_, inst) in func.iter_insts() {
@@ -54,16 +59,11 @@ impl Defs {
     pub(super) fn start_again(&mut self) {
         self.first_walk = false;
         self.constants.clear();
-        self.distance.clear();
-        for value in self.touched.drain(..) {
-            self.distance[value] = 0;
-        }
     }
 
     /// Values have changed, or who reads them.
     pub(super) fn touch(&mut self, values: &[VReg]) {
-        self.touched.extend_from_slice(values);
-        values.iter().for_each(|value| self.distance[*value] = 0);
+        values.iter().for_each(|value| self.changes[*value][0] = self.clock);
     }
 
     /// What an instruction writes has changed.
@@ -72,7 +72,7 @@ impl Defs {
     }
 
     /// Whether the walk has to look at an instruction: in the first one where it reads copies or there are rules for it, later
-    /// where what it reads or writes is near to a change.
+    /// where what it reads or writes is near to a change that it has not seen.
     pub(super) fn is_due(&mut self, func: &Function, inst: InstId, has_rules: bool) -> bool {
         if self.first_walk {
             let mut due = has_rules;
@@ -81,16 +81,24 @@ impl Defs {
             }
             return due;
         }
-        let mut distance = u8::MAX;
-        func.for_each_use(inst, |mention| distance = distance.min(self.distance[mention.reg]));
-        let next = distance.saturating_add(1);
-        func.for_each_def(inst, |mention| {
-            distance = distance.min(self.distance[mention.reg]);
-            if next <= FARTHEST {
-                self.distance[mention.reg] = next.min(self.distance[mention.reg]);
-            }
+        let seen = self.seen[inst];
+        let mut before: Changes = [0; FARTHEST + 1];
+        func.for_each_use(inst, |mention| {
+            before.iter_mut().zip(self.changes[mention.reg]).for_each(|(last, change)| *last = change.max(*last));
         });
-        distance <= FARTHEST
+        let mut due = before.iter().any(|change| *change > seen);
+        func.for_each_def(inst, |mention| {
+            let changes = &mut self.changes[mention.reg];
+            due |= changes.iter().any(|change| *change > seen);
+            changes[1..].iter_mut().zip(before).for_each(|(last, change)| *last = change.max(*last));
+        });
+        due
+    }
+
+    /// The walk has looked at an instruction: what changes from here on it has not seen.
+    pub(super) fn see(&mut self, inst: InstId) {
+        self.seen[inst] = self.clock;
+        self.clock += 1;
     }
 
     /// What an instruction reads has changed, or goes.

@@ -160,7 +160,8 @@ impl Cx<'_> {
         let data = &self.func[id];
         let rules = self.rules.of(data);
         if !data.is_machine() || !self.defs.is_due(self.func, id, rules != 0) {
-            self.append(id);
+            self.defs.see(id);
+            self.place_last(id);
             return Ok(false);
         }
         let reads = reads_of(self.func, id);
@@ -197,8 +198,10 @@ impl Cx<'_> {
             self.func.edit().replace(id, inst);
             self.defs.touch(&reads);
             self.defs.touch_results(self.func, id);
+            self.defs.pass(self.func, id);
         }
-        self.append(id);
+        self.defs.see(id);
+        self.place_last(id);
         Ok(changed)
     }
 
@@ -265,8 +268,13 @@ impl Cx<'_> {
         true
     }
 
+    /// Place a new instruction behind what the walk has passed.
     fn append(&mut self, id: InstId) {
         self.defs.pass(self.func, id);
+        self.place_last(id);
+    }
+
+    fn place_last(&mut self, id: InstId) {
         if let Some(block) = self.defs.block() {
             self.func.edit().place_last(block, id);
         }

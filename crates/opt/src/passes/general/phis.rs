@@ -17,6 +17,7 @@ impl Cx<'_> {
                     self.defs.touch_sources(self.func, id);
                     self.func.edit().replace(id, copy);
                     self.defs.touch_results(self.func, id);
+                    self.defs.pass(self.func, id);
                     copies.push(id);
                 }
                 None => phis.push(id),
