@@ -22,30 +22,26 @@ impl Cx<'_> {
             if inst.is_def(at) || !inst.is_use(at) {
                 continue;
             }
-            let old = inst.operands[at];
-            let new = match old.kind() {
-                _ if at >= inst.opcode.signature().len() => self.kept_source(inst, at),
-                OperandKind::Reg(..) => self.single_source(inst, at),
-                OperandKind::Tuple(_) => self.wide_source(inst, at),
-                _ => None,
+            changed |= match inst.operands[at].kind() {
+                _ if at >= inst.opcode.signature().len() => self.propagate_values(inst, at),
+                OperandKind::Reg(..) => self.propagate_single(inst, at),
+                OperandKind::Tuple(_) => self.propagate_wide(inst, at),
+                _ => false,
             };
-            if let Some(new) = new {
-                *inst = new;
-                changed = true;
-            }
         }
         changed
     }
 
-    /// The instruction with copied values in the place of what stays where it does not write.
-    fn kept_source(&mut self, inst: &Inst, at: usize) -> Option<Inst> {
-        let values = self.func.named(inst.operands[at]);
+    /// Put copied values in the place of those of an operand: what stays where the instruction does not write, or a wide source.
+    fn propagate_values(&mut self, inst: &mut Inst, at: usize) -> bool {
+        let old = inst.operands[at];
+        let values = self.func.named(old);
         let new: SmallVec<[VReg; 4]> = values.iter().map(|value| self.copied_value(*value).unwrap_or(*value)).collect();
-        (new != values).then(|| {
-            let mut changed = inst.clone();
-            changed.operands[at] = self.func.tuple(&new);
-            changed
-        })
+        let changed = new != values;
+        if changed {
+            inst.operands[at] = old.flags_onto(self.func.tuple(&new));
+        }
+        changed
     }
 
     /// The value that a value is a plain copy of.
@@ -76,15 +72,26 @@ impl Cx<'_> {
         self.defs.copied(operand.as_reg()?)
     }
 
-    /// The instruction with the copied value at `at`, in whichever order of sources is legal.
-    fn single_source(&self, inst: &Inst, at: usize) -> Option<Inst> {
-        let value = self.copied(inst.operands[at])?;
+    /// Put the copied value at `at`, in whichever order of sources is legal.
+    fn propagate_single(&self, inst: &mut Inst, at: usize) -> bool {
+        let old = inst.operands[at];
+        let Some(value) = self.copied(old) else { return false };
+        if self.is_like(value, old) {
+            inst.operands[at] = old.flags_onto(value);
+            return true;
+        }
         // A branch whose condition is known has other edges, which are another phase's business.
         if is_terminator(inst) && !matches!(value.kind(), OperandKind::Reg(..)) {
-            return None;
+            return false;
         }
-        let new = with_value(inst, at, value)?;
-        self.legal_form(new)
+        let form = with_value(inst, at, value).and_then(|new| self.legal_form(new));
+        form.map(|form| *inst = form).is_some()
+    }
+
+    /// Whether one plain register may stand wherever the other may.
+    fn is_like(&self, value: Operand, old: Operand) -> bool {
+        let file = |operand: Operand| operand.as_reg().map(|reg| self.func[reg].file());
+        !value.has_flags() && file(value).is_some() && file(value) == file(old)
     }
 
     /// The instruction itself or one of its exchanged forms, if one is legal.
@@ -95,12 +102,12 @@ impl Cx<'_> {
         commute::exchanged(&inst).find(|form| self.is_legal(form))
     }
 
-    /// A wide source whose values are copies: of other values, of zeros, or of neighbouring constants.
-    fn wide_source(&mut self, inst: &Inst, at: usize) -> Option<Inst> {
+    /// Of a wide source whose values are copies: other values, zeros, or neighbouring constants in their place.
+    fn propagate_wide(&mut self, inst: &mut Inst, at: usize) -> bool {
         let old = inst.operands[at];
-        let mut values = self.func.tuple_values(old.as_tuple()?).iter();
+        let mut values = old.as_tuple().map_or(&[][..], |tuple| self.func.tuple_values(tuple)).iter();
         if values.all(|value| self.defs.copied(*value).is_none()) {
-            return None;
+            return false;
         }
         let takes_constants = ARITHMETIC.contains(&inst.opcode.info().family);
         let constant = self.wide_constant(old).filter(|value| takes_constants || *value == Operand::rz());
@@ -108,16 +115,11 @@ impl Cx<'_> {
             let mut new = inst.clone();
             new.operands[at] = old.flags_onto(value);
             if let Some(form) = self.legal_form(new) {
-                return Some(form);
+                *inst = form;
+                return true;
             }
         }
-        let values = self.func.named(old);
-        let new: SmallVec<[VReg; 4]> = values.iter().map(|value| self.copied_value(*value).unwrap_or(*value)).collect();
-        (new != values).then(|| {
-            let mut changed = inst.clone();
-            changed.operands[at] = old.flags_onto(self.func.tuple(&new));
-            changed
-        })
+        self.propagate_values(inst, at)
     }
 
     /// The zero register or the words of a constant bank that all values of a wide operand are copies of.
