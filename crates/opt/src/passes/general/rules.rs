@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::sync::OnceLock;
 
 /// What a rule puts in an instruction's place.
-pub(super) type Rewrite = SmallVec<[Inst; 2]>;
+pub(super) type Rewrite = SmallVec<[Inst; 1]>;
 
 /// A rule.
 pub(super) struct Rule {
