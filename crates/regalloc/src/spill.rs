@@ -1,10 +1,14 @@
 //! Spilling: a register that found no place is kept in memory, computed again, or (a predicate) kept
-//! in a general register, and each instruction that names it gets a temporary of its own.
+//! in a general register, and each instruction that names it gets a temporary of its own. Where it names one component of
+//! a wide register, the temporary is that component: an aligned group may not be free.
 
 use crate::AllocError;
 use crate::stack::{SlotAccess, load_slot, store_slot};
 use oriole_isa::{Cmp, Mods, Opcode, RegFile, Role, Sign};
-use oriole_ori::{Function, Inst, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, VReg, VRegFlags};
+use oriole_ori::{
+    Function, Inst, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, Slot, VReg, VRegFlags,
+};
+use std::ops::Range;
 
 /// How a spilled register's value comes back.
 #[derive(Clone, Debug)]
@@ -175,11 +179,29 @@ fn recomputable(func: &Function, reg: VReg, definitions: &Definitions) -> Option
 /// What one instruction does with one spilled register.
 struct Access {
     reg: VReg,
+    /// Components of the register that the instruction names: all, or the one piece that it names wherever it names any.
+    piece: Range<u8>,
+    /// Is these.
     temporary: VReg,
     /// Components whose old value is needed, as a bit mask: the others may never have been stored.
     reads: u128,
     /// Components written, as a bit mask.
     writes: u128,
+}
+
+impl Access {
+    fn is_narrow(&self, func: &Function) -> bool {
+        self.piece != (0..func[self.reg].components)
+    }
+
+    /// Where the temporary's components are in memory if the register's are `offset` bytes into the spill area.
+    fn slot(&self, func: &Function, offset: u32) -> SlotAccess {
+        SlotAccess {
+            base: func.frame().base(),
+            offset: func.frame().local_bytes + offset + 4 * u32::from(self.piece.start),
+            components: func[self.temporary].components,
+        }
+    }
 }
 
 fn rewrite(
@@ -202,6 +224,11 @@ fn rewrite(
     for access in accesses.iter().filter(|a| a.reads != 0) {
         refill(func, access, home(access.reg), new, bytes);
     }
+    for access in &accesses {
+        if access.is_narrow(func) {
+            take_piece(func, inst, access);
+        }
+    }
     func.edit().rename_regs(inst, |reg, _| accesses.iter().find(|a| a.reg == reg).map_or(reg, |a| a.temporary));
     new.push(inst);
     for access in accesses.iter().filter(|a| a.writes != 0) {
@@ -216,15 +243,18 @@ fn accesses(
     homes: &SecondaryMap<VReg, Option<Home>>,
 ) -> Result<Vec<Access>, AllocError> {
     let mut found: Vec<Access> = Vec::new();
-    let placeholder = |reg: VReg| Access { reg, temporary: reg, reads: 0, writes: 0 };
     func.for_each_reg(inst, |mention| {
-        if homes[mention.reg].is_none() {
-            return;
+        let Some(home) = &homes[mention.reg] else { return };
+        let (reg, all) = (mention.reg, 0..func[mention.reg].components);
+        if !found.iter().any(|a| a.reg == reg) {
+            let narrow = matches!((home, mention.slot), (Home::Slot(_), Slot::Operand(_)));
+            let piece = if narrow { mention.range.clone() } else { all.clone() };
+            found.push(Access { reg, piece, temporary: reg, reads: 0, writes: 0 });
         }
-        if !found.iter().any(|a| a.reg == mention.reg) {
-            found.push(placeholder(mention.reg));
-        }
-        if let Some(access) = found.iter_mut().find(|a| a.reg == mention.reg) {
+        if let Some(access) = found.iter_mut().find(|a| a.reg == reg) {
+            if access.piece != mention.range {
+                access.piece = all;
+            }
             let mask = mention.range.clone().fold(0, |mask, k| mask | 1 << k);
             // Where the write may not happen, the old value is stored again.
             access.reads |= if !mention.is_def || mention.conditional { mask } else { 0 };
@@ -232,21 +262,33 @@ fn accesses(
         }
     });
     for access in &mut found {
-        access.temporary = func.new_vreg_like(access.reg)?;
+        access.temporary = match access.piece.len() {
+            1 if access.is_narrow(func) => func.new_vreg(RegType::R)?,
+            _ => {
+                access.piece = 0..func[access.reg].components;
+                func.new_vreg_like(access.reg)?
+            }
+        };
         func.edit().update_reg(access.temporary, |data| data.flags |= VRegFlags::SPILLED);
     }
     Ok(found)
 }
 
+/// Name the temporary where the instruction names the one component that it is.
+fn take_piece(func: &mut Function, inst: InstId, access: &Access) {
+    for at in 0..func[inst].operands.len() {
+        let operand = func[inst].operands[at];
+        if operand.as_reg() == Some(access.reg) {
+            func.edit().set_operand(inst, at, operand.flags_onto(Operand::reg(access.temporary)));
+        }
+    }
+}
+
 fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut Vec<InstId>, bytes: &mut SpillBytes) {
     match home {
         Some(Home::Slot(offset)) => {
-            let slot = SlotAccess {
-                base: func.frame().base(),
-                offset: func.frame().local_bytes + offset,
-                components: func[access.temporary].components,
-            };
-            for (inst, loaded) in load_slot(access.temporary, slot, access.reads) {
+            let slot = access.slot(func, *offset);
+            for (inst, loaded) in load_slot(access.temporary, slot, access.reads >> access.piece.start) {
                 new.push(func.edit().add(inst));
                 bytes.loads += 4 * u32::from(loaded);
             }
@@ -313,9 +355,8 @@ fn save(
 ) -> Result<(), AllocError> {
     match home {
         Some(Home::Slot(offset)) => {
-            let components = func[access.temporary].components;
-            let slot = SlotAccess { base: func.frame().base(), offset: func.frame().local_bytes + offset, components };
-            for (inst, stored) in store_slot(access.temporary, slot, access.writes) {
+            let slot = access.slot(func, *offset);
+            for (inst, stored) in store_slot(access.temporary, slot, access.writes >> access.piece.start) {
                 new.push(func.edit().add(inst));
                 bytes.stores += 4 * u32::from(stored);
             }
