@@ -216,9 +216,11 @@ impl<'a> Pair<'a> {
             data.operands.iter().map(size).collect()
         };
         let named = |old: Operand, new: Operand| match old.kind() {
-            OperandKind::Reg(reg, _)
-            | OperandKind::ConstBindless { handle: reg, .. }
-            | OperandKind::Guard { pred: reg, .. } => new.with_reg(reg) == old,
+            // A piece of a wide register may be a register by itself: what is in it is looked at elsewhere.
+            OperandKind::Reg(..) => new.is_reg() && new.flags_onto(old.plain()) == old,
+            OperandKind::ConstBindless { handle: reg, .. } | OperandKind::Guard { pred: reg, .. } => {
+                new.with_reg(reg) == old
+            }
             OperandKind::Block(target) => new.as_block().is_some_and(|new| self.behind(new) == target),
             _ => new == old,
         };
