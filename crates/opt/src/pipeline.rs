@@ -1,8 +1,8 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
 use crate::passes::{
-    back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, products, sink, synchronise,
-    zeros,
+    atomics, back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, products, sink,
+    synchronise, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept};
@@ -77,6 +77,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("GenerateMovPhi",           &[23],  1,    true,  Once,      &[], same_flow(form::enter)),
     entry("GeneralOptimize",          &[29],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("OptimizeUniformAtomic",    &[44],  1,    false, Once,      atomics::RULES, same_flow(atomics::run)),
     entry("GvnCse",                   &[49],  1,    false, Settle,    general::COMMON_NAMES, same_flow(general::common)),
     entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
     entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),

@@ -121,7 +121,7 @@ pub const SLOTS: &[Slot] = &[
     none(41, "MarkAdditionalColdBlocks", BLOCKS),
     stage(42, "ExpandMbarrier", LOWERED),
     none(43, "ForwardProgress", NAME),
-    none(44, "OptimizeUniformAtomic", UNIFORM),
+    pass(44, "OptimizeUniformAtomic", "atomics without a reader are reductions; those of a warp on one address become one"),
     stage(45, "MidExpansion", LOWERED),
     none(134, "AdvancedPhaseAfterMidExpansion", HOOK),
     none(46, "GeneralOptimizeMid2", SETTLED),

@@ -1,5 +1,6 @@
 //! The phases' code, one file per kind of work.
 
+pub(crate) mod atomics;
 pub(crate) mod back_copy;
 pub(crate) mod branches;
 pub(crate) mod check;
