@@ -2,6 +2,8 @@
 
 use oriole_codegen::{Compiled, PassCount, Resources, kernels, resources, variable_bytes};
 use oriole_ori::MemSpace;
+use oriole_ori::dump::Statistics;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -79,7 +81,13 @@ pub(crate) fn passes(count: &PassCount) -> String {
     )
 }
 
-/// The statistics block of each function.
+/// The statistics block of each function, how many instructions and R registers it has, and where its files are fullest.
 pub(crate) fn statistics(compiled: &Compiled) -> String {
-    crate::statistics::of_module(compiled).map(|(name, statistics)| format!("; {name}\n{statistics}\n")).collect()
+    let mut fat_points: HashMap<String, String> = crate::pressure::fat_points(compiled).collect();
+    let block = |(name, statistics): (&str, Statistics)| {
+        let Statistics { instructions, r_registers, .. } = statistics;
+        let fat_points = fat_points.remove(name).unwrap_or_default();
+        format!("; {name}\n{statistics}instr/R-regs: {instructions} instructions, {r_registers} R-regs\n{fat_points}\n")
+    };
+    crate::statistics::of_module(compiled).map(block).collect()
 }

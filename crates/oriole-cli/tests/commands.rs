@@ -298,6 +298,14 @@ fn statistics_say_what_the_code_needs() {
     assert_eq!(figure(&text, "tepid"), 1.0);
 
     let stats = |directives: &str, body: &str| compiled_text(&module(directives, body), "--stats").1;
+    // Three values are there at once before the first sum, and no predicate.
+    let three = ".shared .b32 s;\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %tid.y;\nmov.u32 %r3, %laneid;\nadd.u32 %r1, %r1, %r2;\n\
+        mul.lo.u32 %r1, %r1, %r3;\nst.shared.u32 [s], %r1;";
+    let full = stats("", three);
+    assert!(full.contains("\nFatpoint count for entry k for regclass R : 3\n"), "{full}");
+    assert!(!full.contains("for regclass P :"), "{full}");
+    let instructions = figure(&full, "inst");
+    assert!(full.contains(&format!("\ninstr/R-regs: {instructions} instructions, ")), "{full}");
     let floats = stats("", SUM_OF_PRODUCTS);
     assert!(figure(&floats, "fp thru") > 0.0 && figure(&floats, "fp thru") < figure(&floats, "issue thru"), "{floats}");
     // Two loads must come back before the end.

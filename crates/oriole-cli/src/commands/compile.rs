@@ -134,7 +134,7 @@ fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failur
         dump_after: args.dump_after.clone(),
         dump_all: args.dump_all.is_some(),
         graphs: args.dump_cfg.is_some() || args.dump_rpo,
-        pressure: args.pressure.is_some(),
+        pressure: args.pressure.is_some() || args.stats,
         rot13: args.rot13,
         relocatable: args.relocatable,
         device_maxrregcount: args.device_function_maxrregcount,

@@ -21,6 +21,18 @@ pub(crate) fn report(compiled: &Compiled, form: Form) -> String {
     }
 }
 
+/// The fat points of each function in the published words: of every file that is used, the most registers that hold a value
+/// at one instruction. By the functions' names.
+pub(crate) fn fat_points(compiled: &Compiled) -> impl Iterator<Item = (String, String)> {
+    compiled.module.functions.keys().filter_map(|id| pressure(compiled, id)).map(|pressure| {
+        let used =
+            json::FILES.iter().zip(&pressure.peaks).filter_map(|(file, peak)| Some((file, peak.as_ref()?.count)));
+        let line =
+            |(file, count)| format!("Fatpoint count for entry {} for regclass {file} : {count}\n", pressure.function);
+        (pressure.function.clone(), used.map(line).collect())
+    })
+}
+
 /// What the next step of fewer registers would bring, such as "6 registers fewer: one block more".
 fn gain(pressure: &Pressure) -> Option<String> {
     let [now, next] = *pressure.steps.first_chunk()?;
