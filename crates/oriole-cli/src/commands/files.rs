@@ -1,11 +1,10 @@
 //! Input and output files: `-` is a standard stream, and an output appears whole or not at all.
 
 use super::failure::Failure;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use super::unfinished::Listed;
 use std::io::{Error, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 /// What `-` is as an input and as an output.
 const STDIN: &str = "/dev/stdin";
@@ -125,49 +124,26 @@ fn behind_links(path: &Path) -> Result<PathBuf, Error> {
 /// A file that becomes an output or goes: also when a signal ends the process.
 struct Temporary {
     file: tempfile::NamedTempFile,
-}
-
-/// The temporary files that there are. Who makes, renames or removes one holds the lock.
-static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-fn temporaries() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is right whatever happened to a thread that held it.
-    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+    listed: Listed,
 }
 
 impl Temporary {
     fn beside(path: &Path) -> Result<Temporary, Error> {
-        remove_on_signals();
-        let mut list = temporaries();
+        let mut listed = Listed::default();
         // What a newly created file gets: readable and writable by all, less the process's umask.
-        let permissions = std::fs::Permissions::from_mode(0o666);
-        let file = tempfile::Builder::new().permissions(permissions).tempfile_in(folder_of(path))?;
-        list.push(file.path().to_owned());
-        Ok(Temporary { file })
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o666);
+        let file = tempfile::Builder::new().make_in(folder_of(path), |name| {
+            listed = Listed::new(name);
+            options.open(name)
+        })?;
+        let (file, name) = file.into_parts();
+        Ok(Temporary { file: tempfile::NamedTempFile::from_parts(file, name), listed })
     }
 
     fn become_file(self, path: &Path) -> Result<(), Error> {
-        let mut list = temporaries();
-        list.retain(|listed| listed != self.file.path());
-        self.file.persist(path).map(drop).map_err(|e| e.error)
+        let done = self.file.persist(path).map(drop).map_err(|e| e.error);
+        drop(self.listed);
+        done
     }
-}
-
-/// From now on a signal that ends the process removes the temporary files first.
-fn remove_on_signals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Without the handlers only the tidying is lost.
-        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
-        std::thread::spawn(move || {
-            for signal in signals.forever() {
-                let list = temporaries();
-                for path in list.iter() {
-                    let _ = std::fs::remove_file(path);
-                }
-                // Ends the process while the lock is held, so that nothing new comes.
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-        });
-    });
 }

@@ -21,6 +21,7 @@ mod phases;
 mod ptx;
 mod run;
 mod timing;
+mod unfinished;
 
 use args::{Cli, Command};
 use clap::Parser;
