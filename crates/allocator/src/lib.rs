@@ -90,8 +90,7 @@ impl Local {
         if first.is_null() {
             return self.cut(class);
         }
-        // SAFETY: what is on a list is a block of the list's class in which `free` or `cut` wrote a `Free`, and nobody
-        // else's since.
+        // SAFETY: what is on a list is a block of the list's class, in which `free` wrote the next, and nobody's since.
         self.free[class.number].set(unsafe { (*first).next });
         first.cast()
     }
@@ -126,8 +125,8 @@ impl Local {
     unsafe fn free(&self, block: *mut u8, class: Class) {
         let block: *mut Free = block.cast();
         let next = self.free[class.number].replace(block);
-        // SAFETY: a block has room for a `Free` and is aligned for it, and it is ours.
-        unsafe { block.write(Free { next, offered: ptr::null_mut() }) };
+        // SAFETY: a block has room for a `Free` and is aligned for it, and it is ours. The other field is written by `put`.
+        unsafe { (&raw mut (*block).next).write(next) };
         let freed = self.freed[class.number].get() + 1;
         self.freed[class.number].set(freed);
         if freed * class.bytes >= OFFERED_AFTER && OFFERED.put(block, class) {
@@ -162,7 +161,7 @@ impl Offered {
         let next = &self.lists[class.number];
         self.alone(|| {
             // SAFETY: the block is free and on the caller's list alone.
-            unsafe { (*first).offered = next.load(Ordering::Relaxed) };
+            unsafe { (&raw mut (*first).offered).write(next.load(Ordering::Relaxed)) };
             next.store(first, Ordering::Relaxed);
         })
         .is_some()

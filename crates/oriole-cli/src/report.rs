@@ -1,9 +1,8 @@
 //! What `compile` says about its work: the lines of ptxas's `-v`, statistics, how far the passes went.
 
 use oriole_codegen::{Compiled, PassCount, Resources, kernels, resources, variable_bytes};
-use oriole_ori::MemSpace;
 use oriole_ori::dump::Statistics;
-use std::collections::HashMap;
+use oriole_ori::{FuncId, MemSpace};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -83,10 +82,10 @@ pub(crate) fn passes(count: &PassCount) -> String {
 
 /// The statistics block of each function, how many instructions and R registers it has, and where its files are fullest.
 pub(crate) fn statistics(compiled: &Compiled) -> String {
-    let mut fat_points: HashMap<String, String> = crate::pressure::fat_points(compiled).collect();
-    let block = |(name, statistics): (&str, Statistics)| {
+    let block = |(id, statistics): (FuncId, Statistics)| {
+        let name = compiled.module.functions[id].name();
         let Statistics { instructions, r_registers, .. } = statistics;
-        let fat_points = fat_points.remove(name).unwrap_or_default();
+        let fat_points = crate::pressure::fat_points(compiled, id);
         format!("; {name}\n{statistics}instr/R-regs: {instructions} instructions, {r_registers} R-regs\n{fat_points}\n")
     };
     crate::statistics::of_module(compiled).map(block).collect()

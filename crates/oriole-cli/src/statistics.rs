@@ -10,15 +10,15 @@ use oriole_isa::chip::{Chip, Unit};
 use oriole_isa::{Arch, Family, Inst, Opcode, Pipe, SmDescription};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::Statistics;
-use oriole_ori::{Block, Function, FunctionKind, SecondaryMap};
+use oriole_ori::{Block, FuncId, Function, FunctionKind, SecondaryMap};
 use oriole_sim::{Needs, Occupancy};
 
 /// Scoreboards that a control word can name.
 const SCOREBOARDS: usize = 6;
 
 /// The statistics of every function of the module, in its order.
-pub(crate) fn of_module(compiled: &Compiled) -> impl Iterator<Item = (&str, Statistics)> {
-    compiled.module.functions.values().map(|func| (func.name(), of_function(compiled, func)))
+pub(crate) fn of_module(compiled: &Compiled) -> impl Iterator<Item = (FuncId, Statistics)> {
+    compiled.module.functions.iter().map(|(id, func)| (id, of_function(compiled, func)))
 }
 
 fn of_function(compiled: &Compiled, func: &Function) -> Statistics {

@@ -17,6 +17,7 @@ use oriole_isa::{
 };
 use oriole_ori::analysis::{Analyses, Uniformity};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, LocId, Operand, PackedOption, RegType, VReg};
+use rustc_hash::FxHashMap;
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["results left out", "one for the warp"];
@@ -38,20 +39,17 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     for (_, inst) in &atomics {
         leave_out_result(func, context, *inst);
     }
-    let Some(lane) = special_registers::by_name("SR_LANEID", context.arch) else {
-        return Ok(Changed::when(context.tally.last().is_some()));
-    };
-    let uniformity = analyses.uniformity(func, context.arch);
-    let mut blocks: Vec<Block> = Vec::new();
-    for (block, inst) in atomics {
-        let sees = |how: Option<How>| how.is_some() && blocks.last() != Some(&block);
-        if sees(how(func, context.arch, &uniformity, inst)) {
-            blocks.push(block);
+    if let Some(lane) = special_registers::by_name("SR_LANEID", context.arch)
+        && atomics.iter().any(|(_, inst)| func[*inst].opcode == Opcode::REDG)
+    {
+        let uniformity = analyses.uniformity(func, context.arch);
+        let shared = |(block, inst)| Some((block, (inst, how(func, context.arch, &uniformity, inst)?)));
+        let shared: Vec<(Block, (InstId, How))> = atomics.into_iter().filter_map(shared).collect();
+        for of_block in shared.chunk_by(|(block, _), (next, _)| block == next) {
+            let hows = of_block.iter().map(|(_, how)| *how).collect();
+            Warp { func, block: of_block[0].0, lane: lane.number, active: None, loc: None.into() }
+                .put(context, &hows)?;
         }
-    }
-    for block in blocks {
-        let mut warp = Warp { context, uniformity: &uniformity, lane: lane.number, active: None, loc: None.into() };
-        warp.block(func, block)?;
     }
     Ok(Changed::when(context.tally.last().is_some()))
 }
@@ -139,9 +137,9 @@ struct Active {
 }
 
 /// The walk over a block.
-struct Warp<'a> {
-    context: &'a Context,
-    uniformity: &'a Uniformity,
+struct Warp<'f> {
+    func: &'f mut Function,
+    block: Block,
     /// Number of the special register that holds a thread's lane.
     lane: u8,
     /// As found before, if they still are.
@@ -151,45 +149,45 @@ struct Warp<'a> {
 }
 
 impl Warp<'_> {
-    fn block(&mut self, func: &mut Function, block: Block) -> Result<(), BuildError> {
-        let old = func.edit().take_insts(block);
-        func.edit().set_insts(block, Vec::with_capacity(old.len()));
+    /// Make one of each of these reductions.
+    fn put(&mut self, context: &Context, hows: &FxHashMap<InstId, How>) -> Result<(), BuildError> {
+        let old = self.func.edit().take_insts(self.block);
+        self.func.edit().set_insts(self.block, Vec::with_capacity(old.len()));
         for id in old {
-            let how = how(func, self.context.arch, self.uniformity, id).filter(|_| self.context.tally.is_open());
-            if let Some(how) = how {
-                self.loc = func[id].loc;
-                self.lead(func, block, id, how)?;
-                self.context.tally.count(TOGETHER);
+            if let Some(how) = hows.get(&id).filter(|_| context.tally.is_open()) {
+                self.loc = self.func[id].loc;
+                self.lead(id, *how)?;
+                context.tally.count(TOGETHER);
             }
-            let inst = &func[id];
+            let inst = &self.func[id];
             let effects = inst.opcode.info().effects;
             if inst.call.is_some() || effects.intersects(Effects::CONVERGENT.with(Effects::BRANCH)) {
                 self.active = None;
             }
-            func.edit().place_last(block, id);
+            self.func.edit().place_last(self.block, id);
         }
         Ok(())
     }
 
     /// Put the values together, and let the leader alone carry what comes of it.
-    fn lead(&mut self, func: &mut Function, block: Block, id: InstId, how: How) -> Result<(), BuildError> {
+    fn lead(&mut self, id: InstId, how: How) -> Result<(), BuildError> {
         let at = Opcode::REDG.position(Role::Data).unwrap_or_default();
-        let data = func[id].operands[at];
-        let signed = func[id].get(Field::ATOM_TYPE) == AtomType::S32;
+        let data = self.func[id].operands[at];
+        let signed = self.func[id].get(Field::ATOM_TYPE) == AtomType::S32;
         let together = match how {
             How::Same => data,
-            How::Times => self.times(func, block, data)?,
+            How::Times => self.times(data)?,
             How::Reduce(op) => {
-                let all = Operand::reg(func.new_vreg(RegType::Ur)?);
+                let all = Operand::reg(self.func.new_vreg(RegType::Ur)?);
                 let mods = [Field::REDUX.is(op), Field::REDUX_SIGNED.is(signed)];
-                self.emit(func, block, Opcode::REDUX, &mods, &[(Role::D, all), (Role::A, data)]);
-                let to = Operand::reg(func.new_vreg(RegType::R)?);
-                self.add(func, block, Inst::copy(RegFile::R, to, all));
+                self.emit(Opcode::REDUX, &mods, &[(Role::D, all), (Role::A, data)]);
+                let to = Operand::reg(self.func.new_vreg(RegType::R)?);
+                self.add(Inst::copy(RegFile::R, to, all));
                 to
             }
         };
-        let leader = self.active(func, block)?.leader;
-        func.edit().update(id, |inst| {
+        let leader = self.active()?.leader;
+        self.func.edit().update(id, |inst| {
             inst.operands[at] = together;
             inst.set_guard(Some(Guard { pred: leader, negated: false }));
         });
@@ -197,80 +195,67 @@ impl Warp<'_> {
     }
 
     /// The value as often as there are threads: one word, or two.
-    fn times(&mut self, func: &mut Function, block: Block, data: Operand) -> Result<Operand, BuildError> {
-        let count = self.count(func, block)?;
-        let values = func.named(data);
-        let low = Operand::reg(func.new_vreg(RegType::R)?);
+    fn times(&mut self, data: Operand) -> Result<Operand, BuildError> {
+        let count = self.count()?;
+        let values = self.func.named(data);
         let (a, b, none) = (Role::A, Role::B, (Role::C, Operand::rz()));
         let [first, second] = values[..] else {
-            self.emit(func, block, Opcode::IMAD, &[], &[(Role::D, low), (a, data), (b, count), none]);
+            let low = Operand::reg(self.func.new_vreg(RegType::R)?);
+            self.emit(Opcode::IMAD, &[], &[(Role::D, low), (a, data), (b, count), none]);
             return Ok(low);
         };
-        let regs = [func.new_vreg(RegType::R)?, func.new_vreg(RegType::R)?];
-        let wide = func.tuple(&regs);
+        let regs = [self.func.new_vreg(RegType::R)?, self.func.new_vreg(RegType::R)?];
+        let wide = self.func.tuple(&regs);
         let mods = [Field::MUL.is(Mul::WIDE), Field::SIGN.is(Sign::U32)];
         let roles = [(Role::D, wide), (a, Operand::reg(first)), (b, count), none];
-        self.emit(func, block, Opcode::IMAD, &mods, &roles);
-        let high = func.new_vreg(RegType::R)?;
+        self.emit(Opcode::IMAD, &mods, &roles);
+        let high = self.func.new_vreg(RegType::R)?;
         let roles =
             [(Role::D, Operand::reg(high)), (a, Operand::reg(second)), (b, count), (Role::C, Operand::reg(regs[1]))];
-        self.emit(func, block, Opcode::IMAD, &[], &roles);
-        Ok(func.tuple(&[regs[0], high]))
+        self.emit(Opcode::IMAD, &[], &roles);
+        Ok(self.func.tuple(&[regs[0], high]))
     }
 
     /// How many threads are active.
-    fn count(&mut self, func: &mut Function, block: Block) -> Result<Operand, BuildError> {
-        let active = self.active(func, block)?;
+    fn count(&mut self) -> Result<Operand, BuildError> {
+        let active = self.active()?;
         if let Some(count) = active.count {
             return Ok(count);
         }
-        let count = Operand::reg(func.new_vreg(RegType::Ur)?);
-        self.emit(func, block, Opcode::UPOPC, &[], &[(Role::D, count), (Role::B, active.mask)]);
+        let count = Operand::reg(self.func.new_vreg(RegType::Ur)?);
+        self.emit(Opcode::UPOPC, &[], &[(Role::D, count), (Role::B, active.mask)]);
         self.active = Some(Active { count: Some(count), ..active });
         Ok(count)
     }
 
     /// Who is active here, and who of them leads.
-    fn active(&mut self, func: &mut Function, block: Block) -> Result<Active, BuildError> {
+    fn active(&mut self) -> Result<Active, BuildError> {
         if let Some(active) = self.active {
             return Ok(active);
         }
-        let mask = Operand::reg(func.new_vreg(RegType::Ur)?);
-        self.emit(
-            func,
-            block,
-            Opcode::VOTEU,
-            &[Field::VOTE.is(Vote::ANY)],
-            &[(Role::D, mask), (Role::PA, Operand::pt())],
-        );
-        let highest = Operand::reg(func.new_vreg(RegType::Ur)?);
-        self.emit(func, block, Opcode::UFLO, &[Field::SIGN.is(Sign::U32)], &[(Role::D, highest), (Role::B, mask)]);
-        let lane = Operand::reg(func.new_vreg(RegType::R)?);
-        self.emit(func, block, Opcode::S2R, &[], &[(Role::D, lane), (Role::A, Operand::special(self.lane))]);
-        let leader = func.new_vreg(RegType::P)?;
+        let mask = Operand::reg(self.func.new_vreg(RegType::Ur)?);
+        self.emit(Opcode::VOTEU, &[Field::VOTE.is(Vote::ANY)], &[(Role::D, mask), (Role::PA, Operand::pt())]);
+        let highest = Operand::reg(self.func.new_vreg(RegType::Ur)?);
+        self.emit(Opcode::UFLO, &[Field::SIGN.is(Sign::U32)], &[(Role::D, highest), (Role::B, mask)]);
+        let lane = Operand::reg(self.func.new_vreg(RegType::R)?);
+        self.emit(Opcode::S2R, &[], &[(Role::D, lane), (Role::A, Operand::special(self.lane))]);
+        let leader = self.func.new_vreg(RegType::P)?;
         let mods = [Field::CMP.is(Cmp::EQ), Field::SIGN.is(Sign::U32)];
         let roles = [(Role::PD, Operand::reg(leader)), (Role::A, lane), (Role::B, highest)];
-        self.emit(func, block, Opcode::ISETP, &mods, &roles);
+        self.emit(Opcode::ISETP, &mods, &roles);
         let active = Active { mask, leader, count: None };
         self.active = Some(active);
         Ok(active)
     }
 
-    fn emit(
-        &self,
-        func: &mut Function,
-        block: Block,
-        opcode: Opcode,
-        mods: &[oriole_isa::Setting],
-        roles: &[(Role, Operand)],
-    ) {
+    fn emit(&mut self, opcode: Opcode, mods: &[oriole_isa::Setting], roles: &[(Role, Operand)]) {
         let mut inst = Inst::neutral(opcode, mods.iter().copied().collect::<Mods>());
         roles.iter().for_each(|(role, operand)| inst.set_role(*role, *operand));
-        self.add(func, block, inst);
+        self.add(inst);
     }
 
-    fn add(&self, func: &mut Function, block: Block, mut inst: Inst) {
+    fn add(&mut self, mut inst: Inst) {
         inst.loc = self.loc;
-        func.edit().append(block, inst);
+        self.func.edit().append(self.block, inst);
     }
 }

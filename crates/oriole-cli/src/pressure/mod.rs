@@ -4,6 +4,7 @@ mod json;
 mod svg;
 
 use oriole_codegen::{Compiled, OccupancyStep, Pressure, pressure};
+use oriole_ori::FuncId;
 
 /// How it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +22,13 @@ pub(crate) fn report(compiled: &Compiled, form: Form) -> String {
     }
 }
 
-/// The fat points of each function in the published words: of every file that is used, the most registers that hold a value
-/// at one instruction. By the functions' names.
-pub(crate) fn fat_points(compiled: &Compiled) -> impl Iterator<Item = (String, String)> {
-    compiled.module.functions.keys().filter_map(|id| pressure(compiled, id)).map(|pressure| {
-        let used =
-            json::FILES.iter().zip(&pressure.peaks).filter_map(|(file, peak)| Some((file, peak.as_ref()?.count)));
-        let line =
-            |(file, count)| format!("Fatpoint count for entry {} for regclass {file} : {count}\n", pressure.function);
-        (pressure.function.clone(), used.map(line).collect())
-    })
+/// A function's fat points in the published words: of every file that is used, the most registers that hold a value at one
+/// instruction.
+pub(crate) fn fat_points(compiled: &Compiled, id: FuncId) -> String {
+    let Some(pressure) = pressure(compiled, id) else { return String::new() };
+    let used = json::FILES.iter().zip(&pressure.peaks).filter_map(|(file, peak)| Some((file, peak.as_ref()?.count)));
+    let name = &pressure.function;
+    used.map(|(file, count)| format!("Fatpoint count for entry {name} for regclass {file} : {count}\n")).collect()
 }
 
 /// What the next step of fewer registers would bring, such as "6 registers fewer: one block more".
