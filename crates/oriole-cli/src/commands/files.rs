@@ -2,7 +2,9 @@
 
 use super::failure::Failure;
 use super::unfinished::Listed;
+use std::ffi::CString;
 use std::io::{Error, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -93,10 +95,10 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let target = behind_links(path)?;
     let mut temporary = Temporary::beside(&target)?;
     temporary.file.write_all(bytes)?;
-    if let Some(there) = existing {
+    if let Some(there) = &existing {
         temporary.file.as_file().set_permissions(there.permissions())?;
     }
-    temporary.become_file(&target)
+    temporary.become_file(&target, existing.is_some())
 }
 
 fn is_stream(path: &Path) -> bool {
@@ -141,9 +143,32 @@ impl Temporary {
         Ok(Temporary { file: tempfile::NamedTempFile::from_parts(file, name), listed })
     }
 
-    fn become_file(self, path: &Path) -> Result<(), Error> {
-        let done = self.file.persist(path).map(drop).map_err(|e| e.error);
+    /// The file has this path from now on; one that is there goes.
+    fn become_file(self, path: &Path, is_there: bool) -> Result<(), Error> {
+        let done = if is_there && exchange(self.file.path(), path).is_ok() {
+            // What was there has the temporary's name.
+            self.file.close()
+        } else {
+            self.file.persist(path).map(drop).map_err(|e| e.error)
+        };
         drop(self.listed);
         done
     }
+}
+
+/// Let two files change names, in one step. To rename one over another would have `ext4` write its bytes to the disk
+/// there and then: a fifteenth of an empty module. An error where one is not there, or the file system cannot do it.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn exchange(one: &Path, other: &Path) -> Result<(), Error> {
+    let [one, other] = [one, other].map(|path| CString::new(path.as_os_str().as_bytes()));
+    let (one, other) = (one?, other?);
+    // SAFETY: both are C strings, which live until the call returns.
+    let status =
+        unsafe { libc::renameat2(libc::AT_FDCWD, one.as_ptr(), libc::AT_FDCWD, other.as_ptr(), libc::RENAME_EXCHANGE) };
+    if status == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn exchange(_: &Path, _: &Path) -> Result<(), Error> {
+    Err(ErrorKind::Unsupported.into())
 }
