@@ -67,6 +67,8 @@ fn begin<'a>(cx: &mut FnLower<'_, 'a>, function: &'a ast::Function) -> Lowered {
 /// Lowers the statements of a scope; errors are gathered and the rest goes on.
 fn lower_block<'a>(cx: &mut FnLower<'_, 'a>, block: &'a ast::Block, errors: &mut Vec<LowerError>) {
     cx.scopes.enter();
+    // Most statements are one instruction.
+    cx.func.edit().expect(block.statements.len());
     errors.extend(declare(cx, block).err());
     for statement in &block.statements {
         match statement {

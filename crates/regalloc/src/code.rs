@@ -62,13 +62,15 @@ pub(crate) struct Access<'c> {
 }
 
 impl FileCode {
-    fn new(file: RegFile) -> Self {
+    /// With room for so many instructions.
+    fn new(file: RegFile, insts: usize) -> Self {
         FileCode {
             file,
-            nodes: Vec::new(),
+            nodes: Vec::with_capacity(insts),
             components: 0,
-            lines: Vec::new(),
-            mentions: Vec::new(),
+            lines: Vec::with_capacity(insts),
+            // Most read two registers and write one.
+            mentions: Vec::with_capacity(3 * insts),
             block_ends: Vec::new(),
             reads_end: 0,
         }
@@ -138,7 +140,9 @@ impl Code {
     /// Go through the function once, for the registers of `files`.
     pub(crate) fn new(func: &Function, weights: &BlockWeights, files: &[RegFile]) -> Self {
         let node_of = vec![NO_NODE; func.regs().len()];
-        let mut code = Code { files: files.iter().map(|file| FileCode::new(*file)).collect(), node_of };
+        // Nearly all of a function names general registers.
+        let insts = |file: RegFile| if file == RegFile::R { func.inst_count() } else { 0 };
+        let mut code = Code { files: files.iter().map(|file| FileCode::new(*file, insts(*file))).collect(), node_of };
         for block in func.layout() {
             let weight = weights.of(*block);
             for inst in func.block_insts(*block) {
@@ -154,7 +158,7 @@ impl Code {
     /// The tables of one file out of those that were asked for.
     pub(crate) fn take(&mut self, file: RegFile) -> FileCode {
         let at = self.files.iter().position(|code| code.file == file);
-        at.map_or_else(|| FileCode::new(file), |at| self.files.swap_remove(at))
+        at.map_or_else(|| FileCode::new(file, 0), |at| self.files.swap_remove(at))
     }
 
     /// The node of a register, if it belongs to one of the files and the code names it.

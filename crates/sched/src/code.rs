@@ -129,6 +129,13 @@ pub(crate) struct Accesses {
 }
 
 impl Accesses {
+    /// Make room for so many more instructions.
+    pub(crate) fn expect(&mut self, insts: usize) {
+        // Most read two registers and write one.
+        self.uses.reserve(2 * insts);
+        self.defs.reserve(insts);
+    }
+
     /// The registers that an instruction reads.
     pub(crate) fn uses<I>(&self, op: &Op<I>) -> &[Use] {
         op.uses.of(&self.uses)
@@ -172,7 +179,9 @@ impl Code {
     /// An instruction has no hardware form.
     pub(crate) fn new(func: &Function, arch: Arch) -> Result<(Self, MachineFunction), MachineError> {
         let mut reader = Reader { func, arch, accesses: Accesses::default() };
-        let mut all = Vec::with_capacity(func.inst_count());
+        let count = func.inst_count();
+        reader.accesses.expect(count);
+        let mut all = Vec::with_capacity(count);
         let machine = MachineFunction::new(func, arch, |id, data, inst| all.push(reader.op(id, data, inst)))?;
         let mut all = all.into_iter();
         let ops = machine.blocks.iter().map(|block| all.by_ref().take(block.insts.len()).collect()).collect();

@@ -51,6 +51,7 @@ impl<'f> Values<'f> {
     /// The same for some instructions of a block that follow each other.
     pub(crate) fn ops(&mut self, insts: &[InstId]) -> Vec<Op<InstId>> {
         self.accesses.clear();
+        self.accesses.expect(insts.len());
         insts.iter().map(|inst| self.op(*inst)).collect()
     }
 

@@ -40,6 +40,11 @@ impl Editor<'_> {
         id
     }
 
+    /// Make room in the table for so many more instructions.
+    pub fn expect(&mut self, insts: usize) {
+        self.0.insts.reserve(insts);
+    }
+
     /// Forget an instruction that has been taken out of its block, or will be.
     pub fn remove(&mut self, id: InstId) {
         self.count_out(id);

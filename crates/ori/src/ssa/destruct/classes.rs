@@ -42,12 +42,13 @@ pub(super) struct Place {
 impl Classes {
     /// Every node by itself.
     pub(super) fn new(ranges: Vec<Ranges>, files: Vec<RegFile>) -> Self {
+        let count = ranges.len();
         let mut this = Classes {
-            ranges: Vec::new(),
-            files: Vec::new(),
-            class_of: Vec::new(),
-            place_of: Vec::new(),
-            classes: Vec::new(),
+            ranges: Vec::with_capacity(count),
+            files: Vec::with_capacity(count),
+            class_of: Vec::with_capacity(count),
+            place_of: Vec::with_capacity(count),
+            classes: Vec::with_capacity(count),
         };
         for (ranges, file) in ranges.into_iter().zip(files) {
             this.add(ranges, file);
