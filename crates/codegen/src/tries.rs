@@ -34,8 +34,8 @@ const MORE_SPARE: u32 = 8;
 /// Steps of occupancy that are tried.
 const STEPS: usize = 8;
 /// How much longer an order may take for a step, for each warp that runs more; and at most.
-const LONGER: f32 = 2.0;
-const LONGEST: f32 = 2.5;
+const LONGER: f32 = 2.4;
+const LONGEST: f32 = 2.8;
 /// How much more may be executed for a step, as a part of the registers that it saves; and at most.
 const MORE_WORK: f32 = 1.0;
 const MOST_WORK: f32 = 1.3;
