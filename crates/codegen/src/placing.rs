@@ -58,7 +58,7 @@ impl Placing<'_> {
         }
         let (arch, flow) = (self.allocator.arch(), Flow::new(func));
         let free = self.budget.capped(self.budget.of(peak(func, arch, &flow.live)) as u16);
-        let Some(recomputing) = Recomputing::plan(func, arch, &flow, &free, ROOMY_NEED) else {
+        let Some(recomputing) = Recomputing::plan(func, arch, &flow, &free, ROOMY_NEED, &[]) else {
             return Ok(Some(flow));
         };
         let mut roomy = func.clone();

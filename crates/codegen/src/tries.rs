@@ -4,8 +4,8 @@
 
 use crate::error::CompileError;
 use crate::placing::{AGAIN, Placing, Spare};
-use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
+use oriole_ori::{Block, Function};
 use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputing, estimated_work};
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
@@ -31,6 +31,7 @@ const LOWER_NEED: u32 = OWN_NEED + 3;
 /// Registers that an order leaves free then, and where allocation finds no room so.
 const LOWER_SPARE: u32 = 2;
 const MORE_SPARE: u32 = 8;
+const MOST_SPARE: u32 = 14;
 /// Steps of occupancy that are tried.
 const STEPS: usize = 8;
 /// How much longer an order may take for a step, for each warp that runs more; and at most.
@@ -90,6 +91,11 @@ impl<'a> Form<'a> {
         let across_calls = *self.across_calls.get_or_insert_with(|| allocator.least_across_calls(func, flow));
         let lowering = self.lowering.get_or_insert_with(|| Lowering::new(func, allocator.arch(), &flow.live));
         across_calls <= step.cap && lowering.is_possible(func, self.source, step.lower(LOWER_SPARE))
+    }
+
+    /// Registers that its blocks lack for a step.
+    fn missing(&mut self, step: Step) -> Vec<(Block, u32)> {
+        self.lowering.as_mut().map_or_else(Vec::new, |low| low.missing(&self.func, self.source, step.lower(MORE_SPARE)))
     }
 
     /// Its instructions in an order for a step that leaves so many registers free.
@@ -175,9 +181,8 @@ impl<'a> Tries<'a> {
         let mut down = Vec::new();
         for step in steps {
             let at = self.form(step.cap)?;
-            if !self.forms[at].may_do(step, self.placing.allocator) {
-                break;
-            }
+            let may_do = self.forms[at].may_do(step, self.placing.allocator);
+            let Some(at) = (if may_do { Some(at) } else { self.roomier(at, step)? }) else { break };
             down.push((step, at));
         }
         for (step, at) in down.into_iter().rev() {
@@ -191,9 +196,28 @@ impl<'a> Tries<'a> {
 
     /// The kept function with what has to be computed again so that there are no more registers than `cap`.
     fn form(&mut self, cap: u16) -> Result<usize, AllocError> {
+        self.recompute(cap, &[]).map_or(Ok(0), |recomputing| self.recomputed(&recomputing))
+    }
+
+    /// Where a form does not do for a step: another in which more is computed again, for what its blocks lack.
+    fn roomier(&mut self, at: usize, step: Step) -> Result<Option<usize>, AllocError> {
+        let missing = self.forms[at].missing(step);
+        let Some(recomputing) = self.recompute(step.cap, &missing) else { return Ok(None) };
+        if recomputing.short() > MORE_SPARE {
+            return Ok(None);
+        }
+        let at = self.recomputed(&recomputing)?;
+        Ok(self.forms[at].may_do(step, self.placing.allocator).then_some(at))
+    }
+
+    /// What has to be computed again in the kept function so that there are no more registers than `cap`. In some blocks more
+    /// may be known to be `missing`.
+    fn recompute(&self, cap: u16, missing: &[(Block, u32)]) -> Option<Recomputing> {
         let (arch, budget) = (self.placing.allocator.arch(), self.placing.budget.capped(cap));
-        let flow = &self.forms[0].flow;
-        let Some(recomputing) = Recomputing::plan(self.kept, arch, flow, &budget, LOWER_NEED) else { return Ok(0) };
+        Recomputing::plan(self.kept, arch, &self.forms[0].flow, &budget, LOWER_NEED, missing)
+    }
+
+    fn recomputed(&mut self, recomputing: &Recomputing) -> Result<usize, AllocError> {
         let mut func = self.kept.clone();
         recomputing.carry_out(&mut func)?;
         let flow = Flow::new(&func);
@@ -210,7 +234,7 @@ impl<'a> Tries<'a> {
     ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
         let form = &mut self.forms[at];
         let mut before = None;
-        for spare in [LOWER_SPARE, MORE_SPARE] {
+        for spare in [LOWER_SPARE, MORE_SPARE, MOST_SPARE] {
             let Some(order) = form.order(step, spare).filter(|order| before.as_ref() != Some(order)) else { break };
             let mut func = form.func.clone().into_owned();
             order.apply(&mut func);

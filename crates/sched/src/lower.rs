@@ -74,6 +74,18 @@ impl Lowering {
         Lowering { arch, survey, low }
     }
 
+    /// Registers that are missing in each block for an order with so few, those that are better left free included; none
+    /// outside of what can be put in order.
+    pub fn missing(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> Vec<(Block, u32)> {
+        let limit = lower.limit(self.arch);
+        self.look(func, source, limit);
+        let missing = |(low, (block, _)): (&mut Low, (Block, usize))| {
+            let peak = low.few.low(&low.looked, limit).peak.0[GENERAL];
+            (block, u32::try_from(peak - limit.0[GENERAL]).unwrap_or(0))
+        };
+        self.above(limit).map(missing).filter(|(_, missing)| *missing > 0).collect()
+    }
+
     /// Whether there are orders with so few registers, however long they take.
     pub fn is_possible(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> bool {
         let (limit, most) = (lower.limit(self.arch), lower.most());

@@ -38,7 +38,7 @@ pub fn recompute(
         return Ok(flow);
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
-    let Some(recomputing) = Recomputing::plan(func, arch, &flow, budget, own_need) else { return Ok(Some(flow)) };
+    let Some(recomputing) = Recomputing::plan(func, arch, &flow, budget, own_need, &[]) else { return Ok(Some(flow)) };
     recomputing.carry_out(func)?;
     Ok(None)
 }
@@ -50,8 +50,16 @@ pub struct Recomputing {
 }
 
 impl Recomputing {
-    /// The same as [`recompute`] does, for a function with this `flow`; `None` if nothing is to be done, or can be.
-    pub fn plan(func: &Function, arch: Arch, flow: &Flow, budget: &RegisterBudget, own_need: u32) -> Option<Self> {
+    /// The same as [`recompute`] does, for a function with this `flow`; `None` if nothing is to be done, or can be. In some
+    /// blocks more registers may be known to be `missing`.
+    pub fn plan(
+        func: &Function,
+        arch: Arch,
+        flow: &Flow,
+        budget: &RegisterBudget,
+        own_need: u32,
+        missing: &[(Block, u32)],
+    ) -> Option<Self> {
         if !budget.may_be_short(func) {
             return None;
         }
@@ -60,6 +68,7 @@ impl Recomputing {
             let room = budget.in_block(*block).saturating_sub(own_need);
             excess[*block] = excess[*block].saturating_sub(room);
         }
+        missing.iter().for_each(|(block, missing)| excess[*block] = excess[*block].max(*missing));
         if excess.values().all(|missing| *missing == 0) {
             return None;
         }
@@ -72,6 +81,11 @@ impl Recomputing {
         }
         let plan = rewrite::plan(func, &recipes, &chosen);
         Some(Recomputing { chosen, plan })
+    }
+
+    /// Registers that are missing in a block all the same, at most.
+    pub fn short(&self) -> u32 {
+        self.chosen.short
     }
 
     /// Do it in the function for which it was planned.
@@ -107,6 +121,8 @@ pub(crate) struct Chosen {
     pub(crate) gone: SecondaryMap<VReg, bool>,
     /// Those that live longer so that another, the first, can be computed from them.
     pub(crate) longer: FxHashSet<(VReg, VReg)>,
+    /// Registers that are missing in a block all the same, at most.
+    short: u32,
 }
 
 /// A value that can be computed again.
@@ -146,6 +162,7 @@ impl<'a> Choice<'a> {
                 self.choose(value.reg, value.lives_through);
             }
         }
+        self.chosen.short = self.excess.values().copied().max().unwrap_or(0);
         self.chosen
     }
 
