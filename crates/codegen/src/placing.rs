@@ -5,7 +5,7 @@ use crate::tries::Tries;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_regalloc::{
-    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputing, RegisterBudget, estimated_work,
+    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, estimated_work,
     work_without_copies,
 };
 use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values, peak};
@@ -58,7 +58,8 @@ impl Placing<'_> {
         }
         let (arch, flow) = (self.allocator.arch(), Flow::new(func));
         let free = self.budget.capped(self.budget.of(peak(func, arch, &flow.live)) as u16);
-        let Some(recomputing) = Recomputing::plan(func, arch, &flow, &free, ROOMY_NEED, &[]) else {
+        let recomputing = Recomputable::new(func, arch, &flow).plan(&free, ROOMY_NEED, &[]);
+        let Some(recomputing) = recomputing else {
             return Ok(Some(flow));
         };
         let mut roomy = func.clone();
@@ -104,14 +105,14 @@ impl Placing<'_> {
         }
         let kept = func.clone();
         let flow = ordered.flow.take().unwrap_or_else(|| Flow::new(func));
-        let mut tries = Tries::new(self, node, &kept, &ordered, flow.clone());
+        let mut tries = Tries::new(self, node, &kept, &ordered, &flow);
         // What the first allocation would name can be told from the order: a step below that needs no first allocation.
         let named = ordered.peak.filter(|_| may_save_steps).map_or(0, |peak| self.budget.of(peak) as u16);
         if let Some((allocation, lower)) = tries.for_more_warps(named, || work_without_copies(&kept))? {
             *func = lower;
             return Ok(allocation);
         }
-        let first = self.allocator.allocate(node.clone(), func, Some(flow), None)?;
+        let first = self.allocator.allocate(node.clone(), func, Some(flow.clone()), None)?;
         if first.own.spills.any() {
             return if may_spill { tries.for_fewer_spills(func, first) } else { Ok(first) };
         }

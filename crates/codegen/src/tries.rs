@@ -6,7 +6,9 @@ use crate::error::CompileError;
 use crate::placing::{AGAIN, Placing, Spare};
 use oriole_ori::analysis::{CallNode, Flow};
 use oriole_ori::{Block, Function};
-use oriole_regalloc::{AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputing, estimated_work};
+use oriole_regalloc::{
+    AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, Recomputing, estimated_work,
+};
 use oriole_sched::{Lower, Lowering, Ordered, Reordering, SourceOrder};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::borrow::Cow;
@@ -65,6 +67,7 @@ pub(crate) struct Tries<'a> {
     /// The function as it was put in order.
     kept: &'a Function,
     ordered: &'a Ordered,
+    recomputable: Recomputable<'a>,
     /// The kept function is the first.
     forms: Vec<Form<'a>>,
 }
@@ -72,7 +75,7 @@ pub(crate) struct Tries<'a> {
 /// The function with what is computed again in it for a step, and its orders. It is the same for several steps.
 struct Form<'a> {
     func: Cow<'a, Function>,
-    flow: Flow,
+    flow: Cow<'a, Flow>,
     source: &'a SourceOrder,
     /// Once it is asked for.
     lowering: Option<Lowering>,
@@ -81,7 +84,7 @@ struct Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    fn new(func: Cow<'a, Function>, flow: Flow, source: &'a SourceOrder) -> Self {
+    fn new(func: Cow<'a, Function>, flow: Cow<'a, Flow>, source: &'a SourceOrder) -> Self {
         Form { func, flow, source, lowering: None, across_calls: None }
     }
 
@@ -111,10 +114,11 @@ impl<'a> Tries<'a> {
         node: &'a CallNode,
         kept: &'a Function,
         ordered: &'a Ordered,
-        flow: Flow,
+        flow: &'a Flow,
     ) -> Self {
-        let forms = vec![Form::new(Cow::Borrowed(kept), flow, &ordered.source)];
-        Tries { placing, node, kept, ordered, forms }
+        let forms = vec![Form::new(Cow::Borrowed(kept), Cow::Borrowed(flow), &ordered.source)];
+        let recomputable = Recomputable::new(kept, placing.allocator.arch(), flow);
+        Tries { placing, node, kept, ordered, recomputable, forms }
     }
 
     /// The allocation of those that are tried with which least is done.
@@ -213,15 +217,14 @@ impl<'a> Tries<'a> {
     /// What has to be computed again in the kept function so that there are no more registers than `cap`. In some blocks more
     /// may be known to be `missing`.
     fn recompute(&self, cap: u16, missing: &[(Block, u32)]) -> Option<Recomputing> {
-        let (arch, budget) = (self.placing.allocator.arch(), self.placing.budget.capped(cap));
-        Recomputing::plan(self.kept, arch, &self.forms[0].flow, &budget, LOWER_NEED, missing)
+        self.recomputable.plan(&self.placing.budget.capped(cap), LOWER_NEED, missing)
     }
 
     fn recomputed(&mut self, recomputing: &Recomputing) -> Result<usize, AllocError> {
         let mut func = self.kept.clone();
         recomputing.carry_out(&mut func)?;
         let flow = Flow::new(&func);
-        self.forms.push(Form::new(Cow::Owned(func), flow, &self.ordered.source));
+        self.forms.push(Form::new(Cow::Owned(func), Cow::Owned(flow), &self.ordered.source));
         Ok(self.forms.len() - 1)
     }
 
@@ -239,7 +242,8 @@ impl<'a> Tries<'a> {
             let mut func = form.func.clone().into_owned();
             order.apply(&mut func);
             before = Some(order);
-            let found = self.placing.attempt(self.node, &mut func, Some(form.flow.clone()), Some(step.cap))?;
+            let found =
+                self.placing.attempt(self.node, &mut func, Some(form.flow.clone().into_owned()), Some(step.cap))?;
             if let Some(allocation) = found {
                 let pays = !allocation.own.spills.any() && estimated_work(&func) <= step.work;
                 return Ok(pays.then_some((allocation, func)));

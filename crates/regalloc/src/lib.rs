@@ -43,7 +43,7 @@ pub use counts::RegisterCounts;
 pub use function::{Allocation, allocate_function};
 pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
-pub use recompute::{OWN_NEED, Recomputing, recompute};
+pub use recompute::{OWN_NEED, Recomputable, Recomputing, recompute};
 pub use spill::SpillBytes;
 pub use weights::{estimated_work, work_without_copies};
 

@@ -17,6 +17,7 @@ use oriole_ori::analysis::{DomTree, Flow, LoopForest};
 use oriole_ori::{Block, Function, SecondaryMap, VReg};
 use recipes::{Needs, Recipes};
 use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
 
 /// Registers that usually stay for what lives within a block, beyond what lives through it: for its instructions, so that an
 /// order finds room, for the stack pointer, and for gaps before wide values.
@@ -38,9 +39,76 @@ pub fn recompute(
         return Ok(flow);
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
-    let Some(recomputing) = Recomputing::plan(func, arch, &flow, budget, own_need, &[]) else { return Ok(Some(flow)) };
+    let recomputing = Recomputable::new(func, arch, &flow).plan(budget, own_need, &[]);
+    let Some(recomputing) = recomputing else { return Ok(Some(flow)) };
     recomputing.carry_out(func)?;
     Ok(None)
+}
+
+/// A function in which values may be computed again, and what is known of it for any budget.
+pub struct Recomputable<'a> {
+    func: &'a Function,
+    arch: Arch,
+    flow: &'a Flow,
+    /// R components that live through each block.
+    through: ByBlock,
+    facts: OnceCell<Facts<'a>>,
+}
+
+/// What is needed only where registers are missing.
+struct Facts<'a> {
+    weights: BlockWeights,
+    recipes: Recipes<'a>,
+    /// By register: the blocks through which it lives.
+    lives_through: SecondaryMap<VReg, Vec<Block>>,
+}
+
+impl<'a> Recomputable<'a> {
+    /// Of a function with this `flow`.
+    pub fn new(func: &'a Function, arch: Arch, flow: &'a Flow) -> Self {
+        Recomputable { func, arch, flow, through: through(func, flow), facts: OnceCell::new() }
+    }
+
+    /// What [`recompute`] does; `None` if nothing is to be done, or can be. In some blocks more registers may be known to be
+    /// `missing`.
+    pub fn plan(&self, budget: &RegisterBudget, own_need: u32, missing: &[(Block, u32)]) -> Option<Recomputing> {
+        let func = self.func;
+        if !budget.may_be_short(func) {
+            return None;
+        }
+        let mut excess = self.through.clone();
+        for block in func.layout() {
+            let room = budget.in_block(*block).saturating_sub(own_need);
+            excess[*block] = excess[*block].saturating_sub(room);
+        }
+        missing.iter().for_each(|(block, missing)| excess[*block] = excess[*block].max(*missing));
+        if excess.values().all(|missing| *missing == 0) {
+            return None;
+        }
+        let facts = self.facts.get_or_init(|| Facts::new(func, self.arch, self.flow));
+        let chosen = Choice::new(func, facts).run(excess);
+        if chosen.values.is_empty() {
+            return None;
+        }
+        let plan = rewrite::plan(func, &facts.recipes, &chosen);
+        Some(Recomputing { chosen, plan })
+    }
+}
+
+impl<'a> Facts<'a> {
+    fn new(func: &'a Function, arch: Arch, flow: &'a Flow) -> Self {
+        let dominators = DomTree::dominators(&flow.cfg);
+        let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
+        let mut lives_through: SecondaryMap<VReg, Vec<Block>> = SecondaryMap::new();
+        for block in func.layout().iter().filter(|block| flow.cfg.is_reachable(**block)) {
+            for (reg, _) in flow.live.main_live_in(*block) {
+                if lives_through[reg].last() != Some(block) {
+                    lives_through[reg].push(*block);
+                }
+            }
+        }
+        Facts { weights, recipes: Recipes::new(func, arch, flow, dominators), lives_through }
+    }
 }
 
 /// What is to be computed again in a function, and where.
@@ -50,39 +118,6 @@ pub struct Recomputing {
 }
 
 impl Recomputing {
-    /// The same as [`recompute`] does, for a function with this `flow`; `None` if nothing is to be done, or can be. In some
-    /// blocks more registers may be known to be `missing`.
-    pub fn plan(
-        func: &Function,
-        arch: Arch,
-        flow: &Flow,
-        budget: &RegisterBudget,
-        own_need: u32,
-        missing: &[(Block, u32)],
-    ) -> Option<Self> {
-        if !budget.may_be_short(func) {
-            return None;
-        }
-        let mut excess = through(func, flow);
-        for block in func.layout() {
-            let room = budget.in_block(*block).saturating_sub(own_need);
-            excess[*block] = excess[*block].saturating_sub(room);
-        }
-        missing.iter().for_each(|(block, missing)| excess[*block] = excess[*block].max(*missing));
-        if excess.values().all(|missing| *missing == 0) {
-            return None;
-        }
-        let dominators = DomTree::dominators(&flow.cfg);
-        let weights = BlockWeights::new(func, &LoopForest::new(&flow.cfg, &dominators));
-        let recipes = Recipes::new(func, arch, flow, dominators);
-        let chosen = Choice::new(func, flow, weights, &recipes).run(excess);
-        if chosen.values.is_empty() {
-            return None;
-        }
-        let plan = rewrite::plan(func, &recipes, &chosen);
-        Some(Recomputing { chosen, plan })
-    }
-
     /// Registers that are missing in a block all the same, at most.
     pub fn short(&self) -> u32 {
         self.chosen.short
@@ -126,19 +161,17 @@ pub(crate) struct Chosen {
 }
 
 /// A value that can be computed again.
-struct Value {
+struct Value<'a> {
     reg: VReg,
     /// Blocks through which it lives.
-    lives_through: Vec<Block>,
+    lives_through: &'a [Block],
     /// What that takes.
     needs: Needs,
 }
 
 struct Choice<'a> {
     func: &'a Function,
-    flow: &'a Flow,
-    weights: BlockWeights,
-    recipes: &'a Recipes<'a>,
+    facts: &'a Facts<'a>,
     excess: ByBlock,
     chosen: Chosen,
     /// By register: blocks where something that was chosen is computed from it, other than those that read it.
@@ -146,15 +179,14 @@ struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    fn new(func: &'a Function, flow: &'a Flow, weights: BlockWeights, recipes: &'a Recipes<'a>) -> Self {
-        let (excess, chosen, needed) = (ByBlock::new(), Chosen::default(), SecondaryMap::new());
-        Choice { func, flow, weights, recipes, excess, chosen, needed }
+    fn new(func: &'a Function, facts: &'a Facts<'a>) -> Self {
+        Choice { func, facts, excess: ByBlock::new(), chosen: Chosen::default(), needed: SecondaryMap::new() }
     }
 
     /// So that nowhere registers are missing, which are by `excess` now: the cheapest first.
     fn run(mut self, excess: ByBlock) -> Chosen {
         self.excess = excess;
-        let mut values: Vec<(f32, Value)> =
+        let mut values: Vec<(f32, Value<'_>)> =
             self.values().into_iter().map(|value| (self.price(&value) / self.relief(&value), value)).collect();
         values.sort_by(|(a, left), (b, right)| a.total_cmp(b).then(left.reg.cmp(&right.reg)));
         for (_, value) in values {
@@ -167,7 +199,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Choose the value, if with what has been chosen before it still gives room.
-    fn choose(&mut self, reg: VReg, lives_through: Vec<Block>) {
+    fn choose(&mut self, reg: VReg, lives_through: &[Block]) {
         // What others are computed from may go where it is computed from nothing that changes.
         let is_needed = !self.needed[reg].is_empty();
         let Some(needs) = self.needs(reg).filter(|needs| !is_needed || needs.is_closed()) else { return };
@@ -186,24 +218,24 @@ impl<'a> Choice<'a> {
 
     /// What it takes to compute the value again wherever it is read, or is needed for others.
     fn needs(&self, reg: VReg) -> Option<Needs> {
-        self.recipes.needs(reg, &self.needed[reg], &self.chosen)
+        self.facts.recipes.needs(reg, &self.needed[reg], &self.chosen)
     }
 
     /// Instructions that are executed more than before.
-    fn price(&self, value: &Value) -> f32 {
+    fn price(&self, value: &Value<'_>) -> f32 {
         value
             .needs
             .blocks
             .iter()
             .zip(&value.needs.costs)
-            .map(|(block, cost)| self.weights.of(*block) * *cost as f32)
+            .map(|(block, cost)| self.facts.weights.of(*block) * *cost as f32)
             .sum()
     }
 
     /// How often registers become free where there are not enough.
-    fn relief(&self, value: &Value) -> f32 {
+    fn relief(&self, value: &Value<'_>) -> f32 {
         let crowded = value.lives_through.iter().filter(|block| self.excess[**block] > 0);
-        self.width(value.reg, &value.needs) as f32 * crowded.map(|block| self.weights.of(*block)).sum::<f32>()
+        self.width(value.reg, &value.needs) as f32 * crowded.map(|block| self.facts.weights.of(*block)).sum::<f32>()
     }
 
     /// How many registers become free where the value lives through.
@@ -214,20 +246,13 @@ impl<'a> Choice<'a> {
     }
 
     /// Values that live through blocks with too many, and that can be computed wherever they are read.
-    fn values(&self) -> Vec<Value> {
-        let mut lives_through: SecondaryMap<VReg, Vec<Block>> = SecondaryMap::new();
-        for block in self.func.layout().iter().filter(|block| self.flow.cfg.is_reachable(**block)) {
-            for (reg, _) in self.flow.live.main_live_in(*block) {
-                if lives_through[reg].last() != Some(block) {
-                    lives_through[reg].push(*block);
-                }
-            }
-        }
+    fn values(&self) -> Vec<Value<'a>> {
+        let lives_through = &self.facts.lives_through;
         let crowded = |blocks: &[Block]| blocks.iter().any(|block| self.excess[*block] > 0);
         let regs =
             self.func.regs().keys().filter(|reg| self.func[*reg].file() == RegFile::R && crowded(&lives_through[*reg]));
         let value = |reg: VReg| {
-            let value = Value { reg, lives_through: lives_through[reg].clone(), needs: self.needs(reg)? };
+            let value = Value { reg, lives_through: &lives_through[reg], needs: self.needs(reg)? };
             (self.width(reg, &value.needs) > 0).then_some(value)
         };
         regs.filter_map(value).collect()
