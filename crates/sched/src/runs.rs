@@ -56,6 +56,9 @@ struct Runs<'a> {
 impl Runs<'_> {
     /// Take the instruction out with which the best run begins.
     fn choose(&mut self) -> Option<u32> {
+        if self.ready.len() < 2 {
+            return self.ready.pop();
+        }
         let mut best: Option<(Worth, usize)> = None;
         for n in (self.ready.len().saturating_sub(WIDTH)..self.ready.len()).rev() {
             if self.rest.growth(self.ready[n], &[]) < 0 {
