@@ -11,6 +11,7 @@ use crate::graph::{Graph, PhysicalSet};
 use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::relief::Relief;
+use crate::slots::share_slots;
 use crate::spill::{SpillBytes, spill};
 use crate::stack::{STACK_POINTER, makes_calls, needs_stack};
 use crate::weights::BlockWeights;
@@ -115,6 +116,9 @@ pub(crate) fn allocate_within(
         allocate_file(func, file, &registers, &mut facts, &mut allocation)?;
     }
     remove_identity_moves(func);
+    if allocation.spills.any() {
+        share_slots(func);
+    }
     if let Some(before) = &before {
         check(before, func, arch)?;
     }

@@ -33,6 +33,7 @@ mod recompute;
 mod relief;
 mod repair;
 mod scan;
+mod slots;
 mod spill;
 mod stack;
 mod webs;

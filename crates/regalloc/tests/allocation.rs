@@ -4,7 +4,7 @@
 
 mod random;
 
-use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, RegFile, Role, Sign};
+use oriole_isa::{Arch, Cmp, Field, Mods, Opcode, RegFile, Role, Sign, special_registers};
 use oriole_ori::*;
 use oriole_orieval::{bank, from_environment, run};
 use oriole_regalloc::{AllocOptions, allocate_function};
@@ -151,6 +151,28 @@ fn spills_happen_only_when_the_limit_forces_them() {
     let mut tight = random_function(7, 30);
     let spills = allocate(&mut tight, 16).spills;
     assert!(spills.stores > 0 && spills.loads > 0 && tight.frame().spill_bytes > 0, "{spills:?}");
+}
+
+/// Values of one half of the code and of the other are in memory at different times.
+#[test]
+fn slots_are_shared_by_what_is_not_in_memory_at_once() {
+    let mut func = Function::new("f", FunctionKind::Entry);
+    let mut b = FunctionBuilder::new(&mut func);
+    let entry = b.new_block().unwrap();
+    b.switch_to(entry);
+    let thread = Operand::reg(b.vreg(RegType::R).unwrap());
+    let index = special_registers::by_name("SR_TID.X", Arch::Sm80).unwrap().number;
+    b.emit_roles(Opcode::S2R, Mods::new(), &[(Role::D, thread), (Role::A, Operand::special(index))]).unwrap();
+    for half in 0..2 {
+        let sums: Vec<Operand> = (0..30).map(|_| Operand::reg(b.vreg(RegType::R).unwrap())).collect();
+        sums.iter().zip(1..).for_each(|(sum, n)| add(&mut b, *sum, thread, Operand::imm(100 * half + n)));
+        sums.iter().zip(0..).for_each(|(sum, n)| store(&mut b, *sum, 4 * (30 * half as i32 + n)));
+    }
+    b.exit().unwrap();
+    let want = run(&func, 5, &[]).expect("it is evaluated");
+    let spills = allocate(&mut func, 16).spills;
+    assert_eq!(run(&func, 5, &[]), Ok(want));
+    assert!(spills.stores > 0 && 2 * func.frame().spill_bytes == spills.stores, "{spills:?} {:?}", func.frame());
 }
 
 #[test]
