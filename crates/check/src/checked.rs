@@ -66,6 +66,11 @@ impl<'p> Checked<'p> {
         blocks.flat_map(|(block, _)| block.first..block.end)
     }
 
+    /// Whether a block can be reached.
+    pub(crate) fn is_reached(&self, block: BlockId) -> bool {
+        self.flow.entry[block as usize].is_some()
+    }
+
     /// An instruction as reports show it.
     pub(crate) fn place(&self, line: LineId) -> Place {
         let address = self.program.lines[line as usize].address;

@@ -231,8 +231,12 @@ fn nothing_follows_a_trap() {
 
 /// What is found in a kernel of these bytes that declares so many registers.
 fn kinds(bytes: Vec<u8>, registers: u32) -> Vec<(Kind, u64)> {
+    kinds_on(80, bytes, registers)
+}
+
+fn kinds_on(sm: u32, bytes: Vec<u8>, registers: u32) -> Vec<(Kind, u64)> {
     let kernel = FunctionSpec::kernel("k", bytes, registers);
-    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(80)) };
+    let module = ModuleSpec { functions: vec![kernel], ..ModuleSpec::new(Target::new(sm)) };
     let bytes = write(&module).expect("a module");
     let report = check(&Cubin::parse(&bytes).expect("a cubin"), &[]).expect("a known target");
     report.findings.iter().map(|finding| (finding.kind, finding.later.address)).collect()
@@ -254,6 +258,21 @@ fn a_kernel_that_declares_no_register_has_none() {
     assert_eq!(kinds(bytes.clone(), 0), [(Kind::Undeclared, 0)]);
     assert_eq!(kinds(bytes.clone(), 3), [(Kind::Undeclared, 0)]);
     assert_eq!(kinds(bytes, 4), []);
+}
+
+#[test]
+fn a_warp_has_the_registers_that_it_was_given_last() {
+    let found = |lines: &[Line]| kinds_on(90, code(lines, Arch::Sm90), 64);
+    let given = ("USETMAXREG.DEALLOC.CTAPOOL 0x28", "5");
+    let taken = ("USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0x60", "5");
+    assert_eq!(found(&[("MOV R38, RZ", "5"), given, ("MOV R37, RZ", "5"), EXIT]), []);
+    assert_eq!(found(&[("MOV R38, RZ", "5"), given, ("MOV R38, RZ", "5"), EXIT]), [(Kind::Undeclared, 0x20)]);
+    assert_eq!(found(&[taken, ("MOV R93, RZ", "5"), EXIT]), []);
+    assert_eq!(found(&[("MOV R62, RZ", "5"), taken, EXIT]), [(Kind::Undeclared, 0)]);
+    // On one way it has fewer.
+    let either = |register| [("@P0 BRA ->2", "5"), given, (register, "5"), EXIT];
+    assert_eq!(found(&either("MOV R37, RZ")), []);
+    assert_eq!(found(&either("MOV R38, RZ")), [(Kind::Undeclared, 0x20)]);
 }
 
 #[test]

@@ -105,6 +105,8 @@ fn regions_use_the_registers_that_they_have() {
             assert_eq!(number_before(&text, " registers, used"), entry, "{command:?}");
             assert_eq!(run(folder.path(), &output, threads).as_ref(), Ok(&expected), "{command:?}");
             read_back::cubin(&std::fs::read(&output).expect("the compiler wrote it"));
+            let (is_clean, findings) = said(Command::new(env!("CARGO_BIN_EXE_oriole")).arg("check").arg(&output));
+            assert!(is_clean, "{command:?}: {findings}");
             let code = listing(&output);
             let lines: Vec<&str> = code.lines().collect();
             let place = |what: &str| lines.iter().position(|line| line.contains(what)).expect(what);
