@@ -21,7 +21,7 @@ pub use problem::{CheckError, Problem};
 
 use names::{NOWHERE, Place, Value};
 use oriole_isa::Arch;
-use oriole_ori::{Block, Function, InstFlags};
+use oriole_ori::{Block, EntitySet, Function, InstFlags};
 use script::Pair;
 use solve::Solution;
 use state::State;
@@ -81,24 +81,56 @@ impl Judge<'_> {
     /// Whether what is loaded may well be undefined: what was stored there elsewhere may, or a value is read later that is
     /// undefined here, or nobody reads it.
     fn is_excused(&self, block: Block, at: usize, load: &Access, state: &State<'_>) -> bool {
-        let undefined = |value: &Value| state.is_undefined(*value) && self.is_read_behind(block, at, *value);
+        let undefined = |value: &Value| {
+            self.is_read_behind(block, at, *value)
+                && (state.is_undefined(*value) || self.is_undefined_on_a_path(block, at, *value))
+        };
         self.solution.excused[load.from as usize]
             || self.is_for_nobody(block, at, load.place)
             || self.solution.exposed.values().iter().any(undefined)
     }
 
-    /// Whether what step `at` loads into a place is nothing but the old value of a guarded write whose result nobody reads.
-    fn is_for_nobody(&self, block: Block, at: usize, place: Place) -> bool {
-        let script = &self.pair.script;
+    /// Whether some path to step `at` has not written the value in any case.
+    fn is_undefined_on_a_path(&self, block: Block, at: usize, value: Value) -> bool {
+        let writes = |steps: &[Step]| {
+            let sure = |write: &Access| write.value == value && !write.conditional;
+            let mut steps = steps.iter().filter(|step| step.kind != Kind::Moves);
+            steps.any(|step| self.pair.script.writes(step).iter().any(sure))
+        };
+        if writes(&self.pair.script.steps(block)[..at]) {
+            return false;
+        }
+        let mut seen = EntitySet::new();
+        let mut work = vec![block];
+        while let Some(block) = work.pop() {
+            if Some(block) == self.pair.after.entry() {
+                return true;
+            }
+            let preds = self.pair.cfg.preds(block).iter().copied();
+            work.extend(preds.filter(|pred| seen.insert(*pred) && !writes(self.pair.script.steps(*pred))));
+        }
+        false
+    }
+
+    /// Whether what step `at` loads into a place is nothing but the old value of a guarded write whose result nobody reads. A
+    /// predicate's is loaded as a word first.
+    fn is_for_nobody(&self, block: Block, at: usize, mut place: Place) -> bool {
+        let (script, places) = (&self.pair.script, &self.pair.places);
         let steps = script.steps(block);
         for (at, step) in (at + 1..).zip(&steps[at + 1..]) {
+            let of_place =
+                |from: Place| from == place || places.word_of_bit(from).is_some_and(|(word, _)| word == place);
             let reads = script.reads(step).iter().any(|read| read.place == place);
-            let moved = step.kind == Kind::Moves && script.writes(step).iter().any(|write| write.from == place);
-            if let Some(write) = script.writes(step).iter().find(|write| write.place == place && !reads && !moved) {
+            let moved = script.writes(step).iter().find(|write| step.kind == Kind::Moves && of_place(write.from));
+            if let Some(write) =
+                script.writes(step).iter().find(|write| write.place == place && !reads && moved.is_none())
+            {
                 return write.conditional && !self.is_read_behind(block, at, write.value);
             }
-            if reads || moved {
-                return false;
+            match moved.filter(|_| !reads && self.pair.after[step.inst].flags.contains(InstFlags::BIT_REFILL)) {
+                Some(write) => place = write.place,
+                None if reads || moved.is_some() => return false,
+                None => {}
             }
         }
         false
