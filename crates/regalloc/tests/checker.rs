@@ -132,6 +132,46 @@ fn a_refill_of_what_one_path_has_not_stored() {
     assert_eq!(error.block, Block::from_u32(3));
 }
 
+/// A predicate that is written and read under a guard, in a loop, and waits in memory: the first time round nothing is there.
+const UNDER_A_GUARD: &str = "
+.function entry f
+  .frame local=0 spill=16 align=16
+  .reg %R0 physical=2
+  .reg %P1 physical=0
+  .reg %P2 physical=1
+  .reg %R3 physical=3
+  .reg %P4 physical=2
+bix0: -> bix1
+    S2R %R0, SR_TID.X
+bix1: -> bix1, bix2
+    ISETP{bop=AND,cmp=LT,sign=S32} %P2, PT, %R0, 0x8, PT, PT
++   LDL{mem_size=B32} %R3, R1, _, s:8 ;refill
++   ISETP{cmp=NE,sign=U32} %P4, PT, %R3, RZ, PT, PT ;bit_refill
+<   @%P2 ISETP{bop=AND,cmp=LT,sign=S32} %P1, PT, %R0, 0x4, PT, PT
+>   @%P2 ISETP{bop=AND,cmp=LT,sign=S32} %P4, PT, %R0, 0x4, PT, PT
++   SEL %R3, RZ, 0x1, !%P4 ;bit_spill
++   STL{mem_size=B32} R1, _, s:8, %R3 ;spill
+<   @%P2 SEL %R0, %R0, 0x9, %P1
+>   @%P2 SEL %R0, %R0, 0x9, %P4
+    @%P2 BRA PT, bix1, _
+bix2:
+    STS RZ, _, s:0, %R0
+    EXIT PT
+.end";
+
+#[test]
+fn what_is_undefined_may_come_from_where_nothing_is() {
+    assert_eq!(judge(UNDER_A_GUARD), Ok(()));
+    // Written in any case ahead of the loop it is not undefined there.
+    let first = "    ISETP{bop=AND,cmp=LT,sign=S32} %P1, PT, RZ, 0x4, PT, PT\nbix1: ->";
+    let error = judge(&UNDER_A_GUARD.replace("bix1: ->", first)).expect_err("the loop reads it");
+    assert_eq!(error.problem, Problem::UninitializedMemory, "{error}");
+    // Nobody reads what is written under the guard.
+    let unread = UNDER_A_GUARD.replace("0x9, %P1", "0x9, %P2").replace("0x9, %P4", "0x9, %P2");
+    let never_stored = unread.lines().filter(|line| !line.contains("_spill") && !line.contains(";spill"));
+    assert_eq!(judge(&never_stored.collect::<Vec<_>>().join("\n")), Ok(()));
+}
+
 /// Two predicates packed into one register, which goes to memory and comes back.
 const PACK: &str = "
 .function entry f
