@@ -52,8 +52,9 @@ impl Slot {
 
 /// Let the slots of a function that has its registers share memory.
 pub(crate) fn share_slots(func: &mut Function) {
-    let accesses = accesses(func);
-    let slots = slots(func, &accesses);
+    let bounds = bounds(func);
+    let accesses = accesses(func, &bounds);
+    let slots = slots(func, bounds, &accesses);
     let (starts, end) = places(&slots);
     if 4 * end >= func.frame().spill_bytes {
         return;
@@ -83,19 +84,27 @@ fn move_registers(func: &mut Function, moved: &FxHashMap<Word, Word>) {
     }
 }
 
-/// The spill code's accesses to local memory, in the order of the layout.
-fn accesses(func: &Function) -> Vec<Access> {
-    let mut accesses = Vec::new();
-    let mut place = 0;
+/// By block: the places before its first instruction and behind its last, counted over all blocks.
+type Bounds = SecondaryMap<Block, (u32, u32)>;
+
+fn bounds(func: &Function) -> Bounds {
+    let mut bounds = Bounds::new();
+    let mut start = 0;
     for &block in func.layout() {
-        for &inst in func.block_insts(block) {
-            place += 1;
-            accesses.extend(access(func, block, inst, place));
-        }
-        // The end of the block, and the start of the next.
-        place += 2;
+        let end = start + func.block_insts(block).len() as u32 + 1;
+        bounds[block] = (start, end);
+        start = end + 1;
     }
-    accesses
+    bounds
+}
+
+/// The spill code's accesses to local memory, in the order of the layout.
+fn accesses(func: &Function, bounds: &Bounds) -> Vec<Access> {
+    let in_block = |block: &Block| {
+        let (block, first) = (*block, bounds[*block].0 + 1);
+        (first..).zip(func.block_insts(block)).filter_map(move |(place, inst)| access(func, block, *inst, place))
+    };
+    func.layout().iter().flat_map(in_block).collect()
 }
 
 fn access(func: &Function, block: Block, inst: InstId, place: u32) -> Option<Access> {
@@ -113,9 +122,9 @@ fn access(func: &Function, block: Block, inst: InstId, place: u32) -> Option<Acc
 }
 
 /// The slots, in the order of their places in the spill area.
-fn slots(func: &Function, accesses: &[Access]) -> Vec<Slot> {
+fn slots(func: &Function, bounds: Bounds, accesses: &[Access]) -> Vec<Slot> {
     let count = (func.frame().spill_bytes / 4) as usize;
-    let ranges = Ranges::new(func, accesses, count).run(accesses);
+    let ranges = Ranges::new(func, bounds, accesses, count).run(accesses);
     // By word: how many from it on are accessed together at most.
     let mut widest = vec![0; count];
     for access in accesses {
@@ -169,8 +178,7 @@ fn places(slots: &[Slot]) -> (Vec<Word>, u32) {
 /// Follows one word after the other against the flow of control.
 struct Ranges {
     cfg: Cfg,
-    /// By block: the places before its first instruction and behind its last.
-    bounds: SecondaryMap<Block, (u32, u32)>,
+    bounds: Bounds,
     words: Word,
     /// By word: its accesses, by number.
     of_word: Rows<u32>,
@@ -184,14 +192,7 @@ struct Ranges {
 const NONE: Word = u32::MAX;
 
 impl Ranges {
-    fn new(func: &Function, accesses: &[Access], count: usize) -> Self {
-        let mut bounds = SecondaryMap::new();
-        let mut place = 0;
-        for &block in func.layout() {
-            let end = place + func.block_insts(block).len() as u32 + 1;
-            bounds[block] = (place, end);
-            place = end + 1;
-        }
+    fn new(func: &Function, bounds: Bounds, accesses: &[Access], count: usize) -> Self {
         let words = |(number, access): (u32, &Access)| {
             let first = access.first;
             (0..access.words).map(move |k| (first + k, number))

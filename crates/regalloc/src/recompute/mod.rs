@@ -50,8 +50,8 @@ pub struct Recomputable<'a> {
     func: &'a Function,
     arch: Arch,
     flow: &'a Flow,
-    /// R components that live through each block.
-    through: ByBlock,
+    /// R components that live through each block, once they are asked for.
+    through: OnceCell<ByBlock>,
     facts: OnceCell<Facts<'a>>,
 }
 
@@ -66,7 +66,7 @@ struct Facts<'a> {
 impl<'a> Recomputable<'a> {
     /// Of a function with this `flow`.
     pub fn new(func: &'a Function, arch: Arch, flow: &'a Flow) -> Self {
-        Recomputable { func, arch, flow, through: through(func, flow), facts: OnceCell::new() }
+        Recomputable { func, arch, flow, through: OnceCell::new(), facts: OnceCell::new() }
     }
 
     /// What [`recompute`] does; `None` if nothing is to be done, or can be. In some blocks more registers may be known to be
@@ -76,7 +76,7 @@ impl<'a> Recomputable<'a> {
         if !budget.may_be_short(func) {
             return None;
         }
-        let mut excess = self.through.clone();
+        let mut excess = self.through.get_or_init(|| through(func, self.flow)).clone();
         for block in func.layout() {
             let room = budget.in_block(*block).saturating_sub(own_need);
             excess[*block] = excess[*block].saturating_sub(room);
