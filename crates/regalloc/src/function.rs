@@ -14,6 +14,7 @@ use crate::relief::Relief;
 use crate::slots::share_slots;
 use crate::spill::{SpillBytes, spill};
 use crate::stack::{STACK_POINTER, makes_calls, needs_stack};
+use crate::transfer::component_by_component;
 use crate::weights::BlockWeights;
 use crate::{AllocError, AllocOptions, check, scan};
 use oriole_isa::{Arch, RegFile};
@@ -263,7 +264,10 @@ fn allocate_file(
             continue;
         }
         if chosen.is_empty() && !release_holds(func) {
-            return Err(out_of_registers(func, file, failed.len()));
+            let failed: Vec<VReg> = failed.iter().map(|node| graph.nodes[*node as usize].vreg).collect();
+            if !component_by_component(func, &failed)? {
+                return Err(out_of_registers(func, file, failed.len()));
+            }
         }
         let chosen: Vec<VReg> = chosen.iter().map(|node| graph.nodes[*node as usize].vreg).collect();
         spill(func, &chosen, &mut allocation.spills)?;

@@ -36,6 +36,7 @@ mod scan;
 mod slots;
 mod spill;
 mod stack;
+mod transfer;
 mod webs;
 mod weights;
 

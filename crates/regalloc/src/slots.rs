@@ -9,7 +9,7 @@ use crate::stack::SIZES;
 use oriole_graph::Rows;
 use oriole_isa::{Field, Opcode, Role};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{Block, Function, InstFlags, InstId, Operand, OperandKind, SecondaryMap, VReg, VRegData};
+use oriole_ori::{Block, Function, Inst, InstFlags, InstId, Operand, OperandKind, SecondaryMap, VReg, VRegData};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -107,10 +107,14 @@ fn accesses(func: &Function, bounds: &Bounds) -> Vec<Access> {
     func.layout().iter().flat_map(in_block).collect()
 }
 
+/// Whether the instruction loads or stores what is spilled.
+pub(crate) fn is_spill_code(data: &Inst) -> bool {
+    data.flags.intersects(InstFlags::SPILL | InstFlags::REFILL) && matches!(data.opcode, Opcode::STL | Opcode::LDL)
+}
+
 fn access(func: &Function, block: Block, inst: InstId, place: u32) -> Option<Access> {
     let data = &func[inst];
-    let is_spill_code = data.flags.intersects(InstFlags::SPILL | InstFlags::REFILL);
-    if !is_spill_code || !matches!(data.opcode, Opcode::STL | Opcode::LDL) {
+    if !is_spill_code(data) {
         return None;
     }
     let size = data.get(Field::MEM_SIZE);

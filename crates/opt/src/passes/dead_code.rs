@@ -1,12 +1,15 @@
-//! Slots 10, 16, 33, 61, 84: removal of instructions whose results nobody reads.
+//! Slots 10, 16, 33, 61, 84: removal of instructions whose results nobody reads, and of single predicates that nobody does.
 
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::Effects;
+use oriole_isa::{Effects, RegFile};
 use oriole_ori::analysis::{Analyses, LiveSet, Liveness};
-use oriole_ori::{EntitySet, Function, InstFlags, InstId, OperandKind, VReg};
+use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, Slot, VReg};
 
 /// What is counted.
-pub(crate) const RULES: &[&str] = &["instructions removed"];
+pub(crate) const RULES: &[&str] = &["instructions removed", "predicates removed"];
+
+/// And on SSA form.
+pub(crate) const SWEEP_RULES: &[&str] = &["instructions removed"];
 
 /// On SSA form nothing is dead.
 pub(crate) const SWEPT: &str = "dead code is gone";
@@ -19,17 +22,24 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     if func.first_value().is_some() && analyses.is_settled(SWEPT, func) {
         return Ok(Changed::No);
     }
-    let removed = if func.first_value().is_some() { sweep(func).len() as u32 } else { remove(func, analyses) };
-    if func.first_value().is_some() {
+    let (removed, unread) = if func.first_value().is_some() {
+        let removed = sweep(func).len() as u32;
         analyses.settle(SWEPT, func);
-    }
+        (removed, 0)
+    } else {
+        remove(func, analyses)
+    };
     context.tally.add(0, removed);
-    Ok(Changed::when(removed > 0))
+    context.tally.add(1, unread);
+    Ok(Changed::when(removed + unread > 0))
 }
 
-/// Remove what liveness says is dead. Gives how many instructions.
-fn remove(func: &mut Function, analyses: &mut Analyses) -> u32 {
-    let dead = dead_instructions(func, &analyses.live(func));
+/// Remove what liveness says is dead. Gives how many instructions, and how many predicates of others.
+fn remove(func: &mut Function, analyses: &mut Analyses) -> (u32, u32) {
+    let Dead { insts: dead, predicates } = Dead::new(func, &analyses.live(func));
+    for (inst, at) in &predicates {
+        func.edit().set_operand(*inst, *at, Operand::pt());
+    }
     let mut removed = 0;
     if !dead.is_empty() {
         for block in func.layout().to_vec() {
@@ -38,28 +48,52 @@ fn remove(func: &mut Function, analyses: &mut Analyses) -> u32 {
             removed += (before - func.block_insts(block).len()) as u32;
         }
     }
-    removed
+    (removed, predicates.len() as u32)
 }
 
-/// One backward walk per block from what is live out of it: an instruction that is dead does not
-/// make its sources live.
-fn dead_instructions(func: &Function, liveness: &Liveness) -> EntitySet<InstId> {
-    let mut dead = EntitySet::new();
-    let mut live = liveness.empty_set();
-    for block in func.layout() {
-        live.clear();
-        for component in liveness.live_out(*block) {
-            live.insert(component);
-        }
-        for inst in func.block_insts(*block).iter().rev() {
-            if removable(func, *inst) && !writes_live(func, *inst, &live) {
-                dead.insert(*inst);
-            } else {
-                live.step_back(func, *inst);
+/// What nobody reads.
+struct Dead {
+    insts: EntitySet<InstId>,
+    /// Results of other instructions, each with its operand. One that is written under a guard would hold its register from the
+    /// start of the function on: where nothing is written, the old value stays.
+    predicates: Vec<(InstId, usize)>,
+}
+
+impl Dead {
+    /// By one backward walk per block from what is live out of it: an instruction that is dead does not make its sources live.
+    fn new(func: &Function, liveness: &Liveness) -> Self {
+        let mut dead = Dead { insts: EntitySet::new(), predicates: Vec::new() };
+        let mut live = liveness.empty_set();
+        for block in func.layout() {
+            live.clear();
+            for component in liveness.live_out(*block) {
+                live.insert(component);
+            }
+            for inst in func.block_insts(*block).iter().rev() {
+                if removable(func, *inst) && !writes_live(func, *inst, &live) {
+                    dead.insts.insert(*inst);
+                } else {
+                    dead.add_predicates(func, *inst, &live);
+                    live.step_back(func, *inst);
+                }
             }
         }
+        dead
     }
-    dead
+
+    /// Those of an instruction that stays.
+    fn add_predicates(&mut self, func: &Function, inst: InstId, live: &LiveSet) {
+        func.for_each_def(inst, |mention| {
+            let data = &func[mention.reg];
+            if let Slot::Operand(at) = mention.slot
+                && data.file() == RegFile::P
+                && !data.is_fixed()
+                && !live.contains((mention.reg, 0))
+            {
+                self.predicates.push((inst, at));
+            }
+        });
+    }
 }
 
 /// What an instruction that nobody reads stays for.
