@@ -70,6 +70,8 @@ pub(crate) struct Tries<'a> {
     recomputable: Recomputable<'a>,
     /// The kept function is the first.
     forms: Vec<Form<'a>>,
+    /// The most registers of the steps that have been tried.
+    tried: u16,
 }
 
 /// The function with what is computed again in it for a step, and its orders. It is the same for several steps.
@@ -118,7 +120,7 @@ impl<'a> Tries<'a> {
     ) -> Self {
         let forms = vec![Form::new(Cow::Borrowed(kept), Cow::Borrowed(flow), &ordered.source)];
         let recomputable = Recomputable::new(kept, placing.allocator.arch(), flow);
-        Tries { placing, node, kept, ordered, recomputable, forms }
+        Tries { placing, node, kept, ordered, recomputable, forms, tried: 0 }
     }
 
     /// The allocation of those that are tried with which least is done.
@@ -171,9 +173,10 @@ impl<'a> Tries<'a> {
         work: impl FnOnce() -> f32,
     ) -> Result<Option<(FunctionAllocation, Function)>, CompileError> {
         let budget = self.placing.budget;
-        let Some(first) = budget.next_step(named) else { return Ok(None) };
+        let Some(first) = budget.next_step(named).filter(|first| *first > self.tried) else { return Ok(None) };
         let work = work();
-        let caps = std::iter::successors(Some(first), |cap| budget.next_step(*cap));
+        let tried = std::mem::replace(&mut self.tried, first);
+        let caps = std::iter::successors(Some(first), |cap| budget.next_step(*cap)).take_while(|cap| *cap > tried);
         let step = |cap: u16| {
             let gain = f32::from(first) / f32::from(cap);
             let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
