@@ -6,6 +6,7 @@ use oriole_ori::analysis::{DomTree, Flow};
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use std::cell::RefCell;
 
 /// Widest value, in 32-bit components.
 const WIDEST: u8 = 2;
@@ -75,12 +76,17 @@ pub(super) struct Recipes<'a> {
     writes: SecondaryMap<VReg, SmallVec<[Write; 1]>>,
     /// By register: the blocks that read it, in the order of the layout.
     reads: SecondaryMap<VReg, Vec<Reads>>,
+    /// By register, once it was asked: whether it has a recipe.
+    has_recipe: RefCell<SecondaryMap<VReg, Option<bool>>>,
+    /// By instruction, once it was asked: what it costs if it is cheap.
+    costs: RefCell<SecondaryMap<InstId, Option<Option<u32>>>>,
 }
 
 impl<'a> Recipes<'a> {
     pub(super) fn new(func: &'a Function, arch: Arch, flow: &'a Flow, dominators: DomTree) -> Self {
         let (writes, reads) = (SecondaryMap::new(), SecondaryMap::new());
-        let mut recipes = Recipes { func, arch, flow, dominators, writes, reads };
+        let (has_recipe, costs) = Default::default();
+        let mut recipes = Recipes { func, arch, flow, dominators, writes, reads, has_recipe, costs };
         for block in func.layout() {
             for (place, inst) in (0..).zip(func.block_insts(*block)) {
                 recipes.mentions(*block, place, *inst);
@@ -127,8 +133,8 @@ impl<'a> Recipes<'a> {
         }
         for at in 0..needs.blocks.len() {
             let block = needs.blocks[at];
-            let mut walk = Walk::new(self, block, chosen);
-            walk.make(reg, &mut Vec::new()).filter(|()| walk.cost <= MOST)?;
+            let mut walk = Walk { most: MOST, ..Walk::new(self, block, chosen) };
+            walk.make(reg, &mut Vec::new())?;
             needs.costs.push(walk.cost);
             needs.longer.extend(walk.longer);
             needs.read.extend(walk.read.into_iter().map(|source| (source, block)));
@@ -163,20 +169,30 @@ impl<'a> Recipes<'a> {
     /// The instructions that make `reg`, in order, if they stand in one block, always happen, are cheap, and nothing else
     /// ever writes it.
     fn recipe(&self, reg: VReg) -> Option<&[Write]> {
+        let known = self.has_recipe.borrow()[reg];
+        let has_recipe = known.unwrap_or_else(|| {
+            let found = self.is_made_cheaply(reg);
+            self.has_recipe.borrow_mut()[reg] = Some(found);
+            found
+        });
+        has_recipe.then(|| self.writes[reg].as_slice())
+    }
+
+    fn is_made_cheaply(&self, reg: VReg) -> bool {
         let (data, writes) = (&self.func[reg], self.writes[reg].as_slice());
-        let home = writes.first()?.block;
+        let Some(home) = writes.first().map(|write| write.block) else { return false };
         let file = matches!(data.file(), RegFile::R | RegFile::P);
         if !file || data.is_fixed() || data.components > WIDEST {
-            return None;
+            return false;
         }
         let mut written = 0;
         for write in writes {
-            if !write.sure || write.block != home || written & write.mask != 0 || !self.is_cheap(write.inst) {
-                return None;
+            if !write.sure || write.block != home || written & write.mask != 0 || self.cost(write.inst).is_none() {
+                return false;
             }
             written |= write.mask;
         }
-        (written.count_ones() == u32::from(data.components)).then_some(writes)
+        written.count_ones() == u32::from(data.components)
     }
 
     /// Whether `source` holds all through the life of `reg` what it has where that is written: wherever `reg` lives nobody
@@ -197,19 +213,23 @@ impl<'a> Recipes<'a> {
         Some(self.recipe(reg)?[0].block)
     }
 
-    /// Of results that are computed from registers alone, in fixed time, or read from what never changes.
-    fn is_cheap(&self, inst: InstId) -> bool {
-        let data = &self.func[inst];
-        let results = data.defs().filter(|(_, to)| to.as_reg().is_some());
-        data.depends_on_operands_alone(self.arch)
-            && !data.is_undef()
-            && results.count() <= 2
-            && self.cost(inst).is_some()
+    /// Of a cheap instruction: one of few results, computed from registers alone in fixed time, or read from what never
+    /// changes.
+    fn cost(&self, inst: InstId) -> Option<u32> {
+        let known = self.costs.borrow()[inst];
+        known.unwrap_or_else(|| {
+            let cost = self.cost_of(inst);
+            self.costs.borrow_mut()[inst] = Some(cost);
+            cost
+        })
     }
 
-    /// Of a cheap instruction.
-    fn cost(&self, inst: InstId) -> Option<u32> {
+    fn cost_of(&self, inst: InstId) -> Option<u32> {
         let data = &self.func[inst];
+        let results = data.defs().filter(|(_, to)| to.as_reg().is_some());
+        if !data.depends_on_operands_alone(self.arch) || data.is_undef() || results.count() > 2 {
+            return None;
+        }
         let machine = self.func.with_stand_ins(data)?;
         if !latency::is_variable(&machine, self.arch) {
             return Some(1);
@@ -228,8 +248,9 @@ pub(super) struct Walk<'w, 'a> {
     made: FxHashSet<InstId>,
     /// What has to be repeated, in order.
     pub(super) steps: Vec<InstId>,
-    /// What that costs.
+    /// What that costs, and may cost.
     cost: u32,
+    most: u32,
     longer: SmallVec<[VReg; 3]>,
     /// Registers that are read.
     read: SmallVec<[VReg; 4]>,
@@ -238,7 +259,17 @@ pub(super) struct Walk<'w, 'a> {
 impl<'w, 'a> Walk<'w, 'a> {
     pub(super) fn new(recipes: &'w Recipes<'a>, block: Block, chosen: &'w Chosen) -> Self {
         let (longer, read) = (SmallVec::new(), SmallVec::new());
-        Walk { recipes, block, chosen, made: FxHashSet::default(), steps: Vec::new(), cost: 0, longer, read }
+        Walk {
+            recipes,
+            block,
+            chosen,
+            made: FxHashSet::default(),
+            steps: Vec::new(),
+            cost: 0,
+            most: u32::MAX,
+            longer,
+            read,
+        }
     }
 
     /// Make `reg`, for the last value of `path` if there is one; `None` where that cannot be done, or takes too much.
@@ -250,7 +281,7 @@ impl<'w, 'a> Walk<'w, 'a> {
                 continue;
             }
             self.cost += self.recipes.cost(inst)?;
-            if path.len() > DEEPEST {
+            if path.len() > DEEPEST || self.cost > self.most {
                 return None;
             }
             let mut sources: SmallVec<[VReg; 4]> = SmallVec::new();
