@@ -13,13 +13,42 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// So many predicates weigh as much as a general register: fewer are in use, but they are few.
-const PREDICATES_FOR_ONE: i32 = 2;
+const PREDICATES_FOR_ONE: u8 = 2;
+
+/// A value of a stretch.
+#[derive(Clone, Copy)]
+pub(crate) struct Value {
+    /// It is needed behind the place that has been reached.
+    pub(crate) is_live: bool,
+    /// What it counts.
+    weight: u8,
+}
+
+impl Value {
+    fn new(lives: &Lives, value: u32) -> Self {
+        let weight = match lives.class(value) {
+            Class::General => PREDICATES_FOR_ONE,
+            Class::Predicate => 1,
+            _ => 0,
+        };
+        Value { is_live: lives.lives_on(value), weight }
+    }
+
+    /// What it takes if it is needed from here on.
+    fn taken(self) -> i32 {
+        i32::from(self.weight) * i32::from(!self.is_live)
+    }
+
+    /// What becomes free if it is written here.
+    fn freed(self) -> i32 {
+        i32::from(self.weight) * i32::from(self.is_live)
+    }
+}
 
 /// A stretch of which instructions get places from the end on.
 pub(crate) struct FromEnd<'a> {
     pub(crate) lives: &'a Lives,
-    /// By value: it is needed behind the place that has been reached.
-    pub(crate) live: Vec<bool>,
+    pub(crate) values: Vec<Value>,
     /// What an instruction waits for.
     pub(crate) before: Rows<u32>,
     /// By instruction: how many that wait for it have no place yet.
@@ -31,7 +60,7 @@ impl<'a> FromEnd<'a> {
         let count = graph.incoming.len();
         FromEnd {
             lives,
-            live: (0..lives.values() as u32).map(|value| lives.lives_on(value)).collect(),
+            values: (0..lives.values() as u32).map(|value| Value::new(lives, value)).collect(),
             before: graph.waits(),
             outgoing: (0..count).map(|at| graph.edges.row(at).len() as u32).collect(),
         }
@@ -43,21 +72,23 @@ impl<'a> FromEnd<'a> {
         last.into_iter()
     }
 
-    /// What a value counts.
-    pub(crate) fn weight(&self, value: u32) -> i32 {
-        match self.lives.class(value) {
-            Class::General => PREDICATES_FOR_ONE,
-            Class::Predicate => 1,
-            _ => 0,
-        }
+    /// By how much what is in use grows if the instruction comes next.
+    pub(crate) fn growth(&self, at: u32) -> i32 {
+        let (reads, writes) = self.lives.entries(at);
+        let taken: i32 = reads.iter().map(|value| self.values[*value as usize].taken()).sum();
+        let freed: i32 = writes.iter().map(|value| self.values[*value as usize].freed()).sum();
+        taken - freed
     }
 
-    /// By how much what is in use grows if the instruction comes next, where the values in `also` are in use, too.
-    pub(crate) fn growth(&self, at: u32, also: &[u32]) -> i32 {
+    /// The same where the values in `also` are in use, too.
+    fn growth_behind(&self, at: u32, also: &[u32]) -> i32 {
         let (reads, writes) = self.lives.entries(at);
-        let is_live = |value: &u32| self.live[*value as usize] || also.contains(value);
-        let freed: i32 = writes.iter().filter(|value| is_live(value)).map(|value| self.weight(*value)).sum();
-        let taken: i32 = reads.iter().filter(|value| !is_live(value)).map(|value| self.weight(*value)).sum();
+        let value = |value: &u32| {
+            let known = self.values[*value as usize];
+            Value { is_live: known.is_live || also.contains(value), ..known }
+        };
+        let taken: i32 = reads.iter().map(|read| value(read).taken()).sum();
+        let freed: i32 = writes.iter().map(|write| value(write).freed()).sum();
         taken - freed
     }
 }
@@ -126,21 +157,21 @@ impl Backward<'_> {
     /// By how much the registers in use grow if the instruction comes next; with foresight also what then can follow at
     /// once and frees some.
     fn growth(&self, at: u32) -> i32 {
-        let own = self.rest.growth(at, &[]);
+        let own = self.rest.growth(at);
         if !self.foresight {
             return own;
         }
         let (reads, _) = self.rest.lives.entries(at);
         let before = self.rest.before.row(at as usize).iter();
         let follow = before.filter(|before| self.rest.outgoing[**before as usize] == 1);
-        own + follow.map(|before| self.rest.growth(*before, reads).min(0)).sum::<i32>()
+        own + follow.map(|before| self.rest.growth_behind(*before, reads).min(0)).sum::<i32>()
     }
 
     fn take(&mut self, at: u32) {
         let (reads, writes) = self.rest.lives.entries(at);
-        writes.iter().for_each(|value| self.rest.live[*value as usize] = false);
+        writes.iter().for_each(|value| self.rest.values[*value as usize].is_live = false);
         for value in reads {
-            if !std::mem::replace(&mut self.rest.live[*value as usize], true) {
+            if !std::mem::replace(&mut self.rest.values[*value as usize].is_live, true) {
                 for n in 0..self.readers.row(*value as usize).len() {
                     self.offer(self.readers.row(*value as usize)[n]);
                 }
@@ -179,7 +210,7 @@ mod tests {
     /// By how much the registers in use grow if the instruction comes before what needs the `live` values.
     fn growth(lives: &Lives, live: &[bool], at: u32) -> i32 {
         let weight = |value: &u32| match lives.class(*value) {
-            Class::General => PREDICATES_FOR_ONE,
+            Class::General => i32::from(PREDICATES_FOR_ONE),
             Class::Predicate => 1,
             _ => 0,
         };

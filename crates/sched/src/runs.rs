@@ -32,7 +32,7 @@ pub(crate) fn order_by_runs(graph: &Graph, lives: &Lives) -> Vec<u32> {
     (0..count as u32).flat_map(|at| lives.entries(at).0).for_each(|value| readers[*value as usize] += 1);
     let rest = FromEnd::new(graph, lives);
     let ready = rest.last().collect();
-    let mut runs = Runs { rest, readers, ready, changed: Vec::new(), taken: Vec::new() };
+    let mut runs = Runs { rest, readers, ready, changed: Vec::new(), taken: Vec::new(), opened: Vec::new() };
     let mut order = Vec::with_capacity(count);
     while let Some(at) = runs.choose() {
         runs.place(at);
@@ -51,6 +51,8 @@ struct Runs<'a> {
     /// What the run at hand has changed: values, and instructions that it has taken.
     changed: Vec<u32>,
     taken: Vec<u32>,
+    /// What may go on with it.
+    opened: Vec<u32>,
 }
 
 impl Runs<'_> {
@@ -61,7 +63,7 @@ impl Runs<'_> {
         }
         let mut best: Option<(Worth, usize)> = None;
         for n in (self.ready.len().saturating_sub(WIDTH)..self.ready.len()).rev() {
-            if self.rest.growth(self.ready[n], &[]) < 0 {
+            if self.rest.growth(self.ready[n]) < 0 {
                 return Some(self.ready.remove(n));
             }
             let worth = self.worth(self.ready[n]);
@@ -75,13 +77,14 @@ impl Runs<'_> {
     /// Try the run that begins with `first`, and take it back.
     fn worth(&mut self, first: u32) -> Worth {
         let lives = self.rest.lives;
-        let is_new = |value: &&u32| !self.rest.live[**value as usize];
+        let is_new = |value: &&u32| !self.rest.values[**value as usize].is_live;
         let readers = lives.entries(first).0.iter().filter(is_new).map(|value| self.readers[*value as usize] - 1).sum();
         let (mut now, mut most) = (0, 0);
         let mut best: Option<(i32, i32)> = None;
-        let mut opened = vec![first];
+        let mut opened = std::mem::take(&mut self.opened);
+        opened.push(first);
         while self.taken.len() < DEPTH
-            && let Some(k) = (0..opened.len()).rev().min_by_key(|k| self.rest.growth(opened[*k], &[]))
+            && let Some(k) = (0..opened.len()).rev().min_by_key(|k| self.rest.growth(opened[*k]))
         {
             let at = opened.remove(k);
             now += self.take(at, &mut opened);
@@ -90,6 +93,8 @@ impl Runs<'_> {
                 best = Some((now, most));
             }
         }
+        opened.clear();
+        self.opened = opened;
         self.take_back();
         let (growth, most) = best.unwrap_or_default();
         if growth < 0 { Worth::Frees { most, growth } } else { Worth::Takes { growth, most, readers } }
@@ -98,11 +103,11 @@ impl Runs<'_> {
     /// The instruction comes next: by how much what is in use grows. What becomes ready is `opened`.
     fn take(&mut self, at: u32, opened: &mut Vec<u32>) -> i32 {
         let rest = &mut self.rest;
-        let growth = rest.growth(at, &[]);
+        let growth = rest.growth(at);
         let (reads, writes) = rest.lives.entries(at);
         for (value, becomes) in writes.iter().map(|value| (value, false)).chain(reads.iter().map(|value| (value, true)))
         {
-            if std::mem::replace(&mut rest.live[*value as usize], becomes) != becomes {
+            if std::mem::replace(&mut rest.values[*value as usize].is_live, becomes) != becomes {
                 self.changed.push(*value);
             }
         }
@@ -120,16 +125,16 @@ impl Runs<'_> {
             rest.before.row(at as usize).iter().for_each(|before| rest.outgoing[*before as usize] += 1);
         }
         // A value that changed twice is what it was.
-        self.changed.drain(..).for_each(|value| rest.live[value as usize] = !rest.live[value as usize]);
+        self.changed.drain(..).for_each(|value| rest.values[value as usize].is_live ^= true);
     }
 
     /// The instruction has its place.
     fn place(&mut self, at: u32) {
-        let mut opened = Vec::new();
-        self.take(at, &mut opened);
+        let mut ready = std::mem::take(&mut self.ready);
+        self.take(at, &mut ready);
+        self.ready = ready;
         self.taken.clear();
         self.changed.clear();
-        self.ready.extend(opened);
         self.rest.lives.entries(at).0.iter().for_each(|value| self.readers[*value as usize] -= 1);
     }
 }

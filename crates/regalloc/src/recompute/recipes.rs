@@ -152,18 +152,18 @@ impl<'a> Recipes<'a> {
         }
         let components = 0..self.func[source].components;
         let lives = || components.clone().all(|k| self.flow.live.is_live_in(block, source, k));
-        let holds = path.iter().all(|value| self.is_steady(source, *value));
-        if holds && lives() {
+        let holds = || path.iter().all(|value| self.is_steady(source, *value));
+        if lives() && holds() {
             return Some(Source::Register);
         }
         let (first, data) = (path.first()?, &self.func[source]);
-        if holds && chosen.longer.contains(&(*first, source)) {
+        if chosen.longer.contains(&(*first, source)) && holds() {
             return Some(Source::Longer);
         }
         if can_be_made() {
             return Some(Source::Again);
         }
-        (holds && data.file() == RegFile::R).then_some(Source::Longer)
+        (data.file() == RegFile::R && holds()).then_some(Source::Longer)
     }
 
     /// The instructions that make `reg`, in order, if they stand in one block, always happen, are cheap, and nothing else
