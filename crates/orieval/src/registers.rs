@@ -64,8 +64,10 @@ impl<'f> Registers<'f> {
                 }
                 Ok(())
             }
-            OperandKind::Phys { file: RegFile::R, number, .. } => {
-                self.values[usize::from(number)] = values[0];
+            OperandKind::Phys { file: RegFile::R, number, count } => {
+                for (at, value) in (usize::from(number)..).zip(values).take(count.into()) {
+                    self.values[at] = *value;
+                }
                 Ok(())
             }
             OperandKind::Rz | OperandKind::Pt | OperandKind::None => Ok(()),

@@ -10,6 +10,7 @@ use crate::fatpoint::{count, from, usable};
 use crate::graph::{Graph, PhysicalSet};
 use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
+use crate::pairing::join_accesses;
 use crate::relief::Relief;
 use crate::slots::share_slots;
 use crate::spill::{SpillBytes, spill};
@@ -118,6 +119,7 @@ pub(crate) fn allocate_within(
     }
     remove_identity_moves(func);
     if allocation.spills.any() {
+        join_accesses(func, &facts.weights);
         share_slots(func);
     }
     if let Some(before) = &before {

@@ -29,6 +29,7 @@ mod meetings;
 mod module;
 mod node;
 mod order;
+mod pairing;
 mod recompute;
 mod relief;
 mod repair;

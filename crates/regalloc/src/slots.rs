@@ -15,17 +15,17 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Number of a 32-bit word of the spill area.
-type Word = u32;
+pub(crate) type Word = u32;
 
 /// A load or store of spill code.
 #[derive(Clone, Copy)]
-struct Access {
-    inst: InstId,
-    block: Block,
+pub(crate) struct Access {
+    pub(crate) inst: InstId,
+    pub(crate) block: Block,
     /// Its place in the layout, counted over all blocks.
-    place: u32,
-    first: Word,
-    words: u32,
+    pub(crate) place: u32,
+    pub(crate) first: Word,
+    pub(crate) words: u32,
     /// It writes them, in any case.
     stores: bool,
 }
@@ -63,31 +63,35 @@ pub(crate) fn share_slots(func: &mut Function) {
     for (slot, start) in slots.iter().zip(starts) {
         moved.extend((0..slot.words).map(|word| (slot.start + word, start + word)));
     }
-    let local = func.frame().local_bytes;
-    for access in accesses {
-        let Some(position) = func[access.inst].opcode.position(Role::Offset) else { continue };
-        let offset = Operand::imm_signed((local + 4 * moved[&access.first]) as i32);
-        func.edit().set_operand(access.inst, position, offset);
-    }
-    move_registers(func, &moved);
+    accesses.iter().for_each(|access| set_word(func, access.inst, moved[&access.first]));
+    move_registers(func, |word| moved.get(&word).copied());
     func.frame_mut().spill_bytes = 4 * end;
 }
 
-/// Say of the registers where their slots are; nothing of one whose words are no longer side by side.
-fn move_registers(func: &mut Function, moved: &FxHashMap<Word, Word>) {
+/// Let an instruction of spill code access the frame from that word on.
+pub(crate) fn set_word(func: &mut Function, inst: InstId, word: Word) {
+    if let Some(position) = func[inst].opcode.position(Role::Offset) {
+        let offset = Operand::imm_signed((func.frame().local_bytes + 4 * word) as i32);
+        func.edit().set_operand(inst, position, offset);
+    }
+}
+
+/// Say of the registers where their slots are; nothing of one whose words are no longer side by side. `moved` says where a
+/// word is now.
+pub(crate) fn move_registers(func: &mut Function, moved: impl Fn(Word) -> Option<Word>) {
     let spilled = |(reg, data): (VReg, &VRegData)| Some((reg, data.spill_slot? / 4, data.components));
     let spilled: Vec<(VReg, Word, u8)> = func.regs().iter().filter_map(spilled).collect();
     for (reg, first, components) in spilled {
-        let word = |k: u32| moved.get(&(first + k)).and_then(|word| word.checked_sub(k));
+        let word = |k: u32| moved(first + k).and_then(|word| word.checked_sub(k));
         let start = word(0).filter(|start| (0..u32::from(components)).all(|k| word(k) == Some(*start)));
         func.edit().update_reg(reg, |data| data.spill_slot = start.map(|start| 4 * start));
     }
 }
 
 /// By block: the places before its first instruction and behind its last, counted over all blocks.
-type Bounds = SecondaryMap<Block, (u32, u32)>;
+pub(crate) type Bounds = SecondaryMap<Block, (u32, u32)>;
 
-fn bounds(func: &Function) -> Bounds {
+pub(crate) fn bounds(func: &Function) -> Bounds {
     let mut bounds = Bounds::new();
     let mut start = 0;
     for &block in func.layout() {
@@ -99,7 +103,7 @@ fn bounds(func: &Function) -> Bounds {
 }
 
 /// The spill code's accesses to local memory, in the order of the layout.
-fn accesses(func: &Function, bounds: &Bounds) -> Vec<Access> {
+pub(crate) fn accesses(func: &Function, bounds: &Bounds) -> Vec<Access> {
     let in_block = |block: &Block| {
         let (block, first) = (*block, bounds[*block].0 + 1);
         (first..).zip(func.block_insts(block)).filter_map(move |(place, inst)| access(func, block, *inst, place))
@@ -113,6 +117,13 @@ pub(crate) fn is_spill_code(data: &Inst) -> bool {
 }
 
 fn access(func: &Function, block: Block, inst: InstId, place: u32) -> Option<Access> {
+    let (first, words) = words(func, inst)?;
+    let stores = func[inst].opcode == Opcode::STL && func[inst].guard().is_none();
+    Some(Access { inst, block, place, first, words, stores })
+}
+
+/// The first word that an instruction of spill code accesses, and how many it does.
+pub(crate) fn words(func: &Function, inst: InstId) -> Option<(Word, u32)> {
     let data = &func[inst];
     if !is_spill_code(data) {
         return None;
@@ -120,9 +131,7 @@ fn access(func: &Function, block: Block, inst: InstId, place: u32) -> Option<Acc
     let size = data.get(Field::MEM_SIZE);
     let (words, _) = SIZES.into_iter().find(|(_, known)| *known == size)?;
     let OperandKind::Imm(offset, _) = data.operands[data.opcode.position(Role::Offset)?].kind() else { return None };
-    let first = offset.checked_sub(func.frame().local_bytes)? / 4;
-    let stores = data.opcode == Opcode::STL && data.guard().is_none();
-    Some(Access { inst, block, place, first, words: words.into(), stores })
+    Some((offset.checked_sub(func.frame().local_bytes)? / 4, words.into()))
 }
 
 /// The slots, in the order of their places in the spill area.
