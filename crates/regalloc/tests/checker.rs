@@ -396,6 +396,32 @@ fn what_is_computed_again_is_another_value() {
     caught(AGAIN, "c[0][0x164]", "c[0][0x160]", Problem::Rematerialization);
 }
 
+/// A mark of an undefined value is made again where another value has taken the register.
+const MARKED: &str = "
+.function entry f
+  .frame local=0 spill=0 align=16
+  .reg %R0 physical=2
+  .reg %R1 physical=3
+  .reg %R2 physical=3
+  .reg %R3 physical=4
+bix0:
+    S2R %R0, SR_TID.X
+    MOV %R1 ;undef
+    PRMT %R2, %R1, 0x5410, %R0
+    STS RZ, _, s:0, %R2
++   MOV %R3 ;undef ;remat
+<   PRMT %R2, %R0, 0x7610, %R1
+>   PRMT %R2, %R0, 0x7610, %R3
+    STS RZ, _, s:4, %R2
+    EXIT PT
+.end";
+
+#[test]
+fn what_is_undefined_may_be_so_again() {
+    assert_eq!(judge(MARKED), Ok(()));
+    caught(MARKED, "MOV %R1 ;undef", "MOV %R1, 0x5, 0xf", Problem::Rematerialization);
+}
+
 /// `%R0` has another value on one of two ways.
 const TWO_DEFINITIONS: &str = "
 .function entry f

@@ -8,6 +8,8 @@ use smallvec::SmallVec;
 /// What gives one word.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Recipe {
+    /// A mark that says that it may be anything.
+    Undefined,
     /// The word of a constant bank.
     Bank { bank: u8, offset: u32 },
     /// Component `k` of the result of an instruction, whose result is left out of the operands.
@@ -32,13 +34,16 @@ pub(super) fn recipes(func: &Function, inst: InstId, arch: Arch) -> SmallVec<[Re
     let data = &func[inst];
     let mut results = data.defs().filter(|(_, operand)| operand.is_reg());
     let (Some((at, result)), None) = (results.next(), results.next()) else { return SmallVec::new() };
+    let count = result.as_piece().map_or(0, |(reg, piece)| piece.range(func[reg].components).len() as u8);
+    if data.is_undef() {
+        return (0..count).map(|_| Recipe::Undefined).collect();
+    }
     if !data.is_machine()
         || !data.depends_on_operands_alone(arch)
         || !data.operands.iter().enumerate().all(|(i, operand)| i == at || is_still(*operand))
     {
         return SmallVec::new();
     }
-    let count = result.as_piece().map_or(0, |(reg, piece)| piece.range(func[reg].components).len() as u8);
     let mut rest = data.operands.clone();
     rest[at] = Operand::NONE;
     let computed = |k| Recipe::Computed { opcode: data.opcode, mods: data.mods.clone(), operands: rest.clone(), k };
