@@ -128,7 +128,7 @@ impl Recomputing {
     /// # Errors
     /// There is no name left for a register.
     pub fn carry_out(&self, func: &mut Function) -> Result<(), AllocError> {
-        rewrite::carry_out(func, &self.plan, &self.chosen)
+        rewrite::carry_out(func, &self.plan)
     }
 }
 

@@ -240,6 +240,13 @@ impl<'a> Recipes<'a> {
     }
 }
 
+/// An instruction that is repeated in a block.
+pub(super) struct Step {
+    pub(super) inst: InstId,
+    /// What it reads of that which is made there; the rest it reads as it is.
+    pub(super) made: SmallVec<[VReg; 4]>,
+}
+
 /// Makes values in a block.
 pub(super) struct Walk<'w, 'a> {
     recipes: &'w Recipes<'a>,
@@ -247,7 +254,7 @@ pub(super) struct Walk<'w, 'a> {
     chosen: &'w Chosen,
     made: FxHashSet<InstId>,
     /// What has to be repeated, in order.
-    pub(super) steps: Vec<InstId>,
+    pub(super) steps: Vec<Step>,
     /// What that costs, and may cost.
     cost: u32,
     most: u32,
@@ -286,19 +293,26 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             let mut sources: SmallVec<[VReg; 4]> = SmallVec::new();
             self.recipes.func.for_each_use(inst, |read| sources.push(read.reg));
-            for source in sources {
-                self.source(source, path)?;
+            for source in &sources {
+                self.source(*source, path)?;
             }
-            self.steps.push(inst);
+            // Of a register that another result of an instruction is in, only a part may be made.
+            sources.retain(|source| self.is_made(*source));
+            self.steps.push(Step { inst, made: sources });
         }
         path.pop();
         Some(())
     }
 
+    /// Whether all that writes a register is repeated.
+    pub(super) fn is_made(&self, reg: VReg) -> bool {
+        let writes = &self.recipes.writes[reg];
+        !writes.is_empty() && writes.iter().all(|write| self.made.contains(&write.inst))
+    }
+
     fn source(&mut self, source: VReg, path: &mut Vec<VReg>) -> Option<()> {
         // The other half, or the carry out of the lower one.
-        let writes = &self.recipes.writes[source];
-        if !writes.is_empty() && writes.iter().all(|write| self.made.contains(&write.inst)) {
+        if self.is_made(source) {
             return Some(());
         }
         if path.contains(&source) {

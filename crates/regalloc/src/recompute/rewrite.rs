@@ -1,14 +1,24 @@
 //! The code that makes values again, and the end of what nobody reads any more.
 
 use super::Chosen;
-use super::recipes::{Recipes, Walk};
+use super::recipes::{Recipes, Step, Walk};
 use crate::AllocError;
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
 
-/// What is put into a block: ahead of which instruction, and what is repeated there.
-pub(super) type Again = Vec<(InstId, Vec<InstId>)>;
+/// What is put into a block, in order.
+pub(super) type Again = Vec<Change>;
+
+/// What changes at an instruction.
+pub(super) struct Change {
+    inst: InstId,
+    /// What is repeated ahead of it.
+    steps: Vec<Step>,
+    /// What it reads of that which is made in the block.
+    made: SmallVec<[VReg; 4]>,
+}
 
 /// What is to be put into each of the blocks that need a value.
 pub(super) fn plan(func: &Function, recipes: &Recipes<'_>, chosen: &Chosen) -> Vec<(Block, Again)> {
@@ -27,10 +37,13 @@ fn plan_block(func: &Function, recipes: &Recipes<'_>, chosen: &Chosen, block: Bl
     let mut done: FxHashSet<VReg> = FxHashSet::default();
     let mut again = Again::new();
     for inst in func.block_insts(block) {
-        let mut wanted = Vec::new();
+        let (mut wanted, mut made) = (Vec::new(), SmallVec::new());
         func.for_each_use(*inst, |read| {
-            if chosen.gone[read.reg] && recipes.home(read.reg) != Some(block) && done.insert(read.reg) {
-                wanted.push(read.reg);
+            if chosen.gone[read.reg] {
+                made.push(read.reg);
+                if recipes.home(read.reg) != Some(block) && done.insert(read.reg) {
+                    wanted.push(read.reg);
+                }
             }
         });
         for reg in wanted {
@@ -38,39 +51,40 @@ fn plan_block(func: &Function, recipes: &Recipes<'_>, chosen: &Chosen, block: Bl
             walk.make(reg, &mut Vec::new());
         }
         let steps = std::mem::take(&mut walk.steps);
-        if !steps.is_empty() {
-            again.push((*inst, steps));
+        made.retain(|reg| walk.is_made(*reg));
+        if !steps.is_empty() || !made.is_empty() {
+            again.push(Change { inst: *inst, steps, made });
         }
     }
     again
 }
 
 /// Put that into the code, and take out what is not read any more.
-pub(super) fn carry_out(func: &mut Function, plan: &[(Block, Again)], chosen: &Chosen) -> Result<(), AllocError> {
+pub(super) fn carry_out(func: &mut Function, plan: &[(Block, Again)]) -> Result<(), AllocError> {
     for (block, again) in plan {
-        rewrite(func, *block, again, chosen)?;
+        rewrite(func, *block, again)?;
     }
-    let repeated = plan.iter().flat_map(|(_, again)| again).flat_map(|(_, steps)| steps).copied();
+    let repeated = plan.iter().flat_map(|(_, again)| again).flat_map(|change| &change.steps).map(|step| step.inst);
     remove_unread(func, repeated.collect());
     Ok(())
 }
 
-fn rewrite(func: &mut Function, block: Block, again: &Again, chosen: &Chosen) -> Result<(), AllocError> {
+fn rewrite(func: &mut Function, block: Block, again: &Again) -> Result<(), AllocError> {
     // What is made here has a name of its own from there on.
     let mut names: FxHashMap<VReg, VReg> = FxHashMap::default();
     let mut again = again.iter().peekable();
     let insts = func.edit().take_insts(block);
     let mut edited = Vec::with_capacity(insts.len());
     for inst in insts {
-        if let Some((_, steps)) = again.next_if(|(ahead_of, _)| *ahead_of == inst) {
-            for step in steps {
-                edited.push(repeat(func, *step, &mut names)?);
+        if let Some(change) = again.next_if(|change| change.inst == inst) {
+            for step in &change.steps {
+                edited.push(repeat(func, step, &mut names)?);
             }
+            func.edit().rename_regs(inst, |reg, is_def| match names.get(&reg) {
+                Some(name) if !is_def && change.made.contains(&reg) => *name,
+                _ => reg,
+            });
         }
-        func.edit().rename_regs(inst, |reg, is_def| match names.get(&reg) {
-            Some(name) if !is_def && chosen.gone[reg] => *name,
-            _ => reg,
-        });
         edited.push(inst);
     }
     func.edit().set_insts(block, edited);
@@ -78,17 +92,20 @@ fn rewrite(func: &mut Function, block: Block, again: &Again, chosen: &Chosen) ->
 }
 
 /// The instruction once more, with new names for what it writes.
-fn repeat(func: &mut Function, inst: InstId, names: &mut FxHashMap<VReg, VReg>) -> Result<InstId, AllocError> {
+fn repeat(func: &mut Function, step: &Step, names: &mut FxHashMap<VReg, VReg>) -> Result<InstId, AllocError> {
     let mut written = Vec::new();
-    func.for_each_def(inst, |write| written.push(write.reg));
+    func.for_each_def(step.inst, |write| written.push(write.reg));
     for reg in written {
         if let Entry::Vacant(name) = names.entry(reg) {
             name.insert(func.new_vreg_like(reg)?);
         }
     }
-    let copy = func[inst].clone();
+    let copy = func[step.inst].clone();
     let copy = func.edit().add(copy);
-    func.edit().rename_regs(copy, |reg, _| *names.get(&reg).unwrap_or(&reg));
+    func.edit().rename_regs(copy, |reg, is_def| match names.get(&reg) {
+        Some(name) if is_def || step.made.contains(&reg) => *name,
+        _ => reg,
+    });
     Ok(copy)
 }
 
