@@ -83,6 +83,39 @@ fn what_is_computed_from_arguments_stays() {
     assert_eq!(recomputed(&func, LIMIT).to_string(), func.to_string());
 }
 
+/// A carry is made again for the sum that takes it, and with it the half of a pair that its instruction writes: the other half
+/// is where it was.
+#[test]
+fn one_half_that_is_made_again_leaves_the_other() {
+    const CROWD: u32 = 8;
+    let (base, count, sum, pair, carry, more) = (CROWD, CROWD + 1, CROWD + 2, CROWD + 3, CROWD + 4, CROWD + 5);
+    let mut text = ".function entry f\n  .frame local=0 spill=0 align=0\n".to_owned();
+    (0..pair).for_each(|reg| text += &format!("  .reg %R{reg}\n"));
+    text += &format!("  .reg %D{pair}\n  .reg %P{carry}\n  .reg %P{more}\nbix0: -> bix1\n    S2R %R{base}, SR_TID.X\n");
+    (0..CROWD).for_each(|reg| text += &format!("    POPC %R{reg}, %R{base}\n"));
+    text += &format!(
+        "    POPC %D{pair}.0, %R{base}
+    IADD3{{x=OFF}} %D{pair}.1, %P{carry}, PT, %R{base}, 0xfffffffe, RZ, !PT, !PT
+    IADD3{{x=ON}} %R{sum}, PT, PT, %D{pair}.0, 0x10, RZ, %P{carry}, !PT
+    MOV %R{count}, RZ, 0xf
+bix1: -> bix1, bix2
+    IADD3 %R{count}, PT, PT, %R{count}, 0x1, RZ, !PT, !PT
+    ISETP{{cmp=LT,sign=S32}} %P{more}, PT, %R{count}, 0x3, PT, PT
+    @%P{more} BRA PT, bix1, _
+bix2:
+    STS RZ, URZ, 0x80, %R{sum}
+    STS RZ, URZ, 0x84, %R{base}
+    STS RZ, URZ, 0x88, %D{pair}.0
+    STS RZ, URZ, 0x8c, %D{pair}.1
+"
+    );
+    (0..CROWD).for_each(|reg| text += &format!("    STS RZ, URZ, {:#x}, %R{reg}\n", 4 * reg));
+    let func: Function = (text + "    EXIT PT\n.end\n").parse().expect("it is well formed");
+    let again = recomputed(&func, LIMIT);
+    assert!(again.inst_count() > func.inst_count(), "{again}");
+    assert_eq!(run(&again, 5, &[]), run(&func, 5, &[]), "{again}");
+}
+
 #[test]
 fn nothing_is_done_where_there_are_registers() {
     let func = distances(false);
