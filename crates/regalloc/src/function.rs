@@ -10,6 +10,7 @@ use crate::fatpoint::{count, from, usable};
 use crate::graph::{Graph, PhysicalSet};
 use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
+use crate::node::Node;
 use crate::pairing::join_accesses;
 use crate::relief::Relief;
 use crate::slots::share_slots;
@@ -265,14 +266,12 @@ fn allocate_file(
         {
             continue;
         }
-        if chosen.is_empty() && !release_holds(func) {
-            let failed: Vec<VReg> = failed.iter().map(|node| graph.nodes[*node as usize].vreg).collect();
-            if !component_by_component(func, &failed)? {
-                return Err(out_of_registers(func, file, failed.len()));
-            }
+        let regs =
+            |nodes: &[Node]| -> Vec<VReg> { nodes.iter().map(|node| graph.nodes[*node as usize].vreg).collect() };
+        if chosen.is_empty() && !release_holds(func) && !component_by_component(func, &regs(&failed))? {
+            return Err(out_of_registers(func, file, failed.len()));
         }
-        let chosen: Vec<VReg> = chosen.iter().map(|node| graph.nodes[*node as usize].vreg).collect();
-        spill(func, &chosen, &mut allocation.spills)?;
+        spill(func, &regs(&chosen), &mut allocation.spills)?;
         facts.renew(func, file);
     }
     Err(out_of_registers(func, file, 0))

@@ -5,10 +5,10 @@
 //! name both become one of twice the width: first words in pairs, then pairs in fours.
 
 use crate::belady::ends_block;
-use crate::slots::{Access, Bounds, Word, accesses, bounds, move_registers, set_word, words};
+use crate::slots::{Access, Bounds, Word, accesses, bounds, data_role, move_registers, set_word, words};
 use crate::stack::{SIZES, access};
 use crate::weights::BlockWeights;
-use oriole_isa::{Opcode, RegFile, Role};
+use oriole_isa::{Opcode, RegFile};
 use oriole_ori::{Block, Function, InstId, Operand};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -62,16 +62,16 @@ struct Units {
 
 impl Units {
     fn new(func: &Function, width: u32, bounds: &Bounds, accesses: &[Access]) -> Self {
-        // By word: whether it is the first of a slot, and accessed with that width alone.
-        let mut whole: FxHashMap<Word, bool> = FxHashMap::default();
+        // By so many words: whether they are a slot that is accessed as a whole alone.
+        let mut whole: FxHashMap<u32, bool> = FxHashMap::default();
         for access in accesses {
             let fits = access.words == width && access.first % width == 0;
             for word in access.first..access.first + access.words {
-                *whole.entry(word - word % width).or_insert(true) &= fits;
+                *whole.entry(word / width).or_insert(true) &= fits;
             }
         }
         let mut by_block: Vec<(Block, Vec<Unit>)> = Vec::new();
-        for access in accesses.iter().filter(|access| whole[&(access.first - access.first % width)]) {
+        for access in accesses.iter().filter(|access| whole[&(access.first / width)]) {
             let Some(register) = register(func, access.inst).filter(|first| u32::from(*first) % width == 0) else {
                 continue;
             };
@@ -116,24 +116,16 @@ impl Units {
 /// The first register that an access of spill code loads or stores.
 fn register(func: &Function, inst: InstId) -> Option<u16> {
     let data = &func[inst];
-    let operand = data.operands[data.opcode.position(role(data.opcode))?];
+    let operand = data.operands[data.opcode.position(data_role(data.opcode))?];
     let (file, first, _) = func.physical(operand).filter(|_| data.guard().is_none())?;
     (file == RegFile::R).then_some(first)
-}
-
-fn role(opcode: Opcode) -> Role {
-    if opcode == Opcode::STL { Role::Data } else { Role::D }
 }
 
 /// At which of two places both accesses may happen, if at any.
 fn meeting(func: &Function, insts: &[Option<InstId>], (first, second): (usize, usize)) -> Option<usize> {
     let between = &insts[first + 1..second];
-    let moves = |place: usize| may_pass(func, insts[place]?, between).then_some(());
-    match (moves(first), moves(second)) {
-        (Some(()), _) => Some(second),
-        (None, Some(())) => Some(first),
-        (None, None) => None,
-    }
+    let moves = |(from, _): &(usize, usize)| insts[*from].is_some_and(|moved| may_pass(func, moved, between));
+    [(first, second), (second, first)].into_iter().find(moves).map(|(_, to)| to)
 }
 
 /// Whether an access may happen on the other side of some instructions.
@@ -212,7 +204,7 @@ fn join(func: &mut Function, width: u32, joints: &[Joint], neighbours: &[Neighbo
             };
             let (opcode, frame) = (func[one].opcode, func.frame());
             let mut joined = access(opcode, frame.base(), frame.local_bytes + 4 * word, size);
-            joined.set_role(role(opcode), Operand::phys_group(RegFile::R, number, 2 * width as u8));
+            joined.set_role(data_role(opcode), Operand::phys_group(RegFile::R, number, 2 * width as u8));
             joined.flags = func[one].flags | func[other].flags;
             (insts[first], insts[second]) = (None, None);
             insts[place] = Some(func.edit().add(joined));

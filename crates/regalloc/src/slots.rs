@@ -122,6 +122,11 @@ fn access(func: &Function, block: Block, inst: InstId, place: u32) -> Option<Acc
     Some(Access { inst, block, place, first, words, stores })
 }
 
+/// Where an access of spill code names what it loads or stores.
+pub(crate) fn data_role(opcode: Opcode) -> Role {
+    if opcode == Opcode::STL { Role::Data } else { Role::D }
+}
+
 /// The first word that an instruction of spill code accesses, and how many it does.
 pub(crate) fn words(func: &Function, inst: InstId) -> Option<(Word, u32)> {
     let data = &func[inst];

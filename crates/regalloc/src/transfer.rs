@@ -4,10 +4,10 @@
 //! the whole. No neighbouring registers may be free for it, where a call's arguments have theirs; single ones are enough.
 
 use crate::AllocError;
-use crate::slots::is_spill_code;
-use crate::stack::access;
-use oriole_isa::{MemSize, Opcode, Role};
-use oriole_ori::{Function, Inst, InstId, Operand, OperandKind, RegType, SecondaryMap, Slot, VReg, VRegFlags};
+use crate::slots::{data_role, is_spill_code, words};
+use crate::stack::{SlotAccess, load_slot, store_slot};
+use oriole_isa::Opcode;
+use oriole_ori::{Function, Inst, InstId, RegType, SecondaryMap, Slot, VReg, VRegFlags};
 
 /// Name a register for each component of those that only spill code names. Whether there were any among `regs`.
 pub(crate) fn component_by_component(func: &mut Function, regs: &[VReg]) -> Result<bool, AllocError> {
@@ -18,6 +18,9 @@ pub(crate) fn component_by_component(func: &mut Function, regs: &[VReg]) -> Resu
     for (_, inst) in func.iter_insts() {
         func.for_each_reg(inst, |mention| wide[mention.reg] &= named_in_transfer(func, inst) == Some(mention.slot));
     }
+    if !regs.iter().any(|reg| wide[*reg]) {
+        return Ok(false);
+    }
     let mut parts: SecondaryMap<VReg, Vec<VReg>> = SecondaryMap::new();
     for reg in regs.iter().filter(|reg| wide[**reg]) {
         for _ in 0..func[*reg].components {
@@ -25,9 +28,6 @@ pub(crate) fn component_by_component(func: &mut Function, regs: &[VReg]) -> Resu
             func.edit().update_reg(part, |data| data.flags |= VRegFlags::SPILLED);
             parts[*reg].push(part);
         }
-    }
-    if !regs.iter().any(|reg| wide[*reg]) {
-        return Ok(false);
     }
     for block in func.layout().to_vec() {
         func.edit().rewrite_block(block, |func, inst, new| match by_component(func, inst, &parts) {
@@ -41,25 +41,20 @@ pub(crate) fn component_by_component(func: &mut Function, regs: &[VReg]) -> Resu
 /// Where an access of spill code, of which all happens, names what it loads or stores.
 fn named_in_transfer(func: &Function, inst: InstId) -> Option<Slot> {
     let data = &func[inst];
-    let role = if data.opcode == Opcode::STL { Role::Data } else { Role::D };
-    (is_spill_code(data) && data.guard().is_none()).then(|| data.opcode.position(role).map(Slot::Operand))?
+    let plain = is_spill_code(data) && data.guard().is_none();
+    plain.then(|| data.opcode.position(data_role(data.opcode)).map(Slot::Operand))?
 }
 
 /// The accesses that stand for one of a register that has `parts`.
 fn by_component(func: &Function, inst: InstId, parts: &SecondaryMap<VReg, Vec<VReg>>) -> Option<Vec<Inst>> {
-    let Slot::Operand(at) = named_in_transfer(func, inst)? else { return None };
     let data = &func[inst];
-    let mut named = None;
-    func.for_each_reg(inst, |mention| named = Some((mention.reg, mention.range)));
-    let (reg, range) = named.filter(|(reg, _)| !parts[*reg].is_empty())?;
-    let base = func.physical(data.operands[data.opcode.position(Role::Base)?])?.1;
-    let OperandKind::Imm(offset, _) = data.operands[data.opcode.position(Role::Offset)?].kind() else { return None };
-    let one = |(part, offset): (u8, u32)| {
-        let mut single = access(data.opcode, base, offset, MemSize::B32);
-        single.operands[at] = Operand::reg(parts[reg][usize::from(part)]);
-        single.flags = data.flags;
-        single.loc = data.loc;
-        single
+    let (reg, piece) = data.operands[data.opcode.position(data_role(data.opcode))?].as_piece()?;
+    let (first, _) = words(func, inst).filter(|_| !parts[reg].is_empty())?;
+    let single = if data.opcode == Opcode::STL { store_slot } else { load_slot };
+    let frame = func.frame();
+    let one = |(part, word): (u8, u32)| {
+        let slot = SlotAccess { base: frame.base(), offset: frame.local_bytes + 4 * word, components: 1 };
+        single(parts[reg][usize::from(part)], slot, 1).into_iter().map(|(inst, _)| inst)
     };
-    Some(range.zip((offset..).step_by(4)).map(one).collect())
+    Some(piece.range(func[reg].components).zip(first..).flat_map(one).collect())
 }

@@ -74,21 +74,21 @@ impl<'a> FromEnd<'a> {
 
     /// By how much what is in use grows if the instruction comes next.
     pub(crate) fn growth(&self, at: u32) -> i32 {
-        let (reads, writes) = self.lives.entries(at);
-        let taken: i32 = reads.iter().map(|value| self.values[*value as usize].taken()).sum();
-        let freed: i32 = writes.iter().map(|value| self.values[*value as usize].freed()).sum();
-        taken - freed
+        self.growth_of(at, |value| self.values[value as usize])
     }
 
     /// The same where the values in `also` are in use, too.
     fn growth_behind(&self, at: u32, also: &[u32]) -> i32 {
+        self.growth_of(at, |value| {
+            let known = self.values[value as usize];
+            Value { is_live: known.is_live || also.contains(&value), ..known }
+        })
+    }
+
+    fn growth_of(&self, at: u32, known: impl Fn(u32) -> Value) -> i32 {
         let (reads, writes) = self.lives.entries(at);
-        let value = |value: &u32| {
-            let known = self.values[*value as usize];
-            Value { is_live: known.is_live || also.contains(value), ..known }
-        };
-        let taken: i32 = reads.iter().map(|read| value(read).taken()).sum();
-        let freed: i32 = writes.iter().map(|write| value(write).freed()).sum();
+        let taken: i32 = reads.iter().map(|value| known(*value).taken()).sum();
+        let freed: i32 = writes.iter().map(|value| known(*value).freed()).sum();
         taken - freed
     }
 }

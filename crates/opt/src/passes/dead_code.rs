@@ -19,10 +19,11 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     if !context.tally.is_open() {
         return Ok(Changed::No);
     }
-    if func.first_value().is_some() && analyses.is_settled(SWEPT, func) {
+    let is_ssa = func.first_value().is_some();
+    if is_ssa && analyses.is_settled(SWEPT, func) {
         return Ok(Changed::No);
     }
-    let (removed, unread) = if func.first_value().is_some() {
+    let (removed, unread) = if is_ssa {
         let removed = sweep(func).len() as u32;
         analyses.settle(SWEPT, func);
         (removed, 0)

@@ -91,7 +91,7 @@ impl<'a> Recomputable<'a> {
             return None;
         }
         let plan = rewrite::plan(func, &facts.recipes, &chosen);
-        Some(Recomputing { chosen, plan })
+        Some(Recomputing { short: chosen.short, plan })
     }
 }
 
@@ -113,14 +113,14 @@ impl<'a> Facts<'a> {
 
 /// What is to be computed again in a function, and where.
 pub struct Recomputing {
-    chosen: Chosen,
+    short: u32,
     plan: Vec<(Block, rewrite::Again)>,
 }
 
 impl Recomputing {
     /// Registers that are missing in a block all the same, at most.
     pub fn short(&self) -> u32 {
-        self.chosen.short
+        self.short
     }
 
     /// Do it in the function for which it was planned.
