@@ -12,13 +12,17 @@
 //!
 //! A crate of its own because it is built for speed and the command for size.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod heap;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Bytes of the largest block that has a list. Larger ones are rarely of a size that was just freed.
-const LARGEST: usize = 1024;
+/// Bytes of the largest block that has a list. Larger ones are rarely of a size that was just freed: with 1024 the
+/// kernel corpus takes 1 % longer, with 16,384 it takes the same.
+const LARGEST: usize = 4096;
 /// Of every block, in bytes; what asks for more goes to the system.
 const ALIGNMENT: usize = 16;
 const CLASSES: usize = class_of(LARGEST).number + 1;
@@ -104,6 +108,8 @@ impl Local {
                 self.free[class.number].set(list);
                 return self.take(class);
             }
+            #[cfg(all(target_os = "linux", target_env = "gnu"))]
+            heap::prepare();
             // SAFETY: the size is not zero.
             let chunk = unsafe { System.alloc(Layout::from_size_align_unchecked(CHUNK, ALIGNMENT)) };
             if chunk.is_null() {
