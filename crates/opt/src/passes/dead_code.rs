@@ -14,22 +14,22 @@ pub(crate) const SWEEP_RULES: &[&str] = &["instructions removed"];
 /// On SSA form nothing is dead.
 pub(crate) const SWEPT: &str = "dead code is gone";
 
+/// On other forms the code was looked at: a chain of instructions from block to block that only need each other may have lost its end
+/// alone. What is left of it goes on SSA form.
+const LOOKED_AT: &str = "dead code was looked for";
+
 /// Remove dead instructions.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     if !context.tally.is_open() {
         return Ok(Changed::No);
     }
     let is_ssa = func.first_value().is_some();
-    if is_ssa && analyses.is_settled(SWEPT, func) {
+    let work = if is_ssa { SWEPT } else { LOOKED_AT };
+    if analyses.is_settled(work, func) {
         return Ok(Changed::No);
     }
-    let (removed, unread) = if is_ssa {
-        let removed = sweep(func).len() as u32;
-        analyses.settle(SWEPT, func);
-        (removed, 0)
-    } else {
-        remove(func, analyses)
-    };
+    let (removed, unread) = if is_ssa { (sweep(func).len() as u32, 0) } else { remove(func, analyses) };
+    analyses.settle(work, func);
     context.tally.add(0, removed);
     context.tally.add(1, unread);
     Ok(Changed::when(removed + unread > 0))

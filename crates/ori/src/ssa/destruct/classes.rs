@@ -40,20 +40,15 @@ pub(super) struct Place {
 }
 
 impl Classes {
-    /// Every node by itself.
-    pub(super) fn new(ranges: Vec<Ranges>, files: Vec<RegFile>) -> Self {
-        let count = ranges.len();
-        let mut this = Classes {
+    /// Of no nodes yet, with room for so many.
+    pub(super) fn new(count: usize) -> Self {
+        Classes {
             ranges: Vec::with_capacity(count),
             files: Vec::with_capacity(count),
             class_of: Vec::with_capacity(count),
             place_of: Vec::with_capacity(count),
             classes: Vec::with_capacity(count),
-        };
-        for (ranges, file) in ranges.into_iter().zip(files) {
-            this.add(ranges, file);
         }
-        this
     }
 
     /// One more node, by itself.
@@ -66,6 +61,11 @@ impl Classes {
         let places = std::iter::once(Taken::One(Some(node))).collect();
         self.classes.push(Some(Class { members: SmallVec::from_slice(&[node]), places, align: 1 }));
         node
+    }
+
+    /// What no class has for a number.
+    pub(super) fn bound(&self) -> usize {
+        self.classes.len()
     }
 
     pub(super) fn place(&self, node: Node) -> Place {

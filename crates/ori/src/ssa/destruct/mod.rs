@@ -17,9 +17,9 @@ use crate::error::BuildError;
 use crate::function::Function;
 use crate::operand::Operand;
 use classes::{Classes, Node};
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use oriole_isa::{Family, Opcode, RegFile, Role};
-use ranges::{Positions, live_ranges};
+use ranges::{Positions, Ranges, live_ranges};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -35,11 +35,11 @@ pub fn destruct(
     live: &Liveness,
 ) -> Result<(), BuildError> {
     let positions = Positions::new(func);
-    let ranges = live_ranges(func, cfg, live, &positions);
-    let first = func.regs().len() - ranges.len();
-    let files = (first..func.regs().len()).map(|reg| func[VReg::from_u32(reg as u32)].file()).collect();
-    let mut classes = Classes::new(ranges, files);
-    let numbers = Numbers { first };
+    let (numbers, ranges) = Numbers::of_live(live_ranges(func, cfg, live, &positions), func.regs().len());
+    let mut classes = Classes::new(ranges.len());
+    for (ranges, value) in ranges.into_iter().zip(&numbers.values) {
+        classes.add(ranges, func[*value].file());
+    }
     let passing = passings(func, cfg, &positions, &numbers, &mut classes);
     share(func, loops, &numbers, &passing, &mut classes);
     rewrite::rewrite(func, &rewrite::Plan { dominators, loops, numbers: &numbers, passing: &passing }, classes)
@@ -53,26 +53,44 @@ fn tuple_align(file: RegFile, values: usize) -> u8 {
     values.next_power_of_two() as u8
 }
 
-/// Numbers of values among the nodes.
+/// The nodes of the values that instructions name. Passes have left many more behind.
 struct Numbers {
     /// Number of the first value as a register.
     first: usize,
+    /// By value from the first on.
+    nodes: Vec<Option<Node>>,
+    /// By node.
+    values: Vec<VReg>,
 }
 
 impl Numbers {
-    fn node(&self, func: &Function, reg: VReg) -> Option<Node> {
-        func.is_value(reg).then(|| (reg.as_u32() as usize - self.first) as Node)
+    /// Of the values that are live somewhere, with their ranges by node. The values are the last of so many registers.
+    fn of_live(ranges: Vec<Ranges>, registers: usize) -> (Self, Vec<Ranges>) {
+        let first = registers - ranges.len();
+        let mut numbers = Numbers { first, nodes: vec![None; ranges.len()], values: Vec::new() };
+        let mut live = Vec::new();
+        for (value, ranges) in ranges.into_iter().enumerate().filter(|(_, ranges)| !ranges.is_empty()) {
+            numbers.nodes[value] = Some(live.len() as Node);
+            numbers.values.push(VReg::new(first + value));
+            live.push(ranges);
+        }
+        (numbers, live)
     }
 
-    /// The value of a node; a register that does not exist for a node that is none.
-    fn value(&self, node: Node) -> VReg {
-        VReg::from_u32(self.first as u32 + node)
+    /// `None` for what is no value.
+    fn node(&self, reg: VReg) -> Option<Node> {
+        *self.nodes.get(reg.index().checked_sub(self.first)?)?
+    }
+
+    /// The value of a node; none for what a MovPhi passes on.
+    fn value(&self, node: Node) -> Option<VReg> {
+        self.values.get(node as usize).copied()
     }
 
     /// The nodes of an operand; none where it names something that is no value.
     fn nodes(&self, func: &Function, operand: Operand) -> SmallVec<[Node; 4]> {
         let named = func.named(operand);
-        let nodes: SmallVec<[Node; 4]> = named.iter().filter_map(|reg| self.node(func, *reg)).collect();
+        let nodes: SmallVec<[Node; 4]> = named.iter().filter_map(|reg| self.node(*reg)).collect();
         if nodes.len() == named.len() { nodes } else { SmallVec::new() }
     }
 }
@@ -100,14 +118,14 @@ fn passings(
     let mut left: FxHashMap<(Block, Node), Node> = FxHashMap::default();
     for &block in cfg.rpo() {
         for &phi in func.phis(block).iter() {
-            let Some(result) = func[phi].operands[0].as_reg().and_then(|reg| numbers.node(func, reg)) else {
+            let Some(result) = func[phi].operands[0].as_reg().and_then(|reg| numbers.node(reg)) else {
                 continue;
             };
             let file = classes.file(result);
             let arrival = classes.add(SmallVec::from_slice(&[positions.arrival(block)]), file);
             let sources: SmallVec<[(Node, Block); 2]> = func
                 .phi_inputs(phi)
-                .filter_map(|(source, pred)| Some((numbers.node(func, source.as_reg()?)?, pred)))
+                .filter_map(|(source, pred)| Some((numbers.node(source.as_reg()?)?, pred)))
                 .collect();
             let mut inputs = SmallVec::new();
             for &(value, pred) in &sources {
@@ -249,13 +267,13 @@ fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
         return;
     }
     for (old, new) in updates(func) {
-        if let (Some(old), Some(new)) = (numbers.node(func, old), numbers.node(func, new)) {
+        if let (Some(old), Some(new)) = (numbers.node(old), numbers.node(new)) {
             classes.join(old, new, 0, 1);
         }
     }
     let mut last: SecondaryMap<VReg, Option<Node>> = SecondaryMap::new();
     for (reg, data) in values().filter(|(_, data)| versions[VReg::from_u32(data.home)] > MANY) {
-        let Some(node) = numbers.node(func, reg) else { continue };
+        let Some(node) = numbers.node(reg) else { continue };
         let home = &mut last[VReg::from_u32(data.home)];
         if !home.is_some_and(|other| classes.join(other, node, 0, 1)) {
             *home = Some(node);

@@ -35,9 +35,9 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
     let definitions = edit.take_def_use().unwrap_or_default();
     let mut rewriter = Rewriter {
         plan,
+        registers: vec![None.into(); classes.bound()],
         classes,
-        registers: FxHashMap::default(),
-        kept: SecondaryMap::new(),
+        kept: SecondaryMap::with_capacity(func.regs().len()),
         definitions,
         gathered: FxHashMap::default(),
         nearby: FxHashMap::default(),
@@ -45,7 +45,7 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
         vregs: PrimaryMap::new(),
     };
     rewriter.keep_registers(func);
-    rewriter.hoist_gathers(func)?;
+    rewriter.hoist_gathers(func);
     let (arrivals, departures) = by_block(func, plan.passing);
     for block in func.layout().to_vec() {
         rewriter.block(func, block, &arrivals[block], &departures[block])?;
@@ -80,7 +80,7 @@ struct Rewriter<'p> {
     plan: &'p Plan<'p>,
     classes: Classes,
     /// By class: its register.
-    registers: FxHashMap<u32, VReg>,
+    registers: Vec<PackedOption<VReg>>,
     /// New numbers of registers that are no values.
     kept: SecondaryMap<VReg, PackedOption<VReg>>,
     definitions: Box<DefUse>,
@@ -113,7 +113,7 @@ impl Rewriter<'_> {
 
     /// The instruction that defined a node's value, and its block; `None` for nodes that are no values.
     fn definition(&self, node: Node) -> Option<(InstId, Block)> {
-        let inst = self.definitions.definition(self.plan.numbers.value(node))?;
+        let inst = self.definitions.definition(self.plan.numbers.value(node)?)?;
         Some((inst, self.definitions.home(inst)?))
     }
 
@@ -121,11 +121,11 @@ impl Rewriter<'_> {
     fn operand_of(&mut self, node: Node) -> Operand {
         let Place { class, at } = self.classes.place(node);
         let (components, align) = self.classes.shape(class);
-        let reg = match self.registers.get(&class) {
-            Some(reg) => *reg,
+        let reg = match self.registers[class as usize].expand() {
+            Some(reg) => reg,
             None => {
                 let reg = self.new_register(self.classes.file(node), components, align);
-                self.registers.insert(class, reg);
+                self.registers[class as usize] = Some(reg).into();
                 reg
             }
         };
@@ -139,12 +139,10 @@ impl Rewriter<'_> {
     }
 
     /// Plan the copies of tuples that are made outside of the loops in which they are read.
-    fn hoist_gathers(&mut self, func: &mut Function) -> Result<(), BuildError> {
-        for (block, inst) in func.iter_insts().collect::<Vec<_>>() {
-            let data = &func[inst];
-            let tuples: SmallVec<[Operand; 2]> =
-                data.uses().map(|(_, o)| o).filter(|o| o.as_tuple().is_some()).collect();
-            for operand in tuples {
+    fn hoist_gathers(&mut self, func: &Function) {
+        let in_loops = func.iter_insts().filter(|(block, _)| self.plan.loops.depth(*block) > 0);
+        for (block, inst) in in_loops {
+            for operand in func[inst].uses().map(|(_, operand)| operand).filter(|operand| operand.as_tuple().is_some()) {
                 let nodes = self.plan.numbers.nodes(func, operand);
                 let align = tuple_align(self.classes.file(nodes[0]), nodes.len());
                 if self.classes.stand_in_line(&nodes, align) || self.gathered.contains_key(&nodes) {
@@ -158,7 +156,6 @@ impl Rewriter<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     /// The definition after which all of the values are there.
@@ -244,21 +241,20 @@ impl Rewriter<'_> {
     }
 
     fn inst(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) -> Result<(), BuildError> {
-        let data = func[inst].clone();
-        let kept = self.keep_olds(func, &data);
-        let mut new = data.clone();
+        let kept = self.keep_olds(func, &func[inst]);
+        let mut new = func[inst].clone();
         new.drop_olds();
-        if let Some(guard) = data.guard() {
+        if let Some(guard) = new.guard() {
             let pred = self.register(func, Operand::reg(guard.pred), out).as_reg().unwrap_or(guard.pred);
             new.set_guard(Some(Guard { pred, ..guard }));
         }
         for at in 0..new.operands.len() {
             let operand = new.operands[at];
-            let copied = kept.copied.iter().find(|(old, _)| !data.is_def(at) && same_values(func, *old, operand));
+            let copied = kept.copied.iter().find(|(old, _)| !new.is_def(at) && same_values(func, *old, operand));
             let operand = copied.map_or(operand, |(_, by)| operand.flags_onto(*by));
             new.operands[at] = self.register(func, operand, out);
         }
-        if let Some(call) = data.call.expand() {
+        if let Some(call) = new.call.expand() {
             let site = func[call].clone();
             let args = site.args.iter().map(|arg| self.register(func, *arg, out)).collect();
             let results = site.results.iter().map(|result| self.register(func, *result, out)).collect();
@@ -303,7 +299,7 @@ impl Rewriter<'_> {
     fn reads_place(&self, func: &Function, data: &Inst, node: Node) -> bool {
         let place = self.classes.place(node);
         let there =
-            |reg: VReg| self.plan.numbers.node(func, reg).is_some_and(|other| self.classes.place(other) == place);
+            |reg: VReg| self.plan.numbers.node(reg).is_some_and(|other| self.classes.place(other) == place);
         data.guard().is_some_and(|guard| there(guard.pred))
             || data.uses().any(|(_, operand)| func.named(operand).into_iter().any(there))
     }
@@ -312,7 +308,7 @@ impl Rewriter<'_> {
     /// they do not stand side by side.
     fn register(&mut self, func: &mut Function, operand: Operand, out: &mut Vec<InstId>) -> Operand {
         let place = match operand.kind() {
-            OperandKind::Reg(reg, _) => match self.plan.numbers.node(func, reg) {
+            OperandKind::Reg(reg, _) => match self.plan.numbers.node(reg) {
                 Some(node) => self.operand_of(node),
                 None => return operand.with_reg(self.kept[reg].expand().unwrap_or(reg)),
             },
