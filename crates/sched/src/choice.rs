@@ -132,11 +132,8 @@ impl Few {
     pub(crate) fn low(&mut self, looked: &Looked, limit: Counts) -> &Order {
         let mut best: Option<(i32, usize)> = None;
         for n in 0.. {
-            if n == self.made.len() {
-                let Some(way) = self.ways.next() else { break };
-                self.made.push(looked.measured(way(&looked.graph, &looked.lives)));
-            }
-            let excess = self.made[n].peak.excess(limit);
+            let Some(order) = self.get(looked, n) else { break };
+            let excess = order.peak.excess(limit);
             if best.is_none_or(|(least, _)| excess < least) {
                 best = Some((excess, n));
             }
@@ -146,6 +143,19 @@ impl Few {
         }
         // There is one way at least.
         &self.made[best.map_or(0, |(_, n)| n)]
+    }
+
+    /// Whether some order suffices by its most registers in use.
+    pub(crate) fn any(&mut self, looked: &Looked, suffices: impl Fn(Counts) -> bool) -> bool {
+        (0..).map_while(|n| self.get(looked, n).map(|order| suffices(order.peak))).any(|suffices| suffices)
+    }
+
+    fn get(&mut self, looked: &Looked, n: usize) -> Option<&Order> {
+        if n == self.made.len() {
+            let way = self.ways.next()?;
+            self.made.push(looked.measured(way(&looked.graph, &looked.lives)));
+        }
+        self.made.get(n)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Liveness;
 use oriole_ori::{Block, Function, InstId};
+use std::cmp::Reverse;
 
 /// What a lower order may cost.
 #[derive(Clone, Copy, Debug)]
@@ -78,22 +79,31 @@ impl Lowering {
     /// outside of what can be put in order.
     pub fn missing(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> Vec<(Block, u32)> {
         let limit = lower.limit(self.arch);
-        self.look(func, source, limit);
-        let missing = |(low, (block, _)): (&mut Low, (Block, usize))| {
+        let mut bench = Bench::new(func, self.arch, source);
+        let mut all = Vec::new();
+        for at in self.above(limit.0[GENERAL]) {
+            let low = self.low[at].get_or_insert_with(|| bench.look(&self.survey.stretches[at]));
             let peak = low.few.low(&low.looked, limit).peak.0[GENERAL];
-            (block, u32::try_from(peak - limit.0[GENERAL]).unwrap_or(0))
-        };
-        self.above(limit).map(missing).filter(|(_, missing)| *missing > 0).collect()
+            let missing = u32::try_from(peak - limit.0[GENERAL]).unwrap_or(0);
+            all.extend((missing > 0).then_some((self.survey.stretches[at].block, missing)));
+        }
+        all
     }
 
     /// Whether there are orders with so few registers, however long they take.
     pub fn is_possible(&mut self, func: &Function, source: &SourceOrder, lower: Lower) -> bool {
-        let (limit, most) = (lower.limit(self.arch), lower.most());
+        let most = lower.most();
         if self.survey.peak_elsewhere.0[GENERAL] > most {
             return false;
         }
-        self.look(func, source, limit);
-        self.above(limit).all(|(low, _)| low.few.low(&low.looked, limit).peak.0[GENERAL] <= most)
+        // Where one does not do, the others need not be looked at: it is most likely one that needs most.
+        let mut above = self.above(most);
+        above.sort_by_key(|at| Reverse(self.survey.stretches[*at].peak.0[GENERAL]));
+        let mut bench = Bench::new(func, self.arch, source);
+        above.into_iter().all(|at| {
+            let low = self.low[at].get_or_insert_with(|| bench.look(&self.survey.stretches[at]));
+            low.few.any(&low.looked, |peak| peak.0[GENERAL] <= most)
+        })
     }
 
     /// What needs more registers in an order that needs fewer: that of the source if it does. `None` if that cannot be.
@@ -102,43 +112,56 @@ impl Lowering {
             return None;
         }
         let (limit, most) = (lower.limit(self.arch), lower.most());
+        let mut bench = Bench::new(func, self.arch, source);
         let mut longer = 0;
-        let ordered = |(low, (block, start)): (&mut Low, (Block, usize))| {
+        let mut orders = Vec::new();
+        for at in self.above(limit.0[GENERAL]) {
+            let stretch = &self.survey.stretches[at];
+            let low = self.low[at].get_or_insert_with(|| bench.look(stretch));
             let lowest = low.few.low(&low.looked, limit);
             let short = low.looked.shortest(lowest, limit);
             let order = if short.peak.0[GENERAL] <= most { &short } else { lowest };
-            longer += i64::from(order.cycles) - i64::from(low.cycles);
-            let in_time = lower.cycles.is_none_or(|most| longer <= i64::from(most));
-            in_time.then(|| (block, start, undefined_late(func, low.looked.in_order(order))))
-        };
-        self.above(limit).map(ordered).collect::<Option<_>>().map(Reordering)
-    }
-
-    /// Look at the stretches that need more than the limit, each once.
-    fn look(&mut self, func: &Function, source: &SourceOrder, limit: Counts) {
-        let is_new = |(stretch, low): (&Stretch, &Option<Low>)| needs_more(stretch, limit) && low.is_none();
-        if !self.survey.stretches.iter().zip(&self.low).any(is_new) {
-            return;
-        }
-        let mut values = Values::new(func, self.arch);
-        let mut tables = Tables::new(values.registers(), 0);
-        for (stretch, low) in self.survey.stretches.iter().zip(&mut self.low) {
-            if is_new((stretch, low)) {
-                let looked = tables.look(&mut values, stretch);
-                let few = looked.few(source.of(looked.insts.iter().copied()));
-                *low = Some(Low { few, cycles: looked.cycles(), looked });
+            if order.peak.0[GENERAL] > most {
+                // As it stands it needs no more than that.
+                continue;
             }
+            longer += i64::from(order.cycles) - i64::from(low.cycles);
+            if lower.cycles.is_some_and(|most| longer > i64::from(most)) {
+                return None;
+            }
+            orders.push((stretch.block, stretch.places.start, undefined_late(func, low.looked.in_order(order))));
         }
+        Some(Reordering(orders))
     }
 
-    /// The stretches that need more than the limit, and where they begin. All of them have been looked at.
-    fn above(&mut self, limit: Counts) -> impl Iterator<Item = (&mut Low, (Block, usize))> {
-        let stretches = self.survey.stretches.iter().zip(&mut self.low);
-        let above = stretches.filter(move |(stretch, _)| needs_more(stretch, limit));
-        above.filter_map(|(stretch, low)| Some((low.as_mut()?, (stretch.block, stretch.places.start))))
+    /// The stretches that need more general registers.
+    fn above(&self, most: i32) -> Vec<usize> {
+        let stretches = self.survey.stretches.iter().enumerate();
+        stretches.filter(|(_, stretch)| stretch.peak.0[GENERAL] > most).map(|(at, _)| at).collect()
     }
 }
 
-fn needs_more(stretch: &Stretch, limit: Counts) -> bool {
-    stretch.peak.0[GENERAL] > limit.0[GENERAL]
+/// What looks at stretches of a function, made when the first is looked at.
+struct Bench<'f> {
+    func: &'f Function,
+    arch: Arch,
+    source: &'f SourceOrder,
+    tables: Option<(Values<'f>, Tables)>,
+}
+
+impl<'f> Bench<'f> {
+    fn new(func: &'f Function, arch: Arch, source: &'f SourceOrder) -> Self {
+        Bench { func, arch, source, tables: None }
+    }
+
+    fn look(&mut self, stretch: &Stretch) -> Low {
+        let (values, tables) = self.tables.get_or_insert_with(|| {
+            let values = Values::new(self.func, self.arch);
+            let tables = Tables::new(values.registers(), 0);
+            (values, tables)
+        });
+        let looked = tables.look(values, stretch);
+        let few = looked.few(self.source.of(looked.insts.iter().copied()));
+        Low { few, cycles: looked.cycles(), looked }
+    }
 }
