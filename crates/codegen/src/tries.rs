@@ -189,7 +189,12 @@ impl<'a> Tries<'a> {
         for step in steps {
             let at = self.form(step.cap)?;
             let may_do = self.forms[at].may_do(step, self.placing.allocator);
-            let Some(at) = (if may_do { Some(at) } else { self.roomier(at, step)? }) else { break };
+            let at = match may_do {
+                true => Some(at),
+                false if down.is_empty() => self.roomier(at, step)?,
+                false => None,
+            };
+            let Some(at) = at else { break };
             down.push((step, at));
         }
         for (step, at) in down.into_iter().rev() {
