@@ -42,6 +42,8 @@ pub struct DefUse {
     /// By instruction: its uses.
     spans: SecondaryMap<InstId, Span>,
     homes: SecondaryMap<InstId, PackedOption<Block>>,
+    /// What is named by instructions that have come or gone since somebody began to ask.
+    changed: Option<Vec<VReg>>,
 }
 
 impl DefUse {
@@ -55,6 +57,7 @@ impl DefUse {
             uses: PrimaryMap::with_capacity(2 * insts),
             spans: SecondaryMap::with_capacity(insts),
             homes: SecondaryMap::with_capacity(insts),
+            changed: None,
         };
         for (block, inst) in func.iter_insts() {
             lists.place(inst, block);
@@ -85,6 +88,17 @@ impl DefUse {
     #[inline]
     pub fn home(&self, inst: InstId) -> Option<Block> {
         self.homes[inst].expand()
+    }
+
+    /// Registers that are named by instructions that were added, removed or changed since [`super::Editor::note_changes`], one for
+    /// each mention; `None` where that was never called, or the lists have been made anew since.
+    pub fn changed(&self) -> Option<&[VReg]> {
+        self.changed.as_deref()
+    }
+
+    /// From here on, keep what changes.
+    pub(super) fn note_changes(&mut self) {
+        self.changed.get_or_insert_default().clear();
     }
 
     /// What differs from the lists made anew; `None` where nothing does.
@@ -119,6 +133,10 @@ impl DefUse {
     pub(super) fn add(&mut self, func: &Function, inst: InstId) {
         let mut read: SmallVec<[VReg; 8]> = SmallVec::new();
         func.for_each_use(inst, |mention| read.push(mention.reg));
+        if let Some(changed) = &mut self.changed {
+            changed.extend_from_slice(&read);
+            func.for_each_def(inst, |mention| changed.push(mention.reg));
+        }
         let span = self.room(inst, read.len() as u32);
         for (at, reg) in (span.start..).zip(read) {
             self.link(Use(at), reg, inst);
@@ -132,6 +150,9 @@ impl DefUse {
 
     /// Count an instruction out: it must be as it was when it was counted in.
     pub(super) fn remove(&mut self, func: &Function, inst: InstId) {
+        if let Some(changed) = &mut self.changed {
+            func.for_each_reg(inst, |mention| changed.push(mention.reg));
+        }
         let span = &mut self.spans[inst];
         let uses = span.start..span.start + std::mem::take(&mut span.len);
         uses.for_each(|at| self.unlink(Use(at)));

@@ -165,6 +165,13 @@ impl Editor<'_> {
         }
     }
 
+    /// From here on, know what has changed ([`DefUse::changed`]), where definitions and uses are kept.
+    pub fn note_changes(&mut self) {
+        if let Some(lists) = &mut self.0.def_use {
+            lists.note_changes();
+        }
+    }
+
     /// No longer keep definitions and uses: what they are now.
     pub fn take_def_use(&mut self) -> Option<Box<DefUse>> {
         self.0.def_use.take()

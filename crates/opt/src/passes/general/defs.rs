@@ -34,8 +34,9 @@ const FARTHEST: usize = 4;
 type Changes = [u32; FARTHEST + 1];
 
 impl Defs {
-    /// The copies of the whole function, whose definitions and uses are kept from here on.
-    pub(super) fn new(func: &mut Function, analyses: &mut Analyses) -> Defs {
+    /// The copies of the whole function, whose definitions and uses are kept from here on. The first walk looks at everything, or
+    /// where it goes on after others, at what is near to what has `changed` since.
+    pub(super) fn new(func: &mut Function, analyses: &mut Analyses, changed: Option<&[VReg]>) -> Defs {
         func.edit().keep_def_use();
         let (dominators, loops) = (analyses.dominators(func), analyses.loops(func));
         let mut defs = Defs {
@@ -47,8 +48,9 @@ impl Defs {
             changes: SecondaryMap::with_capacity(func.regs().len()),
             seen: SecondaryMap::with_capacity(func.insts().len()),
             clock: 1,
-            first_walk: true,
+            first_walk: changed.is_none(),
         };
+        defs.touch(changed.unwrap_or_default());
         for (_, inst) in func.iter_insts() {
             defs.pass(func, inst);
         }

@@ -50,7 +50,8 @@ pub(crate) fn common(func: &mut Function, context: &Context, analyses: &mut Anal
     repeat(func, context, analyses, ("equal expressions are one", &rules::COMMON))
 }
 
-/// The first walk looks at every instruction; the following at those near to what the one before has changed.
+/// The first walk looks at every instruction; the following at those near to what the one before has changed, and so does that
+/// of a later slot after a walk that has left nothing to do.
 fn repeat(
     func: &mut Function,
     context: &Context,
@@ -62,7 +63,8 @@ fn repeat(
     }
     let mut swept = analyses.is_settled(SWEPT, func);
     let cfg = analyses.cfg(func);
-    let defs = Defs::new(func, analyses);
+    let changed = func.def_use().filter(|_| rules.resume).and_then(|lists| lists.changed().map(<[VReg]>::to_vec));
+    let defs = Defs::new(func, analyses, changed.as_deref());
     let mut cx = Cx {
         func,
         defs,
@@ -79,6 +81,9 @@ fn repeat(
     let mut changed = Changed::No;
     for _ in 0..context.knobs.get("general-rounds") {
         let walked = cx.walk(cfg.rpo())?;
+        if walked == Changed::No && rules.resume && context.tally.is_open() {
+            cx.func.edit().note_changes();
+        }
         if walked == Changed::Yes || !swept {
             changed = changed.or(walked).or(cx.sweep());
             swept = true;

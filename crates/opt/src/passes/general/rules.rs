@@ -45,14 +45,16 @@ impl At {
 /// Rules in the order in which they are tried.
 pub(super) struct Rules {
     rules: &'static [Rule],
+    /// They are applied in several slots, each time to what has changed.
+    pub(super) resume: bool,
     /// Per opcode, a bit for each rule that looks at it.
     of_opcode: OnceLock<Vec<u32>>,
 }
 
 impl Rules {
-    const fn new(rules: &'static [Rule]) -> Rules {
+    const fn new(rules: &'static [Rule], resume: bool) -> Rules {
         assert!(rules.len() <= u32::BITS as usize);
-        Rules { rules, of_opcode: OnceLock::new() }
+        Rules { rules, resume, of_opcode: OnceLock::new() }
     }
 
     /// The set of rules that look at an instruction, a bit each. What has a call site stays as it is; of what is
@@ -126,9 +128,9 @@ const GENERAL_RULES: &[Rule] = &[
 const COMMON_RULES: &[Rule] = &[Rule { name: "common: expression", at: At::Shareable, apply: common::expression }];
 
 /// Of slots 29 and 65.
-pub(super) static GENERAL: Rules = Rules::new(GENERAL_RULES);
+pub(super) static GENERAL: Rules = Rules::new(GENERAL_RULES, true);
 /// Of slot 49.
-pub(super) static COMMON: Rules = Rules::new(COMMON_RULES);
+pub(super) static COMMON: Rules = Rules::new(COMMON_RULES, false);
 
 /// Counted beside rules, and before them: instructions in which copies were looked through, blocks whose MovPhis were
 /// simplified, instructions swept.
