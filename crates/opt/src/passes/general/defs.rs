@@ -30,7 +30,7 @@ pub(super) struct Defs {
 }
 
 /// From a definition, rules look at those of its sources, and so on, at most so many times.
-const FARTHEST: usize = 4;
+pub(super) const FARTHEST: usize = 4;
 type Changes = [u32; FARTHEST + 1];
 
 impl Defs {
@@ -74,10 +74,11 @@ impl Defs {
     }
 
     /// Whether the walk has to look at an instruction: in the first one where it reads copies or there are rules for it, later
-    /// where what it reads or writes is near to a change that it has not seen.
-    pub(super) fn is_due(&mut self, func: &Function, inst: InstId, has_rules: bool) -> bool {
+    /// where a source was changed that it has not seen, or if there are rules, a definition within their `reach` or a reader of its
+    /// results.
+    pub(super) fn is_due(&mut self, func: &Function, inst: InstId, reach: Option<usize>) -> bool {
         if self.first_walk {
-            let mut due = has_rules;
+            let mut due = reach.is_some();
             if !due {
                 func.for_each_use(inst, |mention| due |= !self.copies[mention.reg].is_none());
             }
@@ -88,10 +89,10 @@ impl Defs {
         func.for_each_use(inst, |mention| {
             before.iter_mut().zip(self.changes[mention.reg]).for_each(|(last, change)| *last = change.max(*last));
         });
-        let mut due = before.iter().any(|change| *change > seen);
+        let mut due = before[..=reach.unwrap_or(0)].iter().any(|change| *change > seen);
         func.for_each_def(inst, |mention| {
             let changes = &mut self.changes[mention.reg];
-            due |= changes.iter().any(|change| *change > seen);
+            due |= reach.is_some() && changes[0] > seen;
             changes[1..].iter_mut().zip(before).for_each(|(last, change)| *last = change.max(*last));
         });
         due

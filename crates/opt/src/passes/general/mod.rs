@@ -164,7 +164,8 @@ impl Cx<'_> {
         self.current = id;
         let data = &self.func[id];
         let rules = self.rules.of(data);
-        if !data.is_machine() || !self.defs.is_due(self.func, id, rules != 0) {
+        let reach = self.rules.reach(data.opcode).filter(|_| rules != 0);
+        if !data.is_machine() || !self.defs.is_due(self.func, id, reach) {
             self.defs.see(id);
             self.place_last(id);
             return Ok(false);

@@ -1,5 +1,6 @@
 //! The rules of the bundles, and which of them look at which opcode.
 
+use super::defs::FARTHEST;
 use super::{Cx, address, bytes, common, contract, fold, identities, merge, narrow, sums, table, warpgroup, wide};
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
@@ -15,6 +16,9 @@ pub(super) struct Rule {
     name: &'static str,
     /// The instructions that it looks at.
     at: At,
+    /// From what the instruction reads, it looks at definitions, and at those of what these read, and so on, so many times: with
+    /// none, at the instruction and what its sources are copies of.
+    reach: u8,
     /// Gives what shall stand in the instruction's place, or `None` where the rule does not apply.
     pub(super) apply: fn(&mut Cx<'_>, &Inst) -> Result<Option<Rewrite>, BuildError>,
 }
@@ -49,12 +53,19 @@ pub(super) struct Rules {
     pub(super) resume: bool,
     /// Per opcode, a bit for each rule that looks at it.
     of_opcode: OnceLock<Vec<u32>>,
+    /// Per opcode, how far these look ([`Rule::reach`]); `None` where there are none.
+    reach: OnceLock<Vec<Option<u8>>>,
 }
 
 impl Rules {
     const fn new(rules: &'static [Rule], resume: bool) -> Rules {
         assert!(rules.len() <= u32::BITS as usize);
-        Rules { rules, resume, of_opcode: OnceLock::new() }
+        let mut at = 0;
+        while at < rules.len() {
+            assert!(rules[at].reach as usize <= FARTHEST);
+            at += 1;
+        }
+        Rules { rules, resume, of_opcode: OnceLock::new(), reach: OnceLock::new() }
     }
 
     /// The set of rules that look at an instruction, a bit each. What has a call site stays as it is; of what is
@@ -67,6 +78,15 @@ impl Rules {
             self.of_opcode.get_or_init(|| Opcode::ALL.iter().map(|opcode| self.covering(*opcode)).collect());
         let set = of_opcode[inst.opcode as usize];
         if set != 0 && inst.flags.contains(InstFlags::VOLATILE) { set & self.addresses() } else { set }
+    }
+
+    /// How far the rules look from an instruction with such an opcode; `None` where there are none.
+    pub(super) fn reach(&self, opcode: Opcode) -> Option<usize> {
+        let reach = |opcode: &Opcode| {
+            let rules = self.rules.iter().filter(|rule| rule.at.covers(*opcode));
+            rules.map(|rule| rule.reach).max()
+        };
+        self.reach.get_or_init(|| Opcode::ALL.iter().map(reach).collect())[opcode as usize].map(usize::from)
     }
 
     fn covering(&self, opcode: Opcode) -> u32 {
@@ -97,35 +117,42 @@ use Opcode as O;
 
 /// Copies aside (see `copies.rs`), what `GeneralOptimize*` does.
 const GENERAL_RULES: &[Rule] = &[
-    Rule { name: "fold: constants", at: At::Folded, apply: fold::constants },
-    Rule { name: "identities: simplify", at: At::Opcodes(&identities::SIMPLIFIED), apply: identities::simplify },
-    Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), apply: table::logic },
-    Rule { name: "table: predicates", at: At::Opcodes(&[O::PLOP3]), apply: table::predicates },
-    Rule { name: "narrow: products", at: At::Opcodes(&[O::IMAD]), apply: narrow::products },
-    Rule { name: "address: offsets", at: At::Addresses, apply: address::offsets },
-    Rule { name: "wide: shift to product", at: At::Opcodes(&[O::SHF]), apply: wide::shift_to_product },
-    Rule { name: "wide: product and sum", at: At::Opcodes(&[O::IADD3]), apply: wide::product_and_sum },
-    Rule { name: "wide: constant addend", at: At::Opcodes(&[O::IMAD]), apply: wide::constant_addend },
+    Rule { name: "fold: constants", at: At::Folded, reach: 0, apply: fold::constants },
+    Rule {
+        name: "identities: simplify",
+        at: At::Opcodes(&identities::SIMPLIFIED),
+        reach: 0,
+        apply: identities::simplify,
+    },
+    Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), reach: 0, apply: table::logic },
+    Rule { name: "table: predicates", at: At::Opcodes(&[O::PLOP3]), reach: 0, apply: table::predicates },
+    Rule { name: "narrow: products", at: At::Opcodes(&[O::IMAD]), reach: 0, apply: narrow::products },
+    Rule { name: "address: offsets", at: At::Addresses, reach: 3, apply: address::offsets },
+    Rule { name: "wide: shift to product", at: At::Opcodes(&[O::SHF]), reach: 2, apply: wide::shift_to_product },
+    Rule { name: "wide: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 4, apply: wide::product_and_sum },
+    Rule { name: "wide: constant addend", at: At::Opcodes(&[O::IMAD]), reach: 2, apply: wide::constant_addend },
     Rule {
         name: "contract: product and sum",
         at: At::Opcodes(&[O::FADD, O::DADD, O::HADD2]),
+        reach: 2,
         apply: contract::product_and_sum,
     },
-    Rule { name: "sums: constants", at: At::Opcodes(&[O::IADD3]), apply: sums::constants },
-    Rule { name: "sums: product and sum", at: At::Opcodes(&[O::IADD3]), apply: sums::product_and_sum },
-    Rule { name: "sums: shift and sum", at: At::Opcodes(&[O::IADD3]), apply: sums::shift_and_sum },
-    Rule { name: "sums: three summands", at: At::Opcodes(&[O::IADD3]), apply: sums::three_summands },
-    Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), apply: merge::logic },
-    Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), apply: merge::comparison },
-    Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), apply: merge::bit_test },
-    Rule { name: "bytes: permutation", at: At::Opcodes(&[O::PRMT]), apply: bytes::permutation },
-    Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), apply: warpgroup::addend },
-    Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), apply: warpgroup::vote },
-    Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), apply: narrow::constant_pair },
+    Rule { name: "sums: constants", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::constants },
+    Rule { name: "sums: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::product_and_sum },
+    Rule { name: "sums: shift and sum", at: At::Opcodes(&[O::IADD3]), reach: 3, apply: sums::shift_and_sum },
+    Rule { name: "sums: three summands", at: At::Opcodes(&[O::IADD3]), reach: 2, apply: sums::three_summands },
+    Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), reach: 2, apply: merge::logic },
+    Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), reach: 2, apply: merge::comparison },
+    Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), reach: 3, apply: merge::bit_test },
+    Rule { name: "bytes: permutation", at: At::Opcodes(&[O::PRMT]), reach: 2, apply: bytes::permutation },
+    Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), reach: 1, apply: warpgroup::addend },
+    Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), reach: 1, apply: warpgroup::vote },
+    Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), reach: 0, apply: narrow::constant_pair },
 ];
 
 /// What slot 49 does.
-const COMMON_RULES: &[Rule] = &[Rule { name: "common: expression", at: At::Shareable, apply: common::expression }];
+const COMMON_RULES: &[Rule] =
+    &[Rule { name: "common: expression", at: At::Shareable, reach: 4, apply: common::expression }];
 
 /// Of slots 29 and 65.
 pub(super) static GENERAL: Rules = Rules::new(GENERAL_RULES, true);

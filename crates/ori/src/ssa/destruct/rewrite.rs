@@ -142,7 +142,8 @@ impl Rewriter<'_> {
     fn hoist_gathers(&mut self, func: &Function) {
         let in_loops = func.iter_insts().filter(|(block, _)| self.plan.loops.depth(*block) > 0);
         for (block, inst) in in_loops {
-            for operand in func[inst].uses().map(|(_, operand)| operand).filter(|operand| operand.as_tuple().is_some()) {
+            for operand in func[inst].uses().map(|(_, operand)| operand).filter(|operand| operand.as_tuple().is_some())
+            {
                 let nodes = self.plan.numbers.nodes(func, operand);
                 let align = tuple_align(self.classes.file(nodes[0]), nodes.len());
                 if self.classes.stand_in_line(&nodes, align) || self.gathered.contains_key(&nodes) {
@@ -298,8 +299,7 @@ impl Rewriter<'_> {
     /// Whether an instruction reads what lives in the place of a node.
     fn reads_place(&self, func: &Function, data: &Inst, node: Node) -> bool {
         let place = self.classes.place(node);
-        let there =
-            |reg: VReg| self.plan.numbers.node(reg).is_some_and(|other| self.classes.place(other) == place);
+        let there = |reg: VReg| self.plan.numbers.node(reg).is_some_and(|other| self.classes.place(other) == place);
         data.guard().is_some_and(|guard| there(guard.pred))
             || data.uses().any(|(_, operand)| func.named(operand).into_iter().any(there))
     }
