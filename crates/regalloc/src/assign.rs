@@ -27,11 +27,20 @@ pub(crate) struct Registers<'a> {
 
 /// Registers are given out anew where one for so many that are needed is to be had.
 const WORTH_SPREADING: u16 = 64;
-/// Where more nodes found no register, there are not enough: other orders do not help.
-const MOST_FAILED: usize = 16;
-/// Neighbours that are looked at to repair a colouring, and one that need not succeed.
-const PATIENCE: u32 = 100_000;
-const LESS_PATIENCE: u32 = 8_000;
+/// What is done for nodes that found no register.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Where more nodes found none, there are not enough: other orders do not help.
+    most_failed: usize,
+    /// Neighbours that are looked at to repair a colouring.
+    patience: u32,
+}
+
+/// Where what is left without a register goes to memory. Of 1,250 colourings of the kernels under all limits that missed more nodes
+/// than that one was brought to an end.
+const USUAL: Effort = Effort { most_failed: 4, patience: 100_000 };
+/// Where all or nothing is wanted. What fails still leaves a better beginning to the scan.
+const LESS: Effort = Effort { most_failed: 16, patience: 8_000 };
 
 /// What has become of a graph.
 pub(crate) struct Assigned {
@@ -44,8 +53,8 @@ pub(crate) struct Assigned {
 /// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and where more
 /// than were needed are free to be used, they are given out anew, in turn.
 pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
-    let patience = if registers.is_firm { LESS_PATIENCE } else { PATIENCE };
-    let (mut order, failed) = colour(graph, &registers.reserved, registers.most, patience);
+    let effort = if registers.is_firm { LESS } else { USUAL };
+    let (mut order, failed) = colour(graph, &registers.reserved, registers.most, effort);
     if !failed.is_empty() {
         return Assigned { failed, missed: None };
     }
@@ -56,7 +65,7 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
     if let Some(fewer) = missed.filter(may_fit) {
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
-        let (other, failed) = colour(graph, reserved, fewer, LESS_PATIENCE);
+        let (other, failed) = colour(graph, reserved, fewer, LESS);
         if failed.is_empty() {
             (order, missed) = (other, None);
         } else {
@@ -74,10 +83,10 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
 }
 
 /// Colour the graph with registers below `limit`: in which order, and which nodes found none.
-fn colour(graph: &mut Graph, reserved: &PhysicalSet, limit: u16, patience: u32) -> (Vec<Node>, Vec<Node>) {
+fn colour(graph: &mut Graph, reserved: &PhysicalSet, limit: u16, effort: Effort) -> (Vec<Node>, Vec<Node>) {
     let mut order = colouring_order(graph, count(&usable(limit, reserved)) as usize);
     let mut failed = place_all(graph, &order, FatPoint::new(limit, *reserved), |_| None);
-    if (1..=MOST_FAILED).contains(&failed.len()) {
+    if (1..=effort.most_failed).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
         let mut other = order.clone();
         other.sort_by_key(|node| std::cmp::Reverse(graph.nodes[*node as usize].width));
@@ -90,8 +99,8 @@ fn colour(graph: &mut Graph, reserved: &PhysicalSet, limit: u16, patience: u32) 
             restore(graph, &order, before);
         }
     }
-    if (1..=MOST_FAILED).contains(&failed.len()) {
-        failed = repair(graph, failed, &mut FatPoint::new(limit, *reserved), patience);
+    if (1..=effort.most_failed).contains(&failed.len()) {
+        failed = repair(graph, failed, &mut FatPoint::new(limit, *reserved), effort.patience);
     }
     (order, failed)
 }
