@@ -3,7 +3,8 @@
 //! From the end of a stretch on, like [`crate::backward`], but an instruction is judged by the run that it begins: itself, then
 //! what became ready by the run, always that which takes the fewest registers. What costs registers at first may end with
 //! fewer: an exponential needs two values in its middle and one at its start, and only who looks that far computes one
-//! exponential after the other.
+//! exponential after the other. From one place to the next most runs stay what they are: each is kept with what it has looked
+//! at, and tried again where some of that has changed.
 
 use crate::backward::FromEnd;
 use crate::dependence::Graph;
@@ -25,6 +26,22 @@ enum Worth {
     Takes { growth: i32, most: i32, readers: u32 },
 }
 
+/// Of the runs, so many are kept: those of what is compared, and of what may be again.
+const KEPT: usize = 2 * WIDTH;
+
+/// A run that was tried.
+#[derive(Default)]
+struct Tried {
+    /// The instruction that it begins with, and what speaks for it.
+    known: Option<(u32, Worth)>,
+    /// How many instructions had a place then.
+    placed: u32,
+    /// The instructions of the run.
+    taken: Vec<u32>,
+    /// Those that it has chosen from, its own among them.
+    seen: Vec<u32>,
+}
+
 /// The instructions in an order from first to last.
 pub(crate) fn order_by_runs(graph: &Graph, lives: &Lives) -> Vec<u32> {
     let count = graph.incoming.len();
@@ -32,7 +49,19 @@ pub(crate) fn order_by_runs(graph: &Graph, lives: &Lives) -> Vec<u32> {
     (0..count as u32).flat_map(|at| lives.entries(at).0).for_each(|value| readers[*value as usize] += 1);
     let rest = FromEnd::new(graph, lives);
     let ready = rest.last().collect();
-    let mut runs = Runs { rest, readers, ready, changed: Vec::new(), taken: Vec::new(), opened: Vec::new() };
+    let mut runs = Runs {
+        readers,
+        ready,
+        changed: Vec::new(),
+        taken: Vec::new(),
+        opened: Vec::new(),
+        placed: 0,
+        value_changed: vec![0; lives.values()],
+        waiting_changed: vec![0; count],
+        tried: Default::default(),
+        next: 0,
+        rest,
+    };
     let mut order = Vec::with_capacity(count);
     while let Some(at) = runs.choose() {
         runs.place(at);
@@ -53,6 +82,15 @@ struct Runs<'a> {
     taken: Vec<u32>,
     /// What may go on with it.
     opened: Vec<u32>,
+    /// How many instructions have a place.
+    placed: u32,
+    /// By value, and by instruction: how many had one when it was last taken in use or set free, or something that waits for it got
+    /// its place.
+    value_changed: Vec<u32>,
+    waiting_changed: Vec<u32>,
+    tried: [Tried; KEPT],
+    /// The one that is given up next.
+    next: usize,
 }
 
 impl Runs<'_> {
@@ -66,7 +104,7 @@ impl Runs<'_> {
             if self.rest.growth(self.ready[n]) < 0 {
                 return Some(self.ready.remove(n));
             }
-            let worth = self.worth(self.ready[n]);
+            let worth = self.known(self.ready[n]);
             if best.is_none_or(|(least, _)| worth < least) {
                 best = Some((worth, n));
             }
@@ -74,8 +112,42 @@ impl Runs<'_> {
         best.map(|(_, n)| self.ready.remove(n))
     }
 
+    /// What speaks for the run that begins with `first`.
+    fn known(&mut self, first: u32) -> Worth {
+        let known = |tried: &Tried| tried.known.filter(|(other, _)| *other == first);
+        let at = self.tried.iter().position(|tried| known(tried).is_some());
+        if let Some((_, worth)) =
+            at.and_then(|at| known(&self.tried[at])).filter(|_| at.is_some_and(|at| self.holds(at)))
+        {
+            return worth;
+        }
+        let next = (self.next + 1) % KEPT;
+        let at = at.unwrap_or_else(|| std::mem::replace(&mut self.next, next));
+        let mut tried = std::mem::take(&mut self.tried[at]);
+        tried.seen.clear();
+        tried.taken.clear();
+        let worth = self.worth(first, &mut tried);
+        (tried.known, tried.placed) = (Some((first, worth)), self.placed);
+        self.tried[at] = tried;
+        worth
+    }
+
+    /// Whether a run would be the same.
+    fn holds(&self, at: usize) -> bool {
+        let Tried { placed, taken, seen, .. } = &self.tried[at];
+        let values = |at: &u32| {
+            let (reads, writes) = self.rest.lives.entries(*at);
+            reads.iter().chain(writes).all(|value| self.value_changed[*value as usize] <= *placed)
+        };
+        let waiting = |at: &u32| {
+            let before = self.rest.before.row(*at as usize);
+            before.iter().all(|before| self.waiting_changed[*before as usize] <= *placed)
+        };
+        seen.iter().all(values) && taken.iter().all(waiting)
+    }
+
     /// Try the run that begins with `first`, and take it back.
-    fn worth(&mut self, first: u32) -> Worth {
+    fn worth(&mut self, first: u32, tried: &mut Tried) -> Worth {
         let lives = self.rest.lives;
         let is_new = |value: &&u32| !self.rest.values[**value as usize].is_live;
         let readers = lives.entries(first).0.iter().filter(is_new).map(|value| self.readers[*value as usize] - 1).sum();
@@ -83,11 +155,14 @@ impl Runs<'_> {
         let mut best: Option<(i32, i32)> = None;
         let mut opened = std::mem::take(&mut self.opened);
         opened.push(first);
+        tried.seen.push(first);
         while self.taken.len() < DEPTH
             && let Some(k) = (0..opened.len()).rev().min_by_key(|k| self.rest.growth(opened[*k]))
         {
             let at = opened.remove(k);
+            let before = opened.len();
             now += self.take(at, &mut opened);
+            tried.seen.extend_from_slice(&opened[before..]);
             most = most.max(now);
             if best.is_none_or(|(growth, _)| now < growth) {
                 best = Some((now, most));
@@ -95,6 +170,7 @@ impl Runs<'_> {
         }
         opened.clear();
         self.opened = opened;
+        tried.taken.extend_from_slice(&self.taken);
         self.take_back();
         let (growth, most) = best.unwrap_or_default();
         if growth < 0 { Worth::Frees { most, growth } } else { Worth::Takes { growth, most, readers } }
@@ -134,7 +210,10 @@ impl Runs<'_> {
         self.take(at, &mut ready);
         self.ready = ready;
         self.taken.clear();
-        self.changed.clear();
+        self.placed += 1;
+        self.changed.drain(..).for_each(|value| self.value_changed[value as usize] = self.placed);
+        let waits_for = self.rest.before.row(at as usize);
+        waits_for.iter().for_each(|before| self.waiting_changed[*before as usize] = self.placed);
         self.rest.lives.entries(at).0.iter().for_each(|value| self.readers[*value as usize] -= 1);
     }
 }
