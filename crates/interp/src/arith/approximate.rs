@@ -38,12 +38,12 @@ pub fn approximation(inst: &Instruction) -> Option<Bound> {
         Opcode::Rcp if !exact && element == ScalarType::F64 => Bound::Relative(f64::from_bits(0x3eb0_0000_0000_0000)),
         Opcode::Rsqrt if element == ScalarType::F64 => Bound::Relative(f64::from_bits(0x3eb0_0000_0000_0000)),
         Opcode::Rcp if !exact => Bound::Ulp(1),
-        Opcode::Sqrt if !exact => Bound::Relative((-23f64).exp2()),
-        Opcode::Rsqrt => Bound::Relative((-22.9f64).exp2()),
-        Opcode::Sin | Opcode::Cos => Bound::Absolute((-20.5f64).exp2()),
-        Opcode::Lg2 => Bound::Absolute((-22f64).exp2()),
-        Opcode::Ex2 => half(Bound::Relative((-22f64).exp2())),
-        Opcode::Tanh => half(Bound::Relative((-11f64).exp2())),
+        Opcode::Sqrt if !exact => Bound::Relative(libm::exp2(-23.0)),
+        Opcode::Rsqrt => Bound::Relative(libm::exp2(-22.9)),
+        Opcode::Sin | Opcode::Cos => Bound::Absolute(libm::exp2(-20.5)),
+        Opcode::Lg2 => Bound::Absolute(libm::exp2(-22.0)),
+        Opcode::Ex2 => half(Bound::Relative(libm::exp2(-22.0))),
+        Opcode::Tanh => half(Bound::Relative(libm::exp2(-11.0))),
         _ => return None,
     })
 }
@@ -70,17 +70,17 @@ pub(super) fn compile(inst: &Instruction) -> Compiled {
     Ok(Some(Arithmetic::lanewise(ty, move |[a]| rounded(format, ftz, function(value(format, ftz, a))))))
 }
 
-/// The exact functions, nearly: with the host's double precision.
+/// The exact functions, nearly: in double precision, the same on every host.
 fn function(opcode: Opcode) -> Option<fn(f64) -> f64> {
     Some(match opcode {
         Opcode::Rcp => |a| 1.0 / a,
         Opcode::Sqrt => f64::sqrt,
         Opcode::Rsqrt => |a| if a == 0.0 { f64::INFINITY.copysign(a) } else { 1.0 / a.sqrt() },
-        Opcode::Sin => |a| turns(a).sin(),
-        Opcode::Cos => |a| turns(a).cos(),
-        Opcode::Lg2 => f64::log2,
-        Opcode::Ex2 => f64::exp2,
-        Opcode::Tanh => f64::tanh,
+        Opcode::Sin => |a| libm::sin(turns(a)),
+        Opcode::Cos => |a| libm::cos(turns(a)),
+        Opcode::Lg2 => libm::log2,
+        Opcode::Ex2 => libm::exp2,
+        Opcode::Tanh => libm::tanh,
         _ => return None,
     })
 }

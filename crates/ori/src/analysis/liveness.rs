@@ -46,16 +46,28 @@ struct Global {
     uniform: bool,
 }
 
-/// What the blocks do to components: (place in the numbering, block), each pair once.
-#[derive(Default)]
+/// What the blocks do to components, by place in the numbering.
 struct Events {
-    /// Read before it is written.
+    /// The last block that reads it before it is written, and that which writes it for certain.
+    last: Vec<Last>,
+    /// (place, block) where it is read before it is written, each pair once.
     exposed: Vec<(u32, Block)>,
-    /// Written for certain.
+    /// The same where it is written for certain, beside the last block: few are in several.
     killed: Vec<(u32, Block)>,
-    /// Read by a MovPhi of a successor.
+    /// The same where it is read by a MovPhi of a successor.
     phi_out: Vec<(u32, Block)>,
+    /// By number of a global: its place.
+    places: Vec<u32>,
 }
+
+/// Blocks as numbers, [`NONE`] where there is none.
+#[derive(Clone, Copy)]
+struct Last {
+    exposed_in: u32,
+    written_in: u32,
+}
+
+const NONE: u32 = u32::MAX;
 
 /// Liveness of a function at the time it was computed.
 #[derive(Clone, Debug)]
@@ -95,20 +107,20 @@ impl Liveness {
     /// Go through the function once: what its blocks do, and a number for every component that is read in a block
     /// before it is written there, or by a MovPhi.
     fn read(&mut self, func: &Function) -> Events {
-        let mut events = Events { killed: Vec::with_capacity(self.numbering.total), ..Events::default() };
-        let mut written_in = vec![LOCAL; self.numbering.total];
-        let mut exposed_in = vec![LOCAL; self.numbering.total];
+        let last = vec![Last { exposed_in: NONE, written_in: NONE }; self.numbering.total];
+        let mut events = Events { last, exposed: vec![], killed: vec![], phi_out: vec![], places: vec![] };
         for &block in func.layout() {
             for &inst in func.block_insts(block) {
                 let is_phi = func[inst].is_phi();
                 func.for_each_use(inst, |r| {
                     for k in r.range.clone() {
                         let at = self.numbering.of(r.reg, k);
+                        let last = &mut events.last[at];
                         if is_phi {
-                            self.number(func, (r.reg, k), at);
-                        } else if written_in[at] != block.as_u32() && exposed_in[at] != block.as_u32() {
-                            exposed_in[at] = block.as_u32();
-                            self.number(func, (r.reg, k), at);
+                            self.number(func, (r.reg, k), at, &mut events.places);
+                        } else if last.written_in != block.as_u32() && last.exposed_in != block.as_u32() {
+                            last.exposed_in = block.as_u32();
+                            self.number(func, (r.reg, k), at, &mut events.places);
                             events.exposed.push((at as u32, block));
                         }
                     }
@@ -118,9 +130,10 @@ impl Liveness {
                 }
                 func.for_each_def(inst, |r| {
                     for k in r.range.clone().filter(|_| !r.conditional) {
-                        let written = &mut written_in[self.numbering.of(r.reg, k)];
-                        if std::mem::replace(written, block.as_u32()) != block.as_u32() {
-                            events.killed.push((self.numbering.of(r.reg, k) as u32, block));
+                        let at = self.numbering.of(r.reg, k);
+                        let before = std::mem::replace(&mut events.last[at].written_in, block.as_u32());
+                        if before != block.as_u32() && before != NONE {
+                            events.killed.push((at as u32, Block::from_u32(before)));
                         }
                     }
                 });
@@ -129,9 +142,10 @@ impl Liveness {
         events
     }
 
-    fn number(&mut self, func: &Function, component: Component, at: usize) {
+    fn number(&mut self, func: &Function, component: Component, at: usize, places: &mut Vec<u32>) {
         if self.global[at] == LOCAL {
             self.global[at] = self.globals.len() as u32;
+            places.push(at as u32);
             let uniform = func[component.0].reg_type.is_uniform();
             self.globals.push(Global { component, uniform });
         }
@@ -256,7 +270,9 @@ impl<'a> Walk<'a> {
             (of_globals(&events.exposed), of_globals(&events.killed), of_globals(&events.phi_out));
         for global in 0..count {
             let number = global as u32;
-            killed.row(global).iter().for_each(|block| self.killed_in[block.index()] = number);
+            let last = events.last[events.places[global] as usize].written_in;
+            let last = (last != NONE).then(|| Block::from_u32(last));
+            killed.row(global).iter().chain(&last).for_each(|block| self.killed_in[block.index()] = number);
             phi_out.row(global).iter().for_each(|block| self.leave(number, *block));
             exposed.row(global).iter().for_each(|block| self.enter(number, *block));
             while let Some(block) = self.work.pop() {

@@ -22,7 +22,7 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
     let compute = match (inst.get(Field::MUFU_FMT), function) {
         (MufuFmt::F32, Mufu::RCP64H) => single1(inst, |high| high_word(high, |x| 1.0 / x)),
         (MufuFmt::F32, Mufu::RSQ64H) => single1(inst, |high| high_word(high, |x| 1.0 / x.sqrt())),
-        (MufuFmt::F32, Mufu::TANH) => single1(inst, |bits| result(f64::from(f32::from_bits(bits)).tanh())),
+        (MufuFmt::F32, Mufu::TANH) => single1(inst, |bits| result(libm::tanh(f64::from(f32::from_bits(bits))))),
         (MufuFmt::F32, Mufu::RCP) => flushed(inst, |x| 1.0 / x),
         (MufuFmt::F32, Mufu::SQRT) => flushed(inst, f64::sqrt),
         (MufuFmt::F32, Mufu::RSQ) => flushed(inst, |x| 1.0 / x.sqrt()),
@@ -38,14 +38,14 @@ pub(super) fn compile(inst: &Inst, opcode: Opcode) -> Result<Option<Compute>, Un
 /// The function that a code names, on real numbers.
 fn real_function(function: Mufu) -> Result<fn(f64) -> f64, Unsupported> {
     Ok(match function {
-        Mufu::COS => |x| (TAU * turn(x)).cos(),
-        Mufu::SIN => |x| if x == 0.0 { x } else { (TAU * turn(x)).sin() },
-        Mufu::EX2 => f64::exp2,
-        Mufu::LG2 => f64::log2,
+        Mufu::COS => |x| libm::cos(TAU * turn(x)),
+        Mufu::SIN => |x| if x == 0.0 { x } else { libm::sin(TAU * turn(x)) },
+        Mufu::EX2 => libm::exp2,
+        Mufu::LG2 => libm::log2,
         Mufu::RCP => |x| 1.0 / x,
         Mufu::RSQ => |x| 1.0 / x.sqrt(),
         Mufu::SQRT => f64::sqrt,
-        Mufu::TANH => f64::tanh,
+        Mufu::TANH => libm::tanh,
         other => return Err(Unsupported(format!("function {other} of MUFU in this format"))),
     })
 }

@@ -28,7 +28,7 @@ impl Number {
         match (self, bits) {
             (Number::Float(format), _) => format.widen(bits),
             (Number::Power, 0xff) => f64::NAN,
-            (Number::Power, _) => f64::from(bits as i32 - 127).exp2(),
+            (Number::Power, _) => libm::exp2(f64::from(bits as i32 - 127)),
         }
     }
 }
@@ -146,7 +146,7 @@ fn power(value: f64, up: bool, satfinite: bool) -> u32 {
     let magnitude = value.abs();
     let code = match () {
         () if value.is_nan() => return 0xff,
-        () if magnitude < f64::from(-127).exp2() => 0,
+        () if magnitude < libm::exp2(-127.0) => 0,
         () if magnitude.is_infinite() => 0xff,
         () => {
             let bits = magnitude.to_bits();

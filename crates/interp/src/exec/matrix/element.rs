@@ -26,7 +26,7 @@ impl Value {
                     f32::INFINITY
                 }
             }
-            Value::Finite { integer, unit } => (integer as f64 * f64::from(unit).exp2()) as f32,
+            Value::Finite { integer, unit } => (integer as f64 * libm::exp2(f64::from(unit))) as f32,
         }
     }
 }

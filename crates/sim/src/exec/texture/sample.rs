@@ -188,7 +188,7 @@ impl Reader<'_, '_> {
 pub(super) fn lod_of(steps: [[f64; 3]; 2], axes: usize, image: &Image, normalized: bool) -> f64 {
     let texels = |axis: usize, step: f64| if normalized { step * f64::from(image.size[axis]) } else { step };
     let length = |step: &[f64; 3]| (0..axes).map(|axis| texels(axis, step[axis]).powi(2)).sum::<f64>().sqrt();
-    length(&steps[0]).max(length(&steps[1])).log2()
+    libm::log2(length(&steps[0]).max(length(&steps[1])))
 }
 
 #[cfg(test)]
