@@ -163,9 +163,9 @@ impl Cx<'_> {
     fn visit(&mut self, id: InstId) -> Result<bool, BuildError> {
         self.current = id;
         let data = &self.func[id];
-        let rules = self.rules.of(data);
-        let reach = self.rules.reach(data.opcode).filter(|_| rules != 0);
-        if !data.is_machine() || !self.defs.is_due(self.func, id, reach) {
+        let looking = self.rules.of(data);
+        let rules = looking.map_or(0, |looking| looking.rules);
+        if !data.is_machine() || !self.defs.is_due(self.func, id, looking.map(|looking| looking.reach)) {
             self.defs.see(id);
             self.place_last(id);
             return Ok(false);

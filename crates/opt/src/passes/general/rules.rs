@@ -5,7 +5,7 @@ use super::{Cx, address, bytes, common, contract, fold, identities, merge, narro
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
 use smallvec::SmallVec;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a rule puts in an instruction's place.
 pub(super) type Rewrite = SmallVec<[Inst; 1]>;
@@ -51,53 +51,65 @@ pub(super) struct Rules {
     rules: &'static [Rule],
     /// They are applied in several slots, each time to what has changed.
     pub(super) resume: bool,
-    /// Per opcode, a bit for each rule that looks at it.
-    of_opcode: OnceLock<Vec<u32>>,
-    /// Per opcode, how far these look ([`Rule::reach`]); `None` where there are none.
-    reach: OnceLock<Vec<Option<u8>>>,
+    /// Per opcode, once it was asked for: the rules that look at it, and above them how far these look, and [`KNOWN`]. (A program
+    /// has few opcodes: to ask all of them would take longer than the walk over a small one.)
+    of_opcode: [AtomicU32; Opcode::ALL.len()],
+}
+
+/// Bits of the rules in a word for an opcode.
+const SET: u32 = (1 << REACH) - 1;
+/// The first bit of how far they look.
+const REACH: u32 = 24;
+const KNOWN: u32 = 1 << 31;
+
+/// The rules that look at an instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Looking {
+    /// A bit for each.
+    pub(super) rules: u32,
+    /// How far they look ([`Rule::reach`]).
+    pub(super) reach: usize,
 }
 
 impl Rules {
     const fn new(rules: &'static [Rule], resume: bool) -> Rules {
-        assert!(rules.len() <= u32::BITS as usize);
+        assert!(rules.len() <= REACH as usize);
         let mut at = 0;
         while at < rules.len() {
             assert!(rules[at].reach as usize <= FARTHEST);
             at += 1;
         }
-        Rules { rules, resume, of_opcode: OnceLock::new(), reach: OnceLock::new() }
+        Rules { rules, resume, of_opcode: [const { AtomicU32::new(0) }; Opcode::ALL.len()] }
     }
 
-    /// The set of rules that look at an instruction, a bit each. What has a call site stays as it is; of what is
-    /// volatile, only the address may be written in another way.
-    pub(super) fn of(&self, inst: &Inst) -> u32 {
+    /// The rules that look at an instruction, if there are any. What has a call site stays as it is; of what is volatile, only
+    /// the address may be written in another way.
+    pub(super) fn of(&self, inst: &Inst) -> Option<Looking> {
         if inst.call.is_some() {
-            return 0;
+            return None;
         }
-        let of_opcode =
-            self.of_opcode.get_or_init(|| Opcode::ALL.iter().map(|opcode| self.covering(*opcode)).collect());
-        let set = of_opcode[inst.opcode as usize];
-        if set != 0 && inst.flags.contains(InstFlags::VOLATILE) { set & self.addresses() } else { set }
+        let known = &self.of_opcode[inst.opcode as usize];
+        let mut word = known.load(Ordering::Relaxed);
+        if word & KNOWN == 0 {
+            word = self.covering(inst.opcode) | KNOWN;
+            known.store(word, Ordering::Relaxed);
+        }
+        let set = if inst.flags.contains(InstFlags::VOLATILE) { word & self.addresses() } else { word & SET };
+        (set != 0).then_some(Looking { rules: set, reach: (word & !KNOWN) as usize >> REACH })
     }
 
-    /// How far the rules look from an instruction with such an opcode; `None` where there are none.
-    pub(super) fn reach(&self, opcode: Opcode) -> Option<usize> {
-        let reach = |opcode: &Opcode| {
-            let rules = self.rules.iter().filter(|rule| rule.at.covers(*opcode));
-            rules.map(|rule| rule.reach).max()
-        };
-        self.reach.get_or_init(|| Opcode::ALL.iter().map(reach).collect())[opcode as usize].map(usize::from)
-    }
-
+    /// Those that look at an opcode, with how far they look.
     fn covering(&self, opcode: Opcode) -> u32 {
-        self.bits(|rule| rule.at.covers(opcode))
+        let covers = |rule: &Rule| rule.at.covers(opcode);
+        let reach = self.rules.iter().filter(|rule| covers(rule)).map(|rule| rule.reach).max();
+        self.bits(covers) | u32::from(reach.unwrap_or(0)) << REACH
     }
 
     fn addresses(&self) -> u32 {
         self.bits(|rule| matches!(rule.at, At::Addresses))
     }
 
-    fn bits(&self, mut takes: impl FnMut(&Rule) -> bool) -> u32 {
+    fn bits(&self, takes: impl Fn(&Rule) -> bool) -> u32 {
         (0..).zip(self.rules).filter(|(_, rule)| takes(rule)).fold(0, |set, (bit, _)| set | 1 << bit)
     }
 
