@@ -18,6 +18,11 @@ const ATTEMPTS: u32 = 3;
 /// Instructions of a stretch for which more than one of [`FEW`] is tried.
 const MANY: usize = 1024;
 
+/// So many of the last of [`FEW`] take much longer than the others, and seldom save many registers: of 28 stretches that needed
+/// more than so many too many in the quick orders none was brought to what was wanted.
+const SLOW: usize = 2;
+const NEAR: i32 = 12;
+
 /// A way to an order.
 type Way = fn(&Graph, &Lives) -> Vec<u32>;
 
@@ -105,8 +110,8 @@ impl Looked {
     pub(crate) fn few(&self, first: Option<Vec<u32>>) -> Few {
         let first = first.filter(|order| self.graph.allows(&ranks(order)));
         let made = first.map(|order| self.measured(order));
-        let ways = if self.insts.len() <= MANY { &FEW[..] } else { &FEW[..1] };
-        Few { made: made.into_iter().collect(), ways: ways.iter() }
+        let (ways, slow) = if self.insts.len() <= MANY { (&FEW[..], SLOW) } else { (&FEW[..1], 0) };
+        Few { made: made.into_iter().collect(), ways: ways.iter(), slow }
     }
 
     /// A short order of no more than `limit` that follows the `low` one where nothing fits; the last that was tried where there
@@ -125,6 +130,8 @@ impl Looked {
 pub(crate) struct Few {
     made: Vec<Order>,
     ways: std::slice::Iter<'static, Way>,
+    /// So many of the last of them take long.
+    slow: usize,
 }
 
 impl Few {
@@ -145,9 +152,21 @@ impl Few {
         &self.made[best.map_or(0, |(_, n)| n)]
     }
 
-    /// Whether some order suffices by its most registers in use.
-    pub(crate) fn any(&mut self, looked: &Looked, suffices: impl Fn(Counts) -> bool) -> bool {
-        (0..).map_while(|n| self.get(looked, n).map(|order| suffices(order.peak))).any(|suffices| suffices)
+    /// Whether some order needs no more than so many general registers. Where those by the first ways need far more, the others
+    /// are not asked.
+    pub(crate) fn reach(&mut self, looked: &Looked, registers: i32) -> bool {
+        let mut least = i32::MAX;
+        for n in 0.. {
+            if least > NEAR && n == self.made.len() && self.ways.len() <= self.slow {
+                break;
+            }
+            let Some(order) = self.get(looked, n) else { break };
+            least = least.min(order.peak.0[Class::General as usize] - registers);
+            if least <= 0 {
+                return true;
+            }
+        }
+        false
     }
 
     fn get(&mut self, looked: &Looked, n: usize) -> Option<&Order> {

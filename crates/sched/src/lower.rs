@@ -102,7 +102,7 @@ impl Lowering {
         let mut bench = Bench::new(func, self.arch, source);
         above.into_iter().all(|at| {
             let low = self.low[at].get_or_insert_with(|| bench.look(&self.survey.stretches[at]));
-            low.few.any(&low.looked, |peak| peak.0[GENERAL] <= most)
+            low.few.reach(&low.looked, most)
         })
     }
 

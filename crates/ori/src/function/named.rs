@@ -3,7 +3,7 @@
 use super::Function;
 use crate::entity::VReg;
 use crate::error::BuildError;
-use crate::operand::{Operand, OperandKind, TupleRef};
+use crate::operand::{Operand, TupleRef};
 use smallvec::SmallVec;
 
 impl Function {
@@ -23,10 +23,11 @@ impl Function {
     }
 
     /// The registers that an operand names: one, the values of a tuple, or none.
+    #[inline]
     pub fn named(&self, operand: Operand) -> SmallVec<[VReg; 4]> {
-        match operand.kind() {
-            OperandKind::Reg(reg, _) => SmallVec::from_slice(&[reg]),
-            OperandKind::Tuple(tuple) => SmallVec::from_slice(self.tuple_values(tuple)),
+        match (operand.as_reg(), operand.as_tuple()) {
+            (Some(reg), _) => SmallVec::from_slice(&[reg]),
+            (_, Some(tuple)) => SmallVec::from_slice(self.tuple_values(tuple)),
             _ => SmallVec::new(),
         }
     }
