@@ -94,7 +94,7 @@ impl Function {
     }
 
     /// The reads of `inst`, guard first.
-    #[inline]
+    #[inline(always)]
     pub fn for_each_use(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
         let data = &self[inst];
         if let Some(guard) = data.guard() {
@@ -115,7 +115,7 @@ impl Function {
     }
 
     /// The writes of `inst`.
-    #[inline]
+    #[inline(always)]
     pub fn for_each_def(&self, inst: InstId, mut visit: impl FnMut(RegRef)) {
         let data = &self[inst];
         let partly = data.writes_partly();
