@@ -43,6 +43,9 @@ const LONGEST: f32 = 2.8;
 const MORE_WORK: f32 = 1.0;
 const MOST_WORK: f32 = 1.3;
 
+/// The form of the function as it was put in order.
+const KEPT: usize = 0;
+
 /// Fewer registers than a function has.
 #[derive(Clone, Copy)]
 struct Step {
@@ -187,13 +190,11 @@ impl<'a> Tries<'a> {
         let steps: Vec<Step> = caps.take(STEPS).map(step).collect();
         let mut down = Vec::new();
         for step in steps {
-            let at = self.form(step.cap)?;
-            let may_do = self.forms[at].may_do(step, self.placing.allocator);
-            let at = match may_do {
-                true => Some(at),
-                false if down.is_empty() => self.roomier(at, step)?,
-                false => None,
-            };
+            let mut at = Some(KEPT);
+            if !self.forms[KEPT].may_do(step, self.placing.allocator) {
+                // What is computed again is executed more often: for the first step alone.
+                at = if down.is_empty() { self.recomputed_for(step)? } else { None };
+            }
             let Some(at) = at else { break };
             down.push((step, at));
         }
@@ -208,7 +209,14 @@ impl<'a> Tries<'a> {
 
     /// The kept function with what has to be computed again so that there are no more registers than `cap`.
     fn form(&mut self, cap: u16) -> Result<usize, AllocError> {
-        self.recompute(cap, &[]).map_or(Ok(0), |recomputing| self.recomputed(&recomputing))
+        self.recompute(cap, &[]).map_or(Ok(KEPT), |recomputing| self.recomputed(&recomputing))
+    }
+
+    /// The form that does for a step of those in which more and more is computed again.
+    fn recomputed_for(&mut self, step: Step) -> Result<Option<usize>, AllocError> {
+        let at = self.form(step.cap)?;
+        let may_do = at != KEPT && self.forms[at].may_do(step, self.placing.allocator);
+        if may_do { Ok(Some(at)) } else { self.roomier(at, step) }
     }
 
     /// Where a form does not do for a step: another in which more is computed again, for what its blocks lack.
