@@ -28,6 +28,8 @@ const TRIES: [Spare; 6] = [
 ];
 /// With so many that did not help one after the other it is enough.
 const VAIN: u32 = 3;
+/// Longer functions are tried once: no second try of one has helped, and it takes long.
+const LONG: usize = 700;
 /// Registers that stay for what lives within a block where there shall be fewer for the sake of more warps.
 const LOWER_NEED: u32 = OWN_NEED + 3;
 /// Registers that an order leaves free then, and where allocation finds no room so.
@@ -146,7 +148,8 @@ impl<'a> Tries<'a> {
         // Orders of the same code that have the same one are taken to be the same.
         let mut seen = FxHashSet::from_iter([fingerprint(self.kept)]);
         let mut vain = 0;
-        let most = AGAIN / self.kept.inst_count().max(1);
+        let count = self.kept.inst_count();
+        let most = if count > LONG { 1 } else { AGAIN / count.max(1) };
         for spare in TRIES.into_iter().take(most) {
             let mut other = self.kept.clone();
             let Ordered { flow, .. } = self.placing.order_with(&mut other, spare, None)?;

@@ -20,7 +20,7 @@ use oriole_ori::{Block, Function};
 const MOST_SPARE: u32 = 12;
 /// By how many more at most each time: one for so many values without a register.
 const SPARE_STEP: u32 = 4;
-const FAILURES_FOR_ONE: usize = 4;
+const FAILURES_FOR_ONE: usize = 3;
 /// Both are meant for so many registers.
 const REGISTERS_FOR_ONE: u32 = 64;
 /// Registers that are left over at most where it is for the sake of more warps.
