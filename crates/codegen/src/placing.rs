@@ -8,7 +8,7 @@ use oriole_regalloc::{
     AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, estimated_work,
     work_without_copies,
 };
-use oriole_sched::{MOVE_CYCLES, Ordered, Usage, order_values, peak};
+use oriole_sched::{MOVE_CYCLES, Ordered, Survey, Usage, order_values};
 
 /// What is kept free for other purposes while a function is got ready for allocation.
 #[derive(Clone, Copy)]
@@ -46,26 +46,28 @@ impl Placing<'_> {
     /// # Errors
     /// Those of allocation.
     pub(crate) fn order(&self, func: &mut Function) -> Result<Ordered, CompileError> {
-        let flow = self.make_room(func)?;
-        Ok(self.order_with(func, USUAL, flow)?)
+        let seen = self.make_room(func)?;
+        Ok(self.order_with(func, USUAL, seen)?)
     }
 
     /// Compute again what lives through blocks where, with as many registers as cost no warps, little would be left for what lives
-    /// within them: an order needs some to choose from. Gives the function's flow, if it was looked at and has not changed.
-    fn make_room(&self, func: &mut Function) -> Result<Option<Flow>, AllocError> {
+    /// within them: an order needs some to choose from. Gives what was seen of the function, if it was looked at and has not
+    /// changed.
+    fn make_room(&self, func: &mut Function) -> Result<Option<(Flow, Survey)>, AllocError> {
         if !self.budget.capped(LEAST).may_be_short(func) {
             return Ok(None);
         }
         let (arch, flow) = (self.allocator.arch(), Flow::new(func));
-        let free = self.budget.capped(self.budget.of(peak(func, arch, &flow.live)) as u16);
+        let survey = Survey::of(func, arch, &flow.live);
+        let free = self.budget.capped(self.budget.of(survey.general_peak()) as u16);
         let recomputing = Recomputable::new(func, arch, &flow).plan(&free, ROOMY_NEED, &[]);
         let Some(recomputing) = recomputing else {
-            return Ok(Some(flow));
+            return Ok(Some((flow, survey)));
         };
         let mut roomy = func.clone();
         recomputing.carry_out(&mut roomy)?;
         if work_without_copies(&roomy) > ROOMY_WORK * work_without_copies(func) {
-            return Ok(Some(flow));
+            return Ok(Some((flow, survey)));
         }
         *func = roomy;
         Ok(None)
@@ -75,13 +77,16 @@ impl Placing<'_> {
         &self,
         func: &mut Function,
         spare: Spare,
-        flow: Option<Flow>,
+        seen: Option<(Flow, Survey)>,
     ) -> Result<Ordered, AllocError> {
         let arch = self.allocator.arch();
+        let (flow, survey) = seen.unzip();
         let flow = oriole_regalloc::recompute(func, arch, self.budget, spare.own_need, flow)?;
+        // The flow is kept where nothing has changed.
+        let survey = survey.filter(|_| flow.is_some());
         let in_block = |block| self.budget.in_block(block).saturating_sub(spare.less);
         let budget = |needed| self.budget.of(needed);
-        Ok(order_values(func, arch, flow, Usage { budget, in_block, move_cycles: spare.move_cycles }))
+        Ok(order_values(func, arch, flow, survey, Usage { budget, in_block, move_cycles: spare.move_cycles }))
     }
 
     /// Give the function registers. `ordered` is what [`Self::order`] said of it, if it is in order.

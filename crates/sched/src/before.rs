@@ -73,8 +73,14 @@ impl SourceOrder {
 }
 
 /// Put the instructions of each block in an order in which results have come when they are needed. `flow` may hold what is
-/// known of the function's flow.
-pub fn order_values<B, I>(func: &mut Function, arch: Arch, flow: Option<Flow>, usage: Usage<B, I>) -> Ordered
+/// known of the function's flow, and `survey` what has been seen of the function as it stands.
+pub fn order_values<B, I>(
+    func: &mut Function,
+    arch: Arch,
+    flow: Option<Flow>,
+    mut survey: Option<Survey>,
+    usage: Usage<B, I>,
+) -> Ordered
 where
     B: Fn(u32) -> u32,
     I: Fn(Block) -> u32,
@@ -86,12 +92,13 @@ where
     let flow = flow.unwrap_or_else(|| Flow::new(func));
     if has_long_block(func) {
         sink_in_long_blocks(func, arch, &flow, &budget, &in_block);
+        survey = None;
     }
+    let survey = survey.unwrap_or_else(|| Survey::of(func, arch, &flow.live));
     let mut cycles = 0;
     let mut peak;
     let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
-        let survey = Survey::new(&values, func, &flow.live, |insts| gains(func, insts, arch));
         let limit = limits(survey.peak, arch, &budget);
         let mut tables = Tables::new(values.registers(), move_cycles);
         peak = survey.peak_elsewhere;

@@ -31,7 +31,7 @@ mod values;
 
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
 pub use lower::{Lower, Lowering, Reordering};
-pub use survey::peak;
+pub use survey::Survey;
 
 use code::Code;
 use oriole_isa::Arch;

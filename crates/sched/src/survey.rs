@@ -36,8 +36,8 @@ pub(crate) struct LongBlock {
     pub(crate) live_out: Vec<Reg>,
 }
 
-/// A function as it stands.
-pub(crate) struct Survey {
+/// A function as it stands: what is live where, and what another order may help.
+pub struct Survey {
     /// Most registers in use at a time.
     pub(crate) peak: Counts,
     /// The same outside of the stretches.
@@ -66,13 +66,17 @@ pub(crate) fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
     has_choice(insts) && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
 }
 
-/// General registers that are in use at a time at most, as the code stands.
-pub fn peak(func: &Function, arch: Arch, live: &Liveness) -> u32 {
-    let survey = Survey::new(&Values::new(func, arch), func, live, |_| false);
-    survey.peak_elsewhere.0[Class::General as usize].max(0) as u32
-}
-
 impl Survey {
+    /// With the stretches that may gain by another order. `live` must be the function's.
+    pub fn of(func: &Function, arch: Arch, live: &Liveness) -> Self {
+        Survey::new(&Values::new(func, arch), func, live, |insts| gains(func, insts, arch))
+    }
+
+    /// General registers that are in use at a time at most, as the code stands.
+    pub fn general_peak(&self) -> u32 {
+        self.peak.0[Class::General as usize].max(0) as u32
+    }
+
     /// With the stretches that are `wanted`.
     pub(crate) fn new(
         values: &Values<'_>,

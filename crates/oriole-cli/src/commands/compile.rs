@@ -50,7 +50,10 @@ pub(crate) fn run(args: &CompileArgs) -> Result<(), Failure> {
     if let Some(form) = args.time_phases {
         timings::print(&compiled.times, form);
     }
-    files::write(output, &compiled.cubin)
+    files::write(output, &compiled.cubin)?;
+    // The program ends here: the system takes all memory back at once.
+    std::mem::forget(compiled);
+    Ok(())
 }
 
 fn usage(error: impl std::fmt::Display) -> Failure {
