@@ -41,6 +41,7 @@ fn in_flight_with(spare: u32) -> usize {
         &mut func,
         Arch::Sm80,
         None,
+        None,
         Usage { budget: |needed| needed + GAPS + spare, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
     );
     most_in_flight(&func)
@@ -80,6 +81,7 @@ fn undefined_values_are_made_where_they_are_needed() {
     order_values(
         &mut func,
         Arch::Sm80,
+        None,
         None,
         Usage { budget: |needed| needed + 100, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
     );
