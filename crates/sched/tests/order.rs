@@ -162,6 +162,7 @@ fn in_flight_after_ordering(func: &Function, registers: u32, seed: u64) -> usize
         &mut ordered,
         Arch::Sm80,
         None,
+        None,
         Usage { budget: |_| registers, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
     );
     assert_same(func, &ordered, &[[0; 4]], seed);
@@ -183,6 +184,7 @@ fn changes_before_allocation(func: &Function, arch: Arch, inputs: &[[u32; 4]], s
     order_values(
         &mut ordered,
         arch,
+        None,
         None,
         Usage { budget: |needed| needed + seed as u32 % 8, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
     );
@@ -305,6 +307,7 @@ fn some_loads_of_a_long_block_stay_where_they_are() {
     order_values(
         &mut ordered,
         Arch::Sm80,
+        None,
         None,
         Usage { budget: |_| BUDGET, in_block: |_| u32::MAX, move_cycles: MOVE_CYCLES },
     );
