@@ -193,11 +193,12 @@ impl<'a> Tries<'a> {
         let steps: Vec<Step> = caps.take(STEPS).map(step).collect();
         let mut down = Vec::new();
         for step in steps {
-            let mut at = Some(KEPT);
-            if !self.forms[KEPT].may_do(step, self.placing.allocator) {
-                // What is computed again is executed more often: for the first step alone.
-                at = if down.is_empty() { self.recomputed_for(step)? } else { None };
-            }
+            // What is computed again is executed more often: for the first step alone.
+            let at = match self.forms[KEPT].may_do(step, self.placing.allocator) {
+                true => Some(KEPT),
+                false if down.is_empty() => self.recomputed_for(step)?,
+                false => None,
+            };
             let Some(at) = at else { break };
             down.push((step, at));
         }

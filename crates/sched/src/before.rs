@@ -8,7 +8,7 @@
 use crate::choice::Tables;
 use crate::lives::{Class, Counts};
 use crate::sink::sink_loads;
-use crate::survey::{LongBlock, Stretch, Survey, gains, has_long_block, may_gain};
+use crate::survey::{LongBlock, Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
@@ -78,7 +78,7 @@ pub fn order_values<B, I>(
     func: &mut Function,
     arch: Arch,
     flow: Option<Flow>,
-    mut survey: Option<Survey>,
+    survey: Option<Survey>,
     usage: Usage<B, I>,
 ) -> Ordered
 where
@@ -90,11 +90,10 @@ where
         return Ordered { flow, cycles: 0, peak: None, source: SourceOrder::default() };
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
-    if has_long_block(func) {
-        sink_in_long_blocks(func, arch, &flow, &budget, &in_block);
-        survey = None;
+    let mut survey = survey.unwrap_or_else(|| Survey::of(func, arch, &flow.live));
+    if sink_in_long_blocks(func, arch, &survey, &budget, &in_block) {
+        survey = Survey::of(func, arch, &flow.live);
     }
-    let survey = survey.unwrap_or_else(|| Survey::of(func, arch, &flow.live));
     let mut cycles = 0;
     let mut peak;
     let orders: Vec<(Stretch, Vec<InstId>)> = {
@@ -118,17 +117,19 @@ where
     Ordered { flow: Some(flow), cycles, peak: Some(peak.0[Class::General as usize].max(0) as u32), source }
 }
 
-/// Loads as late as may be in blocks of several stretches that need more registers than there are.
+/// Loads as late as may be in blocks of several stretches that need more registers than there are. Whether some have moved.
 fn sink_in_long_blocks(
     func: &mut Function,
     arch: Arch,
-    flow: &Flow,
+    survey: &Survey,
     budget: &impl Fn(u32) -> u32,
     in_block: &impl Fn(Block) -> u32,
-) {
+) -> bool {
+    if survey.long_blocks.is_empty() {
+        return false;
+    }
     let orders: Vec<(Block, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
-        let survey = Survey::new(&values, func, &flow.live, |insts| gains(func, insts, arch));
         let limit = limits(survey.peak, arch, budget);
         let sunk = |long: &LongBlock| {
             let limit = limit.within(in_block(long.block));
@@ -139,9 +140,10 @@ fn sink_in_long_blocks(
         };
         survey.long_blocks.iter().filter_map(sunk).collect()
     };
-    for (block, order) in orders {
-        func.edit().reorder(block, 0, &order);
+    for (block, order) in &orders {
+        func.edit().reorder(*block, 0, order);
     }
+    !orders.is_empty()
 }
 
 /// The order with each undefined value made where it is needed: it costs nothing, but from there on it is live.

@@ -82,10 +82,11 @@ impl Lowering {
         let mut bench = Bench::new(func, self.arch, source);
         let mut all = Vec::new();
         for at in self.above(limit.0[GENERAL]) {
-            let low = self.low[at].get_or_insert_with(|| bench.look(&self.survey.stretches[at]));
+            let block = self.survey.stretches[at].block;
+            let low = self.look(at, &mut bench);
             let peak = low.few.low(&low.looked, limit).peak.0[GENERAL];
             let missing = u32::try_from(peak - limit.0[GENERAL]).unwrap_or(0);
-            all.extend((missing > 0).then_some((self.survey.stretches[at].block, missing)));
+            all.extend((missing > 0).then_some((block, missing)));
         }
         all
     }
@@ -101,7 +102,7 @@ impl Lowering {
         above.sort_by_key(|at| Reverse(self.survey.stretches[*at].peak.0[GENERAL]));
         let mut bench = Bench::new(func, self.arch, source);
         above.into_iter().all(|at| {
-            let low = self.low[at].get_or_insert_with(|| bench.look(&self.survey.stretches[at]));
+            let low = self.look(at, &mut bench);
             low.few.reach(&low.looked, most)
         })
     }
@@ -117,21 +118,27 @@ impl Lowering {
         let mut orders = Vec::new();
         for at in self.above(limit.0[GENERAL]) {
             let stretch = &self.survey.stretches[at];
-            let low = self.low[at].get_or_insert_with(|| bench.look(stretch));
+            let (block, start, peak) = (stretch.block, stretch.places.start, stretch.peak.0[GENERAL]);
+            let low = self.look(at, &mut bench);
             let lowest = low.few.low(&low.looked, limit);
             let short = low.looked.shortest(lowest, limit);
             let order = if short.peak.0[GENERAL] <= most { &short } else { lowest };
-            if order.peak.0[GENERAL] > most {
-                // As it stands it needs no more than that.
+            if order.peak.0[GENERAL] > most && peak <= most {
+                // As it stands it needs no more than there are.
                 continue;
             }
             longer += i64::from(order.cycles) - i64::from(low.cycles);
             if lower.cycles.is_some_and(|most| longer > i64::from(most)) {
                 return None;
             }
-            orders.push((stretch.block, stretch.places.start, undefined_late(func, low.looked.in_order(order))));
+            orders.push((block, start, undefined_late(func, low.looked.in_order(order))));
         }
         Some(Reordering(orders))
+    }
+
+    /// What is known of a stretch, which is looked at once.
+    fn look(&mut self, at: usize, bench: &mut Bench<'_>) -> &mut Low {
+        self.low[at].get_or_insert_with(|| bench.look(&self.survey.stretches[at]))
     }
 
     /// The stretches that need more general registers.

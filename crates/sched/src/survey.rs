@@ -46,11 +46,6 @@ pub struct Survey {
     pub(crate) long_blocks: Vec<LongBlock>,
 }
 
-/// Whether some block has several stretches.
-pub(crate) fn has_long_block(func: &Function) -> bool {
-    func.layout().iter().any(|block| func.block_insts(*block).len() > LENGTH)
-}
-
 /// Whether some block may gain by another order.
 pub(crate) fn may_gain(func: &Function, arch: Arch) -> bool {
     func.layout().iter().any(|block| gains(func, func.block_insts(*block), arch))
@@ -62,7 +57,7 @@ pub(crate) fn has_choice(insts: &[InstId]) -> bool {
 }
 
 /// Something makes others wait that may have work to do meanwhile.
-pub(crate) fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
+fn gains(func: &Function, insts: &[InstId], arch: Arch) -> bool {
     has_choice(insts) && insts.iter().any(|inst| latency::is_variable_opcode(func[*inst].opcode, arch))
 }
 

@@ -10,7 +10,7 @@
 use super::cfg::Cfg;
 use crate::entity::{Block, InstId, VReg};
 use crate::function::Function;
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::{EntityRef, SecondaryMap, packed_option::PackedOption};
 use oriole_graph::Rows;
 
 /// One 32-bit component of a register.
@@ -60,14 +60,11 @@ struct Events {
     places: Vec<u32>,
 }
 
-/// Blocks as numbers, [`NONE`] where there is none.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Last {
-    exposed_in: u32,
-    written_in: u32,
+    exposed_in: PackedOption<Block>,
+    written_in: PackedOption<Block>,
 }
-
-const NONE: u32 = u32::MAX;
 
 /// Liveness of a function at the time it was computed.
 #[derive(Clone, Debug)]
@@ -107,9 +104,10 @@ impl Liveness {
     /// Go through the function once: what its blocks do, and a number for every component that is read in a block
     /// before it is written there, or by a MovPhi.
     fn read(&mut self, func: &Function) -> Events {
-        let last = vec![Last { exposed_in: NONE, written_in: NONE }; self.numbering.total];
+        let last = vec![Last::default(); self.numbering.total];
         let mut events = Events { last, exposed: vec![], killed: vec![], phi_out: vec![], places: vec![] };
         for &block in func.layout() {
+            let here = PackedOption::from(block);
             for &inst in func.block_insts(block) {
                 let is_phi = func[inst].is_phi();
                 func.for_each_use(inst, |r| {
@@ -118,8 +116,8 @@ impl Liveness {
                         let last = &mut events.last[at];
                         if is_phi {
                             self.number(func, (r.reg, k), at, &mut events.places);
-                        } else if last.written_in != block.as_u32() && last.exposed_in != block.as_u32() {
-                            last.exposed_in = block.as_u32();
+                        } else if last.written_in != here && last.exposed_in != here {
+                            last.exposed_in = here;
                             self.number(func, (r.reg, k), at, &mut events.places);
                             events.exposed.push((at as u32, block));
                         }
@@ -131,10 +129,10 @@ impl Liveness {
                 func.for_each_def(inst, |r| {
                     for k in r.range.clone().filter(|_| !r.conditional) {
                         let at = self.numbering.of(r.reg, k);
-                        let before = std::mem::replace(&mut events.last[at].written_in, block.as_u32());
-                        if before != block.as_u32() && before != NONE {
-                            events.killed.push((at as u32, Block::from_u32(before)));
-                        }
+                        let before = std::mem::replace(&mut events.last[at].written_in, here);
+                        events
+                            .killed
+                            .extend(before.expand().filter(|other| *other != block).map(|other| (at as u32, other)));
                     }
                 });
             }
@@ -270,8 +268,7 @@ impl<'a> Walk<'a> {
             (of_globals(&events.exposed), of_globals(&events.killed), of_globals(&events.phi_out));
         for global in 0..count {
             let number = global as u32;
-            let last = events.last[events.places[global] as usize].written_in;
-            let last = (last != NONE).then(|| Block::from_u32(last));
+            let last = events.last[events.places[global] as usize].written_in.expand();
             killed.row(global).iter().chain(&last).for_each(|block| self.killed_in[block.index()] = number);
             phi_out.row(global).iter().for_each(|block| self.leave(number, *block));
             exposed.row(global).iter().for_each(|block| self.enter(number, *block));
