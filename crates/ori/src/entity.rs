@@ -1,6 +1,6 @@
 //! Typed indices of everything that a function or module holds.
 
-use cranelift_entity::entity_impl;
+use cranelift_entity::{EntityRef, SecondaryMap, entity_impl};
 
 /// A basic block; printed `bix3`, the name that the dumps use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,3 +41,11 @@ entity_impl!(CallId, "call");
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LocId(u32);
 entity_impl!(LocId, "loc");
+
+/// A map with an entry for each of so many entities: one that starts empty grows with each new one that is written, and
+/// `SecondaryMap::with_capacity` does, too.
+pub fn entry_for_each<K: EntityRef, V: Clone + Default>(count: usize) -> SecondaryMap<K, V> {
+    let mut map = SecondaryMap::new();
+    map.resize(count);
+    map
+}

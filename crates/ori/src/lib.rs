@@ -28,7 +28,7 @@ mod visit;
 pub use builder::FunctionBuilder;
 pub use call::{CallSite, Callee, Clobbers};
 pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packed_option::PackedOption};
-pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg};
+pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg, entry_for_each};
 pub use error::BuildError;
 pub use function::{
     Attributes, BlockData, DefUse, Editor, Epochs, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart,

@@ -12,7 +12,7 @@ use crate::survey::{LongBlock, Stretch, Survey, may_gain};
 use crate::values::Values;
 use oriole_isa::Arch;
 use oriole_ori::analysis::Flow;
-use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg, entry_for_each};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -109,7 +109,7 @@ where
         };
         survey.stretches.into_iter().filter_map(ordered).collect()
     };
-    let mut source = SourceOrder::default();
+    let mut source = SourceOrder(entry_for_each(func.insts().len()));
     for (stretch, order) in orders {
         source.keep(&func.block_insts(stretch.block)[stretch.places.clone()]);
         func.edit().reorder(stretch.block, stretch.places.start, &order);

@@ -8,7 +8,7 @@ use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Carries, Control, Exit, Inst, RegFile};
-use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg};
+use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
 
 /// The registers of a function, and what the instructions of one block touch.
 pub(crate) struct Values<'f> {
@@ -23,7 +23,7 @@ pub(crate) struct Values<'f> {
 
 impl<'f> Values<'f> {
     pub(crate) fn new(func: &'f Function, arch: Arch) -> Self {
-        let mut first = SecondaryMap::with_capacity(func.regs().len());
+        let mut first = entry_for_each(func.regs().len());
         // What has its register from the start is not counted: it is there anyway.
         let mut classes = vec![Class::None; REGISTERS + AWAITED];
         for (reg, data) in func.regs().iter() {

@@ -11,7 +11,8 @@ use oriole_isa::{Effects, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Analyses, Cfg};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{
-    Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap, VReg,
+    Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap,
+    VReg, entry_for_each,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -68,9 +69,9 @@ struct Uses {
 impl Uses {
     fn new(func: &Function) -> Self {
         let mut uses = Uses {
-            definition: SecondaryMap::with_capacity(func.regs().len()),
-            reads: SecondaryMap::with_capacity(func.regs().len()),
-            reader: SecondaryMap::with_capacity(func.regs().len()),
+            definition: entry_for_each(func.regs().len()),
+            reads: entry_for_each(func.regs().len()),
+            reader: entry_for_each(func.regs().len()),
         };
         for (block, inst) in func.iter_insts() {
             func.for_each_use(inst, |mention| {

@@ -8,7 +8,7 @@
 //! its start and its end: time and memory are in proportion to these lists, not to blocks times components.
 
 use super::cfg::Cfg;
-use crate::entity::{Block, InstId, VReg};
+use crate::entity::{Block, InstId, VReg, entry_for_each};
 use crate::function::Function;
 use cranelift_entity::{EntityRef, SecondaryMap, packed_option::PackedOption};
 use oriole_graph::Rows;
@@ -25,7 +25,7 @@ struct Numbering {
 
 impl Numbering {
     fn new(func: &Function) -> Self {
-        let mut base = SecondaryMap::with_capacity(func.regs().len());
+        let mut base = entry_for_each(func.regs().len());
         let mut total = 0u32;
         for (reg, data) in func.regs().iter() {
             base[reg] = total;

@@ -9,7 +9,7 @@ use super::cfg::Cfg;
 use super::cfg::DomTree;
 use super::liveness::Liveness;
 use crate::call::Callee;
-use crate::entity::{Block, InstId, VReg};
+use crate::entity::{Block, InstId, VReg, entry_for_each};
 use crate::function::Function;
 use crate::inst::{Inst, InstFlags};
 use crate::operand::{Operand, OperandKind};
@@ -50,7 +50,7 @@ impl Uniformity {
     /// Compute it for `func` on `arch`.
     pub fn new(func: &Function, arch: Arch, cfg: &Cfg, postdom: &DomTree, liveness: &Liveness) -> Self {
         let result = Uniformity { varying: EntitySet::new(), branches: EntitySet::new() };
-        let mut block_of = SecondaryMap::with_capacity(func.insts().len());
+        let mut block_of = entry_for_each(func.insts().len());
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for (block, inst) in func.iter_insts() {
             block_of[inst] = block.into();

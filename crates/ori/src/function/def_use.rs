@@ -1,7 +1,7 @@
 //! Where values are defined and used: lists that the editor keeps right while a function is in SSA form.
 
 use super::Function;
-use crate::entity::{Block, InstId, VReg};
+use crate::entity::{Block, InstId, VReg, entry_for_each};
 use cranelift_entity::{
     PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption, packed_option::ReservedValue,
 };
@@ -51,12 +51,12 @@ impl DefUse {
     pub(super) fn new(func: &Function) -> Self {
         let (regs, insts) = (func.regs().len(), func.insts().len());
         let mut lists = DefUse {
-            definitions: SecondaryMap::with_capacity(regs),
-            first: SecondaryMap::with_capacity(regs),
-            counts: SecondaryMap::with_capacity(regs),
+            definitions: entry_for_each(regs),
+            first: entry_for_each(regs),
+            counts: entry_for_each(regs),
             uses: PrimaryMap::with_capacity(2 * insts),
-            spans: SecondaryMap::with_capacity(insts),
-            homes: SecondaryMap::with_capacity(insts),
+            spans: entry_for_each(insts),
+            homes: entry_for_each(insts),
             changed: None,
         };
         for (block, inst) in func.iter_insts() {

@@ -1,7 +1,7 @@
 //! A whole function as hardware instructions.
 
 use super::{INST_BYTES, MachineCode, MachineInst};
-use crate::entity::{Block, CallId, InstId, LocId};
+use crate::entity::{Block, CallId, InstId, LocId, entry_for_each};
 use crate::function::Function;
 use crate::inst::InstFlags;
 use crate::machine::MachineError;
@@ -109,7 +109,7 @@ impl MachineFunction {
         arch: Arch,
         mut see: impl FnMut(MachineId, &MachineData, &Inst),
     ) -> Result<Self, MachineError> {
-        let mut position: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks().len());
+        let mut position: SecondaryMap<Block, u32> = entry_for_each(func.blocks().len());
         func.layout().iter().zip(0..).for_each(|(block, at)| position[*block] = at);
         let nop = Unscheduled::new(&Inst::new(Opcode::NOP), arch).map_err(|reason| MachineError {
             function: func.name().to_owned(),

@@ -2,7 +2,7 @@
 //! tree that gives every definition a register of its own.
 
 use crate::analysis::{Cfg, DomTree, Liveness};
-use crate::entity::{Block, CallId, InstId, VReg};
+use crate::entity::{Block, CallId, InstId, VReg, entry_for_each};
 use crate::error::BuildError;
 use crate::function::Function;
 use crate::inst::{Guard, Inst};
@@ -42,6 +42,7 @@ struct Variables {
 impl Variables {
     fn new(func: &Function) -> Self {
         let mut first = SecondaryMap::with_default(KEPT);
+        first.resize(func.regs().len());
         let mut all = Vec::new();
         let kept = kept_registers(func);
         for (reg, data) in func.regs().iter() {
@@ -85,7 +86,7 @@ fn place_phis(func: &Function, cfg: &Cfg, dominators: &DomTree, live: &Liveness,
     let definitions = definitions(func, cfg, live, variables);
     let frontiers = dominators.frontiers(cfg);
     // By block: the last variable that it got a MovPhi for, plus one.
-    let mut stamp: SecondaryMap<Block, u32> = SecondaryMap::with_capacity(func.blocks().len());
+    let mut stamp: SecondaryMap<Block, u32> = entry_for_each(func.blocks().len());
     let mut work: Vec<Block> = Vec::new();
     for run in definitions.chunk_by(|a, b| a.0 == b.0) {
         let variable = run[0].0;

@@ -3,7 +3,7 @@
 use super::copies::copy_source;
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
-use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, SecondaryMap, VReg, entry_for_each};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -44,9 +44,9 @@ impl Defs {
             loops,
             block: None,
             constants: FxHashMap::default(),
-            copies: SecondaryMap::with_capacity(func.regs().len()),
-            changes: SecondaryMap::with_capacity(func.regs().len()),
-            seen: SecondaryMap::with_capacity(func.insts().len()),
+            copies: entry_for_each(func.regs().len()),
+            changes: entry_for_each(func.regs().len()),
+            seen: entry_for_each(func.insts().len()),
             clock: 1,
             first_walk: changed.is_none(),
         };

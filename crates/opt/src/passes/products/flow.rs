@@ -8,7 +8,7 @@
 use oriole_isa::{Field, Gsb, Opcode, RegFile, Role, Warpgroup};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::terminator::{Exit, exit_of};
-use oriole_ori::{Block, Callee, Function, InstId, Operand, OperandKind, SecondaryMap, VReg};
+use oriole_ori::{Block, Callee, Function, InstId, Operand, OperandKind, SecondaryMap, VReg, entry_for_each};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -26,7 +26,7 @@ type Span = (u32, u32);
 impl Cells {
     /// The components of a function's registers.
     pub(super) fn of_components(func: &Function) -> Self {
-        let mut first = SecondaryMap::with_capacity(func.regs().len());
+        let mut first = entry_for_each(func.regs().len());
         let mut next = 0;
         for (reg, data) in func.regs().iter() {
             first[reg] = next;

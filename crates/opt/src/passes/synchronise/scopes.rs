@@ -11,7 +11,7 @@
 //! nodes lead to takes all of these, the next one what is left, and so on. An early exit is in a scope of its own so.
 
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{Block, EntitySet, Function, SecondaryMap};
+use oriole_ori::{Block, EntitySet, Function, SecondaryMap, entry_for_each};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 
@@ -108,8 +108,9 @@ struct Search {
 impl Scopes {
     /// Cut the function up. Blocks of `outside` are in no scope: edges to them leave the function.
     pub(super) fn new(func: &Function, cfg: &Cfg, outside: &EntitySet<Block>) -> Self {
-        let scopes = Scopes { all: Vec::new(), home: SecondaryMap::new() };
-        let (part, node_of) = (SecondaryMap::new(), SecondaryMap::new());
+        let count = func.blocks().len();
+        let scopes = Scopes { all: Vec::new(), home: entry_for_each(count) };
+        let (part, node_of) = (entry_for_each(count), entry_for_each(count));
         let mut builder = Builder { func, cfg, scopes, part, node_of, top: 0, search: Search::default() };
         let blocks = cfg.rpo().iter().copied().filter(|block| !outside.contains(*block)).collect();
         let mut parts = vec![Part { parent: None, blocks, header: None }];

@@ -12,7 +12,7 @@ mod ranges;
 mod rewrite;
 
 use crate::analysis::{Cfg, DomTree, Liveness, LoopForest};
-use crate::entity::{Block, VReg};
+use crate::entity::{Block, VReg, entry_for_each};
 use crate::error::BuildError;
 use crate::function::Function;
 use crate::operand::Operand;
@@ -261,7 +261,7 @@ const MANY: u32 = 16;
 /// those who wrote the code; told apart, they would be as many nodes in a graph.
 fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
     let values = || func.regs().iter().skip(numbers.first).filter(|(_, data)| data.home != 0);
-    let mut versions: SecondaryMap<VReg, u32> = SecondaryMap::new();
+    let mut versions: SecondaryMap<VReg, u32> = entry_for_each(numbers.first);
     values().for_each(|(_, data)| versions[VReg::from_u32(data.home)] += 1);
     if values().all(|(_, data)| versions[VReg::from_u32(data.home)] == 1) {
         return;
@@ -271,7 +271,7 @@ fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
             classes.join(old, new, 0, 1);
         }
     }
-    let mut last: SecondaryMap<VReg, Option<Node>> = SecondaryMap::new();
+    let mut last: SecondaryMap<VReg, Option<Node>> = entry_for_each(numbers.first);
     for (reg, data) in values().filter(|(_, data)| versions[VReg::from_u32(data.home)] > MANY) {
         let Some(node) = numbers.node(reg) else { continue };
         let home = &mut last[VReg::from_u32(data.home)];
@@ -283,7 +283,7 @@ fn share_homes(func: &Function, numbers: &Numbers, classes: &mut Classes) {
 
 /// Versions of a variable that one instruction alone reads, with the next ones, which it writes.
 fn updates(func: &Function) -> Vec<(VReg, VReg)> {
-    let mut reads: SecondaryMap<VReg, u32> = SecondaryMap::with_capacity(func.regs().len());
+    let mut reads: SecondaryMap<VReg, u32> = entry_for_each(func.regs().len());
     let mut updates: Vec<(VReg, VReg)> = Vec::new();
     for (_, inst) in func.iter_insts() {
         let mut read: SmallVec<[VReg; 8]> = SmallVec::new();

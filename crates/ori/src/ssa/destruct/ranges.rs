@@ -6,7 +6,7 @@
 //! next: a value that is read last where another is written does not meet it.
 
 use crate::analysis::{Cfg, Liveness};
-use crate::entity::{Block, InstId, VReg};
+use crate::entity::{Block, InstId, VReg, entry_for_each};
 use crate::function::Function;
 use crate::inst::Inst;
 use crate::operand::Operand;
@@ -37,10 +37,10 @@ const OWN: u32 = 2;
 impl Positions {
     pub(super) fn new(func: &Function) -> Self {
         let mut positions = Positions {
-            start: SecondaryMap::with_capacity(func.blocks().len()),
-            end: SecondaryMap::with_capacity(func.blocks().len()),
-            exit: SecondaryMap::with_capacity(func.blocks().len()),
-            base: SecondaryMap::with_capacity(func.insts().len()),
+            start: entry_for_each(func.blocks().len()),
+            end: entry_for_each(func.blocks().len()),
+            exit: entry_for_each(func.blocks().len()),
+            base: entry_for_each(func.insts().len()),
         };
         let mut now = 0;
         for &block in func.layout() {

@@ -4,7 +4,7 @@ use super::classes::{Classes, Node, Place};
 use super::copies::{Copy, in_order};
 use super::{Numbers, Passing, tuple_align};
 use crate::analysis::{DomTree, LoopForest};
-use crate::entity::{Block, InstId, VReg};
+use crate::entity::{Block, InstId, VReg, entry_for_each};
 use crate::error::BuildError;
 use crate::function::{DefUse, Function};
 use crate::inst::{Guard, Inst};
@@ -37,7 +37,7 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
         plan,
         registers: vec![None.into(); classes.bound()],
         classes,
-        kept: SecondaryMap::with_capacity(func.regs().len()),
+        kept: entry_for_each(func.regs().len()),
         definitions,
         gathered: FxHashMap::default(),
         nearby: FxHashMap::default(),
@@ -61,8 +61,8 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
 type Moves = SecondaryMap<Block, Vec<(Node, Node)>>;
 
 fn by_block(func: &Function, passing: &[Passing]) -> (Moves, Moves) {
-    let mut arrivals: Moves = SecondaryMap::with_capacity(func.blocks().len());
-    let mut departures: Moves = SecondaryMap::with_capacity(func.blocks().len());
+    let mut arrivals: Moves = entry_for_each(func.blocks().len());
+    let mut departures: Moves = entry_for_each(func.blocks().len());
     // One place may be for two MovPhis.
     let mut filled: FxHashSet<Node> = FxHashSet::default();
     for pass in passing {
