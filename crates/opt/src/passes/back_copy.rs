@@ -4,10 +4,13 @@
 //! `c`: `op` writes `c`. And `@g op w; …; @g x = w.k`, where nobody else mentions `w.k` and nothing in between
 //! mentions `x`: `x` lives in `w.k` throughout. Vectors for wide loads and stores are put together this way.
 
+use super::dead_code::LOOKED_AT;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Opcode;
 use oriole_ori::analysis::Analyses;
-use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, VReg};
+use oriole_ori::{
+    EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, VReg, entry_for_each,
+};
 use oriole_passes::Tally;
 use rustc_hash::FxHashMap;
 
@@ -22,7 +25,8 @@ const IN_PLACE: usize = 0;
 const IN_VECTOR: usize = 1;
 
 /// Rename both ways.
-pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let was_looked_at = analyses.is_settled(LOOKED_AT, func);
     let mut pass = Pass::new(func);
     for block in func.layout().to_vec() {
         pass.start = pass.now;
@@ -33,7 +37,38 @@ pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> R
     }
     let changed = !pass.dropped.is_empty();
     pass.finish(func);
+    if was_looked_at {
+        // Copies go, and what they copied is written where they wrote.
+        analyses.settle(LOOKED_AT, func);
+    }
     Ok(Changed::when(changed))
+}
+
+/// What is known of the components of all registers.
+struct Components {
+    /// By register: where its first component is.
+    first: SecondaryMap<VReg, u32>,
+    all: Vec<Mentions>,
+}
+
+impl Components {
+    fn new(func: &Function) -> Self {
+        let mut first = entry_for_each(func.regs().len());
+        let mut count = 0;
+        for (reg, data) in func.regs().iter() {
+            first[reg] = count;
+            count += u32::from(data.components);
+        }
+        Components { first, all: vec![Mentions::default(); count as usize] }
+    }
+
+    fn get(&self, (reg, k): Comp) -> Mentions {
+        self.all[self.first[reg] as usize + usize::from(k)]
+    }
+
+    fn entry(&mut self, (reg, k): Comp) -> &mut Mentions {
+        &mut self.all[self.first[reg] as usize + usize::from(k)]
+    }
 }
 
 /// What is known of a component.
@@ -50,7 +85,7 @@ struct Mentions {
 }
 
 struct Pass {
-    comps: FxHashMap<Comp, Mentions>,
+    comps: Components,
     /// Copies that are no longer needed.
     dropped: EntitySet<InstId>,
     /// Registers that live in a component of another now.
@@ -63,24 +98,20 @@ struct Pass {
 
 impl Pass {
     fn new(func: &Function) -> Pass {
-        let mut comps: FxHashMap<Comp, Mentions> = FxHashMap::default();
+        let mut comps = Components::new(func);
         for (_, inst) in func.iter_insts() {
             if func[inst].is_undef() {
                 continue;
             }
             func.for_each_reg(inst, |m| {
                 for k in m.range.clone() {
-                    let entry = comps.entry((m.reg, k)).or_default();
+                    let entry = comps.entry((m.reg, k));
                     if m.is_def { entry.writes += 1 } else { entry.reads += 1 }
                 }
             });
         }
         let (dropped, hosts) = (EntitySet::new(), EntitySet::new());
         Pass { comps, dropped, moved: FxHashMap::default(), hosts, now: 1, start: 1 }
-    }
-
-    fn get(&self, comp: Comp) -> Mentions {
-        self.comps.get(&comp).copied().unwrap_or_default()
     }
 
     fn visit(&mut self, func: &mut Function, inst: InstId, tally: &Tally) {
@@ -97,7 +128,7 @@ impl Pass {
         let now = self.now;
         func.for_each_reg(inst, |m| {
             for k in m.range.clone() {
-                let entry = self.comps.entry((m.reg, k)).or_default();
+                let entry = self.comps.entry((m.reg, k));
                 entry.last = now;
                 if m.is_def {
                     (entry.writer, entry.written) = (Some(inst), now);
@@ -112,7 +143,7 @@ impl Pass {
             return false;
         };
         let (Some(c), Some(x)) = (single(func, to), single(func, from)) else { return false };
-        let (of_x, of_c) = (self.get(x), self.get(c));
+        let (of_x, of_c) = (self.comps.get(x), self.comps.get(c));
         let once = of_x.writes == 1 && of_x.reads == 1 && of_x.written >= self.start && !self.hosts.contains(x.0);
         let Some(op) = of_x.writer.filter(|_| once && of_c.last <= of_x.written && c != x) else { return false };
         let data = &func[op];
@@ -124,9 +155,9 @@ impl Pass {
             return false;
         };
         func.edit().set_operand(op, at, to);
-        let entry = self.comps.entry(c).or_default();
+        let entry = self.comps.entry(c);
         (entry.writer, entry.written, entry.last) = (Some(op), of_x.written, self.now);
-        self.comps.remove(&x);
+        *self.comps.entry(x) = Mentions::default();
         true
     }
 
@@ -134,7 +165,7 @@ impl Pass {
     fn lives_in_vector(&mut self, func: &Function, copy: InstId) -> bool {
         let Some((to, from)) = plain_copy(func, copy) else { return false };
         let (Some(x), Some(w)) = (single(func, to), single(func, from)) else { return false };
-        let (of_x, of_w) = (self.get(x), self.get(w));
+        let (of_x, of_w) = (self.comps.get(x), self.comps.get(w));
         let scalar = func[x.0].reg_type == RegType::R && to.as_whole_reg().is_some();
         let wide = func[w.0].components > 1 && !self.moved.contains_key(&x.0) && !self.hosts.contains(x.0);
         let once = of_w.writes == 1 && of_w.reads == 1 && of_w.written >= self.start && of_x.last < of_w.written;
@@ -148,7 +179,7 @@ impl Pass {
         self.moved.insert(x.0, Operand::comp(w.0, w.1));
         self.hosts.insert(w.0);
         // The vector's write is one of `x` now, and stands where no copy may cross it.
-        self.comps.entry(x).or_default().last = self.now;
+        self.comps.entry(x).last = self.now;
         true
     }
 

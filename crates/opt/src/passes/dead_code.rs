@@ -16,7 +16,7 @@ pub(crate) const SWEPT: &str = "dead code is gone";
 
 /// On other forms the code was looked at: a chain of instructions from block to block that only need each other may have lost its end
 /// alone. What is left of it goes on SSA form.
-const LOOKED_AT: &str = "dead code was looked for";
+pub(crate) const LOOKED_AT: &str = "dead code was looked for";
 
 /// Remove dead instructions.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {

@@ -4,6 +4,7 @@
 //! through a loop on the way and no more registers are needed all through it than before: values that the instruction reads would have
 //! to live as long, unless they do so anyway, are as easily moved themselves, or are constants.
 
+use super::dead_code::SWEPT;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{Analyses, DomTree, Liveness, LoopForest};
@@ -56,7 +57,12 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             }
         }
     }
+    let is_swept = analyses.is_settled(SWEPT, func);
     carry_out(func, &moves);
+    if is_swept {
+        // What is moved is as dead or alive as before.
+        analyses.settle(SWEPT, func);
+    }
     Ok(Changed::when(!moves.is_empty()))
 }
 

@@ -1,5 +1,6 @@
 //! Slot 81: two neighbouring registers of an operand that become zero do so at once, as with ptxas (`CS2R R2, SRZ`).
 
+use super::dead_code::LOOKED_AT;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Cs2rSize, Field, Mods, Opcode, RegFile, Role, special_registers};
 use oriole_ori::analysis::Analyses;
@@ -13,7 +14,8 @@ pub(crate) const RULES: &[&str] = &["pairs of zeros"];
 const WIDE: u8 = 4;
 
 /// Join what stands in one block, where nothing touches the first register between the two moves.
-pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> Result<Changed, PhaseError> {
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let was_looked_at = analyses.is_settled(LOOKED_AT, func);
     let Some(zero) = special_registers::by_name("SRZ", context.arch) else { return Ok(Changed::No) };
     let mut joined = 0;
     for block in func.layout().to_vec() {
@@ -35,6 +37,10 @@ pub(crate) fn run(func: &mut Function, context: &Context, _: &mut Analyses) -> R
         if !gone.is_empty() {
             func.edit().retain_insts(block, |_, inst| !gone.contains(&inst));
         }
+    }
+    if was_looked_at {
+        // What two moves wrote, one instruction writes.
+        analyses.settle(LOOKED_AT, func);
     }
     Ok(Changed::when(joined > 0))
 }

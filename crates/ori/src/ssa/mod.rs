@@ -9,4 +9,4 @@ mod construct;
 mod destruct;
 
 pub use construct::construct;
-pub use destruct::destruct;
+pub use destruct::{Destructed, destruct};

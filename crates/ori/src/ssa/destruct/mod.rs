@@ -23,6 +23,14 @@ use ranges::{Positions, Ranges, live_ranges};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// What taking a function out of SSA form has done to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Destructed {
+    /// A constant was copied to where the register that holds it was read, or an undefined value was marked: one of them may be
+    /// there for nobody. Otherwise nothing is dead that was not dead before.
+    pub may_have_dead_code: bool,
+}
+
 /// Take a function out of SSA form.
 ///
 /// # Errors
@@ -33,7 +41,7 @@ pub fn destruct(
     dominators: &DomTree,
     loops: &LoopForest,
     live: &Liveness,
-) -> Result<(), BuildError> {
+) -> Result<Destructed, BuildError> {
     let positions = Positions::new(func);
     let (numbers, ranges) = Numbers::of_live(live_ranges(func, cfg, live, &positions), func.regs().len());
     let mut classes = Classes::new(ranges.len());

@@ -2,7 +2,7 @@
 
 use super::classes::{Classes, Node, Place};
 use super::copies::{Copy, in_order};
-use super::{Numbers, Passing, tuple_align};
+use super::{Destructed, Numbers, Passing, tuple_align};
 use crate::analysis::{DomTree, LoopForest};
 use crate::entity::{Block, InstId, VReg, entry_for_each};
 use crate::error::BuildError;
@@ -27,8 +27,8 @@ pub(super) struct Plan<'p> {
     pub(super) passing: &'p [Passing],
 }
 
-/// Name registers instead of values.
-pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) -> Result<(), BuildError> {
+/// Name registers instead of values. Gives what is left behind.
+pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) -> Result<Destructed, BuildError> {
     let mut edit = func.edit();
     edit.keep_def_use();
     // The values go one by one from here on.
@@ -43,6 +43,7 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
         nearby: FxHashMap::default(),
         after: FxHashMap::default(),
         vregs: PrimaryMap::new(),
+        done: Destructed::default(),
     };
     rewriter.keep_registers(func);
     rewriter.hoist_gathers(func);
@@ -54,7 +55,7 @@ pub(super) fn rewrite(func: &mut Function, plan: &Plan<'_>, classes: Classes) ->
     edit.swap_regs(&mut rewriter.vregs);
     edit.set_first_value(None);
     edit.forget_tuples();
-    Ok(())
+    Ok(rewriter.done)
 }
 
 /// Copies at the start and at the end of each block: from node, to node.
@@ -92,6 +93,7 @@ struct Rewriter<'p> {
     after: FxHashMap<InstId, Vec<(Values, VReg)>>,
     /// The registers of the result.
     vregs: PrimaryMap<VReg, VRegData>,
+    done: Destructed,
 }
 
 impl Rewriter<'_> {
@@ -135,6 +137,7 @@ impl Rewriter<'_> {
     /// The value of a node as the source of a copy: a constant where it is defined by one.
     fn source_of(&mut self, func: &Function, node: Node) -> Operand {
         let constant = self.definition(node).and_then(|(inst, _)| constant_move(func, inst, self.classes.file(node)));
+        self.done.may_have_dead_code |= constant.is_some();
         constant.unwrap_or_else(|| self.operand_of(node))
     }
 
@@ -262,6 +265,7 @@ impl Rewriter<'_> {
             func.edit().update_call(inst, |site| (site.args, site.results) = (args, results));
         }
         self.place(func, &kept.moves, out)?;
+        self.done.may_have_dead_code |= !kept.marks.is_empty();
         for operand in kept.marks {
             out.push(func.edit().add(Inst::undef(operand)));
         }
