@@ -7,8 +7,8 @@
 use fastrand::Rng;
 use oriole_isa::{Arch, Bop, Field, Mods, Opcode, Role};
 use oriole_opt::pipeline::{Code, PIPELINE};
-use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
-use oriole_ori::analysis::Analyses;
+use oriole_opt::{CallBarriers, Changed, Context, knobs::Knobs, synchronise};
+use oriole_ori::analysis::{Analyses, Kept};
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
     EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
@@ -193,6 +193,41 @@ fn random_functions() {
         "OriPerformLiveDeadFourth",
     ];
     random(random_function, 2_000, &phases);
+}
+
+/// Where the last phase that removes dead code relies on what earlier ones say they leave, it finds as little as if it looked.
+#[test]
+fn nothing_dead_is_taken_on_trust() {
+    let (seed, count) = (from_environment("ORIOLE_SEED", 1), from_environment("ORIOLE_COUNT", 1_000));
+    println!("seed {seed}, {count} functions");
+    let last =
+        PIPELINE.iter().position(|phase| phase.name == "OriPerformLiveDeadFourth").expect("a phase of that name");
+    let run = |func: &mut Function, at: usize, analyses: &mut Analyses| {
+        let Code::Function { run, keeps } = PIPELINE[at].run else { return Changed::No };
+        let before = func.epochs();
+        let changed = run(func, &context(), analyses).unwrap_or_else(|fault| panic!("{fault}\n{func}"));
+        analyses.keep(if changed == Changed::Yes { keeps } else { Kept::All }, func, before);
+        changed
+    };
+    let mut clean = 0;
+    for number in 0..count {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
+        let mut func = random_function(seed).unwrap_or_else(|fault| panic!("program {seed}: {fault}"));
+        if verify::verify(&func, ARCH).is_err() {
+            continue;
+        }
+        let mut analyses = Analyses::default();
+        for at in 0..last {
+            run(&mut func, at, &mut analyses);
+        }
+        if run(&mut func, last, &mut analyses) == Changed::No {
+            clean += 1;
+            let before = func.to_string();
+            let found = run(&mut func, last, &mut Analyses::default());
+            assert_eq!(found, Changed::No, "program {seed}: something is dead in\n{before}\nand this is left\n{func}");
+        }
+    }
+    assert!(clean * 2 > count, "only {clean} of {count} functions had nothing dead");
 }
 
 /// Short functions, in which most instructions read what one before gave: where rules meet.

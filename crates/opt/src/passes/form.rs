@@ -32,9 +32,7 @@ pub(crate) fn leave(func: &mut Function, _: &Context, analyses: &mut Analyses) -
 /// other results, a predicate that nobody reads is dead on other forms alone.)
 fn is_all_known(func: &Function) -> bool {
     let Some(uses) = func.def_use() else { return false };
+    let is_unread = |reg| uses.definition(reg).is_some() && uses.count(reg) == 0;
     func.first_value().is_some_and(|first| first.index() == 0)
-        && func
-            .regs()
-            .iter()
-            .all(|(reg, data)| data.file() != RegFile::P || uses.definition(reg).is_none() || uses.count(reg) > 0)
+        && !func.regs().iter().any(|(reg, data)| data.file() == RegFile::P && is_unread(reg))
 }

@@ -26,8 +26,9 @@ use smallvec::SmallVec;
 /// What taking a function out of SSA form has done to it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Destructed {
-    /// A constant was copied to where the register that holds it was read, or an undefined value was marked: one of them may be
-    /// there for nobody. Otherwise nothing is dead that was not dead before.
+    /// A constant was copied to where the register that holds it was read, an undefined value is marked, or an old value is no
+    /// longer named by what is written under a guard: one of them may be there for nobody. Otherwise nothing is dead that
+    /// was not dead before.
     pub may_have_dead_code: bool,
 }
 

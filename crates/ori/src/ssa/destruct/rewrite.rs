@@ -247,6 +247,7 @@ impl Rewriter<'_> {
     fn inst(&mut self, func: &mut Function, inst: InstId, out: &mut Vec<InstId>) -> Result<(), BuildError> {
         let kept = self.keep_olds(func, &func[inst]);
         let mut new = func[inst].clone();
+        self.done.may_have_dead_code |= new.is_undef() || !new.olds().is_empty();
         new.drop_olds();
         if let Some(guard) = new.guard() {
             let pred = self.register(func, Operand::reg(guard.pred), out).as_reg().unwrap_or(guard.pred);
@@ -265,7 +266,6 @@ impl Rewriter<'_> {
             func.edit().update_call(inst, |site| (site.args, site.results) = (args, results));
         }
         self.place(func, &kept.moves, out)?;
-        self.done.may_have_dead_code |= !kept.marks.is_empty();
         for operand in kept.marks {
             out.push(func.edit().add(Inst::undef(operand)));
         }
