@@ -7,14 +7,10 @@
 use super::dead_code::LOOKED_AT;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Opcode;
-use oriole_ori::analysis::Analyses;
-use oriole_ori::{
-    EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, VReg, entry_for_each,
-};
+use oriole_ori::analysis::{Analyses, Component, Numbering};
+use oriole_ori::{EntitySet, Function, InstFlags, InstId, Operand, OperandKind, RegType, VReg};
 use oriole_passes::Tally;
 use rustc_hash::FxHashMap;
-
-type Comp = (VReg, u8);
 
 /// MOV's mask of lanes that takes the whole word.
 const ALL_LANES: u32 = 15;
@@ -46,28 +42,22 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
 
 /// What is known of the components of all registers.
 struct Components {
-    /// By register: where its first component is.
-    first: SecondaryMap<VReg, u32>,
+    numbering: Numbering,
     all: Vec<Mentions>,
 }
 
 impl Components {
     fn new(func: &Function) -> Self {
-        let mut first = entry_for_each(func.regs().len());
-        let mut count = 0;
-        for (reg, data) in func.regs().iter() {
-            first[reg] = count;
-            count += u32::from(data.components);
-        }
-        Components { first, all: vec![Mentions::default(); count as usize] }
+        let numbering = Numbering::new(func);
+        Components { all: vec![Mentions::default(); numbering.count()], numbering }
     }
 
-    fn get(&self, (reg, k): Comp) -> Mentions {
-        self.all[self.first[reg] as usize + usize::from(k)]
+    fn get(&self, (reg, k): Component) -> Mentions {
+        self.all[self.numbering.of(reg, k)]
     }
 
-    fn entry(&mut self, (reg, k): Comp) -> &mut Mentions {
-        &mut self.all[self.first[reg] as usize + usize::from(k)]
+    fn entry(&mut self, (reg, k): Component) -> &mut Mentions {
+        &mut self.all[self.numbering.of(reg, k)]
     }
 }
 
@@ -221,13 +211,13 @@ fn plain_copy(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
 }
 
 /// The component that an operand names, if it is just one and its register is not fixed.
-fn single(func: &Function, operand: Operand) -> Option<Comp> {
+fn single(func: &Function, operand: Operand) -> Option<Component> {
     let OperandKind::Reg(reg, piece) = operand.kind() else { return None };
     let range = piece.range(func[reg].components);
     (range.len() == 1 && !func[reg].is_fixed()).then_some((reg, range.start))
 }
 
-fn mentions(func: &Function, operand: Operand, (reg, k): Comp) -> bool {
+fn mentions(func: &Function, operand: Operand, (reg, k): Component) -> bool {
     match operand.kind() {
         OperandKind::Reg(other, piece) => other == reg && piece.range(func[other].components).contains(&k),
         _ => false,

@@ -18,13 +18,14 @@ pub type Component = (VReg, u8);
 
 /// Dense numbers for the components of all registers.
 #[derive(Clone, Debug)]
-struct Numbering {
+pub struct Numbering {
     base: SecondaryMap<VReg, u32>,
     total: usize,
 }
 
 impl Numbering {
-    fn new(func: &Function) -> Self {
+    /// Of the registers that a function has now.
+    pub fn new(func: &Function) -> Self {
         let mut base = entry_for_each(func.regs().len());
         let mut total = 0u32;
         for (reg, data) in func.regs().iter() {
@@ -34,7 +35,14 @@ impl Numbering {
         Numbering { base, total: total as usize }
     }
 
-    fn of(&self, reg: VReg, k: u8) -> usize {
+    /// How many components there are.
+    pub fn count(&self) -> usize {
+        self.total
+    }
+
+    /// The number of a register's component; those of one register follow each other.
+    #[inline]
+    pub fn of(&self, reg: VReg, k: u8) -> usize {
         self.base[reg] as usize + usize::from(k)
     }
 }

@@ -11,6 +11,6 @@ pub use cache::{Analyses, Kept};
 pub use call_graph::{CallNode, address_taken, call_groups, call_order};
 pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
 pub use flow::Flow;
-pub use liveness::{Component, LiveSet, Liveness};
+pub use liveness::{Component, LiveSet, Liveness, Numbering};
 pub use oriole_graph::{Loop, LoopData};
 pub use uniformity::Uniformity;

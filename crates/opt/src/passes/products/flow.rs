@@ -6,16 +6,16 @@
 //! product names whether it was written behind the last fence.
 
 use oriole_isa::{Field, Gsb, Opcode, RegFile, Role, Warpgroup};
-use oriole_ori::analysis::Cfg;
+use oriole_ori::analysis::{Cfg, Numbering};
 use oriole_ori::terminator::{Exit, exit_of};
-use oriole_ori::{Block, Callee, Function, InstId, Operand, OperandKind, SecondaryMap, VReg, entry_for_each};
+use oriole_ori::{Block, Callee, Function, InstId, Operand, OperandKind, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// How registers are numbered.
 pub(super) enum Cells {
-    /// By virtual register: its first component.
-    Virtual(SecondaryMap<VReg, u32>),
+    /// By component of a virtual register.
+    Virtual(Numbering),
     /// As the hardware does.
     Physical,
 }
@@ -26,22 +26,16 @@ type Span = (u32, u32);
 impl Cells {
     /// The components of a function's registers.
     pub(super) fn of_components(func: &Function) -> Self {
-        let mut first = entry_for_each(func.regs().len());
-        let mut next = 0;
-        for (reg, data) in func.regs().iter() {
-            first[reg] = next;
-            next += u32::from(data.components);
-        }
-        Cells::Virtual(first)
+        Cells::Virtual(Numbering::new(func))
     }
 
     /// What an instruction reads and writes of the file R.
     fn for_each(&self, func: &Function, inst: InstId, mut visit: impl FnMut(Span, bool)) {
         match self {
-            Cells::Virtual(first) => func.for_each_reg(inst, |mention| {
+            Cells::Virtual(numbering) => func.for_each_reg(inst, |mention| {
                 if func[mention.reg].file() == RegFile::R {
                     let range = mention.range;
-                    visit((first[mention.reg] + u32::from(range.start), range.len() as u32), mention.is_def);
+                    visit((numbering.of(mention.reg, range.start) as u32, range.len() as u32), mention.is_def);
                 }
             }),
             Cells::Physical => func.for_each_phys(inst, |mention| {
@@ -55,9 +49,9 @@ impl Cells {
     /// The cells of an operand; none where it names no register.
     fn span(&self, func: &Function, operand: Operand) -> Span {
         match (self, operand.kind()) {
-            (Cells::Virtual(first), OperandKind::Reg(reg, piece)) => {
+            (Cells::Virtual(numbering), OperandKind::Reg(reg, piece)) => {
                 let range = piece.range(func[reg].components);
-                (first[reg] + u32::from(range.start), range.len() as u32)
+                (numbering.of(reg, range.start) as u32, range.len() as u32)
             }
             (Cells::Physical, OperandKind::Reg(..)) => {
                 func.physical(operand).map_or((0, 0), |(_, number, count)| (number.into(), count.into()))
