@@ -39,6 +39,7 @@ pub const KNOBS: &[Knob] = &[
         default: 0,
         meaning: "0 or 1: --maxrregcount and .maxnreg go down to 16 registers before sm_90, with warning 7016, not to 24 as with ptxas",
     },
+    Knob { name: "uniform", default: 1, meaning: "0 or 1: what is the same in a warp goes to uniform registers" },
 ];
 
 /// The values of all knobs.

@@ -2,7 +2,7 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, products, sink,
-    synchronise, zeros,
+    synchronise, uniform, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept};
@@ -90,5 +90,6 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriPropagateGmma",         &[85],  0,    true,  Once,      &[], same_flow(products::propagate)),
     entry("FixupGmmaSequence",        &[87],  0,    true,  Once,      &[], same_flow(products::hold)),
     entry("OriDoSyncronization",      &[99],  0,    true,  Once,      &[], Code::Module(synchronise::run_all)),
+    entry("ConvertToUniformReg",      &[74],  1,    false, Once,      uniform::RULES, same_flow(uniform::convert)),
     entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      &[], same_flow(nops::run)),
 ];

@@ -153,7 +153,7 @@ pub const SLOTS: &[Slot] = &[
     none(135, "AdvancedPhaseLateExpandSyncInstructions", HOOK),
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
     pass(73, "ConvertAllMovPhiToMov", "out of SSA form: MovPhi become copies"),
-    none(74, "ConvertToUniformReg", UNIFORM),
+    pass(74, "ConvertToUniformReg", "what is the same in a warp goes to uniform registers, behind slot 99: docs/uniform.md"),
     none(75, "LateArchOptimizeFirst", ARCH),
     none(76, "UpdateAfterOptimize", HOOK),
     none(77, "AdvancedPhaseLateConvUnSup", HOOK),

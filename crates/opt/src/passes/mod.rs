@@ -14,4 +14,5 @@ pub(crate) mod predicate;
 pub(crate) mod products;
 pub(crate) mod sink;
 pub(crate) mod synchronise;
+pub(crate) mod uniform;
 pub(crate) mod zeros;

@@ -5,7 +5,7 @@ use oriole_isa::{Field, Opcode, Role, Setting, Swap};
 use oriole_ori::{Inst, Operand, OperandKind};
 
 /// The forms that differ from `inst` by one exchange of sources.
-pub(super) fn exchanged(inst: &Inst) -> impl Iterator<Item = Inst> + '_ {
+pub(crate) fn exchanged(inst: &Inst) -> impl Iterator<Item = Inst> + '_ {
     inst.opcode.commuting().filter_map(|(a, b)| exchange(inst, a, b))
 }
 

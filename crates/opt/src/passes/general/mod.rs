@@ -8,7 +8,7 @@
 mod address;
 mod bytes;
 mod common;
-mod commute;
+pub(crate) mod commute;
 mod contract;
 mod copies;
 mod defs;

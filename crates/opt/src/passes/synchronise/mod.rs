@@ -24,7 +24,7 @@ mod number;
 mod regions;
 mod scopes;
 mod shape;
-mod together;
+pub(crate) mod together;
 mod tree;
 
 use crate::{CallBarriers, Changed, PhaseError};

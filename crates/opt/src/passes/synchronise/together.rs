@@ -8,7 +8,7 @@ use super::shape::ends_at_once;
 use crate::Changed;
 use oriole_isa::{Field, Opcode, RegFile, Role};
 use oriole_ori::analysis::Cfg;
-use oriole_ori::{Block, Function, FunctionKind, Inst, InstFlags, OperandKind, SecondaryMap};
+use oriole_ori::{Block, EntitySet, Function, FunctionKind, Inst, InstFlags, OperandKind, SecondaryMap};
 
 /// Take out every `WARPSYNC` that finds the threads together; `parts` says of which blocks' ends they may go different ways.
 /// One that also makes writes to memory visible (`bar.warp.sync`, [`InstFlags::VOLATILE`]) stays.
@@ -31,6 +31,26 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
         });
     }
     changed
+}
+
+/// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
+/// `parts` says of which blocks' ends they may go different ways.
+pub(crate) fn whole_blocks(func: &Function, parts: impl Fn(Block) -> bool) -> EntitySet<Block> {
+    let broken = broken(func);
+    let starts = Solver { func, parts, cfg: Cfg::new(func), broken, starts: Starts::new() }.solve();
+    let is_whole = |block: Block| {
+        let Some(mut state) = starts[block] else { return false };
+        func.block_insts(block).iter().all(|inst| {
+            let before = state.together;
+            state.step(func, &func[*inst], broken);
+            before && state.together
+        })
+    };
+    let mut whole = EntitySet::new();
+    for block in func.layout().iter().copied().filter(|block| is_whole(*block)) {
+        whole.insert(block);
+    }
+    whole
 }
 
 /// What is known at a place.

@@ -1,0 +1,211 @@
+//! Which registers become uniform ones: the most for which every instruction that names them has a form.
+
+use super::form::Forms;
+use super::places::Places;
+use oriole_isa::{Arch, Opcode, RegFile};
+use oriole_ori::analysis::{LoopForest, Uniformity};
+use oriole_ori::{
+    Block, BuildError, EntityRef, EntitySet, Function, InstId, PackedOption, RegType, SecondaryMap, Slot, VReg,
+};
+use rustc_hash::FxHashMap;
+
+/// One instruction that names candidates.
+pub(super) struct Site {
+    pub(super) inst: InstId,
+    pub(super) block: Block,
+    /// It writes some.
+    pub(super) writes: bool,
+}
+
+/// The registers that may become uniform, and those that shall.
+pub(super) struct Choice {
+    /// By register: one that stands for the uniform one.
+    pub(super) names: SecondaryMap<VReg, PackedOption<VReg>>,
+    /// Instructions that name candidates, in the order of the code.
+    pub(super) sites: Vec<Site>,
+    /// The candidates that are left.
+    pub(super) chosen: Vec<VReg>,
+}
+
+/// The uniform register type of a register's, if it has one.
+fn twin_type(func: &Function, reg: VReg) -> Option<RegType> {
+    let data = &func[reg];
+    if data.is_fixed() {
+        return None;
+    }
+    match data.file() {
+        RegFile::P => Some(RegType::Up),
+        RegFile::R => RegType::of_width(RegFile::UR, data.components).filter(|twin| !twin.is_group()),
+        _ => None,
+    }
+}
+
+/// A register of the twin type.
+pub(super) fn twin_of(func: &mut Function, reg: VReg) -> Result<Option<VReg>, BuildError> {
+    twin_type(func, reg).map(|twin| func.new_vreg(twin)).transpose()
+}
+
+/// The most registers for which everything has a form.
+pub(super) fn choose(
+    func: &mut Function,
+    arch: Arch,
+    uniformity: &Uniformity,
+    loops: &LoopForest,
+    places: &Places,
+) -> Result<Choice, BuildError> {
+    let candidates = candidates(func, uniformity, places);
+    if candidates.is_empty() {
+        return Ok(Choice { names: SecondaryMap::new(), sites: Vec::new(), chosen: Vec::new() });
+    }
+    let mut stand_ins: FxHashMap<RegType, VReg> = FxHashMap::default();
+    let mut names: SecondaryMap<VReg, PackedOption<VReg>> = SecondaryMap::new();
+    for &reg in &candidates {
+        let Some(twin) = twin_type(func, reg) else { continue };
+        let stand_in = match stand_ins.get(&twin) {
+            Some(known) => *known,
+            None => *stand_ins.entry(twin).or_insert(func.new_vreg(twin)?),
+        };
+        names[reg] = stand_in.into();
+    }
+    let mut solver = Solver::new(func, arch, names, loops, places);
+    solver.run();
+    let Solver { names, sites, .. } = solver;
+    let chosen = candidates.into_iter().filter(|reg| names[*reg].is_some()).collect();
+    Ok(Choice { names, sites, chosen })
+}
+
+/// Registers that are the same in all threads, and are written where a uniform register may be.
+fn candidates(func: &Function, uniformity: &Uniformity, places: &Places) -> Vec<VReg> {
+    let mut written = EntitySet::new();
+    let mut out: EntitySet<VReg> = EntitySet::new();
+    for &reg in func.live_in() {
+        out.insert(reg);
+    }
+    for (block, inst) in func.iter_insts() {
+        func.for_each_reg(inst, |mention| {
+            let by_call = matches!(mention.slot, Slot::CallArg(_) | Slot::CallResult(_));
+            if by_call || mention.is_def && !places.may_write(block, mention.reg) {
+                out.insert(mention.reg);
+            }
+            if mention.is_def {
+                written.insert(mention.reg);
+            }
+        });
+    }
+    let may = |reg: VReg| !uniformity.is_varying(reg) && !out.contains(reg) && twin_type(func, reg).is_some();
+    func.regs().keys().filter(|reg| written.contains(*reg) && may(*reg)).collect()
+}
+
+struct Solver<'f> {
+    func: &'f Function,
+    arch: Arch,
+    names: SecondaryMap<VReg, PackedOption<VReg>>,
+    sites: Vec<Site>,
+    /// By register: the sites that name it.
+    of_reg: oriole_graph::Rows<u32>,
+    /// By register: what is won.
+    gain: SecondaryMap<VReg, f32>,
+    work: Vec<u32>,
+    queued: Vec<bool>,
+}
+
+impl<'f> Solver<'f> {
+    fn new(
+        func: &'f Function,
+        arch: Arch,
+        names: SecondaryMap<VReg, PackedOption<VReg>>,
+        loops: &LoopForest,
+        _: &Places,
+    ) -> Self {
+        let (mut sites, mut mentions) = (Vec::new(), Vec::new());
+        let mut gain: SecondaryMap<VReg, f32> = SecondaryMap::new();
+        for (block, inst) in func.iter_insts() {
+            let (mut named, mut writes) = (false, false);
+            let weight = 10f32.powi(loops.depth(block).min(8) as i32);
+            func.for_each_reg(inst, |mention| {
+                if names[mention.reg].is_some() {
+                    named = true;
+                    writes |= mention.is_def;
+                    mentions.push((mention.reg.as_u32(), sites.len() as u32));
+                    gain[mention.reg] += weight * won(func, arch, inst, mention.is_def);
+                }
+            });
+            if named {
+                sites.push(Site { inst, block, writes });
+            }
+        }
+        let of_reg = oriole_graph::Rows::new(func.regs().len(), mentions.into_iter());
+        let (work, queued) = ((0..sites.len() as u32).rev().collect(), vec![true; sites.len()]);
+        Solver { func, arch, names, sites, of_reg, gain, work, queued }
+    }
+
+    /// Give up candidates until every instruction has a form.
+    fn run(&mut self) {
+        while let Some(at) = self.work.pop() {
+            self.queued[at as usize] = false;
+            let Site { inst, writes, .. } = self.sites[at as usize];
+            if writes && self.twin_is_there(inst) {
+                continue;
+            }
+            self.give_up_results(inst);
+            while !self.reads_well(inst) {
+                self.give_up_one(inst);
+            }
+        }
+    }
+
+    fn forms(&self) -> Forms<'_> {
+        Forms { func: self.func, arch: self.arch, names: &self.names }
+    }
+
+    /// Whether the instruction goes to the uniform datapath.
+    fn twin_is_there(&self, inst: InstId) -> bool {
+        self.forms().twin(&self.func[inst]).is_some()
+    }
+
+    /// Whether it stays and has a form for the uniform registers that it reads.
+    fn reads_well(&self, inst: InstId) -> bool {
+        let mut reads = false;
+        self.func.for_each_use(inst, |mention| reads |= self.names[mention.reg].is_some());
+        !reads || self.forms().reader(&self.func[inst]).is_some()
+    }
+
+    fn give_up_results(&mut self, inst: InstId) {
+        let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
+        self.func.for_each_def(inst, |mention| results.push(mention.reg));
+        results.into_iter().for_each(|reg| self.give_up(reg));
+    }
+
+    /// Give up the register that an instruction reads and by which the least is lost.
+    fn give_up_one(&mut self, inst: InstId) {
+        let mut least: Option<VReg> = None;
+        self.func.for_each_use(inst, |mention| {
+            let reg = mention.reg;
+            if self.names[reg].is_some() && least.is_none_or(|least| self.gain[reg] < self.gain[least]) {
+                least = Some(reg);
+            }
+        });
+        least.into_iter().for_each(|reg| self.give_up(reg));
+    }
+
+    fn give_up(&mut self, reg: VReg) {
+        if self.names[reg].take().is_none() {
+            return;
+        }
+        for &site in self.of_reg.row(reg.index()) {
+            if !std::mem::replace(&mut self.queued[site as usize], true) {
+                self.work.push(site);
+            }
+        }
+    }
+}
+
+/// What is won where an instruction names a register and it is a uniform one.
+fn won(func: &Function, arch: Arch, inst: InstId, is_def: bool) -> f32 {
+    match (func[inst].opcode, is_def) {
+        (Opcode::LDC, true) if arch <= Arch::Sm90 => 3.0,
+        (Opcode::R2UR, false) => 4.0,
+        (_, true) => 1.0,
+        _ => 0.0,
+    }
+}
