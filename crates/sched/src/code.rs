@@ -61,6 +61,11 @@ impl Span {
         Span { start: start as u32, len: (list.len() - start) as u16 }
     }
 
+    /// Whether it has no entries.
+    pub(crate) fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
     pub(crate) fn of<T>(self, list: &[T]) -> &[T] {
         &list[self.start as usize..][..usize::from(self.len)]
     }

@@ -4,7 +4,7 @@
 //! longest way to the block's end issues next; original order breaks ties. Where nothing is ready the
 //! clock moves on.
 
-use crate::code::{ByRegister, Code};
+use crate::code::{ByRegister, Code, Op};
 use crate::dependence::{Graph, build};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 pub(crate) fn reorder(code: &mut Code) {
     let mut regs = ByRegister::new();
     for ops in code.ops.iter_mut().filter(|ops| ops.len() > 1) {
-        let order = list_schedule(&build(ops, &code.accesses, &mut regs));
+        let order = list_schedule(ops, &build(ops, &code.accesses, &mut regs));
         *ops = order.iter().map(|at| ops[*at as usize].clone()).collect();
     }
 }
@@ -29,8 +29,12 @@ pub(crate) fn heights(graph: &Graph) -> Vec<u32> {
     heights
 }
 
-fn list_schedule(graph: &Graph) -> Vec<u32> {
-    let heights = heights(graph);
+fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
+    let mut heights = heights(graph);
+    // What comes at no fixed time and is read in other blocks is begun early.
+    for (height, op) in heights.iter_mut().zip(ops).filter(|(_, op)| op.variable && !op.defs.is_empty()) {
+        *height = (*height).max(op.opcode.estimate());
+    }
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();

@@ -203,6 +203,7 @@ impl<'f> Solver<'f> {
 /// What is won where an instruction names a register and it is a uniform one.
 fn won(func: &Function, arch: Arch, inst: InstId, is_def: bool) -> f32 {
     match (func[inst].opcode, is_def) {
+        (Opcode::S2R, true) => 3.5,
         (Opcode::LDC, true) if arch <= Arch::Sm90 => 3.0,
         (Opcode::R2UR, false) => 4.0,
         (_, true) => 1.0,
