@@ -59,7 +59,7 @@ impl Placing<'_> {
         }
         let (arch, flow) = (self.allocator.arch(), Flow::new(func));
         let survey = Survey::of(func, arch, &flow.live);
-        let free = self.budget.capped(self.budget.of(survey.general_peak()) as u16);
+        let free = self.budget.capped(self.budget.of(survey.general_need()) as u16);
         let recomputing = Recomputable::new(func, arch, &flow).plan(&free, ROOMY_NEED, &[]);
         let Some(recomputing) = recomputing else {
             return Ok(Some((flow, survey)));

@@ -98,7 +98,7 @@ where
     let mut peak;
     let orders: Vec<(Stretch, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
-        let limit = limits(survey.peak, arch, &budget);
+        let limit = limits(&survey, arch, &budget);
         let mut tables = Tables::new(values.registers(), move_cycles);
         peak = survey.peak_elsewhere;
         let ordered = |stretch| {
@@ -130,7 +130,7 @@ fn sink_in_long_blocks(
     }
     let orders: Vec<(Block, Vec<InstId>)> = {
         let mut values = Values::new(func, arch);
-        let limit = limits(survey.peak, arch, budget);
+        let limit = limits(survey, arch, budget);
         let sunk = |long: &LongBlock| {
             let limit = limit.within(in_block(long.block));
             let insts = func.block_insts(long.block);
@@ -188,9 +188,9 @@ impl Counts {
     }
 }
 
-fn limits(peak: Counts, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
+fn limits(survey: &Survey, arch: Arch, budget: impl Fn(u32) -> u32) -> Counts {
     // The stack pointer is there in any case.
-    limit(room(budget(peak.0[0].max(0) as u32 + 1)), arch)
+    limit(room(budget(survey.general_need() + 1)), arch)
 }
 
 /// So many general registers, and what there is of others.

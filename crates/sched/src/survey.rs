@@ -40,7 +40,9 @@ pub(crate) struct LongBlock {
 pub struct Survey {
     /// Most registers in use at a time.
     pub(crate) peak: Counts,
-    /// The same outside of the stretches.
+    /// The most of general and uniform registers together: what general ones there would be without uniform ones.
+    with_uniform: i32,
+    /// The same as `peak` outside of the stretches.
     pub(crate) peak_elsewhere: Counts,
     pub(crate) stretches: Vec<Stretch>,
     pub(crate) long_blocks: Vec<LongBlock>,
@@ -67,9 +69,10 @@ impl Survey {
         Survey::new(&Values::new(func, arch), func, live, |insts| gains(func, insts, arch))
     }
 
-    /// General registers that are in use at a time at most, as the code stands.
-    pub fn general_peak(&self) -> u32 {
-        self.peak.0[Class::General as usize].max(0) as u32
+    /// General registers that the function would need if it had no uniform ones. So many are given to it: what has gone to
+    /// uniform registers leaves room for an order, and must not take some away.
+    pub fn general_need(&self) -> u32 {
+        self.with_uniform.max(0) as u32
     }
 
     /// With the stretches that are `wanted`.
@@ -79,7 +82,8 @@ impl Survey {
         live: &Liveness,
         wanted: impl Fn(&[InstId]) -> bool,
     ) -> Self {
-        let mut walk = Walk { values, func, now: Live::new(values.registers()), peak: Counts::default() };
+        let now = Live::new(values.registers());
+        let mut walk = Walk { values, func, now, peak: Counts::default(), with_uniform: 0 };
         let (mut stretches, mut long_blocks) = (Vec::new(), Vec::new());
         let (mut peak, mut peak_elsewhere) = (Counts::default(), Counts::default());
         for &block in func.layout() {
@@ -104,7 +108,8 @@ impl Survey {
             peak = peak.max(in_block);
             long_blocks.extend(at_end.map(|live_out| LongBlock { block, peak: in_block, live_out }));
         }
-        Survey { peak, peak_elsewhere, stretches, long_blocks }
+        let with_uniform = walk.with_uniform;
+        Survey { peak, with_uniform, peak_elsewhere, stretches, long_blocks }
     }
 }
 
@@ -139,6 +144,8 @@ struct Walk<'w, 'f> {
     now: Live,
     /// Most registers in use at a time in this stretch.
     peak: Counts,
+    /// Of general and uniform ones together, in the function.
+    with_uniform: i32,
 }
 
 impl Walk<'_, '_> {
@@ -171,5 +178,8 @@ impl Walk<'_, '_> {
             read.range.clone().for_each(|k| self.insert(values.component(read.reg, k)));
         });
         self.peak = self.peak.max(self.now.counts);
+        let Counts(counts) = self.now.counts;
+        let both = counts[Class::General as usize] + counts[Class::Uniform as usize];
+        self.with_uniform = self.with_uniform.max(both);
     }
 }

@@ -2,10 +2,10 @@
 
 use super::form::Forms;
 use super::places::Places;
-use oriole_isa::{Arch, Opcode, RegFile};
+use oriole_isa::{Arch, Opcode, RegFile, Role};
 use oriole_ori::analysis::{LoopForest, Uniformity};
 use oriole_ori::{
-    Block, BuildError, EntityRef, EntitySet, Function, InstId, PackedOption, RegType, SecondaryMap, Slot, VReg,
+    Block, BuildError, EntityRef, EntitySet, Function, InstId, OperandKind, PackedOption, RegType, SecondaryMap, Slot, VReg,
 };
 use rustc_hash::FxHashMap;
 
@@ -53,7 +53,9 @@ pub(super) fn choose(
     loops: &LoopForest,
     places: &Places,
 ) -> Result<Choice, BuildError> {
-    let candidates = candidates(func, uniformity, places);
+    let mut candidates = candidates(func, uniformity, places);
+    let lonely = lonely_loads(func, arch, &candidates);
+    candidates.retain(|reg| !lonely.contains(*reg));
     if candidates.is_empty() {
         return Ok(Choice { names: SecondaryMap::new(), sites: Vec::new(), chosen: Vec::new() });
     }
@@ -92,8 +94,49 @@ fn candidates(func: &Function, uniformity: &Uniformity, places: &Places) -> Vec<
             }
         });
     }
-    let may = |reg: VReg| !uniformity.is_varying(reg) && !out.contains(reg) && twin_type(func, reg).is_some();
+    let x: u32 = std::env::var("UX").ok().and_then(|v| v.parse().ok()).unwrap_or(0);
+    let mut count: SecondaryMap<VReg, u32> = SecondaryMap::new();
+    for (_, inst) in func.iter_insts() { func.for_each_def(inst, |m| count[m.reg] += 1); }
+    let ok = |reg: VReg| (x & 1 == 0 || func[reg].file() != RegFile::P) && (x & 2 == 0 || count[reg] <= u32::from(func[reg].components)) && (x & 4 == 0 || func[reg].components == 1);
+    let may = |reg: VReg| ok(reg) && !uniformity.is_varying(reg) && !out.contains(reg) && twin_type(func, reg).is_some();
     func.regs().keys().filter(|reg| written.contains(*reg) && may(*reg)).collect()
+}
+
+/// Bytes of a line of the constant caches.
+const LINE: u32 = 64;
+
+/// Registers that are loaded from a line of constants from which nothing else comes. Before sm_100 a `ULDC` whose line is not
+/// there holds up the warp, where an `LDC` lets it go on: one for one register does not pay.
+fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> EntitySet<VReg> {
+    let mut lonely = EntitySet::new();
+    if arch != Arch::Sm90 {
+        return lonely;
+    }
+    let mut wanted: EntitySet<VReg> = EntitySet::new();
+    candidates.iter().for_each(|reg| {
+        wanted.insert(*reg);
+    });
+    let mut lines: FxHashMap<(u8, u32), (u32, Vec<VReg>)> = FxHashMap::default();
+    for (_, id) in func.iter_insts() {
+        let inst = &func[id];
+        let place = inst.opcode.position(Role::Bank).map(|at| inst.operands[at].kind());
+        let Some(OperandKind::Const { bank, offset }) = place else { continue };
+        let line = lines.entry((bank, offset / LINE)).or_default();
+        match (inst.opcode, inst.operands.first().and_then(|to| to.as_reg())) {
+            (Opcode::ULDC, _) => line.0 += 2,
+            (Opcode::LDC, Some(to)) if wanted.contains(to) => {
+                line.0 += 1;
+                line.1.push(to);
+            }
+            _ => {}
+        }
+    }
+    for (_, regs) in lines.into_values().filter(|(count, _)| *count < 2) {
+        regs.into_iter().for_each(|reg| {
+            lonely.insert(reg);
+        });
+    }
+    lonely
 }
 
 struct Solver<'f> {

@@ -16,13 +16,13 @@ pub(crate) const RULES: &[&str] = &["to the uniform datapath"];
 
 /// Convert a kernel that calls nothing.
 pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    let calls = func.iter_insts().any(|(_, inst)| func[inst].call.is_some());
-    if func.kind() != FunctionKind::Entry || calls || !context.tally.is_open() || context.knobs.get("uniform") == 0 {
+    if func.kind() != FunctionKind::Entry || !context.tally.is_open() || context.knobs.get("uniform") == 0 {
         return Ok(Changed::No);
     }
     let arch = context.arch;
-    let (uniformity, live, loops) = (analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
-    let places = Places::new(func, &uniformity, &live);
+    let (cfg, uniformity, live, loops) =
+        (analyses.cfg(func), analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
+    let places = Places::new(func, &uniformity, &cfg, &live);
     let Choice { mut names, sites, chosen } = choose(func, arch, &uniformity, &loops, &places)?;
     if chosen.is_empty() {
         return Ok(Changed::No);
@@ -55,26 +55,12 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
 /// Slot 86: what threads hold in uniform registers that have gone another way is held until all are together again.
 fn hold(func: &mut Function, places: &Places) {
     let mut analyses = Analyses::default();
-    let (cfg, live) = (analyses.cfg(func), analyses.live(func));
-    let mut seen = oriole_ori::EntitySet::new();
+    let live = analyses.live(func);
     let mut holds: Vec<(oriole_ori::Block, bool, Vec<Operand>)> = Vec::new();
-    for &first in cfg.rpo() {
-        if places.is_whole(first) || !seen.insert(first) {
-            continue;
-        }
-        // Blocks through which threads go apart, each from one of the others.
-        let (mut region, mut at) = (vec![first], 0);
-        while at < region.len() {
-            let block = region[at];
-            at += 1;
-            for next in func.succs(block).iter().chain(cfg.preds(block)) {
-                if cfg.is_reachable(*next) && !places.is_whole(*next) && seen.insert(*next) {
-                    region.push(*next);
-                }
-            }
-        }
+    for region in &places.regions {
         let writes = |block: &oriole_ori::Block| func.block_insts(*block).iter().any(|inst| writes_uniform(func, *inst));
-        if !region.iter().any(writes) {
+        let calls = |block: &oriole_ori::Block| func.block_insts(*block).iter().any(|inst| func[*inst].call.is_some());
+        if !region.iter().any(writes) || region.iter().any(calls) {
             continue;
         }
         let mut held: Vec<_> = region.iter().flat_map(|block| live.uniform_live_in(*block)).collect();
@@ -89,7 +75,7 @@ fn hold(func: &mut Function, places: &Places) {
             continue;
         }
         let mut joins = oriole_ori::EntitySet::new();
-        for block in region {
+        for &block in region {
             let succs = func.succs(block);
             if succs.is_empty() {
                 holds.push((block, true, held.clone()));

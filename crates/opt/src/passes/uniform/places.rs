@@ -7,12 +7,16 @@
 
 use crate::passes::synchronise::together;
 use oriole_isa::Opcode;
-use oriole_ori::analysis::{Liveness, Uniformity};
+use oriole_ori::analysis::{Cfg, Liveness, Uniformity};
 use oriole_ori::{Block, EntitySet, Function, InstId, VReg};
 
 /// The blocks and registers of one function.
 pub(super) struct Places {
     whole: EntitySet<Block>,
+    /// The other blocks, those together from which threads get to each other without all being together.
+    pub(super) regions: Vec<Vec<Block>>,
+    /// Registers that hold something while a function is called which may use the same uniform registers.
+    across_calls: EntitySet<VReg>,
     /// Registers that are named in one block only, in full before they are read.
     local: EntitySet<VReg>,
     /// Blocks with nothing in them at which the warp may turn to other threads.
@@ -20,7 +24,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn new(func: &Function, uniformity: &Uniformity, live: &Liveness) -> Self {
+    pub(super) fn new(func: &Function, uniformity: &Uniformity, cfg: &Cfg, live: &Liveness) -> Self {
         let whole = together::whole_blocks(func, |block| uniformity.is_divergent(block));
         let (mut local, mut quiet) = (EntitySet::new(), EntitySet::new());
         for reg in func.regs().keys().filter(|reg| !live.crosses_blocks(func, *reg)) {
@@ -30,7 +34,9 @@ impl Places {
         for block in func.layout().iter().copied().filter(is_quiet) {
             quiet.insert(block);
         }
-        Places { whole, local, quiet }
+        let regions = regions(func, cfg, &whole);
+        let across_calls = across_calls(func, live, &regions);
+        Places { whole, regions, across_calls, local, quiet }
     }
 
     /// All threads go through the block together.
@@ -40,8 +46,55 @@ impl Places {
 
     /// Whether a uniform register in the place of `reg` may be written in the block.
     pub(super) fn may_write(&self, block: Block, reg: VReg) -> bool {
-        self.whole.contains(block) || self.quiet.contains(block) && self.local.contains(reg)
+        let is_apart = self.quiet.contains(block) && self.local.contains(reg);
+        (self.whole.contains(block) || is_apart) && !self.across_calls.contains(reg)
     }
+}
+
+/// The blocks through which threads go apart, by what is connected.
+fn regions(func: &Function, cfg: &Cfg, whole: &EntitySet<Block>) -> Vec<Vec<Block>> {
+    let (mut seen, mut regions) = (EntitySet::new(), Vec::new());
+    for &first in cfg.rpo() {
+        if whole.contains(first) || !seen.insert(first) {
+            continue;
+        }
+        let (mut region, mut at) = (vec![first], 0);
+        while let Some(&block) = region.get(at) {
+            at += 1;
+            for &next in func.succs(block).iter().chain(cfg.preds(block)) {
+                if cfg.is_reachable(next) && !whole.contains(next) && seen.insert(next) {
+                    region.push(next);
+                }
+            }
+        }
+        regions.push(region);
+    }
+    regions
+}
+
+/// What is live where a function returns, and what is live anywhere where some threads may call one while others do not.
+fn across_calls(func: &Function, live: &Liveness, regions: &[Vec<Block>]) -> EntitySet<VReg> {
+    let mut across = EntitySet::new();
+    let calls = |block: Block| func.block_insts(block).iter().any(|inst| func[*inst].call.is_some());
+    if !func.layout().iter().any(|block| calls(*block)) {
+        return across;
+    }
+    let mut set = live.empty_set();
+    for &block in func.layout().iter().filter(|block| calls(**block)) {
+        live.walk_back(func, block, &mut set, |inst, behind| {
+            if func[inst].call.is_some() {
+                behind.iter().for_each(|(reg, _)| {
+                    across.insert(reg);
+                });
+            }
+        });
+    }
+    for region in regions.iter().filter(|region| region.iter().any(|block| calls(*block))) {
+        for (reg, _) in region.iter().flat_map(|block| live.live_in(*block)) {
+            across.insert(reg);
+        }
+    }
+    across
 }
 
 /// At these the warp waits for other threads, for a time or for copies, or may turn to other threads of its own.
