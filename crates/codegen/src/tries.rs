@@ -53,6 +53,8 @@ const KEPT: usize = 0;
 struct Step {
     /// So many may be named.
     cap: u16,
+    /// What has gone to uniform registers is taken to have stayed: it is to make steps easier, not to allow more of them.
+    uniform: u32,
     /// Cycles that an order may take longer for it, if that matters.
     longer: Option<u32>,
     /// What may be executed then ([`estimated_work`]).
@@ -61,7 +63,7 @@ struct Step {
 
 impl Step {
     fn lower(self, spare: u32) -> Lower {
-        Lower { registers: self.cap.into(), spare, cycles: self.longer }
+        Lower { registers: u32::from(self.cap).saturating_sub(self.uniform), spare, cycles: self.longer }
     }
 }
 
@@ -136,7 +138,7 @@ impl<'a> Tries<'a> {
     ) -> Result<FunctionAllocation, CompileError> {
         let mut work = estimated_work(func);
         if let Some(cap) = self.placing.budget.everywhere() {
-            let step = Step { cap, longer: None, work };
+            let step = Step { cap, uniform: 0, longer: None, work };
             let at = self.form(cap)?;
             if self.forms[at].may_do(step, self.placing.allocator)
                 && let Some((allocation, other)) = self.allocate_lower(step, at)?
@@ -187,7 +189,7 @@ impl<'a> Tries<'a> {
             let gain = f32::from(first) / f32::from(cap);
             let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
             let longer = self.ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
-            Step { cap, longer: Some(longer as u32), work: work * more_work }
+            Step { cap, uniform: self.ordered.uniform_peak, longer: Some(longer as u32), work: work * more_work }
         };
         // As far down as there are orders; then up again until one of them is short enough and finds room.
         let steps: Vec<Step> = caps.take(STEPS).map(step).collect();

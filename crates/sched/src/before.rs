@@ -42,6 +42,8 @@ pub struct Ordered {
     pub cycles: u32,
     /// General registers in use at a time at most, if that was looked at.
     pub peak: Option<u32>,
+    /// Uniform registers in use at a time at most.
+    pub uniform_peak: u32,
     /// The order in the source.
     pub source: SourceOrder,
 }
@@ -87,13 +89,14 @@ where
 {
     let Usage { budget, in_block, move_cycles } = usage;
     if !may_gain(func, arch) {
-        return Ordered { flow, cycles: 0, peak: None, source: SourceOrder::default() };
+        return Ordered { flow, cycles: 0, peak: None, uniform_peak: 0, source: SourceOrder::default() };
     }
     let flow = flow.unwrap_or_else(|| Flow::new(func));
     let mut survey = survey.unwrap_or_else(|| Survey::of(func, arch, &flow.live));
     if sink_in_long_blocks(func, arch, &survey, &budget, &in_block) {
         survey = Survey::of(func, arch, &flow.live);
     }
+    let uniform_peak = survey.uniform_peak();
     let mut cycles = 0;
     let mut peak;
     let orders: Vec<(Stretch, Vec<InstId>)> = {
@@ -114,7 +117,8 @@ where
         source.keep(&func.block_insts(stretch.block)[stretch.places.clone()]);
         func.edit().reorder(stretch.block, stretch.places.start, &order);
     }
-    Ordered { flow: Some(flow), cycles, peak: Some(peak.0[Class::General as usize].max(0) as u32), source }
+    let peak = Some(peak.0[Class::General as usize].max(0) as u32);
+    Ordered { flow: Some(flow), cycles, peak, uniform_peak, source }
 }
 
 /// Loads as late as may be in blocks of several stretches that need more registers than there are. Whether some have moved.

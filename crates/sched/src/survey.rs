@@ -75,6 +75,11 @@ impl Survey {
         self.with_uniform.max(0) as u32
     }
 
+    /// Uniform registers in use at a time at most.
+    pub(crate) fn uniform_peak(&self) -> u32 {
+        self.peak.0[Class::Uniform as usize].max(0) as u32
+    }
+
     /// With the stretches that are `wanted`.
     pub(crate) fn new(
         values: &Values<'_>,
