@@ -26,7 +26,7 @@ pub(crate) struct Registers<'a> {
 }
 
 /// Registers are given out anew where one for so many that are needed is to be had.
-const WORTH_SPREADING: u16 = 64;
+const WORTH_SPREADING: u16 = 16;
 /// What is done for nodes that found no register.
 #[derive(Clone, Copy)]
 struct Effort {

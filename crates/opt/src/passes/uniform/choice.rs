@@ -3,16 +3,15 @@
 use super::form::Forms;
 use super::places::Places;
 use oriole_isa::{Arch, Opcode, RegFile, Role};
-use oriole_ori::analysis::{LoopForest, Uniformity};
+use oriole_ori::analysis::{LiveSet, Liveness, LoopForest, Uniformity};
 use oriole_ori::{
-    Block, BuildError, EntityRef, EntitySet, Function, InstId, OperandKind, PackedOption, RegType, SecondaryMap, Slot, VReg,
+    BuildError, EntityRef, EntitySet, Function, InstId, OperandKind, PackedOption, RegType, SecondaryMap, Slot, VReg,
 };
 use rustc_hash::FxHashMap;
 
 /// One instruction that names candidates.
 pub(super) struct Site {
     pub(super) inst: InstId,
-    pub(super) block: Block,
     /// It writes some.
     pub(super) writes: bool,
 }
@@ -50,7 +49,7 @@ pub(super) fn choose(
     func: &mut Function,
     arch: Arch,
     uniformity: &Uniformity,
-    loops: &LoopForest,
+    (loops, live): (&LoopForest, &Liveness),
     places: &Places,
 ) -> Result<Choice, BuildError> {
     let mut candidates = candidates(func, uniformity, places);
@@ -69,8 +68,12 @@ pub(super) fn choose(
         };
         names[reg] = stand_in.into();
     }
-    let mut solver = Solver::new(func, arch, names, loops, places);
+    let mut solver = Solver::new(func, arch, names, loops);
     solver.run();
+    // What is given up for want of registers takes others along, never the other way.
+    while solver.give_up_beyond_room(live, &candidates) {
+        solver.run();
+    }
     let Solver { names, sites, .. } = solver;
     let chosen = candidates.into_iter().filter(|reg| names[*reg].is_some()).collect();
     Ok(Choice { names, sites, chosen })
@@ -94,11 +97,7 @@ fn candidates(func: &Function, uniformity: &Uniformity, places: &Places) -> Vec<
             }
         });
     }
-    let x: u32 = std::env::var("UX").ok().and_then(|v| v.parse().ok()).unwrap_or(0);
-    let mut count: SecondaryMap<VReg, u32> = SecondaryMap::new();
-    for (_, inst) in func.iter_insts() { func.for_each_def(inst, |m| count[m.reg] += 1); }
-    let ok = |reg: VReg| (x & 1 == 0 || func[reg].file() != RegFile::P) && (x & 2 == 0 || count[reg] <= u32::from(func[reg].components)) && (x & 4 == 0 || func[reg].components == 1);
-    let may = |reg: VReg| ok(reg) && !uniformity.is_varying(reg) && !out.contains(reg) && twin_type(func, reg).is_some();
+    let may = |reg: VReg| !uniformity.is_varying(reg) && !out.contains(reg) && twin_type(func, reg).is_some();
     func.regs().keys().filter(|reg| written.contains(*reg) && may(*reg)).collect()
 }
 
@@ -139,6 +138,22 @@ fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> EntitySet<V
     lonely
 }
 
+/// How many uniform registers and predicates may be in use at a time.
+#[derive(Clone, Copy)]
+struct Room {
+    registers: usize,
+    predicates: usize,
+}
+
+impl Room {
+    /// Some of the file are left alone: the descriptor's pair, and gaps before wide values.
+    fn of(arch: Arch) -> Room {
+        const LEFT: usize = 12;
+        const PREDICATES: usize = 5;
+        Room { registers: (arch.sm().uniform_registers as usize).saturating_sub(LEFT), predicates: PREDICATES }
+    }
+}
+
 struct Solver<'f> {
     func: &'f Function,
     arch: Arch,
@@ -158,7 +173,6 @@ impl<'f> Solver<'f> {
         arch: Arch,
         names: SecondaryMap<VReg, PackedOption<VReg>>,
         loops: &LoopForest,
-        _: &Places,
     ) -> Self {
         let (mut sites, mut mentions) = (Vec::new(), Vec::new());
         let mut gain: SecondaryMap<VReg, f32> = SecondaryMap::new();
@@ -174,7 +188,7 @@ impl<'f> Solver<'f> {
                 }
             });
             if named {
-                sites.push(Site { inst, block, writes });
+                sites.push(Site { inst, writes });
             }
         }
         let of_reg = oriole_graph::Rows::new(func.regs().len(), mentions.into_iter());
@@ -229,6 +243,50 @@ impl<'f> Solver<'f> {
             }
         });
         least.into_iter().for_each(|reg| self.give_up(reg));
+    }
+
+    /// Give up what is in use where more uniform registers would be than there are, those first by which the least is lost; whether there
+    /// was any.
+    fn give_up_beyond_room(&mut self, live: &Liveness, candidates: &[VReg]) -> bool {
+        let room = Room::of(self.arch);
+        let all = |own: RegFile, twin: RegFile| {
+            let uniform = self.func.regs().values().filter(|data| data.file() == own).map(|data| data.components);
+            let chosen = candidates.iter().filter(|reg| self.names[**reg].is_some()).map(|reg| &self.func[*reg]);
+            uniform.chain(chosen.filter(|data| data.file() == twin).map(|data| data.components)).map(usize::from).sum()
+        };
+        let (registers, predicates): (usize, usize) = (all(RegFile::UR, RegFile::R), all(RegFile::UP, RegFile::P));
+        if registers <= room.registers && predicates <= room.predicates {
+            return false;
+        }
+        let (func, mut set, mut any) = (self.func, live.empty_set(), false);
+        for &block in func.layout() {
+            live.walk_back(func, block, &mut set, |_, set| {
+                for file in [RegFile::UR, RegFile::UP] {
+                    any |= self.give_up_at(file, room, set);
+                }
+            });
+        }
+        any
+    }
+
+    /// The same where `set` is live.
+    fn give_up_at(&mut self, file: RegFile, room: Room, set: &LiveSet<'_>) -> bool {
+        let twin = if file == RegFile::UR { RegFile::R } else { RegFile::P };
+        let in_file = |solver: &Self, reg: VReg| {
+            let own = solver.func[reg].file();
+            own == file || own == twin && solver.names[reg].is_some()
+        };
+        let most = if file == RegFile::UR { room.registers } else { room.predicates };
+        let excess = set.iter().filter(|(reg, _)| in_file(self, *reg)).count().saturating_sub(most);
+        if excess == 0 {
+            return false;
+        }
+        let mut movable: Vec<VReg> =
+            set.iter().map(|(reg, _)| reg).filter(|reg| self.names[*reg].is_some() && self.func[*reg].file() == twin).collect();
+        movable.sort_unstable_by(|a, b| self.gain[*a].total_cmp(&self.gain[*b]).then(a.cmp(b)));
+        movable.dedup();
+        movable.iter().take(excess).for_each(|reg| self.give_up(*reg));
+        !movable.is_empty()
     }
 
     fn give_up(&mut self, reg: VReg) {

@@ -23,7 +23,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     let (cfg, uniformity, live, loops) =
         (analyses.cfg(func), analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, &live);
-    let Choice { mut names, sites, chosen } = choose(func, arch, &uniformity, &loops, &places)?;
+    let Choice { mut names, sites, chosen } = choose(func, arch, &uniformity, (&loops, &live), &places)?;
     if chosen.is_empty() {
         return Ok(Changed::No);
     }
