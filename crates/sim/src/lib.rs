@@ -56,6 +56,7 @@ mod texture_tests;
 mod threads;
 mod timing;
 mod warp;
+mod warp_values;
 
 pub use memcheck::{CheckReport, Checks, Finding, FindingKind, Site};
 pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};

@@ -63,6 +63,16 @@ impl Watch {
         Watch { highest: touches.highest(RegFile::R), touches, reads, writes }
     }
 
+    /// The registers that it reads.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = Register> + '_ {
+        self.touches.reads.iter().map(|touch| touch.register)
+    }
+
+    /// The registers that it writes.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = Register> + '_ {
+        self.touches.writes.iter().map(|touch| touch.register)
+    }
+
     /// A register beyond those that the instructions of a kernel with `declared` general registers may name.
     pub(crate) fn undeclared(&self, declared: u32) -> Option<String> {
         let highest = self.highest.filter(|highest| u32::from(*highest) + KEPT_REGISTERS >= declared)?;

@@ -18,6 +18,7 @@ use crate::state::State;
 use crate::stats::Counts;
 use crate::strict::{Hazards, Issue};
 use crate::threads::{Threads, Wait};
+use crate::warp_values::WarpValues;
 use oriole_device::FaultKind;
 
 /// Instructions that one group of diverged threads executes before the next has its turn, which it gets where the group
@@ -60,6 +61,8 @@ pub(crate) struct Warp {
     local: Box<[LocalMemory; WARP]>,
     /// What strict simulation knows.
     hazards: Option<Box<Hazards>>,
+    /// The same of uniform registers.
+    warp_values: Option<Box<WarpValues>>,
     /// Instructions that the current group has executed since the last rotation.
     group_slice: u32,
     helpers: HelperLanes,
@@ -88,6 +91,7 @@ impl Warp {
         let hazards = strict.then(|| Box::new(Hazards::new(state.identity.arch)));
         Warp {
             hazards,
+            warp_values: strict.then(|| Box::new(WarpValues::new())),
             state,
             threads,
             barrier_result: BarrierResult::default(),
@@ -171,6 +175,9 @@ impl Warp {
         self.state.clock += 1;
         self.group_slice += 1;
         counts.record(issued.op, issued.group, issued.active);
+        if let (Some(values), Some(watch)) = (&mut self.warp_values, issued.op.watch.as_deref()) {
+            values.note(&self.state, watch, issued.active, issued.pc);
+        }
         if let (Some(observer), Some(log)) = (machine.observer, block.log.as_deref()) {
             let (shared, barriers) = (&block.shared, &block.barriers);
             observer.executed(&Moment { issued, state: &self.state, threads: &self.threads, shared, barriers, log });
@@ -211,7 +218,7 @@ impl Warp {
         let issue = Issue { inst, watch, pc, cycle: running.cycle, group, active };
         hazards.issue(&issue, |pc| machine.program.inst(pc)).map_err(FaultKind::Hazard)?;
         running.cycle += u64::from(inst.control.cycles());
-        Ok(())
+        self.warp_values.as_ref().map_or(Ok(()), |values| values.judge(&self.state, watch, active)).map_err(FaultKind::Hazard)
     }
 
     /// Executes one instruction for the `active` lanes of the current group.

@@ -2,8 +2,38 @@
 //! uniform register.
 
 use crate::passes::general::commute;
-use oriole_isa::{Arch, Field, LdcMode, Mods, Opcode, RegFile, Role, special_registers};
+use oriole_isa::{
+    Arch, Field, LdcMode, Mods, Opcode, RegFile, Role, Setting, Udenormal, UvmnmxType, Vtype, special_registers,
+};
 use oriole_ori::{Function, Guard, Inst, InstFlags, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
+
+/// Modifiers that the uniform datapath has in another field than the vector instruction, or in another default.
+const TRANSLATIONS: [(Setting, Setting); 7] = [
+    (Field::FMZ.is(true), Field::UDENORMAL.is(Udenormal::FMZ)),
+    (Field::FTZ.is(true), Field::UDENORMAL.is(Udenormal::FTZ)),
+    (Field::IS_A.is(true), Field::UFMNMX_IS_A.is(true)),
+    (Field::VTYPE.is(Vtype::U32), Field::UVMNMX_TYPE.is(UvmnmxType::U32)),
+    (Field::VTYPE.is(Vtype::S32), Field::UVMNMX_TYPE.is(UvmnmxType::S32)),
+    (Field::VTYPE.is(Vtype::U16X2), Field::UVMNMX_TYPE.is(UvmnmxType::U16X2)),
+    (Field::VTYPE.is(Vtype::S16X2), Field::UVMNMX_TYPE.is(UvmnmxType::S16X2)),
+];
+
+/// The modifiers of an instruction in the fields of its twin; `None` where it has no such.
+fn translated(inst: &Inst, twin: Opcode) -> Option<Mods> {
+    let mut mods = Mods::new();
+    for &(field, default) in inst.opcode.fields() {
+        let setting = Setting::raw(field, inst.raw(field));
+        let other = TRANSLATIONS.iter().find(|(from, to)| *from == setting && twin.has_field(to.field()));
+        if twin.has_field(field) {
+            mods.apply(setting);
+        } else if let Some((_, to)) = other {
+            mods.apply(*to);
+        } else if setting.code() != default {
+            return None;
+        }
+    }
+    Some(mods)
+}
 
 /// Forms for one function, in which some registers have others in uniform files.
 pub(super) struct Forms<'f> {
@@ -67,7 +97,7 @@ impl Forms<'_> {
 
     /// Operands go to the places with the same role.
     fn same_roles(&self, inst: &Inst, opcode: Opcode) -> Option<Inst> {
-        let mut new = Inst::neutral(opcode, inst.mods.clone());
+        let mut new = Inst::neutral(opcode, translated(inst, opcode)?);
         for (operand, spec) in inst.operands.iter().zip(inst.opcode.signature()) {
             match opcode.position(spec.role) {
                 Some(at) => new.operands[at] = self.uniform(*operand)?,
