@@ -65,7 +65,8 @@ const fn new_flow(run: OnFunction) -> Code {
 use Repetition::{Once, Settle};
 
 /// The passes in the order in which they run, each under the published name of the slot that it fills. Slots 23 and 73
-/// make and leave the form that all between them works on, so that no level has the one without the other.
+/// make and leave the form that all between them works on, so that no level has the one without the other. Slots 74 and 86 are
+/// filled behind slot 99: `docs/uniform.md`.
 #[rustfmt::skip]
 pub const PIPELINE: &[Pass<Code>] = &[
     //    pass                        slots   level needed repetition rules code
@@ -90,6 +91,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriPropagateGmma",         &[85],  0,    true,  Once,      &[], same_flow(products::propagate)),
     entry("FixupGmmaSequence",        &[87],  0,    true,  Once,      &[], same_flow(products::hold)),
     entry("OriDoSyncronization",      &[99],  0,    true,  Once,      &[], Code::Module(synchronise::run_all)),
-    entry("ConvertToUniformReg",      &[74],  1,    false, Once,      uniform::RULES, same_flow(uniform::convert)),
+    // Behind slot 99, not before slot 75: where threads are together is known from the barriers alone.
+    entry("ConvertToUniformReg",      &[74, 86], 1,    false, Once,      uniform::RULES, same_flow(uniform::convert)),
     entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      &[], same_flow(nops::run)),
 ];

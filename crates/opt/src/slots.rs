@@ -68,7 +68,7 @@ const MEMORY: &str = "not done: docs/opt.md, Local memory";
 const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
 const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
 const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
-const UNIFORM: &str = "not done: docs/opt.md, Uniform registers";
+const UNIFORM: &str = "not done: docs/opt.md, Uniform values ahead of time";
 const ARCH: &str = "not done: docs/opt.md, Rules of one target";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
@@ -131,7 +131,7 @@ pub const SLOTS: &[Slot] = &[
     none(50, "OriReassociateAndCommon", COMMON),
     none(51, "ExtractShaderConstsFinal", "no driver computes constants before a launch for us"),
     none(52, "OriReplaceEquivMultiDefMov", SINGLE),
-    stage(53, "OriPropagateVaryingFirst", "slot 99: it computes what varies in a warp for itself (ori::analysis::Uniformity)"),
+    stage(53, "OriPropagateVaryingFirst", "what varies in a warp is an analysis that is held (ori::analysis::Uniformity), asked for by slots 44, 74, 99"),
     none(54, "OriDoRematEarly", REMAT),
     stage(55, "LateExpansion", LOWERED),
     none(56, "SpeculativeHoistComInsts", BRANCHES),
@@ -148,7 +148,7 @@ pub const SLOTS: &[Slot] = &[
     none(67, "DoKillMovement", "the IR has no kill marks to move: liveness is computed"),
     none(68, "DoTexMovement", "moving texture instructions is left to slot 106, the scheduler"),
     pass(69, "OriDoRemat", "what is computed ahead of a loop for the code behind it goes there: docs/opt.md, Sinking"),
-    none(70, "OriPropagateVaryingSecond", "nothing reads what varies between slots 70 and 99"),
+    stage(70, "OriPropagateVaryingSecond", "the same analysis, made anew when the function has changed: docs/uniform.md"),
     none(71, "OptimizeSyncInstructions", SYNCHRONISATION),
     none(135, "AdvancedPhaseLateExpandSyncInstructions", HOOK),
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
@@ -168,7 +168,7 @@ pub const SLOTS: &[Slot] = &[
     none(138, "OriSplitHighPressureLiveRanges", RANGES),
     pass(84, "OriPerformLiveDeadFourth", "results that nobody reads go"),
     pass(85, "OriPropagateGmma", "products of warpgroups get the waits and fences that the program lacks"),
-    none(86, "InsertPseudoUseDefForConvUR", "slot 74 converts nothing whose registers would have to be held"),
+    pass(86, "InsertPseudoUseDefForConvUR", "with slot 74: what threads hold that have gone another way is nobody else's until they are back"),
     pass(87, "FixupGmmaSequence", "the registers of a product are held up to its wait"),
     none(88, "OriHoistInvariantsLate3", LOOPS),
     none(89, "AdvancedPhaseSetRegAttr", HOOK),

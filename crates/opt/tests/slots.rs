@@ -81,8 +81,9 @@ fn passes_stand_in_their_slots() {
         let slot = SLOTS.iter().find(|slot| slot.number == pass.number()).expect("a slot");
         assert_eq!(slot.name, pass.name);
     }
-    let places: Vec<_> =
-        PIPELINE.iter().map(|pass| SLOTS.iter().position(|slot| slot.number == pass.number())).collect();
+    // Uniform registers need the barriers of slot 99: docs/uniform.md.
+    let in_place = PIPELINE.iter().filter(|pass| pass.name != "ConvertToUniformReg");
+    let places: Vec<_> = in_place.map(|pass| SLOTS.iter().position(|slot| slot.number == pass.number())).collect();
     assert!(places.is_sorted(), "passes do not run in the order of their slots");
 }
 

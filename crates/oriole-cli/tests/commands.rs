@@ -1,6 +1,7 @@
 //! The command line's promises: text and words both ways, the same bytes every time, the same results
 //! on any number of threads, the names of instructions.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -180,8 +181,11 @@ fn the_table_of_phases_is_printed() {
     let mut numbers: Vec<u32> = lines.iter().map(|words| words[0].parse().expect("a number")).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (0..=158).collect::<Vec<u32>>());
-    let optional: Vec<&str> = lines.iter().filter(|words| words[2] == "optional").map(|words| words[1]).collect();
-    assert_eq!(optional, oriole_codegen::optional_passes().collect::<Vec<_>>());
+    // A pass may fill two slots, and go by the name of the first; one runs later than its slot stands.
+    let optional: BTreeSet<&str> = lines.iter().filter(|words| words[2] == "optional").map(|words| words[1]).collect();
+    let passes: BTreeSet<&str> = oriole_codegen::optional_passes().collect();
+    assert_eq!(optional.difference(&passes).collect::<Vec<_>>(), [&"InsertPseudoUseDefForConvUR"]);
+    assert_eq!(passes.difference(&optional).count(), 0);
     assert!(lines.iter().all(|words| words.len() > 3), "a slot about which nothing is said");
 }
 
@@ -190,7 +194,7 @@ fn the_table_of_phases_is_printed() {
 fn the_pipeline_is_printed() {
     let (status, text) = oriole(&["phases", "--pipeline"], "");
     assert_eq!(status, 0);
-    assert!(text.lines().count() <= 26 && text.lines().all(|line| line.len() <= 80), "{text}");
+    assert!(text.lines().count() <= 28 && text.lines().all(|line| line.len() <= 80), "{text}");
     let names: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(names, oriole_codegen::passes().map(|pass| pass.name).collect::<Vec<_>>());
 }

@@ -233,11 +233,13 @@ fn copy_of(func: &Function, inst: InstId) -> Option<(VReg, u8)> {
 /// Destination and source of an unguarded register move without flags.
 pub(crate) fn move_operands(func: &Function, inst: InstId) -> Option<(Operand, Operand)> {
     let data = &func[inst];
-    if data.opcode != Opcode::MOV || data.guard().is_some() {
+    if !matches!(data.opcode, Opcode::MOV | Opcode::UMOV) || data.guard().is_some() {
         return None;
     }
     let (to, from) = (*data.operands.first()?, *data.operands.get(1)?);
-    (!from.has_flags() && to.as_reg().is_some() && from.as_reg().is_some()).then_some((to, from))
+    // From a uniform register to a general one it is no copy within a file.
+    let same_file = func[to.as_reg()?].file() == func[from.as_reg()?].file();
+    (!from.has_flags() && same_file).then_some((to, from))
 }
 
 /// The part of a mask that lies in one file.

@@ -218,7 +218,10 @@ impl Warp {
         let issue = Issue { inst, watch, pc, cycle: running.cycle, group, active };
         hazards.issue(&issue, |pc| machine.program.inst(pc)).map_err(FaultKind::Hazard)?;
         running.cycle += u64::from(inst.control.cycles());
-        self.warp_values.as_ref().map_or(Ok(()), |values| values.judge(&self.state, watch, active)).map_err(FaultKind::Hazard)
+        self.warp_values
+            .as_ref()
+            .map_or(Ok(()), |values| values.judge(&self.state, watch, active))
+            .map_err(FaultKind::Hazard)
     }
 
     /// Executes one instruction for the `active` lanes of the current group.

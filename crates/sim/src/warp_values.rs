@@ -54,7 +54,10 @@ impl WarpValues {
                 return Err(Hazard {
                     kind: "read of another path's value",
                     register: register.to_string(),
-                    earlier: format!("the write at code address {:#x}, which lane {lane} had no part in", self.written_at[at]),
+                    earlier: format!(
+                        "the write at code address {:#x}, which lane {lane} had no part in",
+                        self.written_at[at]
+                    ),
                     missing_cycles: 0,
                     remedy: "threads that are apart need different uniform registers".into(),
                 });

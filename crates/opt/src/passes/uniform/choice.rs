@@ -168,12 +168,7 @@ struct Solver<'f> {
 }
 
 impl<'f> Solver<'f> {
-    fn new(
-        func: &'f Function,
-        arch: Arch,
-        names: SecondaryMap<VReg, PackedOption<VReg>>,
-        loops: &LoopForest,
-    ) -> Self {
+    fn new(func: &'f Function, arch: Arch, names: SecondaryMap<VReg, PackedOption<VReg>>, loops: &LoopForest) -> Self {
         let (mut sites, mut mentions) = (Vec::new(), Vec::new());
         let mut gain: SecondaryMap<VReg, f32> = SecondaryMap::new();
         for (block, inst) in func.iter_insts() {
@@ -281,8 +276,11 @@ impl<'f> Solver<'f> {
         if excess == 0 {
             return false;
         }
-        let mut movable: Vec<VReg> =
-            set.iter().map(|(reg, _)| reg).filter(|reg| self.names[*reg].is_some() && self.func[*reg].file() == twin).collect();
+        let mut movable: Vec<VReg> = set
+            .iter()
+            .map(|(reg, _)| reg)
+            .filter(|reg| self.names[*reg].is_some() && self.func[*reg].file() == twin)
+            .collect();
         movable.sort_unstable_by(|a, b| self.gain[*a].total_cmp(&self.gain[*b]).then(a.cmp(b)));
         movable.dedup();
         movable.iter().take(excess).for_each(|reg| self.give_up(*reg));

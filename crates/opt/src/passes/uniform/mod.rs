@@ -58,7 +58,8 @@ fn hold(func: &mut Function, places: &Places) {
     let live = analyses.live(func);
     let mut holds: Vec<(oriole_ori::Block, bool, Vec<Operand>)> = Vec::new();
     for region in &places.regions {
-        let writes = |block: &oriole_ori::Block| func.block_insts(*block).iter().any(|inst| writes_uniform(func, *inst));
+        let writes =
+            |block: &oriole_ori::Block| func.block_insts(*block).iter().any(|inst| writes_uniform(func, *inst));
         let calls = |block: &oriole_ori::Block| func.block_insts(*block).iter().any(|inst| func[*inst].call.is_some());
         if !region.iter().any(writes) || region.iter().any(calls) {
             continue;
