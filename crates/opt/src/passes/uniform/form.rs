@@ -35,6 +35,26 @@ fn translated(inst: &Inst, twin: Opcode) -> Option<Mods> {
     Some(mods)
 }
 
+/// What brought a register to the uniform datapath, when it is there; `None` where more is wanted of it.
+fn moved(inst: &Inst) -> Option<Inst> {
+    let operand = |role| inst.opcode.position(role).map(|at| inst.operands[at]);
+    if operand(Role::PD) != Some(Operand::pt()) || inst.guard().is_some() {
+        return None;
+    }
+    let mut new = Inst::copy(RegFile::UR, operand(Role::D)?, operand(Role::A)?);
+    (new.loc, new.flags) = (inst.loc, inst.flags);
+    Some(new)
+}
+
+/// What brings a constant to the uniform datapath, as a move there.
+pub(super) fn constant_move(inst: &Inst) -> Option<Inst> {
+    let at = inst.opcode.position(Role::A).filter(|_| inst.is_machine() && inst.opcode == Opcode::R2UR)?;
+    let bits = if inst.operands[at] == Operand::rz() { 0 } else { inst.operands[at].as_imm()? };
+    let mut new = inst.clone();
+    new.operands[at] = Operand::imm(bits);
+    moved(&new)
+}
+
 /// Forms for one function, in which some registers have others in uniform files.
 pub(super) struct Forms<'f> {
     pub(super) func: &'f Function,
@@ -168,7 +188,7 @@ impl Forms<'_> {
             return self.branch(&new);
         }
         match inst.opcode {
-            Opcode::R2UR => self.moved(&new),
+            Opcode::R2UR => moved(&new),
             _ => self.addressed(&new).or_else(|| self.legal(new)),
         }
     }
@@ -186,17 +206,6 @@ impl Forms<'_> {
         new.operands[at] = if guard.negated { pred.not() } else { pred };
         new.mods.apply(Field::BRA_UNIFORM.is(true));
         self.func.is_legal(&new, self.arch).then_some(new)
-    }
-
-    /// What brought a register to the uniform datapath, when it is there.
-    fn moved(&self, inst: &Inst) -> Option<Inst> {
-        let operand = |role| inst.opcode.position(role).map(|at| inst.operands[at]);
-        if operand(Role::PD) != Some(Operand::pt()) {
-            return None;
-        }
-        let mut new = Inst::copy(RegFile::UR, operand(Role::D)?, operand(Role::A)?);
-        (new.loc, new.flags) = (inst.loc, inst.flags);
-        (inst.guard().is_none()).then_some(new)
     }
 
     /// A 32-bit address whose register is a uniform one.

@@ -1,0 +1,67 @@
+//! Slot 86: what threads hold in uniform registers while others of the warp go another way is held until all are together
+//! again, so that allocation gives its registers to nobody who writes meanwhile.
+
+use super::places::Places;
+use oriole_ori::analysis::{Analyses, Component, Liveness};
+use oriole_ori::{Block, EntitySet, Function, Inst, InstId, Operand};
+
+/// A mark to be put into a block.
+struct Mark {
+    block: Block,
+    /// Before its last instruction, not at its start.
+    at_end: bool,
+    held: Vec<Operand>,
+}
+
+/// Put the marks where they are needed.
+pub(super) fn hold(func: &mut Function, places: &Places) {
+    let live = Analyses::default().live(func);
+    let marks: Vec<Mark> = places.regions.iter().flat_map(|region| marks(func, &live, places, region)).collect();
+    for Mark { block, at_end, held } in marks {
+        let inst = func.edit().add(Inst::hold(&held));
+        let at = if at_end { func.block_insts(block).len().saturating_sub(1) } else { 0 };
+        func.edit().place(block, at, &[inst]);
+    }
+}
+
+/// The marks behind a region, and at the ends of those that end in it. Where nothing is written in it nothing has to be held. Across
+/// calls nothing is held: what lives there has stayed in general registers ([`Places::may_write`]).
+fn marks(func: &Function, live: &Liveness, places: &Places, region: &[Block]) -> Vec<Mark> {
+    let insts = || region.iter().flat_map(|block| func.block_insts(*block));
+    if !insts().any(|inst| writes_uniform(func, *inst)) || insts().any(|inst| func[*inst].call.is_some()) {
+        return Vec::new();
+    }
+    let held = held(func, live, region);
+    if held.is_empty() {
+        return Vec::new();
+    }
+    let (mut joins, mut marks) = (EntitySet::new(), Vec::new());
+    for &block in region {
+        let succs = func.succs(block);
+        if succs.is_empty() {
+            marks.push(Mark { block, at_end: true, held: held.clone() });
+        }
+        for &succ in succs.iter().filter(|succ| places.is_whole(**succ)) {
+            if joins.insert(succ) {
+                marks.push(Mark { block: succ, at_end: false, held: held.clone() });
+            }
+        }
+    }
+    marks
+}
+
+/// What lives in uniform registers where some block of the region begins.
+fn held(func: &Function, live: &Liveness, region: &[Block]) -> Vec<Operand> {
+    let mut held: Vec<_> = region.iter().flat_map(|block| live.uniform_live_in(*block)).collect();
+    held.sort_unstable();
+    held.dedup();
+    let operand =
+        |(reg, k): Component| if func[reg].components == 1 { Operand::reg(reg) } else { Operand::comp(reg, k) };
+    held.into_iter().filter(|(reg, _)| !func[*reg].is_fixed()).map(operand).collect()
+}
+
+fn writes_uniform(func: &Function, inst: InstId) -> bool {
+    let mut writes = false;
+    func.for_each_def(inst, |mention| writes |= func[mention.reg].reg_type.is_uniform());
+    writes
+}
