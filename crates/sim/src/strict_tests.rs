@@ -1,8 +1,10 @@
 //! Strict simulation on short sequences; the distances are those that ptxas's code relies on
 //! (`../shared/latency/digest.md`).
 
+use crate::exec::tests::warp;
 use crate::lanes::Mask;
 use crate::strict::{Hazards, Issue, Watch};
+use crate::warp_values::WarpValues;
 use oriole_device::Hazard;
 use oriole_isa::{Arch, Control, Inst};
 
@@ -122,4 +124,35 @@ fn predicates_packed_in_a_register_are_seen() {
     let lines = |stall| [plain("R2P PR, R2, 0x2", stall), plain("@P1 IADD3 R5, R4, 0x1, RZ", 1)];
     assert_eq!(judge(Arch::Sm80, &lines(13)), Ok(()));
     assert_eq!(hazard(&lines(5)).register, "P1");
+}
+
+/// Writes of `UR4` by threads of a warp, a value each; then these threads read it.
+fn read_after(writes: &[(Mask, u32)], readers: Mask) -> Result<(), Hazard> {
+    let watch = |text| {
+        let inst = oriole_isa::parse(text, Arch::Sm90, &|_| None).unwrap_or_else(|error| panic!("{text}: {error}"));
+        Watch::of(&inst, Arch::Sm90)
+    };
+    let (write, read) = (watch("UMOV UR4, 0x1"), watch("IADD3 R2, R3, UR4, RZ"));
+    let (mut state, mut values) = (warp(Arch::Sm90), WarpValues::new());
+    for (at, (threads, value)) in writes.iter().enumerate() {
+        state.set_ur(4, *value);
+        values.note(&state, &write, *threads, 16 * at as u64);
+    }
+    values.judge(&state, &read, readers)
+}
+
+#[test]
+fn a_uniform_register_holds_what_its_reader_wrote() {
+    let (some, others) = (0xff, 0xff00);
+    assert_eq!(read_after(&[(Mask::MAX, 7)], some), Ok(()));
+    // One after the other, each for itself.
+    assert_eq!(read_after(&[(Mask::MAX, 7), (some, 8)], some), Ok(()));
+    // The others have not gone on meanwhile, and find something else.
+    let found = read_after(&[(Mask::MAX, 7), (some, 8)], others).expect_err("overwritten");
+    assert_eq!((found.kind, found.register.as_str()), ("read of another path's value", "UR4"));
+    assert!(found.earlier.contains("code address 0x10") && found.earlier.contains("lane 8"), "{}", found.earlier);
+    // The same value is no harm: a descriptor that is loaded wherever it is needed.
+    assert_eq!(read_after(&[(Mask::MAX, 7), (some, 7)], others), Ok(()));
+    // Who comes together with different values has none.
+    assert!(read_after(&[(some, 7), (others, 8)], some | others).is_err());
 }

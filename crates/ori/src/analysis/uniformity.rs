@@ -16,7 +16,22 @@ use crate::operand::{Operand, OperandKind};
 use crate::terminator::{Exit, exit_of};
 use cranelift_entity::{EntityRef, EntitySet, SecondaryMap, packed_option::PackedOption};
 use oriole_graph::Rows;
-use oriole_isa::{Arch, Effects, Lanes, RegFile, special_registers};
+use oriole_isa::{Arch, Effects, Field, Lanes, Opcode, RegFile, Role, Shfl, special_registers};
+
+/// How the results of an instruction differ: what all lanes take from one of them is the same in all.
+fn lanes(inst: &Inst) -> Lanes {
+    /// Lanes up to the last one, in one segment.
+    const WHOLE_WARP: u32 = 0x1f;
+    let constant = |role| {
+        inst.opcode
+            .position(role)
+            .and_then(|at| inst.operands.get(at))
+            .and_then(|lane| if lane.is_zero() { Some(0) } else { lane.as_imm() })
+    };
+    let is_shuffle = inst.is_machine() && inst.opcode == Opcode::SHFL && inst.get(Field::SHFL) == Shfl::IDX;
+    let from_one = is_shuffle && constant(Role::B).is_some() && constant(Role::C) == Some(WHOLE_WARP);
+    if from_one { Lanes::Warp } else { inst.opcode.lanes() }
+}
 
 /// Steps that joins of paths may take, per block of the function. A function beyond that (thousands of
 /// divergent branches over the same code) gets a plain answer: what crosses blocks varies.
@@ -120,7 +135,7 @@ impl Solver<'_> {
                 let data = &self.func[inst];
                 // Lanes whose guard is false keep what they have.
                 let guards = data.guard().is_some_and(|guard| guard.pred == reg);
-                if guards || data.opcode.lanes() != Lanes::Warp {
+                if guards || lanes(data) != Lanes::Warp {
                     self.mark_results(inst);
                 }
                 self.check_branch(inst);
@@ -140,7 +155,7 @@ impl Solver<'_> {
         });
         let volatile = info.effects.contains(Effects::VOLATILE) || inst.flags.contains(InstFlags::VOLATILE);
         let volatile_read = volatile && info.effects.contains(Effects::READS_MEMORY);
-        let own = match inst.opcode.lanes() {
+        let own = match lanes(inst) {
             Lanes::Own => true,
             Lanes::Warp => false,
             Lanes::Same => special || volatile_read,

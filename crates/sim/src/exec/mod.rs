@@ -60,7 +60,7 @@ mod sixteen;
 mod system;
 mod tensor;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod texture;
 mod uniform;
 mod wide;

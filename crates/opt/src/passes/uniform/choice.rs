@@ -14,9 +14,12 @@ pub(super) struct Site {
     pub(super) inst: InstId,
     /// It writes some.
     pub(super) writes: bool,
+    /// How often it is executed, about.
+    pub(super) weight: f32,
 }
 
 /// The registers that may become uniform, and those that shall.
+#[derive(Default)]
 pub(super) struct Choice {
     /// By register: one that stands for the uniform one.
     pub(super) names: SecondaryMap<VReg, PackedOption<VReg>>,
@@ -24,6 +27,8 @@ pub(super) struct Choice {
     pub(super) sites: Vec<Site>,
     /// The candidates that are left.
     pub(super) chosen: Vec<VReg>,
+    /// Those of them that stay where they are, too, and are brought over by `R2UR` where they are written.
+    pub(super) bridged: EntitySet<VReg>,
 }
 
 /// The uniform register type of a register's, if it has one.
@@ -52,12 +57,11 @@ pub(super) fn choose(
     (loops, live): (&LoopForest, &Liveness),
     places: &Places,
 ) -> Result<Choice, BuildError> {
-    let mut candidates = candidates(func, uniformity, places);
-    let lonely = lonely_loads(func, arch, &candidates);
-    candidates.retain(|reg| !lonely.contains(*reg));
+    let candidates = candidates(func, uniformity, places);
     if candidates.is_empty() {
-        return Ok(Choice { names: SecondaryMap::new(), sites: Vec::new(), chosen: Vec::new() });
+        return Ok(Choice::default());
     }
+    let lonely = lonely_loads(func, arch, &candidates);
     let mut stand_ins: FxHashMap<RegType, VReg> = FxHashMap::default();
     let mut names: SecondaryMap<VReg, PackedOption<VReg>> = SecondaryMap::new();
     for &reg in &candidates {
@@ -69,14 +73,20 @@ pub(super) fn choose(
         names[reg] = stand_in.into();
     }
     let mut solver = Solver::new(func, arch, names, loops);
+    lonely.into_iter().for_each(|reg| solver.give_up(reg));
     solver.run();
+    let mut eligible = EntitySet::new();
+    candidates.iter().for_each(|reg| {
+        eligible.insert(*reg);
+    });
+    solver.build_bridges(&eligible);
     // What is given up for want of registers takes others along, never the other way.
     while solver.give_up_beyond_room(live, &candidates) {
         solver.run();
     }
-    let Solver { names, sites, .. } = solver;
+    let Solver { names, sites, bridged, .. } = solver;
     let chosen = candidates.into_iter().filter(|reg| names[*reg].is_some()).collect();
-    Ok(Choice { names, sites, chosen })
+    Ok(Choice { names, sites, chosen, bridged })
 }
 
 /// Registers that are the same in all threads, and are written where a uniform register may be.
@@ -106,10 +116,9 @@ const LINE: u32 = 64;
 
 /// Registers that are loaded from a line of constants from which nothing else comes. Before sm_100 a `ULDC` whose line is not
 /// there holds up the warp, where an `LDC` lets it go on: one for one register does not pay.
-fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> EntitySet<VReg> {
-    let mut lonely = EntitySet::new();
+fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> Vec<VReg> {
     if arch != Arch::Sm90 {
-        return lonely;
+        return Vec::new();
     }
     let mut wanted: EntitySet<VReg> = EntitySet::new();
     candidates.iter().for_each(|reg| {
@@ -130,11 +139,9 @@ fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> EntitySet<V
             _ => {}
         }
     }
-    for (_, regs) in lines.into_values().filter(|(count, _)| *count < 2) {
-        regs.into_iter().for_each(|reg| {
-            lonely.insert(reg);
-        });
-    }
+    let mut lonely: Vec<VReg> =
+        lines.into_values().filter(|(count, _)| *count < 2).flat_map(|(_, regs)| regs).collect();
+    lonely.sort_unstable();
     lonely
 }
 
@@ -154,11 +161,15 @@ impl Room {
     }
 }
 
-struct Solver<'f> {
-    func: &'f Function,
+/// Gives up candidates until every instruction has a form.
+pub(super) struct Solver<'f> {
+    pub(super) func: &'f Function,
     arch: Arch,
-    names: SecondaryMap<VReg, PackedOption<VReg>>,
-    sites: Vec<Site>,
+    pub(super) names: SecondaryMap<VReg, PackedOption<VReg>>,
+    /// What has been given up keeps its stand-in here.
+    stand_ins: SecondaryMap<VReg, PackedOption<VReg>>,
+    pub(super) bridged: EntitySet<VReg>,
+    pub(super) sites: Vec<Site>,
     /// By register: the sites that name it.
     of_reg: oriole_graph::Rows<u32>,
     /// By register: what is won.
@@ -183,16 +194,18 @@ impl<'f> Solver<'f> {
                 }
             });
             if named {
-                sites.push(Site { inst, writes });
+                sites.push(Site { inst, writes, weight });
             }
         }
         let of_reg = oriole_graph::Rows::new(func.regs().len(), mentions.into_iter());
         let (work, queued) = ((0..sites.len() as u32).rev().collect(), vec![true; sites.len()]);
-        Solver { func, arch, names, sites, of_reg, gain, work, queued }
+        let stand_ins = names.clone();
+        let bridged = EntitySet::new();
+        Solver { func, arch, names, stand_ins, bridged, sites, of_reg, gain, work, queued }
     }
 
     /// Give up candidates until every instruction has a form.
-    fn run(&mut self) {
+    pub(super) fn run(&mut self) {
         while let Some(at) = self.work.pop() {
             self.queued[at as usize] = false;
             let Site { inst, writes, .. } = self.sites[at as usize];
@@ -207,25 +220,31 @@ impl<'f> Solver<'f> {
     }
 
     fn forms(&self) -> Forms<'_> {
-        Forms { func: self.func, arch: self.arch, names: &self.names }
+        Forms { func: self.func, arch: self.arch, names: &self.names, bridged: &self.bridged }
     }
 
     /// Whether the instruction goes to the uniform datapath.
-    fn twin_is_there(&self, inst: InstId) -> bool {
+    pub(super) fn twin_is_there(&self, inst: InstId) -> bool {
         self.forms().twin(&self.func[inst]).is_some()
     }
 
     /// Whether it stays and has a form for the uniform registers that it reads.
     fn reads_well(&self, inst: InstId) -> bool {
         let mut reads = false;
-        self.func.for_each_use(inst, |mention| reads |= self.names[mention.reg].is_some());
+        let by_name = |reg: VReg| self.names[reg].is_some() && !self.bridged.contains(reg);
+        self.func.for_each_use(inst, |mention| reads |= by_name(mention.reg));
         !reads || self.forms().reader(&self.func[inst]).is_some()
     }
 
     fn give_up_results(&mut self, inst: InstId) {
         let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
         self.func.for_each_def(inst, |mention| results.push(mention.reg));
-        results.into_iter().for_each(|reg| self.give_up(reg));
+        results
+            .into_iter()
+            .filter(|reg| !self.bridged.contains(*reg))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|reg| self.give_up(reg));
     }
 
     /// Give up the register that an instruction reads and by which the least is lost.
@@ -233,7 +252,10 @@ impl<'f> Solver<'f> {
         let mut least: Option<VReg> = None;
         self.func.for_each_use(inst, |mention| {
             let reg = mention.reg;
-            if self.names[reg].is_some() && least.is_none_or(|least| self.gain[reg] < self.gain[least]) {
+            if self.names[reg].is_some()
+                && !self.bridged.contains(reg)
+                && least.is_none_or(|least| self.gain[reg] < self.gain[least])
+            {
                 least = Some(reg);
             }
         });
@@ -287,10 +309,40 @@ impl<'f> Solver<'f> {
         !movable.is_empty()
     }
 
-    fn give_up(&mut self, reg: VReg) {
-        if self.names[reg].take().is_none() {
-            return;
+    pub(super) fn give_up(&mut self, reg: VReg) {
+        if self.names[reg].take().is_some() {
+            self.queue(reg);
         }
+    }
+
+    /// Try once more with a register that has been given up.
+    pub(super) fn take_up(&mut self, reg: VReg) {
+        self.names[reg] = self.stand_ins[reg];
+        self.queue(reg);
+    }
+
+    /// The sites that name a register.
+    pub(super) fn sites_of(&self, reg: VReg) -> impl Iterator<Item = usize> + '_ {
+        self.of_reg.row(reg.index()).iter().map(|site| *site as usize)
+    }
+
+    /// The instructions that write it.
+    pub(super) fn definitions(&self, reg: VReg) -> impl Iterator<Item = InstId> + '_ {
+        let writes = move |inst: &InstId| {
+            let mut writes = false;
+            self.func.for_each_def(*inst, |mention| writes |= mention.reg == reg);
+            writes
+        };
+        self.sites_of(reg).filter(|site| self.sites[*site].writes).map(|site| self.sites[site].inst).filter(writes)
+    }
+
+    /// The site of the one instruction that writes it.
+    pub(super) fn definition(&self, reg: VReg) -> Option<usize> {
+        let inst = single(self.definitions(reg))?;
+        self.sites_of(reg).find(|site| self.sites[*site].inst == inst)
+    }
+
+    fn queue(&mut self, reg: VReg) {
         for &site in self.of_reg.row(reg.index()) {
             if !std::mem::replace(&mut self.queued[site as usize], true) {
                 self.work.push(site);
@@ -308,4 +360,10 @@ fn won(func: &Function, arch: Arch, inst: InstId, is_def: bool) -> f32 {
         (_, true) => 1.0,
         _ => 0.0,
     }
+}
+
+/// The one item that there is.
+pub(super) fn single<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let first = items.next()?;
+    items.next().is_none().then_some(first)
 }

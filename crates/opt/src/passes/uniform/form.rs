@@ -5,7 +5,7 @@ use crate::passes::general::commute;
 use oriole_isa::{
     Arch, Field, LdcMode, Mods, Opcode, RegFile, Role, Setting, Udenormal, UvmnmxType, Vtype, special_registers,
 };
-use oriole_ori::{Function, Guard, Inst, InstFlags, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
+use oriole_ori::{EntitySet, Function, Guard, Inst, InstFlags, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
 
 /// Modifiers that the uniform datapath has in another field than the vector instruction, or in another default.
 const TRANSLATIONS: [(Setting, Setting); 7] = [
@@ -61,6 +61,8 @@ pub(super) struct Forms<'f> {
     pub(super) arch: Arch,
     /// The uniform register of a register, or one that stands for it.
     pub(super) names: &'f SecondaryMap<VReg, PackedOption<VReg>>,
+    /// Those of them that stay in general registers as well.
+    pub(super) bridged: &'f EntitySet<VReg>,
 }
 
 impl Forms<'_> {
@@ -85,7 +87,8 @@ impl Forms<'_> {
         if !inst.is_machine() {
             return if inst.is_undef() { self.undef(inst) } else { None };
         }
-        if inst.call.is_some() || inst.flags.contains(InstFlags::VOLATILE) {
+        let stays = |operand: Operand| operand.as_reg().is_some_and(|reg| self.bridged.contains(reg));
+        if inst.call.is_some() || inst.flags.contains(InstFlags::VOLATILE) || inst.defs().any(|(_, to)| stays(to)) {
             return None;
         }
         let mut new = match inst.opcode {
@@ -170,6 +173,7 @@ impl Forms<'_> {
         for (at, operand) in inst.operands.iter().enumerate() {
             if let OperandKind::Reg(reg, _) = operand.kind()
                 && let Some(name) = self.name(reg)
+                && (!self.bridged.contains(reg) || inst.is_machine() && inst.opcode == Opcode::R2UR)
             {
                 if inst.is_def(at) {
                     return None;

@@ -1,5 +1,6 @@
 //! Slots 74 and 86: what is the same in all threads of a warp goes to the uniform datapath (`docs/uniform.md`).
 
+mod bridges;
 mod choice;
 mod form;
 mod hold;
@@ -8,14 +9,16 @@ mod places;
 use crate::{Changed, Context, PhaseError};
 use choice::{Choice, choose, twin_of};
 use form::Forms;
+use oriole_isa::{Mods, Opcode, Role};
 use oriole_ori::analysis::Analyses;
-use oriole_ori::{Function, FunctionKind, InstId};
+use oriole_ori::{Function, FunctionKind, Inst, InstId, Operand, VReg};
 use places::Places;
 
 /// What is counted.
-pub(crate) const RULES: &[&str] = &["to the uniform datapath", "constants brought there"];
+pub(crate) const RULES: &[&str] = &["to the uniform datapath", "constants brought there", "bridges"];
 const CONVERTED: usize = 0;
 const CONSTANTS: usize = 1;
+const BRIDGES: usize = 2;
 
 /// Convert a kernel.
 pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
@@ -27,7 +30,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     let (cfg, uniformity, live, loops) =
         (analyses.cfg(func), analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, &live);
-    let Choice { mut names, sites, chosen } = choose(func, arch, &uniformity, (&loops, &live), &places)?;
+    let Choice { mut names, sites, chosen, bridged } = choose(func, arch, &uniformity, (&loops, &live), &places)?;
     if chosen.is_empty() {
         return Ok(constants);
     }
@@ -40,7 +43,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
         if !named {
             continue;
         }
-        let (forms, inst) = (Forms { func, arch, names: &names }, &func[site.inst]);
+        let (forms, inst) = (Forms { func, arch, names: &names, bridged: &bridged }, &func[site.inst]);
         let twin = if site.writes { forms.twin(inst) } else { None };
         let converted = u32::from(twin.is_some());
         if let Some(new) = twin.or_else(|| forms.reader(inst)) {
@@ -48,8 +51,31 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
             context.tally.add(CONVERTED, converted);
         }
     }
+    bridge(func, context, &chosen, |reg| names[reg].expand().filter(|_| bridged.contains(reg)));
     hold::hold(func, &places);
     Ok(Changed::Yes)
+}
+
+/// Bring registers to those that `to` names, right where they are written.
+fn bridge(func: &mut Function, context: &Context, chosen: &[VReg], to: impl Fn(VReg) -> Option<VReg>) {
+    if chosen.iter().all(|reg| to(*reg).is_none()) {
+        return;
+    }
+    for block in func.layout().to_vec() {
+        func.edit().rewrite_block(block, |func, inst, list| {
+            list.push(inst);
+            let mut written = Vec::new();
+            func.for_each_def(inst, |mention| written.extend(to(mention.reg).map(|name| (mention.reg, name))));
+            for (reg, name) in written {
+                let mut new = Inst::neutral(Opcode::R2UR, Mods::new());
+                new.set_role(Role::D, Operand::reg(name));
+                new.set_role(Role::A, Operand::reg(reg));
+                new.loc = func[inst].loc;
+                list.push(func.edit().add(new));
+                context.tally.count(BRIDGES);
+            }
+        });
+    }
 }
 
 /// What `R2UR` brings of constants is written there at once.

@@ -35,7 +35,7 @@ const ROUNDINGS: [(&str, Round); 4] = [
 ];
 
 /// The state of a full warp in a block of its own.
-pub(super) fn warp(arch: Arch) -> State {
+pub(crate) fn warp(arch: Arch) -> State {
     let identity = WarpIdentity {
         arch,
         tid: [[0; WARP]; 3],

@@ -1,0 +1,99 @@
+//! Bridges to the uniform datapath: what is the same in all threads although each computes it for itself (a value of one lane, by
+//! `SHFL`) goes there by one `R2UR` right behind it, where that saves more of them further on.
+
+use super::choice::{Solver, single};
+use oriole_isa::{Opcode, RegFile, Role};
+use oriole_ori::{EntitySet, InstId, Operand, VReg};
+
+/// What `R2UR`s read: the registers on the way there, and those of them that no instruction of the uniform datapath can give.
+struct Reach {
+    inside: Vec<VReg>,
+    leaves: Vec<VReg>,
+}
+
+impl Solver<'_> {
+    /// Let registers go there that `eligible` names, if that saves more than it costs.
+    pub(super) fn build_bridges(&mut self, eligible: &EntitySet<VReg>) {
+        let waiting: Vec<(usize, VReg)> = self.waiting(eligible);
+        if waiting.is_empty() {
+            return;
+        }
+        let Reach { inside, leaves } = self.reach(&waiting, eligible);
+        if leaves.is_empty() {
+            return;
+        }
+        leaves.iter().for_each(|reg| {
+            self.bridged.insert(*reg);
+        });
+        let all: Vec<VReg> = inside.into_iter().chain(leaves.iter().copied()).collect();
+        all.iter().for_each(|reg| self.take_up(*reg));
+        self.run();
+        let idle: Vec<VReg> = leaves.iter().copied().filter(|reg| !self.is_read_there(*reg)).collect();
+        idle.into_iter().for_each(|reg| self.give_up(reg));
+        let saved =
+            waiting.iter().filter(|(_, reg)| self.names[*reg].is_some()).map(|(site, _)| self.sites[*site].weight);
+        let spent = leaves.iter().filter(|reg| self.names[**reg].is_some());
+        let spent = spent.filter_map(|reg| self.definition(*reg)).map(|site| self.sites[site].weight);
+        if saved.sum::<f32>() <= spent.sum() {
+            all.iter().for_each(|reg| self.give_up(*reg));
+        }
+        self.run();
+    }
+
+    /// The `R2UR`s that are left and want no more than a value, each with what it reads.
+    fn waiting(&self, eligible: &EntitySet<VReg>) -> Vec<(usize, VReg)> {
+        let source = |site: usize| {
+            let inst = &self.func[self.sites[site].inst];
+            let operand = |role| inst.opcode.position(role).and_then(|at| inst.operands.get(at).copied());
+            let is_plain = inst.is_machine() && inst.opcode == Opcode::R2UR && inst.guard().is_none();
+            let reg = operand(Role::A).filter(|_| is_plain && operand(Role::PD) == Some(Operand::pt()))?.as_reg()?;
+            (self.names[reg].is_none() && eligible.contains(reg)).then_some((site, reg))
+        };
+        (0..self.sites.len()).filter_map(source).collect()
+    }
+
+    fn reach(&self, waiting: &[(usize, VReg)], eligible: &EntitySet<VReg>) -> Reach {
+        let (mut seen, mut reach) = (EntitySet::new(), Reach { inside: Vec::new(), leaves: Vec::new() });
+        let mut work: Vec<VReg> = waiting.iter().map(|(_, reg)| *reg).collect();
+        while let Some(reg) = work.pop() {
+            if !seen.insert(reg) || self.names[reg].is_some() || !eligible.contains(reg) {
+                continue;
+            }
+            if self.definitions(reg).all(|inst| self.has_twin(inst)) {
+                reach.inside.push(reg);
+                self.definitions(reg).for_each(|inst| self.func.for_each_use(inst, |read| work.push(read.reg)));
+            } else if self.may_bridge(reg) {
+                reach.leaves.push(reg);
+            }
+        }
+        reach
+    }
+
+    /// Whether its opcode has a twin at all.
+    fn has_twin(&self, inst: InstId) -> bool {
+        let inst = &self.func[inst];
+        let opcode = inst.opcode;
+        inst.is_undef()
+            || inst.is_machine() && (matches!(opcode, Opcode::LDC | Opcode::S2R) || opcode.info().uniform.is_some())
+    }
+
+    /// A register that one instruction writes, in full.
+    fn may_bridge(&self, reg: VReg) -> bool {
+        let data = &self.func[reg];
+        let only = single(self.definitions(reg));
+        data.file() == RegFile::R
+            && data.components == 1
+            && only.is_some_and(|inst| self.func[inst].is_machine() && !self.func[inst].writes_partly())
+    }
+
+    /// Whether something on the uniform datapath reads the register.
+    fn is_read_there(&self, reg: VReg) -> bool {
+        let reads = |site: &usize| {
+            let mut reads = false;
+            let inst = self.sites[*site].inst;
+            self.func.for_each_use(inst, |read| reads |= read.reg == reg);
+            reads && (self.func[inst].opcode == Opcode::R2UR || self.twin_is_there(inst))
+        };
+        self.sites_of(reg).any(|site| reads(&site))
+    }
+}
