@@ -18,7 +18,7 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
         return Changed::No;
     }
     let broken = broken(func);
-    let starts = Solver { func, parts, cfg: Cfg::new(func), broken, starts: Starts::new() }.solve();
+    let starts = Solver { func, parts, cfg: &Cfg::new(func), broken, starts: Starts::new() }.solve();
     let mut changed = Changed::No;
     for block in func.layout().to_vec() {
         let Some(mut state) = starts[block] else { continue };
@@ -35,9 +35,9 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
 
 /// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
 /// `parts` says of which blocks' ends they may go different ways.
-pub(crate) fn whole_blocks(func: &Function, parts: impl Fn(Block) -> bool) -> EntitySet<Block> {
+pub(crate) fn whole_blocks(func: &Function, cfg: &Cfg, parts: impl Fn(Block) -> bool) -> EntitySet<Block> {
     let broken = broken(func);
-    let starts = Solver { func, parts, cfg: Cfg::new(func), broken, starts: Starts::new() }.solve();
+    let starts = Solver { func, parts, cfg, broken, starts: Starts::new() }.solve();
     let is_whole = |block: Block| {
         let Some(mut state) = starts[block] else { return false };
         func.block_insts(block).iter().all(|inst| {
@@ -108,7 +108,7 @@ type Starts = SecondaryMap<Block, Option<State>>;
 struct Solver<'f, P> {
     func: &'f Function,
     parts: P,
-    cfg: Cfg,
+    cfg: &'f Cfg,
     broken: u16,
     starts: Starts,
 }

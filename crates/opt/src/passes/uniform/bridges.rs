@@ -12,13 +12,13 @@ struct Reach {
 }
 
 impl Solver<'_> {
-    /// Let registers go there that `eligible` names, if that saves more than it costs.
-    pub(super) fn build_bridges(&mut self, eligible: &EntitySet<VReg>) {
-        let waiting: Vec<(usize, VReg)> = self.waiting(eligible);
+    /// Let candidates that were given up go there over bridges, if that saves more than it costs.
+    pub(super) fn build_bridges(&mut self) {
+        let waiting = self.waiting();
         if waiting.is_empty() {
             return;
         }
-        let Reach { inside, leaves } = self.reach(&waiting, eligible);
+        let Reach { inside, leaves } = self.reach(&waiting);
         if leaves.is_empty() {
             return;
         }
@@ -41,22 +41,22 @@ impl Solver<'_> {
     }
 
     /// The `R2UR`s that are left and want no more than a value, each with what it reads.
-    fn waiting(&self, eligible: &EntitySet<VReg>) -> Vec<(usize, VReg)> {
+    fn waiting(&self) -> Vec<(usize, VReg)> {
         let source = |site: usize| {
             let inst = &self.func[self.sites[site].inst];
             let operand = |role| inst.opcode.position(role).and_then(|at| inst.operands.get(at).copied());
             let is_plain = inst.is_machine() && inst.opcode == Opcode::R2UR && inst.guard().is_none();
             let reg = operand(Role::A).filter(|_| is_plain && operand(Role::PD) == Some(Operand::pt()))?.as_reg()?;
-            (self.names[reg].is_none() && eligible.contains(reg)).then_some((site, reg))
+            self.is_given_up(reg).then_some((site, reg))
         };
         (0..self.sites.len()).filter_map(source).collect()
     }
 
-    fn reach(&self, waiting: &[(usize, VReg)], eligible: &EntitySet<VReg>) -> Reach {
+    fn reach(&self, waiting: &[(usize, VReg)]) -> Reach {
         let (mut seen, mut reach) = (EntitySet::new(), Reach { inside: Vec::new(), leaves: Vec::new() });
         let mut work: Vec<VReg> = waiting.iter().map(|(_, reg)| *reg).collect();
         while let Some(reg) = work.pop() {
-            if !seen.insert(reg) || self.names[reg].is_some() || !eligible.contains(reg) {
+            if !seen.insert(reg) || !self.is_given_up(reg) {
                 continue;
             }
             if self.definitions(reg).all(|inst| self.has_twin(inst)) {
@@ -67,6 +67,11 @@ impl Solver<'_> {
             }
         }
         reach
+    }
+
+    /// A candidate that stays in general registers as things stand.
+    fn is_given_up(&self, reg: VReg) -> bool {
+        self.stand_ins[reg].is_some() && self.names[reg].is_none()
     }
 
     /// Whether its opcode has a twin at all.

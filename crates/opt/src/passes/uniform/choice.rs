@@ -61,7 +61,6 @@ pub(super) fn choose(
     if candidates.is_empty() {
         return Ok(Choice::default());
     }
-    let lonely = lonely_loads(func, arch, &candidates);
     let mut stand_ins: FxHashMap<RegType, VReg> = FxHashMap::default();
     let mut names: SecondaryMap<VReg, PackedOption<VReg>> = SecondaryMap::new();
     for &reg in &candidates {
@@ -72,14 +71,11 @@ pub(super) fn choose(
         };
         names[reg] = stand_in.into();
     }
+    let lonely = lonely_loads(func, arch, &names);
     let mut solver = Solver::new(func, arch, names, loops);
     lonely.into_iter().for_each(|reg| solver.give_up(reg));
     solver.run();
-    let mut eligible = EntitySet::new();
-    candidates.iter().for_each(|reg| {
-        eligible.insert(*reg);
-    });
-    solver.build_bridges(&eligible);
+    solver.build_bridges();
     // What is given up for want of registers takes others along, never the other way.
     while solver.give_up_beyond_room(live, &candidates) {
         solver.run();
@@ -116,14 +112,10 @@ const LINE: u32 = 64;
 
 /// Registers that are loaded from a line of constants from which nothing else comes. Before sm_100 a `ULDC` whose line is not
 /// there holds up the warp, where an `LDC` lets it go on: one for one register does not pay.
-fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> Vec<VReg> {
+fn lonely_loads(func: &Function, arch: Arch, names: &SecondaryMap<VReg, PackedOption<VReg>>) -> Vec<VReg> {
     if arch != Arch::Sm90 {
         return Vec::new();
     }
-    let mut wanted: EntitySet<VReg> = EntitySet::new();
-    candidates.iter().for_each(|reg| {
-        wanted.insert(*reg);
-    });
     let mut lines: FxHashMap<(u8, u32), (u32, Vec<VReg>)> = FxHashMap::default();
     for (_, id) in func.iter_insts() {
         let inst = &func[id];
@@ -132,7 +124,7 @@ fn lonely_loads(func: &Function, arch: Arch, candidates: &[VReg]) -> Vec<VReg> {
         let line = lines.entry((bank, offset / LINE)).or_default();
         match (inst.opcode, inst.operands.first().and_then(|to| to.as_reg())) {
             (Opcode::ULDC, _) => line.0 += 2,
-            (Opcode::LDC, Some(to)) if wanted.contains(to) => {
+            (Opcode::LDC, Some(to)) if names[to].is_some() => {
                 line.0 += 1;
                 line.1.push(to);
             }
@@ -166,8 +158,8 @@ pub(super) struct Solver<'f> {
     pub(super) func: &'f Function,
     arch: Arch,
     pub(super) names: SecondaryMap<VReg, PackedOption<VReg>>,
-    /// What has been given up keeps its stand-in here.
-    stand_ins: SecondaryMap<VReg, PackedOption<VReg>>,
+    /// Of all candidates: what has been given up keeps its stand-in here.
+    pub(super) stand_ins: SecondaryMap<VReg, PackedOption<VReg>>,
     pub(super) bridged: EntitySet<VReg>,
     pub(super) sites: Vec<Site>,
     /// By register: the sites that name it.
@@ -238,13 +230,12 @@ impl<'f> Solver<'f> {
 
     fn give_up_results(&mut self, inst: InstId) {
         let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
-        self.func.for_each_def(inst, |mention| results.push(mention.reg));
-        results
-            .into_iter()
-            .filter(|reg| !self.bridged.contains(*reg))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|reg| self.give_up(reg));
+        self.func.for_each_def(inst, |mention| {
+            if !self.bridged.contains(mention.reg) {
+                results.push(mention.reg);
+            }
+        });
+        results.into_iter().for_each(|reg| self.give_up(reg));
     }
 
     /// Give up the register that an instruction reads and by which the least is lost.

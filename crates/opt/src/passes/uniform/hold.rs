@@ -14,8 +14,11 @@ struct Mark {
 }
 
 /// Put the marks where they are needed.
-pub(super) fn hold(func: &mut Function, places: &Places) {
-    let live = Analyses::default().live(func);
+pub(super) fn hold(func: &mut Function, places: &Places, analyses: &mut Analyses) {
+    if places.regions.is_empty() {
+        return;
+    }
+    let live = analyses.live(func);
     let marks: Vec<Mark> = places.regions.iter().flat_map(|region| marks(func, &live, places, region)).collect();
     for Mark { block, at_end, held } in marks {
         let inst = func.edit().add(Inst::hold(&held));

@@ -52,7 +52,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
         }
     }
     bridge(func, context, &chosen, |reg| names[reg].expand().filter(|_| bridged.contains(reg)));
-    hold::hold(func, &places);
+    hold::hold(func, &places, analyses);
     Ok(Changed::Yes)
 }
 
@@ -80,14 +80,12 @@ fn bridge(func: &mut Function, context: &Context, chosen: &[VReg], to: impl Fn(V
 
 /// What `R2UR` brings of constants is written there at once.
 fn load_constants(func: &mut Function, context: &Context) -> Changed {
-    let all: Vec<InstId> = func.iter_insts().map(|(_, inst)| inst).collect();
-    let mut changed = Changed::No;
-    for id in all {
-        if let Some(new) = form::constant_move(&func[id]) {
-            func.edit().replace(id, new);
-            context.tally.count(CONSTANTS);
-            changed = Changed::Yes;
-        }
+    let constant = |(_, id): (_, InstId)| form::constant_move(&func[id]).map(|new| (id, new));
+    let moves: Vec<(InstId, Inst)> = func.iter_insts().filter_map(constant).collect();
+    context.tally.add(CONSTANTS, moves.len() as u32);
+    let changed = Changed::when(!moves.is_empty());
+    for (id, new) in moves {
+        func.edit().replace(id, new);
     }
     changed
 }

@@ -25,7 +25,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn new(func: &Function, uniformity: &Uniformity, cfg: &Cfg, live: &Liveness) -> Self {
-        let whole = together::whole_blocks(func, |block| uniformity.is_divergent(block));
+        let whole = together::whole_blocks(func, cfg, |block| uniformity.is_divergent(block));
         let (mut local, mut quiet) = (EntitySet::new(), EntitySet::new());
         for reg in func.regs().keys().filter(|reg| !live.crosses_blocks(func, *reg)) {
             local.insert(reg);
