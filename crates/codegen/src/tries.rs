@@ -110,9 +110,15 @@ impl<'a> Form<'a> {
         self.lowering.as_mut().map_or_else(Vec::new, |low| low.missing(&self.func, self.source, step.lower(MORE_SPARE)))
     }
 
-    /// Its instructions in an order for a step that leaves so many registers free.
+    /// Its instructions in an order for a step that leaves so many registers free. Whether there is one is judged as if what
+    /// is in uniform registers were in general ones; the order then has their room.
     fn order(&mut self, step: Step, spare: u32) -> Option<Reordering> {
-        self.lowering.as_mut()?.order(&self.func, self.source, step.lower(spare))
+        let lowering = self.lowering.as_mut()?;
+        let judged = lowering.order(&self.func, self.source, step.lower(spare))?;
+        if step.uniform == 0 {
+            return Some(judged);
+        }
+        lowering.order(&self.func, self.source, Step { uniform: 0, ..step }.lower(spare)).or(Some(judged))
     }
 }
 

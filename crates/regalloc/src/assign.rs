@@ -1,10 +1,14 @@
 //! Giving physical registers to the nodes of one graph.
 
+use crate::code::FileCode;
 use crate::fatpoint::{FatPoint, count, usable};
 use crate::graph::{Graph, PhysicalSet};
-use crate::node::{Node, NodeData};
+use crate::in_turn::in_turn;
+use crate::node::Node;
 use crate::order::colouring_order;
 use crate::repair::repair;
+use oriole_isa::Arch;
+use oriole_ori::Function;
 
 /// A file's registers, as one function may use them.
 #[derive(Clone, Copy)]
@@ -25,8 +29,6 @@ pub(crate) struct Registers<'a> {
     pub(crate) fewer: &'a dyn Fn(u16) -> Option<u16>,
 }
 
-/// Registers are given out anew where one for so many that are needed is to be had.
-const WORTH_SPREADING: u16 = 16;
 /// What is done for nodes that found no register.
 #[derive(Clone, Copy)]
 struct Effort {
@@ -50,9 +52,9 @@ pub(crate) struct Assigned {
     pub(crate) missed: Option<u16>,
 }
 
-/// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and where more
-/// than were needed are free to be used, they are given out anew, in turn.
-pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
+/// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and what lives
+/// within blocks is given registers in turn, of all that are free to be used.
+pub(crate) fn assign(graph: &mut Graph, code: (&Function, Arch, &FileCode), registers: &Registers<'_>) -> Assigned {
     let effort = if registers.is_firm { LESS } else { USUAL };
     let (mut order, failed) = colour(graph, &registers.reserved, registers.most, effort);
     if !failed.is_empty() {
@@ -76,8 +78,9 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
     let free = (registers.free)(needed);
     if registers.saved != [0; 4] {
         save_less(graph, &order, registers, free);
-    } else if free > needed + needed / WORTH_SPREADING {
-        spread(graph, &order, FatPoint::new(free, registers.reserved), free);
+    } else {
+        let reserved = if free > needed { registers.reserved } else { *reserved };
+        in_turn(graph, FatPoint::new(free.max(needed), reserved), code);
     }
     Assigned { failed, missed }
 }
@@ -85,14 +88,14 @@ pub(crate) fn assign(graph: &mut Graph, registers: &Registers<'_>) -> Assigned {
 /// Colour the graph with registers below `limit`: in which order, and which nodes found none.
 fn colour(graph: &mut Graph, reserved: &PhysicalSet, limit: u16, effort: Effort) -> (Vec<Node>, Vec<Node>) {
     let mut order = colouring_order(graph, count(&usable(limit, reserved)) as usize);
-    let mut failed = place_all(graph, &order, FatPoint::new(limit, *reserved), |_| None);
+    let mut failed = place_all(graph, &order, FatPoint::new(limit, *reserved));
     if (1..=effort.most_failed).contains(&failed.len()) {
         // What is wide suffers most from what stands in between.
         let mut other = order.clone();
         other.sort_by_key(|node| std::cmp::Reverse(graph.nodes[*node as usize].width));
         let before = placed(graph, &order);
         order.iter().for_each(|node| graph.unplace(*node));
-        let failed_too = place_all(graph, &other, FatPoint::new(limit, *reserved), |_| None);
+        let failed_too = place_all(graph, &other, FatPoint::new(limit, *reserved));
         if failed_too.len() < failed.len() {
             (order, failed) = (other, failed_too);
         } else {
@@ -105,32 +108,16 @@ fn colour(graph: &mut Graph, reserved: &PhysicalSet, limit: u16, effort: Effort)
     (order, failed)
 }
 
-/// Give each node the best register from where `from` says on; those that found none.
-fn place_all(
-    graph: &mut Graph,
-    order: &[Node],
-    mut fat_point: FatPoint,
-    from: impl Fn(&NodeData) -> Option<u16>,
-) -> Vec<Node> {
+/// Give each node the best register; those that found none.
+fn place_all(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint) -> Vec<Node> {
     let mut failed = Vec::new();
     for node in order {
-        match fat_point.choose(graph, *node, from(&graph.nodes[*node as usize])) {
+        match fat_point.choose(graph, *node) {
             Some(first) => graph.place(*node, first),
             None => failed.push(*node),
         }
     }
     failed
-}
-
-/// Give out the registers below `room` in turn, in the order in which the code first names the nodes: who writes a
-/// register then seldom has to wait for one that still reads it. Where that leaves a node without a register, all stays.
-fn spread(graph: &mut Graph, order: &[Node], fat_point: FatPoint, room: u16) {
-    let before = placed(graph, order);
-    order.iter().for_each(|node| graph.unplace(*node));
-    let failed = place_all(graph, order, fat_point, |node| Some((node.base % u32::from(room)) as u16));
-    if !failed.is_empty() {
-        restore(graph, order, before);
-    }
 }
 
 /// Give out the registers below `room` anew, those that have to be saved where there is no other. Where that leaves a node
@@ -139,7 +126,7 @@ fn save_less(graph: &mut Graph, order: &[Node], registers: &Registers<'_>, room:
     let before = placed(graph, order);
     order.iter().for_each(|node| graph.unplace(*node));
     let fat_point = FatPoint::new(room, registers.reserved).with_last(registers.saved);
-    if !place_all(graph, order, fat_point, |_| None).is_empty() {
+    if !place_all(graph, order, fat_point).is_empty() {
         restore(graph, order, before);
     }
 }

@@ -76,6 +76,11 @@ impl FileCode {
         }
     }
 
+    /// How many blocks there are.
+    pub(crate) fn blocks(&self) -> usize {
+        self.block_ends.len()
+    }
+
     /// The lines of the block at place `at` of the layout, last one first.
     pub(crate) fn lines_backwards(&self, at: usize) -> impl Iterator<Item = Access<'_>> {
         self.lines(at).rev()

@@ -35,26 +35,34 @@ impl FatPoint {
         FatPoint { last, ..self }
     }
 
-    /// The best first register for `node`, or `None` where every one collides: of those that cost least the first from
-    /// `from` on, round the file; if no matter from where, one that leaves the others free for wide nodes.
-    pub(crate) fn choose(&mut self, graph: &Graph, node: Node, from: Option<u16>) -> Option<u16> {
+    /// The best first register for `node`, or `None` where every one collides: of those that cost least one that leaves the others
+    /// free for wide nodes.
+    pub(crate) fn choose(&mut self, graph: &Graph, node: Node) -> Option<u16> {
         let data = &graph.nodes[node as usize];
-        let collisions = self.collisions(graph, node);
-        let starts = self.starts(data);
-        let free: PhysicalSet = std::array::from_fn(|word| starts[word] & !collisions[word]);
+        let (free, collisions) = self.free(graph, node);
         let free = self.without_last(free, data.width);
-        let preferred = costs(graph, node).into_iter().filter(|(first, _)| has(&free, *first));
-        let cheapest = preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
-        cheapest.map(|(first, _)| first).or_else(|| match from {
+        cheapest(graph, node, &free).or_else(|| {
             // A register that is free alone leaves the pairs to those that need two.
-            None => {
-                let avoided = avoided(graph, node);
-                let good: PhysicalSet = std::array::from_fn(|word| free[word] & !avoided[word]);
-                let alone = |free: &PhysicalSet| lowest(&with_taken_neighbour(free, &collisions, data.width));
-                alone(&good).or_else(|| lowest(&good)).or_else(|| alone(&free)).or_else(|| lowest(&free))
-            }
-            Some(from) => first_from(&free, from),
+            let avoided = avoided(graph, node);
+            let good: PhysicalSet = std::array::from_fn(|word| free[word] & !avoided[word]);
+            let alone = |free: &PhysicalSet| lowest(&with_taken_neighbour(free, &collisions, data.width));
+            alone(&good).or_else(|| lowest(&good)).or_else(|| alone(&free)).or_else(|| lowest(&free))
         })
+    }
+
+    /// The same, but of those that cost least one of least `age`.
+    pub(crate) fn choose_by<A: Ord>(&mut self, graph: &Graph, node: Node, age: impl Fn(u16) -> A) -> Option<u16> {
+        let (free, _) = self.free(graph, node);
+        let width = usize::from(graph.nodes[node as usize].width);
+        let age = |first: &u16| (*first..).take(width).map(&age).max();
+        cheapest(graph, node, &free).or_else(|| members(free).min_by_key(age))
+    }
+
+    /// The first registers that `node` may have, and those with which it would collide.
+    fn free(&mut self, graph: &Graph, node: Node) -> (PhysicalSet, PhysicalSet) {
+        let collisions = self.collisions(graph, node);
+        let starts = self.starts(&graph.nodes[node as usize]);
+        (std::array::from_fn(|word| starts[word] & !collisions[word]), collisions)
     }
 
     /// What of `free` has no component in a register that is chosen last, if there is something.
@@ -78,7 +86,7 @@ impl FatPoint {
             let taken: PhysicalSet = std::array::from_fn(|word| self.reserved[word] | forbidden[word]);
             set.iter_mut().zip(shifted_down(&taken, k)).for_each(|(word, bits)| *word &= !bits);
         }
-        (0..256).filter(move |number| has(&set, *number))
+        members(set)
     }
 
     /// The first registers with which some component of `node` would be in a register that it must not have.
@@ -117,6 +125,12 @@ impl FatPoint {
         }
         self.aligned.1
     }
+}
+
+/// The first register of those that are free that saves most by copies that disappear.
+fn cheapest(graph: &Graph, node: Node, free: &PhysicalSet) -> Option<u16> {
+    let preferred = costs(graph, node).into_iter().filter(|(first, _)| has(free, *first));
+    preferred.min_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0))).map(|(first, _)| first)
 }
 
 /// What each first register costs; those that are not named cost nothing. Copies that disappear lower the cost.
@@ -197,10 +211,15 @@ fn with_taken_neighbour(free: &PhysicalSet, collisions: &PhysicalSet, width: u8)
     })
 }
 
-/// The lowest number from `from` on, or else the lowest.
-fn first_from(set: &PhysicalSet, from: u16) -> Option<u16> {
-    let before = below(from);
-    lowest(&std::array::from_fn(|word| set[word] & !before[word])).or_else(|| lowest(set))
+/// The numbers in a set, in order.
+fn members(set: PhysicalSet) -> impl Iterator<Item = u16> {
+    (0..).zip(set).flat_map(|(word, mut bits): (u16, u64)| {
+        std::iter::from_fn(move || {
+            let bit = bits.checked_ilog2().map(|_| bits.trailing_zeros() as u16)?;
+            bits &= bits - 1;
+            Some(64 * word + bit)
+        })
+    })
 }
 
 fn lowest(set: &PhysicalSet) -> Option<u16> {

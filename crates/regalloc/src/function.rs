@@ -211,7 +211,7 @@ fn allocate_file(
         }
         let lowered = facts.limits.as_ref().filter(|_| file == RegFile::R);
         let bounds = lowered.map(|limits| keep_below(func, &facts.code, &lines, &facts.flow.live, limits));
-        let mut graph = build(func, &facts.code, lines, &facts.flow.live, &facts.weights);
+        let mut graph = build(func, &facts.code, &mut lines, &facts.flow.live, &facts.weights);
         for (component, limit) in (0..).zip(bounds.into_iter().flatten()).filter(|(_, limit)| *limit < registers.most) {
             graph.forbid(component, &from(limit));
         }
@@ -228,7 +228,7 @@ fn allocate_file(
             }
             return Err(out_of_registers(func, file, graph.peak));
         }
-        let Assigned { failed, missed } = assign(&mut graph, &registers);
+        let Assigned { failed, missed } = assign(&mut graph, (func, facts.arch, &lines), &registers);
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
                 && graph.owner.len() <= FEW

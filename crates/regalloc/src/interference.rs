@@ -12,11 +12,11 @@ use crate::weights::BlockWeights;
 use oriole_ori::{Block, CallId, Function, SecondaryMap, VReg, analysis::Liveness};
 
 /// Build the graph of the file of `lines`, whose registers `code` knows. `live` may be older than spill code: its
-/// temporaries live within one instruction's code, and what was spilled has no node any more.
+/// temporaries live within one instruction's code, and what was spilled has no node any more. The graph takes the nodes.
 pub(crate) fn build(
     func: &Function,
     code: &Code,
-    mut lines: FileCode,
+    lines: &mut FileCode,
     live: &Liveness,
     weights: &BlockWeights,
 ) -> Graph {
@@ -25,7 +25,7 @@ pub(crate) fn build(
         func,
         code,
         graph: Graph::new(std::mem::take(&mut lines.nodes), count),
-        lines: &lines,
+        lines,
         meetings: Meetings::new(count),
         live: LiveSet::new(count),
         met_at: vec![0; count],

@@ -22,6 +22,7 @@ mod fatpoint;
 mod function;
 mod graph;
 mod heavy;
+mod in_turn;
 mod interference;
 mod limits;
 mod live_set;

@@ -67,7 +67,7 @@ impl Repair<'_> {
     }
 
     fn settle(&mut self, node: Node, depth: u32) -> bool {
-        match self.fat_point.choose(self.graph, node, None) {
+        match self.fat_point.choose(self.graph, node) {
             Some(first) => {
                 self.graph.place(node, first);
                 true
