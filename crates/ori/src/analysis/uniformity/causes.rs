@@ -41,6 +41,19 @@ pub struct Reason {
     pub line: Option<u32>,
 }
 
+impl Reason {
+    /// The way back in one line: its first step, the first branch that it leads to, and where it ends.
+    pub fn summary(way: &[Reason]) -> String {
+        let is_join = |reason: &Reason| matches!(reason.cause, Cause::Join { .. });
+        let join = way.iter().position(is_join);
+        let mut steps: Vec<usize> = [Some(0), join, way.len().checked_sub(1)].into_iter().flatten().collect();
+        steps.dedup();
+        let texts: Vec<&str> =
+            steps.iter().filter_map(|step| way.get(*step)).map(|reason| reason.text.as_str()).collect();
+        texts.join(", from ")
+    }
+}
+
 impl UniformityLevels {
     /// The way back from a register to where its difference begins, its own cause first; nothing for what is the same in the grid.
     pub fn reasons(&self, func: &Function, reg: VReg) -> Vec<Reason> {

@@ -81,6 +81,7 @@ impl Facts {
     }
 
     /// What the results of an instruction are at best if all registers that it reads are the same in the grid.
+    #[inline]
     pub(super) fn of_itself(&self, func: &Function, id: InstId) -> Sameness {
         let inst = &func[id];
         if is_call(func, inst) {
@@ -98,14 +99,19 @@ impl Facts {
     }
 
     /// Of what an instruction reads besides virtual registers.
+    #[inline]
     fn operands(&self, inst: &Inst) -> Sameness {
-        let level = |operand: Operand| match operand.kind() {
+        let others = inst.uses().filter(|(_, operand)| operand.as_reg().is_none());
+        others.fold(Sameness::Grid, |level, (_, operand)| level.max(self.of_operand(operand)))
+    }
+
+    fn of_operand(&self, operand: Operand) -> Sameness {
+        match operand.kind() {
             OperandKind::Special(number) => special_registers::by_number(number, self.arch)
                 .map_or(Sameness::Grid, |register| self.special(register)),
             OperandKind::Phys { file, number, .. } => physical(file, number),
             _ => Sameness::Grid,
-        };
-        inst.uses().map(|(_, operand)| level(operand)).max().unwrap_or_default()
+        }
     }
 
     fn special(&self, register: &SpecialRegister) -> Sameness {
