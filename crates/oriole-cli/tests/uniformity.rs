@@ -40,6 +40,7 @@ setp.eq.u32 %q, %r3, 0; @!%q bar.sync 1, 128; ld.shared.u32 %r0, [s+8]; st.share
 ld.param.u64 %d1, [out];
 mad.wide.u32 %d2, %r1, 16, %d1;
 st.global.v2.u32 [%d2], {%r4, %r6}; st.global.u32 [%d2+2048], %r7; st.global.u32 [%d2+3072], %r0;
+shr.u32 %r5, %r1, 5; st.global.u32 [%d2+3076], %r5;
 ret; }
 ";
 
@@ -75,6 +76,7 @@ fn the_listing_says_of_each_value_over_which_threads_it_is_the_same_and_why() {
     assert!(comment(&text, "SR_TID.X").ends_with(" varying: S2R SR_TID.X, line 6"), "{text}");
     assert!(comment(&text, "SR_CTAID.X").ends_with(" block-uniform: S2R SR_CTAID.X, line 7"), "{text}");
     assert!(comment(&text, "SR_TID.Y").ends_with(" warp-uniform: S2R SR_TID.Y, line 8"), "rows of 64 threads: {text}");
+    assert!(comment(&text, "SHF").contains(" warp-uniform: reads %R"), "rows are whole warps: {text}");
     assert!(comment(&text, "SR_TID.Z").ends_with(" grid-uniform"), "{text}");
     assert!(comment(&text, "ATOMS").ends_with(" varying: ATOMS, line 11: each thread's own"), "{text}");
     assert!(comment(&text, "LDS").ends_with(" warp-uniform: LDS, line 18: what others may write"), "{text}");

@@ -100,6 +100,42 @@ fn the_shape_of_a_block_says_how_far_the_threads_place_is_the_same() {
     assert_eq!(place("  .maxntid 64 1 1\n"), [Varying; 3]);
 }
 
+/// Of %tid.x the lane's five bits vary and no others, where rows are whole warps or there is one row.
+#[test]
+fn the_warps_part_of_a_threads_number_is_the_warps() {
+    let after = |directive: &str, code: &str| {
+        let func = kernel(directive, &format!("bix0:\n    S2R %R0, SR_TID.X\n    {code}\n    EXIT PT\n"));
+        levels(&func).of(VReg::from_u32(if code.contains("%P8") { 8 } else { 1 }))
+    };
+    let shift = |directive: &str| after(directive, "SHF{shift_dir=R,shift_type=U32,hi=ON} %R1, RZ, 0x5, %R0");
+    assert_eq!(shift("  .reqntid 96 2 1\n"), Warp);
+    assert_eq!(shift("  .reqntid 100 1 1\n"), Warp);
+    assert_eq!(shift("  .reqntid 100 2 1\n"), Varying);
+    assert_eq!(shift("  .maxntid 96 1 1\n"), Varying);
+    let known = "  .reqntid 128 1 1\n";
+    let at = |code: &str| after(known, code);
+    assert_eq!(at("SHF{shift_dir=R,shift_type=S32} %R1, %R0, 0x6, RZ"), Warp);
+    assert_eq!(at("SHF{shift_dir=R,shift_type=U32,hi=ON} %R1, RZ, 0x4, %R0"), Varying);
+    assert_eq!(at("SHF{shift_dir=R,shift_type=U32} %R1, RZ, 0x5, %R0"), Varying, "the lower bits come in from above");
+    assert_eq!(at("SHF{shift_dir=L,shift_type=U32} %R1, %R0, 0x5, RZ"), Varying);
+    assert_eq!(at("LOP3 PT, %R1, %R0, 0x60, RZ, 0xc0, !PT"), Warp);
+    let compared =
+        |cmp: &str, bound: &str| at(&format!("ISETP{{cmp={cmp},sign=U32,bop=AND}} %P8, PT, %R0, {bound}, PT, PT"));
+    for (cmp, bound, level) in [
+        ("LT", "0x20", Warp),
+        ("GE", "0x40", Warp),
+        ("GT", "0x1f", Warp),
+        ("LE", "0x5f", Warp),
+        ("LT", "0x21", Varying),
+        ("GT", "0x20", Varying),
+        ("EQ", "0x20", Varying),
+        ("LT", "%R2", Varying),
+        ("GE", "RZ", Warp),
+    ] {
+        assert_eq!(compared(cmp, bound), level, "{cmp} {bound}");
+    }
+}
+
 /// A block of one warp shares what a warp shares.
 #[test]
 fn in_a_block_of_one_warp_warp_and_block_are_one() {

@@ -5,7 +5,7 @@ use crate::function::Function;
 use crate::inst::Inst;
 use crate::operand::Operand;
 use crate::visit::Slot;
-use oriole_isa::{Field, Opcode, Prmt, Role};
+use oriole_isa::{Cmp, Field, Opcode, Prmt, Role, ShiftDir, ShiftType};
 
 /// The bits of `reg` that the results depend on: all, but of instructions that are known to choose.
 pub(super) fn read_of(func: &Function, inst: InstId, reg: VReg) -> u32 {
@@ -31,6 +31,8 @@ fn of_operand(inst: &Inst, at: usize, reg: VReg) -> Option<u32> {
     match inst.opcode {
         Opcode::PRMT if inst.get(Field::PRMT) == Prmt::IDX => chosen_bytes(inst, role),
         Opcode::LOP3 => logic_bits(inst, role),
+        Opcode::SHF => shifted_bits(inst, role),
+        Opcode::ISETP if inst.width(at) == 1 => compared_bits(inst, role),
         _ => None,
     }
 }
@@ -70,4 +72,25 @@ fn logic_bits(inst: &Inst, role: Role) -> Option<u32> {
         })
     };
     Some(rows.fold(0, |bits, row| bits | reached(row)))
+}
+
+/// The bits that are left of a word shifted to the right.
+fn shifted_bits(inst: &Inst, role: Role) -> Option<u32> {
+    let word = if inst.get(Field::HI) { Role::C } else { Role::A };
+    let is_narrow = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::U32 | ShiftType::S32);
+    let count = constant(inst, Role::B).filter(|count| *count < u32::BITS)?;
+    (is_narrow && role == word && inst.get(Field::SHIFT_DIR) == ShiftDir::R).then_some(u32::MAX << count)
+}
+
+/// The bits of A that show in a comparison with a constant: what is less than a multiple of 32 is so by the bits above the
+/// lowest five.
+fn compared_bits(inst: &Inst, role: Role) -> Option<u32> {
+    let bound = constant(inst, Role::B).filter(|_| role == Role::A && !inst.get(Field::EX))?;
+    let multiple = match inst.get(Field::CMP) {
+        Cmp::LT | Cmp::GE => bound,
+        Cmp::GT | Cmp::LE => bound.wrapping_add(1),
+        _ => return None,
+    };
+    // Of zero the sign decides.
+    Some(u32::MAX << multiple.trailing_zeros().min(u32::BITS - 1))
 }

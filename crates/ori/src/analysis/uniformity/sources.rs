@@ -12,7 +12,7 @@ use oriole_isa::special_registers::{self, Scope, SpecialRegister};
 use oriole_isa::{Arch, Effects, Field, Opcode, Role, Shfl};
 
 /// Threads of a warp.
-const WARP: u64 = 32;
+const WARP: u32 = 32;
 
 /// How the results of an instruction differ: what all lanes take from one of them is the same in all.
 pub(super) fn lanes(inst: &Inst) -> Lanes {
@@ -60,6 +60,8 @@ pub(super) struct Facts {
     one_warp: bool,
     /// Of the thread's place in its block: x, y, z.
     place: [Sameness; 3],
+    /// Threads in a row are in the order of their lanes: of x no bit above the lane's varies.
+    x_by_lane: bool,
 }
 
 impl Facts {
@@ -70,8 +72,9 @@ impl Facts {
         let threads = func.attributes().block_threads().filter(|_| is_kernel);
         Facts {
             arch,
-            one_warp: threads.is_some_and(|threads| u64::from(threads) <= WARP),
+            one_warp: threads.is_some_and(|threads| threads <= WARP),
             place: shape.map_or([Sameness::Varying; 3], places),
+            x_by_lane: shape.is_some_and(|[x, y, z]| x.is_multiple_of(WARP) || [y, z] == [1, 1]),
         }
     }
 
@@ -126,7 +129,7 @@ impl Facts {
     }
 
     /// The bits that vary of what an instruction writes, where others do not: it reads a special register with the lane in
-    /// one field of several.
+    /// some bits and what is the warp's in others.
     pub(super) fn varying_bits(&self, inst: &Inst) -> Option<u32> {
         if inst.opcode != Opcode::S2R || !inst.is_machine() || inst.guard().is_some() {
             return None;
@@ -136,7 +139,8 @@ impl Facts {
             _ => None,
         })?;
         let register = special_registers::by_number(number, self.arch)?;
-        let bits = register.varying_bits();
+        let by_lane = self.x_by_lane && register.ptx == Some("%tid.x");
+        let bits = if by_lane { WARP - 1 } else { register.varying_bits() };
         (bits != 0 && bits != register.mask()).then_some(bits)
     }
 }
@@ -146,7 +150,7 @@ impl Facts {
 fn places([x, y, z]: [u32; 3]) -> [Sameness; 3] {
     let place = |extent: u32, before: u64| match extent {
         1 => Sameness::Grid,
-        _ if before.is_multiple_of(WARP) => Sameness::Warp,
+        _ if before.is_multiple_of(WARP.into()) => Sameness::Warp,
         _ => Sameness::Varying,
     };
     [place(x, 1), place(y, x.into()), place(z, u64::from(x) * u64::from(y))]
