@@ -18,6 +18,7 @@ mod resources;
 mod selection;
 mod session;
 mod tries;
+mod uniformity;
 
 pub use emit::LineTable;
 pub use error::CompileError;
@@ -29,3 +30,4 @@ pub use pressure::{LiveValue, OccupancyStep, PRESSURE_FILES, Peak, Pressure, Pre
 pub use resources::{Resources, resources, variable_bytes};
 pub use selection::{optional_passes, passes, places};
 pub use session::{Limits, Observer, PassEvent, Rewrite, Session, UserPass};
+pub use uniformity::{UniformityInst, UniformityListing, UniformityState};

@@ -38,6 +38,8 @@ pub struct CompileOptions {
     pub graphs: bool,
     /// Keep the module as allocation leaves it, for [`crate::pressure`].
     pub pressure: bool,
+    /// Keep over which threads each value is the same, and why: [`crate::Compiled::uniformity`].
+    pub uniformity: bool,
     /// Spell the mnemonics of kept Ori as the published opcode table does, letters turned by 13.
     pub rot13: bool,
     /// Names of optional phases that do not run.
@@ -69,6 +71,7 @@ impl Default for CompileOptions {
             dump_all: false,
             graphs: false,
             pressure: false,
+            uniformity: false,
             rot13: false,
             disabled_passes: Vec::new(),
             pass_limit: None,

@@ -6,6 +6,7 @@ use crate::error::CompileError;
 use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
 use crate::session::Session;
+use crate::uniformity::{Lister, UniformityListing};
 use oriole_cubin::{FileKind, Suffix, Target};
 use oriole_isa::Arch;
 use oriole_opt::pipeline::PIPELINE;
@@ -54,6 +55,8 @@ pub struct Compiled {
     pub times: Vec<Timing>,
     /// Control flow of each function before allocation, if asked for.
     pub graphs: Vec<FlowGraph>,
+    /// Over which threads each value is the same, if asked for, in the order of the module's functions.
+    pub uniformity: Vec<UniformityListing>,
     /// By kernel: the types of its parameters in order.
     pub parameters: BTreeMap<String, Vec<ParameterType>>,
     /// How far [`CompileOptions::pass_limit`] let the optional phases run.
@@ -134,17 +137,19 @@ fn compile_tree(
     }
     let ast = &*tree;
     let (mut record, mut numbering) = (Record::default(), Numbering::new(&settings));
+    let lister = Lister::new(session, options.opt_level);
     let passes = oriole_opt::Options {
         settings: &settings,
         knobs: &options.knobs()?,
         relocatable: options.relocatable,
         rot13: options.rot13,
-        watcher: session,
+        watcher: if options.uniformity { &lister } else { session },
         workers: &workers,
     };
     let optimised = oriole_opt::run(&mut module, &passes, &mut numbering, &mut record);
     session.poll()?;
     optimised?;
+    let uniformity = lister.take(&module);
     watch.parts("optimise", record.timings(PIPELINE));
     session.check_instructions(&module)?;
     let graphs = module.functions.values().filter(|_| options.graphs).map(|func| graph(func, options.rot13)).collect();
@@ -200,6 +205,7 @@ fn compile_tree(
         dumps,
         times,
         graphs,
+        uniformity,
         parameters,
         passes,
     })

@@ -89,7 +89,29 @@ impl SpecialRegister {
         let bits = |field: &BitField| (u32::MAX >> (31 - field.high)) & (u32::MAX << field.low);
         self.fields.iter().fold(0, |mask, field| mask | bits(field))
     }
+
+    /// The bits that threads of a warp may read differently: where the lane is a field among others, that field alone.
+    pub fn varying_bits(&self) -> u32 {
+        let lane = self.fields.iter().find(|field| field.name == LANE);
+        match lane {
+            _ if self.scope.is_warp_uniform() => 0,
+            Some(lane) => SpecialRegister { fields: std::slice::from_ref(lane), ..*self }.mask(),
+            None => self.mask(),
+        }
+    }
+
+    /// Who reads the same there at whatever time each reads it: of what changes, not more than a warp.
+    pub fn shared_by(&self) -> Scope {
+        let settled = CONSTANT.contains(&self.name) || WINDOWS.contains(&self.name) || self.number == SRZ;
+        if settled || self.scope == Scope::Thread { self.scope } else { Scope::Warp }
+    }
 }
+
+/// Name of the field that holds the lane.
+const LANE: &str = "LaneId";
+
+/// Where the windows of generic addresses are: no launch changes it.
+const WINDOWS: [&str; 4] = ["SR_LWINHI", "SR_LWINLO", "SR_SWINHI", "SR_SWINLO"];
 
 /// Number of the register that reads as zero, `SRZ`.
 pub const SRZ: u8 = 255;
@@ -195,6 +217,21 @@ mod tests {
         for name in ["SR_CLOCKLO", "SR_CLOCKHI", "SR_GLOBALTIMERLO", "SR_VIRTID", "SR_PM3"] {
             assert_eq!(constant(name), Some(false), "{name}");
         }
+    }
+
+    /// `%warpid` is bits 8 to 14 of the virtual identity, of which the lane alone is the thread's.
+    #[test]
+    fn of_the_virtual_identity_the_lane_alone_varies() {
+        let named = |name| by_name(name, Arch::Sm80).expect("it is there");
+        assert_eq!(named("SR_VIRTID").varying_bits(), 0x1f);
+        assert_eq!(named("SR_TID").varying_bits(), 0xffff_07ff);
+        assert_eq!(named("SR_CTAID.X").varying_bits(), 0);
+        let shared_by = |name| named(name).shared_by();
+        assert_eq!(shared_by("SR_CTAID.X"), Scope::Cta);
+        assert_eq!(shared_by("SR_SWINHI"), Scope::Global);
+        // It counts down as threads end; the clock runs.
+        assert_eq!(["SR_NTID", "SR_CLOCKLO", "SR_VIRTUALSMID"].map(shared_by), [Scope::Warp; 3]);
+        assert_eq!(shared_by("SR_TID.X"), Scope::Thread);
     }
 
     #[test]

@@ -148,7 +148,7 @@ pub const SLOTS: &[Slot] = &[
     none(67, "DoKillMovement", "the IR has no kill marks to move: liveness is computed"),
     none(68, "DoTexMovement", "moving texture instructions is left to slot 106, the scheduler"),
     pass(69, "OriDoRemat", "what is computed ahead of a loop for the code behind it goes there: docs/opt.md, Sinking"),
-    stage(70, "OriPropagateVaryingSecond", "the same analysis, made anew when the function has changed: docs/uniform.md"),
+    stage(70, "OriPropagateVaryingSecond", "the same analysis, made anew when the function has changed; compile --uniformity lists it here: docs/uniform.md"),
     none(71, "OptimizeSyncInstructions", SYNCHRONISATION),
     none(135, "AdvancedPhaseLateExpandSyncInstructions", HOOK),
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),

@@ -8,3 +8,4 @@ mod pressure;
 mod report;
 mod statistics;
 mod timings;
+mod uniformity;

@@ -59,6 +59,7 @@ mod warp;
 mod warp_values;
 
 pub use memcheck::{CheckReport, Checks, Finding, FindingKind, Site};
+pub use observer::{Spectator, Step};
 pub use simulator::{LoadError, Options, RunError, RunReport, Simulator};
 pub use stats::Statistics;
 pub use timing::{InstTiming, Limiter, MemoryFigures, Needs, Occupancy, StallReason, TimingReport};

@@ -4,8 +4,10 @@ use crate::access::AccessLog;
 use crate::barrier::Barriers;
 use crate::flow::Flow;
 use crate::instruction::{Action, Issued};
+use crate::lanes::WARP;
 use crate::state::State;
 use crate::threads::Threads;
+use oriole_isa::{Inst, RegFile};
 
 /// An instruction that has just been executed, and the warp and the block as it left them.
 pub(crate) struct Moment<'m> {
@@ -37,4 +39,72 @@ impl Moment<'_> {
 pub(crate) trait Observer: Sync {
     /// A warp has executed an instruction.
     fn executed(&self, moment: &Moment<'_>);
+}
+
+/// Someone outside who is shown each instruction of a kernel once it has been executed.
+pub trait Spectator: Sync {
+    /// A warp has executed an instruction; blocks come one after the other.
+    fn executed(&self, step: &Step<'_>);
+}
+
+/// An instruction that a warp has executed, and what it left in registers.
+pub struct Step<'m> {
+    moment: &'m Moment<'m>,
+    offset: u64,
+}
+
+impl Step<'_> {
+    /// Its place in the code, in bytes from the kernel's first instruction; other functions may be behind the kernel.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What it is; nothing where the word is no instruction.
+    pub fn inst(&self) -> Option<&Inst> {
+        self.moment.issued.op.inst.as_deref()
+    }
+
+    /// Number of the block in the grid, x fastest.
+    pub fn block(&self) -> u64 {
+        self.moment.state.identity.block
+    }
+
+    /// Number of the warp in its block.
+    pub fn warp(&self) -> u32 {
+        self.moment.state.identity.warp
+    }
+
+    /// The lanes that executed it, lane 0 in the lowest bit.
+    pub fn active(&self) -> u32 {
+        self.moment.issued.active
+    }
+
+    /// What a register holds in a lane behind the instruction, a predicate as 0 or 1; `None` for files that threads do not compute in.
+    pub fn value(&self, file: RegFile, number: u16, lane: usize) -> Option<u32> {
+        if lane >= WARP {
+            return None;
+        }
+        let (state, number) = (self.moment.state, usize::from(number));
+        Some(match file {
+            RegFile::R => state.lane(number, lane),
+            RegFile::P => state.p(number) >> lane & 1,
+            RegFile::UR => state.ur(number),
+            RegFile::UP => state.up(number).into(),
+            _ => return None,
+        })
+    }
+}
+
+/// A kernel that starts at a code address, watched.
+pub(crate) struct Watched<'a> {
+    pub(crate) spectator: &'a dyn Spectator,
+    pub(crate) start: u64,
+}
+
+impl Observer for Watched<'_> {
+    fn executed(&self, moment: &Moment<'_>) {
+        if let Some(offset) = moment.issued.pc.checked_sub(self.start) {
+            self.spectator.executed(&Step { moment, offset });
+        }
+    }
 }

@@ -4,7 +4,7 @@ use crate::block::{BlockFault, Entry, fill_bank0};
 use crate::constant::{BANKS, ConstantBanks};
 use crate::machine::Machine;
 use crate::memcheck::{CheckReport, Checker, Checks, Subject, Variables};
-use crate::observer::Observer;
+use crate::observer::{Observer, Spectator, Watched};
 use crate::program::{BankSizes, Program};
 use crate::resources::{Resources, VARIABLES};
 use crate::space::{CONSTANT_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
@@ -107,6 +107,31 @@ pub enum RunError {
     /// The kernel stopped.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
+}
+
+/// Who looks on during a launch.
+#[derive(Clone, Copy)]
+enum Look<'a> {
+    Nobody,
+    /// Checks of memory, with the parts of it that count as never written.
+    Checks(Checks, &'a [(u64, u64)]),
+    Spectator(&'a dyn Spectator),
+}
+
+impl<'a> Look<'a> {
+    fn checks(self) -> Option<(Checks, &'a [(u64, u64)])> {
+        match self {
+            Look::Checks(checks, undefined) => Some((checks, undefined)),
+            Look::Nobody | Look::Spectator(_) => None,
+        }
+    }
+
+    fn spectator(self) -> Option<&'a dyn Spectator> {
+        match self {
+            Look::Spectator(spectator) => Some(spectator),
+            Look::Nobody | Look::Checks(..) => None,
+        }
+    }
 }
 
 /// What a launch leaves besides memory.
@@ -240,7 +265,18 @@ impl Simulator {
 
     /// Runs `kernel` to its end.
     pub fn launch(&self, kernel: &str, launch: &Launch, memory: &mut Memory) -> Result<RunReport, RunError> {
-        self.run(kernel, launch, memory, None).1
+        self.run(kernel, launch, memory, Look::Nobody).1
+    }
+
+    /// Runs `kernel` like [`Simulator::launch`] and shows what each of its own instructions leaves in registers.
+    pub fn launch_watched(
+        &self,
+        kernel: &str,
+        launch: &Launch,
+        memory: &mut Memory,
+        spectator: &dyn Spectator,
+    ) -> Result<RunReport, RunError> {
+        self.run(kernel, launch, memory, Look::Spectator(spectator)).1
     }
 
     /// Runs `kernel` like [`Simulator::launch`] and checks what it does to memory. Parts of memory (address, size)
@@ -253,7 +289,7 @@ impl Simulator {
         checks: Checks,
         undefined: &[(u64, u64)],
     ) -> (CheckReport, Result<RunReport, RunError>) {
-        self.run(kernel, launch, memory, Some((checks, undefined)))
+        self.run(kernel, launch, memory, Look::Checks(checks, undefined))
     }
 
     fn run(
@@ -261,10 +297,10 @@ impl Simulator {
         kernel: &str,
         launch: &Launch,
         memory: &mut Memory,
-        checks: Option<(Checks, &[(u64, u64)])>,
+        look: Look<'_>,
     ) -> (CheckReport, Result<RunReport, RunError>) {
         let mut found = CheckReport::default();
-        let result = self.run_until_fault(kernel, launch, memory, checks, &mut found);
+        let result = self.run_until_fault(kernel, launch, memory, look, &mut found);
         (found, result)
     }
 
@@ -273,7 +309,7 @@ impl Simulator {
         kernel: &str,
         launch: &Launch,
         memory: &mut Memory,
-        checks: Option<(Checks, &[(u64, u64)])>,
+        look: Look<'_>,
         found: &mut CheckReport,
     ) -> Result<RunReport, RunError> {
         let function = self.kernel(kernel)?;
@@ -291,7 +327,7 @@ impl Simulator {
         let heap = self.cubin.symbols.iter().any(|symbol| symbol.name == "malloc" && symbol.section.is_none());
         let heap_base = memory.next_address();
         let heap = heap.then(|| Mutex::new(Heap::new(memory, Heap::DEFAULT_SIZE)));
-        let checker = checks.map(|(checks, undefined)| {
+        let checker = look.checks().map(|(checks, undefined)| {
             Checker::new(Subject {
                 checks,
                 launch,
@@ -306,6 +342,8 @@ impl Simulator {
                 heap: heap.is_some().then_some((heap_base, Heap::DEFAULT_SIZE)),
             })
         });
+        let watched = look.spectator().map(|spectator| Watched { spectator, start: entry.pc });
+        let checks = checker.as_ref().map(|checker| checker as &dyn Observer);
         let machine = Machine {
             resources: Resources {
                 memory,
@@ -318,7 +356,7 @@ impl Simulator {
             max_instructions: self.options.max_instructions,
             deadline: Deadline::new(self.options.timeout, self.options.cancelled.clone()),
             records: self.options.timing,
-            observer: checker.as_ref().map(|checker| checker as &dyn Observer),
+            observer: checks.or(watched.as_ref().map(|watched| watched as &dyn Observer)),
         };
         let workers = match self.options.threads {
             // What is known of global memory depends on the order of blocks.

@@ -13,4 +13,4 @@ pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
 pub use flow::Flow;
 pub use liveness::{Component, LiveSet, Liveness, Numbering};
 pub use oriole_graph::{Loop, LoopData};
-pub use uniformity::Uniformity;
+pub use uniformity::{Cause, Reason, Sameness, Uniformity, UniformityLevels};

@@ -11,7 +11,7 @@ mod print_module;
 
 pub use cursor::ParseError;
 pub(crate) use print_function::spelled;
-pub use print_function::{inst_text, operand_text, reg_name};
+pub use print_function::{commented, inst_text, operand_text, reg_name};
 
 use crate::call::{Callee, Clobbers};
 use crate::function::{FunctionKind, SymbolPart};

@@ -12,37 +12,55 @@ use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for Function {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, ".function {} {}", KINDS.of(self.kind()), self.name())?;
-        for p in self.params() {
-            writeln!(f, "  .param {} offset={} size={} align={}", p.name, p.offset, p.size, p.align)?;
-        }
-        attributes(f, self.attributes())?;
-        let frame = self.frame();
-        let dynamic = if frame.dynamic { " dynamic" } else { "" };
-        writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
-        for (reg, data) in self.regs() {
-            writeln!(f, "  .reg {}", declaration(reg, data))?;
-        }
-        if let Some(first) = self.first_value() {
-            writeln!(f, "  .values {}", first.as_u32())?;
-        }
-        if !self.live_in().is_empty() {
-            let names: Vec<_> = self.live_in().iter().map(|r| reg_name(self, *r)).collect();
-            writeln!(f, "  .livein {}", names.join(" "))?;
-        }
-        for (reference, entry) in self.symbol_refs().iter() {
-            writeln!(f, "  .symref {reference} {} {:+} {}", entry.symbol, entry.addend, PARTS.of(entry.part))?;
-        }
-        for (id, call) in self.call_sites().iter() {
-            let list = |ops: &[Operand]| ops.iter().map(|o| operand_text(self, *o)).collect::<Vec<_>>().join(", ");
-            let (callee, clobbers) = (callee_text(call.callee), clobbers_text(&call.clobbers));
-            writeln!(f, "  .call {id} {callee} ({}) -> ({}) {clobbers}", list(&call.args), list(&call.results))?;
-        }
-        for &block in self.layout() {
-            print_block(f, self, block)?;
-        }
-        writeln!(f, ".end")
+        print(f, self, &|_| None)
     }
+}
+
+/// A function as text with comments.
+struct Commented<'f, C>(&'f Function, C);
+
+impl<C: Fn(InstId) -> Option<String>> Display for Commented<'_, C> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        print(f, self.0, &self.1)
+    }
+}
+
+/// A function as text with a comment behind those of its instructions for which `comment` has one.
+pub fn commented(func: &Function, comment: impl Fn(InstId) -> Option<String>) -> impl Display {
+    Commented(func, comment)
+}
+
+fn print(f: &mut Formatter<'_>, func: &Function, comment: &dyn Fn(InstId) -> Option<String>) -> fmt::Result {
+    writeln!(f, ".function {} {}", KINDS.of(func.kind()), func.name())?;
+    for p in func.params() {
+        writeln!(f, "  .param {} offset={} size={} align={}", p.name, p.offset, p.size, p.align)?;
+    }
+    attributes(f, func.attributes())?;
+    let frame = func.frame();
+    let dynamic = if frame.dynamic { " dynamic" } else { "" };
+    writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
+    for (reg, data) in func.regs() {
+        writeln!(f, "  .reg {}", declaration(reg, data))?;
+    }
+    if let Some(first) = func.first_value() {
+        writeln!(f, "  .values {}", first.as_u32())?;
+    }
+    if !func.live_in().is_empty() {
+        let names: Vec<_> = func.live_in().iter().map(|r| reg_name(func, *r)).collect();
+        writeln!(f, "  .livein {}", names.join(" "))?;
+    }
+    for (reference, entry) in func.symbol_refs().iter() {
+        writeln!(f, "  .symref {reference} {} {:+} {}", entry.symbol, entry.addend, PARTS.of(entry.part))?;
+    }
+    for (id, call) in func.call_sites().iter() {
+        let list = |ops: &[Operand]| ops.iter().map(|o| operand_text(func, *o)).collect::<Vec<_>>().join(", ");
+        let (callee, clobbers) = (callee_text(call.callee), clobbers_text(&call.clobbers));
+        writeln!(f, "  .call {id} {callee} ({}) -> ({}) {clobbers}", list(&call.args), list(&call.results))?;
+    }
+    for &block in func.layout() {
+        print_block(f, func, block, comment)?;
+    }
+    writeln!(f, ".end")
 }
 
 fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
@@ -100,7 +118,15 @@ fn declaration(reg: VReg, data: &VRegData) -> String {
     text
 }
 
-fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Result {
+/// The column of comments, where the instruction leaves it free.
+const COMMENTS: usize = 60;
+
+fn print_block(
+    f: &mut Formatter<'_>,
+    func: &Function,
+    block: Block,
+    comment: &dyn Fn(InstId) -> Option<String>,
+) -> fmt::Result {
     write!(f, "{block}:")?;
     let succs: Vec<_> = func.succs(block).iter().map(Block::to_string).collect();
     if !succs.is_empty() {
@@ -109,7 +135,11 @@ fn print_block(f: &mut Formatter<'_>, func: &Function, block: Block) -> fmt::Res
     writeln!(f)?;
     let mnemonic = opcodes::spelling(f.alternate());
     for &inst in func.block_insts(block) {
-        writeln!(f, "    {}", spelled(func, inst, mnemonic))?;
+        let text = spelled(func, inst, mnemonic);
+        match comment(inst) {
+            Some(comment) => writeln!(f, "    {text:COMMENTS$} // {comment}")?,
+            None => writeln!(f, "    {text}")?,
+        }
     }
     Ok(())
 }

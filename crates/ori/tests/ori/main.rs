@@ -10,4 +10,5 @@ mod operands;
 mod published;
 mod text;
 mod uniformity;
+mod uniformity_levels;
 mod verifier;

@@ -1,6 +1,7 @@
 //! The command line's grammar (`../shared/design/cli.md`), for clap.
 
 use crate::timings::TimesForm;
+use crate::uniformity::UniformityForm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -110,6 +111,10 @@ pub(crate) struct CompileArgs {
     /// Write how many registers are live at each instruction, and which values make the most of it: as JSON, or as SVG.
     #[arg(long, value_name = "FILE.json|.svg")]
     pub(crate) pressure: Option<PathBuf>,
+    /// Print the Ori before it leaves SSA form, with over which threads each value is the same and why not over more; or
+    /// that as JSON.
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub(crate) uniformity: Option<UniformityForm>,
     /// Print the time of stages and phases with what their rules did, as a table or as JSON.
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub(crate) time_phases: Option<TimesForm>,

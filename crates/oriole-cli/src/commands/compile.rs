@@ -3,7 +3,8 @@
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
 use super::{files, nvptx};
-use crate::{pressure, report, timings};
+use crate::uniformity::UniformityForm;
+use crate::{pressure, report, timings, uniformity};
 use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
 use oriole_opt::knobs::KNOBS;
 use std::path::{Path, PathBuf};
@@ -81,8 +82,9 @@ fn refuse_what_cannot_act(args: &CompileArgs, output: &Path, is_llvm: bool) -> R
     let (code, ir) = (&args.code, &args.code.ir);
     let level = level(args);
     let contracts = |setting: &String| setting.split_once('=').is_some_and(|(name, _)| name == "contract");
-    let prints =
+    let dumps =
         args.stats || args.dump_rpo || !args.dump_after.is_empty() || args.dump_cfg.as_deref() == Some("-".as_ref());
+    let prints = dumps || args.uniformity.is_some();
     let shows_code = !args.dump_after.is_empty() || args.dump_all.is_some() || args.dump_cfg.is_some();
     let cases = [
         (!is_llvm && !ir.link.is_empty(), "--link: PTX is not linked, LLVM IR is"),
@@ -97,6 +99,10 @@ fn refuse_what_cannot_act(args: &CompileArgs, output: &Path, is_llvm: bool) -> R
             "--device-function-maxrregcount: acts on object files (-c)",
         ),
         (args.rot13 && !shows_code, "--rot13: needs --dump-after, --dump-all or --dump-cfg"),
+        (
+            dumps && args.uniformity == Some(UniformityForm::Json),
+            "--uniformity=json: standard output cannot take both JSON and what else is printed",
+        ),
         (prints && output == Path::new("-"), "-o -: standard output cannot take both the cubin and what is printed"),
     ];
     match cases.iter().find(|(holds, _)| *holds) {
@@ -138,6 +144,7 @@ fn options_of(args: &CompileArgs, input: &Path) -> Result<CompileOptions, Failur
         dump_all: args.dump_all.is_some(),
         graphs: args.dump_cfg.is_some() || args.dump_rpo,
         pressure: args.pressure.is_some() || args.stats,
+        uniformity: args.uniformity.is_some(),
         rot13: args.rot13,
         relocatable: args.relocatable,
         device_maxrregcount: args.device_function_maxrregcount,
@@ -209,6 +216,9 @@ fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
     }
     if args.dump_rpo {
         printed.extend(compiled.graphs.iter().map(|graph| format!("; {}\n{}\n", graph.function, graph.rpo)));
+    }
+    if let Some(form) = args.uniformity {
+        printed.push_str(&uniformity::report(&compiled.uniformity, form));
     }
     if args.stats {
         printed.push_str(&report::statistics(compiled));

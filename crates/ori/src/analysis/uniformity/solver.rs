@@ -1,0 +1,253 @@
+//! The propagation over values and control, forward until nothing changes.
+
+use super::causes::Cause;
+use super::sources::{Facts, Lanes, lanes};
+use super::{Sameness, bits, physical};
+use crate::analysis::cfg::{Cfg, DomTree};
+use crate::analysis::liveness::Liveness;
+use crate::entity::{Block, InstId, VReg, entry_for_each};
+use crate::function::Function;
+use crate::operand::OperandKind;
+use crate::terminator::{Exit, exit_of};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap, packed_option::PackedOption};
+use oriole_graph::Rows;
+use oriole_isa::Arch;
+
+/// Steps that joins of paths may take, per block of the function and level that is told apart. A function beyond that
+/// (thousands of divergent branches over the same code) gets a plain answer: what crosses blocks varies.
+const STEPS_PER_BLOCK: usize = 500;
+
+/// What a solver finds out.
+pub(super) trait Findings {
+    /// Whether levels below [`Sameness::Varying`] are told apart.
+    const LEVELS: bool;
+
+    /// What is known of a register so far.
+    fn of(&self, reg: VReg) -> Sameness;
+
+    /// A register is no better than `to`: whether that is news.
+    fn raise(&mut self, reg: VReg, to: Sameness, cause: Cause) -> bool;
+
+    /// The same of what decides the branch at the end of a block.
+    fn raise_branch(&mut self, block: Block, to: Sameness, cause: Cause) -> bool;
+}
+
+/// Where the analysis stands.
+pub(super) struct Solver<'f, F> {
+    func: &'f Function,
+    cfg: &'f Cfg,
+    postdom: &'f DomTree,
+    liveness: &'f Liveness,
+    facts: Facts,
+    /// By register: the instructions that read it.
+    readers: Rows<InstId>,
+    /// By register: the blocks in which it is written.
+    writers: Rows<Block>,
+    block_of: SecondaryMap<InstId, PackedOption<Block>>,
+    /// Registers of which some bits vary and the others do not. There is hardly ever one.
+    partly: Vec<(VReg, u32)>,
+    found: F,
+    work: Vec<VReg>,
+    steps_left: usize,
+}
+
+impl<'f, F: Findings> Solver<'f, F> {
+    pub(super) fn new(
+        func: &'f Function,
+        arch: Arch,
+        (cfg, postdom, liveness): (&'f Cfg, &'f DomTree, &'f Liveness),
+        found: F,
+    ) -> Self {
+        let mut block_of = entry_for_each(func.insts().len());
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for (block, inst) in func.iter_insts() {
+            block_of[inst] = block.into();
+            func.for_each_use(inst, |read| reads.push((read.reg.as_u32(), inst)));
+            func.for_each_def(inst, |write| writes.push((write.reg.as_u32(), block)));
+        }
+        let levels = if F::LEVELS { Sameness::Varying as usize } else { 1 };
+        Solver {
+            func,
+            cfg,
+            postdom,
+            liveness,
+            facts: Facts::new(func, arch),
+            readers: Rows::new(func.regs().len(), reads.into_iter()),
+            writers: Rows::new(func.regs().len(), writes.into_iter()),
+            block_of,
+            partly: Vec::new(),
+            found,
+            work: Vec::new(),
+            steps_left: levels * STEPS_PER_BLOCK * (func.layout().len() + 100),
+        }
+    }
+
+    pub(super) fn solve(mut self) -> F {
+        self.start();
+        self.propagate();
+        self.found
+    }
+
+    fn start(&mut self) {
+        for &reg in self.func.live_in() {
+            self.raise(reg, Sameness::Varying, Cause::Entry);
+        }
+        for (_, inst) in self.func.iter_insts() {
+            let own = self.facts.of_itself(self.func, inst);
+            if own > Sameness::Grid {
+                self.raise_results(inst, own, Cause::Source(inst));
+                self.note_partly(inst);
+            }
+            self.check_branch(inst);
+        }
+    }
+
+    fn propagate(&mut self) {
+        let readers = std::mem::take(&mut self.readers);
+        while let Some(reg) = self.work.pop() {
+            for &inst in readers.row(reg.index()) {
+                let (passed, cause) = self.passed_on(inst, reg);
+                self.raise_results(inst, passed, cause);
+                self.check_branch(inst);
+            }
+        }
+    }
+
+    /// What the results of an instruction are at best because it reads a register.
+    fn passed_on(&self, inst: InstId, reg: VReg) -> (Sameness, Cause) {
+        let (data, level) = (&self.func[inst], self.found.of(reg));
+        // Lanes whose guard is false keep what they have.
+        if data.guard().is_some_and(|guard| guard.pred == reg) {
+            return (level, Cause::Guard(inst, reg));
+        }
+        let varying = self.partly.iter().find(|(partly, _)| *partly == reg);
+        let unread = varying.is_some_and(|(_, bits)| bits::read_of(self.func, inst, reg) & bits == 0);
+        let bounded = unread || lanes(data) == Lanes::Warp;
+        (if bounded { level.min(Sameness::Warp) } else { level }, Cause::Read(inst, reg))
+    }
+
+    /// Note which bits vary of what an instruction writes, if others do not.
+    fn note_partly(&mut self, inst: InstId) {
+        let Some(bits) = self.facts.varying_bits(&self.func[inst]) else { return };
+        let mut results = smallvec::SmallVec::<[VReg; 1]>::new();
+        self.func.for_each_def(inst, |result| results.push(result.reg));
+        for reg in results {
+            if self.writers.row(reg.index()).len() == 1 {
+                self.partly.push((reg, bits));
+            }
+        }
+    }
+
+    fn raise(&mut self, reg: VReg, to: Sameness, cause: Cause) {
+        let is_uniform = self.func[reg].reg_type.is_uniform();
+        let to = self.facts.narrowed(if is_uniform { to.min(Sameness::Warp) } else { to });
+        if self.found.raise(reg, to, cause) {
+            self.work.push(reg);
+        }
+    }
+
+    fn raise_results(&mut self, inst: InstId, to: Sameness, cause: Cause) {
+        let mut results = smallvec::SmallVec::<[VReg; 4]>::new();
+        self.func.for_each_def(inst, |r| results.push(r.reg));
+        for reg in results {
+            self.raise(reg, to, cause);
+        }
+    }
+
+    /// If the instruction is a branch that threads decide differently, values differ where its paths join.
+    fn check_branch(&mut self, inst: InstId) {
+        let data = &self.func[inst];
+        let branches = matches!(exit_of(data), Exit::Branch | Exit::Indirect);
+        let Some(block) = self.block_of[inst].expand().filter(|_| branches) else { return };
+        let (mut level, mut cause) = (Sameness::Grid, Cause::Source(inst));
+        self.func.for_each_use(inst, |read| {
+            if self.found.of(read.reg) > level {
+                (level, cause) = (self.found.of(read.reg), Cause::Read(inst, read.reg));
+            }
+        });
+        for (_, operand) in data.uses() {
+            if let OperandKind::Phys { file, number, .. } = operand.kind()
+                && physical(file, number) > level
+            {
+                (level, cause) = (physical(file, number), Cause::Source(inst));
+            }
+        }
+        let level = self.facts.narrowed(level);
+        let decides = level > Sameness::Grid && self.func.succs(block).len() > 1;
+        if decides && self.found.raise_branch(block, level, cause) && self.steps_left > 0 {
+            self.join_paths(block, level);
+            if self.steps_left == 0 {
+                self.give_up();
+            }
+        }
+    }
+
+    /// Take every written register that is live across blocks, and every MovPhi, to vary.
+    fn give_up(&mut self) {
+        let func = self.func;
+        for (reg, _) in func.regs().iter() {
+            if !self.writers.row(reg.index()).is_empty() && self.liveness.crosses_blocks(func, reg) {
+                self.raise(reg, Sameness::Varying, Cause::GivenUp);
+            }
+        }
+        for (_, inst) in func.iter_insts().filter(|(_, i)| func[*i].is_phi()) {
+            self.raise_results(inst, Sameness::Varying, Cause::GivenUp);
+        }
+    }
+
+    fn spend(&mut self, steps: usize) {
+        self.steps_left = self.steps_left.saturating_sub(steps);
+    }
+
+    /// Raise what is written between `branch` and the blocks where its paths meet, and live there.
+    fn join_paths(&mut self, branch: Block, level: Sameness) {
+        let end = self.postdom.idom(branch);
+        let (region, mut joins) = self.region(branch, end);
+        joins.extend(end);
+        let mut met = Vec::new();
+        let liveness = self.liveness;
+        for join in joins {
+            if self.steps_left == 0 {
+                return;
+            }
+            // Uniform files never vary, but warps may have different values there.
+            let uniform = F::LEVELS.then(|| liveness.uniform_live_in(join)).into_iter().flatten();
+            for (reg, _) in liveness.main_live_in(join).chain(uniform) {
+                self.spend(1 + self.writers.row(reg.index()).len());
+                if self.writers.row(reg.index()).iter().any(|b| region.contains(*b)) {
+                    met.push((reg, join));
+                }
+            }
+            // MovPhis of the join have their sources live before it.
+            for &inst in self.func.phis(join) {
+                self.func.for_each_def(inst, |r| met.push((r.reg, join)));
+            }
+        }
+        for (reg, join) in met {
+            self.raise(reg, level, Cause::Join { branch, join });
+        }
+    }
+
+    /// Blocks that `branch` reaches without passing `end`, and those of them that it reaches from two
+    /// of its successors.
+    fn region(&mut self, branch: Block, end: Option<Block>) -> (EntitySet<Block>, Vec<Block>) {
+        let mut region = EntitySet::new();
+        let mut joins = Vec::new();
+        let mut is_join = EntitySet::new();
+        for (i, &first) in self.func.succs(branch).iter().enumerate() {
+            let mut seen = EntitySet::new();
+            let mut work = vec![first];
+            while let Some(block) = work.pop() {
+                if Some(block) == end || !self.cfg.is_reachable(block) || !seen.insert(block) {
+                    continue;
+                }
+                self.spend(1);
+                if !region.insert(block) && i > 0 && is_join.insert(block) {
+                    joins.push(block);
+                }
+                work.extend_from_slice(self.func.succs(block));
+            }
+        }
+        (region, joins)
+    }
+}
