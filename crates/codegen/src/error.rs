@@ -38,6 +38,12 @@ pub enum CompileError {
     /// The cubin cannot be written.
     #[error(transparent)]
     Write(#[from] oriole_cubin::WriteError),
+    /// `LDCU` was asked for on a target that lacks it: ptxas's words, and as with ptxas nothing but text could hold it on sm_90.
+    #[error(
+        "SM does not support LDCU. On SM90 -knob EmitLDCU is only supported when options '-forcetext' and '-sso out.sass' \
+         are provided."
+    )]
+    Ldcu,
     /// No such `-O` level.
     #[error("there is no optimisation level {0}; there are 0 to 3")]
     Level(u8),

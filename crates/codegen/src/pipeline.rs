@@ -8,7 +8,7 @@ use crate::parameters::{ParameterType, parameter_types};
 use crate::session::Session;
 use crate::uniformity::{Lister, UniformityListing};
 use oriole_cubin::{FileKind, Suffix, Target};
-use oriole_isa::Arch;
+use oriole_isa::{Arch, Opcode};
 use oriole_opt::pipeline::PIPELINE;
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
@@ -118,9 +118,13 @@ fn compile_tree(
     session.check_functions(ast)?;
     session.poll()?;
     let settings = options.settings()?;
+    let (arch, knobs) = (generation(target)?, options.knobs()?);
+    if knobs.get("emit-ldcu") != 0 && !Opcode::LDCU.exists_on(arch) {
+        return Err(CompileError::Ldcu);
+    }
     let workers = Workers::new(options.jobs).map_err(|error| CompileError::Threads(error.to_string()))?;
     let lowering = oriole_lower::Options {
-        arch: generation(target)?,
+        arch,
         relocatable: options.relocatable,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
         source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
@@ -140,7 +144,7 @@ fn compile_tree(
     let lister = Lister::new(session, options.opt_level);
     let passes = oriole_opt::Options {
         settings: &settings,
-        knobs: &options.knobs()?,
+        knobs: &knobs,
         relocatable: options.relocatable,
         rot13: options.rot13,
         watcher: if options.uniformity { &lister } else { session },
@@ -160,6 +164,9 @@ fn compile_tree(
         published_minimum: passes.knobs.get("published-minimum") != 0,
         object: options.relocatable,
         debug: options.debug == DebugInfo::Full,
+        uniform_registers: u16::try_from(passes.knobs.get("uniform-registers")).ok(),
+        uniform_predicates: u16::try_from(passes.knobs.get("uniform-predicates")).ok(),
+        uniform_disallowed: passes.knobs.get("uniform") == 0,
         verify: options.verify,
     };
     // Plain targets have no `setmaxnreg` (the checker refuses it), and nobody has to look for one.

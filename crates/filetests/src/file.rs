@@ -139,7 +139,7 @@ fn run(header: &Header, input: &str, rules: &mut BTreeSet<&'static str>) -> Resu
             rules.extend(outcome.rules);
             outcome.text
         }),
-        Test::Regalloc { registers } => regalloc::run(registers, header.arch, input),
+        Test::Regalloc(limits) => regalloc::run(limits, header.arch, input),
         Test::Sched { reorder } => sched::run(reorder, header.arch, input),
         Test::Emit { level } => emit::run(header, level, input),
     }?;

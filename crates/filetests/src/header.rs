@@ -12,10 +12,7 @@ pub enum Test {
     /// One pass of the pipeline, Ori to Ori.
     Pass(&'static Pass<Code>),
     /// Ori to allocated Ori.
-    Regalloc {
-        /// Upper bound of R registers.
-        registers: Option<u32>,
-    },
+    Regalloc(RegisterLimits),
     /// Allocated Ori to ordered Ori with control words.
     Sched {
         /// Whether instructions may change places.
@@ -26,6 +23,17 @@ pub enum Test {
         /// The `-O` level.
         level: u8,
     },
+}
+
+/// How many registers an allocation may have; all where nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterLimits {
+    /// Upper bound of R registers.
+    pub registers: Option<u32>,
+    /// The same of uniform registers.
+    pub uniform_registers: Option<u16>,
+    /// The same of uniform predicates.
+    pub uniform_predicates: Option<u16>,
 }
 
 /// A file's first line.
@@ -90,7 +98,11 @@ fn test(kind: &[&str], settings: &mut Settings<'_>) -> Result<Test, String> {
             let pass = PIPELINE.iter().find(|pass| pass.name == *name);
             pass.map(Test::Pass).ok_or_else(|| format!("the pipeline has no pass '{name}'"))
         }
-        ["regalloc"] => Ok(Test::Regalloc { registers: settings.number("registers")? }),
+        ["regalloc"] => Ok(Test::Regalloc(RegisterLimits {
+            registers: settings.number("registers")?,
+            uniform_registers: settings.number("uniform_registers")?,
+            uniform_predicates: settings.number("uniform_predicates")?,
+        })),
         ["sched"] => match settings.take("order") {
             None => Ok(Test::Sched { reorder: true }),
             Some("kept") => Ok(Test::Sched { reorder: false }),

@@ -18,4 +18,4 @@ mod sched;
 
 pub use file::{Tested, Wrong};
 pub use folder::{bless, run};
-pub use header::{Header, Test};
+pub use header::{Header, RegisterLimits, Test};

@@ -33,14 +33,15 @@ fn run(launch: &Launch, source: &Path, options: &[&str], folder: &Path) -> Resul
 }
 
 /// Runs the launches whose source is there.
-fn all_right_for(target: &str, source: impl Fn(&Launch) -> Option<PathBuf>) {
+fn all_right_for(target: &str, options: &[&str], source: impl Fn(&Launch) -> Option<PathBuf>) {
+    let options = [&["--arch", target], options].concat();
     let mut wrong = Vec::new();
     let mut count = 0;
     for launch in launches() {
         let Some(source) = source(&launch) else { continue };
         count += 1;
         let folder = tempfile::tempdir().expect("a temporary folder");
-        if let Err(why) = run(&launch, &source, &["--arch", target], folder.path()) {
+        if let Err(why) = run(&launch, &source, &options, folder.path()) {
             wrong.push(format!("{}: {}", launch.name(), why.trim()));
         }
     }
@@ -50,22 +51,31 @@ fn all_right_for(target: &str, source: impl Fn(&Launch) -> Option<PathBuf>) {
 
 #[test]
 fn first_kernels_are_right_on_sm_80() {
-    all_right_for("sm_80", |launch| Some(launch.ptx("sm_80")));
+    all_right_for("sm_80", &[], |launch| Some(launch.ptx("sm_80")));
 }
 
 #[test]
 fn first_kernels_are_right_on_sm_90() {
-    all_right_for("sm_90", |launch| Some(launch.ptx("sm_90")));
+    all_right_for("sm_90", &[], |launch| Some(launch.ptx("sm_90")));
+}
+
+/// What finds no uniform register or predicate waits elsewhere.
+#[test]
+fn right_with_few_uniform_registers() {
+    let few = ["--knob", "uniform-registers=6", "--knob", "uniform-predicates=1", "--verify"];
+    for target in ["sm_80", "sm_90"] {
+        all_right_for(target, &few, |launch| Some(launch.ptx(target)));
+    }
 }
 
 #[test]
 fn kernels_from_llvm_ir_are_right_on_sm_80() {
-    all_right_for("sm_80", Launch::llvm);
+    all_right_for("sm_80", &[], Launch::llvm);
 }
 
 #[test]
 fn kernels_from_llvm_ir_are_right_on_sm_90() {
-    all_right_for("sm_90", Launch::llvm);
+    all_right_for("sm_90", &[], Launch::llvm);
 }
 
 /// The result does not depend on any one of the optional phases, nor on how many of their runs there are.

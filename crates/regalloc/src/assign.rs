@@ -17,6 +17,8 @@ pub(crate) struct Registers<'a> {
     pub(crate) most: u16,
     /// There must not be more: what does not fit and cannot be computed again is an error.
     pub(crate) is_firm: bool,
+    /// What finds none may go elsewhere.
+    pub(crate) may_spill: bool,
     /// Those that nothing is given.
     pub(crate) reserved: PhysicalSet,
     /// The same as long as nothing goes to memory.

@@ -18,7 +18,7 @@ use crate::spill::{SpillBytes, spill};
 use crate::stack::{STACK_POINTER, makes_calls, needs_stack};
 use crate::transfer::component_by_component;
 use crate::weights::BlockWeights;
-use crate::{AllocError, AllocOptions, check, scan};
+use crate::{AllocError, AllocOptions, check, descriptor, scan};
 use oriole_isa::{Arch, RegFile};
 use oriole_ori::{
     Block, Function, FunctionKind, OperandKind, RegMask, SecondaryMap, VReg,
@@ -45,7 +45,11 @@ pub struct Allocation {
 /// Rounds after which allocation gives up: each spills at least one more register.
 const MAX_ROUNDS: u32 = 64;
 
-/// Predicates first: their spills need general registers.
+/// Predicates of a file, without the one that is true.
+const PREDICATES: u16 = 7;
+
+/// What is spilled goes to a file that comes later: uniform predicates to uniform registers, these and predicates to
+/// general ones.
 const FILES: [RegFile; 4] = [RegFile::UP, RegFile::P, RegFile::UR, RegFile::R];
 
 /// Give every virtual register of `func` a physical one, spilling where the limit forces it. Call
@@ -93,6 +97,7 @@ pub(crate) fn allocate_within(
     if budget.may_be_short(func) {
         late_arguments(func);
     }
+    let descriptor = descriptor::settle(func);
     let before = options.verify.then(|| func.clone());
     let loops = LoopForest::new(&flow.cfg, &DomTree::dominators(&flow.cfg));
     let weights = BlockWeights::new(func, &loops);
@@ -101,17 +106,24 @@ pub(crate) fn allocate_within(
     let free = |file: RegFile, needed: u16| match file {
         RegFile::R if by_convention && !is_kernel => budget.at_same_occupancy(needed.into()) as u16,
         RegFile::R => budget.of(needed.into()) as u16,
-        _ if is_kernel => file_limit(file, limit, arch),
+        _ if is_kernel => file_limit(file, limit, arch, options),
         _ => needed,
     };
     for file in FILES {
         let fewer = |needed: u16| (file == RegFile::R).then(|| budget.fewer(needed)).flatten();
-        let reserved_without_spills = reserved(func, file, needs_stack(func, passes_stack));
+        let reserved = |has_stack: bool| match file {
+            RegFile::R => reserved(func, has_stack),
+            RegFile::UR => descriptor,
+            _ => [0; 4],
+        };
+        let reserved_without_spills = reserved(needs_stack(func, passes_stack));
         let registers = Registers {
-            most: file_limit(file, limit, arch),
-            reserved: if cap.is_some() { reserved_without_spills } else { reserved(func, file, true) },
+            most: file_limit(file, limit, arch, options),
+            reserved: if cap.is_some() { reserved_without_spills } else { reserved(true) },
             reserved_without_spills,
             is_firm: file == RegFile::R && cap.is_some(),
+            // For more warps nothing leaves but predicates: what comes back by R2UR costs more than they gain.
+            may_spill: cap.is_none() || file == RegFile::P,
             saved: if by_convention && !is_kernel && file == RegFile::R { KEPT } else { [0; 4] },
             free: &|needed| free(file, needed),
             fewer: &fewer,
@@ -127,25 +139,25 @@ pub(crate) fn allocate_within(
         check(before, func, arch)?;
     }
     allocation.used = used_registers(func);
+    if options.uniform_disallowed {
+        allocation.warnings.extend(descriptor::required_uniform(&allocation.used));
+    }
     Ok(allocation)
 }
 
-fn file_limit(file: RegFile, r_limit: u16, arch: Arch) -> u16 {
+fn file_limit(file: RegFile, r_limit: u16, arch: Arch, options: &AllocOptions) -> u16 {
+    let at_most = |limit: Option<u16>, all: u16| limit.map_or(all, |limit| limit.min(all));
     match file {
         RegFile::R => r_limit,
-        RegFile::UR => arch.sm().uniform_registers as u16,
-        _ => 7,
+        RegFile::UR => at_most(options.uniform_registers, arch.sm().uniform_registers as u16),
+        RegFile::UP => at_most(options.uniform_predicates, PREDICATES),
+        _ => PREDICATES,
     }
 }
 
-/// Registers that allocation leaves alone: the stack pointer R1 and the base of the frame where there is a stack, and the pair
-/// UR36 that holds the global-memory descriptor.
-fn reserved(func: &Function, file: RegFile, has_stack: bool) -> PhysicalSet {
-    match file {
-        RegFile::R if has_stack => [1 << STACK_POINTER | 1 << func.frame().base(), 0, 0, 0],
-        RegFile::UR => [3 << 36, 0, 0, 0],
-        _ => [0; 4],
-    }
+/// General registers that allocation leaves alone: the stack pointer R1 and the base of the frame where there is a stack.
+fn reserved(func: &Function, has_stack: bool) -> PhysicalSet {
+    if has_stack { [1 << STACK_POINTER | 1 << func.frame().base(), 0, 0, 0] } else { [0; 4] }
 }
 
 /// What all files and all rounds go by.
@@ -257,6 +269,9 @@ fn allocate_file(
                 return Err(out_of_registers(func, file, failed.len()));
             }
         }
+        if !registers.may_spill {
+            return Err(out_of_registers(func, file, failed.len()));
+        }
         let chosen = spill_choice(&graph, &failed);
         // Where nothing can go to memory, there is no other way.
         let costs = chosen.iter().map(|node| graph.nodes[*node as usize].spill_cost);
@@ -268,10 +283,12 @@ fn allocate_file(
         }
         let regs =
             |nodes: &[Node]| -> Vec<VReg> { nodes.iter().map(|node| graph.nodes[*node as usize].vreg).collect() };
-        if chosen.is_empty() && !release_holds(func) && !component_by_component(func, &regs(&failed))? {
+        // What is held in the other files, threads that are apart must not write.
+        let releases = |func: &mut Function| file == RegFile::R && release_holds(func);
+        if chosen.is_empty() && !releases(func) && !component_by_component(func, &regs(&failed))? {
             return Err(out_of_registers(func, file, failed.len()));
         }
-        spill(func, &regs(&chosen), &mut allocation.spills)?;
+        spill(func, facts.arch, &regs(&chosen), &mut allocation.spills)?;
         facts.renew(func, file);
     }
     Err(out_of_registers(func, file, 0))

@@ -18,6 +18,7 @@ mod component_set;
 mod constants;
 mod convention;
 mod counts;
+mod descriptor;
 mod fatpoint;
 mod function;
 mod graph;
@@ -69,6 +70,12 @@ pub struct AllocOptions {
     pub object: bool,
     /// The code is to be debugged.
     pub debug: bool,
+    /// No more uniform registers than so many are given out, for tests; all that the target has if it is not given.
+    pub uniform_registers: Option<u16>,
+    /// The same of uniform predicates.
+    pub uniform_predicates: Option<u16>,
+    /// Nobody wants uniform registers: those that code needs all the same are told of.
+    pub uniform_disallowed: bool,
     /// Check each allocation ([`check`]).
     pub verify: bool,
 }

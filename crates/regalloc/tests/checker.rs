@@ -316,6 +316,77 @@ fn predicates_that_share_a_register_keep_their_bits() {
     caught(WORD, ".reg %R6 physical=6", ".reg %R6 physical=4", Problem::BitBaseDestroyed);
 }
 
+/// A uniform register waits in a general one, a uniform predicate in a uniform register, and the mark holds what is left.
+const UNIFORM: &str = "
+.function entry f
+  .frame local=0 spill=0 align=16
+  .reg %UR0 physical=4
+  .reg %UR1 physical=4
+  .reg %R2 physical=6
+  .reg %UR3 physical=5
+  .reg %R4 physical=7
+  .reg %UP5 physical=0
+  .reg %UP6 physical=0
+  .reg %UR7 physical=8
+  .reg %UP8 physical=1
+  .reg %UR9 physical=9
+bix0:
+    S2UR %UR0, SR_CTAID.X
++   MOV %R2, %UR0, 0xf ;spill
+    S2UR %UR1, SR_CTAID.Y
+    UISETP{cmp=LT,sign=S32} %UP5, UPT, %UR1, 0x1, UPT, UPT
++   USEL %UR7, URZ, 0x1, !%UP5 ;bit_spill
+    S2UR %UR9, SR_CTAID.Z
+    UISETP{cmp=LT,sign=S32} %UP6, UPT, %UR1, 0x2, UPT, UPT
+    USEL %UR1, %UR1, 0x3, %UP6
+    S2R %R4, SR_TID.X
+<   MOV %UR0, %UP5, %UR9 ;hold
+>   MOV %UR9 ;hold
+<   IADD3{x=OFF} %R4, PT, PT, %R4, %UR0, RZ, !PT, !PT
+>   IADD3{x=OFF} %R4, PT, PT, %R4, %R2, RZ, !PT, !PT
++   R2UR PT, %UR3, %R2 ;refill
++   UISETP{cmp=NE,sign=U32} %UP8, UPT, %UR7, URZ, UPT, UPT ;bit_refill
+<   USEL %UR1, %UR1, %UR0, %UP5
+>   USEL %UR1, %UR1, %UR3, %UP8
+    IADD3{x=OFF} %R4, PT, PT, %R4, %UR1, RZ, !PT, !PT
+    STS RZ, _, s:0, %R4
+    EXIT PT
+.end";
+
+#[test]
+fn a_uniform_register_that_does_not_come_back() {
+    let other = caught(UNIFORM, "PT, %UR3, %R2 ;refill", "PT, %UR3, %R4 ;refill", Problem::MissingSpill);
+    assert_eq!((other.value.as_deref(), other.register.as_deref()), (Some("%UR0"), Some("UR5")));
+    // Its general register is another's when it is read.
+    let overwritten = caught(UNIFORM, "+   R2UR", "+   MOV %R2, %UR1, 0xf\n+   R2UR", Problem::MissingSpill);
+    assert_eq!(overwritten.value.as_deref(), Some("%UR0"));
+    // Who reads it there finds another.
+    caught(
+        UNIFORM,
+        ">   IADD3{x=OFF} %R4, PT, PT, %R4, %R2,",
+        ">   IADD3{x=OFF} %R4, PT, PT, %R4, %R4,",
+        Problem::ExtraDefinitions,
+    );
+}
+
+#[test]
+fn a_uniform_predicate_that_does_not_come_back() {
+    caught(UNIFORM, "UISETP{cmp=NE,sign=U32}", "UISETP{cmp=EQ,sign=U32}", Problem::BitMismatch);
+    caught(UNIFORM, "!%UP5 ;bit_spill", "%UP5 ;bit_spill", Problem::BitMismatch);
+    caught(UNIFORM, ".reg %UR9 physical=9", ".reg %UR9 physical=8", Problem::BitBaseDestroyed);
+}
+
+#[test]
+fn what_a_mark_holds_stays() {
+    let lost = caught(
+        UNIFORM,
+        "    S2R %R4, SR_TID.X\n",
+        "    S2R %R4, SR_TID.X\n+   UMOV %UR9, 0x7\n",
+        Problem::ExtraDefinitions,
+    );
+    assert_eq!(lost.value.as_deref(), Some("%UR9"));
+}
+
 #[test]
 fn an_operand_that_is_nowhere() {
     caught(SPILL, ">   STS RZ, _, s:4, %R2", ">   STS RZ, _, s:4, %R3", Problem::Uninitialized);

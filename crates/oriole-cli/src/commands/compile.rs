@@ -6,7 +6,7 @@ use super::{files, nvptx};
 use crate::uniformity::UniformityForm;
 use crate::{pressure, report, timings, uniformity};
 use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
-use oriole_opt::knobs::KNOBS;
+use oriole_opt::knobs::{KNOBS, Knob};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -72,8 +72,11 @@ fn pressure_form(path: &Path) -> Result<pressure::Form, Failure> {
 
 /// The table of `--knob list=1`.
 fn knobs() -> String {
-    let header = format!("{:20} {:>10} meaning\n", "knob", "default");
-    let lines = KNOBS.iter().map(|knob| format!("{:20} {:>10} {}\n", knob.name, knob.default, knob.meaning));
+    let header = format!("{:20} {:9} {:>10} meaning\n", "knob", "published", "default");
+    let line = |knob: &Knob| {
+        format!("{:20} {:9} {:>10} {}\n", knob.name, knob.published.unwrap_or("-"), knob.default, knob.meaning)
+    };
+    let lines = KNOBS.iter().map(line);
     std::iter::once(header).chain(lines).collect()
 }
 

@@ -4,7 +4,7 @@
 use super::names::{BITS, NOWHERE, Place, Places, SlotWord, TRUTH, register, words_of};
 use super::recipe::recipes;
 use super::step::Access;
-use oriole_isa::{Arch, Bop, Cmp, Effects, Field, MemSize, Opcode, RegFile, Role};
+use oriole_isa::{Arch, Bop, Cmp, Effects, Field, MemSize, Opcode, R2urMode, RegFile, Role};
 use oriole_ori::{Function, Inst, InstFlags, InstId, Operand, OperandKind, terminator::is_terminator};
 use smallvec::SmallVec;
 
@@ -20,6 +20,7 @@ pub(super) fn transfers(after: &Function, inst: InstId, arch: Arch, places: &Pla
     let known = match () {
         () if data.guard().is_some() => None,
         () if copied(data).is_some() => copy(after, data),
+        () if data.opcode == Opcode::R2UR => to_uniform(after, data),
         () if data.flags.intersects(InstFlags::SPILL | InstFlags::REFILL) => memory(after, data, places),
         () if data.flags.contains(InstFlags::REMAT) => Some(again(after, inst, arch, places)),
         () => bits(after, data, places),
@@ -98,15 +99,23 @@ fn memory(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
     )
 }
 
-/// Predicates that go to general registers and come back.
+/// `R2UR`: what was saved in all threads is the same in whichever it is taken from.
+fn to_uniform(after: &Function, data: &Inst) -> Option<Transfers> {
+    let plain = data.get(Field::R2UR_MODE) == R2urMode::FIRST && !data.get(Field::R2UR_OR);
+    let marks_nobody = !operand(data, Role::PD)?.is_reg();
+    let (to, from) = (word(after, data, Role::D)?, word(after, data, Role::A)?);
+    (plain && marks_nobody).then(|| SmallVec::from_slice(&[Access::transfer(to, from)]))
+}
+
+/// Predicates that go to registers and come back.
 fn bits(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
     match data.opcode {
         Opcode::P2R => pack(after, data, places),
         Opcode::R2P => unpack(after, data, places),
-        Opcode::SEL if data.flags.contains(InstFlags::BIT_SPILL) => select(after, data, places),
+        Opcode::SEL | Opcode::USEL if data.flags.contains(InstFlags::BIT_SPILL) => select(after, data, places),
         Opcode::LOP3 if data.flags.contains(InstFlags::BIT_SPILL) => put_bits(after, data, places),
         Opcode::LOP3 if data.flags.contains(InstFlags::BIT_REFILL) => test_bit(after, data, places),
-        Opcode::ISETP if data.flags.contains(InstFlags::BIT_REFILL) => test(after, data, places),
+        Opcode::ISETP | Opcode::UISETP if data.flags.contains(InstFlags::BIT_REFILL) => test(after, data, places),
         _ => None,
     }
 }
@@ -139,7 +148,7 @@ fn unpack(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
     Some(packed(data)?.map(|(predicate, bit)| Access::transfer(predicate, places.bit(from, bit))).collect())
 }
 
-/// `SEL D, RZ, bits, !p`: the bits where `p` is true, else nothing.
+/// `SEL D, RZ, bits, !p`, on either datapath: the bits where `p` is true, else nothing.
 fn select(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
     let to = word(after, data, Role::D)?;
     let set = operand(data, Role::B)?.as_imm().filter(|set| *set != 0)?;
@@ -183,10 +192,10 @@ fn table(data: &Inst) -> Option<u32> {
     operand(data, Role::Lut)?.as_imm()
 }
 
-/// `ISETP.NE p, A, RZ`.
+/// `ISETP.NE p, A, RZ`, on either datapath.
 fn test(after: &Function, data: &Inst, places: &Places) -> Option<Transfers> {
-    let neutral =
-        |role| operand(data, role).is_some_and(|operand| operand.kind() == OperandKind::Pt && !operand.is_not());
+    let is_true = |operand: Operand| matches!(operand.kind(), OperandKind::Pt | OperandKind::Upt) && !operand.is_not();
+    let neutral = |role| operand(data, role).is_some_and(is_true);
     let is_test = data.get(Field::CMP) == Cmp::NE
         && data.get(Field::BOP) == Bop::AND
         && operand(data, Role::B)?.is_zero()

@@ -150,6 +150,11 @@ impl<'a> Pair<'a> {
         let (before, after) = (self.before, self.after);
         let (old, new) = (&before[inst], &after[inst]);
         let mut reads = Accesses::new();
+        if old.is_hold() {
+            self.held(old, new).for_each(|(held, now)| reads.extend(self.words(held, now)));
+            self.script.push(inst, Kind::Own, None, &reads, &[]);
+            return Ok(());
+        }
         reads.extend(self.words(old.guard_operand(), new.guard_operand()));
         let is_read = |i: usize, operand: Operand| old.is_use(i) || operand.as_handle().is_some();
         for (i, operand) in old.operands.iter().enumerate().filter(|(i, operand)| is_read(*i, **operand)) {
@@ -173,6 +178,15 @@ impl<'a> Pair<'a> {
         writes.iter_mut().for_each(|write| write.conditional = conditional);
         self.script.push(inst, Kind::Own, old.call.expand(), &reads, &writes);
         Ok(())
+    }
+
+    /// What a mark held and what it holds now, one by one. What has left its uniform register it holds no more.
+    fn held<'p>(&'p self, old: &'p Inst, new: &'p Inst) -> impl Iterator<Item = (Operand, Operand)> + 'p {
+        let mut now = new.operands.iter().copied().peekable();
+        old.operands.iter().filter_map(move |held| {
+            let uniform = held.as_reg().is_some_and(|reg| self.before[reg].reg_type.is_uniform());
+            if uniform { now.next_if_eq(held) } else { now.next() }.map(|now| (*held, now))
+        })
     }
 
     /// What an operand names before, and where that stands after.
@@ -224,6 +238,9 @@ impl<'a> Pair<'a> {
             OperandKind::Block(target) => new.as_block().is_some_and(|new| self.behind(new) == target),
             _ => new == old,
         };
+        if old.is_hold() && new.is_hold() && self.held(old, new).count() == new.operands.len() {
+            return Ok(());
+        }
         let same = old.opcode == new.opcode
             && old.kind == new.kind
             && old.mods == new.mods

@@ -79,7 +79,8 @@ fn repeat(
         replaced: EntitySet::new(),
     };
     let mut changed = Changed::No;
-    for _ in 0..context.knobs.get("general-rounds") {
+    let rounds = context.knobs.get("general-rounds");
+    for _ in 0..if context.knobs.get("general-optimization") == 0 { 0 } else { rounds } {
         let walked = cx.walk(cfg.rpo())?;
         if walked == Changed::No && rules.resume && context.tally.is_open() {
             cx.func.edit().note_changes();

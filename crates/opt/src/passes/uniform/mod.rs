@@ -26,7 +26,8 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
         return Ok(Changed::No);
     }
     let arch = context.arch;
-    let constants = load_constants(func, context);
+    let promotes = context.knobs.get("uniform-promotion") != 0;
+    let constants = if promotes { load_constants(func, context) } else { Changed::No };
     let (cfg, uniformity, live, loops) =
         (analyses.cfg(func), analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, &live);

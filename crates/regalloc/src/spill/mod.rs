@@ -1,13 +1,16 @@
-//! Spilling: a register that found no place is kept in memory, computed again, or (a predicate) kept
-//! in a general register, and each instruction that names it gets a temporary of its own. Where it names one component of
+//! Spilling: a register that found no place is kept in memory, computed again, or kept in a file that has more room (a
+//! predicate, a uniform register), and each instruction that names it gets a temporary of its own. Where it names one component of
 //! a wide register, the temporary is that component: an aligned group may not be free.
+
+mod uniform;
 
 use crate::AllocError;
 use crate::stack::{SlotAccess, load_slot, store_slot};
-use oriole_isa::{Cmp, Mods, Opcode, RegFile, Role, Sign};
+use oriole_isa::{Arch, Cmp, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::{
     Function, Inst, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, Slot, VReg, VRegFlags,
 };
+use smallvec::SmallVec;
 use std::ops::Range;
 
 /// How a spilled register's value comes back.
@@ -21,6 +24,10 @@ enum Home {
     General(VReg),
     /// From a bit of a general register that several predicates share.
     Bit(Bit),
+    /// From a uniform register (uniform predicates): non-zero is true.
+    Uniform(VReg),
+    /// From general registers (uniform registers): one for each component.
+    Lanes(SmallVec<[VReg; 4]>),
 }
 
 /// A place in a register of predicates.
@@ -56,7 +63,7 @@ impl SpillBytes {
 }
 
 /// Rewrite `func` so that none of `regs` appears any more.
-pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) -> Result<(), AllocError> {
+pub(crate) fn spill(func: &mut Function, arch: Arch, regs: &[VReg], bytes: &mut SpillBytes) -> Result<(), AllocError> {
     let mut homes: SecondaryMap<VReg, Option<Home>> = SecondaryMap::with_default(None);
     let definitions = Definitions::new(func, regs);
     let predicates: Vec<VReg> = regs.iter().copied().filter(|reg| func[*reg].file() == RegFile::P).collect();
@@ -66,14 +73,14 @@ pub(crate) fn spill(func: &mut Function, regs: &[VReg], bytes: &mut SpillBytes) 
     for reg in regs {
         func.edit().update_reg(*reg, |data| data.flags |= VRegFlags::SPILLED);
         if homes[*reg].is_none() {
-            homes[*reg] = Some(find_home(func, *reg, &definitions)?);
+            homes[*reg] = Some(find_home(func, arch, *reg, &definitions)?);
         }
     }
     for block in func.layout().to_vec() {
         let old = func.edit().take_insts(block);
         let mut new = Vec::with_capacity(old.len());
         for inst in old {
-            rewrite(func, inst, &homes, &mut new, bytes)?;
+            rewrite(func, arch, inst, &homes, &mut new, bytes)?;
         }
         func.edit().set_insts(block, new);
     }
@@ -103,13 +110,15 @@ fn share_words(
     Ok(())
 }
 
-fn find_home(func: &mut Function, reg: VReg, definitions: &Definitions) -> Result<Home, AllocError> {
+fn find_home(func: &mut Function, arch: Arch, reg: VReg, definitions: &Definitions) -> Result<Home, AllocError> {
     match func[reg].file() {
         RegFile::P => Ok(Home::General(func.new_vreg(RegType::R)?)),
         RegFile::R => Ok(match recomputable(func, reg, definitions) {
             Some(inst) => Home::Recompute(inst),
             None => Home::Slot(new_slot(func, reg)),
         }),
+        RegFile::UP => uniform::home_of_predicate(func),
+        RegFile::UR => uniform::home_of_register(func, reg, definitions.single(reg), arch),
         file => Err(AllocError::OutOfRegisters { function: func.name().to_owned(), file, needed: 0 }),
     }
 }
@@ -194,6 +203,16 @@ impl Access {
         self.piece != (0..func[self.reg].components)
     }
 
+    /// The temporary's components in the place of those in `mask`, each with where it is kept.
+    fn components(&self, func: &Function, lanes: &[VReg], mask: u128) -> Vec<(Operand, VReg)> {
+        let temporary = |k: u8| match func[self.temporary].components {
+            1 => Operand::reg(self.temporary),
+            _ => Operand::comp(self.temporary, k - self.piece.start),
+        };
+        let named = self.piece.clone().filter(|k| mask >> k & 1 != 0);
+        named.filter_map(|k| Some((temporary(k), *lanes.get(usize::from(k))?))).collect()
+    }
+
     /// Where the temporary's components are in memory if the register's are `offset` bytes into the spill area.
     fn slot(&self, func: &Function, offset: u32) -> SlotAccess {
         SlotAccess {
@@ -206,17 +225,23 @@ impl Access {
 
 fn rewrite(
     func: &mut Function,
+    arch: Arch,
     inst: InstId,
     homes: &SecondaryMap<VReg, Option<Home>>,
     new: &mut Vec<InstId>,
     bytes: &mut SpillBytes,
 ) -> Result<(), AllocError> {
+    let home = |reg: VReg| homes[reg].as_ref();
+    if !func[inst].is_hold() {
+        uniform::read_lanes(func, inst, arch, home);
+    } else if !uniform::release(func, inst, home, new) {
+        return Ok(());
+    }
     let accesses = accesses(func, inst, homes)?;
     if accesses.is_empty() {
         new.push(inst);
         return Ok(());
     }
-    let home = |reg: VReg| homes[reg].as_ref();
     let dead_definition = |a: &Access| a.writes != 0 && a.reads == 0 && matches!(home(a.reg), Some(Home::Recompute(_)));
     if accesses.iter().any(dead_definition) {
         return Ok(());
@@ -247,7 +272,7 @@ fn accesses(
         let Some(home) = &homes[mention.reg] else { return };
         let (reg, all) = (mention.reg, 0..func[mention.reg].components);
         if !found.iter().any(|a| a.reg == reg) {
-            let narrow = matches!((home, mention.slot), (Home::Slot(_), Slot::Operand(_)));
+            let narrow = matches!((home, mention.slot), (Home::Slot(_) | Home::Lanes(_), Slot::Operand(_)));
             let piece = if narrow { mention.range.clone() } else { all.clone() };
             found.push(Access { reg, piece, temporary: reg, reads: 0, writes: 0 });
         }
@@ -263,6 +288,7 @@ fn accesses(
     });
     for access in &mut found {
         access.temporary = match access.piece.len() {
+            1 if access.is_narrow(func) && func[access.reg].file() == RegFile::UR => func.new_vreg(RegType::Ur)?,
             1 if access.is_narrow(func) => func.new_vreg(RegType::R)?,
             _ => {
                 access.piece = 0..func[access.reg].components;
@@ -314,6 +340,14 @@ fn refill(func: &mut Function, access: &Access, home: Option<&Home>, new: &mut V
             test.set_role(Role::PD, Operand::reg(access.temporary));
             test.flags |= InstFlags::BIT_REFILL;
             new.push(func.edit().add(test));
+        }
+        Some(Home::Uniform(from)) => {
+            new.push(func.edit().add(uniform::refill_predicate(access.temporary, *from)));
+        }
+        Some(Home::Lanes(lanes)) => {
+            for (to, lane) in access.components(func, lanes, access.reads) {
+                new.push(func.edit().add(uniform::refill_component(to, lane)));
+            }
         }
         None => {}
     }
@@ -373,6 +407,12 @@ fn save(
             let mut put = logic([operands[0], operands[1], Operand::imm(!mask), operands[2]], A & B | !B & C);
             put.flags |= InstFlags::BIT_SPILL;
             new.push(func.edit().add(put));
+        }
+        Some(Home::Uniform(to)) => new.push(func.edit().add(uniform::save_predicate(*to, access.temporary))),
+        Some(Home::Lanes(lanes)) => {
+            for (from, lane) in access.components(func, lanes, access.writes) {
+                new.push(func.edit().add(uniform::save_component(lane, from)));
+            }
         }
         Some(Home::Recompute(_)) | None => {}
     }
