@@ -63,6 +63,42 @@ fn what_lies_at_a_distance_needs_no_register_of_its_own() {
     assert_eq!(spilled(&again, LIMIT), 0);
 }
 
+/// What comes from uniform registers that do not live there any more comes from general ones then: constants, constant banks,
+/// numbers of the block.
+#[test]
+fn what_was_uniform_is_made_in_general_registers() {
+    let mut text = distances(false).to_string();
+    let base = format!("%R{COUNT}");
+    let mut uniform = String::new();
+    for reg in 0..COUNT {
+        let number = COUNT + 4 + reg;
+        let brought = match reg % 3 {
+            0 => format!("UMOV %UR{number}, {:#x}", 5 + reg),
+            1 => format!("ULDC %UR{number}, c[0][{:#x}], URZ", 4 * reg),
+            _ => format!("S2UR %UR{number}, SR_CTAID.X"),
+        };
+        uniform += &format!("    {brought}\n");
+        let sum = format!("{base}, {:#x}, RZ, !PT, !PT\n", 3 + 7 * reg);
+        assert!(text.contains(&sum), "{text}");
+        text = text.replace(&sum, &format!("{base}, %UR{number}, RZ, !PT, !PT\n"));
+        text = text.replace("bix0: -> bix1\n", &format!("  .reg %UR{number}\nbix0: -> bix1\n"));
+    }
+    let text = text.replace("SR_TID.X\n", &format!("SR_TID.X\n{uniform}"));
+    let func: Function = text.parse().expect("it is well formed");
+    // The same without uniform registers can be evaluated.
+    let evaluate = |func: &Function| {
+        let general = func.to_string().replace("%UR", "%R").replace("S2UR", "S2R").replace("], URZ", "], 0xf");
+        let general = general.replace("ULDC", "MOV").replace("UMOV", "MOV");
+        run(&general.parse().expect("it is well formed"), 5, &[9; 64]).expect("it is evaluated")
+    };
+    let again = recomputed(&func, LIMIT);
+    assert_eq!(evaluate(&again), evaluate(&func), "{again}");
+    assert!(spilled(&func, LIMIT) > 0);
+    assert_eq!(spilled(&again, LIMIT), 0);
+    let again = again.to_string();
+    assert!(again.matches(" S2R ").count() > 2 && !again.contains("ULDC") && !again.contains("UMOV"), "{again}");
+}
+
 /// The value would be another.
 #[test]
 fn what_is_computed_from_what_changes_stays() {

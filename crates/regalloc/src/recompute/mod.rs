@@ -6,6 +6,7 @@
 //! thread's number and the parameters: `IADD3 R20, R19, -3` needs no register of its own where R19 has one, and the index
 //! `IMAD R5, R3, R4, R2` of a thread none from its first use to the last, far behind.
 
+mod general;
 mod recipes;
 mod rewrite;
 
@@ -91,7 +92,7 @@ impl<'a> Recomputable<'a> {
             return None;
         }
         let plan = rewrite::plan(func, &facts.recipes, &chosen);
-        Some(Recomputing { short: chosen.short, plan })
+        Some(Recomputing { arch: self.arch, short: chosen.short, plan })
     }
 }
 
@@ -113,6 +114,7 @@ impl<'a> Facts<'a> {
 
 /// What is to be computed again in a function, and where.
 pub struct Recomputing {
+    arch: Arch,
     short: u32,
     plan: Vec<(Block, rewrite::Again)>,
 }
@@ -128,7 +130,7 @@ impl Recomputing {
     /// # Errors
     /// There is no name left for a register.
     pub fn carry_out(&self, func: &mut Function) -> Result<(), AllocError> {
-        rewrite::carry_out(func, &self.plan)
+        rewrite::carry_out(func, self.arch, &self.plan)
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a value is made, and what it takes to make it once more somewhere else.
 
-use super::Chosen;
+use super::{Chosen, general};
 use oriole_isa::{Arch, RegFile, latency};
 use oriole_ori::analysis::{DomTree, Flow};
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
@@ -181,7 +181,7 @@ impl<'a> Recipes<'a> {
     fn is_made_cheaply(&self, reg: VReg) -> bool {
         let (data, writes) = (&self.func[reg], self.writes[reg].as_slice());
         let Some(home) = writes.first().map(|write| write.block) else { return false };
-        let file = matches!(data.file(), RegFile::R | RegFile::P);
+        let file = matches!(data.file(), RegFile::R | RegFile::P | RegFile::UR);
         if !file || data.is_fixed() || data.components > WIDEST {
             return false;
         }
@@ -226,8 +226,13 @@ impl<'a> Recipes<'a> {
 
     fn cost_of(&self, inst: InstId) -> Option<u32> {
         let data = &self.func[inst];
+        if let Some(twin) = general::twin(data, self.arch) {
+            return Some(if latency::is_variable_opcode(twin.opcode, self.arch) { SLOW } else { 1 });
+        }
         let results = data.defs().filter(|(_, to)| to.as_reg().is_some());
-        if !data.depends_on_operands_alone(self.arch) || data.is_undef() || results.count() > 2 {
+        // What is computed in uniform registers stays there.
+        let is_uniform = data.defs().any(|(_, to)| to.as_reg().is_some_and(|reg| self.func[reg].reg_type.is_uniform()));
+        if is_uniform || !data.depends_on_operands_alone(self.arch) || data.is_undef() || results.count() > 2 {
             return None;
         }
         let machine = self.func.with_stand_ins(data)?;

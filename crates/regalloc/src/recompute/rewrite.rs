@@ -1,8 +1,9 @@
 //! The code that makes values again, and the end of what nobody reads any more.
 
-use super::Chosen;
 use super::recipes::{Recipes, Step, Walk};
+use super::{Chosen, general};
 use crate::AllocError;
+use oriole_isa::Arch;
 use oriole_ori::{Block, Function, InstId, SecondaryMap, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -60,16 +61,16 @@ fn plan_block(func: &Function, recipes: &Recipes<'_>, chosen: &Chosen, block: Bl
 }
 
 /// Put that into the code, and take out what is not read any more.
-pub(super) fn carry_out(func: &mut Function, plan: &[(Block, Again)]) -> Result<(), AllocError> {
+pub(super) fn carry_out(func: &mut Function, arch: Arch, plan: &[(Block, Again)]) -> Result<(), AllocError> {
     for (block, again) in plan {
-        rewrite(func, *block, again)?;
+        rewrite(func, arch, *block, again)?;
     }
     let repeated = plan.iter().flat_map(|(_, again)| again).flat_map(|change| &change.steps).map(|step| step.inst);
     remove_unread(func, repeated.collect());
     Ok(())
 }
 
-fn rewrite(func: &mut Function, block: Block, again: &Again) -> Result<(), AllocError> {
+fn rewrite(func: &mut Function, arch: Arch, block: Block, again: &Again) -> Result<(), AllocError> {
     // What is made here has a name of its own from there on.
     let mut names: FxHashMap<VReg, VReg> = FxHashMap::default();
     let mut again = again.iter().peekable();
@@ -78,7 +79,7 @@ fn rewrite(func: &mut Function, block: Block, again: &Again) -> Result<(), Alloc
     for inst in insts {
         if let Some(change) = again.next_if(|change| change.inst == inst) {
             for step in &change.steps {
-                edited.push(repeat(func, step, &mut names)?);
+                edited.push(repeat(func, arch, step, &mut names)?);
             }
             func.edit().rename_regs(inst, |reg, is_def| match names.get(&reg) {
                 Some(name) if !is_def && change.made.contains(&reg) => *name,
@@ -92,15 +93,23 @@ fn rewrite(func: &mut Function, block: Block, again: &Again) -> Result<(), Alloc
 }
 
 /// The instruction once more, with new names for what it writes.
-fn repeat(func: &mut Function, step: &Step, names: &mut FxHashMap<VReg, VReg>) -> Result<InstId, AllocError> {
+fn repeat(
+    func: &mut Function,
+    arch: Arch,
+    step: &Step,
+    names: &mut FxHashMap<VReg, VReg>,
+) -> Result<InstId, AllocError> {
     let mut written = Vec::new();
     func.for_each_def(step.inst, |write| written.push(write.reg));
     for reg in written {
         if let Entry::Vacant(name) = names.entry(reg) {
-            name.insert(func.new_vreg_like(reg)?);
+            name.insert(match general::general_type(func, reg) {
+                Some(general) => func.new_vreg(general)?,
+                None => func.new_vreg_like(reg)?,
+            });
         }
     }
-    let copy = func[step.inst].clone();
+    let copy = general::twin(&func[step.inst], arch).unwrap_or_else(|| func[step.inst].clone());
     let copy = func.edit().add(copy);
     func.edit().rename_regs(copy, |reg, is_def| match names.get(&reg) {
         Some(name) if is_def || step.made.contains(&reg) => *name,
