@@ -103,16 +103,18 @@ impl Speculation {
 
     /// Whether the bytes are of the kernel's variables in shared memory, or of the function's frame.
     fn is_own(&self, func: &Function, base: &Base, bytes: &Range<i64>) -> bool {
-        let none = base.base.is_empty() && base.uniform.is_empty();
+        let (none, size) = (base.base.is_empty() && base.uniform.is_empty(), bytes.end - bytes.start);
         let whole = match base.space {
             Space::Shared if none && !base.of_frame && func.kind() == FunctionKind::Entry => {
                 i64::from(self.arch.sm().shared_base)..i64::from(func.attributes().shared_bytes)
             }
-            Space::Local if none && base.of_frame => 0..i64::from(func.frame().local_bytes),
+            // Its start is aligned as the frame is.
+            Space::Local if none && base.of_frame && size <= i64::from(func.frame().align) => {
+                0..i64::from(func.frame().local_bytes)
+            }
             _ => return false,
         };
-        let aligned = bytes.start % (bytes.end - bytes.start) == 0;
-        aligned && whole.start <= bytes.start && bytes.end <= whole.end
+        bytes.start % size == 0 && whole.start <= bytes.start && bytes.end <= whole.end
     }
 }
 

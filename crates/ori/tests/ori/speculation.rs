@@ -13,7 +13,7 @@ fn kernel(attributes: &str, before: &str, body: &str) -> Function {
     let values =
         "MOV %R1, c[0][0x160], 0xf\nMOV %R2, c[0][0x164], 0xf\nMOV %R4, c[0][0x168], 0xf\nMOV %R5, c[0][0x16c], 0xf";
     let text = format!(
-        ".function entry f\n{attributes}  .frame local=32 spill=0 align=16\n{regs}  .values 0\nbix0: -> bix2, bix1\n{}{}{}\
+        ".function entry f\n{attributes}  .frame local=32 spill=0 align=8\n{regs}  .values 0\nbix0: -> bix2, bix1\n{}{}{}\
          bix1: -> bix2\n{}bix2:\n    EXIT PT\n.end\n",
         lines("S2R %R0, SR_TID.X\nISETP{bop=AND,cmp=LT,sign=S32} %P3, PT, %R0, 0x7, PT, PT"),
         lines(values) + &lines(before),
@@ -112,6 +112,8 @@ fn the_kernels_own_memory_may_be_loaded() {
         ("LDL{mem_size=B32} %R10, R1, _, s:28", true),
         ("LDL{mem_size=B32} %R10, R1, _, s:32", false),
         ("LDL{mem_size=B32} %R10, RZ, _, s:0", false),
+        ("LDL{mem_size=B64} <%R10 %R11>, R1, _, s:8", true),
+        ("LDL{mem_size=B128} <%R10 %R11 %R12 %R13>, R1, _, s:0", false),
     ] {
         assert_eq!(may("  .shared_bytes 64\n", "", inst), answer, "{inst}");
     }
