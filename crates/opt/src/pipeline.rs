@@ -1,8 +1,8 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
 use crate::passes::{
-    atomics, back_copy, branches, check, control_flow, dead_code, form, general, nops, predicate, products, sink,
-    synchronise, uniform, zeros,
+    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, launch_constants, nops,
+    predicate, products, sink, synchronise, uniform, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept};
@@ -73,6 +73,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriCheckInitialProgram",   &[0],   0,    true,  Once,      &[], same_flow(check::run)),
     entry("AnalyzeControlFlow",       &[3],   0,    true,  Once,      &[], new_flow(control_flow::run)),
     entry("EarlyOriSimpleLiveDead",   &[10],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("ReplaceUniformsWithImm",   &[11],  1,    false, Once,      launch_constants::RULES, same_flow(launch_constants::run)),
     entry("OriBranchOpt",             &[15],  1,    false, Once,      &[], new_flow(branches::run)),
     entry("OriPerformLiveDeadFirst",  &[16],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
     entry("GenerateMovPhi",           &[23],  1,    true,  Once,      &[], same_flow(form::enter)),
@@ -80,6 +81,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("OptimizeUniformAtomic",    &[44],  1,    false, Once,      atomics::RULES, same_flow(atomics::run)),
     entry("GvnCse",                   &[49],  1,    false, Settle,    general::COMMON_NAMES, same_flow(general::common)),
+    entry("SpeculativeHoistComInsts", &[56],  1,    false, Once,      hoist::RULES, same_flow(hoist::run)),
     entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),
     entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),

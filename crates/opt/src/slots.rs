@@ -68,7 +68,6 @@ const MEMORY: &str = "not done: docs/opt.md, Local memory";
 const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
 const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
 const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
-const UNIFORM: &str = "not done: docs/opt.md, Uniform values ahead of time";
 const ARCH: &str = "not done: docs/opt.md, Rules of one target";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
@@ -87,7 +86,7 @@ pub const SLOTS: &[Slot] = &[
     stage(8, "OriCreateMacroInsts", LOWERED),
     stage(9, "ReportInitialRepresentation", REPORT),
     pass(10, "EarlyOriSimpleLiveDead", "results that nobody reads go"),
-    none(11, "ReplaceUniformsWithImm", "no value of the constant bank is known before the launch"),
+    pass(11, "ReplaceUniformsWithImm", "what the directives of a kernel say of every launch is a constant: docs/uniform.md"),
     stage(12, "OriSanitize", VERIFIED),
     none(13, "GeneralOptimizeEarly", "the rules need SSA form, which slot 23 makes"),
     none(133, "MergeEquivalentConditionalFlow", BRANCHES),
@@ -104,7 +103,7 @@ pub const SLOTS: &[Slot] = &[
     none(24, "OriPipelining", LOOPS),
     none(25, "StageAndFence", LOOPS),
     none(26, "OriRemoveRedundantBarriers", SYNCHRONISATION),
-    none(27, "AnalyzeUniformsForSpeculation", UNIFORM),
+    stage(27, "AnalyzeUniformsForSpeculation", "an analysis that slots 56 and 63 ask (ori::analysis::Speculation): docs/uniform.md"),
     stage(28, "SinkRemat", "slot 69: behind predication and the last GeneralOptimize, which would undo it"),
     pass(29, "GeneralOptimize", "copies, constants, identities, sums, LOP3, addresses: docs/opt.md, The general bundle"),
     none(30, "DoSwitchOptSecond", BRANCHES),
@@ -134,7 +133,7 @@ pub const SLOTS: &[Slot] = &[
     stage(53, "OriPropagateVaryingFirst", "what varies in a warp is an analysis that is held (ori::analysis::Uniformity), asked for by slots 44, 74, 99"),
     none(54, "OriDoRematEarly", REMAT),
     stage(55, "LateExpansion", LOWERED),
-    none(56, "SpeculativeHoistComInsts", BRANCHES),
+    pass(56, "SpeculativeHoistComInsts", "what both ways of a branch compute is computed before it"),
     none(57, "RemoveASTToDefaultValues", GRAPHICS),
     none(58, "GeneralOptimizeLate", "nothing between slots 49 and 65 leaves work that 65 does not do"),
     none(59, "OriLoopFusion", LOOPS),

@@ -12,6 +12,7 @@ use oriole_ori::analysis::{Analyses, Kept};
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
     EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
+    twin_function,
 };
 use oriole_passes::Tally;
 
@@ -186,6 +187,7 @@ fn random_functions() {
         "GeneralOptimize",
         "OriPerformLiveDeadSecond",
         "GvnCse",
+        "SpeculativeHoistComInsts",
         "OriDoPredication",
         "GeneralOptimizeLate2",
         "ConvertAllMovPhiToMov",
@@ -193,6 +195,24 @@ fn random_functions() {
         "OriPerformLiveDeadFourth",
     ];
     random(random_function, 2_000, &phases);
+}
+
+/// What both ways of a branch compute is computed once, and the same.
+#[test]
+fn ways_with_much_in_common() {
+    let phases = ["GenerateMovPhi", "SpeculativeHoistComInsts", "OriDoPredication", "GeneralOptimizeLate2"];
+    random(twin_function, 2_000, &[&phases[..], &["ConvertAllMovPhiToMov"]].concat());
+    let hoisted = |seed: &u64| {
+        let mut func = twin_function(*seed).unwrap_or_else(|fault| panic!("program {seed}: {fault}"));
+        apply(&mut func, phases[0]);
+        let before = func.inst_count();
+        apply(&mut func, phases[1]);
+        func.inst_count() < before
+    };
+    let works = (0..200).filter(|seed| verify::verify(&twin_function(*seed).expect("a function"), ARCH).is_ok());
+    let works: Vec<u64> = works.collect();
+    let fewer = works.iter().filter(|seed| hoisted(seed)).count();
+    assert!(fewer * 2 > works.len(), "only {fewer} of {} functions have become shorter", works.len());
 }
 
 /// Where the last phase that removes dead code relies on what earlier ones say they leave, it finds as little as if it looked.

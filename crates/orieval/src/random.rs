@@ -341,6 +341,36 @@ impl Generator<'_> {
         Ok(())
     }
 
+    /// An `if` whose two sides are the same statements in the same order, and another one somewhere among those of each.
+    fn twins(&mut self) -> Result<(), BuildError> {
+        const BOTH: usize = 5;
+        let (yes, no, join) = (self.b.new_block()?, self.b.new_block()?, self.b.new_block()?);
+        let guard = Guard { pred: self.pick(&self.preds.clone()), negated: self.rng.bool() };
+        self.b.branch(guard, yes, no)?;
+        let (mut own, both) = (self.rng.fork(), self.rng.fork());
+        for block in [yes, no] {
+            self.b.switch_to(block);
+            self.fresh_words.clear();
+            self.fresh_preds.clear();
+            self.rng = both.clone();
+            let other = own.usize(..BOTH);
+            for k in 0..BOTH {
+                if k == other {
+                    std::mem::swap(&mut self.rng, &mut own);
+                    self.statement()?;
+                    std::mem::swap(&mut self.rng, &mut own);
+                }
+                self.statement()?;
+            }
+            self.b.jump(join)?;
+        }
+        self.rng = own;
+        self.fresh_words.clear();
+        self.fresh_preds.clear();
+        self.b.switch_to(join);
+        Ok(())
+    }
+
     fn rounds(&mut self, depth: usize) -> Result<(), BuildError> {
         let (counter, more) = (self.b.vreg(RegType::R)?, self.b.vreg(RegType::P)?);
         let count = Operand::imm(self.rng.u32(1..5));
@@ -408,6 +438,21 @@ pub fn short_function(seed: u64) -> Result<Function, BuildError> {
             generator.statement()?;
         }
         Ok(())
+    })
+}
+
+/// Two branches whose sides have most statements in common.
+///
+/// # Errors
+///
+/// A limit of the IR.
+pub fn twin_function(seed: u64) -> Result<Function, BuildError> {
+    function(seed, FEW, 3, |generator| {
+        for _ in 0..2 {
+            generator.statements()?;
+            generator.twins()?;
+        }
+        generator.statements()
     })
 }
 

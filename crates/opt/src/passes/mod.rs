@@ -9,6 +9,8 @@ pub(crate) mod dead_code;
 pub(crate) mod exits;
 pub(crate) mod form;
 pub(crate) mod general;
+pub(crate) mod hoist;
+pub(crate) mod launch_constants;
 pub(crate) mod nops;
 pub(crate) mod predicate;
 pub(crate) mod products;

@@ -7,8 +7,8 @@
 
 use super::branches::address_taken;
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Effects, Opcode, RegFile, Role};
-use oriole_ori::analysis::{Analyses, Cfg};
+use oriole_isa::{Arch, Effects, Opcode, RegFile};
+use oriole_ori::analysis::{Analyses, Cfg, Speculation};
 use oriole_ori::terminator::{Exit, exit_of, is_terminator};
 use oriole_ori::{
     Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap,
@@ -28,6 +28,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     let mut pass = Pass {
         uses: Uses::new(func),
         inputs: Inputs::default(),
+        arch: context.arch,
         preds: vec![0; func.blocks().len()],
         taken: address_taken(func),
         removed: EntitySet::new(),
@@ -126,6 +127,7 @@ enum How {
 struct Pass {
     uses: Uses,
     inputs: Inputs,
+    arch: Arch,
     /// Edges into each block.
     preds: Vec<u32>,
     taken: EntitySet<Block>,
@@ -321,8 +323,8 @@ impl Pass {
             let mut reads_partial = false;
             func.for_each_def(inst, |m| local &= func.is_value(m.reg) && self.uses.is_only_in(m.reg, body));
             func.for_each_use(inst, |m| reads_partial |= partial.contains(m.reg));
-            let harmless = func[inst].opcode.info().effects == Effects::NONE && !may_fault(&func[inst]);
-            if func[inst].is_machine() && !(local && harmless && !reads_partial) {
+            let harmless = local && !reads_partial && Speculation::is_harmless(func, inst, self.arch);
+            if func[inst].is_machine() && !harmless {
                 func.for_each_def(inst, |m| {
                     partial.insert(m.reg);
                 });
@@ -458,7 +460,7 @@ fn only_input(func: &Function, phi: InstId) -> Inst {
 }
 
 /// The guarded BRA that is the block's only terminator, and its guard.
-fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
+pub(super) fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
     let mut from_end = func.block_insts(block).iter().rev();
     let last = *from_end.next()?;
     let data = &func[last];
@@ -466,13 +468,6 @@ fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
     let lone = from_end.next().is_none_or(|inst| !is_terminator(&func[*inst]));
     let plain = func[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
     (lone && plain).then_some((guard, last))
-}
-
-/// Whether the instruction must not run with an address that its own code did not compute: an indexed read of a
-/// constant bank, which faults beyond the bank's end.
-fn may_fault(inst: &Inst) -> bool {
-    let base = inst.opcode.position(Role::Base).map(|at| inst.operands[at]);
-    inst.opcode == Opcode::LDC && base.is_some_and(|base| base != Operand::rz())
 }
 
 /// Whether the block is one EXIT.

@@ -5,6 +5,7 @@ mod call_graph;
 mod cfg;
 mod flow;
 mod liveness;
+mod speculation;
 mod uniformity;
 
 pub use cache::{Analyses, Kept};
@@ -13,4 +14,5 @@ pub use cfg::{Cfg, DomTree, LoopForest, post_dominators};
 pub use flow::Flow;
 pub use liveness::{Component, LiveSet, Liveness, Numbering};
 pub use oriole_graph::{Loop, LoopData};
+pub use speculation::{Passed, Speculation, is_load};
 pub use uniformity::{Cause, Reason, Sameness, Uniformity, UniformityLevels};

@@ -8,6 +8,7 @@ mod dumps;
 mod machine;
 mod operands;
 mod published;
+mod speculation;
 mod text;
 mod uniformity;
 mod uniformity_levels;

@@ -6,14 +6,19 @@ use oriole_ori::{BuildError, Function, Inst, InstFlags, InstId, Operand, VReg};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
-/// What an instruction computes from, by which equal ones are found: opcode, modifiers and sources.
-fn key(func: &Function, inst: &Inst) -> u64 {
+/// What an instruction computes from, by which equal ones are found: opcode, modifiers and sources. `known_as` names the values
+/// that it reads.
+pub(crate) fn key(func: &Function, inst: &Inst, known_as: impl Fn(VReg) -> VReg) -> u64 {
     let mut hasher = FxHasher::default();
     (inst.opcode, &inst.mods).hash(&mut hasher);
     for operand in own_uses(inst) {
-        match operand.as_tuple() {
-            Some(tuple) => (operand.flags_onto(Operand::rz()), func.tuple_values(tuple)).hash(&mut hasher),
-            None => operand.hash(&mut hasher),
+        match (operand.as_tuple(), operand.as_reg()) {
+            (Some(tuple), _) => {
+                operand.flags_onto(Operand::rz()).hash(&mut hasher);
+                func.tuple_values(tuple).iter().for_each(|value| known_as(*value).hash(&mut hasher));
+            }
+            (_, Some(value)) => operand.with_reg(known_as(value)).hash(&mut hasher),
+            _ => operand.hash(&mut hasher),
         }
     }
     hasher.finish()
@@ -25,12 +30,15 @@ fn own_uses(inst: &Inst) -> impl Iterator<Item = Operand> + '_ {
     inst.uses().filter(move |(at, _)| *at < own).map(|(_, operand)| operand)
 }
 
-/// Whether two instructions compute the same.
-fn equal(func: &Function, a: &Inst, b: &Inst) -> bool {
-    let same = |(a, b): (Operand, Operand)| match (a.as_tuple(), b.as_tuple()) {
-        (Some(x), Some(y)) => {
-            a.flags_onto(Operand::rz()) == b.flags_onto(Operand::rz()) && func.tuple_values(x) == func.tuple_values(y)
+/// Whether two instructions compute the same, if `known_as` names what the second reads.
+pub(crate) fn equal(func: &Function, a: &Inst, b: &Inst, known_as: impl Fn(VReg) -> VReg) -> bool {
+    let same = |(a, b): (Operand, Operand)| match (a.as_tuple(), b.as_tuple(), b.as_reg()) {
+        (Some(x), Some(y), _) => {
+            let values = func.tuple_values(y).iter().map(|value| known_as(*value));
+            a.flags_onto(Operand::rz()) == b.flags_onto(Operand::rz())
+                && func.tuple_values(x).iter().copied().eq(values)
         }
+        (None, None, Some(value)) => a == b.with_reg(known_as(value)),
         _ => a == b,
     };
     a.opcode == b.opcode && a.mods == b.mods && own_uses(a).zip(own_uses(b)).all(same)
@@ -41,8 +49,8 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
     if !is_shared(cx, inst) {
         return Ok(None);
     }
-    let key = key(cx.func, inst);
-    let first = cx.common.get(&key).filter(|first| equal(cx.func, &cx.func[**first], inst));
+    let key = key(cx.func, inst, |value| value);
+    let first = cx.common.get(&key).filter(|first| equal(cx.func, &cx.func[**first], inst, |value| value));
     let rewrite = first.and_then(|first| copies(cx, *first, inst));
     if rewrite.is_none() && inst.guard().is_none() {
         cx.common.insert(key, cx.current);
@@ -52,7 +60,7 @@ pub(super) fn expression(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>
 
 /// Whether equal instructions of an opcode may give equal results, wherever they stand. Moves are as cheap as copies;
 /// LEPC gives the address of where it stands.
-pub(super) fn may_be_shared(opcode: Opcode) -> bool {
+pub(crate) fn may_be_shared(opcode: Opcode) -> bool {
     let effects = opcode.info().effects;
     let elsewhere = matches!(opcode, Opcode::MOV | Opcode::LEPC);
     !elsewhere && (effects == Effects::NONE || effects == Effects::READS_MEMORY || opcode == Opcode::S2R)

@@ -198,7 +198,7 @@ fn copied_by(func: &Function, inst: InstId, value: VReg) -> Option<Operand> {
 }
 
 /// Whether an operand means the same wherever it may stand: values and constants do, registers with a fixed place do not.
-pub(super) fn is_stable(func: &Function, operand: Operand) -> bool {
+pub(crate) fn is_stable(func: &Function, operand: Operand) -> bool {
     match operand.kind() {
         OperandKind::Reg(reg, _) => func.is_value(reg),
         OperandKind::ConstBindless { .. } | OperandKind::Symbol(_) | OperandKind::Block(_) => false,

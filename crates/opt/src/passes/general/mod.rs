@@ -6,6 +6,7 @@
 //! nothing changes, and look again only at what stands near a change.
 
 mod address;
+mod bounds;
 mod bytes;
 mod common;
 pub(crate) mod commute;
@@ -25,7 +26,9 @@ mod wide;
 
 use super::dead_code::{self, SWEPT};
 use crate::{Changed, Context, PhaseError};
-use defs::{Defs, is_full_definition, is_stable, reads_of};
+pub(crate) use common::{equal, key, may_be_shared};
+pub(crate) use defs::is_stable;
+use defs::{Defs, is_full_definition, reads_of};
 use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;

@@ -1,7 +1,9 @@
 //! The rules of the bundles, and which of them look at which opcode.
 
 use super::defs::FARTHEST;
-use super::{Cx, address, bytes, common, contract, fold, identities, merge, narrow, sums, table, warpgroup, wide};
+use super::{
+    Cx, address, bounds, bytes, common, contract, fold, identities, merge, narrow, sums, table, warpgroup, wide,
+};
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
 use smallvec::SmallVec;
@@ -139,6 +141,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), reach: 0, apply: table::logic },
     Rule { name: "table: predicates", at: At::Opcodes(&[O::PLOP3]), reach: 0, apply: table::predicates },
     Rule { name: "narrow: products", at: At::Opcodes(&[O::IMAD]), reach: 0, apply: narrow::products },
+    Rule { name: "bounds: places", at: At::Opcodes(&[O::LOP3, O::SHF, O::ISETP]), reach: 4, apply: bounds::places },
     Rule { name: "address: offsets", at: At::Addresses, reach: 3, apply: address::offsets },
     Rule { name: "wide: shift to product", at: At::Opcodes(&[O::SHF]), reach: 2, apply: wide::shift_to_product },
     Rule { name: "wide: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 4, apply: wide::product_and_sum },
