@@ -1,14 +1,11 @@
 //! Giving physical registers to the nodes of one graph.
 
-use crate::code::FileCode;
 use crate::fatpoint::{FatPoint, count, usable};
 use crate::graph::{Graph, PhysicalSet};
-use crate::in_turn::in_turn;
+use crate::in_turn::{Place, in_turn};
 use crate::node::Node;
 use crate::order::colouring_order;
 use crate::repair::repair;
-use oriole_isa::Arch;
-use oriole_ori::Function;
 
 /// A file's registers, as one function may use them.
 #[derive(Clone, Copy)]
@@ -56,7 +53,7 @@ pub(crate) struct Assigned {
 
 /// Colour the graph. Where all nodes found a register, but with a few fewer more warps would run, that is tried; and what lives
 /// within blocks is given registers in turn, of all that are free to be used.
-pub(crate) fn assign(graph: &mut Graph, code: (&Function, Arch, &FileCode), registers: &Registers<'_>) -> Assigned {
+pub(crate) fn assign(graph: &mut Graph, place: Place<'_>, registers: &Registers<'_>) -> Assigned {
     let effort = if registers.is_firm { LESS } else { USUAL };
     let (mut order, failed) = colour(graph, &registers.reserved, registers.most, effort);
     if !failed.is_empty() {
@@ -82,7 +79,7 @@ pub(crate) fn assign(graph: &mut Graph, code: (&Function, Arch, &FileCode), regi
         save_less(graph, &order, registers, free);
     } else {
         let reserved = if free > needed { registers.reserved } else { *reserved };
-        in_turn(graph, FatPoint::new(free.max(needed), reserved), code);
+        take_turns(graph, &order, (free.max(needed), reserved), place);
     }
     Assigned { failed, missed }
 }
@@ -120,6 +117,35 @@ fn place_all(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint) -> Vec<
         }
     }
     failed
+}
+
+/// Components up to which a second colouring is tried.
+const FEW: usize = 512;
+
+/// Give out the registers below `room` in turn: what lives within blocks, and if that makes these shorter all others, too.
+fn take_turns(graph: &mut Graph, order: &[Node], (room, reserved): (u16, PhysicalSet), place: Place<'_>) {
+    let before = placed(graph, order);
+    let cycles = in_turn(graph, FatPoint::new(room, reserved), place);
+    if graph.owner.len() <= FEW {
+        let turned = placed(graph, order);
+        restore(graph, order, before);
+        let is_better = spread(graph, order, FatPoint::new(room, reserved), room)
+            && in_turn(graph, FatPoint::new(room, reserved), place) < cycles;
+        if !is_better {
+            restore(graph, order, turned);
+        }
+    }
+}
+
+/// Give out the registers below `room` in turn, in the order in which the code first names the nodes. Whether each found one.
+fn spread(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint, room: u16) -> bool {
+    order.iter().for_each(|node| graph.unplace(*node));
+    order.iter().all(|node| {
+        let from = (graph.nodes[*node as usize].base % u32::from(room)) as u16;
+        let first = fat_point.choose_by(graph, *node, |number| (number + room - from) % room);
+        first.into_iter().for_each(|first| graph.place(*node, first));
+        first.is_some()
+    })
 }
 
 /// Give out the registers below `room` anew, those that have to be saved where there is no other. Where that leaves a node

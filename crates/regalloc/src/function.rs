@@ -8,6 +8,7 @@ use crate::convention::KEPT;
 use crate::counts::FunctionCounts;
 use crate::fatpoint::{count, from, usable};
 use crate::graph::{Graph, PhysicalSet};
+use crate::in_turn::Place;
 use crate::interference::{build, keep_below};
 use crate::limits::{RegisterBudget, RegisterLimit};
 use crate::node::Node;
@@ -240,7 +241,8 @@ fn allocate_file(
             }
             return Err(out_of_registers(func, file, graph.peak));
         }
-        let Assigned { failed, missed } = assign(&mut graph, (func, facts.arch, &lines), &registers);
+        let Assigned { failed, missed } =
+            assign(&mut graph, Place { func, arch: facts.arch, weights: &facts.weights, lines: &lines }, &registers);
         if failed.is_empty() {
             if let (Some(relief), Some(missed)) = (&mut relief, missed)
                 && graph.owner.len() <= FEW

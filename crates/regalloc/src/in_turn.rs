@@ -10,6 +10,7 @@
 use crate::code::{Access, FileCode, Mention};
 use crate::fatpoint::FatPoint;
 use crate::graph::Graph;
+use crate::weights::BlockWeights;
 use oriole_isa::{Arch, latency};
 use oriole_ori::{EntityRef, Function, InstId};
 use std::cmp::Reverse;
@@ -48,6 +49,15 @@ struct Past {
     named: u32,
 }
 
+/// The function whose file is allocated.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) func: &'a Function,
+    pub(crate) arch: Arch,
+    pub(crate) weights: &'a BlockWeights,
+    pub(crate) lines: &'a FileCode,
+}
+
 /// Goes through a file's lines.
 struct InTurn<'a> {
     graph: &'a mut Graph,
@@ -62,8 +72,9 @@ struct InTurn<'a> {
     line: u32,
 }
 
-/// Move what lives within a block, in the order of the code.
-pub(crate) fn in_turn(graph: &mut Graph, fat_point: FatPoint, (func, arch, lines): (&Function, Arch, &FileCode)) {
+/// Move what lives within a block, in the order of the code. What the blocks take then, each as often as it is executed.
+pub(crate) fn in_turn(graph: &mut Graph, fat_point: FatPoint, place: Place<'_>) -> f32 {
+    let Place { func, arch, weights, lines } = place;
     let mut walk = InTurn {
         homes: homes(graph, lines),
         graph,
@@ -73,14 +84,18 @@ pub(crate) fn in_turn(graph: &mut Graph, fat_point: FatPoint, (func, arch, lines
         block: 0,
         line: 0,
     };
+    let mut cycles = 0.0;
     for (at, block) in (0..).zip(func.layout()) {
         walk.block = at;
         let mut accesses = lines.lines(at as usize).peekable();
+        let mut end = 0;
         for inst in func.block_insts(*block) {
             let access = accesses.next_if(|access| access.line.inst == *inst);
-            walk.inst(func, arch, *inst, access);
+            end = end.max(walk.inst(func, arch, *inst, access));
         }
+        cycles += weights.of(*block) * end as f32;
     }
+    cycles
 }
 
 /// By node: the place of the block that names it, if there is but one and the node may move.
@@ -97,10 +112,11 @@ fn homes(graph: &Graph, lines: &FileCode) -> Vec<u32> {
 }
 
 impl InTurn<'_> {
-    fn inst(&mut self, func: &Function, arch: Arch, inst: InstId, access: Option<Access<'_>>) {
+    /// Goes on by an instruction. When its results are there.
+    fn inst(&mut self, func: &Function, arch: Arch, inst: InstId, access: Option<Access<'_>>) -> u32 {
         let data = &func[inst];
         if data.is_undef() {
-            return;
+            return 0;
         }
         let mut cycle = 0;
         func.for_each_use(inst, |read| cycle = cycle.max(self.results[read.reg.index()].within(self.block)));
@@ -116,6 +132,7 @@ impl InTurn<'_> {
         }
         let there = Moment { block: self.block, cycle: cycle + until_there };
         func.for_each_def(inst, |write| self.results[write.reg.index()] = there);
+        there.cycle
     }
 
     /// The registers of a mention that are in the table.
