@@ -172,8 +172,8 @@ fn slots_are_shared_by_what_is_not_in_memory_at_once() {
     let want = run(&func, 5, &[]).expect("it is evaluated");
     let spills = allocate(&mut func, 16).spills;
     assert_eq!(run(&func, 5, &[]), Ok(want));
-    // Half as many, but for words that go by one access and so stand in an order of their own.
-    assert!(spills.stores > 0 && 5 * func.frame().spill_bytes <= 3 * spills.stores, "{spills:?} {:?}", func.frame());
+    // Half as many, but for words that go by one access: they stand side by side, and so share less.
+    assert!(spills.stores > 0 && 4 * func.frame().spill_bytes <= 3 * spills.stores, "{spills:?} {:?}", func.frame());
 }
 
 #[test]
