@@ -41,11 +41,14 @@ pub enum Queue {
     /// B2R: `B2R.RESULT R7` without a scoreboard is waited for by that of a later one (ptxas's code of
     /// three `barrier.red` in a row, sm_90 and sm_100a).
     BarrierResult,
+    /// UTCHMMA, which writes no register: one without a scoreboard has read its uniform registers when a later one has (ptxas's code of
+    /// `triton_flash_bwd_dkdv_d64` for sm_100a, one of 116).
+    TensorProduct,
 }
 
 impl Queue {
     /// How many there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 10;
 }
 
 /// What `spec/latency/classes.tsv` says of the class of an opcode.
@@ -212,6 +215,7 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         Opcode::SULD => Some(Queue::Surface),
         Opcode::LDTM => Some(Queue::TensorMemory),
         Opcode::B2R => Some(Queue::BarrierResult),
+        Opcode::UTCHMMA => Some(Queue::TensorProduct),
         _ => None,
     }
 }
