@@ -158,6 +158,8 @@ fn uniform_reader(inst: &Inst, group: Group, index: u8) -> Later {
         return Later::CbufIndex;
     }
     match (group, role(inst, index)) {
+        // ptxas leaves 12 cycles between a UIMAD and the ULDC that it indexes, 5 behind a UMOV.
+        (Group::UniformLoad, Role::Base) => Later::CbufIndex,
         (Group::Gmma, Role::Desc) => Later::Gdesc,
         (_, Role::Desc) => Later::Desc,
         (Group::Memory, Role::Base | Role::UBase) => Later::Addr,
