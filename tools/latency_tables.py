@@ -14,7 +14,7 @@ A number comes from the first of these that there is (names of sources as in doc
             (without one) not above the longest distance that the producer's other rows have
   nak(N)    pairs only at N, which is more than the published number, which is taken: N has fewer than five pairs, or
             is twice what all other readers need, or the nearest target that was mined for the pair has the published
-            number from five pairs or more, or for the same reason
+            number from five pairs or more, or for the same reason; but not where a near target has N from five pairs or more, too
   nak       no pair seen: the published number
   thin(N)   fewer than five pairs at N: the longest distance of the producer's other rows
   row max   readers without a number (`*`): the longest distance of the producer, of published readers if there are any
@@ -223,8 +223,16 @@ def is_matrix(first):
     return re.match(r"[HIBQO]MMA\.", first) is not None
 
 
+def well_seen(source):
+    """Whether a source names five pairs or more."""
+    at = re.match(r"(\d+)x\d+$", source)
+    return at is not None and int(at.group(1)) >= ENOUGH
+
+
 def follows(key, number, distance, own, mined, rows, target):
     """Whether to take the published number although five pairs or more are all at a longer distance."""
+    if any(rows.get(key, {}).get(near, ("-",))[0] == str(distance) and well_seen(rows[key][near][1]) for near in NEAREST[target]):
+        return False
     others = [d for k, (d, at, _) in own.items() if k != key and at >= ENOUGH]
     if others and distance > 2 * max(others):
         return True
@@ -234,9 +242,8 @@ def follows(key, number, distance, own, mined, rows, target):
             return True
         if near in mined and key in mined[near].cells["raw"]:
             return mined[near].enough("raw", key) and mined[near].cells["raw"][key][0] == number
-        at = re.match(r"(\d+)x\d+$", source)
-        if at:
-            return rows[key][near][0] == str(number) and int(at.group(1)) >= ENOUGH
+        if re.match(r"\d+x\d+$", source):
+            return rows[key][near][0] == str(number) and well_seen(source)
     return False
 
 

@@ -104,6 +104,21 @@ fn waits_are_not_seen_too_early_and_scoreboards_are_not_forgotten() {
 }
 
 #[test]
+fn products_of_a_block_read_their_uniform_registers_in_order() {
+    // As ptxas 13.0.88 has it in a flash attention of Triton for sm_100a: the first sets no scoreboard, the next does.
+    const FIRST: &str = "UTCHMMA gdesc[UR16], gdesc[UR58], tmem[UR46], tmem[UR52], idesc[UR53], UPT";
+    const NEXT: &str = "UTCHMMA gdesc[UR18], gdesc[UR4], tmem[UR46], tmem[UR54], idesc[UR55], UPT";
+    let kinds = |next: Line, wait| {
+        let lines = [(FIRST, "1"), next, ("NOP", "2"), ("UMOV UR16, 0x0", wait), EXIT];
+        let findings = report_on(Target::new(100), Arch::Sm100, &lines, None).findings;
+        findings.iter().map(|finding| (finding.kind, finding.later.address)).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds((NEXT, "1:R2"), "1:B2"), []);
+    assert_eq!(kinds((NEXT, "1:R2"), "1"), [(Kind::WriteAfterRead, 0x30)]);
+    assert_eq!(kinds(("UTCBAR [UR6], URZ", "1:R2"), "1:B2"), [(Kind::WriteAfterRead, 0x30)]);
+}
+
+#[test]
 fn registers_and_barriers_stay_in_what_is_declared() {
     // Of 32 registers the last two are the hardware's.
     assert_eq!(found(&[("MOV R29, R6", "5"), EXIT]), []);

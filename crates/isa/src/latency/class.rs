@@ -41,11 +41,14 @@ pub enum Queue {
     /// B2R: `B2R.RESULT R7` without a scoreboard is waited for by that of a later one (ptxas's code of
     /// three `barrier.red` in a row, sm_90 and sm_100a).
     BarrierResult,
+    /// UTCHMMA, which writes no register: one without a scoreboard has read its uniform registers when a later one has (ptxas's code of
+    /// `triton_flash_bwd_dkdv_d64` for sm_100a, one of 116).
+    TensorProduct,
 }
 
 impl Queue {
     /// How many there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 10;
 }
 
 /// What `spec/latency/classes.tsv` says of the class of an opcode.
@@ -155,6 +158,8 @@ fn uniform_reader(inst: &Inst, group: Group, index: u8) -> Later {
         return Later::CbufIndex;
     }
     match (group, role(inst, index)) {
+        // ptxas leaves 12 cycles between a UIMAD and the ULDC that it indexes, 5 behind a UMOV.
+        (Group::UniformLoad, Role::Base) => Later::CbufIndex,
         (Group::Gmma, Role::Desc) => Later::Gdesc,
         (_, Role::Desc) => Later::Desc,
         (Group::Memory, Role::Base | Role::UBase) => Later::Addr,
@@ -212,6 +217,7 @@ pub(crate) fn queue_of(inst: &Inst, variable: bool) -> Option<Queue> {
         Opcode::SULD => Some(Queue::Surface),
         Opcode::LDTM => Some(Queue::TensorMemory),
         Opcode::B2R => Some(Queue::BarrierResult),
+        Opcode::UTCHMMA => Some(Queue::TensorProduct),
         _ => None,
     }
 }

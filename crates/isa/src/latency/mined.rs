@@ -160,7 +160,10 @@ fn place(inst: &Inst, file: RegFile, role: Option<&str>) -> Option<u8> {
     let fits = |at: usize| {
         let operand = &inst.opcode.signature()[at];
         let in_file = match inst.operands[at].value {
-            Value::Reg(f, number) => f == file && f.zero() != Some(number) && role != Some("cbuf"),
+            Value::Reg(f, number) => {
+                let is_index = inst.opcode == Opcode::ULDC && operand.role == Role::Base;
+                f == file && f.zero() != Some(number) && (role != Some("cbuf") || is_index)
+            }
             Value::ConstBindless { .. } => file == RegFile::UR && role == Some("cbuf"),
             _ => false,
         };
