@@ -36,7 +36,7 @@ pub struct Context {
 pub struct CallBarriers {
     /// Barriers that they may come back with changed.
     pub changed: u16,
-    /// Barriers that they may use at all; those that are not in `changed` are saved meanwhile.
+    /// Barriers that they may use at all, among them `changed`; the others are saved meanwhile.
     pub used: u16,
 }
 

@@ -138,3 +138,52 @@ fn a_function_that_is_called_through_an_address_saves_what_ptxas_saves() {
     let expected: BTreeSet<u32> = (0..=most).filter(|number| survives(*number)).collect();
     assert_eq!(theirs, expected);
 }
+
+/// Some threads of a loop leave it behind a call through a table, others go on past the call. The region that they meet at
+/// the end of a trip is left by a BREAK and has the call inside.
+const LEFT_BEHIND_A_CALL: &str = "\
+.version 8.0
+.target sm_75
+.address_size 64
+.func (.param .b32 r) twice(.param .b32 x) {
+  .reg .b32 %s; ld.param.u32 %s, [x]; add.u32 %s, %s, %s; st.param.b32 [r], %s; ret; }
+.func (.param .b32 r) more(.param .b32 x) {
+  .reg .b32 %s; ld.param.u32 %s, [x]; add.u32 %s, %s, 3; st.param.b32 [r], %s; ret; }
+.global .u64 table[2] = {twice, more};
+.visible .entry k(.param .u64 in, .param .u64 out) {
+  .reg .b64 %p, %o, %f, %t; .reg .b32 %s, %i, %n; .reg .pred %q;
+  ld.param.u64 %p, [in]; ld.param.u64 %o, [out]; mov.u32 %i, %tid.x;
+  mul.wide.u32 %t, %i, 4; add.u64 %o, %o, %t; add.u64 %p, %p, %t; ld.global.u32 %s, [%p];
+  and.b32 %i, %i, 1; mul.wide.u32 %t, %i, 8; mov.u64 %f, table; add.u64 %f, %f, %t; ld.global.u64 %f, [%f];
+  mov.u32 %n, 0;
+again:
+  and.b32 %i, %s, 3; setp.eq.u32 %q, %i, 0; @%q bra next;
+  { .param .b32 a; .param .b32 b; st.param.b32 [a], %s;
+    proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (b), %f, (a), proto; ld.param.b32 %s, [b]; }
+  setp.gt.u32 %q, %s, 0xe0000000; @%q bra done;
+next:
+  add.u32 %s, %s, 0x1234567; add.u32 %n, %n, 1; setp.lt.u32 %q, %n, 8; @%q bra again;
+done:
+  st.global.u32 [%o], %s; ret;
+}
+";
+
+/// Neither function touches a barrier, but where the address comes from the stack, say, a reader of the code cannot know
+/// which functions these are: a barrier that holds threads across the call is one that the convention keeps.
+#[test]
+fn no_barrier_that_a_call_by_address_may_change_holds_threads() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (source, cubin) = (folder.path().join("k.ptx"), folder.path().join("k.cubin"));
+    std::fs::write(&source, LEFT_BEHIND_A_CALL).expect("the folder is ours");
+    let (input, output) = (source.display().to_string(), cubin.display().to_string());
+    let expected = result(&source, "ptx");
+    for level in ["-O1", "-O3"] {
+        oriole(&["compile", "--verify", &input, "-o", &output, level]);
+        let code = oriole(&["disasm", "--entry", "k", &output]);
+        let left =
+            code.lines().filter_map(|line| line.split_once(" BREAK B")?.1.split([' ', ';']).next()?.parse().ok());
+        let left: BTreeSet<u32> = left.collect();
+        assert!(!left.is_empty() && left.iter().all(|barrier| *barrier >= 6), "{level}: {left:?}\n{code}");
+        assert_eq!(result(&cubin, "sim"), expected, "{level}");
+    }
+}

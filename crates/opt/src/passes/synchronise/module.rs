@@ -76,8 +76,10 @@ fn call_barriers(
     if !by_address || relocatable {
         return if by_address { CallBarriers::STANDARD } else { direct };
     }
+    // What they change counts as used, even if no target here uses it: who reads the code does not always see which
+    // functions a register may lead to, and goes by the standard interface.
     let used = address_taken(module).fold(direct.used, |used, target| used | of(Some(target)).used);
-    CallBarriers { used, ..CallBarriers::STANDARD }
+    CallBarriers { used: used | CallBarriers::STANDARD.changed, ..CallBarriers::STANDARD }
 }
 
 /// The convergence barriers that the code names, a bit each.
