@@ -66,7 +66,8 @@ impl<'f> Values<'f> {
     fn op(&mut self, id: InstId) -> Op<InstId> {
         let data = &self.func[id];
         let (uses, defs) = (self.accesses.uses.len(), self.accesses.defs.len());
-        let leaves = data.call.is_some();
+        // What is held is held up to the mark: nothing that writes a register meanwhile comes behind it.
+        let leaves = data.call.is_some() || data.is_hold();
         let inst = self.func.with_stand_ins(data).filter(|_| self.func.emits_code(id));
         self.note_accesses(id, inst.as_ref().filter(|_| !leaves));
         let (uses, defs) = (Span::since(&self.accesses.uses, uses), Span::since(&self.accesses.defs, defs));

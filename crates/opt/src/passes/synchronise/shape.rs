@@ -67,6 +67,11 @@ pub(super) fn ends_at_once(func: &Function, block: Block) -> bool {
     func.succs(block).is_empty() && func.block_insts(block).iter().all(is_silent)
 }
 
+/// Threads that get to the block do nothing but end.
+pub(super) fn only_ends(func: &Function, block: Block) -> bool {
+    func.block_insts(block).iter().all(|inst| func[*inst].opcode == Opcode::EXIT) && func.succs(block).is_empty()
+}
+
 /// The block where the function returns, and no thread does anything else; `None` where all threads that return come
 /// through one block that does more, or none returns. Where there are several RETs they become one.
 pub(super) fn join_returns(func: &mut Function) -> Result<Option<Block>, PhaseError> {

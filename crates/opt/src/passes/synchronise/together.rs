@@ -4,7 +4,7 @@
 //! at once; a call does. It comes back with a `BSYNC` of a barrier that was set while all were together, if nobody takes himself out of
 //! it, and with a `WARPSYNC` of the whole warp. What holds on all ways to a place holds there.
 
-use super::shape::ends_at_once;
+use super::shape::{ends_at_once, only_ends};
 use crate::Changed;
 use oriole_isa::{Field, Opcode, RegFile, Role};
 use oriole_ori::analysis::Cfg;
@@ -18,7 +18,8 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
         return Changed::No;
     }
     let broken = broken(func);
-    let starts = Solver { func, parts, cfg: &Cfg::new(func), broken, starts: Starts::new() }.solve();
+    let starts =
+        Solver { func, parts, ends: ends_at_once, cfg: &Cfg::new(func), broken, starts: Starts::new() }.solve();
     let mut changed = Changed::No;
     for block in func.layout().to_vec() {
         let Some(mut state) = starts[block] else { continue };
@@ -34,10 +35,10 @@ pub(super) fn remove_waits(func: &mut Function, parts: impl Fn(Block) -> bool) -
 }
 
 /// The blocks that all threads of the warp which have not ended go through together, from the first instruction to the last;
-/// `parts` says of which blocks' ends they may go different ways.
+/// `parts` says of which blocks' ends they may go different ways. What threads do before they end others do not do with them.
 pub(crate) fn whole_blocks(func: &Function, cfg: &Cfg, parts: impl Fn(Block) -> bool) -> EntitySet<Block> {
     let broken = broken(func);
-    let starts = Solver { func, parts, cfg, broken, starts: Starts::new() }.solve();
+    let starts = Solver { func, parts, ends: only_ends, cfg, broken, starts: Starts::new() }.solve();
     let is_whole = |block: Block| {
         let Some(mut state) = starts[block] else { return false };
         func.block_insts(block).iter().all(|inst| {
@@ -108,6 +109,8 @@ type Starts = SecondaryMap<Block, Option<State>>;
 struct Solver<'f, P> {
     func: &'f Function,
     parts: P,
+    /// Threads that go to a block need not be told from those that have ended.
+    ends: fn(&Function, Block) -> bool,
     cfg: &'f Cfg,
     broken: u16,
     starts: Starts,
@@ -134,7 +137,7 @@ impl<P: Fn(Block) -> bool> Solver<'_, P> {
         let Some(mut state) = self.starts[block] else { return false };
         let func = self.func;
         func.block_insts(block).iter().for_each(|inst| state.step(func, &func[*inst], self.broken));
-        let going_on = func.succs(block).iter().filter(|succ| !ends_at_once(func, **succ)).count();
+        let going_on = func.succs(block).iter().filter(|succ| !(self.ends)(func, **succ)).count();
         state.together &= !(self.parts)(block) || going_on < 2;
         let mut learnt = false;
         for succ in func.succs(block) {

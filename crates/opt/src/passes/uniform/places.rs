@@ -51,7 +51,8 @@ impl Places {
     }
 }
 
-/// The blocks through which threads go apart, by what is connected.
+/// The blocks through which threads go apart, by what is connected: where they may go one way or another from a block through which all
+/// go, both ways are, even if they do not meet again.
 fn regions(func: &Function, cfg: &Cfg, whole: &EntitySet<Block>) -> Vec<Vec<Block>> {
     let (mut seen, mut regions) = (EntitySet::new(), Vec::new());
     for &first in cfg.rpo() {
@@ -61,7 +62,9 @@ fn regions(func: &Function, cfg: &Cfg, whole: &EntitySet<Block>) -> Vec<Vec<Bloc
         let (mut region, mut at) = (vec![first], 0);
         while let Some(&block) = region.get(at) {
             at += 1;
-            for &next in func.succs(block).iter().chain(cfg.preds(block)) {
+            let forks = cfg.preds(block).iter().filter(|fork| whole.contains(**fork));
+            let ways = forks.flat_map(|fork| func.succs(*fork));
+            for &next in func.succs(block).iter().chain(cfg.preds(block)).chain(ways) {
                 if cfg.is_reachable(next) && !whole.contains(next) && seen.insert(next) {
                     region.push(next);
                 }
