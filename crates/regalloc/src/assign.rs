@@ -119,16 +119,15 @@ fn place_all(graph: &mut Graph, order: &[Node], mut fat_point: FatPoint) -> Vec<
     failed
 }
 
-/// Components up to which a second colouring is tried.
-const FEW: usize = 512;
+/// Components up to which more is tried than one colouring and the spills that it asks for: in longer functions that takes long, and
+/// seldom succeeds.
+pub(crate) const FEW: usize = 512;
 
 /// Give out the registers below `room` in turn: what lives within blocks, and if that makes these shorter all others, too.
 fn take_turns(graph: &mut Graph, order: &[Node], (room, reserved): (u16, PhysicalSet), place: Place<'_>) {
-    let before = placed(graph, order);
     let cycles = in_turn(graph, FatPoint::new(room, reserved), place);
     if graph.owner.len() <= FEW {
         let turned = placed(graph, order);
-        restore(graph, order, before);
         let is_better = spread(graph, order, FatPoint::new(room, reserved), room)
             && in_turn(graph, FatPoint::new(room, reserved), place) < cycles;
         if !is_better {

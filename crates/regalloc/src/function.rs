@@ -1,7 +1,7 @@
 //! Allocating one function.
 
 use crate::arguments::late_arguments;
-use crate::assign::{Assigned, Registers, assign, spill_choice};
+use crate::assign::{Assigned, FEW, Registers, assign, spill_choice};
 use crate::belady::Scene;
 use crate::code::{Code, FileCode, move_operands};
 use crate::convention::KEPT;
@@ -200,10 +200,6 @@ impl Facts<'_> {
 /// Components from which on a function is looked at before its interference graph is built: if very many of them are live
 /// at once, each meets each.
 const CROWD: u32 = 1024;
-
-/// Components up to which more is tried for the sake of more warps than colouring: in longer functions that takes long, and
-/// seldom succeeds.
-const FEW: usize = 512;
 
 fn allocate_file(
     func: &mut Function,

@@ -1,7 +1,7 @@
 //! The general datapath's twin of what brings a constant to a uniform register. A uniform register must not be written just
 //! anywhere, and what is computed from one may be needed where it does not live any more; there a general register does as well.
 
-use oriole_isa::{Arch, Field, LdcMode, MemSize, Mods, Opcode, RegFile, Role};
+use oriole_isa::{Arch, Field, MemSize, Mods, Opcode, RegFile, Role};
 use oriole_ori::{Function, Inst, InstFlags, Operand, RegType, VReg};
 
 /// The twin of a constant, a constant bank's word or a special register on its way to a uniform register, with the same
@@ -38,7 +38,6 @@ fn load(to: Operand, bank: Operand, base: Option<Operand>, inst: &Inst, arch: Ar
     }
     let mut new = Inst::neutral(Opcode::LDC, Mods::new());
     new.mods.set(Field::MEM_SIZE, size);
-    new.mods.set(Field::LDC_MODE, LdcMode::LINEAR);
     new.set_role(Role::D, to);
     new.set_role(Role::Bank, bank);
     Some(new)
