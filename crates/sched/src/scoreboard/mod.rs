@@ -1,7 +1,6 @@
 //! Scoreboards: which one each variable-latency instruction releases, and who waits for which.
 //!
-//! Every variable-latency instruction gets a scoreboard for its results and one for its sources, by a
-//! rotation within its block. A forward dataflow over the control-flow graph then knows at each point
+//! Every variable-latency instruction gets a scoreboard for its results and one for its sources ([`choice`]). A forward dataflow over the control-flow graph then knows at each point
 //! which results and reads are still pending, so that an instruction waits for just those scoreboards
 //! that guard registers it touches, on any path. What nobody waits for is not set.
 //!
@@ -13,6 +12,8 @@
 //! `WARPGROUP.DEPBAR`, across which nothing moves, says that they are done. Where an instruction must not wait, a
 //! NOP before it does.
 
+mod choice;
+
 use crate::code::{AWAITED, Accesses, ByRegister, Code, Op, REGISTERS, Reg, succs};
 use oriole_isa::{Carries, Control, Effects, Opcode};
 use oriole_ori::MachineFunction;
@@ -20,8 +21,6 @@ use smallvec::SmallVec;
 
 /// Scoreboards of a warp.
 const SCOREBOARDS: usize = 6;
-/// Those for results, given out in turn; the rest guard sources.
-const FOR_RESULTS: usize = 5;
 
 /// The scoreboard that counts groups of asynchronous copies: what `DEPBAR.LE SB0, n` of `cp.async.wait_group`
 /// and `cp.async.bulk.wait_group` waits for.
@@ -96,7 +95,8 @@ struct Assignment {
 
 /// Set scoreboards and wait masks of all instructions.
 pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
-    let mut assignment = give_out(code);
+    let mut assignment = releases(code);
+    choice::choose(code, machine, &mut assignment);
     let mut state = Pending::new(assignment.releases.len());
     let entry = pending_at_entry(code, machine, &assignment, &mut state);
     let mut before = Vec::new();
@@ -121,52 +121,35 @@ pub(crate) fn assign(code: &mut Code, machine: &mut MachineFunction) {
     }
 }
 
-fn give_out(code: &Code) -> Assignment {
+/// What each instruction releases. By what is not known yet.
+fn releases(code: &Code) -> Assignment {
     let mut releases = Vec::new();
-    let mut own = Vec::with_capacity(code.ops.len());
-    let has_groups = code.ops.iter().flatten().any(|op| GROUP_ENDS.iter().any(|(end, _)| *end == op.opcode));
-    let first = if has_groups { usize::from(GROUPS) + 1 } else { 0 };
-    for ops in &code.ops {
-        let mut rotation = Rotation { first, ..Rotation::default() };
-        own.push(ops.iter().enumerate().map(|(at, op)| rotation.release(at, op, code, &mut releases)).collect());
-    }
+    let own = code.ops.iter().map(|ops| ops.iter().map(|op| releases_of(op, code, &mut releases)).collect()).collect();
     Assignment { releases, own }
 }
 
-/// Which result scoreboard comes next: the one whose last use is longest ago.
-#[derive(Default)]
-struct Rotation {
-    last: [usize; FOR_RESULTS],
-    /// Scoreboards below this number are not for results.
-    first: usize,
-}
-
-impl Rotation {
-    fn release(&mut self, at: usize, op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases {
-        let mut own = OwnReleases::default();
-        if op.leaves {
-            return own;
-        }
-        let mut add = |scoreboard: usize, regs: SmallVec<[Reg; 4]>, is_result: bool| {
-            releases.push(Release { scoreboard: scoreboard as u8, regs, is_result, needed: false });
-            Some(releases.len() as u32 - 1)
-        };
-        let mut regs: SmallVec<[Reg; 4]> = code.accesses.uses(op).iter().filter(|u| u.late).map(|u| u.reg).collect();
-        let mut results: SmallVec<[Reg; 4]> =
-            code.accesses.defs(op).iter().filter(|_| op.variable).map(|d| d.reg).collect();
-        if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.opcode) {
-            if *as_result { &mut results } else { &mut regs }.push(completion.reg());
-        }
-        if !results.is_empty() && op.carries.contains(Carries::WRITE) {
-            let scoreboard = (self.first..FOR_RESULTS).min_by_key(|s| self.last[*s]).unwrap_or(self.first);
-            self.last[scoreboard] = at + 1;
-            own.result = add(scoreboard, results, true);
-        }
-        if !regs.is_empty() && op.carries.contains(Carries::READ) {
-            own.source = add(FOR_RESULTS, regs, false);
-        }
-        own
+fn releases_of(op: &Op, code: &Code, releases: &mut Vec<Release>) -> OwnReleases {
+    let mut own = OwnReleases::default();
+    if op.leaves {
+        return own;
     }
+    let mut add = |regs: SmallVec<[Reg; 4]>, is_result: bool| {
+        releases.push(Release { scoreboard: 0, regs, is_result, needed: false });
+        Some(releases.len() as u32 - 1)
+    };
+    let mut regs: SmallVec<[Reg; 4]> = code.accesses.uses(op).iter().filter(|u| u.late).map(|u| u.reg).collect();
+    let mut results: SmallVec<[Reg; 4]> =
+        code.accesses.defs(op).iter().filter(|_| op.variable).map(|d| d.reg).collect();
+    if let Some((_, completion, as_result)) = COMPLETIONS.iter().find(|(opcode, ..)| *opcode == op.opcode) {
+        if *as_result { &mut results } else { &mut regs }.push(completion.reg());
+    }
+    if !results.is_empty() && op.carries.contains(Carries::WRITE) {
+        own.result = add(results, true);
+    }
+    if !regs.is_empty() && op.carries.contains(Carries::READ) {
+        own.source = add(regs, false);
+    }
+    own
 }
 
 /// The releases that are outstanding of one register.
