@@ -1,6 +1,7 @@
 //! The function as the scheduler sees it: hardware instructions with the registers that they touch.
 
 use crate::memory::MemoryAccess;
+use oriole_isa::chip::{Demand, Unit};
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Carries, Control, Effects, Exit, Inst, Opcode, RegFile, Value};
 use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
@@ -91,6 +92,8 @@ pub(crate) struct Op<I = MachineId> {
     /// CALL and RET: what follows is code that this function does not see.
     pub(crate) leaves: bool,
     pub(crate) terminator: bool,
+    /// What it takes of which unit.
+    pub(crate) demand: Demand,
     /// Its guard is not "always".
     pub(crate) guarded: bool,
     /// See [`latency::is_plain_arithmetic`].
@@ -119,6 +122,7 @@ impl Op {
             variable: false,
             leaves: false,
             terminator: false,
+            demand: Demand { unit: Unit::Control, cycles: 0 },
             guarded: false,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
         }
@@ -240,6 +244,7 @@ impl Reader<'_> {
             variable: latency::is_variable(inst, arch),
             leaves: call.is_some(),
             terminator: inst.opcode.exit() != Exit::No,
+            demand: arch.chip().map_or(Demand { unit: Unit::Control, cycles: 1 }, |chip| chip.demand(inst)),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(inst),
         }

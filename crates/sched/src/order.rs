@@ -1,11 +1,12 @@
 //! The order of a block: list scheduling by critical path.
 //!
 //! Of the instructions whose predecessors have issued and whose operands are ready, the one with the
-//! longest way to the block's end issues next; original order breaks ties. Where nothing is ready the
-//! clock moves on.
+//! longest way to the block's end issues next, if its unit is free by then; original order breaks ties. Where nothing is
+//! ready the clock moves on.
 
 use crate::code::{ByRegister, Code, Op};
 use crate::dependence::{Graph, build};
+use oriole_isa::chip::{Demand, Unit};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -38,26 +39,30 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
-    let mut ready: BinaryHeap<(u32, Reverse<u32>)> = BinaryHeap::new();
-    let roots = (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0);
-    ready.extend(roots.map(|at| (heights[at as usize], Reverse(at))));
+    let mut units = Units::default();
+    let ready = |units: &mut Units, at: u32| {
+        units.ready[ops[at as usize].demand.unit as usize].push((heights[at as usize], Reverse(at)));
+    };
+    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| ready(&mut units, at));
     let mut order = Vec::with_capacity(heights.len());
     let mut clock = 0;
     loop {
-        while let Some(Reverse((time, at))) = waiting.peek().copied() {
-            if time > clock {
-                break;
-            }
+        while let Some(Reverse((_, at))) = waiting.peek().copied().filter(|Reverse((time, _))| *time <= clock) {
             waiting.pop();
-            ready.push((heights[at as usize], Reverse(at)));
+            ready(&mut units, at);
         }
-        let Some((_, Reverse(at))) = ready.pop() else {
-            match waiting.peek() {
-                Some(Reverse((time, _))) => clock = *time,
-                None => return order,
+        let at = match units.next(clock) {
+            Ok(at) => at,
+            Err(free) => {
+                let there = waiting.peek().map(|Reverse((time, _))| *time);
+                match free.into_iter().chain(there).min() {
+                    Some(time) => clock = time,
+                    None => return order,
+                }
+                continue;
             }
-            continue;
         };
+        units.issue(ops[at as usize].demand, clock);
         order.push(at);
         for edge in graph.edges.row(at as usize) {
             let to = edge.to as usize;
@@ -68,5 +73,42 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
             }
         }
         clock += 1;
+    }
+}
+
+/// Units of a quarter of a multiprocessor, as if the warp were alone there. The memory pipeline has a queue in front of it, and
+/// takes what comes.
+#[derive(Default)]
+struct Units {
+    /// What could issue if the unit is free, by height.
+    ready: [BinaryHeap<(u32, Reverse<u32>)>; Unit::COUNT],
+    /// From when on it is.
+    free: [u32; Unit::COUNT],
+}
+
+impl Units {
+    /// The instruction with the longest way to the end of those whose units are free; else when one of the units will be, of
+    /// those for which something waits.
+    fn next(&mut self, clock: u32) -> Result<u32, Option<u32>> {
+        let waited_for = self.ready.iter().zip(self.free).filter_map(|(ready, free)| Some((ready.peek()?, free)));
+        let (mut best, mut soonest) = (None, None);
+        for (head, free) in waited_for {
+            if free <= clock {
+                best = best.max(Some(*head));
+            } else {
+                soonest = Some(soonest.unwrap_or(free).min(free));
+            }
+        }
+        let Some((_, Reverse(at))) = best else { return Err(soonest) };
+        // The best head is its heap's.
+        self.ready.iter_mut().find(|ready| ready.peek() == best.as_ref()).and_then(BinaryHeap::pop);
+        Ok(at)
+    }
+
+    fn issue(&mut self, demand: Demand, clock: u32) {
+        let unit = demand.unit as usize;
+        // Either of two pipes will do.
+        let cycles = if demand.unit == Unit::Fma { demand.cycles / 2 } else { demand.cycles };
+        self.free[unit] = clock + if demand.unit == Unit::Memory { 0 } else { u32::from(cycles) };
     }
 }

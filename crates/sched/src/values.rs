@@ -88,6 +88,7 @@ impl<'f> Values<'f> {
             variable: inst.as_ref().is_some_and(|inst| latency::is_variable(inst, self.arch)),
             leaves,
             terminator: data.opcode.exit() != Exit::No,
+            demand: oriole_isa::chip::Demand { unit: oriole_isa::chip::Unit::Control, cycles: 1 },
             guarded: data.writes_partly(),
             plain_arithmetic: inst.as_ref().is_some_and(latency::is_plain_arithmetic),
         }

@@ -5,7 +5,7 @@
 //! begins counts, too: in a loop that is what was begun before it, and by the iteration before.
 
 use super::{Assignment, Completion, GROUP_ENDS, GROUPS, OwnReleases, Release, SCOREBOARDS};
-use crate::code::{ByRegister, Code, Op, succs};
+use crate::code::{AWAITED, ByRegister, Code, Op, REGISTERS, Reg, succs};
 use oriole_isa::Opcode;
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
@@ -16,6 +16,9 @@ const FIXED: u32 = 4;
 const READ: u32 = 12;
 /// Cycles behind a block's end until what is not asked for in it may be.
 const BEYOND: u32 = 16;
+/// What it costs to put a result on the last scoreboard: sources then have none on which nobody waits long. Measured on
+/// the launches of the kernels.
+const SPOILED: u32 = 20;
 /// Not in this block.
 const NOWHERE: u32 = u32::MAX;
 
@@ -37,6 +40,77 @@ type Opens = [SmallVec<[Open; 4]>; SCOREBOARDS];
 struct Touched {
     read: u32,
     written: u32,
+}
+
+/// Sets of registers, as bits.
+const WORDS: usize = (REGISTERS + AWAITED).div_ceil(64);
+type RegSet = [u64; WORDS];
+
+/// What is touched in a block or behind it, on any way.
+#[derive(Clone, Default, PartialEq)]
+struct Ahead {
+    read: RegSet,
+    written: RegSet,
+    leaves: bool,
+}
+
+impl Ahead {
+    fn of(ops: &[Op], code: &Code) -> Ahead {
+        let mut ahead = Ahead::default();
+        for op in ops {
+            code.accesses.uses(op).iter().for_each(|access| insert(&mut ahead.read, access.reg));
+            code.accesses.defs(op).iter().for_each(|access| insert(&mut ahead.written, access.reg));
+            let awaited = Completion::ALL.iter().filter(|completion| completion.is_awaited_by(op));
+            awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
+            ahead.leaves |= waits_for_all(op);
+        }
+        ahead
+    }
+
+    fn union(&mut self, other: &Ahead) {
+        self.read.iter_mut().zip(other.read).for_each(|(to, from)| *to |= from);
+        self.written.iter_mut().zip(other.written).for_each(|(to, from)| *to |= from);
+        self.leaves |= other.leaves;
+    }
+
+    /// Whether somebody may ask for a release.
+    fn asks_for(&self, release: &Release) -> bool {
+        let asks = |reg: &Reg| contains(&self.written, *reg) || release.is_result && contains(&self.read, *reg);
+        self.leaves || release.regs.iter().any(asks)
+    }
+}
+
+fn insert(set: &mut RegSet, reg: Reg) {
+    set[reg as usize / 64] |= 1 << (reg % 64);
+}
+
+fn contains(set: &RegSet, reg: Reg) -> bool {
+    set[reg as usize / 64] >> (reg % 64) & 1 == 1
+}
+
+/// Whether an instruction waits for all that is outstanding.
+fn waits_for_all(op: &Op) -> bool {
+    op.leaves || op.opcode == Opcode::USETMAXREG
+}
+
+/// By block: what is touched behind it.
+fn ahead(code: &Code, machine: &MachineFunction) -> Vec<Ahead> {
+    let own: Vec<Ahead> = code.ops.iter().map(|ops| Ahead::of(ops, code)).collect();
+    let mut ahead = vec![Ahead::default(); own.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in (0..own.len()).rev() {
+            let mut now = ahead[block].clone();
+            for succ in succs(machine, block) {
+                now.union(&own[succ]);
+                now.union(&ahead[succ]);
+            }
+            changed |= now != ahead[block];
+            ahead[block] = now;
+        }
+    }
+    ahead
 }
 
 /// What goes through the blocks.
@@ -66,12 +140,13 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         given: [0; SCOREBOARDS],
         clock: 0,
     };
+    let ahead = ahead(code, machine);
     let mut entry: Vec<Opens> = vec![Opens::default(); code.ops.len()];
     let mut goes_round = false;
     for pass in 0..2 {
         for block in 0..code.ops.len() {
             let mut opens = entry[block].clone();
-            chooser.block(block, &mut opens, assignment);
+            chooser.block(block, &mut opens, assignment, &ahead[block]);
             for succ in succs(machine, block) {
                 let is_new = merge(&mut entry[succ], &opens);
                 goes_round |= is_new && succ <= block;
@@ -106,7 +181,7 @@ fn first_of(a: u32, b: u32) -> u32 {
 }
 
 impl Chooser<'_> {
-    fn block(&mut self, block: usize, opens: &mut Opens, assignment: &mut Assignment) {
+    fn block(&mut self, block: usize, opens: &mut Opens, assignment: &mut Assignment, ahead: &Ahead) {
         let code = self.code;
         let ops = &code.ops[block];
         self.time(ops);
@@ -119,7 +194,7 @@ impl Chooser<'_> {
                 self.asked(own.source, leaves, &assignment.releases),
             );
             self.touch(at, op);
-            if op.leaves || op.opcode == Opcode::USETMAXREG {
+            if waits_for_all(op) {
                 leaves = at as u32;
             }
         }
@@ -135,11 +210,24 @@ impl Chooser<'_> {
             }
             let OwnReleases { result, source } = assignment.own[block][at];
             let issue = self.issue[at];
-            let own = [(result, asked[at].0, op.opcode.estimate()), (source, asked[at].1, READ)];
-            for (release, asked_at, latency) in own {
+            let own = [(result, asked[at].0, op.opcode.estimate(), true), (source, asked[at].1, READ, false)];
+            for (release, asked_at, latency, is_result) in own {
                 let Some(release) = release else { continue };
+                if asked_at == NOWHERE && !ahead.asks_for(&assignment.releases[release as usize]) {
+                    let own = &mut assignment.own[block][at];
+                    if is_result {
+                        own.result = None
+                    } else {
+                        own.source = None
+                    }
+                    continue;
+                }
+                if !is_result && result.is_some() && asked[at].0 <= asked_at && asked[at].0 != NOWHERE {
+                    assignment.own[block][at].source = None;
+                    continue;
+                }
                 let open = Open { release, asked_at, ready: issue + latency };
-                let scoreboard = self.cheapest(open, opens);
+                let scoreboard = self.cheapest(open, opens, is_result);
                 self.clock += 1;
                 self.given[scoreboard] = self.clock;
                 opens[scoreboard].push(open);
@@ -201,11 +289,12 @@ impl Chooser<'_> {
     }
 
     /// The scoreboard on which a release costs least.
-    fn cheapest(&self, open: Open, opens: &Opens) -> usize {
+    fn cheapest(&self, open: Open, opens: &Opens, is_result: bool) -> usize {
         let cost = |scoreboard: &usize| {
             let others = &opens[*scoreboard];
+            let spoiled = if is_result && *scoreboard == SCOREBOARDS - 1 { SPOILED } else { 0 };
             let cycles: u32 = others.iter().map(|other| self.cost(open, *other)).sum();
-            (cycles, others.len(), self.given[*scoreboard])
+            (cycles + spoiled, others.len(), self.given[*scoreboard])
         };
         (self.first..SCOREBOARDS).min_by_key(cost).unwrap_or(self.first)
     }
