@@ -1,7 +1,8 @@
 //! The function as the scheduler sees it: hardware instructions with the registers that they touch.
 
 use crate::memory::MemoryAccess;
-use oriole_isa::chip::{Demand, Unit};
+use crate::units::{NOTHING, demand_of};
+use oriole_isa::chip::Demand;
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Carries, Control, Effects, Exit, Inst, Opcode, RegFile, Value};
 use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
@@ -122,7 +123,7 @@ impl Op {
             variable: false,
             leaves: false,
             terminator: false,
-            demand: Demand { unit: Unit::Control, cycles: 0 },
+            demand: NOTHING,
             guarded: false,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
         }
@@ -244,7 +245,7 @@ impl Reader<'_> {
             variable: latency::is_variable(inst, arch),
             leaves: call.is_some(),
             terminator: inst.opcode.exit() != Exit::No,
-            demand: arch.chip().map_or(Demand { unit: Unit::Control, cycles: 1 }, |chip| chip.demand(inst)),
+            demand: demand_of(inst, arch),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(inst),
         }

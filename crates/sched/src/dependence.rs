@@ -5,6 +5,7 @@ use crate::memory_order::MemoryOrder;
 use crate::timing;
 use oriole_graph::Rows;
 use oriole_isa::CodeOrder;
+use oriole_isa::chip::Demand;
 use oriole_isa::latency::{Read, Write};
 use smallvec::SmallVec;
 
@@ -19,6 +20,8 @@ pub(crate) struct Edge {
 pub(crate) struct Graph {
     pub(crate) edges: Rows<Edge>,
     pub(crate) incoming: Vec<u32>,
+    /// By instruction: what it takes of which unit.
+    pub(crate) demands: Vec<Demand>,
 }
 
 impl Graph {
@@ -78,7 +81,11 @@ pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister
         state.uses.clear();
     });
     let Edges { found, incoming } = builder.graph;
-    Graph { edges: Rows::new(ops.len(), found.iter().copied()), incoming }
+    Graph {
+        edges: Rows::new(ops.len(), found.iter().copied()),
+        incoming,
+        demands: ops.iter().map(|op| op.demand).collect(),
+    }
 }
 
 /// Nothing moves across it: what follows is out of this block's sight, or depends on it by no register.

@@ -27,6 +27,7 @@ mod sink;
 mod stall;
 mod survey;
 mod timing;
+mod units;
 mod values;
 
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};

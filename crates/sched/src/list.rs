@@ -1,13 +1,15 @@
 //! List scheduling before allocation: by critical path as long as there are registers, else by what frees some.
 //!
 //! After Goodman and Hsu, "Code scheduling and register allocation in large basic blocks" (1988): of the instructions
-//! whose operands are there, the one with the longest way to the block's end issues next if its results find room. Where
+//! whose operands are there, the one with the longest way to the block's end issues next if its results find room, those first
+//! whose unit is free. Where
 //! nothing fits, what takes no more registers than it frees issues as soon as it can, and where there is no such
 //! instruction the first of an order that is known to come to an end with few: that of the source, or one made for that
 //! ([`crate::backward`]).
 
 use crate::dependence::Graph;
 use crate::lives::{Counts, Lives};
+use crate::units::Units;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -66,6 +68,8 @@ struct Clock<'g> {
     graph: &'g Graph,
     /// By instruction: when its operands are there.
     earliest: Vec<u32>,
+    /// A choice goes by them, the cycles do not: other warps want them, too.
+    units: Units,
     now: u32,
     lives: Lives,
     order: Order,
@@ -74,12 +78,13 @@ struct Clock<'g> {
 impl<'g> Clock<'g> {
     fn new(graph: &'g Graph, lives: Lives) -> Self {
         let order = Order { insts: Vec::with_capacity(graph.incoming.len()), cycles: 0, peak: lives.live };
-        Clock { graph, earliest: vec![0; graph.incoming.len()], now: 0, lives, order }
+        Clock { graph, earliest: vec![0; graph.incoming.len()], units: Units::default(), now: 0, lives, order }
     }
 
     /// The instruction issues as soon as its operands are there.
     fn issue(&mut self, at: u32) {
         self.now = self.now.max(self.earliest[at as usize]);
+        self.units.issue(self.graph.demands[at as usize], self.now);
         self.order.insts.push(at);
         self.order.cycles = self.now;
         for edge in self.graph.edges.row(at as usize) {
@@ -137,8 +142,11 @@ impl List<'_> {
             self.wake();
             let (issued, clock, aim, ranks_from) = (&self.issued, &self.clock, self.aim, self.ranks_from);
             let fits = |at: u32| clock.lives.change(at).fits(clock.lives.live, aim);
+            let is_free = |at: u32| clock.units.free(clock.graph.demands[at as usize].unit as usize) <= clock.now;
             let fits_well = |at: u32| clock.lives.change(at).fits(clock.lives.live, ranks_from);
-            let ready = (self.ready.take_fitting(|(_, Reverse(at))| *at, issued, fits_well))
+            let fits_now = |at: u32| is_free(at) && fits_well(at);
+            let ready = (self.ready.take_fitting(|(_, Reverse(at))| *at, issued, fits_now))
+                .or_else(|| self.ready.take_fitting(|(_, Reverse(at))| *at, issued, fits_well))
                 .or_else(|| self.ready_by_rank.take_fitting(|Reverse((_, at))| *at, issued, fits));
             if ready.is_some() {
                 return ready;
@@ -217,6 +225,7 @@ mod tests {
     use crate::lives::{Class, Counts, Lives};
     use crate::order::heights;
     use crate::sample::Sample;
+    use crate::units::NOTHING;
     use fastrand::Rng;
     use oriole_graph::Rows;
 
@@ -273,7 +282,11 @@ mod tests {
             let insts: Vec<_> =
                 writes.iter().map(|n| (Vec::new(), values.by_ref().take(*n as usize).collect())).collect();
             let lives = Lives::of(&vec![(Class::General, true); all as usize], &insts);
-            let graph = Graph { edges: Rows::default(), incoming: vec![0; count as usize] };
+            let graph = Graph {
+                edges: Rows::default(),
+                incoming: vec![0; count as usize],
+                demands: vec![NOTHING; count as usize],
+            };
             let aims = (registers(ranks_from), registers(aim));
             let order = list_order(&graph, &heights, lives, aims, &places(&by_rank));
             let choice = Choice { by_height: &by_height, by_rank: &by_rank, writes: &writes };

@@ -6,7 +6,8 @@
 
 use crate::code::{ByRegister, Code, Op};
 use crate::dependence::{Graph, build};
-use oriole_isa::chip::{Demand, Unit};
+use crate::units::Units;
+use oriole_isa::chip::Unit;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -39,19 +40,19 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
-    let mut units = Units::default();
-    let ready = |units: &mut Units, at: u32| {
-        units.ready[ops[at as usize].demand.unit as usize].push((heights[at as usize], Reverse(at)));
+    let (mut units, mut by_unit) = (Units::default(), Ready::default());
+    let ready = |by_unit: &mut Ready, at: u32| {
+        by_unit.by_unit[ops[at as usize].demand.unit as usize].push((heights[at as usize], Reverse(at)));
     };
-    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| ready(&mut units, at));
+    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| ready(&mut by_unit, at));
     let mut order = Vec::with_capacity(heights.len());
     let mut clock = 0;
     loop {
         while let Some(Reverse((_, at))) = waiting.peek().copied().filter(|Reverse((time, _))| *time <= clock) {
             waiting.pop();
-            ready(&mut units, at);
+            ready(&mut by_unit, at);
         }
-        let at = match units.next(clock) {
+        let at = match by_unit.take(&units, clock) {
             Ok(at) => at,
             Err(free) => {
                 let there = waiting.peek().map(|Reverse((time, _))| *time);
@@ -76,39 +77,28 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     }
 }
 
-/// Units of a quarter of a multiprocessor, as if the warp were alone there. The memory pipeline has a queue in front of it, and
-/// takes what comes.
+/// What could issue if its unit is free, by unit and height.
 #[derive(Default)]
-struct Units {
-    /// What could issue if the unit is free, by height.
-    ready: [BinaryHeap<(u32, Reverse<u32>)>; Unit::COUNT],
-    /// From when on it is.
-    free: [u32; Unit::COUNT],
+struct Ready {
+    by_unit: [BinaryHeap<(u32, Reverse<u32>)>; Unit::COUNT],
 }
 
-impl Units {
+impl Ready {
     /// The instruction with the longest way to the end of those whose units are free; else when one of the units will be, of
     /// those for which something waits.
-    fn next(&mut self, clock: u32) -> Result<u32, Option<u32>> {
-        let waited_for = self.ready.iter().zip(self.free).filter_map(|(ready, free)| Some((ready.peek()?, free)));
-        let (mut best, mut soonest) = (None, None);
-        for (head, free) in waited_for {
+    fn take(&mut self, units: &Units, clock: u32) -> Result<u32, Option<u32>> {
+        let (mut best, mut soonest): (_, Option<u32>) = (None, None);
+        for (unit, heap) in self.by_unit.iter().enumerate() {
+            let Some(head) = heap.peek() else { continue };
+            let free = units.free(unit);
             if free <= clock {
-                best = best.max(Some(*head));
+                best = best.max(Some((*head, unit)));
             } else {
-                soonest = Some(soonest.unwrap_or(free).min(free));
+                soonest = Some(soonest.map_or(free, |soonest| soonest.min(free)));
             }
         }
-        let Some((_, Reverse(at))) = best else { return Err(soonest) };
-        // The best head is its heap's.
-        self.ready.iter_mut().find(|ready| ready.peek() == best.as_ref()).and_then(BinaryHeap::pop);
+        let Some(((_, Reverse(at)), unit)) = best else { return Err(soonest) };
+        self.by_unit[unit].pop();
         Ok(at)
-    }
-
-    fn issue(&mut self, demand: Demand, clock: u32) {
-        let unit = demand.unit as usize;
-        // Either of two pipes will do.
-        let cycles = if demand.unit == Unit::Fma { demand.cycles / 2 } else { demand.cycles };
-        self.free[unit] = clock + if demand.unit == Unit::Memory { 0 } else { u32::from(cycles) };
     }
 }

@@ -3,6 +3,7 @@
 use crate::dependence::{Edge, Graph};
 use crate::list::in_order;
 use crate::lives::{Class, Lives};
+use crate::units::NOTHING;
 use fastrand::Rng;
 use oriole_graph::Rows;
 
@@ -34,7 +35,10 @@ impl Sample {
         let mut incoming = vec![0; count as usize];
         builder.edges.iter().for_each(|(_, edge)| incoming[edge.to as usize] += 1);
         let edges = Rows::new(count as usize, builder.edges.iter().copied());
-        Sample { graph: Graph { edges, incoming }, lives: Lives::of(&builder.values, &builder.insts) }
+        Sample {
+            graph: Graph { edges, incoming, demands: vec![NOTHING; count as usize] },
+            lives: Lives::of(&builder.values, &builder.insts),
+        }
     }
 
     /// Instructions that wait for who writes what they read, and for others besides. All values are in general registers;
@@ -50,7 +54,10 @@ impl Sample {
         let mut incoming = vec![0; insts.len()];
         edges.iter().for_each(|(_, edge)| incoming[edge.to as usize] += 1);
         let edges = Rows::new(insts.len(), edges.iter().copied());
-        Sample { graph: Graph { edges, incoming }, lives: Lives::of(&classes, insts) }
+        Sample {
+            graph: Graph { edges, incoming, demands: vec![NOTHING; insts.len()] },
+            lives: Lives::of(&classes, insts),
+        }
     }
 
     /// Most general registers in use at a time in an order.

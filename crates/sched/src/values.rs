@@ -6,6 +6,7 @@ use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, mask_of
 use crate::lives::Class;
 use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
+use crate::units::{NOTHING, demand_of};
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Carries, Control, Exit, Inst, RegFile};
 use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
@@ -88,7 +89,7 @@ impl<'f> Values<'f> {
             variable: inst.as_ref().is_some_and(|inst| latency::is_variable(inst, self.arch)),
             leaves,
             terminator: data.opcode.exit() != Exit::No,
-            demand: oriole_isa::chip::Demand { unit: oriole_isa::chip::Unit::Control, cycles: 1 },
+            demand: inst.as_ref().map_or(NOTHING, |inst| demand_of(inst, self.arch)),
             guarded: data.writes_partly(),
             plain_arithmetic: inst.as_ref().is_some_and(latency::is_plain_arithmetic),
         }

@@ -145,21 +145,25 @@ fn fixed_distance(first: &Inst, second: &Inst, arch: Arch) -> u64 {
     cycles.into()
 }
 
-/// The scoreboards that an instruction which meets the registers of `first` has to have waited for.
+/// The scoreboards that an instruction which meets the registers of `first` has to have waited for: of each mask one. An
+/// instruction with results has read its sources when these are there (ptxas 13.0.88 for sm_80: of 1,109 sources without a
+/// scoreboard of their own that are written again, 1,082 behind a wait for the results).
 fn scoreboards(first: &Inst, second: &Inst, arch: Arch) -> Vec<u8> {
+    let bit = |scoreboard: u8| if scoreboard == Control::NO_SCOREBOARD { 0 } else { 1 << scoreboard };
+    let results = bit(first.control.write_scoreboard);
     let (reads, writes) = (touches(second, false), touches(second, true));
     let mut needed = Vec::new();
     if latency::is_variable(first, arch) {
         let met = |reg| reads.iter().chain(&writes).any(|(other, _)| *other == reg);
         if touches(first, true).iter().any(|(reg, _)| met(*reg)) {
-            needed.push(first.control.write_scoreboard);
+            needed.push(results);
         }
     }
     let late = |(reg, place): &(_, Slot)| {
         latency::reads_late(first, *place, arch) && writes.iter().any(|(other, _)| other == reg)
     };
     if touches(first, false).iter().any(late) {
-        needed.push(first.control.read_scoreboard);
+        needed.push(results | bit(first.control.read_scoreboard));
     }
     needed
 }
@@ -168,13 +172,13 @@ fn scoreboards(first: &Inst, second: &Inst, arch: Arch) -> Vec<u8> {
 /// the scoreboards `waited` have been waited for.
 fn fault(first: &Inst, second: &Inst, age: u64, waited: u8, arch: Arch) -> Option<String> {
     let needed = fixed_distance(first, second, arch);
-    let missing = |s: &u8| *s == Control::NO_SCOREBOARD || waited >> s & 1 == 0;
+    let missing = |any: &u8| waited & any == 0;
     let set = [first.control.write_scoreboard, first.control.read_scoreboard];
     let named = |s: u8| s != Control::NO_SCOREBOARD && second.control.wait_mask >> s & 1 == 1;
     let what = if age < needed {
         format!("{age} of {needed} cycles")
     } else if let Some(scoreboard) = scoreboards(first, second, arch).into_iter().find(missing) {
-        format!("no wait for {scoreboard}")
+        format!("no wait for one of {scoreboard:#b}")
     } else if age < u64::from(latency::SET_TO_WAIT) && set.into_iter().any(named) {
         "waits too early".to_owned()
     } else {
