@@ -3,7 +3,7 @@
 
 use super::choice::{Solver, single};
 use oriole_isa::{Opcode, RegFile, Role};
-use oriole_ori::{EntitySet, InstId, Operand, VReg};
+use oriole_ori::{EntitySet, Function, InstId, Operand, VReg};
 
 /// What `R2UR`s read: the registers on the way there, and those of them that no instruction of the uniform datapath can give.
 struct Reach {
@@ -12,32 +12,65 @@ struct Reach {
 }
 
 impl Solver<'_> {
-    /// Let candidates that were given up go there over bridges, if that saves more than it costs.
+    /// Let candidates that were given up go there over bridges, if that saves more than it costs: with bridges back where they
+    /// help, else without.
     pub(super) fn build_bridges(&mut self) {
         let waiting = self.waiting();
         if waiting.is_empty() {
             return;
         }
-        let Reach { inside, leaves } = self.reach(&waiting);
-        if leaves.is_empty() {
-            return;
+        let reach = self.reach(&waiting);
+        let pays = !reach.inside.is_empty() && self.try_bridges(&waiting, &reach, true);
+        if !pays && !reach.leaves.is_empty() {
+            self.try_bridges(&waiting, &reach, false);
         }
+    }
+
+    /// Whether it pays; else all is as before.
+    fn try_bridges(&mut self, waiting: &[(usize, VReg)], Reach { inside, leaves }: &Reach, back: bool) -> bool {
         leaves.iter().for_each(|reg| {
+            self.both.insert(*reg);
             self.bridged.insert(*reg);
         });
-        let all: Vec<VReg> = inside.into_iter().chain(leaves.iter().copied()).collect();
+        if back {
+            for reg in inside.iter().filter(|reg| is_single(self.func, **reg)) {
+                self.both.insert(*reg);
+            }
+        }
+        let all: Vec<VReg> = inside.iter().chain(leaves).copied().collect();
         all.iter().for_each(|reg| self.take_up(*reg));
         self.run();
-        let idle: Vec<VReg> = leaves.iter().copied().filter(|reg| !self.is_read_there(*reg)).collect();
-        idle.into_iter().for_each(|reg| self.give_up(reg));
+        loop {
+            let named = |reg: &VReg| self.names[*reg].is_some();
+            let idle: Vec<VReg> = all.iter().copied().filter(|reg| named(reg) && !self.is_read_there(*reg)).collect();
+            if idle.is_empty() {
+                break;
+            }
+            idle.into_iter().for_each(|reg| self.give_up(reg));
+            self.run();
+        }
+        for reg in inside {
+            if self.both.contains(*reg) && self.names[*reg].is_some() {
+                self.both.remove(*reg);
+                if !self.sites_of(*reg).all(|site| self.has_form(site)) {
+                    self.both.insert(*reg);
+                }
+            }
+        }
         let saved =
             waiting.iter().filter(|(_, reg)| self.names[*reg].is_some()).map(|(site, _)| self.sites[*site].weight);
-        let spent = leaves.iter().filter(|reg| self.names[**reg].is_some());
-        let spent = spent.filter_map(|reg| self.definition(*reg)).map(|site| self.sites[site].weight);
-        if saved.sum::<f32>() <= spent.sum() {
-            all.iter().for_each(|reg| self.give_up(*reg));
+        let crossing = all.iter().filter(|reg| self.names[**reg].is_some() && self.both.contains(**reg));
+        let spent = crossing.flat_map(|reg| self.writers(*reg)).map(|site| self.sites[site].weight);
+        let pays = saved.sum::<f32>() > spent.sum();
+        if !pays {
+            all.iter().for_each(|reg| {
+                self.give_up(*reg);
+                self.both.remove(*reg);
+                self.bridged.remove(*reg);
+            });
+            self.run();
         }
-        self.run();
+        pays
     }
 
     /// The `R2UR`s that are left and want no more than a value, each with what it reads.
@@ -84,10 +117,8 @@ impl Solver<'_> {
 
     /// A register that one instruction writes, in full.
     fn may_bridge(&self, reg: VReg) -> bool {
-        let data = &self.func[reg];
         let only = single(self.definitions(reg));
-        data.file() == RegFile::R
-            && data.components == 1
+        is_single(self.func, reg)
             && only.is_some_and(|inst| self.func[inst].is_machine() && !self.func[inst].writes_partly())
     }
 
@@ -101,4 +132,9 @@ impl Solver<'_> {
         };
         self.sites_of(reg).any(|site| reads(&site))
     }
+}
+
+/// One general register.
+fn is_single(func: &Function, reg: VReg) -> bool {
+    func[reg].file() == RegFile::R && func[reg].components == 1
 }

@@ -27,7 +27,9 @@ pub(super) struct Choice {
     pub(super) sites: Vec<Site>,
     /// The candidates that are left.
     pub(super) chosen: Vec<VReg>,
-    /// Those of them that stay where they are, too, and are brought over by `R2UR` where they are written.
+    /// Those of them that are in both files: brought over where they are written.
+    pub(super) both: EntitySet<VReg>,
+    /// Those of these that stay where they are, and are brought to the uniform datapath by `R2UR`; the others are made there.
     pub(super) bridged: EntitySet<VReg>,
 }
 
@@ -80,9 +82,9 @@ pub(super) fn choose(
     while solver.give_up_beyond_room(live, &candidates) {
         solver.run();
     }
-    let Solver { names, sites, bridged, .. } = solver;
+    let Solver { names, sites, both, bridged, .. } = solver;
     let chosen = candidates.into_iter().filter(|reg| names[*reg].is_some()).collect();
-    Ok(Choice { names, sites, chosen, bridged })
+    Ok(Choice { names, sites, chosen, both, bridged })
 }
 
 /// Registers that are the same in all threads, and are written where a uniform register may be.
@@ -160,6 +162,7 @@ pub(super) struct Solver<'f> {
     pub(super) names: SecondaryMap<VReg, PackedOption<VReg>>,
     /// Of all candidates: what has been given up keeps its stand-in here.
     pub(super) stand_ins: SecondaryMap<VReg, PackedOption<VReg>>,
+    pub(super) both: EntitySet<VReg>,
     pub(super) bridged: EntitySet<VReg>,
     pub(super) sites: Vec<Site>,
     /// By register: the sites that name it.
@@ -192,8 +195,8 @@ impl<'f> Solver<'f> {
         let of_reg = oriole_graph::Rows::new(func.regs().len(), mentions.into_iter());
         let (work, queued) = ((0..sites.len() as u32).rev().collect(), vec![true; sites.len()]);
         let stand_ins = names.clone();
-        let bridged = EntitySet::new();
-        Solver { func, arch, names, stand_ins, bridged, sites, of_reg, gain, work, queued }
+        let (both, bridged) = (EntitySet::new(), EntitySet::new());
+        Solver { func, arch, names, stand_ins, both, bridged, sites, of_reg, gain, work, queued }
     }
 
     /// Give up candidates until every instruction has a form.
@@ -211,8 +214,8 @@ impl<'f> Solver<'f> {
         }
     }
 
-    fn forms(&self) -> Forms<'_> {
-        Forms { func: self.func, arch: self.arch, names: &self.names, bridged: &self.bridged }
+    pub(super) fn forms(&self) -> Forms<'_> {
+        Forms { func: self.func, arch: self.arch, names: &self.names, both: &self.both, bridged: &self.bridged }
     }
 
     /// Whether the instruction goes to the uniform datapath.
@@ -221,9 +224,9 @@ impl<'f> Solver<'f> {
     }
 
     /// Whether it stays and has a form for the uniform registers that it reads.
-    fn reads_well(&self, inst: InstId) -> bool {
+    pub(super) fn reads_well(&self, inst: InstId) -> bool {
         let mut reads = false;
-        let by_name = |reg: VReg| self.names[reg].is_some() && !self.bridged.contains(reg);
+        let by_name = |reg: VReg| self.names[reg].is_some() && !self.both.contains(reg);
         self.func.for_each_use(inst, |mention| reads |= by_name(mention.reg));
         !reads || self.forms().reader(&self.func[inst]).is_some()
     }
@@ -244,7 +247,7 @@ impl<'f> Solver<'f> {
         self.func.for_each_use(inst, |mention| {
             let reg = mention.reg;
             if self.names[reg].is_some()
-                && !self.bridged.contains(reg)
+                && !self.both.contains(reg)
                 && least.is_none_or(|least| self.gain[reg] < self.gain[least])
             {
                 least = Some(reg);
@@ -294,10 +297,26 @@ impl<'f> Solver<'f> {
             .map(|(reg, _)| reg)
             .filter(|reg| self.names[*reg].is_some() && self.func[*reg].file() == twin)
             .collect();
-        movable.sort_unstable_by(|a, b| self.gain[*a].total_cmp(&self.gain[*b]).then(a.cmp(b)));
+        movable.sort_unstable();
         movable.dedup();
+        // What others are made of goes last: they would go along.
+        let loss = |reg: VReg| (self.feeds(reg), self.gain[reg]);
+        movable.sort_by(|a, b| {
+            let ((feeds, gain), (other_feeds, other_gain)) = (loss(*a), loss(*b));
+            feeds.cmp(&other_feeds).then(gain.total_cmp(&other_gain))
+        });
         movable.iter().take(excess).for_each(|reg| self.give_up(*reg));
         !movable.is_empty()
+    }
+
+    /// Whether something on the uniform datapath is made of it.
+    fn feeds(&self, reg: VReg) -> bool {
+        self.sites_of(reg).any(|site| {
+            let Site { inst, writes, .. } = self.sites[site];
+            let mut reads = false;
+            self.func.for_each_use(inst, |read| reads |= read.reg == reg);
+            reads && writes && self.twin_is_there(inst)
+        })
     }
 
     pub(super) fn give_up(&mut self, reg: VReg) {
@@ -317,20 +336,25 @@ impl<'f> Solver<'f> {
         self.of_reg.row(reg.index()).iter().map(|site| *site as usize)
     }
 
-    /// The instructions that write it.
-    pub(super) fn definitions(&self, reg: VReg) -> impl Iterator<Item = InstId> + '_ {
-        let writes = move |inst: &InstId| {
+    /// The sites that write it.
+    pub(super) fn writers(&self, reg: VReg) -> impl Iterator<Item = usize> + '_ {
+        let writes = move |site: &usize| {
             let mut writes = false;
-            self.func.for_each_def(*inst, |mention| writes |= mention.reg == reg);
+            self.func.for_each_def(self.sites[*site].inst, |mention| writes |= mention.reg == reg);
             writes
         };
-        self.sites_of(reg).filter(|site| self.sites[*site].writes).map(|site| self.sites[site].inst).filter(writes)
+        self.sites_of(reg).filter(|site| self.sites[*site].writes).filter(writes)
     }
 
-    /// The site of the one instruction that writes it.
-    pub(super) fn definition(&self, reg: VReg) -> Option<usize> {
-        let inst = single(self.definitions(reg))?;
-        self.sites_of(reg).find(|site| self.sites[*site].inst == inst)
+    /// The instructions that write it.
+    pub(super) fn definitions(&self, reg: VReg) -> impl Iterator<Item = InstId> + '_ {
+        self.writers(reg).map(|site| self.sites[site].inst)
+    }
+
+    /// Whether the instruction of a site has a form as things stand.
+    pub(super) fn has_form(&self, site: usize) -> bool {
+        let Site { inst, writes, .. } = self.sites[site];
+        writes && self.twin_is_there(inst) || self.reads_well(inst)
     }
 
     fn queue(&mut self, reg: VReg) {

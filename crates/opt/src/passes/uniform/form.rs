@@ -61,7 +61,9 @@ pub(super) struct Forms<'f> {
     pub(super) arch: Arch,
     /// The uniform register of a register, or one that stands for it.
     pub(super) names: &'f SecondaryMap<VReg, PackedOption<VReg>>,
-    /// Those of them that stay in general registers as well.
+    /// Those of them that are in general registers as well.
+    pub(super) both: &'f EntitySet<VReg>,
+    /// Those of these that are made there, and brought over from there.
     pub(super) bridged: &'f EntitySet<VReg>,
 }
 
@@ -173,7 +175,7 @@ impl Forms<'_> {
         for (at, operand) in inst.operands.iter().enumerate() {
             if let OperandKind::Reg(reg, _) = operand.kind()
                 && let Some(name) = self.name(reg)
-                && (!self.bridged.contains(reg) || inst.is_machine() && inst.opcode == Opcode::R2UR)
+                && (!self.both.contains(reg) || inst.is_machine() && inst.opcode == Opcode::R2UR)
             {
                 if inst.is_def(at) {
                     return None;

@@ -13,6 +13,8 @@ use oriole_isa::{Mods, Opcode, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, FunctionKind, Inst, InstId, Operand, VReg};
 use places::Places;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["to the uniform datapath", "constants brought there", "bridges"];
@@ -31,7 +33,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     let (cfg, uniformity, live, loops) =
         (analyses.cfg(func), analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, &live);
-    let Choice { mut names, sites, chosen, bridged } = choose(func, arch, &uniformity, (&loops, &live), &places)?;
+    let Choice { mut names, sites, chosen, both, bridged } = choose(func, arch, &uniformity, (&loops, &live), &places)?;
     if chosen.is_empty() {
         return Ok(constants);
     }
@@ -44,7 +46,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
         if !named {
             continue;
         }
-        let (forms, inst) = (Forms { func, arch, names: &names, bridged: &bridged }, &func[site.inst]);
+        let (forms, inst) = (Forms { func, arch, names: &names, both: &both, bridged: &bridged }, &func[site.inst]);
         let twin = if site.writes { forms.twin(inst) } else { None };
         let converted = u32::from(twin.is_some());
         if let Some(new) = twin.or_else(|| forms.reader(inst)) {
@@ -52,25 +54,45 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
             context.tally.add(CONVERTED, converted);
         }
     }
-    bridge(func, context, &chosen, |reg| names[reg].expand().filter(|_| bridged.contains(reg)));
+    let twin = |reg: VReg| names[reg].expand().filter(|_| both.contains(reg));
+    let crossings = chosen.iter().filter_map(|reg| Some((*reg, twin(*reg)?)));
+    bridge(
+        func,
+        context,
+        crossings.map(|(reg, twin)| match bridged.contains(reg) {
+            true => (reg, Crossing { to: twin, from: reg, opcode: Opcode::R2UR, role: Role::A }),
+            false => (twin, Crossing { to: reg, from: twin, opcode: Opcode::MOV, role: Role::B }),
+        }),
+    );
     hold::hold(func, &places, analyses);
     Ok(Changed::Yes)
 }
 
-/// Bring registers to those that `to` names, right where they are written.
-fn bridge(func: &mut Function, context: &Context, chosen: &[VReg], to: impl Fn(VReg) -> Option<VReg>) {
-    if chosen.iter().all(|reg| to(*reg).is_none()) {
+/// How a register gets to the other file.
+#[derive(Clone, Copy)]
+struct Crossing {
+    to: VReg,
+    from: VReg,
+    opcode: Opcode,
+    /// Of its source.
+    role: Role,
+}
+
+/// Bring registers over right where they are written.
+fn bridge(func: &mut Function, context: &Context, crossings: impl Iterator<Item = (VReg, Crossing)>) {
+    let of: FxHashMap<VReg, Crossing> = crossings.collect();
+    if of.is_empty() {
         return;
     }
     for block in func.layout().to_vec() {
         func.edit().rewrite_block(block, |func, inst, list| {
             list.push(inst);
-            let mut written = Vec::new();
-            func.for_each_def(inst, |mention| written.extend(to(mention.reg).map(|name| (mention.reg, name))));
-            for (reg, name) in written {
-                let mut new = Inst::neutral(Opcode::R2UR, Mods::new());
-                new.set_role(Role::D, Operand::reg(name));
-                new.set_role(Role::A, Operand::reg(reg));
+            let mut written = SmallVec::<[Crossing; 2]>::new();
+            func.for_each_def(inst, |mention| written.extend(of.get(&mention.reg).copied()));
+            for Crossing { to, from, opcode, role } in written {
+                let mut new = Inst::neutral(opcode, Mods::new());
+                new.set_role(Role::D, Operand::reg(to));
+                new.set_role(role, Operand::reg(from));
                 new.loc = func[inst].loc;
                 list.push(func.edit().add(new));
                 context.tally.count(BRIDGES);
