@@ -2,8 +2,8 @@
 //! again, so that allocation gives its registers to nobody who writes meanwhile.
 
 use super::places::Places;
-use oriole_ori::analysis::{Analyses, Component, Liveness};
-use oriole_ori::{Block, EntitySet, Function, Inst, InstId, Operand};
+use oriole_ori::analysis::{Component, Liveness};
+use oriole_ori::{Block, EntitySet, Function, Inst, InstId, Operand, VReg};
 
 /// A mark to be put into a block.
 struct Mark {
@@ -13,13 +13,10 @@ struct Mark {
     held: Vec<Operand>,
 }
 
-/// Put the marks where they are needed.
-pub(super) fn hold(func: &mut Function, places: &Places, analyses: &mut Analyses) {
-    if places.regions.is_empty() {
-        return;
-    }
-    let live = analyses.live(func);
-    let marks: Vec<Mark> = places.regions.iter().flat_map(|region| marks(func, &live, places, region)).collect();
+/// Put the marks where they are needed. `live` is what was live before registers became uniform ones, and `twin` tells which did.
+pub(super) fn hold(func: &mut Function, places: &Places, live: &Liveness, twin: impl Fn(VReg) -> Option<VReg>) {
+    let held = |func: &Function, region: &[Block]| held(func, live, &twin, region);
+    let marks: Vec<Mark> = places.regions.iter().flat_map(|region| marks(func, held, places, region)).collect();
     for Mark { block, at_end, held } in marks {
         let inst = func.edit().add(Inst::hold(&held));
         let at = if at_end { func.block_insts(block).len().saturating_sub(1) } else { 0 };
@@ -29,12 +26,17 @@ pub(super) fn hold(func: &mut Function, places: &Places, analyses: &mut Analyses
 
 /// The marks behind a region, and at the ends of those that end in it. Where nothing is written in it nothing has to be held. Across
 /// calls nothing is held: what lives there has stayed in general registers ([`Places::may_write`]).
-fn marks(func: &Function, live: &Liveness, places: &Places, region: &[Block]) -> Vec<Mark> {
+fn marks(
+    func: &Function,
+    held: impl Fn(&Function, &[Block]) -> Vec<Operand>,
+    places: &Places,
+    region: &[Block],
+) -> Vec<Mark> {
     let insts = || region.iter().flat_map(|block| func.block_insts(*block));
     if !insts().any(|inst| writes_uniform(func, *inst)) || insts().any(|inst| func[*inst].call.is_some()) {
         return Vec::new();
     }
-    let held = held(func, live, region);
+    let held = held(func, region);
     if held.is_empty() {
         return Vec::new();
     }
@@ -54,8 +56,12 @@ fn marks(func: &Function, live: &Liveness, places: &Places, region: &[Block]) ->
 }
 
 /// What lives in uniform registers where some block of the region begins.
-fn held(func: &Function, live: &Liveness, region: &[Block]) -> Vec<Operand> {
-    let mut held: Vec<_> = region.iter().flat_map(|block| live.uniform_live_in(*block)).collect();
+fn held(func: &Function, live: &Liveness, twin: &impl Fn(VReg) -> Option<VReg>, region: &[Block]) -> Vec<Operand> {
+    let uniform = |(reg, k): Component| {
+        let reg = if func[reg].reg_type.is_uniform() { Some(reg) } else { twin(reg) };
+        reg.map(|reg| (reg, k))
+    };
+    let mut held: Vec<_> = region.iter().flat_map(|block| live.live_in(*block)).filter_map(uniform).collect();
     held.sort_unstable();
     held.dedup();
     let operand =

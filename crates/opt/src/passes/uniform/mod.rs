@@ -64,7 +64,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
             false => (twin, Crossing { to: reg, from: twin, opcode: Opcode::MOV, role: Role::B }),
         }),
     );
-    hold::hold(func, &places, analyses);
+    hold::hold(func, &places, &live, |reg| names[reg].expand());
     Ok(Changed::Yes)
 }
 
