@@ -4,9 +4,9 @@
 //! things are there, and when they are first asked for, as far as the block's data flow says. What is outstanding where a block
 //! begins counts, too: in a loop that is what was begun before it, and by the iteration before.
 
-use super::{Assignment, Completion, GROUP_ENDS, GROUPS, OwnReleases, Release, SCOREBOARDS};
-use crate::code::{AWAITED, ByRegister, Code, Op, REGISTERS, Reg, succs};
-use oriole_isa::Opcode;
+use super::ahead::{Ahead, ahead, waits_for_all};
+use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
+use crate::code::{ByRegister, Code, Op, succs};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
 
@@ -19,6 +19,8 @@ const BEYOND: u32 = 16;
 /// What it costs to put a result on the last scoreboard: sources then have none on which nobody waits long. Measured on
 /// the launches of the kernels.
 const SPOILED: u32 = 20;
+/// Releases of a scoreboard that nobody asks for in the block and that are looked at: more change no choice.
+const MOST: usize = 32;
 /// Not in this block.
 const NOWHERE: u32 = u32::MAX;
 
@@ -42,77 +44,6 @@ struct Touched {
     written: u32,
 }
 
-/// Sets of registers, as bits.
-const WORDS: usize = (REGISTERS + AWAITED).div_ceil(64);
-type RegSet = [u64; WORDS];
-
-/// What is touched in a block or behind it, on any way.
-#[derive(Clone, Default, PartialEq)]
-struct Ahead {
-    read: RegSet,
-    written: RegSet,
-    leaves: bool,
-}
-
-impl Ahead {
-    fn of(ops: &[Op], code: &Code) -> Ahead {
-        let mut ahead = Ahead::default();
-        for op in ops {
-            code.accesses.uses(op).iter().for_each(|access| insert(&mut ahead.read, access.reg));
-            code.accesses.defs(op).iter().for_each(|access| insert(&mut ahead.written, access.reg));
-            let awaited = Completion::ALL.iter().filter(|completion| completion.is_awaited_by(op));
-            awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
-            ahead.leaves |= waits_for_all(op);
-        }
-        ahead
-    }
-
-    fn union(&mut self, other: &Ahead) {
-        self.read.iter_mut().zip(other.read).for_each(|(to, from)| *to |= from);
-        self.written.iter_mut().zip(other.written).for_each(|(to, from)| *to |= from);
-        self.leaves |= other.leaves;
-    }
-
-    /// Whether somebody may ask for a release.
-    fn asks_for(&self, release: &Release) -> bool {
-        let asks = |reg: &Reg| contains(&self.written, *reg) || release.is_result && contains(&self.read, *reg);
-        self.leaves || release.regs.iter().any(asks)
-    }
-}
-
-fn insert(set: &mut RegSet, reg: Reg) {
-    set[reg as usize / 64] |= 1 << (reg % 64);
-}
-
-fn contains(set: &RegSet, reg: Reg) -> bool {
-    set[reg as usize / 64] >> (reg % 64) & 1 == 1
-}
-
-/// Whether an instruction waits for all that is outstanding.
-fn waits_for_all(op: &Op) -> bool {
-    op.leaves || op.opcode == Opcode::USETMAXREG
-}
-
-/// By block: what is touched behind it.
-fn ahead(code: &Code, machine: &MachineFunction) -> Vec<Ahead> {
-    let own: Vec<Ahead> = code.ops.iter().map(|ops| Ahead::of(ops, code)).collect();
-    let mut ahead = vec![Ahead::default(); own.len()];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for block in (0..own.len()).rev() {
-            let mut now = ahead[block].clone();
-            for succ in succs(machine, block) {
-                now.union(&own[succ]);
-                now.union(&ahead[succ]);
-            }
-            changed |= now != ahead[block];
-            ahead[block] = now;
-        }
-    }
-    ahead
-}
-
 /// What goes through the blocks.
 struct Chooser<'a> {
     code: &'a Code,
@@ -123,6 +54,10 @@ struct Chooser<'a> {
     there: ByRegister<u32>,
     /// By place: when the instruction issues, and at the end the block's end.
     issue: Vec<u32>,
+    /// By place: where the instruction's results and sources are first asked for.
+    asked: Vec<[u32; 2]>,
+    /// The first place at which the block may be left.
+    exit: u32,
     /// By scoreboard: when it was last given out.
     given: [u32; SCOREBOARDS],
     clock: u32,
@@ -137,6 +72,8 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         touched: ByRegister::new(),
         there: ByRegister::new(),
         issue: Vec::new(),
+        asked: Vec::new(),
+        exit: 0,
         given: [0; SCOREBOARDS],
         clock: 0,
     };
@@ -146,6 +83,7 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
     for pass in 0..2 {
         for block in 0..code.ops.len() {
             let mut opens = entry[block].clone();
+            chooser.look(block, &mut opens, assignment);
             chooser.block(block, &mut opens, assignment, &ahead[block]);
             for succ in succs(machine, block) {
                 let is_new = merge(&mut entry[succ], &opens);
@@ -163,12 +101,14 @@ fn merge(entry: &mut Opens, opens: &Opens) -> bool {
     let mut any = false;
     for (entry, opens) in entry.iter_mut().zip(opens) {
         for open in opens {
+            let has_room = entry.len() < MOST;
             match entry.iter_mut().find(|known| known.release == open.release) {
                 Some(known) => known.ready = known.ready.max(open.ready),
-                None => {
+                None if has_room => {
                     entry.push(*open);
                     any = true;
                 }
+                None => {}
             }
         }
     }
@@ -181,57 +121,50 @@ fn first_of(a: u32, b: u32) -> u32 {
 }
 
 impl Chooser<'_> {
-    fn block(&mut self, block: usize, opens: &mut Opens, assignment: &mut Assignment, ahead: &Ahead) {
+    /// When the block's instructions issue, and where what they release, and what is outstanding, is asked for.
+    fn look(&mut self, block: usize, opens: &mut Opens, assignment: &Assignment) {
         let code = self.code;
         let ops = &code.ops[block];
         self.time(ops);
-        let mut asked: Vec<(u32, u32)> = vec![(NOWHERE, NOWHERE); ops.len()];
+        self.exit = ops.iter().position(|op| op.terminator).unwrap_or(ops.len()) as u32;
+        self.asked.clear();
         let mut leaves = NOWHERE;
         for (at, op) in ops.iter().enumerate().rev() {
             let own = assignment.own[block][at];
-            asked[at] = (
-                self.asked(own.result, leaves, &assignment.releases),
-                self.asked(own.source, leaves, &assignment.releases),
-            );
+            let asked = |release: Option<u32>| release.map_or(NOWHERE, |number| self.asked(number, leaves, assignment));
+            self.asked.push([asked(own.result), asked(own.source)]);
             self.touch(at, op);
             if waits_for_all(op) {
                 leaves = at as u32;
             }
         }
+        self.asked.reverse();
         for open in opens.iter_mut().flatten() {
-            open.asked_at = self.asked(Some(open.release), leaves, &assignment.releases);
+            open.asked_at = self.asked(open.release, leaves, assignment);
         }
         self.touched.forget(|touched| *touched = Touched::default());
-        for (at, op) in ops.iter().enumerate() {
-            for opens in opens.iter_mut() {
-                if opens.iter().any(|open| open.asked_at == at as u32) {
-                    opens.clear();
-                }
+    }
+
+    /// Give scoreboards to what the block's instructions release. What nobody asks for gets none, and sources get none where
+    /// somebody waits for the results first: they have been read by then.
+    fn block(&mut self, block: usize, opens: &mut Opens, assignment: &mut Assignment, ahead: &Ahead) {
+        let code = self.code;
+        for (at, op) in code.ops[block].iter().enumerate() {
+            let waits = |open: &Open| open.asked_at == at as u32;
+            opens.iter_mut().filter(|opens| opens.iter().any(waits)).for_each(|opens| opens.clear());
+            let ([results, sources], issue) = (self.asked[at], self.issue[at]);
+            let (own, releases) = (&mut assignment.own[block][at], &mut assignment.releases);
+            let is_idle = |asked_at, number: &u32| asked_at == NOWHERE && !ahead.asks_for(&releases[*number as usize]);
+            own.result = own.result.filter(|number| !is_idle(results, number));
+            let are_covered = own.result.is_some() && results <= sources && results <= self.exit;
+            own.source = own.source.filter(|number| !are_covered && !is_idle(sources, number));
+            if let Some(release) = own.result {
+                let open = Open { release, asked_at: results, ready: issue + op.opcode.estimate() };
+                releases[release as usize].scoreboard = self.place(open, opens, SPOILED);
             }
-            let OwnReleases { result, source } = assignment.own[block][at];
-            let issue = self.issue[at];
-            let own = [(result, asked[at].0, op.opcode.estimate(), true), (source, asked[at].1, READ, false)];
-            for (release, asked_at, latency, is_result) in own {
-                let Some(release) = release else { continue };
-                if asked_at == NOWHERE && !ahead.asks_for(&assignment.releases[release as usize]) {
-                    let own = &mut assignment.own[block][at];
-                    if is_result {
-                        own.result = None
-                    } else {
-                        own.source = None
-                    }
-                    continue;
-                }
-                if !is_result && result.is_some() && asked[at].0 <= asked_at && asked[at].0 != NOWHERE {
-                    assignment.own[block][at].source = None;
-                    continue;
-                }
-                let open = Open { release, asked_at, ready: issue + latency };
-                let scoreboard = self.cheapest(open, opens, is_result);
-                self.clock += 1;
-                self.given[scoreboard] = self.clock;
-                opens[scoreboard].push(open);
-                assignment.releases[release as usize].scoreboard = scoreboard as u8;
+            if let Some(release) = own.source {
+                let open = Open { release, asked_at: sources, ready: issue + READ };
+                releases[release as usize].scoreboard = self.place(open, opens, 0);
             }
         }
         let end = self.end();
@@ -261,10 +194,9 @@ impl Chooser<'_> {
         self.there.forget(|time| *time = 0);
     }
 
-    /// The first place behind which a release is asked for.
-    fn asked(&self, release: Option<u32>, leaves: u32, releases: &[Release]) -> u32 {
-        let Some(release) = release else { return NOWHERE };
-        let Release { regs, is_result, .. } = &releases[release as usize];
+    /// The place of the first instruction of those seen that asks for a release.
+    fn asked(&self, release: u32, leaves: u32, assignment: &Assignment) -> u32 {
+        let Release { regs, is_result, .. } = &assignment.releases[release as usize];
         let first = regs.iter().fold(0, |first, reg| {
             let Touched { read, written } = *self.touched.get(*reg);
             let first = first_of(first, written);
@@ -288,15 +220,26 @@ impl Chooser<'_> {
         }
     }
 
-    /// The scoreboard on which a release costs least.
-    fn cheapest(&self, open: Open, opens: &Opens, is_result: bool) -> usize {
+    /// Put a release on the scoreboard on which it costs least, the last one so much more.
+    fn place(&mut self, open: Open, opens: &mut Opens, spoiled: u32) -> u8 {
         let cost = |scoreboard: &usize| {
             let others = &opens[*scoreboard];
-            let spoiled = if is_result && *scoreboard == SCOREBOARDS - 1 { SPOILED } else { 0 };
+            let more = if *scoreboard == SCOREBOARDS - 1 { spoiled } else { 0 };
             let cycles: u32 = others.iter().map(|other| self.cost(open, *other)).sum();
-            (cycles + spoiled, others.len(), self.given[*scoreboard])
+            (cycles + more, others.len(), self.given[*scoreboard])
         };
-        (self.first..SCOREBOARDS).min_by_key(cost).unwrap_or(self.first)
+        let scoreboard = (self.first..SCOREBOARDS).min_by_key(cost).unwrap_or(self.first);
+        self.clock += 1;
+        self.given[scoreboard] = self.clock;
+        let others = &mut opens[scoreboard];
+        let has_room = open.asked_at != NOWHERE || others.len() < MOST;
+        match others.iter_mut().find(|other| open.asked_at != NOWHERE && other.asked_at == open.asked_at) {
+            // Nobody has to tell them apart: they are over before the block is.
+            Some(other) => other.ready = other.ready.max(open.ready),
+            None if has_room => others.push(open),
+            None => {}
+        }
+        scoreboard as u8
     }
 
     /// Cycles that somebody waits longer because two releases share a scoreboard.

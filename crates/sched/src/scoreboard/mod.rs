@@ -12,6 +12,7 @@
 //! `WARPGROUP.DEPBAR`, across which nothing moves, says that they are done. Where an instruction must not wait, a
 //! NOP before it does.
 
+mod ahead;
 mod choice;
 
 use crate::code::{AWAITED, Accesses, ByRegister, Code, Op, REGISTERS, Reg, succs};

@@ -1,0 +1,79 @@
+//! What is touched behind each block, on any way: whether somebody asks for a release that nobody asks for in its block.
+
+use super::{Completion, Release};
+use crate::code::{AWAITED, Code, Op, REGISTERS, Reg, succs};
+use oriole_isa::Opcode;
+use oriole_ori::MachineFunction;
+
+/// Sets of registers, as bits.
+const WORDS: usize = (REGISTERS + AWAITED).div_ceil(64);
+type RegSet = [u64; WORDS];
+
+/// What is touched in a block or behind it, on any way.
+#[derive(Clone, Default, PartialEq)]
+pub(super) struct Ahead {
+    read: RegSet,
+    written: RegSet,
+    leaves: bool,
+}
+
+impl Ahead {
+    fn of(ops: &[Op], code: &Code) -> Ahead {
+        let mut ahead = Ahead::default();
+        for op in ops {
+            code.accesses.uses(op).iter().for_each(|access| insert(&mut ahead.read, access.reg));
+            code.accesses.defs(op).iter().for_each(|access| insert(&mut ahead.written, access.reg));
+            let awaited = Completion::ALL.iter().filter(|completion| completion.is_awaited_by(op));
+            awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
+            ahead.leaves |= waits_for_all(op);
+        }
+        ahead
+    }
+
+    fn union(&mut self, other: &Ahead) {
+        self.read.iter_mut().zip(other.read).for_each(|(to, from)| *to |= from);
+        self.written.iter_mut().zip(other.written).for_each(|(to, from)| *to |= from);
+        self.leaves |= other.leaves;
+    }
+
+    /// Whether somebody may ask for a release.
+    pub(super) fn asks_for(&self, release: &Release) -> bool {
+        let asks = |reg: &Reg| contains(&self.written, *reg) || release.is_result && contains(&self.read, *reg);
+        self.leaves || release.regs.iter().any(asks)
+    }
+}
+
+fn insert(set: &mut RegSet, reg: Reg) {
+    set[reg as usize / 64] |= 1 << (reg % 64);
+}
+
+fn contains(set: &RegSet, reg: Reg) -> bool {
+    set[reg as usize / 64] >> (reg % 64) & 1 == 1
+}
+
+/// Whether an instruction waits for all that is outstanding.
+pub(super) fn waits_for_all(op: &Op) -> bool {
+    op.leaves || op.opcode == Opcode::USETMAXREG
+}
+
+/// By block: what is touched behind it.
+pub(super) fn ahead(code: &Code, machine: &MachineFunction) -> Vec<Ahead> {
+    let own: Vec<Ahead> = code.ops.iter().map(|ops| Ahead::of(ops, code)).collect();
+    let mut ahead = vec![Ahead::default(); own.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in (0..own.len()).rev() {
+            let mut now = Ahead::default();
+            for succ in succs(machine, block) {
+                now.union(&own[succ]);
+                now.union(&ahead[succ]);
+            }
+            if now != ahead[block] {
+                ahead[block] = now;
+                changed = true;
+            }
+        }
+    }
+    ahead
+}
