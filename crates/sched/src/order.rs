@@ -40,19 +40,17 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
-    let (mut units, mut by_unit) = (Units::default(), Ready::default());
-    let ready = |by_unit: &mut Ready, at: u32| {
-        by_unit.by_unit[ops[at as usize].demand.unit as usize].push((heights[at as usize], Reverse(at)));
-    };
-    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| ready(&mut by_unit, at));
+    let (mut units, mut ready) = (Units::default(), Ready::default());
+    let open = |ready: &mut Ready, at: u32| ready.push(ops[at as usize].demand.unit, heights[at as usize], at);
+    (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| open(&mut ready, at));
     let mut order = Vec::with_capacity(heights.len());
     let mut clock = 0;
     loop {
         while let Some(Reverse((_, at))) = waiting.peek().copied().filter(|Reverse((time, _))| *time <= clock) {
             waiting.pop();
-            ready(&mut by_unit, at);
+            open(&mut ready, at);
         }
-        let at = match by_unit.take(&units, clock) {
+        let at = match ready.take(&units, clock) {
             Ok(at) => at,
             Err(free) => {
                 let there = waiting.peek().map(|Reverse((time, _))| *time);
@@ -81,15 +79,25 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
 #[derive(Default)]
 struct Ready {
     by_unit: [BinaryHeap<(u32, Reverse<u32>)>; Unit::COUNT],
+    /// The units for which there is something, a bit each.
+    some: u32,
 }
 
 impl Ready {
+    fn push(&mut self, unit: Unit, height: u32, at: u32) {
+        self.by_unit[unit as usize].push((height, Reverse(at)));
+        self.some |= 1 << unit as u32;
+    }
+
     /// The instruction with the longest way to the end of those whose units are free; else when one of the units will be, of
     /// those for which something waits.
     fn take(&mut self, units: &Units, clock: u32) -> Result<u32, Option<u32>> {
         let (mut best, mut soonest): (_, Option<u32>) = (None, None);
-        for (unit, heap) in self.by_unit.iter().enumerate() {
-            let Some(head) = heap.peek() else { continue };
+        let mut rest = self.some;
+        while rest != 0 {
+            let unit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let Some(head) = self.by_unit[unit].peek() else { continue };
             let free = units.free(unit);
             if free <= clock {
                 best = best.max(Some((*head, unit)));
@@ -98,7 +106,11 @@ impl Ready {
             }
         }
         let Some(((_, Reverse(at)), unit)) = best else { return Err(soonest) };
-        self.by_unit[unit].pop();
+        let heap = &mut self.by_unit[unit];
+        heap.pop();
+        if heap.is_empty() {
+            self.some &= !(1 << unit);
+        }
         Ok(at)
     }
 }

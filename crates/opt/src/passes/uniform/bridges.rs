@@ -1,9 +1,9 @@
 //! Bridges to the uniform datapath: what is the same in all threads although each computes it for itself (a value of one lane, by
 //! `SHFL`) goes there by one `R2UR` right behind it, where that saves more of them further on.
 
-use super::choice::{Solver, single};
-use oriole_isa::{Opcode, RegFile, Role};
-use oriole_ori::{EntitySet, Function, InstId, Operand, VReg};
+use super::choice::{Solver, is_single, single};
+use oriole_isa::{Opcode, Role};
+use oriole_ori::{EntitySet, InstId, Operand, VReg};
 
 /// What `R2UR`s read: the registers on the way there, and those of them that no instruction of the uniform datapath can give.
 struct Reach {
@@ -132,9 +132,4 @@ impl Solver<'_> {
         };
         self.sites_of(reg).any(|site| reads(&site))
     }
-}
-
-/// One general register.
-fn is_single(func: &Function, reg: VReg) -> bool {
-    func[reg].file() == RegFile::R && func[reg].components == 1
 }

@@ -80,6 +80,7 @@ pub(super) fn choose(
     solver.build_bridges();
     // What is given up for want of registers takes others along, never the other way.
     while solver.give_up_beyond_room(live, &candidates) {
+        solver.is_short = true;
         solver.run();
     }
     let Solver { names, sites, both, bridged, .. } = solver;
@@ -171,6 +172,8 @@ pub(super) struct Solver<'f> {
     gain: SecondaryMap<VReg, f32>,
     work: Vec<u32>,
     queued: Vec<bool>,
+    /// Some have been given up because there are too few registers.
+    is_short: bool,
 }
 
 impl<'f> Solver<'f> {
@@ -196,7 +199,7 @@ impl<'f> Solver<'f> {
         let (work, queued) = ((0..sites.len() as u32).rev().collect(), vec![true; sites.len()]);
         let stand_ins = names.clone();
         let (both, bridged) = (EntitySet::new(), EntitySet::new());
-        Solver { func, arch, names, stand_ins, both, bridged, sites, of_reg, gain, work, queued }
+        Solver { func, arch, names, stand_ins, both, bridged, sites, of_reg, gain, work, queued, is_short: false }
     }
 
     /// Give up candidates until every instruction has a form.
@@ -253,7 +256,13 @@ impl<'f> Solver<'f> {
                 least = Some(reg);
             }
         });
-        least.into_iter().for_each(|reg| self.give_up(reg));
+        match least {
+            // What others are made of is brought back for those that stay for want of room.
+            Some(reg) if self.is_short && is_single(self.func, reg) && self.feeds(reg) => {
+                self.both.insert(reg);
+            }
+            least => least.into_iter().for_each(|reg| self.give_up(reg)),
+        }
     }
 
     /// Give up what is in use where more uniform registers would be than there are, those first by which the least is lost; whether there
@@ -364,6 +373,11 @@ impl<'f> Solver<'f> {
             }
         }
     }
+}
+
+/// One general register.
+pub(super) fn is_single(func: &Function, reg: VReg) -> bool {
+    func[reg].file() == RegFile::R && func[reg].components == 1
 }
 
 /// What is won where an instruction names a register and it is a uniform one.
