@@ -61,6 +61,8 @@ struct Chooser<'a> {
     /// By scoreboard: when it was last given out.
     given: [u32; SCOREBOARDS],
     clock: u32,
+    /// All have been given out once. Who has gone round a loop meanwhile has made room for what he met there, which had better stay.
+    again: bool,
 }
 
 /// Give each release a scoreboard.
@@ -76,11 +78,12 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
         exit: 0,
         given: [0; SCOREBOARDS],
         clock: 0,
+        again: false,
     };
     let ahead = ahead(code, machine);
     let mut entry: Vec<Opens> = vec![Opens::default(); code.ops.len()];
     let mut goes_round = false;
-    for pass in 0..2 {
+    loop {
         for block in 0..code.ops.len() {
             let mut opens = entry[block].clone();
             chooser.look(block, &mut opens, assignment);
@@ -90,9 +93,10 @@ pub(super) fn choose(code: &Code, machine: &MachineFunction, assignment: &mut As
                 goes_round |= is_new && succ <= block;
             }
         }
-        if !goes_round || pass == 1 {
+        if !goes_round || chooser.again {
             break;
         }
+        chooser.again = true;
     }
 }
 
@@ -160,11 +164,13 @@ impl Chooser<'_> {
             own.source = own.source.filter(|number| !are_covered && !is_idle(sources, number));
             if let Some(release) = own.result {
                 let open = Open { release, asked_at: results, ready: issue + op.opcode.estimate() };
-                releases[release as usize].scoreboard = self.place(open, opens, SPOILED);
+                let scoreboard = &mut releases[release as usize].scoreboard;
+                *scoreboard = self.place(open, opens, SPOILED, *scoreboard);
             }
             if let Some(release) = own.source {
                 let open = Open { release, asked_at: sources, ready: issue + READ };
-                releases[release as usize].scoreboard = self.place(open, opens, 0);
+                let scoreboard = &mut releases[release as usize].scoreboard;
+                *scoreboard = self.place(open, opens, 0, *scoreboard);
             }
         }
         let end = self.end();
@@ -220,13 +226,14 @@ impl Chooser<'_> {
         }
     }
 
-    /// Put a release on the scoreboard on which it costs least, the last one so much more.
-    fn place(&mut self, open: Open, opens: &mut Opens, spoiled: u32) -> u8 {
+    /// Put a release on the scoreboard on which it costs least, the last one so much more. Before it was on another one, maybe.
+    fn place(&mut self, open: Open, opens: &mut Opens, spoiled: u32, before: u8) -> u8 {
         let cost = |scoreboard: &usize| {
             let others = &opens[*scoreboard];
             let more = if *scoreboard == SCOREBOARDS - 1 { spoiled } else { 0 };
             let cycles: u32 = others.iter().map(|other| self.cost(open, *other)).sum();
-            (cycles + more, others.len(), self.given[*scoreboard])
+            let moves = self.again && *scoreboard != usize::from(before);
+            (cycles + more, moves, others.len(), self.given[*scoreboard])
         };
         let scoreboard = (self.first..SCOREBOARDS).min_by_key(cost).unwrap_or(self.first);
         self.clock += 1;
