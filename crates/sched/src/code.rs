@@ -4,7 +4,7 @@ use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
 use oriole_isa::chip::Demand;
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Carries, Control, Effects, Exit, Inst, Opcode, RegFile, Value};
+use oriole_isa::{Arch, Carries, CodeOrder, Control, Effects, Exit, Inst, Opcode, RegFile, Value, special_registers};
 use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
 use std::num::NonZeroU32;
 
@@ -93,6 +93,8 @@ pub(crate) struct Op<I = MachineId> {
     /// CALL and RET: what follows is code that this function does not see.
     pub(crate) leaves: bool,
     pub(crate) terminator: bool,
+    /// It must keep its place among others of its kind, and memory accesses stay on their side.
+    pub(crate) has_order: bool,
     /// What it takes of which unit.
     pub(crate) demand: Demand,
     /// Its guard is not "always".
@@ -123,11 +125,23 @@ impl Op {
             variable: false,
             leaves: false,
             terminator: false,
+            has_order: false,
             demand: NOTHING,
             guarded: false,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
         }
     }
+}
+
+/// Whether an instruction must keep its place among others of its kind. A special register that never changes may be read
+/// anywhere.
+pub(crate) fn has_order(inst: &Inst, arch: Arch) -> bool {
+    let is_steady = |operand: &oriole_isa::Operand| match operand.value {
+        Value::Special(number) => special_registers::is_constant(number, arch),
+        _ => false,
+    };
+    let reads = matches!(inst.opcode, Opcode::S2R | Opcode::S2UR);
+    inst.opcode.order() == CodeOrder::Effect && !(reads && inst.operands.iter().any(is_steady))
 }
 
 /// What the instructions touch, in lists for the whole function.
@@ -245,6 +259,7 @@ impl Reader<'_> {
             variable: latency::is_variable(inst, arch),
             leaves: call.is_some(),
             terminator: inst.opcode.exit() != Exit::No,
+            has_order: has_order(inst, arch),
             demand: demand_of(inst, arch),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(inst),

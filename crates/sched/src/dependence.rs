@@ -93,11 +93,6 @@ pub(crate) fn is_fence<I>(op: &Op<I>) -> bool {
     op.leaves || op.opcode.order() == CodeOrder::Fence
 }
 
-/// It must keep its place among others of its kind, and memory accesses stay on their side.
-pub(crate) fn has_order<I>(op: &Op<I>) -> bool {
-    op.opcode.order() == CodeOrder::Effect
-}
-
 impl Edges {
     fn edge(&mut self, from: u32, to: u32, latency: u32) {
         if from != to {
@@ -127,7 +122,7 @@ impl<I> Builder<'_, I> {
             return;
         }
         self.since_fence.push(at);
-        if has_order(op) {
+        if op.has_order {
             if let Some(before) = self.effect {
                 self.edge(before, at, 1);
             }

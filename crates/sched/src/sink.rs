@@ -5,7 +5,7 @@
 //! needs its value or changes what it reads. How far it then moves up again is for the order of its stretch.
 
 use crate::code::{ByRegister, Op, Reg};
-use crate::dependence::{has_order, is_fence};
+use crate::dependence::is_fence;
 use crate::lives::{Class, Counts};
 use crate::memory::MemoryAccess;
 use crate::values::Values;
@@ -101,7 +101,7 @@ impl<'a> Sink<'a, '_> {
             let readers = std::mem::take(self.sources.get_mut(def.reg));
             readers.into_iter().for_each(|load| self.release(load));
         }
-        if is_fence(op) || has_order(op) {
+        if is_fence(op) || op.has_order {
             self.release_all();
         }
         let ordered = values.accesses.memory(op).filter(|access| !access.is_plain_load());

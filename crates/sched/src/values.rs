@@ -2,13 +2,13 @@
 //!
 //! Physical registers keep their numbers; the components of virtual ones are numbered behind them.
 
-use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, mask_of, reg_number};
+use crate::code::{AWAITED, Accesses, Def, Op, REGISTERS, Reg, Span, Use, has_order, mask_of, reg_number};
 use crate::lives::Class;
 use crate::memory::MemoryAccess;
 use crate::survey::Stretch;
 use crate::units::{NOTHING, demand_of};
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Carries, Control, Exit, Inst, RegFile};
+use oriole_isa::{Arch, Carries, CodeOrder, Control, Exit, Inst, RegFile};
 use oriole_ori::{Function, InstId, OperandKind, PhysRef, RegRef, SecondaryMap, VReg, entry_for_each};
 
 /// The registers of a function, and what the instructions of one block touch.
@@ -89,6 +89,10 @@ impl<'f> Values<'f> {
             variable: inst.as_ref().is_some_and(|inst| latency::is_variable(inst, self.arch)),
             leaves,
             terminator: data.opcode.exit() != Exit::No,
+            has_order: match &inst {
+                Some(inst) => has_order(inst, self.arch),
+                None => data.opcode.order() == CodeOrder::Effect,
+            },
             demand: inst.as_ref().map_or(NOTHING, |inst| demand_of(inst, self.arch)),
             guarded: data.writes_partly(),
             plain_arithmetic: inst.as_ref().is_some_and(latency::is_plain_arithmetic),
