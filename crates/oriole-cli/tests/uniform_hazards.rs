@@ -144,7 +144,7 @@ struct Change {
 }
 
 /// Of a result of fixed latency, for the next instruction: a cycle, which is never enough. Of one with a scoreboard: the one wait for it is
-/// left out.
+/// left out, if there is none for a later instruction of its in-order queue, which would do.
 fn change(insts: &[Inst], touches: &[Touches], writer: usize, arch: Arch) -> Option<Change> {
     let reader = (writer + 1..insts.len()).find(|later| depends(&touches[writer], &touches[*later]))?;
     if !latency::is_variable(&insts[writer], arch) {
@@ -154,6 +154,13 @@ fn change(insts: &[Inst], touches: &[Touches], writer: usize, arch: Arch) -> Opt
     let bit = 1u8.checked_shl(insts[writer].control.write_scoreboard.into()).filter(|bit| bit & 63 != 0)?;
     let mut waits = (writer + 1..=reader).filter(|later| insts[*later].control.wait_mask & bit != 0);
     let at = waits.next().filter(|_| waits.next().is_none())?;
+    let queue = latency::queue(&insts[writer], arch);
+    let is_later = |later: &&Inst| queue.is_some() && latency::queue(later, arch) == queue;
+    let waited = insts[writer + 1..=reader].iter().fold(0, |all, inst| all | inst.control.wait_mask);
+    let set = |inst: &Inst| 1u8.checked_shl(inst.control.write_scoreboard.into()).unwrap_or(0);
+    if insts[writer + 1..reader].iter().filter(is_later).any(|later| set(later) & waited & 63 != 0) {
+        return None;
+    }
     let control = Control { wait_mask: insts[at].control.wait_mask & !bit, ..insts[at].control };
     Some(Change { at, control, writer, reader })
 }
