@@ -120,7 +120,8 @@ fn lonely_loads(func: &Function, arch: Arch, names: &SecondaryMap<VReg, PackedOp
         return Vec::new();
     }
     let mut lines: FxHashMap<(u8, u32), (u32, Vec<VReg>)> = FxHashMap::default();
-    for (_, id) in func.iter_insts() {
+    let loads = func.iter_insts().filter(|(_, id)| matches!(func[*id].opcode, Opcode::LDC | Opcode::ULDC));
+    for (_, id) in loads {
         let inst = &func[id];
         let place = inst.opcode.position(Role::Bank).map(|at| inst.operands[at].kind());
         let Some(OperandKind::Const { bank, offset }) = place else { continue };
@@ -180,19 +181,21 @@ impl<'f> Solver<'f> {
     fn new(func: &'f Function, arch: Arch, names: SecondaryMap<VReg, PackedOption<VReg>>, loops: &LoopForest) -> Self {
         let (mut sites, mut mentions) = (Vec::new(), Vec::new());
         let mut gain: SecondaryMap<VReg, f32> = SecondaryMap::new();
-        for (block, inst) in func.iter_insts() {
-            let (mut named, mut writes) = (false, false);
+        for &block in func.layout() {
             let weight = 10f32.powi(loops.depth(block).min(8) as i32);
-            func.for_each_reg(inst, |mention| {
-                if names[mention.reg].is_some() {
-                    named = true;
-                    writes |= mention.is_def;
-                    mentions.push((mention.reg.as_u32(), sites.len() as u32));
-                    gain[mention.reg] += weight * won(func, arch, inst, mention.is_def);
+            for &inst in func.block_insts(block) {
+                let (mut named, mut writes) = (false, false);
+                func.for_each_reg(inst, |mention| {
+                    if names[mention.reg].is_some() {
+                        named = true;
+                        writes |= mention.is_def;
+                        mentions.push((mention.reg.as_u32(), sites.len() as u32));
+                        gain[mention.reg] += weight * won(func, arch, inst, mention.is_def);
+                    }
+                });
+                if named {
+                    sites.push(Site { inst, writes, weight });
                 }
-            });
-            if named {
-                sites.push(Site { inst, writes, weight });
             }
         }
         let of_reg = oriole_graph::Rows::new(func.regs().len(), mentions.into_iter());

@@ -48,7 +48,10 @@ fn moved(inst: &Inst) -> Option<Inst> {
 
 /// What brings a constant to the uniform datapath, as a move there.
 pub(super) fn constant_move(inst: &Inst) -> Option<Inst> {
-    let at = inst.opcode.position(Role::A).filter(|_| inst.is_machine() && inst.opcode == Opcode::R2UR)?;
+    if inst.opcode != Opcode::R2UR || !inst.is_machine() {
+        return None;
+    }
+    let at = inst.opcode.position(Role::A)?;
     let bits = if inst.operands[at] == Operand::rz() { 0 } else { inst.operands[at].as_imm()? };
     let mut new = inst.clone();
     new.operands[at] = Operand::imm(bits);
