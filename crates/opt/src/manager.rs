@@ -2,11 +2,11 @@
 
 use crate::knobs::Knobs;
 use crate::passes::check;
-use crate::pipeline::{Code, ModuleContext, OnModule, PIPELINE};
+use crate::pipeline::{Code, Done, ModuleContext, OnModule, PIPELINE};
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::Arch;
-use oriole_ori::analysis::{Analyses, CallNode, Kept, call_order};
-use oriole_ori::{FuncId, Function, Module};
+use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity, call_order};
+use oriole_ori::{Epochs, FuncId, Function, Module, SecondaryMap};
 use oriole_passes::{Dump, Numbering, Pass, Plan, Record, Settings, Tally, Unit, Workers};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -54,17 +54,18 @@ pub fn run(
     record: &mut Record,
 ) -> Result<(), PhaseError> {
     let order = call_order(module);
+    let mut known = Known::new();
     let mut start = 0;
     while start < PIPELINE.len() {
         match PIPELINE[start].run {
             Code::Function { .. } => {
                 let rest = PIPELINE[start..].iter();
                 let end = start + rest.take_while(|pass| matches!(pass.run, Code::Function { .. })).count();
-                on_functions(module, &order, start..end, options, numbering, record)?;
+                on_functions(module, (&order, start..end), options, numbering, record, &mut known)?;
                 start = end;
             }
             Code::Module(run) => {
-                on_module(module, &order, (start, run), options, record)?;
+                on_module(module, &order, (start, run), options, record, &mut known)?;
                 start += 1;
             }
         }
@@ -72,14 +73,22 @@ pub fn run(
     Ok(())
 }
 
+/// What passes on the module have left known of functions: it goes from thread to thread, which analyses do not.
+type Known = SecondaryMap<FuncId, Option<(Uniformity, Epochs)>>;
+
+/// The analyses of a function to begin with.
+fn analyses(known: Option<(Uniformity, Epochs)>) -> Analyses {
+    known.map_or_else(Analyses::default, |(uniformity, of)| Analyses::with_uniformity(uniformity, of))
+}
+
 /// Entries of the pipeline on each function.
 fn on_functions(
     module: &mut Module,
-    order: &[CallNode],
-    range: Range<usize>,
+    (order, range): (&[CallNode], Range<usize>),
     options: &Options<'_>,
     numbering: &mut Numbering,
     record: &mut Record,
+    known: &mut Known,
 ) -> Result<(), PhaseError> {
     let plan = Plan::new(PIPELINE, range, options.settings);
     let names = plan.optional();
@@ -87,16 +96,16 @@ fn on_functions(
     let first = numbering.open(&names, &units);
     let place: BTreeMap<FuncId, usize> = order.iter().enumerate().map(|(at, node)| (node.function, at)).collect();
     let arch = module.arch;
-    let mut functions: Vec<(usize, &mut Function)> =
-        module.functions.iter_mut().map(|(id, func)| (place.get(&id).copied().unwrap_or(0), func)).collect();
-    functions.sort_by_key(|(at, _)| *at);
-    let work = |(at, func): (usize, &mut Function)| {
+    let placed = |(id, func)| (place.get(&id).copied().unwrap_or(0), func, known[id].take());
+    let mut functions: Vec<(usize, &mut Function, _)> = module.functions.iter_mut().map(placed).collect();
+    functions.sort_by_key(|(at, ..)| *at);
+    let work = |(at, func, known): (usize, &mut Function, Option<(Uniformity, Epochs)>)| {
         let mut record = Record::default();
         if options.watcher.is_stopped() {
             return (record, Err(PhaseError::Stopped));
         }
         let context = Context { arch, knobs: options.knobs.clone(), tally: Tally::default() };
-        let mut unit = OneFunction { func, context, analyses: Analyses::default(), options };
+        let mut unit = OneFunction { func, context, analyses: analyses(known), options };
         let outcome = plan.run(first + (at * names.len()) as u64, &mut unit, &mut record);
         (record, outcome)
     };
@@ -115,6 +124,7 @@ fn on_module(
     (at, run): (usize, OnModule),
     options: &Options<'_>,
     record: &mut Record,
+    known: &mut Known,
 ) -> Result<(), PhaseError> {
     let (pass, settings) = (&PIPELINE[at], options.settings);
     if options.watcher.is_stopped() {
@@ -126,13 +136,14 @@ fn on_module(
     let context = ModuleContext { order, workers: options.workers, relocatable: options.relocatable };
     let start = Instant::now();
     let changes = run(module, &context)?;
-    let any = Changed::when(changes.iter().any(|(_, changed)| *changed == Changed::Yes));
+    let any = Changed::when(changes.iter().any(|done| done.changed == Changed::Yes));
     record.note(at, pass, any, start.elapsed(), &Tally::default());
     let arch = module.arch;
-    for (id, changed) in changes {
+    for Done { function: id, changed, uniformity } in changes {
         let func = &mut module.functions[id];
+        known[id] = uniformity.map(|found| (found, func.epochs()));
         if settings.verify && changed == Changed::Yes {
-            check::verify_after(func, arch, pass.name, &Analyses::default())?;
+            check::verify_after(func, arch, pass.name, &analyses(known[id].clone()))?;
         }
         if settings.shows(pass.name, changed) {
             record.dumps.push(dump(func, pass, options.rot13));

@@ -5,7 +5,7 @@ use crate::passes::{
     predicate, products, sink, synchronise, uniform, zeros,
 };
 use crate::{Context, PhaseError};
-use oriole_ori::analysis::{Analyses, CallNode, Kept};
+use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
 use oriole_ori::{FuncId, Function, Module};
 use oriole_passes::{Changed, Pass, Repetition, Workers};
 
@@ -26,8 +26,19 @@ pub enum Code {
 /// Changes a function.
 pub type OnFunction = fn(&mut Function, &Context, &mut Analyses) -> Result<Changed, PhaseError>;
 
-/// Changes a module; says which functions, in the order in which it was done.
-pub type OnModule = fn(&mut Module, &ModuleContext<'_>) -> Result<Vec<(FuncId, Changed)>, PhaseError>;
+/// Changes a module; says what was done to which functions, in that order.
+pub type OnModule = fn(&mut Module, &ModuleContext<'_>) -> Result<Vec<Done>, PhaseError>;
+
+/// What a pass on a module did to one function.
+#[derive(Debug)]
+pub struct Done {
+    /// The function.
+    pub function: FuncId,
+    /// Whether it changed.
+    pub changed: Changed,
+    /// What varies between the threads of a warp, if that is known of the function as it now stands.
+    pub uniformity: Option<Uniformity>,
+}
 
 /// What a pass on a module may know besides.
 #[derive(Clone, Copy, Debug)]

@@ -38,7 +38,7 @@ pub(crate) fn verify_after(
     if let Some(difference) = func.def_use().and_then(|lists| lists.difference(func)) {
         return Err(fault(format!("definitions and uses were to be kept: {difference}")));
     }
-    match analyses.stale(func) {
+    match analyses.stale(func, arch) {
         Some(name) => Err(fault(format!("the {name} was to hold and does not"))),
         None => Ok(()),
     }

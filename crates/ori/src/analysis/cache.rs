@@ -3,7 +3,7 @@
 use super::{Cfg, DomTree, Liveness, LoopForest, Uniformity, post_dominators};
 use crate::entity::Block;
 use crate::function::{Epochs, Function};
-use oriole_isa::Arch;
+use oriole_isa::{Arch, RegFile};
 use std::rc::Rc;
 
 /// What a pass leaves as it was, whatever it has touched.
@@ -87,6 +87,11 @@ pub struct Analyses {
 }
 
 impl Analyses {
+    /// None but what varies between the threads of a warp, as it is known of the function at the epochs `of`.
+    pub fn with_uniformity(uniformity: Uniformity, of: Epochs) -> Analyses {
+        Analyses { uniformity: Slot(Some(Held { result: Rc::new(uniformity), of })), ..Analyses::default() }
+    }
+
     /// The control-flow graph.
     pub fn cfg(&mut self, func: &Function) -> Rc<Cfg> {
         let now = func.epochs();
@@ -120,6 +125,9 @@ impl Analyses {
 
     /// What varies between the threads of a warp; `arch` is the function's target, always the same one.
     pub fn uniformity(&mut self, func: &Function, arch: Arch) -> Rc<Uniformity> {
+        if let Some(held) = self.uniformity.get(func.epochs(), Needs::Code) {
+            return held.clone();
+        }
         let (cfg, live, now) = (self.cfg(func), self.live(func), func.epochs());
         let post_dominators = self.post_dominators(func);
         self.uniformity.get_or_make(now, Needs::Code, || Uniformity::new(func, arch, &cfg, &post_dominators, &live))
@@ -156,7 +164,7 @@ impl Analyses {
     }
 
     /// Compute what is held anew and compare: the name of the first analysis that does not hold.
-    pub fn stale(&self, func: &Function) -> Option<&'static str> {
+    pub fn stale(&self, func: &Function, arch: Arch) -> Option<&'static str> {
         let mut fresh = Analyses::default();
         let now = func.epochs();
         let blocks = || func.layout().iter().copied();
@@ -189,6 +197,16 @@ impl Analyses {
             };
             if !blocks().all(|b| sorted(held, b) == sorted(&live, b)) {
                 return Some("liveness");
+            }
+        }
+        if let Some(held) = self.uniformity.get(now, Needs::Code) {
+            let uniformity = fresh.uniformity(func, arch);
+            // What has become the same may still be taken to vary.
+            let regs = func.regs().keys().filter(|reg| func[*reg].file() != RegFile::B);
+            let mut missed = regs.filter(|reg| uniformity.is_varying(*reg) && !held.is_varying(*reg));
+            let mut forks = blocks().filter(|b| uniformity.is_divergent(*b) && !held.is_divergent(*b));
+            if missed.next().is_some() || forks.next().is_some() {
+                return Some("uniformity");
             }
         }
         None

@@ -252,7 +252,7 @@ fn analyses_are_held_by_epoch() {
     assert!(!Rc::ptr_eq(&live, &live_now) && live_now.live_in(block).next().is_none());
     func.edit().set_succs(block, &[]);
     assert!(!Rc::ptr_eq(&loops, &held.loops(&func)));
-    assert_eq!(held.stale(&func), None);
+    assert_eq!(held.stale(&func, oriole_isa::Arch::Sm80), None);
 }
 
 /// What a pass says it kept is found out where it did not.
@@ -263,17 +263,17 @@ fn analyses_that_do_not_hold_are_found() {
     let mut held = Analyses::default();
     held.loops(&func);
     held.live(&func);
-    assert_eq!(held.stale(&func), None);
+    assert_eq!(held.stale(&func, oriole_isa::Arch::Sm80), None);
     let (block, before) = (func.layout()[1], func.epochs());
     func.edit().take_insts(block);
     held.keep(Kept::Flow, &func, before);
-    assert_eq!(held.stale(&func), None);
+    assert_eq!(held.stale(&func, oriole_isa::Arch::Sm80), None);
     held.live(&func);
     let before = func.epochs();
     func.edit().set_succs(block, &[]);
-    assert_eq!(held.stale(&func), None);
+    assert_eq!(held.stale(&func, oriole_isa::Arch::Sm80), None);
     held.keep(Kept::All, &func, before);
-    assert_eq!(held.stale(&func), Some("control-flow graph"));
+    assert_eq!(held.stale(&func, oriole_isa::Arch::Sm80), Some("control-flow graph"));
 
     // What did not hold when the pass began does not hold because the pass kept everything.
     let mut held = Analyses::default();
@@ -282,6 +282,6 @@ fn analyses_that_do_not_hold_are_found() {
     func.edit().set_succs(entry, &[block]);
     let before = func.epochs();
     held.keep(Kept::All, &func, before);
-    assert_eq!(held.stale(&func), None);
+    assert_eq!(held.stale(&func, oriole_isa::Arch::Sm80), None);
     assert_eq!(held.cfg(&func).succs(entry), [block]);
 }

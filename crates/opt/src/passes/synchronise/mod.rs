@@ -30,7 +30,7 @@ mod tree;
 use crate::{CallBarriers, Changed, PhaseError};
 pub(crate) use module::run_all;
 use oriole_isa::Arch;
-use oriole_ori::analysis::{Analyses, DomTree};
+use oriole_ori::analysis::{Analyses, DomTree, Uniformity};
 use oriole_ori::{Block, Function, FunctionKind};
 use regions::Regions;
 use scopes::Scopes;
@@ -41,15 +41,26 @@ use scopes::Scopes;
 /// # Errors
 /// A limit of the IR.
 pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Changed, PhaseError> {
+    synchronise(func, arch, calls).map(|(changed, _)| changed)
+}
+
+/// The same, and what varies between the threads of a warp, if somebody asked: barriers change nothing of that, and the blocks
+/// that are added for them do not fork.
+fn synchronise(
+    func: &mut Function,
+    arch: Arch,
+    calls: CallBarriers,
+) -> Result<(Changed, Option<Uniformity>), PhaseError> {
     let changed = shape::free_entry(func)?.or(shape::free_return_points(func)?);
     let mut analyses = Analyses::default();
     let cfg = analyses.cfg(func);
     if cfg.rpo().iter().all(|block| func.succs(*block).len() < 2) {
-        return Ok(changed.or(together::remove_waits(func, |_| false)));
+        return Ok((changed.or(together::remove_waits(func, |_| false)), None));
     }
     let uniformity = analyses.uniformity(func, arch);
     if !cfg.rpo().iter().any(|block| uniformity.is_divergent(*block)) {
-        return Ok(changed.or(together::remove_waits(func, |_| false)));
+        let waits = together::remove_waits(func, |_| false);
+        return Ok((changed.or(waits), Some((*uniformity).clone())));
     }
     let returns = shape::join_returns(func)?;
     let cfg = analyses.cfg(func);
@@ -73,7 +84,9 @@ pub fn run(func: &mut Function, arch: Arch, calls: CallBarriers) -> Result<Chang
         insert::save_barriers(func, used & CallBarriers::KEPT)?;
     }
     let waits = together::remove_waits(func, |block| uniformity.is_divergent(block));
-    Ok(changed.or(waits).or(Changed::when(used != 0)))
+    // Barriers that are saved are in registers of which nothing is known.
+    let known = (func.kind() == FunctionKind::Entry).then(|| (*uniformity).clone());
+    Ok((changed.or(waits).or(Changed::when(used != 0)), known))
 }
 
 /// The lowest block in no loop that all ways to the return pass.

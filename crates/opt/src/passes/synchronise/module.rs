@@ -1,18 +1,18 @@
 //! The functions of a module, callees first: a caller's barriers are none of those that what it calls changes.
 
-use super::run;
-use crate::pipeline::ModuleContext;
-use crate::{CallBarriers, Changed, PhaseError};
+use super::synchronise;
+use crate::pipeline::{Done, ModuleContext};
+use crate::{CallBarriers, PhaseError};
 use oriole_isa::RegFile;
 use oriole_ori::analysis::{CallNode, address_taken};
 use oriole_ori::{Callee, FuncId, Function, Module};
 use std::collections::BTreeMap;
 
 /// Insert BSSY, BSYNC and BREAK into every function.
-pub(crate) fn run_all(module: &mut Module, context: &ModuleContext<'_>) -> Result<Vec<(FuncId, Changed)>, PhaseError> {
+pub(crate) fn run_all(module: &mut Module, context: &ModuleContext<'_>) -> Result<Vec<Done>, PhaseError> {
     let arch = module.arch;
     let mut known: BTreeMap<FuncId, CallBarriers> = BTreeMap::new();
-    let mut done: BTreeMap<usize, (FuncId, Changed)> = BTreeMap::new();
+    let mut done: BTreeMap<usize, Done> = BTreeMap::new();
     for group in groups(context.order) {
         let mut functions = Vec::with_capacity(group.len());
         for number in group {
@@ -24,12 +24,13 @@ pub(crate) fn run_all(module: &mut Module, context: &ModuleContext<'_>) -> Resul
             let held = Function::new(module.functions[id].name(), module.functions[id].kind());
             (number, id, calls, std::mem::replace(&mut module.functions[id], held))
         });
-        let work = |(number, id, calls, mut func)| (number, id, calls, run(&mut func, arch, calls), func);
+        let work = |(number, id, calls, mut func)| (number, id, calls, synchronise(&mut func, arch, calls), func);
         for (number, id, calls, outcome, func) in context.workers.each(functions.collect(), work) {
             let own = barriers_of(&func);
             known.insert(id, calls.or(CallBarriers { changed: own & !CallBarriers::KEPT, used: own }));
             module.functions[id] = func;
-            done.insert(number, (id, outcome?));
+            let (changed, uniformity) = outcome?;
+            done.insert(number, Done { function: id, changed, uniformity });
         }
     }
     Ok(done.into_values().collect())
