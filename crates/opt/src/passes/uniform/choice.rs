@@ -8,6 +8,7 @@ use oriole_ori::{
     BuildError, EntityRef, EntitySet, Function, InstId, OperandKind, PackedOption, RegType, SecondaryMap, Slot, VReg,
 };
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// One instruction that names candidates.
 pub(super) struct Site {
@@ -56,8 +57,9 @@ pub(super) fn choose(
     func: &mut Function,
     arch: Arch,
     uniformity: &Uniformity,
-    (loops, live): (&LoopForest, &Liveness),
     places: &Places,
+    loops: &LoopForest,
+    mut live: impl FnMut(&Function) -> Rc<Liveness>,
 ) -> Result<Choice, BuildError> {
     let candidates = candidates(func, uniformity, places);
     if candidates.is_empty() {
@@ -79,7 +81,7 @@ pub(super) fn choose(
     solver.run();
     solver.build_bridges();
     // What is given up for want of registers takes others along, never the other way.
-    while solver.give_up_beyond_room(live, &candidates) {
+    while solver.may_be_beyond_room(&candidates) && solver.give_up_beyond_room(&live(solver.func)) {
         solver.is_short = true;
         solver.run();
     }
@@ -268,9 +270,8 @@ impl<'f> Solver<'f> {
         }
     }
 
-    /// Give up what is in use where more uniform registers would be than there are, those first by which the least is lost; whether there
-    /// was any.
-    fn give_up_beyond_room(&mut self, live: &Liveness, candidates: &[VReg]) -> bool {
+    /// Whether there would be more uniform registers than there is room for, all together.
+    fn may_be_beyond_room(&self, candidates: &[VReg]) -> bool {
         let room = Room::of(self.arch);
         let all = |own: RegFile, twin: RegFile| {
             let uniform = self.func.regs().values().filter(|data| data.file() == own).map(|data| data.components);
@@ -278,9 +279,13 @@ impl<'f> Solver<'f> {
             uniform.chain(chosen.filter(|data| data.file() == twin).map(|data| data.components)).map(usize::from).sum()
         };
         let (registers, predicates): (usize, usize) = (all(RegFile::UR, RegFile::R), all(RegFile::UP, RegFile::P));
-        if registers <= room.registers && predicates <= room.predicates {
-            return false;
-        }
+        registers > room.registers || predicates > room.predicates
+    }
+
+    /// Give up what is in use where more uniform registers would be than there are, those first by which the least is lost; whether there
+    /// was any.
+    fn give_up_beyond_room(&mut self, live: &Liveness) -> bool {
+        let room = Room::of(self.arch);
         let (func, mut set, mut any) = (self.func, live.empty_set(), false);
         for &block in func.layout() {
             live.walk_back(func, block, &mut set, |_, set| {

@@ -30,13 +30,14 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     let arch = context.arch;
     let promotes = context.knobs.get("uniform-promotion") != 0;
     let constants = if promotes { load_constants(func, context) } else { Changed::No };
-    let (cfg, uniformity, live, loops) =
-        (analyses.cfg(func), analyses.uniformity(func, arch), analyses.live(func), analyses.loops(func));
-    let places = Places::new(func, &uniformity, &cfg, &live);
-    let Choice { mut names, sites, chosen, both, bridged } = choose(func, arch, &uniformity, (&loops, &live), &places)?;
+    let (cfg, uniformity, loops) = (analyses.cfg(func), analyses.uniformity(func, arch), analyses.loops(func));
+    let places = Places::new(func, &uniformity, &cfg, || analyses.live(func));
+    let Choice { mut names, sites, chosen, both, bridged } =
+        choose(func, arch, &uniformity, &places, &loops, |func| analyses.live(func))?;
     if chosen.is_empty() {
         return Ok(constants);
     }
+    let live = (!places.regions.is_empty()).then(|| analyses.live(func));
     for &reg in &chosen {
         names[reg] = twin_of(func, reg)?.into();
     }
@@ -64,7 +65,9 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
             false => (twin, Crossing { to: reg, from: twin, opcode: Opcode::MOV, role: Role::B }),
         }),
     );
-    hold::hold(func, &places, &live, |reg| names[reg].expand());
+    if let Some(live) = live {
+        hold::hold(func, &places, &live, |reg| names[reg].expand());
+    }
     Ok(Changed::Yes)
 }
 

@@ -9,6 +9,7 @@ use crate::passes::synchronise::together;
 use oriole_isa::Opcode;
 use oriole_ori::analysis::{Cfg, Liveness, Uniformity};
 use oriole_ori::{Block, EntitySet, Function, InstId, VReg};
+use std::rc::Rc;
 
 /// The blocks and registers of one function.
 pub(super) struct Places {
@@ -24,9 +25,21 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn new(func: &Function, uniformity: &Uniformity, cfg: &Cfg, live: &Liveness) -> Self {
+    /// `live` is asked for where threads go apart or something is called.
+    pub(super) fn new(
+        func: &Function,
+        uniformity: &Uniformity,
+        cfg: &Cfg,
+        live: impl FnOnce() -> Rc<Liveness>,
+    ) -> Self {
         let whole = together::whole_blocks(func, cfg, |block| uniformity.is_divergent(block));
         let (mut local, mut quiet) = (EntitySet::new(), EntitySet::new());
+        let regions = regions(func, cfg, &whole);
+        let calls = func.iter_insts().any(|(_, inst)| func[inst].call.is_some());
+        if regions.is_empty() && !calls {
+            return Places { whole, regions, across_calls: EntitySet::new(), local, quiet };
+        }
+        let live = live();
         for reg in func.regs().keys().filter(|reg| !live.crosses_blocks(func, *reg)) {
             local.insert(reg);
         }
@@ -34,8 +47,7 @@ impl Places {
         for block in func.layout().iter().copied().filter(is_quiet) {
             quiet.insert(block);
         }
-        let regions = regions(func, cfg, &whole);
-        let across_calls = across_calls(func, live, &regions);
+        let across_calls = across_calls(func, &live, &regions);
         Places { whole, regions, across_calls, local, quiet }
     }
 
