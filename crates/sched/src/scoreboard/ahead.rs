@@ -1,8 +1,7 @@
 //! What is touched behind each block, on any way: whether somebody asks for a release that nobody asks for in its block.
 
-use super::{Completion, Release};
+use super::{Completion, Release, waits_for_all};
 use crate::code::{AWAITED, Code, Op, REGISTERS, Reg, succs};
-use oriole_isa::Opcode;
 use oriole_ori::MachineFunction;
 
 /// Sets of registers, as bits.
@@ -49,11 +48,6 @@ fn insert(set: &mut RegSet, reg: Reg) {
 
 fn contains(set: &RegSet, reg: Reg) -> bool {
     set[reg as usize / 64] >> (reg % 64) & 1 == 1
-}
-
-/// Whether an instruction waits for all that is outstanding.
-pub(super) fn waits_for_all(op: &Op) -> bool {
-    op.leaves || op.opcode == Opcode::USETMAXREG
 }
 
 /// By block: what is touched behind it.

@@ -4,8 +4,8 @@
 //! things are there, and when they are first asked for, as far as the block's data flow says. What is outstanding where a block
 //! begins counts, too: in a loop that is what was begun before it, and by the iteration before.
 
-use super::ahead::{Ahead, ahead, waits_for_all};
-use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
+use super::ahead::{Ahead, ahead};
+use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS, waits_for_all};
 use crate::code::{ByRegister, Code, Op, succs};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;

@@ -1,5 +1,6 @@
-//! Bridges to the uniform datapath: what is the same in all threads although each computes it for itself (a value of one lane, by
-//! `SHFL`) goes there by one `R2UR` right behind it, where that saves more of them further on.
+//! Bridges to the uniform datapath and back: what is the same in all threads although each computes it for itself (a value of one lane, by
+//! `SHFL`) goes there by one `R2UR` right behind it, where that saves more of them further on; what general
+//! registers are wanted for, too, is brought back by `MOV` where it is made.
 
 use super::choice::{Solver, is_single, single};
 use oriole_isa::{Opcode, Role};
