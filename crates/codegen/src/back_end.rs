@@ -21,6 +21,8 @@ pub(crate) struct BackEnd<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) session: &'a Session<'a>,
     pub(crate) workers: &'a Workers,
+    /// Lines of constants that are asked for at the start of a kernel, at most.
+    pub(crate) constant_lines: usize,
     /// Dumps spell mnemonics as the published opcode table does.
     pub(crate) rot13: bool,
     /// The functions as allocation leaves them are asked for.
@@ -133,8 +135,9 @@ impl BackEnd<'_> {
             |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
-        let machine = oriole_sched::schedule(func, arch, &oriole_sched::Options { reorder: reorders })
-            .map_err(|error| fault(func, error.to_string()))?;
+        let constant_lines = if reorders { self.constant_lines } else { 0 };
+        let options = oriole_sched::Options { reorder: reorders, constant_lines };
+        let machine = oriole_sched::schedule(func, arch, &options).map_err(|error| fault(func, error.to_string()))?;
         let (scheduling, scheduled) = (lap(), self.keep(func, &SCHEDULING));
         let code = machine.finish().map_err(|error| fault(func, error.to_string()))?;
         let times = [ordering, allocating, scheduling, lap()];

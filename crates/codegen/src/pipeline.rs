@@ -180,6 +180,7 @@ fn compile_tree(
         settings: &settings,
         session,
         workers: &workers,
+        constant_lines: usize::try_from(knobs.get("constant-prefetch")).unwrap_or(0),
         rot13: options.rot13,
         keeps_allocated: options.pressure,
     };

@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// The blocks, each instruction behind its control word as disassembly shows it.
 pub(crate) fn run(reorder: bool, arch: Arch, input: &str) -> Result<String, String> {
     let mut func = function(input, arch)?;
-    schedule(&mut func, arch, &Options { reorder }).map_err(|error| error.to_string())?;
+    schedule(&mut func, arch, &Options { reorder, constant_lines: 0 }).map_err(|error| error.to_string())?;
     let mut text = String::new();
     for block in func.layout().to_vec() {
         let _ = writeln!(text, "{block}:");

@@ -17,6 +17,12 @@ pub struct Knob {
 /// Every knob.
 pub const KNOBS: &[Knob] = &[
     Knob {
+        name: "constant-prefetch",
+        published: None,
+        default: 3,
+        meaning: "lines of constants that are asked for at the start of a kernel, at most",
+    },
+    Knob {
         name: "contract",
         published: None,
         default: 1,

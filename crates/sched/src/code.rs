@@ -2,10 +2,11 @@
 
 use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
-use oriole_isa::chip::Demand;
+use oriole_isa::chip::{CONSTANT_LINE, Demand};
 use oriole_isa::latency::{self, Slot};
 use oriole_isa::{Arch, Carries, CodeOrder, Control, Effects, Exit, Inst, Opcode, RegFile, Value, special_registers};
 use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
+use rustc_hash::FxHashSet;
 use std::num::NonZeroU32;
 
 /// A physical register of R, UR, P or UP, numbered over all four files.
@@ -95,6 +96,9 @@ pub(crate) struct Op<I = MachineId> {
     pub(crate) terminator: bool,
     /// It must keep its place among others of its kind, and memory accesses stay on their side.
     pub(crate) has_order: bool,
+    /// The first of the function to read a line of constants, and one that does not stop the warp until the line has come: it
+    /// does nothing else, or others on the target do.
+    pub(crate) asks_for_line: bool,
     /// What it takes of which unit.
     pub(crate) demand: Demand,
     /// Its guard is not "always".
@@ -126,6 +130,7 @@ impl Op {
             leaves: false,
             terminator: false,
             has_order: false,
+            asks_for_line: false,
             demand: NOTHING,
             guarded: false,
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
@@ -202,7 +207,7 @@ impl Code {
     /// # Errors
     /// An instruction has no hardware form.
     pub(crate) fn new(func: &Function, arch: Arch) -> Result<(Self, MachineFunction), MachineError> {
-        let mut reader = Reader { func, arch, accesses: Accesses::default() };
+        let mut reader = Reader { func, arch, accesses: Accesses::default(), lines: FxHashSet::default() };
         let count = func.inst_count();
         reader.accesses.expect(count);
         let mut all = Vec::with_capacity(count);
@@ -229,6 +234,8 @@ struct Reader<'f> {
     func: &'f Function,
     arch: Arch,
     accesses: Accesses,
+    /// Lines of constants that have been read so far.
+    lines: FxHashSet<(u8, u64)>,
 }
 
 impl Reader<'_> {
@@ -245,6 +252,7 @@ impl Reader<'_> {
             Value::Reg(file, number) => reg_number(file, number),
             _ => None,
         };
+        let asks = defs.is_empty() || Opcode::ULDC.exists_on(arch);
         let memory = MemoryAccess::of(inst, data.flags, base).and_then(|access| self.accesses.add_memory(access));
         Op {
             id,
@@ -260,10 +268,20 @@ impl Reader<'_> {
             leaves: call.is_some(),
             terminator: inst.opcode.exit() != Exit::No,
             has_order: has_order(inst, arch),
+            asks_for_line: self.opens_line(inst) && inst.opcode == Opcode::LDC && asks,
             demand: demand_of(inst, arch),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(inst),
         }
+    }
+
+    /// Whether nothing before this instruction has read the line of constants that it reads.
+    fn opens_line(&mut self, inst: &Inst) -> bool {
+        let mut lines = inst.operands.iter().filter_map(|operand| match operand.value {
+            Value::Const { bank, offset } => Some((bank, u64::from(offset) / CONSTANT_LINE)),
+            _ => None,
+        });
+        lines.next().is_some_and(|line| self.lines.insert(line))
     }
 
     fn note_accesses(&mut self, inst: &Inst, leaves: bool) {

@@ -1,6 +1,7 @@
 //! Instruction scheduling and control words.
 //!
 //! Before allocation the blocks of a function are put in order on virtual registers (`before`). Behind it
+//! lines of constants are asked for at a kernel's start (`prefetch`), and
 //! the hardware instructions are worked on in four steps: the order of each block by list scheduling
 //! (`order`), scoreboards and waits over the whole control-flow graph (`scoreboard`), stall counts
 //! (`stall`), and the hints (`.reuse`, the stay bit: `hints`). Latencies are the ISA data's.
@@ -19,6 +20,8 @@ mod lower;
 mod memory;
 mod memory_order;
 mod order;
+mod pace;
+mod prefetch;
 mod runs;
 #[cfg(test)]
 mod sample;
@@ -43,14 +46,17 @@ use oriole_ori::{Function, MachineError, MachineFunction};
 pub struct Options {
     /// Change the order of instructions; without it only control words are made.
     pub reorder: bool,
+    /// Lines of constants that are asked for at the start of a kernel, at most.
+    pub constant_lines: usize,
 }
 
 /// Order the instructions of an allocated function and give each its control word: the hardware instructions, to be
-/// encoded as they are. The function is given the same order and control words, for those who look at it.
+/// encoded as they are. The function is given the same instructions, order and control words, for those who look at it.
 ///
 /// # Errors
 /// An instruction has no hardware form: an internal fault.
 pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<MachineFunction, MachineError> {
+    prefetch::prefetch_constants(func, options.constant_lines);
     let (mut code, mut machine) = Code::new(func, arch)?;
     if options.reorder {
         order::reorder(&mut code);

@@ -6,10 +6,16 @@
 
 use crate::code::{ByRegister, Code, Op};
 use crate::dependence::{Graph, build};
+use crate::pace::Pace;
 use crate::units::Units;
 use oriole_isa::chip::Unit;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// A latency from which on it is that of memory: the caches' at best, and often much more.
+const MEMORY: u32 = 60;
+/// So much longer nobody asks for it while there is something else to do.
+const MISS: u32 = 300;
 
 /// Reorder every block.
 pub(crate) fn reorder(code: &mut Code) {
@@ -37,10 +43,12 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     for (height, op) in heights.iter_mut().zip(ops).filter(|(_, op)| op.variable && !op.defs.is_empty()) {
         *height = (*height).max(op.opcode.estimate());
     }
+    // What may stop the warp comes behind what asks for lines of constants and does not.
+    heights.iter_mut().zip(ops).filter(|(_, op)| op.asks_for_line).for_each(|(height, _)| *height = u32::MAX);
     let mut incoming = graph.incoming.clone();
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
-    let (mut units, mut ready) = (Units::default(), Ready::default());
+    let (mut units, mut ready, mut pace) = (Units::default(), Ready::default(), Pace::new(ops));
     let open = |ready: &mut Ready, at: u32| ready.push(ops[at as usize].demand.unit, heights[at as usize], at);
     (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| open(&mut ready, at));
     let mut order = Vec::with_capacity(heights.len());
@@ -61,11 +69,18 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
                 continue;
             }
         };
-        units.issue(ops[at as usize].demand, clock);
+        let op = &ops[at as usize];
+        if let Some(later) = pace.puts_off(op, clock) {
+            waiting.push(Reverse((later, at)));
+            continue;
+        }
+        pace.issue(op, clock);
+        units.issue(op.demand, clock);
         order.push(at);
         for edge in graph.edges.row(at as usize) {
             let to = edge.to as usize;
-            earliest[to] = earliest[to].max(clock + edge.latency);
+            let miss = if edge.latency >= MEMORY { MISS } else { 0 };
+            earliest[to] = earliest[to].max(clock + edge.latency + miss);
             incoming[to] -= 1;
             if incoming[to] == 0 {
                 waiting.push(Reverse((earliest[to], edge.to)));

@@ -95,6 +95,7 @@ impl<'f> Values<'f> {
             },
             demand: inst.as_ref().map_or(NOTHING, |inst| demand_of(inst, self.arch)),
             guarded: data.writes_partly(),
+            asks_for_line: false,
             plain_arithmetic: inst.as_ref().is_some_and(latency::is_plain_arithmetic),
         }
     }

@@ -9,7 +9,7 @@ use oriole_sched::{Options, schedule};
 fn control_words(registers: &str, body: &str, arch: Arch, reorder: bool) -> Vec<(Opcode, Control)> {
     let text = format!(".function entry f\n  .frame local=0 spill=0 align=0\n{registers}{body}.end\n");
     let mut func: Function = text.parse().expect("the function is well formed");
-    schedule(&mut func, arch, &Options { reorder }).expect("it can be scheduled");
+    schedule(&mut func, arch, &Options { reorder, constant_lines: 0 }).expect("it can be scheduled");
     let ids: Vec<InstId> = func.iter_insts().map(|(_, id)| id).collect();
     ids.into_iter().map(|id| (func[id].opcode, func[id].control)).collect()
 }
