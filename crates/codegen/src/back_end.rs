@@ -1,13 +1,17 @@
 //! From optimised code to words. Order, registers, control words and encoding of a function follow each other at once:
 //! what is done with it is done while it is in the caches, and of its machine code only the words stay.
 
+use crate::cold::place_cold_last;
 use crate::error::CompileError;
 use crate::placing::Placing;
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use oriole_isa::Arch;
 use oriole_ori::analysis::{CallNode, call_groups};
-use oriole_ori::{FuncId, Function, MachineCode, Module, PrimaryMap, SecondaryMap, layout};
+use oriole_ori::{
+    EntitySet, FuncId, Function, FunctionKind, MachineCode, Module, PrimaryMap, SecondaryMap, Symbol, SymbolData,
+    SymbolKind, layout,
+};
 use oriole_passes::{Changed, Dump, Numbering, PassInfo, Settings, Timing, Workers};
 use oriole_regalloc::{
     AllocOptions, FunctionAllocation, ModuleAllocation, ModuleAllocator, RegisterBudget, RegisterCounts,
@@ -62,6 +66,7 @@ impl BackEnd<'_> {
     /// The first in the order of [`call_groups`].
     pub(crate) fn run(&self, module: &mut Module, numbering: &mut Numbering) -> Result<Emitted, CompileError> {
         let groups = call_groups(module);
+        let routines = routines(module);
         let order = Runs::open(&ORDER, module, self.settings, numbering);
         let scheduling = Runs::open(&SCHEDULING, module, self.settings, numbering);
         let mut allocator = ModuleAllocator::new(module.arch, &module.symbols, self.counts, self.alloc);
@@ -70,7 +75,8 @@ impl BackEnd<'_> {
             module.functions.values_mut().map(Some).collect();
         let each = |allocator: &ModuleAllocator<'_>, (node, func): (CallNode, &mut Function)| {
             let id = node.function;
-            self.function(allocator, node, func, order.includes(id), scheduling.includes(id)).map(|done| (id, done))
+            let steps = (order.includes(id), scheduling.includes(id));
+            self.function(allocator, node, func, &routines, steps).map(|done| (id, done))
         };
         for group in groups {
             let nodes = group.into_iter().filter_map(|node| functions[node.function].take().map(|func| (node, func)));
@@ -113,8 +119,8 @@ impl BackEnd<'_> {
         allocator: &ModuleAllocator<'_>,
         node: CallNode,
         func: &mut Function,
-        orders: bool,
-        reorders: bool,
+        routines: &EntitySet<Symbol>,
+        (orders, reorders): (bool, bool),
     ) -> Result<Done, CompileError> {
         self.session.poll()?;
         let (id, arch) = (node.function, allocator.arch());
@@ -133,6 +139,9 @@ impl BackEnd<'_> {
         let allocated = self.keeps_allocated.then(|| func.clone());
         let fault =
             |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
+        if reorders {
+            place_cold_last(func, routines);
+        }
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
         let constant_lines = if reorders { self.constant_lines } else { 0 };
@@ -149,6 +158,19 @@ impl BackEnd<'_> {
         self.session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
         self.settings.shows(stage.name, Changed::Yes).then(|| oriole_opt::dump(func, stage, self.rot13))
     }
+}
+
+/// The routines that the compiler brings.
+fn routines(module: &Module) -> EntitySet<Symbol> {
+    let is_routine = |data: &SymbolData| match data.kind {
+        SymbolKind::Function(id) => module.functions[id].kind() == FunctionKind::Internal,
+        _ => false,
+    };
+    let mut routines = EntitySet::new();
+    for (symbol, _) in module.symbols.iter().filter(|(_, data)| is_routine(data)) {
+        routines.insert(symbol);
+    }
+    routines
 }
 
 /// Runs of an optional stage, one for each function.

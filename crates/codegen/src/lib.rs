@@ -7,6 +7,7 @@
 //! ```
 
 mod back_end;
+mod cold;
 mod emit;
 mod error;
 mod options;

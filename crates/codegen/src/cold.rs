@@ -1,0 +1,113 @@
+//! Blocks that are seldom executed go behind all others (slots 41 and 109).
+//!
+//! Code comes to a warp line after line ahead of its execution, as long as it goes straight on. A slow path in between takes the
+//! place of lines that are needed, and a branch goes around it. What counts as seldom executed is what calls a routine that the
+//! compiler brings on one way of a branch (the cases of a division or a root for which there is no short code), what is reached from
+//! there alone, and what leads nowhere else.
+//!
+//! This is done where registers are given: allocation and the order of instructions see blocks in the order of the source.
+
+use oriole_ori::terminator::{Exit, exit_of};
+use oriole_ori::{
+    Block, Callee, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, SecondaryMap, Symbol, layout,
+};
+use smallvec::SmallVec;
+
+/// Puts the cold blocks of a function last. `routines` are the compiler's own. Whether there are any.
+pub(crate) fn place_cold_last(func: &mut Function, routines: &EntitySet<Symbol>) -> bool {
+    let cold = cold_blocks(func, routines);
+    let is_cold = |block: &Block| cold.contains(*block);
+    let (last, mut order): (Vec<Block>, Vec<Block>) = func.layout().iter().copied().partition(is_cold);
+    if last.is_empty() {
+        return false;
+    }
+    order.extend(last);
+    func.edit().set_layout(order);
+    for at in 0..func.layout().len() - 1 {
+        let (block, next) = (func.layout()[at], func.layout()[at + 1]);
+        turn_branch(func, block, next);
+    }
+    true
+}
+
+fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block> {
+    let calls_routine = |block: Block| {
+        func.block_insts(block).iter().filter_map(|inst| func[*inst].call.expand()).any(|call| {
+            match func[call].callee {
+                Callee::Direct(symbol) => routines.contains(symbol),
+                _ => false,
+            }
+        })
+    };
+    let mut cold = EntitySet::new();
+    let calls: Vec<Block> = func.layout().iter().copied().filter(|block| calls_routine(*block)).collect();
+    if calls.is_empty() {
+        return cold;
+    }
+    let mut preds: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
+    for block in func.layout() {
+        func.succs(*block).iter().for_each(|succ| preds[*succ].push(*block));
+    }
+    let mut open: Vec<Block> = Vec::new();
+    let has_choice = |block: &Block| func.succs(*block).len() > 1;
+    let on_one_way = |block: &Block| !preds[*block].is_empty() && preds[*block].iter().all(has_choice);
+    let add = |cold: &mut EntitySet<Block>, open: &mut Vec<Block>, block: Block| {
+        if func.entry() != Some(block) && cold.insert(block) {
+            open.push(block);
+        }
+    };
+    calls.into_iter().filter(on_one_way).for_each(|block| add(&mut cold, &mut open, block));
+    while let Some(block) = open.pop() {
+        for succ in func.succs(block).iter().copied() {
+            if preds[succ].iter().all(|pred| cold.contains(*pred)) {
+                add(&mut cold, &mut open, succ);
+            }
+        }
+        for pred in preds[block].iter().copied() {
+            if func.succs(pred).iter().all(|succ| cold.contains(*succ)) {
+                add(&mut cold, &mut open, pred);
+            }
+        }
+    }
+    cold
+}
+
+/// A branch to the block that stands next now, over one that does not, goes to that one instead.
+fn turn_branch(func: &mut Function, block: Block, next: Block) {
+    let Some(other) = layout::fallthrough(func, block).filter(|other| *other != next) else { return };
+    let ([_, _], Some(&last)) = (func.succs(block), func.block_insts(block).last()) else { return };
+    if !branches_to(func, last, next) || func.block_insts(block).iter().any(|inst| leaves_before(func, *inst, last)) {
+        return;
+    }
+    func.edit().update(last, |inst| {
+        if let Some(Guard { pred, negated }) = inst.guard() {
+            inst.set_guard(Some(Guard { pred, negated: !negated }));
+        } else {
+            conditions(inst).for_each(|at| inst.operands[at] = inst.operands[at].not());
+        }
+        let targets = inst.operands.iter_mut().filter(|operand| operand.as_block().is_some());
+        targets.for_each(|operand| *operand = Operand::block(other));
+    });
+    func.edit().set_succs(block, &[other, next]);
+}
+
+/// The places of the predicates that an instruction tests, its guard aside.
+fn conditions(inst: &Inst) -> impl Iterator<Item = usize> + use<> {
+    let tested = inst.opcode.predicates() & !inst.opcode.destinations();
+    let is_register = |operand: &Operand| matches!(operand.kind(), OperandKind::Reg(..) | OperandKind::Phys { .. });
+    let places = inst.operands.iter().enumerate().filter(|(at, operand)| tested >> at & 1 == 1 && is_register(operand));
+    places.map(|(at, _)| at).collect::<SmallVec<[usize; 2]>>().into_iter()
+}
+
+/// A branch to the block, on one condition.
+fn branches_to(func: &Function, inst: InstId, target: Block) -> bool {
+    let inst = &func[inst];
+    exit_of(inst) == Exit::Branch
+        && usize::from(inst.guard().is_some()) + conditions(inst).count() == 1
+        && inst.operands.iter().filter_map(|operand| operand.as_block()).eq([target])
+}
+
+/// Another instruction than `last` ends the block for some threads.
+fn leaves_before(func: &Function, inst: InstId, last: InstId) -> bool {
+    inst != last && exit_of(&func[inst]) != Exit::No
+}
