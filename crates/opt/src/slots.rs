@@ -62,7 +62,7 @@ const SINGLE: &str = "between slots 23 and 73 no register is written twice";
 // What could be done and is not: docs/opt.md has a paragraph on each under "Not done".
 const LOOPS: &str = "not done: docs/opt.md, Loops";
 const BRANCHES: &str = "not done: docs/opt.md, Branches";
-const BLOCKS: &str = "not done: docs/opt.md, Order of blocks";
+const BLOCKS: &str = "not done: docs/opt.md, Order of blocks in loops";
 const COMMON: &str = "not done: docs/opt.md, More common expressions";
 const MEMORY: &str = "not done: docs/opt.md, Local memory";
 const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
