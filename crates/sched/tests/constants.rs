@@ -58,7 +58,7 @@ fn short_kernels_and_functions_ask_for_nothing() {
 
 #[test]
 fn a_line_that_the_first_block_loads_comes_in_any_case() {
-    let first = ["LDC %R0, RZ, c[0][0x160]", "ULDC %UR2, c[0][0x184], URZ"];
+    let first = ["LDC %R0, RZ, c[0][0x160]", "LDC %R1, RZ, c[0][0x1c0]", "ULDC %UR2, c[0][0x184], URZ"];
     assert_eq!(asked_for("entry", [&first, &[FILLER; LONG]], Arch::Sm90, 3), ["LDC RZ, RZ, c[0][0x184]"]);
 }
 
