@@ -144,8 +144,7 @@ impl BackEnd<'_> {
         }
         layout::remove_redundant_branches(func);
         layout::make_fallthroughs_explicit(func);
-        let constant_lines = if reorders { self.constant_lines } else { 0 };
-        let options = oriole_sched::Options { reorder: reorders, constant_lines };
+        let options = oriole_sched::Options { reorder: reorders, constant_lines: self.constant_lines };
         let machine = oriole_sched::schedule(func, arch, &options).map_err(|error| fault(func, error.to_string()))?;
         let (scheduling, scheduled) = (lap(), self.keep(func, &SCHEDULING));
         let code = machine.finish().map_err(|error| fault(func, error.to_string()))?;

@@ -7,19 +7,18 @@
 //!
 //! This is done where registers are given: allocation and the order of instructions see blocks in the order of the source.
 
-use oriole_ori::terminator::{Exit, exit_of};
-use oriole_ori::{
-    Block, Callee, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, SecondaryMap, Symbol, layout,
-};
+use oriole_ori::analysis::Cfg;
+use oriole_ori::terminator::{Exit, exit_of, is_terminator, tested_predicates};
+use oriole_ori::{Block, Callee, EntitySet, Function, Guard, Inst, Operand, OperandKind, Symbol, layout};
 use smallvec::SmallVec;
 
-/// Puts the cold blocks of a function last. `routines` are the compiler's own. Whether there are any.
-pub(crate) fn place_cold_last(func: &mut Function, routines: &EntitySet<Symbol>) -> bool {
+/// Puts the cold blocks of a function last. `routines` are the compiler's own.
+pub(crate) fn place_cold_last(func: &mut Function, routines: &EntitySet<Symbol>) {
     let cold = cold_blocks(func, routines);
     let is_cold = |block: &Block| cold.contains(*block);
     let (last, mut order): (Vec<Block>, Vec<Block>) = func.layout().iter().copied().partition(is_cold);
     if last.is_empty() {
-        return false;
+        return;
     }
     order.extend(last);
     func.edit().set_layout(order);
@@ -27,7 +26,6 @@ pub(crate) fn place_cold_last(func: &mut Function, routines: &EntitySet<Symbol>)
         let (block, next) = (func.layout()[at], func.layout()[at + 1]);
         turn_branch(func, block, next);
     }
-    true
 }
 
 fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block> {
@@ -44,13 +42,10 @@ fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block
     if calls.is_empty() {
         return cold;
     }
-    let mut preds: SecondaryMap<Block, Vec<Block>> = SecondaryMap::new();
-    for block in func.layout() {
-        func.succs(*block).iter().for_each(|succ| preds[*succ].push(*block));
-    }
+    let cfg = Cfg::new(func);
     let mut open: Vec<Block> = Vec::new();
     let has_choice = |block: &Block| func.succs(*block).len() > 1;
-    let on_one_way = |block: &Block| !preds[*block].is_empty() && preds[*block].iter().all(has_choice);
+    let on_one_way = |block: &Block| !cfg.preds(*block).is_empty() && cfg.preds(*block).iter().all(has_choice);
     let add = |cold: &mut EntitySet<Block>, open: &mut Vec<Block>, block: Block| {
         if func.entry() != Some(block) && cold.insert(block) {
             open.push(block);
@@ -59,11 +54,11 @@ fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block
     calls.into_iter().filter(on_one_way).for_each(|block| add(&mut cold, &mut open, block));
     while let Some(block) = open.pop() {
         for succ in func.succs(block).iter().copied() {
-            if preds[succ].iter().all(|pred| cold.contains(*pred)) {
+            if cfg.preds(succ).iter().all(|pred| cold.contains(*pred)) {
                 add(&mut cold, &mut open, succ);
             }
         }
-        for pred in preds[block].iter().copied() {
+        for pred in cfg.preds(block).iter().copied() {
             if func.succs(pred).iter().all(|succ| cold.contains(*succ)) {
                 add(&mut cold, &mut open, pred);
             }
@@ -75,15 +70,15 @@ fn cold_blocks(func: &Function, routines: &EntitySet<Symbol>) -> EntitySet<Block
 /// A branch to the block that stands next now, over one that does not, goes to that one instead.
 fn turn_branch(func: &mut Function, block: Block, next: Block) {
     let Some(other) = layout::fallthrough(func, block).filter(|other| *other != next) else { return };
-    let ([_, _], Some(&last)) = (func.succs(block), func.block_insts(block).last()) else { return };
-    if !branches_to(func, last, next) || func.block_insts(block).iter().any(|inst| leaves_before(func, *inst, last)) {
+    let ([_, _], Some((&last, rest))) = (func.succs(block), func.block_insts(block).split_last()) else { return };
+    if !branches_to(&func[last], next) || rest.iter().any(|inst| is_terminator(&func[*inst])) {
         return;
     }
     func.edit().update(last, |inst| {
         if let Some(Guard { pred, negated }) = inst.guard() {
             inst.set_guard(Some(Guard { pred, negated: !negated }));
         } else {
-            conditions(inst).for_each(|at| inst.operands[at] = inst.operands[at].not());
+            conditions(inst).into_iter().for_each(|at| inst.operands[at] = inst.operands[at].not());
         }
         let targets = inst.operands.iter_mut().filter(|operand| operand.as_block().is_some());
         targets.for_each(|operand| *operand = Operand::block(other));
@@ -91,25 +86,17 @@ fn turn_branch(func: &mut Function, block: Block, next: Block) {
     func.edit().set_succs(block, &[other, next]);
 }
 
-/// The places of the predicates that an instruction tests, its guard aside.
-fn conditions(inst: &Inst) -> impl Iterator<Item = usize> + use<> {
-    let tested = inst.opcode.predicates() & !inst.opcode.destinations();
-    let is_register = |operand: &Operand| matches!(operand.kind(), OperandKind::Reg(..) | OperandKind::Phys { .. });
-    let places = inst.operands.iter().enumerate().filter(|(at, operand)| tested >> at & 1 == 1 && is_register(operand));
-    places.map(|(at, _)| at).collect::<SmallVec<[usize; 2]>>().into_iter()
+/// The places of the predicates in registers that an instruction tests, its guard aside.
+fn conditions(inst: &Inst) -> SmallVec<[usize; 2]> {
+    let is_register = |at: &usize| matches!(inst.operands[*at].kind(), OperandKind::Reg(..) | OperandKind::Phys { .. });
+    tested_predicates(inst).filter(is_register).collect()
 }
 
 /// A branch to the block, on one condition.
-fn branches_to(func: &Function, inst: InstId, target: Block) -> bool {
-    let inst = &func[inst];
+fn branches_to(inst: &Inst, target: Block) -> bool {
     exit_of(inst) == Exit::Branch
-        && usize::from(inst.guard().is_some()) + conditions(inst).count() == 1
+        && usize::from(inst.guard().is_some()) + conditions(inst).len() == 1
         && inst.operands.iter().filter_map(|operand| operand.as_block()).eq([target])
-}
-
-/// Another instruction than `last` ends the block for some threads.
-fn leaves_before(func: &Function, inst: InstId, last: InstId) -> bool {
-    inst != last && exit_of(&func[inst]) != Exit::No
 }
 
 #[cfg(test)]
@@ -127,7 +114,9 @@ mod tests {
         let mut func: Function = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut routines = EntitySet::new();
         routines.insert(Symbol::new(1));
-        let changed = place_cold_last(&mut func, &routines);
+        let before = func.layout().to_vec();
+        place_cold_last(&mut func, &routines);
+        let changed = func.layout() != before;
         layout::remove_redundant_branches(&mut func);
         layout::make_fallthroughs_explicit(&mut func);
         let ends = func.layout().iter().map(|block| {

@@ -22,7 +22,11 @@ pub fn may_fall_through(inst: &Inst) -> bool {
         OperandKind::Reg(..) | OperandKind::Phys { .. } => true,
         _ => false,
     };
+    inst.guard().is_some() || tested_predicates(inst).any(|at| conditional(&inst.operands[at]))
+}
+
+/// The places of the predicate operands that the instruction reads, its guard aside.
+pub fn tested_predicates(inst: &Inst) -> impl Iterator<Item = usize> + use<> {
     let tested = inst.opcode.predicates() & !inst.opcode.destinations();
-    let mut operands = inst.operands.iter().enumerate();
-    inst.guard().is_some() || operands.any(|(i, operand)| i < 32 && tested >> i & 1 != 0 && conditional(operand))
+    (0..inst.operands.len().min(32)).filter(move |at| tested >> at & 1 != 0)
 }

@@ -207,7 +207,13 @@ impl Code {
     /// # Errors
     /// An instruction has no hardware form.
     pub(crate) fn new(func: &Function, arch: Arch) -> Result<(Self, MachineFunction), MachineError> {
-        let mut reader = Reader { func, arch, accesses: Accesses::default(), lines: FxHashSet::default() };
+        let mut reader = Reader {
+            func,
+            arch,
+            accesses: Accesses::default(),
+            constants_stop: Opcode::ULDC.exists_on(arch),
+            lines: FxHashSet::default(),
+        };
         let count = func.inst_count();
         reader.accesses.expect(count);
         let mut all = Vec::with_capacity(count);
@@ -234,7 +240,9 @@ struct Reader<'f> {
     func: &'f Function,
     arch: Arch,
     accesses: Accesses,
-    /// Lines of constants that have been read so far.
+    /// Reads of constants stop the warp on the target, but for those by `LDC`.
+    constants_stop: bool,
+    /// Lines of constants that have been read so far, if so.
     lines: FxHashSet<(u8, u64)>,
 }
 
@@ -252,7 +260,6 @@ impl Reader<'_> {
             Value::Reg(file, number) => reg_number(file, number),
             _ => None,
         };
-        let asks = defs.is_empty() || Opcode::ULDC.exists_on(arch);
         let memory = MemoryAccess::of(inst, data.flags, base).and_then(|access| self.accesses.add_memory(access));
         Op {
             id,
@@ -268,20 +275,24 @@ impl Reader<'_> {
             leaves: call.is_some(),
             terminator: inst.opcode.exit() != Exit::No,
             has_order: has_order(inst, arch),
-            asks_for_line: self.opens_line(inst) && inst.opcode == Opcode::LDC && asks,
+            asks_for_line: self.asks_for_line(inst, defs),
             demand: demand_of(inst, arch),
             guarded: inst.guard != oriole_isa::Guard::ALWAYS,
             plain_arithmetic: latency::is_plain_arithmetic(inst),
         }
     }
 
-    /// Whether nothing before this instruction has read the line of constants that it reads.
-    fn opens_line(&mut self, inst: &Inst) -> bool {
-        let mut lines = inst.operands.iter().filter_map(|operand| match operand.value {
+    /// See [`Op::asks_for_line`].
+    fn asks_for_line(&mut self, inst: &Inst, defs: Span) -> bool {
+        let is_load = inst.opcode == Opcode::LDC;
+        if !self.constants_stop {
+            return is_load && defs.is_empty();
+        }
+        let constants = inst.operands.iter().filter_map(|operand| match operand.value {
             Value::Const { bank, offset } => Some((bank, u64::from(offset) / CONSTANT_LINE)),
             _ => None,
         });
-        lines.next().is_some_and(|line| self.lines.insert(line))
+        constants.take(1).any(|line| self.lines.insert(line)) && is_load
     }
 
     fn note_accesses(&mut self, inst: &Inst, leaves: bool) {

@@ -56,7 +56,9 @@ pub struct Options {
 /// # Errors
 /// An instruction has no hardware form: an internal fault.
 pub fn schedule(func: &mut Function, arch: Arch, options: &Options) -> Result<MachineFunction, MachineError> {
-    prefetch::prefetch_constants(func, options.constant_lines);
+    if options.reorder {
+        prefetch::prefetch_constants(func, options.constant_lines);
+    }
     let (mut code, mut machine) = Code::new(func, arch)?;
     if options.reorder {
         order::reorder(&mut code);

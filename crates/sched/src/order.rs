@@ -49,7 +49,7 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     let mut earliest = vec![0u32; heights.len()];
     let mut waiting: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
     let (mut units, mut ready, mut pace) = (Units::default(), Ready::default(), Pace::new(ops));
-    let open = |ready: &mut Ready, at: u32| ready.push(ops[at as usize].demand.unit, heights[at as usize], at);
+    let open = |ready: &mut Ready, at: u32| ready.push(&ops[at as usize], heights[at as usize], at);
     (0..heights.len() as u32).filter(|at| incoming[*at as usize] == 0).for_each(|at| open(&mut ready, at));
     let mut order = Vec::with_capacity(heights.len());
     let mut clock = 0;
@@ -58,11 +58,13 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
             waiting.pop();
             open(&mut ready, at);
         }
-        let at = match ready.take(&units, clock) {
+        let full_until = pace.full_until(clock);
+        let at = match ready.take(&units, clock, full_until.is_some()) {
             Ok(at) => at,
             Err(free) => {
                 let there = waiting.peek().map(|Reverse((time, _))| *time);
-                match free.into_iter().chain(there).min() {
+                let more = full_until.filter(|_| ready.has_held());
+                match free.into_iter().chain(there).chain(more).min() {
                     Some(time) => clock = time,
                     None => return order,
                 }
@@ -70,10 +72,6 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
             }
         };
         let op = &ops[at as usize];
-        if let Some(later) = pace.puts_off(op, clock) {
-            waiting.push(Reverse((later, at)));
-            continue;
-        }
         pace.issue(op, clock);
         units.issue(op.demand, clock);
         order.push(at);
@@ -90,41 +88,50 @@ fn list_schedule(ops: &[Op], graph: &Graph) -> Vec<u32> {
     }
 }
 
-/// What could issue if its unit is free, by unit and height.
+/// What could issue if its unit is free, by unit and height: first what the pace does not hold, then what it does.
 #[derive(Default)]
 struct Ready {
-    by_unit: [BinaryHeap<(u32, Reverse<u32>)>; Unit::COUNT],
-    /// The units for which there is something, a bit each.
+    queues: [BinaryHeap<(u32, Reverse<u32>)>; 2 * Unit::COUNT],
+    /// The queues in which there is something, a bit each.
     some: u32,
 }
 
+/// The queues of what the pace does not hold, a bit each.
+const UNHELD: u32 = (1 << Unit::COUNT) - 1;
+
 impl Ready {
-    fn push(&mut self, unit: Unit, height: u32, at: u32) {
-        self.by_unit[unit as usize].push((height, Reverse(at)));
-        self.some |= 1 << unit as u32;
+    fn push(&mut self, op: &Op, height: u32, at: u32) {
+        let queue = op.demand.unit as usize + if Pace::holds(op) { Unit::COUNT } else { 0 };
+        self.queues[queue].push((height, Reverse(at)));
+        self.some |= 1 << queue;
     }
 
-    /// The instruction with the longest way to the end of those whose units are free; else when one of the units will be, of
-    /// those for which something waits.
-    fn take(&mut self, units: &Units, clock: u32) -> Result<u32, Option<u32>> {
+    /// Whether there is something that the pace holds.
+    fn has_held(&self) -> bool {
+        self.some & !UNHELD != 0
+    }
+
+    /// The instruction with the longest way to the end of those whose units are free, of those that the pace does not hold where it
+    /// is `full`; else when one of their units will be.
+    fn take(&mut self, units: &Units, clock: u32, full: bool) -> Result<u32, Option<u32>> {
         let (mut best, mut soonest): (_, Option<u32>) = (None, None);
-        let mut rest = self.some;
+        let mut rest = if full { self.some & UNHELD } else { self.some };
         while rest != 0 {
-            let unit = rest.trailing_zeros() as usize;
+            let queue = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let Some(head) = self.by_unit[unit].peek() else { continue };
-            let free = units.free(unit);
+            let Some(head) = self.queues[queue].peek() else { continue };
+            let free = units.free(queue % Unit::COUNT);
             if free <= clock {
-                best = best.max(Some((*head, unit)));
+                best = best.max(Some((*head, queue)));
             } else {
                 soonest = Some(soonest.map_or(free, |soonest| soonest.min(free)));
             }
         }
-        let Some(((_, Reverse(at)), unit)) = best else { return Err(soonest) };
-        let heap = &mut self.by_unit[unit];
+        let Some(((_, Reverse(at)), queue)) = best else { return Err(soonest) };
+        let heap = &mut self.queues[queue];
         heap.pop();
         if heap.is_empty() {
-            self.some &= !(1 << unit);
+            self.some &= !(1 << queue);
         }
         Ok(at)
     }

@@ -32,10 +32,14 @@ impl Pace {
         Pace { slow, others: ops.len() - slow, quota: 0, until: 0 }
     }
 
-    /// The time to which an instruction is better put off that could issue. One whose result takes long never is.
-    pub(crate) fn puts_off(&self, op: &Op, clock: u32) -> Option<u32> {
-        let full = self.quota == 0 && clock < self.until && self.slow > 0;
-        (full && !is_slow(op) && !op.variable).then_some(self.until)
+    /// Whether an instruction has to wait for its share. One whose result takes long never has to.
+    pub(crate) fn holds(op: &Op) -> bool {
+        !is_slow(op) && !op.variable
+    }
+
+    /// The time to which those that it holds are better put off, if they are.
+    pub(crate) fn full_until(&self, clock: u32) -> Option<u32> {
+        (self.quota == 0 && clock < self.until && self.slow > 0).then_some(self.until)
     }
 
     /// An instruction issues.

@@ -7,7 +7,8 @@
 
 use oriole_isa::chip::CONSTANT_LINE;
 use oriole_isa::{Mods, Opcode, Role};
-use oriole_ori::{Function, FunctionKind, Inst, Operand, OperandKind};
+use oriole_ori::{Block, Function, FunctionKind, Inst, Operand, OperandKind};
+use rustc_hash::FxHashSet;
 
 /// Bytes of a line.
 const LINE: u32 = CONSTANT_LINE as u32;
@@ -16,63 +17,44 @@ const WORD: u32 = 4;
 /// A kernel of fewer instructions would be longer by much: where it runs often enough, each counts more than the first start.
 const SHORT: usize = 32;
 
-/// Who reads a line first.
-#[derive(Clone, Copy, PartialEq)]
-enum Reader {
-    /// A load of the first block: it asks for the line early enough.
-    EarlyLoad,
-    /// A load of another block, for which its user waits.
-    LateLoad,
-    /// An instruction that stops its warp.
-    Operand,
-}
-
-/// A line: its bank, and the word of it that is read first.
-struct Line {
-    bank: u8,
-    offset: u32,
-    reader: Reader,
-}
-
 /// Asks for no more than `most` lines at the start of a kernel.
 pub(crate) fn prefetch_constants(func: &mut Function, most: usize) {
     if most == 0 || func.kind() != FunctionKind::Entry || func.inst_count() < SHORT {
         return;
     }
-    let Some(entry) = func.layout().first().copied() else { return };
-    let mut lines = lines(func, most + 1);
-    // Where nothing is loaded, the first line is waited for whatever is done.
-    if lines.iter().all(|line| line.reader != Reader::EarlyLoad) {
-        lines.drain(..lines.len().min(1));
-    }
-    let wanted = lines.iter().filter(|line| line.reader != Reader::EarlyLoad).take(most);
-    let loads: Vec<_> = wanted.map(|line| func.edit().add(load(line))).collect();
+    let Some(entry) = func.entry() else { return };
+    let wanted = lines(func, entry, most);
+    let loads: Vec<_> = wanted.into_iter().map(|(bank, offset)| func.edit().add(load(bank, offset))).collect();
     func.edit().place(entry, 0, &loads);
 }
 
-/// The lines that the function reads at places that are known, in the order of its layout; no more than `most` of those that no
-/// early load reads.
-fn lines(func: &Function, most: usize) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    for (place, block) in func.layout().iter().enumerate() {
-        for inst in func.block_insts(*block) {
+/// The first `most` lines that the function reads at places that are known, but for those that the entry loads: bank, and offset of a
+/// word. Where the entry loads none, the first line is waited for whatever is done.
+fn lines(func: &Function, entry: Block, most: usize) -> Vec<(u8, u32)> {
+    let mut seen: FxHashSet<(u8, u32)> = FxHashSet::default();
+    let (mut wanted, mut loads_early) = (Vec::new(), false);
+    'function: for &block in func.layout() {
+        for inst in func.block_insts(block) {
             let data = &func[*inst];
-            let Some((bank, offset)) = constant(data) else { continue };
-            if lines.iter().any(|line| line.bank == bank && line.offset / LINE == offset / LINE) {
+            let Some((bank, offset)) = constant(data).filter(|(bank, offset)| seen.insert((*bank, offset / LINE)))
+            else {
+                continue;
+            };
+            if block == entry && matches!(data.opcode, Opcode::LDC | Opcode::LDCU) {
+                loads_early = true;
                 continue;
             }
-            let reader = match data.opcode {
-                Opcode::LDC | Opcode::LDCU if place == 0 => Reader::EarlyLoad,
-                Opcode::LDC | Opcode::LDCU => Reader::LateLoad,
-                _ => Reader::Operand,
-            };
-            lines.push(Line { bank, offset: offset / WORD * WORD, reader });
-            if lines.iter().filter(|line| line.reader != Reader::EarlyLoad).count() == most {
-                return lines;
+            wanted.push((bank, offset / WORD * WORD));
+            if wanted.len() > most {
+                break 'function;
             }
         }
     }
-    lines
+    if !loads_early {
+        wanted.drain(..wanted.len().min(1));
+    }
+    wanted.truncate(most);
+    wanted
 }
 
 /// The constant that an instruction reads at a place that is known.
@@ -86,9 +68,9 @@ fn constant(data: &Inst) -> Option<(u8, u32)> {
 }
 
 /// `LDC RZ, c[bank][offset]`.
-fn load(line: &Line) -> Inst {
+fn load(bank: u8, offset: u32) -> Inst {
     let mut load = Inst::neutral(Opcode::LDC, Mods::new());
     load.set_role(Role::D, Operand::rz());
-    load.set_role(Role::Bank, Operand::cbank(line.bank, line.offset));
+    load.set_role(Role::Bank, Operand::cbank(bank, offset));
     load
 }
