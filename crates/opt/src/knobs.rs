@@ -48,6 +48,12 @@ pub const KNOBS: &[Knob] = &[
     },
     Knob { name: "general-rounds", published: None, default: 4, meaning: "most rounds of a GeneralOptimize bundle" },
     Knob {
+        name: "predicate-selections",
+        published: None,
+        default: 1,
+        meaning: "what one side of a selection computes is guarded (1), or stays beside the selection (0)",
+    },
+    Knob {
         name: "predication-block",
         published: None,
         default: 512,

@@ -1,15 +1,16 @@
-//! Slot 63, on SSA form: short blocks under a branch become guarded instructions.
+//! Short blocks under a branch become guarded instructions.
 //!
 //! `@p BRA join; body; join:` becomes the body under `@!p`, and a block that then has one predecessor
 //! joins it. Results that only the body reads are computed without a guard where that does no harm: fewer
 //! partial writes. A value that goes into a MovPhi of the join is written over the one that came the other way: the
 //! guarded instruction names that as what it leaves in place, or a guarded copy does.
 
-use super::branches::address_taken;
-use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Arch, Effects, Opcode, RegFile};
+use super::{BODIES, EXITS, can_be_guarded, lone_branch};
+use crate::passes::branches::address_taken;
+use crate::{Context, PhaseError};
+use oriole_isa::{Arch, Opcode, RegFile};
 use oriole_ori::analysis::{Analyses, Cfg, Speculation};
-use oriole_ori::terminator::{Exit, exit_of, is_terminator};
+use oriole_ori::terminator::{Exit, exit_of};
 use oriole_ori::{
     Block, BuildError, EntitySet, Function, Guard, Inst, InstId, Operand, OperandKind, PackedOption, SecondaryMap,
     VReg, entry_for_each,
@@ -17,13 +18,8 @@ use oriole_ori::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// What is counted.
-pub(crate) const RULES: &[&str] = &["bodies guarded", "exits guarded"];
-const BODIES: usize = 0;
-const EXITS: usize = 1;
-
 /// Predicate what is short enough.
-pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<(), PhaseError> {
     let cfg = analyses.cfg(func);
     let mut pass = Pass {
         uses: Uses::new(func),
@@ -54,7 +50,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     pass.inputs.settle_all(func);
     func.edit().retain_blocks(|block| !pass.removed.contains(block));
-    Ok(Changed::when(tally.last().is_some()))
+    Ok(())
 }
 
 /// Where values are defined and read, at the start of the pass.
@@ -459,17 +455,6 @@ fn only_input(func: &Function, phi: InstId) -> Inst {
     }
 }
 
-/// The guarded BRA that is the block's only terminator, and its guard.
-pub(super) fn lone_branch(func: &Function, block: Block) -> Option<(Guard, InstId)> {
-    let mut from_end = func.block_insts(block).iter().rev();
-    let last = *from_end.next()?;
-    let data = &func[last];
-    let guard = data.guard().filter(|_| exit_of(data) == Exit::Branch)?;
-    let lone = from_end.next().is_none_or(|inst| !is_terminator(&func[*inst]));
-    let plain = func[guard.pred].file() == RegFile::P && data.operands.first() == Some(&Operand::pt());
-    (lone && plain).then_some((guard, last))
-}
-
 /// Whether the block is one EXIT.
 fn only_exits(func: &Function, block: Block) -> bool {
     match func.block_insts(block) {
@@ -479,16 +464,4 @@ fn only_exits(func: &Function, block: Block) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether the instruction may run under a guard. None changes it: in SSA form it has been written before.
-fn can_be_guarded(func: &Function, inst: InstId) -> bool {
-    let data = &func[inst];
-    if exit_of(data) == Exit::Branch {
-        return data.guard().is_none();
-    }
-    let effects = data.opcode.info().effects;
-    let unsuitable = [Effects::CONVERGENT, Effects::BRANCH, Effects::SIDE_EFFECT];
-    let plain = data.guard().is_none() && data.call.is_none() && !data.is_phi() && !data.opcode.info().guard_uniform;
-    plain && !unsuitable.iter().any(|effect| effects.contains(*effect))
 }
