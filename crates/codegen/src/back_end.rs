@@ -6,6 +6,7 @@ use crate::error::CompileError;
 use crate::placing::Placing;
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
+use crate::zeros::join_zeros;
 use oriole_isa::Arch;
 use oriole_ori::analysis::{CallNode, call_groups};
 use oriole_ori::{
@@ -140,6 +141,7 @@ impl BackEnd<'_> {
         let fault =
             |func: &Function, reason: String| CompileError::Internal { function: func.name().to_owned(), reason };
         if reorders {
+            join_zeros(func, arch);
             place_cold_last(func, routines);
         }
         layout::remove_redundant_branches(func);

@@ -20,6 +20,7 @@ mod selection;
 mod session;
 mod tries;
 mod uniformity;
+mod zeros;
 
 pub use emit::LineTable;
 pub use error::CompileError;
