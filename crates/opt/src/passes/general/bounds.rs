@@ -8,7 +8,7 @@ use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::smallvec;
 
 /// Truth table of LOP3 for its first two sources' conjunction.
-const AND: u32 = 0xc0;
+pub(super) const AND: u32 = 0xc0;
 
 /// So many definitions lie between a place and what is decided by it: `tid >> 5 & 3 < 4`.
 const DEPTH: u32 = 3;
@@ -44,7 +44,7 @@ fn most(cx: &Cx<'_>, operand: Operand, depth: u32) -> Option<u32> {
 }
 
 /// The value and the constant of which the instruction is the conjunction.
-fn conjunction(inst: &Inst) -> Option<(Operand, u32)> {
+pub(super) fn conjunction(inst: &Inst) -> Option<(Operand, u32)> {
     let plain = source(inst, Role::Lut)?.as_imm() == Some(AND) && source(inst, Role::PD)? == Operand::pt();
     Some((source(inst, Role::A)?, constant(source(inst, Role::B)?)?)).filter(|_| plain)
 }

@@ -1,25 +1,55 @@
-//! Permutations of bytes: two PRMTs in one.
+//! Bytes that change places: PRMT, shifts by whole bytes and masks of whole bytes, one behind the other.
 
-use super::{Cx, Rewrite, source};
-use oriole_isa::{Field, Opcode, Prmt, Role};
+use super::bounds::{AND, conjunction};
+use super::{Cx, Rewrite, constant, mov, source};
+use oriole_isa::{Field, Mods, Opcode, Prmt, Role, ShiftDir, ShiftType};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::{SmallVec, smallvec};
 
+/// What gives bytes.
+pub(super) const OPCODES: [Opcode; 3] = [Opcode::PRMT, Opcode::SHF, Opcode::LOP3];
+
 /// One byte of a result: a byte of an operand, or eight copies of its sign.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Byte {
-    operand: Operand,
-    number: u32,
-    sign: bool,
+pub(super) struct Byte {
+    pub(super) operand: Operand,
+    pub(super) number: u32,
+    pub(super) sign: bool,
 }
 
-/// The bytes that a PRMT with a constant selector gives, the lowest first.
-fn bytes_of(inst: &Inst) -> Option<[Byte; 4]> {
-    if inst.opcode != Opcode::PRMT || inst.get(Field::PRMT) != Prmt::IDX {
+impl Byte {
+    const fn zero() -> Byte {
+        Byte { operand: Operand::rz(), number: 0, sign: false }
+    }
+
+    const fn of(operand: Operand, number: u32) -> Byte {
+        Byte { operand, number, sign: false }
+    }
+
+    fn is_zero(self) -> bool {
+        self.operand.is_zero()
+    }
+}
+
+/// The bytes that an instruction gives, the lowest first, if it only puts some in their places.
+pub(super) fn bytes_of(inst: &Inst) -> Option<[Byte; 4]> {
+    let bytes = match inst.opcode {
+        Opcode::PRMT => permuted(inst),
+        Opcode::SHF => shifted(inst),
+        Opcode::LOP3 => masked(inst),
+        _ => None,
+    }?;
+    let plain = bytes.iter().all(|byte| !byte.operand.has_flags());
+    plain.then(|| bytes.map(|byte| if byte.is_zero() { Byte::zero() } else { byte }))
+}
+
+/// PRMT with a constant selector.
+fn permuted(inst: &Inst) -> Option<[Byte; 4]> {
+    if inst.get(Field::PRMT) != Prmt::IDX {
         return None;
     }
     let (a, c) = (source(inst, Role::A)?, source(inst, Role::C)?);
-    let selector = super::constant(source(inst, Role::B)?)?;
+    let selector = constant(source(inst, Role::B)?)?;
     Some(std::array::from_fn(|k| {
         let nibble = selector >> (4 * k) & 15;
         let operand = if nibble & 4 == 0 { a } else { c };
@@ -27,7 +57,39 @@ fn bytes_of(inst: &Inst) -> Option<[Byte; 4]> {
     }))
 }
 
-/// A PRMT whose bytes come from another PRMT takes them from that one's sources, if those are two at most.
+/// A shift of one word, by a multiple of eight.
+fn shifted(inst: &Inst) -> Option<[Byte; 4]> {
+    let (a, c) = (source(inst, Role::A)?, source(inst, Role::C)?);
+    let bits = constant(source(inst, Role::B)?)?;
+    let words = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::U32 | ShiftType::S32);
+    if bits % 8 != 0 || bits >= 32 || !words {
+        return None;
+    }
+    let signed = inst.get(Field::SHIFT_TYPE) == ShiftType::S32;
+    let by = (bits / 8) as usize;
+    match (inst.get(Field::SHIFT_DIR), inst.get(Field::HI)) {
+        (ShiftDir::L, false) if c.is_zero() => Some(std::array::from_fn(|k| match k.checked_sub(by) {
+            Some(from) => Byte::of(a, from as u32),
+            None => Byte::zero(),
+        })),
+        (ShiftDir::R, true) if a.is_zero() => Some(std::array::from_fn(|k| match k + by {
+            from @ 0..4 => Byte::of(c, from as u32),
+            _ if signed => Byte { operand: c, number: 3, sign: true },
+            _ => Byte::zero(),
+        })),
+        _ => None,
+    }
+}
+
+/// A mask of whole bytes.
+fn masked(inst: &Inst) -> Option<[Byte; 4]> {
+    let (a, mask) = conjunction(inst)?;
+    let mask = mask.to_le_bytes();
+    let whole = mask.iter().all(|byte| matches!(byte, 0 | 0xff));
+    whole.then(|| std::array::from_fn(|k| if mask[k] == 0 { Byte::zero() } else { Byte::of(a, k as u32) }))
+}
+
+/// Bytes that come from another such instruction come from that one's sources, if those are two at most.
 pub(super) fn permutation(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     Ok(merged(cx, inst))
 }
@@ -41,35 +103,87 @@ fn merged(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
             inner.extend(bytes_of(first).map(|bytes| (byte.operand, bytes)));
         }
     }
-    let looked_through = |byte: Byte| match inner.iter().find(|(operand, _)| *operand == byte.operand) {
-        Some((_, bytes)) => {
-            let below = bytes[byte.number as usize];
-            cx.is_stable(below.operand).then_some(Byte { sign: byte.sign | below.sign, ..below })
-        }
-        None => Some(byte),
-    };
     let mut bytes = outer;
     for byte in &mut bytes {
-        *byte = looked_through(*byte)?;
+        if let Some((_, below)) = inner.iter().find(|(operand, _)| *operand == byte.operand) {
+            let below = below[byte.number as usize];
+            if !cx.is_stable(below.operand) {
+                return None;
+            }
+            *byte = Byte { sign: (byte.sign | below.sign) && !below.is_zero(), ..below };
+        }
     }
+    if bytes == outer {
+        return None;
+    }
+    let new = placed(source(inst, Role::D)?, bytes)?;
+    cx.is_legal(&new).then(|| smallvec![new])
+}
+
+/// The instruction that puts bytes in their places, as simple as there is one.
+fn placed(d: Operand, bytes: [Byte; 4]) -> Option<Inst> {
     let mut sources: SmallVec<[Operand; 4]> = SmallVec::new();
-    for byte in bytes {
+    for byte in bytes.iter().filter(|byte| !byte.is_zero()) {
         if !sources.contains(&byte.operand) {
             sources.push(byte.operand);
         }
     }
-    if bytes == outer || sources.len() > 2 {
+    let has_zeros = bytes.iter().any(|byte| byte.is_zero());
+    if sources.len() + usize::from(has_zeros) > 2 {
         return None;
     }
-    // The zero register stands last, as it does in what lowering makes.
-    sources.sort_by_key(|operand| *operand == Operand::rz());
+    let first = *sources.first().unwrap_or(&Operand::rz());
+    if let ([] | [_], Some(simple)) = (&sources[..], simple(d, first, bytes)) {
+        return Some(simple);
+    }
     let selector = bytes.iter().rev().fold(0, |selector, byte| {
-        let place = if byte.operand == sources[0] { 0 } else { 4 };
+        let place = if byte.operand == first { 0 } else { 4 };
         selector << 4 | place | byte.number | u32::from(byte.sign) << 3
     });
-    let mut new = inst.clone();
-    new.operands[inst.opcode.position(Role::A)?] = sources[0];
-    new.operands[inst.opcode.position(Role::B)?] = Operand::imm(selector);
-    new.operands[inst.opcode.position(Role::C)?] = sources.get(1).copied().unwrap_or(Operand::rz());
-    cx.is_legal(&new).then(|| smallvec![new])
+    let mut new = Inst::neutral(Opcode::PRMT, std::iter::once(Field::PRMT.is(Prmt::IDX)).collect());
+    new.set_role(Role::D, d);
+    new.set_role(Role::A, first);
+    new.set_role(Role::B, Operand::imm(selector));
+    new.set_role(Role::C, sources.get(1).copied().unwrap_or(Operand::rz()));
+    Some(new)
+}
+
+/// The copy, shift or mask of one word that gives the bytes, if there is one.
+fn simple(d: Operand, word: Operand, bytes: [Byte; 4]) -> Option<Inst> {
+    let at = |k: i32| if (0..4).contains(&k) { Byte::of(word, k as u32) } else { Byte::zero() };
+    let is_moved = |by: i32| (0..4).all(|k| bytes[k as usize] == at(k - by));
+    if word.is_zero() || is_moved(0) {
+        return Some(mov(d, word));
+    }
+    if let Some(by) = (-3..=3).find(|by| is_moved(*by)) {
+        return Some(shift(d, word, by));
+    }
+    let is_masked = (0..4).all(|k| bytes[k].is_zero() || bytes[k] == at(k as i32));
+    is_masked.then(|| {
+        let mask = u32::from_le_bytes(bytes.map(|byte| if byte.is_zero() { 0 } else { 0xff }));
+        let mut new = Inst::neutral(Opcode::LOP3, Mods::new());
+        new.set_role(Role::D, d);
+        new.set_role(Role::A, word);
+        new.set_role(Role::B, Operand::imm(mask));
+        new.set_role(Role::C, Operand::rz());
+        new.set_role(Role::Lut, Operand::imm(AND));
+        new
+    })
+}
+
+/// A word shifted to the left by so many bytes, or to the right by fewer than none.
+fn shift(d: Operand, word: Operand, by: i32) -> Inst {
+    let to_left = by > 0;
+    let fields = [
+        Field::SHIFT_DIR.is(if to_left { ShiftDir::L } else { ShiftDir::R }),
+        Field::SHIFT_TYPE.is(ShiftType::U32),
+        Field::HI.is(!to_left),
+    ];
+    let (value, other) = if to_left { (Role::A, Role::C) } else { (Role::C, Role::A) };
+    let mut new = Inst::neutral(Opcode::SHF, fields.into_iter().collect());
+    new.set_role(Role::D, d);
+    new.set_role(value, word);
+    new.set_role(other, Operand::rz());
+    new.set_role(Role::B, Operand::imm(8 * by.unsigned_abs()));
+    new
 }

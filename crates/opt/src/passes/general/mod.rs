@@ -14,6 +14,7 @@ mod contract;
 mod copies;
 mod defs;
 mod fold;
+mod halves;
 mod identities;
 mod merge;
 mod narrow;
@@ -223,7 +224,7 @@ impl Cx<'_> {
     }
 
     /// The first rewrite by the rules of a set, with the rule's number.
-    fn rewrite(&mut self, inst: &Inst, rules: u32) -> Result<Option<(usize, Rewrite)>, BuildError> {
+    fn rewrite(&mut self, inst: &Inst, rules: u64) -> Result<Option<(usize, Rewrite)>, BuildError> {
         if !self.tally.is_open() {
             return Ok(None);
         }

@@ -2,12 +2,12 @@
 
 use super::defs::FARTHEST;
 use super::{
-    Cx, address, bounds, bytes, common, contract, fold, identities, merge, narrow, sums, table, warpgroup, wide,
+    Cx, address, bounds, bytes, common, contract, fold, halves, identities, merge, narrow, sums, table, warpgroup, wide,
 };
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a rule puts in an instruction's place.
 pub(super) type Rewrite = SmallVec<[Inst; 1]>;
@@ -55,20 +55,20 @@ pub(super) struct Rules {
     pub(super) resume: bool,
     /// Per opcode, once it was asked for: the rules that look at it, and above them how far these look, and [`KNOWN`]. (A program
     /// has few opcodes: to ask all of them would take longer than the walk over a small one.)
-    of_opcode: [AtomicU32; Opcode::ALL.len()],
+    of_opcode: [AtomicU64; Opcode::ALL.len()],
 }
 
 /// Bits of the rules in a word for an opcode.
-const SET: u32 = (1 << REACH) - 1;
+const SET: u64 = (1 << REACH) - 1;
 /// The first bit of how far they look.
-const REACH: u32 = 24;
-const KNOWN: u32 = 1 << 31;
+const REACH: u32 = 48;
+const KNOWN: u64 = 1 << 63;
 
 /// The rules that look at an instruction.
 #[derive(Clone, Copy)]
 pub(super) struct Looking {
     /// A bit for each.
-    pub(super) rules: u32,
+    pub(super) rules: u64,
     /// How far they look ([`Rule::reach`]).
     pub(super) reach: usize,
 }
@@ -81,7 +81,7 @@ impl Rules {
             assert!(rules[at].reach as usize <= FARTHEST);
             at += 1;
         }
-        Rules { rules, resume, of_opcode: [const { AtomicU32::new(0) }; Opcode::ALL.len()] }
+        Rules { rules, resume, of_opcode: [const { AtomicU64::new(0) }; Opcode::ALL.len()] }
     }
 
     /// The rules that look at an instruction, if there are any. What has a call site stays as it is; of what is volatile, only
@@ -101,22 +101,22 @@ impl Rules {
     }
 
     /// Those that look at an opcode, with how far they look.
-    fn covering(&self, opcode: Opcode) -> u32 {
+    fn covering(&self, opcode: Opcode) -> u64 {
         let covers = |rule: &Rule| rule.at.covers(opcode);
         let reach = self.rules.iter().filter(|rule| covers(rule)).map(|rule| rule.reach).max();
-        self.bits(covers) | u32::from(reach.unwrap_or(0)) << REACH
+        self.bits(covers) | u64::from(reach.unwrap_or(0)) << REACH
     }
 
-    fn addresses(&self) -> u32 {
+    fn addresses(&self) -> u64 {
         self.bits(|rule| matches!(rule.at, At::Addresses))
     }
 
-    fn bits(&self, takes: impl Fn(&Rule) -> bool) -> u32 {
+    fn bits(&self, takes: impl Fn(&Rule) -> bool) -> u64 {
         (0..).zip(self.rules).filter(|(_, rule)| takes(rule)).fold(0, |set, (bit, _)| set | 1 << bit)
     }
 
     /// The rules of a set, in order, with their numbers among all.
-    pub(super) fn in_set(&self, mut set: u32) -> impl Iterator<Item = (usize, &'static Rule)> + use<> {
+    pub(super) fn in_set(&self, mut set: u64) -> impl Iterator<Item = (usize, &'static Rule)> + use<> {
         let rules = self.rules;
         std::iter::from_fn(move || {
             let at = set.trailing_zeros() as usize;
@@ -159,7 +159,8 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), reach: 2, apply: merge::logic },
     Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), reach: 2, apply: merge::comparison },
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), reach: 3, apply: merge::bit_test },
-    Rule { name: "bytes: permutation", at: At::Opcodes(&[O::PRMT]), reach: 2, apply: bytes::permutation },
+    Rule { name: "bytes: permutation", at: At::Opcodes(&bytes::OPCODES), reach: 2, apply: bytes::permutation },
+    Rule { name: "halves: choice", at: At::Opcodes(&halves::CHOOSING), reach: 2, apply: halves::chosen },
     Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), reach: 1, apply: warpgroup::addend },
     Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), reach: 1, apply: warpgroup::vote },
     Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), reach: 0, apply: narrow::constant_pair },
