@@ -20,6 +20,7 @@ mod merge;
 mod narrow;
 mod phis;
 mod rules;
+mod signs;
 mod sums;
 mod table;
 mod warpgroup;

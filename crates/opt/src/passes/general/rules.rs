@@ -2,7 +2,8 @@
 
 use super::defs::FARTHEST;
 use super::{
-    Cx, address, bounds, bytes, common, contract, fold, halves, identities, merge, narrow, sums, table, warpgroup, wide,
+    Cx, address, bounds, bytes, common, contract, fold, halves, identities, merge, narrow, signs, sums, table,
+    warpgroup, wide,
 };
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
@@ -160,6 +161,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), reach: 2, apply: merge::comparison },
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), reach: 3, apply: merge::bit_test },
     Rule { name: "bytes: permutation", at: At::Opcodes(&bytes::OPCODES), reach: 2, apply: bytes::permutation },
+    Rule { name: "signs: of operands", at: At::Opcodes(&signs::ARITHMETIC), reach: 1, apply: signs::taken },
     Rule { name: "halves: choice", at: At::Opcodes(&halves::CHOOSING), reach: 2, apply: halves::chosen },
     Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), reach: 1, apply: warpgroup::addend },
     Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), reach: 1, apply: warpgroup::vote },
