@@ -114,13 +114,10 @@ fn wide_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     plain.then(|| halves.map(|(half, bits)| mov(half.into(), word(bits))).collect())
 }
 
-fn compare(inst: &Inst) -> Option<Rewrite> {
-    if inst.get(Field::EX) || source(inst, Role::PD2)? != Operand::pt() {
-        return None;
-    }
-    let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
+/// What ISETP says of two words, the predicates aside.
+pub(super) fn compares(inst: &Inst, a: u32, b: u32) -> Option<bool> {
     let order = if inst.get(Field::SIGN) == Sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
-    let holds = match inst.get(Field::CMP) {
+    Some(match inst.get(Field::CMP) {
         Cmp::F => false,
         Cmp::T => true,
         Cmp::LT => order.is_lt(),
@@ -130,7 +127,15 @@ fn compare(inst: &Inst) -> Option<Rewrite> {
         Cmp::GE => order.is_ge(),
         Cmp::GT => order.is_gt(),
         _ => return None,
-    };
+    })
+}
+
+fn compare(inst: &Inst) -> Option<Rewrite> {
+    if inst.get(Field::EX) || source(inst, Role::PD2)? != Operand::pt() {
+        return None;
+    }
+    let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
+    let holds = compares(inst, a, b)?;
     let combined = super::identities::combine(inst.get(Field::BOP), holds, source(inst, Role::PA)?)?;
     Some(smallvec![super::mov_pred(source(inst, Role::PD)?, combined)])
 }

@@ -8,6 +8,7 @@
 mod address;
 mod bounds;
 mod bytes;
+mod choices;
 mod common;
 pub(crate) mod commute;
 mod contract;

@@ -2,7 +2,7 @@
 
 use super::defs::FARTHEST;
 use super::{
-    Cx, address, bounds, bytes, common, contract, fold, halves, identities, merge, narrow, signs, sums, table,
+    Cx, address, bounds, bytes, choices, common, contract, fold, halves, identities, merge, narrow, signs, sums, table,
     warpgroup, wide,
 };
 use oriole_isa::{Fold, Opcode, Role};
@@ -160,6 +160,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "merge: logic", at: At::Opcodes(&[O::LOP3]), reach: 2, apply: merge::logic },
     Rule { name: "merge: comparison", at: At::Opcodes(&[O::PLOP3]), reach: 2, apply: merge::comparison },
     Rule { name: "merge: bit test", at: At::Opcodes(&[O::ISETP]), reach: 3, apply: merge::bit_test },
+    Rule { name: "choices: comparison", at: At::Opcodes(&[O::ISETP]), reach: 2, apply: choices::compared },
     Rule { name: "bytes: permutation", at: At::Opcodes(&bytes::OPCODES), reach: 2, apply: bytes::permutation },
     Rule { name: "signs: of operands", at: At::Opcodes(&signs::ARITHMETIC), reach: 1, apply: signs::taken },
     Rule { name: "halves: choice", at: At::Opcodes(&halves::CHOOSING), reach: 2, apply: halves::chosen },
