@@ -50,8 +50,8 @@ pub const KNOBS: &[Knob] = &[
     Knob {
         name: "predicate-selections",
         published: None,
-        default: 1,
-        meaning: "what one side of a selection computes is guarded (1), or stays beside the selection (0)",
+        default: 4,
+        meaning: "cycles by which what one side of a selection computes may come later under a guard; 0: none is guarded",
     },
     Knob {
         name: "predication-block",

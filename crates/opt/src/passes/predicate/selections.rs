@@ -2,13 +2,15 @@
 //!
 //! `t = op …; d = SEL p, t, y` becomes `@p d = op …` over `y`: one instruction less, and `d` waits for one less. `op` computes from its
 //! operands alone, stands in the selection's block and serves it alone; `y` ends there, so that the result can have its register.
-//! Results of several registers need a selection of each.
+//! Results of several registers need a selection of each. A guard must be known earlier than what a selection reads: where the predicate
+//! is what comes last, the selection stays.
 
 use super::{SELECTIONS, can_be_guarded};
 use crate::Context;
+use oriole_isa::latency::is_variable_opcode;
 use oriole_isa::{Arch, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Analyses, LoopForest, Speculation};
-use oriole_ori::{Block, Function, Guard, InstId, Operand, SecondaryMap, VReg};
+use oriole_ori::{Block, Function, Guard, InstId, Operand, SecondaryMap, VReg, entry_for_each};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::rc::Rc;
@@ -20,7 +22,14 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         return;
     }
     func.edit().keep_def_use();
-    let mut pass = Pass { arch: context.arch, loops: analyses.loops(func), places: SecondaryMap::new() };
+    let slack = u32::try_from(context.knobs.get("predicate-selections")).unwrap_or(0);
+    let mut pass = Pass {
+        arch: context.arch,
+        slack,
+        loops: analyses.loops(func),
+        places: SecondaryMap::new(),
+        ready: entry_for_each(func.regs().len()),
+    };
     for block in func.layout().to_vec() {
         let insts = func.block_insts(block).to_vec();
         if !insts.iter().any(|inst| Selection::of(func, *inst).is_some()) {
@@ -33,7 +42,10 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         let mut gone: FxHashSet<InstId> = FxHashSet::default();
         for (at, inst) in insts.into_iter().enumerate() {
             let found = Selection::of(func, inst).filter(|_| context.tally.is_open() && !gone.contains(&inst));
-            let Some(guarded) = found.and_then(|selection| pass.guarded(func, block, &selection)) else { continue };
+            let Some(guarded) = found.and_then(|selection| pass.guarded(func, block, &selection)) else {
+                pass.see(func, inst);
+                continue;
+            };
             context.tally.count(SELECTIONS);
             let op = guarded.op;
             gone.extend(guarded.selections.iter().copied());
@@ -41,6 +53,7 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
             // It stands where the selection stood, and that, which is gone, where it did.
             order.swap(at, pass.places[op]);
             pass.places[op] = at;
+            pass.see(func, op);
         }
         if !gone.is_empty() {
             order.retain(|inst| !gone.contains(inst));
@@ -90,10 +103,21 @@ struct Guarded {
 
 struct Pass {
     arch: Arch,
+    /// Cycles by which a guarded result may come later than a selected one.
+    slack: u32,
     loops: Rc<LoopForest>,
     /// By instruction of the block at hand.
     places: SecondaryMap<InstId, usize>,
+    /// Cycles from the start of the block at hand to when a value that it makes is there, if nothing waits for anything else.
+    ready: SecondaryMap<VReg, u32>,
 }
+
+/// A block of a loop with so few instructions has little to do while it waits for a guard.
+const SHORT: usize = 24;
+
+/// Cycles until the result of an instruction with a fixed latency is there, as an operand and as a guard.
+const OPERAND: u32 = 4;
+const GUARD: u32 = 13;
 
 impl Pass {
     /// What becomes of the selection, the last of those of one instruction.
@@ -139,7 +163,41 @@ impl Pass {
             all.olds.push(selection.sides[1 - way]);
         }
         let ends = all.olds.iter().all(|old| self.ends(func, block, *old, &all));
-        (ends && all.selections.contains(&last.inst)).then_some(all)
+        (ends && all.selections.contains(&last.inst) && self.pays(func, block, &all)).then_some(all)
+    }
+
+    /// Notes when the results of an instruction are there.
+    fn see(&mut self, func: &Function, inst: InstId) {
+        let ready = self.start(func, inst) + self.latency(func, inst);
+        func.for_each_def(inst, |mention| self.ready[mention.reg] = ready);
+    }
+
+    /// When the instruction has what it reads.
+    fn start(&self, func: &Function, inst: InstId) -> u32 {
+        let guard = func[inst].guard().map_or(0, |guard| self.ready[guard.pred] + GUARD - OPERAND);
+        let mut start = guard;
+        func.for_each_use(inst, |mention| start = start.max(self.ready[mention.reg]));
+        start
+    }
+
+    fn latency(&self, func: &Function, inst: InstId) -> u32 {
+        let data = &func[inst];
+        if is_variable_opcode(data.opcode, self.arch) { data.opcode.estimate() } else { OPERAND }
+    }
+
+    /// Whether the results under a guard come as early as selected ones, or not much later; in long code, and in code that is executed
+    /// once, there is enough else to do.
+    fn pays(&self, func: &Function, block: Block, all: &Guarded) -> bool {
+        if self.loops.innermost(block).is_none() || func.block_insts(block).len() > SHORT {
+            return true;
+        }
+        let predicate = self.ready[all.guard.pred];
+        let others = all.olds.iter().map(|old| self.ready[*old]).max().unwrap_or(0);
+        let start = self.start(func, all.op);
+        let latency = self.latency(func, all.op);
+        let selected = (start + latency).max(predicate).max(others) + OPERAND;
+        let guarded = start.max(predicate + GUARD - OPERAND).max(others) + latency;
+        guarded <= selected + self.slack
     }
 
     /// Whether nobody reads the old value behind the last selection, in the next round of a loop neither.
