@@ -2,7 +2,7 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, launch_constants, nops,
-    predicate, products, sink, synchronise, uniform, zeros,
+    predicate, products, sink, synchronise, uniform, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -95,6 +95,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("SpeculativeHoistComInsts", &[56],  1,    false, Once,      hoist::RULES, same_flow(hoist::run)),
     entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),
+    entry("LateOriCommoning",         &[64],  1,    false, Once,      wide_loads::RULES, same_flow(wide_loads::run)),
     entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OriDoRemat",               &[69],  1,    false, Once,      sink::RULES, same_flow(sink::run)),
     entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      &[], new_flow(form::leave)),

@@ -141,7 +141,7 @@ pub const SLOTS: &[Slot] = &[
     pass(61, "OriPerformLiveDeadThird", "results that nobody reads go"),
     none(62, "OriRemoveRedundantMultiDefMov", SINGLE),
     pass(63, "OriDoPredication", "short code under a branch becomes guarded code"),
-    none(64, "LateOriCommoning", COMMON),
+    pass(64, "LateOriCommoning", "loads of neighbouring words of shared memory become one"),
     pass(65, "GeneralOptimizeLate2", "slot 29's rules on what predication has left"),
     none(66, "OriHoistInvariantsLate", LOOPS),
     none(67, "DoKillMovement", "the IR has no kill marks to move: liveness is computed"),

@@ -1,16 +1,19 @@
 //! Address folding: a constant that was added to an address goes into the offset of the access.
 //!
 //! Addresses of 64 bits: base and offset add up exactly, modulo 2^64. Addresses of 32 bits (shared and
-//! local memory): modulo 2^32.
+//! local memory): modulo 2^32. Those of shared memory may multiply their base, as ptxas has them do before sm_90.
 
 use super::wide::WideSum;
 use super::{Cx, Rewrite, constant, source};
-use oriole_isa::{BaseScale, BaseSize, Field, Opcode, Role};
+use oriole_isa::{Arch, BaseScale, BaseSize, Field, Mul, Opcode, Role, ShiftDir};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::smallvec;
 
 /// Base registers and their offsets.
 const ADDRESSES: [(Role, Role); 2] = [(Role::Base, Role::Offset), (Role::SBase, Role::SOffset)];
+
+/// Where ptxas scales the bases of shared addresses.
+const SCALING: [Arch; 4] = [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89];
 
 /// The rule.
 pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
@@ -77,4 +80,60 @@ fn narrow_address(cx: &Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
     let is_register = matches!(x.kind(), OperandKind::Reg(..) | OperandKind::Phys { .. }) && !x.has_flags();
     let value = constant(c)?;
     (is_register && cx.is_stable(x)).then_some((x, i64::from(value as i32)))
+}
+
+/// A base that is a multiple of a register for the sake of shared addresses alone is that register, scaled.
+pub(super) fn scaled(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(scaled_base(cx, inst).map(|new| smallvec![new]))
+}
+
+fn scaled_base(cx: &Cx<'_>, inst: &Inst) -> Option<Inst> {
+    let takes = |inst: &Inst| inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) == BaseScale::X1;
+    if !SCALING.contains(&cx.arch) || !takes(inst) {
+        return None;
+    }
+    let base = source(inst, Role::Base)?;
+    let (value, factor, added) = multiple(cx.def_of(base)?)?;
+    let scale = match factor {
+        4 => BaseScale::X4,
+        8 => BaseScale::X8,
+        16 => BaseScale::X16,
+        _ => return None,
+    };
+    let is_base = |user: &Inst| {
+        takes(user)
+            && user.uses().filter(|(_, operand)| *operand == base).count() == 1
+            && source(user, Role::Base) == Some(base)
+    };
+    let alone = cx.func.def_use()?.users(base.as_reg()?).all(|user| is_base(&cx.func[user]));
+    // A counter of a loop is written where the access has read it: the product, made early, lets it go on.
+    let counter = cx.defs.changes_in_loop(cx.func, value.as_reg()?);
+    let offset = source(inst, Role::Offset)?.as_imm()? as i32;
+    let sum = i64::from(offset) + i64::from(added as i32);
+    if !alone
+        || counter
+        || !cx.is_stable(value)
+        || value.has_flags()
+        || sum < -cx.offset_limit
+        || sum >= cx.offset_limit
+    {
+        return None;
+    }
+    let mut new = inst.clone();
+    new.mods.set(Field::BASE_SCALE, scale);
+    new.set_role(Role::Base, value);
+    new.set_role(Role::Offset, Operand::imm_signed(i32::try_from(sum).ok()?));
+    cx.is_legal(&new).then_some(new)
+}
+
+/// The register, the factor and the constant of which an instruction gives product and sum.
+fn multiple(inst: &Inst) -> Option<(Operand, u32, u32)> {
+    let (a, b, c) = (source(inst, Role::A)?, source(inst, Role::B)?, source(inst, Role::C)?);
+    match inst.opcode {
+        Opcode::SHF if inst.get(Field::SHIFT_DIR) == ShiftDir::L && !inst.get(Field::HI) && c.is_zero() => {
+            Some((a, 1_u32.checked_shl(constant(b)?)?, 0))
+        }
+        Opcode::IMAD if inst.get(Field::MUL) == Mul::LO && !inst.get(Field::X) => Some((a, constant(b)?, constant(c)?)),
+        _ => None,
+    }
 }

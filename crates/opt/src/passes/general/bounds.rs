@@ -3,7 +3,8 @@
 use super::identities::combine;
 use super::{Cx, Rewrite, constant, mov, mov_pred, source};
 use crate::passes::launch_constants::place_bound;
-use oriole_isa::{Cmp, Field, Mul, Opcode, Role, ShiftDir, ShiftType, Sign};
+use crate::passes::low_zeros::low_zeros;
+use oriole_isa::{Cmp, Field, Opcode, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind};
 use smallvec::smallvec;
 
@@ -44,7 +45,7 @@ fn most(cx: &Cx<'_>, operand: Operand, depth: u32) -> Option<u32> {
 }
 
 /// The value and the constant of which the instruction is the conjunction.
-pub(super) fn conjunction(inst: &Inst) -> Option<(Operand, u32)> {
+pub(crate) fn conjunction(inst: &Inst) -> Option<(Operand, u32)> {
     let plain = source(inst, Role::Lut)?.as_imm() == Some(AND) && source(inst, Role::PD)? == Operand::pt();
     Some((source(inst, Role::A)?, constant(source(inst, Role::B)?)?)).filter(|_| plain)
 }
@@ -61,40 +62,9 @@ fn right_shift(inst: &Inst) -> Option<(Operand, u32)> {
     (plain && alone).then_some((source(inst, value)?, count))
 }
 
-/// So many of the lowest bits of an operand are zero.
-fn low_zeros(cx: &Cx<'_>, operand: Operand, depth: u32) -> u32 {
-    // What is negated has as many.
-    if operand.is_not() {
-        return 0;
-    }
-    if let Some(bits) = constant(operand.plain()).or_else(|| constant(cx.copied(operand)?)) {
-        return bits.trailing_zeros();
-    }
-    let Some(inst) = cx.def_of(operand).filter(|_| depth > 0) else { return 0 };
-    let of = |role| source(inst, role).map_or(0, |operand| low_zeros(cx, operand, depth - 1));
-    let plain = !inst.get(Field::X);
-    match inst.opcode {
-        Opcode::SEL => of(Role::A).min(of(Role::B)),
-        Opcode::IADD3 if plain => of(Role::A).min(of(Role::B)).min(of(Role::C)),
-        Opcode::IMAD if plain && inst.get(Field::MUL) == Mul::LO => {
-            (of(Role::A) + of(Role::B)).min(u32::BITS).min(of(Role::C))
-        }
-        Opcode::LOP3 => {
-            conjunction(inst).map_or(0, |(value, mask)| low_zeros(cx, value, depth - 1).max(mask.trailing_zeros()))
-        }
-        Opcode::SHF => {
-            match (inst.get(Field::SHIFT_DIR), inst.get(Field::HI), source(inst, Role::B).and_then(constant)) {
-                (ShiftDir::L, false, Some(count @ 0..32)) => (of(Role::A) + count).min(u32::BITS),
-                _ => 0,
-            }
-        }
-        _ => 0,
-    }
-}
-
 fn masked(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let ((value, mask), destination) = (conjunction(inst)?, source(inst, Role::D)?);
-    if mask.checked_shr(low_zeros(cx, value, DEPTH)).unwrap_or(0) == 0 {
+    if mask.checked_shr(low_zeros(cx.func, value, DEPTH)).unwrap_or(0) == 0 {
         return Some(smallvec![mov(destination, Operand::rz())]);
     }
     let most = most(cx, value, DEPTH)?;

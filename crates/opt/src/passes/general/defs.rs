@@ -163,6 +163,15 @@ impl Defs {
         self.constants.insert(bits, (reg, block));
     }
 
+    /// Whether a MovPhi gives the value, at the head of a loop that the block at hand is in.
+    pub(super) fn changes_in_loop(&self, func: &Function, value: VReg) -> bool {
+        let phi = func.definition(value).filter(|inst| func[*inst].is_phi());
+        let this = phi
+            .and_then(|phi| home(func, phi))
+            .and_then(|home| self.loops.innermost(home).filter(|this| self.loops[*this].header == home));
+        this.zip(self.block).is_some_and(|(this, block)| self.loops.contains(this, block))
+    }
+
     /// The closest block that dominates the one at hand, or is it, and lies in no loop.
     pub(super) fn outside_of_loops(&self) -> Option<Block> {
         let mut block = self.block?;
@@ -186,7 +195,7 @@ pub(super) fn reads_of(func: &Function, inst: InstId) -> SmallVec<[VReg; 8]> {
 }
 
 /// Whether the instruction is the machine's and gives what it writes in full.
-pub(super) fn is_full_definition(inst: &Inst) -> bool {
+pub(crate) fn is_full_definition(inst: &Inst) -> bool {
     inst.is_machine() && !inst.writes_partly() && inst.call.is_none()
 }
 

@@ -29,9 +29,10 @@ mod wide;
 
 use super::dead_code::{self, SWEPT};
 use crate::{Changed, Context, PhaseError};
+pub(crate) use bounds::conjunction;
 pub(crate) use common::{equal, key, may_be_shared};
-pub(crate) use defs::is_stable;
-use defs::{Defs, is_full_definition, reads_of};
+use defs::{Defs, reads_of};
+pub(crate) use defs::{is_full_definition, is_stable};
 use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
