@@ -71,6 +71,7 @@ const FOLD: Choice = Choice {
         ("logic", "Logic", "D = the table Lut applied to A, B, C."),
         ("shift", "Shift", "D = a word of the pair C:A shifted by B."),
         ("shift-add", "ShiftAdd", "D = (A << Shift) + B."),
+        ("sum", "Sum", "D = A + B + C, with carries."),
         ("absolute", "Absolute", "D = the absolute value of B."),
         ("count", "Count", "D = the number of bits set in B."),
         ("reverse", "Reverse", "D = the bits of B in reverse order."),

@@ -1,6 +1,7 @@
 //! Constant folding: instructions whose sources are all known.
 
-use super::{Cx, Rewrite, constant, mov, source, table, word};
+use super::table::known_bit;
+use super::{Cx, Rewrite, constant, mov, mov_pred, source, table, word};
 use oriole_isa::{Cmp, Field, Fold, Mul, Prmt, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
@@ -23,6 +24,7 @@ pub(super) fn constants(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>,
 fn folded(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     match inst.opcode.fold() {
         Fold::Compare => compare(inst),
+        Fold::Sum => sum(inst),
         Fold::MultiplyAdd if inst.get(Field::MUL) == Mul::WIDE => wide_product(cx, inst),
         _ => {
             let value = value(inst)?;
@@ -114,6 +116,22 @@ fn wide_product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     plain.then(|| halves.map(|(half, bits)| mov(half.into(), word(bits))).collect())
 }
 
+/// A sum of known words, its carry in known too; a copy of the carry out where that is asked for.
+fn sum(inst: &Inst) -> Option<Rewrite> {
+    let carry = |role| known_bit(source(inst, role)?);
+    let carries = if inst.get(Field::X) { [carry(Role::PA)?, carry(Role::PB)?] } else { [false; 2] };
+    let words = [known(inst, Role::A)?, known(inst, Role::B)?, known(inst, Role::C)?];
+    let total = words.into_iter().map(u64::from).chain(carries.map(u64::from)).sum::<u64>();
+    let (d, pd) = (source(inst, Role::D)?, source(inst, Role::PD)?);
+    let mut copies: Rewrite = smallvec![mov(d, word(total as u32))];
+    if pd != Operand::pt() {
+        copies.push(mov_pred(pd, Operand::pt().with_not(total >> 32 == 0)));
+    }
+    // Of two carries out it is not said which is which.
+    let one_carry = pd == Operand::pt() || total >> 32 <= 1;
+    (one_carry && source(inst, Role::PD2)? == Operand::pt()).then_some(copies)
+}
+
 /// What ISETP says of two words, the predicates aside.
 pub(super) fn compares(inst: &Inst, a: u32, b: u32) -> Option<bool> {
     let order = if inst.get(Field::SIGN) == Sign::S32 { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
@@ -137,7 +155,7 @@ fn compare(inst: &Inst) -> Option<Rewrite> {
     let (a, b) = (known(inst, Role::A)?, known(inst, Role::B)?);
     let holds = compares(inst, a, b)?;
     let combined = super::identities::combine(inst.get(Field::BOP), holds, source(inst, Role::PA)?)?;
-    Some(smallvec![super::mov_pred(source(inst, Role::PD)?, combined)])
+    Some(smallvec![mov_pred(source(inst, Role::PD)?, combined)])
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Half-precision instructions choose halves of their operands themselves: no PRMT, shift or mask needs to put them in place.
 
 use super::bytes::{Byte, bytes_of};
-use super::{Cx, Rewrite, source};
+use super::{Cx, Rewrite, constant, source};
 use oriole_isa::{Field, FieldId, Opcode, Role, Setting, Swizzle, SwzB};
 use oriole_ori::{BuildError, Inst, Operand};
 use smallvec::smallvec;
@@ -19,7 +19,7 @@ const CHOICES: [Choice; 3] = [
     (Role::C, FieldId::SwzC, |choice| Field::SWZ_C.is(choice)),
 ];
 
-/// An operand that an instruction put together of halves is what those are of.
+/// An operand that an instruction put together of halves is what those are of; one that is a known word becomes two known halves.
 pub(super) fn chosen(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     let new = CHOICES.into_iter().find_map(|choice| chosen_at(cx, inst, choice));
     Ok(new.map(|new| smallvec![new]))
@@ -37,6 +37,13 @@ fn chosen_at(cx: &Cx<'_>, inst: &Inst, (role, field, set): Choice) -> Option<Ins
         Swizzle::H1_H1 => [1, 1],
         _ => return None,
     };
+    if let Some(word) = cx.copied(operand.plain()).and_then(constant).filter(|_| !operand.has_flags()) {
+        let [low, high] = wanted.map(|half| word >> (16 * half) & 0xffff);
+        let mut new = inst.clone();
+        new.set_role(role, Operand::imm(low | high << 16));
+        new.mods.apply(set(Swizzle::H1_H0));
+        return cx.is_legal(&new).then_some(new);
+    }
     let bytes = bytes_of(cx.def_of(operand.plain())?)?;
     let [low, high] = wanted.map(|half: usize| half_of(bytes[2 * half], bytes[2 * half + 1]));
     let ((word, low), (other, high)) = (low?, high?);
