@@ -31,6 +31,11 @@ pub(crate) fn lower_function<'a>(
     if let Some(body) = &function.body {
         lower_block(&mut cx, body, &mut errors);
     }
+    let of_all = |directive: &FunctionDirective| matches!(directive, FunctionDirective::Pragma(words) if forbids_unrolling(words));
+    let of_module = |item: &ast::Item| matches!(item, ast::Item::Pragma(words) if forbids_unrolling(words));
+    if function.directives.iter().any(of_all) || ast.items.iter().any(of_module) {
+        cx.func.attributes_mut().no_unroll = cx.func.layout().to_vec();
+    }
     if let Err(error) = finish::end_of_body(&mut cx) {
         errors.push(error);
     }
@@ -75,6 +80,7 @@ fn lower_block<'a>(cx: &mut FnLower<'_, 'a>, block: &'a ast::Block, errors: &mut
             Statement::Label(name) => errors.extend(start_label(cx, *name).err()),
             Statement::Instruction(instruction) => errors.extend(lower_instruction(cx, instruction).err()),
             Statement::Block(inner) => lower_block(cx, inner, errors),
+            Statement::Pragma(words) if forbids_unrolling(words) => cx.keep_rolled(),
             _ => {}
         }
     }
@@ -216,6 +222,11 @@ fn make_registers(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowere
     let mut named = SmallVec::<[Name; 8]>::new();
     names::of_instruction(instruction, &mut |name| named.push(name));
     named.into_iter().try_for_each(|name| bindings::binding(cx, name).map(|_| ()))
+}
+
+/// Whether `.pragma "nounroll"` is among the words.
+fn forbids_unrolling(words: &[String]) -> bool {
+    words.iter().any(|word| word == "nounroll")
 }
 
 /// The directives of a function.

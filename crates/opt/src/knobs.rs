@@ -95,6 +95,18 @@ pub const KNOBS: &[Knob] = &[
         default: 80,
         meaning: "uniform registers: no more are given out, the others are spilled; a help for tests",
     },
+    Knob {
+        name: "unroll",
+        published: None,
+        default: 4,
+        meaning: "copies of a loop's body where it is unrolled; 0: none is",
+    },
+    Knob {
+        name: "unroll-limit",
+        published: None,
+        default: 36,
+        meaning: "instructions: a loop whose body has more is not unrolled",
+    },
 ];
 
 impl Knob {

@@ -2,7 +2,7 @@
 
 use crate::passes::{
     atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, launch_constants, nops,
-    predicate, products, sink, synchronise, uniform, wide_loads, zeros,
+    predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -89,7 +89,10 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriPerformLiveDeadFirst",  &[16],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
     entry("GenerateMovPhi",           &[23],  1,    true,  Once,      &[], same_flow(form::enter)),
     entry("GeneralOptimize",          &[29],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    // Behind slot 29, not before slot 23: counters are told by definitions, and found where copies are gone.
+    entry("OriLoopUnrolling",         &[22],  2,    false, Once,      unroll::RULES, new_flow(unroll::run)),
     entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
+    entry("GeneralOptimizeMid",       &[37],  2,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     entry("OptimizeUniformAtomic",    &[44],  1,    false, Once,      atomics::RULES, same_flow(atomics::run)),
     entry("GvnCse",                   &[49],  1,    false, Settle,    general::COMMON_NAMES, same_flow(general::common)),
     entry("SpeculativeHoistComInsts", &[56],  1,    false, Once,      hoist::RULES, same_flow(hoist::run)),

@@ -82,7 +82,9 @@ fn passes_stand_in_their_slots() {
         assert_eq!(slot.name, pass.name);
     }
     // Uniform registers need the barriers of slot 99: docs/uniform.md.
-    let in_place = PIPELINE.iter().filter(|pass| pass.name != "ConvertToUniformReg");
+    // Unrolling needs the counters that slot 29 finds: docs/opt.md.
+    let elsewhere = ["ConvertToUniformReg", "OriLoopUnrolling"];
+    let in_place = PIPELINE.iter().filter(|pass| !elsewhere.contains(&pass.name));
     let places: Vec<_> = in_place.map(|pass| SLOTS.iter().position(|slot| slot.number == pass.number())).collect();
     assert!(places.is_sorted(), "passes do not run in the order of their slots");
 }

@@ -128,6 +128,11 @@ impl FnLower<'_, '_> {
         self.block = Some(block);
     }
 
+    /// A loop that the block at hand begins is not unrolled.
+    pub(crate) fn keep_rolled(&mut self) {
+        self.func.attributes_mut().no_unroll.extend(self.block);
+    }
+
     /// Whether code here can be reached.
     pub(crate) fn is_reachable(&self) -> bool {
         self.block.is_some()

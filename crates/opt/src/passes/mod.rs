@@ -18,5 +18,6 @@ pub(crate) mod products;
 pub(crate) mod sink;
 pub(crate) mod synchronise;
 pub(crate) mod uniform;
+pub(crate) mod unroll;
 pub(crate) mod wide_loads;
 pub(crate) mod zeros;

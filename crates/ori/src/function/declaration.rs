@@ -1,5 +1,7 @@
 //! What a function is to the outside, and what it is told by directives.
 
+use crate::entity::Block;
+
 /// What a function is to the outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
@@ -54,6 +56,8 @@ pub struct Attributes {
     /// Tensor memory is allocated, given back, or the right to allocate is: the driver opens the book of it, in the
     /// shared memory that the system keeps, before the first instruction.
     pub tensor_book: bool,
+    /// Blocks that `.pragma "nounroll"` stands in: the loops that they begin stay as they are.
+    pub no_unroll: Vec<Block>,
 }
 
 impl Attributes {

@@ -95,6 +95,9 @@ fn attributes(f: &mut Formatter<'_>, a: &Attributes) -> fmt::Result {
             writeln!(f, "  .{name}")?;
         }
     }
+    for block in &a.no_unroll {
+        writeln!(f, "  .nounroll {block}")?;
+    }
     Ok(())
 }
 

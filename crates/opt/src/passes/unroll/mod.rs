@@ -1,0 +1,118 @@
+//! Slot 22, on SSA form and behind slot 29, which finds the counters: loops of one block are unrolled.
+//!
+//! ```text
+//! before:  entrance → body ⟲ → exit
+//! after:   entrance → gate → rounds ⟲ → rest → exit'      exit' → exit
+//!                        ↘      body ⟲  ↙        ↗
+//! ```
+//!
+//! `rounds` has several copies of the body without the tests between them. Who goes there has so many rounds left at least: the counter
+//! is that far from its bound. What is left over goes through the body as it was; `rest` asks whether there is anything.
+//! `.pragma "nounroll"` is obeyed.
+
+mod copy;
+mod counter;
+
+use super::predicate::lone_branch;
+use crate::{Changed, Context, PhaseError};
+use counter::Counter;
+use oriole_isa::{Effects, Opcode};
+use oriole_ori::analysis::{Analyses, Cfg};
+use oriole_ori::terminator::is_terminator;
+use oriole_ori::{Block, Function, Guard, InstId, VReg};
+
+/// What is counted.
+pub(crate) const RULES: &[&str] = &["loops unrolled"];
+
+/// A loop that can be unrolled.
+struct Body {
+    block: Block,
+    /// Where it ends.
+    exit: Block,
+    branch: InstId,
+    /// The loop goes on where this holds.
+    goes_on: Guard,
+    counter: Counter,
+    copies: usize,
+}
+
+/// So many loads of global memory are on the way at once, at most, because a loop was unrolled.
+const MOST_LOADS: usize = 32;
+/// Of loops with fewer loads the rounds are short: they are executed a few times, as a rule.
+const LEAST_LOADS: usize = 4;
+
+/// Unroll what is short enough.
+pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
+    let knob = |name| usize::try_from(context.knobs.get(name)).unwrap_or(0);
+    let (copies, limit) = (knob("unroll"), knob("unroll-limit"));
+    let loops = analyses.loops(func);
+    if loops.is_empty() || copies < 2 {
+        return Ok(Changed::No);
+    }
+    func.edit().keep_def_use();
+    let cfg = analyses.cfg(func);
+    let alone = loops.iter().filter(|(_, data)| data.blocks.len() == 1).map(|(_, data)| data.header);
+    let mut bodies: Vec<Body> = alone.filter_map(|block| Body::of(func, &cfg, block, copies, limit)).collect();
+    if !bodies.is_empty() {
+        // Threads with different numbers of rounds would go through the copies and through what is left over one after the other.
+        let uniformity = analyses.uniformity(func, context.arch);
+        bodies.retain(|body| !uniformity.is_divergent(body.block));
+    }
+    for body in &bodies {
+        if !context.tally.is_open() {
+            break;
+        }
+        copy::unroll(func, body)?;
+        context.tally.count(0);
+    }
+    Ok(Changed::when(!bodies.is_empty() && context.tally.last().is_some()))
+}
+
+impl Body {
+    fn of(func: &Function, cfg: &Cfg, block: Block, copies: usize, limit: usize) -> Option<Body> {
+        if func.attributes().no_unroll.contains(&block) || cfg.preds(block).len() != 2 {
+            return None;
+        }
+        let (&[taken, next], Some((guard, branch))) = (func.succs(block), lone_branch(func, block)) else {
+            return None;
+        };
+        let not = Guard { negated: !guard.negated, ..guard };
+        let (exit, goes_on) = match (taken == block, next == block) {
+            (true, false) => (next, guard),
+            (false, true) => (taken, not),
+            _ => return None,
+        };
+        let (_, insts) = func.block_insts(block).split_at(func.phis(block).len());
+        let plain = insts.iter().all(|inst| *inst == branch || may_be_copied(func, *inst));
+        let short = insts.len() <= limit;
+        let copies = copies.min(MOST_LOADS / global_loads(func, insts)?);
+        let counter = Counter::of(func, block, goes_on, copies).filter(|_| plain && short && copies > 1)?;
+        Some(Body { block, exit, branch, goes_on, counter, copies })
+    }
+}
+
+/// How many loads of global memory there are, where it pays that those of several rounds are on the way at once: nothing writes memory, so
+/// that they may go ahead.
+fn global_loads(func: &Function, insts: &[InstId]) -> Option<usize> {
+    let writes = |inst: &InstId| func[*inst].opcode.info().effects.contains(Effects::WRITES_MEMORY);
+    let loads = insts.iter().filter(|inst| func[**inst].opcode == Opcode::LDG).count();
+    (loads >= LEAST_LOADS && !insts.iter().any(writes)).then_some(loads)
+}
+
+/// Whether several copies of the instruction, one behind the other, are as good as one that is executed several times.
+fn may_be_copied(func: &Function, inst: InstId) -> bool {
+    let data = &func[inst];
+    let fixed = [Effects::CONVERGENT, Effects::BRANCH, Effects::SIDE_EFFECT];
+    let mut own = data.call.is_none() && !is_terminator(data) && !data.is_hold();
+    func.for_each_def(inst, |write| own &= func.is_value(write.reg));
+    own && !fixed.iter().any(|effect| data.opcode.info().effects.contains(*effect))
+}
+
+/// The value that a MovPhi of a block gives, and what it takes from a predecessor.
+fn phi_values(func: &Function, block: Block, pred: Block) -> Vec<(VReg, oriole_ori::Operand)> {
+    let of = |phi: &InstId| {
+        let input = func.phi_inputs(*phi).find(|(_, from)| *from == pred)?.0;
+        Some((func[*phi].operands[0].as_reg()?, input))
+    };
+    func.phis(block).iter().filter_map(of).collect()
+}
