@@ -2,17 +2,14 @@
 
 use crate::ori::verified;
 use oriole_isa::Arch;
-use oriole_opt::pipeline::{Code, PIPELINE};
+use oriole_opt::pipeline::{Code, PIPELINE, works_on_ssa_form};
 use oriole_opt::{CallBarriers, Context, knobs::Knobs, synchronise};
 use oriole_ori::Function;
 use oriole_ori::analysis::Analyses;
 use oriole_passes::{Pass, Tally};
-use std::ops::Range;
 
 /// The pass that brings functions into SSA form.
 const ENTRY: &str = "GenerateMovPhi";
-/// Slots between which functions are in SSA form: input that is not is brought into it before.
-const WINDOW: Range<u16> = 24..74;
 
 /// What came of a pass.
 pub(crate) struct Outcome {
@@ -22,14 +19,14 @@ pub(crate) struct Outcome {
     pub(crate) rules: Vec<&'static str>,
 }
 
-/// What the pass makes of the function. The verifier must have nothing against it before and after, or only after the
+/// What the pass makes of the function; one that works on SSA form gets it in that. The verifier must have nothing against it before and after, or only after the
 /// pass that gives registers without a value one.
 pub(crate) fn run(pass: &Pass<Code>, arch: Arch, input: &str) -> Result<Outcome, String> {
     let mut func: Function = input.parse().map_err(|error| format!("{error}"))?;
     if pass.name != PIPELINE[0].name {
         verified(&func, arch)?;
     }
-    if func.first_value().is_none() && WINDOW.contains(&pass.number()) {
+    if func.first_value().is_none() && works_on_ssa_form(pass.name) {
         let entry = PIPELINE.iter().find(|pass| pass.name == ENTRY).ok_or("nothing makes SSA form")?;
         apply(&mut func, entry, arch)?;
         verified(&func, arch)?;

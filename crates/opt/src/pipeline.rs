@@ -112,3 +112,10 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("ConvertToUniformReg",      &[74, 86], 1,    false, Once,      uniform::RULES, same_flow(uniform::convert)),
     entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      &[], same_flow(nops::run)),
 ];
+
+/// Whether the pass of that name works on SSA form: it stands behind the pass that makes it, up to the one that leaves it.
+pub fn works_on_ssa_form(name: &str) -> bool {
+    let place = |name| PIPELINE.iter().position(|pass| pass.name == name);
+    let (made, left) = (place("GenerateMovPhi"), place("ConvertAllMovPhiToMov"));
+    place(name).is_some_and(|at| Some(at) > made && Some(at) <= left)
+}

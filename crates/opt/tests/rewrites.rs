@@ -6,7 +6,7 @@
 
 use fastrand::Rng;
 use oriole_isa::{Arch, Bop, Field, Mods, Opcode, Role};
-use oriole_opt::pipeline::{Code, PIPELINE};
+use oriole_opt::pipeline::{Code, PIPELINE, works_on_ssa_form};
 use oriole_opt::{CallBarriers, Changed, Context, knobs::Knobs, synchronise};
 use oriole_ori::analysis::{Analyses, Kept};
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
@@ -22,14 +22,9 @@ fn context() -> Context {
     Context { arch: ARCH, knobs: Knobs::default(), tally: Tally::default() }
 }
 
-/// Slots between which functions are in SSA form.
-const WINDOW: std::ops::Range<u16> = 24..73;
-
 /// Runs a phase; a function that is not in the form that the phase works on is brought into it before.
 fn apply(func: &mut Function, name: &str) {
-    let number = PIPELINE.iter().find(|phase| phase.name == name).map_or(0, |phase| phase.number());
-    let inside = WINDOW.contains(&number);
-    if inside && func.first_value().is_none() {
+    if works_on_ssa_form(name) && func.first_value().is_none() {
         apply(func, "GenerateMovPhi");
     }
     let phase = PIPELINE.iter().find(|phase| phase.name == name).unwrap_or_else(|| panic!("no phase {name}"));
