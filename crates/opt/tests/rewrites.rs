@@ -11,8 +11,8 @@ use oriole_opt::{CallBarriers, Changed, Context, knobs::Knobs, synchronise};
 use oriole_ori::analysis::{Analyses, Kept};
 use oriole_ori::{BuildError, Function, FunctionKind, Operand, RegType, verify};
 use oriole_orieval::{
-    EDGES, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes, short_function,
-    twin_function,
+    EDGES, PARAMETERS, Shape, Source, bank, blank, from_environment, head, random_function, run, shapes,
+    short_function, twin_function,
 };
 use oriole_passes::Tally;
 
@@ -180,10 +180,13 @@ fn random_functions() {
         "OriBranchOpt",
         "GenerateMovPhi",
         "GeneralOptimize",
+        "OriLoopUnrolling",
         "OriPerformLiveDeadSecond",
+        "GeneralOptimizeMid",
         "GvnCse",
         "SpeculativeHoistComInsts",
         "OriDoPredication",
+        "LateOriCommoning",
         "GeneralOptimizeLate2",
         "ConvertAllMovPhiToMov",
         "OriBackCopyPropagate",
@@ -289,4 +292,105 @@ fn combined(opcode: Opcode, mods: &Mods, first: bool, table: u32) -> Result<Func
     at.store(result, RegType::P, 0)?;
     at.b.exit()?;
     Ok(func)
+}
+
+/// A loop with a counter: how it begins, what is added, and what it is compared with.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    first: u32,
+    step: u32,
+    bound: u32,
+    /// The comparison by which the loop goes on, or, where `leaves`, by which it ends.
+    cmp: &'static str,
+    signed: bool,
+    leaves: bool,
+    /// The sum is compared, else what was there before.
+    next: bool,
+    /// The bound stands in the code.
+    known: bool,
+}
+
+impl Count {
+    /// How many rounds there are, if they are few.
+    fn rounds(self) -> Option<u32> {
+        let mut now = self.first;
+        (1..=150).find(|_| {
+            let next = now.wrapping_add(self.step);
+            let a = if self.next { next } else { now };
+            now = next;
+            let order = if self.signed { (a as i32).cmp(&(self.bound as i32)) } else { a.cmp(&self.bound) };
+            let holds = match self.cmp {
+                "LT" => order.is_lt(),
+                "LE" => order.is_le(),
+                "GT" => order.is_gt(),
+                "GE" => order.is_ge(),
+                _ => order.is_ne(),
+            };
+            holds == self.leaves
+        })
+    }
+
+    /// Four loads in each round; the sum of all, the counter and the address are stored behind.
+    fn function(self) -> Function {
+        let loads: String =
+            (0..4).map(|k| format!("    LDG{{mem_size=B32}} %R{}, %D5, _, s:{}, UR36:2\n", 6 + k, 4 * k)).collect();
+        let sums: String = (0..4).map(|k| format!("    IMAD %R2, PT, %R2, 0x5, %R{}, !PT\n", 6 + k)).collect();
+        let registers: String = (6..10).map(|k| format!("  .reg %R{k}\n")).collect();
+        let sign = if self.signed { "S32" } else { "U32" };
+        let bound = if self.known { format!("{:#x}", self.bound) } else { "%R1".to_owned() };
+        let tested = if self.next { "%R3" } else { "%R10" };
+        let (branch, succs) =
+            if self.leaves { ("@%P4 BRA PT, bix2, _", "bix2, bix1") } else { ("@%P4 BRA PT, bix1, _", "bix1, bix2") };
+        let parameter = |k: u32| format!("c[0][{:#x}]", PARAMETERS + 4 * k);
+        let text = format!(
+            ".function entry counted\n  .frame local=0 spill=0 align=16\n  .reg %R0\n  .reg %R1\n  .reg %R2\n  .reg %R3\n  .reg %P4\n  .reg %D5\n{registers}  .reg %R10\n  .reg %P11\n\
+             bix0: -> bix1\n    MOV %R3, {}, 0xf\n    MOV %R1, {}, 0xf\n    MOV %R2, RZ, 0xf\n    MOV %D5.0, {}, 0xf\n    MOV %D5.1, RZ, 0xf\n\
+             bix1: -> {succs}\n{loads}{sums}    IADD3{{x=OFF}} %D5.0, %P11, PT, %D5.0, 0x10, RZ, !PT, !PT\n    IADD3{{x=ON}} %D5.1, PT, PT, %D5.1, RZ, RZ, %P11, !PT\n\
+             \x20   MOV %R10, %R3, 0xf\n    IADD3 %R3, PT, PT, %R3, {:#x}, RZ, !PT, !PT\n    ISETP{{bop=AND,cmp={},sign={sign}}} %P4, PT, {tested}, {bound}, PT, PT\n    {branch}\n\
+             bix2:\n    STG{{mem_size=B32}} %D5, _, s:0, UR36:2, %R2\n    STG{{mem_size=B32}} %D5, _, s:4, UR36:2, %R3\n    EXIT PT\n.end\n",
+            parameter(0),
+            parameter(1),
+            parameter(2),
+            self.step,
+            self.cmp,
+        );
+        text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+}
+
+/// Loops with counters, near the ends of their range too, are executed as often as before, unrolled or not.
+#[test]
+fn counted_loops() {
+    let phases =
+        ["GenerateMovPhi", "GeneralOptimize", "OriLoopUnrolling", "OriPerformLiveDeadSecond", "GeneralOptimizeMid"];
+    let mut rng = Rng::with_seed(from_environment("ORIOLE_SEED", 1));
+    let (mut unrolled, mut tried) = (0, 0);
+    for number in 0..from_environment("ORIOLE_COUNT", 4_000) {
+        let near = [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX][rng.usize(..5)];
+        let step = [1, 3, 4, u32::MAX, 4_u32.wrapping_neg()][rng.usize(..5)];
+        let distance = rng.u32(..80).wrapping_sub(20).wrapping_mul(step);
+        let bound = u32::wrapping_add(near, rng.u32(..9).wrapping_sub(4));
+        let count = Count {
+            first: bound.wrapping_sub(distance),
+            step,
+            bound,
+            cmp: ["LT", "LE", "GT", "GE", "NE"][rng.usize(..5)],
+            signed: rng.bool(),
+            leaves: rng.bool(),
+            next: rng.bool(),
+            known: number % 2 == 0,
+        };
+        if count.rounds().is_none() {
+            continue;
+        }
+        let func = count.function();
+        tried += 1;
+        same_after(&func, &[&phases[..], &["ConvertAllMovPhiToMov"]].concat(), &[vec![count.first, bound, 0x1000]]);
+        let mut now = func;
+        phases[..2].iter().for_each(|phase| apply(&mut now, phase));
+        let before = now.layout().len();
+        apply(&mut now, phases[2]);
+        unrolled += u32::from(now.layout().len() > before);
+    }
+    assert!(unrolled * 5 > tried && tried > 500, "{unrolled} of {tried} loops were unrolled");
 }
