@@ -68,6 +68,6 @@ fn half_of(low: Byte, high: Byte) -> Option<(Operand, u32)> {
     if low.operand.is_zero() && high.operand.is_zero() {
         return Some((low.operand, 0));
     }
-    let neighbours = low.operand == high.operand && low.number % 2 == 0 && high.number == low.number + 1;
+    let neighbours = low.operand == high.operand && low.number.is_multiple_of(2) && high.number == low.number + 1;
     (neighbours && !low.sign && !high.sign).then_some((low.operand, low.number / 2))
 }
