@@ -36,8 +36,8 @@ struct Body {
     copies: usize,
 }
 
-/// So many loads of global memory are on the way at once, at most, because a loop was unrolled.
-const MOST_LOADS: usize = 32;
+/// So many words of global memory are on the way at once, at most, because a loop was unrolled: registers must hold them.
+const MOST_WORDS: usize = 40;
 /// Of loops with fewer loads the rounds are short: they are executed a few times, as a rule.
 const LEAST_LOADS: usize = 4;
 
@@ -85,18 +85,22 @@ impl Body {
         let (_, insts) = func.block_insts(block).split_at(func.phis(block).len());
         let plain = insts.iter().all(|inst| *inst == branch || may_be_copied(func, *inst));
         let short = insts.len() <= limit;
-        let copies = copies.min(MOST_LOADS / global_loads(func, insts)?);
+        let copies = copies.min(MOST_WORDS / loaded_words(func, insts)?);
         let counter = Counter::of(func, block, goes_on, copies).filter(|_| plain && short && copies > 1)?;
         Some(Body { block, exit, branch, goes_on, counter, copies })
     }
 }
 
-/// How many loads of global memory there are, where it pays that those of several rounds are on the way at once: nothing writes memory, so
-/// that they may go ahead.
-fn global_loads(func: &Function, insts: &[InstId]) -> Option<usize> {
+/// How many words of global memory are loaded, where it pays that those of several rounds are on the way at once: nothing writes memory, so
+/// that the loads may go ahead.
+fn loaded_words(func: &Function, insts: &[InstId]) -> Option<usize> {
     let writes = |inst: &InstId| func[*inst].opcode.info().effects.contains(Effects::WRITES_MEMORY);
-    let loads = insts.iter().filter(|inst| func[**inst].opcode == Opcode::LDG).count();
-    (loads >= LEAST_LOADS && !insts.iter().any(writes)).then_some(loads)
+    let (mut loads, mut words) = (0, 0);
+    for &inst in insts.iter().filter(|inst| func[**inst].opcode == Opcode::LDG) {
+        loads += 1;
+        func.for_each_def(inst, |_| words += 1);
+    }
+    (loads >= LEAST_LOADS && !insts.iter().any(writes)).then_some(words)
 }
 
 /// Whether several copies of the instruction, one behind the other, are as good as one that is executed several times.
