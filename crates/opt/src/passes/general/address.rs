@@ -56,6 +56,9 @@ fn wide_base(cx: &mut Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
     let (x, c) = if wide_constant(x).is_some() { (c, x) } else { (x, c) };
     let value = wide_constant(c)?;
     let stable = cx.is_stable(x.0) && cx.is_stable(x.1);
+    // A base in a constant bank has registers if somebody else needs them.
+    let in_register = |word: Operand| cx.defs.word(word).map_or(word, Operand::reg);
+    let x = (in_register(x.0), in_register(x.1));
     let new = cx.wide_of(x).filter(|new| stable && new.as_tuple().is_some())?;
     Some((new, value))
 }

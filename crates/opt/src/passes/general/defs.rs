@@ -1,7 +1,7 @@
 //! What a walk over the blocks in reverse post-order knows of values: copies, constants, and what is near to a change.
 
 use super::copies::copy_source;
-use oriole_isa::RegFile;
+use oriole_isa::{Opcode, RegFile};
 use oriole_ori::analysis::{Analyses, DomTree, LoopForest};
 use oriole_ori::{Block, Function, Inst, InstId, Operand, OperandKind, SecondaryMap, VReg, entry_for_each};
 use rustc_hash::FxHashMap;
@@ -16,6 +16,8 @@ pub(super) struct Defs {
     block: Option<Block>,
     /// Constants that the walk has put into registers, and where.
     constants: FxHashMap<u32, (VReg, Block)>,
+    /// Registers that are copies of words of constant banks, and where they are.
+    words: FxHashMap<Operand, (VReg, Block)>,
     /// What a value is a copy of; absent where it is none.
     copies: SecondaryMap<VReg, Operand>,
     /// When a value was changed last, or one from which so many definitions lead to it as the place in the array says.
@@ -44,6 +46,7 @@ impl Defs {
             loops,
             block: None,
             constants: FxHashMap::default(),
+            words: FxHashMap::default(),
             copies: entry_for_each(func.regs().len()),
             changes: entry_for_each(func.regs().len()),
             seen: entry_for_each(func.insts().len()),
@@ -61,6 +64,7 @@ impl Defs {
     pub(super) fn start_again(&mut self) {
         self.first_walk = false;
         self.constants.clear();
+        self.words.clear();
     }
 
     /// Values have changed, or who reads them.
@@ -155,6 +159,23 @@ impl Defs {
     /// A register that already holds a constant here.
     pub(super) fn constant(&self, bits: u32) -> Option<VReg> {
         let (reg, block) = self.constants.get(&bits)?;
+        self.block.is_some_and(|here| self.dominators.dominates(*block, here)).then_some(*reg)
+    }
+
+    /// The walk leaves an instruction in the block at hand: a copy of a word of a constant bank is there from here on.
+    pub(super) fn hold_word(&mut self, func: &Function, inst: InstId) {
+        let data = &func[inst];
+        let copy = data.operands.first().and_then(|to| to.as_reg()).filter(|_| data.opcode == Opcode::MOV);
+        let Some((value, block)) = copy.zip(self.block).filter(|(value, _)| func.is_value(*value)) else { return };
+        let copied = self.copies[value];
+        if matches!(copied.kind(), OperandKind::Const { .. }) {
+            self.words.entry(copied).or_insert((value, block));
+        }
+    }
+
+    /// A register that is a copy of a word of a constant bank here.
+    pub(super) fn word(&self, constant: Operand) -> Option<VReg> {
+        let (reg, block) = self.words.get(&constant)?;
         self.block.is_some_and(|here| self.dominators.dominates(*block, here)).then_some(*reg)
     }
 

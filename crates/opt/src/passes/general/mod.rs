@@ -175,6 +175,7 @@ impl Cx<'_> {
         let rules = looking.map_or(0, |looking| looking.rules);
         if !data.is_machine() || !self.defs.is_due(self.func, id, looking.map(|looking| looking.reach)) {
             self.defs.see(id);
+            self.defs.hold_word(self.func, id);
             self.place_last(id);
             return Ok(false);
         }
@@ -215,6 +216,7 @@ impl Cx<'_> {
             self.defs.pass(self.func, id);
         }
         self.defs.see(id);
+        self.defs.hold_word(self.func, id);
         self.place_last(id);
         Ok(changed)
     }

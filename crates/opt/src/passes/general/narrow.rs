@@ -1,8 +1,8 @@
 //! Instructions of another width: products of which only a part is read, constants read word by word.
 
 use super::source;
-use super::{Cx, Rewrite, mul_field};
-use oriole_isa::{Field, MemSize, Mul, Opcode, Role};
+use super::{Cx, Rewrite, mov, mul_field};
+use oriole_isa::{Arch, Field, MemSize, Mul, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstId, Operand, OperandKind, VReg};
 use smallvec::smallvec;
 
@@ -63,6 +63,29 @@ fn both_words(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
     let values = if offset == low { [value, partner] } else { [partner, value] };
     new.operands[inst.opcode.position(Role::D)?] = cx.func.tuple(&values);
     cx.is_legal(&new).then_some((first, new))
+}
+
+/// What LDC loads from a fixed place is a copy of the constant, where the target's other instructions read constant banks.
+pub(super) fn loaded_constant(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
+    Ok(copies_of_constant(cx, inst))
+}
+
+fn copies_of_constant(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    let OperandKind::Const { bank, offset } = source(inst, Role::Bank)?.kind() else { return None };
+    let words = match inst.get(Field::MEM_SIZE) {
+        MemSize::B32 => 1,
+        MemSize::B64 => 2,
+        _ => return None,
+    };
+    let values = cx.func.named(source(inst, Role::D)?);
+    // From sm_90 on MOV alone does.
+    let fixed = cx.arch < Arch::Sm90
+        && source(inst, Role::Base)? == Operand::rz()
+        && values.len() == words
+        && inst.guard().is_none();
+    let copy = |(value, k): (VReg, u32)| mov(value.into(), Operand::cbank(bank, offset + 4 * k));
+    let copies: Rewrite = values.into_iter().zip(0..).map(copy).collect();
+    (fixed && copies.iter().all(|copy| cx.is_legal(copy))).then_some(copies)
 }
 
 /// Bank and offset of the word that an LDC without address register reads.

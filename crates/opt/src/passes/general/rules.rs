@@ -167,6 +167,7 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "halves: choice", at: At::Opcodes(&halves::CHOOSING), reach: 2, apply: halves::chosen },
     Rule { name: "warpgroup: addend", at: At::Opcodes(&warpgroup::PRODUCTS), reach: 1, apply: warpgroup::addend },
     Rule { name: "warpgroup: vote", at: At::Opcodes(&[O::VOTEU]), reach: 1, apply: warpgroup::vote },
+    Rule { name: "narrow: loaded constant", at: At::Opcodes(&[O::LDC]), reach: 0, apply: narrow::loaded_constant },
     Rule { name: "narrow: constant pair", at: At::Opcodes(&[O::LDC]), reach: 0, apply: narrow::constant_pair },
 ];
 

@@ -66,7 +66,14 @@ impl Cx<'_> {
         if constant(lo).is_some() && constant(hi).is_some() {
             return true;
         }
-        let (Some(low), Some(high)) = (lo.as_reg(), hi.as_reg()) else { return follows(lo, hi, 1) };
+        let (Some(low), Some(high)) = (lo.as_reg(), hi.as_reg()) else {
+            // One of two words of a bank may stand in a register, where there was room for one alone.
+            let in_bank = |word: Operand| match self.copied(word) {
+                Some(copied) if matches!(copied.kind(), OperandKind::Const { .. }) => copied,
+                _ => word,
+            };
+            return follows(in_bank(lo), in_bank(hi), 1);
+        };
         let home = |reg: VReg| self.func[reg].home;
         let of_one_variable = home(low) != 0 && home(high) == home(low) + 1;
         let results = self.def_of(lo).and_then(|inst| self.pair(source(inst, Role::D)?));
