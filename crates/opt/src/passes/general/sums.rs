@@ -46,16 +46,18 @@ fn legal(cx: &Cx<'_>, inst: Inst) -> Option<Rewrite> {
     cx.legal_form(inst).map(|form| smallvec![form])
 }
 
-/// `a * b + c` in one IMAD.
+/// `a * b + c` in one IMAD; `c - a * b`, too, if `b` is a constant.
 pub(super) fn product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     Ok(plain_summands(inst).and_then(|summands| {
         orders(&summands).find_map(|(product, c)| {
-            let data = cx.only_use(product, Opcode::IMAD)?;
+            let negated = product.is_neg();
+            let data = cx.only_use(if negated { product.neg() } else { product }, Opcode::IMAD)?;
             let plain = mul_field(data) == Mul::LO && !data.get(Field::X) && source(data, Role::C)? == Operand::rz();
             let (a, b) = (source(data, Role::A)?, source(data, Role::B)?);
             if !plain || !cx.is_stable(a) || !cx.is_stable(b) {
                 return None;
             }
+            let b = if negated { word(constant(b)?.wrapping_neg()) } else { b };
             let roles = [(Role::D, source(inst, Role::D)?), (Role::A, a), (Role::B, b), (Role::C, c)];
             legal(cx, build(Opcode::IMAD, Mods::new(), &roles))
         })
