@@ -15,6 +15,9 @@ const ADDRESSES: [(Role, Role); 2] = [(Role::Base, Role::Offset), (Role::SBase, 
 /// Where ptxas scales the bases of shared addresses.
 const SCALING: [Arch; 4] = [Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89];
 
+/// A base that more read keeps its register: each of them would look at all others.
+const MOST_READERS: u32 = 256;
+
 /// The rule.
 pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
     Ok(ADDRESSES.into_iter().find_map(|(base, offset)| folded(cx, inst, base, offset)))
@@ -108,7 +111,9 @@ fn scaled_base(cx: &Cx<'_>, inst: &Inst) -> Option<Inst> {
             && user.uses().filter(|(_, operand)| *operand == base).count() == 1
             && source(user, Role::Base) == Some(base)
     };
-    let alone = cx.func.def_use()?.users(base.as_reg()?).all(|user| is_base(&cx.func[user]));
+    let lists = cx.func.def_use()?;
+    let few = lists.count(base.as_reg()?) <= MOST_READERS;
+    let alone = few && lists.users(base.as_reg()?).all(|user| is_base(&cx.func[user]));
     // A counter of a loop is written where the access has read it: the product, made early, lets it go on.
     let counter = cx.defs.changes_in_loop(cx.func, value.as_reg()?);
     let offset = source(inst, Role::Offset)?.as_imm()? as i32;
