@@ -3,13 +3,13 @@
 //! This is done where registers are given: then it is known which stand side by side, whether they are halves of one value or have
 //! nothing to do with each other.
 
-use oriole_isa::{Arch, Cs2rSize, Field, Mods, Opcode, RegFile, Role, special_registers};
-use oriole_ori::{Block, Function, Inst, InstFlags, InstId, Operand};
+use oriole_isa::{Arch, RegFile};
+use oriole_opt::{made_zero, zero_pair};
+use oriole_ori::{Block, Function, InstId, Operand};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Joins what stands in one block, where nothing names one of the registers between the two moves.
 pub(crate) fn join_zeros(func: &mut Function, arch: Arch) {
-    let Some(zero) = special_registers::by_name("SRZ", arch) else { return };
     for block in func.layout().to_vec() {
         let pairs = pairs(func, block);
         if pairs.is_empty() {
@@ -17,10 +17,7 @@ pub(crate) fn join_zeros(func: &mut Function, arch: Arch) {
         }
         let mut gone: FxHashSet<InstId> = FxHashSet::default();
         for Pair { stays, goes, first } in pairs {
-            let mods: Mods = std::iter::once(Field::CS2R_SIZE.is(Cs2rSize::X64)).collect();
-            let mut inst = Inst::neutral(Opcode::CS2R, mods);
-            inst.set_role(Role::D, Operand::phys_group(RegFile::R, first, 2));
-            inst.set_role(Role::A, Operand::special(zero.number));
+            let Some(mut inst) = zero_pair(Operand::phys_group(RegFile::R, first, 2), arch) else { return };
             inst.loc = func[stays].loc;
             func.edit().replace(stays, inst);
             gone.insert(goes);
@@ -41,7 +38,7 @@ struct Pair {
 /// A move of zero whose neighbour has not come yet.
 struct Waiting {
     inst: InstId,
-    /// The number of the last instruction that named the neighbour.
+    /// Its place in the block.
     at: usize,
 }
 
@@ -82,11 +79,7 @@ fn pairs(func: &Function, block: Block) -> Vec<Pair> {
 
 /// The general register that a move makes zero.
 fn zeroed(func: &Function, inst: InstId) -> Option<u16> {
-    let data = &func[inst];
-    let plain = data.is_machine() && data.opcode == Opcode::MOV && data.guard().is_none();
-    let (to, from) = (*data.operands.first()?, *data.operands.get(1)?);
-    let plain = plain && from.is_zero() && !from.has_flags() && !data.flags.contains(InstFlags::VOLATILE);
-    let (file, number, count) = func.physical(to).filter(|_| plain)?;
+    let (file, number, count) = func.physical(made_zero(&func[inst])?)?;
     (file == RegFile::R && count == 1).then_some(number)
 }
 

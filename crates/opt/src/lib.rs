@@ -13,6 +13,7 @@ pub mod slots;
 pub use manager::{Options, Watcher, dump, run};
 pub use passes::products::settle_products;
 pub use passes::synchronise::run as synchronise;
+pub use passes::zeros::{made_zero, zero_pair};
 
 use knobs::Knobs;
 use oriole_isa::Arch;

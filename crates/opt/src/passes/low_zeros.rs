@@ -1,6 +1,6 @@
 //! How many of the lowest bits of a value are zero, whatever else it is: what addresses are multiples of.
 
-use super::general::{conjunction, is_full_definition};
+use super::general::{conjunction, is_full_definition, source};
 use oriole_isa::{Field, Mul, Opcode, Role, ShiftDir};
 use oriole_ori::{Function, Inst, InstId, Operand};
 use smallvec::SmallVec;
@@ -41,11 +41,7 @@ impl Search<'_> {
             return self.least(id, depth);
         }
         // Of results of several registers it is not known which one this is.
-        let single = operand.as_reg().is_some()
-            && inst
-                .operands
-                .get(inst.opcode.position(Role::D).unwrap_or(usize::MAX))
-                .is_some_and(|d| *d == operand.plain());
+        let single = source(inst, Role::D) == Some(operand.plain());
         if !is_full_definition(inst) || !single {
             return 0;
         }
@@ -68,17 +64,16 @@ impl Search<'_> {
     }
 
     fn computed(&mut self, inst: &Inst, depth: u32) -> u32 {
-        let role = |role| inst.opcode.position(role).map(|at| inst.operands[at]);
         let mut of = |operand: Option<Operand>| operand.map_or(0, |operand| self.zeros(operand, depth));
-        let [a, b, c] = [Role::A, Role::B, Role::C].map(role);
+        let [a, b, c] = [Role::A, Role::B, Role::C].map(|role| source(inst, role));
         let plain = !inst.get(Field::X);
         match inst.opcode {
-            Opcode::MOV => of(b.or_else(|| inst.operands.get(1).copied())),
+            Opcode::MOV => of(b),
             Opcode::SEL => of(a).min(of(b)),
             Opcode::IADD3 if plain => of(a).min(of(b)).min(of(c)),
             Opcode::IMAD if plain && inst.get(Field::MUL) == Mul::LO => (of(a) + of(b)).min(of(c)).min(u32::BITS),
             Opcode::LEA if plain && !inst.get(Field::HI) => {
-                let shift = role(Role::Shift).and_then(|shift| shift.as_imm()).unwrap_or(0);
+                let shift = source(inst, Role::Shift).and_then(|shift| shift.as_imm()).unwrap_or(0);
                 (of(a) + shift).min(of(b)).min(u32::BITS)
             }
             Opcode::LOP3 => conjunction(inst).map_or(0, |(value, mask)| of(Some(value)).max(mask.trailing_zeros())),

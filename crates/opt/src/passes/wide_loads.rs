@@ -5,6 +5,7 @@
 //! Global memory is left as it is: ptxas does so too.
 
 use super::dead_code::SWEPT;
+use super::general::source;
 use super::low_zeros::low_zeros;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{BaseScale, Field, MemSize, Opcode, Role};
@@ -108,10 +109,9 @@ fn load_of(func: &Function, inst: InstId, at: usize) -> Option<(Base, Load)> {
     if data.opcode != Opcode::LDS || !is_load(func, inst) || data.get(Field::LDS_U) {
         return None;
     }
-    let role = |role| data.opcode.position(role).map(|at| data.operands[at]);
-    let (base, uniform, offset) = (role(Role::Base)?, role(Role::UBase)?, role(Role::Offset)?);
+    let (base, uniform, offset) = (source(data, Role::Base)?, source(data, Role::UBase)?, source(data, Role::Offset)?);
     let known = base.is_zero() || base.as_whole_reg().is_some_and(|reg| func.is_value(reg));
-    let words: SmallVec<[VReg; 2]> = func.named(role(Role::D)?).into_iter().collect();
+    let words: SmallVec<[VReg; 2]> = func.named(source(data, Role::D)?).into_iter().collect();
     let wide = match data.get(Field::MEM_SIZE) {
         MemSize::B32 => 1,
         MemSize::B64 => 2,

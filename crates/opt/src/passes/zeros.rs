@@ -2,9 +2,9 @@
 
 use super::dead_code::LOOKED_AT;
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Cs2rSize, Field, Mods, Opcode, RegFile, Role, special_registers};
+use oriole_isa::{Arch, Cs2rSize, Field, Mods, Opcode, RegFile, Role, special_registers};
 use oriole_ori::analysis::Analyses;
-use oriole_ori::{Block, Function, Inst, InstId, Operand, VReg};
+use oriole_ori::{Block, Function, Inst, InstFlags, InstId, Operand, VReg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is counted.
@@ -16,18 +16,12 @@ const WIDE: u8 = 4;
 /// Join what stands in one block, where nothing touches the first register between the two moves.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let was_looked_at = analyses.is_settled(LOOKED_AT, func);
-    let Some(zero) = special_registers::by_name("SRZ", context.arch) else { return Ok(Changed::No) };
     let mut joined = 0;
     for block in func.layout().to_vec() {
         let mut gone: FxHashSet<InstId> = FxHashSet::default();
         for (first, second, reg, k) in pairs(func, block) {
-            if !context.tally.is_open() {
-                break;
-            }
-            let mods: Mods = std::iter::once(Field::CS2R_SIZE.is(Cs2rSize::X64)).collect();
-            let mut inst = Inst::neutral(Opcode::CS2R, mods);
-            inst.set_role(Role::D, Operand::piece(reg, k, 2));
-            inst.set_role(Role::A, Operand::special(zero.number));
+            let pair = zero_pair(Operand::piece(reg, k, 2), context.arch).filter(|_| context.tally.is_open());
+            let Some(mut inst) = pair else { break };
             inst.loc = func[second].loc;
             func.edit().replace(second, inst);
             context.tally.add(0, 1);
@@ -43,6 +37,23 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         analyses.settle(LOOKED_AT, func);
     }
     Ok(Changed::when(joined > 0))
+}
+
+/// `CS2R to, SRZ`: both registers of an operand become zero, where the target has it.
+pub fn zero_pair(to: Operand, arch: Arch) -> Option<Inst> {
+    let zero = special_registers::by_name("SRZ", arch)?;
+    let mods: Mods = std::iter::once(Field::CS2R_SIZE.is(Cs2rSize::X64)).collect();
+    let mut inst = Inst::neutral(Opcode::CS2R, mods);
+    inst.set_role(Role::D, to);
+    inst.set_role(Role::A, Operand::special(zero.number));
+    Some(inst)
+}
+
+/// What a plain move makes zero.
+pub fn made_zero(inst: &Inst) -> Option<Operand> {
+    let plain = inst.is_machine() && inst.opcode == Opcode::MOV && inst.guard().is_none();
+    let (to, from) = (*inst.operands.first()?, *inst.operands.get(1)?);
+    (plain && from.is_zero() && !from.has_flags() && !inst.flags.contains(InstFlags::VOLATILE)).then_some(to)
 }
 
 /// Both moves of each pair, the register, and the first of the two components.
@@ -70,10 +81,7 @@ fn pairs(func: &Function, block: Block) -> Vec<(InstId, InstId, VReg, u8)> {
 
 /// The component of a wide register that a move makes zero.
 fn zeroed(func: &Function, inst: InstId) -> Option<(VReg, u8)> {
-    let data = &func[inst];
-    let plain = data.is_machine() && data.opcode == Opcode::MOV && data.guard().is_none();
-    let (to, from) = (*data.operands.first()?, *data.operands.get(1)?);
-    let (reg, piece) = to.as_piece().filter(|_| plain && from.is_zero() && !from.has_flags())?;
+    let (reg, piece) = made_zero(&func[inst])?.as_piece()?;
     let of = &func[reg];
     let range = piece.range(of.components);
     let fits = of.file() == RegFile::R && of.components >= WIDE && of.align >= 2 && !of.is_fixed();

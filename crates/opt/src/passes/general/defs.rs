@@ -102,10 +102,11 @@ impl Defs {
         due
     }
 
-    /// The walk has looked at an instruction: what changes from here on it has not seen.
-    pub(super) fn see(&mut self, inst: InstId) {
+    /// The walk has looked at an instruction and leaves it in the block at hand: what changes from here on it has not seen.
+    pub(super) fn see(&mut self, func: &Function, inst: InstId) {
         self.seen[inst] = self.clock;
         self.clock += 1;
+        self.hold_word(func, inst);
     }
 
     /// What an instruction reads has changed, or goes.
@@ -162,8 +163,8 @@ impl Defs {
         self.block.is_some_and(|here| self.dominators.dominates(*block, here)).then_some(*reg)
     }
 
-    /// The walk leaves an instruction in the block at hand: a copy of a word of a constant bank is there from here on.
-    pub(super) fn hold_word(&mut self, func: &Function, inst: InstId) {
+    /// A copy of a word of a constant bank is there from here on.
+    fn hold_word(&mut self, func: &Function, inst: InstId) {
         let data = &func[inst];
         let copy = data.operands.first().and_then(|to| to.as_reg()).filter(|_| data.opcode == Opcode::MOV);
         let Some((value, block)) = copy.zip(self.block).filter(|(value, _)| func.is_value(*value)) else { return };

@@ -72,13 +72,17 @@ const OPPOSITES: [(Cmp, Cmp); 8] = [
     (Cmp::T, Cmp::F),
 ];
 
+/// What holds where an integer comparison does not.
+pub(crate) fn opposite_cmp(cmp: Cmp) -> Option<Cmp> {
+    OPPOSITES.into_iter().find(|(this, _)| *this == cmp).map(|(_, other)| other)
+}
+
 /// The comparison that is true where this one is false.
 fn opposite(inst: &Inst) -> Option<Inst> {
     let mut new = inst.clone();
     match inst.opcode {
         Opcode::ISETP if !inst.get(Field::EX) => {
-            let (_, other) = OPPOSITES.into_iter().find(|(this, _)| *this == inst.get(Field::CMP))?;
-            new.mods.set(Field::CMP, other);
+            new.mods.set(Field::CMP, opposite_cmp(inst.get(Field::CMP))?);
         }
         Opcode::FSETP => new.mods.set(Field::FCMP, inst.get(Field::FCMP).opposite()),
         _ => return None,

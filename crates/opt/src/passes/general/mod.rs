@@ -33,6 +33,7 @@ pub(crate) use bounds::conjunction;
 pub(crate) use common::{equal, key, may_be_shared};
 use defs::{Defs, reads_of};
 pub(crate) use defs::{is_full_definition, is_stable};
+pub(crate) use merge::opposite_cmp;
 use oriole_isa::{Arch, Field, Mul, Opcode, RegFile, Role};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::terminator::is_terminator;
@@ -174,8 +175,7 @@ impl Cx<'_> {
         let looking = self.rules.of(data);
         let rules = looking.map_or(0, |looking| looking.rules);
         if !data.is_machine() || !self.defs.is_due(self.func, id, looking.map(|looking| looking.reach)) {
-            self.defs.see(id);
-            self.defs.hold_word(self.func, id);
+            self.defs.see(self.func, id);
             self.place_last(id);
             return Ok(false);
         }
@@ -215,8 +215,7 @@ impl Cx<'_> {
             self.defs.touch_results(self.func, id);
             self.defs.pass(self.func, id);
         }
-        self.defs.see(id);
-        self.defs.hold_word(self.func, id);
+        self.defs.see(self.func, id);
         self.place_last(id);
         Ok(changed)
     }
@@ -375,7 +374,7 @@ fn constant(operand: Operand) -> Option<u32> {
 }
 
 /// The operand with a role.
-fn source(inst: &Inst, role: Role) -> Option<Operand> {
+pub(crate) fn source(inst: &Inst, role: Role) -> Option<Operand> {
     inst.opcode.position(role).map(|at| inst.operands[at])
 }
 

@@ -7,6 +7,7 @@
 
 use super::{SELECTIONS, can_be_guarded};
 use crate::Context;
+use crate::passes::general::source;
 use oriole_isa::latency::is_variable_opcode;
 use oriole_isa::{Arch, Opcode, RegFile, Role};
 use oriole_ori::analysis::{Analyses, LoopForest, Speculation};
@@ -79,11 +80,11 @@ impl Selection {
             return None;
         }
         let value = |role| {
-            let operand = data.operands[data.opcode.position(role)?];
+            let operand = source(data, role)?;
             let reg = operand.as_whole_reg().filter(|reg| func.is_value(*reg) && func[*reg].file() == RegFile::R)?;
             (!operand.has_flags()).then_some(reg)
         };
-        let predicate = data.operands[data.opcode.position(Role::PA)?];
+        let predicate = source(data, Role::PA)?;
         let pred = predicate.as_reg().filter(|reg| func.is_value(*reg) && func[*reg].file() == RegFile::P)?;
         let guard = Guard { pred, negated: predicate.is_not() };
         Some(Selection { inst, result: value(Role::D)?, sides: [value(Role::A)?, value(Role::B)?], predicate: guard })

@@ -1,5 +1,6 @@
 //! The counter of a loop: what a round adds to it, and how far from its bound it must be for several rounds.
 
+use crate::passes::general::{opposite_cmp, source};
 use oriole_isa::{Bop, Cmp, Field, Mods, Opcode, RegFile, Role, Sign};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, Operand, OperandKind, RegType, VReg};
 
@@ -29,17 +30,16 @@ impl Counter {
     /// The counter by which the loop of one block goes on, if `rounds` of them can be told from it.
     pub(super) fn of(func: &Function, block: Block, goes_on: Guard, rounds: usize) -> Option<Counter> {
         let test = &func[func.definition(goes_on.pred)?];
-        let role = |inst: &Inst, role| inst.opcode.position(role).map(|at| inst.operands[at]);
         let plain = test.opcode == Opcode::ISETP && test.is_machine() && test.guard().is_none();
         if !plain || test.get(Field::EX) || test.get(Field::LONG) || test.get(Field::BOP) != Bop::AND {
             return None;
         }
-        let alone = role(test, Role::PA)? == Operand::pt() && role(test, Role::PD)?.as_reg() == Some(goes_on.pred);
-        let counted = role(test, Role::A)?
+        let alone = source(test, Role::PA)? == Operand::pt() && source(test, Role::PD)?.as_reg() == Some(goes_on.pred);
+        let counted = source(test, Role::A)?
             .as_whole_reg()
-            .filter(|_| alone && !role(test, Role::A).is_some_and(|a| a.has_flags()))?;
+            .filter(|_| alone && !source(test, Role::A).is_some_and(|a| a.has_flags()))?;
         let (value, next, step) = steps(func, block, counted)?;
-        let cmp = if goes_on.negated { opposite(test.get(Field::CMP))? } else { test.get(Field::CMP) };
+        let cmp = if goes_on.negated { opposite_cmp(test.get(Field::CMP))? } else { test.get(Field::CMP) };
         let (cmp, sign) = match (cmp, step > 0) {
             // What comes closer step by step meets no other value on the way.
             (Cmp::NE, true) => (Cmp::LT, Sign::S32),
@@ -48,7 +48,7 @@ impl Counter {
             _ => return None,
         };
         let all_but_one = step.checked_mul(i32::try_from(rounds).ok()? - 1)?;
-        let limit = limit(func, block, role(test, Role::B)?, sign, all_but_one)?;
+        let limit = limit(func, block, source(test, Role::B)?, sign, all_but_one)?;
         Some(Counter { value, next, cmp, sign, limit })
     }
 
@@ -127,13 +127,12 @@ fn steps(func: &Function, block: Block, counted: VReg) -> Option<(VReg, VReg, i3
         let next = next.as_whole_reg().filter(|next| counted == value || counted == *next)?;
         let id = func.definition(next).filter(|id| lists.home(*id) == Some(block))?;
         let sum = &func[id];
-        let role = |role| sum.opcode.position(role).map(|at| sum.operands[at]);
         let plain = sum.opcode == Opcode::IADD3 && sum.guard().is_none() && !sum.get(Field::X);
         let fits = plain
-            && role(Role::D)? == Operand::reg(next)
-            && role(Role::A)? == Operand::reg(value)
-            && role(Role::C)?.is_zero();
-        let step = role(Role::B)?.as_imm().filter(|_| fits)? as i32;
+            && source(sum, Role::D)? == Operand::reg(next)
+            && source(sum, Role::A)? == Operand::reg(value)
+            && source(sum, Role::C)?.is_zero();
+        let step = source(sum, Role::B)?.as_imm().filter(|_| fits)? as i32;
 
         (step != 0 && step.abs() < LARGEST_STEP).then_some((value, next, step))
     })
@@ -163,16 +162,4 @@ fn limit(func: &Function, block: Block, bound: Operand, sign: Sign, moved: i32) 
         _ => false,
     };
     stays.then_some(Limit::Computed(bound, -moved))
-}
-
-fn opposite(cmp: Cmp) -> Option<Cmp> {
-    Some(match cmp {
-        Cmp::LT => Cmp::GE,
-        Cmp::LE => Cmp::GT,
-        Cmp::GT => Cmp::LE,
-        Cmp::GE => Cmp::LT,
-        Cmp::EQ => Cmp::NE,
-        Cmp::NE => Cmp::EQ,
-        _ => return None,
-    })
 }

@@ -19,7 +19,7 @@ use counter::Counter;
 use oriole_isa::{Effects, Opcode};
 use oriole_ori::analysis::{Analyses, Cfg};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, Function, Guard, InstId, VReg};
+use oriole_ori::{Block, Function, Guard, InstId, Operand, VReg};
 
 /// What is counted.
 pub(crate) const RULES: &[&str] = &["loops unrolled"];
@@ -113,7 +113,7 @@ fn may_be_copied(func: &Function, inst: InstId) -> bool {
 }
 
 /// The value that a MovPhi of a block gives, and what it takes from a predecessor.
-fn phi_values(func: &Function, block: Block, pred: Block) -> Vec<(VReg, oriole_ori::Operand)> {
+fn phi_values(func: &Function, block: Block, pred: Block) -> Vec<(VReg, Operand)> {
     let of = |phi: &InstId| {
         let input = func.phi_inputs(*phi).find(|(_, from)| *from == pred)?.0;
         Some((func[*phi].operands[0].as_reg()?, input))
