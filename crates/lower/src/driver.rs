@@ -26,6 +26,8 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
     cx.out.independent_samplers = ast.target.iter().any(|word| word == "texmode_independent");
     let mut errors = lower_functions(&mut cx);
     errors.extend(add_visible_variables(&mut cx));
+    let base = cx.out.function_table_bytes();
+    cx.out.functions.values_mut().for_each(|func| func.literals_mut().base = base);
     if errors.is_empty() { Ok(cx.out) } else { Err(errors) }
 }
 

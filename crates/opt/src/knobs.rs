@@ -19,7 +19,7 @@ pub const KNOBS: &[Knob] = &[
     Knob {
         name: "constant-prefetch",
         published: None,
-        default: 3,
+        default: 8,
         meaning: "lines of constants that are asked for at the start of a kernel, at most",
     },
     Knob {

@@ -68,7 +68,6 @@ const MEMORY: &str = "not done: docs/opt.md, Local memory";
 const REMAT: &str = "not done: docs/opt.md, Rematerialisation";
 const RANGES: &str = "not done: docs/opt.md, Splitting live ranges";
 const SYNCHRONISATION: &str = "not done: docs/opt.md, Barriers of blocks";
-const ARCH: &str = "not done: docs/opt.md, Rules of one target";
 
 /// Every slot once. Slots 125-131 are the reports and dumps of the encoding stage, 139-158 the
 /// target-specific ones; the published table names neither.
@@ -153,7 +152,7 @@ pub const SLOTS: &[Slot] = &[
     stage(72, "LateExpandSyncInstructions", "slot 99 inserts them in their final form"),
     pass(73, "ConvertAllMovPhiToMov", "out of SSA form: MovPhi become copies"),
     pass(74, "ConvertToUniformReg", "what is the same in a warp goes to uniform registers, behind slot 99: docs/uniform.md"),
-    none(75, "LateArchOptimizeFirst", ARCH),
+    pass(75, "LateArchOptimizeFirst", "doubles are immediates or constants of the kernel's bank 2, ahead of slot 73: docs/opt.md, Constants of 64 bits"),
     none(76, "UpdateAfterOptimize", HOOK),
     none(77, "AdvancedPhaseLateConvUnSup", HOOK),
     stage(78, "LateExpansionUnsupportedOps", LOWERED),

@@ -31,8 +31,8 @@ pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packe
 pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg, entry_for_each};
 pub use error::BuildError;
 pub use function::{
-    Attributes, BlockData, DefUse, Editor, Epochs, Frame, Function, FunctionKind, Param, SourceLoc, SymbolPart,
-    SymbolRef,
+    Attributes, BlockData, DefUse, Editor, Epochs, Frame, Function, FunctionKind, Literals, Param, SourceLoc,
+    SymbolPart, SymbolRef,
 };
 pub use inst::{Guard, Inst, InstFlags, InstKind};
 pub use machine::{

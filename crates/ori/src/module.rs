@@ -220,6 +220,11 @@ impl Module {
         8 * (at as u64 + 1)
     }
 
+    /// Bytes of bank 2 in which the offsets of functions stand, with the place of none; 0 where no address is taken.
+    pub fn function_table_bytes(&self) -> u32 {
+        if self.function_table.is_empty() { 0 } else { 8 * (self.function_table.len() as u32 + 1) }
+    }
+
     /// Byte offset in constant bank 0 of the word with the numbers of `objects`; a new one lies at `start` or
     /// behind the last.
     pub fn object_slot(&mut self, objects: &[Symbol], start: u32) -> u32 {

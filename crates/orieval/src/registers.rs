@@ -1,7 +1,7 @@
 //! The registers of one thread.
 
 use oriole_isa::{RegFile, Role};
-use oriole_ori::{Function, Guard, Inst, Operand, OperandKind, VReg};
+use oriole_ori::{Function, Guard, Inst, Literals, Operand, OperandKind, VReg};
 
 /// First places of the physical registers of each file; virtual ones follow.
 const FILES: [(RegFile, usize); 3] = [(RegFile::R, 0), (RegFile::UR, 256), (RegFile::P, 320)];
@@ -103,6 +103,7 @@ impl<'f> Registers<'f> {
             OperandKind::Imm(bits, _) => Some(if k == 0 { bits } else { 0 }),
             OperandKind::Rz => Some(0),
             OperandKind::Phys { file: RegFile::R, number, .. } => self.value(usize::from(number) + usize::from(k)),
+            OperandKind::Const { bank: Literals::BANK, offset } => self.func.literals().word(offset + 4 * u32::from(k)),
             OperandKind::Const { offset, .. } => self.constants.get(offset as usize / 4 + usize::from(k)).copied(),
             _ => None,
         }

@@ -96,6 +96,27 @@ fn two_kernels_call_through_one_table() {
     }
 }
 
+/// A kernel's constants of 64 bits stand in its bank 2 behind the offsets of the functions that it calls through addresses.
+#[test]
+fn constants_stand_behind_the_functions_of_bank_two() {
+    let scaled = "cvt.rn.f64.u32 %fd1, %r3; mul.rn.f64 %fd1, %fd1, 0d3FD5555555555555;
+            add.rn.f64 %fd1, %fd1, 0d3FB999999999999A; cvt.rzi.u32.f64 %r3, %fd1; add.s32";
+    let module =
+        table_module().replace(".reg .b32 %r<8>;\n            ld.param", ".reg .b32 %r<8>; .reg .f64 %fd<2>; ld.param");
+    let scratch = Scratch::new(&module.replace("add.s32 %r3, %r3", &format!("{scaled} %r3, %r3")));
+    let cubin = scratch.compile(&["--arch", "sm_80", "-O3"]);
+    let text = String::from_utf8(read_back::run(oriole().arg("disasm").arg(&cubin)).stdout).expect("text");
+    // Two functions have numbers from 1 on.
+    assert!(text.contains("c[0x2][0x18]") && text.contains("c[0x2][0x20]"), "{text}");
+    for (kernel, more) in [("first", 0), ("second", 100)] {
+        for input in [6, 7, 0x1234_5678u32] {
+            let called = if input & 1 == 0 { input + 3 } else { input * 3 };
+            let scaled = (f64::from(called) * f64::from_bits(0x3fd5_5555_5555_5555) + 0.1) as u32;
+            assert_eq!(scratch.run(&cubin, kernel, &[input], 1), [scaled + more], "{kernel}({input})");
+        }
+    }
+}
+
 /// Calls a function of another module, through a pointer too, and reads that module's variables.
 const CALLER: &str = "
 .extern .func (.param .b32 r) there(.param .b32 a);

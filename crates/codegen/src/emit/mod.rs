@@ -17,8 +17,8 @@ use oriole_cubin::{
 };
 use oriole_isa::{Arch, Control, Inst, KEPT_REGISTERS, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
-    DataReloc, DataRelocKind, FuncId, Function, FunctionKind, INST_BYTES, Linkage, MachineCode, MachineInst, MemSpace,
-    Module, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
+    DataReloc, DataRelocKind, FuncId, Function, FunctionKind, INST_BYTES, Linkage, Literals, MachineCode, MachineInst,
+    MemSpace, Module, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
 };
 use oriole_regalloc::ModuleAllocation;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -149,7 +149,17 @@ impl<'m> Section<'m> {
         self.addresses.get(&id).copied()
     }
 
-    /// Bank 2: for each number of a function the offset of its copy in this section, none for 0 and for
+    /// Bank 2: the offsets of functions, then the kernel's constants.
+    fn bank_two(&self, literals: &Literals) -> Vec<u8> {
+        let mut bytes = if self.is_object { Vec::new() } else { self.function_offsets() };
+        if !literals.values.is_empty() {
+            bytes.resize(literals.base as usize, 0);
+            bytes.extend(literals.values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// For each number of a function the offset of its copy in this section, none for 0 and for
     /// functions without a copy. Empty where the section has none of them.
     fn function_offsets(&self) -> Vec<u8> {
         let offsets = self.module.function_table.iter().map(|symbol| self.address_of(*symbol));
@@ -204,7 +214,7 @@ fn function_section(
         }
     }
     finish_section(module.arch, &mut spec.code)?;
-    spec.literals = if section.is_object { Vec::new() } else { section.function_offsets() };
+    spec.literals = section.bank_two(func.literals());
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
     let allocated = section.functions.iter().map(|(f, _)| &allocation.functions[*f].own.used);
     // What the code names stands there already; calls may need more.

@@ -11,6 +11,7 @@ pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod hoist;
 pub(crate) mod launch_constants;
+pub(crate) mod literals;
 pub(crate) mod low_zeros;
 pub(crate) mod nops;
 pub(crate) mod predicate;

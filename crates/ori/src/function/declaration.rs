@@ -105,3 +105,45 @@ impl Frame {
         (self.local_bytes + self.spill_bytes).next_multiple_of(self.align.max(1))
     }
 }
+
+/// 64-bit constants that a kernel reads from its own bank 2 (`.nv.constant2.<kernel>`), where ptxas keeps them too for sm_75 to sm_89.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Literals {
+    /// Byte offset of the first: behind the offsets of the functions whose address is taken, which indirect calls read.
+    pub base: u32,
+    /// The constants in the order of their places, each once.
+    pub values: Vec<u64>,
+}
+
+impl Literals {
+    /// The bank.
+    pub const BANK: u8 = 2;
+    /// Bytes of one.
+    const SIZE: u32 = 8;
+    /// So many at most: their caches are small, and each is looked for among the others.
+    const MOST: usize = 512;
+
+    /// Byte offset of a constant, which gets a place if it has none; `None` where there is no more room.
+    pub fn place(&mut self, bits: u64) -> Option<u32> {
+        let at = match self.values.iter().position(|value| *value == bits) {
+            Some(at) => at,
+            None if self.values.len() < Self::MOST => {
+                self.values.push(bits);
+                self.values.len() - 1
+            }
+            None => return None,
+        };
+        Some(self.base + Self::SIZE * at as u32)
+    }
+
+    /// The 32-bit word at a byte offset of the bank.
+    pub fn word(&self, offset: u32) -> Option<u32> {
+        let at = offset.checked_sub(self.base)?;
+        let value = self.values.get((at / Self::SIZE) as usize)?;
+        match at % Self::SIZE {
+            0 => Some(*value as u32),
+            4 => Some((*value >> 32) as u32),
+            _ => None,
+        }
+    }
+}

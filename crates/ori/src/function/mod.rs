@@ -18,7 +18,7 @@ mod def_use;
 mod edit;
 mod named;
 
-pub use declaration::{Attributes, Frame, FunctionKind, Param};
+pub use declaration::{Attributes, Frame, FunctionKind, Literals, Param};
 pub use def_use::DefUse;
 pub use edit::Editor;
 
@@ -90,6 +90,7 @@ pub struct Function {
     params: Vec<Param>,
     attributes: Attributes,
     frame: Frame,
+    literals: Literals,
     /// Blocks, also removed ones; `layout` says which exist.
     blocks: PrimaryMap<Block, BlockData>,
     layout: Vec<Block>,
@@ -118,6 +119,7 @@ impl Function {
             params: Vec::new(),
             attributes: Attributes::default(),
             frame: Frame::default(),
+            literals: Literals::default(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
             insts: PrimaryMap::new(),
@@ -192,6 +194,17 @@ impl Function {
     /// Local memory, to be changed.
     pub fn frame_mut(&mut self) -> &mut Frame {
         &mut self.frame
+    }
+
+    /// Constants in the kernel's own bank.
+    #[inline]
+    pub fn literals(&self) -> &Literals {
+        &self.literals
+    }
+
+    /// Constants in the kernel's own bank, to be changed.
+    pub fn literals_mut(&mut self) -> &mut Literals {
+        &mut self.literals
     }
 
     // ---- code ----

@@ -146,6 +146,13 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
             func.frame_mut().align = c.keyed("align")?;
             func.frame_mut().dynamic = !c.is_done() && c.word()? == "dynamic";
         }
+        "literals" => {
+            func.literals_mut().base = c.keyed("base")?;
+            while !c.is_done() {
+                let value = c.number()?;
+                func.literals_mut().values.push(value);
+            }
+        }
         "reg" => declare(c, func)?,
         "values" => func.edit().set_first_value(Some(VReg::from_u32(c.number()?))),
         "livein" => {

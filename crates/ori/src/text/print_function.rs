@@ -2,7 +2,7 @@
 
 use super::{FILES, FLAGS, KINDS, NAMING_ARCH, PARTS, callee_text, clobbers_text};
 use crate::entity::{Block, InstId, VReg};
-use crate::function::{Attributes, Function};
+use crate::function::{Attributes, Function, Literals};
 use crate::inst::{Inst, InstFlags, InstKind};
 use crate::operand::{ImmKind, Operand, OperandKind, Piece};
 use crate::published::opcodes;
@@ -39,6 +39,11 @@ fn print(f: &mut Formatter<'_>, func: &Function, comment: &dyn Fn(InstId) -> Opt
     let frame = func.frame();
     let dynamic = if frame.dynamic { " dynamic" } else { "" };
     writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
+    let literals = func.literals();
+    if *literals != Literals::default() {
+        let values: String = literals.values.iter().map(|value| format!(" {value:#x}")).collect();
+        writeln!(f, "  .literals base={}{values}", literals.base)?;
+    }
     for (reg, data) in func.regs() {
         writeln!(f, "  .reg {}", declaration(reg, data))?;
     }

@@ -373,6 +373,13 @@ fn constant(operand: Operand) -> Option<u32> {
     if operand.is_zero() { Some(0) } else { operand.as_imm() }
 }
 
+/// The constant that a value is, on SSA form with lists of definitions.
+pub(crate) fn constant_of(func: &Function, value: VReg) -> Option<u32> {
+    let inst = &func[func.definition(value)?];
+    let copied = is_full_definition(inst).then(|| copies::copy_source(func, inst, Operand::reg(value)))??;
+    constant(copied)
+}
+
 /// The operand with a role.
 pub(crate) fn source(inst: &Inst, role: Role) -> Option<Operand> {
     inst.opcode.position(role).map(|at| inst.operands[at])

@@ -3,7 +3,8 @@
 
 use crate::passes::general::commute;
 use oriole_isa::{
-    Arch, Field, LdcMode, Mods, Opcode, RegFile, Role, Setting, Udenormal, UvmnmxType, Vtype, special_registers,
+    Arch, BaseScale, Field, LdcMode, Mods, Opcode, RegFile, Role, Setting, Udenormal, UvmnmxType, Vtype,
+    special_registers,
 };
 use oriole_ori::{EntitySet, Function, Guard, Inst, InstFlags, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
 
@@ -217,11 +218,12 @@ impl Forms<'_> {
         self.func.is_legal(&new, self.arch).then_some(new)
     }
 
-    /// A 32-bit address whose register is a uniform one.
+    /// A 32-bit address whose register is a uniform one. A scale is one of the general register alone.
     fn addressed(&self, inst: &Inst) -> Option<Inst> {
         let (base, ubase) = (inst.opcode.position(Role::Base)?, inst.opcode.position(Role::UBase)?);
         let is_uniform = |operand: Operand| operand.as_reg().is_some_and(|reg| self.func[reg].file() == RegFile::UR);
-        if !is_uniform(inst.operands[base]) || !inst.operands[ubase].is_none() || inst.width(base) != 1 {
+        let is_scaled = inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) != BaseScale::X1;
+        if !is_uniform(inst.operands[base]) || !inst.operands[ubase].is_none() || inst.width(base) != 1 || is_scaled {
             return None;
         }
         let mut new = inst.clone();
