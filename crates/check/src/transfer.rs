@@ -5,7 +5,7 @@ use crate::program::{Condition, LineId, Program};
 use oriole_cubin::Cubin;
 use oriole_cubin::nvinfo::number::INDIRECT_BRANCH_TARGETS;
 use oriole_isa::{BraMode, Effects, Field, Inst, Opcode, RegFile, Role, Value};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// Where control goes after one instruction.
@@ -66,11 +66,18 @@ impl<'p> Transfers<'p> {
     }
 
     /// Finds what calls by register may call. `starts`: the instructions, in order, that control may come to from
-    /// elsewhere than the one before.
+    /// elsewhere than the one before. The bank that lists functions may hold tables of jumps and constants too: what a jump goes to
+    /// is no function.
     pub(crate) fn resolve_calls(&mut self, cubin: &Cubin, starts: &[LineId]) {
+        let program = self.program;
+        let is_jump = |line: LineId| program.lines[line as usize].inst.opcode == Opcode::BRX;
+        let jumps = self.special.iter().filter(|(at, _)| is_jump(**at));
+        let inside: FxHashSet<LineId> =
+            jumps.flat_map(|(_, jump)| jump.targets.iter().map(|(line, _)| *line)).collect();
         for (at, transfer) in &mut self.special {
             if transfer.calls && transfer.callees.is_empty() {
                 transfer.callees = indirect::callees(self.program, cubin, starts, *at);
+                transfer.callees.retain(|callee| !inside.contains(callee));
             }
         }
     }

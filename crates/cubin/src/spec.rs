@@ -246,6 +246,8 @@ pub struct FunctionSpec {
     pub syscalls: Vec<u32>,
     /// Byte offsets of the EXIT instructions.
     pub exits: Vec<u32>,
+    /// Of each jump by a table: its byte offset, a zero, the number of targets, their byte offsets.
+    pub jumps: Vec<u32>,
     /// Whether it reads `SR_CTAID.Z`.
     pub uses_ctaid_z: bool,
     /// Tensor memory, if it uses it.
@@ -282,6 +284,7 @@ impl FunctionSpec {
             indirect_calls: Vec::new(),
             syscalls: Vec::new(),
             exits: Vec::new(),
+            jumps: Vec::new(),
             uses_ctaid_z: false,
             tensor_memory: None,
             limits: crate::model::Limits::default(),

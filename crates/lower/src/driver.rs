@@ -3,8 +3,8 @@
 use crate::body::lower_function;
 use crate::error::{LowerError, unsupported};
 use crate::module::context::ModuleCx;
-use crate::module::plan;
 use crate::module::plan::{Plan, VarKey};
+use crate::module::{bank_two, plan};
 use crate::options::Options;
 use oriole_isa::Arch;
 use oriole_ori::{Function, FunctionKind, Module, Symbol, SymbolKind};
@@ -26,8 +26,7 @@ pub(crate) fn lower_module(ast: &ast::Module, options: &Options<'_>) -> Result<M
     cx.out.independent_samplers = ast.target.iter().any(|word| word == "texmode_independent");
     let mut errors = lower_functions(&mut cx);
     errors.extend(add_visible_variables(&mut cx));
-    let base = cx.out.function_table_bytes();
-    cx.out.functions.values_mut().for_each(|func| func.literals_mut().base = base);
+    bank_two::lay_out(&mut cx.out);
     if errors.is_empty() { Ok(cx.out) } else { Err(errors) }
 }
 

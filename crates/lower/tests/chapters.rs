@@ -246,24 +246,26 @@ fn a_wanted_kernel_that_is_missing_lists_the_others() {
     assert_eq!(found[0].help.as_deref(), Some("kernels: one two"));
 }
 
-/// Equal targets are one branch, and many are a search: 45,000 comparisons took a minute.
+/// Equal targets are one branch, a few are searched, two are told by bits, many have a table, as long as there is room in bank 2.
 #[test]
-fn tables_of_branches_are_searched() {
-    let comparisons = |targets: Vec<String>, bodies: &str| {
-        let list = targets.join(", ");
-        count(
-            &lower(
-                &format!(
-                    "ld.param.u64 %rd0, [in]; mov.u32 %r1, %tid.x;\nT: .branchtargets {list};\nbrx.idx %r1, T;\n{bodies}"
-                ),
-                Arch::Sm80,
-            ),
-            Opcode::ISETP,
-        )
+fn jumps_by_index_have_their_forms() {
+    let forms = |targets: Vec<String>, arms: usize| {
+        let (list, last) = (targets.join(", "), arms - 1);
+        let bodies: String = (0..=last).map(|n| format!("A{n}: st.global.u32 [%rd0], {n}; ret;\n")).collect();
+        let text = format!(
+            "ld.param.u64 %rd0, [in]; mov.u32 %r1, %tid.x;\nT: .branchtargets {list};\nbrx.idx %r1, T;\n{bodies}"
+        );
+        let module = lower(&text, Arch::Sm80);
+        [Opcode::ISETP, Opcode::BRX].map(|opcode| count(&module, opcode))
     };
-    assert_eq!(comparisons(vec!["A".to_owned(); 45_000], "A:"), 0);
-    let bodies: Vec<String> = (0..300).map(|n| format!("A{n}: st.global.u32 [%rd0], {n}; ret;")).collect();
-    assert_eq!(comparisons((0..300).map(|n| format!("A{n}")).collect(), &bodies.join("\n")), 299);
+    let numbered = |count: usize| (0..count).map(|n| format!("A{n}")).collect::<Vec<_>>();
+    // 45,000 comparisons took a minute.
+    assert_eq!(forms(vec!["A0".to_owned(); 45_000], 1), [0, 0]);
+    assert_eq!(forms(numbered(6), 6), [5, 0]);
+    assert_eq!(forms((0..32).map(|n| format!("A{}", n & 1)).collect(), 2), [1, 0]);
+    assert_eq!(forms((0..33).map(|n| format!("A{}", n & 1)).collect(), 2), [0, 1]);
+    assert_eq!(forms(numbered(300), 300), [0, 1]);
+    assert_eq!(forms(numbered(4_097), 4_097), [4_096, 0]);
 }
 
 /// Places far outside of what is declared: no sum wraps, and ptxas's places where it has some.

@@ -31,12 +31,13 @@ pub use cranelift_entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, packe
 pub use entity::{Block, CallId, FuncId, InstId, LocId, SymRef, Symbol, VReg, entry_for_each};
 pub use error::BuildError;
 pub use function::{
-    Attributes, BlockData, DefUse, Editor, Epochs, Frame, Function, FunctionKind, Literals, Param, SourceLoc,
-    SymbolPart, SymbolRef,
+    Attributes, BlockData, DefUse, Editor, Epochs, Frame, Function, FunctionKind, JumpTable, Literals, Param,
+    SourceLoc, SymbolPart, SymbolRef,
 };
 pub use inst::{Guard, Inst, InstFlags, InstKind};
 pub use machine::{
-    INST_BYTES, MachineBlock, MachineCode, MachineData, MachineError, MachineFunction, MachineId, MachineInst,
+    CodeTable, INST_BYTES, MachineBlock, MachineCode, MachineData, MachineError, MachineFunction, MachineId,
+    MachineInst,
 };
 pub use module::{
     ADDRESS_BANK, DataReloc, DataRelocKind, Linkage, Module, OBJECT_PARAM, Object, ObjectKind, ObjectSlot, SymbolData,

@@ -117,6 +117,74 @@ fn constants_stand_behind_the_functions_of_bank_two() {
     }
 }
 
+/// A jump by an index over `targets`, each of which computes something else.
+fn switch(name: &str, targets: &[u32]) -> String {
+    let labels: Vec<String> = targets.iter().map(|target| format!("{name}_{target}")).collect();
+    let arms = (0..=*targets.iter().max().expect("targets"))
+        .map(|arm| format!("{name}_{arm}: mad.lo.u32 %r2, %r2, {}, {}; bra {name}_end;\n", arm + 3, arm * arm + 1));
+    format!(
+        "{name}_list: .branchtargets {};\n brx.idx %r1, {name}_list;\n {} {name}_end:\n",
+        labels.join(", "),
+        arms.collect::<String>()
+    )
+}
+
+/// What [`switch`] computes.
+fn switched(targets: &[u32], index: u32, value: u32) -> u32 {
+    let arm = targets[index as usize];
+    value.wrapping_mul(arm + 3).wrapping_add(arm * arm + 1)
+}
+
+/// Jumps by tables: two in a kernel, one in a function that two kernels call, and constants behind them; and what is told by bits of a word
+/// and searched.
+#[test]
+fn jumps_by_index_go_where_they_should() {
+    let dense: Vec<u32> = (0..20).collect();
+    let sparse: Vec<u32> = (0..40).map(|index| if index % 3 == 0 { index / 3 } else { 14 }).collect();
+    let bits: Vec<u32> = (0..30).map(|index| 0x2d5a_96a5 >> index & 1).collect();
+    let few: Vec<u32> = (0..12).map(|index| index / 4).collect();
+    let called = switch("f", &sparse);
+    let function = format!(
+        ".func (.param .b32 r) chosen(.param .b32 a, .param .b32 b) {{ .reg .b32 %r<4>;
+        ld.param.u32 %r1, [a]; ld.param.u32 %r2, [b]; {called} st.param.b32 [r], %r2; ret; }}\n"
+    );
+    let kernel = |name: &str, first: &[u32], second: &[u32]| {
+        format!(
+            ".visible .entry {name}(.param .u64 in, .param .u64 out) {{
+            .reg .b64 %rd<8>; .reg .b32 %r<8>; .reg .f64 %fd<3>;
+            ld.param.u64 %rd1, [in]; ld.param.u64 %rd2, [out]; ld.global.u32 %r1, [%rd1]; mov.u32 %r2, 5;
+            {} {}
+            {{ .param .b32 p; .param .b32 q; .param .b32 s; st.param.b32 [p], %r1; st.param.b32 [q], %r2;
+            call (s), chosen, (p, q); ld.param.b32 %r2, [s]; }}
+            cvt.rn.f64.u32 %fd1, %r2; mul.rn.f64 %fd1, %fd1, 0d3FD5555555555555; cvt.rzi.u32.f64 %r3, %fd1;
+            st.global.u32 [%rd2], %r3; ret; }}\n",
+            switch(&format!("{name}a"), first),
+            switch(&format!("{name}b"), second)
+        )
+    };
+    let kernels = kernel("first", &dense, &sparse) + &kernel("second", &bits, &few);
+    let scratch = Scratch::new(&[&HEAD.replace("sm_80", "sm_75"), function.as_str(), &kernels].concat());
+    for options in [
+        ["--arch", "sm_75", "-O3"],
+        ["--arch", "sm_80", "-O0"],
+        ["--arch", "sm_90", "-O3"],
+        ["--arch", "sm_100", "-O1"],
+    ] {
+        let cubin = scratch.compile(&options);
+        let file = std::fs::read(&cubin).expect("the cubin");
+        let found = oriole_check::check(&Cubin::parse(&file).expect("a cubin"), &[]).expect("readable code");
+        assert!(found.findings.is_empty(), "{options:?}: {:?}", found.findings);
+        for (name, lists) in [("first", [&dense, &sparse]), ("second", [&bits, &few])] {
+            for index in 0..lists.iter().map(|list| list.len()).min().expect("lists") as u32 {
+                let value = lists.into_iter().fold(5, |value, list| switched(list, index, value));
+                let value = switched(&sparse, index, value);
+                let expected = (f64::from(value) * f64::from_bits(0x3fd5_5555_5555_5555)) as u32;
+                assert_eq!(scratch.run(&cubin, name, &[index], 1), [expected], "{name}({index}) {options:?}");
+            }
+        }
+    }
+}
+
 /// Calls a function of another module, through a pointer too, and reads that module's variables.
 const CALLER: &str = "
 .extern .func (.param .b32 r) there(.param .b32 a);

@@ -4,6 +4,7 @@
 //! in this module, so that calls and returns are relative and need no linker. In an object file every
 //! function has a section of its own, and relocations stand for all addresses.
 
+mod bank_two;
 mod dwarf;
 pub(crate) mod lines;
 mod object;
@@ -17,8 +18,8 @@ use oriole_cubin::{
 };
 use oriole_isa::{Arch, Control, Inst, KEPT_REGISTERS, Kinds, Opcode, RegFile, Role, Value, encode, special_registers};
 use oriole_ori::{
-    DataReloc, DataRelocKind, FuncId, Function, FunctionKind, INST_BYTES, Linkage, Literals, MachineCode, MachineInst,
-    MemSpace, Module, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
+    DataReloc, DataRelocKind, FuncId, Function, FunctionKind, INST_BYTES, Linkage, MachineCode, MachineInst, MemSpace,
+    Module, SecondaryMap, SourceLoc, Symbol, SymbolData, SymbolKind, SymbolRef, UNIFIED_OFFSET, Variable,
 };
 use oriole_regalloc::ModuleAllocation;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -149,16 +150,6 @@ impl<'m> Section<'m> {
         self.addresses.get(&id).copied()
     }
 
-    /// Bank 2: the offsets of functions, then the kernel's constants.
-    fn bank_two(&self, literals: &Literals) -> Vec<u8> {
-        let mut bytes = if self.is_object { Vec::new() } else { self.function_offsets() };
-        if !literals.values.is_empty() {
-            bytes.resize(literals.base as usize, 0);
-            bytes.extend(literals.values.iter().flat_map(|value| value.to_le_bytes()));
-        }
-        bytes
-    }
-
     /// For each number of a function the offset of its copy in this section, none for 0 and for
     /// functions without a copy. Empty where the section has none of them.
     fn function_offsets(&self) -> Vec<u8> {
@@ -214,7 +205,7 @@ fn function_section(
         }
     }
     finish_section(module.arch, &mut spec.code)?;
-    spec.literals = section.bank_two(func.literals());
+    spec.literals = bank_two::contents(section, func);
     let bodies = || section.functions.iter().map(|(f, _)| &module.functions[*f]);
     let allocated = section.functions.iter().map(|(f, _)| &allocation.functions[*f].own.used);
     // What the code names stands there already; calls may need more.
@@ -333,6 +324,7 @@ fn function_code(
         let offset = first + *at as usize * INST_BYTES as usize;
         spec.code[offset..][..INST_BYTES as usize].copy_from_slice(&word.to_le_bytes());
     }
+    spec.jumps.extend(code.tables.iter().flat_map(|table| bank_two::record(table, start)));
     spec.exits.extend(code.exits.iter().map(|at| place(*at) as u32));
     // The library's own routines have no line in the user's source.
     if func.kind() != FunctionKind::Internal {

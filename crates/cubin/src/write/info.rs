@@ -143,7 +143,10 @@ fn push(
             records.extend(list(number::EXTERNS, &externs));
         }
         InfoItem::Syscalls => records.extend(list(number::SYSCALL_OFFSETS, &function.syscalls)),
-        InfoItem::Exits => records.extend(list(number::EXIT_INSTR_OFFSETS, &function.exits)),
+        InfoItem::Exits => {
+            records.extend(list(number::EXIT_INSTR_OFFSETS, &function.exits));
+            records.extend(list(number::INDIRECT_BRANCH_TARGETS, &function.jumps));
+        }
         InfoItem::CtaidZ => records.extend(function.uses_ctaid_z.then(|| Attribute::flag(number::CTAIDZ_USED))),
         InfoItem::BlockShape => {
             records.extend(shape(number::REQNTID, limits.required_threads));

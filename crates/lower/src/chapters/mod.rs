@@ -28,6 +28,7 @@ pub(crate) mod multimem;
 pub(crate) mod single_pair;
 pub(crate) mod stack;
 pub(crate) mod surface;
+pub(crate) mod switch;
 pub(crate) mod tensor;
 pub(crate) mod texture;
 pub(crate) mod video;

@@ -111,6 +111,24 @@ impl FnLower<'_, '_> {
 
     // ---- blocks ----
 
+    /// Whether there is room for a table of so many targets in bank 2. What kernels call has its tables in the banks of all of them, which
+    /// a linker would not know.
+    pub(crate) fn takes_table(&mut self, entries: usize) -> bool {
+        /// Entries of all tables in one bank, for kernels and for what they call: 16 KiB each of 64.
+        const MOST: usize = 4096;
+        /// Functions whose offsets stand there as well, 8 bytes each.
+        const MOST_FUNCTIONS: usize = 2048;
+        let own = || self.func.jump_tables().iter().map(|table| table.targets.len()).sum();
+        let before: usize = if self.is_entry() { own() } else { self.module.shared_table_entries };
+        let fits = before + entries <= MOST && self.module.function_symbols.len() <= MOST_FUNCTIONS;
+        if self.is_entry() {
+            return fits;
+        }
+        let fits = fits && !self.module.relocatable;
+        self.module.shared_table_entries += if fits { entries } else { 0 };
+        fits
+    }
+
     /// A fresh block.
     pub(crate) fn new_block(&mut self) -> Lowered<Block> {
         let made = self.func.edit().new_detached_block();

@@ -35,6 +35,8 @@ pub(crate) struct ModuleCx<'a> {
     /// End of the constant variables laid out so far, in bank 3.
     const_end: u64,
     line_starts: Vec<u32>,
+    /// Entries of the tables of jumps in functions that kernels call.
+    pub(crate) shared_table_entries: usize,
 }
 
 impl<'a> ModuleCx<'a> {
@@ -51,6 +53,7 @@ impl<'a> ModuleCx<'a> {
             library: Vec::new(),
             initialised: 0,
             const_end: 0,
+            shared_table_entries: 0,
             line_starts: options.source.map(|(_, text)| line_starts(text)).unwrap_or_default(),
         }
     }

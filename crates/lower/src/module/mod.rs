@@ -1,5 +1,6 @@
 //! What a module has: symbols, variables, the functions to lower, the library of slow paths.
 
+pub(crate) mod bank_two;
 pub(crate) mod context;
 mod data;
 pub(crate) mod library;

@@ -106,10 +106,32 @@ impl Frame {
     }
 }
 
+/// Where a jump by an index goes (`BRX`): the word of the index in bank 2 is the target's byte offset in the function.
+///
+/// The `BRX` names the table by its number, as its offset, until it is encoded; the targets are among the successors of its block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JumpTable {
+    /// Byte offset of its first word in bank 2.
+    pub offset: u32,
+    /// By index: which of the block's successors it goes to.
+    pub targets: Vec<u32>,
+}
+
+impl JumpTable {
+    /// Bytes of a word.
+    pub const WORD: u32 = 4;
+
+    /// Bytes in the bank.
+    pub fn bytes(&self) -> u32 {
+        Self::WORD * self.targets.len() as u32
+    }
+}
+
 /// 64-bit constants that a kernel reads from its own bank 2 (`.nv.constant2.<kernel>`), where ptxas keeps them too for sm_75 to sm_89.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Literals {
-    /// Byte offset of the first: behind the offsets of the functions whose address is taken, which indirect calls read.
+    /// Byte offset of the first: behind the offsets of the functions whose address is taken, which indirect calls read, and
+    /// tables of jumps.
     pub base: u32,
     /// The constants in the order of their places, each once.
     pub values: Vec<u64>,
@@ -119,7 +141,7 @@ impl Literals {
     /// The bank.
     pub const BANK: u8 = 2;
     /// Bytes of one.
-    const SIZE: u32 = 8;
+    pub const SIZE: u32 = 8;
     /// So many at most: their caches are small, and each is looked for among the others.
     const MOST: usize = 512;
 

@@ -8,7 +8,7 @@ use crate::operand::{MAX_INDEX, Operand};
 use crate::reg::{RegType, VRegData, VRegFlags};
 use crate::tuple::Tuples;
 use cranelift_entity::PrimaryMap;
-use oriole_isa::RegFile;
+use oriole_isa::{Opcode, RegFile, Role};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::ops::Index;
@@ -18,7 +18,7 @@ mod def_use;
 mod edit;
 mod named;
 
-pub use declaration::{Attributes, Frame, FunctionKind, Literals, Param};
+pub use declaration::{Attributes, Frame, FunctionKind, JumpTable, Literals, Param};
 pub use def_use::DefUse;
 pub use edit::Editor;
 
@@ -91,6 +91,7 @@ pub struct Function {
     attributes: Attributes,
     frame: Frame,
     literals: Literals,
+    jump_tables: Vec<JumpTable>,
     /// Blocks, also removed ones; `layout` says which exist.
     blocks: PrimaryMap<Block, BlockData>,
     layout: Vec<Block>,
@@ -120,6 +121,7 @@ impl Function {
             attributes: Attributes::default(),
             frame: Frame::default(),
             literals: Literals::default(),
+            jump_tables: Vec::new(),
             blocks: PrimaryMap::new(),
             layout: Vec::new(),
             insts: PrimaryMap::new(),
@@ -205,6 +207,23 @@ impl Function {
     /// Constants in the kernel's own bank, to be changed.
     pub fn literals_mut(&mut self) -> &mut Literals {
         &mut self.literals
+    }
+
+    /// Tables of jumps by index.
+    #[inline]
+    pub fn jump_tables(&self) -> &[JumpTable] {
+        &self.jump_tables
+    }
+
+    /// Tables of jumps by index, to be changed.
+    pub fn jump_tables_mut(&mut self) -> &mut Vec<JumpTable> {
+        &mut self.jump_tables
+    }
+
+    /// The table that an instruction jumps by, if it is a `BRX`.
+    pub fn jump_table_of(&self, inst: &Inst) -> Option<&JumpTable> {
+        let at = inst.opcode.position(Role::Offset).filter(|_| inst.is_machine() && inst.opcode == Opcode::BRX)?;
+        self.jump_tables.get(inst.operands[at].as_imm()? as usize)
     }
 
     // ---- code ----

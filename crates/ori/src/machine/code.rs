@@ -19,8 +19,21 @@ pub struct MachineCode {
     pub exits: Vec<u32>,
     /// Positions with a place in the source.
     pub locs: Vec<(u32, LocId)>,
+    /// Jumps by tables.
+    pub tables: Vec<CodeTable>,
     /// One more than the highest R register that an instruction names.
     pub registers: u32,
+}
+
+/// A table of a jump by an index.
+#[derive(Clone, Debug)]
+pub struct CodeTable {
+    /// Position of the jump.
+    pub branch: u32,
+    /// Byte offset of the first word in bank 2.
+    pub offset: u32,
+    /// By index: bytes from the function's start.
+    pub targets: Vec<u32>,
 }
 
 impl MachineCode {

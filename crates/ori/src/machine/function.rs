@@ -1,6 +1,6 @@
 //! A whole function as hardware instructions.
 
-use super::{INST_BYTES, MachineCode, MachineInst};
+use super::{CodeTable, INST_BYTES, MachineCode, MachineInst};
 use crate::entity::{Block, CallId, InstId, LocId, entry_for_each};
 use crate::function::Function;
 use crate::inst::InstFlags;
@@ -8,7 +8,7 @@ use crate::machine::MachineError;
 use cranelift_entity::{
     EntityRef, PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption, packed_option::ReservedValue,
 };
-use oriole_isa::{Arch, Carries, Control, EncodeError, Inst, Opcode, OperandFlags, RegFile, Unscheduled, Value};
+use oriole_isa::{Arch, Carries, Control, EncodeError, Inst, Opcode, OperandFlags, RegFile, Role, Unscheduled, Value};
 use smallvec::SmallVec;
 
 /// An instruction of a [`MachineFunction`].
@@ -95,8 +95,19 @@ pub struct MachineFunction {
     pub insts: PrimaryMap<MachineId, MachineData>,
     /// What is encoded when addresses are known. Operands that name a block hold its number as their label.
     open: PrimaryMap<Open, MachineInst>,
+    /// Jumps by tables.
+    tables: Vec<MachineTable>,
     /// One more than the highest R register that an instruction names.
     pub registers: u32,
+}
+
+/// A `BRX` and what its table says.
+#[derive(Clone, Debug)]
+struct MachineTable {
+    branch: MachineId,
+    /// Byte offset in bank 2.
+    offset: u32,
+    targets: Vec<Block>,
 }
 
 impl MachineFunction {
@@ -123,13 +134,20 @@ impl MachineFunction {
             blocks: Vec::with_capacity(func.layout().len()),
             insts: PrimaryMap::with_capacity(func.inst_count()),
             open: PrimaryMap::new(),
+            tables: Vec::new(),
             registers: 0,
         };
         for &block in func.layout() {
             let mut insts = Vec::with_capacity(func.block_insts(block).len());
             for &id in func.block_insts(block).iter().filter(|id| func.emits_code(**id)) {
                 let inst = func.machine_inst(id, |block| i64::from(block.as_u32()))?;
-                insts.push(machine.read(func, id, inst, &mut see)?);
+                let read = machine.read(func, id, inst, &mut see)?;
+                if let Some(table) = func.jump_table_of(&func[id]) {
+                    let succs = func.succs(block);
+                    let targets = table.targets.iter().filter_map(|at| succs.get(*at as usize).copied()).collect();
+                    machine.tables.push(MachineTable { branch: read, offset: table.offset, targets });
+                }
+                insts.push(read);
             }
             let succs = func.succs(block).iter().map(|succ| position[*succ]).collect();
             machine.blocks.push(MachineBlock { block, insts, succs });
@@ -146,7 +164,7 @@ impl MachineFunction {
     ) -> Result<MachineId, MachineError> {
         let (data, inst) = (&func[id], &machine.inst);
         self.registers = self.registers.max(registers_of(inst));
-        let is_open = names_address(&machine) || data.call.is_some();
+        let is_open = names_address(&machine) || data.call.is_some() || func.jump_table_of(data).is_some();
         let code = match Unscheduled::new(inst, self.arch) {
             Ok(word) if !is_open => Code::Word(word),
             Err(reason) if !is_open => return Err(super::fault(func, id, format!("it has no encoding: {reason}"))),
@@ -204,11 +222,16 @@ impl MachineFunction {
         }
         let mut code = MachineCode { words: Vec::with_capacity(self.inst_count()), ..MachineCode::default() };
         code.registers = self.registers;
-        for (at, data) in (0..).zip(self.iter_insts()) {
+        for (at, id) in (0..).zip(self.blocks.iter().flat_map(|block| &block.insts)) {
+            let data = &self.insts[*id];
             let word = match data.code {
                 Code::Word(word) => word.finish(data.control, self.arch)?,
                 Code::Open(open, _) => {
-                    code.open.push((at, self.with_offsets(open, data.control, &starts)));
+                    let mut machine = self.with_offsets(open, data.control, &starts);
+                    if let Some(table) = self.tables.iter().find(|table| table.branch == *id) {
+                        code.tables.push(table.finish(at, &mut machine, &starts));
+                    }
+                    code.open.push((at, machine));
                     0
                 }
             };
@@ -251,6 +274,18 @@ impl MachineFunction {
             }
             edit.set_insts(block.block, insts);
         }
+    }
+}
+
+impl MachineTable {
+    /// The table, and in the jump the distance from which its words count: they are offsets in the function.
+    fn finish(&self, at: u32, machine: &mut MachineInst, starts: &SecondaryMap<Block, i64>) -> CodeTable {
+        let next = (i64::from(at) + 1) * INST_BYTES;
+        if let Some(place) = machine.inst.opcode.position(Role::Offset) {
+            machine.inst.operands[place].value = Value::Imm((-next) as u64);
+        }
+        let targets = self.targets.iter().map(|target| starts[*target] as u32).collect();
+        CodeTable { branch: at, offset: self.offset, targets }
     }
 }
 

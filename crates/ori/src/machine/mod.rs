@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 mod code;
 mod function;
 
-pub use code::{INST_BYTES, MachineCode};
+pub use code::{CodeTable, INST_BYTES, MachineCode};
 pub use function::{MachineBlock, MachineData, MachineFunction, MachineId};
 
 /// A hardware instruction and the symbols that its operands still wait for.

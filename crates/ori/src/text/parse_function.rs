@@ -5,7 +5,7 @@ use super::parse_inst::{inst, operand, register, register_name};
 use super::{KINDS, PARTS};
 use crate::call::{CallSite, Callee, Clobbers};
 use crate::entity::{Block, CallId, SymRef, Symbol, VReg};
-use crate::function::{Function, FunctionKind, Param, SymbolPart};
+use crate::function::{Function, FunctionKind, JumpTable, Param, SymbolPart};
 use crate::operand::{MAX_INDEX, Operand};
 use crate::reg::{RegMask, VRegData, VRegFlags};
 use smallvec::SmallVec;
@@ -145,6 +145,13 @@ fn directive(c: &mut Cursor<'_>, func: &mut Function) -> Result<()> {
             func.frame_mut().spill_bytes = c.keyed("spill")?;
             func.frame_mut().align = c.keyed("align")?;
             func.frame_mut().dynamic = !c.is_done() && c.word()? == "dynamic";
+        }
+        "jumptable" => {
+            let mut table = JumpTable { offset: c.keyed("offset")?, targets: Vec::new() };
+            while !c.is_done() {
+                table.targets.push(c.number()?);
+            }
+            func.jump_tables_mut().push(table);
         }
         "literals" => {
             func.literals_mut().base = c.keyed("base")?;

@@ -39,6 +39,10 @@ fn print(f: &mut Formatter<'_>, func: &Function, comment: &dyn Fn(InstId) -> Opt
     let frame = func.frame();
     let dynamic = if frame.dynamic { " dynamic" } else { "" };
     writeln!(f, "  .frame local={} spill={} align={}{dynamic}", frame.local_bytes, frame.spill_bytes, frame.align)?;
+    for table in func.jump_tables() {
+        let targets: String = table.targets.iter().map(|target| format!(" {target}")).collect();
+        writeln!(f, "  .jumptable offset={}{targets}", table.offset)?;
+    }
     let literals = func.literals();
     if *literals != Literals::default() {
         let values: String = literals.values.iter().map(|value| format!(" {value:#x}")).collect();

@@ -3,9 +3,11 @@
 use super::Verifier;
 use crate::entity::{Block, InstId};
 use crate::function::Function;
+use crate::inst::Inst;
 use crate::operand::{Operand, OperandKind, Piece, TupleRef};
 use crate::terminator::{Exit, exit_of, is_terminator, may_fall_through};
 use cranelift_entity::EntitySet;
+use oriole_isa::Opcode;
 
 pub(super) fn check(v: &mut Verifier<'_>) {
     if v.func.layout().is_empty() {
@@ -132,7 +134,12 @@ fn check_end(v: &mut Verifier<'_>, block: Block) {
         match exit_of(data) {
             Exit::No => v.fail(Some(block), Some(inst), "instruction after a branch of the same block"),
             Exit::Branch => targets.extend(data.operands.iter().filter_map(|o| o.as_block())),
-            Exit::Indirect => indirect = true,
+            Exit::Indirect => {
+                indirect = true;
+                if let Some(message) = bad_table(func, block, data) {
+                    v.fail(Some(block), Some(inst), message);
+                }
+            }
             Exit::Leave => {}
         }
         open = open && may_fall_through(data);
@@ -145,6 +152,23 @@ fn check_end(v: &mut Verifier<'_>, block: Block) {
     if fallthroughs != Some(usize::from(open)) {
         v.fail(Some(block), insts.last().copied(), successor_message(succs, &targets, open));
     }
+}
+
+/// A jump by a table goes to successors of its block, and each of them is in the table.
+fn bad_table(func: &Function, block: Block, inst: &Inst) -> Option<String> {
+    let count = func.succs(block).len();
+    if func.jump_tables().is_empty() || inst.opcode != Opcode::BRX {
+        return None;
+    }
+    let Some(table) = func.jump_table_of(inst) else { return Some("the table of the jump does not exist".to_owned()) };
+    let mut named = vec![false; count];
+    for target in &table.targets {
+        match named.get_mut(*target as usize) {
+            Some(named) => *named = true,
+            None => return Some(format!("the table names successor {target} of {count}")),
+        }
+    }
+    named.iter().position(|named| !named).map(|at| format!("successor {at} is not in the table of the jump"))
 }
 
 fn successor_message(succs: &[Block], targets: &[Block], open: bool) -> String {
