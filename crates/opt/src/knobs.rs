@@ -17,6 +17,12 @@ pub struct Knob {
 /// Every knob.
 pub const KNOBS: &[Knob] = &[
     Knob {
+        name: "invariant-registers",
+        published: None,
+        default: 64,
+        meaning: "general registers that live in a loop, at most, for the sake of what is computed ahead of it (0: nothing is)",
+    },
+    Knob {
         name: "constant-prefetch",
         published: None,
         default: 8,

@@ -1,8 +1,8 @@
 //! The pipeline over Ori, up to allocation. [`crate::slots`] says of every published slot what fills it.
 
 use crate::passes::{
-    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, launch_constants, literals,
-    nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
+    atomics, back_copy, branches, check, control_flow, dead_code, form, general, hoist, invariants, launch_constants,
+    literals, nops, predicate, products, sink, synchronise, uniform, unroll, wide_loads, zeros,
 };
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
@@ -100,6 +100,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),
     entry("LateOriCommoning",         &[64],  1,    false, Once,      wide_loads::RULES, same_flow(wide_loads::run)),
     entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    entry("OriHoistInvariantsLate",   &[66],  1,    false, Once,      invariants::RULES, same_flow(invariants::run)),
     entry("OriDoRemat",               &[69],  1,    false, Once,      sink::RULES, same_flow(sink::run)),
     // Ahead of slot 73: values have one definition, and nothing behind it folds constants.
     entry("LateArchOptimizeFirst",    &[75],  1,    false, Once,      literals::RULES, same_flow(literals::run)),

@@ -60,6 +60,7 @@ const SETTLED: &str = "slot 29 runs until nothing changes, and nothing behind it
 const SINGLE: &str = "between slots 23 and 73 no register is written twice";
 
 // What could be done and is not: docs/opt.md has a paragraph on each under "Not done".
+const INVARIANTS: &str = "slot 66 sees all that they would: docs/opt.md, Invariants";
 const LOOPS: &str = "not done: docs/opt.md, Loops";
 const BRANCHES: &str = "not done: docs/opt.md, Branches";
 const BLOCKS: &str = "not done: docs/opt.md, Order of blocks in loops";
@@ -110,7 +111,7 @@ pub const SLOTS: &[Slot] = &[
     none(32, "CompactLocalMemory", MEMORY),
     pass(33, "OriPerformLiveDeadSecond", "results that nobody reads go"),
     none(34, "ExtractShaderConstsFirst", "no driver computes constants before a launch for us"),
-    none(35, "OriHoistInvariantsEarly", LOOPS),
+    none(35, "OriHoistInvariantsEarly", INVARIANTS),
     none(36, "EmitPSI", GRAPHICS),
     pass(37, "GeneralOptimizeMid", "slot 29's rules on what unrolling has copied"),
     none(38, "OptimizeNestedCondBranches", BRANCHES),
@@ -142,7 +143,7 @@ pub const SLOTS: &[Slot] = &[
     pass(63, "OriDoPredication", "short code under a branch becomes guarded code"),
     pass(64, "LateOriCommoning", "loads of neighbouring words of shared memory become one"),
     pass(65, "GeneralOptimizeLate2", "slot 29's rules on what predication has left"),
-    none(66, "OriHoistInvariantsLate", LOOPS),
+    pass(66, "OriHoistInvariantsLate", "what is the same in every round of a loop is computed ahead of it: docs/opt.md, Invariants"),
     none(67, "DoKillMovement", "the IR has no kill marks to move: liveness is computed"),
     none(68, "DoTexMovement", "moving texture instructions is left to slot 106, the scheduler"),
     pass(69, "OriDoRemat", "what is computed ahead of a loop for the code behind it goes there: docs/opt.md, Sinking"),
@@ -157,7 +158,7 @@ pub const SLOTS: &[Slot] = &[
     none(77, "AdvancedPhaseLateConvUnSup", HOOK),
     stage(78, "LateExpansionUnsupportedOps", LOWERED),
     none(136, "LateMergeEquivalentConditionalFlow", BRANCHES),
-    none(79, "OriHoistInvariantsLate2", LOOPS),
+    none(79, "OriHoistInvariantsLate2", INVARIANTS),
     stage(137, "LateExpansionUnsupportedOpsMid", LOWERED),
     stage(80, "ExpandJmxComputation", LOWERED),
     pass(81, "LateArchOptimizeSecond", "two registers of a matrix become zero at once"),
@@ -168,7 +169,7 @@ pub const SLOTS: &[Slot] = &[
     pass(85, "OriPropagateGmma", "products of warpgroups get the waits and fences that the program lacks"),
     pass(86, "InsertPseudoUseDefForConvUR", "with slot 74: what threads hold that have gone another way is nobody else's until they are back"),
     pass(87, "FixupGmmaSequence", "the registers of a product are held up to its wait"),
-    none(88, "OriHoistInvariantsLate3", LOOPS),
+    none(88, "OriHoistInvariantsLate3", INVARIANTS),
     none(89, "AdvancedPhaseSetRegAttr", HOOK),
     none(90, "OriSetRegisterAttr", HOOK),
     none(91, "OriCalcDependantTex", NAME),

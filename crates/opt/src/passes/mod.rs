@@ -10,6 +10,7 @@ pub(crate) mod exits;
 pub(crate) mod form;
 pub(crate) mod general;
 pub(crate) mod hoist;
+pub(crate) mod invariants;
 pub(crate) mod launch_constants;
 pub(crate) mod literals;
 pub(crate) mod low_zeros;
