@@ -6,7 +6,7 @@
 use super::wide::WideSum;
 use super::{Cx, Rewrite, constant, source};
 use oriole_isa::{Arch, BaseScale, BaseSize, Field, Mul, Opcode, Role, ShiftDir};
-use oriole_ori::{BuildError, Inst, Operand, OperandKind};
+use oriole_ori::{BuildError, Inst, Operand, OperandKind, VReg};
 use smallvec::smallvec;
 
 /// Base registers and their offsets.
@@ -25,10 +25,7 @@ pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, B
 
 fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
     let (base_at, offset_at) = (inst.opcode.position(base)?, inst.opcode.position(offset)?);
-    let scaled = inst.get(Field::BASE_SCALE) != BaseScale::X1;
-    let narrow_base = inst.get(Field::BASE_SIZE) != BaseSize::X64;
-    if (inst.opcode.has_field(Field::BASE_SCALE) && scaled) || (inst.opcode.has_field(Field::BASE_SIZE) && narrow_base)
-    {
+    if !has_wide_base(inst) {
         return None;
     }
     let OperandKind::Imm(old, _) = inst.operands[offset_at].kind() else { return None };
@@ -46,8 +43,41 @@ fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewr
     cx.is_legal(&new).then(|| smallvec![new])
 }
 
+/// Steps that are looked through.
+const MOST_STEPS: usize = 16;
+
+/// What a 64-bit value is the sum of, in one step or several: a base in registers and a constant.
+pub(super) fn constant_part(cx: &mut Cx<'_>, value: Operand) -> Option<(Operand, i64)> {
+    let (mut base, mut total) = (value, 0i64);
+    for _ in 0..MOST_STEPS {
+        let Some((next, added)) = wide_base(cx, base).filter(|(next, _)| next.as_tuple().is_some()) else { break };
+        (base, total) = (next, total.wrapping_add(added));
+    }
+    (base != value && total != 0).then_some((base, total))
+}
+
+/// Whether an instruction reads a pair as the base of an access alone, and its offset takes so much more.
+pub(super) fn takes_offset(cx: &Cx<'_>, user: &Inst, pair: [VReg; 2], more: i64) -> bool {
+    let reads_of = |operand: Operand| cx.func.named(operand).iter().any(|value| pair.contains(value));
+    ADDRESSES.into_iter().any(|(base, offset)| {
+        let (Some(at), Some(offset)) = (user.opcode.position(base), source(user, offset)) else { return false };
+        let OperandKind::Imm(old, _) = offset.kind() else { return false };
+        let sum = i64::from(old as i32).saturating_add(more);
+        let whole = user.width(at) == 2 && cx.pair(user.operands[at]) == Some(pair);
+        let alone = user.uses().all(|(place, operand)| place == at || !reads_of(operand));
+        whole && alone && has_wide_base(user) && (-cx.offset_limit..cx.offset_limit).contains(&sum)
+    })
+}
+
+/// Whether a base counts as it is.
+fn has_wide_base(inst: &Inst) -> bool {
+    let scaled = inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) != BaseScale::X1;
+    let narrow = inst.opcode.has_field(Field::BASE_SIZE) && inst.get(Field::BASE_SIZE) != BaseSize::X64;
+    !scaled && !narrow
+}
+
 /// What a 64-bit base is the sum of: another base and a constant.
-fn wide_base(cx: &mut Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
+pub(super) fn wide_base(cx: &mut Cx<'_>, base: Operand) -> Option<(Operand, i64)> {
     let [low, high] = cx.pair(base)?;
     let (lo, hi) = (Operand::reg(low), Operand::reg(high));
     if let (Some(low), Some(high)) = (cx.copied(lo).and_then(constant), cx.copied(hi).and_then(constant)) {

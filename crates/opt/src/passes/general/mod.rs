@@ -22,6 +22,7 @@ mod narrow;
 mod phis;
 mod rules;
 mod signs;
+mod steps;
 mod sums;
 mod table;
 mod warpgroup;

@@ -2,8 +2,8 @@
 
 use super::defs::FARTHEST;
 use super::{
-    Cx, address, bounds, bytes, choices, common, contract, fold, halves, identities, merge, narrow, signs, sums, table,
-    warpgroup, wide,
+    Cx, address, bounds, bytes, choices, common, contract, fold, halves, identities, merge, narrow, signs, steps, sums,
+    table, warpgroup, wide,
 };
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
@@ -147,6 +147,8 @@ const GENERAL_RULES: &[Rule] = &[
     Rule { name: "address: scale", at: At::Addresses, reach: 1, apply: address::scaled },
     Rule { name: "wide: shift to product", at: At::Opcodes(&[O::SHF]), reach: 2, apply: wide::shift_to_product },
     Rule { name: "wide: product and sum", at: At::Opcodes(&[O::IADD3]), reach: 4, apply: wide::product_and_sum },
+    Rule { name: "steps: of products", at: At::Opcodes(&[O::IMAD]), reach: 3, apply: steps::of_product },
+    Rule { name: "steps: of sums", at: At::Opcodes(&[O::IADD3]), reach: 4, apply: steps::of_sums },
     Rule { name: "wide: constant addend", at: At::Opcodes(&[O::IMAD]), reach: 2, apply: wide::constant_addend },
     Rule {
         name: "contract: product and sum",

@@ -37,7 +37,7 @@ struct Body {
 }
 
 /// So many words of global memory are on the way at once, at most, because a loop was unrolled: registers must hold them.
-const MOST_WORDS: usize = 40;
+const MOST_WORDS: usize = 30;
 /// Of loops with fewer loads the rounds are short: they are executed a few times, as a rule.
 const LEAST_LOADS: usize = 4;
 
