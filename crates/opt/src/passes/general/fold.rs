@@ -66,18 +66,19 @@ fn value(inst: &Inst) -> Option<u32> {
     }
 }
 
-/// A word of the pair `c:a` shifted by `b`, where the count does not clamp or wrap.
+/// A word of the pair `c:a` shifted by `b`, where the count does not wrap or take all 64 bits.
 fn shift(inst: &Inst, a: u32, b: u32, c: u32) -> Option<u32> {
-    let wide = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::U64 | ShiftType::S64);
-    let signed = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::S32 | ShiftType::S64);
-    if b >= if wide { 64 } else { 32 } {
+    let kind = inst.get(Field::SHIFT_TYPE);
+    let signed = matches!(kind, ShiftType::S32 | ShiftType::S64);
+    let by = super::identities::shifted_by(kind, b);
+    if by == u64::BITS || inst.get(Field::WRAP) && b >= u32::BITS {
         return None;
     }
     let pair = u64::from(a) | u64::from(c) << 32;
     let shifted = match inst.get(Field::SHIFT_DIR) {
-        ShiftDir::L => pair << b,
-        _ if signed => ((pair as i64) >> b) as u64,
-        _ => pair >> b,
+        ShiftDir::L => pair << by,
+        _ if signed => ((pair as i64) >> by) as u64,
+        _ => pair >> by,
     };
     Some(if inst.get(Field::HI) { (shifted >> 32) as u32 } else { shifted as u32 })
 }

@@ -158,15 +158,26 @@ fn shift(inst: &Inst) -> Option<Rewrite> {
     if constant(b) == Some(0) {
         return Some(smallvec![mov(d, if high { c } else { a })]);
     }
-    // A left shift by a whole word or more, or a right shift of the high word alone.
-    let count = constant(b)?;
-    let wide = matches!(inst.get(Field::SHIFT_TYPE), ShiftType::U64 | ShiftType::S64);
-    let whole = wide && count == 32 && !inst.get(Field::WRAP);
-    match (whole, inst.get(Field::SHIFT_DIR) == ShiftDir::L) {
-        (true, true) if high => Some(smallvec![mov(d, a)]),
-        (true, false) if !high => Some(smallvec![mov(d, c)]),
-        _ => None,
+    // By a whole word: a word is the other one, or what came in.
+    let kind = inst.get(Field::SHIFT_TYPE);
+    if inst.get(Field::WRAP) || shifted_by(kind, constant(b)?) != u32::BITS {
+        return None;
     }
+    let signed = matches!(kind, ShiftType::S32 | ShiftType::S64);
+    let word = match (inst.get(Field::SHIFT_DIR) == ShiftDir::L, high) {
+        (true, true) => a,
+        (true, false) => Operand::rz(),
+        (false, false) => c,
+        (false, true) if !signed => Operand::rz(),
+        (false, true) => return None,
+    };
+    Some(smallvec![mov(d, word)])
+}
+
+/// How far a pair of words is shifted by a count without `.W`: by all of its type's bits at most.
+pub(super) fn shifted_by(kind: ShiftType, count: u32) -> u32 {
+    let bits = if matches!(kind, ShiftType::U64 | ShiftType::S64) { u64::BITS } else { u32::BITS };
+    count.min(bits)
 }
 
 /// A choice between equals, or with a known predicate.
