@@ -4,6 +4,7 @@ mod bridges;
 mod choice;
 mod form;
 mod hold;
+mod operands;
 mod places;
 
 use crate::{Changed, Context, PhaseError};
@@ -27,6 +28,16 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
     if func.kind() != FunctionKind::Entry || !context.tally.is_open() || context.knobs.get("uniform") == 0 {
         return Ok(Changed::No);
     }
+    let (uniformity, loops) = (analyses.uniformity(func, context.arch), analyses.loops(func));
+    let words = operands::split(func, context.arch, &uniformity, &loops)?;
+    let split = Changed::when(!words.is_empty());
+    let converted = convert_chosen(func, context, analyses)?;
+    words.restore(func, context.arch);
+    Ok(converted.or(split))
+}
+
+/// Convert the registers for which everything has a form.
+fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let arch = context.arch;
     let promotes = context.knobs.get("uniform-promotion") != 0;
     let constants = if promotes { load_constants(func, context) } else { Changed::No };
