@@ -34,12 +34,8 @@ pub(super) fn early(
     let (mut chain, mut work) = (FxHashSet::default(), vec![guard.pred]);
     while let Some(value) = work.pop() {
         let inst = func.definition(value).filter(|_| func.is_value(value))?;
-        let home = uses.home(inst)?;
-        if home != latch {
-            // What another way makes is not there yet.
-            if !dominators.dominates(home, fork) {
-                return None;
-            }
+        // What is made elsewhere and read here dominates this block, and so the fork: on SSA form no single way makes it.
+        if uses.home(inst)? != latch {
             continue;
         }
         let pure = may_be_shared(func[inst].opcode) && Speculation::is_harmless(func, inst, arch);
