@@ -12,6 +12,7 @@ use crate::handler::unknown;
 use oriole_isa::{Cmp, Opcode as Sass, Role};
 use oriole_ori::{Block, Inst, InstFlags, JumpTable, Literals, Operand};
 use oriole_ptx::ast::{Instruction, Word};
+use rustc_hash::FxHashMap;
 
 /// So many runs are searched, by three comparisons at most: threads of a warp part there as they do at a jump, and a table is a load
 /// more. By the model, of 8 targets, as fast as ptxas with threads together and 0.77 of its cycles with threads apart; of 16, 1.34 and 0.85.
@@ -44,7 +45,7 @@ pub(crate) fn brx(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowere
     match succs[..] {
         _ if runs.len() <= MOST_RUNS => choose(cx, index, &runs, uniform),
         [first, second] if entries.len() <= BITS => by_bits(cx, index, &entries, [first, second], uniform),
-        _ if cx.takes_table(entries.len()) => by_table(cx, index, entries, &succs, uniform),
+        _ if cx.reserve_table(entries.len()) => by_table(cx, index, entries, &succs, uniform),
         _ => choose(cx, index, &runs, uniform),
     }
 }
@@ -67,7 +68,7 @@ fn runs(targets: &[Block]) -> Vec<Run> {
 
 /// The targets, each once, and by index which of them it is.
 fn numbered(targets: &[Block]) -> (Vec<Block>, Vec<u32>) {
-    let mut numbers: rustc_hash::FxHashMap<Block, u32> = rustc_hash::FxHashMap::default();
+    let mut numbers: FxHashMap<Block, u32> = FxHashMap::default();
     let mut succs = Vec::new();
     let mut number = |target: &Block| {
         *numbers.entry(*target).or_insert_with(|| {

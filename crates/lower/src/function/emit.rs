@@ -111,9 +111,9 @@ impl FnLower<'_, '_> {
 
     // ---- blocks ----
 
-    /// Whether there is room for a table of so many targets in bank 2. What kernels call has its tables in the banks of all of them, which
+    /// Take the room for a table of so many targets in bank 2, if there is any. What kernels call has its tables in the banks of all of them, which
     /// a linker would not know.
-    pub(crate) fn takes_table(&mut self, entries: usize) -> bool {
+    pub(crate) fn reserve_table(&mut self, entries: usize) -> bool {
         /// Entries of all tables in one bank, for kernels and for what they call: 16 KiB each of 64.
         const MOST: usize = 4096;
         /// Functions whose offsets stand there as well, 8 bytes each.

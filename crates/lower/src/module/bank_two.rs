@@ -20,9 +20,9 @@ pub(crate) fn lay_out(module: &mut Module) {
 /// Place the tables of a function one behind the other from `start` on, and tell the loads; where the last one ends.
 fn place_tables(func: &mut Function, start: u32) -> u32 {
     let mut end = start;
-    for number in 0..func.jump_tables().len() {
-        func.jump_tables_mut()[number].offset = end;
-        end += func.jump_tables()[number].bytes();
+    for table in func.jump_tables_mut() {
+        table.offset = end;
+        end += table.bytes();
     }
     let jumps: Vec<(Block, InstId)> =
         func.iter_insts().filter(|(_, inst)| func.jump_table_of(&func[*inst]).is_some()).collect();

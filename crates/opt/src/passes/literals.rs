@@ -4,10 +4,10 @@
 //! them too on sm_75 to sm_89; from sm_90 on it makes them on the uniform datapath, which slot 74 does here. Only kernels have such a
 //! bank: what they call may be called by several.
 
-use super::general::{commute, constant_of};
+use super::general::commute::legal_form;
+use super::general::constant_of;
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::Arch;
-use oriole_isa::Family;
+use oriole_isa::{Arch, Family};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Function, FunctionKind, Inst, InstId, Literals, Operand};
 
@@ -89,12 +89,4 @@ fn with_word(func: &mut Function, arch: Arch, inst: &Inst, at: usize, bits: u64)
     legal_form(func, arch, reads(func.literals().base))?;
     let offset = func.literals_mut().place(bits)?;
     legal_form(func, arch, reads(offset))
-}
-
-/// The instruction itself or with its sources exchanged, whichever is legal.
-fn legal_form(func: &Function, arch: Arch, inst: Inst) -> Option<Inst> {
-    if func.is_legal(&inst, arch) {
-        return Some(inst);
-    }
-    commute::exchanged(&inst).find(|form| func.is_legal(form, arch))
 }

@@ -92,17 +92,21 @@ fn live_in_loops(loops: &LoopForest, live: &Liveness) -> SecondaryMap<VReg, Smal
     through
 }
 
-/// The last one that was decided on comes first in its new block: the others may read it.
-fn carry_out(func: &mut Function, moves: &[(InstId, Block, Block)]) {
-    let gone: FxHashSet<InstId> = moves.iter().map(|(inst, ..)| *inst).collect();
-    let mut sources: Vec<Block> = moves.iter().map(|(_, from, _)| *from).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    for block in sources {
+/// Take instructions out of the blocks where they stand, to be placed elsewhere.
+pub(crate) fn take_out(func: &mut Function, gone: FxHashSet<InstId>, mut blocks: Vec<Block>) {
+    blocks.sort_unstable();
+    blocks.dedup();
+    for block in blocks {
         let mut insts = func.edit().take_insts(block);
         insts.retain(|inst| !gone.contains(inst));
         func.edit().set_insts(block, insts);
     }
+}
+
+/// The last one that was decided on comes first in its new block: the others may read it.
+fn carry_out(func: &mut Function, moves: &[(InstId, Block, Block)]) {
+    let (gone, sources) = moves.iter().map(|(inst, from, _)| (*inst, *from)).unzip();
+    take_out(func, gone, sources);
     let mut targets: Vec<(Block, InstId)> = moves.iter().rev().map(|(inst, _, to)| (*to, *inst)).collect();
     targets.sort_by_key(|(to, _)| *to);
     for group in targets.chunk_by(|a, b| a.0 == b.0) {

@@ -222,7 +222,11 @@ impl Function {
 
     /// The table that an instruction jumps by, if it is a `BRX`.
     pub fn jump_table_of(&self, inst: &Inst) -> Option<&JumpTable> {
-        let at = inst.opcode.position(Role::Offset).filter(|_| inst.is_machine() && inst.opcode == Opcode::BRX)?;
+        // This is asked of every instruction.
+        if self.jump_tables.is_empty() || inst.opcode != Opcode::BRX || !inst.is_machine() {
+            return None;
+        }
+        let at = inst.opcode.position(Role::Offset)?;
         self.jump_tables.get(inst.operands[at].as_imm()? as usize)
     }
 

@@ -228,7 +228,9 @@ impl MachineFunction {
                 Code::Word(word) => word.finish(data.control, self.arch)?,
                 Code::Open(open, _) => {
                     let mut machine = self.with_offsets(open, data.control, &starts);
-                    if let Some(table) = self.tables.iter().find(|table| table.branch == *id) {
+                    if let Some(table) =
+                        self.tables.iter().find(|table| data.opcode == Opcode::BRX && table.branch == *id)
+                    {
                         code.tables.push(table.finish(at, &mut machine, &starts));
                     }
                     code.open.push((at, machine));

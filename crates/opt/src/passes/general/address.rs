@@ -71,9 +71,13 @@ pub(super) fn takes_offset(cx: &Cx<'_>, user: &Inst, pair: [VReg; 2], more: i64)
 
 /// Whether a base counts as it is.
 fn has_wide_base(inst: &Inst) -> bool {
-    let scaled = inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) != BaseScale::X1;
     let narrow = inst.opcode.has_field(Field::BASE_SIZE) && inst.get(Field::BASE_SIZE) != BaseSize::X64;
-    !scaled && !narrow
+    !is_scaled(inst) && !narrow
+}
+
+/// Whether the general register of an address counts several times.
+pub(crate) fn is_scaled(inst: &Inst) -> bool {
+    inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) != BaseScale::X1
 }
 
 /// What a 64-bit base is the sum of: another base and a constant.

@@ -1,12 +1,20 @@
 //! Equal forms of an instruction with its sources in another order.
 
 use super::table;
-use oriole_isa::{Field, Opcode, Role, Setting, Swap};
-use oriole_ori::{Inst, Operand, OperandKind};
+use oriole_isa::{Arch, Field, Opcode, Role, Setting, Swap};
+use oriole_ori::{Function, Inst, Operand, OperandKind};
 
 /// The forms that differ from `inst` by one exchange of sources.
 pub(crate) fn exchanged(inst: &Inst) -> impl Iterator<Item = Inst> + '_ {
     inst.opcode.commuting().filter_map(|(a, b)| exchange(inst, a, b))
+}
+
+/// The instruction itself or the first of its exchanged forms that the target has.
+pub(crate) fn legal_form(func: &Function, arch: Arch, inst: Inst) -> Option<Inst> {
+    if func.is_legal(&inst, arch) {
+        return Some(inst);
+    }
+    exchanged(&inst).find(|form| func.is_legal(form, arch))
 }
 
 /// The instruction with what is no register where forms and readers expect it: in the last place that

@@ -96,10 +96,7 @@ impl Cx<'_> {
 
     /// The instruction itself or one of its exchanged forms, if one is legal.
     pub(super) fn legal_form(&self, inst: Inst) -> Option<Inst> {
-        if self.is_legal(&inst) {
-            return Some(inst);
-        }
-        commute::exchanged(&inst).find(|form| self.is_legal(form))
+        commute::legal_form(self.func, self.arch, inst)
     }
 
     /// Of a wide source whose values are copies: other values, zeros, or neighbouring constants in their place.

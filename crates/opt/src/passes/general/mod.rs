@@ -30,6 +30,7 @@ mod wide;
 
 use super::dead_code::{self, SWEPT};
 use crate::{Changed, Context, PhaseError};
+pub(crate) use address::is_scaled;
 pub(crate) use bounds::conjunction;
 pub(crate) use common::{equal, key, may_be_shared};
 use defs::{Defs, reads_of};

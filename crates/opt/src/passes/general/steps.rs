@@ -1,11 +1,11 @@
 //! Constants that are added to 64-bit addresses one after the other, as unrolled loops do: they go to the end, where accesses take
 //! them as offsets.
 
-use super::address::{constant_part, takes_offset};
+use super::address::{constant_part, takes_offset, wide_base};
 use super::wide::WideSum;
 use super::{Cx, Rewrite, mul_field, source, word};
 use oriole_isa::{Field, Mods, Mul, Opcode, Role};
-use oriole_ori::{BuildError, Inst, Operand, RegType, VReg};
+use oriole_ori::{BuildError, Inst, InstId, Operand, RegType, VReg};
 use smallvec::smallvec;
 
 /// A value that more read keeps its place: each of them would be looked at.
@@ -44,18 +44,19 @@ pub(super) fn of_sums(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, B
     Ok(Some(rewrite))
 }
 
-fn of_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(oriole_ori::InstId, Rewrite)> {
-    let (low, carry, pair) = WideSum::movable(cx, inst)?;
+fn of_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Rewrite)> {
+    let wide = WideSum::ending(cx, inst, None)?;
+    let pair = wide.movable(cx, inst)?;
     let whole = cx.func.tuple(&pair);
     let (base, value) = constant_part(cx, whole)?;
     let [lo, hi] = cx.pair(base)?;
     // One step is what the sum is already.
-    let (first, _) = super::address::wide_base(cx, whole)?;
+    let (first, _) = wide_base(cx, whole)?;
     if first == base {
         return None;
     }
-    let [low_sum, high_sum] = sum(pair, [lo, hi].map(Operand::reg), carry, value);
-    (cx.is_legal(&low_sum) && cx.is_legal(&high_sum)).then(|| (low, smallvec![low_sum, high_sum]))
+    let [low_sum, high_sum] = sum(pair, [lo, hi].map(Operand::reg), wide.carry, value);
+    (cx.is_legal(&low_sum) && cx.is_legal(&high_sum)).then(|| (wide.low, smallvec![low_sum, high_sum]))
 }
 
 /// `pair = base + value`, by way of a carry.

@@ -18,7 +18,7 @@ pub(super) struct WideSum {
     pub(super) low: InstId,
     lows: [Operand; 2],
     highs: [Operand; 2],
-    carry: VReg,
+    pub(super) carry: VReg,
 }
 
 impl WideSum {
@@ -40,13 +40,11 @@ impl WideSum {
         Some(WideSum { low, lows: two_summands(first)?, highs: two_summands(high)?, carry: carry.as_reg()? })
     }
 
-    /// A sum whose high word the instruction computes and whose low word can be computed here too: the instruction of the low word, the
-    /// carry, and the words.
-    pub(super) fn movable(cx: &Cx<'_>, high: &Inst) -> Option<(InstId, VReg, [VReg; 2])> {
-        let sum = WideSum::ending(cx, high, None)?;
-        let (lo, hi) = (source(&cx.func[sum.low], Role::D)?.as_reg()?, source(high, Role::D)?.as_reg()?);
+    /// Its words, if the low one can be computed where `high` computes the high one.
+    pub(super) fn movable(&self, cx: &Cx<'_>, high: &Inst) -> Option<[VReg; 2]> {
+        let (lo, hi) = (source(&cx.func[self.low], Role::D)?.as_reg()?, source(high, Role::D)?.as_reg()?);
         let values = cx.func.is_value(lo) && cx.func.is_value(hi);
-        (values && cx.reads(sum.carry) == 0 && cx.may_sink(sum.low)).then_some((sum.low, sum.carry, [lo, hi]))
+        (values && cx.reads(self.carry) == 0 && cx.may_sink(self.low)).then_some([lo, hi])
     }
 
     /// The two 64-bit summands as pairs of words, arranged so that words that belong together stand together.
@@ -165,8 +163,8 @@ fn factor_in_register(cx: &mut Cx<'_>, inst: &mut Inst) -> Result<bool, BuildErr
 }
 
 fn wide_product_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Option<(InstId, Inst)> {
-    let (_, _, [lo, hi]) = WideSum::movable(cx, inst)?;
     let sum = WideSum::ending(cx, inst, None)?;
+    let [lo, hi] = sum.movable(cx, inst)?;
     let [first, second] = sum.summands(cx)?;
     let (mut new, addend) = [(first, second), (second, first)].into_iter().find_map(|(product, addend)| {
         let data = cx.def_of(product.0)?;

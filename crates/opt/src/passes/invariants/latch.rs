@@ -6,7 +6,7 @@
 use crate::passes::general::may_be_shared;
 use crate::passes::predicate::lone_branch;
 use oriole_isa::Arch;
-use oriole_ori::analysis::{Cfg, DomTree, Loop, LoopForest, Speculation};
+use oriole_ori::analysis::{DomTree, Loop, LoopForest, Speculation};
 use oriole_ori::{Block, Function, InstId};
 use rustc_hash::FxHashSet;
 
@@ -17,14 +17,12 @@ const MOST: usize = 3;
 /// the last of the round.
 pub(super) fn early(
     func: &Function,
-    (arch, cfg): (Arch, &Cfg),
+    arch: Arch,
     dominators: &DomTree,
     loops: &LoopForest,
     this: Loop,
 ) -> Option<(Vec<InstId>, Block)> {
-    let header = loops[this].header;
-    let mut latches = cfg.preds(header).iter().copied().filter(|pred| loops.contains(this, *pred));
-    let (latch, None) = (latches.next()?, latches.next()) else { return None };
+    let &[latch] = &loops[this].latches[..] else { return None };
     let fork = dominators.idom(latch).filter(|fork| *fork != latch && loops.innermost(*fork) == Some(this))?;
     let (guard, _) = lone_branch(func, latch)?;
     if func.succs(fork).len() < 2 {
@@ -38,15 +36,18 @@ pub(super) fn early(
         if uses.home(inst)? != latch {
             continue;
         }
+        if !chain.insert(inst) {
+            continue;
+        }
         let pure = may_be_shared(func[inst].opcode) && Speculation::is_harmless(func, inst, arch);
-        if func[inst].is_phi() || !pure || !chain.insert(inst) && chain.len() > MOST {
+        if func[inst].is_phi() || !pure || chain.len() > MOST {
             return None;
         }
         func.for_each_use(inst, |read| work.push(read.reg));
     }
     let insts: Vec<InstId> = func.block_insts(latch).iter().copied().filter(|inst| chain.contains(inst)).collect();
     let apart = insts.iter().all(|inst| steps_apart(func, dominators, fork, *inst, &chain));
-    (!insts.is_empty() && insts.len() <= MOST && apart).then_some((insts, fork))
+    (!insts.is_empty() && apart).then_some((insts, fork))
 }
 
 /// What the instruction steps on from is not read behind the fork: else both would live, and a round would copy one into the other.

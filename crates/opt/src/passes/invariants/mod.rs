@@ -8,12 +8,13 @@ mod latch;
 
 use super::dead_code::SWEPT;
 use super::general::may_be_shared;
+use super::sink::take_out;
 use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Arch, RegFile};
-use oriole_ori::analysis::{Analyses, Cfg, DomTree, Liveness, Loop, LoopForest, Speculation};
+use oriole_ori::analysis::{Analyses, DomTree, Liveness, Loop, LoopForest, Speculation};
 use oriole_ori::terminator::is_terminator;
-use oriole_ori::{Block, Function, InstId, VReg};
-use rustc_hash::{FxHashMap, FxHashSet};
+use oriole_ori::{Block, Function, InstId};
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 /// What is counted.
@@ -32,9 +33,9 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         return Ok(Changed::No);
     }
     func.edit().keep_def_use();
-    let (cfg, dominators) = (analyses.cfg(func), analyses.dominators(func));
+    let dominators = analyses.dominators(func);
     let is_swept = analyses.is_settled(SWEPT, func);
-    let mut hoist = Hoist { arch: context.arch, loops, cfg, dominators, live: None, added: Registers::default(), room };
+    let mut hoist = Hoist { arch: context.arch, loops, dominators, live: None, added: Registers::default(), room };
     let mut changed = false;
     for this in hoist.loops.inner_first() {
         let Some(to) = hoist.entrance(this) else { continue };
@@ -54,8 +55,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     // Values that live across calls are saved for them.
     let loops = if func.call_sites().is_empty() { hoist.loops.inner_first() } else { Vec::new() };
     for this in loops {
-        let target = (context.arch, &*hoist.cfg);
-        let early = latch::early(func, target, &hoist.dominators, &hoist.loops, this);
+        let early = latch::early(func, context.arch, &hoist.dominators, &hoist.loops, this);
         let Some((insts, to)) = early.filter(|_| context.tally.is_open()) else { continue };
         context.tally.add(TESTS, insts.len() as u32);
         carry_out(func, &insts, to);
@@ -95,7 +95,6 @@ impl Registers {
 struct Hoist {
     arch: Arch,
     loops: Rc<LoopForest>,
-    cfg: Rc<Cfg>,
     dominators: Rc<DomTree>,
     /// As things were before the first move.
     live: Option<Rc<Liveness>>,
@@ -108,25 +107,18 @@ struct Hoist {
 impl Hoist {
     /// The block from whose end on the loop is entered.
     fn entrance(&self, this: Loop) -> Option<Block> {
-        let header = self.loops[this].header;
-        let mut outside = self.cfg.preds(header).iter().filter(|pred| !self.loops.contains(this, **pred));
-        match (outside.next(), outside.next()) {
-            (Some(only), None) => Some(*only),
-            _ => self.dominators.idom(header),
-        }
+        let data = &self.loops[this];
+        data.entrance.or_else(|| self.dominators.idom(data.header))
     }
 
     /// What may go, each behind what it reads.
     fn invariants(&self, func: &Function, this: Loop) -> Vec<InstId> {
-        let header = self.loops[this].header;
-        let latches = self.cfg.preds(header).iter().filter(|pred| self.loops.contains(this, **pred));
-        let latches: Vec<Block> = latches.copied().collect();
-        let always = |block: Block| latches.iter().all(|latch| self.dominators.dominates(block, *latch));
-        let mut blocks: Vec<Block> = self.loops[this].blocks.iter().copied().filter(|block| always(*block)).collect();
-        // Who dominates comes first.
-        blocks.sort_unstable_by_key(|block| self.dominators.preorder_number(*block));
+        let data = &self.loops[this];
+        let always = |block: &Block| data.latches.iter().all(|latch| self.dominators.dominates(*block, *latch));
+        // In reverse post-order who dominates comes first.
+        let blocks = data.blocks.iter().copied().filter(always);
         let (mut found, mut known) = (Vec::new(), FxHashSet::default());
-        for inst in blocks.iter().flat_map(|block| func.block_insts(*block)).copied() {
+        for &inst in blocks.flat_map(|block| func.block_insts(block)) {
             if self.may_go(func, this, inst, &known) {
                 known.insert(inst);
                 found.push(inst);
@@ -196,15 +188,10 @@ impl Hoist {
 
 /// Whether something reads a result that does not go.
 fn is_read_elsewhere(func: &Function, inst: InstId, going: &FxHashSet<InstId>) -> bool {
+    let Some(lists) = func.def_use() else { return false };
     let mut elsewhere = false;
-    func.for_each_def(inst, |write| {
-        elsewhere |= users(func, write.reg).iter().any(|user| !going.contains(user));
-    });
+    func.for_each_def(inst, |write| elsewhere |= lists.users(write.reg).any(|user| !going.contains(&user)));
     elsewhere
-}
-
-fn users(func: &Function, value: VReg) -> Vec<InstId> {
-    func.def_use().map_or_else(Vec::new, |lists| lists.users(value).collect())
 }
 
 /// The instruction and what it reads of those that go.
@@ -222,18 +209,8 @@ fn tree(func: &Function, root: InstId, going: &FxHashSet<InstId>) -> FxHashSet<I
 
 /// Put the instructions at the end of a block, ahead of what leaves it.
 fn carry_out(func: &mut Function, insts: &[InstId], to: Block) {
-    let gone: FxHashSet<InstId> = insts.iter().copied().collect();
-    let mut sources: FxHashMap<Block, ()> = FxHashMap::default();
-    for inst in insts {
-        sources.extend(func.def_use().and_then(|lists| lists.home(*inst)).map(|home| (home, ())));
-    }
-    let mut sources: Vec<Block> = sources.into_keys().collect();
-    sources.sort_unstable();
-    for block in sources {
-        let mut left = func.edit().take_insts(block);
-        left.retain(|inst| !gone.contains(inst));
-        func.edit().set_insts(block, left);
-    }
+    let homes = insts.iter().filter_map(|inst| func.def_use()?.home(*inst)).collect();
+    take_out(func, insts.iter().copied().collect(), homes);
     let end = func.block_insts(to).iter().position(|inst| is_terminator(&func[*inst]));
     let end = end.unwrap_or(func.block_insts(to).len());
     func.edit().place(to, end, insts);

@@ -1,10 +1,9 @@
 //! Forms of instructions with uniform registers: the twin of the uniform datapath, and the vector instruction that reads a
 //! uniform register.
 
-use crate::passes::general::commute;
+use crate::passes::general::{commute, is_scaled};
 use oriole_isa::{
-    Arch, BaseScale, Field, LdcMode, Mods, Opcode, RegFile, Role, Setting, Udenormal, UvmnmxType, Vtype,
-    special_registers,
+    Arch, Field, LdcMode, Mods, Opcode, RegFile, Role, Setting, Udenormal, UvmnmxType, Vtype, special_registers,
 };
 use oriole_ori::{EntitySet, Function, Guard, Inst, InstFlags, Operand, OperandKind, PackedOption, SecondaryMap, VReg};
 
@@ -118,10 +117,7 @@ impl Forms<'_> {
 
     /// The form itself or with two sources exchanged, if the target has it.
     fn legal(&self, inst: Inst) -> Option<Inst> {
-        if self.func.is_legal(&inst, self.arch) {
-            return Some(inst);
-        }
-        commute::exchanged(&inst).find(|other| self.func.is_legal(other, self.arch))
+        commute::legal_form(self.func, self.arch, inst)
     }
 
     /// Operands go to the places with the same role.
@@ -222,8 +218,11 @@ impl Forms<'_> {
     fn addressed(&self, inst: &Inst) -> Option<Inst> {
         let (base, ubase) = (inst.opcode.position(Role::Base)?, inst.opcode.position(Role::UBase)?);
         let is_uniform = |operand: Operand| operand.as_reg().is_some_and(|reg| self.func[reg].file() == RegFile::UR);
-        let is_scaled = inst.opcode.has_field(Field::BASE_SCALE) && inst.get(Field::BASE_SCALE) != BaseScale::X1;
-        if !is_uniform(inst.operands[base]) || !inst.operands[ubase].is_none() || inst.width(base) != 1 || is_scaled {
+        if !is_uniform(inst.operands[base])
+            || !inst.operands[ubase].is_none()
+            || inst.width(base) != 1
+            || is_scaled(inst)
+        {
             return None;
         }
         let mut new = inst.clone();

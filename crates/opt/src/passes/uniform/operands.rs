@@ -5,7 +5,7 @@
 //! write, counters of loops above all, is left alone: a general register is as good there, and reads the bank itself.
 
 use crate::passes::general::commute;
-use oriole_isa::{Arch, Mods, Opcode, Role};
+use oriole_isa::{Arch, Opcode, RegFile};
 use oriole_ori::analysis::{LoopForest, Uniformity};
 use oriole_ori::{
     BuildError, EntitySet, Function, Inst, InstFlags, InstId, Operand, OperandKind, RegType, SecondaryMap, VReg,
@@ -40,14 +40,15 @@ pub(super) fn split(
         return Ok(words);
     }
     let writes = writes(func);
-    for block in func.layout().to_vec() {
+    // In a loop a load would come with each round.
+    let straight: Vec<_> = func.layout().iter().copied().filter(|block| loops.depth(*block) == 0).collect();
+    for block in straight {
         let takers: Vec<(InstId, usize)> = func
             .block_insts(block)
             .iter()
             .filter_map(|inst| Some((*inst, constant_of_uniform(func, uniformity, &writes, *inst)?)))
             .collect();
-        // In a loop a load would come with each round.
-        if takers.is_empty() || loops.depth(block) > 0 {
+        if takers.is_empty() {
             continue;
         }
         let mut known: FxHashMap<Operand, VReg> = FxHashMap::default();
@@ -60,9 +61,7 @@ pub(super) fn split(
                 None => {
                     let reg = func.new_vreg(RegType::R)?;
                     known.insert(constant, reg);
-                    let mut copy = Inst::neutral(Opcode::MOV, Mods::new());
-                    copy.set_role(Role::D, Operand::reg(reg));
-                    copy.set_role(Role::B, constant);
+                    let mut copy = Inst::copy(RegFile::R, Operand::reg(reg), constant);
                     copy.loc = func[inst].loc;
                     let copy = func.edit().add(copy);
                     words.copies.push(copy);
@@ -131,9 +130,7 @@ impl Words {
             let Some(at) = data.operands.iter().position(|operand| operand.as_reg() == Some(reg)) else { continue };
             let mut new = data.clone();
             new.operands[at] = data.operands[at].flags_onto(constant);
-            let is_legal = |form: &Inst| func.is_legal(form, arch);
-            let form = if is_legal(&new) { Some(new) } else { commute::exchanged(&new).find(is_legal) };
-            if let Some(form) = form {
+            if let Some(form) = commute::legal_form(func, arch, new) {
                 func.edit().replace(inst, form);
             }
         }
