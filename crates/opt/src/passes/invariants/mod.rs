@@ -25,6 +25,9 @@ const TESTS: usize = 1;
 /// Predicates that live in a loop, at most, because of what went ahead of it.
 const MOST_PREDICATES: usize = 3;
 
+/// What takes more along counts as this: of each that might go it is asked.
+const LARGEST: usize = 256;
+
 /// Move what can go.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let loops = analyses.loops(func);
@@ -149,7 +152,7 @@ impl Hoist {
         let mut roots: Vec<(usize, InstId)> = found
             .iter()
             .filter(|inst| is_read_elsewhere(func, **inst, &going))
-            .map(|inst| (tree(func, *inst, &going).len(), *inst))
+            .map(|inst| (tree(func, *inst, &going, LARGEST).len(), *inst))
             .collect();
         // The order of the code among equals.
         roots.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
@@ -159,7 +162,7 @@ impl Hoist {
             let all = pressure.and(with);
             if all.general <= self.room && all.predicates <= MOST_PREDICATES {
                 self.added = with;
-                chosen.extend(tree(func, root, &going));
+                chosen.extend(tree(func, root, &going, usize::MAX));
             }
         }
         found.iter().copied().filter(|inst| chosen.contains(inst)).collect()
@@ -194,10 +197,10 @@ fn is_read_elsewhere(func: &Function, inst: InstId, going: &FxHashSet<InstId>) -
     elsewhere
 }
 
-/// The instruction and what it reads of those that go.
-fn tree(func: &Function, root: InstId, going: &FxHashSet<InstId>) -> FxHashSet<InstId> {
+/// The instruction and what it reads of those that go, `most` of them.
+fn tree(func: &Function, root: InstId, going: &FxHashSet<InstId>, most: usize) -> FxHashSet<InstId> {
     let (mut tree, mut work) = (FxHashSet::default(), vec![root]);
-    while let Some(inst) = work.pop() {
+    while let Some(inst) = work.pop().filter(|_| tree.len() < most) {
         if tree.insert(inst) {
             func.for_each_use(inst, |read| {
                 work.extend(func.definition(read.reg).filter(|inst| going.contains(inst)));
