@@ -7,7 +7,7 @@ use crate::passes::{
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
 use oriole_ori::{FuncId, Function, Module};
-use oriole_passes::{Changed, Pass, Repetition, Workers};
+use oriole_passes::{Changed, MOST_RULES, Pass, Repetition, Workers};
 
 /// A pass's code.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,8 @@ const fn entry(
     rules: &'static [&'static str],
     run: Code,
 ) -> Pass<Code> {
+    // What is not counted would be taken for not done.
+    assert!(rules.len() <= MOST_RULES);
     Pass { name, slots, level, needed, repetition, rules, run }
 }
 

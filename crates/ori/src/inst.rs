@@ -4,7 +4,9 @@ use crate::entity::VReg;
 use crate::entity::{CallId, LocId};
 use crate::operand::{Operand, OperandKind};
 use cranelift_entity::packed_option::PackedOption;
-use oriole_isa::{Arch, Control, Effects, Field, FieldId, FieldType, Mods, Opcode, Role, TmShape, special_registers};
+use oriole_isa::{
+    Arch, Control, Effects, Field, FieldId, FieldType, Mods, Opcode, Role, Setting, TmShape, special_registers,
+};
 use smallvec::SmallVec;
 
 /// The guard predicate `@%P3`, `@!%P3`.
@@ -159,6 +161,12 @@ impl Inst {
     #[inline]
     pub fn raw(&self, field: FieldId) -> u8 {
         self.mods.raw(field).unwrap_or_else(|| self.opcode.default_code(field))
+    }
+
+    /// The settings that differ from the opcode's defaults, in field order: those of instructions that do the same are the same,
+    /// whichever were given in words.
+    pub fn settings(&self) -> impl Iterator<Item = Setting> + '_ {
+        self.mods.iter().filter(|setting| setting.code() != self.opcode.default_code(setting.field()))
     }
 
     /// Registers that operand `i` occupies, counted in registers of its file; 0 for an operand that

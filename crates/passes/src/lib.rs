@@ -15,5 +15,5 @@ pub use numbering::{LastRun, Numbering, PassCount};
 pub use plan::{Plan, Unit};
 pub use record::{Dump, Record, Timing};
 pub use settings::{Limit, Settings, SettingsError};
-pub use tally::Tally;
+pub use tally::{MOST_RULES, Tally};
 pub use workers::Workers;

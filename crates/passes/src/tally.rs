@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-/// Most rules of one pass that are told apart.
-const MOST_RULES: usize = 32;
+/// Rules of one pass, at most.
+pub const MOST_RULES: usize = 48;
 
 /// What the rules of a pass have done in one run, and whether they may go on. Counting is an addition in a small array.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Tally {
 impl Default for Tally {
     /// Nothing done, no limit.
     fn default() -> Self {
-        Tally { counts: Default::default(), left: Cell::new(u64::MAX), last: Cell::new(None) }
+        Tally { counts: [const { Cell::new(0) }; MOST_RULES], left: Cell::new(u64::MAX), last: Cell::new(None) }
     }
 }
 

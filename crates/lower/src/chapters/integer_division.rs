@@ -1,5 +1,6 @@
-//! Integer division: 32 bits in line, 64 bits by the library.
+//! Integer division: by constants with multipliers, 32 bits in line, 64 bits by the library.
 
+use crate::chapters::constant_division::{Form, by_constant};
 use crate::chapters::integer::{IntType, int_type, operands};
 use crate::chapters::wide::{Carry, Halves};
 use crate::chapters::{calls, float32, integer, wide};
@@ -21,6 +22,12 @@ pub(crate) fn int_div(cx: &mut FnLower<'_, '_>, inst: &Instruction) -> Lowered {
     }
     let [d, a, b] = operands(inst)?;
     let (a, b) = (integer::int_src(cx, a, ty)?, integer::int_src(cx, b, ty)?);
+    if let Some(divisor) = b.as_imm().filter(|divisor| *divisor != 0) {
+        let form = Form { bits: 32, used: ty.bits, signed: ty.signed };
+        let result = by_constant(cx, form, Wide::of_halves(a, Operand::rz()), divisor.into(), remainder)?;
+        let d = destinations::dst(cx, d)?;
+        return ops::mov(cx, d, result.lo);
+    }
     let (a, b) = (ops::in_reg(cx, a)?, ops::in_reg(cx, b)?);
     let result = if ty.signed { div32_signed(cx, a, b, remainder)? } else { div32(cx, a, b, remainder)? };
     // What division by zero gives is open in PTX; all ones.
@@ -81,6 +88,12 @@ fn corrected(
 fn int_div64(cx: &mut FnLower<'_, '_>, inst: &Instruction, ty: IntType, remainder: bool) -> Lowered {
     let [d, a, b] = operands(inst)?;
     let (a, b) = (sources::src64(cx, a)?, sources::src64(cx, b)?);
+    if let Some(divisor) = b.bits().filter(|divisor| *divisor != 0) {
+        let form = Form { bits: 64, used: 64, signed: ty.signed };
+        let result = by_constant(cx, form, a, divisor, remainder)?;
+        let d = destinations::dst64_direct(cx, d)?;
+        return ops::mov64(cx, d.pair, result);
+    }
     cx.guard_by_branch()?;
     let ((a_size, a_negative), (b_size, b_negative)) = if ty.signed {
         (integer::wide_abs(cx, a)?, integer::wide_abs(cx, b)?)

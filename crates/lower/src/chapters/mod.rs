@@ -10,6 +10,7 @@ pub(crate) mod bits;
 pub(crate) mod cache_policy;
 pub(crate) mod calls;
 pub(crate) mod comparison;
+pub(crate) mod constant_division;
 pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod convert_packed;

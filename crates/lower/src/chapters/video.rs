@@ -13,7 +13,7 @@ use crate::function::ops::lut;
 use crate::function::word_ops::IntCmp;
 use crate::function::{FnLower, destinations, ops, sources, word_ops};
 use crate::handler::{Chapter, unknown};
-use oriole_isa::{Cmp, Field, Opcode};
+use oriole_isa::{Absdiff, Cmp, Field, Opcode};
 use oriole_ori::Operand;
 use oriole_ptx::ast::{self, CmpOp, Instruction, Lanes, Opcode as Ptx, ScalarType, Selector, Word};
 
@@ -372,16 +372,13 @@ fn lanes(cx: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered 
     let [d, a, b, c] = operands(inst)?;
     let ((d, mask), (a, a_lanes), (b, b_lanes)) = (selected(d), selected(a), selected(b));
     let (a, b, c) = (sources::src(cx, &a)?, sources::src(cx, &b)?, sources::src(cx, c)?);
-    let sums = operation == Operation::Distance && count == 4 && cx.has(Opcode::VABSDIFF4);
-    if sums && byte_sum(inst, [a_type, b_type], [mask, a_lanes, b_lanes]) {
+    let distances = operation == Operation::Distance && count == 4 && cx.has(Opcode::VABSDIFF4);
+    let kind = byte_distances([result_type, a_type, b_type]);
+    if let Some(kind) = kind.filter(|_| distances && all_bytes([mask, a_lanes, b_lanes])) {
+        let sums = inst.has(Word::Add);
         let d = destinations::dst(cx, &d)?;
-        return word_ops::op3(
-            cx,
-            Opcode::VABSDIFF4,
-            &[Field::ABSDIFF.is(oriole_isa::Absdiff::U8), Field::ACC.is(true)],
-            d,
-            [a, b, c],
-        );
+        let fields = [Field::ABSDIFF.is(kind), Field::ACC.is(sums)];
+        return word_ops::op3(cx, Opcode::VABSDIFF4, &fields, d, [a, b, if sums { c } else { Operand::rz() }]);
     }
     let bits = 32 / count as u32;
     let in_mask = |lane: usize| mask.is_none_or(|m| m.index[..usize::from(m.count)].contains(&(lane as u8)));
@@ -415,10 +412,16 @@ fn lanes(cx: &mut FnLower<'_, '_>, inst: &Instruction, count: usize) -> Lowered 
     join(cx, &d, &results)
 }
 
-/// Whether `vabsdiff4` is the sum of absolute differences of all bytes, which is one instruction.
-fn byte_sum(inst: &Instruction, types: [ScalarType; 2], selectors: [Option<Lanes>; 3]) -> bool {
-    let plain = selectors.iter().all(Option::is_none) && types.iter().all(|ty| !ty.is_signed());
-    plain && inst.has(Word::Add) && !inst.has(Word::Sat)
+/// As which bytes one instruction takes what `vabsdiff4` subtracts, if it can: both are of one sign, and the result is not signed (a
+/// distance is 255 at most, so that it is not clamped either).
+fn byte_distances([result, a, b]: [ScalarType; 3]) -> Option<Absdiff> {
+    let kind = if a.is_signed() { Absdiff::S8 } else { Absdiff::U8 };
+    (a.is_signed() == b.is_signed() && !result.is_signed()).then_some(kind)
+}
+
+/// Whether all bytes are taken, each in its place.
+fn all_bytes(selectors: [Option<Lanes>; 3]) -> bool {
+    selectors.iter().all(Option::is_none)
 }
 
 /// `d` = the low bits of the lanes, the first lowest.

@@ -5,7 +5,7 @@ use crate::function::operands::Wide;
 use crate::function::ops::lut;
 use crate::function::word_ops::{IntCmp, inverted, negated};
 use crate::function::{FnLower, ops, word_ops};
-use oriole_isa::{Bop, Cmp, Field, Opcode, Role, ShiftDir, ShiftType};
+use oriole_isa::{Bop, Cmp, Field, Mul, Opcode, Role, ShiftDir, ShiftType, Sign};
 use oriole_ori::{Operand, RegType, VReg};
 
 /// The halves of a destination.
@@ -183,27 +183,34 @@ fn where_negative(cx: &mut FnLower<'_, '_>, d: Halves, value: Wide, sign: Operan
     word_ops::lop2(cx, d.hi, lut::AND, mask, value.hi)
 }
 
-/// Schoolbook multiplication: no partial sum exceeds 64 bits.
+/// Schoolbook multiplication, as ptxas 13.0.88 does it: both cross products are summed with the carry in a predicate, so that only
+/// the highest product needs an addend put together.
 fn wide_mul_hi_unsigned(cx: &mut FnLower<'_, '_>, d: Halves, a: Wide, b: Wide) -> Lowered {
-    let low = cx.temp_of(RegType::Pair)?;
-    word_ops::imad_wide(cx, false, Operand::reg(low), a.lo, b.lo, Operand::rz())?;
-    let carried = zero_extended(cx, Operand::hi(low))?;
-    let first = cx.temp_of(RegType::Pair)?;
-    word_ops::imad_wide(cx, false, Operand::reg(first), a.lo, b.hi, carried)?;
-    let carried = zero_extended(cx, Operand::lo(first))?;
-    let second = cx.temp_of(RegType::Pair)?;
-    word_ops::imad_wide(cx, false, Operand::reg(second), a.hi, b.lo, carried)?;
-    let carried = zero_extended(cx, Operand::hi(first))?;
-    let top = cx.temp_of(RegType::Pair)?;
-    word_ops::imad_wide(cx, false, Operand::reg(top), a.hi, b.hi, carried)?;
-    let rest = Wide::of_halves(Operand::hi(second), Operand::rz());
-    wide_add(cx, d, Wide::of_pair(top), rest, Carry::default())
+    let low = product_carry(cx, [a.lo, b.lo, Operand::rz()], Carry::default())?;
+    let cross = product_carry(cx, [a.hi, b.lo, Operand::rz()], Carry::default())?;
+    let crosses_carry = cx.temp_pred()?;
+    let with_output = Carry { input: None, output: Some(crosses_carry) };
+    let crosses = product_carry(cx, [a.lo, b.hi, Operand::reg(cross)], with_output)?;
+    let addend = cx.temp_of(RegType::Pair)?;
+    ops::mov(cx, Operand::lo(addend), Operand::hi(crosses))?;
+    let from_crosses = Carry { input: Some(crosses_carry), output: None };
+    add_carry(cx, Operand::hi(addend), Operand::rz(), Operand::rz(), from_crosses)?;
+    let middle_carry = cx.temp_pred()?;
+    let middle = Carry { input: None, output: Some(middle_carry) };
+    add_carry(cx, Operand::rz(), Operand::hi(low), Operand::lo(crosses), middle)?;
+    let from_middle = Carry { input: Some(middle_carry), output: None };
+    let top = product_carry(cx, [a.hi, b.hi, Operand::reg(addend)], from_middle)?;
+    ops::mov(cx, d.lo, Operand::lo(top))?;
+    ops::mov(cx, d.hi, Operand::hi(top))
 }
 
-/// A pair with the given low word and a zero high word.
-pub(crate) fn zero_extended(cx: &mut FnLower<'_, '_>, low: Operand) -> Lowered<Operand> {
+/// `a * b + c` of words, unsigned, with `c` and the result 64 bits wide, and carries in and out.
+fn product_carry(cx: &mut FnLower<'_, '_>, [a, b, c]: [Operand; 3], carry: Carry) -> Lowered<VReg> {
     let pair = cx.temp_of(RegType::Pair)?;
-    ops::mov(cx, Operand::lo(pair), low)?;
-    ops::mov(cx, Operand::hi(pair), Operand::rz())?;
-    Ok(Operand::reg(pair))
+    let mut operands = vec![(Role::D, Operand::reg(pair)), (Role::A, a), (Role::B, b), (Role::C, c)];
+    operands.extend(carry.output.map(|p| (Role::PD, p)));
+    operands.extend(carry.input.map(|p| (Role::PA, p)));
+    let fields = [Field::MUL.is(Mul::WIDE), Field::SIGN.is(Sign::U32), Field::X.is(carry.input.is_some())];
+    cx.emit(Opcode::IMAD, &fields, &operands)?;
+    Ok(pair)
 }

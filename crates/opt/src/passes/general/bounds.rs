@@ -24,7 +24,7 @@ pub(super) fn places(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, Bu
     })
 }
 
-/// The largest value that an operand may have, where it comes from a thread's place.
+/// The largest value that an operand may have, where it comes from a thread's place, a mask or a shift.
 fn most(cx: &Cx<'_>, operand: Operand, depth: u32) -> Option<u32> {
     let inst = cx.def_of(operand).filter(|_| !operand.has_flags())?;
     match inst.opcode {
@@ -34,11 +34,11 @@ fn most(cx: &Cx<'_>, operand: Operand, depth: u32) -> Option<u32> {
         },
         Opcode::SHF if depth > 0 => {
             let (value, count) = right_shift(inst)?;
-            Some(most(cx, value, depth - 1)? >> count)
+            Some(most(cx, value, depth - 1).unwrap_or(u32::MAX) >> count)
         }
         Opcode::LOP3 if depth > 0 => {
             let (value, mask) = conjunction(inst)?;
-            Some(most(cx, value, depth - 1)?.min(mask))
+            Some(most(cx, value, depth - 1).unwrap_or(u32::MAX).min(mask))
         }
         _ => None,
     }
@@ -51,7 +51,7 @@ pub(crate) fn conjunction(inst: &Inst) -> Option<(Operand, u32)> {
 }
 
 /// The value that is shifted to the right, zeros coming in, and the count.
-fn right_shift(inst: &Inst) -> Option<(Operand, u32)> {
+pub(super) fn right_shift(inst: &Inst) -> Option<(Operand, u32)> {
     let plain = inst.get(Field::SHIFT_DIR) == ShiftDir::R
         && inst.get(Field::SHIFT_TYPE) == ShiftType::U32
         && !inst.get(Field::WRAP);
@@ -82,8 +82,10 @@ fn compared(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
         return None;
     }
     let limit = constant(source(inst, Role::B)?)?;
-    let most = most(cx, source(inst, Role::A)?, DEPTH)?;
-    let number = |bits: u32| if inst.get(Field::SIGN) == Sign::S32 { i64::from(bits as i32) } else { i64::from(bits) };
+    let signed = inst.get(Field::SIGN) == Sign::S32;
+    // Where some of the values are negative, the largest word is not the largest number.
+    let most = most(cx, source(inst, Role::A)?, DEPTH).filter(|most| !signed || *most <= i32::MAX as u32)?;
+    let number = |bits: u32| if signed { i64::from(bits as i32) } else { i64::from(bits) };
     let (limit, most) = (number(limit), number(most));
     let (all_below, all_above) = (most < limit, limit < 0);
     let holds = match inst.get(Field::CMP) {

@@ -10,7 +10,8 @@ use std::hash::{Hash, Hasher};
 /// that it reads.
 pub(crate) fn key(func: &Function, inst: &Inst, known_as: impl Fn(VReg) -> VReg) -> u64 {
     let mut hasher = FxHasher::default();
-    (inst.opcode, &inst.mods).hash(&mut hasher);
+    inst.opcode.hash(&mut hasher);
+    inst.settings().for_each(|setting| setting.hash(&mut hasher));
     for operand in own_uses(inst) {
         match (operand.as_tuple(), operand.as_reg()) {
             (Some(tuple), _) => {
@@ -41,7 +42,7 @@ pub(crate) fn equal(func: &Function, a: &Inst, b: &Inst, known_as: impl Fn(VReg)
         (None, None, Some(value)) => a == b.with_reg(known_as(value)),
         _ => a == b,
     };
-    a.opcode == b.opcode && a.mods == b.mods && own_uses(a).zip(own_uses(b)).all(same)
+    a.opcode == b.opcode && a.settings().eq(b.settings()) && own_uses(a).zip(own_uses(b)).all(same)
 }
 
 /// Copies of an earlier instruction's results in place of an equal instruction.

@@ -125,6 +125,7 @@ fn product(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let zero = constant(a) == Some(0) || constant(b) == Some(0);
     match inst.get(Field::MUL) {
         Mul::LO if zero => Some(smallvec![sum_of(d, [c, Operand::rz()])]),
+        Mul::HI if zero && c == Operand::rz() => Some(smallvec![mov(d, c)]),
         Mul::LO if constant(b) == Some(1) => Some(smallvec![sum_of(d, [a, c])]),
         Mul::WIDE if zero && c == Operand::rz() => {
             let [lo, hi] = cx.pair(d)?;

@@ -6,14 +6,17 @@
 //! nothing changes, and look again only at what stands near a change.
 
 mod address;
+mod both_words;
 mod bounds;
 mod bytes;
 mod choices;
 mod common;
 pub(crate) mod commute;
 mod contract;
+mod conversions;
 mod copies;
 mod defs;
+mod divisions;
 mod fold;
 mod halves;
 mod identities;

@@ -2,8 +2,8 @@
 
 use super::defs::FARTHEST;
 use super::{
-    Cx, address, bounds, bytes, choices, common, contract, fold, halves, identities, merge, narrow, signs, steps, sums,
-    table, warpgroup, wide,
+    Cx, address, both_words, bounds, bytes, choices, common, contract, conversions, divisions, fold, halves,
+    identities, merge, narrow, signs, steps, sums, table, warpgroup, wide,
 };
 use oriole_isa::{Fold, Opcode, Role};
 use oriole_ori::{BuildError, Inst, InstFlags};
@@ -139,6 +139,14 @@ const GENERAL_RULES: &[Rule] = &[
         reach: 0,
         apply: identities::simplify,
     },
+    Rule {
+        name: "conversions: constants",
+        at: At::Opcodes(&conversions::OPCODES),
+        reach: 0,
+        apply: conversions::constants,
+    },
+    Rule { name: "divisions: reciprocal", at: At::Opcodes(&[O::IMAD]), reach: 3, apply: divisions::reciprocal },
+    Rule { name: "divisions: by power of two", at: At::Opcodes(&[O::IMAD]), reach: 1, apply: divisions::by_power },
     Rule { name: "table: logic", at: At::Opcodes(&[O::LOP3]), reach: 0, apply: table::logic },
     Rule { name: "table: predicates", at: At::Opcodes(&[O::PLOP3]), reach: 0, apply: table::predicates },
     Rule { name: "narrow: products", at: At::Opcodes(&[O::IMAD]), reach: 0, apply: narrow::products },
@@ -174,8 +182,10 @@ const GENERAL_RULES: &[Rule] = &[
 ];
 
 /// What slot 49 does.
-const COMMON_RULES: &[Rule] =
-    &[Rule { name: "common: expression", at: At::Shareable, reach: 4, apply: common::expression }];
+const COMMON_RULES: &[Rule] = &[
+    Rule { name: "common: expression", at: At::Shareable, reach: 4, apply: common::expression },
+    Rule { name: "common: both words", at: At::Opcodes(&[O::IMAD]), reach: 4, apply: both_words::product },
+];
 
 /// Of slots 29 and 65.
 pub(super) static GENERAL: Rules = Rules::new(GENERAL_RULES, true);
