@@ -5,7 +5,7 @@
 
 use super::wide::WideSum;
 use super::{Cx, Rewrite, constant, source};
-use oriole_isa::{Arch, BaseScale, BaseSize, Field, Mul, Opcode, Role, ShiftDir};
+use oriole_isa::{Arch, BaseScale, BaseSize, Field, LdcMode, Mul, Opcode, Role, ShiftDir};
 use oriole_ori::{BuildError, Inst, Operand, OperandKind, VReg};
 use smallvec::smallvec;
 
@@ -20,7 +20,28 @@ const MOST_READERS: u32 = 256;
 
 /// The rule.
 pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    Ok(ADDRESSES.into_iter().find_map(|(base, offset)| folded(cx, inst, base, offset)))
+    let folded = ADDRESSES.into_iter().find_map(|(base, offset)| folded(cx, inst, base, offset));
+    Ok(folded.or_else(|| in_bank(cx, inst)))
+}
+
+/// Bytes of a constant bank that an offset reaches.
+const BANK: i64 = 1 << 16;
+
+/// What was added to a place in a constant bank goes into the offset there.
+fn in_bank(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    let (base, OperandKind::Const { bank, offset }) = (source(inst, Role::Base)?, source(inst, Role::Bank)?.kind())
+    else {
+        return None;
+    };
+    if inst.opcode != Opcode::LDC || inst.get(Field::LDC_MODE) != LdcMode::LINEAR {
+        return None;
+    }
+    let (base, added) = narrow_address(cx, base)?;
+    let sum = i64::from(offset) + added;
+    let mut new = inst.clone();
+    new.set_role(Role::Base, base);
+    new.set_role(Role::Bank, Operand::cbank(bank, u32::try_from(sum).ok()?));
+    (sum < BANK && cx.is_legal(&new)).then(|| smallvec![new])
 }
 
 fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {

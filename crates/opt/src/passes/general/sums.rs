@@ -94,9 +94,32 @@ fn shifted_of(cx: &Cx<'_>, operand: Operand, extended: bool) -> Option<Shifted> 
     (extended && sign && cx.is_stable(low)).then_some(Shifted { low, high: None, count: 1 })
 }
 
-/// `(a << n) + b` in one LEA; in the upper word of a 64-bit sum, LEA.HI.X.
+/// `(a << n) + b` in one LEA; in the upper word of a 64-bit sum, LEA.HI.X; `(a >> n) + b` in one LEA.HI.
 pub(super) fn shift_and_sum(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, BuildError> {
-    Ok(lea(cx, inst))
+    Ok(lea(cx, inst).or_else(|| lea_of_right_shift(cx, inst)))
+}
+
+/// A word shifted to the right by n is the upper one of a pair shifted to the left by 32 - n: of the word and zero, or its sign.
+fn lea_of_right_shift(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
+    // A constant is better added to what is shifted: it may go on into an address or a comparison.
+    orders(&plain_summands(inst)?).filter(|(_, b)| constant(*b).is_none()).find_map(|(value, b)| {
+        let shift = cx.only_use(value, Opcode::SHF)?;
+        let signed = is_shift(shift, ShiftDir::R, &[ShiftType::S32], true);
+        let usable = signed || is_shift(shift, ShiftDir::R, &[ShiftType::U32], true);
+        let count = constant(source(shift, Role::B)?).filter(|count| (1..=31).contains(count))?;
+        let low = source(shift, Role::C)?;
+        if !usable || low.has_flags() || !cx.is_stable(low) {
+            return None;
+        }
+        let roles = [
+            (Role::D, source(inst, Role::D)?),
+            (Role::A, low),
+            (Role::B, b),
+            (Role::Shift, Operand::imm(u32::BITS - count)),
+        ];
+        let new = build(Opcode::LEA, [Field::HI.is(true), Field::SX32.is(signed)].into_iter().collect(), &roles);
+        cx.is_legal(&new).then(|| smallvec![new])
+    })
 }
 
 fn lea(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
