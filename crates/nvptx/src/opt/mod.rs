@@ -100,6 +100,19 @@ pub const PASSES: &[Pass] = &[
     pass("dce", 1, dce::run),
 ];
 
+/// The names of the passes that run at a level and that [`Options::disabled`] can name: those that selection does not
+/// need.
+#[must_use]
+pub fn optional_passes(level: u8) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for pass in PASSES.iter().filter(|pass| (1..=level).contains(&pass.level)) {
+        if !names.contains(&pass.name) {
+            names.push(pass.name);
+        }
+    }
+    names
+}
+
 /// Cleans up all functions of a module.
 pub fn run(module: &mut Module, options: &Options) -> Report {
     let annotations = module.annotations();
@@ -114,7 +127,9 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
         let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options, room };
         let mut active: SmallVec<[&str; 16]> = SmallVec::new();
         for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed).take(options.passes) {
-            let is_due = options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name));
+            let is_disabled = pass.level > 0 && options.disabled.iter().any(|name| name == pass.name);
+            let is_due =
+                options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name)) && !is_disabled;
             if is_due && (pass.run)(&mut body, &mut cx) {
                 active.push(pass.name);
                 *changed += 1;

@@ -68,6 +68,11 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "layout",           level: 0, leaves: Stage::Plain, run: layout::run },
 ];
 
+/// The names of the passes of a level that [`PassOptions::disabled`] can name: those that emission does not need.
+pub fn optional(level: u8) -> impl Iterator<Item = &'static str> {
+    PASSES.iter().filter(move |pass| (1..=level).contains(&pass.level)).map(|pass| pass.name)
+}
+
 /// What was done.
 #[derive(Clone, Debug, Default)]
 pub struct PassReport {
@@ -98,7 +103,8 @@ pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) ->
     };
     check(function, "selection", Stage::Ssa)?;
     let mut report = PassReport::default();
-    for pass in PASSES.iter().filter(|pass| pass.level <= options.level) {
+    let is_disabled = |pass: &Pass| pass.level > 0 && options.disabled.iter().any(|name| name == pass.name);
+    for pass in PASSES.iter().filter(|pass| pass.level <= options.level && !is_disabled(pass)) {
         if (pass.run)(&mut Context { function: &mut *function, forms: &mut *forms, options }) {
             report.changed.push(pass.name);
         }
