@@ -9,15 +9,14 @@ mod dce;
 mod dead_stores;
 mod edit;
 mod frame;
-mod gvn;
 mod inline;
 mod intrinsic;
 mod invariant_loads;
-mod licm;
 mod mem2reg;
 mod offsets;
 mod options;
 mod phi_casts;
+mod redundant_loads;
 mod simplify_cfg;
 mod sroa;
 mod strides;
@@ -77,7 +76,7 @@ pub const PASSES: &[Pass] = &[
     pass("combine", 1, combine::run),
     pass("simplify-cfg", 1, simplify_cfg::run),
     pass("address-spaces", 0, address_spaces::run),
-    pass("gvn", 1, gvn::run),
+    pass("redundant-loads", 1, redundant_loads::run),
     pass("combine", 1, combine::run),
     pass("unroll", 2, unroll::run),
     after("unroll", "simplify-cfg", simplify_cfg::run),
@@ -86,13 +85,10 @@ pub const PASSES: &[Pass] = &[
     after("unroll", "mem2reg", mem2reg::run),
     after("unroll", "combine", combine::run),
     after("unroll", "simplify-cfg", simplify_cfg::run),
-    after("unroll", "gvn", gvn::run),
     after("unroll", "combine", combine::run),
     pass("phi-casts", 2, phi_casts::run),
     pass("strides", 2, strides::run),
     pass("offsets", 2, offsets::run),
-    after("offsets", "gvn", gvn::run),
-    pass("licm", 2, licm::run),
     pass("invariant-loads", 2, invariant_loads::run),
     pass("vectorize", 2, vectorize::run),
     pass("divisions", 1, combine::divisions),
