@@ -11,8 +11,8 @@ With --ir the way starts from shared/kernels/ll: `oriole nvptx` with the ARGUMEN
     compare_builds.py --simulator o-new --ir libdevice.10.bc --targets sm_80,sm_90 all=o-new without=o-new,--disable-pass,unroll
 
 Every cubin runs on the same simulator with the cycle model, and what it computes is compared with shared/kernels/expected:
-what is wrong is listed and counts in no mean. Cubins of the same bytes run once for each launch. For each target, once for Triton's launches and once for the
-others: geometric means of cycles and executed warp instructions against the first, the share of instructions that execute on
+what is wrong is listed and counts in no mean (lines that kernels print are not compared). Cubins of the same bytes run once for
+each launch. For each target, once for Triton's launches and once for the others: geometric means of cycles and executed warp instructions against the first, the share of instructions that execute on
 the uniform datapath, executed R2UR, launches with lower occupancy than the first's, the launches whose cycles exceed the
 first's by more than --limit, and those that fall short of them by as much. Targets without PTX of their own get sm_90's where it asks for nothing of sm_90a. Results are
 kept in --cache by the contents of the binaries, so that a build is measured once.
@@ -162,6 +162,8 @@ def main():
     parser.add_argument("builds", nargs="+", metavar="NAME=BINARY[,ARGUMENT...]")
     options = parser.parse_args()
     builds = {name: value.split(",") for name, _, value in (b.partition("=") for b in options.builds)}
+    if len(builds) < len(options.builds):
+        parser.error("two builds have one name")
     way = ["ir"] if options.ir else []
     keys = {name: ",".join([contents(b[0]), *way, *b[1:]]) for name, b in builds.items()}
     known = json.loads(options.cache.read_text()) if options.cache and options.cache.exists() else {}
