@@ -19,6 +19,8 @@ pub struct Options {
     pub ptx_version: Option<(u32, u32)>,
     /// `-O`: 0 to 3.
     pub level: u8,
+    /// Names of passes that do not run, of [`optional_passes`].
+    pub disabled_passes: Vec<String>,
     /// Which products and sums of floats are fused.
     pub fp_contract: FpContract,
     /// Subnormals of `float` are flushed to zero.
@@ -53,6 +55,7 @@ impl Default for Options {
             arch: "sm_80".to_owned(),
             ptx_version: None,
             level: 3,
+            disabled_passes: Vec::new(),
             fp_contract: FpContract::default(),
             ftz: false,
             prec_div: true,
@@ -91,6 +94,14 @@ pub enum Error {
     /// `--arch` names a target that is too old.
     #[error("`{0}`: no PTX is made for targets before sm_{OLDEST}")]
     OldArch(String),
+    /// A pass that is to be left out is none that could be.
+    #[error("no pass '{name}' to leave out at this level; there are: {known}")]
+    NoPass {
+        /// What it was called.
+        name: String,
+        /// Those that there are.
+        known: String,
+    },
     /// A library cannot be read.
     #[error("{error}")]
     Library {
@@ -175,6 +186,16 @@ fn target_number(name: &str) -> Option<(u32, bool)> {
     Some((number, plain.len() < digits.len()))
 }
 
+/// What the names of passes on machine functions start with in [`Options::disabled_passes`].
+const MACHINE: &str = "machine-";
+
+/// The names of the passes of a level that can be left out: those of the clean-up, and those on machine functions.
+#[must_use]
+pub fn optional_passes(level: u8) -> Vec<String> {
+    let of_machine = passes::optional(level).map(|name| format!("{MACHINE}{name}"));
+    opt::optional_passes(level).into_iter().map(str::to_owned).chain(of_machine).collect()
+}
+
 /// Takes from a library what a module needs.
 fn link_library(module: &mut ir::Module, number: usize, library: &Library<'_>) -> Result<(), Error> {
     let unreadable = |error: ReadError| Error::Library { library: number, error };
@@ -197,9 +218,14 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
     if arch < OLDEST {
         return Err(Error::OldArch(options.arch.clone()));
     }
+    let optional = optional_passes(options.level);
+    if let Some(name) = options.disabled_passes.iter().find(|name| !optional.contains(name)) {
+        return Err(Error::NoPass { name: name.clone(), known: optional.join(" ") });
+    }
     let ftz = options.ftz.then_some(true);
     let reflect = Reflect { ftz, prec_sqrt: options.prec_sqrt, prec_div: options.prec_div, ..Reflect::new(arch) };
-    let clean_up = opt::Options { level: options.level, ..opt::Options::default() };
+    let disabled = options.disabled_passes.clone();
+    let clean_up = opt::Options { level: options.level, disabled, ..opt::Options::default() };
     let target = runtime::Target {
         arch,
         has_math: !libraries.is_empty(),
@@ -235,7 +261,13 @@ pub fn compile(mut module: ir::Module, libraries: &[Library<'_>], options: &Opti
     select::module(&module, &mut machine, &selection)?;
     let mut dump = String::new();
     keep(&mut dump, &machine, options, "selection");
-    let pass_options = PassOptions { level: options.level, max_reg: options.max_registers, ..PassOptions::default() };
+    let of_machine = options.disabled_passes.iter().filter_map(|name| name.strip_prefix(MACHINE)).map(str::to_owned);
+    let pass_options = PassOptions {
+        level: options.level,
+        max_reg: options.max_registers,
+        disabled: of_machine.collect(),
+        ..PassOptions::default()
+    };
     let machine::Module { functions, forms, symbols, .. } = &mut machine;
     passes::run_all(functions, forms, &pass_options).map_err(|(at, fault)| {
         let function = functions.get(at).map_or("", |(_, function)| symbols.text(function.name));

@@ -267,6 +267,32 @@ fn types_of_the_source_keep_accesses_apart() {
 }
 
 #[test]
+fn what_memory_holds_is_not_loaded_or_stored_again() {
+    let text = |middle: &str| {
+        format!(
+            "define i32 @f(i32 %n, ptr %p) {{
+               %at = and i32 %n, 63
+               %w = zext i32 %at to i64
+               %a = getelementptr inbounds i32, ptr %p, i64 %w
+               %b = getelementptr inbounds i32, ptr %p, i64 5
+               store i32 %n, ptr %a, align 4
+               {middle}
+               %x = load i32, ptr %a, align 4
+               store i32 %x, ptr %a, align 4
+               ret i32 %x
+             }}"
+        )
+    };
+    let accesses = |middle: &str| {
+        let after = clean(&text(middle), &[0, 5, 9]);
+        (count(&after, "load i32"), count(&after, "store i32"))
+    };
+    assert_eq!(accesses(""), (0, 1));
+    // What is written in between may be the same place, and is, when %n is 5; what is loaded then is there already.
+    assert_eq!(accesses("store i32 77, ptr %b, align 4"), (1, 2));
+}
+
+#[test]
 fn one_of_a_value_and_its_extension_goes_around_a_loop() {
     let text = "define i32 @f(i32 %n, ptr %p) {
         entry:

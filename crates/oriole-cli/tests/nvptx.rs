@@ -81,6 +81,28 @@ fn mistakes_are_shown_where_they_are() {
 }
 
 #[test]
+fn passes_can_be_left_out() {
+    let folder = folder();
+    let calls = |options: &str| {
+        let done = oriole(folder.path(), &format!("nvptx k.ll -o k.ptx --link lib.ll {options}"));
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        std::fs::read_to_string(folder.path().join("k.ptx")).expect("PTX").contains("call")
+    };
+    assert!(!calls("") && !calls("--disable-pass machine-cse"));
+    assert!(calls("--disable-pass inline --disable-pass machine-cse"));
+    // Unknown, needed by selection, needed by emission, and none of the level.
+    for wrong in ["NoSuch", "address-spaces", "machine-layout", "inline -O0"] {
+        let done = oriole(folder.path(), &format!("nvptx k.ll -o wrong.ptx --disable-pass {wrong}"));
+        let said = String::from_utf8_lossy(&done.stderr);
+        let name = wrong.split(' ').next().expect("a word");
+        assert_eq!(done.status.code(), Some(2), "{said}");
+        assert!(said.contains("--disable-pass") && said.contains(name), "{said}");
+        assert!(said.contains("machine-cse") || wrong.contains("-O0"), "the names are listed: {said}");
+        assert!(!folder.path().join("wrong.ptx").exists());
+    }
+}
+
+#[test]
 fn machine_code_is_printed_when_asked_for() {
     let folder = folder();
     let done = oriole(folder.path(), "nvptx k.ll -o k.ptx --link lib.ll --dump-machine=k");

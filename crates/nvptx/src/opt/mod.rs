@@ -9,15 +9,14 @@ mod dce;
 mod dead_stores;
 mod edit;
 mod frame;
-mod gvn;
 mod inline;
 mod intrinsic;
 mod invariant_loads;
-mod licm;
 mod mem2reg;
 mod offsets;
 mod options;
 mod phi_casts;
+mod redundant_loads;
 mod simplify_cfg;
 mod sroa;
 mod strides;
@@ -77,7 +76,7 @@ pub const PASSES: &[Pass] = &[
     pass("combine", 1, combine::run),
     pass("simplify-cfg", 1, simplify_cfg::run),
     pass("address-spaces", 0, address_spaces::run),
-    pass("gvn", 1, gvn::run),
+    pass("redundant-loads", 1, redundant_loads::run),
     pass("combine", 1, combine::run),
     pass("unroll", 2, unroll::run),
     after("unroll", "simplify-cfg", simplify_cfg::run),
@@ -86,19 +85,29 @@ pub const PASSES: &[Pass] = &[
     after("unroll", "mem2reg", mem2reg::run),
     after("unroll", "combine", combine::run),
     after("unroll", "simplify-cfg", simplify_cfg::run),
-    after("unroll", "gvn", gvn::run),
     after("unroll", "combine", combine::run),
     pass("phi-casts", 2, phi_casts::run),
     pass("strides", 2, strides::run),
     pass("offsets", 2, offsets::run),
-    after("offsets", "gvn", gvn::run),
-    pass("licm", 2, licm::run),
     pass("invariant-loads", 2, invariant_loads::run),
     pass("vectorize", 2, vectorize::run),
     pass("divisions", 1, combine::divisions),
     pass("dead-stores", 1, dead_stores::run),
     pass("dce", 1, dce::run),
 ];
+
+/// The names of the passes that run at a level and that [`Options::disabled`] can name: those that selection does not
+/// need.
+#[must_use]
+pub fn optional_passes(level: u8) -> Vec<&'static str> {
+    let mut names: Vec<&str> = Vec::new();
+    for pass in PASSES.iter().filter(|pass| (1..=level).contains(&pass.level)) {
+        if !names.contains(&pass.name) {
+            names.push(pass.name);
+        }
+    }
+    names
+}
 
 /// Cleans up all functions of a module.
 pub fn run(module: &mut Module, options: &Options) -> Report {
@@ -114,7 +123,9 @@ pub fn run(module: &mut Module, options: &Options) -> Report {
         let mut cx = Context { module, symbol, kernel: annotations.kernels.get(&symbol), options, room };
         let mut active: SmallVec<[&str; 16]> = SmallVec::new();
         for (pass, (_, changed)) in PASSES.iter().zip(&mut report.changed).take(options.passes) {
-            let is_due = options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name));
+            let is_disabled = pass.level > 0 && options.disabled.iter().any(|name| name == pass.name);
+            let is_due =
+                options.level >= pass.level && pass.after.is_none_or(|name| active.contains(&name)) && !is_disabled;
             if is_due && (pass.run)(&mut body, &mut cx) {
                 active.push(pass.name);
                 *changed += 1;

@@ -8,7 +8,7 @@
 pub(super) mod linear;
 
 use cranelift_entity::SecondaryMap;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::smallvec;
 
 use super::Context;
@@ -58,36 +58,50 @@ pub(super) fn run(body: &mut Body, cx: &mut Context<'_>) -> bool {
         }
     }
     let changed = !splits.is_empty();
-    let mut before: SecondaryMap<InstId, Vec<InstId>> = SecondaryMap::new();
+    let mut plans: SecondaryMap<InstId, Option<(Value, Sum)>> = SecondaryMap::new();
     let mut blocks: FxHashSet<BlockId> = FxHashSet::default();
     for (block, inst, base, sum) in splits {
-        before[inst] = rewrite(body, cx, inst, base, &sum);
+        plans[inst] = Some((base, sum));
         blocks.insert(block);
     }
-    for block in blocks {
+    for &block in cfg.rpo().iter().filter(|block| blocks.contains(block)) {
         let old = std::mem::take(&mut body[block].insts);
+        let mut insts = Vec::with_capacity(old.len());
+        let mut known = Known::default();
         for inst in old {
-            let made = std::mem::take(&mut before[inst]);
-            body[block].insts.extend(made.into_iter().chain([inst]));
+            if let Some((base, sum)) = plans[inst].take() {
+                rewrite(body, cx, inst, base, &sum, &mut known, &mut insts);
+            }
+            insts.push(inst);
         }
+        body[block].insts = insts;
     }
     changed
 }
+
+/// The partial sums that a block has made: neighbours share them.
+type Known = FxHashMap<(Value, Term), Value>;
 
 /// Values of outer blocks first; equal sets of terms in one order.
 fn sort(terms: &mut Terms, place: &SecondaryMap<ValueId, u32>) {
     terms.sort_unstable_by_key(|term| (term.value.local().map_or(0, |id| place[id]), term.value, term.scale));
 }
 
-/// Lets an address computation start from what varies; answers the instructions that must stand before it.
-fn rewrite(body: &mut Body, cx: &mut Context<'_>, inst: InstId, base: Value, sum: &Sum) -> Vec<InstId> {
-    let mut made = Vec::new();
+/// Lets an address computation start from what varies; what must stand before it goes to `made`.
+fn rewrite(
+    body: &mut Body,
+    cx: &mut Context<'_>,
+    inst: InstId,
+    base: Value,
+    sum: &Sum,
+    known: &mut Known,
+    made: &mut Vec<InstId>,
+) {
     let mut at = base;
     for term in &sum.terms {
-        at = step(body, cx, inst, at, term, &mut made);
+        at = *known.entry((at, *term)).or_insert_with(|| step(body, cx, inst, at, term, made));
     }
     body[inst].op = cx.bytes_behind(at, sum.constant, GepFlags::empty());
-    made
 }
 
 /// An address and a term: a value, not a product.

@@ -7,10 +7,12 @@ pub struct Options {
     pub level: u8,
     /// How many passes of [`PASSES`](super::PASSES) run, from the first: to find one that is wrong.
     pub passes: usize,
+    /// Names of [`optional_passes`](super::optional_passes) that do not run.
+    pub disabled: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { level: 2, passes: usize::MAX }
+        Options { level: 2, passes: usize::MAX, disabled: Vec::new() }
     }
 }

@@ -231,6 +231,9 @@ pub(crate) struct NvptxArgs {
     /// Upper bound of registers per thread.
     #[arg(long, value_name = "N")]
     pub(crate) maxreg: Option<u32>,
+    /// Leave an optional pass out; a name that there is not lists them.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) disable_pass: Vec<String>,
     /// Write source lines as .loc.
     #[arg(long)]
     pub(crate) lineinfo: bool,

@@ -18,6 +18,7 @@ pub(crate) fn run(args: &NvptxArgs) -> Result<(), Failure> {
     let options = Options {
         ptx_version: args.ptx_version,
         level: args.opt_level,
+        disabled_passes: args.disable_pass.clone(),
         max_registers: args.maxreg,
         line_info: args.lineinfo,
         dump: match args.dump_machine.as_deref() {
@@ -87,6 +88,7 @@ fn compile(path: &Path, bytes: &[u8], arch: Option<&str>, ir: &IrArgs, options: 
     let libraries: Vec<_> = files.iter().map(|(bytes, file_name)| Library { bytes, file_name }).collect();
     driver::compile(module, &libraries, &Options { arch, ..options }).map_err(|error| match error {
         driver::Error::Library { library, error } => unreadable(&ir.link[library], libraries[library].bytes, error),
+        error @ driver::Error::NoPass { .. } => Failure::Usage(format!("error: --disable-pass: {error}")),
         error => Failure::file(path, error),
     })
 }

@@ -3,7 +3,7 @@
 use crate::machine::{Forms, Function};
 
 /// What the caller wants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PassOptions {
     /// 0 to 3: 0 runs only what emission needs.
     pub level: u8,
@@ -11,6 +11,8 @@ pub struct PassOptions {
     pub max_reg: Option<u32>,
     /// Checks the function after each pass.
     pub verify: bool,
+    /// Names of [`optional`](super::optional) passes that do not run.
+    pub disabled: Vec<String>,
 }
 
 /// What a pass works on.
@@ -27,6 +29,6 @@ pub struct Context<'a> {
 impl Default for PassOptions {
     /// Level 2 without a limit; checks in debug builds.
     fn default() -> PassOptions {
-        PassOptions { level: 2, max_reg: None, verify: cfg!(debug_assertions) }
+        PassOptions { level: 2, max_reg: None, verify: cfg!(debug_assertions), disabled: Vec::new() }
     }
 }

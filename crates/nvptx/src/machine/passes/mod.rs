@@ -3,9 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | [`verify`] | checks what every pass relies on |
-//! | [`copy_propagation`] | reads the source of copies |
 //! | [`cse`] | computes nothing twice |
-//! | [`peephole`] | small rewrites |
 //! | [`licm`] | moves what is the same in each turn of a loop before it |
 //! | [`sink`] | moves values towards their uses |
 //! | [`remat`] | computes cheap values again when too many registers are live |
@@ -19,7 +17,6 @@
 
 pub mod cfg;
 mod context;
-pub mod copy_propagation;
 pub mod cse;
 pub mod dead_code;
 pub mod defs;
@@ -27,7 +24,6 @@ pub mod layout;
 pub mod licm;
 pub mod liveness;
 pub mod out_of_ssa;
-pub mod peephole;
 pub mod pressure;
 pub mod remat;
 pub mod rename;
@@ -56,17 +52,19 @@ pub struct Pass {
 /// All passes, in the order in which they run.
 #[rustfmt::skip]
 pub const PASSES: &[Pass] = &[
-    Pass { name: "copy-propagation", level: 1, leaves: Stage::Ssa,   run: copy_propagation::run },
-    Pass { name: "peephole",         level: 1, leaves: Stage::Ssa,   run: peephole::run },
-    Pass { name: "cse",              level: 1, leaves: Stage::Ssa,   run: cse::run },
-    Pass { name: "dead-code",        level: 1, leaves: Stage::Ssa,   run: dead_code::run },
-    Pass { name: "licm",             level: 2, leaves: Stage::Ssa,   run: licm::run },
-    Pass { name: "sink",             level: 2, leaves: Stage::Ssa,   run: sink::run },
-    Pass { name: "remat",            level: 2, leaves: Stage::Ssa,   run: remat::run },
-    Pass { name: "dead-code",        level: 0, leaves: Stage::Ssa,   run: dead_code::run },
-    Pass { name: "out-of-ssa",       level: 0, leaves: Stage::Plain, run: out_of_ssa::run },
-    Pass { name: "layout",           level: 0, leaves: Stage::Plain, run: layout::run },
+    Pass { name: "cse",        level: 1, leaves: Stage::Ssa,   run: cse::run },
+    Pass { name: "licm",       level: 2, leaves: Stage::Ssa,   run: licm::run },
+    Pass { name: "sink",       level: 2, leaves: Stage::Ssa,   run: sink::run },
+    Pass { name: "remat",      level: 2, leaves: Stage::Ssa,   run: remat::run },
+    Pass { name: "dead-code",  level: 0, leaves: Stage::Ssa,   run: dead_code::run },
+    Pass { name: "out-of-ssa", level: 0, leaves: Stage::Plain, run: out_of_ssa::run },
+    Pass { name: "layout",     level: 0, leaves: Stage::Plain, run: layout::run },
 ];
+
+/// The names of the passes of a level that [`PassOptions::disabled`] can name: those that emission does not need.
+pub fn optional(level: u8) -> impl Iterator<Item = &'static str> {
+    PASSES.iter().filter(move |pass| (1..=level).contains(&pass.level)).map(|pass| pass.name)
+}
 
 /// What was done.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +96,8 @@ pub fn run(function: &mut Function, forms: &mut Forms, options: &PassOptions) ->
     };
     check(function, "selection", Stage::Ssa)?;
     let mut report = PassReport::default();
-    for pass in PASSES.iter().filter(|pass| pass.level <= options.level) {
+    let is_disabled = |pass: &Pass| pass.level > 0 && options.disabled.iter().any(|name| name == pass.name);
+    for pass in PASSES.iter().filter(|pass| pass.level <= options.level && !is_disabled(pass)) {
         if (pass.run)(&mut Context { function: &mut *function, forms: &mut *forms, options }) {
             report.changed.push(pass.name);
         }
