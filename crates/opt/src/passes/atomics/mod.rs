@@ -9,9 +9,11 @@
 //! * by shuffles (`shuffles`), if all 32 threads are active: what varies where there is no `REDUX`, and sums whose results
 //!   are read.
 //!
+//! Where a branch or the guard lets one thread of the warp through, it acts at once (ptxas looks for others there, too).
 //! Fences stay around the operation, for all threads. Leader and count hold as long as the same threads are active: behind
 //! whatever may change that, in the same block, they are found anew.
 
+mod alone;
 mod plan;
 mod shuffles;
 mod warp;
@@ -21,6 +23,7 @@ use crate::{Changed, Context, PhaseError};
 use oriole_isa::{Arch, AtomOp, AtomType, Field, Mods, Opcode, RegFile, Role, special_registers};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, RegType, VReg};
+use alone::Alone;
 use plan::Plan;
 use warp::Warp;
 
@@ -51,7 +54,11 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     if let Some(special) = special(context.arch) {
         let uniformity = analyses.uniformity(func, context.arch);
-        let planned = |(block, inst)| Some((block, (inst, plan::plan(func, context.arch, &uniformity, inst)?)));
+        let alone = Alone::new(func, analyses, uniformity.clone(), context.arch);
+        let planned = |(block, inst)| {
+            let plan = plan::plan(func, context.arch, &uniformity, inst)?;
+            (!alone.is(func, block, inst)).then_some((block, (inst, plan)))
+        };
         let planned: Vec<(Block, (InstId, Plan))> = atomics.into_iter().filter_map(planned).collect();
         for of_block in planned.chunk_by(|(block, _), (next, _)| block == next) {
             let plans = of_block.iter().map(|(_, plan)| *plan).collect();
