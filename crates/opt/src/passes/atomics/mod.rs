@@ -20,7 +20,7 @@ mod warp;
 
 use crate::passes::general::{constant_of, source};
 use crate::{Changed, Context, PhaseError};
-use oriole_isa::{Arch, AtomOp, AtomType, Field, Mods, Opcode, RegFile, Role, special_registers};
+use oriole_isa::{Arch, AtomOp, AtomType, Effects, Field, Mods, Opcode, RegFile, Role, special_registers};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, RegType, VReg};
 use alone::Alone;
@@ -48,7 +48,7 @@ pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
     }
     func.edit().keep_def_use();
     for (block, inst) in &atomics {
-        leave_out_result(func, context, *inst);
+        leave_out_result(func, context, *block, *inst);
         make_sum(func, context, *block, *inst)?;
         count_threads(func, context, *inst);
     }
@@ -82,8 +82,9 @@ fn special(arch: Arch) -> Option<Special> {
     Some(Special { lane: number("SR_LANEID")?, lower: number("SR_LTMASK")? })
 }
 
-/// Make a reduction of an atomic operation whose results nobody reads.
-fn leave_out_result(func: &mut Function, context: &Context, id: InstId) {
+/// Make a reduction of an atomic operation whose results nobody reads. One that acquires stays: it is done when the result is
+/// there, and what comes after it waits for that.
+fn leave_out_result(func: &mut Function, context: &Context, block: Block, id: InstId) {
     let inst = &func[id];
     let can = inst.opcode != Opcode::REDG && REDUCTIONS.contains(&inst.get(Field::ATOM_OP));
     if !context.tally.is_open() || !can {
@@ -94,7 +95,7 @@ fn leave_out_result(func: &mut Function, context: &Context, id: InstId) {
     let has_result = inst.defs().any(|(_, operand)| operand.names_registers());
     // A reduction on global memory is another instruction, elsewhere there is one with nothing to write to.
     let is_done = inst.opcode != Opcode::ATOMG && !has_result;
-    if is_done || inst.call.is_some() || inst.defs().any(|(_, operand)| is_left(operand)) {
+    if is_done || acquires(func, block, id) || inst.call.is_some() || inst.defs().any(|(_, operand)| is_left(operand)) {
         return;
     }
     let opcode = if inst.opcode == Opcode::ATOMG { Opcode::REDG } else { inst.opcode };
@@ -105,9 +106,18 @@ fn leave_out_result(func: &mut Function, context: &Context, id: InstId) {
     }
 }
 
+/// Whether the lines of the cache are dropped behind an instruction, before anything else happens to memory.
+fn acquires(func: &Function, block: Block, id: InstId) -> bool {
+    let matters = Effects::READS_MEMORY.with(Effects::WRITES_MEMORY).with(Effects::SIDE_EFFECT);
+    let mut behind = func.block_insts(block).iter().skip_while(|inst| **inst != id).skip(1);
+    let next = behind.find(|inst| func[**inst].opcode.info().effects.intersects(matters));
+    next.is_some_and(|inst| func[*inst].opcode == Opcode::CCTL)
+}
+
 /// The same operation on the same place by another instruction, without results.
 fn with_operands_of(inst: &Inst, opcode: Opcode, mods: Mods) -> Inst {
     let mut new = Inst::neutral(opcode, mods);
+    new.set_role(Role::D, Operand::rz());
     for role in [Role::Base, Role::UBase, Role::Offset, Role::Desc, Role::Data] {
         if let Some(operand) = source(inst, role) {
             new.set_role(role, operand);

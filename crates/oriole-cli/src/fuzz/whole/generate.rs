@@ -296,7 +296,7 @@ impl Generator<'_> {
     fn atomic(&mut self) -> Statement {
         let wide = self.choose(&[Class::Word, Class::Double]);
         if self.rng.u32(0..3) == 0 {
-            let kind = self.rng.usize(..REDUCTIONS.len());
+            let kind = self.rng.usize(..3 * REDUCTIONS.len());
             return Statement::Reduction { kind, value: self.reg(wide), cell: self.reg(Class::Word) };
         }
         let (op, ty, least) = self.choose(&ATOMICS);
