@@ -24,7 +24,8 @@ impl Alone {
     pub(super) fn new(func: &Function, analyses: &mut Analyses, uniformity: Rc<Uniformity>, arch: Arch) -> Self {
         let number = |name| special_registers::by_name(name, arch).map(|register| register.number);
         let is_read = |number: u8| {
-            let reads = |inst: &Inst| inst.opcode == Opcode::S2R && source(inst, Role::A) == Some(Operand::special(number));
+            let reads =
+                |inst: &Inst| inst.opcode == Opcode::S2R && source(inst, Role::A) == Some(Operand::special(number));
             func.iter_insts().any(|(_, inst)| reads(&func[inst]))
         };
         // Who asks for y has blocks in which x comes again in a warp; if he is wrong it costs time alone.
@@ -53,7 +54,8 @@ impl Alone {
 
     /// The condition is that the thread's lane is one that all threads agree on.
     fn names_lane(&self, func: &Function, holds: Guard) -> bool {
-        let Some(inst) = func.definition(holds.pred).map(|inst| &func[inst]).filter(|inst| inst.opcode == Opcode::ISETP)
+        let Some(inst) =
+            func.definition(holds.pred).map(|inst| &func[inst]).filter(|inst| inst.opcode == Opcode::ISETP)
         else {
             return false;
         };

@@ -20,10 +20,10 @@ mod warp;
 
 use crate::passes::general::{constant_of, source};
 use crate::{Changed, Context, PhaseError};
+use alone::Alone;
 use oriole_isa::{Arch, AtomOp, AtomType, Effects, Field, Mods, Opcode, RegFile, Role, special_registers};
 use oriole_ori::analysis::Analyses;
 use oriole_ori::{Block, BuildError, Function, Inst, InstId, Operand, RegType, VReg};
-use alone::Alone;
 use plan::Plan;
 use warp::Warp;
 

@@ -63,7 +63,8 @@ impl Warp<'_> {
         self.carry(whole, last, sum, Some(Operand::reg(found)));
         let base = self.from_lane(found, LAST)?;
         let shared = self.func.new_vreg(RegType::R)?;
-        let roles = [(Role::D, Operand::reg(shared)), (Role::A, Operand::reg(base)), (Role::B, sum), (Role::C, data.neg())];
+        let roles =
+            [(Role::D, Operand::reg(shared)), (Role::A, Operand::reg(base)), (Role::B, sum), (Role::C, data.neg())];
         self.emit(Opcode::IADD3, &[], &roles);
         let way = self.block;
         self.meet(&fork);
@@ -86,7 +87,8 @@ impl Warp<'_> {
         if guard.is_some() {
             apart = Guard { pred: self.func.new_vreg(RegType::P)?, negated: false };
             let mods = [Field::CMP.is(Cmp::NE), Field::SIGN.is(Sign::U32)];
-            let roles = [(Role::PD, Operand::reg(apart.pred)), (Role::A, mask), (Role::B, everybody), (Role::PA, holds)];
+            let roles =
+                [(Role::PD, Operand::reg(apart.pred)), (Role::A, mask), (Role::B, everybody), (Role::PA, holds)];
             self.emit(Opcode::ISETP, &mods, &roles);
         }
         let old = old_of(&self.func[id]);

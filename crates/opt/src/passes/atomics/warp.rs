@@ -9,9 +9,7 @@ use super::plan::Plan;
 use super::{Special, TOGETHER};
 use crate::Context;
 use crate::passes::general::source;
-use oriole_isa::{
-    AtomType, Cmp, Effects, Field, Mods, Mul, Opcode, Redux, RegFile, Role, Setting, Shfl, Sign, Vote,
-};
+use oriole_isa::{AtomType, Cmp, Effects, Field, Mods, Mul, Opcode, Redux, RegFile, Role, Setting, Shfl, Sign, Vote};
 use oriole_ori::{Block, BuildError, Function, Guard, Inst, InstId, LocId, Operand, PackedOption, RegType, VReg};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -124,7 +122,8 @@ impl<'f> Warp<'f> {
         });
         self.func.edit().place_last(self.block, id);
         if let (Some(own), Some((lane, lower)), Some(result)) = (own, shares, result) {
-            let base = own.into_iter().map(|own| self.from_lane(own, lane)).collect::<Result<Vec<VReg>, BuildError>>()?;
+            let base =
+                own.into_iter().map(|own| self.from_lane(own, lane)).collect::<Result<Vec<VReg>, BuildError>>()?;
             self.give((result, guard, old), |warp, to| warp.add_share(to, data, lower, &base))?;
         }
         Ok(())
@@ -185,8 +184,7 @@ impl<'f> Warp<'f> {
         let wide = self.func.tuple(&[low.0, carried]);
         let mods = [Field::MUL.is(Mul::WIDE), Field::SIGN.is(Sign::U32)];
         self.emit(Opcode::IMAD, &mods, &[(d, wide), (a, Operand::reg(low.1)), (b, times), (Role::C, c)]);
-        let roles =
-            [(d, Operand::reg(high)), (a, Operand::reg(second)), (b, times), (Role::C, Operand::reg(carried))];
+        let roles = [(d, Operand::reg(high)), (a, Operand::reg(second)), (b, times), (Role::C, Operand::reg(carried))];
         self.emit(Opcode::IMAD, &[], &roles);
         Ok(())
     }
@@ -283,7 +281,15 @@ impl<'f> Warp<'f> {
         self.emit(flo, &[Field::SIGN.is(Sign::U32)], &[(Role::D, highest), (Role::B, mask)]);
         let own = self.lane()?;
         let leader = self.is_lane(own, highest)?;
-        self.active.push(Active { guard, mask, highest, leader, lane: shuffles.then_some(highest), count: None, lower: None });
+        self.active.push(Active {
+            guard,
+            mask,
+            highest,
+            leader,
+            lane: shuffles.then_some(highest),
+            count: None,
+            lower: None,
+        });
         Ok(self.active.len() - 1)
     }
 
