@@ -61,7 +61,7 @@ impl Warp<'_> {
         let last = self.is_lane(lane, LAST)?;
         let found = self.func.new_vreg(RegType::R)?;
         self.carry(whole, last, sum, Some(Operand::reg(found)));
-        let base = self.from_lane(found, LAST)?;
+        let base = self.read_lane(found, LAST)?;
         let shared = self.func.new_vreg(RegType::R)?;
         let roles =
             [(Role::D, Operand::reg(shared)), (Role::A, Operand::reg(base)), (Role::B, sum), (Role::C, data.neg())];

@@ -123,7 +123,7 @@ impl<'f> Warp<'f> {
         self.func.edit().place_last(self.block, id);
         if let (Some(own), Some((lane, lower)), Some(result)) = (own, shares, result) {
             let base =
-                own.into_iter().map(|own| self.from_lane(own, lane)).collect::<Result<Vec<VReg>, BuildError>>()?;
+                own.into_iter().map(|own| self.read_lane(own, lane)).collect::<Result<Vec<VReg>, BuildError>>()?;
             self.give((result, guard, old), |warp, to| warp.add_share(to, data, lower, &base))?;
         }
         Ok(())
@@ -209,7 +209,7 @@ impl<'f> Warp<'f> {
     }
 
     /// What a register holds in another lane.
-    pub(super) fn from_lane(&mut self, value: VReg, lane: Operand) -> Result<VReg, BuildError> {
+    pub(super) fn read_lane(&mut self, value: VReg, lane: Operand) -> Result<VReg, BuildError> {
         let there = self.func.new_vreg(RegType::R)?;
         let roles =
             [(Role::D, Operand::reg(there)), (Role::A, Operand::reg(value)), (Role::B, lane), (Role::C, WHOLE_WARP)];
