@@ -95,7 +95,7 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OriLoopUnrolling",         &[22],  2,    false, Once,      unroll::RULES, new_flow(unroll::run)),
     entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("GeneralOptimizeMid",       &[37],  2,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
-    entry("OptimizeUniformAtomic",    &[44],  1,    false, Once,      atomics::RULES, same_flow(atomics::run)),
+    entry("OptimizeUniformAtomic",    &[44],  1,    false, Once,      atomics::RULES, new_flow(atomics::run)),
     entry("GvnCse",                   &[49],  1,    false, Settle,    general::COMMON_NAMES, same_flow(general::common)),
     entry("SpeculativeHoistComInsts", &[56],  1,    false, Once,      hoist::RULES, same_flow(hoist::run)),
     entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),

@@ -1,12 +1,12 @@
 //! The dependence graph of one block.
 
-use crate::code::{Accesses, ByRegister, Op};
+use crate::code::{Accesses, ByRegister, Op, Reg};
 use crate::memory_order::MemoryOrder;
 use crate::timing;
 use oriole_graph::Rows;
-use oriole_isa::CodeOrder;
 use oriole_isa::chip::Demand;
 use oriole_isa::latency::{Read, Write};
+use oriole_isa::{CodeOrder, Kinds};
 use smallvec::SmallVec;
 
 /// An edge to a later instruction: it issues at least `latency` cycles after.
@@ -65,13 +65,33 @@ struct Builder<'a, I> {
     since_fence: Vec<u32>,
     /// The last instruction with an effect on the warp's threads or the outside.
     effect: Option<u32>,
+    of_warp: OfWarp,
+}
+
+/// What threads that act as a warp have put into uniform registers since the last instruction with an effect, and what has
+/// come of it there. Threads that are apart share these registers, and the warp may turn from some to others at a barrier.
+#[derive(Default)]
+struct OfWarp {
+    regs: Vec<Reg>,
+    /// Who has written or read them.
+    insts: Vec<u32>,
 }
 
 /// Build the graph of a block.
 pub(crate) fn build<I>(ops: &[Op<I>], accesses: &Accesses, regs: &mut ByRegister<RegState>) -> Graph {
     let graph = Edges { found: Vec::with_capacity(4 * ops.len()), incoming: vec![0; ops.len()] };
     let (memory, since_fence) = (MemoryOrder::default(), Vec::new());
-    let mut builder = Builder { ops, accesses, graph, regs, memory, fence: None, since_fence, effect: None };
+    let mut builder = Builder {
+        ops,
+        accesses,
+        graph,
+        regs,
+        memory,
+        fence: None,
+        since_fence,
+        effect: None,
+        of_warp: OfWarp::default(),
+    };
     for at in 0..ops.len() as u32 {
         builder.order(at);
         builder.registers(at);
@@ -119,6 +139,7 @@ impl<I> Builder<'_, I> {
             self.fence = Some(at);
             self.memory = MemoryOrder::default();
             self.effect = None;
+            self.of_warp = OfWarp::default();
             return;
         }
         self.since_fence.push(at);
@@ -129,9 +150,32 @@ impl<I> Builder<'_, I> {
             for before in self.memory.take() {
                 self.edge(before, at, 1);
             }
+            for before in std::mem::take(&mut self.of_warp).insts {
+                self.edge(before, at, 1);
+            }
             self.effect = Some(at);
         }
         self.memory_order(at);
+        self.uniform_order(at);
+    }
+
+    /// A uniform register that a warp writes is read on the same side of instructions with an effect as before.
+    fn uniform_order(&mut self, at: u32) {
+        let op = &self.ops[at as usize];
+        let is_uniform = op.opcode.signature().first().is_some_and(|result| result.kinds.contains(Kinds::UR));
+        let begins = is_uniform && op.opcode.order() == CodeOrder::Warp;
+        let regs = &mut self.of_warp.regs;
+        let goes_on = !regs.is_empty() && self.accesses.uses(op).iter().any(|access| regs.contains(&access.reg));
+        if !begins && !goes_on {
+            return;
+        }
+        if is_uniform {
+            regs.extend(self.accesses.defs(op).iter().map(|access| access.reg));
+        }
+        self.of_warp.insts.push(at);
+        if let Some(effect) = self.effect {
+            self.edge(effect, at, 1);
+        }
     }
 
     fn memory_order(&mut self, at: u32) {

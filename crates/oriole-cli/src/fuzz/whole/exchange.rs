@@ -118,17 +118,32 @@ impl Emitter<'_> {
         self.line(format_args!("st.shared.{ty} [%sd0], {from};"));
     }
 
-    /// A reduction of all threads of the grid: the order does not matter.
+    /// A reduction of all threads of the grid: the order does not matter. The kind says where, too: in one of two cells, in
+    /// the first (so that a warp has one address), or there with a constant. Sums are read as well. What a thread finds
+    /// depends on the order, but if it adds `(old + value)² - old²` to another cell, that has the square of the sum in the end.
     pub(super) fn reduction(&mut self, kind: usize, value: Reg, cell: Reg) {
         if !self.is_kernel() {
             return;
         }
         let (value, cell) = (self.read(value), self.read(cell));
         let wide = value.class == Class::Double;
-        let number = kind % REDUCTIONS.len();
+        let (number, place) = (kind % REDUCTIONS.len(), kind / REDUCTIONS.len());
         let op = REDUCTIONS[number];
         let offset = 16 * (2 * number + usize::from(wide));
-        self.line(format_args!("and.b32 %sw0, {cell}, 1; mad.wide.u32 %sd0, %sw0, 8, %out;"));
-        self.line(format_args!("red.global.{op}.{} [%sd0+{offset}], {value};", reduction_type(op, wide)));
+        match place {
+            0 => self.line(format_args!("and.b32 %sw0, {cell}, 1; mad.wide.u32 %sd0, %sw0, 8, %out;")),
+            _ => self.line("mov.u64 %sd0, %out;"),
+        }
+        let value = if place == 2 { "5".to_owned() } else { value.to_string() };
+        let ty = reduction_type(op, wide);
+        if op != "add" {
+            self.line(format_args!("red.global.{op}.{ty} [%sd0+{offset}], {value};"));
+            return;
+        }
+        let (old, sum) = if wide { ("%sd1", "%sd2") } else { ("%sw1", "%sw2") };
+        let squares = 16 * (2 * REDUCTIONS.len() + usize::from(wide));
+        self.line(format_args!("atom.global.add.{ty} {old}, [%sd0+{offset}], {value};"));
+        self.line(format_args!("add.{ty} {sum}, {old}, {old}; add.{ty} {sum}, {sum}, {value};"));
+        self.line(format_args!("mul.lo.{ty} {sum}, {sum}, {value}; red.global.add.{ty} [%sd0+{squares}], {sum};"));
     }
 }

@@ -179,8 +179,8 @@ impl Generator<'_> {
                 let table = self.choose(&["input", "const", "global"]);
                 (Statement::Lookup { table, to: self.reg(Class::Word), index: self.reg(Class::Word) }, 1)
             }
-            53..55 => (self.atomic(), 1),
-            55..63 => (self.warp(), 1),
+            53..56 => (self.atomic(), 1),
+            56..63 => (self.warp(), 1),
             63..66 => (self.block(), 1),
             66..70 => (self.carry(), 1),
             70..73 => (self.vector(), 1),
@@ -295,8 +295,10 @@ impl Generator<'_> {
 
     fn atomic(&mut self) -> Statement {
         let wide = self.choose(&[Class::Word, Class::Double]);
-        if self.rng.u32(0..3) == 0 {
-            let kind = self.rng.usize(..REDUCTIONS.len());
+        if self.rng.bool() {
+            // Sums most of all: they are read, too.
+            let op = if self.rng.bool() { 0 } else { self.rng.usize(..REDUCTIONS.len()) };
+            let kind = op + REDUCTIONS.len() * self.rng.usize(..3);
             return Statement::Reduction { kind, value: self.reg(wide), cell: self.reg(Class::Word) };
         }
         let (op, ty, least) = self.choose(&ATOMICS);

@@ -12,8 +12,8 @@ use super::memory::OWN_CELL;
 use super::tree::{FIRST_WORDS, INPUT_WORDS, SCRATCH, TABLE_WORDS, Tree, ZERO_WORDS, pool};
 use std::fmt::Write;
 
-/// Bytes of the cells that all threads reduce into: two for each operation and width.
-const CELLS: u32 = 32 * REDUCTIONS.len() as u32;
+/// Bytes of the cells that all threads reduce into: two for each operation and width, and for the squares of sums.
+const CELLS: u32 = 32 * (REDUCTIONS.len() as u32 + 1);
 
 impl Tree {
     /// Bytes that each thread writes.

@@ -264,7 +264,7 @@ pub(in crate::fuzz) enum Statement {
     },
     /// A word of a read-only table: the input, constant memory or an initialised global variable.
     Lookup { table: &'static str, to: Reg, index: Reg },
-    /// A reduction to a cell of global memory that all threads share; the number counts operations and widths.
+    /// A reduction to a cell of global memory that all threads share; the number counts operations and places.
     Reduction { kind: usize, value: Reg, cell: Reg },
     /// An atomic operation on memory of the thread's own; one on floats has small integers as operands.
     Atomic { cell: Cell, op: &'static str, ty: &'static str, to: Reg, value: Reg, other: Reg },
