@@ -4,7 +4,9 @@ use crate::memory::MemoryAccess;
 use crate::units::{NOTHING, demand_of};
 use oriole_isa::chip::{CONSTANT_LINE, Demand};
 use oriole_isa::latency::{self, Slot};
-use oriole_isa::{Arch, Carries, CodeOrder, Control, Effects, Exit, Inst, Opcode, RegFile, Value, special_registers};
+use oriole_isa::{
+    Arch, Carries, CctlOp, CodeOrder, Control, Effects, Exit, Field, Inst, Opcode, RegFile, Value, special_registers,
+};
 use oriole_ori::{CallSite, Callee, Function, MachineData, MachineError, MachineFunction, MachineId};
 use rustc_hash::FxHashSet;
 use std::num::NonZeroU32;
@@ -93,6 +95,8 @@ pub(crate) struct Op<I = MachineId> {
     pub(crate) variable: bool,
     /// CALL and RET: what follows is code that this function does not see.
     pub(crate) leaves: bool,
+    /// It waits for all that is outstanding.
+    pub(crate) awaits_all: bool,
     pub(crate) terminator: bool,
     /// It must keep its place among others of its kind, and memory accesses stay on their side.
     pub(crate) has_order: bool,
@@ -128,6 +132,7 @@ impl Op {
             def_mask: 0,
             variable: false,
             leaves: false,
+            awaits_all: false,
             terminator: false,
             has_order: false,
             asks_for_line: false,
@@ -136,6 +141,13 @@ impl Op {
             plain_arithmetic: latency::is_plain_arithmetic(&Inst::new(Opcode::NOP)),
         }
     }
+}
+
+/// Whether an instruction waits for all that is outstanding: registers that are given back may be another warp's from now on, and
+/// what comes behind an acquire may be forgotten only when the acquire has its value (as with ptxas 13.0.88).
+fn awaits_all(inst: &Inst) -> bool {
+    let forgets = inst.opcode == Opcode::CCTL && matches!(inst.get(Field::CCTL_OP), CctlOp::IVALL | CctlOp::IVALLP);
+    forgets || inst.opcode == Opcode::USETMAXREG
 }
 
 /// Whether an instruction must keep its place among others of its kind. A special register that never changes may be read
@@ -273,6 +285,7 @@ impl Reader<'_> {
             def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
             variable: latency::is_variable(inst, arch),
             leaves: call.is_some(),
+            awaits_all: call.is_some() || awaits_all(inst),
             terminator: inst.opcode.exit() != Exit::No,
             has_order: has_order(inst, arch),
             asks_for_line: self.asks_for_line(inst, defs),

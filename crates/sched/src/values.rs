@@ -88,6 +88,8 @@ impl<'f> Values<'f> {
             def_mask: mask_of(defs.of(&self.accesses.defs).iter().map(|access| access.reg)),
             variable: inst.as_ref().is_some_and(|inst| latency::is_variable(inst, self.arch)),
             leaves,
+            // Scoreboards come behind allocation.
+            awaits_all: false,
             terminator: data.opcode.exit() != Exit::No,
             has_order: match &inst {
                 Some(inst) => has_order(inst, self.arch),

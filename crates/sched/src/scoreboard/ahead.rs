@@ -1,6 +1,6 @@
 //! What is touched behind each block, on any way: whether somebody asks for a release that nobody asks for in its block.
 
-use super::{Completion, Release, waits_for_all};
+use super::{Completion, Release};
 use crate::code::{AWAITED, Code, Op, REGISTERS, Reg, succs};
 use oriole_ori::MachineFunction;
 
@@ -13,7 +13,8 @@ type RegSet = [u64; WORDS];
 pub(super) struct Ahead {
     read: RegSet,
     written: RegSet,
-    leaves: bool,
+    /// All that is outstanding is waited for.
+    awaits_all: bool,
 }
 
 impl Ahead {
@@ -24,7 +25,7 @@ impl Ahead {
             code.accesses.defs(op).iter().for_each(|access| insert(&mut ahead.written, access.reg));
             let awaited = Completion::ALL.iter().filter(|completion| completion.is_awaited_by(op));
             awaited.for_each(|completion| insert(&mut ahead.written, completion.reg()));
-            ahead.leaves |= waits_for_all(op);
+            ahead.awaits_all |= op.awaits_all;
         }
         ahead
     }
@@ -32,13 +33,13 @@ impl Ahead {
     fn union(&mut self, other: &Ahead) {
         self.read.iter_mut().zip(other.read).for_each(|(to, from)| *to |= from);
         self.written.iter_mut().zip(other.written).for_each(|(to, from)| *to |= from);
-        self.leaves |= other.leaves;
+        self.awaits_all |= other.awaits_all;
     }
 
     /// Whether somebody may ask for a release.
     pub(super) fn asks_for(&self, release: &Release) -> bool {
         let asks = |reg: &Reg| contains(&self.written, *reg) || release.is_result && contains(&self.read, *reg);
-        self.leaves || release.regs.iter().any(asks)
+        self.awaits_all || release.regs.iter().any(asks)
     }
 }
 

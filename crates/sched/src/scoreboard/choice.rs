@@ -5,7 +5,7 @@
 //! begins counts, too: in a loop that is what was begun before it, and by the iteration before.
 
 use super::ahead::{Ahead, ahead};
-use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS, waits_for_all};
+use super::{Assignment, Completion, GROUP_ENDS, GROUPS, Release, SCOREBOARDS};
 use crate::code::{ByRegister, Code, Op, succs};
 use oriole_ori::MachineFunction;
 use smallvec::SmallVec;
@@ -138,7 +138,7 @@ impl Chooser<'_> {
             let asked = |release: Option<u32>| release.map_or(NOWHERE, |number| self.asked(number, leaves, assignment));
             self.asked.push([asked(own.result), asked(own.source)]);
             self.touch(at, op);
-            if waits_for_all(op) {
+            if op.awaits_all {
                 leaves = at as u32;
             }
         }

@@ -71,12 +71,6 @@ impl Completion {
     }
 }
 
-/// Whether an instruction waits for all that is outstanding: another function knows nothing of it, and registers that are given
-/// back may be another warp's from now on.
-fn waits_for_all(op: &Op) -> bool {
-    op.leaves || op.opcode == Opcode::USETMAXREG
-}
-
 /// One release: an instruction's results, or its sources.
 struct Release {
     scoreboard: u8,
@@ -224,7 +218,7 @@ impl Pending {
                 needed.extend(self.by_reg.get(completion.reg()).all());
             }
         }
-        if waits_for_all(op) {
+        if op.awaits_all {
             needed.extend(self.by_scoreboard.iter().flatten());
         }
         let mask = needed.iter().fold(0u8, |mask, r| mask | 1 << releases[*r as usize].scoreboard);
