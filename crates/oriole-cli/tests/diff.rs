@@ -170,6 +170,23 @@ fn the_difference_of_a_phase_leads_from_one_text_to_the_other() {
     }
 }
 
+/// Whatever stands in a function, at any phase of any level: it can be measured.
+#[test]
+fn every_kernel_has_a_history() {
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx");
+    for entry in std::fs::read_dir(kernels).expect("the kernels") {
+        let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        for level in ["-O3", "-O0"] {
+            let (_held, folder, _) = dumped(&name, &[level]);
+            for function in json(&folder, &["--all"]) {
+                let last = phases(&function).last().expect("phases run at every level");
+                assert!(last["after"]["instructions"].as_u64() > Some(0), "{name} {level}");
+                assert!(last["after"]["cycles"].as_f64() > Some(0.0), "{name} {level}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_function_can_be_chosen() {
     let (_held, folder, _) = dumped("sort.sm_90.ptx", &[]);

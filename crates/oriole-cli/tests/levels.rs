@@ -9,8 +9,8 @@ use std::process::{Command, Output};
 /// A kernel with loops, branches, shared memory, and parameters that are the same in a warp.
 const KERNEL: &str = "gemm_tiled.sm_80.ptx";
 
-fn compile(folder: &Path, options: &[&str]) -> Output {
-    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx").join(KERNEL);
+fn compile(kernel: &str, folder: &Path, options: &[&str]) -> Output {
+    let input = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/kernels/ptx").join(kernel);
     let input = input.to_str().expect("a UTF-8 path");
     let mut command = Command::new(env!("CARGO_BIN_EXE_oriole"));
     command.current_dir(folder).args(["compile", input, "-o", "out.cubin"]).args(options);
@@ -24,8 +24,12 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn cubin(options: &[&str]) -> Vec<u8> {
+    cubin_of(KERNEL, options)
+}
+
+fn cubin_of(kernel: &str, options: &[&str]) -> Vec<u8> {
     let (_held, folder) = folder();
-    let output = compile(&folder, options);
+    let output = compile(kernel, &folder, options);
     assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
     std::fs::read(folder.join("out.cubin")).expect("the cubin")
 }
@@ -33,7 +37,7 @@ fn cubin(options: &[&str]) -> Vec<u8> {
 /// The passes of the pipeline that run, of those that are timed by name.
 fn ran(options: &[&str]) -> BTreeSet<String> {
     let (_held, folder) = folder();
-    let output = compile(&folder, &[options, &["--time-phases=json"]].concat());
+    let output = compile(KERNEL, &folder, &[options, &["--time-phases=json"]].concat());
     assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
     let times: Value = serde_json::from_slice(&output.stderr).expect("JSON");
     let stages = times.as_array().expect("stages");
@@ -82,7 +86,7 @@ fn fast_compile_has_ptxas_s_words() {
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 4, "two are the same");
     let refused = |options: &[&str], word: &str| {
         let (_held, folder) = folder();
-        let output = compile(&folder, options);
+        let output = compile(KERNEL, &folder, options);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{options:?}: {text}");
         assert!(text.contains(word) && !folder.join("out.cubin").exists(), "{options:?}: {text}");
@@ -98,16 +102,17 @@ fn fast_compile_has_ptxas_s_words() {
     assert_eq!(cubin(&["--fast-compile=0", "-O0"]), cubin(&["-O0"]));
 }
 
-/// The second try is one of the things that take time.
+/// Orders and allocations are tried again at `-O3` alone.
 #[test]
-fn retries_are_a_knob() {
-    let (held, folder) = folder();
-    let output = compile(&folder, &["--knob", "retries=maybe"]);
+fn retries_are_what_the_highest_level_adds() {
+    let retried = |options: &[&str]| cubin_of("sgemm_vec.sm_80.ptx", options);
+    let without = retried(&["--knob", "retries=false"]);
+    assert_ne!(retried(&[]), without, "nothing is tried again here");
+    assert_eq!(retried(&["-O2"]), without);
+    assert_eq!(retried(&["--knob", "retries=1", "--knob", "extra-work=1"]), retried(&["-O3"]));
+    let (_held, folder) = folder();
+    let output = compile(KERNEL, &folder, &["--knob", "retries=maybe"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&output.stderr).contains("'maybe' is no bool: true, false, 1 or 0 (knob 'retries')")
-    );
-    drop(held);
-    assert_eq!(cubin(&["--knob", "retries=1"]), cubin(&["--knob", "retries=true"]));
-    assert_eq!(cubin(&["--knob", "retries=1", "--knob", "extra-work=1"]), cubin(&[]));
+    assert!(text.contains("'maybe' is no bool: true, false, 1 or 0 (knob 'retries')"), "{text}");
 }

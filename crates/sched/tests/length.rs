@@ -46,6 +46,16 @@ fn what_is_read_elsewhere_is_waited_for() {
     assert_eq!(cycles(&format!("bix0: -> bix1\n{load}bix1:\n{unread}")), [1, 2]);
 }
 
+/// In SSA form a guarded write names what it leaves in place, behind the operands of the hardware.
+#[test]
+fn old_values_are_waited_for() {
+    let body =
+        "bix0:\n    MOV %R0, RZ, 0x1\n    @%P0 IADD3 %R1, PT, PT, %R11, 0x2, RZ, !PT, !PT, %R0, _, _\n    EXIT PT\n";
+    let apart = body.replace("%R0, _, _", "%R2, _, _");
+    let [waits, does_not] = [body, &apart].map(|body| cycles(&format!("  .reg %P0\n{body}"))[0]);
+    assert!(waits > does_not && does_not == 3, "{waits} {does_not}");
+}
+
 /// MovPhis and marks are no code, and take no time.
 #[test]
 fn marks_take_no_time() {
