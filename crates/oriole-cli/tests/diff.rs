@@ -149,16 +149,16 @@ fn the_difference_of_a_phase_leads_from_one_text_to_the_other() {
         let name = function["function"].as_str().expect("a name");
         let text = |phase: &str| {
             let files = std::fs::read_dir(folder.join("phases")).expect("a folder");
-            let ending = format!("-{phase}.ori");
-            let mut files = files.map(|file| file.expect("an entry").path());
-            let file = files.find(|path| path.to_str().is_some_and(|path| path.ends_with(&ending)));
-            file.map(|file| std::fs::read_to_string(file).expect("text"))
+            let (start, ending) = (format!("{name}."), format!("-{phase}.ori"));
+            let names = files.map(|file| file.expect("an entry").file_name().into_string().expect("UTF-8"));
+            let mut of_phase = names.filter(|file| file.starts_with(&start) && file.ends_with(&ending));
+            of_phase.next().map(|file| std::fs::read_to_string(folder.join("phases").join(file)).expect("text"))
         };
         let mut now = text("Lowering").expect("what lowering made");
         for step in phases(&function) {
             let phase = step["phase"].as_str().expect("a name");
             let difference = printed(&folder, &["diff", "phases", "--function", name, "--phase", phase]);
-            let of_json = json(&folder, &["--phase", phase]);
+            let of_json = json(&folder, &["--phase", phase, "--function", name]);
             assert_eq!(phases(&of_json[0])[0]["difference"], difference.as_str(), "{phase}");
             assert_eq!(difference.is_empty(), step["changed"] == false, "{phase}");
             let behind = text(phase).unwrap_or_else(|| now.clone());

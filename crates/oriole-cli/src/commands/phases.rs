@@ -90,8 +90,7 @@ fn fast(pass: &PassInfo) -> &'static str {
 
 /// A pass a line, in the order in which they run.
 fn pipeline() -> String {
-    let header =
-        format!("{:26} {:5} {:8} {:12} {:24} slots\n", "pass", "level", "needed", "fast-compile", "repetition");
+    let header = format!("{:26} {:5} {:8} {:8} {:21} slots\n", "pass", "level", "needed", "fast", "repetition");
     let line = |pass: PassInfo| {
         let needed = if pass.needed { "always" } else { "optional" };
         let repetition = match pass.repetition {
@@ -101,7 +100,7 @@ fn pipeline() -> String {
         };
         let slots: Vec<String> = pass.slots.iter().map(u16::to_string).collect();
         let fast = fast(&pass);
-        format!("{:26} -O{:<3} {needed:8} {fast:12} {repetition:24} {}\n", pass.name, pass.level, slots.join(" "))
+        format!("{:26} -O{:<3} {needed:8} {fast:8} {repetition:21} {}\n", pass.name, pass.level, slots.join(" "))
     };
     std::iter::once(header).chain(passes().map(line)).collect()
 }
