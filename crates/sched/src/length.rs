@@ -20,6 +20,10 @@ pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness) -> SecondaryMa
         let mut earliest = vec![0; ops.len()];
         let (mut now, mut end) = (0, 0);
         for (at, op) in ops.iter().enumerate() {
+            // Marks and MovPhis are no instructions of the code: nobody waits for them.
+            if !func.emits_code(op.id) {
+                continue;
+            }
             now = earliest[at].max(now);
             for edge in graph.edges.row(at) {
                 let to = &mut earliest[edge.to as usize];
@@ -28,8 +32,7 @@ pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness) -> SecondaryMa
             if op.variable && leaves_block(func, op, block, live) {
                 end = end.max(now + op.opcode.estimate());
             }
-            // Marks and MovPhis are no instructions of the code.
-            now += u32::from(func.emits_code(op.id));
+            now += 1;
         }
         cycles[block] = end.max(now);
     }

@@ -7,7 +7,7 @@ use oriole_sched::block_cycles;
 
 /// Cycles of each block.
 fn cycles(body: &str) -> Vec<u32> {
-    let registers: String = (0..12).map(|at| format!("  .reg %R{at}\n")).collect();
+    let registers: String = (0..12).map(|at| format!("  .reg %R{at}\n")).chain(["  .reg %P12\n".to_owned()]).collect();
     let text = format!(".function entry f\n  .frame local=0 spill=0 align=0\n{registers}{body}.end\n");
     let func: Function = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
     let cycles = block_cycles(&func, Arch::Sm80, &Flow::new(&func).live);
@@ -50,9 +50,9 @@ fn what_is_read_elsewhere_is_waited_for() {
 #[test]
 fn old_values_are_waited_for() {
     let body =
-        "bix0:\n    MOV %R0, RZ, 0x1\n    @%P0 IADD3 %R1, PT, PT, %R11, 0x2, RZ, !PT, !PT, %R0, _, _\n    EXIT PT\n";
+        "bix0:\n    MOV %R0, RZ, 0x1\n    @%P12 IADD3 %R1, PT, PT, %R11, 0x2, RZ, !PT, !PT, %R0, _, _\n    EXIT PT\n";
     let apart = body.replace("%R0, _, _", "%R2, _, _");
-    let [waits, does_not] = [body, &apart].map(|body| cycles(&format!("  .reg %P0\n{body}"))[0]);
+    let [waits, does_not] = [body, &apart].map(|body| cycles(&format!("  .values 0\n{body}"))[0]);
     assert!(waits > does_not && does_not == 3, "{waits} {does_not}");
 }
 
@@ -60,6 +60,6 @@ fn old_values_are_waited_for() {
 #[test]
 fn marks_take_no_time() {
     let body = "bix0: -> bix1\n    MOV %R0, RZ, 0x1\nbix1: -> bix1, bix2\n    MOV %R1, %R0, bix0, %R2, bix1 ;phi\n\
-                IADD3 %R2, PT, PT, %R1, 0x1, RZ, !PT, !PT\n    @%P0 BRA PT, bix1, _\nbix2:\n    EXIT PT\n";
-    assert_eq!(cycles(&format!("  .reg %P0\n{body}"))[1], 2);
+                IADD3 %R2, PT, PT, %R1, 0x1, RZ, !PT, !PT\n    @%P12 BRA PT, bix1, _\nbix2:\n    EXIT PT\n";
+    assert_eq!(cycles(&format!("  .values 0\n{body}"))[1], 2);
 }
