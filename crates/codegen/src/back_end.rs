@@ -3,7 +3,8 @@
 
 use crate::cold::place_cold_last;
 use crate::error::CompileError;
-use crate::placing::Placing;
+use crate::history::Historian;
+use crate::placing::{Placing, Retries};
 use crate::selection::{ALLOCATION, ORDER, SCHEDULING};
 use crate::session::Session;
 use crate::zeros::join_zeros;
@@ -25,7 +26,10 @@ pub(crate) struct BackEnd<'a> {
     pub(crate) alloc: &'a AllocOptions,
     pub(crate) settings: &'a Settings,
     pub(crate) session: &'a Session<'a>,
+    /// Who keeps what each phase does, if it is asked for.
+    pub(crate) historian: Option<&'a Historian<'a>>,
     pub(crate) workers: &'a Workers,
+    pub(crate) retries: Retries,
     /// Lines of constants that are asked for at the start of a kernel, at most.
     pub(crate) constant_lines: usize,
     /// Dumps spell mnemonics as the published opcode table does.
@@ -131,7 +135,7 @@ impl BackEnd<'_> {
             clock - start
         };
         let budget = RegisterBudget::new(id, func, arch, self.counts, self.alloc);
-        let placing = Placing { allocator, budget: &budget };
+        let placing = Placing { allocator, budget: &budget, retries: self.retries };
         let done = if orders { Some(placing.order(func)?) } else { None };
         let (ordering, ordered) = (lap(), self.keep(func, &ORDER));
         let mut allocation = placing.allocate(&node, func, done)?;
@@ -144,7 +148,10 @@ impl BackEnd<'_> {
             join_zeros(func, arch);
             place_cold_last(func, routines);
         }
-        layout::remove_redundant_branches(func);
+        // At -O0 each jump of the program is a step.
+        if self.settings.level > 0 {
+            layout::remove_redundant_branches(func);
+        }
         layout::make_fallthroughs_explicit(func);
         let options = oriole_sched::Options { reorder: reorders, constant_lines: self.constant_lines };
         let machine = oriole_sched::schedule(func, arch, &options).map_err(|error| fault(func, error.to_string()))?;
@@ -157,6 +164,9 @@ impl BackEnd<'_> {
     /// Show the function behind a stage to who looks on.
     fn keep(&self, func: &Function, stage: &PassInfo) -> Option<Dump> {
         self.session.after_pass(stage.number(), stage.name, func, Changed::Yes, None);
+        if let Some(historian) = self.historian {
+            historian.note(stage, func, Vec::new(), stage.name != ORDER.name);
+        }
         self.settings.shows(stage.name, Changed::Yes).then(|| oriole_opt::dump(func, stage, self.rot13))
     }
 }
@@ -187,7 +197,7 @@ impl Runs {
         let units: Vec<&str> = module.functions.values().map(|func| func.name()).collect();
         let first = numbering.open(names, &units);
         let limit = settings.limit.map_or(u64::MAX, |limit| limit.runs);
-        Runs { first, limit, enabled: !names.is_empty() && settings.enables(stage.name) }
+        Runs { first, limit, enabled: !names.is_empty() && settings.enables(stage) }
     }
 
     /// Whether the stage is to work on the function.

@@ -10,6 +10,7 @@ mod back_end;
 mod cold;
 mod emit;
 mod error;
+mod history;
 mod options;
 mod parameters;
 mod pipeline;
@@ -24,8 +25,9 @@ mod zeros;
 
 pub use emit::LineTable;
 pub use error::CompileError;
+pub use history::{Figures, FunctionHistory, Step};
 pub use options::{CompileOptions, DebugInfo};
-pub use oriole_passes::{Dump, LastRun, Limit, PassCount, PassInfo, Timing};
+pub use oriole_passes::{Dump, FastCompile, LastRun, Limit, PassCount, PassInfo, Timing};
 pub use parameters::{Meaning, ParameterType, parameter_types};
 pub use pipeline::{Compiled, FlowGraph, compile, compile_in, compile_module, compile_module_in, kernels, target};
 pub use pressure::{LiveValue, OccupancyStep, PRESSURE_FILES, Peak, Pressure, PressureCounts, PressureInst, pressure};

@@ -4,7 +4,7 @@ use crate::error::CompileError;
 use crate::selection::passes;
 use oriole_cubin::Target;
 use oriole_opt::knobs::Knobs;
-use oriole_passes::{Limit, Settings};
+use oriole_passes::{FastCompile, Limit, Settings};
 
 /// The highest `-O` level.
 const HIGHEST_LEVEL: u8 = 3;
@@ -16,6 +16,8 @@ pub struct CompileOptions {
     pub target: Option<Target>,
     /// `-O` level, 0 to 3.
     pub opt_level: u8,
+    /// How much of the level is left out so that compiling takes less time.
+    pub fast_compile: FastCompile,
     /// Upper bound of R registers per thread.
     pub maxrregcount: Option<u32>,
     /// The same for the functions of an object file that are no kernels.
@@ -60,6 +62,7 @@ impl Default for CompileOptions {
         CompileOptions {
             target: None,
             opt_level: 3,
+            fast_compile: FastCompile::Off,
             maxrregcount: None,
             device_maxrregcount: None,
             register_usage_level: None,
@@ -120,6 +123,7 @@ impl CompileOptions {
         }
         let settings = Settings {
             level: self.opt_level,
+            fast: self.fast_compile,
             disabled: self.disabled_passes.clone(),
             limit: self.pass_limit,
             dump_after: self.dump_after.clone(),

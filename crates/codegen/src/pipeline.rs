@@ -3,13 +3,17 @@
 use crate::back_end::{BackEnd, ENCODING, Emitted};
 use crate::emit::{self, LineTable, emit};
 use crate::error::CompileError;
+use crate::history::{FunctionHistory, Historian};
 use crate::options::{CompileOptions, DebugInfo};
 use crate::parameters::{ParameterType, parameter_types};
+use crate::placing::Retries;
+use crate::selection::LOWERING;
 use crate::session::Session;
 use crate::uniformity::{Lister, UniformityListing};
 use oriole_cubin::{FileKind, Suffix, Target};
 use oriole_isa::{Arch, Opcode};
 use oriole_opt::pipeline::PIPELINE;
+use oriole_opt::{Watcher, dump};
 use oriole_ori::analysis::Cfg;
 use oriole_ori::dump::{dot, rpo_and_backedges};
 use oriole_ori::{FuncId, Function, FunctionKind, Module};
@@ -51,6 +55,8 @@ pub struct Compiled {
     pub lines: BTreeMap<String, LineTable>,
     /// The dumps that were asked for, in order.
     pub dumps: Vec<Dump>,
+    /// What each phase made of each function, in the order of the module's functions, if the Ori behind every phase was asked for.
+    pub history: Vec<FunctionHistory>,
     /// Time by stage and pass, with what passes and rules did.
     pub times: Vec<Timing>,
     /// Control flow of each function before allocation, if asked for.
@@ -119,13 +125,14 @@ fn compile_tree(
     session.poll()?;
     let settings = options.settings()?;
     let (arch, knobs) = (generation(target)?, options.knobs()?);
-    if knobs.get("emit-ldcu") != 0 && !Opcode::LDCU.exists_on(arch) {
+    if knobs.is_set("emit-ldcu") && !Opcode::LDCU.exists_on(arch) {
         return Err(CompileError::Ldcu);
     }
     let workers = Workers::new(options.jobs).map_err(|error| CompileError::Threads(error.to_string()))?;
     let lowering = oriole_lower::Options {
         arch,
         relocatable: options.relocatable,
+        keeps_jumps: settings.level == 0,
         entries: (!options.entries.is_empty()).then_some(options.entries.as_slice()),
         source: ptx.map(|ptx| (options.file_name.as_str(), ptx)),
     };
@@ -142,12 +149,17 @@ fn compile_tree(
     let ast = &*tree;
     let (mut record, mut numbering) = (Record::default(), Numbering::new(&settings));
     let lister = Lister::new(session, options.opt_level);
+    let watcher: &dyn Watcher = if options.uniformity { &lister } else { session };
+    let historian = options.dump_all.then(|| Historian::new(watcher, &module, &LOWERING));
+    if options.dump_all {
+        record.dumps.extend(module.functions.values().map(|func| dump(func, &LOWERING, options.rot13)));
+    }
     let passes = oriole_opt::Options {
         settings: &settings,
         knobs: &knobs,
         relocatable: options.relocatable,
         rot13: options.rot13,
-        watcher: if options.uniformity { &lister } else { session },
+        watcher: historian.as_ref().map_or(watcher, |historian| historian),
         workers: &workers,
     };
     let optimised = oriole_opt::run(&mut module, &passes, &mut numbering, &mut record);
@@ -161,12 +173,13 @@ fn compile_tree(
         maxrregcount: options.maxrregcount,
         device_maxrregcount: options.device_maxrregcount,
         usage_level: options.register_usage_level,
-        published_minimum: passes.knobs.get("published-minimum") != 0,
+        published_minimum: passes.knobs.is_set("published-minimum"),
         object: options.relocatable,
         debug: options.debug == DebugInfo::Full,
-        uniform_registers: u16::try_from(passes.knobs.get("uniform-registers")).ok(),
-        uniform_predicates: u16::try_from(passes.knobs.get("uniform-predicates")).ok(),
-        uniform_disallowed: passes.knobs.get("uniform") == 0,
+        keeps_moves: settings.level == 0,
+        uniform_registers: u16::try_from(passes.knobs.int("uniform-registers")).ok(),
+        uniform_predicates: u16::try_from(passes.knobs.int("uniform-predicates")).ok(),
+        uniform_disallowed: !passes.knobs.is_set("uniform"),
         verify: options.verify,
     };
     // Plain targets have no `setmaxnreg` (the checker refuses it), and nobody has to look for one.
@@ -179,8 +192,10 @@ fn compile_tree(
         alloc: &alloc,
         settings: &settings,
         session,
+        historian: historian.as_ref(),
         workers: &workers,
-        constant_lines: usize::try_from(knobs.get("constant-prefetch")).unwrap_or(0),
+        retries: Retries::new(&knobs, &settings),
+        constant_lines: usize::try_from(knobs.int("constant-prefetch")).unwrap_or(0),
         rot13: options.rot13,
         keeps_allocated: options.pressure,
     };
@@ -200,6 +215,7 @@ fn compile_tree(
         watch.time("verify", || verify_convergence(&cubin))?;
     }
     let (times, dumps, passes) = (watch.times, record.dumps, numbering.count());
+    let history = historian.map_or_else(Vec::new, |historian| historian.take(&module));
     let parameters = parameter_types(ast);
     Ok(Compiled {
         cubin,
@@ -211,6 +227,7 @@ fn compile_tree(
         spec,
         lines,
         dumps,
+        history,
         times,
         graphs,
         uniformity,

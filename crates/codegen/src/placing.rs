@@ -2,8 +2,10 @@
 
 use crate::error::CompileError;
 use crate::tries::Tries;
+use oriole_opt::knobs::Knobs;
 use oriole_ori::Function;
 use oriole_ori::analysis::{CallNode, Flow};
+use oriole_passes::{FastCompile, Settings};
 use oriole_regalloc::{
     AllocError, FunctionAllocation, ModuleAllocator, OWN_NEED, Recomputable, RegisterBudget, estimated_work,
     work_without_copies,
@@ -38,6 +40,27 @@ const SHORT: usize = 4096;
 pub(crate) struct Placing<'a> {
     pub(crate) allocator: &'a ModuleAllocator<'a>,
     pub(crate) budget: &'a RegisterBudget,
+    pub(crate) retries: Retries,
+}
+
+/// The level from which on functions are ordered and allocated again.
+const RETRIED_FROM: u8 = 3;
+
+/// Whether a function is ordered and allocated again, and how much that may cost.
+#[derive(Clone, Copy)]
+pub(crate) struct Retries {
+    /// At all.
+    pub(crate) allowed: bool,
+    /// How much more may be executed so that more warps run, as a part of the registers that this saves.
+    pub(crate) extra_work: f32,
+}
+
+impl Retries {
+    /// As the options have it: nothing is tried again with `--fast-compile`, nor below -O3. It takes an eighth of the time.
+    pub(crate) fn new(knobs: &Knobs, settings: &Settings) -> Self {
+        let allowed = knobs.is_set("retries") && settings.fast == FastCompile::Off && settings.level >= RETRIED_FROM;
+        Retries { allowed, extra_work: knobs.double("extra-work") as f32 }
+    }
 }
 
 impl Placing<'_> {
@@ -103,8 +126,8 @@ impl Placing<'_> {
             return Ok(self.allocator.allocate(node.clone(), func, None, None)?);
         };
         let count = func.inst_count();
-        let may_spill = count <= AGAIN && self.budget.may_be_short(func);
-        let may_save_steps = count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
+        let may_spill = self.retries.allowed && count <= AGAIN && self.budget.may_be_short(func);
+        let may_save_steps = self.retries.allowed && count <= SHORT && self.budget.capped(LEAST).may_be_short(func);
         if !may_spill && !may_save_steps {
             return Ok(self.allocator.allocate(node.clone(), func, ordered.flow.take(), None)?);
         }

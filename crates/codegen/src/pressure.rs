@@ -102,6 +102,14 @@ pub fn pressure(compiled: &Compiled, id: FuncId) -> Option<Pressure> {
     })
 }
 
+/// The most registers of each file that hold a value at one instruction of an allocated function.
+pub(crate) fn physical_peaks(func: &Function) -> PressureCounts {
+    let mut walk = Walk::new(func);
+    let live_out = live_out(func);
+    func.layout().iter().for_each(|block| walk.block(*block, live_out[*block]));
+    walk.most.map(|most| most.count)
+}
+
 /// A step for each number of warps, up to as many as run with one step more than `registers`.
 fn steps(func: &Function, arch: Arch, registers: u32) -> Vec<OccupancyStep> {
     let sm = arch.sm();

@@ -2,18 +2,20 @@
 //! the order of the pipeline; then the orders of each function's instructions, before allocation and behind it.
 
 use oriole_opt::pipeline::PIPELINE;
-use oriole_passes::{Pass, PassInfo, Repetition};
+use oriole_passes::{FastCompile, Pass, PassInfo, Repetition};
 
-const fn stage(name: &'static str, slots: &'static [u16], level: u8, needed: bool) -> PassInfo {
-    Pass { name, slots, level, needed, repetition: Repetition::Once, rules: &[], run: () }
+const fn stage(name: &'static str, slots: &'static [u16], level: u8, fast: FastCompile, needed: bool) -> PassInfo {
+    Pass { name, slots, level, fast, needed, repetition: Repetition::Once, rules: &[], run: () }
 }
 
+/// What makes Ori of PTX: no phase, but what the first of them starts from.
+pub(crate) const LOWERING: PassInfo = stage("Lowering", &[], 0, FastCompile::Max, true);
 /// The order of instructions before allocation.
-pub(crate) const ORDER: PassInfo = stage("AdvancedPhasePreSched", &[97], 1, false);
+pub(crate) const ORDER: PassInfo = stage("AdvancedPhasePreSched", &[97], 1, FastCompile::Min, false);
 /// The allocator.
-pub(crate) const ALLOCATION: PassInfo = stage("AdvancedPhaseAllocReg", &[101], 0, true);
+pub(crate) const ALLOCATION: PassInfo = stage("AdvancedPhaseAllocReg", &[101], 0, FastCompile::Max, true);
 /// The reordering of instructions. Without it they keep their places and only get control words.
-pub(crate) const SCHEDULING: PassInfo = stage("AdvancedPhasePostSched", &[106], 1, false);
+pub(crate) const SCHEDULING: PassInfo = stage("AdvancedPhasePostSched", &[106], 1, FastCompile::Max, false);
 
 /// All passes between lowering and encoding, in the order in which they run.
 pub fn passes() -> impl Iterator<Item = PassInfo> {

@@ -6,7 +6,7 @@ use oriole_opt::pipeline::Code;
 use oriole_opt::{PhaseError, Watcher};
 use oriole_ori::verify::verify;
 use oriole_ori::{Function, Module};
-use oriole_passes::{Changed, Pass};
+use oriole_passes::{Changed, Pass, Tally};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
 }
 
 impl Watcher for Session<'_> {
-    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>) {
+    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>, _: &Tally) {
         self.after_pass(pass.number(), pass.name, func, changed, time);
     }
 

@@ -41,8 +41,7 @@ const STEPS: usize = 8;
 /// How much longer an order may take for a step, for each warp that runs more; and at most.
 const LONGER: f32 = 2.4;
 const LONGEST: f32 = 2.8;
-/// How much more may be executed for a step, as a part of the registers that it saves; and at most.
-const MORE_WORK: f32 = 1.0;
+/// How much more may be executed for a step at most.
 const MOST_WORK: f32 = 1.3;
 
 /// The form of the function as it was put in order.
@@ -191,9 +190,10 @@ impl<'a> Tries<'a> {
         let work = work();
         let tried = std::mem::replace(&mut self.tried, first);
         let caps = std::iter::successors(Some(first), |cap| budget.next_step(*cap)).take_while(|cap| *cap > tried);
+        let extra_work = self.placing.retries.extra_work;
         let step = |cap: u16| {
             let gain = f32::from(first) / f32::from(cap);
-            let more_work = (1.0 + MORE_WORK * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
+            let more_work = (1.0 + extra_work * (f32::from(named) / f32::from(cap) - 1.0)).min(MOST_WORK);
             let longer = self.ordered.cycles as f32 * ((LONGER * gain).min(LONGEST) - 1.0);
             Step { cap, uniform: self.ordered.uniform_peak, longer: Some(longer as u32), work: work * more_work }
         };

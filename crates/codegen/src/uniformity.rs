@@ -7,7 +7,7 @@ use oriole_opt::{PhaseError, Watcher};
 use oriole_ori::analysis::{Cfg, Liveness, Reason, Sameness, UniformityLevels, post_dominators};
 use oriole_ori::text::{commented, inst_text, reg_name};
 use oriole_ori::{Block, Function, FunctionKind, InstId, Module};
-use oriole_passes::{Changed, Pass};
+use oriole_passes::{Changed, Pass, Tally};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -133,8 +133,8 @@ impl<'s> Lister<'s> {
 }
 
 impl Watcher for Lister<'_> {
-    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>) {
-        self.session.after(pass, func, changed, time);
+    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>, tally: &Tally) {
+        self.session.after(pass, func, changed, time, tally);
     }
 
     fn rewrite(&self, pass: &Pass<Code>, arch: Arch, func: &mut Function) -> Result<Changed, PhaseError> {

@@ -12,6 +12,8 @@ pub struct Options<'a> {
     /// Code for an object file: functions and variables that other modules see keep their names, and
     /// every address is left to the linker.
     pub relocatable: bool,
+    /// A jump of the program is an instruction, wherever it leads: a debugger stops on it.
+    pub keeps_jumps: bool,
     /// Name and text of the PTX file, for the source line of every instruction.
     pub source: Option<(&'a str, &'a str)>,
 }

@@ -24,8 +24,13 @@ fn lower(path: &Path, entry: &str, arch: Arch) -> Result<usize, String> {
         |errors: &[oriole_ptx::diag::Diagnostic]| oriole_ptx::diag::SourceMap::new(&name, &text).render_all(errors);
     let ast = oriole_ptx::load(&text).map_err(|errors| render(&errors))?;
     let entries = [entry.to_owned()];
-    let options =
-        oriole_lower::Options { arch, entries: Some(&entries), relocatable: false, source: Some((&name, &text)) };
+    let options = oriole_lower::Options {
+        arch,
+        entries: Some(&entries),
+        relocatable: false,
+        keeps_jumps: false,
+        source: Some((&name, &text)),
+    };
     let module = oriole_lower::lower(&ast, &options).map_err(|errors| render(&errors))?;
     for function in module.functions.values() {
         let verified = oriole_ori::verify::verify(function, arch);

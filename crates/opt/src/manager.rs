@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Who looks on, from several threads where there are several jobs.
 pub trait Watcher: Sync {
-    /// A pass has run on a function; the time, where that is known of the function alone.
-    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>);
+    /// A pass has run on a function; the time, where that is known of the function alone, and what the pass has counted.
+    fn after(&self, pass: &Pass<Code>, func: &Function, changed: Changed, time: Option<Duration>, tally: &Tally);
 
     /// At the place of a pass, whether it has run or not: the function may be changed.
     ///
@@ -148,7 +148,7 @@ fn on_module(
         if settings.shows(pass.name, changed) {
             record.dumps.push(dump(func, pass, options.rot13));
         }
-        options.watcher.after(pass, func, changed, None);
+        options.watcher.after(pass, func, changed, None, &Tally::default());
         options.watcher.rewrite(pass, arch, func)?;
     }
     Ok(())
@@ -194,7 +194,7 @@ impl Unit<Code> for OneFunction<'_> {
     fn after(&mut self, pass: &Pass<Code>, ran: Option<(Changed, Duration)>) -> Result<(), PhaseError> {
         let watcher = self.options.watcher;
         if let Some((changed, time)) = ran {
-            watcher.after(pass, self.func, changed, Some(time));
+            watcher.after(pass, self.func, changed, Some(time), &self.context.tally);
         }
         if watcher.rewrite(pass, self.context.arch, self.func)? == Changed::Yes {
             self.analyses = Analyses::default();

@@ -7,7 +7,7 @@ use crate::passes::{
 use crate::{Context, PhaseError};
 use oriole_ori::analysis::{Analyses, CallNode, Kept, Uniformity};
 use oriole_ori::{FuncId, Function, Module};
-use oriole_passes::{Changed, MOST_RULES, Pass, Repetition, Workers};
+use oriole_passes::{Changed, FastCompile, MOST_RULES, Pass, Repetition, Workers};
 
 /// A pass's code.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub struct ModuleContext<'a> {
 const fn entry(
     name: &'static str,
     slots: &'static [u16],
-    level: u8,
+    (level, fast): (u8, FastCompile),
     needed: bool,
     repetition: Repetition,
     rules: &'static [&'static str],
@@ -62,7 +62,7 @@ const fn entry(
 ) -> Pass<Code> {
     // What is not counted would be taken for not done.
     assert!(rules.len() <= MOST_RULES);
-    Pass { name, slots, level, needed, repetition, rules, run }
+    Pass { name, slots, level, fast, needed, repetition, rules, run }
 }
 
 /// A pass that leaves the blocks and edges as they are.
@@ -75,6 +75,7 @@ const fn new_flow(run: OnFunction) -> Code {
     Code::Function { run, keeps: Kept::Nothing }
 }
 
+use FastCompile::{Max, Mid, Min, Off};
 use Repetition::{Once, Settle};
 
 /// The passes in the order in which they run, each under the published name of the slot that it fills. Slots 23 and 73
@@ -82,40 +83,40 @@ use Repetition::{Once, Settle};
 /// filled behind slot 99: `docs/uniform.md`.
 #[rustfmt::skip]
 pub const PIPELINE: &[Pass<Code>] = &[
-    //    pass                        slots   level needed repetition rules code
-    entry("OriCheckInitialProgram",   &[0],   0,    true,  Once,      &[], same_flow(check::run)),
-    entry("AnalyzeControlFlow",       &[3],   0,    true,  Once,      &[], new_flow(control_flow::run)),
-    entry("EarlyOriSimpleLiveDead",   &[10],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
-    entry("ReplaceUniformsWithImm",   &[11],  1,    false, Once,      launch_constants::RULES, same_flow(launch_constants::run)),
-    entry("OriBranchOpt",             &[15],  1,    false, Once,      &[], new_flow(branches::run)),
-    entry("OriPerformLiveDeadFirst",  &[16],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
-    entry("GenerateMovPhi",           &[23],  1,    true,  Once,      &[], same_flow(form::enter)),
-    entry("GeneralOptimize",          &[29],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    //    pass                        slots   (level, fast) needed repetition rules code
+    entry("OriCheckInitialProgram",   &[0],   (0, Max),  true,   Once,      &[], same_flow(check::run)),
+    entry("AnalyzeControlFlow",       &[3],   (0, Max),  true,   Once,      &[], new_flow(control_flow::run)),
+    entry("EarlyOriSimpleLiveDead",   &[10],  (1, Max),  false,  Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("ReplaceUniformsWithImm",   &[11],  (1, Max),  false,  Once,      launch_constants::RULES, same_flow(launch_constants::run)),
+    entry("OriBranchOpt",             &[15],  (1, Max),  false,  Once,      &[], new_flow(branches::run)),
+    entry("OriPerformLiveDeadFirst",  &[16],  (1, Min),  false,  Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("GenerateMovPhi",           &[23],  (1, Max),  true,   Once,      &[], same_flow(form::enter)),
+    entry("GeneralOptimize",          &[29],  (1, Max),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
     // Behind slot 29, not before slot 23: counters are told by definitions, and found where copies are gone.
-    entry("OriLoopUnrolling",         &[22],  2,    false, Once,      unroll::RULES, new_flow(unroll::run)),
-    entry("OriPerformLiveDeadSecond", &[33],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
-    entry("GeneralOptimizeMid",       &[37],  2,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
-    entry("OptimizeUniformAtomic",    &[44],  1,    false, Once,      atomics::RULES, new_flow(atomics::run)),
-    entry("GvnCse",                   &[49],  1,    false, Settle,    general::COMMON_NAMES, same_flow(general::common)),
-    entry("SpeculativeHoistComInsts", &[56],  1,    false, Once,      hoist::RULES, same_flow(hoist::run)),
-    entry("OriPerformLiveDeadThird",  &[61],  1,    false, Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
-    entry("OriDoPredication",         &[63],  1,    false, Once,      predicate::RULES, new_flow(predicate::run)),
-    entry("LateOriCommoning",         &[64],  1,    false, Once,      wide_loads::RULES, same_flow(wide_loads::run)),
-    entry("GeneralOptimizeLate2",     &[65],  1,    false, Settle,    general::GENERAL_NAMES, same_flow(general::run)),
-    entry("OriHoistInvariantsLate",   &[66],  1,    false, Once,      invariants::RULES, same_flow(invariants::run)),
-    entry("OriDoRemat",               &[69],  1,    false, Once,      sink::RULES, same_flow(sink::run)),
+    entry("OriLoopUnrolling",         &[22],  (2, Off),  false,  Once,      unroll::RULES, new_flow(unroll::run)),
+    entry("OriPerformLiveDeadSecond", &[33],  (1, Off),  false,  Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
+    entry("GeneralOptimizeMid",       &[37],  (2, Off),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    entry("OptimizeUniformAtomic",    &[44],  (1, Max),  false,  Once,      atomics::RULES, new_flow(atomics::run)),
+    entry("GvnCse",                   &[49],  (1, Min),  false,  Settle,    general::COMMON_NAMES, same_flow(general::common)),
+    entry("SpeculativeHoistComInsts", &[56],  (1, Mid),  false,  Once,      hoist::RULES, same_flow(hoist::run)),
+    entry("OriPerformLiveDeadThird",  &[61],  (1, Mid),  false,  Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
+    entry("OriDoPredication",         &[63],  (1, Max),  false,  Once,      predicate::RULES, new_flow(predicate::run)),
+    entry("LateOriCommoning",         &[64],  (1, Mid),  false,  Once,      wide_loads::RULES, same_flow(wide_loads::run)),
+    entry("GeneralOptimizeLate2",     &[65],  (1, Min),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),
+    entry("OriHoistInvariantsLate",   &[66],  (1, Mid),  false,  Once,      invariants::RULES, same_flow(invariants::run)),
+    entry("OriDoRemat",               &[69],  (1, Mid),  false,  Once,      sink::RULES, same_flow(sink::run)),
     // Ahead of slot 73: values have one definition, and nothing behind it folds constants.
-    entry("LateArchOptimizeFirst",    &[75],  1,    false, Once,      literals::RULES, same_flow(literals::run)),
-    entry("ConvertAllMovPhiToMov",    &[73],  1,    true,  Once,      &[], new_flow(form::leave)),
-    entry("LateArchOptimizeSecond",   &[81],  1,    false, Once,      zeros::RULES, same_flow(zeros::run)),
-    entry("OriBackCopyPropagate",     &[83],  1,    false, Once,      back_copy::RULES, same_flow(back_copy::run)),
-    entry("OriPerformLiveDeadFourth", &[84],  1,    false, Once,      dead_code::RULES, same_flow(dead_code::run)),
-    entry("OriPropagateGmma",         &[85],  0,    true,  Once,      &[], same_flow(products::propagate)),
-    entry("FixupGmmaSequence",        &[87],  0,    true,  Once,      &[], same_flow(products::hold)),
-    entry("OriDoSyncronization",      &[99],  0,    true,  Once,      &[], Code::Module(synchronise::run_all)),
+    entry("LateArchOptimizeFirst",    &[75],  (1, Mid),  false,  Once,      literals::RULES, same_flow(literals::run)),
+    entry("ConvertAllMovPhiToMov",    &[73],  (1, Max),  true,   Once,      &[], new_flow(form::leave)),
+    entry("LateArchOptimizeSecond",   &[81],  (1, Mid),  false,  Once,      zeros::RULES, same_flow(zeros::run)),
+    entry("OriBackCopyPropagate",     &[83],  (1, Mid),  false,  Once,      back_copy::RULES, same_flow(back_copy::run)),
+    entry("OriPerformLiveDeadFourth", &[84],  (1, Mid),  false,  Once,      dead_code::RULES, same_flow(dead_code::run)),
+    entry("OriPropagateGmma",         &[85],  (0, Max),  true,   Once,      &[], same_flow(products::propagate)),
+    entry("FixupGmmaSequence",        &[87],  (0, Max),  true,   Once,      &[], same_flow(products::hold)),
+    entry("OriDoSyncronization",      &[99],  (0, Max),  true,   Once,      &[], Code::Module(synchronise::run_all)),
     // Behind slot 99, not before slot 75: where threads are together is known from the barriers alone.
-    entry("ConvertToUniformReg",      &[74, 86], 1,    false, Once,      uniform::RULES, same_flow(uniform::convert)),
-    entry("OriRemoveNopCode",         &[107], 0,    true,  Once,      &[], same_flow(nops::run)),
+    entry("ConvertToUniformReg",      &[74, 86], (1, Mid),  false,  Once,      uniform::RULES, same_flow(uniform::convert)),
+    entry("OriRemoveNopCode",         &[107], (0, Max),  true,   Once,      &[], same_flow(nops::run)),
 ];
 
 /// Whether the pass of that name works on SSA form: it stands behind the pass that makes it, up to the one that leaves it.

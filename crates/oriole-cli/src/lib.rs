@@ -2,8 +2,10 @@
 
 pub mod commands;
 mod cuda;
+mod difference;
 pub mod fuzz;
 pub mod nvdisasm;
+mod phase_index;
 mod pressure;
 mod report;
 mod statistics;

@@ -334,6 +334,76 @@ const LINES: &str = ".file 1 \"/src/a.cu\"\n.file 2 \"/src/inc/b.h\"
     ret; }
 ";
 
+/// The rows of the line table: address, file, line, column.
+fn line_rows(cubin: &Cubin) -> Vec<(u64, String, u64, u64)> {
+    let section = cubin.sections.iter().find(|section| section.name == ".debug_line");
+    let table = gimli::DebugLine::new(&section.expect("a line table").data, LittleEndian);
+    let program = table.program(gimli::DebugLineOffset(0), 8, None, None).expect("a program");
+    let mut rows = program.rows();
+    let mut found = Vec::new();
+    while let Some((header, row)) = rows.next_row().expect("rows") {
+        let file = row.file(header).expect("a file").path_name();
+        let name = match file {
+            gimli::AttributeValue::String(name) => EndianSlice::to_string_lossy(&name).into_owned(),
+            other => panic!("{other:?}"),
+        };
+        let column = match row.column() {
+            gimli::ColumnType::LeftEdge => 0,
+            gimli::ColumnType::Column(column) => column.get(),
+        };
+        found.push((row.address(), name, row.line().map_or(0, std::num::NonZero::get), column));
+    }
+    found
+}
+
+/// Statements that optimisation, or a lucky register, would leave nothing of: each is a line.
+const STEPS: [&str; 20] = [
+    "ld.param.u64 %rd1, [out];",
+    "cvta.to.global.u64 %rd2, %rd1;",
+    "ld.param.u32 %r1, [n];",
+    "mov.u32 %r2, %r1;",
+    "mul.lo.u32 %r3, %r2, 1;",
+    "add.u32 %r4, %r3, 0;",
+    "mov.u32 %r5, 7;",
+    "shl.b32 %r6, %r5, 2;",
+    "setp.gt.u32 %p1, %r4, 3;",
+    "@%p1 bra DONE;",
+    "st.global.u32 [%rd2], %r4;",
+    "mov.u32 %r2, %r4;",
+    "bra.uni NEXT; NEXT:",
+    "add.u32 %r2, %r2, 1; BACK:",
+    "cvt.u32.u32 %r7, %r2; DONE:",
+    "mov.b64 %rd3, {%r2, %r5};",
+    "mov.b64 {%r8, %r9}, %rd3;",
+    "setp.eq.u32 %p2, %r8, 77;",
+    "@%p2 bra BACK;",
+    "ret;",
+];
+
+/// At `-O0` a debugger stops on every line, in the order of the source: results that nobody reads are written, and what becomes
+/// a move within a register, or a jump to what follows, is an instruction.
+#[test]
+fn every_line_steps_without_optimisation() {
+    let body: String = (1..).zip(STEPS).map(|(line, text)| format!(".loc 1 {line} 1\n{text}\n")).collect();
+    let ptx = format!(
+        "{HEAD}.file 1 \"a.cu\"\n.visible .entry k(.param .u64 out, .param .u32 n) {{ .reg .b64 %rd<4>; .reg .b32 %r<10>; \
+         .reg .pred %p<3>;\n{body}}}\n"
+    );
+    let lines = |options: &[&str]| {
+        let file = std::fs::read(Scratch::new(&ptx).compile(options)).expect("the cubin");
+        let mut lines: Vec<u64> = line_rows(&Cubin::parse(&file).expect("a cubin")).iter().map(|row| row.2).collect();
+        lines.dedup();
+        lines
+    };
+    let all: Vec<u64> = (1..=STEPS.len() as u64).collect();
+    for options in [&["-g"][..], &["-O0", "--lineinfo"], &["-O0", "--lineinfo", "--arch", "sm_90"]] {
+        let found = lines(options);
+        assert!(found.is_sorted(), "{options:?}: {found:?}");
+        assert_eq!(found, all, "{options:?}");
+    }
+    assert!(lines(&["-O1", "--lineinfo"]).len() < STEPS.len(), "these lines show nothing");
+}
+
 /// The line table leads from each instruction to the `.loc` that stands before it in the PTX.
 #[test]
 fn line_tables_have_the_lines_of_the_source() {
@@ -343,23 +413,7 @@ fn line_tables_have_the_lines_of_the_source() {
         let file = std::fs::read(scratch.compile(&[option])).expect("the cubin");
         let cubin = Cubin::parse(&file).expect("it is a cubin");
         let section = |name: &str| cubin.sections.iter().find(|section| section.name == name);
-        let bytes = &section(".debug_line").expect("a line table").data;
-        let table = gimli::DebugLine::new(bytes, LittleEndian);
-        let program = table.program(gimli::DebugLineOffset(0), 8, None, None).expect("a program");
-        let mut rows = program.rows();
-        let mut found: Vec<(u64, String, u64, u64)> = Vec::new();
-        while let Some((header, row)) = rows.next_row().expect("rows") {
-            let file = row.file(header).expect("a file").path_name();
-            let name = match file {
-                gimli::AttributeValue::String(name) => EndianSlice::to_string_lossy(&name).into_owned(),
-                other => panic!("{other:?}"),
-            };
-            let column = match row.column() {
-                gimli::ColumnType::LeftEdge => 0,
-                gimli::ColumnType::Column(column) => column.get(),
-            };
-            found.push((row.address(), name, row.line().map_or(0, std::num::NonZero::get), column));
-        }
+        let found = line_rows(&cubin);
         let text = oriole().arg("disasm").arg(scratch.path("out.cubin")).output().expect("oriole starts").stdout;
         let text = String::from_utf8(text).expect("text");
         for (mnemonic, name, line, column) in lines {

@@ -24,6 +24,21 @@ pub enum DebugInfo {
     Full,
 }
 
+/// How much of a level is left out so that compiling takes less time, as ptxas's `--Ofast-compile` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FastCompile {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What takes much time for little.
+    Min,
+    /// What takes time, where much of what it is good for stays.
+    Mid,
+    /// All that does not save as much time behind it as it takes.
+    Max,
+}
+
 /// What observers are.
 pub(crate) type Observer = dyn Fn(&Pass<'_>) + Send + Sync;
 
@@ -119,8 +134,20 @@ impl CompilerBuilder {
         self
     }
 
-    /// Sets a tunable number; `oriole compile --knob list=1` prints them all.
-    pub fn knob(mut self, name: &str, value: i64) -> Self {
+    /// How much of the level is left out so that compiling takes less time; else nothing.
+    pub fn fast_compile(mut self, how_much: FastCompile) -> Self {
+        self.compiler.options.fast_compile = match how_much {
+            FastCompile::Off => oriole_codegen::FastCompile::Off,
+            FastCompile::Min => oriole_codegen::FastCompile::Min,
+            FastCompile::Mid => oriole_codegen::FastCompile::Mid,
+            FastCompile::Max => oriole_codegen::FastCompile::Max,
+        };
+        self
+    }
+
+    /// Sets what can be tuned to an integer, a decimal number or a truth value; `oriole compile --knob list=1` prints all with
+    /// their types.
+    pub fn knob(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         self.compiler.options.knobs.push(format!("{name}={value}"));
         self
     }

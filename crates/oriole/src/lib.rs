@@ -101,7 +101,7 @@ mod origin;
 mod simulator;
 
 pub use compiled::{Compiled, Cubin, Kernel, Registers, Spills};
-pub use compiler::{Compiler, CompilerBuilder, DebugInfo};
+pub use compiler::{Compiler, CompilerBuilder, DebugInfo, FastCompile};
 pub use diagnostic::{Diagnostic, Note, Severity, Span};
 pub use disassembly::disassemble;
 pub use error::{CompileError, CubinError, SettingError};

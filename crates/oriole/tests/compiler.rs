@@ -1,6 +1,6 @@
 //! The compiler as a library: results, diagnostics with their places, settings, observers, limits, cancellation.
 
-use oriole::{CancelToken, CompileError, Compiler, DebugInfo, Diagnostic, Limits, Severity};
+use oriole::{CancelToken, CompileError, Compiler, DebugInfo, Diagnostic, FastCompile, Limits, Severity};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -124,6 +124,9 @@ fn settings_are_checked() {
         (builder().target("gfx90a"), "gfx90a"),
         (builder().opt_level(4), "level 4"),
         (builder().knob("colour", 3), "colour"),
+        (builder().knob("contract", 0.5), "no bool"),
+        (builder().knob("unroll", true), "no int"),
+        (builder().opt_level(0).fast_compile(FastCompile::Max), "--fast-compile"),
         (builder().disable_pass("Nothing"), "Nothing"),
     ];
     for (builder, word) in wrong {

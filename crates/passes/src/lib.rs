@@ -10,7 +10,7 @@ mod settings;
 mod tally;
 mod workers;
 
-pub use list::{Changed, Pass, PassInfo, Repetition};
+pub use list::{Changed, FastCompile, Pass, PassInfo, Repetition};
 pub use numbering::{LastRun, Numbering, PassCount};
 pub use plan::{Plan, Unit};
 pub use record::{Dump, Record, Timing};

@@ -83,7 +83,7 @@ impl<'s, R> Plan<'s, R> {
             };
             let rewrites = match optional {
                 None => Some(u64::MAX),
-                Some(_) if !self.settings.enables(pass.name) || unit.is_stopped() => None,
+                Some(_) if !self.settings.enables(pass) || unit.is_stopped() => None,
                 Some(number) => self.rewrites(before + number),
             };
             let is_last = optional.is_some_and(|number| self.is_last(before + number));

@@ -1,5 +1,6 @@
 //! What options say about passes.
 
+use crate::{FastCompile, Pass, PassInfo};
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,6 +50,8 @@ impl FromStr for Limit {
 pub struct Settings {
     /// `-O` level.
     pub level: u8,
+    /// How much is left out for the sake of time.
+    pub fast: FastCompile,
     /// Names of optional passes that do not run.
     pub disabled: Vec<String>,
     /// How far the others go; no limit where absent.
@@ -77,6 +80,9 @@ pub enum SettingsError {
     /// A limit of optional passes where there are none.
     #[error("--pass-limit: no optional phase runs at -O0")]
     NothingToLimit,
+    /// Less time for optional passes where there are none.
+    #[error("--fast-compile: no optional phase runs at -O0")]
+    NothingToLeaveOut,
 }
 
 impl Settings {
@@ -84,9 +90,10 @@ impl Settings {
     ///
     /// # Errors
     /// The first setting that would change nothing.
-    pub fn check(&self, passes: &[crate::PassInfo]) -> Result<(), SettingsError> {
+    pub fn check(&self, passes: &[PassInfo]) -> Result<(), SettingsError> {
         let names = |optional: bool| {
-            let due = passes.iter().filter(move |pass| pass.level <= self.level && !(optional && pass.needed));
+            let is_due = move |pass: &&PassInfo| pass.level <= self.level && self.fast <= pass.fast;
+            let due = passes.iter().filter(is_due).filter(move |pass| !(optional && pass.needed));
             let mut names: Vec<&str> = Vec::new();
             due.for_each(|pass| names.extend((!names.contains(&pass.name)).then_some(pass.name)));
             names
@@ -101,12 +108,15 @@ impl Settings {
         if self.limit.is_some() && names(true).is_empty() {
             return Err(SettingsError::NothingToLimit);
         }
+        if self.fast > FastCompile::Off && names(true).is_empty() {
+            return Err(SettingsError::NothingToLeaveOut);
+        }
         Ok(())
     }
 
-    /// Whether the pass of that name is not among those left out.
-    pub fn enables(&self, name: &str) -> bool {
-        !self.disabled.iter().any(|disabled| disabled == name)
+    /// Whether the pass is not among those left out.
+    pub fn enables<R>(&self, pass: &Pass<R>) -> bool {
+        self.fast <= pass.fast && !self.disabled.iter().any(|disabled| disabled == pass.name)
     }
 
     /// Whether a unit is kept as text after that pass.

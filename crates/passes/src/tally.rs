@@ -53,6 +53,11 @@ impl Tally {
         self.counts.iter().map(|count| count.get().into())
     }
 
+    /// The same with the rules' names, those that did something.
+    pub fn by_rule(&self, rules: &[&'static str]) -> Vec<(&'static str, u64)> {
+        rules.iter().copied().zip(self.counts()).filter(|(_, count)| *count > 0).collect()
+    }
+
     /// All rewrites.
     pub fn all(&self) -> u64 {
         self.counts().sum()

@@ -131,7 +131,7 @@ pub(crate) fn allocate_within(
         };
         allocate_file(func, file, &registers, &mut facts, &mut allocation)?;
     }
-    remove_identity_moves(func);
+    remove_identity_moves(func, options.keeps_moves);
     if allocation.spills.any() {
         join_accesses(func, &facts.weights);
         share_slots(func);
@@ -310,11 +310,12 @@ fn out_of_registers(func: &Function, file: RegFile, needed: usize) -> AllocError
     AllocError::OutOfRegisters { function: func.name().to_owned(), file, needed }
 }
 
-/// Moves whose source and destination got the same register.
-fn remove_identity_moves(func: &mut Function) {
+/// Moves whose source and destination got the same register; not those of the program where they are `kept`.
+fn remove_identity_moves(func: &mut Function, kept: bool) {
     for block in func.layout().to_vec() {
         func.edit().retain_insts(block, |func, inst| {
-            move_operands(func, inst).is_none_or(|(to, from)| func.physical(to) != func.physical(from))
+            kept && func[inst].loc.is_some()
+                || move_operands(func, inst).is_none_or(|(to, from)| func.physical(to) != func.physical(from))
         });
     }
 }

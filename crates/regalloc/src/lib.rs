@@ -50,7 +50,7 @@ pub use limits::{RegisterBudget, USUAL_LEVEL};
 pub use module::{FunctionAllocation, ModuleAllocation, ModuleAllocator, allocate_module};
 pub use recompute::{OWN_NEED, Recomputable, Recomputing, recompute};
 pub use spill::SpillBytes;
-pub use weights::{estimated_work, work_without_copies};
+pub use weights::{estimated_work, weighted, work_without_copies};
 
 use oriole_isa::RegFile;
 
@@ -70,6 +70,8 @@ pub struct AllocOptions {
     pub object: bool,
     /// The code is to be debugged.
     pub debug: bool,
+    /// Moves of the program stay where both sides got one register: a debugger stops on them.
+    pub keeps_moves: bool,
     /// No more uniform registers than so many are given out, for tests; all that the target has if it is not given.
     pub uniform_registers: Option<u16>,
     /// The same of uniform predicates.

@@ -62,16 +62,21 @@ pub fn work_without_copies(func: &Function) -> f32 {
     work_of(func, |inst| move_operands(func, inst).is_none())
 }
 
-fn work_of(func: &Function, counts: impl Fn(InstId) -> bool) -> f32 {
+/// What the blocks cost together, each as often as it is likely to execute: ten times for each loop around it, and a tenth of
+/// that where a branch leads to a call.
+pub fn weighted(func: &Function, of_block: impl Fn(Block) -> f32) -> f32 {
     let cfg = Cfg::new(func);
     let weights = BlockWeights::new(func, &LoopForest::new(&cfg, &DomTree::dominators(&cfg)));
+    func.layout().iter().map(|block| weights.of(*block) * of_block(*block)).sum()
+}
+
+fn work_of(func: &Function, counts: impl Fn(InstId) -> bool) -> f32 {
     let accesses = InstFlags::SPILL | InstFlags::REFILL;
     let of_inst = |inst: InstId| if func[inst].flags.intersects(accesses) { ACCESS } else { 1.0 };
-    let of_block = |block| {
+    weighted(func, |block| {
         let insts = func.block_insts(block).iter().copied().filter(|inst| counts(*inst));
-        insts.map(&of_inst).sum::<f32>()
-    };
-    func.layout().iter().map(|block| weights.of(*block) * of_block(*block)).sum()
+        insts.map(of_inst).sum::<f32>()
+    })
 }
 
 /// The block ends with a call: what it calls comes back to the next.

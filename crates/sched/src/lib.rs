@@ -14,6 +14,7 @@ mod dependence;
 mod depth_first;
 mod evictions;
 mod hints;
+mod length;
 mod list;
 mod lives;
 mod lower;
@@ -34,6 +35,7 @@ mod units;
 mod values;
 
 pub use before::{MOVE_CYCLES, Ordered, SourceOrder, Usage, order_values};
+pub use length::block_cycles;
 pub use lower::{Lower, Lowering, Reordering};
 pub use survey::Survey;
 

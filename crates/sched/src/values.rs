@@ -141,7 +141,7 @@ impl<'f> Values<'f> {
     }
 
     fn note(&mut self, reg: Reg, file: RegFile, is_def: bool, slot: Option<Slot>, inst: Option<&Inst>) {
-        let known = inst.zip(slot);
+        let known = inst.zip(slot).filter(|(inst, slot)| is_of_hardware(inst, *slot));
         if is_def {
             let write = known.map(|(inst, slot)| latency::Write::of(inst, slot, self.arch));
             self.accesses.defs.push(Def { reg, write });
@@ -150,6 +150,11 @@ impl<'f> Values<'f> {
             self.accesses.uses.push(Use { reg, operand: None, scalar: false, read, late: false });
         }
     }
+}
+
+/// In SSA form an operand behind those of the hardware says what a guarded write leaves in place.
+fn is_of_hardware(inst: &Inst, slot: Slot) -> bool {
+    !matches!(slot, Slot::Operand { index, .. } if usize::from(index) >= inst.opcode.signature().len())
 }
 
 /// Where the instruction names a register; none for what its call site names.

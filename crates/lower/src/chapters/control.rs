@@ -17,7 +17,12 @@ fn bra(cx: &mut FnLower<'_, '_>, instruction: &Instruction) -> Lowered {
     let Some(name) = operands::operand(instruction, 0)?.name() else { return Err(unknown(cx, instruction)) };
     let target = bindings::label(cx, name)?;
     match cx.guard {
-        None => cx.jump(target),
+        None => {
+            if cx.module.keeps_jumps {
+                cx.append(Inst::bra(target))?;
+            }
+            cx.jump(target);
+        }
         Some(guard) => {
             let next = cx.new_block()?;
             let pred = Operand::reg(guard.pred).with_not(guard.negated);

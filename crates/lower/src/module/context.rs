@@ -21,6 +21,8 @@ pub(crate) struct ModuleCx<'a> {
     pub(crate) ast: &'a ast::Module,
     /// Addresses are left to the linker.
     pub(crate) relocatable: bool,
+    /// Jumps are instructions.
+    pub(crate) keeps_jumps: bool,
     pub(crate) plan: Plan<'a>,
     /// Ori symbols of the user's functions, by index in the plan.
     pub(crate) function_symbols: FxHashMap<usize, Symbol>,
@@ -46,6 +48,7 @@ impl<'a> ModuleCx<'a> {
             out,
             ast,
             relocatable: options.relocatable,
+            keeps_jumps: options.keeps_jumps,
             plan,
             function_symbols: FxHashMap::default(),
             device_functions: FxHashSet::default(),

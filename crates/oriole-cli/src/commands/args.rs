@@ -3,6 +3,7 @@
 use crate::timings::TimesForm;
 use crate::uniformity::UniformityForm;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use oriole_codegen::FastCompile;
 use std::path::PathBuf;
 
 /// Oriole: PTX in, optimised SASS in a cubin out, and a simulator that runs it.
@@ -28,6 +29,12 @@ pub(crate) enum Command {
                             oriole compile kernel.ptx -o kernel.cubin --pass-limit 12\n  \
                             oriole compile --knob list=1")]
     Compile(CompileArgs),
+    /// Show what each phase did to each function, from a folder that `compile --dump-all` wrote.
+    #[command(
+        after_help = "Examples:\n  oriole compile kernel.ptx -o kernel.cubin --dump-all phases\n  oriole diff phases\n  \
+                            oriole diff phases --phase GeneralOptimize --function kernel"
+    )]
+    Diff(DiffArgs),
     /// Show the SASS of a cubin, or of hexadecimal words.
     #[command(after_help = "Examples:\n  oriole disasm kernel.cubin --control\n  \
                             echo 00005800ff0477ac0fca00000000a800 | oriole disasm --arch sm_90 --hex -")]
@@ -93,7 +100,7 @@ pub(crate) struct CompileArgs {
     /// Print the Ori of each function after this phase.
     #[arg(long, value_name = "PHASE")]
     pub(crate) dump_after: Vec<String>,
-    /// Write the Ori of each function after each phase into this folder.
+    /// Write the Ori of each function after each phase into this folder, with an index for `oriole diff`.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_all: Option<PathBuf>,
     /// Spell mnemonics in dumps as the published opcode table does, letters turned by 13.
@@ -147,6 +154,11 @@ pub(crate) struct CodeArgs {
     /// Optimisation level 0 to 3; 3 by default.
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub(crate) opt_level: Option<u8>,
+    /// Leave out what takes time: little of it (min), what takes much (mid, if nothing is said), or all that does not make
+    /// what comes behind it faster (max).
+    #[arg(long, value_enum, value_name = "HOW MUCH", num_args = 0..=1, require_equals = true, default_missing_value = "mid",
+          default_value_t)]
+    pub(crate) fast_compile: FastCompileArg,
     /// Upper bound of R registers per thread.
     #[arg(long, value_name = "N")]
     pub(crate) maxrregcount: Option<u32>,
@@ -156,7 +168,7 @@ pub(crate) struct CodeArgs {
     /// Compile only these kernels.
     #[arg(long, value_name = "NAME")]
     pub(crate) entry: Vec<String>,
-    /// Set a number that the phases go by; `oriole compile --knob list=1` prints them all.
+    /// Set what the phases go by: an int, a double or a bool; `oriole compile --knob list=1` prints them all.
     #[arg(long, value_name = "N=V")]
     pub(crate) knob: Vec<String>,
     /// Threads that compile functions side by side; one by default. The bytes do not depend on it.
@@ -175,6 +187,32 @@ pub(crate) struct CodeArgs {
     /// What to make of LLVM IR.
     #[command(flatten)]
     pub(crate) ir: IrArgs,
+}
+
+/// `--fast-compile`, with ptxas's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FastCompileArg {
+    /// Nothing is left out.
+    #[default]
+    #[value(name = "0")]
+    Off,
+    /// What takes much time for little.
+    Min,
+    /// What takes time, where much of what it is good for stays.
+    Mid,
+    /// All that does not save as much time behind it as it takes.
+    Max,
+}
+
+impl From<FastCompileArg> for FastCompile {
+    fn from(arg: FastCompileArg) -> Self {
+        match arg {
+            FastCompileArg::Off => FastCompile::Off,
+            FastCompileArg::Min => FastCompile::Min,
+            FastCompileArg::Mid => FastCompile::Mid,
+            FastCompileArg::Max => FastCompile::Max,
+        }
+    }
 }
 
 // Options for LLVM IR, which `compile` and `nvptx` share. Of PTX, `compile` takes --no-fma alone.
@@ -265,6 +303,28 @@ pub(crate) struct PhasesArgs {
     /// Print the passes in the order in which they run, with level, repetition and the slots that each fills.
     #[arg(long)]
     pub(crate) pipeline: bool,
+    /// Print the published table as Markdown, as docs/phases.md has it.
+    #[arg(long, conflicts_with = "pipeline")]
+    pub(crate) markdown: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// What `compile --dump-all` wrote.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Only these functions.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) function: Vec<String>,
+    /// Only this phase, with the difference of the Ori before and behind it.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) phase: Option<String>,
+    /// Also the phases that ran and changed nothing.
+    #[arg(long, conflicts_with = "phase")]
+    pub(crate) all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,10 +3,11 @@
 //! A search over `--pass-limit`: what comes before the limit does not depend on it, so that between a limit that is right and one
 //! that is wrong there is a run (and in it a rewrite) of which the result depends.
 
-use super::args::{BisectArgs, Cli, CodeArgs, Command, Engine, RunArgs};
+use super::args::{BisectArgs, Cli, CodeArgs, Command, Engine, FastCompileArg, RunArgs};
 use super::failure::{Failure, rejected, usage};
 use super::launch::check_types;
 use super::{compile, files, run};
+use crate::difference::changed_lines;
 use clap::Parser;
 use oriole_codegen::{Compiled, LastRun, Limit};
 use oriole_cubin::Cubin;
@@ -78,8 +79,14 @@ impl Judge {
         let Judge::Launch(launch) = self else { return Ok(None) };
         // Without what acts on optional passes alone.
         let entry = vec![launch.args.entry.clone()];
-        let plain =
-            CodeArgs { opt_level: Some(0), entry, disable_pass: Vec::new(), knob: Vec::new(), ..args.code.clone() };
+        let plain = CodeArgs {
+            opt_level: Some(0),
+            fast_compile: FastCompileArg::Off,
+            entry,
+            disable_pass: Vec::new(),
+            knob: Vec::new(),
+            ..args.code.clone()
+        };
         let compiled = compile::compile_bytes(&args.input, bytes, &plain)?;
         check_types(&launch.args, &compiled.parameters)?;
         match launch.outcome(&compiled.cubin)? {
@@ -146,7 +153,7 @@ impl Search<'_> {
         if let Some(last) = last {
             let mut text = |limit: Limit| self.text_after(limit, last);
             if let (Some(before), Some(after)) = (text(before)?, text(after)?) {
-                out.push_str(&difference(&before, &after));
+                out.push_str(&changed_lines(&before, &after));
             }
         }
         Ok(out)
@@ -245,14 +252,4 @@ fn fault_by(command: &str, cubin: &[u8]) -> Result<Option<String>, Failure> {
     let shell = shell.args(["-c", command]).env("CUBIN", &path).stdin(Stdio::null()).stdout(Stdio::null());
     let status = shell.status().map_err(|error| rejected(format!("sh: {error}")))?;
     Ok((!status.success()).then(|| format!("the judge ends with {status}")))
-}
-
-/// The lines between what both texts begin and end with.
-fn difference(before: &str, after: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[start..], &new[start..]);
-    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    let lines = |sign: char, lines: &[&str]| lines.iter().map(|line| format!("{sign} {line}\n")).collect::<String>();
-    lines('-', &old[..old.len() - end]) + &lines('+', &new[..new.len() - end])
 }

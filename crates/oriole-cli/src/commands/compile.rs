@@ -3,6 +3,7 @@
 use super::args::{CodeArgs, CompileArgs};
 use super::failure::Failure;
 use super::{files, nvptx};
+use crate::phase_index::{self, Index};
 use crate::uniformity::UniformityForm;
 use crate::{pressure, report, timings, uniformity};
 use oriole_codegen::{CompileError, CompileOptions, Compiled, DebugInfo};
@@ -72,9 +73,10 @@ fn pressure_form(path: &Path) -> Result<pressure::Form, Failure> {
 
 /// The table of `--knob list=1`.
 fn knobs() -> String {
-    let header = format!("{:20} {:9} {:>10} meaning\n", "knob", "published", "default");
+    let header = format!("{:20} {:9} {:6} {:>10} meaning\n", "knob", "published", "type", "default");
     let line = |knob: &Knob| {
-        format!("{:20} {:9} {:>10} {}\n", knob.name, knob.published.unwrap_or("-"), knob.default, knob.meaning)
+        let (published, kind) = (knob.published.unwrap_or("-"), knob.default.type_name());
+        format!("{:20} {published:9} {kind:6} {:>10} {}\n", knob.name, knob.default, knob.meaning)
     };
     let lines = KNOBS.iter().map(line);
     std::iter::once(header).chain(lines).collect()
@@ -169,6 +171,7 @@ fn options(path: &Path, code: &CodeArgs) -> Result<CompileOptions, Failure> {
     Ok(CompileOptions {
         target: code.arch.as_deref().map(compile_target).transpose()?,
         opt_level: code.opt_level.unwrap_or(default.opt_level),
+        fast_compile: code.fast_compile.into(),
         maxrregcount: code.maxrregcount,
         register_usage_level: code.register_usage_level,
         entries: code.entry.clone(),
@@ -206,9 +209,10 @@ fn show(args: &CompileArgs, compiled: &Compiled) -> Result<(), Failure> {
     if let Some(folder) = &args.dump_all {
         std::fs::create_dir_all(folder).map_err(|e| Failure::file(folder, e))?;
         for dump in &compiled.dumps {
-            let file = format!("{}.{:03}-{}.ori", dump.unit, dump.number, dump.pass);
-            files::write(&folder.join(file), dump.text.as_bytes())?;
+            files::write(&folder.join(phase_index::file_name(dump)), dump.text.as_bytes())?;
         }
+        let index = serde_json::to_vec_pretty(&Index::new(compiled)).map_err(|error| Failure::file(folder, error))?;
+        files::write(&folder.join(phase_index::FILE), &index)?;
     }
     let wanted = compiled.dumps.iter().filter(|dump| args.dump_after.iter().any(|name| name == dump.pass));
     let mut printed: String =

@@ -7,6 +7,7 @@ mod bisect;
 mod check;
 mod compile;
 mod demo;
+mod diff;
 mod disasm;
 mod failure;
 mod files;
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo::run(&args),
         Command::Compile(args) => compile::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Disasm(args) => disasm::run(&args),
         Command::Asm(args) => asm::run(&args),
         Command::Run(args) => run::run(&args),

@@ -3,14 +3,19 @@
 use super::args::PhasesArgs;
 use super::failure::Failure;
 use super::files;
-use oriole_codegen::{PassInfo, passes};
+use oriole_codegen::{FastCompile, PassInfo, passes};
 use oriole_opt::slots::{Content, SLOTS, Slot};
 use oriole_passes::Repetition;
+use std::fmt::Write;
 use std::path::Path;
 
 /// Print the published table, or the pipeline.
 pub(crate) fn run(args: &PhasesArgs) -> Result<(), Failure> {
-    let text = if args.pipeline { pipeline() } else { table() };
+    let text = match (args.pipeline, args.markdown) {
+        (true, _) => pipeline(),
+        (false, true) => markdown(),
+        (false, false) => table(),
+    };
     files::write(Path::new("-"), text.as_bytes())
 }
 
@@ -21,19 +26,71 @@ fn table() -> String {
 }
 
 fn line(slot: &Slot) -> String {
-    let pass = || passes().find(|pass| pass.slots.contains(&slot.number));
-    let runs = match slot.content {
-        Content::Pass(_) if pass().is_some_and(|pass| !pass.needed) => "optional",
-        Content::Pass(_) => "always",
-        Content::Elsewhere(_) => "elsewhere",
-        Content::Nothing(_) => "-",
+    let runs = match (slot.content, pass_of(slot)) {
+        (Content::Pass(_), Some(pass)) if !pass.needed => "optional",
+        (Content::Pass(_), _) => "always",
+        (Content::Elsewhere(_), _) => "elsewhere",
+        (Content::Nothing(_), _) => "-",
     };
     format!("{:>3} {:40} {runs:9} {}\n", slot.number, slot.name, slot.content.words())
 }
 
+/// The pass that fills a slot.
+fn pass_of(slot: &Slot) -> Option<PassInfo> {
+    passes().find(|pass| pass.slots.contains(&slot.number))
+}
+
+/// The three kinds of slots, a table for each.
+fn markdown() -> String {
+    let mut out = String::new();
+    let mut part = |title: &str, heads: &str, is_in: fn(Content) -> bool, cells: fn(&Slot) -> String| {
+        let slots: Vec<&Slot> = SLOTS.iter().filter(|slot| is_in(slot.content)).collect();
+        let rules = "|---".repeat(heads.matches('|').count() - 1);
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(out, "## {title}: {}\n\n{heads}\n{rules}|", slots.len());
+        for slot in slots {
+            let _ = writeln!(out, "| {} | {} | {}{} |", slot.number, slot.name, cells(slot), slot.content.words());
+        }
+        out.push('\n');
+    };
+    let filled = "| slot | phase | from | `--fast-compile` | what it does |";
+    part(
+        "Slots that a pass fills",
+        filled,
+        |content| matches!(content, Content::Pass(_)),
+        |slot| pass_of(slot).map_or_else(String::new, |pass| format!("{} | {} | ", level(&pass), fast(&pass))),
+    );
+    let elsewhere = "| slot | phase | who does its work |";
+    part(
+        "Slots whose work is done elsewhere",
+        elsewhere,
+        |content| matches!(content, Content::Elsewhere(_)),
+        |_| String::new(),
+    );
+    let nothing = "| slot | phase | why nothing does its work |";
+    part("Slots that are left out", nothing, |content| matches!(content, Content::Nothing(_)), |_| String::new());
+    out
+}
+
+/// The level from which on a pass runs, and whether it can be left out there.
+fn level(pass: &PassInfo) -> String {
+    let needed = if pass.needed { ", always" } else { "" };
+    format!("-O{}{needed}", pass.level)
+}
+
+/// With how much of `--fast-compile` a pass still runs.
+fn fast(pass: &PassInfo) -> &'static str {
+    match pass.fast {
+        FastCompile::Off => "left out",
+        FastCompile::Min => "min",
+        FastCompile::Mid => "min, mid",
+        FastCompile::Max => "all",
+    }
+}
+
 /// A pass a line, in the order in which they run.
 fn pipeline() -> String {
-    let header = format!("{:26} {:5} {:8} {:24} slots\n", "pass", "level", "needed", "repetition");
+    let header = format!("{:26} {:5} {:8} {:8} {:21} slots\n", "pass", "level", "needed", "fast", "repetition");
     let line = |pass: PassInfo| {
         let needed = if pass.needed { "always" } else { "optional" };
         let repetition = match pass.repetition {
@@ -42,7 +99,8 @@ fn pipeline() -> String {
             Repetition::After(name) => format!("after {name}"),
         };
         let slots: Vec<String> = pass.slots.iter().map(u16::to_string).collect();
-        format!("{:26} -O{:<3} {needed:8} {repetition:24} {}\n", pass.name, pass.level, slots.join(" "))
+        let fast = fast(&pass);
+        format!("{:26} -O{:<3} {needed:8} {fast:8} {repetition:21} {}\n", pass.name, pass.level, slots.join(" "))
     };
     std::iter::once(header).chain(passes().map(line)).collect()
 }

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::generate::{self, Limits};
 use super::sides::{self, Build, Outcome, Plan, Side, Tools};
 use super::{print, program, shrink, whole};
-use oriole_codegen::optional_passes;
+use oriole_codegen::{FastCompile, optional_passes};
 use oriole_cubin::Target;
 use rayon::prelude::*;
 
@@ -82,13 +82,15 @@ pub fn every_time() -> Vec<Build> {
     [0, 3].map(|opt_level| Build { opt_level, ..Build::default() }).to_vec()
 }
 
-/// The builds that programs are compiled with in turn: the other levels, few registers, and each phase that correct
-/// code does not need left out.
+/// The builds that programs are compiled with in turn: the other levels, what `--fast-compile` chooses, few registers, and each
+/// phase that correct code does not need left out.
 pub fn in_turn() -> Vec<Build> {
     let levels = [1, 2].map(|opt_level| Build { opt_level, ..Build::default() });
-    let few = [3, 1].map(|opt_level| Build { opt_level, maxrregcount: Some(FEWEST_REGISTERS), without: None });
-    let without = optional_passes().map(|phase| Build { opt_level: 3, maxrregcount: None, without: Some(phase) });
-    levels.into_iter().chain(few).chain(without).collect()
+    let few = [3, 1].map(|opt_level| Build { opt_level, maxrregcount: Some(FEWEST_REGISTERS), ..Build::default() });
+    let fast = [FastCompile::Min, FastCompile::Mid, FastCompile::Max];
+    let fast = fast.map(|fast_compile| Build { opt_level: 3, fast_compile, ..Build::default() });
+    let without = optional_passes().map(|phase| Build { opt_level: 3, without: Some(phase), ..Build::default() });
+    levels.into_iter().chain(few).chain(fast).chain(without).collect()
 }
 
 impl Campaign {
@@ -169,7 +171,7 @@ impl Campaign {
         let tight = self.budgets.map(|(least, most)| Build {
             opt_level: 3,
             maxrregcount: Some(fastrand::Rng::with_seed(self.stream(number)).u32(least..=most)),
-            without: None,
+            ..Build::default()
         });
         let builds = self.builds.iter().copied().chain(turn).chain(tight).map(Side::Oriole);
         self.interpreter.then_some(Side::Interpreter).into_iter().chain(builds).collect()

@@ -3,7 +3,7 @@
 
 use super::buffers::Argument;
 use crate::nvdisasm::Nvdisasm;
-use oriole_codegen::{CompileError, CompileOptions, compile};
+use oriole_codegen::{CompileError, CompileOptions, FastCompile, compile};
 use oriole_cubin::{Cubin, Target};
 use oriole_device::{Launch, Memory};
 use oriole_sim::{Options, Simulator};
@@ -52,6 +52,8 @@ pub enum Side {
 pub struct Build {
     /// `-O` level.
     pub opt_level: u8,
+    /// What is left out of the level for the sake of time.
+    pub fast_compile: FastCompile,
     /// Bound of registers.
     pub maxrregcount: Option<u32>,
     /// An optional phase that does not run.
@@ -61,7 +63,7 @@ pub struct Build {
 impl Side {
     /// Our code of that level.
     pub const fn level(opt_level: u8) -> Side {
-        Side::Oriole(Build { opt_level, maxrregcount: None, without: None })
+        Side::Oriole(Build { opt_level, fast_compile: FastCompile::Off, maxrregcount: None, without: None })
     }
 }
 
@@ -70,8 +72,12 @@ impl Display for Side {
         match self {
             Side::Interpreter => f.write_str("interpreter"),
             Side::Ptxas(level) => write!(f, "ptxas-O{level}"),
-            Side::Oriole(Build { opt_level, maxrregcount, without }) => {
+            Side::Oriole(Build { opt_level, fast_compile, maxrregcount, without }) => {
                 write!(f, "oriole-O{opt_level}")?;
+                match fast_compile {
+                    FastCompile::Off => {}
+                    some => write!(f, "-fast-compile={}", format!("{some:?}").to_lowercase())?,
+                }
                 maxrregcount.map_or(Ok(()), |count| write!(f, "-maxrregcount={count}"))?;
                 without.map_or(Ok(()), |phase| write!(f, "-without-{phase}"))
             }
@@ -124,10 +130,11 @@ pub(super) fn run(side: Side, ptx: &str, target: Target, plans: &[Plan], tools: 
 fn load(side: Side, ptx: &str, target: Target, tools: &Tools) -> Result<Engine, String> {
     match side {
         Side::Interpreter => interpreter(ptx),
-        Side::Oriole(Build { opt_level, maxrregcount, without }) => {
+        Side::Oriole(Build { opt_level, fast_compile, maxrregcount, without }) => {
             let options = CompileOptions {
                 target: Some(target),
                 opt_level,
+                fast_compile,
                 maxrregcount,
                 // Where registers are few most is moved about.
                 verify: maxrregcount.is_some(),

@@ -84,16 +84,16 @@ fn repeat(
         rules,
         tally: &context.tally,
         arch: context.arch,
-        offset_limit: context.knobs.get("fold-offset-limit"),
-        contracts: context.knobs.get("contract") != 0,
+        offset_limit: context.knobs.int("fold-offset-limit"),
+        contracts: context.knobs.is_set("contract"),
         current: InstId::from_u32(0),
         own_reads: SmallVec::new(),
         common: FxHashMap::default(),
         replaced: EntitySet::new(),
     };
     let mut changed = Changed::No;
-    let rounds = context.knobs.get("general-rounds");
-    for _ in 0..if context.knobs.get("general-optimization") == 0 { 0 } else { rounds } {
+    let rounds = context.knobs.int("general-rounds");
+    for _ in 0..if context.knobs.is_set("general-optimization") { rounds } else { 0 } {
         let walked = cx.walk(cfg.rpo())?;
         if walked == Changed::No && rules.resume && context.tally.is_open() {
             cx.func.edit().note_changes();

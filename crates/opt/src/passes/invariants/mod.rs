@@ -31,7 +31,7 @@ const LARGEST: usize = 256;
 /// Move what can go.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let loops = analyses.loops(func);
-    let room = usize::try_from(context.knobs.get("invariant-registers")).unwrap_or(0);
+    let room = usize::try_from(context.knobs.int("invariant-registers")).unwrap_or(0);
     if loops.is_empty() || room == 0 {
         return Ok(Changed::No);
     }

@@ -28,8 +28,8 @@ pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyse
         preds: vec![0; func.blocks().len()],
         taken: address_taken(func),
         removed: EntitySet::new(),
-        limit: usize::try_from(context.knobs.get("predication-limit")).unwrap_or(0),
-        block_limit: usize::try_from(context.knobs.get("predication-block")).unwrap_or(0),
+        limit: usize::try_from(context.knobs.int("predication-limit")).unwrap_or(0),
+        block_limit: usize::try_from(context.knobs.int("predication-block")).unwrap_or(0),
     };
     for block in func.layout() {
         for succ in func.succs(*block) {

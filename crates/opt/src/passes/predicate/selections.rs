@@ -19,11 +19,11 @@ use std::rc::Rc;
 /// Guard what can be, block by block, from the top of each.
 pub(super) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) {
     let is_there = |(_, inst): (Block, InstId)| Selection::of(func, inst).is_some();
-    if context.knobs.get("predicate-selections") == 0 || !func.iter_insts().any(is_there) {
+    if context.knobs.int("predicate-selections") == 0 || !func.iter_insts().any(is_there) {
         return;
     }
     func.edit().keep_def_use();
-    let slack = u32::try_from(context.knobs.get("predicate-selections")).unwrap_or(0);
+    let slack = u32::try_from(context.knobs.int("predicate-selections")).unwrap_or(0);
     let mut pass = Pass {
         arch: context.arch,
         slack,

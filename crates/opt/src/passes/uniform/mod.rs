@@ -25,7 +25,7 @@ const BRIDGES: usize = 2;
 
 /// Convert a kernel.
 pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    if func.kind() != FunctionKind::Entry || !context.tally.is_open() || context.knobs.get("uniform") == 0 {
+    if func.kind() != FunctionKind::Entry || !context.tally.is_open() || !context.knobs.is_set("uniform") {
         return Ok(Changed::No);
     }
     let (uniformity, loops) = (analyses.uniformity(func, context.arch), analyses.loops(func));
@@ -39,7 +39,7 @@ pub(crate) fn convert(func: &mut Function, context: &Context, analyses: &mut Ana
 /// Convert the registers for which everything has a form.
 fn convert_chosen(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
     let arch = context.arch;
-    let promotes = context.knobs.get("uniform-promotion") != 0;
+    let promotes = context.knobs.is_set("uniform-promotion");
     let constants = if promotes { load_constants(func, context) } else { Changed::No };
     let (cfg, uniformity, loops) = (analyses.cfg(func), analyses.uniformity(func, arch), analyses.loops(func));
     let places = Places::new(func, &uniformity, &cfg, || analyses.live(func));

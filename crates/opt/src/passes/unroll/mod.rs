@@ -43,7 +43,7 @@ const LEAST_LOADS: usize = 4;
 
 /// Unroll what is short enough.
 pub(crate) fn run(func: &mut Function, context: &Context, analyses: &mut Analyses) -> Result<Changed, PhaseError> {
-    let knob = |name| usize::try_from(context.knobs.get(name)).unwrap_or(0);
+    let knob = |name| usize::try_from(context.knobs.int(name)).unwrap_or(0);
     let (copies, limit) = (knob("unroll"), knob("unroll-limit"));
     let loops = analyses.loops(func);
     if loops.is_empty() || copies < 2 {

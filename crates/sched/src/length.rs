@@ -1,0 +1,49 @@
+//! How long each block takes in the order in which it stands, on virtual registers or behind allocation.
+
+use crate::code::{ByRegister, Op};
+use crate::dependence::build;
+use crate::values::Values;
+use oriole_isa::Arch;
+use oriole_ori::analysis::Liveness;
+use oriole_ori::{Block, Function, InstId, SecondaryMap, entry_for_each};
+
+/// Cycles that one warp takes for each block, alone on a multiprocessor whose units are always free: an instruction issues when
+/// its operands are there, by the latencies that a scheduler may assume, one a cycle, and the block ends when the last has issued
+/// and what other blocks read of it has come.
+pub fn block_cycles(func: &Function, arch: Arch, live: &Liveness) -> SecondaryMap<Block, u32> {
+    let mut values = Values::new(func, arch);
+    let mut states = ByRegister::of(values.registers());
+    let mut cycles = entry_for_each(func.blocks().len());
+    for &block in func.layout() {
+        let ops = values.ops(func.block_insts(block));
+        let graph = build(&ops, &values.accesses, &mut states);
+        let mut earliest = vec![0; ops.len()];
+        let (mut now, mut end) = (0, 0);
+        for (at, op) in ops.iter().enumerate() {
+            // Marks and MovPhis are no instructions of the code: nobody waits for them.
+            if !func.emits_code(op.id) {
+                continue;
+            }
+            now = earliest[at].max(now);
+            for edge in graph.edges.row(at) {
+                let to = &mut earliest[edge.to as usize];
+                *to = (now + edge.latency).max(*to);
+            }
+            if op.variable && leaves_block(func, op, block, live) {
+                end = end.max(now + op.opcode.estimate());
+            }
+            now += 1;
+        }
+        cycles[block] = end.max(now);
+    }
+    cycles
+}
+
+/// Whether another block may read a result of the instruction.
+fn leaves_block(func: &Function, op: &Op<InstId>, block: Block, live: &Liveness) -> bool {
+    let mut leaves = false;
+    func.for_each_def(op.id, |write| {
+        leaves |= write.range.clone().any(|k| live.is_live_out(block, write.reg, k));
+    });
+    leaves
+}
