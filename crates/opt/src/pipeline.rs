@@ -99,7 +99,6 @@ pub const PIPELINE: &[Pass<Code>] = &[
     entry("OptimizeUniformAtomic",    &[44],  (1, Max),  false,  Once,      atomics::RULES, new_flow(atomics::run)),
     entry("GvnCse",                   &[49],  (1, Min),  false,  Settle,    general::COMMON_NAMES, same_flow(general::common)),
     entry("SpeculativeHoistComInsts", &[56],  (1, Mid),  false,  Once,      hoist::RULES, same_flow(hoist::run)),
-    entry("OriPerformLiveDeadThird",  &[61],  (1, Mid),  false,  Once,      dead_code::SWEEP_RULES, same_flow(dead_code::run)),
     entry("OriDoPredication",         &[63],  (1, Max),  false,  Once,      predicate::RULES, new_flow(predicate::run)),
     entry("LateOriCommoning",         &[64],  (1, Mid),  false,  Once,      wide_loads::RULES, same_flow(wide_loads::run)),
     entry("GeneralOptimizeLate2",     &[65],  (1, Min),  false,  Settle,    general::GENERAL_NAMES, same_flow(general::run)),

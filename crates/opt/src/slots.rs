@@ -138,7 +138,7 @@ pub const SLOTS: &[Slot] = &[
     none(58, "GeneralOptimizeLate", "nothing between slots 49 and 65 leaves work that 65 does not do"),
     none(59, "OriLoopFusion", LOOPS),
     none(60, "DoVTGMultiViewExpansion", GRAPHICS),
-    pass(61, "OriPerformLiveDeadThird", "results that nobody reads go"),
+    none(61, "OriPerformLiveDeadThird", "slots 49 to 56 sweep what they leave behind themselves"),
     none(62, "OriRemoveRedundantMultiDefMov", SINGLE),
     pass(63, "OriDoPredication", "short code under a branch becomes guarded code"),
     pass(64, "LateOriCommoning", "loads of neighbouring words of shared memory become one"),
