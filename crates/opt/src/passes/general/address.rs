@@ -24,10 +24,7 @@ pub(super) fn offsets(cx: &mut Cx<'_>, inst: &Inst) -> Result<Option<Rewrite>, B
     Ok(folded.or_else(|| in_bank(cx, inst)))
 }
 
-/// Bytes of a constant bank that an offset reaches.
-const BANK: i64 = 1 << 16;
-
-/// What was added to a place in a constant bank goes into the offset there.
+/// What was added to a place in a constant bank goes into the offset there, as far as the instruction has room for it.
 fn in_bank(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let (base, OperandKind::Const { bank, offset }) = (source(inst, Role::Base)?, source(inst, Role::Bank)?.kind())
     else {
@@ -41,7 +38,7 @@ fn in_bank(cx: &Cx<'_>, inst: &Inst) -> Option<Rewrite> {
     let mut new = inst.clone();
     new.set_role(Role::Base, base);
     new.set_role(Role::Bank, Operand::cbank(bank, u32::try_from(sum).ok()?));
-    (sum < BANK && cx.is_legal(&new)).then(|| smallvec![new])
+    cx.is_legal(&new).then(|| smallvec![new])
 }
 
 fn folded(cx: &mut Cx<'_>, inst: &Inst, base: Role, offset: Role) -> Option<Rewrite> {
