@@ -76,7 +76,7 @@ fn the_listing_says_of_each_value_over_which_threads_it_is_the_same_and_why() {
     assert!(comment(&text, "SR_TID.X").ends_with(" varying: S2R SR_TID.X, line 6"), "{text}");
     assert!(comment(&text, "SR_CTAID.X").ends_with(" block-uniform: S2R SR_CTAID.X, line 7"), "{text}");
     assert!(comment(&text, "SR_TID.Y").ends_with(" warp-uniform: S2R SR_TID.Y, line 8"), "rows of 64 threads: {text}");
-    assert!(comment(&text, "SHF").contains(" warp-uniform: reads %R"), "rows are whole warps: {text}");
+    assert!(comment(&text, "SHF{").contains(" warp-uniform: reads %R"), "rows are whole warps: {text}");
     assert!(comment(&text, "SR_TID.Z").ends_with(" grid-uniform"), "{text}");
     assert!(comment(&text, "ATOMS").ends_with(" varying: ATOMS, line 11: each thread's own"), "{text}");
     assert!(comment(&text, "LDS").ends_with(" warp-uniform: LDS, line 18: what others may write"), "{text}");
